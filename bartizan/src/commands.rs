@@ -1,0 +1,13 @@
+//! One module per command: its arguments, and a `run` that builds the parts and prints what they say.
+
+pub(crate) mod algorithms;
+#[cfg(feature = "full")]
+pub(crate) mod ca;
+pub(crate) mod check;
+#[cfg(feature = "full")]
+pub(crate) mod completions;
+#[cfg(feature = "full")]
+pub(crate) mod demo;
+#[cfg(feature = "full")]
+pub(crate) mod inspect;
+pub(crate) mod sidecar;

@@ -1,0 +1,55 @@
+//! `bartizan`: parse, build, say what is bound, run, drain.
+#![forbid(unsafe_code)]
+
+mod commands;
+mod outcome;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+use outcome::{Failure, Outcome};
+
+/// Makes the interfaces of a 5G core and of O-RAN quantum-safe: plans, protects, proves, measures.
+#[derive(Parser)]
+#[command(name = "bartizan", version, propagate_version = true, disable_help_subcommand = true)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    Algorithms(commands::algorithms::Args),
+    #[cfg(feature = "full")]
+    Ca(commands::ca::Args),
+    Check(commands::check::Args),
+    #[cfg(feature = "full")]
+    Completions(commands::completions::Args),
+    #[cfg(feature = "full")]
+    Demo(commands::demo::Args),
+    #[cfg(feature = "full")]
+    Inspect(commands::inspect::Args),
+    Sidecar(commands::sidecar::Args),
+}
+
+fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return outcome::usage(&error),
+    };
+    let result = match cli.command {
+        Command::Algorithms(args) => commands::algorithms::run(&args),
+        #[cfg(feature = "full")]
+        Command::Ca(args) => commands::ca::run(args),
+        Command::Check(args) => commands::check::run(&args),
+        #[cfg(feature = "full")]
+        Command::Completions(args) => commands::completions::run(&args),
+        #[cfg(feature = "full")]
+        Command::Demo(args) => commands::demo::run(args),
+        #[cfg(feature = "full")]
+        Command::Inspect(args) => commands::inspect::run(&args),
+        Command::Sidecar(args) => commands::sidecar::run(args),
+    };
+    outcome::report(result)
+}

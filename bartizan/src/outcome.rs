@@ -1,0 +1,65 @@
+//! How a command ends: exit codes 0 clean, 1 finding, 2 failure, 64 usage.
+
+use std::fmt::Display;
+use std::process::ExitCode;
+
+/// What a command that ran to its end has to say.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    /// Nothing to object to: exit code 0.
+    Clean,
+    /// The command worked and found something its user must look at: exit code 1.
+    Finding,
+}
+
+/// Why a command could not do its work: one line, then hints that say what to do next.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    message: String,
+    hints: Vec<String>,
+    usage: bool,
+}
+
+impl Failure {
+    pub(crate) fn new(message: impl Display) -> Self {
+        Self {
+            message: message.to_string(),
+            hints: Vec::new(),
+            usage: false,
+        }
+    }
+
+    /// A failure by what the user wrote: exit code 64.
+    pub(crate) fn usage(message: impl Display) -> Self {
+        Self {
+            usage: true,
+            ..Self::new(message)
+        }
+    }
+
+    pub(crate) fn hint(mut self, hint: impl Display) -> Self {
+        self.hints.push(hint.to_string());
+        self
+    }
+}
+
+pub(crate) fn report(result: Result<Outcome, Failure>) -> ExitCode {
+    match result {
+        Ok(Outcome::Clean) => ExitCode::SUCCESS,
+        Ok(Outcome::Finding) => ExitCode::from(1),
+        Err(failure) => {
+            eprintln!("error: {}", failure.message);
+            for hint in &failure.hints {
+                eprintln!("hint: {hint}");
+            }
+            ExitCode::from(if failure.usage { 64 } else { 2 })
+        }
+    }
+}
+
+/// Help and version go to standard output and are clean; a mistyped command is a usage error.
+pub(crate) fn usage(error: &clap::Error) -> ExitCode {
+    // A closed pipe is the reader's choice, not an error of ours.
+    let _ = error.print();
+    ExitCode::from(if error.use_stderr() { 64 } else { 0 })
+}
