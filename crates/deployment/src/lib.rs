@@ -1,1 +1,22 @@
-//! To be written.
+//! The deployment file: which nodes there are, which interfaces join them, what protects each and under which policy.
+//!
+//! [`Deployment::parse`] takes text and gives values that cannot be wrong: every name resolves, every policy is one a
+//! handshake can be judged by, every exception has a reason and a date. The crate opens no file and reads no clock.
+#![forbid(unsafe_code)]
+
+mod error;
+mod identity;
+mod interface;
+mod node;
+mod parse;
+mod policy;
+mod raw;
+mod sidecar;
+
+pub use error::Error;
+pub use identity::Identity;
+pub use interface::{Interface, InterfaceKind, Protection};
+pub use node::{Node, NodeName};
+pub use parse::Deployment;
+pub use policy::{CipherSuite, Exception, Policy, PostQuantum, Profile, Resumption, Revocation};
+pub use sidecar::{Files, Inbound, Limits, Outbound, Path, Route, Sidecar};

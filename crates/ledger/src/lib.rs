@@ -1,1 +1,16 @@
-//! To be written.
+//! What was really negotiated: append-only, versioned records, one JSON object per line.
+//!
+//! Each record carries the key that packets show ([`Key`]), so that a capture and a ledger can be joined. No secret is ever
+//! in one: no session key, no private key, no payload.
+#![forbid(unsafe_code)]
+
+mod read;
+mod record;
+mod write;
+
+pub use read::{Damaged, Reader};
+pub use record::{
+    Bytes, Certificate, Closed, Code, Direction, Event, Handshake, Key, Lost, Negotiated, Random, Record, Times,
+    VERSION, Verdict,
+};
+pub use write::{Error, Ledger, Recorder};

@@ -1,0 +1,66 @@
+//! What can be wrong with a deployment file: place, cause and hint.
+
+/// A deployment file that was refused.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// Not YAML, an unknown field, or a value of the wrong type; the text shows the place in the file.
+    #[error("{file}: {detail}")]
+    Syntax {
+        /// The file's name as given.
+        file: String,
+        /// Line, column, excerpt and what was expected.
+        detail: String,
+    },
+    /// Well-formed, but it says something that cannot be put in force.
+    #[error("{file}: {place}: {cause}")]
+    Meaning {
+        /// The file's name as given.
+        file: String,
+        /// Where, as a path of keys: `nodes.nrf.sidecar.outbound[0].to`.
+        place: String,
+        /// What is wrong there.
+        cause: String,
+        /// What to do next.
+        hint: String,
+    },
+}
+
+impl Error {
+    /// What to do next, where there is more to say than the message does.
+    #[must_use]
+    pub fn hint(&self) -> Option<&str> {
+        match self {
+            Self::Syntax { .. } => None,
+            Self::Meaning { hint, .. } => Some(hint),
+        }
+    }
+}
+
+/// An error inside one value, before the place in the file is known.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Fault {
+    pub(crate) place: String,
+    pub(crate) cause: String,
+    pub(crate) hint: String,
+}
+
+impl Fault {
+    pub(crate) fn new(place: impl Into<String>, cause: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self {
+            place: place.into(),
+            cause: cause.into(),
+            hint: hint.into(),
+        }
+    }
+
+    pub(crate) fn within(mut self, outer: &str) -> Self {
+        self.place = if self.place.is_empty() {
+            outer.to_owned()
+        } else if self.place.starts_with('[') {
+            format!("{outer}{}", self.place)
+        } else {
+            format!("{outer}.{}", self.place)
+        };
+        self
+    }
+}

@@ -1,0 +1,145 @@
+//! The interfaces of a 5G core and of O-RAN, and what protects each.
+
+use crate::error::Fault;
+use crate::node::NodeName;
+use crate::policy::Policy;
+
+/// Interfaces by the standards' names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[expect(missing_docs, reason = "the standards' own names")]
+pub enum InterfaceKind {
+    Sbi,
+    N2,
+    N3,
+    N4,
+    N9,
+    N26,
+    N32,
+    E1,
+    E2,
+    F1C,
+    F1U,
+    Xn,
+    A1,
+    O1,
+    O2,
+    OpenFronthaul,
+}
+
+/// What protects an interface.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Protection {
+    /// TLS 1.3 between the sidecars of both nodes.
+    Sidecar,
+    /// ESP keyed by IKEv2.
+    Ipsec,
+    /// MACsec keyed by MKA.
+    Macsec,
+    /// Nothing, by choice: it is reported as such.
+    Nothing,
+}
+
+/// A link between two nodes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Interface {
+    /// Which interface of the standards it is.
+    pub kind: InterfaceKind,
+    /// Its two ends, in the order of the file.
+    pub between: [NodeName; 2],
+    /// What protects it.
+    pub protection: Protection,
+    /// The policy in force: its own, or the file's.
+    pub policy: Policy,
+}
+
+impl InterfaceKind {
+    const ALL: [Self; 16] = [
+        Self::Sbi,
+        Self::N2,
+        Self::N3,
+        Self::N4,
+        Self::N9,
+        Self::N26,
+        Self::N32,
+        Self::E1,
+        Self::E2,
+        Self::F1C,
+        Self::F1U,
+        Self::Xn,
+        Self::A1,
+        Self::O1,
+        Self::O2,
+        Self::OpenFronthaul,
+    ];
+
+    /// The name as the standards and the deployment file write it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Sbi => "SBI",
+            Self::N2 => "N2",
+            Self::N3 => "N3",
+            Self::N4 => "N4",
+            Self::N9 => "N9",
+            Self::N26 => "N26",
+            Self::N32 => "N32",
+            Self::E1 => "E1",
+            Self::E2 => "E2",
+            Self::F1C => "F1-C",
+            Self::F1U => "F1-U",
+            Self::Xn => "Xn",
+            Self::A1 => "A1",
+            Self::O1 => "O1",
+            Self::O2 => "O2",
+            Self::OpenFronthaul => "FH",
+        }
+    }
+
+    pub(crate) fn parse(text: &str) -> Result<Self, Fault> {
+        Self::ALL
+            .into_iter()
+            .find(|kind| kind.name().eq_ignore_ascii_case(text))
+            .ok_or_else(|| {
+                let names: Vec<_> = Self::ALL.iter().map(|kind| kind.name()).collect();
+                Fault::new(
+                    "kind",
+                    format!("no interface is called `{text}`"),
+                    format!("one of {}", names.join(", ")),
+                )
+            })
+    }
+
+    /// Whether the interface runs over TCP, so that a TLS sidecar can carry it.
+    #[must_use]
+    pub const fn over_tcp(self) -> bool {
+        matches!(self, Self::Sbi | Self::N32 | Self::A1 | Self::O1 | Self::O2)
+    }
+}
+
+impl Protection {
+    /// The word in the deployment file.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Sidecar => "sidecar",
+            Self::Ipsec => "ipsec",
+            Self::Macsec => "macsec",
+            Self::Nothing => "nothing",
+        }
+    }
+
+    pub(crate) fn parse(text: &str, kind: InterfaceKind) -> Result<Self, Fault> {
+        let protection = [Self::Sidecar, Self::Ipsec, Self::Macsec, Self::Nothing]
+            .into_iter()
+            .find(|protection| protection.name() == text)
+            .ok_or_else(|| {
+                let hint = "write sidecar, ipsec, macsec or nothing";
+                Fault::new("with", format!("nothing is called `{text}` here"), hint)
+            })?;
+        if protection == Self::Sidecar && !kind.over_tcp() {
+            let cause = format!("a sidecar carries TCP, and {} does not run over it", kind.name());
+            return Err(Fault::new("with", cause, "protect it with ipsec"));
+        }
+        Ok(protection)
+    }
+}

@@ -1,0 +1,68 @@
+//! Nodes: network functions and O-RAN elements.
+
+use std::fmt;
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use crate::error::Fault;
+use crate::identity::Identity;
+use crate::sidecar::{Files, Sidecar};
+
+/// A node's name in the deployment file. It exists in the file it came from.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct NodeName(Arc<str>);
+
+/// One node.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Node {
+    /// Its name in the file.
+    pub name: NodeName,
+    /// What it is: `NRF`, `AMF`, `O-CU-CP`, `near-RT RIC`.
+    pub function: String,
+    /// Its address on the network.
+    pub address: IpAddr,
+    /// The names its certificate must carry.
+    pub identity: Identity,
+    /// Its certificate and key, where this file says where they lie.
+    pub files: Option<Files>,
+    /// Its sidecar, where it has one.
+    pub sidecar: Option<Sidecar>,
+}
+
+impl NodeName {
+    /// Names go into file names, metric labels and certificates: 1 to 63 letters, digits, dots, hyphens and underscores.
+    pub(crate) fn parse(text: &str) -> Result<Self, Fault> {
+        let fits = (1..=63).contains(&text.len())
+            && text
+                .bytes()
+                .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.'))
+            && text.as_bytes()[0].is_ascii_alphanumeric();
+        if fits {
+            Ok(Self(text.into()))
+        } else {
+            Err(Fault::new(
+                "",
+                format!("`{text}` cannot name a node"),
+                "1 to 63 letters, digits, dots, hyphens, underscores",
+            ))
+        }
+    }
+
+    /// The name as text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for NodeName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&self.0)
+    }
+}
+
+impl fmt::Debug for NodeName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}

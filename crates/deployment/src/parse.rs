@@ -1,0 +1,227 @@
+//! From text to a deployment in which every name resolves.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use crate::error::{Error, Fault};
+use crate::identity::Identity;
+use crate::interface::{Interface, InterfaceKind, Protection};
+use crate::node::{Node, NodeName};
+use crate::policy::Policy;
+use crate::raw::{RawDeployment, RawInterface, RawNode, RawTrust};
+use crate::sidecar::{Files, Route, Sidecar};
+
+/// A network as its deployment file describes it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Deployment {
+    /// The file's policy: what holds where an interface names none.
+    pub policy: Policy,
+    nodes: BTreeMap<String, Node>,
+    interfaces: Vec<Interface>,
+}
+
+impl Deployment {
+    /// Reads a deployment file's text.
+    ///
+    /// `file` names it in messages; relative paths in it start from `base`.
+    ///
+    /// # Errors
+    /// [`Error::Syntax`] for what is not YAML or not a field, [`Error::Meaning`] for what cannot be put in force.
+    pub fn parse(text: &str, file: &str, base: &Path) -> Result<Self, Error> {
+        let raw: RawDeployment = serde_saphyr::from_str(text).map_err(|error| Error::Syntax {
+            file: file.to_owned(),
+            detail: error.to_string(),
+        })?;
+        Self::resolve(&raw, base).map_err(|fault| Error::Meaning {
+            file: file.to_owned(),
+            place: fault.place,
+            cause: fault.cause,
+            hint: fault.hint,
+        })
+    }
+
+    /// Its nodes, by name.
+    pub fn nodes(&self) -> impl Iterator<Item = &Node> {
+        self.nodes.values()
+    }
+
+    /// The node of this name.
+    #[must_use]
+    pub fn node(&self, name: &str) -> Option<&Node> {
+        self.nodes.get(name)
+    }
+
+    /// Its interfaces, in the order of the file.
+    #[must_use]
+    pub fn interfaces(&self) -> &[Interface] {
+        &self.interfaces
+    }
+
+    /// The nodes `name` is joined to by interfaces that a sidecar protects, each with that interface.
+    pub fn sidecar_peers<'a>(&'a self, name: &'a str) -> impl Iterator<Item = (&'a Node, &'a Interface)> {
+        self.interfaces
+            .iter()
+            .filter(|interface| interface.protection == Protection::Sidecar)
+            .filter_map(move |interface| {
+                let [a, b] = &interface.between;
+                let other = match name {
+                    _ if a.as_str() == name => b,
+                    _ if b.as_str() == name => a,
+                    _ => return None,
+                };
+                Some((self.nodes.get(other.as_str())?, interface))
+            })
+    }
+
+    fn resolve(raw: &RawDeployment, base: &Path) -> Result<Self, Fault> {
+        let policy = match &raw.policy {
+            None => Policy::hybrid(),
+            Some(raw) => Policy::parse(raw).map_err(|fault| fault.within("policy"))?,
+        };
+        let mut nodes = BTreeMap::new();
+        for (name, node) in &raw.nodes {
+            let node = resolve_node(name, node, raw, base).map_err(|fault| fault.within(&format!("nodes.{name}")))?;
+            nodes.insert(name.clone(), node);
+        }
+        let mut interfaces = Vec::new();
+        for (index, interface) in raw.interfaces.iter().enumerate() {
+            let place = format!("interfaces[{index}]");
+            let interface = resolve_interface(interface, raw, &policy).map_err(|fault| fault.within(&place))?;
+            let same = |other: &Interface| {
+                let [a, b] = &other.between;
+                other.kind == interface.kind
+                    && (other.between == interface.between || [b.clone(), a.clone()] == interface.between)
+            };
+            if interfaces.iter().any(same) {
+                let [a, b] = &interface.between;
+                let cause = format!("{} between {a} and {b} stands there twice", interface.kind.name());
+                return Err(Fault::new(place, cause, "remove one: a link has one policy"));
+            }
+            interfaces.push(interface);
+        }
+        let deployment = Self {
+            policy,
+            nodes,
+            interfaces,
+        };
+        deployment.check_sidecars()?;
+        Ok(deployment)
+    }
+
+    /// Every sidecar has what it needs to run, and every route leads somewhere it is allowed to.
+    fn check_sidecars(&self) -> Result<(), Fault> {
+        for node in self.nodes.values() {
+            let Some(sidecar) = &node.sidecar else { continue };
+            let place = format!("nodes.{}", node.name);
+            if node.files.is_none() {
+                let hint = "add `certificate` and `key` to the node and `trust: { roots: ... }` to the file";
+                return Err(Fault::new(place, "has a sidecar and no certificate", hint));
+            }
+            for (index, outbound) in sidecar.outbound.iter().enumerate() {
+                let Route::To(to) = &outbound.route else { continue };
+                let place = format!("{place}.sidecar.outbound[{index}].to");
+                if !self.sidecar_peers(node.name.as_str()).any(|(peer, _)| peer.name == *to) {
+                    let hint = format!(
+                        "add `{{ kind: SBI, between: [{}, {to}], with: sidecar }}` to interfaces",
+                        node.name
+                    );
+                    return Err(Fault::new(
+                        place,
+                        format!("no interface joins {} and {to}", node.name),
+                        hint,
+                    ));
+                }
+                let listens = self.nodes[to.as_str()]
+                    .sidecar
+                    .as_ref()
+                    .is_some_and(|sidecar| !sidecar.inbound.is_empty());
+                if !listens {
+                    let hint = format!("add `sidecar: {{ inbound: [...] }}` to nodes.{to}");
+                    return Err(Fault::new(place, format!("{to} has no inbound listener"), hint));
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+fn find(raw: &RawDeployment, name: &str) -> Result<NodeName, Fault> {
+    if raw.nodes.contains_key(name) {
+        return NodeName::parse(name);
+    }
+    let known: Vec<_> = raw.nodes.keys().map(String::as_str).collect();
+    Err(Fault::new(
+        "",
+        format!("no node is called `{name}`"),
+        format!("nodes are {}", known.join(", ")),
+    ))
+}
+
+fn resolve_node(name: &str, node: &RawNode, raw: &RawDeployment, base: &Path) -> Result<Node, Fault> {
+    let identity = match &node.names {
+        None => Identity::of_node(name),
+        Some(names) => Identity::parse(names).map_err(|fault| fault.within("names")),
+    }?;
+    let sidecar = node
+        .sidecar
+        .as_ref()
+        .map(|sidecar| Sidecar::parse(sidecar, base, &|name| find(raw, name)));
+    Ok(Node {
+        name: NodeName::parse(name)?,
+        function: node.function.clone(),
+        address: node.address,
+        identity,
+        files: files(node, raw.trust.as_ref(), base)?,
+        sidecar: sidecar.transpose().map_err(|fault| fault.within("sidecar"))?,
+    })
+}
+
+fn files(node: &RawNode, trust: Option<&RawTrust>, base: &Path) -> Result<Option<Files>, Fault> {
+    match (&node.certificate, &node.key, trust) {
+        (None, None, _) => Ok(None),
+        (Some(certificate), Some(key), Some(trust)) => Ok(Some(Files {
+            certificate: base.join(certificate),
+            key: base.join(key),
+            roots: base.join(&trust.roots),
+            crl: trust.crl.as_ref().map(|path| base.join(path)),
+        })),
+        (Some(_), Some(_), None) => Err(Fault::new(
+            "certificate",
+            "the file trusts no root",
+            "add `trust: { roots: FILE }` at the top",
+        )),
+        (Some(_), None, _) => Err(Fault::new(
+            "key",
+            "is missing beside `certificate`",
+            "add the key's file",
+        )),
+        (None, Some(_), _) => Err(Fault::new(
+            "certificate",
+            "is missing beside `key`",
+            "add the certificate's file",
+        )),
+    }
+}
+
+fn resolve_interface(interface: &RawInterface, raw: &RawDeployment, policy: &Policy) -> Result<Interface, Fault> {
+    let kind = InterfaceKind::parse(&interface.kind)?;
+    let [a, b] = interface.between.as_slice() else {
+        let cause = format!("names {} nodes", interface.between.len());
+        return Err(Fault::new("between", cause, "an interface joins two: [amf, nrf]"));
+    };
+    let between = [find(raw, a), find(raw, b)];
+    let [a, b] = between.map(|end| end.map_err(|fault| fault.within("between")));
+    let between = [a?, b?];
+    if between[0] == between[1] {
+        return Err(Fault::new("between", "joins a node to itself", "name two nodes"));
+    }
+    Ok(Interface {
+        kind,
+        between,
+        protection: Protection::parse(&interface.protection, kind)?,
+        policy: match &interface.policy {
+            None => policy.clone(),
+            Some(raw) => Policy::parse(raw).map_err(|fault| fault.within("policy"))?,
+        },
+    })
+}

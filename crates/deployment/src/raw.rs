@@ -1,0 +1,151 @@
+//! The file as it is written: plain data, unknown fields refused, nothing resolved yet.
+
+use std::collections::BTreeMap;
+use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
+
+use serde::Deserialize;
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct RawDeployment {
+    #[serde(default)]
+    pub(crate) policy: Option<RawPolicy>,
+    #[serde(default)]
+    pub(crate) trust: Option<RawTrust>,
+    pub(crate) nodes: BTreeMap<String, RawNode>,
+    #[serde(default)]
+    pub(crate) interfaces: Vec<RawInterface>,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(untagged)]
+pub(crate) enum RawPolicy {
+    Profile(String),
+    Map(RawPolicyMap),
+}
+
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub(crate) struct RawPolicyMap {
+    #[serde(default)]
+    pub(crate) profile: Option<String>,
+    #[serde(default)]
+    pub(crate) post_quantum: Option<String>,
+    #[serde(default)]
+    pub(crate) groups: Option<Vec<String>>,
+    #[serde(default)]
+    pub(crate) signatures: Option<Vec<String>>,
+    #[serde(default)]
+    pub(crate) chain_signatures: Option<Vec<String>>,
+    #[serde(default)]
+    pub(crate) reason: Option<String>,
+    #[serde(default)]
+    pub(crate) expires: Option<String>,
+    #[serde(default)]
+    pub(crate) lab: bool,
+    #[serde(default)]
+    pub(crate) resumption: Option<String>,
+    #[serde(default)]
+    pub(crate) revocation: Option<String>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct RawTrust {
+    pub(crate) roots: PathBuf,
+    #[serde(default)]
+    pub(crate) crl: Option<PathBuf>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct RawNode {
+    pub(crate) function: String,
+    pub(crate) address: IpAddr,
+    #[serde(default)]
+    pub(crate) names: Option<RawNames>,
+    #[serde(default)]
+    pub(crate) certificate: Option<PathBuf>,
+    #[serde(default)]
+    pub(crate) key: Option<PathBuf>,
+    #[serde(default)]
+    pub(crate) sidecar: Option<RawSidecar>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct RawNames {
+    #[serde(default)]
+    pub(crate) dns: Vec<String>,
+    #[serde(default)]
+    pub(crate) ip: Vec<IpAddr>,
+    #[serde(default)]
+    pub(crate) uri: Vec<String>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct RawSidecar {
+    #[serde(default)]
+    pub(crate) inbound: Vec<RawInbound>,
+    #[serde(default)]
+    pub(crate) outbound: Vec<RawOutbound>,
+    #[serde(default)]
+    pub(crate) admin: Option<SocketAddr>,
+    #[serde(default)]
+    pub(crate) ledger: Option<PathBuf>,
+    #[serde(default)]
+    pub(crate) limits: RawLimits,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct RawInbound {
+    pub(crate) listen: SocketAddr,
+    pub(crate) forward: SocketAddr,
+    #[serde(default)]
+    pub(crate) path: Option<String>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct RawOutbound {
+    pub(crate) listen: SocketAddr,
+    #[serde(default)]
+    pub(crate) to: Option<String>,
+    #[serde(default)]
+    pub(crate) path: Option<String>,
+    #[serde(default)]
+    pub(crate) warm: Option<usize>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub(crate) struct RawLimits {
+    #[serde(default)]
+    pub(crate) connections: Option<usize>,
+    #[serde(default)]
+    pub(crate) streams: Option<u32>,
+    #[serde(default)]
+    pub(crate) header_bytes: Option<u32>,
+    #[serde(default)]
+    pub(crate) handshake: Option<String>,
+    #[serde(default)]
+    pub(crate) connect: Option<String>,
+    #[serde(default)]
+    pub(crate) request: Option<String>,
+    #[serde(default)]
+    pub(crate) drain: Option<String>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct RawInterface {
+    pub(crate) kind: String,
+    pub(crate) between: Vec<String>,
+    #[serde(rename = "with")]
+    pub(crate) protection: String,
+    #[serde(default)]
+    pub(crate) policy: Option<RawPolicy>,
+}

@@ -1,0 +1,250 @@
+//! What the sidecar of a node listens on, where it forwards, and its bounds.
+
+use std::net::SocketAddr;
+use std::path::{Path as FilePath, PathBuf};
+use std::time::Duration;
+
+use crate::error::Fault;
+use crate::node::NodeName;
+use crate::raw::{RawLimits, RawSidecar};
+
+/// The sidecar of a node.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sidecar {
+    /// Where sidecars of other nodes connect to by TLS.
+    pub inbound: Vec<Inbound>,
+    /// Where the node's own network function connects to in clear.
+    pub outbound: Vec<Outbound>,
+    /// Where metrics and state are served, in clear: keep it on loopback or a management network.
+    pub admin: Option<SocketAddr>,
+    /// The ledger's file.
+    pub ledger: Option<PathBuf>,
+    /// Its bounds.
+    pub limits: Limits,
+}
+
+/// A listener for other sidecars.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Inbound {
+    /// Where it listens.
+    pub listen: SocketAddr,
+    /// The network function behind it.
+    pub forward: SocketAddr,
+    /// How bytes pass.
+    pub path: Path,
+}
+
+/// A listener for the node's own network function.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Outbound {
+    /// Where it listens.
+    pub listen: SocketAddr,
+    /// Whither it forwards.
+    pub route: Route,
+    /// How bytes pass.
+    pub path: Path,
+    /// How many connections are dialled ahead and kept ready, each.
+    pub warm: usize,
+}
+
+/// Whither an outbound listener forwards.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Route {
+    /// All to one node.
+    To(NodeName),
+    /// Each request to the node its `:authority` names: by node name, DNS or IP name, or address.
+    ByAuthority,
+}
+
+/// How bytes pass through a listener.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Path {
+    /// Bytes are copied between one local and one TLS connection: the lowest cost.
+    Splice,
+    /// Requests are routed one by one over pooled TLS connections.
+    Http2,
+}
+
+/// A node's certificate chain, key, trusted roots and revocation lists.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Files {
+    /// The leaf, then intermediates, PEM.
+    pub certificate: PathBuf,
+    /// The private key, PKCS#8 PEM.
+    pub key: PathBuf,
+    /// Trusted roots, PEM.
+    pub roots: PathBuf,
+    /// Revocation lists, PEM.
+    pub crl: Option<PathBuf>,
+}
+
+/// Bounds on what peers and network functions can make a sidecar hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// Connections per listener.
+    pub connections: usize,
+    /// Concurrent streams per HTTP/2 connection.
+    pub streams: u32,
+    /// Bytes of one header list.
+    pub header_bytes: u32,
+    /// From accept or connect to the end of the TLS handshake.
+    pub handshake: Duration,
+    /// For a TCP connection to come up.
+    pub connect: Duration,
+    /// For the head of a response to arrive. AMFs give an SBI request 10 s.
+    pub request: Duration,
+    /// From SIGTERM until connections still open are closed.
+    pub drain: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            connections: 4096,
+            streams: 256,
+            header_bytes: 64 * 1024,
+            handshake: Duration::from_secs(5),
+            connect: Duration::from_secs(3),
+            request: Duration::from_secs(10),
+            drain: Duration::from_secs(10),
+        }
+    }
+}
+
+impl Path {
+    /// The word in the deployment file.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Splice => "splice",
+            Self::Http2 => "http2",
+        }
+    }
+
+    fn parse(text: Option<&str>) -> Result<Self, Fault> {
+        match text {
+            None | Some("http2") => Ok(Self::Http2),
+            Some("splice") => Ok(Self::Splice),
+            Some(word) => Err(Fault::new(
+                "path",
+                format!("`{word}` is not a data path"),
+                "write splice or http2",
+            )),
+        }
+    }
+}
+
+impl Limits {
+    fn parse(raw: &RawLimits) -> Result<Self, Fault> {
+        let mut limits = Self::default();
+        let set = |place: &str, text: &Option<String>, to: &mut Duration| match text {
+            None => Ok(()),
+            Some(text) => match humantime::parse_duration(text) {
+                Ok(value) if !value.is_zero() && value <= Duration::from_secs(3600) => {
+                    *to = value;
+                    Ok(())
+                }
+                _ => Err(Fault::new(
+                    place,
+                    format!("`{text}` is not a duration up to 1h"),
+                    "write 500ms, 5s or 2m",
+                )),
+            },
+        };
+        set("handshake", &raw.handshake, &mut limits.handshake)?;
+        set("connect", &raw.connect, &mut limits.connect)?;
+        set("request", &raw.request, &mut limits.request)?;
+        set("drain", &raw.drain, &mut limits.drain)?;
+        if let Some(connections) = raw.connections {
+            limits.connections = within("connections", connections, 1, 1_000_000)?;
+        }
+        if let Some(streams) = raw.streams {
+            limits.streams = within("streams", streams, 1, 10_000)?;
+        }
+        if let Some(bytes) = raw.header_bytes {
+            limits.header_bytes = within("header-bytes", bytes, 1024, 16 * 1024 * 1024)?;
+        }
+        Ok(limits)
+    }
+}
+
+fn within<T: PartialOrd + std::fmt::Display>(place: &str, value: T, low: T, high: T) -> Result<T, Fault> {
+    if value >= low && value <= high {
+        Ok(value)
+    } else {
+        Err(Fault::new(
+            place,
+            format!("{value} is out of bounds"),
+            format!("between {low} and {high}"),
+        ))
+    }
+}
+
+impl Sidecar {
+    /// `known` finds a node's name; `base` is the folder the file's relative paths start from.
+    pub(crate) fn parse(
+        raw: &RawSidecar,
+        base: &FilePath,
+        known: &dyn Fn(&str) -> Result<NodeName, Fault>,
+    ) -> Result<Self, Fault> {
+        // More ready connections than this to one peer would be a load of its own.
+        const WARM_AT_MOST: usize = 64;
+        let mut inbound = Vec::new();
+        for (index, raw) in raw.inbound.iter().enumerate() {
+            let place = format!("inbound[{index}]");
+            let path = Path::parse(raw.path.as_deref()).map_err(|fault| fault.within(&place))?;
+            if raw.listen == raw.forward {
+                return Err(Fault::new(
+                    place,
+                    "forwards to itself",
+                    "`forward` is where the network function listens",
+                ));
+            }
+            inbound.push(Inbound {
+                listen: raw.listen,
+                forward: raw.forward,
+                path,
+            });
+        }
+        let mut outbound = Vec::new();
+        for (index, raw) in raw.outbound.iter().enumerate() {
+            let place = format!("outbound[{index}]");
+            let within_place = |fault: Fault| fault.within(&place);
+            let path = Path::parse(raw.path.as_deref()).map_err(within_place)?;
+            let route = match &raw.to {
+                Some(name) => Route::To(known(name).map_err(|fault| fault.within("to")).map_err(within_place)?),
+                None if path == Path::Http2 => Route::ByAuthority,
+                None => {
+                    let hint = "add `to: NODE`; only `path: http2` can route by authority";
+                    return Err(Fault::new(place, "a splice listener needs one peer", hint));
+                }
+            };
+            let warm = within("warm", raw.warm.unwrap_or(1), 0, WARM_AT_MOST).map_err(within_place)?;
+            outbound.push(Outbound {
+                listen: raw.listen,
+                route,
+                path,
+                warm,
+            });
+        }
+        let mut listening: Vec<SocketAddr> = inbound.iter().map(|listener| listener.listen).collect();
+        listening.extend(outbound.iter().map(|listener| listener.listen));
+        listening.extend(raw.admin);
+        for (index, address) in listening.iter().enumerate() {
+            if address.port() != 0 && listening[..index].contains(address) {
+                return Err(Fault::new(
+                    "",
+                    format!("two listeners want {address}"),
+                    "give each its own port",
+                ));
+            }
+        }
+        Ok(Self {
+            inbound,
+            outbound,
+            admin: raw.admin,
+            ledger: raw.ledger.as_ref().map(|path| base.join(path)),
+            limits: Limits::parse(&raw.limits).map_err(|fault| fault.within("limits"))?,
+        })
+    }
+}

@@ -1,0 +1,96 @@
+//! Reading, also what a crash left behind.
+
+use std::io::{self, BufRead, Read};
+
+use crate::record::{Record, VERSION};
+
+/// A longer line is not a record: the largest holds a chain of ten certificates in a few kilobytes.
+const LONGEST_LINE: u64 = 1 << 20;
+
+/// A line that is not a record. Reading goes on behind it.
+#[derive(Debug, thiserror::Error)]
+#[error("line {line}: {cause}")]
+pub struct Damaged {
+    /// The line, from 1.
+    pub line: u64,
+    /// What is wrong with it.
+    pub cause: String,
+}
+
+/// The records of a ledger, in order. Damaged lines are told and skipped.
+#[derive(Debug)]
+pub struct Reader<R> {
+    input: R,
+    line: u64,
+    ended: bool,
+}
+
+impl<R: BufRead> Reader<R> {
+    /// Reads from `input`, for example a `BufReader<File>`.
+    pub fn new(input: R) -> Self {
+        Self {
+            input,
+            line: 0,
+            ended: false,
+        }
+    }
+
+    fn damaged(&self, cause: impl Into<String>) -> Damaged {
+        Damaged {
+            line: self.line,
+            cause: cause.into(),
+        }
+    }
+
+    fn skip_line(&mut self) -> io::Result<()> {
+        loop {
+            let buffer = self.input.fill_buf()?;
+            let (used, found) = match buffer.iter().position(|&byte| byte == b'\n') {
+                Some(end) => (end + 1, true),
+                None => (buffer.len(), buffer.is_empty()),
+            };
+            self.input.consume(used);
+            if found {
+                return Ok(());
+            }
+        }
+    }
+}
+
+impl<R: BufRead> Iterator for Reader<R> {
+    type Item = Result<Record, Damaged>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        while !self.ended {
+            let mut line = Vec::new();
+            self.line += 1;
+            let read = (&mut self.input).take(LONGEST_LINE).read_until(b'\n', &mut line);
+            match read {
+                Ok(0) => self.ended = true,
+                Ok(_) => {
+                    let whole = line.last() == Some(&b'\n');
+                    if !whole && line.len() as u64 == LONGEST_LINE {
+                        if self.skip_line().is_err() {
+                            self.ended = true;
+                        }
+                        return Some(Err(self.damaged("longer than any record")));
+                    }
+                    if line.trim_ascii().is_empty() {
+                        continue;
+                    }
+                    return Some(match serde_json::from_slice::<Record>(&line) {
+                        Ok(record) if record.v == VERSION => Ok(record),
+                        Ok(record) => Err(self.damaged(format!("version {} is not known here", record.v))),
+                        Err(_) if !whole => Err(self.damaged("cut off: the writer stopped in the middle of it")),
+                        Err(error) => Err(self.damaged(format!("not a record: {error}"))),
+                    });
+                }
+                Err(error) => {
+                    self.ended = true;
+                    return Some(Err(self.damaged(format!("cannot be read: {error}"))));
+                }
+            }
+        }
+        None
+    }
+}

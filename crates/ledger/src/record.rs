@@ -1,0 +1,252 @@
+//! The record: version 1.
+
+use std::fmt;
+use std::net::SocketAddr;
+
+use bartizan_registry::{NamedGroup, SignatureScheme};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+/// The version every record of this crate is written with.
+pub const VERSION: u32 = 1;
+
+/// One line of a ledger.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Record {
+    /// Version of this shape.
+    pub v: u32,
+    /// Microseconds since 1970-01-01T00:00:00Z.
+    pub at_us: u64,
+    /// The node whose sidecar or daemon writes.
+    pub node: String,
+    /// What happened.
+    #[serde(flatten)]
+    pub event: Event,
+}
+
+/// What a record tells.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "event", rename_all = "kebab-case")]
+pub enum Event {
+    /// A handshake ended, well or not.
+    Handshake(Box<Handshake>),
+    /// A protected connection ended.
+    Closed(Closed),
+    /// Records that could not be written because the disk was slower than the handshakes.
+    Lost(Lost),
+}
+
+/// A handshake: what was negotiated, with whom, and what the policy said of it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Handshake {
+    /// How packets show it.
+    pub key: Option<Key>,
+    /// The interface of the standards, `SBI`.
+    pub interface: String,
+    /// Who began it.
+    pub direction: Direction,
+    /// The node at the other end, once its certificate was matched to one.
+    pub peer: Option<String>,
+    /// Our end of the connection.
+    pub local_address: SocketAddr,
+    /// Their end.
+    pub peer_address: SocketAddr,
+    /// What was negotiated; absent where the handshake ended before.
+    pub negotiated: Option<Negotiated>,
+    /// The chain the peer sent, leaf first; on resumption the one of the first handshake.
+    #[serde(default)]
+    pub chain: Vec<Certificate>,
+    /// Bytes of TLS records up to the end of the handshake.
+    pub bytes: Bytes,
+    /// How long it took.
+    pub times: Times,
+    /// What the policy said.
+    pub verdict: Verdict,
+}
+
+/// The end of a protected connection.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Closed {
+    /// The key of its handshake.
+    pub key: Option<Key>,
+    /// Bytes of plain text carried.
+    pub bytes: Bytes,
+    /// Microseconds from the end of the handshake.
+    pub lasted_us: u64,
+}
+
+/// A gap in the ledger.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Lost {
+    /// How many records are missing here.
+    pub records: u64,
+}
+
+/// What packets show of a handshake or association.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(tag = "protocol", rename_all = "kebab-case")]
+pub enum Key {
+    /// TLS: the random of the first ClientHello (a HelloRetryRequest does not change it).
+    Tls {
+        /// 32 bytes, lower-case hexadecimal in a ledger.
+        client_random: Random,
+    },
+}
+
+/// The random of a ClientHello.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Random(pub [u8; 32]);
+
+/// Which end began.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Direction {
+    /// The peer connected to us: we are the TLS server.
+    Inbound,
+    /// We connected: we are the TLS client.
+    Outbound,
+}
+
+/// A code point with its name: a reader needs no table, and an unknown number stays visible.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Code {
+    /// The value on the wire.
+    pub code: u16,
+    /// Its name in the registry.
+    pub name: String,
+}
+
+/// The outcome of a TLS 1.3 negotiation.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Negotiated {
+    /// `TLS 1.3`.
+    pub version: String,
+    /// Cipher suite.
+    pub cipher: Code,
+    /// Key exchange group.
+    pub group: Code,
+    /// The scheme we signed CertificateVerify with; absent on resumption.
+    pub local_signature: Option<Code>,
+    /// The scheme the peer signed CertificateVerify with; absent on resumption.
+    pub peer_signature: Option<Code>,
+    /// A session was resumed: no certificate was sent.
+    pub resumed: bool,
+    /// The server asked for another group first.
+    pub hello_retry: bool,
+}
+
+/// What a ledger keeps of a certificate.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Certificate {
+    /// Subject as text.
+    pub subject: String,
+    /// Serial number, lower-case hexadecimal.
+    pub serial: String,
+    /// Subject alternative names: `dns:nrf.5gc`, `ip:10.0.0.2`, `uri:urn:uuid:...`.
+    pub names: Vec<String>,
+    /// Algorithm of its key, by the registry's or the OID's name.
+    pub public_key: String,
+    /// Algorithm its issuer signed with.
+    pub signature: String,
+    /// Seconds since 1970 at which it ends.
+    pub not_after: i64,
+    /// SHA-256 of its DER, lower-case hexadecimal.
+    pub sha256: String,
+}
+
+/// Bytes in both directions, as seen by the writer.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Bytes {
+    /// Sent by us.
+    pub sent: u64,
+    /// Received from the peer.
+    pub received: u64,
+}
+
+/// Durations in microseconds.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Times {
+    /// TCP connection set-up; 0 where the peer connected.
+    pub connect_us: u64,
+    /// First byte to the end of the handshake.
+    pub handshake_us: u64,
+}
+
+/// What the policy said of a handshake.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "verdict", rename_all = "kebab-case")]
+pub enum Verdict {
+    /// It meets the policy.
+    Accepted,
+    /// It passes only under a written exception.
+    Excepted {
+        /// The reason in the deployment file.
+        reason: String,
+    },
+    /// It was refused, by us or by the peer.
+    Refused {
+        /// A stable word: `unknown-ca`, `revoked`, `no-common-group`.
+        reason: String,
+        /// The same in a sentence, with names and values.
+        detail: String,
+    },
+}
+
+impl From<NamedGroup> for Code {
+    fn from(group: NamedGroup) -> Self {
+        Self {
+            code: group.0,
+            name: group.to_string(),
+        }
+    }
+}
+
+impl From<SignatureScheme> for Code {
+    fn from(scheme: SignatureScheme) -> Self {
+        Self {
+            code: scheme.0,
+            name: scheme.to_string(),
+        }
+    }
+}
+
+impl fmt::Display for Random {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl fmt::Debug for Random {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{self}")
+    }
+}
+
+impl Random {
+    /// From 64 hexadecimal digits.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        let digits = text.as_bytes();
+        if digits.len() != 64 {
+            return None;
+        }
+        let mut random = [0; 32];
+        for (byte, pair) in random.iter_mut().zip(digits.chunks_exact(2)) {
+            let [high, low] = [pair[0], pair[1]].map(|digit| char::from(digit).to_digit(16));
+            *byte = u8::try_from(high? << 4 | low?).ok()?;
+        }
+        Some(Self(random))
+    }
+}
+
+impl Serialize for Random {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Random {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = std::borrow::Cow::<'de, str>::deserialize(deserializer)?;
+        Self::parse(&text).ok_or_else(|| serde::de::Error::custom("a client random has 64 hexadecimal digits"))
+    }
+}
