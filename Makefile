@@ -1,0 +1,41 @@
+# The two commands of the README are `make demo` and `make test`; both install what they need.
+CARGO ?= cargo
+
+.PHONY: help demo test lint deny build sidecar doc
+
+help:
+	@echo "make demo    two sidecars on real traffic: the packets that prove it, and the cost"
+	@echo "make test    every test, with the real peers it needs; ends with their count"
+	@echo "make build   the binary, target/release/bartizan"
+	@echo "make sidecar the binary with the sidecar alone"
+	@echo "make lint    formatting and clippy, warnings denied"
+	@echo "make deny    licences, advisories, bans (needs cargo-deny)"
+
+demo:
+	@scripts/setup demo
+	$(CARGO) build --release --locked -p bartizan
+	./target/release/bartizan demo $(DEMO)
+
+test:
+	@scripts/setup test
+	$(CARGO) build --locked -p bartizan --no-default-features
+	$(CARGO) build --locked --workspace --all-targets
+	@scripts/prepare-root
+	@scripts/tally $(CARGO) test --locked --workspace --no-fail-fast $(TEST)
+
+build:
+	$(CARGO) build --release --locked -p bartizan
+
+sidecar:
+	$(CARGO) build --release --locked -p bartizan --no-default-features
+
+lint:
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy --locked --workspace --all-targets -- -D warnings
+	$(CARGO) clippy --locked -p bartizan --no-default-features -- -D warnings
+
+deny:
+	$(CARGO) deny --locked check
+
+doc:
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --locked --workspace --no-deps
