@@ -1,1 +1,20 @@
-//! To be written.
+//! The one place where the provider, the groups, the policy and the certificate checks become rustls configurations.
+//!
+//! An [`Endpoint`] holds what the handshakes of one node share. Each connection gets a configuration of its own from
+//! [`Endpoint::connect`] or [`Endpoint::accept`] with a [`Watch`] beside it, so that what was negotiated, the chain the peer
+//! sent and the reason of a refusal are observed per connection and never guessed from what was configured.
+#![forbid(unsafe_code)]
+
+mod credentials;
+mod endpoint;
+mod error;
+mod peer;
+mod refusal;
+mod watch;
+
+pub use credentials::Credentials;
+pub use endpoint::{Accepting, Connecting, Endpoint, module};
+pub use error::Error;
+pub use peer::{Peer, peers};
+pub use refusal::{Reason, Refused};
+pub use watch::{Established, Watch};

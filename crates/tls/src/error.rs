@@ -1,0 +1,51 @@
+//! Why an endpoint could not be made: by whose fault.
+
+use std::io;
+use std::path::PathBuf;
+
+/// What stood in the way of an endpoint, before any packet.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The environment: a file cannot be read.
+    #[error("{}: {source}", file.display())]
+    Unreadable {
+        /// The file as the deployment names it.
+        file: PathBuf,
+        /// What the system said.
+        #[source]
+        source: io::Error,
+    },
+    /// Configuration: certificate, key, roots or revocation lists are not what the deployment needs.
+    #[error("{place}: {cause}")]
+    Credentials {
+        /// The file, or `certificate`, `key`, `roots`, `crl` where the bytes came from elsewhere.
+        place: String,
+        /// What is wrong with it.
+        cause: String,
+        /// What to do next.
+        hint: String,
+    },
+    /// Configuration: no interface that a sidecar protects joins this node to that one.
+    #[error("no interface with a sidecar joins this node to `{peer}`")]
+    UnknownPeer {
+        /// The name asked for.
+        peer: String,
+    },
+    /// Ours: rustls refused a configuration made here.
+    #[error("TLS configuration: {0}")]
+    Ours(#[from] rustls::Error),
+}
+
+impl Error {
+    /// What to do next, where there is more to say than the message does.
+    #[must_use]
+    pub fn hint(&self) -> Option<&str> {
+        match self {
+            Self::Unreadable { .. } => Some("check the path in the deployment file and the permissions of the file"),
+            Self::Credentials { hint, .. } => Some(hint),
+            Self::UnknownPeer { .. } => Some("add `{ kind: SBI, between: [...], with: sidecar }` to interfaces"),
+            Self::Ours(_) => Some("this is a fault of bartizan: please report it with the deployment file"),
+        }
+    }
+}

@@ -1,0 +1,30 @@
+//! Whom a node may talk to.
+
+use bartizan_deployment::{Deployment, Identity, InterfaceKind, NodeName, Policy};
+
+/// A node this one may talk to, with its names and the policy of the interface between.
+#[derive(Debug, Clone)]
+pub struct Peer {
+    /// The node.
+    pub node: NodeName,
+    /// The interface that joins the two.
+    pub interface: InterfaceKind,
+    /// The names its certificate must carry.
+    pub identity: Identity,
+    /// What handshakes on this interface are built from and judged by.
+    pub policy: Policy,
+}
+
+/// The nodes that interfaces with a sidecar join to `node`, in the order of the file.
+#[must_use]
+pub fn peers(deployment: &Deployment, node: &str) -> Vec<Peer> {
+    deployment
+        .sidecar_peers(node)
+        .map(|(peer, interface)| Peer {
+            node: peer.name.clone(),
+            interface: interface.kind,
+            identity: peer.identity.clone(),
+            policy: interface.policy.clone(),
+        })
+        .collect()
+}
