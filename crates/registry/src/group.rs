@@ -2,7 +2,11 @@
 
 use serde::Serialize;
 
-use crate::{Category, NamedGroup, Safety, Standing, State};
+use crate::code::as_hex;
+use crate::document::*;
+use crate::name::any_is;
+use crate::row::{category, cell, note};
+use crate::{Category, NamedGroup, Safety, Standing};
 
 /// How a group makes its secret.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
@@ -20,6 +24,7 @@ pub enum Kind {
 #[derive(Debug, Clone, Copy, Serialize)]
 pub struct Group {
     /// Code point.
+    #[serde(serialize_with = "as_hex")]
     pub code: NamedGroup,
     /// Name in the IANA registry.
     pub name: &'static str,
@@ -41,58 +46,74 @@ pub struct Group {
     pub openssl: Option<&'static str>,
     /// rustls' name, where rustls 0.23 can negotiate or name it.
     pub rustls: Option<&'static str>,
+    /// The groups a hybrid is made of, in the order of their bytes in share and secret: plain concatenation, no length
+    /// fields. Empty for a group of one part.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    pub parts: &'static [NamedGroup],
+    /// What a reader must know beside the numbers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub note: Option<&'static str>,
 }
 
-const fn rfc(document: &'static str, date: &'static str) -> Standing {
-    Standing {
-        document,
-        date,
-        state: State::Rfc,
-    }
+macro_rules! groups {
+    ($($code:literal $name:literal $kind:ident $client:literal $server:literal $secret:literal $category:tt $standing:ident
+       $openssl:tt $rustls:tt [$($part:ident)*] $($note:literal)?;)*) => {
+        &[$(Group {
+            code: NamedGroup($code),
+            name: $name,
+            kind: Kind::$kind,
+            client_share: $client,
+            server_share: $server,
+            secret: $secret,
+            category: category!($category),
+            recording: match Kind::$kind {
+                Kind::Classical => Safety::Vulnerable,
+                Kind::Hybrid | Kind::PostQuantum => Safety::QuantumSafe,
+            },
+            standing: $standing,
+            openssl: cell!($openssl),
+            rustls: cell!($rustls),
+            parts: &[$(NamedGroup::$part),*],
+            note: note!($($note)?),
+        }),*]
+    };
 }
 
 /// Every group this project knows, by code point.
-pub static GROUPS: &[Group] = &[
-    Group {
-        code: NamedGroup(0x0017),
-        name: "secp256r1",
-        kind: Kind::Classical,
-        client_share: 65,
-        server_share: 65,
-        secret: 32,
-        category: None,
-        recording: Safety::Vulnerable,
-        standing: rfc("RFC 9846", ""),
-        openssl: Some("P-256"),
-        rustls: Some("secp256r1"),
-    },
-    Group {
-        code: NamedGroup(0x001d),
-        name: "x25519",
-        kind: Kind::Classical,
-        client_share: 32,
-        server_share: 32,
-        secret: 32,
-        category: None,
-        recording: Safety::Vulnerable,
-        standing: rfc("RFC 9846", ""),
-        openssl: Some("X25519"),
-        rustls: Some("X25519"),
-    },
-    Group {
-        code: NamedGroup(0x11ec),
-        name: "X25519MLKEM768",
-        kind: Kind::Hybrid,
-        client_share: 1216,
-        server_share: 1120,
-        secret: 64,
-        category: Some(Category(3)),
-        recording: Safety::QuantumSafe,
-        standing: rfc("RFC 10024", "2026-08"),
-        openssl: Some("X25519MLKEM768"),
-        rustls: Some("X25519MLKEM768"),
-    },
-];
+pub static GROUPS: &[Group] = groups! {
+    // code, name, kind, client share, server share, secret, category, document, OpenSSL, rustls, parts, note
+    0x0017 "secp256r1"                Classical     65   65   32 - RFC_9846         "P-256"                "secp256r1"         [];
+    0x0018 "secp384r1"                Classical     97   97   48 - RFC_9846         "P-384"                "secp384r1"         [];
+    0x0019 "secp521r1"                Classical    133  133   66 - RFC_9846         "P-521"                "secp521r1"         [];
+    0x001d "x25519"                   Classical     32   32   32 - RFC_9846         "X25519"               "X25519"            [];
+    0x001e "x448"                     Classical     56   56   56 - RFC_9846         "X448"                 "X448"              [];
+    0x001f "brainpoolP256r1tls13"     Classical     65   65   32 - RFC_8734         "brainpoolP256r1tls13" -                   [];
+    0x0020 "brainpoolP384r1tls13"     Classical     97   97   48 - RFC_8734         "brainpoolP384r1tls13" -                   [];
+    0x0021 "brainpoolP512r1tls13"     Classical    129  129   64 - RFC_8734         "brainpoolP512r1tls13" -                   [];
+    0x0029 "curveSM2"                 Classical     65   65   32 - RFC_8998         -                      -                   []                    "OpenSSL 4.0 only";
+    0x0100 "ffdhe2048"                Classical    256  256  256 - RFC_7919         "ffdhe2048"            "FFDHE2048"         [];
+    0x0101 "ffdhe3072"                Classical    384  384  384 - RFC_7919         "ffdhe3072"            "FFDHE3072"         [];
+    0x0102 "ffdhe4096"                Classical    512  512  512 - RFC_7919         "ffdhe4096"            "FFDHE4096"         [];
+    0x0103 "ffdhe6144"                Classical    768  768  768 - RFC_7919         "ffdhe6144"            "FFDHE6144"         [];
+    0x0104 "ffdhe8192"                Classical   1024 1024 1024 - RFC_7919         "ffdhe8192"            "FFDHE8192"         [];
+    0x0200 "MLKEM512"                 PostQuantum  800  768   32 1 TLS_MLKEM        "MLKEM512"             "MLKEM512"          []                    "rustls names it; its provider does not offer it";
+    0x0201 "MLKEM768"                 PostQuantum 1184 1088   32 3 TLS_MLKEM        "MLKEM768"             "MLKEM768"          [];
+    0x0202 "MLKEM1024"                PostQuantum 1568 1568   32 5 TLS_MLKEM        "MLKEM1024"            "MLKEM1024"         []                    "asked for by CNSA 2.0";
+    0x023a "kyber512"                 PostQuantum  800  768   32 1 OQS              -                      -                   []                    "not interoperable with ML-KEM";
+    0x023c "kyber768"                 PostQuantum 1184 1088   32 3 OQS              -                      -                   []                    "not interoperable with ML-KEM";
+    0x023d "kyber1024"                PostQuantum 1568 1568   32 5 OQS              -                      -                   []                    "not interoperable with ML-KEM";
+    0x11eb "SecP256r1MLKEM768"        Hybrid      1249 1153   64 3 RFC_10024        "SecP256r1MLKEM768"    "secp256r1MLKEM768" [SECP256R1 MLKEM768];
+    0x11ec "X25519MLKEM768"           Hybrid      1216 1120   64 3 RFC_10024        "X25519MLKEM768"       "X25519MLKEM768"    [MLKEM768 X25519];
+    0x11ed "SecP384r1MLKEM1024"       Hybrid      1665 1665   80 5 RFC_10024        "SecP384r1MLKEM1024"   -                   [SECP384R1 MLKEM1024] "rustls 0.23 neither names nor offers it";
+    0x11ee "curveSM2MLKEM768"         Hybrid      1249 1153   64 3 TLS_SM2_MLKEM    -                      -                   [CURVESM2 MLKEM768]   "OpenSSL 4.0 only; not recommended by IANA; order of the parts unverified";
+    0x2f3a "p256_kyber512"            Hybrid       865  833   64 1 OQS              -                      -                   [SECP256R1 KYBER512]  "sizes computed";
+    0x2f3c "p384_kyber768"            Hybrid      1281 1185   80 3 OQS              -                      -                   [SECP384R1 KYBER768]  "sizes computed";
+    0x2f3d "p521_kyber1024"           Hybrid      1701 1701   98 5 OQS              -                      -                   [SECP521R1 KYBER1024] "sizes computed";
+    0x6399 "X25519Kyber768Draft00"    Hybrid      1216 1120   64 3 KYBER_BY_10024   -                      -                   [X25519 KYBER768];
+    0x639a "SecP256r1Kyber768Draft00" Hybrid      1249 1153   64 3 KYBER_BY_10024   -                      -                   [SECP256R1 KYBER768];
+    0xfe30 "X25519Kyber512Draft00"    Hybrid       832  800   64 1 KYBER_CLOUDFLARE -                      -                   [X25519 KYBER512]     "public tables disagree whether this is 0xfe30 or 0xfe31; sizes computed";
+    0xfe31 "X25519Kyber768Draft00Old" Hybrid      1216 1120   64 3 KYBER_CLOUDFLARE -                      -                   [X25519 KYBER768]     "public tables disagree whether this is 0xfe30 or 0xfe31; sizes computed";
+};
 
 /// The group with this code point.
 #[must_use]
@@ -100,13 +121,10 @@ pub fn group(code: NamedGroup) -> Option<&'static Group> {
     GROUPS.iter().find(|known| known.code == code)
 }
 
-/// The group with this name, as IANA, OpenSSL or rustls write it; case does not matter.
+/// The group with this name, as IANA, OpenSSL or rustls write it; case, hyphens and underscores do not matter.
 #[must_use]
 pub fn group_named(name: &str) -> Option<&'static Group> {
-    GROUPS.iter().find(|known| {
-        [Some(known.name), known.openssl, known.rustls]
-            .into_iter()
-            .flatten()
-            .any(|n| n.eq_ignore_ascii_case(name))
-    })
+    GROUPS
+        .iter()
+        .find(|known| any_is([Some(known.name), known.openssl, known.rustls], name))
 }

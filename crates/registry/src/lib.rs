@@ -1,15 +1,36 @@
-//! What exists: TLS groups and signature schemes, IKEv2 transforms, MACsec cipher suites, with their
-//! code points, sizes in bytes, NIST categories and the names that OpenSSL, rustls and strongSwan use.
+//! What exists: TLS groups, signature schemes and cipher suites, IKEv2 transforms, MACsec cipher suites, X.509 keys
+//! and the primitives under them, with their code points, sizes in bytes, NIST categories and the names that
+//! OpenSSL, rustls and strongSwan use.
 //!
 //! One table serves parsers, policy, planner and documents. The crate does no I/O.
+//!
+//! A column that this project has not seen confirmed is absent (`-` in a table, `None` in a record), never guessed;
+//! a record's `note` says what a reader must know before relying on the rest.
 #![forbid(unsafe_code)]
 
+mod cipher;
 mod code;
+mod document;
 mod group;
+mod ike;
+mod macsec;
+mod name;
+mod primitive;
+mod row;
 mod signature;
 mod standing;
+mod x509;
 
-pub use code::{NamedGroup, SignatureScheme, is_grease};
+pub use cipher::{CIPHERS, Cipher, TlsVersion, cipher, cipher_named};
+pub use code::{CipherSuite, NamedGroup, SignatureScheme, is_grease};
 pub use group::{GROUPS, Group, Kind, group, group_named};
+pub use ike::{
+    AUTHENTICATION_METHODS, AuthenticationMethod, HASH_ALGORITHMS, HashAlgorithm, TRANSFORMS, Transform, TransformKind,
+    authentication_method, hash_algorithm, transform, transform_named,
+};
+pub use macsec::{MACSEC_SUITES, MacsecSuite, macsec_suite, macsec_suite_named};
+pub use name::{mentions, same_name};
+pub use primitive::{PRIMITIVES, Primitive, Purpose, primitive, primitives};
 pub use signature::{SIGNATURES, Signature, signature, signature_named};
 pub use standing::{Category, Safety, Standing, State};
+pub use x509::{X509_ALGORITHMS, X509Algorithm, X509Use, x509_algorithm, x509_algorithm_named};

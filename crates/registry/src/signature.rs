@@ -2,12 +2,17 @@
 
 use serde::Serialize;
 
-use crate::{Category, Safety, SignatureScheme, Standing, State};
+use crate::code::as_hex;
+use crate::document::*;
+use crate::name::any_is;
+use crate::row::{category, cell, note};
+use crate::{Category, Safety, SignatureScheme, Standing};
 
 /// One TLS signature scheme. Sizes are bytes; a range's upper end where a size varies.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub struct Signature {
     /// Code point.
+    #[serde(serialize_with = "as_hex")]
     pub code: SignatureScheme,
     /// Name in the IANA registry.
     pub name: &'static str,
@@ -25,41 +30,71 @@ pub struct Signature {
     pub openssl: Option<&'static str>,
     /// rustls' name, where rustls 0.23 has the scheme.
     pub rustls: Option<&'static str>,
+    /// What a reader must know beside the numbers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub note: Option<&'static str>,
+}
+
+// A scheme with a category is a post-quantum one; the others all fall to Shor's algorithm.
+macro_rules! signatures {
+    ($($code:literal $name:literal $signature:tt $public_key:tt $category:tt $standing:ident $openssl:tt $rustls:tt $($note:literal)?;)*) => {
+        &[$(Signature {
+            code: SignatureScheme($code),
+            name: $name,
+            signature: cell!($signature),
+            public_key: cell!($public_key),
+            category: category!($category),
+            forgery: match category!($category) {
+                Some(Category(_)) => Safety::QuantumSafe,
+                None => Safety::Vulnerable,
+            },
+            standing: $standing,
+            openssl: cell!($openssl),
+            rustls: cell!($rustls),
+            note: note!($($note)?),
+        }),*]
+    };
 }
 
 /// Every signature scheme this project knows, by code point.
-pub static SIGNATURES: &[Signature] = &[
-    Signature {
-        code: SignatureScheme(0x0403),
-        name: "ecdsa_secp256r1_sha256",
-        signature: Some(72),
-        public_key: Some(65),
-        category: None,
-        forgery: Safety::Vulnerable,
-        standing: Standing {
-            document: "RFC 9846",
-            date: "",
-            state: State::Rfc,
-        },
-        openssl: Some("ecdsa_secp256r1_sha256"),
-        rustls: Some("ECDSA_NISTP256_SHA256"),
-    },
-    Signature {
-        code: SignatureScheme(0x0905),
-        name: "mldsa65",
-        signature: Some(3309),
-        public_key: Some(1952),
-        category: Some(Category(3)),
-        forgery: Safety::QuantumSafe,
-        standing: Standing {
-            document: "draft-ietf-tls-mldsa-06",
-            date: "2026-09",
-            state: State::Draft,
-        },
-        openssl: Some("mldsa65"),
-        rustls: Some("ML_DSA_65"),
-    },
-];
+pub static SIGNATURES: &[Signature] = signatures! {
+    // code, name, signature, public key, category, document, OpenSSL, rustls, note
+    0x0201 "rsa_pkcs1_sha1"                        -    - - SHA1_BY_9846 "rsa_pkcs1_sha1"                    "RSA_PKCS1_SHA1"        "SHA-1: certificates only, and to be refused";
+    0x0203 "ecdsa_sha1"                            -    - - SHA1_BY_9846 "ecdsa_sha1"                        "ECDSA_SHA1_Legacy"     "SHA-1: certificates only, and to be refused";
+    0x0401 "rsa_pkcs1_sha256"                      -    - - RFC_9846     "rsa_pkcs1_sha256"                  "RSA_PKCS1_SHA256"      "certificates only in TLS 1.3";
+    0x0403 "ecdsa_secp256r1_sha256"               72   65 - RFC_9846     "ecdsa_secp256r1_sha256"            "ECDSA_NISTP256_SHA256";
+    0x0501 "rsa_pkcs1_sha384"                      -    - - RFC_9846     "rsa_pkcs1_sha384"                  "RSA_PKCS1_SHA384"      "certificates only in TLS 1.3";
+    0x0503 "ecdsa_secp384r1_sha384"              104   97 - RFC_9846     "ecdsa_secp384r1_sha384"            "ECDSA_NISTP384_SHA384";
+    0x0601 "rsa_pkcs1_sha512"                      -    - - RFC_9846     "rsa_pkcs1_sha512"                  "RSA_PKCS1_SHA512"      "certificates only in TLS 1.3";
+    0x0603 "ecdsa_secp521r1_sha512"              139  133 - RFC_9846     "ecdsa_secp521r1_sha512"            "ECDSA_NISTP521_SHA512";
+    0x0708 "sm2sig_sm3"                           72   65 - RFC_8998     -                                   -                       "OpenSSL 4.0 (unverified)";
+    0x0804 "rsa_pss_rsae_sha256"                   -    - - RFC_9846     "rsa_pss_rsae_sha256"               "RSA_PSS_SHA256";
+    0x0805 "rsa_pss_rsae_sha384"                   -    - - RFC_9846     "rsa_pss_rsae_sha384"               "RSA_PSS_SHA384";
+    0x0806 "rsa_pss_rsae_sha512"                   -    - - RFC_9846     "rsa_pss_rsae_sha512"               "RSA_PSS_SHA512";
+    0x0807 "ed25519"                              64   32 - RFC_9846     "ed25519"                           "ED25519";
+    0x0808 "ed448"                               114   57 - RFC_9846     "ed448"                             "ED448"                 "rustls names it; its provider does not offer it";
+    0x0809 "rsa_pss_pss_sha256"                    -    - - RFC_9846     "rsa_pss_pss_sha256"                -;
+    0x080a "rsa_pss_pss_sha384"                    -    - - RFC_9846     "rsa_pss_pss_sha384"                -;
+    0x080b "rsa_pss_pss_sha512"                    -    - - RFC_9846     "rsa_pss_pss_sha512"                -;
+    0x081a "ecdsa_brainpoolP256r1tls13_sha256"    72   65 - RFC_8734     "ecdsa_brainpoolP256r1tls13_sha256" -                       "signature size computed";
+    0x081b "ecdsa_brainpoolP384r1tls13_sha384"   104   97 - RFC_8734     "ecdsa_brainpoolP384r1tls13_sha384" -                       "signature size computed";
+    0x081c "ecdsa_brainpoolP512r1tls13_sha512"   137  129 - RFC_8734     "ecdsa_brainpoolP512r1tls13_sha512" -                       "signature size computed";
+    0x0904 "mldsa44"                            2420 1312 2 TLS_MLDSA    "mldsa44"                           "ML_DSA_44";
+    0x0905 "mldsa65"                            3309 1952 3 TLS_MLDSA    "mldsa65"                           "ML_DSA_65";
+    0x0906 "mldsa87"                            4627 2592 5 TLS_MLDSA    "mldsa87"                           "ML_DSA_87"             "asked for by CNSA 2.0";
+    0x0911 "slhdsa_sha2_128s"                   7856   32 1 TLS_SLHDSA   -                                   -;
+    0x0912 "slhdsa_sha2_128f"                  17088   32 1 TLS_SLHDSA   -                                   -;
+    0x0913 "slhdsa_sha2_192s"                  16224   48 3 TLS_SLHDSA   -                                   -;
+    0x0914 "slhdsa_sha2_192f"                  35664   48 3 TLS_SLHDSA   -                                   -;
+    0x0915 "slhdsa_sha2_256s"                  29792   64 5 TLS_SLHDSA   -                                   -;
+    0x0916 "slhdsa_sha2_256f"                  49856   64 5 TLS_SLHDSA   -                                   -;
+    0x0917 "slhdsa_shake_128s"                  7856   32 1 TLS_SLHDSA   -                                   -;
+    0x0918 "slhdsa_shake_128f"                 17088   32 1 TLS_SLHDSA   -                                   -;
+    0x0919 "slhdsa_shake_192s"                 16224   48 3 TLS_SLHDSA   -                                   -;
+    0x091a "slhdsa_shake_192f"                 35664   48 3 TLS_SLHDSA   -                                   -;
+    0x091b "slhdsa_shake_256s"                 29792   64 5 TLS_SLHDSA   -                                   -;
+    0x091c "slhdsa_shake_256f"                 49856   64 5 TLS_SLHDSA   -                                   -;
+};
 
 /// The signature scheme with this code point.
 #[must_use]
@@ -67,16 +102,11 @@ pub fn signature(code: SignatureScheme) -> Option<&'static Signature> {
     SIGNATURES.iter().find(|known| known.code == code)
 }
 
-/// The signature scheme with this name, as IANA, OpenSSL or rustls write it, or as FIPS 204 writes the algorithm (`ml-dsa-65`);
-/// case does not matter.
+/// The signature scheme with this name, as IANA, OpenSSL or rustls write it, or as FIPS 204 writes the algorithm
+/// (`ml-dsa-65`); case, hyphens and underscores do not matter.
 #[must_use]
 pub fn signature_named(name: &str) -> Option<&'static Signature> {
-    let folded = name.replace('-', "").to_ascii_lowercase();
-    SIGNATURES.iter().find(|known| {
-        known.name.eq_ignore_ascii_case(&folded)
-            || [Some(known.name), known.openssl, known.rustls]
-                .into_iter()
-                .flatten()
-                .any(|n| n.eq_ignore_ascii_case(name))
-    })
+    SIGNATURES
+        .iter()
+        .find(|known| any_is([Some(known.name), known.openssl, known.rustls], name))
 }

@@ -13,7 +13,7 @@ pub struct Category(pub u8);
 pub enum Safety {
     /// No quantum attack better than generic search is known.
     QuantumSafe,
-    /// Falls to Shor's algorithm.
+    /// Falls to Shor's algorithm, or protects nothing at all (NULL ciphers).
     Vulnerable,
 }
 
@@ -25,7 +25,7 @@ pub enum State {
     Rfc,
     /// A published standard of NIST, IEEE, ISO/IEC or 3GPP.
     Standard,
-    /// An Internet-Draft that may still change.
+    /// An Internet-Draft, or a specification on its way to a standard: it may still change.
     Draft,
     /// Withdrawn, expired or obsoleted: only named so that it can be recognised.
     Obsolete,
@@ -38,8 +38,27 @@ pub enum State {
 pub struct Standing {
     /// Its name: `RFC 10024`, `draft-ietf-tls-mldsa-06`.
     pub document: &'static str,
-    /// Its date as published, `2026-08`; empty where it is older than this project's interest in it.
+    /// Its date as published, `2026-08`; empty where this project has not seen it.
+    #[serde(skip_serializing_if = "str::is_empty")]
     pub date: &'static str,
     /// How far it has come.
     pub state: State,
+}
+
+impl Standing {
+    pub(crate) const fn new(document: &'static str, date: &'static str, state: State) -> Self {
+        Self { document, date, state }
+    }
+}
+
+impl std::fmt::Display for State {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.pad(match self {
+            Self::Rfc => "RFC",
+            Self::Standard => "standard",
+            Self::Draft => "draft",
+            Self::Obsolete => "obsolete",
+            Self::Private => "private",
+        })
+    }
 }

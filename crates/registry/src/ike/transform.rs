@@ -1,0 +1,240 @@
+//! IKEv2 transforms (RFC 7296, section 3.3.2; additional key exchanges of RFC 9370).
+
+use std::fmt;
+
+use serde::Serialize;
+
+use crate::document::*;
+use crate::name::any_is;
+use crate::row::{category, cell, note, safety};
+use crate::{Category, Safety, Standing};
+
+/// What a transform does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum TransformKind {
+    /// ENCR: encrypts, and with an AEAD authenticates.
+    Encryption,
+    /// PRF: derives keys.
+    PseudoRandomFunction,
+    /// INTEG: authenticates packets.
+    Integrity,
+    /// KE, and ADDKE1 to ADDKE7 with the same numbers.
+    KeyExchange,
+    /// SN: how sequence numbers are counted.
+    SequenceNumbers,
+}
+
+impl TransformKind {
+    /// The transform type on the wire; 6 to 12 (ADDKE1 to ADDKE7) carry key exchange methods as 4 does.
+    #[must_use]
+    pub const fn code(self) -> u8 {
+        match self {
+            Self::Encryption => 1,
+            Self::PseudoRandomFunction => 2,
+            Self::Integrity => 3,
+            Self::KeyExchange => 4,
+            Self::SequenceNumbers => 5,
+        }
+    }
+
+    /// What a transform type on the wire selects from; none for a type this project does not know.
+    #[must_use]
+    pub const fn of(code: u8) -> Option<Self> {
+        Some(match code {
+            1 => Self::Encryption,
+            2 => Self::PseudoRandomFunction,
+            3 => Self::Integrity,
+            4 | 6..=12 => Self::KeyExchange,
+            5 => Self::SequenceNumbers,
+            _ => return None,
+        })
+    }
+}
+
+impl fmt::Display for TransformKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Encryption => "ENCR",
+            Self::PseudoRandomFunction => "PRF",
+            Self::Integrity => "INTEG",
+            Self::KeyExchange => "KE",
+            Self::SequenceNumbers => "SN",
+        })
+    }
+}
+
+/// One IKEv2 transform. Sizes are bytes of key exchange data, without the payload's header.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub struct Transform {
+    /// What it does.
+    pub kind: TransformKind,
+    /// Transform identifier on the wire.
+    pub id: u16,
+    /// Name in the IANA registry.
+    pub name: &'static str,
+    /// Bytes the initiator sends; only for key exchanges.
+    pub initiator: Option<u16>,
+    /// Bytes the responder sends; only for key exchanges.
+    pub responder: Option<u16>,
+    /// NIST category of a post-quantum key exchange.
+    pub category: Option<Category>,
+    /// For key exchanges and ciphers: safe against an attacker who records today and computes later. For a cipher it
+    /// presumes a quantum-safe key exchange and a key long enough.
+    pub recording: Option<Safety>,
+    /// The defining document.
+    pub standing: Standing,
+    /// strongSwan's keyword in a proposal; for a cipher whose key length is an attribute, that of 256 bits.
+    pub strongswan: Option<&'static str>,
+    /// What a reader must know beside the numbers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub note: Option<&'static str>,
+}
+
+macro_rules! transforms {
+    ($($kind:ident { $($id:literal $name:literal $initiator:tt $responder:tt $category:tt $recording:tt $standing:ident $strongswan:tt $($note:literal)?;)* })*) => {
+        &[$($(Transform {
+            kind: TransformKind::$kind,
+            id: $id,
+            name: $name,
+            initiator: cell!($initiator),
+            responder: cell!($responder),
+            category: category!($category),
+            recording: safety!($recording),
+            standing: $standing,
+            strongswan: cell!($strongswan),
+            note: note!($($note)?),
+        },)*)*]
+    };
+}
+
+/// Every transform this project knows, by type and identifier.
+pub static TRANSFORMS: &[Transform] = transforms! {
+    // id, name, initiator, responder, category, recording, document, strongSwan, note
+    Encryption {
+        11 "ENCR_NULL"                     - - - broken RFC_2410 "null"             "does not encrypt";
+        12 "ENCR_AES_CBC"                  - - - safe   RFC_3602 "aes256";
+        13 "ENCR_AES_CTR"                  - - - safe   RFC_3686 "aes256ctr";
+        14 "ENCR_AES_CCM_8"                - - - safe   RFC_4309 "aes256ccm8";
+        15 "ENCR_AES_CCM_12"               - - - safe   RFC_4309 "aes256ccm12";
+        16 "ENCR_AES_CCM_16"               - - - safe   RFC_4309 "aes256ccm16";
+        18 "ENCR_AES_GCM_8"                - - - safe   RFC_4106 "aes256gcm8";
+        19 "ENCR_AES_GCM_12"               - - - safe   RFC_4106 "aes256gcm12";
+        20 "ENCR_AES_GCM_16"               - - - safe   RFC_4106 "aes256gcm16";
+        21 "ENCR_NULL_AUTH_AES_GMAC"       - - - broken RFC_4543 "aes256gmac"       "does not encrypt";
+        23 "ENCR_CAMELLIA_CBC"             - - - safe   RFC_5529 "camellia256";
+        28 "ENCR_CHACHA20_POLY1305"        - - - safe   RFC_7634 "chacha20poly1305";
+        29 "ENCR_AES_CCM_8_IIV"            - - - safe   RFC_8750 -;
+        30 "ENCR_AES_GCM_16_IIV"           - - - safe   RFC_8750 -;
+        31 "ENCR_CHACHA20_POLY1305_IIV"    - - - safe   RFC_8750 -;
+        32 "ENCR_KUZNYECHIK_MGM_KTREE"     - - - safe   RFC_9227 -;
+        33 "ENCR_MAGMA_MGM_KTREE"          - - - safe   RFC_9227 -;
+        34 "ENCR_KUZNYECHIK_MGM_MAC_KTREE" - - - broken RFC_9227 -                  "does not encrypt";
+        35 "ENCR_MAGMA_MGM_MAC_KTREE"      - - - broken RFC_9227 -                  "does not encrypt";
+    }
+    PseudoRandomFunction {
+        1 "PRF_HMAC_MD5"          - - - - RFC_7296 "prfmd5"     "MD5";
+        2 "PRF_HMAC_SHA1"         - - - - RFC_7296 "prfsha1"    "SHA-1: excluded by TS 33.310";
+        4 "PRF_AES128_XCBC"       - - - - RFC_4434 "prfaesxcbc";
+        5 "PRF_HMAC_SHA2_256"     - - - - RFC_4868 "prfsha256";
+        6 "PRF_HMAC_SHA2_384"     - - - - RFC_4868 "prfsha384";
+        7 "PRF_HMAC_SHA2_512"     - - - - RFC_4868 "prfsha512";
+        8 "PRF_AES128_CMAC"       - - - - RFC_4615 "prfaescmac";
+        9 "PRF_HMAC_STREEBOG_512" - - - - RFC_9385 -;
+    }
+    Integrity {
+         0 "NONE"                   - - - - RFC_7296 -         "with an AEAD";
+         1 "AUTH_HMAC_MD5_96"       - - - - RFC_2403 "md5"     "MD5";
+         2 "AUTH_HMAC_SHA1_96"      - - - - RFC_2404 "sha1"    "SHA-1: excluded by TS 33.310";
+         5 "AUTH_AES_XCBC_96"       - - - - RFC_3566 "aesxcbc";
+         8 "AUTH_AES_CMAC_96"       - - - - RFC_4494 "aescmac";
+         9 "AUTH_AES_128_GMAC"      - - - - RFC_4543 -;
+        10 "AUTH_AES_192_GMAC"      - - - - RFC_4543 -;
+        11 "AUTH_AES_256_GMAC"      - - - - RFC_4543 -;
+        12 "AUTH_HMAC_SHA2_256_128" - - - - RFC_4868 "sha256";
+        13 "AUTH_HMAC_SHA2_384_192" - - - - RFC_4868 "sha384";
+        14 "AUTH_HMAC_SHA2_512_256" - - - - RFC_4868 "sha512";
+    }
+    KeyExchange {
+          14 "2048-bit MODP"                         256   256 - broken RFC_3526          "modp2048";
+          15 "3072-bit MODP"                         384   384 - broken RFC_3526          "modp3072";
+          16 "4096-bit MODP"                         512   512 - broken RFC_3526          "modp4096";
+          17 "6144-bit MODP"                         768   768 - broken RFC_3526          "modp6144";
+          18 "8192-bit MODP"                        1024  1024 - broken RFC_3526          "modp8192";
+          19 "256-bit random ECP"                     64    64 - broken RFC_5903          "ecp256"       "x and y, without the 0x04 of TLS";
+          20 "384-bit random ECP"                     96    96 - broken RFC_5903          "ecp384"       "x and y, without the 0x04 of TLS";
+          21 "521-bit random ECP"                    132   132 - broken RFC_5903          "ecp521"       "x and y, without the 0x04 of TLS";
+          22 "1024-bit MODP with 160-bit subgroup"     -     - - broken RFC_5114          "modp1024s160" "must not be used";
+          23 "2048-bit MODP with 224-bit subgroup"     -     - - broken RFC_5114          "modp2048s224" "must not be used";
+          24 "2048-bit MODP with 256-bit subgroup"     -     - - broken RFC_5114          "modp2048s256" "must not be used";
+          25 "192-bit random ECP"                      -     - - broken RFC_5114          "ecp192";
+          26 "224-bit random ECP"                      -     - - broken RFC_5114          "ecp224";
+          27 "brainpoolP224r1"                         -     - - broken RFC_6954          "ecp224bp";
+          28 "brainpoolP256r1"                         -     - - broken RFC_6954          "ecp256bp";
+          29 "brainpoolP384r1"                         -     - - broken RFC_6954          "ecp384bp";
+          30 "brainpoolP512r1"                         -     - - broken RFC_6954          "ecp512bp";
+          31 "Curve25519"                             32    32 - broken RFC_8031          "x25519";
+          32 "Curve448"                               56    56 - broken RFC_8031          "x448";
+          33 "GOST3410_2012_256"                       -     - - broken RFC_9385          -;
+          34 "GOST3410_2012_512"                       -     - - broken RFC_9385          -;
+          35 "ml-kem-512"                            800   768 1 safe   IKE_MLKEM         "mlkem512"     "approved, in the RFC Editor's queue";
+          36 "ml-kem-768"                           1184  1088 3 safe   IKE_MLKEM         "mlkem768"     "approved, in the RFC Editor's queue";
+          37 "ml-kem-1024"                          1568  1568 5 safe   IKE_MLKEM         "mlkem1024"    "approved, in the RFC Editor's queue; IKE_SA_INIT needs IP fragments at 1500 bytes";
+        1024 "MODP_NULL"                               -     - - broken PRIVATE_USE       "modpnull"     "strongSwan's load test: no secret at all";
+        1083 "FrodoKEM-640-AES"                     9616  9752 1 safe   STRONGSWAN_BRANCH "frodoa1"      "in no release";
+        1084 "FrodoKEM-976-AES"                    15632 15792 3 safe   STRONGSWAN_BRANCH "frodoa3"      "in no release";
+        1085 "FrodoKEM-1344-AES"                   21520 21696 5 safe   STRONGSWAN_BRANCH "frodoa5"      "in no release";
+        1086 "FrodoKEM-640-SHAKE"                   9616  9752 1 safe   STRONGSWAN_BRANCH "frodos1"      "in no release";
+        1087 "FrodoKEM-976-SHAKE"                  15632 15792 3 safe   STRONGSWAN_BRANCH "frodos3"      "in no release";
+        1088 "FrodoKEM-1344-SHAKE"                 21520 21696 5 safe   STRONGSWAN_BRANCH "frodos5"      "in no release";
+    }
+    SequenceNumbers {
+        0 "32-bit Sequential Numbers"                       - - - - RFC_9827 "noesn";
+        1 "Partially Transmitted 64-bit Sequential Numbers" - - - - RFC_9827 "esn"   "Extended Sequence Numbers before RFC 9827";
+        2 "32-bit Unspecified Numbers"                      - - - - RFC_9827 -       "from one source";
+    }
+};
+
+/// The transform with this kind and identifier.
+#[must_use]
+pub fn transform(kind: TransformKind, id: u16) -> Option<&'static Transform> {
+    TRANSFORMS.iter().find(|known| known.kind == kind && known.id == id)
+}
+
+/// The transform of this kind with this name, as IANA or strongSwan write it; case, hyphens and underscores do not
+/// matter.
+#[must_use]
+pub fn transform_named(kind: TransformKind, name: &str) -> Option<&'static Transform> {
+    TRANSFORMS
+        .iter()
+        .filter(|known| known.kind == kind)
+        .find(|known| any_is([Some(known.name), known.strongswan], name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn additional_key_exchanges_share_the_numbers_of_the_first() {
+        for code in 6..=12 {
+            assert_eq!(TransformKind::of(code), Some(TransformKind::KeyExchange));
+        }
+        assert_eq!(TransformKind::of(13), None);
+    }
+
+    #[test]
+    fn every_kind_is_found_by_its_own_code() {
+        for transform in TRANSFORMS {
+            assert_eq!(TransformKind::of(transform.kind.code()), Some(transform.kind));
+        }
+    }
+
+    #[test]
+    fn frodokem_is_recognised_only_in_the_private_range() {
+        for transform in TRANSFORMS.iter().filter(|known| known.name.contains("Frodo")) {
+            assert!(transform.id >= 1024, "{} is not registered", transform.name);
+        }
+        assert!((38..1024).all(|id| crate::transform(TransformKind::KeyExchange, id).is_none()));
+    }
+}
