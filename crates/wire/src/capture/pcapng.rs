@@ -1,0 +1,235 @@
+//! The newer format: blocks, in sections, with interfaces that each have a link type and a clock (draft-ietf-opsawg-pcapng).
+
+use super::{CaptureError, LARGEST_BLOCK, Order, Record, Step};
+use crate::Timestamp;
+use crate::link::LinkType;
+
+/// Type of the block that begins a file and each section; a palindrome, so that it reads alike in both byte orders.
+pub(super) const SECTION_HEADER: u32 = 0x0a0d_0d0a;
+const INTERFACE_DESCRIPTION: u32 = 1;
+const PACKET: u32 = 2;
+const SIMPLE_PACKET: u32 = 3;
+const INTERFACE_STATISTICS: u32 = 5;
+const ENHANCED_PACKET: u32 = 6;
+
+const BYTE_ORDER_MAGIC: u32 = 0x1a2b_3c4d;
+/// Type, total length, and the total length again behind the body.
+const FRAME: u32 = 12;
+/// More interfaces than any host has; a file with more is refused.
+const INTERFACES: usize = 4096;
+
+const OPTION_TIME_RESOLUTION: u16 = 9;
+const OPTION_TIME_OFFSET: u16 = 14;
+const OPTION_INTERFACE_DROPPED: u16 = 5;
+
+/// A section's byte order and interfaces, as far as read.
+pub(super) struct Section {
+    order: Order,
+    interfaces: Vec<Interface>,
+    dropped: u64,
+}
+
+#[derive(Clone, Copy)]
+struct Interface {
+    link: LinkType,
+    snap_length: u32,
+    /// `if_tsresol`: a negative power of ten, or of two where the highest bit is set.
+    resolution: u8,
+    /// `if_tsoffset`: seconds to add.
+    offset: i64,
+    dropped: u64,
+}
+
+impl Interface {
+    fn time(&self, ticks: u64) -> Timestamp {
+        let ticks = u128::from(ticks);
+        let exponent = u32::from(self.resolution & 0x7f);
+        let nanoseconds = if self.resolution & 0x80 != 0 {
+            (ticks * 1_000_000_000) >> exponent
+        } else if exponent <= 9 {
+            ticks * 10u128.pow(9 - exponent)
+        } else {
+            // 10^38 is the largest power of ten a u128 holds; any divisor beyond 2^64 gives zero.
+            ticks / 10u128.checked_pow(exponent - 9).unwrap_or(u128::MAX)
+        };
+        let shifted = i128::try_from(nanoseconds).unwrap_or(i128::MAX) + i128::from(self.offset) * 1_000_000_000;
+        Timestamp(u64::try_from(shifted.max(0)).unwrap_or(u64::MAX))
+    }
+}
+
+impl Section {
+    pub(super) fn new() -> Self {
+        Self {
+            order: Order::Little,
+            interfaces: Vec::new(),
+            dropped: 0,
+        }
+    }
+
+    pub(super) fn dropped(&self) -> u64 {
+        self.interfaces
+            .iter()
+            .fold(self.dropped, |sum, interface| sum.saturating_add(interface.dropped))
+    }
+
+    /// What the bytes at `offset` of the file begin with: a block, or too little of one.
+    pub(super) fn block(&mut self, bytes: &[u8], offset: u64) -> Result<Step, CaptureError> {
+        let damaged = |what: String| CaptureError::Damaged { offset, what };
+        let Some(head) = bytes.first_chunk::<12>() else {
+            return Ok(Step::More);
+        };
+        let [kind, length, magic] = [0, 4, 8].map(|at| [head[at], head[at + 1], head[at + 2], head[at + 3]]);
+        if u32::from_be_bytes(kind) == SECTION_HEADER {
+            self.order = match (u32::from_le_bytes(magic), u32::from_be_bytes(magic)) {
+                (BYTE_ORDER_MAGIC, _) => Order::Little,
+                (_, BYTE_ORDER_MAGIC) => Order::Big,
+                _ => return Err(damaged("a section header without its byte-order magic".into())),
+            };
+        }
+        let order = self.order;
+        let length = order.u32(length);
+        if length < FRAME || !length.is_multiple_of(4) || length > LARGEST_BLOCK {
+            return Err(damaged(format!("a block claims {length} bytes")));
+        }
+        let Some(block) = bytes.get(..length as usize) else {
+            return Ok(Step::More);
+        };
+        let (block, trailer) = block.split_at(block.len() - 4);
+        if order.u32_at(trailer, 0) != Some(length) {
+            return Err(damaged(format!(
+                "a block of {length} bytes whose second length is another"
+            )));
+        }
+        let record = self
+            .body(order.u32(kind), &block[8..])
+            .map_err(|what| damaged(what.into()))?;
+        let length = length as usize;
+        Ok(match record {
+            None => Step::Skip { length },
+            Some(mut record) => {
+                // The body begins behind type and length.
+                record.data = record.data.start + 8..record.data.end + 8;
+                Step::Packet { length, record }
+            }
+        })
+    }
+
+    /// Reads a block's body; gives the packet it holds, if it is of a kind that holds one.
+    fn body(&mut self, kind: u32, body: &[u8]) -> Result<Option<Record>, &'static str> {
+        let order = self.order;
+        let word = |at: usize| order.u32_at(body, at).ok_or("a block shorter than its fields");
+        match kind {
+            SECTION_HEADER => {
+                if order.u16_at(body, 4) != Some(1) {
+                    return Err("a section of a major version other than 1");
+                }
+                self.dropped = self.dropped();
+                self.interfaces.clear();
+                Ok(None)
+            }
+            INTERFACE_DESCRIPTION => {
+                if self.interfaces.len() == INTERFACES {
+                    return Err("more than 4096 interfaces");
+                }
+                let snap_length = word(4)?;
+                let link = LinkType(order.u16_at(body, 0).ok_or("a block shorter than its fields")?);
+                self.interfaces.push(self.interface(link, snap_length, &body[8..]));
+                Ok(None)
+            }
+            ENHANCED_PACKET => {
+                let (interface, high, low, captured, original) = (word(0)?, word(4)?, word(8)?, word(12)?, word(16)?);
+                let ticks = u64::from(high) << 32 | u64::from(low);
+                self.packet(interface, Some(ticks), 20, captured, original, body)
+                    .map(Some)
+            }
+            PACKET => {
+                let interface = u32::from(order.u16_at(body, 0).ok_or("a block shorter than its fields")?);
+                let (high, low, captured, original) = (word(4)?, word(8)?, word(12)?, word(16)?);
+                let ticks = u64::from(high) << 32 | u64::from(low);
+                self.packet(interface, Some(ticks), 20, captured, original, body)
+                    .map(Some)
+            }
+            SIMPLE_PACKET => {
+                let original = word(0)?;
+                let snap_length = self.interfaces.first().map_or(0, |interface| interface.snap_length);
+                let limit = if snap_length == 0 { u32::MAX } else { snap_length };
+                self.packet(0, None, 4, original.min(limit), original, body).map(Some)
+            }
+            INTERFACE_STATISTICS => {
+                let interface = word(0)? as usize;
+                let dropped = options(order, body.get(12..).unwrap_or_default())
+                    .find(|(code, _)| *code == OPTION_INTERFACE_DROPPED)
+                    .and_then(|(_, value)| self.u64(value));
+                if let (Some(interface), Some(dropped)) = (self.interfaces.get_mut(interface), dropped) {
+                    // Statistics are totals: the newest block holds them all.
+                    interface.dropped = dropped;
+                }
+                Ok(None)
+            }
+            _ => Ok(None),
+        }
+    }
+
+    fn packet(
+        &self,
+        interface: u32,
+        ticks: Option<u64>,
+        start: usize,
+        captured: u32,
+        original: u32,
+        body: &[u8],
+    ) -> Result<Record, &'static str> {
+        let interface = self
+            .interfaces
+            .get(interface as usize)
+            .ok_or("a packet of an interface that was not described")?;
+        let data = start..start + captured as usize;
+        if data.end > body.len() {
+            return Err("a packet longer than its block");
+        }
+        Ok(Record {
+            time: ticks.map_or(Timestamp(0), |ticks| interface.time(ticks)),
+            link: interface.link,
+            data,
+            original_length: original.max(captured),
+        })
+    }
+
+    fn interface(&self, link: LinkType, snap_length: u32, option_bytes: &[u8]) -> Interface {
+        let mut interface = Interface {
+            link,
+            snap_length,
+            resolution: 6,
+            offset: 0,
+            dropped: 0,
+        };
+        for (code, value) in options(self.order, option_bytes) {
+            match code {
+                OPTION_TIME_RESOLUTION => interface.resolution = value.first().copied().unwrap_or(6),
+                OPTION_TIME_OFFSET => interface.offset = self.u64(value).map_or(0, u64::cast_signed),
+                _ => {}
+            }
+        }
+        interface
+    }
+
+    fn u64(&self, value: &[u8]) -> Option<u64> {
+        let bytes = *value.first_chunk::<8>()?;
+        Some(match self.order {
+            Order::Little => u64::from_le_bytes(bytes),
+            Order::Big => u64::from_be_bytes(bytes),
+        })
+    }
+}
+
+/// A block's options, code and value, up to the first that is not complete.
+fn options(order: Order, mut bytes: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
+    std::iter::from_fn(move || {
+        let code = order.u16_at(bytes, 0)?;
+        let length = usize::from(order.u16_at(bytes, 2)?);
+        let value = bytes.get(4..4 + length)?;
+        // Values are padded to four bytes; the last one's padding may be missing.
+        bytes = bytes.get(4 + length.next_multiple_of(4)..).unwrap_or_default();
+        (code != 0).then_some((code, value))
+    })
+}

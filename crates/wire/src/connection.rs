@@ -1,0 +1,122 @@
+//! A TCP connection as packets showed it.
+
+use std::net::SocketAddr;
+
+use crate::Moment;
+use crate::http2::Http2;
+use crate::opening::Opening;
+use crate::tcp::StreamCounts;
+use crate::tls::Tls;
+
+/// One of a connection's two ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Side {
+    /// The end that asks.
+    Client,
+    /// The end that answers.
+    Server,
+}
+
+impl std::fmt::Display for Side {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.pad(match self {
+            Self::Client => "client",
+            Self::Server => "server",
+        })
+    }
+}
+
+impl Side {
+    pub(crate) fn index(self) -> usize {
+        match self {
+            Self::Client => 0,
+            Self::Server => 1,
+        }
+    }
+}
+
+/// Whether a connection was seen from its first packet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Start {
+    /// Its SYN is in the capture.
+    Syn,
+    /// It was already there: what it began with is not known.
+    Midstream,
+}
+
+/// How a connection ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Ending {
+    /// Both ends said FIN.
+    Closed,
+    /// One end said RST.
+    Reset,
+    /// The same addresses and ports began a new one.
+    Replaced,
+    /// It was still there when the capture ended.
+    Open,
+}
+
+/// How client and server were told apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Roles {
+    /// By who sent SYN.
+    Syn,
+    /// By what was said (a ClientHello, a request). That outweighs SYN: in a call home (RFC 8071) the TLS client is the end that was connected to.
+    Content,
+    /// By the lower port number: a guess.
+    Port,
+}
+
+/// What one end sent.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Traffic {
+    /// Packets, with and without payload.
+    pub packets: u64,
+    /// What reassembly made of their payloads.
+    pub stream: StreamCounts,
+}
+
+/// What a connection carried.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Content {
+    /// No payload.
+    Nothing,
+    /// TLS.
+    Tls(Box<Tls>),
+    /// HTTP/2 in clear.
+    Http2(Http2),
+    /// HTTP/1 in clear.
+    Http1,
+    /// None of these.
+    Unknown(Opening),
+}
+
+/// A TCP connection, at its end or at the capture's. Only an [`Observer`](crate::Observer) makes one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Connection {
+    /// Its place in the order of first packets, from 1.
+    pub number: u64,
+    /// The end that asks.
+    pub client: SocketAddr,
+    /// The end that answers.
+    pub server: SocketAddr,
+    /// How the two were told apart.
+    pub roles: Roles,
+    /// First packet.
+    pub first: Moment,
+    /// Last packet.
+    pub last: Moment,
+    /// Whether it was seen from the start.
+    pub start: Start,
+    /// How it ended.
+    pub ending: Ending,
+    /// What the client sent.
+    pub from_client: Traffic,
+    /// What the server sent.
+    pub from_server: Traffic,
+    /// What it carried.
+    pub content: Content,
+}

@@ -1,0 +1,204 @@
+//! IPv4 (RFC 791) and IPv6 (RFC 8200) headers.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+/// IP protocol number of TCP.
+pub const TCP: u8 = 6;
+/// IP protocol number of UDP.
+pub const UDP: u8 = 17;
+/// IP protocol number of ESP.
+pub const ESP: u8 = 50;
+/// IP protocol number of SCTP.
+pub const SCTP: u8 = 132;
+
+/// Extension headers followed before an IPv6 packet is given up.
+const EXTENSION_HEADERS: usize = 8;
+
+/// One IP packet without its header.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Datagram<'a> {
+    /// Sender.
+    pub source: IpAddr,
+    /// Receiver.
+    pub destination: IpAddr,
+    /// What the payload is; for IPv6, behind the extension headers.
+    pub protocol: u8,
+    /// The captured payload, without padding of the link.
+    pub payload: &'a [u8],
+    /// Bytes of payload that were sent and not captured (snap length).
+    pub missing: usize,
+    /// Whether this is a part of a packet only; its payload then cannot be read alone.
+    pub fragment: Fragment,
+}
+
+/// Whether an IP packet was fragmented.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fragment {
+    /// The packet is whole.
+    Whole,
+    /// It is one of several parts.
+    Part,
+}
+
+/// Reads the header of an IPv4 or IPv6 packet; none where it is not one, or is shorter than its header.
+#[must_use]
+pub fn datagram(packet: &[u8]) -> Option<Datagram<'_>> {
+    match packet.first()? >> 4 {
+        4 => ipv4(packet),
+        6 => ipv6(packet),
+        _ => None,
+    }
+}
+
+fn ipv4(packet: &[u8]) -> Option<Datagram<'_>> {
+    let header = packet.first_chunk::<20>()?;
+    let header_length = usize::from(header[0] & 0x0f) * 4;
+    let total = usize::from(u16::from_be_bytes([header[2], header[3]]));
+    // Zero is what Linux writes for packets over 65535 bytes that segmentation offload has not cut yet.
+    let total = if total == 0 { packet.len() } else { total };
+    if header_length < 20 || total < header_length {
+        return None;
+    }
+    let fragmentation = u16::from_be_bytes([header[6], header[7]]);
+    // The lower 13 bits are the offset; 0x2000 is "more fragments".
+    let fragment = if fragmentation & 0x3fff == 0 {
+        Fragment::Whole
+    } else {
+        Fragment::Part
+    };
+    let captured = &packet[..total.min(packet.len())];
+    Some(Datagram {
+        source: Ipv4Addr::from(*header[12..].first_chunk::<4>()?).into(),
+        destination: Ipv4Addr::from(*header[16..].first_chunk::<4>()?).into(),
+        protocol: header[9],
+        payload: captured.get(header_length..)?,
+        missing: total - captured.len(),
+        fragment,
+    })
+}
+
+fn ipv6(packet: &[u8]) -> Option<Datagram<'_>> {
+    let (header, rest) = packet.split_first_chunk::<40>()?;
+    let length = usize::from(u16::from_be_bytes([header[4], header[5]]));
+    // Zero: a jumbogram, or segmentation offload as in IPv4.
+    let length = if length == 0 { rest.len() } else { length };
+    let mut payload = &rest[..length.min(rest.len())];
+    let missing = length - payload.len();
+    let mut protocol = header[6];
+    let mut fragment = Fragment::Whole;
+    for _ in 0..EXTENSION_HEADERS {
+        let extension = match protocol {
+            // Hop-by-hop, routing, destination options, mobility: a length in units of eight bytes, not counting the first.
+            0 | 43 | 60 | 135 => (usize::from(*payload.get(1)?) + 1) * 8,
+            // Authentication header (RFC 4302): in units of four bytes, minus two.
+            51 => (usize::from(*payload.get(1)?) + 2) * 4,
+            44 => {
+                let place = u16::from_be_bytes([*payload.get(2)?, *payload.get(3)?]);
+                // Offset in the upper 13 bits, "more fragments" in the lowest: both zero in an "atomic" fragment (RFC 6946).
+                if place & 0xfff9 != 0 {
+                    fragment = Fragment::Part;
+                }
+                8
+            }
+            _ => break,
+        };
+        protocol = *payload.first()?;
+        payload = payload.get(extension..)?;
+        if fragment == Fragment::Part {
+            break;
+        }
+    }
+    Some(Datagram {
+        source: Ipv6Addr::from(*header[8..].first_chunk::<16>()?).into(),
+        destination: Ipv6Addr::from(*header[24..].first_chunk::<16>()?).into(),
+        protocol,
+        payload,
+        missing,
+        fragment,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ipv4_packet(total: u16, fragmentation: u16, payload: &[u8]) -> Vec<u8> {
+        let mut packet = vec![0x45, 0, 0, 0, 0, 0, 0, 0, 64, TCP, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2];
+        packet[2..4].copy_from_slice(&total.to_be_bytes());
+        packet[6..8].copy_from_slice(&fragmentation.to_be_bytes());
+        packet.extend(payload);
+        packet
+    }
+
+    fn ipv6_packet(next: u8, payload: &[u8]) -> Vec<u8> {
+        let mut packet = vec![0x60, 0, 0, 0, 0, 0, next, 64];
+        packet[4..6].copy_from_slice(&u16::try_from(payload.len()).unwrap().to_be_bytes());
+        packet.extend([0; 32]);
+        packet.extend(payload);
+        packet
+    }
+
+    #[test]
+    fn padding_of_short_ethernet_frames_is_not_payload() {
+        let packet = ipv4_packet(22, 0, b"ab\0\0\0\0");
+        let read = datagram(&packet).unwrap();
+        assert_eq!((read.payload, read.missing), (&b"ab"[..], 0));
+    }
+
+    #[test]
+    fn a_snapped_packet_says_how_much_is_missing() {
+        let packet = ipv4_packet(1500, 0, b"abc");
+        let read = datagram(&packet).unwrap();
+        assert_eq!((read.payload, read.missing), (&b"abc"[..], 1477));
+    }
+
+    #[test]
+    fn first_middle_and_last_fragments_are_parts_and_do_not_fragment_is_not() {
+        for (fragmentation, expected) in [
+            (0x2000, Fragment::Part),
+            (0x2010, Fragment::Part),
+            (0x0010, Fragment::Part),
+            (0x4000, Fragment::Whole),
+        ] {
+            let packet = ipv4_packet(21, fragmentation, b"x");
+            assert_eq!(datagram(&packet).unwrap().fragment, expected, "{fragmentation:#06x}");
+        }
+    }
+
+    #[test]
+    fn ipv6_extension_headers_lead_to_tcp() {
+        // Hop-by-hop (8 bytes), destination options (16 bytes), an atomic fragment header, then TCP.
+        let mut payload = vec![60, 0, 0, 0, 0, 0, 0, 0];
+        payload.extend([44, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
+        payload.extend([TCP, 0, 0, 0, 0, 0, 0, 0]);
+        payload.extend(b"segment");
+        let packet = ipv6_packet(0, &payload);
+        let read = datagram(&packet).unwrap();
+        assert_eq!(
+            (read.protocol, read.payload, read.fragment),
+            (TCP, &b"segment"[..], Fragment::Whole)
+        );
+    }
+
+    #[test]
+    fn ipv6_fragments_are_parts() {
+        let packet = ipv6_packet(44, &[TCP, 0, 0, 1, 0, 0, 0, 0, b'x']);
+        assert_eq!(datagram(&packet).unwrap().fragment, Fragment::Part);
+    }
+
+    #[test]
+    fn headers_that_contradict_themselves_are_no_datagram() {
+        assert_eq!(datagram(&[]), None);
+        assert_eq!(datagram(&[0x44; 60]), None, "IHL of four words");
+        assert_eq!(
+            datagram(&ipv4_packet(19, 0, b"")),
+            None,
+            "total length below the header"
+        );
+        assert_eq!(
+            datagram(&ipv6_packet(0, &[TCP, 255])),
+            None,
+            "an extension header beyond the end"
+        );
+    }
+}

@@ -1,0 +1,165 @@
+//! What a connection carries: told by its first bytes, then read by the reader for it.
+
+use crate::opening::{self, Opening, Prefix, Protocol, Recognition};
+use crate::tcp::Delivery;
+use crate::{Content, Moment, Roles, Side, Start, http2, tls};
+
+/// The reader of a connection's bytes. Directions are those of the flow.
+pub(super) enum Application {
+    /// Not decided.
+    Opening(Start, [Beginning; 2]),
+    Tls(Box<tls::Session>),
+    Http2(Box<http2::Session>),
+    Http1,
+    Unknown([Prefix; 2]),
+}
+
+/// The first bytes of one direction.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Beginning {
+    prefix: Prefix,
+    /// The packets with its first and its last byte.
+    at: Option<(Moment, Moment)>,
+    /// Bytes behind the prefix that were not kept, or a gap: a reader that starts later must know.
+    lost: Option<(u64, Moment)>,
+    unknown: bool,
+}
+
+impl Application {
+    pub(super) fn new(start: Start) -> Self {
+        Self::Opening(start, [Beginning::default(); 2])
+    }
+
+    /// Takes the next bytes of a direction; `client` is set when they tell who the client is.
+    pub(super) fn take(&mut self, direction: usize, delivery: Delivery<'_>, client: &mut (usize, Roles)) {
+        if let Self::Opening(start, beginnings) = self {
+            let beginning = &mut beginnings[direction];
+            let (rest, at) = match delivery {
+                Delivery::Gap { bytes, at } => {
+                    beginning.lose(bytes, at);
+                    return;
+                }
+                Delivery::Data { bytes, at } => (beginning.fill(bytes, at), at),
+            };
+            let recognition = opening::recognise(beginning.prefix.bytes(), *start);
+            match recognition {
+                Recognition::More => {}
+                Recognition::Protocol(protocol, side) if !beginning.unknown => {
+                    self.open(protocol, direction, side, client);
+                    if !rest.is_empty() {
+                        self.take(direction, Delivery::Data { bytes: rest, at }, client);
+                    }
+                }
+                _ => {
+                    beginning.unknown = true;
+                    if !rest.is_empty() {
+                        beginning.lose(rest.len() as u64, at);
+                    }
+                    if beginnings.iter().all(|beginning| beginning.unknown) {
+                        *self = Self::Unknown(beginnings.map(|beginning| beginning.prefix));
+                    }
+                }
+            }
+            return;
+        }
+        let side = if direction == client.0 {
+            Side::Client
+        } else {
+            Side::Server
+        };
+        match (self, delivery) {
+            (Self::Tls(session), Delivery::Data { bytes, at }) => session.data(side, bytes, at),
+            (Self::Tls(session), Delivery::Gap { bytes, at }) => session.gap(side, bytes, at),
+            (Self::Http2(session), Delivery::Data { bytes, at }) => session.data(side, bytes, at),
+            (Self::Http2(session), Delivery::Gap { bytes, at }) => session.gap(side, bytes, at),
+            _ => {}
+        }
+    }
+
+    /// No more bytes will come: what is still open stays unknown.
+    pub(super) fn decide(&mut self, client: &mut (usize, Roles)) {
+        if let Self::Opening(start, beginnings) = self {
+            let start = *start;
+            let found = beginnings.iter().enumerate().find_map(|(direction, beginning)| {
+                match opening::recognise(beginning.prefix.bytes(), start) {
+                    Recognition::Protocol(protocol, side) if !beginning.unknown => Some((protocol, direction, side)),
+                    _ => None,
+                }
+            });
+            match found {
+                Some((protocol, direction, side)) => self.open(protocol, direction, side, client),
+                None => *self = Self::Unknown(beginnings.map(|beginning| beginning.prefix)),
+            }
+        }
+    }
+
+    /// What was carried; `zero` is the side of direction 0.
+    pub(super) fn outcome(self, zero: Side) -> Content {
+        match self {
+            Self::Tls(session) => Content::Tls(Box::new(session.outcome())),
+            Self::Http2(session) => Content::Http2(session.outcome()),
+            Self::Http1 => Content::Http1,
+            Self::Opening(_, beginnings) => unknown(beginnings.map(|beginning| beginning.prefix), zero),
+            Self::Unknown(prefixes) => unknown(prefixes, zero),
+        }
+    }
+
+    /// Starts the protocol's reader on what both directions have said so far.
+    fn open(&mut self, protocol: Protocol, direction: usize, side: Option<Side>, client: &mut (usize, Roles)) {
+        let Self::Opening(_, beginnings) = self else { return };
+        let beginnings = *beginnings;
+        let speaker = match side {
+            Some(Side::Client) => direction,
+            Some(Side::Server) => 1 - direction,
+            None => client.0,
+        };
+        if speaker != client.0 || side.is_some() && client.1 == Roles::Port {
+            *client = (speaker, Roles::Content);
+        }
+        *self = match protocol {
+            Protocol::Tls => Self::Tls(Box::new(tls::Session::new())),
+            Protocol::Http2 => Self::Http2(Box::new(http2::Session::new())),
+            Protocol::Http1 => Self::Http1,
+        };
+        // The direction that began first is read first: flights are runs of one direction.
+        let mut order = [0, 1];
+        order.sort_by_key(|&direction| beginnings[direction].at.map_or(u64::MAX, |(first, _)| first.packet));
+        for direction in order {
+            let beginning = &beginnings[direction];
+            if let Some((_, last)) = beginning.at {
+                let bytes = beginning.prefix.bytes();
+                self.take(direction, Delivery::Data { bytes, at: last }, client);
+            }
+            if let Some((bytes, at)) = beginning.lost {
+                self.take(direction, Delivery::Gap { bytes, at }, client);
+            }
+        }
+    }
+}
+
+impl Beginning {
+    fn fill<'a>(&mut self, bytes: &'a [u8], at: Moment) -> &'a [u8] {
+        if self.lost.is_some() {
+            return bytes;
+        }
+        let rest = self.prefix.fill(bytes);
+        if rest.len() < bytes.len() {
+            let first = self.at.map_or(at, |(first, _)| first);
+            self.at = Some((first, at));
+        }
+        rest
+    }
+
+    fn lose(&mut self, bytes: u64, at: Moment) {
+        let (lost, first) = self.lost.unwrap_or((0, at));
+        self.lost = Some((lost.saturating_add(bytes), first));
+    }
+}
+
+fn unknown(prefixes: [Prefix; 2], zero: Side) -> Content {
+    let [client, server] = match zero {
+        Side::Client => prefixes,
+        Side::Server => [prefixes[1], prefixes[0]],
+    };
+    Content::Unknown(Opening { client, server })
+}

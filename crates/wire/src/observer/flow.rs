@@ -1,0 +1,132 @@
+//! One TCP connection while it lives.
+
+use std::net::SocketAddr;
+
+use super::application::Application;
+use crate::tcp::{Budget, Segment, Stream};
+use crate::{Connection, Content, Ending, Moment, Roles, Side, Start, Traffic};
+
+/// Both streams of a connection and what is read from them. Directions are numbered: 0 is from the sender of the first packet seen.
+pub(super) struct Flow {
+    number: u64,
+    ends: [SocketAddr; 2],
+    /// The direction of the client, and how that is known.
+    client: (usize, Roles),
+    first: Moment,
+    last: Moment,
+    start: Start,
+    streams: [Stream; 2],
+    packets: [u64; 2],
+    application: Application,
+}
+
+impl Flow {
+    /// A connection whose first packet is `segment`, which is not yet taken.
+    pub(super) fn new(
+        number: u64,
+        source: SocketAddr,
+        destination: SocketAddr,
+        segment: &Segment<'_>,
+        at: Moment,
+    ) -> Self {
+        let (start, client) = match (segment.flags.syn(), segment.flags.ack()) {
+            (true, false) => (Start::Syn, (0, Roles::Syn)),
+            (true, true) => (Start::Syn, (1, Roles::Syn)),
+            (false, _) => {
+                let server = usize::from(segment.destination_port <= segment.source_port);
+                (Start::Midstream, (1 - server, Roles::Port))
+            }
+        };
+        Self {
+            number,
+            ends: [source, destination],
+            client,
+            first: at,
+            last: at,
+            start,
+            streams: [Stream::default(), Stream::default()],
+            packets: [0; 2],
+            application: Application::new(start),
+        }
+    }
+
+    pub(super) fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// Whether a SYN begins another connection between the same ports.
+    pub(super) fn is_replaced_by(&self, source: SocketAddr, segment: &Segment<'_>) -> bool {
+        let stream = &self.streams[self.direction(source)];
+        segment.flags.syn()
+            && (!stream.begun() && self.start == Start::Midstream || !stream.begins_with(segment.sequence))
+    }
+
+    /// Takes a segment; says how the connection ended, if it did.
+    pub(super) fn segment(
+        &mut self,
+        source: SocketAddr,
+        segment: &Segment<'_>,
+        at: Moment,
+        budget: &mut Budget,
+    ) -> Option<Ending> {
+        let direction = self.direction(source);
+        self.last = at;
+        self.packets[direction] += 1;
+        let Self {
+            streams,
+            application,
+            client,
+            ..
+        } = self;
+        streams[direction].segment(segment, at, budget, |delivery| {
+            application.take(direction, delivery, client)
+        });
+        if segment.flags.rst() {
+            return Some(Ending::Reset);
+        }
+        self.streams.iter().all(Stream::ended).then_some(Ending::Closed)
+    }
+
+    /// What there was to see.
+    pub(super) fn end(mut self, ending: Ending, budget: &mut Budget) -> Connection {
+        let Self {
+            streams,
+            application,
+            client,
+            ..
+        } = &mut self;
+        for (direction, stream) in streams.iter_mut().enumerate() {
+            stream.finish(budget, |delivery| application.take(direction, delivery, client));
+        }
+        application.decide(client);
+        let (client, roles) = self.client;
+        let server = 1 - client;
+        let traffic = |direction: usize| Traffic {
+            packets: self.packets[direction],
+            stream: self.streams[direction].counts(),
+        };
+        let content = if self.streams.iter().all(|stream| stream.counts().bytes == 0) {
+            Content::Nothing
+        } else {
+            self.application
+                .outcome(if client == 0 { Side::Client } else { Side::Server })
+        };
+        Connection {
+            number: self.number,
+            client: self.ends[client],
+            server: self.ends[server],
+            roles,
+            first: self.first,
+            last: self.last,
+            start: self.start,
+            ending,
+            from_client: traffic(client),
+            from_server: traffic(server),
+            content,
+        }
+    }
+
+    fn direction(&self, source: SocketAddr) -> usize {
+        usize::from(source != self.ends[0])
+    }
+}

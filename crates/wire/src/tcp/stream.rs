@@ -1,0 +1,265 @@
+//! One direction of a connection: segments in any order in, bytes in order out.
+
+use std::collections::BTreeMap;
+
+use super::Segment;
+use crate::Moment;
+
+/// Bytes a direction may hold back while it waits for an earlier segment. Twice the largest window seen on real SBI links without loss.
+const PENDING: usize = 256 * 1024;
+/// What a held segment costs beyond its bytes.
+const SEGMENT_COST: usize = 128;
+/// A segment this far from the expected one belongs to another connection, or to nobody: no window is larger (RFC 7323, section 2.3).
+const WINDOW: i64 = 1 << 30;
+
+/// What all directions together may still hold back, in bytes.
+#[derive(Debug, Clone, Copy)]
+pub struct Budget {
+    left: usize,
+}
+
+impl Budget {
+    /// A budget of so many bytes.
+    #[must_use]
+    pub fn new(bytes: usize) -> Self {
+        Self { left: bytes }
+    }
+}
+
+/// What a stream gives, in the order of the sender.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Delivery<'a> {
+    /// The next bytes.
+    Data {
+        /// At least one.
+        bytes: &'a [u8],
+        /// The packet that carried them.
+        at: Moment,
+    },
+    /// Bytes that were sent and are not in the capture.
+    Gap {
+        /// How many.
+        bytes: u64,
+        /// The packet at which they were given up.
+        at: Moment,
+    },
+}
+
+/// What a direction's segments amounted to.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct StreamCounts {
+    /// Bytes given, in order.
+    pub bytes: u64,
+    /// Bytes seen more than once: retransmissions and overlaps. The first copy counts.
+    pub repeated: u64,
+    /// Segments that came before an earlier one.
+    pub early: u64,
+    /// Holes given up.
+    pub gaps: u64,
+    /// Bytes in those holes.
+    pub missing: u64,
+    /// Segments outside any window, ignored.
+    pub stray: u64,
+}
+
+struct Pending {
+    bytes: Box<[u8]>,
+    missing: usize,
+    at: Moment,
+}
+
+impl Pending {
+    fn length(&self) -> usize {
+        self.bytes.len() + self.missing
+    }
+
+    fn cost(&self) -> usize {
+        self.bytes.len() + SEGMENT_COST
+    }
+}
+
+/// Puts one direction's segments in order. Holds back a bounded number of bytes; a hole that outlives the bound becomes a gap.
+#[derive(Default)]
+pub struct Stream {
+    /// The sequence number that `offset` has; none before the first segment.
+    next: Option<u32>,
+    /// Bytes given or given up so far.
+    offset: u64,
+    /// Early segments by the offset of their first byte.
+    pending: BTreeMap<u64, Pending>,
+    cost: usize,
+    /// Offset at which the sender ends.
+    end: Option<u64>,
+    counts: StreamCounts,
+}
+
+impl Stream {
+    /// Takes a segment and gives what is now in order. A stream begins with its SYN or, when that was not captured, with the first segment that has payload.
+    pub fn segment(
+        &mut self,
+        segment: &Segment<'_>,
+        at: Moment,
+        budget: &mut Budget,
+        mut deliver: impl FnMut(Delivery<'_>),
+    ) {
+        let length = segment.payload.len() + segment.missing;
+        let first = segment.sequence.wrapping_add(u32::from(segment.flags.syn()));
+        if self.next.is_none() && length == 0 && !segment.flags.syn() {
+            return;
+        }
+        let next = *self.next.get_or_insert(first);
+        let distance = i64::from(first.wrapping_sub(next).cast_signed());
+        if distance.abs() > WINDOW {
+            self.counts.stray += 1;
+            return;
+        }
+        if segment.flags.fin()
+            && let Some(end) = self.offset.checked_add_signed(distance + length as i64)
+        {
+            self.end.get_or_insert(end);
+        }
+        if length == 0 {
+            return;
+        }
+        match u64::try_from(distance) {
+            Ok(ahead) if ahead > 0 => self.hold(ahead, segment, at, budget, &mut deliver),
+            _ => {
+                let known = usize::try_from(-distance).unwrap_or(usize::MAX).min(length);
+                self.counts.repeated += known as u64;
+                self.give(segment.payload, segment.missing, known, at, &mut deliver);
+            }
+        }
+        self.release(budget, &mut deliver);
+    }
+
+    /// Gives what is held back, holes as gaps: nothing more will come.
+    pub fn finish(&mut self, budget: &mut Budget, mut deliver: impl FnMut(Delivery<'_>)) {
+        while self.skip(&mut deliver) {
+            self.release(budget, &mut deliver);
+        }
+    }
+
+    /// Whether the sender's FIN and all bytes before it were given.
+    #[must_use]
+    pub fn ended(&self) -> bool {
+        self.end.is_some_and(|end| self.offset >= end)
+    }
+
+    /// Whether a first segment or SYN was seen.
+    #[must_use]
+    pub fn begun(&self) -> bool {
+        self.next.is_some()
+    }
+
+    /// What the segments amounted to so far.
+    #[must_use]
+    pub fn counts(&self) -> StreamCounts {
+        self.counts
+    }
+
+    /// Whether `sequence`, in a SYN, begins this stream (and is not that of a later connection with the same ports).
+    #[must_use]
+    pub fn begins_with(&self, sequence: u32) -> bool {
+        self.next
+            .is_none_or(|next| next.wrapping_sub(self.offset as u32) == sequence.wrapping_add(1))
+    }
+
+    /// Keeps a segment that is `ahead` of the expected one.
+    fn hold(
+        &mut self,
+        ahead: u64,
+        segment: &Segment<'_>,
+        at: Moment,
+        budget: &mut Budget,
+        deliver: &mut impl FnMut(Delivery<'_>),
+    ) {
+        let key = self.offset + ahead;
+        let length = segment.payload.len() + segment.missing;
+        if self.pending.get(&key).is_some_and(|held| held.length() >= length) {
+            self.counts.repeated += length as u64;
+            return;
+        }
+        self.counts.early += 1;
+        let held = Pending {
+            bytes: segment.payload.into(),
+            missing: segment.missing,
+            at,
+        };
+        self.cost += held.cost();
+        budget.left = budget.left.saturating_sub(held.cost());
+        if let Some(shorter) = self.pending.insert(key, held) {
+            self.counts.repeated += shorter.length() as u64;
+            self.cost -= shorter.cost();
+            budget.left += shorter.cost();
+        }
+        while (self.cost > PENDING || budget.left == 0) && self.skip(deliver) {
+            self.release(budget, deliver);
+        }
+    }
+
+    /// Gives up the hole before the first held segment; says whether there was one.
+    fn skip(&mut self, deliver: &mut impl FnMut(Delivery<'_>)) -> bool {
+        let Some((&key, held)) = self.pending.first_key_value() else {
+            return false;
+        };
+        let hole = key.saturating_sub(self.offset);
+        if hole > 0 {
+            let at = held.at;
+            self.gap(hole, at, deliver);
+        }
+        true
+    }
+
+    /// Gives every held segment that the expected offset has reached.
+    fn release(&mut self, budget: &mut Budget, deliver: &mut impl FnMut(Delivery<'_>)) {
+        while let Some(entry) = self.pending.first_entry()
+            && *entry.key() <= self.offset
+        {
+            let known = usize::try_from(self.offset - entry.key()).unwrap_or(usize::MAX);
+            let held = entry.remove();
+            self.cost -= held.cost();
+            budget.left += held.cost();
+            let known = known.min(held.length());
+            self.counts.repeated += known as u64;
+            self.give(&held.bytes, held.missing, known, held.at, deliver);
+        }
+    }
+
+    /// Gives a segment at the expected offset whose first `known` bytes were given before.
+    fn give(
+        &mut self,
+        payload: &[u8],
+        missing: usize,
+        known: usize,
+        at: Moment,
+        deliver: &mut impl FnMut(Delivery<'_>),
+    ) {
+        let bytes = payload.get(known..).unwrap_or_default();
+        if !bytes.is_empty() {
+            self.advance(bytes.len() as u64);
+            self.counts.bytes += bytes.len() as u64;
+            deliver(Delivery::Data { bytes, at });
+        }
+        let missing = missing.saturating_sub(known.saturating_sub(payload.len()));
+        if missing > 0 {
+            self.gap(missing as u64, at, deliver);
+        }
+    }
+
+    fn gap(&mut self, bytes: u64, at: Moment, deliver: &mut impl FnMut(Delivery<'_>)) {
+        self.advance(bytes);
+        self.counts.gaps += 1;
+        self.counts.missing += bytes;
+        deliver(Delivery::Gap { bytes, at });
+    }
+
+    fn advance(&mut self, bytes: u64) {
+        self.offset += bytes;
+        // Sequence numbers count modulo 2^32: the upper half of a 64-bit offset is not part of them.
+        self.next = self.next.map(|next| next.wrapping_add(bytes as u32));
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,116 @@
+//! What TLS 1.2 and older show in clear: ServerKeyExchange, Certificate, CertificateVerify.
+
+use bartizan_registry::{NamedGroup, SignatureScheme};
+
+use super::Version;
+use crate::cursor::Cursor;
+
+/// `ECCurveType.named_curve` (RFC 8422, section 5.4).
+const NAMED_CURVE: u8 = 3;
+
+/// Certificates counted in one message; a chain has two or three.
+const CHAIN: u32 = 32;
+
+/// A TLS 1.2 ServerKeyExchange, as far as a bystander needs it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ServerKeyExchange {
+    /// The curve, where the exchange is elliptic-curve Diffie-Hellman over a named one.
+    pub group: Option<NamedGroup>,
+    /// The scheme the server signed its parameters with (TLS 1.2 only).
+    pub signature: Option<SignatureScheme>,
+}
+
+impl ServerKeyExchange {
+    /// Reads the body of the message; what it holds depends on the cipher suite, so anything but a named curve is left alone.
+    #[must_use]
+    pub fn read(body: &[u8], version: Version) -> Self {
+        let mut cursor = Cursor::new(body);
+        let group = (cursor.u8() == Some(NAMED_CURVE))
+            .then(|| cursor.u16().map(NamedGroup))
+            .flatten();
+        let signature = group
+            .filter(|_| version == Version::TLS12)
+            .and_then(|_| cursor.vector8())
+            .and_then(|_| cursor.u16())
+            .map(SignatureScheme);
+        Self { group, signature }
+    }
+}
+
+/// Certificates sent in clear, as TLS 1.2 and older do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Certificates {
+    /// How many.
+    pub count: u32,
+    /// Bytes of the message, with its header.
+    pub length: usize,
+}
+
+impl Certificates {
+    /// Reads the body of a Certificate message of TLS 1.2 or older.
+    #[must_use]
+    pub fn read(body: &[u8]) -> Self {
+        let mut count = 0;
+        if let Some(mut chain) = Cursor::new(body).vector24() {
+            while count < CHAIN && chain.vector24().is_some() {
+                count += 1;
+            }
+        }
+        Self {
+            count,
+            length: body.len() + 4,
+        }
+    }
+}
+
+/// Whether a cipher suite does not encrypt: the NULL suites of RFC 4785, 5246, 5487, 5489 and 8422, and the integrity-only suites of RFC 9150.
+#[must_use]
+pub fn is_null_cipher(suite: u16) -> bool {
+    matches!(
+        suite,
+        0x0000..=0x0002
+            | 0x002c..=0x002e
+            | 0x003b
+            | 0x00b0 | 0x00b1
+            | 0x00b4 | 0x00b5
+            | 0x00b8 | 0x00b9
+            | 0xc001 | 0xc006 | 0xc00b | 0xc010 | 0xc015
+            | 0xc039..=0xc03b
+            | 0xc0b4 | 0xc0b5
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn curve_and_signature_scheme_stand_in_a_tls_1_2_server_key_exchange() {
+        let mut body = vec![3, 0x00, 0x1d, 32];
+        body.extend([9; 32]);
+        body.extend([0x04, 0x03, 0, 70]);
+        let read = ServerKeyExchange::read(&body, Version::TLS12);
+        assert_eq!(read.group, Some(NamedGroup::X25519));
+        assert_eq!(read.signature, Some(SignatureScheme::ECDSA_SECP256R1_SHA256));
+        assert_eq!(
+            ServerKeyExchange::read(&body, Version(0x0302)).signature,
+            None,
+            "TLS 1.1 names no scheme"
+        );
+    }
+
+    #[test]
+    fn finite_field_parameters_are_left_alone() {
+        let read = ServerKeyExchange::read(&[1, 0, 0xff, 0xff], Version::TLS12);
+        assert_eq!((read.group, read.signature), (None, None));
+    }
+
+    #[test]
+    fn certificates_are_counted_and_a_short_chain_ends_the_count() {
+        assert_eq!(Certificates::read(&[0, 0, 9, 0, 0, 1, 7, 0, 0, 2, 7, 7]).count, 2);
+        assert_eq!(Certificates::read(&[0, 0, 5, 0, 0, 1, 7, 0]).count, 1);
+        assert_eq!(Certificates::read(&[0, 0, 9]).count, 0);
+    }
+}

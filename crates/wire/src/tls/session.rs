@@ -1,0 +1,421 @@
+//! Both directions of one TLS connection, from the first record to the last.
+
+use bartizan_registry::SignatureScheme;
+
+use super::Version;
+use super::handshake::{self, Message, Messages};
+use super::hello::{ClientHello, Malformed, ServerHello};
+use super::legacy::{Certificates, ServerKeyExchange};
+use super::record::{self, Piece, Records};
+use crate::{Moment, Seen, Side};
+
+/// Flights kept; a TLS 1.3 handshake with HelloRetryRequest has five.
+const FLIGHTS: usize = 8;
+/// Alerts and faults kept; more repeat what the first ones say.
+const KEPT: usize = 8;
+
+/// What a TLS connection showed.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Tls {
+    /// The first ClientHello.
+    pub client_hello: Option<Seen<ClientHello>>,
+    /// The server's request for another ClientHello.
+    pub hello_retry_request: Option<Seen<ServerHello>>,
+    /// The ClientHello that answered it.
+    pub second_client_hello: Option<Seen<ClientHello>>,
+    /// The server's choice.
+    pub server_hello: Option<Seen<ServerHello>>,
+    /// TLS 1.2 and older: the server's key exchange.
+    pub server_key_exchange: Option<Seen<ServerKeyExchange>>,
+    /// TLS 1.2 and older: the server's certificates.
+    pub server_certificates: Option<Seen<Certificates>>,
+    /// TLS 1.2 and older: the client's certificates.
+    pub client_certificates: Option<Seen<Certificates>>,
+    /// TLS 1.2: the scheme the client signed with.
+    pub client_signature: Option<Seen<SignatureScheme>>,
+    /// Alerts in clear.
+    pub alerts: Vec<Seen<Alert>>,
+    /// Runs of bytes in one direction, in the order captured, up to eight.
+    pub flights: Vec<Flight>,
+    /// Protected records of the client.
+    pub from_client: Protected,
+    /// Protected records of the server.
+    pub from_server: Protected,
+    /// What did not follow the standard, or is missing.
+    pub faults: Vec<Seen<Fault>>,
+    /// The last flight kept has ended: nothing is added to it.
+    flights_over: bool,
+}
+
+impl Tls {
+    /// The version the server chose.
+    #[must_use]
+    pub fn version(&self) -> Option<Version> {
+        let chosen = self.server_hello.as_ref().or(self.hello_retry_request.as_ref())?;
+        Some(chosen.value.version)
+    }
+}
+
+/// An alert in clear.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Alert {
+    /// Who sent it.
+    pub from: Side,
+    /// 1 warning, 2 fatal.
+    pub level: u8,
+    /// What for; [`alert_name`] names it.
+    pub description: u8,
+}
+
+/// Bytes one side sent until the other side sent some.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Flight {
+    /// Who sent it.
+    pub from: Side,
+    /// Bytes of TLS records, headers included.
+    pub bytes: u64,
+    /// Records that began in it.
+    pub records: u64,
+    /// First packet.
+    pub first: Moment,
+    /// Last packet.
+    pub last: Moment,
+}
+
+/// Records whose contents are encrypted. In TLS 1.3 that includes most of the handshake.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Protected {
+    /// How many.
+    pub records: u64,
+    /// Bytes of their bodies, without record headers, as far as captured.
+    pub bytes: u64,
+}
+
+/// Something in a TLS connection that is not as it should be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Fault {
+    /// A handshake message could not be read.
+    #[error("a malformed message of the {from}: {part}")]
+    Malformed {
+        /// Its sender.
+        from: Side,
+        /// The part that is not well formed.
+        part: Malformed,
+    },
+    /// A handshake message longer than any that are read.
+    #[error("a handshake message of {length} bytes from the {from}, which is not read")]
+    TooLong {
+        /// Its sender.
+        from: Side,
+        /// Bytes of its body.
+        length: usize,
+    },
+    /// What follows is no TLS record.
+    #[error("bytes of the {from} that are no TLS record")]
+    NotARecord {
+        /// Their sender.
+        from: Side,
+    },
+    /// Bytes are missing from the capture inside the handshake in clear.
+    #[error("bytes of the {from} are missing from the capture")]
+    Gap {
+        /// Their sender.
+        from: Side,
+    },
+    /// A message that has no place here.
+    #[error("an unexpected handshake message of type {kind} from the {from}")]
+    Unexpected {
+        /// Its sender.
+        from: Side,
+        /// Its `HandshakeType`.
+        kind: u8,
+    },
+}
+
+/// Name of an alert (RFC 9846, section 6).
+#[must_use]
+pub fn alert_name(description: u8) -> Option<&'static str> {
+    Some(match description {
+        0 => "close_notify",
+        10 => "unexpected_message",
+        20 => "bad_record_mac",
+        22 => "record_overflow",
+        40 => "handshake_failure",
+        42 => "bad_certificate",
+        43 => "unsupported_certificate",
+        44 => "certificate_revoked",
+        45 => "certificate_expired",
+        46 => "certificate_unknown",
+        47 => "illegal_parameter",
+        48 => "unknown_ca",
+        49 => "access_denied",
+        50 => "decode_error",
+        51 => "decrypt_error",
+        70 => "protocol_version",
+        71 => "insufficient_security",
+        80 => "internal_error",
+        86 => "inappropriate_fallback",
+        90 => "user_canceled",
+        109 => "missing_extension",
+        110 => "unsupported_extension",
+        112 => "unrecognized_name",
+        113 => "bad_certificate_status_response",
+        115 => "unknown_psk_identity",
+        116 => "certificate_required",
+        120 => "no_application_protocol",
+        _ => return None,
+    })
+}
+
+struct Direction {
+    records: Records,
+    messages: Messages,
+    /// The first byte of an alert whose second has not come.
+    alert: Option<u8>,
+    /// From here on every record is protected (TLS 1.2, behind ChangeCipherSpec).
+    sealed: bool,
+    /// Where the record in progress began.
+    record: Option<Moment>,
+}
+
+impl Direction {
+    fn new() -> Self {
+        Self {
+            records: Records::new(),
+            messages: Messages::default(),
+            alert: None,
+            sealed: false,
+            record: None,
+        }
+    }
+}
+
+/// Reads both directions.
+pub(crate) struct Session {
+    directions: [Direction; 2],
+    tls: Tls,
+}
+
+impl Session {
+    pub(crate) fn new() -> Self {
+        Self {
+            directions: [Direction::new(), Direction::new()],
+            tls: Tls::default(),
+        }
+    }
+
+    pub(crate) fn outcome(self) -> Tls {
+        self.tls
+    }
+
+    /// Bytes of `from`, next in order.
+    pub(crate) fn data(&mut self, from: Side, mut bytes: &[u8], at: Moment) {
+        let Self { directions, tls } = self;
+        let direction = &mut directions[from.index()];
+        tls.flight(from, bytes.len() as u64, at);
+        direction.records.segment(bytes);
+        while let Some(piece) = direction.records.next(&mut bytes) {
+            match piece {
+                Piece::Broken => tls.fault(Fault::NotARecord { from }, at),
+                Piece::Begin(header) => {
+                    direction.record = Some(at);
+                    tls.begin(header.kind, direction.sealed, from);
+                }
+                Piece::Body(header, body) => match header.kind {
+                    record::HANDSHAKE if !direction.sealed => {
+                        direction.messages.push(body, at, |message| tls.message(from, &message));
+                    }
+                    record::ALERT if !direction.sealed => {
+                        // Two bytes; anything longer is not in clear.
+                        if header.length == 2 {
+                            for &byte in body {
+                                match direction.alert.take() {
+                                    None => direction.alert = Some(byte),
+                                    Some(level) => {
+                                        let first = direction.record.unwrap_or(at);
+                                        let description = byte;
+                                        tls.alert(Seen::new(
+                                            Alert {
+                                                from,
+                                                level,
+                                                description,
+                                            },
+                                            first,
+                                            at,
+                                        ));
+                                    }
+                                }
+                            }
+                        }
+                    }
+                    record::CHANGE_CIPHER_SPEC => direction.sealed |= tls.change_cipher_spec_seals(),
+                    // Application data, and what a ChangeCipherSpec has sealed.
+                    _ => tls.protected(from).bytes += body.len() as u64,
+                },
+            }
+        }
+    }
+
+    /// Bytes of `from` are missing from the capture.
+    pub(crate) fn gap(&mut self, from: Side, missing: u64, at: Moment) {
+        let direction = &mut self.directions[from.index()];
+        let harmless = direction.records.gap(missing);
+        direction.messages.reset();
+        direction.alert = None;
+        if !harmless {
+            self.tls.fault(Fault::Gap { from }, at);
+        }
+    }
+}
+
+impl Tls {
+    fn flight(&mut self, from: Side, bytes: u64, at: Moment) {
+        if self.flights_over {
+            return;
+        }
+        if let Some(flight) = self.flights.last_mut().filter(|flight| flight.from == from) {
+            flight.bytes += bytes;
+            flight.last = at;
+        } else if self.flights.len() < FLIGHTS {
+            self.flights.push(Flight {
+                from,
+                bytes,
+                records: 0,
+                first: at,
+                last: at,
+            });
+        } else {
+            self.flights_over = true;
+        }
+    }
+
+    fn begin(&mut self, kind: u8, sealed: bool, from: Side) {
+        if let Some(flight) = self.flights.last_mut()
+            && !self.flights_over
+        {
+            flight.records += 1;
+        }
+        if sealed || !matches!(kind, record::HANDSHAKE | record::ALERT | record::CHANGE_CIPHER_SPEC) {
+            self.protected(from).records += 1;
+        }
+    }
+
+    fn protected(&mut self, from: Side) -> &mut Protected {
+        match from {
+            Side::Client => &mut self.from_client,
+            Side::Server => &mut self.from_server,
+        }
+    }
+
+    /// In TLS 1.3 a ChangeCipherSpec means nothing (RFC 9846, appendix D.4) and a second ClientHello may follow it; before that it means that all
+    /// later records are protected.
+    fn change_cipher_spec_seals(&self) -> bool {
+        match (self.version(), &self.client_hello) {
+            (Some(version), _) => version < Version::TLS13,
+            // A client that offers TLS 1.3 may send one right behind its ClientHello, before early data.
+            (None, Some(hello)) => !hello.value.offers_version(Version::TLS13),
+            (None, None) => true,
+        }
+    }
+
+    fn fault(&mut self, fault: Fault, at: Moment) {
+        if self.faults.len() < KEPT {
+            self.faults.push(Seen::new(fault, at, at));
+        }
+    }
+
+    fn alert(&mut self, alert: Seen<Alert>) {
+        if self.alerts.len() < KEPT {
+            self.alerts.push(alert);
+        }
+    }
+
+    fn message(&mut self, from: Side, message: &Message<'_>) {
+        let (first, last) = (message.span.first, message.span.last);
+        let Some(body) = message.body else {
+            if matches!(message.kind, handshake::CLIENT_HELLO | handshake::SERVER_HELLO) {
+                self.fault(
+                    Fault::TooLong {
+                        from,
+                        length: message.length,
+                    },
+                    last,
+                );
+            }
+            return;
+        };
+        match (message.kind, from) {
+            (handshake::CLIENT_HELLO, Side::Client) => match ClientHello::read(body) {
+                Err(part) => self.fault(Fault::Malformed { from, part }, last),
+                Ok(hello) => self.client_hello(Seen::new(hello, first, last)),
+            },
+            (handshake::SERVER_HELLO, Side::Server) => match ServerHello::read(body) {
+                Err(part) => self.fault(Fault::Malformed { from, part }, last),
+                Ok(hello) => self.server_hello(Seen::new(hello, first, last)),
+            },
+            (handshake::SERVER_KEY_EXCHANGE, Side::Server) => {
+                let version = self.version().unwrap_or(Version::TLS12);
+                let exchange = ServerKeyExchange::read(body, version);
+                self.server_key_exchange.get_or_insert(Seen::new(exchange, first, last));
+            }
+            (handshake::CERTIFICATE, Side::Server) => {
+                self.server_certificates
+                    .get_or_insert(Seen::new(Certificates::read(body), first, last));
+            }
+            (handshake::CERTIFICATE, Side::Client) => {
+                self.client_certificates
+                    .get_or_insert(Seen::new(Certificates::read(body), first, last));
+            }
+            (handshake::CERTIFICATE_VERIFY, Side::Client) => {
+                if let Some(code) = body.first_chunk() {
+                    let scheme = SignatureScheme(u16::from_be_bytes(*code));
+                    self.client_signature.get_or_insert(Seen::new(scheme, first, last));
+                }
+            }
+            (kind, _) => self.fault(Fault::Unexpected { from, kind }, last),
+        }
+    }
+
+    fn client_hello(&mut self, hello: Seen<ClientHello>) {
+        if self.client_hello.is_none() {
+            self.client_hello = Some(hello);
+        } else if self.hello_retry_request.is_some() && self.second_client_hello.is_none() {
+            self.second_client_hello = Some(hello);
+        } else {
+            self.fault(
+                Fault::Unexpected {
+                    from: Side::Client,
+                    kind: handshake::CLIENT_HELLO,
+                },
+                hello.last,
+            );
+        }
+    }
+
+    fn server_hello(&mut self, hello: Seen<ServerHello>) {
+        let retry = hello.value.is_hello_retry_request();
+        let place = if retry {
+            &mut self.hello_retry_request
+        } else {
+            &mut self.server_hello
+        };
+        if place.is_none() {
+            *place = Some(hello);
+        } else {
+            let last = hello.last;
+            self.fault(
+                Fault::Unexpected {
+                    from: Side::Server,
+                    kind: handshake::SERVER_HELLO,
+                },
+                last,
+            );
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
