@@ -1,11 +1,250 @@
-//! `bartizan algorithms`.
+//! `bartizan algorithms`: the registry, as tables for people and as JSON for programs.
 
-use crate::{Failure, Outcome};
+mod rows;
+mod table;
+#[cfg(test)]
+mod tests;
+
+use std::io::{self, IsTerminal, Write};
+
+use bartizan_registry::{
+    AUTHENTICATION_METHODS, CIPHERS, GROUPS, HASH_ALGORITHMS, MACSEC_SUITES, Purpose, SIGNATURES, TRANSFORMS,
+    X509_ALGORITHMS, primitives,
+};
+use clap::ValueEnum;
+use serde_json::{Map, Value, json};
+
+use self::rows::Listed;
+use self::table::{Colour, Table};
+use crate::outcome::{Failure, Outcome};
+
+/// Version of the JSON form: it changes when a field changes its meaning or goes.
+const SCHEMA: &str = "bartizan-algorithms/1";
 
 /// List the algorithms Bartizan knows: code points, sizes, categories, names.
+///
+/// Sizes are bytes. An `=` repeats the name at the row's beginning, a `-` is a value that does not exist or that nobody
+/// confirmed. Nothing found: exit code 1.
 #[derive(clap::Args)]
-pub(crate) struct Args {}
+#[command(after_help = "Examples:\n  \
+    bartizan algorithms mlkem768                everything whose name has ML-KEM-768 in it\n  \
+    bartizan algorithms --kind group 0x11ec     one TLS group by its code point\n  \
+    bartizan algorithms --kind ike draft        IKEv2 transforms that no RFC defines yet\n  \
+    bartizan algorithms --json | jq .groups     the same for a program")]
+pub(crate) struct Args {
+    /// Only rows that have this in a name, or in the document that defines them, or whose code point or object
+    /// identifier it is; case, hyphens and underscores do not matter.
+    filter: Option<String>,
+    /// Only these tables; may be given more than once.
+    #[arg(long, value_enum)]
+    kind: Vec<Kind>,
+    /// Print JSON instead of tables.
+    #[arg(long)]
+    json: bool,
+}
 
-pub(crate) fn run(_args: &Args) -> Result<Outcome, Failure> {
-    Err(Failure::new("not written yet"))
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Kind {
+    /// TLS 1.3 named groups.
+    Group,
+    /// TLS signature schemes, and the signature algorithms under them.
+    Signature,
+    /// TLS cipher suites.
+    CipherSuite,
+    /// IKEv2 transforms, authentication methods and signature hashes.
+    Ike,
+    /// MACsec cipher suites.
+    Macsec,
+    /// Keys and signatures of X.509 certificates.
+    X509,
+    /// Key encapsulation mechanisms.
+    Kem,
+}
+
+pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
+    if let Some(filter) = &args.filter
+        && !filter.contains(char::is_alphanumeric)
+    {
+        return Err(Failure::usage(format!(
+            "the filter `{filter}` has neither letter nor digit"
+        )));
+    }
+    let sections = sections(&args.kind, args.filter.as_deref());
+    let found = sections.iter().any(|section| !section.table.is_empty());
+    let text = if args.json {
+        as_json(sections)
+    } else {
+        let colour = io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
+        as_text(&sections, if colour { Colour::Yes } else { Colour::No })
+    };
+    print(&text)?;
+    if found {
+        return Ok(Outcome::Clean);
+    }
+    eprintln!("nothing matches `{}`", args.filter.as_deref().unwrap_or_default());
+    eprintln!("hint: a part of a name is enough: `bartizan algorithms mlkem`; no filter at all lists everything");
+    Ok(Outcome::Finding)
+}
+
+/// One table with its title, and the same rows for JSON.
+struct Section {
+    key: &'static str,
+    title: &'static str,
+    legend: &'static str,
+    table: Table,
+    rows: Vec<Value>,
+}
+
+impl Section {
+    fn of<R: Listed + 'static>(
+        key: &'static str,
+        title: &'static str,
+        legend: &'static str,
+        rows: impl IntoIterator<Item = &'static R>,
+        filter: Option<&str>,
+    ) -> Self {
+        let rows: Vec<&R> = rows
+            .into_iter()
+            .filter(|row| filter.is_none_or(|wanted| row.matches(wanted)))
+            .collect();
+        let mut table = Table::new(R::COLUMNS);
+        for row in &rows {
+            table.push(row.cells(), row.note());
+        }
+        let rows = rows.into_iter().map(|row| json!(row)).collect();
+        Self {
+            key,
+            title,
+            legend,
+            table,
+            rows,
+        }
+    }
+}
+
+fn sections(kinds: &[Kind], filter: Option<&str>) -> Vec<Section> {
+    let wanted = |kind| kinds.is_empty() || kinds.contains(&kind);
+    let mut sections = Vec::new();
+    if wanted(Kind::Group) {
+        sections.push(Section::of(
+            "groups",
+            "TLS groups",
+            "SHARE is the client's key share / the server's; RECORDING: safe from an attacker who records today and \
+             computes later",
+            GROUPS,
+            filter,
+        ));
+    }
+    if wanted(Kind::Signature) {
+        sections.push(Section::of(
+            "signatures",
+            "TLS signature schemes",
+            "SIGNATURE is the largest; FORGERY: safe from a forger with a quantum computer",
+            SIGNATURES,
+            filter,
+        ));
+    }
+    if wanted(Kind::CipherSuite) {
+        sections.push(Section::of(
+            "cipher_suites",
+            "TLS cipher suites",
+            "TLS 1.2 has no post-quantum key exchange",
+            CIPHERS,
+            filter,
+        ));
+    }
+    if wanted(Kind::Ike) {
+        sections.push(Section::of(
+            "ike_transforms",
+            "IKEv2 transforms",
+            "DATA is what the initiator sends / the responder; KE numbers serve ADDKE1 to ADDKE7 too; strongSwan's \
+             keyword is that of a 256-bit key",
+            TRANSFORMS,
+            filter,
+        ));
+        sections.push(Section::of(
+            "ike_authentication_methods",
+            "IKEv2 authentication methods",
+            "FORGERY: safe from a forger with a quantum computer",
+            AUTHENTICATION_METHODS,
+            filter,
+        ));
+        sections.push(Section::of(
+            "ike_hash_algorithms",
+            "IKEv2 signature hashes",
+            "announced in SIGNATURE_HASH_ALGORITHMS",
+            HASH_ALGORITHMS,
+            filter,
+        ));
+    }
+    if wanted(Kind::Macsec) {
+        sections.push(Section::of(
+            "macsec_suites",
+            "MACsec cipher suites",
+            "PN is bits of packet number; RECORDING holds if the CAK is quantum-safe: MKA is as strong as its CAK",
+            MACSEC_SUITES,
+            filter,
+        ));
+    }
+    if wanted(Kind::X509) {
+        sections.push(Section::of(
+            "x509_algorithms",
+            "X.509 algorithms",
+            "KEY is inside the BIT STRING, SPKI the whole SubjectPublicKeyInfo; ATTACK: forgery of signatures, recording \
+             of key establishment",
+            X509_ALGORITHMS,
+            filter,
+        ));
+    }
+    if wanted(Kind::Kem) {
+        sections.push(Section::of(
+            "kems",
+            "KEMs",
+            "SECRET KEY is the expanded form, SEED what it grows from",
+            primitives(Purpose::Kem),
+            filter,
+        ));
+    }
+    if wanted(Kind::Signature) {
+        sections.push(Section::of(
+            "signature_algorithms",
+            "Signature algorithms",
+            "SECRET KEY is the expanded form, SEED what it grows from; an ECDSA signature is DER's largest",
+            primitives(Purpose::Signature),
+            filter,
+        ));
+    }
+    sections
+}
+
+fn as_text(sections: &[Section], colour: Colour) -> String {
+    let mut text = String::new();
+    for section in sections.iter().filter(|section| !section.table.is_empty()) {
+        if !text.is_empty() {
+            text.push('\n');
+        }
+        text.push_str(&format!("{}: {}\n", section.title, section.legend));
+        text.push_str(&section.table.render(colour));
+    }
+    text
+}
+
+fn as_json(sections: Vec<Section>) -> String {
+    let mut document = Map::new();
+    document.insert("schema".into(), SCHEMA.into());
+    for section in sections {
+        document.insert(section.key.into(), section.rows.into());
+    }
+    format!("{:#}\n", Value::Object(document))
+}
+
+/// Writes to standard output; a reader that has read enough (`| head`) is not an error.
+fn print(text: &str) -> Result<(), Failure> {
+    let mut out = io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            Err(Failure::new(format!("standard output cannot be written: {error}")))
+        }
+        _ => Ok(()),
+    }
 }

@@ -109,8 +109,8 @@ pub static GROUPS: &[Group] = groups! {
     0x2f3a "p256_kyber512"            Hybrid       865  833   64 1 OQS              -                      -                   [SECP256R1 KYBER512]  "sizes computed";
     0x2f3c "p384_kyber768"            Hybrid      1281 1185   80 3 OQS              -                      -                   [SECP384R1 KYBER768]  "sizes computed";
     0x2f3d "p521_kyber1024"           Hybrid      1701 1701   98 5 OQS              -                      -                   [SECP521R1 KYBER1024] "sizes computed";
-    0x6399 "X25519Kyber768Draft00"    Hybrid      1216 1120   64 3 KYBER_BY_10024   -                      -                   [X25519 KYBER768];
-    0x639a "SecP256r1Kyber768Draft00" Hybrid      1249 1153   64 3 KYBER_BY_10024   -                      -                   [SECP256R1 KYBER768];
+    0x6399 "X25519Kyber768Draft00"    Hybrid      1216 1120   64 3 KYBER_DRAFT      -                      -                   [X25519 KYBER768];
+    0x639a "SecP256r1Kyber768Draft00" Hybrid      1249 1153   64 3 KYBER_DRAFT      -                      -                   [SECP256R1 KYBER768];
     0xfe30 "X25519Kyber512Draft00"    Hybrid       832  800   64 1 KYBER_CLOUDFLARE -                      -                   [X25519 KYBER512]     "public tables disagree whether this is 0xfe30 or 0xfe31; sizes computed";
     0xfe31 "X25519Kyber768Draft00Old" Hybrid      1216 1120   64 3 KYBER_CLOUDFLARE -                      -                   [X25519 KYBER768]     "public tables disagree whether this is 0xfe30 or 0xfe31; sizes computed";
 };
