@@ -86,7 +86,7 @@ pub enum Content {
     /// TLS.
     Tls(Box<Tls>),
     /// HTTP/2 in clear.
-    Http2(Http2),
+    Http2(Box<Http2>),
     /// HTTP/1 in clear.
     Http1,
     /// None of these.

@@ -97,7 +97,7 @@ impl Application {
     pub(super) fn outcome(self, zero: Side) -> Content {
         match self {
             Self::Tls(session) => Content::Tls(Box::new(session.outcome())),
-            Self::Http2(session) => Content::Http2(session.outcome()),
+            Self::Http2(session) => Content::Http2(Box::new(session.outcome())),
             Self::Http1 => Content::Http1,
             Self::Opening(_, beginnings) => unknown(beginnings.map(|beginning| beginning.prefix), zero),
             Self::Unknown(prefixes) => unknown(prefixes, zero),

@@ -79,7 +79,7 @@ impl Flow {
             ..
         } = self;
         streams[direction].segment(segment, at, budget, |delivery| {
-            application.take(direction, delivery, client)
+            application.take(direction, delivery, client);
         });
         if segment.flags.rst() {
             return Some(Ending::Reset);

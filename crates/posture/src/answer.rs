@@ -1,0 +1,177 @@
+//! Answers, verdicts, and what they rest on.
+
+use bartizan_wire::{Connection, Moment, Seen};
+
+/// The answer to a question about a link.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Answer {
+    /// It was so.
+    Yes,
+    /// It was not so.
+    No,
+    /// The protocol does not show it, and no ledger tells.
+    NotObservable,
+    /// The capture lacks the packets that would show it.
+    NotSeen,
+}
+
+impl Answer {
+    /// As tables and JSON write it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Yes => "yes",
+            Self::No => "no",
+            Self::NotObservable => "not observable",
+            Self::NotSeen => "not seen",
+        }
+    }
+}
+
+/// What an attacker with a quantum computer can do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Verdict {
+    /// Nothing, by what is known of the algorithms that were used.
+    QuantumSafe,
+    /// Succeed.
+    Vulnerable,
+    /// Nobody can tell from this evidence: the protocol hides it, and no ledger tells.
+    NotObservable,
+    /// Nobody can tell from this evidence: the packets that would show it are not there.
+    NotSeen,
+}
+
+impl Verdict {
+    /// As tables and JSON write it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::QuantumSafe => "quantum-safe",
+            Self::Vulnerable => "vulnerable",
+            Self::NotObservable => "not observable",
+            Self::NotSeen => "not seen",
+        }
+    }
+
+    /// The worse of two, where both must hold: one weak half is enough for an attacker, and one unknown half keeps the whole unknown.
+    pub(crate) fn worse(self, other: Self) -> Self {
+        let rank = |verdict| match verdict {
+            Self::Vulnerable => 0,
+            Self::NotObservable => 1,
+            Self::NotSeen => 2,
+            Self::QuantumSafe => 3,
+        };
+        if rank(other) < rank(self) { other } else { self }
+    }
+}
+
+/// What a statement rests on.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Source {
+    /// Packets of the capture, by number: the first and the last of them.
+    #[non_exhaustive]
+    Packets {
+        /// First packet.
+        first: u64,
+        /// Last packet.
+        last: u64,
+    },
+    /// A record of a ledger.
+    #[non_exhaustive]
+    Ledger {
+        /// The node that wrote it.
+        node: String,
+        /// Its time: microseconds since 1970.
+        at_us: u64,
+    },
+}
+
+impl Source {
+    pub(crate) fn seen<T>(seen: &Seen<T>) -> Self {
+        Self::between(seen.first, seen.last)
+    }
+
+    pub(crate) fn between(first: Moment, last: Moment) -> Self {
+        Self::Packets {
+            first: first.packet,
+            last: last.packet,
+        }
+    }
+
+    pub(crate) fn all(connection: &Connection) -> Self {
+        Self::between(connection.first, connection.last)
+    }
+}
+
+/// An answer with its reason. Only this crate makes one, from [`Evidence`](crate::Evidence).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reply {
+    answer: Answer,
+    because: String,
+    sources: Vec<Source>,
+}
+
+/// A verdict with its reason. Only this crate makes one, from [`Evidence`](crate::Evidence).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Judgement {
+    verdict: Verdict,
+    because: String,
+    sources: Vec<Source>,
+}
+
+impl Reply {
+    pub(crate) fn new(answer: Answer, because: impl Into<String>, sources: Vec<Source>) -> Self {
+        Self {
+            answer,
+            because: because.into(),
+            sources,
+        }
+    }
+
+    /// The answer.
+    #[must_use]
+    pub fn answer(&self) -> Answer {
+        self.answer
+    }
+
+    /// The reason, in words.
+    #[must_use]
+    pub fn because(&self) -> &str {
+        &self.because
+    }
+
+    /// The packets and records it rests on.
+    #[must_use]
+    pub fn sources(&self) -> &[Source] {
+        &self.sources
+    }
+}
+
+impl Judgement {
+    pub(crate) fn new(verdict: Verdict, because: impl Into<String>, sources: Vec<Source>) -> Self {
+        Self {
+            verdict,
+            because: because.into(),
+            sources,
+        }
+    }
+
+    /// The verdict.
+    #[must_use]
+    pub fn verdict(&self) -> Verdict {
+        self.verdict
+    }
+
+    /// The reason, in words.
+    #[must_use]
+    pub fn because(&self) -> &str {
+        &self.because
+    }
+
+    /// The packets and records it rests on.
+    #[must_use]
+    pub fn sources(&self) -> &[Source] {
+        &self.sources
+    }
+}

@@ -1,0 +1,163 @@
+//! Can someone who records a connection today read it with a quantum computer?
+
+use bartizan_registry::{self as registry, NamedGroup, Safety};
+use bartizan_wire::tls::{self, Fault, Tls, Version};
+use bartizan_wire::{Content, Seen, Start};
+
+use crate::{Evidence, Judgement, Source, Verdict};
+
+pub(crate) fn judge(evidence: &Evidence<'_>) -> Judgement {
+    let connection = evidence.connection();
+    let all = || vec![Source::all(connection)];
+    match &connection.content {
+        Content::Nothing => Judgement::new(Verdict::NotSeen, "no data was sent", all()),
+        Content::Http2(http2) => {
+            let source = http2
+                .preface
+                .map_or_else(|| Source::all(connection), |at| Source::between(at, at));
+            Judgement::new(Verdict::Vulnerable, "sent in clear: HTTP/2 without TLS", vec![source])
+        }
+        Content::Http1 => Judgement::new(Verdict::Vulnerable, "sent in clear: HTTP/1 without TLS", all()),
+        Content::Unknown(_) => Judgement::new(Verdict::NotObservable, "a protocol that is not read", all()),
+        Content::Tls(tls) => judge_tls(evidence, tls),
+    }
+}
+
+/// Whether a group withstands a recorder; none where the registry does not know it.
+pub(crate) fn group_safety(group: NamedGroup) -> Option<Safety> {
+    registry::group(group).map(|known| known.recording)
+}
+
+fn judge_tls(evidence: &Evidence<'_>, tls: &Tls) -> Judgement {
+    let Some(hello) = &tls.server_hello else {
+        return match evidence.group() {
+            // The ServerHello is missing from the capture, and a ledger knows it.
+            Some((group, source)) => by_group(group, vec![source]),
+            None => Judgement::new(
+                Verdict::NotSeen,
+                not_agreed(evidence, tls),
+                vec![Source::all(evidence.connection())],
+            ),
+        };
+    };
+    let sources = vec![Source::seen(hello)];
+    let suite = hello.value.cipher_suite;
+    if tls::is_null_cipher(suite) {
+        return Judgement::new(
+            Verdict::Vulnerable,
+            format!("sent in clear: cipher suite 0x{suite:04x} does not encrypt"),
+            sources,
+        );
+    }
+    if hello.value.version != Version::TLS13 {
+        return judge_legacy(evidence, hello.value.version, suite, sources);
+    }
+    let Some(share) = hello.value.key_share else {
+        let because = if hello.value.pre_shared_key.is_some() {
+            "keyed by a pre-shared key alone: as safe as the handshake that made it, which is not shown here"
+        } else {
+            "the ServerHello names no key exchange"
+        };
+        return Judgement::new(Verdict::NotObservable, because, sources);
+    };
+    let judgement = by_group(share.group, sources);
+    if let Some(first) = evidence.client_hello().filter(|first| first.value.early_data)
+        && judgement.verdict() == Verdict::QuantumSafe
+    {
+        return Judgement::new(
+            Verdict::NotObservable,
+            format!(
+                "{}, but early data came before it, keyed by an earlier handshake that is not shown here",
+                share.group
+            ),
+            vec![Source::seen(first), Source::seen(hello)],
+        );
+    }
+    judgement
+}
+
+fn by_group(group: NamedGroup, sources: Vec<Source>) -> Judgement {
+    match group_safety(group) {
+        Some(Safety::QuantumSafe) => Judgement::new(Verdict::QuantumSafe, format!("{group} negotiated"), sources),
+        Some(Safety::Vulnerable) => Judgement::new(
+            Verdict::Vulnerable,
+            format!("{group} negotiated: a classical key exchange"),
+            sources,
+        ),
+        None => Judgement::new(
+            Verdict::NotObservable,
+            format!("group {group} negotiated, which the registry does not know"),
+            sources,
+        ),
+    }
+}
+
+/// No version before 1.3 has a post-quantum key exchange; a pre-shared key alone is another matter.
+fn judge_legacy(evidence: &Evidence<'_>, version: Version, suite: u16, mut sources: Vec<Source>) -> Judgement {
+    if is_plain_psk(suite) {
+        return Judgement::new(
+            Verdict::NotObservable,
+            format!("{version} keyed by a pre-shared key: how it was made is not shown here"),
+            sources,
+        );
+    }
+    let group = evidence.group().map(|(group, source)| {
+        sources.push(source);
+        format!(" ({group})")
+    });
+    let group = group.unwrap_or_default();
+    Judgement::new(
+        Verdict::Vulnerable,
+        format!("{version} negotiated: its key exchange{group} is classical"),
+        sources,
+    )
+}
+
+/// Suites of RFC 4279, 5487, 6655, 6209, 6367 and 7905 whose only secret is the pre-shared key.
+fn is_plain_psk(suite: u16) -> bool {
+    matches!(
+        suite,
+        0x008a
+            ..=0x008d
+                | 0x00a8
+                | 0x00a9
+                | 0x00ae
+                | 0x00af
+                | 0xc064
+                | 0xc065
+                | 0xc06a
+                | 0xc06b
+                | 0xc08e
+                | 0xc08f
+                | 0xc094
+                | 0xc095
+                | 0xc0a4
+                | 0xc0a5
+                | 0xc0a8
+                | 0xc0a9
+                | 0xccab
+    )
+}
+
+/// Why no ServerHello was seen.
+pub(crate) fn not_agreed(evidence: &Evidence<'_>, tls: &Tls) -> String {
+    if let Some(Seen { value: alert, .. }) = tls.alerts.first() {
+        let name =
+            tls::alert_name(alert.description).map_or_else(|| format!("alert {}", alert.description), str::to_owned);
+        return format!("nothing was negotiated: the {} refused ({name})", alert.from);
+    }
+    let missing = tls
+        .faults
+        .iter()
+        .find(|fault| !matches!(fault.value, Fault::Unexpected { .. }));
+    if let Some(fault) = missing {
+        return format!("no ServerHello was read: {}", fault.value);
+    }
+    if tls.client_hello.is_some() {
+        return "the server did not answer the ClientHello".into();
+    }
+    if evidence.connection().start == Start::Midstream {
+        return "the handshake was before the capture".into();
+    }
+    "no handshake was seen".into()
+}

@@ -1,0 +1,181 @@
+//! Evidence, and all that follows from it.
+
+use bartizan_registry::{NamedGroup, SignatureScheme};
+use bartizan_wire::tls::{ClientHello, ServerHello, Tls};
+use bartizan_wire::{Connection, Content, Seen};
+
+use crate::ledgers::Entry;
+use crate::{Judgement, Kind, Ledgers, Reply, Source, authenticity, confidentiality, questions};
+
+/// A connection that packets showed, with what ledgers say of it.
+pub struct Evidence<'a> {
+    connection: &'a Connection,
+    entries: &'a [Entry],
+}
+
+/// Two sources that cannot both be right.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Contradiction {
+    /// What each says.
+    pub what: String,
+    /// Where each says it.
+    pub sources: Vec<Source>,
+}
+
+/// Everything that follows from a piece of evidence.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Posture {
+    /// What the connection is.
+    pub kind: Kind,
+    /// The group the secret was made with, by packets, else by a ledger.
+    pub group: Option<NamedGroup>,
+    /// The scheme the server signed with, where it can be known.
+    pub server_signature: Option<SignatureScheme>,
+    /// The scheme the client signed with, where it can be known.
+    pub client_signature: Option<SignatureScheme>,
+    /// Was a post-quantum key exchange offered?
+    pub offered: Reply,
+    /// Was it what the client wanted most?
+    pub preferred: Reply,
+    /// Was it negotiated?
+    pub negotiated: Reply,
+    /// Was the server authenticated?
+    pub server_authenticated: Reply,
+    /// Was the client authenticated?
+    pub client_authenticated: Reply,
+    /// Did it stay so, on resumption and after?
+    pub stayed: Reply,
+    /// Was anything sent in clear?
+    pub clear: Reply,
+    /// Can someone who records it today read it with a quantum computer?
+    pub confidentiality: Judgement,
+    /// Can someone with a quantum computer pass for one of the ends?
+    pub authenticity: Judgement,
+    /// Where ledgers and packets disagree. Verdicts follow the packets.
+    pub contradictions: Vec<Contradiction>,
+    /// Whether a ledger tells of this connection.
+    pub in_ledger: bool,
+}
+
+impl<'a> Evidence<'a> {
+    /// What packets showed, joined with what ledgers say of the same client random.
+    #[must_use]
+    pub fn new(connection: &'a Connection, ledgers: &'a Ledgers) -> Self {
+        let random = match &connection.content {
+            Content::Tls(tls) => tls.client_hello.as_ref().map(|hello| &hello.value.random),
+            _ => None,
+        };
+        Self {
+            connection,
+            entries: random.map_or(&[], |random| ledgers.of(random)),
+        }
+    }
+
+    /// What follows.
+    #[must_use]
+    pub fn posture(&self) -> Posture {
+        let (server_signature, client_signature) = authenticity::schemes(self);
+        Posture {
+            kind: Kind::of(self.connection),
+            group: self.group().map(|(group, _)| group),
+            server_signature,
+            client_signature,
+            offered: questions::offered(self),
+            preferred: questions::preferred(self),
+            negotiated: questions::negotiated(self),
+            server_authenticated: questions::server_authenticated(self),
+            client_authenticated: questions::client_authenticated(self),
+            stayed: questions::stayed(self),
+            clear: questions::clear(self),
+            confidentiality: confidentiality::judge(self),
+            authenticity: authenticity::judge(self),
+            contradictions: self.contradictions(),
+            in_ledger: !self.entries.is_empty(),
+        }
+    }
+
+    pub(crate) fn connection(&self) -> &Connection {
+        self.connection
+    }
+
+    pub(crate) fn entries(&self) -> &[Entry] {
+        self.entries
+    }
+
+    pub(crate) fn tls(&self) -> Option<&Tls> {
+        match &self.connection.content {
+            Content::Tls(tls) => Some(tls),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn client_hello(&self) -> Option<&Seen<ClientHello>> {
+        self.tls()?.client_hello.as_ref()
+    }
+
+    pub(crate) fn server_hello(&self) -> Option<&Seen<ServerHello>> {
+        self.tls()?.server_hello.as_ref()
+    }
+
+    /// The group of the key exchange and who says so: the packets, or else a ledger.
+    pub(crate) fn group(&self) -> Option<(NamedGroup, Source)> {
+        if let Some(seen) = self.server_hello() {
+            if let Some(share) = seen.value.key_share {
+                return Some((share.group, Source::seen(seen)));
+            }
+            let exchange = self.tls()?.server_key_exchange.as_ref()?;
+            return Some((exchange.value.group?, Source::seen(exchange)));
+        }
+        self.entries.iter().find_map(|entry| {
+            let negotiated = entry.handshake.negotiated.as_ref()?;
+            Some((NamedGroup(negotiated.group.code), entry.source()))
+        })
+    }
+
+    fn contradictions(&self) -> Vec<Contradiction> {
+        let Some(hello) = self.server_hello() else {
+            return Vec::new();
+        };
+        let mut found = Vec::new();
+        for entry in self.entries {
+            let Some(negotiated) = &entry.handshake.negotiated else {
+                continue;
+            };
+            let mut differ = |what: String| {
+                found.push(Contradiction {
+                    what,
+                    sources: vec![Source::seen(hello), entry.source()],
+                });
+            };
+            let node = entry.node();
+            if let Some(share) = hello.value.key_share
+                && share.group.0 != negotiated.group.code
+            {
+                let theirs = NamedGroup(negotiated.group.code);
+                differ(format!(
+                    "the packets show group {}, the ledger of {node} says {theirs}",
+                    share.group
+                ));
+            }
+            if hello.value.cipher_suite != negotiated.cipher.code {
+                let (ours, theirs) = (hello.value.cipher_suite, negotiated.cipher.code);
+                differ(format!(
+                    "the packets show cipher suite 0x{ours:04x}, the ledger of {node} says 0x{theirs:04x}"
+                ));
+            }
+            if hello.value.pre_shared_key.is_some() != negotiated.resumed {
+                let (ours, theirs) = if negotiated.resumed {
+                    ("a full", "a resumed")
+                } else {
+                    ("a resumed", "a full")
+                };
+                differ(format!(
+                    "the packets show {ours} handshake, the ledger of {node} says {theirs} one"
+                ));
+            }
+        }
+        found
+    }
+}

@@ -1,0 +1,61 @@
+//! What a connection is.
+
+use bartizan_wire::tls::{Tls, Version};
+use bartizan_wire::{Connection, Content};
+
+/// What a connection is, as far as packets show.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Kind {
+    /// TLS 1.3.
+    Tls13,
+    /// TLS 1.2 or older.
+    TlsLegacy(Version),
+    /// TLS, ended before a version was agreed on.
+    TlsNotAgreed,
+    /// TLS whose handshake was before the capture, or is missing from it.
+    TlsNotSeen,
+    /// HTTP/2 in clear.
+    ClearHttp2,
+    /// HTTP/1 in clear.
+    ClearHttp1,
+    /// A protocol that is not read.
+    Unknown,
+    /// No data.
+    Silent,
+}
+
+impl Kind {
+    pub(crate) fn of(connection: &Connection) -> Self {
+        match &connection.content {
+            Content::Nothing => Self::Silent,
+            Content::Http2(_) => Self::ClearHttp2,
+            Content::Http1 => Self::ClearHttp1,
+            Content::Unknown(_) => Self::Unknown,
+            Content::Tls(tls) => Self::of_tls(tls),
+        }
+    }
+
+    fn of_tls(tls: &Tls) -> Self {
+        match tls.server_hello.as_ref().map(|hello| hello.value.version) {
+            Some(Version::TLS13) => Self::Tls13,
+            Some(older) => Self::TlsLegacy(older),
+            None if tls.client_hello.is_some() => Self::TlsNotAgreed,
+            None => Self::TlsNotSeen,
+        }
+    }
+
+    /// As a table writes it.
+    #[must_use]
+    pub fn name(self) -> String {
+        match self {
+            Self::Tls13 => "TLS 1.3".into(),
+            Self::TlsLegacy(version) => version.to_string(),
+            Self::TlsNotAgreed => "TLS, not established".into(),
+            Self::TlsNotSeen => "TLS, handshake not seen".into(),
+            Self::ClearHttp2 => "HTTP/2 in clear".into(),
+            Self::ClearHttp1 => "HTTP/1 in clear".into(),
+            Self::Unknown => "unknown protocol".into(),
+            Self::Silent => "no data".into(),
+        }
+    }
+}

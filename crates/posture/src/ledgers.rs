@@ -1,0 +1,80 @@
+//! Ledgers, looked up by what packets show.
+
+use std::collections::HashMap;
+
+use bartizan_ledger::{Event, Handshake, Key, Record};
+
+use crate::Source;
+
+/// A ledger's word on one handshake.
+#[derive(Debug, Clone)]
+pub(crate) struct Entry {
+    node: String,
+    at_us: u64,
+    pub(crate) handshake: Box<Handshake>,
+}
+
+impl Entry {
+    pub(crate) fn source(&self) -> Source {
+        Source::Ledger {
+            node: self.node.clone(),
+            at_us: self.at_us,
+        }
+    }
+
+    pub(crate) fn node(&self) -> &str {
+        &self.node
+    }
+}
+
+/// The handshakes of any number of ledgers, by client random. Both ends of a link may have written one each.
+#[derive(Debug, Default)]
+pub struct Ledgers {
+    by_client_random: HashMap<[u8; 32], Vec<Entry>>,
+    lost: u64,
+}
+
+impl Ledgers {
+    /// Adds a record; one that tells of no handshake with a key is not kept.
+    pub fn add(&mut self, record: Record) {
+        match record.event {
+            Event::Handshake(handshake) => {
+                let Some(Key::Tls { client_random }) = handshake.key else {
+                    return;
+                };
+                let entries = self.by_client_random.entry(client_random.0).or_default();
+                // Two ends write two records; the same file given twice must not grow the list.
+                let known = entries.iter().any(|entry| {
+                    entry.node == record.node
+                        && entry.at_us == record.at_us
+                        && entry.handshake.direction == handshake.direction
+                });
+                if !known {
+                    entries.push(Entry {
+                        node: record.node,
+                        at_us: record.at_us,
+                        handshake,
+                    });
+                }
+            }
+            Event::Lost(lost) => self.lost = self.lost.saturating_add(lost.records),
+            Event::Closed(_) => {}
+        }
+    }
+
+    /// Number of handshakes that can be looked up.
+    #[must_use]
+    pub fn handshakes(&self) -> usize {
+        self.by_client_random.len()
+    }
+
+    /// Records that the ledgers say they could not write.
+    #[must_use]
+    pub fn lost(&self) -> u64 {
+        self.lost
+    }
+
+    pub(crate) fn of(&self, client_random: &[u8; 32]) -> &[Entry] {
+        self.by_client_random.get(client_random).map_or(&[], Vec::as_slice)
+    }
+}

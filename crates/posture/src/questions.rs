@@ -1,0 +1,210 @@
+//! The six questions.
+
+use bartizan_registry::{self as registry, NamedGroup, Safety};
+use bartizan_wire::tls::{self, ClientHello, Version};
+use bartizan_wire::{Content, Seen, Side};
+
+use crate::confidentiality::{group_safety, not_agreed};
+use crate::{Answer, Evidence, Reply, Source, Verdict, authenticity, confidentiality};
+
+/// Answers that do not depend on TLS; `clear` is what to say where everything was sent in clear.
+fn without_tls(evidence: &Evidence<'_>, clear: &str) -> Option<Reply> {
+    let all = vec![Source::all(evidence.connection())];
+    match &evidence.connection().content {
+        Content::Nothing => Some(Reply::new(Answer::NotSeen, "no data was sent", all)),
+        Content::Http2(_) | Content::Http1 => Some(Reply::new(Answer::No, clear, all)),
+        Content::Unknown(_) => Some(Reply::new(Answer::NotObservable, "a protocol that is not read", all)),
+        Content::Tls(_) => None,
+    }
+}
+
+/// The ClientHello, or why there is no telling without it.
+fn hello<'a>(evidence: &'a Evidence<'_>) -> Result<&'a Seen<ClientHello>, Reply> {
+    evidence.client_hello().ok_or_else(|| {
+        let because = evidence.tls().map_or_else(String::new, |tls| not_agreed(evidence, tls));
+        Reply::new(Answer::NotSeen, because, vec![Source::all(evidence.connection())])
+    })
+}
+
+fn is_post_quantum(group: NamedGroup) -> bool {
+    group_safety(group) == Some(Safety::QuantumSafe)
+}
+
+pub(crate) fn offered(evidence: &Evidence<'_>) -> Reply {
+    if let Some(reply) = without_tls(evidence, "sent in clear") {
+        return reply;
+    }
+    let hello = match hello(evidence) {
+        Ok(hello) => hello,
+        Err(reply) => return reply,
+    };
+    let groups: Vec<String> = hello
+        .value
+        .supported_groups
+        .iter()
+        .filter(|group| is_post_quantum(**group))
+        .map(NamedGroup::to_string)
+        .collect();
+    let source = vec![Source::seen(hello)];
+    if !hello.value.offers_version(Version::TLS13) {
+        return Reply::new(Answer::No, "the client does not offer TLS 1.3", source);
+    }
+    if groups.is_empty() {
+        return Reply::new(Answer::No, "no post-quantum group among those offered", source);
+    }
+    Reply::new(Answer::Yes, groups.join(", "), source)
+}
+
+pub(crate) fn preferred(evidence: &Evidence<'_>) -> Reply {
+    if let Some(reply) = without_tls(evidence, "sent in clear") {
+        return reply;
+    }
+    let hello = match hello(evidence) {
+        Ok(hello) => hello,
+        Err(reply) => return reply,
+    };
+    let source = vec![Source::seen(hello)];
+    let real = |group: &NamedGroup| !registry::is_grease(group.0);
+    let group = hello.value.supported_groups.iter().copied().find(real);
+    let share = hello.value.key_shares.iter().map(|share| share.group).find(real);
+    match (group, share) {
+        (Some(group), Some(share)) if is_post_quantum(group) && is_post_quantum(share) => Reply::new(
+            Answer::Yes,
+            format!("{group} stands first, with a key share of {share}"),
+            source,
+        ),
+        (Some(group), Some(share)) => Reply::new(
+            Answer::No,
+            format!("{group} stands first, the first key share is {share}"),
+            source,
+        ),
+        (Some(group), None) => Reply::new(
+            Answer::No,
+            format!("{group} stands first, and no key share is sent"),
+            source,
+        ),
+        (None, _) => Reply::new(Answer::No, "no group is offered", source),
+    }
+}
+
+pub(crate) fn negotiated(evidence: &Evidence<'_>) -> Reply {
+    if let Some(reply) = without_tls(evidence, "sent in clear") {
+        return reply;
+    }
+    let judgement = confidentiality::judge(evidence);
+    match evidence.group() {
+        Some((group, source)) => {
+            let answer = match group_safety(group) {
+                Some(Safety::QuantumSafe) => Answer::Yes,
+                Some(Safety::Vulnerable) => Answer::No,
+                None => Answer::NotObservable,
+            };
+            Reply::new(answer, group.to_string(), vec![source])
+        }
+        None => {
+            let answer = match judgement.verdict() {
+                Verdict::Vulnerable => Answer::No,
+                Verdict::NotSeen => Answer::NotSeen,
+                Verdict::NotObservable | Verdict::QuantumSafe => Answer::NotObservable,
+            };
+            Reply::new(answer, judgement.because(), judgement.sources().to_vec())
+        }
+    }
+}
+
+pub(crate) fn server_authenticated(evidence: &Evidence<'_>) -> Reply {
+    authenticated(evidence, Side::Server)
+}
+
+pub(crate) fn client_authenticated(evidence: &Evidence<'_>) -> Reply {
+    authenticated(evidence, Side::Client)
+}
+
+fn authenticated(evidence: &Evidence<'_>, side: Side) -> Reply {
+    if let Some(reply) = without_tls(evidence, "sent in clear") {
+        return reply;
+    }
+    let Some(tls) = evidence.tls() else {
+        return Reply::new(Answer::NotSeen, "no data was sent", Vec::new());
+    };
+    let judgement = authenticity::side(evidence, tls, side);
+    let (server, client) = authenticity::schemes(evidence);
+    let scheme = match side {
+        Side::Server => server,
+        Side::Client => client,
+    };
+    let answer = match (judgement.verdict(), scheme) {
+        (_, Some(_)) | (Verdict::QuantumSafe, _) => Answer::Yes,
+        (Verdict::NotSeen, _) => Answer::NotSeen,
+        (Verdict::Vulnerable, None) if judgement.because().starts_with("not authenticated") => Answer::No,
+        (Verdict::Vulnerable | Verdict::NotObservable, None) => Answer::NotObservable,
+    };
+    Reply::new(answer, judgement.because(), judgement.sources().to_vec())
+}
+
+pub(crate) fn stayed(evidence: &Evidence<'_>) -> Reply {
+    if let Some(reply) = without_tls(evidence, "sent in clear") {
+        return reply;
+    }
+    let Some(hello) = evidence.server_hello() else {
+        let because = evidence.tls().map_or_else(String::new, |tls| not_agreed(evidence, tls));
+        return Reply::new(Answer::NotSeen, because, vec![Source::all(evidence.connection())]);
+    };
+    let source = vec![Source::seen(hello)];
+    if hello.value.version != Version::TLS13 {
+        return Reply::new(
+            Answer::No,
+            format!("{} is classical throughout", hello.value.version),
+            source,
+        );
+    }
+    let safe = evidence.group().is_some_and(|(group, _)| is_post_quantum(group));
+    match (hello.value.pre_shared_key, hello.value.key_share, safe) {
+        (Some(_), Some(share), true) => Reply::new(
+            Answer::Yes,
+            format!("resumed with a new {} exchange", share.group),
+            source,
+        ),
+        (Some(_), Some(share), false) => Reply::new(
+            Answer::No,
+            format!("resumed with a new {} exchange", share.group),
+            source,
+        ),
+        (Some(_), None, _) => Reply::new(Answer::NotObservable, "resumed without a key exchange", source),
+        (None, _, true) => Reply::new(
+            Answer::Yes,
+            "one handshake for its whole life: TLS 1.3 has no renegotiation",
+            source,
+        ),
+        (None, _, false) => Reply::new(Answer::No, "it was not post-quantum from the start", source),
+    }
+}
+
+pub(crate) fn clear(evidence: &Evidence<'_>) -> Reply {
+    let connection = evidence.connection();
+    let all = vec![Source::all(connection)];
+    match &connection.content {
+        Content::Nothing => Reply::new(Answer::No, "no data was sent", all),
+        Content::Http2(http2) => {
+            let bytes = connection.from_client.stream.bytes + connection.from_server.stream.bytes;
+            Reply::new(
+                Answer::Yes,
+                format!("{} requests over HTTP/2, {bytes} bytes", http2.streams),
+                all,
+            )
+        }
+        Content::Http1 => {
+            let bytes = connection.from_client.stream.bytes + connection.from_server.stream.bytes;
+            Reply::new(Answer::Yes, format!("HTTP/1, {bytes} bytes"), all)
+        }
+        Content::Unknown(_) => Reply::new(Answer::NotObservable, "a protocol that is not read", all),
+        Content::Tls(tls) => match &tls.server_hello {
+            Some(hello) if tls::is_null_cipher(hello.value.cipher_suite) => Reply::new(
+                Answer::Yes,
+                "the cipher suite does not encrypt",
+                vec![Source::seen(hello)],
+            ),
+            _ => Reply::new(Answer::No, "TLS records only", all),
+        },
+    }
+}
