@@ -1,1 +1,40 @@
-//! To be written.
+//! The certificate authority of a mobile core: keys, certificates of network functions, revocation lists, records.
+//!
+//! [`Authority`] issues, signs, renews and revokes; [`Register`] only reads what was done. A certificate is recorded in
+//! SQLite before the first byte of it is visible to anybody, and every file appears whole or not at all, so that a crash
+//! at any moment neither loses an issued certificate, reuses a serial number nor leaves half a key.
+//!
+//! The crate reads no clock: the time of an operation is passed in.
+#![forbid(unsafe_code)]
+
+mod algorithm;
+mod authority;
+mod certificate;
+mod error;
+mod files;
+mod key;
+mod lifetime;
+mod name;
+mod profile;
+mod records;
+mod request;
+mod serial;
+
+pub use algorithm::Algorithm;
+pub use authority::{
+    Authority, Destination, InitOptions, Intermediate, Issued, Leaf, Overwrite, Previous, Renewal, RenewalKey,
+    RequestedNames, Revoked, Signing,
+};
+pub use certificate::Certificate;
+pub use error::Error;
+pub use key::{Passphrase, PrivateKey, PublicKey};
+pub use lifetime::{Lifetime, LongLife};
+pub use name::{AlternativeName, DnsName, Name, NfType};
+pub use records::{Entry, Origin, Reason, Register, Role, State};
+pub use request::SigningRequest;
+pub use serial::Serial;
+
+/// Writes a file that anybody may read, such as a revocation list: whole or not at all.
+pub fn write_public_file(path: &std::path::Path, contents: &[u8]) -> Result<(), Error> {
+    files::write(path, contents, files::Readers::Everybody)
+}

@@ -1,0 +1,48 @@
+//! `bartizan ca issue`.
+
+use std::time::SystemTime;
+
+use bartizan_pki::{Algorithm, Leaf, Name};
+
+use super::failure::failure;
+use super::leaf::{LifetimeArgs, NameArgs, OutputArgs};
+use super::{AuthorityArgs, lists};
+use crate::outcome::{Failure, Outcome};
+
+/// Issue a network function's certificate together with a fresh key.
+#[derive(clap::Args)]
+pub(super) struct Args {
+    #[command(flatten)]
+    authority: AuthorityArgs,
+    /// Common name, and stem of the files
+    #[arg(long, value_name = "NAME")]
+    name: Name,
+    #[command(flatten)]
+    names: NameArgs,
+    /// Kind of the key; the issuer's where none is given
+    #[arg(long, value_name = "ALGORITHM")]
+    key_algorithm: Option<Algorithm>,
+    #[command(flatten)]
+    lifetime: LifetimeArgs,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
+    let now = SystemTime::now();
+    let mut authority = args.authority.open(now)?;
+    let leaf = Leaf {
+        name: args.name.clone(),
+        names: args.names.names(),
+        functions: args.names.functions(),
+        algorithm: args.key_algorithm,
+        lifetime: args.lifetime.lifetime(),
+        long_life: args.lifetime.long_life(),
+    };
+    let issued = authority
+        .issue_to(&leaf, &args.output.destination(), now)
+        .map_err(failure)?;
+    lists::write_beside(&authority, &args.output)?;
+    args.output.tell("issued", &issued)?;
+    Ok(Outcome::Clean)
+}

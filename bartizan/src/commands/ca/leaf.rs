@@ -1,0 +1,137 @@
+//! What the commands that issue a certificate have in common.
+
+use std::path::PathBuf;
+
+use bartizan_pki::{AlternativeName, Destination, Issued, Leaf, Lifetime, LongLife, NfType, Overwrite};
+use serde_json::json;
+
+use super::show::date;
+use crate::outcome::Failure;
+
+/// Names of a network function.
+#[derive(clap::Args)]
+pub(super) struct NameArgs {
+    /// DNS name of the network function; may be repeated
+    #[arg(long, value_name = "NAME", value_parser = AlternativeName::dns)]
+    dns: Vec<AlternativeName>,
+    /// Address of the network function; may be repeated
+    #[arg(long, value_name = "ADDRESS", value_parser = AlternativeName::ip)]
+    ip: Vec<AlternativeName>,
+    /// URI of the network function, such as urn:uuid: with its NF instance identifier; may be repeated
+    #[arg(long, value_name = "URI", value_parser = AlternativeName::uri)]
+    uri: Vec<AlternativeName>,
+    /// Type of the network function (NRF, AMF, …) for the extension of RFC 9310; may be repeated
+    #[arg(long, value_name = "TYPE")]
+    nf_type: Vec<NfType>,
+}
+
+impl NameArgs {
+    pub(super) fn names(&self) -> Vec<AlternativeName> {
+        self.dns.iter().chain(&self.ip).chain(&self.uri).cloned().collect()
+    }
+
+    pub(super) fn functions(&self) -> Vec<NfType> {
+        self.nf_type.clone()
+    }
+}
+
+/// How long a certificate is valid.
+#[derive(clap::Args)]
+pub(super) struct LifetimeArgs {
+    /// Days the certificate is valid
+    #[arg(long, default_value_t = Leaf::DAYS, value_parser = clap::value_parser!(u32).range(1..))]
+    days: u32,
+    /// Allow more than a year
+    #[arg(long)]
+    allow_long: bool,
+}
+
+impl LifetimeArgs {
+    pub(super) fn lifetime(&self) -> Lifetime {
+        Lifetime::Days(self.days)
+    }
+
+    pub(super) fn long_life(&self) -> LongLife {
+        if self.allow_long {
+            LongLife::Allow
+        } else {
+            LongLife::Refuse
+        }
+    }
+}
+
+/// Where the files go and how they are told of.
+#[derive(clap::Args)]
+pub(super) struct OutputArgs {
+    /// Directory for NAME.crt.pem, NAME.key.pem and ca.crt.pem; made if it is not there
+    #[arg(long, value_name = "OUT")]
+    out: PathBuf,
+    /// Replace files that are there
+    #[arg(long)]
+    force: bool,
+    /// Write the revocation list beside them, as ca.crl.pem
+    #[arg(long)]
+    crl: bool,
+    /// Tell what was written as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+impl OutputArgs {
+    pub(super) fn destination(&self) -> Destination {
+        Destination {
+            dir: self.out.clone(),
+            overwrite: if self.force {
+                Overwrite::Replace
+            } else {
+                Overwrite::Refuse
+            },
+        }
+    }
+
+    pub(super) fn wants_list(&self) -> bool {
+        self.crl
+    }
+
+    /// Tells what was written.
+    pub(super) fn tell(&self, done: &str, issued: &Issued) -> Result<(), Failure> {
+        let certificate = issued.certificate();
+        let mut files = vec![("certificate", self.out.join(format!("{}.crt.pem", issued.name())))];
+        if issued.key().is_some() {
+            files.push(("key", self.out.join(format!("{}.key.pem", issued.name()))));
+        }
+        files.push(("root", self.out.join("ca.crt.pem")));
+        if self.crl {
+            files.push(("revocation list", self.out.join("ca.crl.pem")));
+        }
+        if self.json {
+            let paths: serde_json::Map<_, _> = files
+                .iter()
+                .map(|(what, path)| (what.replace(' ', "_"), json!(path.display().to_string())))
+                .collect();
+            println!(
+                "{:#}",
+                json!({
+                    "name": issued.name(),
+                    "serial": issued.serial(),
+                    "algorithm": certificate.algorithm(),
+                    "names": certificate.names(),
+                    "not_after": date(certificate.not_after()),
+                    "files": paths,
+                })
+            );
+            return Ok(());
+        }
+        println!(
+            "{done} {}: {}, valid until {}, serial {}",
+            issued.name(),
+            certificate.algorithm(),
+            date(certificate.not_after()),
+            issued.serial()
+        );
+        for (what, path) in files {
+            println!("  {what:<15} {}", path.display());
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,63 @@
+//! `bartizan ca crl`.
+
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use bartizan_pki::Authority;
+
+use super::AuthorityArgs;
+use super::failure::failure;
+use super::leaf::OutputArgs;
+use super::show::date;
+use crate::outcome::{Failure, Outcome};
+
+/// Sign new revocation lists and write them, that of the root behind that of the intermediate.
+#[derive(clap::Args)]
+pub(super) struct Args {
+    #[command(flatten)]
+    authority: AuthorityArgs,
+    /// Days until the next list; the root's is good for 180 where there is an intermediate
+    #[arg(long, default_value_t = 7, value_parser = clap::value_parser!(u32).range(1..=3650))]
+    days: u32,
+    /// File for the lists, PEM, besides DIR/crl.pem; - is standard output
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+}
+
+pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
+    let now = SystemTime::now();
+    let mut authority = args.authority.open(now)?;
+    let pem = authority.refresh_lists(args.days, now).map_err(failure)?;
+    if let Some(out) = &args.out {
+        if out.as_os_str() == "-" {
+            print!("{pem}");
+            return Ok(Outcome::Clean);
+        }
+        write(out, &pem)?;
+    }
+    let next = authority.crl_next_update().map_err(failure)?;
+    println!(
+        "signed revocation lists in {}",
+        args.authority.dir.join("crl.pem").display()
+    );
+    if let Some(next) = next {
+        println!(
+            "  the next one is due by {}; relying parties refuse everybody from then on",
+            date(next)
+        );
+    }
+    Ok(Outcome::Clean)
+}
+
+/// Writes the newest lists beside an issued certificate, if that is asked for.
+pub(super) fn write_beside(authority: &Authority, output: &OutputArgs) -> Result<(), Failure> {
+    if output.wants_list() {
+        let pem = authority.crl().map_err(failure)?;
+        write(&output.destination().dir.join("ca.crl.pem"), &pem)?;
+    }
+    Ok(())
+}
+
+fn write(path: &Path, pem: &str) -> Result<(), Failure> {
+    bartizan_pki::write_public_file(path, pem.as_bytes()).map_err(failure)
+}

@@ -1,0 +1,55 @@
+//! `bartizan ca renew`.
+
+use std::time::SystemTime;
+
+use bartizan_pki::{Previous, Renewal, RenewalKey};
+
+use super::failure::failure;
+use super::leaf::{LifetimeArgs, OutputArgs};
+use super::{AuthorityArgs, lists};
+use crate::outcome::{Failure, Outcome};
+
+/// Issue a new certificate with the names of an older one.
+#[derive(clap::Args)]
+pub(super) struct Args {
+    #[command(flatten)]
+    authority: AuthorityArgs,
+    /// Serial number, or name: the newest certificate of that name that is not revoked
+    #[arg(value_name = "SERIAL|NAME")]
+    certificate: String,
+    /// Certify the same key again instead of a fresh one; for a signed request there is no other way
+    #[arg(long)]
+    same_key: bool,
+    /// Revoke the old certificate as superseded once the new one is written
+    #[arg(long)]
+    revoke_old: bool,
+    #[command(flatten)]
+    lifetime: LifetimeArgs,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
+    let now = SystemTime::now();
+    let mut authority = args.authority.open(now)?;
+    let renewal = Renewal {
+        key: if args.same_key {
+            RenewalKey::Same
+        } else {
+            RenewalKey::New
+        },
+        previous: if args.revoke_old {
+            Previous::Revoke
+        } else {
+            Previous::Keep
+        },
+        lifetime: args.lifetime.lifetime(),
+        long_life: args.lifetime.long_life(),
+    };
+    let issued = authority
+        .renew(&args.certificate, &renewal, Some(&args.output.destination()), now)
+        .map_err(failure)?;
+    lists::write_beside(&authority, &args.output)?;
+    args.output.tell("renewed", &issued)?;
+    Ok(Outcome::Clean)
+}

@@ -1,0 +1,230 @@
+//! `bartizan ca list` and `bartizan ca show`.
+
+use std::path::PathBuf;
+use std::time::{Duration, SystemTime};
+
+use bartizan_pki::{Destination, Entry, Overwrite, Register, State};
+use serde_json::{Value, json};
+
+use super::failure::failure;
+use crate::outcome::{Failure, Outcome};
+
+/// List every certificate of the authority.
+#[derive(clap::Args)]
+pub(super) struct ListArgs {
+    /// Directory of the authority
+    #[arg(long, value_name = "DIR")]
+    dir: PathBuf,
+    /// As JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Show one certificate, and write it out again if wanted.
+#[derive(clap::Args)]
+pub(super) struct ShowArgs {
+    /// Directory of the authority
+    #[arg(long, value_name = "DIR")]
+    dir: PathBuf,
+    /// Serial number, or name: the newest certificate of that name
+    #[arg(value_name = "SERIAL|NAME")]
+    certificate: String,
+    /// As JSON
+    #[arg(long, conflicts_with = "pem")]
+    json: bool,
+    /// As PEM, with the intermediates
+    #[arg(long)]
+    pem: bool,
+    /// Write NAME.crt.pem and ca.crt.pem to this directory again
+    #[arg(long, value_name = "OUT")]
+    out: Option<PathBuf>,
+    /// Replace files that are there
+    #[arg(long, requires = "out")]
+    force: bool,
+}
+
+pub(super) fn list(args: &ListArgs) -> Result<Outcome, Failure> {
+    let now = SystemTime::now();
+    let entries = Register::open(&args.dir)
+        .and_then(|register| register.entries())
+        .map_err(failure)?;
+    if args.json {
+        let rows: Vec<Value> = entries.iter().map(|entry| describe(entry, now)).collect();
+        println!("{:#}", json!({ "certificates": rows }));
+    } else {
+        print!("{}", table(&entries, now));
+    }
+    Ok(Outcome::Clean)
+}
+
+pub(super) fn show(args: &ShowArgs) -> Result<Outcome, Failure> {
+    let now = SystemTime::now();
+    let register = Register::open(&args.dir).map_err(failure)?;
+    let entry = register.find(&args.certificate).map_err(failure)?;
+    if let Some(out) = &args.out {
+        let destination = Destination {
+            dir: out.clone(),
+            overwrite: if args.force {
+                Overwrite::Replace
+            } else {
+                Overwrite::Refuse
+            },
+        };
+        register.export(&entry, &destination).map_err(failure)?;
+    }
+    if args.json {
+        println!("{:#}", describe(&entry, now));
+    } else if args.pem {
+        print!("{}", register.chain_pem(&entry).map_err(failure)?);
+    } else {
+        print!("{}", page(&entry, now));
+    }
+    Ok(Outcome::Clean)
+}
+
+fn describe(entry: &Entry, now: SystemTime) -> Value {
+    let certificate = entry.certificate();
+    let (revoked, reason) = match entry.revocation() {
+        Some((when, reason)) => (json!(moment(when)), json!(reason.name())),
+        None => (Value::Null, Value::Null),
+    };
+    json!({
+        "name": entry.name(),
+        "serial": entry.serial(),
+        "role": entry.role().name(),
+        "state": standing(entry, now),
+        "algorithm": certificate.algorithm(),
+        "subject": certificate.subject(),
+        "issuer": certificate.issuer(),
+        "issuer_serial": entry.issuer(),
+        "names": certificate.names(),
+        "nf_types": certificate.functions(),
+        "origin": entry.origin().name(),
+        "issued": moment(entry.created()),
+        "not_before": moment(certificate.not_before()),
+        "not_after": moment(certificate.not_after()),
+        "days_left": days_left(entry, now),
+        "revoked": revoked,
+        "reason": reason,
+        "replaces": entry.replaces(),
+    })
+}
+
+const HEADINGS: [&str; 7] = ["NAME", "STATE", "ALGORITHM", "NOT AFTER", "DAYS", "SERIAL", "NAMES"];
+
+fn table(entries: &[Entry], now: SystemTime) -> String {
+    let rows: Vec<[String; 7]> = entries
+        .iter()
+        .map(|entry| {
+            let certificate = entry.certificate();
+            [
+                entry.name().to_owned(),
+                standing(entry, now).to_owned(),
+                certificate.algorithm().to_string(),
+                date(certificate.not_after()),
+                days_left(entry, now).to_string(),
+                entry.serial().to_string(),
+                certificate.names().join(" "),
+            ]
+        })
+        .collect();
+    let width = |column: usize| {
+        let cells = rows.iter().map(|row| row[column].chars().count());
+        cells.max().unwrap_or(0).max(HEADINGS[column].len())
+    };
+    let widths: Vec<usize> = (0..HEADINGS.len()).map(width).collect();
+    let line = |cells: &[String]| {
+        let padded: Vec<String> = cells
+            .iter()
+            .zip(&widths)
+            .map(|(cell, width)| format!("{cell:<width$}"))
+            .collect();
+        format!("{}\n", padded.join("  ").trim_end())
+    };
+    let mut text = line(&HEADINGS.map(str::to_owned));
+    for row in &rows {
+        text.push_str(&line(row));
+    }
+    text
+}
+
+fn page(entry: &Entry, now: SystemTime) -> String {
+    let certificate = entry.certificate();
+    let mut lines = vec![
+        ("name", entry.name().to_owned()),
+        ("serial", entry.serial().to_string()),
+        ("role", entry.role().to_string()),
+        ("state", standing(entry, now).to_owned()),
+    ];
+    if let Some((when, reason)) = entry.revocation() {
+        lines.push(("revoked", format!("{} ({reason})", moment(when))));
+    }
+    lines.extend([
+        ("algorithm", certificate.algorithm().to_string()),
+        ("subject", certificate.subject().to_owned()),
+        ("issuer", certificate.issuer().to_owned()),
+    ]);
+    for name in certificate.names() {
+        lines.push(("alternative name", name.clone()));
+    }
+    if !certificate.functions().is_empty() {
+        lines.push(("function", certificate.functions().join(", ")));
+    }
+    lines.extend([
+        (
+            "key made by",
+            match entry.origin().name() {
+                "request" => "the requester".to_owned(),
+                _ => "the authority".to_owned(),
+            },
+        ),
+        ("issued", moment(entry.created())),
+        ("not before", moment(certificate.not_before())),
+        (
+            "not after",
+            format!(
+                "{} ({} days left)",
+                moment(certificate.not_after()),
+                days_left(entry, now)
+            ),
+        ),
+    ]);
+    if let Some(old) = entry.replaces() {
+        lines.push(("replaces", old.to_string()));
+    }
+    lines
+        .iter()
+        .map(|(what, value)| format!("{what:<17} {value}\n"))
+        .collect()
+}
+
+/// The recorded state, or what time made of it.
+fn standing(entry: &Entry, now: SystemTime) -> &'static str {
+    match entry.state() {
+        State::Issued if entry.certificate().not_after() < now => "expired",
+        State::Issued if entry.certificate().not_before() > now => "not yet valid",
+        State::Issued => "valid",
+        other => other.name(),
+    }
+}
+
+/// Whole days until the certificate ends; 0 on its last day, negative afterwards.
+fn days_left(entry: &Entry, now: SystemTime) -> i64 {
+    let days = |duration: Duration| i64::try_from(duration.as_secs() / 86_400).unwrap_or(i64::MAX);
+    match entry.certificate().not_after().duration_since(now) {
+        Ok(left) => days(left),
+        Err(past) => -days(past.duration()) - 1,
+    }
+}
+
+/// `2027-02-19`, in UTC.
+pub(super) fn date(moment: SystemTime) -> String {
+    time::OffsetDateTime::from(moment).date().to_string()
+}
+
+/// `2027-02-19T08:00:00Z`.
+fn moment(moment: SystemTime) -> String {
+    time::OffsetDateTime::from(moment)
+        .format(&time::format_description::well_known::Rfc3339)
+        .unwrap_or_else(|_| date(moment))
+}

@@ -1,0 +1,225 @@
+//! Bringing a certificate and its key to where they are used, and taking that up again after a crash.
+//!
+//! The order of steps, any of which may be the last one done:
+//!
+//! 1. the record, state `pending`, with the certificate in it, is committed;
+//! 2. key and chain are written under hidden names in the destination and synced;
+//! 3. key, chain and root take their names;
+//! 4. the record becomes `issued`.
+//!
+//! Whoever opens the authority next finds a pending record if the crash came after 1. If the key is there, hidden or not,
+//! the remaining steps are done. If it is not, it never left the dead process: the certificate is revoked, state `abandoned`.
+
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use super::{Authority, Issued, revoke};
+use crate::files::{self, Readers, Staged};
+use crate::lifetime::whole_seconds;
+use crate::records::{self, Entry, Reason, State};
+use crate::{Certificate, Error, PrivateKey};
+
+/// Most octets of a certificate file that is read back.
+const LARGEST_CHAIN: u64 = 1024 * 1024;
+
+/// Where a certificate's files go.
+#[derive(Debug, Clone)]
+pub struct Destination {
+    /// Directory; made if it is not there.
+    pub dir: PathBuf,
+    /// What to do about files that are there already.
+    pub overwrite: Overwrite,
+}
+
+/// What to do about files that are in the way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Overwrite {
+    /// Leave them and refuse.
+    #[default]
+    Refuse,
+    /// Replace them.
+    Replace,
+}
+
+impl Destination {
+    /// A directory in which nothing is overwritten.
+    #[must_use]
+    pub fn new(dir: &Path) -> Self {
+        Self {
+            dir: dir.to_owned(),
+            overwrite: Overwrite::Refuse,
+        }
+    }
+
+    /// The directory as the records keep it: absolute, so that recovery finds it from anywhere.
+    pub(super) fn recorded(&self) -> Result<String, Error> {
+        let absolute = std::path::absolute(&self.dir).map_err(Error::file("find", &self.dir))?;
+        absolute
+            .to_str()
+            .map(str::to_owned)
+            .ok_or_else(|| Error::Path(self.dir.clone()))
+    }
+}
+
+impl Authority {
+    /// Steps 1 to 4.
+    pub(super) fn record_and_deliver(
+        &mut self,
+        mut entry: Entry,
+        issued: &Issued,
+        destination: &Destination,
+    ) -> Result<(), Error> {
+        files::create_directory(&destination.dir)?;
+        self.record(&entry)?;
+        write(&destination.dir, issued)?;
+        if entry.state == State::Pending {
+            self.settle(&mut entry)?;
+        }
+        Ok(())
+    }
+
+    /// Step 4.
+    fn settle(&mut self, entry: &mut Entry) -> Result<(), Error> {
+        entry.state = State::Issued;
+        entry.destination = None;
+        let transaction = self.records.begin()?;
+        records::update_state(&transaction, entry)?;
+        transaction.commit()?;
+        Ok(())
+    }
+
+    /// Takes up what a crash left: pending certificates, and a revocation list that was recorded but not written out.
+    pub(super) fn recover(&mut self, now: SystemTime) -> Result<(), Error> {
+        for mut entry in self.records.by_state(State::Pending)? {
+            match self.found_key(&entry)? {
+                Some((dir, key)) => {
+                    let issued = self.issued(&entry, Some(key));
+                    write(&dir, &issued)?;
+                    self.settle(&mut entry)?;
+                }
+                None => self.abandon(entry, now)?,
+            }
+        }
+        self.write_lists()
+    }
+
+    /// The key of a pending certificate, from its destination, whether it had taken its name or not.
+    fn found_key(&self, entry: &Entry) -> Result<Option<(PathBuf, PrivateKey)>, Error> {
+        let Some(dir) = entry.destination.as_deref().map(PathBuf::from) else {
+            return Ok(None);
+        };
+        let paths = Paths::new(&dir, &entry.name);
+        let hidden = files::staging_path(&paths.key, &entry.serial.to_string());
+        for path in [&paths.key, &hidden] {
+            // A file that cannot be read, or only half of one, holds no key that anybody has.
+            let Ok(Some(text)) = crate::key::read_file(path) else {
+                continue;
+            };
+            if let Ok(key) = PrivateKey::from_pem(&text, None)
+                && key.public_key() == entry.certificate.public_key()
+            {
+                return Ok(Some((dir, key)));
+            }
+        }
+        files::remove(&hidden)?;
+        files::remove(&files::staging_path(&paths.chain, &entry.serial.to_string()))?;
+        Ok(None)
+    }
+
+    fn abandon(&mut self, mut entry: Entry, now: SystemTime) -> Result<(), Error> {
+        entry.state = State::Abandoned;
+        entry.revoked = Some(whole_seconds(now)?);
+        entry.reason = Some(Reason::CessationOfOperation);
+        entry.destination = None;
+        let issuer = self.issuing().clone();
+        let transaction = self.records.begin()?;
+        records::update_state(&transaction, &entry)?;
+        revoke::sign_list(&transaction, &issuer, &self.key, revoke::DAYS, now)?;
+        transaction.commit()?;
+        Ok(())
+    }
+}
+
+/// The three files of a certificate.
+struct Paths {
+    key: PathBuf,
+    chain: PathBuf,
+    root: PathBuf,
+}
+
+impl Paths {
+    fn new(dir: &Path, name: &str) -> Self {
+        Self {
+            key: dir.join(format!("{name}.key.pem")),
+            chain: dir.join(format!("{name}.crt.pem")),
+            root: dir.join("ca.crt.pem"),
+        }
+    }
+}
+
+/// Leaf first, then those above it: the order of TLS (RFC 9846, section 4.4.2).
+pub(crate) fn chain_pem(certificate: &Certificate, between: &[Certificate]) -> String {
+    let mut pem = certificate.to_pem();
+    for above in between {
+        pem.push_str(&above.to_pem());
+    }
+    pem
+}
+
+/// Refuses a destination where a file is in the way. The files of `previous`, which `issued` takes the place of, are not.
+pub(super) fn check(destination: &Destination, issued: &Issued, previous: Option<&Certificate>) -> Result<(), Error> {
+    let paths = Paths::new(&destination.dir, &issued.name);
+    let present = files::read(&paths.chain, LARGEST_CHAIN)?;
+    if destination.overwrite == Overwrite::Refuse {
+        let own = |text: &[u8]| {
+            let read = Certificate::from_pem(text, "");
+            read.is_ok_and(|found| previous.is_some_and(|previous| found.der() == previous.der()))
+        };
+        let replaceable = present.as_deref().is_some_and(own);
+        if present.is_some() && !replaceable {
+            return Err(Error::FileExists(paths.chain));
+        }
+        if issued.key.is_some() && paths.key.exists() && !replaceable {
+            return Err(Error::FileExists(paths.key));
+        }
+        if let Some(text) = files::read(&paths.root, LARGEST_CHAIN)?
+            && text != issued.root_pem().as_bytes()
+        {
+            return Err(Error::FileExists(paths.root));
+        }
+    }
+    // A certificate for a key that stays where it is must not be put beside another key.
+    if issued.key.is_none()
+        && let Some(text) = crate::key::read_file(&paths.key)?
+        && let Ok(key) = PrivateKey::from_pem(&text, None)
+        && key.public_key() != issued.certificate.public_key()
+    {
+        return Err(Error::KeyMismatch {
+            key: paths.key,
+            certificate: paths.chain,
+        });
+    }
+    Ok(())
+}
+
+/// Steps 2 and 3.
+pub(super) fn write(dir: &Path, issued: &Issued) -> Result<(), Error> {
+    files::create_directory(dir)?;
+    let paths = Paths::new(dir, &issued.name);
+    let mark = issued.serial.to_string();
+    let key = issued
+        .key_pem()
+        .map(|pem| Staged::write(&paths.key, &mark, pem.as_bytes(), Readers::Owner))
+        .transpose()?;
+    let chain = Staged::write(&paths.chain, &mark, issued.chain_pem().as_bytes(), Readers::Everybody)?;
+    // The hidden names must be durable before the first of them is given up.
+    files::sync_directory(dir)?;
+    if let Some(key) = key {
+        key.commit()?;
+    }
+    chain.commit()?;
+    if files::read(&paths.root, LARGEST_CHAIN)?.as_deref() != Some(issued.root_pem().as_bytes()) {
+        Staged::write(&paths.root, &mark, issued.root_pem().as_bytes(), Readers::Everybody)?.commit()?;
+    }
+    files::sync_directory(dir)
+}

@@ -1,0 +1,301 @@
+//! Making an authority: all of it, or nothing.
+
+use std::fs;
+use std::path::Path;
+use std::time::SystemTime;
+
+use rcgen::Issuer;
+use rcgen::string::{Ia5String, PrintableString};
+use time::OffsetDateTime;
+
+use super::layout::Wholeness;
+use super::{Authority, Layout, revoke};
+use crate::files::{self, Readers};
+use crate::lifetime::whole_seconds;
+use crate::profile::{self, Issuance};
+use crate::records::{self, Entry, FILE, Origin, Records, Role, State};
+use crate::{Algorithm, Certificate, Error, Lifetime, Passphrase, PrivateKey, Serial};
+
+/// What a new authority shall be like.
+#[derive(Debug)]
+pub struct InitOptions {
+    /// Kind of the root's key.
+    pub algorithm: Algorithm,
+    /// An existing key for the root; its kind counts then.
+    pub root_key: Option<PrivateKey>,
+    /// Common name of the root; one with a part of the key's identifier in it where none is given.
+    pub common_name: Option<String>,
+    /// Organization in every subject.
+    pub organization: Option<String>,
+    /// Country in every subject, two letters (ISO 3166).
+    pub country: Option<String>,
+    /// Where relying parties find the revocation list, for network functions' certificates.
+    pub crl_url: Option<String>,
+    /// Validity of the root.
+    pub lifetime: Lifetime,
+    /// The intermediate, if there shall be one.
+    pub intermediate: Option<Intermediate>,
+    /// Passphrase under which the private keys are written.
+    pub passphrase: Option<Passphrase>,
+}
+
+/// What the intermediate of a new authority shall be like.
+#[derive(Debug)]
+pub struct Intermediate {
+    /// Kind of its key.
+    pub algorithm: Algorithm,
+    /// Its validity.
+    pub lifetime: Lifetime,
+}
+
+impl InitOptions {
+    /// A root of ten years without intermediate and without passphrase.
+    #[must_use]
+    pub fn new(algorithm: Algorithm) -> Self {
+        Self {
+            algorithm,
+            root_key: None,
+            common_name: None,
+            organization: Some("Bartizan".to_owned()),
+            country: None,
+            crl_url: None,
+            lifetime: Lifetime::Days(3650),
+            intermediate: None,
+            passphrase: None,
+        }
+    }
+
+    /// The same with an intermediate of five years.
+    #[must_use]
+    pub fn with_intermediate(mut self, algorithm: Algorithm) -> Self {
+        self.intermediate = Some(Intermediate {
+            algorithm,
+            lifetime: Lifetime::Days(1825),
+        });
+        self
+    }
+}
+
+/// One of the new authority's own certificates and its key.
+struct Made {
+    entry: Entry,
+    key: PrivateKey,
+}
+
+impl Authority {
+    /// Makes an authority in `dir`: keys, certificates, first revocation lists, records.
+    ///
+    /// A crash before the last step leaves no authority and one after it a whole one. What a crash left is cleared away by
+    /// the next attempt; nothing was issued by it.
+    pub fn init(dir: &Path, options: InitOptions, now: SystemTime) -> Result<Self, Error> {
+        let issuance = check(&options)?;
+        let layout = Layout::new(dir);
+        match layout.wholeness() {
+            Wholeness::Empty | Wholeness::Partial => {}
+            Wholeness::Whole | Wholeness::Complete => return Err(Error::AuthorityExists(dir.to_owned())),
+            Wholeness::Damaged(file) => {
+                return Err(Error::RecordsLost {
+                    dir: dir.to_owned(),
+                    file,
+                });
+            }
+        }
+        let passphrase = options.passphrase.clone();
+        files::create_directory(dir)?;
+        {
+            let _lock = layout.lock()?;
+            // Another process may have made an authority while this one waited for the lock.
+            if matches!(layout.wholeness(), Wholeness::Whole | Wholeness::Complete) {
+                return Err(Error::AuthorityExists(dir.to_owned()));
+            }
+            make(&layout, options, &issuance, now)?;
+            layout.move_into_place()?;
+        }
+        Self::open(dir, passphrase.as_ref(), now)
+    }
+}
+
+fn check(options: &InitOptions) -> Result<Issuance, Error> {
+    let refuse = |what, value: &str, reason| Error::Name {
+        what,
+        value: value.chars().take(256).collect(),
+        reason,
+    };
+    for (what, value) in [
+        ("common name", &options.common_name),
+        ("organization", &options.organization),
+    ] {
+        if let Some(value) = value {
+            // RFC 5280, appendix A.1: ub-common-name and ub-organization-name are 64.
+            if value.is_empty() || value.chars().count() > 64 || value.chars().any(char::is_control) {
+                return Err(refuse(what, value, "not between 1 and 64 printable characters"));
+            }
+        }
+    }
+    if let Some(country) = &options.country
+        && (country.len() != 2
+            || !country.bytes().all(|b| b.is_ascii_uppercase())
+            || PrintableString::try_from(country.as_str()).is_err())
+    {
+        return Err(refuse("country", country, "is not two capital letters"));
+    }
+    if let Some(url) = &options.crl_url {
+        let plain = url.bytes().all(|b| b.is_ascii_graphic()) && Ia5String::try_from(url.as_str()).is_ok();
+        if !plain || !(url.starts_with("http://") || url.starts_with("https://")) || url.len() > 2048 {
+            return Err(refuse("URL", url, "is not http:// or https:// and printable"));
+        }
+    }
+    Ok(Issuance {
+        organization: options.organization.clone(),
+        country: options.country.clone(),
+        crl_url: options.crl_url.clone(),
+    })
+}
+
+/// Makes everything in a directory of its own and says so by renaming it.
+fn make(layout: &Layout, options: InitOptions, issuance: &Issuance, now: SystemTime) -> Result<(), Error> {
+    let created = whole_seconds(now)?;
+    let partial = layout.partial();
+    if partial.exists() {
+        fs::remove_dir_all(&partial).map_err(Error::file("remove directory", &partial))?;
+    }
+    files::create_directory(&partial)?;
+    let stage = Layout::new(&partial);
+
+    let passphrase = options.passphrase.clone();
+    let (intermediate_options, common_name) = (options.intermediate, options.common_name.clone());
+    let root_key = match options.root_key {
+        Some(key) => key,
+        None => PrivateKey::generate(options.algorithm)?,
+    };
+    let root = make_root(
+        root_key,
+        options.lifetime,
+        intermediate_options.is_some(),
+        issuance,
+        common_name,
+        created,
+        now,
+    )?;
+    write(&stage, &root, passphrase.as_ref())?;
+    let intermediate = match intermediate_options {
+        None => None,
+        Some(intermediate) => {
+            let made = make_intermediate(&intermediate, &root, issuance, created, now)?;
+            write(&stage, &made, passphrase.as_ref())?;
+            Some(made)
+        }
+    };
+
+    let mut records = Records::create(&partial.join(FILE), issuance)?;
+    let transaction = records.begin()?;
+    records::insert(&transaction, &root.entry)?;
+    let mut pem = String::new();
+    if let Some(intermediate) = &intermediate {
+        records::insert(&transaction, &intermediate.entry)?;
+        pem.push_str(&revoke::sign_list(
+            &transaction,
+            &intermediate.entry,
+            &intermediate.key,
+            revoke::DAYS,
+            now,
+        )?);
+    }
+    let days = if intermediate.is_some() {
+        revoke::ROOT_DAYS
+    } else {
+        revoke::DAYS
+    };
+    pem.push_str(&revoke::sign_list(&transaction, &root.entry, &root.key, days, now)?);
+    transaction.commit()?;
+    drop(records);
+    files::write(&stage.lists(), pem.as_bytes(), Readers::Everybody)?;
+
+    files::sync_directory(&partial)?;
+    let complete = layout.complete();
+    fs::rename(&partial, &complete).map_err(Error::file("rename the new authority to", &complete))?;
+    files::sync_directory(layout.dir())
+}
+
+fn make_root(
+    key: PrivateKey,
+    lifetime: Lifetime,
+    with_intermediate: bool,
+    issuance: &Issuance,
+    common_name: Option<String>,
+    created: OffsetDateTime,
+    now: SystemTime,
+) -> Result<Made, Error> {
+    let serial = Serial::random()?;
+    let common_name = common_name.unwrap_or_else(|| own_name("root", &key));
+    let validity = lifetime.at(now)?;
+    let path_length = u8::from(with_intermediate);
+    let params = profile::authority(serial, issuance, &common_name, key.public_key(), validity, path_length);
+    let certificate = params.self_signed(&key)?;
+    let entry = own_entry(Role::Root, serial, serial, created, certificate.der())?;
+    Ok(Made { entry, key })
+}
+
+fn make_intermediate(
+    options: &Intermediate,
+    root: &Made,
+    issuance: &Issuance,
+    created: OffsetDateTime,
+    now: SystemTime,
+) -> Result<Made, Error> {
+    let serial = Serial::random()?;
+    let key = PrivateKey::generate(options.algorithm)?;
+    let common_name = own_name("intermediate", &key);
+    let validity = options.lifetime.at(now)?.within_issuer(root.entry.certificate.ends())?;
+    let mut params = profile::authority(serial, issuance, &common_name, key.public_key(), validity, 0);
+    params.use_authority_key_identifier_extension = true;
+    let issuer = Issuer::from_ca_cert_der(&root.entry.certificate.der().into(), &root.key)?;
+    let certificate = params.signed_by(key.public_key(), &issuer)?;
+    let entry = own_entry(
+        Role::Intermediate,
+        serial,
+        root.entry.serial,
+        created,
+        certificate.der(),
+    )?;
+    Ok(Made { entry, key })
+}
+
+/// Two authorities never share a name: path building by name would confuse them.
+fn own_name(role: &str, key: &PrivateKey) -> String {
+    let mark: String = key.public_key().identifier()[..4]
+        .iter()
+        .map(|octet| format!("{octet:02x}"))
+        .collect();
+    format!("Bartizan {role} {mark}")
+}
+
+fn own_entry(role: Role, serial: Serial, issuer: Serial, created: OffsetDateTime, der: &[u8]) -> Result<Entry, Error> {
+    Ok(Entry {
+        serial,
+        role,
+        issuer,
+        name: role.name().to_owned(),
+        origin: Origin::Generated,
+        state: State::Issued,
+        created,
+        revoked: None,
+        reason: None,
+        destination: None,
+        replaces: None,
+        certificate: Certificate::from_der(der, role.name())?,
+    })
+}
+
+fn write(stage: &Layout, made: &Made, passphrase: Option<&Passphrase>) -> Result<(), Error> {
+    let key = match passphrase {
+        Some(passphrase) => made.key.to_encrypted_pem(passphrase)?,
+        None => made.key.to_pem(),
+    };
+    files::write(&stage.key(made.entry.role), key.as_bytes(), Readers::Owner)?;
+    files::write(
+        &stage.certificate(made.entry.role),
+        made.entry.certificate.to_pem().as_bytes(),
+        Readers::Everybody,
+    )
+}

@@ -1,0 +1,286 @@
+//! Issuing a network function's certificate with a key made here.
+
+use std::path::Path;
+use std::time::SystemTime;
+
+use rcgen::Issuer;
+use zeroize::Zeroizing;
+
+use super::{Authority, Destination, Overwrite, deliver};
+use crate::lifetime::{Validity, whole_seconds};
+use crate::profile::MOST_NF_TYPES;
+use crate::records::{self, Entry, Origin, Role, State};
+use crate::{
+    Algorithm, AlternativeName, Certificate, Error, Lifetime, LongLife, Name, NfType, PrivateKey, PublicKey, Serial,
+    profile,
+};
+
+/// Most subject alternative names one certificate may carry.
+const MOST_NAMES: usize = 100;
+
+/// What a network function's certificate shall say.
+#[derive(Debug, Clone)]
+pub struct Leaf {
+    /// Common name, and stem of the files.
+    pub name: Name,
+    /// Subject alternative names; at least one.
+    pub names: Vec<AlternativeName>,
+    /// Types of the network function (RFC 9310), if they shall be in the certificate.
+    pub functions: Vec<NfType>,
+    /// Kind of the key; the issuer's where none is given.
+    pub algorithm: Option<Algorithm>,
+    /// Validity.
+    pub lifetime: Lifetime,
+    /// Whether the validity may be longer than a year.
+    pub long_life: LongLife,
+}
+
+impl Leaf {
+    /// Validity where none is given, in days.
+    pub const DAYS: u32 = 90;
+
+    /// A certificate of ninety days, without names yet.
+    pub fn new(name: &str) -> Result<Self, Error> {
+        Ok(Self {
+            name: name.parse()?,
+            names: Vec::new(),
+            functions: Vec::new(),
+            algorithm: None,
+            lifetime: Lifetime::Days(Self::DAYS),
+            long_life: LongLife::Refuse,
+        })
+    }
+
+    /// Adds a DNS name.
+    pub fn dns(mut self, name: &str) -> Result<Self, Error> {
+        self.names.push(AlternativeName::dns(name)?);
+        Ok(self)
+    }
+
+    /// Adds an address.
+    pub fn ip(mut self, address: &str) -> Result<Self, Error> {
+        self.names.push(AlternativeName::ip(address)?);
+        Ok(self)
+    }
+
+    /// Adds a URI, such as `urn:uuid:` with the NF instance identifier.
+    pub fn uri(mut self, uri: &str) -> Result<Self, Error> {
+        self.names.push(AlternativeName::uri(uri)?);
+        Ok(self)
+    }
+
+    /// Sets the kind of the key.
+    #[must_use]
+    pub fn algorithm(mut self, algorithm: Algorithm) -> Self {
+        self.algorithm = Some(algorithm);
+        self
+    }
+
+    /// Sets the validity; a certificate that has ended already can be made so.
+    #[must_use]
+    pub fn lifetime(mut self, lifetime: Lifetime) -> Self {
+        self.lifetime = lifetime;
+        self
+    }
+}
+
+/// An issued certificate with what its user needs beside it.
+#[derive(Debug)]
+pub struct Issued {
+    pub(super) name: String,
+    pub(super) serial: Serial,
+    pub(super) certificate: Certificate,
+    pub(super) between: Vec<Certificate>,
+    pub(super) root: Certificate,
+    pub(super) key: Option<PrivateKey>,
+}
+
+impl Issued {
+    pub(crate) fn without_key(entry: &Entry, between: Vec<Certificate>, root: Certificate) -> Self {
+        Self {
+            name: entry.name.clone(),
+            serial: entry.serial,
+            certificate: entry.certificate.clone(),
+            between,
+            root,
+            key: None,
+        }
+    }
+
+    /// The name it was issued under.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Its serial number.
+    #[must_use]
+    pub fn serial(&self) -> Serial {
+        self.serial
+    }
+
+    /// The certificate itself.
+    #[must_use]
+    pub fn certificate(&self) -> &Certificate {
+        &self.certificate
+    }
+
+    /// Leaf, then intermediates, without the root: what a TLS peer sends. PEM.
+    #[must_use]
+    pub fn chain_pem(&self) -> String {
+        deliver::chain_pem(&self.certificate, &self.between)
+    }
+
+    /// The private key, PEM; none where the requester has it.
+    #[must_use]
+    pub fn key_pem(&self) -> Option<Zeroizing<String>> {
+        self.key.as_ref().map(PrivateKey::to_pem)
+    }
+
+    /// The private key; none where the requester has it.
+    #[must_use]
+    pub fn key(&self) -> Option<&PrivateKey> {
+        self.key.as_ref()
+    }
+
+    /// The trust anchor, PEM.
+    #[must_use]
+    pub fn root_pem(&self) -> String {
+        self.root.to_pem()
+    }
+
+    /// Writes `NAME.crt.pem`, `NAME.key.pem` (0600) where the key is here, and `ca.crt.pem` to a directory.
+    ///
+    /// A crash half-way is not taken up later; [`Authority::issue_to`] is for that.
+    pub fn write_to(&self, dir: &Path, overwrite: Overwrite) -> Result<(), Error> {
+        let destination = Destination {
+            dir: dir.to_owned(),
+            overwrite,
+        };
+        deliver::check(&destination, self, None)?;
+        deliver::write(dir, self)
+    }
+}
+
+/// A certificate to be signed, all of it decided.
+pub(super) struct Order<'a> {
+    pub(super) name: &'a str,
+    pub(super) names: &'a [AlternativeName],
+    pub(super) functions: &'a [NfType],
+    pub(super) key: &'a PublicKey,
+    pub(super) lifetime: Lifetime,
+    pub(super) long_life: LongLife,
+    pub(super) origin: Origin,
+    pub(super) replaces: Option<Serial>,
+}
+
+impl Authority {
+    /// Issues a certificate with a fresh key and keeps no copy of the key.
+    ///
+    /// The caller has the only one: where it must survive a crash, use [`Authority::issue_to`].
+    pub fn issue(&mut self, leaf: &Leaf, now: SystemTime) -> Result<Issued, Error> {
+        let key = self.fresh_key(leaf)?;
+        let entry = self.certify(&order(leaf, &key), State::Issued, None, now)?;
+        self.record(&entry)?;
+        self.keep_list_fresh(now)?;
+        Ok(self.issued(&entry, Some(key)))
+    }
+
+    /// Issues a certificate with a fresh key and writes the files; a crash between is taken up by the next opening.
+    pub fn issue_to(&mut self, leaf: &Leaf, destination: &Destination, now: SystemTime) -> Result<Issued, Error> {
+        let key = self.fresh_key(leaf)?;
+        let entry = self.certify(&order(leaf, &key), State::Pending, Some(destination), now)?;
+        let issued = self.issued(&entry, Some(key));
+        deliver::check(destination, &issued, None)?;
+        self.record_and_deliver(entry, &issued, destination)?;
+        self.keep_list_fresh(now)?;
+        Ok(issued)
+    }
+
+    fn fresh_key(&self, leaf: &Leaf) -> Result<PrivateKey, Error> {
+        PrivateKey::generate(leaf.algorithm.unwrap_or(self.key.algorithm()))
+    }
+
+    /// Signs a certificate; it is nowhere yet but in memory.
+    pub(super) fn certify(
+        &self,
+        order: &Order<'_>,
+        state: State,
+        destination: Option<&Destination>,
+        now: SystemTime,
+    ) -> Result<Entry, Error> {
+        if order.names.is_empty() {
+            return Err(Error::NoNames);
+        }
+        if order.names.len() > MOST_NAMES || order.functions.len() > MOST_NF_TYPES {
+            return Err(Error::TooManyNames {
+                names: MOST_NAMES,
+                functions: MOST_NF_TYPES,
+            });
+        }
+        let issuer = self.issuing();
+        let validity: Validity = order
+            .lifetime
+            .at(now)?
+            .within_a_year(order.long_life)?
+            .within_issuer(issuer.certificate.ends())?;
+        let serial = Serial::random()?;
+        let params = profile::network_function(
+            serial,
+            &self.issuance,
+            order.name,
+            order.key,
+            validity,
+            order.names,
+            order.functions,
+        )?;
+        let signer = Issuer::from_ca_cert_der(&issuer.certificate.der().into(), &self.key)?;
+        let certificate = params.signed_by(order.key, &signer)?;
+        Ok(Entry {
+            serial,
+            role: Role::NetworkFunction,
+            issuer: issuer.serial,
+            name: order.name.to_owned(),
+            origin: order.origin,
+            state,
+            created: whole_seconds(now)?,
+            revoked: None,
+            reason: None,
+            destination: destination.map(Destination::recorded).transpose()?,
+            replaces: order.replaces,
+            certificate: Certificate::from_der(certificate.der(), order.name)?,
+        })
+    }
+
+    /// Records a certificate: from here on it is never lost, whoever dies.
+    pub(super) fn record(&mut self, entry: &Entry) -> Result<(), Error> {
+        let transaction = self.records.begin()?;
+        records::insert(&transaction, entry)?;
+        transaction.commit()?;
+        Ok(())
+    }
+
+    pub(super) fn issued(&self, entry: &Entry, key: Option<PrivateKey>) -> Issued {
+        Issued {
+            name: entry.name.clone(),
+            serial: entry.serial,
+            certificate: entry.certificate.clone(),
+            between: self.between(),
+            root: self.root.certificate.clone(),
+            key,
+        }
+    }
+}
+
+fn order<'a>(leaf: &'a Leaf, key: &'a PrivateKey) -> Order<'a> {
+    Order {
+        name: leaf.name.as_str(),
+        names: &leaf.names,
+        functions: &leaf.functions,
+        key: key.public_key(),
+        lifetime: leaf.lifetime,
+        long_life: leaf.long_life,
+        origin: Origin::Generated,
+        replaces: None,
+    }
+}

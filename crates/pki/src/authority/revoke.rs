@@ -1,0 +1,220 @@
+//! Revocation, and the lists that tell of it (RFC 5280, section 5).
+
+use std::time::{Duration, SystemTime};
+
+use rcgen::{CertificateRevocationListParams, Issuer, KeyIdMethod, RevokedCertParams, SerialNumber};
+use rusqlite::Transaction;
+use time::OffsetDateTime;
+
+use super::Authority;
+use crate::certificate::to_pem;
+use crate::files::{self, Readers};
+use crate::lifetime::whole_seconds;
+use crate::records::{self, Entry, Reason, Role, State};
+use crate::{Error, PrivateKey, Serial};
+
+/// Days a list is good for where nothing else is asked for.
+pub(super) const DAYS: u32 = 7;
+/// Days the root's list is good for when an intermediate does the daily work and the root's key may be elsewhere.
+pub(super) const ROOT_DAYS: u32 = 180;
+
+/// PEM label of a revocation list (RFC 7468, section 6).
+const LABEL: &str = "X509 CRL";
+
+/// A revoked certificate stays on the lists for this long after its end; RFC 5280, section 3.3, asks for one list beyond it.
+const AFTER_END: time::Duration = time::Duration::days(31);
+
+/// What a revocation did.
+#[derive(Debug, Clone)]
+pub struct Revoked {
+    /// The certificate.
+    pub serial: Serial,
+    /// The name it was issued under.
+    pub name: String,
+    /// Number of the list that tells of it.
+    pub list_number: u64,
+}
+
+impl Authority {
+    /// Revokes a certificate, by serial number or by the name of the only one in use, and signs a new list.
+    pub fn revoke(&mut self, serial_or_name: &str, reason: Reason, now: SystemTime) -> Result<Revoked, Error> {
+        let entry = self.in_use(serial_or_name)?;
+        self.revoke_entry(entry, reason, now)
+    }
+
+    /// Signs new revocation lists that are good for `days` and writes them to the directory; gives both, PEM.
+    ///
+    /// Without the root's key at hand its newest list stays; the root's list is good for 180 days where an intermediate
+    /// does the daily work, unless `days` is more.
+    pub fn refresh_lists(&mut self, days: u32, now: SystemTime) -> Result<String, Error> {
+        let root_key = match self.intermediate {
+            None => None,
+            Some(_) => match self.root_key() {
+                Err(Error::KeyOffline(_)) => None,
+                key => Some(key?),
+            },
+        };
+        let issuer = self.issuing().clone();
+        let transaction = self.records.begin()?;
+        sign_list(&transaction, &issuer, &self.key, days, now)?;
+        if let Some(key) = root_key {
+            sign_list(&transaction, &self.root, &key, days.max(ROOT_DAYS), now)?;
+        }
+        transaction.commit()?;
+        self.write_lists()?;
+        self.crl()
+    }
+
+    /// The newest revocation lists, PEM: that of the issuing authority, then that of the root where it is another.
+    pub fn crl(&self) -> Result<String, Error> {
+        let mut pem = String::new();
+        for issuer in self.intermediate.iter().chain([&self.root]) {
+            if let Some(list) = self.records.list(issuer.serial)? {
+                pem.push_str(&to_pem(LABEL, &list.der));
+            }
+        }
+        Ok(pem)
+    }
+
+    /// When the first of the newest revocation lists ends: relying parties refuse every certificate from then on.
+    pub fn crl_next_update(&self) -> Result<Option<SystemTime>, Error> {
+        let mut soonest: Option<OffsetDateTime> = None;
+        for issuer in self.intermediate.iter().chain([&self.root]) {
+            if let Some(list) = self.records.list(issuer.serial)? {
+                soonest = Some(soonest.map_or(list.next_update, |known| known.min(list.next_update)));
+            }
+        }
+        Ok(soonest.map(SystemTime::from))
+    }
+
+    /// Signs a new list where the newest has less than half of its time left.
+    pub(super) fn keep_list_fresh(&mut self, now: SystemTime) -> Result<(), Error> {
+        let issuer = self.issuing().clone();
+        let limit = whole_seconds(now)? + time::Duration::days(i64::from(DAYS)) / 2;
+        if self
+            .records
+            .list(issuer.serial)?
+            .is_some_and(|list| list.next_update > limit)
+        {
+            return Ok(());
+        }
+        let transaction = self.records.begin()?;
+        sign_list(&transaction, &issuer, &self.key, DAYS, now)?;
+        transaction.commit()?;
+        self.write_lists()
+    }
+
+    pub(super) fn revoke_entry(&mut self, mut entry: Entry, reason: Reason, now: SystemTime) -> Result<Revoked, Error> {
+        if entry.revoked.is_some() {
+            return Err(Error::AlreadyRevoked(entry.serial));
+        }
+        let issuer = match entry.role {
+            Role::Root => {
+                return Err(Error::Unsuitable {
+                    serial: entry.serial,
+                    reason: "a root is not revoked by itself; take it out of the relying parties' trust instead",
+                });
+            }
+            Role::Intermediate => self.root.clone(),
+            Role::NetworkFunction => self.issuing().clone(),
+        };
+        let root_key = match entry.role {
+            Role::Intermediate => Some(self.root_key()?),
+            _ => None,
+        };
+        entry.state = State::Revoked;
+        entry.revoked = Some(whole_seconds(now)?);
+        entry.reason = Some(reason);
+        entry.destination = None;
+
+        // One transaction: a revocation without the list that tells of it cannot be.
+        let days = if root_key.is_some() { ROOT_DAYS } else { DAYS };
+        let transaction = self.records.begin()?;
+        records::update_state(&transaction, &entry)?;
+        sign_list(&transaction, &issuer, root_key.as_ref().unwrap_or(&self.key), days, now)?;
+        transaction.commit()?;
+        self.write_lists()?;
+        if self.intermediate.as_ref().is_some_and(|own| own.serial == entry.serial) {
+            self.intermediate = Some(entry.clone());
+        }
+        let list_number = self.records.list(issuer.serial)?.map_or(0, |list| list.number);
+        Ok(Revoked {
+            serial: entry.serial,
+            name: entry.name,
+            list_number,
+        })
+    }
+
+    /// The certificate with this serial number, or the only one with this name that is not revoked.
+    pub(super) fn in_use(&self, serial_or_name: &str) -> Result<Entry, Error> {
+        let mut named: Vec<Entry> = self.records.by_name(serial_or_name)?;
+        if named.is_empty() {
+            return records::find(&self.records, serial_or_name);
+        }
+        if named.iter().any(|entry| entry.revoked.is_none()) {
+            named.retain(|entry| entry.revoked.is_none());
+        } else {
+            // All are revoked: the newest one's serial number makes the message.
+            named.drain(..named.len() - 1);
+        }
+        if named.len() > 1 {
+            return Err(Error::SeveralCertificates {
+                name: serial_or_name.to_owned(),
+                serials: named.iter().map(|entry| entry.serial).collect(),
+            });
+        }
+        named
+            .pop()
+            .ok_or_else(|| Error::UnknownCertificate(serial_or_name.to_owned()))
+    }
+
+    /// Writes the newest lists to the directory, if they are not there already.
+    pub(super) fn write_lists(&self) -> Result<(), Error> {
+        let pem = self.crl()?;
+        let path = self.layout.lists();
+        if files::read(&path, u64::try_from(pem.len()).unwrap_or(u64::MAX))
+            .ok()
+            .flatten()
+            .as_deref()
+            == Some(pem.as_bytes())
+        {
+            return Ok(());
+        }
+        files::write(&path, pem.as_bytes(), Readers::Everybody)
+    }
+}
+
+/// Signs the next list of an issuer, records it, and gives it, PEM.
+pub(super) fn sign_list(
+    transaction: &Transaction<'_>,
+    issuer: &Entry,
+    key: &PrivateKey,
+    days: u32,
+    now: SystemTime,
+) -> Result<String, Error> {
+    let this_update = whole_seconds(now)?;
+    let next_update = whole_seconds(now + Duration::from_secs(86_400) * days)?;
+    let number = records::newest_list(transaction, issuer.serial)?.map_or(1, |newest| newest.number + 1);
+    let revoked = records::revoked(transaction, issuer.serial, this_update - AFTER_END)?;
+    let list = CertificateRevocationListParams {
+        this_update,
+        next_update,
+        crl_number: SerialNumber::from(number),
+        issuing_distribution_point: None,
+        revoked_certs: revoked
+            .iter()
+            .filter_map(|entry| {
+                Some(RevokedCertParams {
+                    serial_number: entry.serial.for_rcgen(),
+                    revocation_time: entry.revoked?,
+                    reason_code: entry.reason.map(Reason::for_rcgen),
+                    invalidity_date: None,
+                })
+            })
+            .collect(),
+        key_identifier_method: KeyIdMethod::PreSpecified(key.public_key().identifier()),
+    }
+    .signed_by(&Issuer::from_ca_cert_der(&issuer.certificate.der().into(), key)?)?;
+    records::insert_list(transaction, issuer.serial, number, next_update, list.der())?;
+    Ok(to_pem(LABEL, list.der()))
+}

@@ -1,0 +1,96 @@
+//! Signing a request: the requester keeps its key.
+
+use std::time::SystemTime;
+
+use super::issue::Order;
+use super::{Authority, Destination, Issued, deliver};
+use crate::records::{Origin, State};
+use crate::{AlternativeName, Error, Lifetime, LongLife, Name, NfType, SigningRequest};
+
+/// What the certificate for a request shall say.
+#[derive(Debug, Clone)]
+pub struct Signing {
+    /// Common name, and stem of the files.
+    pub name: Name,
+    /// Subject alternative names given by the authority's user.
+    pub names: Vec<AlternativeName>,
+    /// Whether those of the request are taken as well.
+    pub requested: RequestedNames,
+    /// Types of the network function (RFC 9310).
+    pub functions: Vec<NfType>,
+    /// Validity.
+    pub lifetime: Lifetime,
+    /// Whether the validity may be longer than a year.
+    pub long_life: LongLife,
+}
+
+/// What becomes of the subject alternative names in a request. No other extension of a request is ever taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum RequestedNames {
+    /// They are left out.
+    #[default]
+    Ignore,
+    /// They are taken; one that cannot stand in a certificate refuses the request.
+    Accept,
+}
+
+impl Authority {
+    /// Signs a request; the certificate is recorded and in memory.
+    pub fn sign(&mut self, request: &SigningRequest, signing: &Signing, now: SystemTime) -> Result<Issued, Error> {
+        self.sign_request(request, signing, None, now)
+    }
+
+    /// Signs a request and writes `NAME.crt.pem` and `ca.crt.pem`.
+    ///
+    /// The record is the certificate: should the files be lost in a crash, they can be written again from it.
+    pub fn sign_to(
+        &mut self,
+        request: &SigningRequest,
+        signing: &Signing,
+        destination: &Destination,
+        now: SystemTime,
+    ) -> Result<Issued, Error> {
+        self.sign_request(request, signing, Some(destination), now)
+    }
+
+    fn sign_request(
+        &mut self,
+        request: &SigningRequest,
+        signing: &Signing,
+        destination: Option<&Destination>,
+        now: SystemTime,
+    ) -> Result<Issued, Error> {
+        let mut names = signing.names.clone();
+        if signing.requested == RequestedNames::Accept {
+            if let Some(reason) = request.unusable_names().first() {
+                return Err(Error::Request(format!("a name in it cannot be certified: {reason}")));
+            }
+            for name in request.names() {
+                if !names.contains(name) {
+                    names.push(name.clone());
+                }
+            }
+        }
+        let order = Order {
+            name: signing.name.as_str(),
+            names: &names,
+            functions: &signing.functions,
+            key: request.public_key(),
+            lifetime: signing.lifetime,
+            long_life: signing.long_life,
+            origin: Origin::Request,
+            replaces: None,
+        };
+        let entry = self.certify(&order, State::Issued, None, now)?;
+        let issued = self.issued(&entry, None);
+        match destination {
+            None => self.record(&entry)?,
+            Some(destination) => {
+                deliver::check(destination, &issued, None)?;
+                self.record_and_deliver(entry, &issued, destination)?;
+            }
+        }
+        self.keep_list_fresh(now)?;
+        Ok(issued)
+    }
+}

@@ -1,0 +1,193 @@
+//! What can go wrong, by whose fault.
+
+use std::path::PathBuf;
+
+use crate::{Algorithm, Serial};
+
+/// Why the authority could not do what was asked.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    // --- the caller's fault: what was asked for cannot be granted ---
+    /// The directory holds no authority.
+    #[error("{} holds no certificate authority", .0.display())]
+    NoAuthority(PathBuf),
+    /// The initialisation of this directory was cut short; nothing was ever issued from it.
+    #[error("the certificate authority in {} was never finished; nothing was issued by it", .0.display())]
+    Unfinished(PathBuf),
+    /// The directory holds an authority already.
+    #[error("{} holds a certificate authority already", .0.display())]
+    AuthorityExists(PathBuf),
+    /// The directory holds files of an authority, but its records are gone.
+    #[error("{} holds {file} but no records: this authority has lost its database", .dir.display())]
+    RecordsLost {
+        /// The authority's directory.
+        dir: PathBuf,
+        /// A file of the authority that is there.
+        file: String,
+    },
+    /// A file is in the way and overwriting was not asked for.
+    #[error("{} exists already", .0.display())]
+    FileExists(PathBuf),
+    /// A name, address or URI cannot stand in a certificate.
+    #[error("{what} {value:?}: {reason}")]
+    Name {
+        /// Which kind of name.
+        what: &'static str,
+        /// As it was written.
+        value: String,
+        /// What is wrong with it.
+        reason: &'static str,
+    },
+    /// An algorithm's name is not known.
+    #[error("unknown algorithm {0:?}")]
+    UnknownAlgorithm(String),
+    /// The validity asked for is empty, too long or outlives its issuer.
+    #[error("validity: {0}")]
+    Lifetime(String),
+    /// A certificate without any name would be accepted by no peer.
+    #[error("no DNS name, IP address or URI for the certificate")]
+    NoNames,
+    /// More names than a certificate may carry.
+    #[error("more than {names} names or {functions} network function types")]
+    TooManyNames {
+        /// Most subject alternative names.
+        names: usize,
+        /// Most network function types.
+        functions: usize,
+    },
+    /// A path that is not text cannot be recorded.
+    #[error("{}: not a path in UTF-8", .0.display())]
+    Path(PathBuf),
+    /// Several certificates that are not revoked have this name.
+    #[error("{} certificates named {name:?} are in use: name one by its serial number", .serials.len())]
+    SeveralCertificates {
+        /// The name.
+        name: String,
+        /// Their serial numbers.
+        serials: Vec<Serial>,
+    },
+    /// No certificate has this serial number or name.
+    #[error("no certificate with the serial number or name {0:?}")]
+    UnknownCertificate(String),
+    /// The certificate was revoked before.
+    #[error("certificate {0} is revoked already")]
+    AlreadyRevoked(Serial),
+    /// The operation cannot be done to this certificate.
+    #[error("certificate {serial}: {reason}")]
+    Unsuitable {
+        /// The certificate.
+        serial: Serial,
+        /// Why not.
+        reason: &'static str,
+    },
+    /// The CA's key is encrypted and no passphrase was given.
+    #[error("{} is encrypted under a passphrase, and none was given", .0.display())]
+    PassphraseNeeded(PathBuf),
+    /// The passphrase does not open the key.
+    #[error("{}: wrong passphrase", .0.display())]
+    WrongPassphrase(PathBuf),
+    /// The passphrase cannot be used.
+    #[error("passphrase: {0}")]
+    Passphrase(&'static str),
+    /// The key needed for this operation is not in the authority's directory.
+    #[error("{} is not here: this operation needs it", .0.display())]
+    KeyOffline(PathBuf),
+
+    // --- a file's fault ---
+    /// A private key cannot be used.
+    #[error("private key: {0}")]
+    Key(String),
+    /// A private key file cannot be used.
+    #[error("{}: {reason}", .path.display())]
+    KeyFile {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// A key does not belong to the certificate beside it.
+    #[error("{} is not the key of {}", .key.display(), .certificate.display())]
+    KeyMismatch {
+        /// The key's file.
+        key: PathBuf,
+        /// The certificate's file.
+        certificate: PathBuf,
+    },
+    /// A certificate cannot be read.
+    #[error("{place}: {reason}")]
+    Certificate {
+        /// File or record.
+        place: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+
+    // --- the requester's fault ---
+    /// A certificate signing request cannot be signed.
+    #[error("signing request: {0}")]
+    Request(String),
+    /// A signing request's key is of a kind this authority does not certify.
+    #[error(
+        "signing request: keys of type {found} are not certified; choose one of {}",
+        Algorithm::names()
+    )]
+    RequestKey {
+        /// The key type found.
+        found: String,
+    },
+
+    // --- the environment's fault ---
+    /// A file operation failed.
+    #[error("cannot {action} {}: {source}", .path.display())]
+    File {
+        /// What was tried.
+        action: &'static str,
+        /// On which file.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// Another process holds the authority.
+    #[error("another process is using the certificate authority in {}", .0.display())]
+    Busy(PathBuf),
+    /// The records could not be read or written.
+    #[error("records: {0}")]
+    Records(#[from] rusqlite::Error),
+    /// The records were written by a newer version.
+    #[error("records of version {found}; this program knows version {known}")]
+    RecordsVersion {
+        /// Version in the database.
+        found: i64,
+        /// Version this program writes.
+        known: i64,
+    },
+    /// A value in the records is not one this program writes.
+    #[error("records: {0}")]
+    RecordsDamaged(String),
+
+    // --- ours ---
+    /// The cryptographic library refused an operation it should have done.
+    #[error("cryptographic operation failed: {0}")]
+    Cryptography(String),
+}
+
+impl Error {
+    /// A closure that says which file operation failed.
+    pub(crate) fn file(action: &'static str, path: impl Into<PathBuf>) -> impl FnOnce(std::io::Error) -> Error {
+        let path = path.into();
+        move |source| Error::File { action, path, source }
+    }
+}
+
+impl From<rcgen::Error> for Error {
+    fn from(error: rcgen::Error) -> Self {
+        Error::Cryptography(error.to_string())
+    }
+}
+
+impl From<aws_lc_rs::error::Unspecified> for Error {
+    fn from(_: aws_lc_rs::error::Unspecified) -> Self {
+        Error::Cryptography("the library gives no reason".to_owned())
+    }
+}

@@ -1,0 +1,177 @@
+//! Files that appear whole or not at all.
+
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{ErrorKind, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use crate::Error;
+
+/// Who may read a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Readers {
+    /// Its owner alone: mode 0600.
+    Owner,
+    /// Everybody: mode 0644.
+    Everybody,
+}
+
+/// A file written and synced under a name nobody looks for, waiting to take its own.
+#[derive(Debug)]
+pub(crate) struct Staged {
+    temporary: PathBuf,
+    path: PathBuf,
+}
+
+impl Staged {
+    /// Writes `contents` beside `path`, under the name [`staging_path`] gives for `mark`.
+    pub(crate) fn write(path: &Path, mark: &str, contents: &[u8], readers: Readers) -> Result<Self, Error> {
+        let temporary = staging_path(path, mark);
+        remove(&temporary)?;
+        let mode = match readers {
+            Readers::Owner => 0o600,
+            Readers::Everybody => 0o644,
+        };
+        let mut file = OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .mode(mode)
+            .open(&temporary)
+            .map_err(Error::file("create", &temporary))?;
+        file.write_all(contents).map_err(Error::file("write", &temporary))?;
+        file.sync_all().map_err(Error::file("sync", &temporary))?;
+        Ok(Self {
+            temporary,
+            path: path.to_owned(),
+        })
+    }
+
+    /// Gives the file its own name, replacing what had it.
+    pub(crate) fn commit(self) -> Result<(), Error> {
+        fs::rename(&self.temporary, &self.path).map_err(Error::file("rename a new file to", &self.path))
+    }
+}
+
+/// The hidden name a file has while it is written.
+pub(crate) fn staging_path(path: &Path, mark: &str) -> PathBuf {
+    let mut name = std::ffi::OsString::from(".");
+    name.push(path.file_name().unwrap_or_default());
+    name.push(".");
+    name.push(mark);
+    name.push(".partial");
+    path.with_file_name(name)
+}
+
+/// Writes a file whole: temporary name, sync, rename, sync of the directory.
+pub(crate) fn write(path: &Path, contents: &[u8], readers: Readers) -> Result<(), Error> {
+    Staged::write(path, "new", contents, readers)?.commit()?;
+    sync_directory(parent(path))
+}
+
+/// Makes a directory for its owner alone (0700), and those above it; one that exists is left as it is.
+pub(crate) fn create_directory(dir: &Path) -> Result<(), Error> {
+    if dir.is_dir() {
+        return Ok(());
+    }
+    DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(dir)
+        .map_err(Error::file("create directory", dir))?;
+    sync_directory(parent(dir))
+}
+
+/// Makes the names in a directory durable.
+pub(crate) fn sync_directory(dir: &Path) -> Result<(), Error> {
+    File::open(dir)
+        .and_then(|dir| dir.sync_all())
+        .map_err(Error::file("sync directory", dir))
+}
+
+/// Removes a file if it is there.
+pub(crate) fn remove(path: &Path) -> Result<(), Error> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != ErrorKind::NotFound => Err(Error::file("remove", path)(error)),
+        _ => Ok(()),
+    }
+}
+
+/// Reads a file of at most `most` octets; none where it is not there.
+pub(crate) fn read(path: &Path, most: u64) -> Result<Option<Vec<u8>>, Error> {
+    use std::io::Read;
+
+    let file = match File::open(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        other => other.map_err(Error::file("read", path))?,
+    };
+    let mut contents = Vec::new();
+    file.take(most + 1)
+        .read_to_end(&mut contents)
+        .map_err(Error::file("read", path))?;
+    if contents.len() as u64 > most {
+        return Err(Error::KeyFile {
+            path: path.to_owned(),
+            reason: format!("more than {most} octets"),
+        });
+    }
+    Ok(Some(contents))
+}
+
+fn parent(path: &Path) -> &Path {
+    match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    fn mode(path: &Path) -> u32 {
+        fs::metadata(path).unwrap().permissions().mode() & 0o777
+    }
+
+    #[test]
+    fn a_secret_file_is_its_owners_from_its_first_moment() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("nrf.key.pem");
+        let staged = Staged::write(&path, "1", b"secret", Readers::Owner).unwrap();
+        assert_eq!(mode(&staging_path(&path, "1")), 0o600);
+        assert!(!path.exists());
+        staged.commit().unwrap();
+        assert_eq!(mode(&path), 0o600);
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_file_left_by_a_crash_is_not_in_the_way() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("ca.crt.pem");
+        fs::write(staging_path(&path, "new"), "half").unwrap();
+        write(&path, b"whole", Readers::Everybody).unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"whole");
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_directory_is_its_owners_alone() {
+        let dir = tempfile::tempdir().unwrap();
+        let made = dir.path().join("a/b");
+        create_directory(&made).unwrap();
+        assert_eq!(mode(&made), 0o700);
+        create_directory(&made).unwrap();
+    }
+
+    #[test]
+    fn a_file_too_large_is_not_read() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("large");
+        fs::write(&path, [0; 100]).unwrap();
+        assert!(read(&path, 99).is_err());
+        assert_eq!(read(&path, 100).unwrap().unwrap().len(), 100);
+        assert!(read(&dir.path().join("none"), 1).unwrap().is_none());
+    }
+}

@@ -1,0 +1,154 @@
+//! From when to when a certificate is valid.
+
+use std::time::{Duration, SystemTime};
+
+use time::OffsetDateTime;
+
+use crate::Error;
+
+const DAY: Duration = Duration::from_secs(86_400);
+
+/// Clocks of network functions differ: a certificate is valid from this long before its issuance.
+const BACKDATE: Duration = Duration::from_secs(300);
+
+/// The longest validity of a network function's certificate without [`LongLife::Allow`], in days.
+/// O-RAN security protocols (O-RAN.WG11 SecProtSpecs) keep end entity certificates below one year.
+const LEAF_DAYS: u32 = 366;
+
+/// How long a certificate shall be valid.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Lifetime {
+    /// This many days from the issuance on, beginning five minutes before it.
+    Days(u32),
+    /// Exactly between two moments, whole seconds; a past certificate for a test is made so.
+    Between {
+        /// First second of validity.
+        not_before: SystemTime,
+        /// Last second of validity.
+        not_after: SystemTime,
+    },
+}
+
+/// Whether a network function's certificate may be valid for longer than a year.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum LongLife {
+    /// More than a year is refused.
+    #[default]
+    Refuse,
+    /// Any length within the issuer's own validity.
+    Allow,
+}
+
+/// A lifetime that is not empty and can be encoded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Validity {
+    pub(crate) not_before: OffsetDateTime,
+    pub(crate) not_after: OffsetDateTime,
+}
+
+impl Lifetime {
+    /// The validity for an issuance at `now`.
+    pub(crate) fn at(self, now: SystemTime) -> Result<Validity, Error> {
+        let (not_before, not_after) = match self {
+            Self::Days(0) => return Err(Error::Lifetime("0 days".to_owned())),
+            Self::Days(days) => (
+                now - BACKDATE,
+                now.checked_add(DAY * days)
+                    .ok_or_else(|| Error::Lifetime(format!("{days} days are too many")))?,
+            ),
+            Self::Between { not_before, not_after } => (not_before, not_after),
+        };
+        let validity = Validity {
+            not_before: whole_seconds(not_before)?,
+            not_after: whole_seconds(not_after)?,
+        };
+        if validity.not_after <= validity.not_before {
+            return Err(Error::Lifetime("it ends before it begins".to_owned()));
+        }
+        Ok(validity)
+    }
+}
+
+impl Validity {
+    /// Refuses a network function's certificate that is valid for more than a year, unless that is allowed.
+    pub(crate) fn within_a_year(self, long: LongLife) -> Result<Self, Error> {
+        let days = (self.not_after - self.not_before).whole_days();
+        if long == LongLife::Refuse && days > i64::from(LEAF_DAYS) {
+            return Err(Error::Lifetime(format!(
+                "{days} days; a network function's certificate lives one year at most"
+            )));
+        }
+        Ok(self)
+    }
+
+    /// Refuses a certificate that outlives its issuer.
+    pub(crate) fn within_issuer(self, issuer_not_after: OffsetDateTime) -> Result<Self, Error> {
+        if self.not_after > issuer_not_after {
+            return Err(Error::Lifetime(format!(
+                "until {}, but the issuer's own certificate ends on {}",
+                self.not_after.date(),
+                issuer_not_after.date()
+            )));
+        }
+        Ok(self)
+    }
+}
+
+/// RFC 5280, section 4.1.2.5: years to 9999, no fractions of seconds.
+pub(crate) fn whole_seconds(moment: SystemTime) -> Result<OffsetDateTime, Error> {
+    let out_of_range = || Error::Lifetime("a date outside the years 1970 to 9999".to_owned());
+    let seconds = moment
+        .duration_since(SystemTime::UNIX_EPOCH)
+        .map_err(|_| out_of_range())?
+        .as_secs();
+    i64::try_from(seconds)
+        .ok()
+        .and_then(|seconds| OffsetDateTime::from_unix_timestamp(seconds).ok())
+        .ok_or_else(out_of_range)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn now() -> SystemTime {
+        SystemTime::UNIX_EPOCH + DAY * 20_000
+    }
+
+    #[test]
+    fn ninety_days_begin_five_minutes_early() {
+        let validity = Lifetime::Days(90).at(now()).unwrap();
+        assert_eq!(
+            (validity.not_after - validity.not_before).whole_seconds(),
+            90 * 86_400 + 300
+        );
+    }
+
+    #[test]
+    fn a_year_is_the_limit_unless_more_is_allowed() {
+        let year = Lifetime::Days(366).at(now()).unwrap();
+        assert!(year.within_a_year(LongLife::Refuse).is_ok());
+        let more = Lifetime::Days(367).at(now()).unwrap();
+        assert!(more.within_a_year(LongLife::Refuse).is_err());
+        assert!(more.within_a_year(LongLife::Allow).is_ok());
+    }
+
+    #[test]
+    fn an_empty_validity_is_refused() {
+        assert!(Lifetime::Days(0).at(now()).is_err());
+        let backwards = Lifetime::Between {
+            not_before: now(),
+            not_after: now() - DAY,
+        };
+        assert!(backwards.at(now()).is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn no_number_of_days_panics(days: u32) {
+            let _ = Lifetime::Days(days).at(now());
+        }
+    }
+}

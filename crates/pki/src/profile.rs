@@ -1,0 +1,116 @@
+//! What stands in a certificate: the profiles of the authority's own certificates and of a network function's.
+//!
+//! TS 33.310, clauses 6.1.3a (TLS entity) and 6.1.3c (SBA), over RFC 5280.
+
+use pkcs8::der::Encode;
+use pkcs8::der::asn1::Ia5StringRef;
+use rcgen::{
+    BasicConstraints, CertificateParams, CrlDistributionPoint, CustomExtension, DistinguishedName, DnType,
+    ExtendedKeyUsagePurpose, IsCa, KeyIdMethod, KeyUsagePurpose,
+};
+
+use crate::lifetime::Validity;
+use crate::{AlternativeName, Error, NfType, PublicKey, Serial};
+
+/// id-pe-nftype (RFC 9310, section 3).
+const NF_TYPE: &[u64] = &[1, 3, 6, 1, 5, 5, 7, 1, 34];
+
+/// Most types one certificate may name; a network function has one, a combined one a few.
+pub(crate) const MOST_NF_TYPES: usize = 8;
+
+/// What the authority puts into every certificate it issues.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Issuance {
+    pub(crate) organization: Option<String>,
+    pub(crate) country: Option<String>,
+    pub(crate) crl_url: Option<String>,
+}
+
+/// A certification authority's certificate: may sign certificates and revocation lists, nothing else.
+pub(crate) fn authority(
+    serial: Serial,
+    issuance: &Issuance,
+    common_name: &str,
+    key: &PublicKey,
+    validity: Validity,
+    path_length: u8,
+) -> CertificateParams {
+    let mut params = base(serial, issuance, common_name, key, validity);
+    params.is_ca = IsCa::Ca(BasicConstraints::Constrained(path_length));
+    params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
+    params
+}
+
+/// A network function's certificate: a TLS client and server, for the names given.
+///
+/// Key usage is digitalSignature alone: TLS 1.3 needs no other, and RFC 9881, section 5, forbids the encipherment bits to ML-DSA keys.
+pub(crate) fn network_function(
+    serial: Serial,
+    issuance: &Issuance,
+    common_name: &str,
+    key: &PublicKey,
+    validity: Validity,
+    names: &[AlternativeName],
+    functions: &[NfType],
+) -> Result<CertificateParams, Error> {
+    let mut params = base(serial, issuance, common_name, key, validity);
+    params.use_authority_key_identifier_extension = true;
+    params.is_ca = IsCa::ExplicitNoCa;
+    params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
+    params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth, ExtendedKeyUsagePurpose::ClientAuth];
+    params.subject_alt_names = names.iter().map(AlternativeName::for_rcgen).collect::<Result<_, _>>()?;
+    if let Some(url) = &issuance.crl_url {
+        params.crl_distribution_points = vec![CrlDistributionPoint {
+            uris: vec![url.clone()],
+        }];
+    }
+    if !functions.is_empty() {
+        params
+            .custom_extensions
+            .push(CustomExtension::from_oid_content(NF_TYPE, nf_types(functions)?));
+    }
+    Ok(params)
+}
+
+fn base(
+    serial: Serial,
+    issuance: &Issuance,
+    common_name: &str,
+    key: &PublicKey,
+    validity: Validity,
+) -> CertificateParams {
+    let mut name = DistinguishedName::new();
+    if let Some(country) = &issuance.country {
+        name.push(DnType::CountryName, rcgen_printable(country));
+    }
+    if let Some(organization) = &issuance.organization {
+        name.push(DnType::OrganizationName, organization.as_str());
+    }
+    name.push(DnType::CommonName, common_name);
+
+    let mut params = CertificateParams::default();
+    params.serial_number = Some(serial.for_rcgen());
+    params.distinguished_name = name;
+    params.not_before = validity.not_before;
+    params.not_after = validity.not_after;
+    params.key_identifier_method = KeyIdMethod::PreSpecified(key.identifier());
+    params
+}
+
+/// X.520 wants a country as PrintableString; what cannot be one was refused when the authority was made.
+fn rcgen_printable(text: &str) -> rcgen::DnValue {
+    match rcgen::string::PrintableString::try_from(text) {
+        Ok(printable) => rcgen::DnValue::PrintableString(printable),
+        Err(_) => rcgen::DnValue::Utf8String(text.to_owned()),
+    }
+}
+
+/// `NFTypes ::= SEQUENCE SIZE (1..MAX) OF IA5String (SIZE (1..32))`.
+fn nf_types(functions: &[NfType]) -> Result<Vec<u8>, Error> {
+    let encoding = |error: pkcs8::der::Error| Error::Cryptography(format!("NFTypes: {error}"));
+    let types: Vec<Ia5StringRef<'_>> = functions
+        .iter()
+        .map(|function| Ia5StringRef::new(function.as_str()).map_err(encoding))
+        .collect::<Result<_, _>>()?;
+    types.to_der().map_err(encoding)
+}

@@ -1,0 +1,239 @@
+//! One certificate's record.
+
+use std::fmt;
+use std::str::FromStr;
+use std::time::SystemTime;
+
+use time::OffsetDateTime;
+
+use crate::{Certificate, Error, Serial};
+
+/// What the authority knows of a certificate.
+#[derive(Debug, Clone)]
+pub struct Entry {
+    pub(crate) serial: Serial,
+    pub(crate) role: Role,
+    pub(crate) issuer: Serial,
+    pub(crate) name: String,
+    pub(crate) origin: Origin,
+    pub(crate) state: State,
+    pub(crate) created: OffsetDateTime,
+    pub(crate) revoked: Option<OffsetDateTime>,
+    pub(crate) reason: Option<Reason>,
+    /// Directory its files were to be written to, while that is not known to be done.
+    pub(crate) destination: Option<String>,
+    pub(crate) replaces: Option<Serial>,
+    pub(crate) certificate: Certificate,
+}
+
+impl Entry {
+    /// Its serial number.
+    #[must_use]
+    pub fn serial(&self) -> Serial {
+        self.serial
+    }
+
+    /// Whose certificate it is.
+    #[must_use]
+    pub fn role(&self) -> Role {
+        self.role
+    }
+
+    /// Serial number of its issuer's certificate; its own for the root.
+    #[must_use]
+    pub fn issuer(&self) -> Serial {
+        self.issuer
+    }
+
+    /// The name it was issued under.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Who made its key.
+    #[must_use]
+    pub fn origin(&self) -> Origin {
+        self.origin
+    }
+
+    /// What became of it.
+    #[must_use]
+    pub fn state(&self) -> State {
+        self.state
+    }
+
+    /// When it was issued.
+    #[must_use]
+    pub fn created(&self) -> SystemTime {
+        self.created.into()
+    }
+
+    /// When and why it was revoked.
+    #[must_use]
+    pub fn revocation(&self) -> Option<(SystemTime, Reason)> {
+        Some((self.revoked?.into(), self.reason?))
+    }
+
+    /// The certificate it took the place of.
+    #[must_use]
+    pub fn replaces(&self) -> Option<Serial> {
+        self.replaces
+    }
+
+    /// The certificate itself.
+    #[must_use]
+    pub fn certificate(&self) -> &Certificate {
+        &self.certificate
+    }
+
+    /// True where it may be used at `now`: issued, begun, not ended.
+    #[must_use]
+    pub fn is_valid_at(&self, now: SystemTime) -> bool {
+        self.state == State::Issued && self.certificate.not_before() <= now && now <= self.certificate.not_after()
+    }
+}
+
+/// A set of words, one for each variant, as they stand in the records and in tables.
+macro_rules! words {
+    ($type:ident, $what:literal, { $($variant:ident => $word:literal),+ $(,)? }) => {
+        impl $type {
+            /// The word for it in the records and in tables.
+            #[must_use]
+            pub fn name(self) -> &'static str {
+                match self { $(Self::$variant => $word),+ }
+            }
+
+            #[allow(dead_code, reason = "not every set of words is printed in a message")]
+            pub(crate) const NAMES: &'static [&'static str] = &[$($word),+];
+
+            pub(crate) fn from_name(word: &str) -> Result<Self, Error> {
+                match word {
+                    $($word => Ok(Self::$variant),)+
+                    other => Err(Error::RecordsDamaged(format!("{:?} is no {}", other, $what))),
+                }
+            }
+        }
+
+        impl fmt::Display for $type {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.pad(self.name())
+            }
+        }
+    };
+}
+
+/// Whose certificate it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Role {
+    /// The trust anchor.
+    Root,
+    /// The authority below the root that issues from day to day.
+    Intermediate,
+    /// A network function.
+    NetworkFunction,
+}
+
+words!(Role, "role", {
+    Root => "root",
+    Intermediate => "intermediate",
+    NetworkFunction => "network-function",
+});
+
+/// Who made the key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Origin {
+    /// The authority, which handed it out and kept no copy.
+    Generated,
+    /// The requester, who proved to have it by a signing request.
+    Request,
+}
+
+words!(Origin, "origin", {
+    Generated => "generated",
+    Request => "request",
+});
+
+/// What became of a certificate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum State {
+    /// Recorded, its files not yet known to be written; only seen while it is issued or after a crash.
+    Pending,
+    /// Handed out.
+    Issued,
+    /// Revoked by the operator.
+    Revoked,
+    /// Its key was lost in a crash before anybody had it; revoked.
+    Abandoned,
+}
+
+words!(State, "state", {
+    Pending => "pending",
+    Issued => "issued",
+    Revoked => "revoked",
+    Abandoned => "abandoned",
+});
+
+/// Why a certificate is revoked (RFC 5280, section 5.3.1).
+///
+/// The reasons certificateHold and removeFromCRL are left out: a revocation here is final.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reason {
+    /// No reason given.
+    Unspecified,
+    /// The private key may be known to others.
+    KeyCompromise,
+    /// The issuer's private key may be known to others.
+    CaCompromise,
+    /// The names in it are no longer true.
+    AffiliationChanged,
+    /// Another certificate took its place.
+    Superseded,
+    /// It is no longer needed.
+    CessationOfOperation,
+    /// A right it stands for was withdrawn.
+    PrivilegeWithdrawn,
+}
+
+words!(Reason, "reason of a revocation", {
+    Unspecified => "unspecified",
+    KeyCompromise => "key-compromise",
+    CaCompromise => "ca-compromise",
+    AffiliationChanged => "affiliation-changed",
+    Superseded => "superseded",
+    CessationOfOperation => "cessation-of-operation",
+    PrivilegeWithdrawn => "privilege-withdrawn",
+});
+
+impl Reason {
+    pub(crate) fn for_rcgen(self) -> rcgen::RevocationReason {
+        match self {
+            Self::Unspecified => rcgen::RevocationReason::Unspecified,
+            Self::KeyCompromise => rcgen::RevocationReason::KeyCompromise,
+            Self::CaCompromise => rcgen::RevocationReason::CaCompromise,
+            Self::AffiliationChanged => rcgen::RevocationReason::AffiliationChanged,
+            Self::Superseded => rcgen::RevocationReason::Superseded,
+            Self::CessationOfOperation => rcgen::RevocationReason::CessationOfOperation,
+            Self::PrivilegeWithdrawn => rcgen::RevocationReason::PrivilegeWithdrawn,
+        }
+    }
+}
+
+impl FromStr for Reason {
+    type Err = Error;
+
+    /// Reads `key-compromise` or, as RFC 5280 writes it, `keyCompromise`.
+    fn from_str(text: &str) -> Result<Self, Error> {
+        let fold = |word: &str| word.replace('-', "").to_ascii_lowercase();
+        Self::NAMES.iter().find(|name| fold(name) == fold(text)).map_or_else(
+            || {
+                Err(Error::Name {
+                    what: "reason",
+                    value: text.chars().take(64).collect(),
+                    reason: "is not one of RFC 5280's",
+                })
+            },
+            |name| Self::from_name(name),
+        )
+    }
+}

@@ -1,0 +1,79 @@
+//! The records for reading: no key, no passphrase, no lock.
+
+use std::path::Path;
+
+use rusqlite::OpenFlags;
+
+use super::{Entry, FILE, Records, Role};
+use crate::authority::{Layout, chain_pem};
+use crate::{Certificate, Destination, Error, Issued, Serial};
+
+/// What an authority has done so far.
+#[derive(Debug)]
+pub struct Register {
+    records: Records,
+}
+
+impl Register {
+    /// Opens the records of the authority in `dir`.
+    pub fn open(dir: &Path) -> Result<Self, Error> {
+        Layout::new(dir).require_whole()?;
+        // Read-write, because SQLite rolls a half-written transaction of a killed writer back on opening.
+        let records = Records::open_with(&dir.join(FILE), OpenFlags::SQLITE_OPEN_READ_WRITE)?;
+        Ok(Self { records })
+    }
+
+    /// Every certificate, oldest first.
+    pub fn entries(&self) -> Result<Vec<Entry>, Error> {
+        self.records.all()
+    }
+
+    /// The certificate with this serial number, or the newest with this name.
+    pub fn find(&self, serial_or_name: &str) -> Result<Entry, Error> {
+        find(&self.records, serial_or_name)
+    }
+
+    /// A certificate and those above it up to, but without, the root; PEM.
+    pub fn chain_pem(&self, entry: &Entry) -> Result<String, Error> {
+        Ok(chain_pem(&entry.certificate, &self.between(entry)?))
+    }
+
+    /// Writes `NAME.crt.pem` and `ca.crt.pem` again, from the records; the key is not in them.
+    pub fn export(&self, entry: &Entry, destination: &Destination) -> Result<(), Error> {
+        Issued::without_key(entry, self.between(entry)?, self.root()?).write_to(&destination.dir, destination.overwrite)
+    }
+
+    fn between(&self, entry: &Entry) -> Result<Vec<Certificate>, Error> {
+        let mut between = Vec::new();
+        if entry.role == Role::NetworkFunction
+            && let Some(issuer) = self.records.by_serial(entry.issuer)?
+            && issuer.role == Role::Intermediate
+        {
+            between.push(issuer.certificate);
+        }
+        Ok(between)
+    }
+
+    /// The trust anchor.
+    pub fn root(&self) -> Result<Certificate, Error> {
+        root(&self.records).map(|entry| entry.certificate)
+    }
+}
+
+pub(crate) fn find(records: &Records, serial_or_name: &str) -> Result<Entry, Error> {
+    if let Ok(serial) = serial_or_name.parse::<Serial>()
+        && let Some(entry) = records.by_serial(serial)?
+    {
+        return Ok(entry);
+    }
+    records
+        .by_name(serial_or_name)?
+        .pop()
+        .ok_or_else(|| Error::UnknownCertificate(serial_or_name.to_owned()))
+}
+
+pub(crate) fn root(records: &Records) -> Result<Entry, Error> {
+    records
+        .by_role(Role::Root)?
+        .ok_or_else(|| Error::RecordsDamaged("no root certificate".to_owned()))
+}

@@ -1,0 +1,165 @@
+//! Certificate signing requests (PKCS#10, RFC 2986): read, and believed only where they prove something.
+
+use aws_lc_rs::signature::{self, VerificationAlgorithm};
+use pkcs8::ObjectIdentifier;
+use x509_parser::certification_request::X509CertificationRequest;
+use x509_parser::der_parser::oid::Oid;
+use x509_parser::extensions::{GeneralName, ParsedExtension};
+use x509_parser::prelude::FromDer;
+
+use crate::algorithm::oid;
+use crate::certificate::{address, public_key};
+use crate::{Algorithm, AlternativeName, Error, PublicKey};
+
+/// A request larger than this is none: ML-DSA-87's is 7.5 kB of DER.
+const LARGEST: usize = 256 * 1024;
+
+/// A request whose sender has proved to hold the private key.
+///
+/// Of what it asks for only the names can be taken over, and only if the authority's user says so.
+#[derive(Debug, Clone)]
+pub struct SigningRequest {
+    public_key: PublicKey,
+    common_name: Option<String>,
+    names: Vec<AlternativeName>,
+    unusable: Vec<String>,
+}
+
+impl SigningRequest {
+    /// Reads the first request of a PEM text, or one in DER, and verifies its signature.
+    pub fn read(contents: &[u8]) -> Result<Self, Error> {
+        if contents.len() > LARGEST {
+            return Err(Error::Request(format!("{} octets are too many", contents.len())));
+        }
+        // DER begins with the tag of a SEQUENCE, which no PEM text does.
+        if contents.first() == Some(&0x30) {
+            return Self::from_der(contents);
+        }
+        let blocks = pem::parse_many(contents).map_err(|error| Error::Request(error.to_string()))?;
+        let block = blocks
+            .iter()
+            .find(|block| ["CERTIFICATE REQUEST", "NEW CERTIFICATE REQUEST"].contains(&block.tag()))
+            .ok_or_else(|| match blocks.first() {
+                Some(other) => Error::Request(format!("a {} is in it, no CERTIFICATE REQUEST", other.tag())),
+                None => Error::Request("no PEM block in it".to_owned()),
+            })?;
+        Self::from_der(block.contents())
+    }
+
+    fn from_der(der: &[u8]) -> Result<Self, Error> {
+        let (rest, parsed) =
+            X509CertificationRequest::from_der(der).map_err(|error| Error::Request(error.to_string()))?;
+        if !rest.is_empty() {
+            return Err(Error::Request("octets after the request".to_owned()));
+        }
+        let info = &parsed.certification_request_info;
+        let key = public_key(&info.subject_pki).ok_or_else(|| Error::RequestKey {
+            found: key_type(&info.subject_pki.algorithm.algorithm),
+        })?;
+        let scheme = scheme(key.algorithm(), &parsed.signature_algorithm.algorithm)?;
+        key.verify(scheme, info.raw, &parsed.signature_value.data)?;
+
+        let (names, unusable) = requested_names(&parsed);
+        let common_name = info
+            .subject
+            .iter_common_name()
+            .next()
+            .and_then(|name| name.as_str().ok())
+            .map(str::to_owned);
+        Ok(Self {
+            public_key: key,
+            common_name,
+            names,
+            unusable,
+        })
+    }
+
+    /// The key to be certified.
+    #[must_use]
+    pub fn public_key(&self) -> &PublicKey {
+        &self.public_key
+    }
+
+    /// The common name in the request's subject.
+    #[must_use]
+    pub fn common_name(&self) -> Option<&str> {
+        self.common_name.as_deref()
+    }
+
+    /// The subject alternative names asked for that a network function may have.
+    #[must_use]
+    pub fn names(&self) -> &[AlternativeName] {
+        &self.names
+    }
+
+    /// The names asked for that no certificate of this authority can carry, each with the reason.
+    #[must_use]
+    pub fn unusable_names(&self) -> &[String] {
+        &self.unusable
+    }
+}
+
+fn requested_names(request: &X509CertificationRequest<'_>) -> (Vec<AlternativeName>, Vec<String>) {
+    let (mut names, mut unusable) = (Vec::new(), Vec::new());
+    let asked = request
+        .requested_extensions()
+        .into_iter()
+        .flatten()
+        .filter_map(|extension| match extension {
+            ParsedExtension::SubjectAlternativeName(names) => Some(&names.general_names),
+            _ => None,
+        })
+        .flatten();
+    for name in asked {
+        let read = match name {
+            GeneralName::DNSName(name) => AlternativeName::dns(name),
+            GeneralName::URI(uri) => AlternativeName::uri(uri),
+            GeneralName::IPAddress(octets) => match address(octets) {
+                Some(address) => AlternativeName::ip(&address.to_string()),
+                None => {
+                    unusable.push(format!("an address of {} octets", octets.len()));
+                    continue;
+                }
+            },
+            other => {
+                unusable.push(format!("{other}: not a DNS name, address or URI"));
+                continue;
+            }
+        };
+        match read {
+            Ok(name) => names.push(name),
+            Err(error) => unusable.push(error.to_string()),
+        }
+    }
+    (names, unusable)
+}
+
+/// How a request's signature is verified: the algorithm it names must fit its key.
+fn scheme(key: Algorithm, signature: &Oid<'_>) -> Result<&'static dyn VerificationAlgorithm, Error> {
+    let named = ObjectIdentifier::from_bytes(signature.as_bytes()).ok();
+    match (key, named) {
+        (Algorithm::MlDsa44, Some(oid::ML_DSA_44)) => Ok(&signature::ML_DSA_44),
+        (Algorithm::MlDsa65, Some(oid::ML_DSA_65)) => Ok(&signature::ML_DSA_65),
+        (Algorithm::MlDsa87, Some(oid::ML_DSA_87)) => Ok(&signature::ML_DSA_87),
+        (Algorithm::EcdsaP256, Some(oid::ECDSA_WITH_SHA256)) => Ok(&signature::ECDSA_P256_SHA256_ASN1),
+        (Algorithm::EcdsaP256, Some(oid::ECDSA_WITH_SHA384)) => Ok(&signature::ECDSA_P256_SHA384_ASN1),
+        (Algorithm::EcdsaP384, Some(oid::ECDSA_WITH_SHA256)) => Ok(&signature::ECDSA_P384_SHA256_ASN1),
+        (Algorithm::EcdsaP384, Some(oid::ECDSA_WITH_SHA384)) => Ok(&signature::ECDSA_P384_SHA384_ASN1),
+        (Algorithm::Ed25519, Some(oid::ED25519)) => Ok(&signature::ED25519),
+        (key, _) => Err(Error::Request(format!(
+            "it is signed with algorithm {signature}, which does not fit its {key} key"
+        ))),
+    }
+}
+
+fn key_type(algorithm: &Oid<'_>) -> String {
+    match algorithm.to_id_string().as_str() {
+        "1.2.840.113549.1.1.1" | "1.2.840.113549.1.1.10" => "RSA".to_owned(),
+        "1.2.840.10045.2.1" => "EC on another curve than P-256 and P-384".to_owned(),
+        "1.3.101.113" => "Ed448".to_owned(),
+        other => other.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests;
