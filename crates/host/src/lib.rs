@@ -1,1 +1,32 @@
-//! To be written.
+//! What a run borrows from the machine: network namespaces joined by veth pairs, processes, packet captures, and
+//! lab roots (a Debian release unpacked in a directory, for programs that this machine does not have).
+//!
+//! Everything here is owned: dropping the value takes away what it stood for. A run that is killed cannot drop, so
+//! two more things hold. Each child dies with its owner (`PR_SET_PDEATHSIG`), and each namespace and child carries
+//! the name of its owner, so that [`sweep`] of the next run finds and removes what is left.
+//!
+//! This crate is the one with operating-system code; most of it needs root.
+
+mod capture;
+mod error;
+mod facts;
+mod lab_root;
+mod namespace;
+mod output;
+mod owner;
+mod pcap;
+mod process;
+mod spawner;
+mod sweep;
+mod usage;
+mod veth;
+
+pub use capture::{Capture, Captured, Direction};
+pub use error::Error;
+pub use facts::{Facts, Permission};
+pub use lab_root::{Blueprint, LabRoot, Progress};
+pub use namespace::{Address, Namespace};
+pub use process::{Finished, Process, Program};
+pub use sweep::{Swept, sweep};
+pub use usage::Usage;
+pub use veth::{Port, connect};

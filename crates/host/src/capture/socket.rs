@@ -1,0 +1,240 @@
+//! A packet socket bound to one interface: packet(7).
+
+use std::ffi::CString;
+use std::io;
+use std::mem::{self, MaybeUninit};
+use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd};
+use std::ptr;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use crate::Error;
+
+/// Room in the kernel for packets not yet read, in bytes: 32 MiB, a quarter of a second at 1 Gb/s.
+const RECEIVE_BUFFER: libc::c_int = 32 << 20;
+
+#[derive(Debug)]
+pub(super) struct PacketSocket {
+    socket: OwnedFd,
+    interface: String,
+    loopback: bool,
+}
+
+/// Whether a packet arrived at or left by the interface.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Side {
+    Inbound,
+    Outbound,
+}
+
+#[derive(Debug)]
+pub(super) struct Received<'a> {
+    /// Since the epoch, by the kernel.
+    pub(super) time: Duration,
+    pub(super) side: Side,
+    pub(super) bytes: &'a [u8],
+    /// Bytes on the wire, which may be more than were kept.
+    pub(super) length: u32,
+}
+
+impl PacketSocket {
+    /// Opens one in the network namespace of the calling thread.
+    pub(super) fn open(interface: &str) -> Result<Self, Error> {
+        let action = format!("capturing on the interface {interface}");
+        let name = CString::new(interface).map_err(|_| Error::Unfit {
+            what: format!("interface name {interface:?}"),
+            reason: "has a zero byte".to_owned(),
+        })?;
+        // SAFETY: `name` is a zero-terminated string that lives across the call.
+        let index = unsafe { libc::if_nametoindex(name.as_ptr()) };
+        if index == 0 {
+            return Err(Error::io(&action)(io::Error::last_os_error()));
+        }
+        // Protocol 0 receives nothing until the bind below: no packet of another interface is ever queued.
+        // SAFETY: no pointers are passed; the result is checked before it is used as a descriptor.
+        let socket = unsafe { libc::socket(libc::AF_PACKET, libc::SOCK_RAW | libc::SOCK_CLOEXEC, 0) };
+        if socket < 0 {
+            return Err(Error::io(&action)(io::Error::last_os_error()));
+        }
+        // SAFETY: `socket` is an open descriptor that nobody else owns.
+        let socket = unsafe { OwnedFd::from_raw_fd(socket) };
+        let socket = Self {
+            socket,
+            interface: interface.to_owned(),
+            loopback: interface == "lo",
+        };
+        socket
+            .set(libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, RECEIVE_BUFFER)
+            .map_err(Error::io(&action))?;
+        socket
+            .set(libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, 1)
+            .map_err(Error::io(&action))?;
+        socket.bind(index).map_err(Error::io(&action))?;
+        Ok(socket)
+    }
+
+    pub(super) fn is_loopback(&self) -> bool {
+        self.loopback
+    }
+
+    /// The next packet, or `None` when none comes for so long.
+    pub(super) fn receive<'a>(&self, buffer: &'a mut [u8], wait: Duration) -> Result<Option<Received<'a>>, Error> {
+        let failed = || Error::io(format!("capturing on the interface {}", self.interface));
+        // SAFETY: all fields of these plain C structures may be zero.
+        let (mut from, mut message) = unsafe { (mem::zeroed::<libc::sockaddr_ll>(), mem::zeroed::<libc::msghdr>()) };
+        let mut part = libc::iovec {
+            iov_base: buffer.as_mut_ptr().cast(),
+            iov_len: buffer.len(),
+        };
+        // Room for one control message with a timespec, aligned as a cmsghdr must be.
+        let mut control = [MaybeUninit::<u64>::uninit(); 16];
+        message.msg_name = ptr::from_mut(&mut from).cast();
+        message.msg_namelen = size_of_val(&from) as libc::socklen_t;
+        message.msg_iov = &raw mut part;
+        message.msg_iovlen = 1;
+        message.msg_control = control.as_mut_ptr().cast();
+        message.msg_controllen = size_of_val(&control) as _;
+        let received = loop {
+            // MSG_TRUNC makes the kernel return the length on the wire even when the buffer is shorter.
+            // SAFETY: every pointer in `message` refers to a live local or to `buffer` with its true length.
+            let received = unsafe {
+                libc::recvmsg(
+                    self.socket.as_raw_fd(),
+                    &raw mut message,
+                    libc::MSG_TRUNC | libc::MSG_DONTWAIT,
+                )
+            };
+            if received >= 0 {
+                break received as usize;
+            }
+            let error = io::Error::last_os_error();
+            match error.kind() {
+                io::ErrorKind::Interrupted => {}
+                io::ErrorKind::WouldBlock => {
+                    if !self.readable_within(wait).map_err(failed())? {
+                        return Ok(None);
+                    }
+                }
+                _ => return Err(failed()(error)),
+            }
+        };
+        let side = if from.sll_pkttype == libc::PACKET_OUTGOING {
+            Side::Outbound
+        } else {
+            Side::Inbound
+        };
+        // SAFETY: `message` was filled by the kernel and its control buffer is still alive.
+        let time = unsafe { timestamp(&message) };
+        Ok(Some(Received {
+            time: time.unwrap_or_else(|| SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()),
+            side,
+            length: u32::try_from(received).unwrap_or(u32::MAX),
+            bytes: &buffer[..received.min(buffer.len())],
+        }))
+    }
+
+    /// Packets lost since the last call (reading the statistics resets them).
+    pub(super) fn dropped(&self) -> Result<u64, Error> {
+        // SAFETY: all fields of this plain C structure may be zero.
+        let mut statistics = unsafe { mem::zeroed::<libc::tpacket_stats>() };
+        let mut length = size_of_val(&statistics) as libc::socklen_t;
+        // SAFETY: the pointers refer to live locals and `length` is the size of the first.
+        let result = unsafe {
+            libc::getsockopt(
+                self.socket.as_raw_fd(),
+                libc::SOL_PACKET,
+                libc::PACKET_STATISTICS,
+                ptr::from_mut(&mut statistics).cast(),
+                &raw mut length,
+            )
+        };
+        if result != 0 {
+            return Err(Error::io(format!("reading the statistics of {}", self.interface))(
+                io::Error::last_os_error(),
+            ));
+        }
+        Ok(u64::from(statistics.tp_drops))
+    }
+
+    fn readable_within(&self, wait: Duration) -> io::Result<bool> {
+        let mut poll = libc::pollfd {
+            fd: self.socket.as_raw_fd(),
+            events: libc::POLLIN,
+            revents: 0,
+        };
+        let wait = libc::c_int::try_from(wait.as_millis()).unwrap_or(libc::c_int::MAX);
+        // SAFETY: one pollfd is passed and one is there.
+        match unsafe { libc::poll(&raw mut poll, 1, wait) } {
+            0 => Ok(false),
+            // POLLERR (the interface went down) is told by the next recvmsg.
+            1.. => Ok(true),
+            _ => match io::Error::last_os_error() {
+                error if error.kind() == io::ErrorKind::Interrupted => Ok(false),
+                error => Err(error),
+            },
+        }
+    }
+
+    fn bind(&self, index: libc::c_uint) -> io::Result<()> {
+        // SAFETY: all fields of this plain C structure may be zero.
+        let mut address = unsafe { mem::zeroed::<libc::sockaddr_ll>() };
+        address.sll_family = libc::AF_PACKET as _;
+        // Network byte order, as packet(7) asks.
+        address.sll_protocol = (libc::ETH_P_ALL as u16).to_be();
+        address.sll_ifindex = libc::c_int::try_from(index).map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))?;
+        // SAFETY: the pointer refers to a live local of the length given.
+        let result = unsafe {
+            libc::bind(
+                self.socket.as_raw_fd(),
+                ptr::from_ref(&address).cast(),
+                size_of_val(&address) as libc::socklen_t,
+            )
+        };
+        if result == 0 {
+            Ok(())
+        } else {
+            Err(io::Error::last_os_error())
+        }
+    }
+
+    fn set(&self, level: libc::c_int, option: libc::c_int, value: libc::c_int) -> io::Result<()> {
+        // SAFETY: the pointer refers to a live local of the length given.
+        let result = unsafe {
+            libc::setsockopt(
+                self.socket.as_raw_fd(),
+                level,
+                option,
+                ptr::from_ref(&value).cast(),
+                size_of_val(&value) as libc::socklen_t,
+            )
+        };
+        if result == 0 {
+            Ok(())
+        } else {
+            Err(io::Error::last_os_error())
+        }
+    }
+}
+
+/// The time in the control messages.
+///
+/// # Safety
+///
+/// `message` was filled by `recvmsg` and its control buffer is alive.
+unsafe fn timestamp(message: &libc::msghdr) -> Option<Duration> {
+    // SAFETY: see above; CMSG_FIRSTHDR and CMSG_NXTHDR stay inside the control buffer and return null at its end,
+    // and CMSG_DATA may be unaligned, hence read_unaligned.
+    unsafe {
+        let mut header = libc::CMSG_FIRSTHDR(message);
+        while !header.is_null() {
+            if (*header).cmsg_level == libc::SOL_SOCKET && (*header).cmsg_type == libc::SCM_TIMESTAMPNS {
+                let time = ptr::read_unaligned(libc::CMSG_DATA(header).cast::<libc::timespec>());
+                return Some(Duration::new(
+                    u64::try_from(time.tv_sec).ok()?,
+                    u32::try_from(time.tv_nsec).ok()?,
+                ));
+            }
+            header = libc::CMSG_NXTHDR(message, header);
+        }
+        None
+    }
+}

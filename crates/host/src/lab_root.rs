@@ -1,0 +1,164 @@
+//! Lab roots: a release of Debian in a directory, for programs newer than those of this machine.
+
+use std::env;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use crate::{Error, Program};
+
+mod build;
+mod stamp;
+
+pub use build::{Blueprint, Progress};
+use stamp::Stamp;
+
+/// How long a program may take to say its version.
+const VERSION_TIMEOUT: Duration = Duration::from_secs(20);
+
+/// A verified directory with a release of Debian.
+#[derive(Debug, Clone)]
+pub struct LabRoot {
+    directory: PathBuf,
+    stamp: Stamp,
+}
+
+impl LabRoot {
+    /// Debian 13 with OpenSSL 3.5 (ML-KEM, ML-DSA), curl, nginx, the programs of nghttp2, tshark and tcpdump.
+    ///
+    /// # Errors
+    ///
+    /// When neither `BARTIZAN_CACHE` nor `XDG_CACHE_HOME` nor `HOME` says where to keep it.
+    pub fn trixie() -> Result<Blueprint, Error> {
+        const PACKAGES: &[&str] = &[
+            "ca-certificates",
+            "curl",
+            "iproute2",
+            "nghttp2-client",
+            "nghttp2-proxy",
+            "nghttp2-server",
+            "nginx-light",
+            "openssl",
+            "tcpdump",
+            "tshark",
+        ];
+        Ok(Blueprint::new("trixie", 1, PACKAGES, cache()?))
+    }
+
+    /// The directory, an absolute path.
+    #[must_use]
+    pub fn directory(&self) -> &Path {
+        &self.directory
+    }
+
+    /// Every package in it with its version, sorted by name.
+    pub fn packages(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.stamp.packages()
+    }
+
+    /// A program of the root that sees this machine's files and network: it is run by the root's own loader with the
+    /// root's libraries, and is pointed at the root's OpenSSL configuration. What it starts itself is this machine's.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::LabRoot`] when the root has no such program, [`Error::Architecture`] where no loader is known.
+    pub fn command(&self, program: &str) -> Result<Program, Error> {
+        let architecture = Architecture::of_this_machine()?;
+        let path = self.find(program)?;
+        let libraries = self.directory.join("usr/lib").join(architecture.triplet);
+        Ok(Program::new(self.directory.join(architecture.loader))
+            .shown_as(program)
+            .argument("--argv0")
+            .argument(program)
+            .argument("--library-path")
+            .argument(&libraries)
+            .argument(path)
+            .environment("OPENSSL_CONF", self.directory.join("etc/ssl/openssl.cnf"))
+            .environment("OPENSSL_MODULES", libraries.join("ossl-modules"))
+            .environment("OPENSSL_ENGINES", libraries.join("engines-3"))
+            .environment("WIRESHARK_DATA_DIR", self.directory.join("usr/share/wireshark"))
+            .hide_arguments(5))
+    }
+
+    /// A program of the root that sees the root's files only, and this machine's network. Needs root.
+    #[must_use]
+    pub fn chroot(&self, program: &str) -> Program {
+        Program::new("chroot")
+            .package("coreutils")
+            .argument(&self.directory)
+            .argument(program)
+    }
+
+    /// The first line of what a program says about its version.
+    ///
+    /// # Errors
+    ///
+    /// When the root has no such program or it says nothing.
+    pub fn version(&self, program: &str) -> Result<String, Error> {
+        let argument = match program {
+            "openssl" => "version",
+            "nginx" => "-v",
+            "ip" => "-V",
+            _ => "--version",
+        };
+        let finished = self.command(program)?.argument(argument).run(VERSION_TIMEOUT)?;
+        let text = [finished.stdout, finished.stderr]
+            .into_iter()
+            .find(|text| !text.is_empty())
+            .unwrap_or_default();
+        let text = String::from_utf8_lossy(&text);
+        text.lines()
+            .next()
+            .map(|line| line.trim().to_owned())
+            .ok_or_else(|| Error::LabRoot {
+                place: self.directory.display().to_string(),
+                reason: format!("`{program} {argument}` says nothing"),
+            })
+    }
+
+    fn find(&self, program: &str) -> Result<PathBuf, Error> {
+        ["usr/bin", "usr/sbin"]
+            .into_iter()
+            .map(|directory| self.directory.join(directory).join(program))
+            .find(|path| !program.contains('/') && fs::read(path).is_ok_and(|bytes| bytes.starts_with(b"\x7fELF")))
+            .ok_or_else(|| Error::LabRoot {
+                place: self.directory.display().to_string(),
+                reason: format!("it has no program `{program}`"),
+            })
+    }
+}
+
+/// Where Debian keeps loader and libraries of an architecture.
+struct Architecture {
+    loader: &'static str,
+    triplet: &'static str,
+}
+
+impl Architecture {
+    fn of_this_machine() -> Result<Self, Error> {
+        match env::consts::ARCH {
+            "x86_64" => Ok(Self {
+                loader: "usr/lib64/ld-linux-x86-64.so.2",
+                triplet: "x86_64-linux-gnu",
+            }),
+            "aarch64" => Ok(Self {
+                loader: "usr/lib/ld-linux-aarch64.so.1",
+                triplet: "aarch64-linux-gnu",
+            }),
+            architecture => Err(Error::Architecture { architecture }),
+        }
+    }
+}
+
+/// The cache directory of Bartizan: `$BARTIZAN_CACHE`, `$XDG_CACHE_HOME/bartizan` or `~/.cache/bartizan`.
+fn cache() -> Result<PathBuf, Error> {
+    let set = |name: &str| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let directory = set("BARTIZAN_CACHE")
+        .or_else(|| Some(set("XDG_CACHE_HOME")?.join("bartizan")))
+        .or_else(|| Some(set("HOME")?.join(".cache/bartizan")))
+        .ok_or_else(|| Error::Unfit {
+            what: "cache directory".to_owned(),
+            reason: "none of BARTIZAN_CACHE, XDG_CACHE_HOME and HOME is set".to_owned(),
+        })?;
+    std::path::absolute(&directory).map_err(Error::io(format!("finding {}", directory.display())))
+}

@@ -1,0 +1,345 @@
+//! Building a lab root: in a directory beside its place, by one builder at a time, moved there when it is whole.
+
+use std::fs::{self, File, TryLockError};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use super::{LabRoot, Stamp};
+use crate::{Error, Program};
+
+/// How long debootstrap may take: it takes one minute on a good line.
+const BUILD_TIMEOUT: Duration = Duration::from_secs(30 * 60);
+
+/// How long a question to apt may take.
+const APT_TIMEOUT: Duration = Duration::from_secs(20);
+
+/// Space that a build takes at its height, in bytes: 600 MB unpacked and packed, and some to spare.
+const SPACE: u64 = 1 << 30;
+
+/// What a lab root is to be made of, and where it belongs.
+#[derive(Debug, Clone)]
+pub struct Blueprint {
+    suite: &'static str,
+    version: u32,
+    packages: &'static [&'static str],
+    cache: PathBuf,
+}
+
+/// How far a build is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Progress {
+    /// Another process builds the same root; this one waits for it.
+    Waiting,
+    /// The build has begun.
+    Building {
+        /// Where it will be.
+        directory: PathBuf,
+        /// Where the packages come from; `None` is the default of debootstrap.
+        mirror: Option<String>,
+    },
+    /// debootstrap says what it does, for example `Retrieving openssl 3.5.7-1`.
+    Step(String),
+    /// The root is whole and in its place.
+    Built,
+}
+
+impl Blueprint {
+    pub(super) fn new(suite: &'static str, version: u32, packages: &'static [&'static str], cache: PathBuf) -> Self {
+        Self {
+            suite,
+            version,
+            packages,
+            cache,
+        }
+    }
+
+    /// Where the root is or will be.
+    #[must_use]
+    pub fn directory(&self) -> PathBuf {
+        self.roots().join(format!("{}-{}", self.suite, self.version))
+    }
+
+    /// The root, when it is there and is what this blueprint says.
+    #[must_use]
+    pub fn present(&self) -> Option<LabRoot> {
+        let directory = self.directory();
+        let stamp = Stamp::read(&directory)?;
+        let fits = stamp.suite == self.suite && stamp.version == self.version && stamp.asked == self.packages;
+        fits.then_some(LabRoot { directory, stamp })
+    }
+
+    /// The root, built first when it is not there or is not what this blueprint says.
+    ///
+    /// Needs root and about a minute to build; nothing when it is there. A build that is killed leaves no process and
+    /// no mount, only a directory that the next build removes.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NotPermitted`], [`Error::MissingProgram`] (debootstrap), [`Error::NoNetwork`], [`Error::DiskFull`];
+    /// [`Error::Failed`] with the last lines of debootstrap.
+    pub fn ensure(&self, progress: &mut dyn FnMut(Progress)) -> Result<LabRoot, Error> {
+        if let Some(root) = self.present() {
+            return Ok(root);
+        }
+        if !nix::unistd::geteuid().is_root() {
+            return Err(Error::NotPermitted {
+                action: format!("building a lab root of Debian {}", self.suite),
+            });
+        }
+        let roots = self.roots();
+        fs::create_dir_all(&roots).map_err(Error::io(format!("making {}", roots.display())))?;
+        let _lock = self.lock(progress)?;
+        // Whoever had the lock may have built it.
+        if let Some(root) = self.present() {
+            return Ok(root);
+        }
+        self.remove_leftovers()?;
+        let root = self.build(progress)?;
+        progress(Progress::Built);
+        Ok(root)
+    }
+
+    fn roots(&self) -> PathBuf {
+        self.cache.join("roots")
+    }
+
+    /// A path beside the root that no root has, for work of this kind.
+    fn beside(&self, kind: &str) -> PathBuf {
+        self.roots().join(format!(".{}-{}.{kind}", self.suite, self.version))
+    }
+
+    /// Only the holder builds. The lock goes with the process that holds it.
+    fn lock(&self, progress: &mut dyn FnMut(Progress)) -> Result<File, Error> {
+        let path = self.beside("lock");
+        let action = format!("locking {}", path.display());
+        let file = File::create(&path).map_err(Error::io(&action))?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                progress(Progress::Waiting);
+                file.lock().map_err(Error::io(&action))?;
+            }
+            Err(TryLockError::Error(error)) => return Err(Error::io(&action)(error)),
+        }
+        Ok(file)
+    }
+
+    /// What a killed build has left; the caller holds the lock.
+    fn remove_leftovers(&self) -> Result<(), Error> {
+        remove(&self.beside("building"))?;
+        remove(&self.beside("old"))
+    }
+
+    fn build(&self, progress: &mut dyn FnMut(Progress)) -> Result<LabRoot, Error> {
+        let place = self.beside("building");
+        self.check_space()?;
+        let packages = self.cache.join("packages");
+        fs::create_dir_all(&packages).map_err(Error::io(format!("making {}", packages.display())))?;
+        let mirror = mirror();
+        progress(Progress::Building {
+            directory: self.directory(),
+            mirror: mirror.clone(),
+        });
+        if let Err(error) = self.debootstrap(&place, &packages, mirror.as_deref(), progress) {
+            // The cause is what the user must hear; the next build removes what this leaves.
+            let _ = remove(&place);
+            return Err(error);
+        }
+        // The packages are in the cache; a second copy in the root is of no use.
+        empty(&place.join("var/cache/apt/archives"));
+        let stamp = Stamp::write(&place, self.suite, self.version, self.packages, mirror)?;
+        let root = LabRoot {
+            directory: place,
+            stamp,
+        };
+        root.version("openssl")?;
+        let directory = self.directory();
+        let moving = || Error::io(format!("moving the lab root to {}", directory.display()));
+        if directory.exists() {
+            fs::rename(&directory, self.beside("old")).map_err(moving())?;
+        }
+        fs::rename(&root.directory, &directory).map_err(moving())?;
+        remove(&self.beside("old"))?;
+        Ok(LabRoot { directory, ..root })
+    }
+
+    /// debootstrap mounts inside its target and starts many programs: in a mount and a process namespace of its own
+    /// neither outlives it, and it does not outlive us.
+    fn debootstrap(
+        &self,
+        place: &Path,
+        packages: &Path,
+        mirror: Option<&str>,
+        progress: &mut dyn FnMut(Progress),
+    ) -> Result<(), Error> {
+        // Asked for by name first: inside `unshare` its absence could not be told from a failure.
+        Program::new("debootstrap")
+            .package("debootstrap")
+            .argument("--version")
+            .run(APT_TIMEOUT)?;
+        let mut program = Program::new("unshare")
+            .package("util-linux")
+            .arguments(["--mount", "--pid", "--fork", "--kill-child", "--", "debootstrap"])
+            // Without it debootstrap goes on unverified when it has no key.
+            .arguments(["--force-check-gpg", "--variant=minbase"])
+            .argument(format!("--cache-dir={}", packages.display()))
+            .argument(format!("--include={}", self.packages.join(",")))
+            .argument(self.suite)
+            .argument(place)
+            .shown_as("debootstrap")
+            .hide_arguments(6)
+            .environment("LC_ALL", "C");
+        if let Some(mirror) = mirror {
+            program = program.argument(mirror);
+        }
+        if let Some(proxy) = proxy() {
+            program = program.environment("http_proxy", proxy);
+        }
+        let finished = program.start()?.follow(BUILD_TIMEOUT, &mut |line| {
+            progress(Progress::Step(line.strip_prefix("I: ").unwrap_or(line).to_owned()));
+        })?;
+        if finished.status.success() {
+            return Ok(());
+        }
+        let said = [&finished.stdout, &finished.stderr]
+            .map(|bytes| String::from_utf8_lossy(bytes).into_owned())
+            .concat();
+        let log = fs::read_to_string(place.join("debootstrap/debootstrap.log")).unwrap_or_default();
+        Err(diagnose(&said, &log, mirror, &self.roots()).unwrap_or_else(|| finished.into_error()))
+    }
+
+    fn check_space(&self) -> Result<(), Error> {
+        let roots = self.roots();
+        let action = || format!("looking for space under {}", roots.display());
+        let space = nix::sys::statvfs::statvfs(&roots).map_err(Error::errno(action()))?;
+        let free = space.blocks_available().saturating_mul(space.fragment_size());
+        if free < SPACE {
+            return Err(Error::DiskFull {
+                place: roots.display().to_string(),
+                reason: format!(
+                    "{} MB are free, a lab root needs {} MB to build",
+                    free >> 20,
+                    SPACE >> 20
+                ),
+            });
+        }
+        Ok(())
+    }
+}
+
+/// What a failure of debootstrap means, by its words and its log.
+fn diagnose(said: &str, log: &str, mirror: Option<&str>, roots: &Path) -> Option<Error> {
+    let line_with = |words: &[&str]| {
+        let mut lines = said.lines().chain(log.lines());
+        lines
+            .find(|line| words.iter().any(|word| line.contains(word)))
+            .map(str::to_owned)
+    };
+    if let Some(reason) = line_with(&["No space left on device", "Disk quota exceeded"]) {
+        return Some(Error::DiskFull {
+            place: roots.display().to_string(),
+            reason,
+        });
+    }
+    if let Some(reason) = line_with(&["eyring file not available", "unknown key", "nvalid Release signature"]) {
+        return Some(Error::LabRoot {
+            place: roots.display().to_string(),
+            reason: format!(
+                "the release is not signed by a key this machine has (package debian-archive-keyring): {reason}"
+            ),
+        });
+    }
+    let reason = line_with(&[
+        "Failed getting release file",
+        "Couldn't download",
+        "Couldn't retrieve",
+        "unable to resolve",
+    ])?;
+    Some(Error::NoNetwork {
+        mirror: mirror.unwrap_or("the default mirror of debootstrap").to_owned(),
+        reason,
+    })
+}
+
+/// Where this machine gets Debian from: `BARTIZAN_DEBIAN_MIRROR`, else what apt is configured with; `None` when apt
+/// knows no Debian (debootstrap has a default).
+fn mirror() -> Option<String> {
+    if let Some(mirror) = std::env::var("BARTIZAN_DEBIAN_MIRROR")
+        .ok()
+        .filter(|mirror| !mirror.is_empty())
+    {
+        return Some(mirror);
+    }
+    let finished = Program::new("apt-get")
+        .arguments([
+            "indextargets",
+            "--format",
+            "$(ORIGIN)|$(LABEL)|$(SITE)",
+            "Created-By: Packages",
+        ])
+        .run(APT_TIMEOUT)
+        .ok()?;
+    debian_site(&finished.text())
+}
+
+/// The first site in lines of `origin|label|site` that is Debian itself, not its security archive.
+fn debian_site(targets: &str) -> Option<String> {
+    targets
+        .lines()
+        .find_map(|line| line.strip_prefix("Debian|Debian|"))
+        .map(|site| site.trim().to_owned())
+}
+
+/// The proxy apt is configured with, which debootstrap would not know.
+fn proxy() -> Option<String> {
+    let finished = Program::new("apt-config")
+        .arguments(["dump", "--format", "%v%n", "Acquire::http::Proxy"])
+        .run(APT_TIMEOUT)
+        .ok()?;
+    finished
+        .text()
+        .lines()
+        .next()
+        .map(str::to_owned)
+        .filter(|proxy| !proxy.is_empty() && proxy != "DIRECT")
+}
+
+/// Removes a directory with all that is in it; refuses while something is mounted there. No such directory is fine.
+fn remove(directory: &Path) -> Result<(), Error> {
+    let mounts = fs::read_to_string("/proc/self/mountinfo").map_err(Error::io("reading the mounts"))?;
+    if let Some(mount) = mount_under(&mounts, directory) {
+        return Err(Error::LabRoot {
+            place: directory.display().to_string(),
+            reason: format!("it cannot be removed while something is mounted at {mount}"),
+        });
+    }
+    match fs::remove_dir_all(directory) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            Err(Error::io(format!("removing {}", directory.display()))(error))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// A mount point inside a directory (or at it), from the text of `/proc/self/mountinfo`.
+fn mount_under<'a>(mounts: &'a str, directory: &Path) -> Option<&'a str> {
+    mounts
+        .lines()
+        .filter_map(|line| line.split(' ').nth(4))
+        // The kernel writes spaces as \040; a cache path with a space still matches up to there.
+        .find(|mount| Path::new(&mount.replace("\\040", " ")).starts_with(directory))
+}
+
+fn empty(directory: &Path) {
+    for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
+        // Packed packages that stay cost space and nothing else.
+        if entry.path().extension().is_some_and(|extension| extension == "deb") {
+            let _ = fs::remove_file(entry.path());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,72 @@
+use proptest::prelude::*;
+
+use super::*;
+
+const ROOTS: &str = "/cache/roots";
+
+fn diagnosis(said: &str) -> Option<Error> {
+    diagnose(said, "", Some("http://mirror.example/debian"), Path::new(ROOTS))
+}
+
+#[test]
+fn words_of_debootstrap_become_causes() {
+    let no_network =
+        diagnosis("E: Failed getting release file http://mirror.example/debian/dists/trixie/Release").unwrap();
+    assert!(matches!(no_network, Error::NoNetwork { .. }), "{no_network:?}");
+    assert!(no_network.hint().unwrap().contains("BARTIZAN_DEBIAN_MIRROR"));
+    let full = diagnosis("tar: ./usr/bin/tshark: Cannot write: No space left on device").unwrap();
+    assert!(matches!(full, Error::DiskFull { .. }), "{full:?}");
+    let unsigned = diagnosis("E: Release signed by unknown key (key id 123)").unwrap();
+    assert!(unsigned.to_string().contains("debian-archive-keyring"), "{unsigned}");
+    assert!(diagnosis("E: something else").is_none());
+}
+
+#[test]
+fn mirror_is_debian_itself_and_not_its_security_archive() {
+    let targets = "Debian|Debian-Security|http://a.example/debian-security\n\
+        Example|Example|http://b.example/tools\nDebian|Debian|http://c.example/debian\n";
+    assert_eq!(debian_site(targets).as_deref(), Some("http://c.example/debian"));
+    assert_eq!(debian_site("Ubuntu|Ubuntu|http://d.example/ubuntu"), None);
+}
+
+#[test]
+fn mounts_inside_a_directory_are_found() {
+    let mounts = "36 35 0:3 / /cache/roots/.trixie-1.building/proc rw - proc proc rw\n\
+        37 35 0:4 / /cache/roots/.trixie-1.building2 rw - tmpfs tmpfs rw\n";
+    let directory = Path::new("/cache/roots/.trixie-1.building");
+    assert_eq!(
+        mount_under(mounts, directory),
+        Some("/cache/roots/.trixie-1.building/proc")
+    );
+    assert_eq!(mount_under(mounts, Path::new("/cache/roots/.trixie-1")), None);
+}
+
+#[test]
+fn a_directory_without_a_fitting_stamp_is_not_a_lab_root() {
+    let cache = tempfile::tempdir().unwrap();
+    let blueprint = Blueprint::new("trixie", 1, &["openssl"], cache.path().to_owned());
+    let root = blueprint.directory();
+    fs::create_dir_all(root.join("var/lib/dpkg")).unwrap();
+    assert!(blueprint.present().is_none());
+    fs::write(
+        root.join("var/lib/dpkg/status"),
+        "Package: openssl\nStatus: install ok installed\nVersion: 3.5.7-1\n",
+    )
+    .unwrap();
+    Stamp::write(&root, "trixie", 1, &["openssl"], None).unwrap();
+    assert!(blueprint.present().is_some());
+    let grown = Blueprint::new("trixie", 1, &["curl", "openssl"], cache.path().to_owned());
+    assert!(
+        grown.present().is_none(),
+        "a root with fewer packages than asked for is stale"
+    );
+}
+
+proptest! {
+    #[test]
+    fn no_text_makes_the_readers_panic(text: String) {
+        let _ = diagnosis(&text);
+        let _ = debian_site(&text);
+        let _ = mount_under(&text, Path::new(ROOTS));
+    }
+}

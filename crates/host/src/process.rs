@@ -1,0 +1,468 @@
+//! Programs we run, and the processes they become.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use nix::sys::signal::{Signal, killpg};
+use nix::unistd::Pid;
+
+use crate::output::{Output, Stream};
+use crate::{Error, Namespace, spawner};
+
+mod listening;
+
+/// How long a process may take to end after SIGTERM when its owner is dropped.
+const DROP_GRACE: Duration = Duration::from_secs(2);
+
+/// How often a state that has no event is looked at.
+const POLL: Duration = Duration::from_millis(5);
+
+/// A program to run: what, with which arguments and environment, and where.
+#[derive(Debug)]
+pub struct Program {
+    name: OsString,
+    shown: String,
+    arguments: Vec<OsString>,
+    environment: Vec<(OsString, OsString)>,
+    package: Option<&'static str>,
+    namespace: Option<Result<File, Error>>,
+    directory: Option<PathBuf>,
+    log: Option<PathBuf>,
+    /// How many of the first arguments messages leave out.
+    hidden: usize,
+}
+
+impl Program {
+    /// A program by its name in `PATH` or by its path.
+    #[must_use]
+    pub fn new(name: impl AsRef<OsStr>) -> Self {
+        Self {
+            name: name.as_ref().to_owned(),
+            shown: name.as_ref().to_string_lossy().into_owned(),
+            arguments: Vec::new(),
+            environment: Vec::new(),
+            package: None,
+            namespace: None,
+            directory: None,
+            log: None,
+            hidden: 0,
+        }
+    }
+
+    /// The Debian package that has it, for the hint when it is missing.
+    #[must_use]
+    pub fn package(mut self, package: &'static str) -> Self {
+        self.package = Some(package);
+        self
+    }
+
+    /// Adds one argument.
+    #[must_use]
+    pub fn argument(mut self, argument: impl AsRef<OsStr>) -> Self {
+        self.arguments.push(argument.as_ref().to_owned());
+        self
+    }
+
+    /// Adds arguments.
+    #[must_use]
+    pub fn arguments<A: AsRef<OsStr>>(mut self, arguments: impl IntoIterator<Item = A>) -> Self {
+        self.arguments
+            .extend(arguments.into_iter().map(|argument| argument.as_ref().to_owned()));
+        self
+    }
+
+    /// Sets a variable of its environment; the rest is inherited.
+    #[must_use]
+    pub fn environment(mut self, name: impl AsRef<OsStr>, value: impl AsRef<OsStr>) -> Self {
+        self.environment
+            .push((name.as_ref().to_owned(), value.as_ref().to_owned()));
+        self
+    }
+
+    /// Runs it inside a network namespace.
+    #[must_use]
+    pub fn inside(mut self, namespace: &Namespace) -> Self {
+        self.namespace = Some(namespace.handle());
+        self
+    }
+
+    /// Runs it in a directory.
+    #[must_use]
+    pub fn directory(mut self, directory: impl AsRef<Path>) -> Self {
+        self.directory = Some(directory.as_ref().to_owned());
+        self
+    }
+
+    /// Copies standard output and standard error, as they come, to a file made for it (an older one is emptied).
+    #[must_use]
+    pub fn log(mut self, file: impl AsRef<Path>) -> Self {
+        self.log = Some(file.as_ref().to_owned());
+        self
+    }
+
+    /// How messages name it, where the name alone says too little (a program run through a loader).
+    pub(crate) fn shown_as(mut self, shown: &str) -> Self {
+        shown.clone_into(&mut self.shown);
+        self
+    }
+
+    /// Leaves the first arguments out of messages: those of a wrapper that are not the program's own.
+    pub(crate) fn hide_arguments(mut self, count: usize) -> Self {
+        self.hidden = count;
+        self
+    }
+
+    /// Starts it and returns at once.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::MissingProgram`] when it is not there, [`Error::NotPermitted`] or [`Error::Io`] when the kernel refuses.
+    pub fn start(self) -> Result<Process, Error> {
+        let shown = self.to_string();
+        let log = match &self.log {
+            Some(path) => {
+                let place = || format!("writing the log {}", path.display());
+                let file = File::create(path).map_err(Error::io(place()))?;
+                let copy = file.try_clone().map_err(Error::io(place()))?;
+                (Some(file), Some(copy))
+            }
+            None => (None, None),
+        };
+        let mut command = Command::new(&self.name);
+        command.args(&self.arguments).envs(self.environment);
+        command
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        if let Some(directory) = &self.directory {
+            command.current_dir(directory);
+        }
+        let mut child = spawner::spawn(command, self.namespace.transpose()?).map_err(|error| {
+            // A missing working directory is reported as NotFound as well.
+            let directory_is_there = self.directory.as_ref().is_none_or(|directory| directory.is_dir());
+            if error.kind() == io::ErrorKind::NotFound && directory_is_there {
+                Error::MissingProgram {
+                    program: self.shown.clone(),
+                    package: self.package,
+                }
+            } else {
+                Error::io(format!("starting `{shown}`"))(error)
+            }
+        })?;
+        let output = Output::default();
+        if let Some(stdout) = child.stdout.take() {
+            output.follow(Stream::Standard, stdout, log.0);
+        }
+        if let Some(stderr) = child.stderr.take() {
+            output.follow(Stream::Error, stderr, log.1);
+        }
+        Ok(Process {
+            child,
+            shown,
+            output,
+            ended: None,
+        })
+    }
+
+    /// Runs it to its end, at most this long.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Program::start`]; [`Error::Failed`] unless it ends with status 0, [`Error::Late`] when it was killed
+    /// because the time was over.
+    pub fn run(self, timeout: Duration) -> Result<Finished, Error> {
+        let finished = self.start()?.finish(timeout)?;
+        if finished.status.success() {
+            return Ok(finished);
+        }
+        Err(finished.into_error())
+    }
+}
+
+impl std::fmt::Display for Program {
+    /// The command line as a shell would take it, except for quoting.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.shown)?;
+        self.arguments
+            .iter()
+            .skip(self.hidden)
+            .try_for_each(|argument| write!(f, " {}", argument.to_string_lossy()))
+    }
+}
+
+/// A process that we started and that ends with us.
+///
+/// It leads a process group of its own: the signals below go to it and to what it has started. Dropping it sends
+/// SIGTERM, after two seconds SIGKILL.
+#[derive(Debug)]
+pub struct Process {
+    child: Child,
+    shown: String,
+    output: Output,
+    ended: Option<ExitStatus>,
+}
+
+/// A process that has ended.
+#[derive(Debug)]
+pub struct Finished {
+    /// How it ended.
+    pub status: ExitStatus,
+    /// The last 256 KiB of its standard output.
+    pub stdout: Vec<u8>,
+    /// The last 256 KiB of its standard error.
+    pub stderr: Vec<u8>,
+    program: String,
+    tail: String,
+}
+
+impl Finished {
+    /// Its standard output as text; bytes that are not UTF-8 are replaced.
+    #[must_use]
+    pub fn text(&self) -> String {
+        String::from_utf8_lossy(&self.stdout).into_owned()
+    }
+
+    /// [`Error::Failed`] with the last lines it wrote.
+    #[must_use]
+    pub fn into_error(self) -> Error {
+        Error::Failed {
+            program: self.program,
+            status: self.status,
+            tail: self.tail,
+        }
+    }
+}
+
+impl Process {
+    /// The process id.
+    #[must_use]
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// The last lines it wrote, at most a dozen: of standard error, or of standard output when that is empty.
+    #[must_use]
+    pub fn tail(&self) -> String {
+        self.output.last_lines()
+    }
+
+    /// Everything it wrote to standard output so far, at most the last 256 KiB; bytes that are not UTF-8 are replaced.
+    #[must_use]
+    pub fn stdout(&self) -> String {
+        String::from_utf8_lossy(&self.output.bytes(Stream::Standard)).into_owned()
+    }
+
+    /// The same for standard error.
+    #[must_use]
+    pub fn stderr(&self) -> String {
+        String::from_utf8_lossy(&self.output.bytes(Stream::Error)).into_owned()
+    }
+
+    /// How it ended, or `None` while it runs.
+    ///
+    /// # Errors
+    ///
+    /// When the kernel does not say.
+    pub fn ended(&mut self) -> Result<Option<ExitStatus>, Error> {
+        if self.ended.is_none() {
+            self.ended = self
+                .child
+                .try_wait()
+                .map_err(Error::io(format!("waiting for `{}`", self.shown)))?;
+        }
+        Ok(self.ended)
+    }
+
+    /// Waits until it, or a process it started, listens on this TCP port; an unspecified address (`0.0.0.0`, `::`)
+    /// stands for any. The sockets are read from `/proc`, so the server sees no connection.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Failed`] when it ends instead, [`Error::Late`] when the time is over.
+    pub fn wait_for_port(&mut self, address: SocketAddr, timeout: Duration) -> Result<(), Error> {
+        let what = format!("listen on {address}");
+        let group = self.id();
+        self.wait_until(&what, timeout, |_| listening::listens(group, address))
+    }
+
+    /// Waits until this text is in what it writes.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Failed`] when it ends without, [`Error::Late`] when the time is over.
+    pub fn wait_for_line(&mut self, wanted: &str, timeout: Duration) -> Result<(), Error> {
+        let deadline = Instant::now() + timeout;
+        if self.output.wait_for(wanted, deadline) {
+            return Ok(());
+        }
+        self.wait_until(
+            &format!("write `{wanted}`"),
+            deadline.saturating_duration_since(Instant::now()),
+            |process| process.output.wait_for(wanted, Instant::now()),
+        )
+    }
+
+    fn wait_until(&mut self, what: &str, timeout: Duration, ready: impl Fn(&Self) -> bool) -> Result<(), Error> {
+        let deadline = Instant::now() + timeout;
+        loop {
+            let ended = self.ended()?;
+            if ready(self) {
+                return Ok(());
+            }
+            if let Some(status) = ended {
+                self.read_to_the_end();
+                return Err(Error::Failed {
+                    program: self.shown.clone(),
+                    status,
+                    tail: self.tail(),
+                });
+            }
+            if Instant::now() >= deadline {
+                return Err(Error::Late {
+                    program: self.shown.clone(),
+                    what: what.to_owned(),
+                    within: timeout,
+                    tail: self.tail(),
+                });
+            }
+            thread::sleep(POLL);
+        }
+    }
+
+    /// Waits for its end, at most this long, and hands over each line of its standard output as it comes.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Late`] when it was killed because the time was over.
+    pub fn follow(mut self, timeout: Duration, line: &mut dyn FnMut(&str)) -> Result<Finished, Error> {
+        let deadline = Instant::now() + timeout;
+        let (mut seen, mut unfinished) = (0, Vec::new());
+        loop {
+            let over = self.ended()?.is_some() || Instant::now() >= deadline;
+            if over {
+                self.read_to_the_end();
+            }
+            let (new, total) = self.output.since(Stream::Standard, seen);
+            seen = total;
+            unfinished.extend(new);
+            while let Some(end) = unfinished.iter().position(|&byte| byte == b'\n') {
+                line(&String::from_utf8_lossy(&unfinished[..end]));
+                unfinished.drain(..=end);
+            }
+            if over {
+                return self.finish(Duration::ZERO);
+            }
+            self.output.wait_for_end(Instant::now() + Duration::from_millis(50));
+        }
+    }
+
+    /// Waits for its end, at most this long, and takes what it wrote; whatever its status.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Late`] when it was killed because the time was over.
+    pub fn finish(mut self, timeout: Duration) -> Result<Finished, Error> {
+        let Some(status) = self.wait_for_end(timeout)? else {
+            self.signal(Signal::SIGKILL);
+            self.read_to_the_end();
+            return Err(Error::Late {
+                program: self.shown.clone(),
+                what: "end".to_owned(),
+                within: timeout,
+                tail: self.tail(),
+            });
+        };
+        self.read_to_the_end();
+        Ok(Finished {
+            status,
+            stdout: self.output.bytes(Stream::Standard),
+            stderr: self.output.bytes(Stream::Error),
+            program: self.shown.clone(),
+            tail: self.tail(),
+        })
+    }
+
+    /// Asks it to end (SIGTERM), kills it (SIGKILL) when it does not within `grace`, and says how it ended.
+    ///
+    /// # Errors
+    ///
+    /// When the kernel does not say how.
+    pub fn terminate(mut self, grace: Duration) -> Result<ExitStatus, Error> {
+        self.stop(grace)
+    }
+
+    /// Sends a signal to it and what it has started; nothing happens when it has ended.
+    pub fn send(&mut self, signal: i32) {
+        if let (Ok(signal), Ok(None)) = (Signal::try_from(signal), self.ended()) {
+            self.signal(signal);
+        }
+    }
+
+    fn stop(&mut self, grace: Duration) -> Result<ExitStatus, Error> {
+        if let Some(status) = self.ended()? {
+            // What it started may live on.
+            self.signal(Signal::SIGKILL);
+            return Ok(status);
+        }
+        self.signal(Signal::SIGTERM);
+        // A stopped process does not act on SIGTERM until it continues.
+        self.signal(Signal::SIGCONT);
+        let ended = self.wait_for_end(grace)?;
+        self.signal(Signal::SIGKILL);
+        match ended {
+            Some(status) => Ok(status),
+            None => {
+                let status = self
+                    .child
+                    .wait()
+                    .map_err(Error::io(format!("waiting for `{}`", self.shown)))?;
+                self.ended = Some(status);
+                Ok(status)
+            }
+        }
+    }
+
+    /// To the whole group. The leader's id stays taken as long as a member lives, and the leader itself is a zombie
+    /// until waited for; a group that is gone is no error.
+    fn signal(&self, signal: Signal) {
+        if let Ok(group) = i32::try_from(self.child.id()) {
+            let _ = killpg(Pid::from_raw(group), signal);
+        }
+    }
+
+    fn wait_for_end(&mut self, timeout: Duration) -> Result<Option<ExitStatus>, Error> {
+        let deadline = Instant::now() + timeout;
+        // Its pipes close when it ends, so this wakes without delay; the poll below is for one that closed them early.
+        self.output.wait_for_end(deadline);
+        loop {
+            if let Some(status) = self.ended()? {
+                return Ok(Some(status));
+            }
+            if Instant::now() >= deadline {
+                return Ok(None);
+            }
+            thread::sleep(POLL);
+        }
+    }
+
+    /// Gives the readers time for what is still in the pipes.
+    fn read_to_the_end(&self) {
+        self.output.wait_for_end(Instant::now() + Duration::from_millis(500));
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        // Nothing can be reported here; what survives SIGKILL is found by the next sweep.
+        let _ = self.stop(DROP_GRACE);
+    }
+}
+
+#[cfg(test)]
+mod tests;

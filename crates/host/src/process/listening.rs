@@ -1,0 +1,138 @@
+//! Whether a process listens on a TCP port, from `/proc` and without connecting.
+
+use std::collections::HashSet;
+use std::fs;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+
+/// `TCP_LISTEN` of linux/net/tcp_states.h as `/proc/net/tcp` prints it.
+const LISTEN: &str = "0A";
+
+/// Whether any process of the group holds a listening socket at `address`; an unspecified address stands for any.
+pub(super) fn listens(group: u32, address: SocketAddr) -> bool {
+    let members = members(group);
+    let sockets: HashSet<u64> = members.iter().flat_map(|&pid| sockets(pid)).collect();
+    // The tables of /proc/<pid>/net are those of the namespace of that process.
+    members.first().is_some_and(|pid| {
+        ["tcp", "tcp6"].into_iter().any(|table| {
+            fs::read_to_string(format!("/proc/{pid}/net/{table}")).is_ok_and(|table| {
+                table
+                    .lines()
+                    .skip(1)
+                    .filter_map(listener)
+                    .any(|(bound, inode)| covers(bound, address) && sockets.contains(&inode))
+            })
+        })
+    })
+}
+
+/// Whether a socket bound there takes connections to `wanted`.
+fn covers(bound: SocketAddr, wanted: SocketAddr) -> bool {
+    bound.port() == wanted.port()
+        && (wanted.ip().is_unspecified() || bound.ip().is_unspecified() || bound.ip().to_canonical() == wanted.ip())
+}
+
+/// Processes of a process group.
+fn members(group: u32) -> Vec<u32> {
+    fs::read_dir("/proc")
+        .into_iter()
+        .flatten()
+        .flatten()
+        .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+        .filter(|pid| fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|stat| group_in(&stat) == Some(group)))
+        .collect()
+}
+
+/// The process group (field 5) in the text of `/proc/<pid>/stat`.
+fn group_in(stat: &str) -> Option<u32> {
+    stat.rsplit_once(')')?.1.split_ascii_whitespace().nth(2)?.parse().ok()
+}
+
+/// Inode numbers of the sockets a process has open.
+fn sockets(pid: u32) -> Vec<u64> {
+    fs::read_dir(format!("/proc/{pid}/fd"))
+        .into_iter()
+        .flatten()
+        .flatten()
+        .filter_map(|entry| {
+            let target = fs::read_link(entry.path()).ok()?;
+            target
+                .to_str()?
+                .strip_prefix("socket:[")?
+                .strip_suffix(']')?
+                .parse()
+                .ok()
+        })
+        .collect()
+}
+
+/// Address and inode in a line of `/proc/net/tcp` or `tcp6`, if that socket listens.
+fn listener(line: &str) -> Option<(SocketAddr, u64)> {
+    let mut fields = line.split_ascii_whitespace();
+    let (local, state) = (fields.nth(1)?, fields.nth(1)?);
+    if state != LISTEN {
+        return None;
+    }
+    Some((address(local)?, fields.nth(5)?.parse().ok()?))
+}
+
+/// Reads `0100007F:1F90`: each 32-bit word in the byte order of the machine, the port in hexadecimal.
+fn address(text: &str) -> Option<SocketAddr> {
+    let (ip, port) = text.split_once(':')?;
+    let word = |index: usize| {
+        u32::from_str_radix(ip.get(index * 8..index * 8 + 8)?, 16)
+            .ok()
+            .map(u32::to_ne_bytes)
+    };
+    let ip: IpAddr = match ip.len() {
+        8 => Ipv4Addr::from(word(0)?).into(),
+        32 => {
+            let mut octets = [0; 16];
+            for (index, chunk) in octets.chunks_exact_mut(4).enumerate() {
+                chunk.copy_from_slice(&word(index)?);
+            }
+            Ipv6Addr::from(octets).into()
+        }
+        _ => return None,
+    };
+    Some(SocketAddr::new(ip, u16::from_str_radix(port, 16).ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::net::TcpListener;
+
+    #[test]
+    fn our_own_listeners_are_seen_and_a_closed_port_is_not() {
+        let group = group_in(&fs::read_to_string("/proc/self/stat").unwrap()).unwrap();
+        for bound in ["127.0.0.1:0", "[::1]:0"] {
+            let listener = TcpListener::bind(bound).unwrap();
+            let address = listener.local_addr().unwrap();
+            assert!(listens(group, address), "{address}");
+            assert!(listens(
+                group,
+                SocketAddr::new(Ipv4Addr::UNSPECIFIED.into(), address.port())
+            ));
+            drop(listener);
+            assert!(!listens(group, address), "{address}");
+        }
+    }
+
+    #[test]
+    fn another_process_on_the_same_port_does_not_count() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let child = crate::Program::new("sleep").argument("30").start().unwrap();
+        assert!(!listens(child.id(), listener.local_addr().unwrap()));
+    }
+
+    proptest! {
+        #[test]
+        fn no_line_makes_the_readers_panic(line: String, hexadecimal in "[0-9A-F]{0,40}:[0-9A-F]{0,6}") {
+            let _ = listener(&line);
+            let _ = group_in(&line);
+            let _ = address(&line);
+            let _ = address(&hexadecimal);
+        }
+    }
+}

@@ -1,0 +1,109 @@
+use std::fs;
+use std::net::Ipv4Addr;
+use std::os::unix::process::ExitStatusExt as _;
+
+use super::*;
+
+fn shell(script: &str) -> Program {
+    Program::new("sh").arguments(["-c", script])
+}
+
+const LONG: Duration = Duration::from_secs(30);
+
+#[test]
+fn failed_program_is_reported_with_its_last_lines() {
+    let error = shell("echo one >&2; echo two >&2; exit 3").run(LONG).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "`sh -c echo one >&2; echo two >&2; exit 3` ended with exit status: 3\n    one\n    two"
+    );
+}
+
+#[test]
+fn both_streams_are_kept_apart_and_copied_to_the_log() {
+    let directory = tempfile::tempdir().unwrap();
+    let log = directory.path().join("log");
+    let finished = shell("echo out; echo err >&2").log(&log).run(LONG).unwrap();
+    assert_eq!(finished.text(), "out\n");
+    assert_eq!(finished.stderr, b"err\n");
+    let logged = fs::read_to_string(log).unwrap();
+    assert!(logged.contains("out\n") && logged.contains("err\n"), "{logged}");
+}
+
+#[test]
+fn missing_program_is_named_with_its_package() {
+    let error = Program::new("no-such-program")
+        .package("no-such-package")
+        .start()
+        .unwrap_err();
+    assert!(matches!(error, Error::MissingProgram { .. }), "{error:?}");
+    assert_eq!(error.hint().as_deref(), Some("apt-get install no-such-package"));
+}
+
+#[test]
+fn program_that_never_ends_is_killed_with_what_it_started() {
+    let mut process = shell("sleep 1000 & echo started $!; wait").start().unwrap();
+    process.wait_for_line("started", LONG).unwrap();
+    let grandchild: u32 = process.stdout().trim().rsplit(' ').next().unwrap().parse().unwrap();
+    let error = process.finish(Duration::from_millis(20)).unwrap_err();
+    assert!(matches!(error, Error::Late { .. }), "{error:?}");
+    wait_until_gone(grandchild);
+}
+
+#[test]
+fn dropping_ends_a_program_that_ignores_the_request() {
+    let mut process = shell("trap '' TERM; echo ready; while :; do sleep 1; done")
+        .start()
+        .unwrap();
+    process.wait_for_line("ready", LONG).unwrap();
+    let id = process.id();
+    drop(process);
+    wait_until_gone(id);
+}
+
+#[test]
+fn terminated_program_can_clean_up() {
+    let mut process = shell("trap 'echo bye; exit 7' TERM; echo ready; while :; do sleep 0.01; done")
+        .start()
+        .unwrap();
+    process.wait_for_line("ready", LONG).unwrap();
+    assert_eq!(process.terminate(LONG).unwrap().code(), Some(7));
+}
+
+#[test]
+fn program_that_ends_before_it_listens_is_reported_with_its_words() {
+    let mut process = shell("echo cannot bind >&2; exit 1").start().unwrap();
+    let error = process
+        .wait_for_port((Ipv4Addr::LOCALHOST, 1).into(), LONG)
+        .unwrap_err();
+    assert!(error.to_string().contains("cannot bind"), "{error}");
+}
+
+#[test]
+fn program_that_does_not_listen_in_time_is_reported() {
+    let mut process = shell("sleep 1000").start().unwrap();
+    let error = process
+        .wait_for_port((Ipv4Addr::LOCALHOST, 1).into(), Duration::from_millis(20))
+        .unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "`sh -c sleep 1000` did not listen on 127.0.0.1:1 within 20ms"
+    );
+}
+
+#[test]
+fn child_outlives_the_thread_that_asked_for_it() {
+    let mut process = thread::spawn(|| shell("sleep 1000").start().unwrap()).join().unwrap();
+    thread::sleep(Duration::from_millis(50));
+    assert_eq!(process.ended().unwrap(), None);
+    assert_eq!(process.terminate(LONG).unwrap().signal(), Some(libc::SIGTERM));
+}
+
+fn wait_until_gone(pid: u32) {
+    let begun = Instant::now();
+    let runs = || fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|stat| !stat.contains(") Z "));
+    while runs() {
+        assert!(begun.elapsed() < LONG, "process {pid} is still there");
+        thread::sleep(POLL);
+    }
+}
