@@ -48,6 +48,14 @@ pub struct Frames {
     pub lost: Option<Moment>,
 }
 
+impl Frames {
+    /// Number of frames of all types.
+    #[must_use]
+    pub fn total(&self) -> u64 {
+        self.by_type.iter().sum::<u64>() + self.other
+    }
+}
+
 enum State {
     Preface { matched: usize },
     Header { bytes: [u8; FRAME_HEADER], filled: usize },

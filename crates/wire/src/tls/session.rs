@@ -55,6 +55,18 @@ impl Tls {
         let chosen = self.server_hello.as_ref().or(self.hello_retry_request.as_ref())?;
         Some(chosen.value.version)
     }
+
+    /// The flights of the handshake: client, server, client; two more behind a HelloRetryRequest, one more in TLS 1.2. In TLS 1.3 the last one may
+    /// also hold what the client had to say at once, which is encrypted alike.
+    #[must_use]
+    pub fn handshake_flights(&self) -> &[Flight] {
+        let count = match (self.version(), &self.hello_retry_request) {
+            (Some(Version::TLS13) | None, None) => 3,
+            (Some(Version::TLS13) | None, Some(_)) => 5,
+            (Some(_), _) => 4,
+        };
+        &self.flights[..count.min(self.flights.len())]
+    }
 }
 
 /// An alert in clear.

@@ -1,0 +1,448 @@
+//! The report for programs. docs/inspect.md documents each field; a field is never removed or changed within a schema version.
+
+use std::collections::BTreeMap;
+
+use bartizan_posture::{Judgement, Reply, Source};
+use bartizan_registry::{NamedGroup, SignatureScheme};
+use bartizan_wire::tls::{Flight, Version};
+use bartizan_wire::{Ending, Roles, Start};
+use serde::Serialize;
+
+use super::findings;
+use super::link::{Link, TlsFacts};
+use super::report::{Report, Tally};
+
+/// Name and version of the schema.
+pub(crate) const SCHEMA: &str = "bartizan-inspect/1";
+
+/// All reports as one document.
+pub(super) fn render(reports: &[Report]) -> Result<String, serde_json::Error> {
+    let document = Document {
+        schema: SCHEMA,
+        files: reports.iter().map(File::new).collect(),
+    };
+    let mut text = serde_json::to_string_pretty(&document)?;
+    text.push('\n');
+    Ok(text)
+}
+
+#[derive(Serialize)]
+struct Document<'a> {
+    schema: &'static str,
+    files: Vec<File<'a>>,
+}
+
+#[derive(Serialize)]
+struct File<'a> {
+    file: String,
+    complete: bool,
+    damage: Option<String>,
+    packets: u64,
+    bytes: u64,
+    first_ns: Option<u64>,
+    last_ns: Option<u64>,
+    dropped_at_capture: u64,
+    snapped: u64,
+    untracked: u64,
+    unread: BTreeMap<String, u64>,
+    summary: Summary<'a>,
+    findings: Vec<Finding>,
+    notes: Vec<String>,
+    connections: Vec<Connection>,
+}
+
+#[derive(Serialize)]
+struct Summary<'a> {
+    connections: u64,
+    by_kind: BTreeMap<String, u64>,
+    by_group: &'a BTreeMap<String, u64>,
+    hello_retry_requests: u64,
+    resumed: u64,
+    in_ledger: u64,
+    confidentiality: Counts,
+    authenticity: Counts,
+    not_listed: u64,
+}
+
+#[derive(Serialize)]
+struct Counts {
+    quantum_safe: u64,
+    vulnerable: u64,
+    not_observable: u64,
+    not_seen: u64,
+}
+
+#[derive(Serialize)]
+struct Finding {
+    concern: &'static str,
+    because: String,
+    count: u64,
+    example: Option<String>,
+}
+
+#[derive(Serialize)]
+struct Connection {
+    number: u64,
+    client: String,
+    server: String,
+    roles_known_by: &'static str,
+    first_packet: u64,
+    last_packet: u64,
+    first_ns: u64,
+    last_ns: u64,
+    start: &'static str,
+    ending: &'static str,
+    kind: String,
+    from_client: Traffic,
+    from_server: Traffic,
+    tls: Option<Tls>,
+    http2: Option<Http2>,
+    questions: Questions,
+    confidentiality: Verdict,
+    authenticity: Verdict,
+    contradictions: Vec<String>,
+    in_ledger: bool,
+}
+
+#[derive(Serialize)]
+struct Traffic {
+    packets: u64,
+    bytes: u64,
+    repeated_bytes: u64,
+    gaps: u64,
+    missing_bytes: u64,
+}
+
+#[derive(Serialize)]
+struct Tls {
+    client_random: Option<String>,
+    server_name: Option<String>,
+    alpn: Vec<String>,
+    versions_offered: Vec<Code>,
+    groups_offered: Vec<Code>,
+    key_shares: Vec<KeyShare>,
+    signature_schemes_offered: Vec<Code>,
+    certificate_signature_schemes_offered: Vec<Code>,
+    cipher_suites_offered: Vec<u16>,
+    client_hello_bytes: Option<usize>,
+    early_data: bool,
+    hello_retry_request: Option<Retry>,
+    cipher_suite: Option<u16>,
+    group: Option<Code>,
+    server_signature: Option<Code>,
+    client_signature: Option<Code>,
+    resumed: bool,
+    flights: Vec<FlightFacts>,
+    protected_records_from_client: u64,
+    protected_records_from_server: u64,
+    protected_bytes_from_client: u64,
+    protected_bytes_from_server: u64,
+    alerts: Vec<String>,
+    faults: Vec<String>,
+}
+
+#[derive(Serialize)]
+struct Code {
+    code: u16,
+    name: String,
+}
+
+#[derive(Serialize)]
+struct KeyShare {
+    code: u16,
+    name: String,
+    bytes: u16,
+}
+
+#[derive(Serialize)]
+struct Retry {
+    group: Option<Code>,
+}
+
+#[derive(Serialize)]
+struct FlightFacts {
+    from: String,
+    bytes: u64,
+    records: u64,
+    first_packet: u64,
+    last_packet: u64,
+    first_ns: u64,
+    last_ns: u64,
+}
+
+#[derive(Serialize)]
+struct Http2 {
+    requests: u64,
+    preface_packet: Option<u64>,
+    frames_from_client: u64,
+    frames_from_server: u64,
+    data_bytes_from_client: u64,
+    data_bytes_from_server: u64,
+}
+
+#[derive(Serialize)]
+struct Questions {
+    offered: Answer,
+    preferred: Answer,
+    negotiated: Answer,
+    server_authenticated: Answer,
+    client_authenticated: Answer,
+    stayed: Answer,
+    clear: Answer,
+}
+
+#[derive(Serialize)]
+struct Answer {
+    answer: &'static str,
+    because: String,
+    sources: Vec<String>,
+}
+
+#[derive(Serialize)]
+struct Verdict {
+    verdict: &'static str,
+    because: String,
+    sources: Vec<String>,
+}
+
+impl<'a> File<'a> {
+    fn new(report: &'a Report) -> Self {
+        let (totals, summary) = (report.totals(), report.summary());
+        Self {
+            file: report.path().display().to_string(),
+            complete: report.damage().is_none(),
+            damage: report.damage().map(ToString::to_string),
+            packets: totals.packets,
+            bytes: totals.bytes,
+            first_ns: totals.first.map(|moment| moment.time.0),
+            last_ns: totals.last.map(|moment| moment.time.0),
+            dropped_at_capture: report.dropped_at_capture(),
+            snapped: totals.snapped,
+            untracked: totals.untracked,
+            unread: totals
+                .unread
+                .iter()
+                .map(|(&unread, &packets)| (findings::name(unread), packets))
+                .collect(),
+            summary: Summary {
+                connections: summary.connections,
+                by_kind: summary
+                    .by_kind
+                    .iter()
+                    .map(|(kind, &count)| (kind.name(), count))
+                    .collect(),
+                by_group: &summary.by_group,
+                hello_retry_requests: summary.hello_retry_requests,
+                resumed: summary.resumed,
+                in_ledger: summary.in_ledger,
+                confidentiality: summary.confidentiality.into(),
+                authenticity: summary.authenticity.into(),
+                not_listed: summary.beyond_links,
+            },
+            findings: report
+                .findings()
+                .into_iter()
+                .map(|finding| Finding {
+                    concern: finding.concern.name(),
+                    because: finding.because,
+                    count: finding.count,
+                    example: finding.example,
+                })
+                .collect(),
+            notes: report.notes(),
+            connections: report.links().iter().map(Connection::new).collect(),
+        }
+    }
+}
+
+impl From<Tally> for Counts {
+    fn from(tally: Tally) -> Self {
+        Self {
+            quantum_safe: tally.quantum_safe,
+            vulnerable: tally.vulnerable,
+            not_observable: tally.not_observable,
+            not_seen: tally.not_seen,
+        }
+    }
+}
+
+impl Connection {
+    fn new(link: &Link) -> Self {
+        let posture = &link.posture;
+        Self {
+            number: link.number,
+            client: link.client.to_string(),
+            server: link.server.to_string(),
+            roles_known_by: match link.roles {
+                Roles::Syn => "syn",
+                Roles::Content => "content",
+                Roles::Port => "port",
+            },
+            first_packet: link.first.packet,
+            last_packet: link.last.packet,
+            first_ns: link.first.time.0,
+            last_ns: link.last.time.0,
+            start: match link.start {
+                Start::Syn => "syn",
+                Start::Midstream => "midstream",
+            },
+            ending: match link.ending {
+                Ending::Closed => "closed",
+                Ending::Reset => "reset",
+                Ending::Replaced => "replaced",
+                Ending::Open => "open",
+            },
+            kind: posture.kind.name(),
+            from_client: traffic(&link.from_client),
+            from_server: traffic(&link.from_server),
+            tls: link.tls.as_ref().map(|tls| Tls::new(tls, link)),
+            http2: link.http2.map(|http2| Http2 {
+                requests: http2.streams,
+                preface_packet: http2.preface.map(|moment| moment.packet),
+                frames_from_client: http2.from_client.total(),
+                frames_from_server: http2.from_server.total(),
+                data_bytes_from_client: http2.from_client.data_bytes,
+                data_bytes_from_server: http2.from_server.data_bytes,
+            }),
+            questions: Questions {
+                offered: answer(&posture.offered),
+                preferred: answer(&posture.preferred),
+                negotiated: answer(&posture.negotiated),
+                server_authenticated: answer(&posture.server_authenticated),
+                client_authenticated: answer(&posture.client_authenticated),
+                stayed: answer(&posture.stayed),
+                clear: answer(&posture.clear),
+            },
+            confidentiality: verdict(&posture.confidentiality),
+            authenticity: verdict(&posture.authenticity),
+            contradictions: posture.contradictions.iter().map(|found| found.what.clone()).collect(),
+            in_ledger: posture.in_ledger,
+        }
+    }
+}
+
+impl Tls {
+    fn new(tls: &TlsFacts, link: &Link) -> Self {
+        let posture = &link.posture;
+        let hello = tls.hello.as_ref();
+        Self {
+            client_random: hello.map(|hello| hello.random.iter().map(|byte| format!("{byte:02x}")).collect()),
+            server_name: hello.and_then(|hello| hello.server_name.clone()),
+            alpn: hello.map_or_else(Vec::new, |hello| hello.alpn.clone()),
+            versions_offered: hello.map_or_else(Vec::new, |hello| {
+                hello.supported_versions.iter().copied().map(Code::from).collect()
+            }),
+            groups_offered: hello.map_or_else(Vec::new, |hello| {
+                hello.supported_groups.iter().copied().map(Code::from).collect()
+            }),
+            key_shares: hello.map_or_else(Vec::new, |hello| {
+                let share = |share: &bartizan_wire::tls::KeyShare| KeyShare {
+                    code: share.group.0,
+                    name: share.group.to_string(),
+                    bytes: share.length,
+                };
+                hello.key_shares.iter().map(share).collect()
+            }),
+            signature_schemes_offered: hello.map_or_else(Vec::new, |hello| {
+                hello.signature_algorithms.iter().copied().map(Code::from).collect()
+            }),
+            certificate_signature_schemes_offered: hello.map_or_else(Vec::new, |hello| {
+                hello
+                    .signature_algorithms_cert
+                    .iter()
+                    .copied()
+                    .map(Code::from)
+                    .collect()
+            }),
+            cipher_suites_offered: hello.map_or_else(Vec::new, |hello| hello.cipher_suites.clone()),
+            client_hello_bytes: hello.map(|hello| hello.length),
+            early_data: hello.is_some_and(|hello| hello.early_data),
+            hello_retry_request: tls.hello_retry_request.map(|group| Retry {
+                group: group.map(Code::from),
+            }),
+            cipher_suite: tls.cipher_suite,
+            group: posture.group.map(Code::from),
+            server_signature: posture.server_signature.map(Code::from),
+            client_signature: posture.client_signature.map(Code::from),
+            resumed: tls.resumed,
+            flights: tls.flights.iter().map(FlightFacts::new).collect(),
+            protected_records_from_client: tls.protected_client.records,
+            protected_records_from_server: tls.protected_server.records,
+            protected_bytes_from_client: tls.protected_client.bytes,
+            protected_bytes_from_server: tls.protected_server.bytes,
+            alerts: tls.alerts.clone(),
+            faults: tls.faults.clone(),
+        }
+    }
+}
+
+impl FlightFacts {
+    fn new(flight: &Flight) -> Self {
+        Self {
+            from: flight.from.to_string(),
+            bytes: flight.bytes,
+            records: flight.records,
+            first_packet: flight.first.packet,
+            last_packet: flight.last.packet,
+            first_ns: flight.first.time.0,
+            last_ns: flight.last.time.0,
+        }
+    }
+}
+
+impl From<NamedGroup> for Code {
+    fn from(group: NamedGroup) -> Self {
+        Self {
+            code: group.0,
+            name: group.to_string(),
+        }
+    }
+}
+
+impl From<SignatureScheme> for Code {
+    fn from(scheme: SignatureScheme) -> Self {
+        Self {
+            code: scheme.0,
+            name: scheme.to_string(),
+        }
+    }
+}
+
+impl From<Version> for Code {
+    fn from(version: Version) -> Self {
+        Self {
+            code: version.0,
+            name: version.to_string(),
+        }
+    }
+}
+
+fn traffic(traffic: &bartizan_wire::Traffic) -> Traffic {
+    Traffic {
+        packets: traffic.packets,
+        bytes: traffic.stream.bytes,
+        repeated_bytes: traffic.stream.repeated,
+        gaps: traffic.stream.gaps,
+        missing_bytes: traffic.stream.missing,
+    }
+}
+
+fn answer(reply: &Reply) -> Answer {
+    Answer {
+        answer: reply.answer().name(),
+        because: reply.because().to_owned(),
+        sources: sources(reply.sources()),
+    }
+}
+
+fn verdict(judgement: &Judgement) -> Verdict {
+    Verdict {
+        verdict: judgement.verdict().name(),
+        because: judgement.because().to_owned(),
+        sources: sources(judgement.sources()),
+    }
+}
+
+fn sources(sources: &[Source]) -> Vec<String> {
+    sources.iter().map(findings::source).collect()
+}

@@ -1,0 +1,153 @@
+//! Captures and ledgers from disk.
+
+use std::fs::File;
+use std::io::{self, BufReader, IsTerminal, Read};
+use std::path::{Path, PathBuf};
+
+use bartizan_ledger::Reader;
+use bartizan_posture::{Evidence, Ledgers};
+use bartizan_wire::{CaptureError, CaptureReader, Limits, Observer};
+use indicatif::{ProgressBar, ProgressStyle};
+
+use super::link::Link;
+use super::report::Report;
+use crate::Failure;
+
+/// Bytes read at a time.
+const PIECE: usize = 256 * 1024;
+/// A capture below this is read before anyone would look at a progress bar.
+const PROGRESS: u64 = 8 << 20;
+
+/// How much of a capture is kept for the report.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Detail {
+    /// Connections that are alike, counted.
+    Alike,
+    /// Each connection as well.
+    Each,
+}
+
+/// Reads ledgers; lines that are no records are told on standard error and skipped.
+pub(crate) fn read_ledgers(paths: &[PathBuf]) -> Result<Ledgers, Failure> {
+    let mut ledgers = Ledgers::default();
+    for path in paths {
+        let file = File::open(path).map_err(|error| {
+            unreadable(
+                path,
+                &error,
+                "a ledger is the file that a sidecar's deployment names under `ledger`",
+            )
+        })?;
+        let (mut records, mut damaged) = (0u64, 0u64);
+        for record in Reader::new(BufReader::new(file)) {
+            match record {
+                Ok(record) => {
+                    records += 1;
+                    ledgers.add(record);
+                }
+                Err(error) => {
+                    damaged += 1;
+                    if damaged <= 3 {
+                        eprintln!("warning: {}: {error}", path.display());
+                    }
+                }
+            }
+        }
+        if damaged > 0 && records == 0 {
+            return Err(Failure::new(format!(
+                "{}: not a ledger: none of its lines is a record",
+                path.display()
+            ))
+            .hint("a ledger holds one JSON object per line, as `bartizan sidecar` writes it"));
+        }
+        if damaged > 3 {
+            eprintln!("warning: {}: {damaged} lines are no records", path.display());
+        }
+    }
+    Ok(ledgers)
+}
+
+/// Reads a capture to its end and judges every connection in it. A capture that is cut or damaged behind a good beginning is judged as far as it goes;
+/// [`Report::failure`] then says where it ends.
+pub(crate) fn inspect_file(path: &Path, ledgers: &Ledgers, detail: Detail) -> Result<Report, Failure> {
+    const HINT: &str = "captures are made with `tcpdump -w FILE`, or by `bartizan demo --keep`";
+    let mut report = Report::new(path, detail);
+    if path.as_os_str() == "-" {
+        read(io::stdin().lock(), &ProgressBar::hidden(), ledgers, &mut report)
+    } else {
+        let file = File::open(path).map_err(|error| unreadable(path, &error, HINT))?;
+        let metadata = file.metadata().map_err(|error| unreadable(path, &error, HINT))?;
+        if metadata.is_dir() {
+            return Err(Failure::new(format!("{}: is a directory", path.display())).hint(HINT));
+        }
+        let progress = progress(path, metadata.len());
+        let outcome = read(file, &progress, ledgers, &mut report);
+        progress.finish_and_clear();
+        outcome
+    }
+    .map_err(|error| unreadable(path, &error, HINT))?;
+    if report.packets() == 0
+        && let Some(failure) = report.failure()
+    {
+        return Err(failure);
+    }
+    Ok(report)
+}
+
+fn read(mut input: impl Read, progress: &ProgressBar, ledgers: &Ledgers, report: &mut Report) -> io::Result<()> {
+    let mut capture = CaptureReader::new();
+    let mut observer = Observer::new(Limits::default());
+    let mut piece = vec![0; PIECE];
+    let damage = loop {
+        let length = match input.read(&mut piece) {
+            Ok(length) => length,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Err(error) => return Err(error),
+        };
+        if length == 0 {
+            break capture.finish().err();
+        }
+        capture.push(&piece[..length]);
+        progress.inc(length as u64);
+        if let Err(error) = packets(&mut capture, &mut observer, ledgers, report) {
+            break Some(error);
+        }
+    };
+    observer.finish(|connection| report.add(Link::new(&connection, Evidence::new(&connection, ledgers).posture())));
+    report.finish(
+        observer.totals().clone(),
+        capture.dropped_at_capture(),
+        ledgers.lost(),
+        damage,
+    );
+    Ok(())
+}
+
+fn packets(
+    capture: &mut CaptureReader,
+    observer: &mut Observer,
+    ledgers: &Ledgers,
+    report: &mut Report,
+) -> Result<(), CaptureError> {
+    while let Some(packet) = capture.next_packet()? {
+        observer.packet(&packet, |connection| {
+            report.add(Link::new(&connection, Evidence::new(&connection, ledgers).posture()));
+        });
+    }
+    Ok(())
+}
+
+fn progress(path: &Path, length: u64) -> ProgressBar {
+    if length < PROGRESS || !io::stderr().is_terminal() {
+        return ProgressBar::hidden();
+    }
+    let bar = ProgressBar::new(length).with_message(path.display().to_string());
+    match ProgressStyle::with_template("{msg} [{bar:30}] {bytes} of {total_bytes}, {eta} left") {
+        Ok(style) => bar.with_style(style),
+        Err(_) => bar,
+    }
+}
+
+fn unreadable(path: &Path, error: &io::Error, hint: &str) -> Failure {
+    Failure::new(format!("{}: {error}", path.display())).hint(hint)
+}

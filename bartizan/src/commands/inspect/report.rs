@@ -1,0 +1,262 @@
+//! What a capture amounts to.
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::{Path, PathBuf};
+
+use bartizan_posture::{Kind, Verdict};
+use bartizan_wire::{CaptureError, Totals};
+
+use super::Detail;
+use super::findings::{self, Finding};
+use super::link::{Likeness, Link};
+use crate::Failure;
+
+/// Rows kept apart; connections of further kinds are counted in the summary only.
+const ROWS: usize = 10_000;
+/// Connections kept one by one.
+const LINKS: usize = 200_000;
+
+/// One capture, judged.
+#[derive(Debug)]
+pub(crate) struct Report {
+    path: PathBuf,
+    detail: Detail,
+    rows: Vec<Row>,
+    places: HashMap<Likeness, usize>,
+    links: Vec<Link>,
+    summary: Summary,
+    totals: Totals,
+    dropped_at_capture: u64,
+    lost_by_ledger: u64,
+    damage: Option<CaptureError>,
+}
+
+/// Connections that are alike.
+#[derive(Debug)]
+pub(crate) struct Row {
+    /// The first of them.
+    pub(crate) link: Link,
+    pub(crate) connections: u64,
+    /// Smallest and largest size in bytes of each flight of the handshake.
+    pub(crate) flights: Vec<(u64, u64)>,
+    pub(crate) bytes: u64,
+}
+
+/// Numbers of connections.
+#[derive(Debug, Default)]
+pub(crate) struct Summary {
+    pub(crate) connections: u64,
+    pub(crate) by_kind: BTreeMap<Kind, u64>,
+    /// By group: `X25519MLKEM768`, or `-` where none was negotiated.
+    pub(crate) by_group: BTreeMap<String, u64>,
+    pub(crate) hello_retry_requests: u64,
+    pub(crate) resumed: u64,
+    pub(crate) in_ledger: u64,
+    pub(crate) confidentiality: Tally,
+    pub(crate) authenticity: Tally,
+    /// Connections with bytes missing from the capture.
+    pub(crate) with_gaps: u64,
+    /// Connections in no row, because there were too many rows.
+    pub(crate) beyond_rows: u64,
+    /// Connections not listed one by one, because there were too many.
+    pub(crate) beyond_links: u64,
+}
+
+/// Connections by verdict.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Tally {
+    pub(crate) quantum_safe: u64,
+    pub(crate) vulnerable: u64,
+    pub(crate) not_observable: u64,
+    pub(crate) not_seen: u64,
+}
+
+impl Tally {
+    fn count(&mut self, verdict: Verdict) {
+        *match verdict {
+            Verdict::QuantumSafe => &mut self.quantum_safe,
+            Verdict::Vulnerable => &mut self.vulnerable,
+            Verdict::NotObservable => &mut self.not_observable,
+            Verdict::NotSeen => &mut self.not_seen,
+        } += 1;
+    }
+}
+
+impl Report {
+    pub(super) fn new(path: &Path, detail: Detail) -> Self {
+        Self {
+            path: path.to_owned(),
+            detail,
+            rows: Vec::new(),
+            places: HashMap::new(),
+            links: Vec::new(),
+            summary: Summary::default(),
+            totals: Totals::default(),
+            dropped_at_capture: 0,
+            lost_by_ledger: 0,
+            damage: None,
+        }
+    }
+
+    pub(super) fn add(&mut self, link: Link) {
+        let summary = &mut self.summary;
+        let posture = &link.posture;
+        summary.connections += 1;
+        *summary.by_kind.entry(posture.kind).or_default() += 1;
+        let group = posture.group.map_or_else(|| "-".to_owned(), |group| group.to_string());
+        *summary.by_group.entry(group).or_default() += 1;
+        if let Some(tls) = &link.tls {
+            summary.hello_retry_requests += u64::from(tls.hello_retry_request.is_some());
+            summary.resumed += u64::from(tls.resumed);
+        }
+        summary.in_ledger += u64::from(posture.in_ledger);
+        summary.with_gaps += u64::from(link.gaps() > 0);
+        summary.confidentiality.count(posture.confidentiality.verdict());
+        summary.authenticity.count(posture.authenticity.verdict());
+        let each = self.detail == Detail::Each;
+        if each && self.links.len() < LINKS {
+            self.links.push(link.clone());
+        } else if each {
+            summary.beyond_links += 1;
+        }
+        self.add_to_row(link);
+    }
+
+    fn add_to_row(&mut self, link: Link) {
+        let likeness = link.likeness();
+        if let Some(&place) = self.places.get(&likeness) {
+            self.rows[place].take(&link);
+        } else if self.rows.len() < ROWS {
+            self.places.insert(likeness, self.rows.len());
+            self.rows.push(Row::new(link));
+        } else {
+            self.summary.beyond_rows += 1;
+        }
+    }
+
+    pub(super) fn finish(
+        &mut self,
+        totals: Totals,
+        dropped_at_capture: u64,
+        lost_by_ledger: u64,
+        damage: Option<CaptureError>,
+    ) {
+        // Connections come as they end; a reader expects them as they began.
+        self.rows.sort_by_key(|row| row.link.number);
+        self.links.sort_by_key(|link| link.number);
+        self.places = HashMap::new();
+        self.totals = totals;
+        self.dropped_at_capture = dropped_at_capture;
+        self.lost_by_ledger = lost_by_ledger;
+        self.damage = damage;
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub(crate) fn packets(&self) -> u64 {
+        self.totals.packets
+    }
+
+    pub(crate) fn totals(&self) -> &Totals {
+        &self.totals
+    }
+
+    pub(crate) fn summary(&self) -> &Summary {
+        &self.summary
+    }
+
+    /// Connections that are alike, in the order of their first packets.
+    pub(crate) fn rows(&self) -> &[Row] {
+        &self.rows
+    }
+
+    /// Each connection, in the order of first packets; empty unless asked for.
+    pub(crate) fn links(&self) -> &[Link] {
+        &self.links
+    }
+
+    /// What its reader must look at.
+    pub(crate) fn findings(&self) -> Vec<Finding> {
+        findings::findings(self)
+    }
+
+    /// What limits what can be said, without being wrong in itself.
+    pub(crate) fn notes(&self) -> Vec<String> {
+        findings::notes(self)
+    }
+
+    pub(crate) fn dropped_at_capture(&self) -> u64 {
+        self.dropped_at_capture
+    }
+
+    pub(crate) fn lost_by_ledger(&self) -> u64 {
+        self.lost_by_ledger
+    }
+
+    /// Why the capture could not be read to its end, if it could not.
+    pub(crate) fn damage(&self) -> Option<&CaptureError> {
+        self.damage.as_ref()
+    }
+
+    /// The same as a failure of the command.
+    pub(crate) fn failure(&self) -> Option<Failure> {
+        let damage = self.damage.as_ref()?;
+        let failure = Failure::new(format!("{}: {damage}", self.path.display()));
+        let read = match self.totals.packets {
+            0 => None,
+            1 => Some("the packet before that place was read; the report above is of it".to_owned()),
+            many => Some(format!(
+                "the {many} packets before that place were read; the report above is of them"
+            )),
+        };
+        let failure = match damage {
+            CaptureError::Empty => {
+                failure.hint("was the capture stopped before its first packet, or was the disk full?")
+            }
+            CaptureError::NotACapture { .. } => {
+                failure.hint("inspect reads pcap and pcapng, as `tcpdump -w FILE` and `dumpcap` write them")
+            }
+            CaptureError::Compressed { with } => failure.hint(format!(
+                "decompress it first, or pipe it: `{with} -dc FILE | bartizan inspect -`"
+            )),
+            CaptureError::Unsupported { .. } => failure.hint("`editcap -F pcapng OLD NEW` (Wireshark) writes it anew"),
+            CaptureError::Damaged { .. } => {
+                failure.hint("the file was changed or its disk failed: capture again, or copy it again")
+            }
+            CaptureError::Cut { .. } => {
+                failure.hint("the capture was still being written, or its copy stopped half-way")
+            }
+        };
+        Some(match read {
+            Some(read) => failure.hint(read),
+            None => failure,
+        })
+    }
+}
+
+impl Row {
+    fn new(link: Link) -> Self {
+        Self {
+            connections: 1,
+            flights: link.flights().map(|flight| (flight.bytes, flight.bytes)).collect(),
+            bytes: link.bytes(),
+            link,
+        }
+    }
+
+    fn take(&mut self, link: &Link) {
+        self.connections += 1;
+        self.bytes += link.bytes();
+        for (index, flight) in link.flights().enumerate() {
+            match self.flights.get_mut(index) {
+                Some((least, most)) => {
+                    *least = flight.bytes.min(*least);
+                    *most = flight.bytes.max(*most);
+                }
+                None => self.flights.push((flight.bytes, flight.bytes)),
+            }
+        }
+    }
+}
