@@ -1,12 +1,24 @@
 //! What the handshakes of one node share, and the configuration each connection gets from it.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
-use rustls::pki_types::ServerName;
-use rustls::time_provider::TimeProvider;
+use bartizan_deployment::Revocation;
+use rustls::client::Resumption;
+use rustls::pki_types::{IpAddr, ServerName, UnixTime};
+use rustls::server::NoServerSessionStorage;
+use rustls::time_provider::{DefaultTimeProvider, TimeProvider};
+use rustls::version::TLS13;
 use rustls::{ClientConfig, ServerConfig};
+use time::{Date, OffsetDateTime};
 
+use crate::client::{ClientRole, ClientStore};
+use crate::handshake::{Handshake, Side};
+use crate::session::Sessions;
+use crate::terms::{Classical, Terms, names};
 use crate::{Credentials, Error, Peer, Watch};
+
+/// HTTP/2 over TLS (RFC 9113, section 3.2): SBI speaks nothing else (TS 29.500, clause 5.2).
+const ALPN: &[u8] = b"h2";
 
 /// What the handshakes of one node share. Cheap to clone.
 #[derive(Debug, Clone)]
@@ -14,11 +26,32 @@ pub struct Endpoint {
     shared: Arc<Shared>,
 }
 
+/// What every handshake of an endpoint may read.
 #[derive(Debug)]
-struct Shared {
-    credentials: Credentials,
-    #[expect(dead_code)]
-    peers: Vec<Peer>,
+pub(crate) struct Shared {
+    pub(crate) credentials: Credentials,
+    pub(crate) peers: Vec<Peer>,
+    pub(crate) sessions: Arc<Sessions>,
+    compiled: Vec<Compiled>,
+    clock: Arc<dyn TimeProvider>,
+    in_force: Mutex<Option<Arc<InForce>>>,
+}
+
+/// A peer's policy while its exception holds, and after.
+#[derive(Debug)]
+struct Compiled {
+    before: Arc<Terms>,
+    after: Arc<Terms>,
+}
+
+/// The terms of every peer on one day.
+#[derive(Debug)]
+pub(crate) struct InForce {
+    day: Date,
+    /// In the order of the endpoint's peers.
+    pub(crate) peers: Vec<Arc<Terms>>,
+    /// What a listener offers that does not know yet who connects.
+    pub(crate) union: Arc<Terms>,
 }
 
 /// One outbound TLS connection to be made.
@@ -48,9 +81,7 @@ impl Endpoint {
     /// # Errors
     /// Where the credentials cannot meet the policy of a peer's interface.
     pub fn new(credentials: Credentials, peers: Vec<Peer>) -> Result<Self, Error> {
-        Ok(Self {
-            shared: Arc::new(Shared { credentials, peers }),
-        })
+        Self::with_clock(credentials, peers, Arc::new(DefaultTimeProvider))
     }
 
     /// The same with a clock of the caller's: it decides on dates of certificates, revocation lists and exceptions, and on
@@ -59,23 +90,117 @@ impl Endpoint {
     /// # Errors
     /// As [`Endpoint::new`].
     pub fn with_clock(credentials: Credentials, peers: Vec<Peer>, clock: Arc<dyn TimeProvider>) -> Result<Self, Error> {
-        let _ = clock;
-        Self::new(credentials, peers)
+        Self::assemble(credentials, peers, clock, Arc::default())
     }
 
-    /// What one connection to `peer` needs.
+    /// The same endpoint with other credentials, after a renewal or a new revocation list. Sessions stay: each is judged by
+    /// the new roots and lists when it is resumed.
+    ///
+    /// # Errors
+    /// As [`Endpoint::new`].
+    pub fn with_credentials(&self, credentials: Credentials) -> Result<Self, Error> {
+        let shared = &self.shared;
+        Self::assemble(
+            credentials,
+            shared.peers.clone(),
+            Arc::clone(&shared.clock),
+            Arc::clone(&shared.sessions),
+        )
+    }
+
+    fn assemble(
+        credentials: Credentials,
+        peers: Vec<Peer>,
+        clock: Arc<dyn TimeProvider>,
+        sessions: Arc<Sessions>,
+    ) -> Result<Self, Error> {
+        aws_lc_rs::rand::fill(&mut [0; 32]).map_err(|_| Error::Ours(rustls::Error::FailedToGetRandomBytes))?;
+        let compiled = peers.iter().map(compile).collect::<Result<_, _>>()?;
+        let shared = Shared {
+            credentials,
+            peers,
+            sessions,
+            compiled,
+            clock,
+            in_force: Mutex::new(None),
+        };
+        shared.check_credentials()?;
+        Ok(Self {
+            shared: Arc::new(shared),
+        })
+    }
+
+    /// What one connection to `peer` needs. Where two interfaces lead to that node, the first of the file holds.
     ///
     /// # Errors
     /// [`Error::UnknownPeer`] where no interface leads there.
     pub fn connect(&self, peer: &str) -> Result<Connecting, Error> {
-        let _ = peer;
-        unimplemented!()
+        let shared = &self.shared;
+        let found = shared.peers.iter().position(|known| known.node.as_str() == peer);
+        let index = found.ok_or_else(|| Error::UnknownPeer { peer: peer.to_owned() })?;
+        let in_force = shared.in_force();
+        let terms = Arc::clone(&in_force.peers[index]);
+        let handshake = Arc::new(Handshake::new(Arc::clone(shared), in_force, Side::Client(index)));
+        let (role, resumption) = self.resumption(index, &terms, &handshake);
+        role.serve(&handshake);
+        let verifier: Arc<ClientRole> = Arc::clone(&role);
+        let mut config = ClientConfig::builder_with_details(Arc::clone(&terms.provider), Arc::clone(&shared.clock))
+            .with_protocol_versions(&[&TLS13])?
+            .dangerous()
+            .with_custom_certificate_verifier(verifier)
+            .with_client_cert_resolver(role);
+        config.alpn_protocols = vec![ALPN.to_vec()];
+        config.resumption = resumption;
+        Ok(Connecting {
+            config: Arc::new(config),
+            name: server_name(&shared.peers[index]),
+            watch: Watch::new(handshake),
+        })
+    }
+
+    fn resumption(&self, peer: usize, terms: &Terms, handshake: &Arc<Handshake>) -> (Arc<ClientRole>, Resumption) {
+        let shared = &self.shared;
+        let (Some(within), Some(now)) = (terms.resumption, shared.now()) else {
+            return (Arc::new(ClientRole::new(handshake)), Resumption::disabled());
+        };
+        let session = shared.sessions.take_client(&shared.peers[peer].node, now);
+        let young = session.filter(|session| now.as_secs().saturating_sub(session.life.begun) <= within.as_secs());
+        let (role, ticket) = match young {
+            Some(session) => {
+                handshake.state().life = Some(session.life);
+                (session.role, Some(session.ticket))
+            }
+            None => (Arc::new(ClientRole::new(handshake)), None),
+        };
+        let store = ClientStore::new(Arc::clone(handshake), Arc::clone(&role), ticket);
+        (role, Resumption::store(Arc::new(store)))
     }
 
     /// What one inbound connection needs.
     #[must_use]
     pub fn accept(&self) -> Accepting {
-        unimplemented!()
+        let shared = &self.shared;
+        let in_force = shared.in_force();
+        let union = Arc::clone(&in_force.union);
+        let handshake = Arc::new(Handshake::new(Arc::clone(shared), in_force, Side::Server));
+        let mut config = ServerConfig::builder_with_details(Arc::clone(&union.provider), Arc::clone(&shared.clock))
+            .with_protocol_versions(&[&TLS13])
+            .expect("terms have at least one group and one cipher suite, all of TLS 1.3")
+            .with_client_cert_verifier(Arc::clone(&handshake) as _)
+            .with_cert_resolver(Arc::clone(&handshake) as _);
+        config.alpn_protocols = vec![ALPN.to_vec()];
+        config.ignore_client_order = true;
+        if union.resumption.is_some() {
+            config.session_storage = Arc::clone(&handshake) as _;
+            config.send_tls13_tickets = 1;
+        } else {
+            config.session_storage = Arc::new(NoServerSessionStorage {});
+            config.send_tls13_tickets = 0;
+        }
+        Accepting {
+            config: Arc::new(config),
+            watch: Watch::new(handshake),
+        }
     }
 
     /// What this node proves itself with.
@@ -85,8 +210,124 @@ impl Endpoint {
     }
 }
 
+impl Shared {
+    pub(crate) fn now(&self) -> Option<UnixTime> {
+        self.clock.current_time()
+    }
+
+    /// Today in UTC. Without a clock every exception counts as ended.
+    fn today(&self) -> Date {
+        let seconds = self.now().and_then(|now| i64::try_from(now.as_secs()).ok());
+        seconds
+            .and_then(|seconds| OffsetDateTime::from_unix_timestamp(seconds).ok())
+            .map_or(Date::MAX, OffsetDateTime::date)
+    }
+
+    /// The terms of today: a process that runs for months crosses the end of an exception.
+    pub(crate) fn in_force(&self) -> Arc<InForce> {
+        let day = self.today();
+        let mut known = self.in_force.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = known.as_ref().filter(|known| known.day == day) {
+            return Arc::clone(known);
+        }
+        let terms = self.peers.iter().zip(&self.compiled).map(|(peer, compiled)| {
+            Arc::clone(if peer.policy.admits_classical(day) {
+                &compiled.before
+            } else {
+                &compiled.after
+            })
+        });
+        let peers: Vec<Arc<Terms>> = terms.collect();
+        let union = Arc::new(Terms::of_listener(&peers));
+        let fresh = Arc::new(InForce { day, peers, union });
+        *known = Some(Arc::clone(&fresh));
+        fresh
+    }
+
+    /// A node whose certificate no peer may accept fails here rather than in every handshake.
+    fn check_credentials(&self) -> Result<(), Error> {
+        let in_force = self.in_force();
+        let credentials = &self.credentials;
+        let fault = |cause: String, hint: String| Error::Credentials {
+            place: credentials.place().to_owned(),
+            cause,
+            hint,
+        };
+        for (peer, terms) in self.peers.iter().zip(&in_force.peers) {
+            let (interface, node) = (peer.interface.name(), &peer.node);
+            let reissue = |algorithm: &str| {
+                format!(
+                    "issue one by a CA of that algorithm: bartizan ca init --algorithm {algorithm}, then bartizan ca issue"
+                )
+            };
+            if !terms.signatures.contains(&credentials.scheme()) {
+                return Err(fault(
+                    format!(
+                        "its key signs by {}, and {interface} to {node} accepts {} (policy {})",
+                        credentials.scheme(),
+                        names(&terms.signatures),
+                        terms.profile
+                    ),
+                    reissue(&names(&terms.signatures[..1])),
+                ));
+            }
+            for signed in credentials.signed_with() {
+                let accepted = signed.as_ref().is_ok_and(|code| terms.chain_signatures.contains(code));
+                if !accepted {
+                    let name = signed.map_or_else(|name| name, |code| code.to_string());
+                    return Err(fault(
+                        format!(
+                            "its chain is signed by {name}, and {interface} to {node} accepts {} (policy {})",
+                            names(&terms.chain_signatures),
+                            terms.profile
+                        ),
+                        reissue(&names(&terms.chain_signatures[..1])),
+                    ));
+                }
+            }
+            if terms.revocation == Revocation::Require && credentials.lists().is_empty() {
+                return Err(Error::Credentials {
+                    place: "trust.crl".into(),
+                    cause: format!("{interface} to {node} requires a revocation list, and none is named"),
+                    hint: "write one with `bartizan ca crl` and name it in `trust: { crl: FILE }`".into(),
+                });
+            }
+        }
+        Ok(())
+    }
+}
+
+fn compile(peer: &Peer) -> Result<Compiled, Error> {
+    let nothing = |when: &str| Error::Credentials {
+        place: format!("policy of {} to {}", peer.interface.name(), peer.node),
+        cause: format!("leaves nothing to negotiate with {when}"),
+        hint: "it needs a group, a signature, a chain signature and a cipher suite that are post-quantum".into(),
+    };
+    let before = Terms::of(&peer.policy, Classical::Admitted).ok_or_else(|| nothing("today"))?;
+    let ended = peer.policy.in_force(Date::MAX);
+    let after = Terms::of(&ended, Classical::Excluded).ok_or_else(|| nothing("once its exception has ended"))?;
+    Ok(Compiled {
+        before: Arc::new(before),
+        after: Arc::new(after),
+    })
+}
+
+/// SNI carries a DNS name or nothing (RFC 6066, section 3); a node known by an address or a URI alone is asked for without.
+fn server_name(peer: &Peer) -> ServerName<'static> {
+    let dns = peer
+        .identity
+        .dns()
+        .iter()
+        .find_map(|name| ServerName::try_from(name.clone()).ok());
+    let address = peer.identity.ip().first().copied();
+    dns.unwrap_or_else(|| {
+        let none = std::net::IpAddr::V6(std::net::Ipv6Addr::UNSPECIFIED);
+        ServerName::IpAddress(IpAddr::from(address.unwrap_or(none)))
+    })
+}
+
 /// Which cryptographic module does the work.
 #[must_use]
-pub const fn module() -> &'static str {
+pub fn module() -> &'static str {
     "AWS-LC (aws-lc-rs 1.19, not FIPS-validated)"
 }

@@ -5,11 +5,23 @@
 //! sent and the reason of a refusal are observed per connection and never guessed from what was configured.
 #![forbid(unsafe_code)]
 
+mod certificate;
+mod client;
 mod credentials;
 mod endpoint;
 mod error;
+mod ground;
+mod group;
+mod handshake;
+mod hello;
+mod identity;
 mod peer;
 mod refusal;
+mod scheme;
+mod server;
+mod session;
+mod terms;
+mod verify;
 mod watch;
 
 pub use credentials::Credentials;

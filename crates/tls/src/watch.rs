@@ -1,16 +1,21 @@
 //! What one handshake shows.
 
 use std::io;
+use std::sync::Arc;
 
 use bartizan_deployment::{InterfaceKind, NodeName};
 use bartizan_ledger as ledger;
 use rustls::{ClientConnection, ServerConnection};
 
-use crate::Refused;
+use crate::ground::Ground;
+use crate::handshake::Handshake;
+use crate::{Reason, Refused};
 
 /// What one handshake shows. A clone watches the same handshake.
 #[derive(Debug, Clone)]
-pub struct Watch {}
+pub struct Watch {
+    handshake: Arc<Handshake>,
+}
 
 /// A handshake that ended well, with what it negotiated.
 #[derive(Debug, Clone)]
@@ -32,44 +37,55 @@ pub struct Established {
 }
 
 impl Watch {
-    /// Takes note of TLS bytes on their way to the socket.
-    pub fn sent(&self, bytes: &[u8]) {
-        let _ = bytes;
+    pub(crate) fn new(handshake: Arc<Handshake>) -> Self {
+        Self { handshake }
     }
 
-    /// Takes note of TLS bytes from the socket.
+    /// Takes note of TLS bytes on their way to the socket. Costs an atomic load once the handshake has ended.
+    pub fn sent(&self, bytes: &[u8]) {
+        self.handshake.note_sent(bytes);
+    }
+
+    /// Takes note of TLS bytes from the socket. Costs an atomic load once the handshake has ended.
     pub fn received(&self, bytes: &[u8]) {
-        let _ = bytes;
+        self.handshake.note_received(bytes);
     }
 
     /// Judges a client's handshake that rustls has completed.
     ///
+    /// A TLS 1.3 client ends before the server has judged it: that the server refuses shows in the first read, whose error
+    /// [`Watch::failed`] explains.
+    ///
     /// # Errors
-    /// Where the policy refuses what was negotiated.
+    /// Where the policy refuses what was negotiated: no byte of the application may pass then.
     pub fn finish_client(&self, connection: &ClientConnection) -> Result<Established, Box<Refused>> {
-        let _ = connection;
-        unimplemented!()
+        self.handshake.finish(connection)
     }
 
     /// Judges a server's handshake that rustls has completed.
     ///
     /// # Errors
-    /// Where the policy of the peer refuses what was negotiated.
+    /// Where the policy of the peer refuses what was negotiated: no byte of the application may pass then.
     pub fn finish_server(&self, connection: &ServerConnection) -> Result<Established, Box<Refused>> {
-        let _ = connection;
-        unimplemented!()
+        self.handshake.finish(connection)
     }
 
-    /// Why a handshake failed.
+    /// Why a handshake failed, or a connection whose peer refused it after.
+    ///
+    /// `error` is the one of the socket or of tokio-rustls, with rustls' own inside. A reason that our own checks recorded
+    /// comes first.
     #[must_use]
     pub fn failed(&self, error: &io::Error) -> Box<Refused> {
-        let _ = error;
-        unimplemented!()
+        self.handshake.fail(error)
     }
 
     /// The refusal of a handshake that took longer than it may.
     #[must_use]
     pub fn timed_out(&self) -> Box<Refused> {
-        unimplemented!()
+        self.handshake.end(Ground::new(
+            Reason::TimedOut,
+            "the handshake did not end in time",
+            "is the peer overloaded, or does something on the path drop large packets? ML-DSA chains are 10 to 20 kB",
+        ))
     }
 }

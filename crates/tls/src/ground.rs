@@ -1,0 +1,352 @@
+//! The ground of a refusal: from what webpki, rustls and the system say to a reason, a sentence and a hint.
+
+use std::io;
+
+use bartizan_registry::{NamedGroup, SignatureScheme};
+use rustls::{AlertDescription, CertificateError, Error, OtherError, PeerIncompatible, PeerMisbehaved};
+
+use crate::Reason;
+use crate::terms::{Terms, names};
+
+/// Why a handshake is refused, before it is known which handshake it was.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Ground {
+    pub(crate) reason: Reason,
+    pub(crate) detail: String,
+    pub(crate) hint: String,
+}
+
+/// What the peer said it can do, as far as it was heard.
+#[derive(Debug, Default)]
+pub(crate) struct Offered {
+    pub(crate) groups: Option<Vec<NamedGroup>>,
+    pub(crate) schemes: Option<Vec<SignatureScheme>>,
+}
+
+impl Ground {
+    pub(crate) fn new(reason: Reason, detail: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self {
+            reason,
+            detail: detail.into(),
+            hint: hint.into(),
+        }
+    }
+
+    /// What the socket or rustls reported.
+    pub(crate) fn of_io(error: &io::Error, offered: &Offered, terms: &Terms) -> Self {
+        if let Some(error) = error.get_ref().and_then(|inner| inner.downcast_ref::<Error>()) {
+            return Self::of_tls(error, offered, terms);
+        }
+        match error.kind() {
+            io::ErrorKind::UnexpectedEof
+            | io::ErrorKind::ConnectionReset
+            | io::ErrorKind::ConnectionAborted
+            | io::ErrorKind::BrokenPipe => Self::new(
+                Reason::Closed,
+                format!("the peer closed the connection: {error}"),
+                "its own log says why",
+            ),
+            io::ErrorKind::TimedOut => Self::new(
+                Reason::TimedOut,
+                format!("no answer in time: {error}"),
+                "is the peer's sidecar running, and does a firewall let its port through?",
+            ),
+            io::ErrorKind::ConnectionRefused
+            | io::ErrorKind::HostUnreachable
+            | io::ErrorKind::NetworkUnreachable
+            | io::ErrorKind::NetworkDown
+            | io::ErrorKind::AddrNotAvailable
+            | io::ErrorKind::NotConnected => Self::new(
+                Reason::Unreachable,
+                format!("the peer cannot be reached: {error}"),
+                "is its sidecar running, and is its inbound listener the one in the deployment file?",
+            ),
+            io::ErrorKind::InvalidData => Self::new(
+                Reason::Malformed,
+                format!("the peer sent what is not TLS: {error}"),
+                "is a sidecar at the other end?",
+            ),
+            _ => Self::new(
+                Reason::Ours,
+                error.to_string(),
+                "the operating system refused; see its log",
+            ),
+        }
+    }
+
+    fn of_tls(error: &Error, offered: &Offered, terms: &Terms) -> Self {
+        match error {
+            Error::NoCertificatesPresented => Self::new(
+                Reason::NoCertificate,
+                "the peer sent no certificate",
+                "connect through a sidecar, or give the client a certificate of this deployment's CA",
+            ),
+            Error::AlertReceived(alert) => Self::of_alert(*alert),
+            Error::PeerIncompatible(incompatible) => Self::of_incompatible(incompatible, offered, terms),
+            Error::PeerMisbehaved(misbehaved) => Self::of_misbehaved(misbehaved, terms),
+            Error::InvalidCertificate(error) => Self::of_certificate(error),
+            Error::DecryptError => Self::new(
+                Reason::BadSignature,
+                "a record or the Finished message does not verify",
+                "bytes were changed on the way: look at what stands between the two sidecars",
+            ),
+            Error::NoApplicationProtocol => Self::new(
+                Reason::Policy,
+                "the peer offers application protocols and HTTP/2 (ALPN h2) is not among them",
+                "SBI is HTTP/2 (TS 29.500, clause 5.2)",
+            ),
+            Error::InvalidMessage(_)
+            | Error::InappropriateMessage { .. }
+            | Error::InappropriateHandshakeMessage { .. }
+            | Error::PeerSentOversizedRecord => Self::new(
+                Reason::Malformed,
+                format!("the peer broke the protocol: {error}"),
+                "is a TLS sidecar at the other end, and not a plain network function?",
+            ),
+            other => Self::new(
+                Reason::Ours,
+                other.to_string(),
+                "this is a fault of bartizan or of its machine: please report it",
+            ),
+        }
+    }
+
+    fn of_incompatible(error: &PeerIncompatible, offered: &Offered, terms: &Terms) -> Self {
+        let heard = |codes: Option<String>| codes.unwrap_or_else(|| "none this node knows of".to_owned());
+        match error {
+            PeerIncompatible::NoKxGroupsInCommon
+            | PeerIncompatible::NamedGroupsExtensionRequired
+            | PeerIncompatible::KeyShareExtensionRequired => Self::new(
+                Reason::NoCommonGroup,
+                format!(
+                    "the peer offers {}; this node accepts {}",
+                    heard(offered.groups.as_deref().map(names)),
+                    names(&terms.groups)
+                ),
+                "compare `bartizan check` on both nodes; a peer without ML-KEM needs the profile transition, with a reason and an end",
+            ),
+            PeerIncompatible::NoSignatureSchemesInCommon
+            | PeerIncompatible::NoCertificateRequestSignatureSchemesInCommon
+            | PeerIncompatible::SignatureAlgorithmsExtensionRequired => Self::new(
+                Reason::NoCommonSignature,
+                format!(
+                    "the peer accepts signatures by {}; this node accepts {}",
+                    heard(offered.schemes.as_deref().map(names)),
+                    names(&terms.signatures)
+                ),
+                "compare `bartizan check` on both nodes, and the algorithms of both certificates",
+            ),
+            PeerIncompatible::NoCipherSuitesInCommon => Self::new(
+                Reason::NoCommonCipher,
+                "the peer offers no cipher suite of the policy",
+                "the profile cnsa2 accepts AES-256-GCM alone",
+            ),
+            PeerIncompatible::ServerDoesNotSupportTls12Or13
+            | PeerIncompatible::ServerTlsVersionIsDisabledByOurConfig
+            | PeerIncompatible::SupportedVersionsExtensionRequired
+            | PeerIncompatible::Tls12NotOffered
+            | PeerIncompatible::Tls12NotOfferedOrEnabled => Self::new(
+                Reason::NoCommonVersion,
+                "the peer does not speak TLS 1.3",
+                "ML-KEM and ML-DSA are defined for TLS 1.3 alone: put a sidecar beside the peer",
+            ),
+            other => Self::new(
+                Reason::Malformed,
+                format!("the peer is incompatible: {other:?}"),
+                "is a TLS 1.3 sidecar at the other end?",
+            ),
+        }
+    }
+
+    fn of_misbehaved(error: &PeerMisbehaved, terms: &Terms) -> Self {
+        match error {
+            PeerMisbehaved::IllegalHelloRetryRequestWithUnofferedNamedGroup
+            | PeerMisbehaved::IllegalHelloRetryRequestWithOfferedGroup
+            | PeerMisbehaved::WrongGroupForKeyShare => Self::new(
+                Reason::NoCommonGroup,
+                format!("the peer insists on a group other than {}", names(&terms.groups)),
+                "compare `bartizan check` on both nodes",
+            ),
+            PeerMisbehaved::SignedHandshakeWithUnadvertisedSigScheme => Self::new(
+                Reason::NoCommonSignature,
+                format!("the peer signs in another scheme than {}", names(&terms.signatures)),
+                "compare `bartizan check` on both nodes",
+            ),
+            other => Self::new(
+                Reason::Malformed,
+                format!("the peer broke the protocol: {other:?}"),
+                "report it to the peer's vendor with a capture",
+            ),
+        }
+    }
+
+    /// What rustls found in a certificate before the checks of this crate saw it.
+    fn of_certificate(error: &CertificateError) -> Self {
+        match error {
+            CertificateError::BadSignature => Self::new(
+                Reason::BadSignature,
+                "CertificateVerify does not verify: the peer does not hold the key of its certificate",
+                "someone may be in the middle; compare certificates at both ends",
+            ),
+            other => Self::new(
+                Reason::BadCertificate,
+                other.to_string(),
+                "reissue the peer's certificate",
+            ),
+        }
+    }
+
+    fn of_alert(alert: AlertDescription) -> Self {
+        let (name, hint) = described(alert);
+        Self::new(
+            Reason::PeerRefused,
+            format!("the peer refused with the alert {name}"),
+            hint,
+        )
+    }
+
+    /// What webpki says of a chain.
+    pub(crate) fn of_chain(error: &webpki::Error, terms: &Terms) -> Self {
+        use webpki::Error as E;
+        match error {
+            E::CertExpired { not_after, .. } => Self::new(
+                Reason::Expired,
+                format!("a certificate of the peer ended {}", moment(not_after.as_secs())),
+                "renew it: bartizan ca renew",
+            ),
+            E::CertNotValidYet { not_before, .. } => Self::new(
+                Reason::NotYetValid,
+                format!("a certificate of the peer begins {}", moment(not_before.as_secs())),
+                "compare the clocks of both nodes",
+            ),
+            E::CertRevoked => Self::new(
+                Reason::Revoked,
+                "a certificate of the peer is on the revocation list",
+                "if the peer is to be trusted again, issue it a new key and certificate: bartizan ca issue",
+            ),
+            E::UnknownRevocationStatus => Self::new(
+                Reason::RevocationUnknown,
+                "no revocation list covers a certificate of the peer, and the policy requires one",
+                "give `trust: { crl: FILE }` the lists of the root and of every intermediate: bartizan ca crl",
+            ),
+            E::CrlExpired { next_update, .. } => Self::new(
+                Reason::RevocationUnknown,
+                format!(
+                    "the revocation list was due to be replaced {}",
+                    moment(next_update.as_secs())
+                ),
+                "publish a new one: bartizan ca crl",
+            ),
+            E::InvalidCrlSignatureForPublicKey
+            | E::IssuerNotCrlSigner
+            | E::UnsupportedCrlSignatureAlgorithmContext(_)
+            | E::UnsupportedCrlSignatureAlgorithmForPublicKeyContext(_)
+            | E::UnsupportedCrlIssuingDistributionPoint
+            | E::UnsupportedDeltaCrl
+            | E::UnsupportedIndirectCrl => Self::new(
+                Reason::RevocationUnknown,
+                format!("the revocation list of the peer's issuer cannot be trusted: {error}"),
+                "it must be signed by that issuer in a scheme of chain-signatures: bartizan ca crl",
+            ),
+            E::UnsupportedSignatureAlgorithmContext(_) => Self::new(
+                Reason::Policy,
+                format!(
+                    "a certificate of the peer is signed in another scheme than {} (policy {})",
+                    names(&terms.chain_signatures),
+                    terms.profile
+                ),
+                "reissue the peer's chain, or name the scheme in chain-signatures",
+            ),
+            // A foreign CA that took the name of a trusted one ends in the last two.
+            E::UnknownIssuer
+            | E::InvalidSignatureForPublicKey
+            | E::UnsupportedSignatureAlgorithmForPublicKeyContext(_) => Self::new(
+                Reason::UnknownCa,
+                "no root trusted here has signed the peer's chain",
+                "compare the peer's certificate with `trust: { roots: FILE }`; an intermediate must be sent along",
+            ),
+            other => Self::new(
+                Reason::BadCertificate,
+                format!("the peer's chain cannot be accepted: {other}"),
+                "reissue it: bartizan ca issue",
+            ),
+        }
+    }
+
+    /// What rustls tells the peer: the alert that fits the reason.
+    pub(crate) fn to_rustls(&self) -> Error {
+        let certificate = match self.reason {
+            Reason::Expired => CertificateError::Expired,
+            Reason::NotYetValid => CertificateError::NotValidYet,
+            Reason::Revoked => CertificateError::Revoked,
+            Reason::UnknownCa => CertificateError::UnknownIssuer,
+            Reason::RevocationUnknown => CertificateError::UnknownRevocationStatus,
+            Reason::BadSignature => CertificateError::BadSignature,
+            Reason::BadCertificate => CertificateError::BadEncoding,
+            Reason::WrongName | Reason::Policy => CertificateError::ApplicationVerificationFailure,
+            _ => CertificateError::Other(OtherError(std::sync::Arc::new(io::Error::other(self.detail.clone())))),
+        };
+        Error::InvalidCertificate(certificate)
+    }
+}
+
+/// A moment as people read it: `2027-06-30T00:00:00Z`.
+fn moment(seconds: u64) -> String {
+    use time::format_description::well_known::Rfc3339;
+    let moment = i64::try_from(seconds)
+        .ok()
+        .and_then(|seconds| time::OffsetDateTime::from_unix_timestamp(seconds).ok());
+    moment
+        .and_then(|moment| moment.format(&Rfc3339).ok())
+        .unwrap_or_else(|| format!("{seconds} s after 1970"))
+}
+
+/// An alert by the name of RFC 9846, section 6.2, and what it asks of us.
+fn described(alert: AlertDescription) -> (String, &'static str) {
+    const OUR_CERTIFICATE: &str =
+        "our certificate does not suit the peer: see it with `bartizan ca show`, reissue it with `bartizan ca issue`";
+    let (name, hint) = match alert {
+        AlertDescription::HandshakeFailure => (
+            "handshake_failure",
+            "nothing in common: compare groups and signatures of `bartizan check` on both nodes",
+        ),
+        AlertDescription::ProtocolVersion => ("protocol_version", "the peer does not accept TLS 1.3"),
+        AlertDescription::CertificateRequired => (
+            "certificate_required",
+            "we sent no certificate: the peer asked for a signature scheme ours does not have",
+        ),
+        AlertDescription::BadCertificate => ("bad_certificate", OUR_CERTIFICATE),
+        AlertDescription::UnsupportedCertificate => ("unsupported_certificate", OUR_CERTIFICATE),
+        AlertDescription::CertificateRevoked => (
+            "certificate_revoked",
+            "our certificate is on the peer's revocation list: issue a new one with `bartizan ca issue`",
+        ),
+        AlertDescription::CertificateExpired => (
+            "certificate_expired",
+            "renew our certificate with `bartizan ca renew`, and compare the clocks of both nodes",
+        ),
+        AlertDescription::CertificateUnknown => ("certificate_unknown", OUR_CERTIFICATE),
+        AlertDescription::UnknownCA => (
+            "unknown_ca",
+            "the peer does not trust the root of our certificate, or has no current revocation list of it",
+        ),
+        AlertDescription::AccessDenied => (
+            "access_denied",
+            "our certificate carries no name under which the peer's deployment file knows us",
+        ),
+        AlertDescription::DecryptError => ("decrypt_error", "the peer could not verify a signature of ours"),
+        AlertDescription::NoApplicationProtocol => ("no_application_protocol", "the peer does not speak HTTP/2"),
+        AlertDescription::InsufficientSecurity => (
+            "insufficient_security",
+            "the peer's policy asks for stronger algorithms",
+        ),
+        AlertDescription::InternalError => ("internal_error", "the peer's own log says what failed there"),
+        other => {
+            return (
+                format!("{other:?} ({})", u8::from(other)),
+                "the peer's own log says why",
+            );
+        }
+    };
+    (name.to_owned(), hint)
+}

@@ -1,0 +1,104 @@
+//! A handshake as rustls' server sees it: verifier, certificate and session store of one connection.
+
+use std::sync::Arc;
+
+use bartizan_registry::NamedGroup;
+use rustls::client::danger::HandshakeSignatureValid;
+use rustls::pki_types::{CertificateDer, UnixTime};
+use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
+use rustls::server::{ClientHello, ResolvesServerCert, StoresServerSessions};
+use rustls::sign::CertifiedKey;
+use rustls::{DigitallySignedStruct, DistinguishedName, Error, PeerIncompatible, SignatureScheme};
+use zeroize::Zeroizing;
+
+use crate::handshake::Handshake;
+use crate::scheme;
+use crate::session::ServerSession;
+
+impl ClientCertVerifier for Handshake {
+    fn root_hint_subjects(&self) -> &[DistinguishedName] {
+        self.shared.credentials.subjects()
+    }
+
+    fn verify_client_cert(
+        &self,
+        end_entity: &CertificateDer<'_>,
+        intermediates: &[CertificateDer<'_>],
+        now: UnixTime,
+    ) -> Result<ClientCertVerified, Error> {
+        self.verify_chain(end_entity, intermediates, now)
+            .map(|()| ClientCertVerified::assertion())
+            .map_err(|ground| ground.to_rustls())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        _message: &[u8],
+        _cert: &CertificateDer<'_>,
+        _dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        Err(PeerIncompatible::ServerTlsVersionIsDisabledByOurConfig.into())
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        self.verify_signature(message, cert, dss)
+            .map(|()| HandshakeSignatureValid::assertion())
+            .map_err(|ground| ground.to_rustls())
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.terms().offered_schemes()
+    }
+}
+
+impl ResolvesServerCert for Handshake {
+    fn resolve(&self, hello: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
+        let certified = self.shared.credentials.certified();
+        let chosen = certified.key.choose_scheme(hello.signature_schemes());
+        let mut state = self.state();
+        let groups = hello.named_groups().unwrap_or_default();
+        state.offered.groups = Some(groups.iter().map(|&group| NamedGroup(u16::from(group))).collect());
+        let schemes = hello.signature_schemes().iter().copied();
+        state.offered.schemes = Some(schemes.map(scheme::from_rustls).collect());
+        state.local_signature = chosen.map(|signer| scheme::from_rustls(signer.scheme()));
+        // Where no scheme fits, rustls says so itself, with the alert that belongs to it.
+        Some(Arc::clone(certified))
+    }
+}
+
+impl StoresServerSessions for Handshake {
+    fn put(&self, key: Vec<u8>, value: Vec<u8>) -> bool {
+        let value = Zeroizing::new(value);
+        let mut state = self.state();
+        // A session that was resumed hands on the life of its first handshake, so that tickets do not renew themselves.
+        let Some(life) = state.life else { return false };
+        state.issued.push(key.clone());
+        drop(state);
+        self.shared.sessions.keep_server(key, ServerSession { value, life });
+        true
+    }
+
+    fn get(&self, _key: &[u8]) -> Option<Vec<u8>> {
+        // Only TLS 1.2 reads a session without taking it.
+        None
+    }
+
+    fn take(&self, key: &[u8]) -> Option<Vec<u8>> {
+        let session = self.shared.sessions.take_server(key)?;
+        let now = self.shared.now()?;
+        if !session.life.holds(now) {
+            return None;
+        }
+        self.state().life = Some(session.life);
+        Some(session.value.to_vec())
+    }
+
+    fn can_cache(&self) -> bool {
+        self.terms().resumption.is_some()
+    }
+}

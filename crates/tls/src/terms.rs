@@ -1,0 +1,188 @@
+//! A policy in force, as what rustls and the checks here need.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bartizan_deployment::{CipherSuite, Policy, Resumption, Revocation};
+use bartizan_registry::{NamedGroup, Safety, SignatureScheme, group as known_group};
+use rustls::SupportedCipherSuite;
+use rustls::crypto::aws_lc_rs::{cipher_suite, default_provider};
+use rustls::crypto::{CryptoProvider, WebPkiSupportedAlgorithms};
+use rustls::pki_types::SignatureVerificationAlgorithm;
+use webpki::aws_lc_rs as algorithm;
+
+use crate::{group, scheme};
+
+/// What one handshake offers and accepts.
+#[derive(Debug)]
+pub(crate) struct Terms {
+    /// The profile, for messages.
+    pub(crate) profile: &'static str,
+    pub(crate) groups: Vec<NamedGroup>,
+    pub(crate) signatures: Vec<SignatureScheme>,
+    pub(crate) chain_signatures: Vec<SignatureScheme>,
+    pub(crate) ciphers: Vec<CipherSuite>,
+    pub(crate) revocation: Revocation,
+    /// How long after its full handshake a session may be resumed.
+    pub(crate) resumption: Option<Duration>,
+    /// The written reason for which classical handshakes pass, while it holds.
+    pub(crate) exception: Option<String>,
+    /// Provider with exactly these groups and cipher suites.
+    pub(crate) provider: Arc<CryptoProvider>,
+}
+
+/// The signature algorithms of the provider. Certificates and CertificateVerify are judged by the checks of this crate, against
+/// the policy; this list bounds what anything else in rustls could accept: no RSA, no curve that no policy can name.
+static VERIFIABLE: WebPkiSupportedAlgorithms = WebPkiSupportedAlgorithms {
+    all: &[
+        algorithm::ML_DSA_44,
+        algorithm::ML_DSA_65,
+        algorithm::ML_DSA_87,
+        algorithm::ECDSA_P256_SHA256,
+        algorithm::ECDSA_P384_SHA384,
+        algorithm::ED25519,
+    ],
+    mapping: &[
+        (rustls::SignatureScheme::ML_DSA_44, &[algorithm::ML_DSA_44]),
+        (rustls::SignatureScheme::ML_DSA_65, &[algorithm::ML_DSA_65]),
+        (rustls::SignatureScheme::ML_DSA_87, &[algorithm::ML_DSA_87]),
+        (
+            rustls::SignatureScheme::ECDSA_NISTP256_SHA256,
+            &[algorithm::ECDSA_P256_SHA256],
+        ),
+        (
+            rustls::SignatureScheme::ECDSA_NISTP384_SHA384,
+            &[algorithm::ECDSA_P384_SHA384],
+        ),
+        (rustls::SignatureScheme::ED25519, &[algorithm::ED25519]),
+    ],
+};
+
+impl Terms {
+    /// Of a policy that is in force. None where it leaves nothing to negotiate with.
+    pub(crate) fn of(policy: &Policy, classical: Classical) -> Option<Self> {
+        let exception = policy.exception.as_ref().map(|exception| exception.reason.clone());
+        Self {
+            profile: policy.profile.name(),
+            groups: policy.groups.clone(),
+            signatures: policy.signatures.clone(),
+            chain_signatures: policy.chain_signatures.clone(),
+            ciphers: policy.ciphers.clone(),
+            revocation: policy.revocation,
+            resumption: match policy.resumption {
+                Resumption::Off => None,
+                Resumption::Within(within) => Some(within),
+            },
+            exception: exception.filter(|_| classical == Classical::Admitted),
+            provider: Arc::new(default_provider()),
+        }
+        .with_provider()
+    }
+
+    /// What a listener offers that does not know yet which of these peers connects. Post-quantum groups and schemes first.
+    /// Where there is no peer, it offers what nobody can be authorised by.
+    pub(crate) fn of_listener(peers: &[Arc<Self>]) -> Self {
+        let union = Self::union(peers.iter().map(Arc::as_ref));
+        union
+            .or_else(|| Self::of(&Policy::hybrid(), Classical::Excluded))
+            .expect("the profile hybrid names groups, signatures and cipher suites")
+    }
+
+    fn union<'a>(all: impl Iterator<Item = &'a Self> + Clone) -> Option<Self> {
+        let mut groups = merged(all.clone().map(|terms| &terms.groups));
+        groups.sort_by_key(|&code| !quantum_safe_group(code));
+        let mut signatures = merged(all.clone().map(|terms| &terms.signatures));
+        signatures.sort_by_key(|&code| !scheme::quantum_safe(code));
+        let strict = all.clone().all(|terms| terms.revocation == Revocation::Require);
+        Self {
+            profile: "of any peer",
+            groups,
+            signatures,
+            chain_signatures: merged(all.clone().map(|terms| &terms.chain_signatures)),
+            ciphers: merged(all.clone().map(|terms| &terms.ciphers)),
+            revocation: if strict {
+                Revocation::Require
+            } else {
+                Revocation::IfPresent
+            },
+            resumption: all.filter_map(|terms| terms.resumption).max(),
+            exception: None,
+            provider: Arc::new(default_provider()),
+        }
+        .with_provider()
+    }
+
+    fn with_provider(mut self) -> Option<Self> {
+        let groups: Vec<_> = self
+            .groups
+            .iter()
+            .filter_map(|&code| group::implementation(code))
+            .collect();
+        let nothing = groups.is_empty()
+            || self.signatures.is_empty()
+            || self.chain_signatures.is_empty()
+            || self.ciphers.is_empty();
+        self.provider = Arc::new(CryptoProvider {
+            cipher_suites: self.ciphers.iter().map(|&cipher| suite(cipher)).collect(),
+            kx_groups: groups,
+            signature_verification_algorithms: VERIFIABLE,
+            ..default_provider()
+        });
+        (!nothing).then_some(self)
+    }
+
+    /// What may have signed certificates and revocation lists.
+    pub(crate) fn chain_verifiers(&self) -> Vec<&'static dyn SignatureVerificationAlgorithm> {
+        let verifiers = self.chain_signatures.iter().filter_map(|&code| scheme::verifier(code));
+        verifiers.collect()
+    }
+
+    /// Schemes of CertificateVerify as rustls offers them.
+    pub(crate) fn offered_schemes(&self) -> Vec<rustls::SignatureScheme> {
+        self.signatures.iter().map(|&code| scheme::to_rustls(code)).collect()
+    }
+}
+
+/// Whether a policy's exception holds on the day in question.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Classical {
+    /// It holds, or the policy has none to hold.
+    Admitted,
+    /// It has ended, or the policy never had one.
+    Excluded,
+}
+
+fn merged<'a, T: Copy + PartialEq + 'a>(lists: impl Iterator<Item = &'a Vec<T>>) -> Vec<T> {
+    let mut merged = Vec::new();
+    for &item in lists.flatten() {
+        if !merged.contains(&item) {
+            merged.push(item);
+        }
+    }
+    merged
+}
+
+fn suite(cipher: CipherSuite) -> SupportedCipherSuite {
+    match cipher {
+        CipherSuite::Aes256Gcm => cipher_suite::TLS13_AES_256_GCM_SHA384,
+        CipherSuite::Aes128Gcm => cipher_suite::TLS13_AES_128_GCM_SHA256,
+    }
+}
+
+/// The code point of a cipher suite (RFC 9846, appendix B.4).
+pub(crate) const fn cipher_code(cipher: CipherSuite) -> u16 {
+    match cipher {
+        CipherSuite::Aes256Gcm => 0x1302,
+        CipherSuite::Aes128Gcm => 0x1301,
+    }
+}
+
+/// Whether a recording of the exchange stays closed to a quantum computer.
+pub(crate) fn quantum_safe_group(code: NamedGroup) -> bool {
+    known_group(code).is_some_and(|known| known.recording == Safety::QuantumSafe)
+}
+
+/// Names of code points in a sentence.
+pub(crate) fn names<T: std::fmt::Display>(codes: &[T]) -> String {
+    codes.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+}

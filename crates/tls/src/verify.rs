@@ -1,0 +1,139 @@
+//! Whether a peer's chain may be trusted: roots, dates, usage, revocation, then names.
+
+use rustls::pki_types::{CertificateDer, UnixTime};
+use webpki::{
+    EndEntityCert, ExpirationPolicy, KeyUsage, RevocationCheckDepth, RevocationOptions, RevocationOptionsBuilder,
+    UnknownStatusPolicy,
+};
+
+use bartizan_deployment::Revocation;
+
+use crate::certificate::Leaf;
+use crate::ground::Ground;
+use crate::terms::Terms;
+use crate::{Credentials, Peer, Reason, identity};
+
+/// What a leaf is used for (RFC 5280, section 4.2.1.12).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Usage {
+    /// The peer is the TLS server.
+    Server,
+    /// The peer is the TLS client.
+    Client,
+}
+
+/// A chain as it was presented.
+pub(crate) struct Presented<'a> {
+    pub(crate) leaf: &'a CertificateDer<'a>,
+    pub(crate) intermediates: &'a [CertificateDer<'a>],
+    pub(crate) usage: Usage,
+    pub(crate) now: UnixTime,
+}
+
+/// Reads the leaf, and refuses one that must not sign.
+pub(crate) fn leaf(der: &CertificateDer<'_>) -> Result<Leaf, Ground> {
+    let unusable = |cause: String| {
+        let hint = "reissue the peer's certificate: bartizan ca issue";
+        Ground::new(Reason::BadCertificate, format!("the peer's certificate {cause}"), hint)
+    };
+    let leaf = Leaf::read(der).map_err(unusable)?;
+    if leaf.signs {
+        Ok(leaf)
+    } else {
+        Err(unusable(
+            "is not for signing: its key usage lacks digitalSignature".into(),
+        ))
+    }
+}
+
+/// Whether the chain leads to a root that is trusted, today, in schemes the terms name, with nothing revoked on it.
+pub(crate) fn chain(presented: &Presented<'_>, credentials: &Credentials, terms: &Terms) -> Result<(), Ground> {
+    let refuse = |error: webpki::Error| Ground::of_chain(&error, terms);
+    let leaf = EndEntityCert::try_from(presented.leaf).map_err(refuse)?;
+    let lists: Vec<_> = credentials.lists().iter().map(|list| &list.list).collect();
+    if terms.revocation == Revocation::IfPresent {
+        credentials
+            .lists()
+            .iter()
+            .for_each(|list| list.warn_if_stale(presented.now));
+    }
+    let revocation = match (RevocationOptionsBuilder::new(&lists), terms.revocation) {
+        (Ok(builder), strictness) => Some(checked(builder, strictness)),
+        (Err(_), Revocation::IfPresent) => None,
+        (Err(_), Revocation::Require) => return Err(refuse(webpki::Error::UnknownRevocationStatus)),
+    };
+    let usage = match presented.usage {
+        Usage::Server => KeyUsage::server_auth(),
+        Usage::Client => KeyUsage::client_auth(),
+    };
+    let path = leaf
+        .verify_for_usage(
+            &terms.chain_verifiers(),
+            credentials.anchors(),
+            presented.intermediates,
+            presented.now,
+            usage,
+            revocation,
+            None,
+        )
+        .map_err(refuse)?;
+    if credentials.root_is_current(path.anchor(), presented.now) {
+        Ok(())
+    } else {
+        Err(Ground::new(
+            Reason::Expired,
+            "the root behind the peer's chain is outside its dates",
+            "roll the root over: trust the new one beside it, then reissue",
+        ))
+    }
+}
+
+fn checked(builder: RevocationOptionsBuilder<'_>, strictness: Revocation) -> RevocationOptions<'_> {
+    let (unknown, stale) = match strictness {
+        Revocation::Require => (UnknownStatusPolicy::Deny, ExpirationPolicy::Enforce),
+        Revocation::IfPresent => (UnknownStatusPolicy::Allow, ExpirationPolicy::Ignore),
+    };
+    builder
+        .with_depth(RevocationCheckDepth::Chain)
+        .with_status_policy(unknown)
+        .with_expiration_policy(stale)
+        .build()
+}
+
+/// The peers whose names a leaf carries, by their place among `peers`.
+pub(crate) fn matching(leaf: &Leaf, peers: &[Peer]) -> Vec<usize> {
+    let carried = |peer: &Peer| identity::carries(&leaf.names, &peer.identity);
+    let found = peers.iter().enumerate().filter(|(_, peer)| carried(peer));
+    found.map(|(index, _)| index).collect()
+}
+
+/// The refusal of a leaf that speaks for nobody we may talk to, or not for the one we asked.
+pub(crate) fn wrong_name(leaf: &Leaf, asked: Option<&Peer>) -> Ground {
+    let carried = leaf.names.listed();
+    let carried = if carried.is_empty() {
+        "no name".to_owned()
+    } else {
+        carried.join(", ")
+    };
+    match asked {
+        Some(peer) => Ground::new(
+            Reason::WrongName,
+            format!(
+                "the peer's certificate carries {carried}, and {} is known by {}",
+                peer.node,
+                identity::wanted(&peer.identity)
+            ),
+            format!(
+                "issue {} a certificate that has them: bartizan ca issue --name {}{}",
+                peer.node,
+                peer.node,
+                identity::issue_options(&peer.identity)
+            ),
+        ),
+        None => Ground::new(
+            Reason::WrongName,
+            format!("the peer's certificate carries {carried}, and no node joined to this one is known by that"),
+            "join the two by an interface in the deployment file, or issue the peer a certificate with its node's names",
+        ),
+    }
+}
