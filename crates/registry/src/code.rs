@@ -6,15 +6,15 @@ use serde::{Serialize, Serializer};
 
 use crate::{cipher, group, signature};
 
-/// A TLS 1.3 named group (RFC 9846, section 4.2.7): any 16-bit value a peer may send.
+/// A TLS 1.3 named group (RFC 9846, `supported_groups`): any 16-bit value a peer may send.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct NamedGroup(pub u16);
 
-/// A TLS 1.3 signature scheme (RFC 9846, section 4.2.3): any 16-bit value a peer may send.
+/// A TLS 1.3 signature scheme (RFC 9846, `signature_algorithms`): any 16-bit value a peer may send.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SignatureScheme(pub u16);
 
-/// A TLS cipher suite (RFC 9846, appendix B.4): any 16-bit value a peer may send.
+/// A TLS cipher suite (RFC 9846, Cipher Suites): any 16-bit value a peer may send.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CipherSuite(pub u16);
 
