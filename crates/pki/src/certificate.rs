@@ -154,6 +154,9 @@ pub(crate) fn public_key(info: &SubjectPublicKeyInfo<'_>) -> Option<PublicKey> {
         None => None,
         Some(parameters) => Some(identifier(&parameters.as_oid().ok()?)?),
     };
+    if info.subject_public_key.unused_bits != 0 {
+        return None;
+    }
     let algorithm = Algorithm::of_key(&identifier(&info.algorithm.algorithm)?, curve.as_ref())?;
     Some(PublicKey::from_raw(algorithm, &info.subject_public_key.data))
 }

@@ -12,7 +12,7 @@ const DAY: Duration = Duration::from_secs(86_400);
 const BACKDATE: Duration = Duration::from_secs(300);
 
 /// The longest validity of a network function's certificate without [`LongLife::Allow`], in days.
-/// O-RAN security protocols (O-RAN.WG11 SecProtSpecs) keep end entity certificates below one year.
+/// TS 33.310, clause 6.1.3c, allows three years; O-RAN's security protocol specification, section 4.2, one.
 const LEAF_DAYS: u32 = 366;
 
 /// How long a certificate shall be valid.

@@ -1,9 +1,11 @@
 //! What stands in a certificate: the profiles of the authority's own certificates and of a network function's.
 //!
-//! TS 33.310, clauses 6.1.3a (TLS entity) and 6.1.3c (SBA), over RFC 5280.
+//! TS 33.310, clause 6.1.3c (service based architecture), over RFC 5280.
 
-use pkcs8::der::Encode;
-use pkcs8::der::asn1::Ia5StringRef;
+use std::net::IpAddr;
+
+use pkcs8::der::asn1::{AnyRef, Ia5StringRef};
+use pkcs8::der::{Encode, Tag, TagNumber};
 use rcgen::{
     BasicConstraints, CertificateParams, CrlDistributionPoint, CustomExtension, DistinguishedName, DnType,
     ExtendedKeyUsagePurpose, IsCa, KeyIdMethod, KeyUsagePurpose,
@@ -11,6 +13,9 @@ use rcgen::{
 
 use crate::lifetime::Validity;
 use crate::{AlternativeName, Error, NfType, PublicKey, Serial};
+
+/// id-ce-subjectAltName (RFC 5280, section 4.2.1.6).
+const SUBJECT_ALT_NAME: &[u64] = &[2, 5, 29, 17];
 
 /// id-pe-nftype (RFC 9310, section 3).
 const NF_TYPE: &[u64] = &[1, 3, 6, 1, 5, 5, 7, 1, 34];
@@ -43,7 +48,8 @@ pub(crate) fn authority(
 
 /// A network function's certificate: a TLS client and server, for the names given.
 ///
-/// Key usage is digitalSignature alone: TLS 1.3 needs no other, and RFC 9881, section 5, forbids the encipherment bits to ML-DSA keys.
+/// Key usage is digitalSignature alone: TLS 1.3 needs no other, and RFC 9881, section 5, forbids the encipherment bits to
+/// ML-DSA keys.
 pub(crate) fn network_function(
     serial: Serial,
     issuance: &Issuance,
@@ -58,7 +64,7 @@ pub(crate) fn network_function(
     params.is_ca = IsCa::ExplicitNoCa;
     params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
     params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth, ExtendedKeyUsagePurpose::ClientAuth];
-    params.subject_alt_names = names.iter().map(AlternativeName::for_rcgen).collect::<Result<_, _>>()?;
+    params.custom_extensions.push(subject_alt_name(names)?);
     if let Some(url) = &issuance.crl_url {
         params.crl_distribution_points = vec![CrlDistributionPoint {
             uris: vec![url.clone()],
@@ -95,6 +101,34 @@ fn base(
     params.not_after = validity.not_after;
     params.key_identifier_method = KeyIdMethod::PreSpecified(key.identifier());
     params
+}
+
+/// The subject alternative names, critical as TS 33.310, clause 6.1.3c, has it: rcgen would write it critical only beside an
+/// empty subject.
+fn subject_alt_name(names: &[AlternativeName]) -> Result<CustomExtension, Error> {
+    let encoding = |error: pkcs8::der::Error| Error::Cryptography(format!("SubjectAltName: {error}"));
+    let contents: Vec<(TagNumber, Vec<u8>)> = names
+        .iter()
+        .map(|name| match name {
+            AlternativeName::Dns(name) => (TagNumber(2), name.as_str().as_bytes().to_vec()),
+            AlternativeName::Uri(uri) => (TagNumber(6), uri.as_bytes().to_vec()),
+            AlternativeName::Ip(IpAddr::V4(address)) => (TagNumber(7), address.octets().to_vec()),
+            AlternativeName::Ip(IpAddr::V6(address)) => (TagNumber(7), address.octets().to_vec()),
+        })
+        .collect();
+    let general_names: Vec<AnyRef<'_>> = contents
+        .iter()
+        .map(|(number, contents)| {
+            let tag = Tag::ContextSpecific {
+                constructed: false,
+                number: *number,
+            };
+            AnyRef::new(tag, contents).map_err(encoding)
+        })
+        .collect::<Result<_, _>>()?;
+    let mut extension = CustomExtension::from_oid_content(SUBJECT_ALT_NAME, general_names.to_der().map_err(encoding)?);
+    extension.set_criticality(true);
+    Ok(extension)
 }
 
 /// X.520 wants a country as PrintableString; what cannot be one was refused when the authority was made.

@@ -56,6 +56,11 @@ impl SigningRequest {
         let key = public_key(&info.subject_pki).ok_or_else(|| Error::RequestKey {
             found: key_type(&info.subject_pki.algorithm.algorithm),
         })?;
+        if parsed.signature_value.unused_bits != 0 {
+            return Err(Error::Request(
+                "its signature is not a number of whole octets".to_owned(),
+            ));
+        }
         let scheme = scheme(key.algorithm(), &parsed.signature_algorithm.algorithm)?;
         key.verify(scheme, info.raw, &parsed.signature_value.data)?;
 

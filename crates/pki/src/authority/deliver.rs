@@ -62,16 +62,20 @@ impl Destination {
 }
 
 impl Authority {
-    /// Steps 1 to 4.
+    /// Steps 1 to 4. Where a file cannot be written, what is there decides, as it would after a crash.
     pub(super) fn record_and_deliver(
         &mut self,
         mut entry: Entry,
         issued: &Issued,
         destination: &Destination,
+        now: SystemTime,
     ) -> Result<(), Error> {
         files::create_directory(&destination.dir)?;
         self.record(&entry)?;
-        write(&destination.dir, issued)?;
+        if let Err(error) = write(&destination.dir, issued) {
+            self.recover(now)?;
+            return Err(error);
+        }
         if entry.state == State::Pending {
             self.settle(&mut entry)?;
         }
@@ -91,39 +95,19 @@ impl Authority {
     /// Takes up what a crash left: pending certificates, and a revocation list that was recorded but not written out.
     pub(super) fn recover(&mut self, now: SystemTime) -> Result<(), Error> {
         for mut entry in self.records.by_state(State::Pending)? {
-            match self.found_key(&entry)? {
-                Some((dir, key)) => {
+            match found_key(&entry) {
+                Found::Key(dir, key) => {
                     let issued = self.issued(&entry, Some(key));
-                    write(&dir, &issued)?;
-                    self.settle(&mut entry)?;
+                    // A destination that cannot be written to now must not stop the authority: it stays pending.
+                    if write(&dir, &issued).is_ok() {
+                        self.settle(&mut entry)?;
+                    }
                 }
-                None => self.abandon(entry, now)?,
+                Found::Nothing => self.abandon(entry, now)?,
+                Found::Unreadable => {}
             }
         }
         self.write_lists()
-    }
-
-    /// The key of a pending certificate, from its destination, whether it had taken its name or not.
-    fn found_key(&self, entry: &Entry) -> Result<Option<(PathBuf, PrivateKey)>, Error> {
-        let Some(dir) = entry.destination.as_deref().map(PathBuf::from) else {
-            return Ok(None);
-        };
-        let paths = Paths::new(&dir, &entry.name);
-        let hidden = files::staging_path(&paths.key, &entry.serial.to_string());
-        for path in [&paths.key, &hidden] {
-            // A file that cannot be read, or only half of one, holds no key that anybody has.
-            let Ok(Some(text)) = crate::key::read_file(path) else {
-                continue;
-            };
-            if let Ok(key) = PrivateKey::from_pem(&text, None)
-                && key.public_key() == entry.certificate.public_key()
-            {
-                return Ok(Some((dir, key)));
-            }
-        }
-        files::remove(&hidden)?;
-        files::remove(&files::staging_path(&paths.chain, &entry.serial.to_string()))?;
-        Ok(None)
     }
 
     fn abandon(&mut self, mut entry: Entry, now: SystemTime) -> Result<(), Error> {
@@ -138,6 +122,44 @@ impl Authority {
         transaction.commit()?;
         Ok(())
     }
+}
+
+/// What there is of a pending certificate's key.
+enum Found {
+    /// The key, in this directory.
+    Key(PathBuf, PrivateKey),
+    /// No file holds it: it never left the process that died.
+    Nothing,
+    /// A file that may hold it cannot be read.
+    Unreadable,
+}
+
+/// Looks for the key of a pending certificate in its destination, whether it had taken its name or not.
+fn found_key(entry: &Entry) -> Found {
+    let Some(dir) = entry.destination.as_deref().map(PathBuf::from) else {
+        return Found::Nothing;
+    };
+    let paths = Paths::new(&dir, &entry.name);
+    let mark = entry.serial.to_string();
+    let hidden = files::staging_path(&paths.key, &mark);
+    for path in [&paths.key, &hidden] {
+        let text = match crate::key::read_file(path) {
+            Ok(Some(text)) => text,
+            Ok(None) => continue,
+            Err(_) => return Found::Unreadable,
+        };
+        // Half a key, or the key of an older certificate, is not the one looked for.
+        if let Ok(key) = PrivateKey::from_pem(&text, None)
+            && key.public_key() == entry.certificate.public_key()
+        {
+            return Found::Key(dir, key);
+        }
+    }
+    for partial in [hidden, files::staging_path(&paths.chain, &mark)] {
+        // What cannot be removed is half a file under a hidden name: nobody takes it for a key.
+        let _ = files::remove(&partial);
+    }
+    Found::Nothing
 }
 
 /// The three files of a certificate.

@@ -192,7 +192,7 @@ impl Authority {
         let entry = self.certify(&order(leaf, &key), State::Pending, Some(destination), now)?;
         let issued = self.issued(&entry, Some(key));
         deliver::check(destination, &issued, None)?;
-        self.record_and_deliver(entry, &issued, destination)?;
+        self.record_and_deliver(entry, &issued, destination, now)?;
         self.keep_list_fresh(now)?;
         Ok(issued)
     }
@@ -219,6 +219,12 @@ impl Authority {
             });
         }
         let issuer = self.issuing();
+        if issuer.revoked.is_some() {
+            return Err(Error::Unsuitable {
+                serial: issuer.serial,
+                reason: "this issuer is revoked: nobody would accept what it signs",
+            });
+        }
         let validity: Validity = order
             .lifetime
             .at(now)?

@@ -108,7 +108,7 @@ impl Authority {
                 };
                 let issued = self.issued(&entry, key);
                 deliver::check(destination, &issued, Some(&old.certificate))?;
-                self.record_and_deliver(entry, &issued, destination)?;
+                self.record_and_deliver(entry, &issued, destination, now)?;
                 issued
             }
         };

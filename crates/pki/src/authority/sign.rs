@@ -87,7 +87,7 @@ impl Authority {
             None => self.record(&entry)?,
             Some(destination) => {
                 deliver::check(destination, &issued, None)?;
-                self.record_and_deliver(entry, &issued, destination)?;
+                self.record_and_deliver(entry, &issued, destination, now)?;
             }
         }
         self.keep_list_fresh(now)?;

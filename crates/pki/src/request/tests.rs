@@ -1,1 +1,99 @@
+use proptest::prelude::*;
+use rcgen::{CertificateParams, CustomExtension, DnType, SanType};
 
+use super::*;
+use crate::PrivateKey;
+
+/// A request made by rcgen with one of our keys.
+fn request(algorithm: Algorithm, sans: &[&str]) -> Vec<u8> {
+    let mut params = CertificateParams::default();
+    params.distinguished_name.push(DnType::CommonName, "amf");
+    params.subject_alt_names = sans
+        .iter()
+        .map(|name| SanType::DnsName((*name).try_into().unwrap()))
+        .collect();
+    let key = PrivateKey::generate(algorithm).unwrap();
+    params.serialize_request(&key).unwrap().der().to_vec()
+}
+
+#[test]
+fn requests_of_every_algorithm_are_believed() {
+    for algorithm in Algorithm::ALL {
+        let request = SigningRequest::read(&request(algorithm, &["amf.5gc"])).unwrap();
+        assert_eq!(request.public_key().algorithm(), algorithm);
+        assert_eq!(request.common_name(), Some("amf"));
+        assert_eq!(request.names()[0].to_string(), "DNS:amf.5gc");
+    }
+}
+
+#[test]
+fn pem_and_der_are_both_read() {
+    let der = request(Algorithm::Ed25519, &["amf.5gc"]);
+    let pem = crate::certificate::to_pem("CERTIFICATE REQUEST", &der);
+    let text = format!("written by some tool\n{pem}");
+    assert_eq!(
+        SigningRequest::read(text.as_bytes()).unwrap().public_key(),
+        SigningRequest::read(&der).unwrap().public_key()
+    );
+}
+
+#[test]
+fn a_request_without_proof_of_the_private_key_is_refused() {
+    for algorithm in Algorithm::ALL {
+        let mut der = request(algorithm, &["amf.5gc"]);
+        // The subject is inside what is signed.
+        let at = der.windows(3).position(|window| window == b"amf").unwrap();
+        der[at] = b'x';
+        let error = SigningRequest::read(&der).unwrap_err();
+        assert!(error.to_string().contains("does not verify"), "{algorithm}: {error}");
+    }
+}
+
+#[test]
+fn a_name_no_certificate_can_carry_is_told_apart() {
+    let der = request(Algorithm::Ed25519, &["amf.5gc", "*.5gc"]);
+    let request = SigningRequest::read(&der).unwrap();
+    assert_eq!(request.names().len(), 1);
+    assert!(request.unusable_names()[0].contains("wildcard"));
+}
+
+#[test]
+fn another_extension_in_a_request_is_not_taken_for_a_name() {
+    let mut params = CertificateParams::default();
+    params.custom_extensions = vec![CustomExtension::from_oid_content(
+        &[2, 5, 29, 19],
+        vec![0x30, 0x03, 1, 1, 0xff],
+    )];
+    let key = PrivateKey::generate(Algorithm::Ed25519).unwrap();
+    let request = SigningRequest::read(params.serialize_request(&key).unwrap().der()).unwrap();
+    assert!(request.names().is_empty());
+}
+
+#[test]
+fn something_else_in_pem_is_named() {
+    let pem = crate::certificate::to_pem("CERTIFICATE", b"0");
+    let error = SigningRequest::read(pem.as_bytes()).unwrap_err();
+    assert!(error.to_string().contains("a CERTIFICATE is in it"), "{error}");
+    assert!(SigningRequest::read(b"").is_err());
+}
+
+proptest! {
+    #[test]
+    fn no_octets_panic(octets in proptest::collection::vec(any::<u8>(), 0..400)) {
+        let _ = SigningRequest::read(&octets);
+    }
+
+    /// The wrapping of the signature may be written in more than one way; what is signed may not.
+    #[test]
+    fn a_changed_octet_never_changes_what_is_believed(at in 0usize..10_000, bit in 0u8..8) {
+        let mut der = request(Algorithm::Ed25519, &["amf.5gc"]);
+        let whole = SigningRequest::read(&der).unwrap();
+        let at = at % der.len();
+        der[at] ^= 1 << bit;
+        if let Ok(changed) = SigningRequest::read(&der) {
+            prop_assert_eq!(changed.public_key(), whole.public_key());
+            prop_assert_eq!(changed.names(), whole.names());
+            prop_assert_eq!(changed.common_name(), whole.common_name());
+        }
+    }
+}
