@@ -23,7 +23,7 @@ const fn private(document: &'static str) -> Standing {
 }
 
 /// The constants, one per line: name, constructor, document, date. An empty date is one that nobody here has seen; those of
-/// documents older than 2025 are general knowledge, not read again in the index.
+/// documents older than 2026 are general knowledge, not read again in the index.
 macro_rules! documents {
     ($($name:ident $state:ident $document:literal $date:literal;)*) => {
         $(pub(crate) const $name: Standing = $state($document, $date);)*
