@@ -66,9 +66,10 @@ pub enum Resumption {
 /// What a missing or stale revocation list means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Revocation {
-    /// A certificate whose issuer has no current list is refused. The default where the file names a list.
+    /// A certificate whose issuer has no current list is refused: nothing passes once a list has run out.
     Require,
-    /// Lists that are there are honoured; where there is none, nothing is revoked.
+    /// Lists that are there are honoured, also after they have run out; where there is none, nothing is revoked. The default:
+    /// a list that nobody renewed must not stop a core.
     IfPresent,
 }
 
