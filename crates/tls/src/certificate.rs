@@ -35,7 +35,7 @@ pub(crate) struct Leaf {
 /// Reads a certificate with nothing behind it.
 fn parse<'a>(der: &'a CertificateDer<'_>) -> Result<X509Certificate<'a>, String> {
     match X509Certificate::from_der(der) {
-        Ok((rest, certificate)) if rest.is_empty() => Ok(certificate),
+        Ok(([], certificate)) => Ok(certificate),
         Ok(_) => Err("has bytes behind its end".into()),
         Err(error) => Err(format!("is not a certificate: {error}")),
     }

@@ -281,17 +281,20 @@ impl Handshake {
     pub(crate) fn finish(&self, connection: &CommonState) -> Result<Established, Box<Refused>> {
         let judged = self.judge(connection);
         self.finished.store(true, Ordering::Release);
-        judged.map_err(|(ground, negotiated)| {
-            self.state().refusal = Some(ground.clone());
+        if judged.is_err() {
             self.forget_sessions();
-            self.refused(ground, negotiated)
-        })
+        }
+        judged
     }
 
-    fn judge(&self, connection: &CommonState) -> Result<Established, (Ground, Option<ledger::Negotiated>)> {
-        let facts = self.facts(connection).map_err(|ground| (ground, None))?;
+    fn judge(&self, connection: &CommonState) -> Result<Established, Box<Refused>> {
+        let refuse = |ground: Ground, negotiated| {
+            self.state().refusal = Some(ground.clone());
+            self.refused(ground, negotiated)
+        };
+        let facts = self.facts(connection).map_err(|ground| refuse(ground, None))?;
         let judged = self.judge_facts(connection, &facts);
-        let (peer, verdict) = judged.map_err(|ground| (ground, Some(facts.negotiated.clone())))?;
+        let (peer, verdict) = judged.map_err(|ground| refuse(ground, Some(facts.negotiated.clone())))?;
         let state = self.state();
         let peer = &self.shared.peers[peer];
         Ok(Established {

@@ -1,0 +1,8 @@
+//! Handshakes of two endpoints in memory, with certificates of a CA that is not ours.
+
+mod authority;
+mod observation;
+mod profiles;
+mod refusals;
+mod resumption;
+mod wire;
