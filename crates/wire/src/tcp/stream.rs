@@ -15,14 +15,19 @@ const WINDOW: i64 = 1 << 30;
 /// What all directions together may still hold back, in bytes.
 #[derive(Debug, Clone, Copy)]
 pub struct Budget {
-    left: usize,
+    limit: usize,
+    used: usize,
 }
 
 impl Budget {
     /// A budget of so many bytes.
     #[must_use]
     pub fn new(bytes: usize) -> Self {
-        Self { left: bytes }
+        Self { limit: bytes, used: 0 }
+    }
+
+    fn is_exceeded(&self) -> bool {
+        self.used > self.limit
     }
 }
 
@@ -187,13 +192,13 @@ impl Stream {
             at,
         };
         self.cost += held.cost();
-        budget.left = budget.left.saturating_sub(held.cost());
+        budget.used += held.cost();
         if let Some(shorter) = self.pending.insert(key, held) {
             self.counts.repeated += shorter.length() as u64;
             self.cost -= shorter.cost();
-            budget.left += shorter.cost();
+            budget.used -= shorter.cost();
         }
-        while (self.cost > PENDING || budget.left == 0) && self.skip(deliver) {
+        while (self.cost > PENDING || budget.is_exceeded()) && self.skip(deliver) {
             self.release(budget, deliver);
         }
     }
@@ -219,7 +224,7 @@ impl Stream {
             let known = usize::try_from(self.offset - entry.key()).unwrap_or(usize::MAX);
             let held = entry.remove();
             self.cost -= held.cost();
-            budget.left += held.cost();
+            budget.used -= held.cost();
             let known = known.min(held.length());
             self.counts.repeated += known as u64;
             self.give(&held.bytes, held.missing, known, held.at, deliver);

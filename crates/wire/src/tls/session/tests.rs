@@ -1,1 +1,282 @@
+use proptest::prelude::*;
 
+use super::*;
+use crate::Timestamp;
+
+fn at(packet: u64) -> Moment {
+    Moment {
+        packet,
+        time: Timestamp(packet),
+    }
+}
+
+fn record(kind: u8, body: &[u8]) -> Vec<u8> {
+    let mut record = vec![kind, 3, 3];
+    record.extend(u16::try_from(body.len()).unwrap().to_be_bytes());
+    record.extend(body);
+    record
+}
+
+fn message(kind: u8, body: &[u8]) -> Vec<u8> {
+    let mut message = vec![kind];
+    message.extend(&u32::try_from(body.len()).unwrap().to_be_bytes()[1..]);
+    message.extend(body);
+    message
+}
+
+fn client_hello(versions: &[u16]) -> Vec<u8> {
+    let mut body = vec![3, 3];
+    body.extend([0xaa; 32]);
+    body.extend([0, 0, 2, 0x13, 1, 1, 0]);
+    let list: Vec<u8> = versions.iter().copied().flat_map(u16::to_be_bytes).collect();
+    let length = list.len() as u8;
+    body.extend([0, length + 5, 0, 43, 0, length + 1, length]);
+    body.extend(list);
+    message(1, &body)
+}
+
+fn server_hello(version: u16, random: u8) -> Vec<u8> {
+    let mut body = vec![3, 3];
+    body.extend([random; 32]);
+    body.extend([0, 0x13, 1, 0, 0, 6, 0, 43, 0, 2]);
+    body.extend(version.to_be_bytes());
+    message(2, &body)
+}
+
+/// A whole TLS 1.3 conversation: who speaks, and what.
+fn conversation() -> Vec<(Side, Vec<u8>)> {
+    vec![
+        (Side::Client, record(22, &client_hello(&[0x0304, 0x0303]))),
+        (
+            Side::Server,
+            [
+                record(22, &server_hello(0x0304, 7)),
+                record(20, &[1]),
+                record(23, &[0; 3000]),
+                record(23, &[0; 600]),
+            ]
+            .concat(),
+        ),
+        (Side::Client, [record(20, &[1]), record(23, &[0; 74])].concat()),
+        (Side::Server, record(23, &[0; 16_640])),
+    ]
+}
+
+fn read(pieces: &[(Side, Vec<u8>)]) -> Tls {
+    let mut session = Session::new();
+    for (index, (side, bytes)) in pieces.iter().enumerate() {
+        session.data(*side, bytes, at(index as u64));
+    }
+    session.outcome()
+}
+
+#[test]
+fn flights_count_bytes_and_records_of_each_side_in_turn() {
+    let conversation = conversation();
+    let tls = read(&conversation);
+    let flights: Vec<_> = tls
+        .flights
+        .iter()
+        .map(|flight| (flight.from, flight.bytes, flight.records))
+        .collect();
+    let bytes = |index: usize| conversation[index].1.len() as u64;
+    assert_eq!(
+        flights,
+        [
+            (Side::Client, bytes(0), 1),
+            (Side::Server, bytes(1), 4),
+            (Side::Client, bytes(2), 2),
+            (Side::Server, bytes(3), 1)
+        ]
+    );
+    assert_eq!(tls.handshake_flights().len(), 3);
+    assert_eq!((tls.from_server.records, tls.from_server.bytes), (3, 20_240));
+    assert_eq!((tls.from_client.records, tls.from_client.bytes), (1, 74));
+    assert_eq!(tls.faults, []);
+}
+
+#[test]
+fn a_second_client_hello_behind_change_cipher_spec_is_read() {
+    let retry = {
+        let mut body = server_hello(0x0304, 0);
+        body[6..38].copy_from_slice(&crate::tls::hello::HELLO_RETRY_REQUEST);
+        body
+    };
+    let hello = client_hello(&[0x0304]);
+    let tls = read(&[
+        (Side::Client, record(22, &hello)),
+        (Side::Server, [record(22, &retry), record(20, &[1])].concat()),
+        (Side::Client, [record(20, &[1]), record(22, &hello)].concat()),
+        (Side::Server, record(22, &server_hello(0x0304, 7))),
+    ]);
+    assert!(tls.hello_retry_request.is_some() && tls.second_client_hello.is_some() && tls.server_hello.is_some());
+    assert_eq!(tls.handshake_flights().len(), 4);
+    assert_eq!(tls.faults, []);
+}
+
+#[test]
+fn behind_a_tls_1_2_change_cipher_spec_nothing_is_read_as_clear() {
+    let tls = read(&[
+        (Side::Client, record(22, &client_hello(&[0x0303]))),
+        (Side::Server, record(22, &server_hello(0x0303, 7))),
+        // An encrypted Finished that happens to look like a ClientHello, and an encrypted alert.
+        (
+            Side::Client,
+            [
+                record(20, &[1]),
+                record(22, &client_hello(&[0x0303])),
+                record(21, &[2, 40]),
+            ]
+            .concat(),
+        ),
+    ]);
+    assert_eq!(tls.from_client.records, 2);
+    assert_eq!(tls.alerts, []);
+    assert_eq!(tls.faults, []);
+}
+
+#[test]
+fn early_data_behind_a_compatibility_change_cipher_spec_does_not_hide_the_second_hello() {
+    let hello = client_hello(&[0x0304]);
+    let mut session = Session::new();
+    session.data(
+        Side::Client,
+        &[record(22, &hello), record(20, &[1]), record(23, &[0; 40])].concat(),
+        at(1),
+    );
+    let mut retry = server_hello(0x0304, 0);
+    retry[6..38].copy_from_slice(&crate::tls::hello::HELLO_RETRY_REQUEST);
+    session.data(Side::Server, &record(22, &retry), at(2));
+    session.data(Side::Client, &record(22, &hello), at(3));
+    assert!(session.outcome().second_client_hello.is_some());
+}
+
+#[test]
+fn an_alert_in_clear_is_named_with_its_sender() {
+    let tls = read(&[
+        (Side::Client, record(22, &client_hello(&[0x0304]))),
+        (Side::Server, record(21, &[2, 40])),
+    ]);
+    let alert = tls.alerts[0].value;
+    assert_eq!(
+        (alert.from, alert.level, alert_name(alert.description)),
+        (Side::Server, 2, Some("handshake_failure"))
+    );
+}
+
+#[test]
+fn a_gap_inside_a_record_body_costs_nothing_but_its_bytes() {
+    let mut session = Session::new();
+    for (index, (side, bytes)) in conversation().iter().take(3).enumerate() {
+        session.data(*side, bytes, at(index as u64));
+    }
+    let last = record(23, &[0; 16_000]);
+    session.data(Side::Server, &last[..1000], at(4));
+    session.gap(Side::Server, 10_000, at(5));
+    session.data(Side::Server, &last[11_000..], at(6));
+    session.data(Side::Server, &record(23, &[0; 10]), at(7));
+    let tls = session.outcome();
+    assert_eq!(tls.faults, []);
+    assert_eq!(tls.from_server.records, 4);
+}
+
+#[test]
+fn after_a_gap_in_the_handshake_reading_goes_on_at_a_segment_that_begins_with_a_record() {
+    let mut session = Session::new();
+    session.data(Side::Client, &record(22, &client_hello(&[0x0304]))[..20], at(1));
+    session.gap(Side::Client, 60, at(2));
+    session.data(Side::Client, b"the rest of something", at(3));
+    session.data(Side::Client, &record(23, &[0; 50]), at(4));
+    let tls = session.outcome();
+    assert_eq!(tls.faults[0].value, Fault::Gap { from: Side::Client });
+    assert_eq!(tls.client_hello, None);
+    assert_eq!((tls.from_client.records, tls.from_client.bytes), (1, 50));
+}
+
+#[test]
+fn bytes_that_are_no_record_are_said_once_and_stop_the_reader() {
+    let tls = read(&[
+        (Side::Client, b"\x16\x03\x01\xff\xff".to_vec()),
+        (Side::Client, record(23, &[0; 9])),
+    ]);
+    assert_eq!(tls.faults.len(), 1);
+    assert_eq!(tls.faults[0].value, Fault::NotARecord { from: Side::Client });
+    assert_eq!(tls.from_client.records, 0);
+}
+
+#[test]
+fn a_hello_longer_than_any_is_said_and_not_kept() {
+    let mut bytes = Vec::new();
+    let body = message(1, &vec![0; 70_000]);
+    for part in body.chunks(16_000) {
+        bytes.extend(record(22, part));
+    }
+    let tls = read(&[(Side::Client, bytes)]);
+    assert_eq!(
+        tls.faults[0].value,
+        Fault::TooLong {
+            from: Side::Client,
+            length: 70_000
+        }
+    );
+}
+
+#[test]
+fn flights_beyond_those_kept_are_not_added_to_the_last_one() {
+    let mut session = Session::new();
+    for index in 0..20 {
+        let side = if index % 2 == 0 { Side::Client } else { Side::Server };
+        session.data(side, &record(23, &[0; 10]), at(index));
+    }
+    let tls = session.outcome();
+    assert_eq!(tls.flights.len(), 8);
+    assert!(
+        tls.flights
+            .iter()
+            .all(|flight| (flight.bytes, flight.records) == (15, 1))
+    );
+}
+
+proptest! {
+    /// However TCP cuts a conversation, the same is read, but for the packets that carried it.
+    #[test]
+    fn pieces_give_what_the_whole_gives(sizes in prop::collection::vec(1usize..700, 1..12)) {
+        let mut pieces = Vec::new();
+        let mut sizes = sizes.iter().cycle();
+        for (side, bytes) in conversation() {
+            let mut rest = bytes.as_slice();
+            while !rest.is_empty() {
+                let (piece, left) = rest.split_at((*sizes.next().unwrap()).min(rest.len()));
+                pieces.push((side, piece.to_vec()));
+                rest = left;
+            }
+        }
+        let (whole, cut) = (read(&conversation()), read(&pieces));
+        prop_assert_eq!(whole.client_hello.map(|seen| seen.value), cut.client_hello.map(|seen| seen.value));
+        prop_assert_eq!(whole.server_hello.map(|seen| seen.value), cut.server_hello.map(|seen| seen.value));
+        prop_assert_eq!((whole.from_client, whole.from_server), (cut.from_client, cut.from_server));
+        let sizes = |flights: &[Flight]| flights.iter().map(|flight| (flight.from, flight.bytes, flight.records)).collect::<Vec<_>>();
+        prop_assert_eq!(sizes(&whole.flights), sizes(&cut.flights));
+        prop_assert!(cut.faults.is_empty());
+    }
+
+    #[test]
+    fn no_bytes_make_a_session_panic_or_grow(
+        steps in prop::collection::vec((any::<bool>(), prop::collection::vec(any::<u8>(), 0..60), 0u64..40), 0..40),
+        open in any::<bool>(),
+    ) {
+        let mut session = Session::new();
+        if open {
+            session.data(Side::Client, &record(22, &client_hello(&[0x0304])), at(0));
+        }
+        for (index, (client, bytes, gap)) in steps.iter().enumerate() {
+            let side = if *client { Side::Client } else { Side::Server };
+            session.data(side, bytes, at(index as u64));
+            if *gap > 35 {
+                session.gap(side, *gap, at(index as u64));
+            }
+        }
+        let tls = session.outcome();
+        prop_assert!(tls.flights.len() <= FLIGHTS && tls.faults.len() <= KEPT && tls.alerts.len() <= KEPT);
+    }
+}
