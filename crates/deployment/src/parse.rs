@@ -1,6 +1,7 @@
 //! From text to a deployment in which every name resolves.
 
 use std::collections::BTreeMap;
+use std::net::SocketAddr;
 use std::path::Path;
 
 use crate::error::{Error, Fault};
@@ -9,7 +10,7 @@ use crate::interface::{Interface, InterfaceKind, Protection};
 use crate::node::{Node, NodeName};
 use crate::policy::Policy;
 use crate::raw::{RawDeployment, RawInterface, RawNode, RawTrust};
-use crate::sidecar::{Files, Route, Sidecar};
+use crate::sidecar::{Files, Inbound, Route, Sidecar};
 
 /// A network as its deployment file describes it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -71,6 +72,15 @@ impl Deployment {
                 };
                 Some((self.nodes.get(other.as_str())?, interface))
             })
+    }
+
+    /// The node whose network function others know to be at `address`, with the inbound listener that leads to it.
+    #[must_use]
+    pub fn service_at(&self, address: SocketAddr) -> Option<(&Node, &Inbound)> {
+        self.nodes().find_map(|node| {
+            let inbound = &node.sidecar.as_ref()?.inbound;
+            Some((node, inbound.iter().find(|inbound| inbound.service == address)?))
+        })
     }
 
     fn resolve(raw: &RawDeployment, base: &Path) -> Result<Self, Fault> {
@@ -165,7 +175,7 @@ fn resolve_node(name: &str, node: &RawNode, raw: &RawDeployment, base: &Path) ->
     let sidecar = node
         .sidecar
         .as_ref()
-        .map(|sidecar| Sidecar::parse(sidecar, base, &|name| find(raw, name)));
+        .map(|sidecar| Sidecar::parse(sidecar, base, node.address, &|name| find(raw, name)));
     Ok(Node {
         name: NodeName::parse(name)?,
         function: node.function.clone(),

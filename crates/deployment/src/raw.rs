@@ -105,6 +105,8 @@ pub(crate) struct RawInbound {
     pub(crate) listen: SocketAddr,
     pub(crate) forward: SocketAddr,
     #[serde(default)]
+    pub(crate) service: Option<SocketAddr>,
+    #[serde(default)]
     pub(crate) path: Option<String>,
 }
 
@@ -114,6 +116,8 @@ pub(crate) struct RawOutbound {
     pub(crate) listen: SocketAddr,
     #[serde(default)]
     pub(crate) to: Option<String>,
+    #[serde(default)]
+    pub(crate) transparent: bool,
     #[serde(default)]
     pub(crate) path: Option<String>,
     #[serde(default)]

@@ -1,12 +1,12 @@
 //! What the sidecar of a node listens on, where it forwards, and its bounds.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::{Path as FilePath, PathBuf};
 use std::time::Duration;
 
 use crate::error::Fault;
 use crate::node::NodeName;
-use crate::raw::{RawLimits, RawSidecar};
+use crate::raw::{RawInbound, RawLimits, RawOutbound, RawSidecar};
 
 /// The sidecar of a node.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,6 +30,9 @@ pub struct Inbound {
     pub listen: SocketAddr,
     /// The network function behind it.
     pub forward: SocketAddr,
+    /// Where other network functions know that function to be: what it registers with the NRF. The node's address with the
+    /// port of `forward`, unless the file says otherwise.
+    pub service: SocketAddr,
     /// How bytes pass.
     pub path: Path,
 }
@@ -54,6 +57,8 @@ pub enum Route {
     To(NodeName),
     /// Each request to the node its `:authority` names: by node name, DNS or IP name, or address.
     ByAuthority,
+    /// Each connection to the node it was meant for before the host's packet filter redirected it here.
+    ByDestination,
 }
 
 /// How bytes pass through a listener.
@@ -168,6 +173,33 @@ impl Limits {
     }
 }
 
+/// Where others know the function behind an inbound listener to be.
+fn service(raw: &RawInbound, node_address: IpAddr) -> Result<SocketAddr, Fault> {
+    let Some(service) = raw.service else {
+        return Ok(SocketAddr::new(node_address, raw.forward.port()));
+    };
+    if service.ip().is_unspecified() || service.ip().is_multicast() || service.port() == 0 {
+        let cause = format!("nobody can call {service}");
+        let hint = "write the address and port that the function registers with the NRF";
+        return Err(Fault::new("service", cause, hint));
+    }
+    Ok(service)
+}
+
+/// The route of a transparent listener. The packet filter redirects what its own host sends to loopback.
+fn by_destination(raw: &RawOutbound, to: Option<&str>) -> Result<Route, Fault> {
+    if to.is_some() {
+        let hint = "remove `to`: what is redirected goes to the node it was meant for";
+        return Err(Fault::new("transparent", "and `to` exclude each other", hint));
+    }
+    if !raw.listen.ip().is_loopback() || raw.listen.port() == 0 {
+        let cause = format!("a transparent listener cannot stand at {}", raw.listen);
+        let hint = "redirected connections come to loopback: listen on 127.0.0.1 (or [::1]) and a port of your choice";
+        return Err(Fault::new("listen", cause, hint));
+    }
+    Ok(Route::ByDestination)
+}
+
 fn within<T: PartialOrd + std::fmt::Display>(place: &str, value: T, low: T, high: T) -> Result<T, Fault> {
     if value >= low && value <= high {
         Ok(value)
@@ -181,10 +213,12 @@ fn within<T: PartialOrd + std::fmt::Display>(place: &str, value: T, low: T, high
 }
 
 impl Sidecar {
-    /// `known` finds a node's name; `base` is the folder the file's relative paths start from.
+    /// `known` finds a node's name; `base` is the folder the file's relative paths start from; `node_address` is where the node
+    /// is on the network.
     pub(crate) fn parse(
         raw: &RawSidecar,
         base: &FilePath,
+        node_address: IpAddr,
         known: &dyn Fn(&str) -> Result<NodeName, Fault>,
     ) -> Result<Self, Fault> {
         // More ready connections than this to one peer would be a load of its own.
@@ -203,6 +237,7 @@ impl Sidecar {
             inbound.push(Inbound {
                 listen: raw.listen,
                 forward: raw.forward,
+                service: service(raw, node_address).map_err(|fault| fault.within(&place))?,
                 path,
             });
         }
@@ -212,10 +247,11 @@ impl Sidecar {
             let within_place = |fault: Fault| fault.within(&place);
             let path = Path::parse(raw.path.as_deref()).map_err(within_place)?;
             let route = match &raw.to {
+                to if raw.transparent => by_destination(raw, to.as_deref()).map_err(within_place)?,
                 Some(name) => Route::To(known(name).map_err(|fault| fault.within("to")).map_err(within_place)?),
                 None if path == Path::Http2 => Route::ByAuthority,
                 None => {
-                    let hint = "add `to: NODE`; only `path: http2` can route by authority";
+                    let hint = "add `to: NODE`, or `transparent: true`; only `path: http2` can route by authority";
                     return Err(Fault::new(place, "a splice listener needs one peer", hint));
                 }
             };
