@@ -1,11 +1,171 @@
-//! `bartizan sidecar`.
+//! `bartizan sidecar`: build, say what is bound, serve, drain.
+
+use std::io::IsTerminal;
+use std::path::{Path, PathBuf};
+
+use bartizan_deployment::{Deployment, Node, Route};
+use bartizan_sidecar::{Error, Running, Sidecar};
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tracing_subscriber::EnvFilter;
 
 use crate::{Failure, Outcome};
 
-/// Run the sidecars of one node of a deployment file.
+/// Run the sidecar of one node of a deployment file.
+///
+/// It serves until SIGTERM or SIGINT, then takes nothing new and lets requests under way end; a second signal ends it at once.
 #[derive(clap::Args)]
-pub(crate) struct Args {}
+pub(crate) struct Args {
+    /// The deployment file.
+    file: PathBuf,
+    /// The node whose sidecar this is.
+    #[arg(long, value_name = "NAME")]
+    node: String,
+    /// How the log on standard error is written.
+    #[arg(long, value_enum, default_value_t = LogFormat::Human)]
+    log_format: LogFormat,
+    /// What goes into the log: error, warn, info, debug, or filters such as `info,bartizan_sidecar=debug`.
+    #[arg(long, value_name = "FILTER", default_value = "info")]
+    log: String,
+}
 
-pub(crate) fn run(_args: Args) -> Result<Outcome, Failure> {
-    Err(Failure::new("not written yet"))
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum LogFormat {
+    /// One line each, coloured on a terminal.
+    Human,
+    /// One JSON object per line.
+    Json,
+}
+
+pub(crate) fn run(args: Args) -> Result<Outcome, Failure> {
+    start_log(&args)?;
+    let deployment = read(&args.file)?;
+    // One thread: a request never waits for another core to wake up. More cores take more runtimes, each with its own.
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::new(format!("cannot start: {error}")))?;
+    runtime.block_on(serve(&deployment, &args.node))
+}
+
+fn start_log(args: &Args) -> Result<(), Failure> {
+    let filter = EnvFilter::try_new(&args.log).map_err(|error| {
+        Failure::usage(format!("--log {}: {error}", args.log)).hint("write info, debug or info,bartizan_sidecar=debug")
+    })?;
+    let log = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr)
+        .with_ansi(std::io::stderr().is_terminal());
+    match args.log_format {
+        LogFormat::Human => log.with_target(false).init(),
+        LogFormat::Json => log.json().flatten_event(true).init(),
+    }
+    Ok(())
+}
+
+fn read(file: &Path) -> Result<Deployment, Failure> {
+    let name = file.display().to_string();
+    let text = std::fs::read_to_string(file)
+        .map_err(|error| Failure::usage(format!("{name}: {error}")).hint("give the path of a deployment file"))?;
+    let base = file.parent().unwrap_or(Path::new(""));
+    Deployment::parse(&text, &name, base).map_err(|error| {
+        let failure = Failure::usage(&error);
+        match error.hint() {
+            Some(hint) => failure.hint(hint),
+            None => failure.hint(format!(
+                "`bartizan check {name}` says what is in force once it can be read"
+            )),
+        }
+    })
+}
+
+async fn serve(deployment: &Deployment, node: &str) -> Result<Outcome, Failure> {
+    // Signals are caught before the first port opens: none is lost.
+    let cannot_catch = |error| Failure::new(format!("cannot catch signals: {error}"));
+    let mut terminate = signal(SignalKind::terminate()).map_err(cannot_catch)?;
+    let mut interrupt = signal(SignalKind::interrupt()).map_err(cannot_catch)?;
+    let running = Sidecar::start(deployment, node)
+        .await
+        .map_err(|error| refused(&error))?;
+    announce(deployment, node, &running);
+    let first = wait(&mut terminate, &mut interrupt).await;
+    tracing::info!(signal = first, "draining: nothing new is accepted");
+    tokio::select! {
+        late = running.drain() => {
+            if late > 0 {
+                tracing::warn!(
+                    connections = late, hint = "raise `limits: { drain: ... }`, or let network functions close idle connections",
+                    "closed connections that had not ended in time"
+                );
+            }
+            tracing::info!("stopped");
+        }
+        second = wait(&mut terminate, &mut interrupt) => tracing::warn!(signal = second, "stopped at once"),
+    }
+    Ok(Outcome::Clean)
+}
+
+async fn wait(terminate: &mut Signal, interrupt: &mut Signal) -> &'static str {
+    tokio::select! {
+        _ = terminate.recv() => "SIGTERM",
+        _ = interrupt.recv() => "SIGINT",
+    }
+}
+
+fn refused(error: &Error) -> Failure {
+    let failure = if error.is_configuration() {
+        Failure::usage(error)
+    } else {
+        Failure::new(error)
+    };
+    match error.hint() {
+        Some(hint) => failure.hint(hint),
+        None => failure,
+    }
+}
+
+/// One line for each port, peer and file in use.
+fn announce(deployment: &Deployment, node: &str, running: &Running) {
+    tracing::info!(module = bartizan_tls::module(), "cryptographic module");
+    for (peer, interface) in deployment.sidecar_peers(node) {
+        let policy = &interface.policy;
+        tracing::info!(
+            peer = %peer.name,
+            interface = interface.kind.name(),
+            profile = policy.profile.name(),
+            post_quantum = policy.post_quantum.name(),
+            groups = list(&policy.groups),
+            signatures = list(&policy.signatures),
+            "policy"
+        );
+    }
+    let Some(sidecar) = deployment.node(node).and_then(|node: &Node| node.sidecar.as_ref()) else {
+        return;
+    };
+    for (inbound, listen) in sidecar.inbound.iter().zip(running.inbound()) {
+        tracing::info!(%listen, forward = %inbound.forward, path = inbound.path.name(), "inbound listener, TLS 1.3");
+    }
+    for (outbound, listen) in sidecar.outbound.iter().zip(running.outbound()) {
+        let to = match &outbound.route {
+            Route::To(peer) => peer.as_str(),
+            Route::ByAuthority => "whom each request names",
+            Route::ByDestination => "whom each connection was going to",
+        };
+        tracing::info!(%listen, to, path = outbound.path.name(), warm = outbound.warm, "outbound listener, clear");
+    }
+    match running.admin() {
+        Some(listen) => tracing::info!(%listen, "admin port: /metrics /live /ready /connections /config"),
+        None => tracing::info!("no admin port"),
+    }
+    match &sidecar.ledger {
+        Some(file) => tracing::info!(file = %file.display(), "ledger"),
+        None => tracing::warn!(
+            hint = "add `ledger: FILE` to the sidecar to be able to prove what was negotiated",
+            "no ledger is kept"
+        ),
+    }
+    tracing::info!(node, "ready");
+}
+
+fn list<T: ToString>(codes: &[T]) -> String {
+    codes.iter().map(T::to_string).collect::<Vec<_>>().join(",")
 }

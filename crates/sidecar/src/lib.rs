@@ -1,1 +1,41 @@
-//! To be written.
+//! The proxy beside a network function: clear HTTP/2 on its own host, post-quantum TLS 1.3 between hosts.
+//!
+//! [`Sidecar::start`] opens the listeners that a node of the deployment file asks for. An outbound listener takes what the
+//! network function sends and carries it to a peer's sidecar; an inbound listener takes what peers' sidecars send and hands it to
+//! the network function. Each does so on one of two paths: `splice` copies bytes at the lowest cost, `http2` routes, pools and
+//! counts requests one by one. `docs/sidecar.md` describes both, their bounds and what they count.
+#![forbid(unsafe_code)]
+
+mod accept;
+mod admin;
+mod answer;
+mod authority;
+mod backoff;
+mod channel;
+mod complaint;
+mod config;
+mod drain;
+mod error;
+mod failure;
+mod function;
+mod handshake;
+mod http2;
+mod inbound;
+mod metrics;
+mod outbound;
+mod peers;
+mod problem;
+mod process;
+mod replay;
+mod scratch;
+mod session;
+mod shared;
+mod sidecar;
+mod socket;
+mod splice;
+mod state;
+mod stock;
+mod tap;
+
+pub use error::Error;
+pub use sidecar::{Running, Sidecar};

@@ -1,0 +1,122 @@
+//! The admin port: HTTP/1.1 in clear, read only.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::{ALLOW, CONTENT_TYPE};
+use http::{HeaderValue, Method, Request, Response, StatusCode};
+use http_body_util::Full;
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::TokioIo;
+use prometheus_client::encoding::text;
+use prometheus_client::registry::Registry;
+use serde_json::Value;
+use tokio::net::TcpListener;
+use tokio::sync::Semaphore;
+use tokio::time::{sleep, timeout};
+
+use crate::state::State;
+
+/// Connections served at a time; others wait in the listener's queue.
+const CONNECTIONS: usize = 32;
+/// From accept to the end of the answer.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// A pause where accepting fails.
+const BREATH: Duration = Duration::from_millis(50);
+/// What Prometheus asks for (OpenMetrics 1.0).
+const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+
+/// What the admin port answers from.
+#[derive(Debug)]
+pub(crate) struct Admin {
+    registry: Registry,
+    state: Arc<State>,
+    config: Value,
+}
+
+impl Admin {
+    pub(crate) fn new(registry: Registry, state: Arc<State>, config: Value) -> Arc<Self> {
+        Arc::new(Self {
+            registry,
+            state,
+            config,
+        })
+    }
+
+    fn answer(&self, method: &Method, path: &str) -> Response<Full<Bytes>> {
+        if method != Method::GET && method != Method::HEAD {
+            let mut response = plain(StatusCode::METHOD_NOT_ALLOWED, "only GET and HEAD\n");
+            response
+                .headers_mut()
+                .insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
+            return response;
+        }
+        match path {
+            "/metrics" => {
+                let mut metrics = String::new();
+                match text::encode(&mut metrics, &self.registry) {
+                    Ok(()) => typed(StatusCode::OK, OPEN_METRICS, metrics),
+                    Err(_) => plain(StatusCode::INTERNAL_SERVER_ERROR, "metrics cannot be written\n"),
+                }
+            }
+            "/live" => plain(StatusCode::OK, "live\n"),
+            "/ready" => match self.state.ready() {
+                Ok(()) => plain(StatusCode::OK, "ready\n"),
+                Err(reason) => plain(StatusCode::SERVICE_UNAVAILABLE, format!("{reason}\n")),
+            },
+            "/connections" => json(&self.state.connections()),
+            "/config" => json(&self.config),
+            "/" => plain(StatusCode::OK, "/metrics\n/live\n/ready\n/connections\n/config\n"),
+            _ => plain(StatusCode::NOT_FOUND, "see / for what there is\n"),
+        }
+    }
+}
+
+fn json(value: &Value) -> Response<Full<Bytes>> {
+    typed(StatusCode::OK, "application/json", format!("{value:#}\n"))
+}
+
+fn plain(status: StatusCode, body: impl Into<Bytes>) -> Response<Full<Bytes>> {
+    typed(status, "text/plain; charset=utf-8", body)
+}
+
+fn typed(status: StatusCode, media_type: &'static str, body: impl Into<Bytes>) -> Response<Full<Bytes>> {
+    let mut response = Response::new(Full::new(body.into()));
+    *response.status_mut() = status;
+    response
+        .headers_mut()
+        .insert(CONTENT_TYPE, HeaderValue::from_static(media_type));
+    response
+}
+
+/// Serves until the process ends: an operator looks on while a sidecar drains.
+pub(crate) async fn serve(admin: Arc<Admin>, listener: TcpListener) {
+    let places = Arc::new(Semaphore::new(CONNECTIONS));
+    while let Ok(place) = Arc::clone(&places).acquire_owned().await {
+        let stream = match listener.accept().await {
+            Ok((stream, _)) => stream,
+            Err(error) => {
+                tracing::debug!(%error, "admin port cannot accept");
+                sleep(BREATH).await;
+                continue;
+            }
+        };
+        let admin = Arc::clone(&admin);
+        tokio::spawn(async move {
+            let service = service_fn(move |request: Request<Incoming>| {
+                let answer = admin.answer(request.method(), request.uri().path());
+                async move { Ok::<_, Infallible>(answer) }
+            });
+            let served = http1::Builder::new()
+                .keep_alive(false)
+                .serve_connection(TokioIo::new(stream), service);
+            // Whoever asked too slowly or went away may ask again.
+            let _ = timeout(PATIENCE, served).await;
+            drop(place);
+        });
+    }
+}

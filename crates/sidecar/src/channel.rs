@@ -1,0 +1,146 @@
+//! An established TLS connection and its account.
+
+use std::io::{self, IoSlice};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+
+use bartizan_tls::Watch;
+use tokio::io::{AsyncBufRead, AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::TcpStream;
+use tokio_rustls::TlsStream;
+
+use crate::session::Session;
+use crate::tap::Tap;
+
+/// An established TLS connection. Counts what it carries, and takes the end of the connection for a refusal where it comes
+/// before the peer's first byte.
+#[derive(Debug)]
+pub(crate) struct Channel {
+    tls: TlsStream<Tap<TcpStream>>,
+    session: Arc<Session>,
+    /// Set until the peer's first byte.
+    watch: Option<Watch>,
+}
+
+impl Channel {
+    pub(crate) fn new(tls: TlsStream<Tap<TcpStream>>, session: Arc<Session>, watch: Watch) -> Self {
+        Self {
+            tls,
+            session,
+            watch: Some(watch),
+        }
+    }
+
+    pub(crate) fn session(&self) -> &Arc<Session> {
+        &self.session
+    }
+
+    fn ended(&mut self, error: &io::Error) {
+        if let Some(watch) = self.watch.take()
+            && self.session.leg.direction == bartizan_ledger::Direction::Outbound
+        {
+            self.session.refuse(watch.failed(error));
+        }
+    }
+
+    /// A write failed: what the peer said before it closed, if it is there, is the better reason.
+    fn write_failed(&mut self, context: &mut Context<'_>, error: io::Error) -> io::Error {
+        if self.watch.is_some() {
+            match Pin::new(&mut self.tls).poll_fill_buf(context) {
+                Poll::Ready(Err(said)) => self.ended(&said),
+                _ => self.ended(&error),
+            }
+        }
+        error
+    }
+
+    fn heard(&mut self, bytes: usize) {
+        self.session.received(bytes);
+        if self.watch.is_some() {
+            self.watch = None;
+        }
+    }
+}
+
+fn closed() -> io::Error {
+    io::Error::new(io::ErrorKind::UnexpectedEof, "closed by the peer")
+}
+
+impl AsyncRead for Channel {
+    fn poll_read(self: Pin<&mut Self>, context: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        let this = self.get_mut();
+        let before = buffer.filled().len();
+        let result = ready!(Pin::new(&mut this.tls).poll_read(context, buffer));
+        match &result {
+            Ok(()) => match buffer.filled().len() - before {
+                0 if buffer.remaining() > 0 => this.ended(&closed()),
+                read => this.heard(read),
+            },
+            Err(error) => this.ended(error),
+        }
+        Poll::Ready(result)
+    }
+}
+
+impl AsyncBufRead for Channel {
+    fn poll_fill_buf(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<&[u8]>> {
+        let this = self.get_mut();
+        // The borrow of what is returned would last through the error's arm: ask first, then take what is there.
+        match ready!(Pin::new(&mut this.tls).poll_fill_buf(context)) {
+            Ok([]) => this.ended(&closed()),
+            Ok(_) => {}
+            Err(error) => {
+                this.ended(&error);
+                return Poll::Ready(Err(error));
+            }
+        }
+        Pin::new(&mut this.tls).poll_fill_buf(context)
+    }
+
+    fn consume(self: Pin<&mut Self>, bytes: usize) {
+        let this = self.get_mut();
+        this.heard(bytes);
+        Pin::new(&mut this.tls).consume(bytes);
+    }
+}
+
+impl AsyncWrite for Channel {
+    fn poll_write(self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        let this = self.get_mut();
+        match ready!(Pin::new(&mut this.tls).poll_write(context, bytes)) {
+            Ok(written) => {
+                this.session.sent(written);
+                Poll::Ready(Ok(written))
+            }
+            Err(error) => Poll::Ready(Err(this.write_failed(context, error))),
+        }
+    }
+
+    fn poll_write_vectored(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        slices: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let this = self.get_mut();
+        match ready!(Pin::new(&mut this.tls).poll_write_vectored(context, slices)) {
+            Ok(written) => {
+                this.session.sent(written);
+                Poll::Ready(Ok(written))
+            }
+            Err(error) => Poll::Ready(Err(this.write_failed(context, error))),
+        }
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.tls.is_write_vectored()
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.get_mut().tls).poll_flush(context)
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.get_mut().tls).poll_shutdown(context)
+    }
+}

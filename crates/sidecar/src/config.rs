@@ -1,0 +1,91 @@
+//! The configuration in force, for people to look at: names, addresses, policies, bounds and paths. No key is ever read here.
+
+use bartizan_deployment::{Deployment, Node, Policy, Resumption, Revocation, Route};
+use serde_json::{Value, json};
+
+/// What is in force at `node`.
+pub(crate) fn in_force(deployment: &Deployment, node: &Node) -> Value {
+    let peers: Vec<_> = deployment
+        .sidecar_peers(node.name.as_str())
+        .map(|(peer, interface)| {
+            json!({
+                "node": peer.name.as_str(),
+                "function": peer.function,
+                "interface": interface.kind.name(),
+                "names": { "dns": peer.identity.dns(), "ip": peer.identity.ip(), "uri": peer.identity.uri() },
+                "policy": policy(&interface.policy),
+            })
+        })
+        .collect();
+    json!({
+        "node": node.name.as_str(),
+        "function": node.function,
+        "address": node.address,
+        "names": { "dns": node.identity.dns(), "ip": node.identity.ip(), "uri": node.identity.uri() },
+        "files": node.files.as_ref().map(|files| json!({
+            "certificate": files.certificate, "key": files.key, "roots": files.roots, "crl": files.crl,
+        })),
+        "sidecar": node.sidecar.as_ref().map(sidecar),
+        "peers": peers,
+        "module": bartizan_tls::module(),
+    })
+}
+
+fn sidecar(sidecar: &bartizan_deployment::Sidecar) -> Value {
+    let inbound: Vec<_> = sidecar
+        .inbound
+        .iter()
+        .map(|inbound| json!({ "listen": inbound.listen, "forward": inbound.forward, "path": inbound.path.name() }))
+        .collect();
+    let outbound: Vec<_> = sidecar
+        .outbound
+        .iter()
+        .map(|outbound| {
+            let to = match &outbound.route {
+                Route::To(node) => node.as_str(),
+                Route::ByAuthority => "by authority",
+                Route::ByDestination => "by original destination",
+            };
+            json!({ "listen": outbound.listen, "to": to, "path": outbound.path.name(), "warm": outbound.warm })
+        })
+        .collect();
+    let limits = &sidecar.limits;
+    json!({
+        "inbound": inbound,
+        "outbound": outbound,
+        "admin": sidecar.admin,
+        "ledger": sidecar.ledger,
+        "limits": {
+            "connections": limits.connections,
+            "streams": limits.streams,
+            "header-bytes": limits.header_bytes,
+            "handshake": format!("{:?}", limits.handshake),
+            "connect": format!("{:?}", limits.connect),
+            "request": format!("{:?}", limits.request),
+            "drain": format!("{:?}", limits.drain),
+        },
+    })
+}
+
+fn policy(policy: &Policy) -> Value {
+    let text = |codes: &[bartizan_registry::SignatureScheme]| codes.iter().map(ToString::to_string).collect::<Vec<_>>();
+    json!({
+        "profile": policy.profile.name(),
+        "post-quantum": policy.post_quantum.name(),
+        "groups": policy.groups.iter().map(ToString::to_string).collect::<Vec<_>>(),
+        "signatures": text(&policy.signatures),
+        "chain-signatures": text(&policy.chain_signatures),
+        "ciphers": policy.ciphers.iter().map(|cipher| format!("{cipher:?}")).collect::<Vec<_>>(),
+        "exception": policy.exception.as_ref().map(|exception| json!({
+            "reason": exception.reason, "expires": exception.expires.to_string(),
+        })),
+        "resumption": match policy.resumption {
+            Resumption::Off => "off".to_owned(),
+            Resumption::Within(longest) => format!("{longest:?}"),
+        },
+        "revocation": match policy.revocation {
+            Revocation::Require => "require",
+            Revocation::IfPresent => "if-present",
+        },
+    })
+}

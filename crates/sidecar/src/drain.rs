@@ -1,0 +1,97 @@
+//! From running to stopped: who still works, and when it must stop.
+
+use std::sync::Arc;
+
+use tokio::sync::watch;
+
+/// How far shutting down has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Phase {
+    /// Everything is served.
+    Running,
+    /// Nothing new is accepted; what is under way ends well.
+    Draining,
+    /// What is still open is closed.
+    Closing,
+}
+
+/// Tells all connections of a sidecar to end, and knows when they have.
+#[derive(Debug, Clone)]
+pub(crate) struct Drain {
+    phase: Arc<watch::Sender<Phase>>,
+}
+
+/// Held by each task that must be waited for.
+#[derive(Debug, Clone)]
+pub(crate) struct Guard {
+    phase: watch::Receiver<Phase>,
+}
+
+impl Drain {
+    pub(crate) fn new() -> Self {
+        Self {
+            phase: Arc::new(watch::Sender::new(Phase::Running)),
+        }
+    }
+
+    pub(crate) fn guard(&self) -> Guard {
+        Guard {
+            phase: self.phase.subscribe(),
+        }
+    }
+
+    pub(crate) fn phase(&self) -> Phase {
+        *self.phase.borrow()
+    }
+
+    /// How many guards are held.
+    pub(crate) fn held(&self) -> usize {
+        self.phase.receiver_count()
+    }
+
+    /// Moves on; never back.
+    pub(crate) fn advance(&self, to: Phase) {
+        self.phase.send_if_modified(|phase| {
+            let forward = to > *phase;
+            if forward {
+                *phase = to;
+            }
+            forward
+        });
+    }
+
+    /// Ends when every guard is gone.
+    pub(crate) async fn done(&self) {
+        self.phase.closed().await;
+    }
+}
+
+impl Guard {
+    /// Ends when the phase is reached, or the sidecar is gone.
+    pub(crate) async fn reached(&mut self, phase: Phase) {
+        // An error says that the sender is gone, which is the end in any case.
+        let _ = self.phase.wait_for(|now| *now >= phase).await;
+    }
+
+    pub(crate) fn phase(&self) -> Phase {
+        *self.phase.borrow()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn draining_is_over_when_the_last_guard_is_gone() {
+        let drain = Drain::new();
+        let mut guard = drain.guard();
+        drain.advance(Phase::Draining);
+        guard.reached(Phase::Draining).await;
+        assert_eq!(drain.held(), 1);
+        drain.advance(Phase::Running);
+        assert_eq!(guard.phase(), Phase::Draining);
+        drop(guard);
+        drain.done().await;
+    }
+}

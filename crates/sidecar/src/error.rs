@@ -1,0 +1,79 @@
+//! Why a sidecar could not start, by whose fault.
+
+use std::io;
+use std::net::SocketAddr;
+
+/// Why a sidecar could not start.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// Configuration: the deployment file has no such node.
+    #[error("no node is called `{node}`")]
+    UnknownNode {
+        /// The name asked for.
+        node: String,
+        /// The names there are.
+        known: Vec<String>,
+    },
+    /// Configuration: the node has no sidecar in the deployment file.
+    #[error("the node `{node}` has no sidecar")]
+    NoSidecar {
+        /// The node.
+        node: String,
+    },
+    /// Configuration or environment: certificate, key, roots or revocation lists.
+    #[error(transparent)]
+    Credentials(#[from] bartizan_tls::Error),
+    /// Environment: the ledger cannot be written.
+    #[error(transparent)]
+    Ledger(#[from] bartizan_ledger::Error),
+    /// Environment: a port cannot be listened on.
+    #[error("{listener} listener {address}: {source}")]
+    Listen {
+        /// `inbound`, `outbound` or `admin`.
+        listener: &'static str,
+        /// Where it was to listen.
+        address: SocketAddr,
+        /// What the system said.
+        #[source]
+        source: io::Error,
+    },
+}
+
+impl Error {
+    /// Whether what the user wrote is at fault.
+    #[must_use]
+    pub fn is_configuration(&self) -> bool {
+        match self {
+            Self::UnknownNode { .. } | Self::NoSidecar { .. } => true,
+            Self::Credentials(error) => !matches!(error, bartizan_tls::Error::Ours(_)),
+            Self::Ledger(_) | Self::Listen { .. } => false,
+        }
+    }
+
+    /// What to do next.
+    #[must_use]
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::UnknownNode { known, .. } => Some(format!("nodes with a sidecar are {}", known.join(", "))),
+            Self::NoSidecar { node } => Some(format!(
+                "add `sidecar: {{ inbound: [...], outbound: [...] }}` to nodes.{node}"
+            )),
+            Self::Credentials(error) => error.hint().map(str::to_owned),
+            Self::Ledger(_) => Some("the ledger's folder must exist and be writable by this user".to_owned()),
+            Self::Listen { address, source, .. } => Some(match source.kind() {
+                io::ErrorKind::AddrInUse => {
+                    format!(
+                        "`ss -ltnp sport = :{}` shows who has it; each sidecar needs its own",
+                        address.port()
+                    )
+                }
+                io::ErrorKind::AddrNotAvailable => format!("no interface of this host has {}", address.ip()),
+                io::ErrorKind::PermissionDenied => {
+                    "ports below 1024 need CAP_NET_BIND_SERVICE; choose a higher one".to_owned()
+                }
+                _ => "see ip(7) for what the system means".to_owned(),
+            }),
+        }
+    }
+}

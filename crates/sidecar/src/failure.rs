@@ -1,0 +1,69 @@
+//! Why a request or a connection could not be served.
+
+use bartizan_tls::{Reason, Refused};
+
+/// Why a request or a connection could not be served: for the network function, the log and the metrics alike.
+#[derive(Debug, Clone, thiserror::Error)]
+#[error("{peer}: {why}: {detail}", why = why.as_str())]
+pub(crate) struct Failure {
+    /// The node at the other end, or what was asked for where no node was found.
+    pub(crate) peer: String,
+    pub(crate) why: Why,
+    /// A sentence with names and values.
+    pub(crate) detail: String,
+    /// What to do next.
+    pub(crate) hint: String,
+}
+
+/// Kinds of [`Failure`], by whose fault.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Why {
+    /// No protected connection to the peer's sidecar.
+    Peer(Reason),
+    /// The request names no node this one may talk to.
+    NoRoute,
+    /// The network function behind the inbound listener does not answer.
+    FunctionUnreachable,
+    /// The head of the response did not arrive in time.
+    RequestTimedOut,
+    /// The connection broke while a response was awaited.
+    Broken,
+    /// The local side does not speak HTTP/2.
+    NotHttp2,
+}
+
+impl Why {
+    /// A word for metrics, logs and ProblemDetails. It never changes.
+    pub(crate) const fn as_str(self) -> &'static str {
+        match self {
+            Self::Peer(reason) => reason.as_str(),
+            Self::NoRoute => "no-route",
+            Self::FunctionUnreachable => "function-unreachable",
+            Self::RequestTimedOut => "request-timed-out",
+            Self::Broken => "broken",
+            Self::NotHttp2 => "not-http2",
+        }
+    }
+
+    /// Status code and application error of TS 29.500, table 5.2.7.2-1.
+    pub(crate) const fn problem(self) -> (u16, &'static str) {
+        match self {
+            Self::Peer(_) | Self::FunctionUnreachable | Self::Broken => (504, "TARGET_NF_NOT_REACHABLE"),
+            Self::NoRoute => (400, "NF_DISCOVERY_FAILURE"),
+            Self::RequestTimedOut => (504, "TIMED_OUT_REQUEST"),
+            Self::NotHttp2 => (505, "INVALID_MSG_FORMAT"),
+        }
+    }
+}
+
+impl Failure {
+    /// A handshake with `peer` that was refused.
+    pub(crate) fn refused(peer: &str, refused: &Refused) -> Self {
+        Self {
+            peer: peer.to_owned(),
+            why: Why::Peer(refused.reason),
+            detail: refused.detail.clone(),
+            hint: refused.hint.clone(),
+        }
+    }
+}

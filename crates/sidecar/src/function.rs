@@ -1,0 +1,32 @@
+//! The network function on this host.
+
+use std::net::SocketAddr;
+
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+
+use crate::failure::{Failure, Why};
+use crate::shared::Shared;
+use crate::socket;
+
+/// Connects to it.
+pub(crate) async fn dial(shared: &Shared, address: SocketAddr) -> Result<TcpStream, Failure> {
+    let failed = |detail: String| Failure {
+        peer: shared.node.to_string(),
+        why: Why::FunctionUnreachable,
+        detail,
+        hint: format!("is the network function running and listening on {address}?"),
+    };
+    match timeout(shared.limits.connect, TcpStream::connect(address)).await {
+        Ok(Ok(stream)) => match socket::prepare(&stream) {
+            Ok(()) => Ok(stream),
+            Err(error) => Err(failed(format!("{address}: {error}"))),
+        },
+        Ok(Err(error)) => Err(failed(format!("{address}: {error}"))),
+        Err(_) => {
+            shared.metrics.limit_reached("connect");
+            let waited = shared.limits.connect;
+            Err(failed(format!("{address}: no answer to TCP within {waited:?}")))
+        }
+    }
+}

@@ -1,0 +1,225 @@
+//! TLS handshakes of both directions: bounded in time, judged, recorded.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use bartizan_deployment::Path;
+use bartizan_ledger::{Bytes, Direction, Event, Handshake, Times, Verdict};
+use bartizan_tls::{Connecting, Reason, Refused};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+use tokio_rustls::{TlsAcceptor, TlsConnector};
+
+use crate::channel::Channel;
+use crate::failure::{Failure, Why};
+use crate::metrics::Side;
+use crate::peers::Door;
+use crate::session::{Leg, Session};
+use crate::shared::Shared;
+use crate::socket;
+use crate::tap::Tap;
+
+/// How long a refused peer's last bytes are waited for, so that closing the socket does not destroy the alert on its way.
+const LINGER: Duration = Duration::from_millis(500);
+/// How many of them are read.
+const LINGER_BYTES: usize = 64 * 1024;
+
+/// Dials the sidecar of a peer and completes the handshake.
+pub(crate) async fn connect(shared: &Arc<Shared>, door: &Door, path: Path) -> Result<Channel, Failure> {
+    let peer = door.peer.as_str();
+    let failed = |why: Why, detail: String, hint: &str| Failure {
+        peer: peer.to_owned(),
+        why,
+        detail,
+        hint: hint.to_owned(),
+    };
+    let connecting = shared.endpoint.connect(peer).map_err(|error| {
+        failed(
+            Why::Peer(Reason::Ours),
+            error.to_string(),
+            error.hint().unwrap_or("see the log of this sidecar"),
+        )
+    })?;
+    let began = Instant::now();
+    let dialled = match timeout(shared.limits.connect, TcpStream::connect(door.address)).await {
+        Ok(dialled) => dialled.map_err(|error| (Reason::Unreachable, format!("{}: {error}", door.address))),
+        Err(_) => {
+            shared.metrics.limit_reached("connect");
+            let waited = shared.limits.connect;
+            Err((
+                Reason::Unreachable,
+                format!("{}: no answer to TCP within {waited:?}", door.address),
+            ))
+        }
+    };
+    let stream = dialled.map_err(|(reason, detail)| {
+        shared.metrics.handshake_failed(Side::Outbound, peer, reason.as_str());
+        let hint = format!(
+            "is the sidecar of {peer} running, and can {} be reached from here?",
+            door.address
+        );
+        failed(Why::Peer(reason), detail, &hint)
+    })?;
+    let connect = began.elapsed();
+    let addresses = socket::prepare(&stream).and_then(|()| Ok((stream.local_addr()?, stream.peer_addr()?)));
+    let (local_address, peer_address) = addresses.map_err(|error| {
+        failed(
+            Why::Peer(Reason::Unreachable),
+            format!("{}: {error}", door.address),
+            "the connection went away at once; see the log of the peer's sidecar",
+        )
+    })?;
+    let leg = Leg {
+        direction: Direction::Outbound,
+        path,
+        local_address,
+        peer_address,
+        connect,
+        handshake: Duration::ZERO,
+    };
+    handshake_out(shared, stream, connecting, leg).await.map_err(|refused| {
+        record_refusal(shared, &refused, leg, Some(door));
+        Failure::refused(peer, &refused)
+    })
+}
+
+async fn handshake_out(
+    shared: &Arc<Shared>,
+    stream: TcpStream,
+    connecting: Connecting,
+    mut leg: Leg,
+) -> Result<Channel, Box<Refused>> {
+    let Connecting { config, name, watch } = connecting;
+    let began = Instant::now();
+    let tap = Tap::new(stream, watch.clone());
+    let tls = match timeout(shared.limits.handshake, TlsConnector::from(config).connect(name, tap)).await {
+        Ok(tls) => tls.map_err(|error| watch.failed(&error))?,
+        Err(_) => {
+            shared.metrics.limit_reached("handshake");
+            return Err(watch.timed_out());
+        }
+    };
+    let mut tls = tls;
+    let established = watch.finish_client(tls.get_ref().1)?;
+    tls.get_mut().0.handshake_ended();
+    leg.handshake = began.elapsed();
+    let session = Session::open(shared, established, leg);
+    Ok(Channel::new(tls.into(), session, watch))
+}
+
+/// Completes the handshake of a sidecar that connected. What goes wrong is recorded here: there is nobody to tell.
+pub(crate) async fn accept(
+    shared: &Arc<Shared>,
+    stream: TcpStream,
+    peer_address: SocketAddr,
+    path: Path,
+) -> Option<Channel> {
+    let local_address = match socket::prepare(&stream).and_then(|()| stream.local_addr()) {
+        Ok(address) => address,
+        Err(error) => {
+            tracing::debug!(%peer_address, %error, "connection went away before its handshake");
+            return None;
+        }
+    };
+    let mut leg = Leg {
+        direction: Direction::Inbound,
+        path,
+        local_address,
+        peer_address,
+        connect: Duration::ZERO,
+        handshake: Duration::ZERO,
+    };
+    let accepting = shared.endpoint.accept();
+    let watch = accepting.watch;
+    let tap = Tap::new(stream, watch.clone());
+    let began = Instant::now();
+    let accepted = TlsAcceptor::from(accepting.config).accept(tap).into_fallible();
+    let refused = match timeout(shared.limits.handshake, accepted).await {
+        Ok(Ok(mut tls)) => match watch.finish_server(tls.get_ref().1) {
+            Ok(established) => {
+                tls.get_mut().0.handshake_ended();
+                leg.handshake = began.elapsed();
+                let session = Session::open(shared, established, leg);
+                return Some(Channel::new(tls.into(), session, watch));
+            }
+            Err(refused) => {
+                leg.handshake = began.elapsed();
+                record_refusal(shared, &refused, leg, None);
+                // The best a finished handshake allows: close_notify, and the reason in our ledger.
+                linger(tls).await;
+                return None;
+            }
+        },
+        Ok(Err((error, tap))) => {
+            let refused = watch.failed(&error);
+            leg.handshake = began.elapsed();
+            record_refusal(shared, &refused, leg, None);
+            linger(tap).await;
+            return None;
+        }
+        Err(_) => {
+            shared.metrics.limit_reached("handshake");
+            watch.timed_out()
+        }
+    };
+    leg.handshake = began.elapsed();
+    record_refusal(shared, &refused, leg, None);
+    None
+}
+
+/// Closes our half and reads what the peer has under way: a socket closed with bytes unread answers with a reset, and a reset
+/// overtakes the alert that says why.
+async fn linger<IO: AsyncReadExt + AsyncWriteExt + Unpin>(mut stream: IO) {
+    let rest = async {
+        stream.shutdown().await?;
+        let mut buffer = [0; 1024];
+        let mut left = LINGER_BYTES;
+        while left > 0 {
+            match stream.read(&mut buffer).await? {
+                0 => break,
+                read => left = left.saturating_sub(read),
+            }
+        }
+        io::Result::Ok(())
+    };
+    // Whatever comes of it, the refusal stands in the ledger.
+    let _ = timeout(LINGER, rest).await;
+}
+
+fn record_refusal(shared: &Shared, refused: &Refused, leg: Leg, door: Option<&Door>) {
+    let side = Side::from(leg.direction);
+    let peer = refused
+        .peer
+        .as_ref()
+        .map(|peer| peer.as_str())
+        .or(door.map(|door| door.peer.as_str()));
+    shared
+        .metrics
+        .handshake_failed(side, peer.unwrap_or("unknown"), refused.reason.as_str());
+    let interface = door.map_or_else(String::new, |door| door.interface.name().to_owned());
+    shared.recorder.record(Event::Handshake(Box::new(Handshake {
+        key: refused.key,
+        interface,
+        direction: leg.direction,
+        peer: peer.map(str::to_owned),
+        local_address: leg.local_address,
+        peer_address: leg.peer_address,
+        negotiated: refused.negotiated.clone(),
+        chain: refused.chain.clone(),
+        bytes: Bytes { ..refused.bytes },
+        times: Times { ..leg.times() },
+        verdict: Verdict::Refused {
+            reason: refused.reason.as_str().to_owned(),
+            detail: refused.detail.clone(),
+        },
+    })));
+    if leg.direction == Direction::Inbound {
+        let who = peer.map_or_else(|| leg.peer_address.ip().to_string(), str::to_owned);
+        shared
+            .complaints
+            .log("refused a sidecar", &Failure::refused(&who, refused));
+    }
+}

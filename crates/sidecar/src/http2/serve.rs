@@ -1,0 +1,70 @@
+//! The server side of an HTTP/2 connection.
+
+use std::future::{Future, poll_fn};
+use std::io;
+use std::pin::pin;
+use std::task::Poll;
+
+use bartizan_deployment::Limits;
+use bytes::Bytes;
+use futures_util::StreamExt;
+use futures_util::stream::FuturesUnordered;
+use h2::RecvStream;
+use h2::server::SendResponse;
+use http::Request;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::time::timeout;
+
+use crate::drain::{Guard, Phase};
+
+/// Serves the requests of one connection until it is closed or drained.
+///
+/// The requests run inside the connection's own task: a response needs no second wake-up to reach the socket. Draining sends
+/// GOAWAY and lets them end.
+pub(crate) async fn serve<IO, H, F>(stream: IO, limits: &Limits, guard: Guard, handle: H) -> io::Result<()>
+where
+    IO: AsyncRead + AsyncWrite + Unpin,
+    H: Fn(Request<RecvStream>, SendResponse<Bytes>) -> F,
+    F: Future<Output = ()>,
+{
+    let failed = |error: h2::Error| io::Error::other(error.to_string());
+    let begun = timeout(limits.handshake, super::server(limits).handshake(stream)).await;
+    let mut connection = begun
+        .map_err(|_| io::Error::new(io::ErrorKind::TimedOut, "no HTTP/2 SETTINGS in time"))?
+        .map_err(failed)?;
+    let mut requests = FuturesUnordered::new();
+    let mut closing = guard.clone();
+    let mut draining = guard;
+    let mut drained = pin!(async move { draining.reached(Phase::Draining).await });
+    let mut closed = pin!(async move { closing.reached(Phase::Closing).await });
+    let mut running = true;
+    poll_fn(|context| {
+        if running && drained.as_mut().poll(context).is_ready() {
+            running = false;
+            connection.graceful_shutdown();
+        }
+        if !running && closed.as_mut().poll(context).is_ready() {
+            return Poll::Ready(Ok(()));
+        }
+        loop {
+            let over = loop {
+                match connection.poll_accept(context) {
+                    Poll::Ready(Some(Ok((request, respond)))) => requests.push(handle(request, respond)),
+                    Poll::Ready(Some(Err(error))) => return Poll::Ready(Err(failed(error))),
+                    Poll::Ready(None) => break true,
+                    Poll::Pending => break false,
+                }
+            };
+            if over {
+                // Nobody is left to answer: what is still under way is dropped, which resets it at the other end.
+                return Poll::Ready(Ok(()));
+            }
+            // A request that ended, or moved, has written something: the connection gets a turn to flush it.
+            match requests.poll_next_unpin(context) {
+                Poll::Ready(Some(())) => {}
+                Poll::Ready(None) | Poll::Pending => return Poll::Pending,
+            }
+        }
+    })
+    .await
+}

@@ -1,0 +1,217 @@
+//! What is counted, under which names. `docs/sidecar.md` has the same list in words.
+
+mod labels;
+mod requests;
+
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::histogram::Histogram;
+use prometheus_client::metrics::info::Info;
+use prometheus_client::registry::Registry;
+
+pub(crate) use labels::Side;
+use labels::{
+    BytesLabels, FailureLabels, HandshakeLabels, LimitLabels, LocalLabels, PeerReasonLabels, RequestLabels,
+    ServiceLabels, SideLabels, SidePeerLabels,
+};
+pub(crate) use requests::{Account, Outcome, Requests};
+
+/// Counters and histograms of one sidecar. Cheap to clone: clones count together.
+#[derive(Debug, Clone)]
+pub(crate) struct Metrics {
+    handshakes: Family<HandshakeLabels, Counter>,
+    handshake_failures: Family<FailureLabels, Counter>,
+    handshake_seconds: Family<SideLabels, Histogram, fn() -> Histogram>,
+    hello_retry_requests: Family<SidePeerLabels, Counter>,
+    requests: Family<RequestLabels, Counter>,
+    requests_in_flight: Family<SidePeerLabels, Gauge>,
+    request_seconds: Family<ServiceLabels, Histogram, fn() -> Histogram>,
+    request_own_seconds: Family<ServiceLabels, Histogram, fn() -> Histogram>,
+    problems: Family<PeerReasonLabels, Counter>,
+    retries: Family<PeerReasonLabels, Counter>,
+    bytes: Family<BytesLabels, Counter>,
+    local_connections: Family<LocalLabels, Counter>,
+    limits_reached: Family<LimitLabels, Counter>,
+}
+
+impl Metrics {
+    /// Makes the metrics and registers them.
+    pub(crate) fn new(registry: &mut Registry, version: &'static str, module: &'static str) -> Self {
+        let metrics = Self {
+            handshakes: Family::default(),
+            handshake_failures: Family::default(),
+            handshake_seconds: Family::new_with_constructor(handshake_histogram),
+            hello_retry_requests: Family::default(),
+            requests: Family::default(),
+            requests_in_flight: Family::default(),
+            request_seconds: Family::new_with_constructor(request_histogram),
+            request_own_seconds: Family::new_with_constructor(own_histogram),
+            problems: Family::default(),
+            retries: Family::default(),
+            bytes: Family::default(),
+            local_connections: Family::default(),
+            limits_reached: Family::default(),
+        };
+        registry.sub_registry_with_prefix("bartizan").register(
+            "build",
+            "Version of Bartizan and the cryptographic module in use",
+            Info::new(vec![("version", version), ("module", module)]),
+        );
+        let sidecar = registry.sub_registry_with_prefix("bartizan_sidecar");
+        sidecar.register(
+            "handshakes",
+            "TLS handshakes that ended well, by what was negotiated",
+            metrics.handshakes.clone(),
+        );
+        sidecar.register(
+            "handshake_failures",
+            "TLS handshakes that did not end well, by reason",
+            metrics.handshake_failures.clone(),
+        );
+        sidecar.register(
+            "handshake_seconds",
+            "First byte to the end of a TLS handshake that ended well",
+            metrics.handshake_seconds.clone(),
+        );
+        sidecar.register(
+            "hello_retry_requests",
+            "Handshakes that took a second ClientHello",
+            metrics.hello_retry_requests.clone(),
+        );
+        sidecar.register(
+            "requests",
+            "Requests on the http2 path, by pair, service and status",
+            metrics.requests.clone(),
+        );
+        sidecar.register(
+            "requests_in_flight",
+            "Requests under way on the http2 path",
+            metrics.requests_in_flight.clone(),
+        );
+        sidecar.register(
+            "request_seconds",
+            "Head of the request read to the end of the response handed on",
+            metrics.request_seconds.clone(),
+        );
+        sidecar.register(
+            "request_own_seconds",
+            "Share of request_seconds that this sidecar took itself",
+            metrics.request_own_seconds.clone(),
+        );
+        sidecar.register(
+            "problems",
+            "Errors answered by this sidecar in place of the producer",
+            metrics.problems.clone(),
+        );
+        sidecar.register(
+            "retries",
+            "Requests sent again because the first connection had not processed them",
+            metrics.retries.clone(),
+        );
+        sidecar.register(
+            "tls_plain_bytes",
+            "Bytes of plain text carried over TLS",
+            metrics.bytes.clone(),
+        );
+        sidecar.register(
+            "local_connections",
+            "Connections between the sidecar and its network function",
+            metrics.local_connections.clone(),
+        );
+        sidecar.register(
+            "limits_reached",
+            "Times a bound of the deployment file's limits was reached",
+            metrics.limits_reached.clone(),
+        );
+        metrics
+    }
+
+    /// A handshake that ended well.
+    pub(crate) fn handshake(
+        &self,
+        side: Side,
+        peer: &str,
+        negotiated: &bartizan_ledger::Negotiated,
+        excepted: bool,
+        seconds: f64,
+    ) {
+        self.handshakes
+            .get_or_create(&HandshakeLabels::new(side, peer, negotiated, excepted))
+            .inc();
+        self.handshake_seconds
+            .get_or_create(&SideLabels { side })
+            .observe(seconds);
+        if negotiated.hello_retry {
+            self.hello_retry_requests
+                .get_or_create(&SidePeerLabels::new(side, peer))
+                .inc();
+        }
+    }
+
+    /// A handshake that did not.
+    pub(crate) fn handshake_failed(&self, side: Side, peer: &str, reason: &'static str) {
+        self.handshake_failures
+            .get_or_create(&FailureLabels::new(side, peer, reason))
+            .inc();
+    }
+
+    /// An error answered in place of the producer.
+    pub(crate) fn problem(&self, side: Side, peer: &str, reason: &'static str) {
+        self.problems
+            .get_or_create(&PeerReasonLabels::new(side, peer, reason))
+            .inc();
+    }
+
+    /// A request sent again.
+    pub(crate) fn retry(&self, side: Side, peer: &str, reason: &'static str) {
+        self.retries
+            .get_or_create(&PeerReasonLabels::new(side, peer, reason))
+            .inc();
+    }
+
+    /// Counters of plain text sent to and received from `peer`.
+    pub(crate) fn bytes(&self, side: Side, peer: &str) -> (Counter, Counter) {
+        let of = |direction| self.bytes.get_or_create_owned(&BytesLabels::new(side, peer, direction));
+        (of("sent"), of("received"))
+    }
+
+    /// A connection from (outbound) or to (inbound) the network function.
+    pub(crate) fn local_connection(&self, side: Side, path: &'static str) {
+        self.local_connections.get_or_create(&LocalLabels { side, path }).inc();
+    }
+
+    /// A bound was reached.
+    pub(crate) fn limit_reached(&self, limit: &'static str) {
+        self.limits_reached.get_or_create(&LimitLabels { limit }).inc();
+    }
+
+    /// How many requests to (outbound) or from (inbound) `peer` are under way.
+    pub(crate) fn in_flight(&self, side: Side, peer: &str) -> Gauge {
+        self.requests_in_flight
+            .get_or_create_owned(&SidePeerLabels::new(side, peer))
+    }
+}
+
+/// 100 us to 5 s: in memory a hybrid handshake takes 0.7 ms, over a slow path with a lost packet a second.
+fn handshake_histogram() -> Histogram {
+    Histogram::new([
+        0.0001, 0.00025, 0.0005, 0.001, 0.0015, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0,
+    ])
+}
+
+/// 50 us, a loopback round trip, to 10 s, an AMF's patience.
+fn request_histogram() -> Histogram {
+    Histogram::new([
+        0.00005, 0.0001, 0.00015, 0.0002, 0.0003, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0,
+        2.5, 5.0, 10.0,
+    ])
+}
+
+/// From 2 us: the own share is tens of microseconds, or a handshake where no connection was warm.
+fn own_histogram() -> Histogram {
+    Histogram::new([
+        0.000_002, 0.000_005, 0.000_01, 0.000_02, 0.000_03, 0.000_05, 0.0001, 0.0002, 0.0005, 0.001, 0.0025, 0.005,
+        0.01, 0.1, 1.0,
+    ])
+}

@@ -1,0 +1,167 @@
+//! Label sets. Every value is from the deployment file, the registry or a fixed list, except services, which are bounded.
+
+use bartizan_ledger::Negotiated;
+use prometheus_client::encoding::{EncodeLabelSet, EncodeLabelValue, LabelValueEncoder};
+
+/// Which listener the traffic came in by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Side {
+    /// From other sidecars to the network function.
+    Inbound,
+    /// From the network function to other sidecars.
+    Outbound,
+}
+
+impl Side {
+    pub(crate) const fn as_str(self) -> &'static str {
+        match self {
+            Self::Inbound => "inbound",
+            Self::Outbound => "outbound",
+        }
+    }
+}
+
+impl EncodeLabelValue for Side {
+    fn encode(&self, encoder: &mut LabelValueEncoder<'_>) -> Result<(), std::fmt::Error> {
+        EncodeLabelValue::encode(&self.as_str(), encoder)
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub(super) struct SideLabels {
+    pub(super) side: Side,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub(super) struct SidePeerLabels {
+    side: Side,
+    peer: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub(super) struct HandshakeLabels {
+    side: Side,
+    peer: String,
+    group: String,
+    signature: String,
+    cipher: String,
+    resumed: &'static str,
+    verdict: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub(super) struct FailureLabels {
+    side: Side,
+    peer: String,
+    reason: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub(super) struct PeerReasonLabels {
+    side: Side,
+    peer: String,
+    reason: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub(super) struct BytesLabels {
+    side: Side,
+    peer: String,
+    direction: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub(super) struct LocalLabels {
+    pub(super) side: Side,
+    pub(super) path: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub(super) struct LimitLabels {
+    pub(super) limit: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub(super) struct ServiceLabels {
+    pub(super) side: Side,
+    pub(super) consumer: String,
+    pub(super) producer: String,
+    pub(super) service: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub(super) struct RequestLabels {
+    side: Side,
+    consumer: String,
+    producer: String,
+    service: String,
+    status: String,
+}
+
+impl SidePeerLabels {
+    pub(super) fn new(side: Side, peer: &str) -> Self {
+        Self {
+            side,
+            peer: peer.to_owned(),
+        }
+    }
+}
+
+impl HandshakeLabels {
+    pub(super) fn new(side: Side, peer: &str, negotiated: &Negotiated, excepted: bool) -> Self {
+        Self {
+            side,
+            peer: peer.to_owned(),
+            group: negotiated.group.name.clone(),
+            signature: negotiated
+                .peer_signature
+                .as_ref()
+                .map_or_else(|| "none".to_owned(), |code| code.name.clone()),
+            cipher: negotiated.cipher.name.clone(),
+            resumed: if negotiated.resumed { "yes" } else { "no" },
+            verdict: if excepted { "excepted" } else { "accepted" },
+        }
+    }
+}
+
+impl FailureLabels {
+    pub(super) fn new(side: Side, peer: &str, reason: &'static str) -> Self {
+        Self {
+            side,
+            peer: peer.to_owned(),
+            reason,
+        }
+    }
+}
+
+impl PeerReasonLabels {
+    pub(super) fn new(side: Side, peer: &str, reason: &'static str) -> Self {
+        Self {
+            side,
+            peer: peer.to_owned(),
+            reason,
+        }
+    }
+}
+
+impl BytesLabels {
+    pub(super) fn new(side: Side, peer: &str, direction: &'static str) -> Self {
+        Self {
+            side,
+            peer: peer.to_owned(),
+            direction,
+        }
+    }
+}
+
+impl RequestLabels {
+    pub(super) fn new(of: &ServiceLabels, status: String) -> Self {
+        Self {
+            side: of.side,
+            consumer: of.consumer.clone(),
+            producer: of.producer.clone(),
+            service: of.service.clone(),
+            status,
+        }
+    }
+}

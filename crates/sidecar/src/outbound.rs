@@ -1,0 +1,199 @@
+//! Listeners for the node's own network function.
+
+use std::collections::HashMap;
+use std::io;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use h2::RecvStream;
+use h2::server::SendResponse;
+use http::Request;
+use tokio::io::AsyncReadExt;
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+
+use crate::answer::{PREFACE, Protocol, answer};
+use crate::authority::Authority;
+use crate::drain::{Guard, Phase};
+use crate::failure::{Failure, Why};
+use crate::http2::{self, Route};
+use crate::metrics::Side;
+use crate::peers::{Door, Doors, NoDoor};
+use crate::replay::Replay;
+use crate::shared::Shared;
+use crate::socket;
+use crate::splice::{Ended, Splice};
+use crate::stock::Stock;
+
+/// The most that is read before the protocol of a local connection is decided on.
+const FIRST_READ: usize = 16 * 1024;
+
+/// Whither an `http2` listener sends its requests.
+#[derive(Debug)]
+pub(crate) enum Routing {
+    /// All to one peer.
+    To(Route),
+    /// Each to the peer it names.
+    ByAuthority {
+        doors: Arc<Doors>,
+        routes: HashMap<Door, Route>,
+    },
+}
+
+/// Waits for the first bytes of the network function's connection. `None` where there will be none.
+async fn first_bytes(local: &mut TcpStream, guard: &mut Guard) -> Option<Vec<u8>> {
+    let mut first = Vec::with_capacity(FIRST_READ);
+    tokio::select! {
+        read = local.read_buf(&mut first) => match read {
+            Ok(0) | Err(_) => None,
+            Ok(_) => Some(first),
+        },
+        () = guard.reached(Phase::Draining) => None,
+    }
+}
+
+/// Serves one local connection on the `splice` path.
+pub(crate) async fn splice(shared: Arc<Shared>, stock: Arc<Stock>, mut local: TcpStream, mut guard: Guard) {
+    if let Err(error) = socket::prepare(&local) {
+        tracing::debug!(%error, "local connection went away at once");
+        return;
+    }
+    shared.metrics.local_connection(Side::Outbound, "splice");
+    // A peer's connection is taken only for a function that has something to say.
+    let Some(first) = first_bytes(&mut local, &mut guard).await else {
+        return;
+    };
+    let mut channel = match stock.take().await {
+        Ok(channel) => channel,
+        Err(failure) => return answer(&shared, Side::Outbound, local, first, &failure).await,
+    };
+    let splice = Splice::new(&mut local, &mut channel, first, shared.limits.request);
+    let ended = tokio::select! {
+        ended = splice => ended,
+        () = guard.reached(Phase::Closing) => return,
+    };
+    match ended {
+        Ended::Done => {}
+        Ended::HalfClosed => shared.metrics.limit_reached("half-closed"),
+        Ended::Broken(error) => {
+            tracing::debug!(peer = stock.peer(), %error, "the peer broke off");
+        }
+        Ended::Unanswered(said, error) => {
+            let failure = match channel.session().refusal() {
+                Some(refused) => Failure::refused(stock.peer(), refused),
+                None => Failure {
+                    peer: stock.peer().to_owned(),
+                    why: Why::Broken,
+                    detail: format!("the connection ended before an answer came: {error}"),
+                    hint: format!("see the log of the sidecar of {}", stock.peer()),
+                },
+            };
+            drop(channel);
+            match said {
+                Some(said) => answer(&shared, Side::Outbound, local, said, &failure).await,
+                None => shared.complaints.log("no answer, and too late to say why", &failure),
+            }
+        }
+    }
+}
+
+/// Serves one local connection on the `http2` path.
+pub(crate) async fn http2(shared: Arc<Shared>, routing: Arc<Routing>, mut local: TcpStream, mut guard: Guard) {
+    if let Err(error) = socket::prepare(&local) {
+        tracing::debug!(%error, "local connection went away at once");
+        return;
+    }
+    shared.metrics.local_connection(Side::Outbound, "http2");
+    let Some(mut first) = first_bytes(&mut local, &mut guard).await else {
+        return;
+    };
+    let protocol = match decide(&shared, &mut local, &mut first).await {
+        Ok(protocol) => protocol,
+        Err(error) => {
+            tracing::debug!(%error, "local connection ended in its preface");
+            return;
+        }
+    };
+    if protocol != Protocol::Http2 {
+        let failure = not_http2(&shared, protocol);
+        return answer(&shared, Side::Outbound, local, first, &failure).await;
+    }
+    let serve = |request, respond| route_one(&shared, &routing, request, respond);
+    if let Err(error) = http2::serve(Replay::new(first, local), &shared.limits, guard, serve).await {
+        tracing::debug!(%error, "local connection ended");
+    }
+}
+
+/// Reads on until the protocol is decided: the preface may come in pieces.
+pub(crate) async fn decide<IO: AsyncReadExt + Unpin>(
+    shared: &Shared,
+    stream: &mut IO,
+    first: &mut Vec<u8>,
+) -> io::Result<Protocol> {
+    let mut protocol = Protocol::of(first);
+    while protocol == Protocol::Undecided && first.len() < PREFACE.len() {
+        let read = timeout(shared.limits.handshake, stream.read_buf(first)).await;
+        if read?? == 0 {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        protocol = Protocol::of(first);
+    }
+    Ok(protocol)
+}
+
+/// What is said to a client that does not speak HTTP/2 where requests are to be routed.
+pub(crate) fn not_http2(shared: &Shared, protocol: Protocol) -> Failure {
+    let spoken = match protocol {
+        Protocol::Http1 => "HTTP/1.1",
+        Protocol::Http2 | Protocol::Undecided | Protocol::Other => "something that is not HTTP",
+    };
+    Failure {
+        peer: shared.node.to_string(),
+        why: Why::NotHttp2,
+        detail: format!("the client speaks {spoken}; this listener's path is http2"),
+        hint: "use HTTP/2 with prior knowledge (TS 29.500, clause 5.2), or give the listener `path: splice`".to_owned(),
+    }
+}
+
+async fn route_one(shared: &Shared, routing: &Routing, request: Request<RecvStream>, mut respond: SendResponse<Bytes>) {
+    match routing {
+        Routing::To(route) => http2::exchange(shared, route, request, respond).await,
+        Routing::ByAuthority { doors, routes } => {
+            let (parts, body) = request.into_parts();
+            match find(doors, routes, &parts) {
+                Ok(route) => {
+                    let route = route.clone();
+                    http2::exchange(shared, &route, Request::from_parts(parts, body), respond).await;
+                }
+                Err(failure) => {
+                    shared.complaints.log("answered in place of the producer", &failure);
+                    http2::send_problem(shared, Side::Outbound, &mut respond, &failure);
+                }
+            }
+        }
+    }
+}
+
+fn find<'a>(
+    doors: &Doors,
+    routes: &'a HashMap<Door, Route>,
+    parts: &http::request::Parts,
+) -> Result<&'a Route, Failure> {
+    let failed = |target: String, detail: String| {
+        Failure {
+        peer: target,
+        why: Why::NoRoute,
+        detail,
+        hint: "targets are found by node name, DNS or IP name or address of the deployment file; add the node and an interface to it"
+            .to_owned(),
+    }
+    };
+    let target =
+        Authority::of(parts).map_err(|text| failed("unknown".to_owned(), format!("`{text}` names no host")))?;
+    let door = doors
+        .find(&target)
+        .map_err(|error: NoDoor| failed("unknown".to_owned(), error.to_string()))?;
+    routes
+        .get(door)
+        .ok_or_else(|| failed(door.peer.to_string(), format!("{target} has no route")))
+}

@@ -1,0 +1,228 @@
+//! Established TLS connections: what each negotiated and carried.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
+use std::time::{Duration, Instant, SystemTime};
+
+use bartizan_deployment::{InterfaceKind, NodeName, Path};
+use bartizan_ledger::{Bytes, Certificate, Closed, Direction, Event, Handshake, Key, Negotiated, Times, Verdict};
+use bartizan_tls::{Established, Refused};
+use prometheus_client::metrics::counter::Counter;
+
+use crate::metrics::Side;
+use crate::shared::Shared;
+
+/// The established connections of a sidecar.
+#[derive(Debug, Default)]
+pub(crate) struct Sessions {
+    next: AtomicU64,
+    open: Mutex<BTreeMap<u64, Weak<Session>>>,
+}
+
+/// Where a connection runs and how it came up.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Leg {
+    pub(crate) direction: Direction,
+    pub(crate) path: Path,
+    pub(crate) local_address: SocketAddr,
+    pub(crate) peer_address: SocketAddr,
+    /// TCP set-up; zero where the peer connected.
+    pub(crate) connect: Duration,
+    /// First byte to the end of the TLS handshake.
+    pub(crate) handshake: Duration,
+}
+
+/// One established TLS connection. Its end goes to the ledger when the last holder lets go.
+#[derive(Debug)]
+pub(crate) struct Session {
+    shared: Arc<Shared>,
+    number: u64,
+    pub(crate) peer: NodeName,
+    pub(crate) interface: InterfaceKind,
+    pub(crate) negotiated: Negotiated,
+    pub(crate) verdict: Verdict,
+    /// Subject and end of the leaf the peer showed.
+    pub(crate) leaf: Option<Certificate>,
+    pub(crate) key: Option<Key>,
+    pub(crate) leg: Leg,
+    pub(crate) since: SystemTime,
+    began: Instant,
+    requests: AtomicU64,
+    sent: AtomicU64,
+    received: AtomicU64,
+    total_sent: Counter,
+    total_received: Counter,
+    /// Why the peer ended it before it said anything, where it did.
+    refused: OnceLock<Box<Refused>>,
+}
+
+impl From<Direction> for Side {
+    fn from(direction: Direction) -> Self {
+        match direction {
+            Direction::Inbound => Self::Inbound,
+            Direction::Outbound => Self::Outbound,
+        }
+    }
+}
+
+impl Session {
+    /// Takes an accepted handshake into metrics, ledger and the list of connections.
+    pub(crate) fn open(shared: &Arc<Shared>, established: Established, leg: Leg) -> Arc<Self> {
+        let side = Side::from(leg.direction);
+        let peer = established.peer.as_str();
+        let excepted = matches!(established.verdict, Verdict::Excepted { .. });
+        shared.metrics.handshake(
+            side,
+            peer,
+            &established.negotiated,
+            excepted,
+            leg.handshake.as_secs_f64(),
+        );
+        let (total_sent, total_received) = shared.metrics.bytes(side, peer);
+        shared.recorder.record(Event::Handshake(Box::new(Handshake {
+            key: established.key,
+            interface: established.interface.name().to_owned(),
+            direction: leg.direction,
+            peer: Some(peer.to_owned()),
+            local_address: leg.local_address,
+            peer_address: leg.peer_address,
+            negotiated: Some(established.negotiated.clone()),
+            chain: established.chain.clone(),
+            bytes: established.bytes,
+            times: leg.times(),
+            verdict: established.verdict.clone(),
+        })));
+        let number = shared.sessions.next.fetch_add(1, Ordering::Relaxed);
+        let session = Arc::new(Self {
+            shared: Arc::clone(shared),
+            number,
+            peer: established.peer,
+            interface: established.interface,
+            negotiated: established.negotiated,
+            verdict: established.verdict,
+            leaf: established.chain.into_iter().next(),
+            key: established.key,
+            leg,
+            since: SystemTime::now(),
+            began: Instant::now(),
+            requests: AtomicU64::new(0),
+            sent: AtomicU64::new(0),
+            received: AtomicU64::new(0),
+            total_sent,
+            total_received,
+            refused: OnceLock::new(),
+        });
+        shared.sessions.lock().insert(number, Arc::downgrade(&session));
+        session
+    }
+
+    /// Counts plain text sent to the peer.
+    pub(crate) fn sent(&self, bytes: usize) {
+        self.sent.fetch_add(bytes as u64, Ordering::Relaxed);
+        self.total_sent.inc_by(bytes as u64);
+    }
+
+    /// Counts plain text received from the peer.
+    pub(crate) fn received(&self, bytes: usize) {
+        self.received.fetch_add(bytes as u64, Ordering::Relaxed);
+        self.total_received.inc_by(bytes as u64);
+    }
+
+    /// Counts a request carried.
+    pub(crate) fn request(&self) {
+        self.requests.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn requests(&self) -> u64 {
+        self.requests.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn bytes(&self) -> Bytes {
+        Bytes {
+            sent: self.sent.load(Ordering::Relaxed),
+            received: self.received.load(Ordering::Relaxed),
+        }
+    }
+
+    /// Whether the peer has said anything yet.
+    pub(crate) fn heard(&self) -> bool {
+        self.received.load(Ordering::Relaxed) > 0
+    }
+
+    /// The peer ended the connection before it said anything: a TLS 1.3 client has finished its handshake before the server
+    /// judges it, so this is how a refusal shows. Only the first call counts.
+    pub(crate) fn refuse(&self, refused: Box<Refused>) {
+        let mut first = false;
+        let refused = self.refused.get_or_init(|| {
+            first = true;
+            refused
+        });
+        if !first {
+            return;
+        }
+        let side = Side::from(self.leg.direction);
+        self.shared
+            .metrics
+            .handshake_failed(side, self.peer.as_str(), refused.reason.as_str());
+        self.shared.recorder.record(Event::Handshake(Box::new(Handshake {
+            key: self.key,
+            interface: self.interface.name().to_owned(),
+            direction: self.leg.direction,
+            peer: Some(self.peer.to_string()),
+            local_address: self.leg.local_address,
+            peer_address: self.leg.peer_address,
+            negotiated: Some(self.negotiated.clone()),
+            chain: self.leaf.clone().into_iter().collect(),
+            bytes: refused.bytes,
+            times: self.leg.times(),
+            verdict: Verdict::Refused {
+                reason: refused.reason.as_str().to_owned(),
+                detail: refused.detail.clone(),
+            },
+        })));
+    }
+
+    /// Why the peer ended it before it said anything.
+    pub(crate) fn refusal(&self) -> Option<&Refused> {
+        self.refused.get().map(|refused| &**refused)
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        self.shared.sessions.lock().remove(&self.number);
+        self.shared.recorder.record(Event::Closed(Closed {
+            key: self.key,
+            bytes: self.bytes(),
+            lasted_us: microseconds(self.began.elapsed()),
+        }));
+    }
+}
+
+impl Leg {
+    pub(crate) fn times(&self) -> Times {
+        Times {
+            connect_us: microseconds(self.connect),
+            handshake_us: microseconds(self.handshake),
+        }
+    }
+}
+
+fn microseconds(duration: Duration) -> u64 {
+    u64::try_from(duration.as_micros()).unwrap_or(u64::MAX)
+}
+
+impl Sessions {
+    fn lock(&self) -> std::sync::MutexGuard<'_, BTreeMap<u64, Weak<Session>>> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Those open now, oldest first.
+    pub(crate) fn list(&self) -> Vec<Arc<Session>> {
+        // Upgraded outside the lock: letting the last holder go takes the lock again.
+        let open: Vec<_> = self.lock().values().cloned().collect();
+        open.iter().filter_map(Weak::upgrade).collect()
+    }
+}

@@ -1,0 +1,315 @@
+//! Starting and stopping.
+
+use std::collections::HashMap;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bartizan_deployment::{Deployment, Inbound, Node, Outbound, Path, Route as RouteTo};
+use bartizan_ledger::Ledger;
+use bartizan_tls::{Credentials, Endpoint};
+use prometheus_client::registry::Registry;
+use tokio::net::TcpListener;
+use tokio::time::{sleep, timeout};
+
+use crate::accept::accept_all;
+use crate::admin::{self, Admin};
+use crate::complaint::Complaints;
+use crate::config;
+use crate::drain::{Drain, Phase};
+use crate::error::Error;
+use crate::http2::{Pool, Route, Target};
+use crate::inbound::{self, Function};
+use crate::metrics::{Metrics, Requests, Side};
+use crate::outbound::{self, Routing};
+use crate::peers::{Door, Doors};
+use crate::session::Sessions;
+use crate::shared::Shared;
+use crate::socket;
+use crate::state::State;
+use crate::stock::Stock;
+
+/// How long pooled connections get to say goodbye once nothing uses them.
+const GOODBYE: Duration = Duration::from_millis(500);
+
+/// The sidecar of one node of a deployment.
+#[derive(Debug)]
+pub struct Sidecar;
+
+/// A running sidecar. Dropping it without [`Running::drain`] closes everything at once.
+#[derive(Debug)]
+pub struct Running {
+    inbound: Vec<SocketAddr>,
+    outbound: Vec<SocketAddr>,
+    admin: Option<SocketAddr>,
+    state: Arc<State>,
+    ledger: Ledger,
+}
+
+/// Everything that listens, before anything is served.
+struct Bound {
+    inbound: Vec<(Inbound, TcpListener)>,
+    outbound: Vec<(Outbound, TcpListener)>,
+    admin: Option<TcpListener>,
+}
+
+impl Sidecar {
+    /// Checks everything, opens the ports of `node`'s sidecar and serves until [`Running::drain`].
+    ///
+    /// Must be called within a tokio runtime, which serves it.
+    ///
+    /// # Errors
+    /// Where the file, the certificates, the ledger or a port stand in the way; no port is left open then.
+    pub async fn start(deployment: &Deployment, node: &str) -> Result<Running, Error> {
+        let node = find(deployment, node)?;
+        let name = node.name.as_str();
+        let no_sidecar = || Error::NoSidecar { node: name.to_owned() };
+        let sidecar = node.sidecar.as_ref().ok_or_else(no_sidecar)?;
+        let files = node.files.as_ref().ok_or_else(no_sidecar)?;
+        let credentials = Credentials::load(files)?;
+        credentials.check_identity(&node.identity)?;
+        let endpoint = Endpoint::new(credentials, bartizan_tls::peers(deployment, name))?;
+        let ledger = match &sidecar.ledger {
+            Some(path) => Ledger::open(path, name)?,
+            None => Ledger::none(name),
+        };
+        let bound = Bound::open(sidecar)?;
+
+        let mut registry = Registry::default();
+        let metrics = Metrics::new(&mut registry, env!("CARGO_PKG_VERSION"), bartizan_tls::module());
+        let shared = Arc::new(Shared {
+            node: node.name.clone(),
+            endpoint,
+            limits: sidecar.limits,
+            metrics,
+            sessions: Sessions::default(),
+            recorder: ledger.recorder(),
+            drain: Drain::new(),
+            complaints: Complaints::default(),
+        });
+        let state = Arc::new(State::new(&shared));
+        let running = bound.serve(deployment, node, &shared, &state, registry, ledger)?;
+        state.listening();
+        Ok(running)
+    }
+}
+
+fn find<'a>(deployment: &'a Deployment, node: &str) -> Result<&'a Node, Error> {
+    deployment.node(node).ok_or_else(|| Error::UnknownNode {
+        node: node.to_owned(),
+        known: deployment
+            .nodes()
+            .filter(|node| node.sidecar.is_some())
+            .map(|node| node.name.to_string())
+            .collect(),
+    })
+}
+
+impl Bound {
+    fn open(sidecar: &bartizan_deployment::Sidecar) -> Result<Self, Error> {
+        let open = |listener, address| {
+            socket::listen(address).map_err(|source| Error::Listen {
+                listener,
+                address,
+                source,
+            })
+        };
+        let mut bound = Self {
+            inbound: Vec::new(),
+            outbound: Vec::new(),
+            admin: None,
+        };
+        for inbound in &sidecar.inbound {
+            bound.inbound.push((inbound.clone(), open("inbound", inbound.listen)?));
+        }
+        for outbound in &sidecar.outbound {
+            bound
+                .outbound
+                .push((outbound.clone(), open("outbound", outbound.listen)?));
+        }
+        if let Some(address) = sidecar.admin {
+            bound.admin = Some(open("admin", address)?);
+        }
+        Ok(bound)
+    }
+
+    fn serve(
+        self,
+        deployment: &Deployment,
+        node: &Node,
+        shared: &Arc<Shared>,
+        state: &Arc<State>,
+        mut registry: Registry,
+        ledger: Ledger,
+    ) -> Result<Running, Error> {
+        let doors = Arc::new(Doors::of(deployment, node.name.as_str()));
+        let mut running = Running {
+            inbound: Vec::new(),
+            outbound: Vec::new(),
+            admin: None,
+            state: Arc::clone(state),
+            ledger,
+        };
+        for (inbound, listener) in self.inbound {
+            running
+                .inbound
+                .push(local_address(&listener, "inbound", inbound.listen)?);
+            serve_inbound(shared, state, &inbound, listener);
+        }
+        let mut routes = HashMap::new();
+        for (outbound, listener) in self.outbound {
+            running
+                .outbound
+                .push(local_address(&listener, "outbound", outbound.listen)?);
+            serve_outbound(shared, state, &doors, &mut routes, &outbound, listener);
+        }
+        registry.register_collector(Box::new(Arc::clone(state)));
+        if let Some(listener) = self.admin {
+            let address = node.sidecar.as_ref().and_then(|sidecar| sidecar.admin);
+            let address = local_address(&listener, "admin", address.unwrap_or(SocketAddr::from(([0; 4], 0))))?;
+            running.admin = Some(address);
+            let admin = Admin::new(registry, Arc::clone(state), config::in_force(deployment, node));
+            tokio::spawn(admin::serve(admin, listener));
+        }
+        Ok(running)
+    }
+}
+
+fn local_address(listener: &TcpListener, name: &'static str, address: SocketAddr) -> Result<SocketAddr, Error> {
+    listener.local_addr().map_err(|source| Error::Listen {
+        listener: name,
+        address,
+        source,
+    })
+}
+
+fn serve_inbound(shared: &Arc<Shared>, state: &State, inbound: &Inbound, listener: TcpListener) {
+    let pool = Pool::new(shared, Target::Function(inbound.forward));
+    if inbound.path == Path::Http2 {
+        state.add_pool(&pool);
+    }
+    let function = Arc::new(Function::new(inbound.forward, pool));
+    let name = format!("inbound {}", inbound.listen);
+    let (path, served) = (inbound.path, Arc::clone(shared));
+    tokio::spawn(accept_all(
+        Arc::clone(shared),
+        listener,
+        name,
+        move |stream, peer, guard| {
+            inbound::serve(Arc::clone(&served), Arc::clone(&function), path, stream, peer, guard)
+        },
+    ));
+}
+
+fn serve_outbound(
+    shared: &Arc<Shared>,
+    state: &State,
+    doors: &Arc<Doors>,
+    routes: &mut HashMap<Door, Route>,
+    outbound: &Outbound,
+    listener: TcpListener,
+) {
+    let name = format!("outbound {}", outbound.listen);
+    let served = Arc::clone(shared);
+    if outbound.warm > 0 {
+        state.needs_credentials();
+    }
+    match (&outbound.route, outbound.path) {
+        (RouteTo::To(peer), Path::Splice) => {
+            // The deployment was refused where a peer routed to has no inbound listener.
+            let Some(door) = doors.to(peer) else { return };
+            let stock = Stock::new(shared, door.clone(), outbound.warm);
+            state.add_stock(&stock);
+            tokio::spawn(Arc::clone(&stock).keep());
+            tokio::spawn(accept_all(
+                Arc::clone(shared),
+                listener,
+                name,
+                move |stream, _, guard| outbound::splice(Arc::clone(&served), Arc::clone(&stock), stream, guard),
+            ));
+        }
+        (route, _) => {
+            let mut route_to = |door: &Door| {
+                let route = routes.entry(door.clone()).or_insert_with(|| {
+                    let pool = Pool::new(shared, Target::Peer(door.clone()));
+                    state.add_pool(&pool);
+                    let producer = door.peer.as_str();
+                    let requests = Requests::new(&shared.metrics, Side::Outbound, shared.node.as_str(), producer);
+                    Route {
+                        side: Side::Outbound,
+                        pool,
+                        requests: Arc::new(requests),
+                    }
+                });
+                if outbound.warm > 0 {
+                    tokio::spawn(Arc::clone(&route.pool).keep(outbound.warm));
+                }
+                route.clone()
+            };
+            let routing = match route {
+                RouteTo::To(peer) => {
+                    let Some(door) = doors.to(peer) else { return };
+                    Routing::To(route_to(door))
+                }
+                RouteTo::ByAuthority | RouteTo::ByDestination => Routing::ByAuthority {
+                    routes: doors.all().iter().map(|door| (door.clone(), route_to(door))).collect(),
+                    doors: Arc::clone(doors),
+                },
+            };
+            let routing = Arc::new(routing);
+            tokio::spawn(accept_all(
+                Arc::clone(shared),
+                listener,
+                name,
+                move |stream, _, guard| outbound::http2(Arc::clone(&served), Arc::clone(&routing), stream, guard),
+            ));
+        }
+    }
+}
+
+impl Running {
+    /// Where sidecars of other nodes connect to, in the order of the file.
+    #[must_use]
+    pub fn inbound(&self) -> &[SocketAddr] {
+        &self.inbound
+    }
+
+    /// Where the network function connects to, in the order of the file.
+    #[must_use]
+    pub fn outbound(&self) -> &[SocketAddr] {
+        &self.outbound
+    }
+
+    /// Where metrics and state are served.
+    #[must_use]
+    pub fn admin(&self) -> Option<SocketAddr> {
+        self.admin
+    }
+
+    /// Stops accepting, lets requests under way end within `limits.drain`, closes what is left and writes the ledger out.
+    ///
+    /// Gives how many connections had to be closed before they ended by themselves.
+    pub async fn drain(self) -> usize {
+        let shared = self.state.shared();
+        shared.drain.advance(Phase::Draining);
+        let late = match timeout(shared.limits.drain, shared.drain.done()).await {
+            Ok(()) => 0,
+            Err(_) => {
+                let late = shared.drain.held();
+                shared.drain.advance(Phase::Closing);
+                // Tasks that are told to close do so at their next turn.
+                let _ = timeout(GOODBYE, shared.drain.done()).await;
+                late
+            }
+        };
+        self.state.close();
+        let goodbye = async {
+            while !shared.sessions.list().is_empty() {
+                sleep(Duration::from_millis(5)).await;
+            }
+        };
+        let _ = timeout(GOODBYE, goodbye).await;
+        drop(self.ledger);
+        late
+    }
+}

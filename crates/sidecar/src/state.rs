@@ -1,0 +1,252 @@
+//! What the admin port can say about a running sidecar, beyond its counters.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use bartizan_ledger::{Direction, Key, Verdict};
+use prometheus_client::collector::Collector;
+use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
+use prometheus_client::metrics::MetricType;
+use prometheus_client::metrics::counter::ConstCounter;
+use prometheus_client::metrics::gauge::ConstGauge;
+use serde_json::{Value, json};
+use time::OffsetDateTime;
+use time::format_description::well_known::Rfc3339;
+
+use crate::drain::Phase;
+use crate::http2::Pool;
+use crate::process::{Process, encode_gauge};
+use crate::session::Session;
+use crate::shared::Shared;
+use crate::stock::Stock;
+
+/// A running sidecar as its admin port sees it.
+#[derive(Debug)]
+pub(crate) struct State {
+    shared: Arc<Shared>,
+    pools: Mutex<Vec<Arc<Pool>>>,
+    stocks: Mutex<Vec<Arc<Stock>>>,
+    listening: AtomicBool,
+    /// Some listener keeps connections ready, which takes a valid certificate.
+    needs_credentials: AtomicBool,
+}
+
+impl State {
+    pub(crate) fn new(shared: &Arc<Shared>) -> Self {
+        Self {
+            shared: Arc::clone(shared),
+            pools: Mutex::default(),
+            stocks: Mutex::default(),
+            listening: AtomicBool::new(false),
+            needs_credentials: AtomicBool::new(false),
+        }
+    }
+
+    pub(crate) fn shared(&self) -> &Arc<Shared> {
+        &self.shared
+    }
+
+    pub(crate) fn add_pool(&self, pool: &Arc<Pool>) {
+        self.pools
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push(Arc::clone(pool));
+    }
+
+    pub(crate) fn add_stock(&self, stock: &Arc<Stock>) {
+        self.stocks
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push(Arc::clone(stock));
+    }
+
+    pub(crate) fn listening(&self) {
+        self.listening.store(true, Ordering::Release);
+    }
+
+    pub(crate) fn needs_credentials(&self) {
+        self.needs_credentials.store(true, Ordering::Release);
+    }
+
+    /// Lets every pooled and ready connection go.
+    pub(crate) fn close(&self) {
+        for pool in self.pools.lock().unwrap_or_else(PoisonError::into_inner).iter() {
+            pool.close();
+        }
+        for stock in self.stocks.lock().unwrap_or_else(PoisonError::into_inner).iter() {
+            stock.close();
+        }
+    }
+
+    /// Whether traffic may be sent here; the reason where it may not.
+    pub(crate) fn ready(&self) -> Result<(), &'static str> {
+        if !self.listening.load(Ordering::Acquire) {
+            Err("starting")
+        } else if self.shared.drain.phase() != Phase::Running {
+            Err("draining")
+        } else if self.needs_credentials.load(Ordering::Acquire)
+            && self.shared.endpoint.credentials().not_after() <= SystemTime::now()
+        {
+            Err("the certificate of this node has expired")
+        } else {
+            Ok(())
+        }
+    }
+
+    /// Every established TLS connection with what it negotiated.
+    pub(crate) fn connections(&self) -> Value {
+        let connections: Vec<_> = self
+            .shared
+            .sessions
+            .list()
+            .iter()
+            .map(|session| describe(session))
+            .collect();
+        json!({ "node": self.shared.node.as_str(), "connections": connections })
+    }
+}
+
+fn describe(session: &Session) -> Value {
+    let direction = match session.leg.direction {
+        Direction::Inbound => "inbound",
+        Direction::Outbound => "outbound",
+    };
+    let Key::Tls { client_random } = match session.key {
+        Some(key) => key,
+        None => return json!({ "peer": session.peer.as_str(), "direction": direction }),
+    };
+    let negotiated = &session.negotiated;
+    let name = |code: &Option<bartizan_ledger::Code>| code.as_ref().map(|code| code.name.clone());
+    let bytes = session.bytes();
+    json!({
+        "peer": session.peer.as_str(),
+        "interface": session.interface.name(),
+        "direction": direction,
+        "path": session.leg.path.name(),
+        "local_address": session.leg.local_address,
+        "peer_address": session.leg.peer_address,
+        "since": OffsetDateTime::from(session.since).format(&Rfc3339).ok(),
+        "version": negotiated.version,
+        "group": negotiated.group.name,
+        "cipher": negotiated.cipher.name,
+        "local_signature": name(&negotiated.local_signature),
+        "peer_signature": name(&negotiated.peer_signature),
+        "resumed": negotiated.resumed,
+        "hello_retry": negotiated.hello_retry,
+        "verdict": match &session.verdict {
+            Verdict::Accepted => json!("accepted"),
+            Verdict::Excepted { reason } => json!({ "excepted": reason }),
+            Verdict::Refused { reason, .. } => json!({ "refused": reason }),
+        },
+        "peer_certificate": session.leaf.as_ref().map(|leaf| json!({
+            "subject": leaf.subject, "serial": leaf.serial, "names": leaf.names, "not_after": leaf.not_after,
+        })),
+        "requests": session.requests(),
+        "bytes_sent": bytes.sent,
+        "bytes_received": bytes.received,
+        "client_random": client_random,
+    })
+}
+
+impl Collector for State {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), std::fmt::Error> {
+        Process.encode_into(&mut encoder)?;
+        let chain = self.shared.endpoint.credentials().chain();
+        let mut metric = encoder.encode_descriptor(
+            "bartizan_sidecar_certificate_not_after_seconds",
+            "When each certificate of this node's chain ends, in seconds since 1970",
+            None,
+            MetricType::Gauge,
+        )?;
+        for certificate in chain {
+            let labels = [
+                ("subject", certificate.subject.as_str()),
+                ("serial", certificate.serial.as_str()),
+            ];
+            ConstGauge::new(certificate.not_after).encode(metric.encode_family(&labels)?)?;
+        }
+        let mut metric = encoder.encode_descriptor(
+            "bartizan_sidecar_connections",
+            "Established TLS connections",
+            None,
+            MetricType::Gauge,
+        )?;
+        let mut open = std::collections::BTreeMap::new();
+        for session in self.shared.sessions.list() {
+            let side = crate::metrics::Side::from(session.leg.direction).as_str();
+            *open
+                .entry((side, session.peer.clone(), session.leg.path.name()))
+                .or_insert(0_i64) += 1;
+        }
+        for ((side, peer, path), count) in &open {
+            let labels = [("side", *side), ("peer", peer.as_str()), ("path", *path)];
+            ConstGauge::new(*count).encode(metric.encode_family(&labels)?)?;
+        }
+        self.encode_pools(&mut encoder)?;
+        let metric = encoder.encode_descriptor(
+            "bartizan_sidecar_ledger_lost",
+            "Ledger records that could not be written",
+            None,
+            MetricType::Counter,
+        )?;
+        ConstCounter::new(self.shared.recorder.lost()).encode(metric)?;
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let left = match self
+            .shared
+            .endpoint
+            .credentials()
+            .not_after()
+            .duration_since(UNIX_EPOCH)
+        {
+            Ok(end) => end.as_secs_f64() - now.as_secs_f64(),
+            Err(_) => 0.0,
+        };
+        encode_gauge(
+            &mut encoder,
+            "bartizan_sidecar_certificate_left_seconds",
+            "Until the first certificate of this node's chain ends; negative afterwards",
+            left,
+        )
+    }
+}
+
+impl State {
+    fn encode_pools(&self, encoder: &mut DescriptorEncoder<'_>) -> Result<(), std::fmt::Error> {
+        let pools = self.pools.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut metric = encoder.encode_descriptor(
+            "bartizan_sidecar_pool_connections",
+            "HTTP/2 connections open in the pool of a target",
+            None,
+            MetricType::Gauge,
+        )?;
+        for pool in pools.iter() {
+            let labels = [("target", pool.producer())];
+            let open = i64::try_from(pool.occupancy().connections).unwrap_or(i64::MAX);
+            ConstGauge::new(open).encode(metric.encode_family(&labels)?)?;
+        }
+        let mut metric = encoder.encode_descriptor(
+            "bartizan_sidecar_pool_streams",
+            "Requests under way on the connections of a pool",
+            None,
+            MetricType::Gauge,
+        )?;
+        for pool in pools.iter() {
+            let labels = [("target", pool.producer())];
+            let streams = i64::try_from(pool.occupancy().streams).unwrap_or(i64::MAX);
+            ConstGauge::new(streams).encode(metric.encode_family(&labels)?)?;
+        }
+        let mut metric = encoder.encode_descriptor(
+            "bartizan_sidecar_ready_connections",
+            "Connections dialled ahead for the splice path and not used yet",
+            None,
+            MetricType::Gauge,
+        )?;
+        for stock in self.stocks.lock().unwrap_or_else(PoisonError::into_inner).iter() {
+            let labels = [("peer", stock.peer())];
+            let ready = i64::try_from(stock.ready()).unwrap_or(i64::MAX);
+            ConstGauge::new(ready).encode(metric.encode_family(&labels)?)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,143 @@
+//! Connections to one peer that are dialled ahead for the `splice` path, and watched until they are used.
+
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll};
+
+use bartizan_deployment::Path;
+use tokio::io::AsyncBufRead;
+use tokio::sync::Notify;
+
+use crate::backoff::Backoff;
+use crate::channel::Channel;
+use crate::drain::Phase;
+use crate::failure::Failure;
+use crate::handshake;
+use crate::peers::Door;
+use crate::shared::Shared;
+
+/// Connections to one peer, ready for use.
+#[derive(Debug)]
+pub(crate) struct Stock {
+    shared: Arc<Shared>,
+    door: Door,
+    wanted: usize,
+    ready: Mutex<Vec<Channel>>,
+    /// One was taken.
+    taken: Notify,
+}
+
+impl Stock {
+    pub(crate) fn new(shared: &Arc<Shared>, door: Door, wanted: usize) -> Arc<Self> {
+        Arc::new(Self {
+            shared: Arc::clone(shared),
+            door,
+            wanted,
+            ready: Mutex::default(),
+            taken: Notify::new(),
+        })
+    }
+
+    pub(crate) fn peer(&self) -> &str {
+        self.door.peer.as_str()
+    }
+
+    /// How many are ready now.
+    pub(crate) fn ready(&self) -> usize {
+        self.lock().len()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<Channel>> {
+        self.ready.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A connection to the peer: one that is ready, or a new one.
+    pub(crate) async fn take(&self) -> Result<Channel, Failure> {
+        let ready = poll_fn(|context| {
+            let mut ready = self.lock();
+            while let Some(mut channel) = ready.pop() {
+                // The newest first; one that has ended since it was last looked at is of no use.
+                if !has_ended(&mut channel, context) {
+                    return Poll::Ready(Some(channel));
+                }
+            }
+            Poll::Ready(None)
+        })
+        .await;
+        self.taken.notify_one();
+        match ready {
+            Some(channel) => Ok(channel),
+            None => handshake::connect(&self.shared, &self.door, Path::Splice).await,
+        }
+    }
+
+    /// Lets all go.
+    pub(crate) fn close(&self) {
+        self.lock().clear();
+    }
+
+    /// Keeps as many ready as are wanted until draining begins.
+    pub(crate) async fn keep(self: Arc<Self>) {
+        let mut guard = self.shared.drain.guard();
+        let mut backoff = Backoff::default();
+        while guard.phase() == Phase::Running {
+            if self.ready() < self.wanted {
+                let failure = match handshake::connect(&self.shared, &self.door, Path::Splice).await {
+                    Ok(channel) => {
+                        self.lock().push(channel);
+                        continue;
+                    }
+                    Err(failure) => failure,
+                };
+                self.shared.complaints.log("no connection kept ready", &failure);
+                tokio::select! {
+                    () = backoff.wait() => {}
+                    () = guard.reached(Phase::Draining) => break,
+                }
+                continue;
+            }
+            let ended = tokio::select! {
+                ended = poll_fn(|context| self.poll_ended(context)) => ended,
+                () = self.taken.notified() => {
+                    backoff.reset();
+                    continue;
+                }
+                () = guard.reached(Phase::Draining) => break,
+            };
+            if let Some(refused) = ended.session().refusal() {
+                let failure = Failure::refused(self.peer(), refused);
+                self.shared
+                    .complaints
+                    .log("a connection kept ready was closed", &failure);
+            }
+            drop(ended);
+            tokio::select! {
+                () = backoff.wait() => {}
+                () = guard.reached(Phase::Draining) => break,
+            }
+        }
+        self.close();
+    }
+
+    /// One that has ended without being used.
+    fn poll_ended(&self, context: &mut Context<'_>) -> Poll<Channel> {
+        let mut ready = self.lock();
+        let ended = (0..ready.len()).find(|&index| has_ended(&mut ready[index], context));
+        match ended {
+            Some(index) => Poll::Ready(ready.swap_remove(index)),
+            None => Poll::Pending,
+        }
+    }
+}
+
+/// Whether the peer has closed it, or refused us: a TLS 1.3 client learns that only after its handshake. Wakes the task when
+/// that changes.
+fn has_ended(channel: &mut Channel, context: &mut Context<'_>) -> bool {
+    match Pin::new(channel).poll_fill_buf(context) {
+        Poll::Pending => false,
+        // A server that speaks first is as good as any.
+        Poll::Ready(Ok(bytes)) => bytes.is_empty(),
+        Poll::Ready(Err(_)) => true,
+    }
+}
