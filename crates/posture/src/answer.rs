@@ -104,6 +104,17 @@ impl Source {
     }
 }
 
+/// Each source once, in the order of first mention.
+fn distinct(sources: Vec<Source>) -> Vec<Source> {
+    let mut distinct = Vec::with_capacity(sources.len());
+    for source in sources {
+        if !distinct.contains(&source) {
+            distinct.push(source);
+        }
+    }
+    distinct
+}
+
 /// An answer with its reason. Only this crate makes one, from [`Evidence`](crate::Evidence).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reply {
@@ -125,7 +136,7 @@ impl Reply {
         Self {
             answer,
             because: because.into(),
-            sources,
+            sources: distinct(sources),
         }
     }
 
@@ -153,7 +164,7 @@ impl Judgement {
         Self {
             verdict,
             because: because.into(),
-            sources,
+            sources: distinct(sources),
         }
     }
 

@@ -7,7 +7,22 @@ use bartizan_wire::{Content, Side};
 
 use crate::confidentiality::not_agreed;
 use crate::ledgers::Entry;
-use crate::{Evidence, Judgement, Source, Verdict};
+use crate::{Answer, Evidence, Judgement, Source, Verdict};
+
+/// What is known of one end: whether it was authenticated, and what a forger can do about it.
+pub(crate) struct End {
+    pub(crate) authenticated: Answer,
+    pub(crate) judgement: Judgement,
+}
+
+impl End {
+    fn new(authenticated: Answer, verdict: Verdict, because: impl Into<String>, sources: Vec<Source>) -> Self {
+        Self {
+            authenticated,
+            judgement: Judgement::new(verdict, because, sources),
+        }
+    }
+}
 
 /// Both ends together: an attacker needs only one of them.
 pub(crate) fn judge(evidence: &Evidence<'_>) -> Judgement {
@@ -15,83 +30,27 @@ pub(crate) fn judge(evidence: &Evidence<'_>) -> Judgement {
     let all = || vec![Source::all(connection)];
     match &connection.content {
         Content::Nothing => Judgement::new(Verdict::NotSeen, "no data was sent", all()),
-        Content::Http2(_) | Content::Http1 => Judgement::new(
-            Verdict::Vulnerable,
-            "none: sent in clear, neither end proves who it is",
-            all(),
-        ),
+        Content::Http2(_) | Content::Http1 => {
+            let because = "none: sent in clear, neither end proves who it is";
+            Judgement::new(Verdict::Vulnerable, because, all())
+        }
         Content::Unknown(_) => Judgement::new(Verdict::NotObservable, "a protocol that is not read", all()),
-        Content::Tls(tls) => {
-            if let Some(refused) = refused(evidence) {
-                return refused;
-            }
-            let (server, client) = (side(evidence, tls, Side::Server), side(evidence, tls, Side::Client));
-            let verdict = server.verdict().worse(client.verdict());
-            if server.because() == client.because() {
-                return server;
-            }
-            let because = format!("server: {}; client: {}", server.because(), client.because());
-            let mut sources = server.sources().to_vec();
-            sources.extend(
-                client
-                    .sources()
-                    .iter()
-                    .filter(|source| !server.sources().contains(source))
-                    .cloned(),
-            );
-            Judgement::new(verdict, because, sources)
-        }
+        Content::Tls(tls) => refused(evidence).unwrap_or_else(|| {
+            let server = end(evidence, tls, Side::Server).judgement;
+            let client = end(evidence, tls, Side::Client).judgement;
+            both(&server, &client)
+        }),
     }
 }
 
-/// The schemes server and client signed with, as far as packets or ledgers tell.
-pub(crate) fn schemes(evidence: &Evidence<'_>) -> (Option<SignatureScheme>, Option<SignatureScheme>) {
-    [Side::Server, Side::Client]
-        .map(|side| scheme(evidence, side).map(|(scheme, _)| scheme))
-        .into()
-}
-
-/// One end alone.
-pub(crate) fn side(evidence: &Evidence<'_>, tls: &Tls, side: Side) -> Judgement {
-    let Some(hello) = &tls.server_hello else {
-        return Judgement::new(
-            Verdict::NotSeen,
-            not_agreed(evidence, tls),
-            vec![Source::all(evidence.connection())],
-        );
-    };
-    if hello.value.version != Version::TLS13 {
-        return legacy(evidence, tls, side, hello.value.version);
-    }
-    if let Some(judgement) = by_ledger(evidence, side) {
-        return judgement;
-    }
-    let resumed = hello.value.pre_shared_key.is_some();
-    // A server must sign with a scheme the client offers (RFC 9846, section 4.4.3).
-    if let Some(first) = evidence.client_hello()
-        && side == Side::Server
-        && !resumed
-    {
-        let offered = &first.value.signature_algorithms;
-        if first.value.omitted == 0
-            && !offered.is_empty()
-            && offered
-                .iter()
-                .all(|scheme| forgery(*scheme) == Some(Safety::Vulnerable) || registry::is_grease(scheme.0))
-        {
-            return Judgement::new(
-                Verdict::Vulnerable,
-                "the client offers classical signature schemes only",
-                vec![Source::seen(first)],
-            );
-        }
-    }
-    let because = if resumed {
-        "resumed: authenticated by an earlier handshake that no ledger tells of"
+fn both(server: &Judgement, client: &Judgement) -> Judgement {
+    let because = if server.because() == client.because() {
+        server.because().to_owned()
     } else {
-        "TLS 1.3 encrypts certificates, and no ledger tells of this handshake"
+        format!("server: {}; client: {}", server.because(), client.because())
     };
-    Judgement::new(Verdict::NotObservable, because, vec![Source::seen(hello)])
+    let sources = [server.sources(), client.sources()].concat();
+    Judgement::new(server.verdict().worse(client.verdict()), because, sources)
 }
 
 /// A handshake that an end refused protects nothing and endangers nothing.
@@ -109,48 +68,184 @@ fn refused(evidence: &Evidence<'_>) -> Option<Judgement> {
         })
 }
 
-/// TLS 1.2 and older: signatures stand in clear, and none is post-quantum.
-fn legacy(evidence: &Evidence<'_>, tls: &Tls, side: Side, version: Version) -> Judgement {
-    if side == Side::Client
-        && tls
-            .client_certificates
-            .as_ref()
-            .is_none_or(|seen| seen.value.count == 0)
-    {
-        let because = "not authenticated: it sent no certificate";
-        return Judgement::new(Verdict::Vulnerable, because, vec![Source::all(evidence.connection())]);
+/// One end alone.
+pub(crate) fn end(evidence: &Evidence<'_>, tls: &Tls, side: Side) -> End {
+    let Some(hello) = &tls.server_hello else {
+        let sources = vec![Source::all(evidence.connection())];
+        return End::new(Answer::NotSeen, Verdict::NotSeen, not_agreed(evidence, tls), sources);
+    };
+    if hello.value.version != Version::TLS13 {
+        return legacy(evidence, tls, side, hello.value.version);
     }
-    match scheme(evidence, side) {
-        Some((scheme, source)) => Judgement::new(
+    if let Some(end) = by_ledger(evidence, side) {
+        return end;
+    }
+    let resumed = hello.value.pre_shared_key.is_some();
+    if side == Side::Server
+        && !resumed
+        && let Some(end) = by_offer(evidence)
+    {
+        return end;
+    }
+    let because = if resumed {
+        "resumed: authenticated by an earlier handshake that no ledger tells of"
+    } else {
+        "TLS 1.3 encrypts certificates, and no ledger tells of this handshake"
+    };
+    let sources = vec![Source::seen(hello)];
+    End::new(Answer::NotObservable, Verdict::NotObservable, because, sources)
+}
+
+/// A server must sign with a scheme the client offers (RFC 9846, section 4.4.3): where all of those are classical, so is its signature.
+fn by_offer(evidence: &Evidence<'_>) -> Option<End> {
+    let hello = evidence.client_hello()?;
+    let offered = &hello.value.signature_algorithms;
+    let classical =
+        |scheme: &SignatureScheme| registry::is_grease(scheme.0) || forgery(*scheme) == Some(Safety::Vulnerable);
+    if offered.is_empty() || hello.value.omitted > 0 || !offered.iter().all(classical) {
+        return None;
+    }
+    let because = "the client offers classical signature schemes only";
+    Some(End::new(
+        Answer::NotObservable,
+        Verdict::Vulnerable,
+        because,
+        vec![Source::seen(hello)],
+    ))
+}
+
+/// TLS 1.2 and older: signatures stand in clear, and none is post-quantum.
+fn legacy(evidence: &Evidence<'_>, tls: &Tls, side: Side, version: Version) -> End {
+    if let Some((scheme, source)) = scheme(evidence, side) {
+        return End::new(
+            Answer::Yes,
             Verdict::Vulnerable,
             format!("{version}, signed with {scheme}"),
             vec![source],
-        ),
-        None => Judgement::new(
-            Verdict::Vulnerable,
-            format!("{version} has no post-quantum signature"),
-            vec![Source::all(evidence.connection())],
-        ),
+        );
+    }
+    let sources = vec![Source::all(evidence.connection())];
+    let certificates = match side {
+        Side::Server => &tls.server_certificates,
+        Side::Client => &tls.client_certificates,
+    };
+    let authenticated = match certificates {
+        Some(seen) if seen.value.count > 0 => Answer::Yes,
+        // Without a full handshake in sight nothing says that there was no certificate.
+        _ if tls.server_certificates.is_none() => Answer::NotSeen,
+        _ => Answer::No,
+    };
+    let because = match authenticated {
+        Answer::No => "not authenticated: it sent no certificate".to_owned(),
+        _ => format!("{version} has no post-quantum signature"),
+    };
+    End::new(authenticated, Verdict::Vulnerable, because, sources)
+}
+
+/// What ledgers know of one end: its signature from either end's record, its chain from the other end's only.
+fn by_ledger(evidence: &Evidence<'_>, side: Side) -> Option<End> {
+    let told: Vec<(&Entry, bool)> = evidence
+        .entries()
+        .iter()
+        .filter_map(|entry| Some((entry, entry.handshake.negotiated.as_ref()?.resumed)))
+        .collect();
+    if told.is_empty() {
+        return None;
+    }
+    let sources: Vec<Source> = told.iter().map(|(entry, _)| entry.source()).collect();
+    let resumed = told.iter().any(|(_, resumed)| *resumed);
+    let witness = told
+        .iter()
+        .map(|(entry, _)| entry)
+        .find(|entry| is_peer(&entry.handshake, side));
+    let how = match scheme(evidence, side) {
+        Some((scheme, _)) => match forgery(scheme) {
+            Some(Safety::QuantumSafe) => format!("signed with {scheme}"),
+            Some(Safety::Vulnerable) => {
+                return Some(End::new(
+                    Answer::Yes,
+                    Verdict::Vulnerable,
+                    format!("signed with {scheme}"),
+                    sources,
+                ));
+            }
+            None => {
+                let because = format!("signed with {scheme}, which the registry does not know");
+                return Some(End::new(Answer::Yes, Verdict::NotObservable, because, sources));
+            }
+        },
+        None if resumed => "resumed".to_owned(),
+        None => {
+            return Some(match witness {
+                Some(_) => {
+                    let because = "not authenticated: it sent no certificate";
+                    End::new(Answer::No, Verdict::Vulnerable, because, sources)
+                }
+                None => {
+                    let because = "no ledger tells how it was authenticated";
+                    End::new(Answer::NotObservable, Verdict::NotObservable, because, sources)
+                }
+            });
+        }
+    };
+    Some(match witness.map(|entry| entry.handshake.chain.as_slice()) {
+        Some(chain) if !chain.is_empty() => by_chain(&how, chain, sources),
+        _ => {
+            let because = format!("{how}; its certificates are in no ledger given");
+            End::new(Answer::Yes, Verdict::NotObservable, because, sources)
+        }
+    })
+}
+
+/// Every key and every signature in the chain must hold; the root is not sent, and trusted by being known.
+fn by_chain(how: &str, chain: &[Certificate], sources: Vec<Source>) -> End {
+    let mut unknown = None;
+    for certificate in chain {
+        for (algorithm, part) in [
+            (&certificate.public_key, "has a key of"),
+            (&certificate.signature, "is signed with"),
+        ] {
+            let statement = || {
+                format!(
+                    "{how}, but the certificate of {} {part} {algorithm}",
+                    certificate.subject
+                )
+            };
+            match named_forgery(algorithm) {
+                Some(Safety::QuantumSafe) => {}
+                Some(Safety::Vulnerable) => return End::new(Answer::Yes, Verdict::Vulnerable, statement(), sources),
+                None => unknown = Some(format!("{}, which the registry does not know", statement())),
+            }
+        }
+    }
+    match (unknown, chain.first()) {
+        (Some(because), _) => End::new(Answer::Yes, Verdict::NotObservable, because, sources),
+        (None, leaf) => {
+            let key = leaf.map_or("", |leaf| leaf.public_key.as_str());
+            let because = format!("{how}, with a certified key of {key}");
+            End::new(Answer::Yes, Verdict::QuantumSafe, because, sources)
+        }
     }
 }
 
-fn scheme(evidence: &Evidence<'_>, side: Side) -> Option<(SignatureScheme, Source)> {
+/// The scheme an end signed with, and who says so: the packets of TLS 1.2, or else a ledger.
+pub(crate) fn scheme(evidence: &Evidence<'_>, side: Side) -> Option<(SignatureScheme, Source)> {
     let tls = evidence.tls()?;
-    match side {
-        Side::Server => {
-            if let Some(seen) = &tls.server_key_exchange {
-                return Some((seen.value.signature?, Source::seen(seen)));
-            }
-        }
-        Side::Client => {
-            if let Some(seen) = &tls.client_signature {
-                return Some((seen.value, Source::seen(seen)));
-            }
-        }
-    }
-    evidence.entries().iter().find_map(|entry| {
-        let code = signature_of(&entry.handshake, side)?;
-        Some((SignatureScheme(code.code), entry.source()))
+    let seen = match side {
+        Side::Server => tls
+            .server_key_exchange
+            .as_ref()
+            .and_then(|seen| Some((seen.value.signature?, Source::seen(seen)))),
+        Side::Client => tls
+            .client_signature
+            .as_ref()
+            .map(|seen| (seen.value, Source::seen(seen))),
+    };
+    seen.or_else(|| {
+        evidence.entries().iter().find_map(|entry| {
+            let code = signature_of(&entry.handshake, side)?;
+            Some((SignatureScheme(code.code), entry.source()))
+        })
     })
 }
 
@@ -172,121 +267,12 @@ fn is_peer(handshake: &Handshake, side: Side) -> bool {
     )
 }
 
-/// What ledgers know of one end: its signature from either end's record, its chain from the other end's only.
-fn by_ledger(evidence: &Evidence<'_>, side: Side) -> Option<Judgement> {
-    let told: Vec<&Entry> = evidence
-        .entries()
-        .iter()
-        .filter(|entry| entry.handshake.negotiated.is_some())
-        .collect();
-    if told.is_empty() {
-        return None;
-    }
-    let sources: Vec<Source> = told.iter().map(|entry| entry.source()).collect();
-    let scheme = scheme(evidence, side).map(|(scheme, _)| scheme);
-    let witness = told.iter().find(|entry| is_peer(&entry.handshake, side));
-    let chain: Option<&[Certificate]> = witness.map(|entry| entry.handshake.chain.as_slice());
-    let resumed = told.iter().any(|entry| {
-        entry
-            .handshake
-            .negotiated
-            .as_ref()
-            .is_some_and(|negotiated| negotiated.resumed)
-    });
-    let how = match (scheme, resumed) {
-        (Some(scheme), _) => format!("signed with {scheme}"),
-        (None, true) => "resumed".into(),
-        (None, false) => "did not sign".to_owned(),
-    };
-    if scheme.is_none() && !resumed {
-        return Some(match witness {
-            Some(_) => Judgement::new(
-                Verdict::Vulnerable,
-                "not authenticated: it sent no certificate",
-                sources,
-            ),
-            None => Judgement::new(
-                Verdict::NotObservable,
-                "no ledger tells how it was authenticated",
-                sources,
-            ),
-        });
-    }
-    if let Some(scheme) = scheme {
-        match forgery(scheme) {
-            Some(Safety::QuantumSafe) => {}
-            Some(Safety::Vulnerable) => return Some(Judgement::new(Verdict::Vulnerable, how, sources)),
-            None => {
-                let because = format!("{how}, which the registry does not know");
-                return Some(Judgement::new(Verdict::NotObservable, because, sources));
-            }
-        }
-    }
-    let Some(chain) = chain.filter(|chain| !chain.is_empty()) else {
-        let because = format!("{how}; its certificates are in the other end's ledger only");
-        return Some(Judgement::new(Verdict::NotObservable, because, sources));
-    };
-    Some(by_chain(&how, chain, sources))
-}
-
-/// The leaf's key and every signature in the chain must hold; the root is not sent, and trusted by being known.
-fn by_chain(how: &str, chain: &[Certificate], sources: Vec<Source>) -> Judgement {
-    let keys = chain
-        .iter()
-        .map(|certificate| (certificate.public_key.as_str(), "has a key of", certificate));
-    let signatures = chain
-        .iter()
-        .map(|certificate| (certificate.signature.as_str(), "is signed with", certificate));
-    let mut unknown = None;
-    for (algorithm, verb, certificate) in keys.chain(signatures) {
-        match named_forgery(algorithm) {
-            Some(Safety::QuantumSafe) => {}
-            Some(Safety::Vulnerable) => {
-                let because = format!(
-                    "{how}, but the certificate {:?} {verb} {algorithm}",
-                    certificate.subject
-                );
-                return Judgement::new(Verdict::Vulnerable, because, sources);
-            }
-            None => {
-                unknown = Some(format!(
-                    "{how}; the certificate {:?} {verb} {algorithm}, which the registry does not know",
-                    certificate.subject
-                ));
-            }
-        }
-    }
-    if let Some(because) = unknown {
-        return Judgement::new(Verdict::NotObservable, because, sources);
-    }
-    let leaf = &chain[0].public_key;
-    Judgement::new(Verdict::QuantumSafe, format!("{how}, certified under {leaf}"), sources)
-}
-
-pub(crate) fn forgery(scheme: SignatureScheme) -> Option<Safety> {
+fn forgery(scheme: SignatureScheme) -> Option<Safety> {
     registry::signature(scheme).map(|known| known.forgery)
 }
 
-/// The same by the name a ledger has for a certificate's algorithm. Key types (`P-256`, `RSA`) are no signature schemes, so classical ones are known by their families.
+/// The same by the name, or the object identifier, that a ledger has for an algorithm of a certificate.
 fn named_forgery(name: &str) -> Option<Safety> {
-    const CLASSICAL: [&str; 10] = [
-        "ec",
-        "rsa",
-        "ed25519",
-        "ed448",
-        "p-",
-        "secp",
-        "prime256v1",
-        "id-ec",
-        "sha",
-        "dsa",
-    ];
-    if let Some(known) = registry::signature_named(name) {
-        return Some(known.forgery);
-    }
-    let folded = name.to_ascii_lowercase();
-    CLASSICAL
-        .iter()
-        .any(|family| folded.starts_with(family))
-        .then_some(Safety::Vulnerable)
+    let known = registry::x509_algorithm_named(name).or_else(|| registry::x509_algorithm(name, None))?;
+    Some(known.safety)
 }

@@ -1,8 +1,8 @@
 //! Evidence, and all that follows from it.
 
-use bartizan_registry::{NamedGroup, SignatureScheme};
+use bartizan_registry::{CipherSuite, NamedGroup, SignatureScheme};
 use bartizan_wire::tls::{ClientHello, ServerHello, Tls};
-use bartizan_wire::{Connection, Content, Seen};
+use bartizan_wire::{Connection, Content, Seen, Side};
 
 use crate::ledgers::Entry;
 use crate::{Judgement, Kind, Ledgers, Reply, Source, authenticity, confidentiality, questions};
@@ -76,17 +76,17 @@ impl<'a> Evidence<'a> {
     /// What follows.
     #[must_use]
     pub fn posture(&self) -> Posture {
-        let (server_signature, client_signature) = authenticity::schemes(self);
+        let signature = |side| authenticity::scheme(self, side).map(|(scheme, _)| scheme);
         Posture {
             kind: Kind::of(self.connection),
             group: self.group().map(|(group, _)| group),
-            server_signature,
-            client_signature,
+            server_signature: signature(Side::Server),
+            client_signature: signature(Side::Client),
             offered: questions::offered(self),
             preferred: questions::preferred(self),
             negotiated: questions::negotiated(self),
-            server_authenticated: questions::server_authenticated(self),
-            client_authenticated: questions::client_authenticated(self),
+            server_authenticated: questions::authenticated(self, Side::Server),
+            client_authenticated: questions::authenticated(self, Side::Client),
             stayed: questions::stayed(self),
             clear: questions::clear(self),
             confidentiality: confidentiality::judge(self),
@@ -160,9 +160,9 @@ impl<'a> Evidence<'a> {
                 ));
             }
             if hello.value.cipher_suite != negotiated.cipher.code {
-                let (ours, theirs) = (hello.value.cipher_suite, negotiated.cipher.code);
+                let [ours, theirs] = [hello.value.cipher_suite, negotiated.cipher.code].map(CipherSuite);
                 differ(format!(
-                    "the packets show cipher suite 0x{ours:04x}, the ledger of {node} says 0x{theirs:04x}"
+                    "the packets show cipher suite {ours}, the ledger of {node} says {theirs}"
                 ));
             }
             if hello.value.pre_shared_key.is_some() != negotiated.resumed {

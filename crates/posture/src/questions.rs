@@ -112,34 +112,19 @@ pub(crate) fn negotiated(evidence: &Evidence<'_>) -> Reply {
     }
 }
 
-pub(crate) fn server_authenticated(evidence: &Evidence<'_>) -> Reply {
-    authenticated(evidence, Side::Server)
-}
-
-pub(crate) fn client_authenticated(evidence: &Evidence<'_>) -> Reply {
-    authenticated(evidence, Side::Client)
-}
-
-fn authenticated(evidence: &Evidence<'_>, side: Side) -> Reply {
+pub(crate) fn authenticated(evidence: &Evidence<'_>, side: Side) -> Reply {
     if let Some(reply) = without_tls(evidence, "sent in clear") {
         return reply;
     }
     let Some(tls) = evidence.tls() else {
         return Reply::new(Answer::NotSeen, "no data was sent", Vec::new());
     };
-    let judgement = authenticity::side(evidence, tls, side);
-    let (server, client) = authenticity::schemes(evidence);
-    let scheme = match side {
-        Side::Server => server,
-        Side::Client => client,
-    };
-    let answer = match (judgement.verdict(), scheme) {
-        (_, Some(_)) | (Verdict::QuantumSafe, _) => Answer::Yes,
-        (Verdict::NotSeen, _) => Answer::NotSeen,
-        (Verdict::Vulnerable, None) if judgement.because().starts_with("not authenticated") => Answer::No,
-        (Verdict::Vulnerable | Verdict::NotObservable, None) => Answer::NotObservable,
-    };
-    Reply::new(answer, judgement.because(), judgement.sources().to_vec())
+    let end = authenticity::end(evidence, tls, side);
+    Reply::new(
+        end.authenticated,
+        end.judgement.because(),
+        end.judgement.sources().to_vec(),
+    )
 }
 
 pub(crate) fn stayed(evidence: &Evidence<'_>) -> Reply {
