@@ -1,0 +1,13 @@
+//! Workloads for measurements and demonstrations.
+//!
+//! Today one: what the network functions of a real core said to each other while two phones registered, played again
+//! with its own timing, concurrency and connection churn ([`replay`]), from a file that was made from a capture
+//! ([`exchange`]).
+#![forbid(unsafe_code)]
+
+pub mod exchange;
+pub mod replay;
+mod summary;
+
+pub use exchange::Exchange;
+pub use summary::Summary;
