@@ -1,11 +1,199 @@
 //! `bartizan demo`.
 
+mod core;
+mod cost;
+mod eavesdropper;
+mod interrupt;
+mod outer;
+mod refusals;
+mod registrations;
+mod show;
+mod sidecars;
+mod stage;
+
+use std::fs;
+use std::path::PathBuf;
+use std::time::Instant;
+
+use bartizan_host::Facts;
+use serde::Serialize;
+
 use crate::{Failure, Outcome};
+use core::{Core, PRODUCERS, Policy, Variant};
+use interrupt::Interrupt;
+use sidecars::Sidecars;
+use stage::Stage;
 
-/// Show it on real traffic: two sidecars, the packets that prove it, and the cost.
+/// Show it on real traffic: sidecars, the packets that prove it, three refusals, and the cost.
+///
+/// Brings up a CA and a sidecar beside each network function of a small core. First curl talks to nghttpd through two of them; then
+/// two recorded UE registrations of a free5GC are played with their own timing, concurrency and connection churn: straight, through a
+/// classical pair and through post-quantum pairs. The link between is captured, and the demo prints what an eavesdropper sees.
+///
+/// As root it makes two network namespaces joined by a virtual cable; without root everything runs on loopback and the eavesdropper is
+/// left out. Either way nothing is left behind.
 #[derive(clap::Args)]
-pub(crate) struct Args {}
+pub(crate) struct Args {
+    /// Leave the post-quantum core running at the end, with its metrics to look at, until Ctrl-C
+    #[arg(long)]
+    keep: bool,
 
-pub(crate) fn run(_args: Args) -> Result<Outcome, Failure> {
-    Err(Failure::new("not written yet"))
+    /// Print the result as JSON (schema `bartizan-demo/1`); progress goes to standard error
+    #[arg(long)]
+    json: bool,
+
+    /// Keep captures, ledgers, logs and the deployment file in this folder
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+}
+
+/// Everything the demo saw.
+#[derive(Serialize)]
+struct Report {
+    schema: &'static str,
+    version: &'static str,
+    facts: Facts,
+    /// What could not be done here, and why.
+    left_out: Vec<String>,
+    outer: Vec<outer::Exchange>,
+    refusals: Vec<refusals::Refusal>,
+    exchange: registrations::Description,
+    runs: Vec<registrations::Run>,
+    seconds: f64,
+}
+
+pub(crate) fn run(args: Args) -> Result<Outcome, Failure> {
+    let began = Instant::now();
+    let interrupt = Interrupt::install()?;
+    let facts = Facts::gather();
+    let scratch = scratch(args.out.as_ref())?;
+    let folder = scratch.path();
+    let (stage, left_out) = stage(&facts)?;
+    show::opening(&facts, &left_out);
+
+    let recorded = registrations::Recorded::load();
+    let best = Variant {
+        policy: Policy::Hybrid,
+        path: "http2",
+    };
+    let mut report = Report {
+        schema: "bartizan-demo/1",
+        version: env!("CARGO_PKG_VERSION"),
+        facts,
+        left_out,
+        outer: Vec::new(),
+        refusals: Vec::new(),
+        exchange: recorded.description(),
+        runs: Vec::new(),
+        seconds: 0.0,
+    };
+
+    show::step("curl and nghttpd, with two sidecars between that neither knows of");
+    let core = Core::build(folder.join("outer"), &stage, best)?;
+    {
+        let _web = outer::serve(&stage, &core.folder)?;
+        let sidecars = Sidecars::start(&stage, &core)?;
+        interrupt.check()?;
+        report.outer = outer::ask(&stage, &core.folder)?;
+        show::outer(&report.outer);
+        show::step("three that must be refused");
+        report.refusals = refusals::provoke(&stage, &core, best)?;
+        show::refusals(&report.refusals);
+        sidecars.stop()?;
+    }
+
+    show::registrations(&report.exchange);
+    for case in registrations::CASES {
+        interrupt.check()?;
+        show::step(&format!("two UE registrations, {}", case.title));
+        let run = registrations::play(&stage, &folder.join(case.id), case, &recorded, &interrupt)?;
+        show::run(&run);
+        report.runs.push(run);
+    }
+    report.seconds = began.elapsed().as_secs_f64();
+    cost::show(&report.runs);
+    if args.json {
+        let text = serde_json::to_string_pretty(&report).map_err(Failure::new)?;
+        println!("{text}");
+    }
+    show::closing(&report, args.out.as_deref());
+    if args.keep {
+        keep(&stage, best, &folder.join("kept"), &interrupt)?;
+    }
+    let wrong: usize = report.runs.iter().map(|run| run.errors.len()).sum();
+    Ok(if wrong == 0 { Outcome::Clean } else { Outcome::Finding })
+}
+
+/// Two hosts where that is permitted, loopback where it is not; and what is left out then.
+fn stage(facts: &Facts) -> Result<(Stage, Vec<String>), Failure> {
+    let refused = [
+        ("network namespaces", &facts.namespaces),
+        ("veth", &facts.veth),
+        ("packet capture", &facts.capture),
+    ];
+    let refused: Vec<_> = refused
+        .into_iter()
+        .filter_map(|(what, permission)| match permission {
+            bartizan_host::Permission::Granted => None,
+            bartizan_host::Permission::Refused(reason) => Some(format!("{what}: {reason}")),
+        })
+        .collect();
+    if refused.is_empty() {
+        return Ok((Stage::with_root(PRODUCERS.len())?, Vec::new()));
+    }
+    let mut left_out = refused;
+    left_out.push(
+        "so everything runs on loopback, and what an eavesdropper sees is left out; as root it is shown".to_owned(),
+    );
+    Ok((Stage::on_loopback(), left_out))
+}
+
+/// Runs a post-quantum core until Ctrl-C.
+fn keep(stage: &Stage, variant: Variant, folder: &std::path::Path, interrupt: &Interrupt) -> Result<(), Failure> {
+    let core = Core::build(folder.to_owned(), stage, variant)?;
+    let _web = outer::serve(stage, &core.folder)?;
+    let sidecars = Sidecars::start(stage, &core)?;
+    show::kept(stage, &core);
+    interrupt.wait();
+    sidecars.stop()
+}
+
+/// A folder that goes when the demo ends, or one that the user wants to keep.
+enum Scratch {
+    Passing(tempfile::TempDir),
+    Kept(PathBuf),
+}
+
+impl Scratch {
+    fn path(&self) -> &std::path::Path {
+        match self {
+            Self::Passing(folder) => folder.path(),
+            Self::Kept(folder) => folder,
+        }
+    }
+}
+
+fn scratch(out: Option<&PathBuf>) -> Result<Scratch, Failure> {
+    let Some(out) = out else {
+        let folder = tempfile::Builder::new().prefix("bartizan-demo-").tempdir();
+        return folder.map(Scratch::Passing).map_err(|error| {
+            Failure::new(format!("a temporary folder: {error}"))
+                .hint("set TMPDIR to a folder that can be written, or use --out DIR")
+        });
+    };
+    let failed =
+        |error| Failure::new(format!("{}: {error}", out.display())).hint("--out takes a folder that can be written");
+    fs::create_dir_all(out).map_err(failed)?;
+    if fs::read_dir(out).map_err(failed)?.next().is_some() {
+        return Err(
+            Failure::usage(format!("{}: is not empty", out.display())).hint("--out takes a new or empty folder")
+        );
+    }
+    // Processes of the demo run elsewhere: their paths must not depend on where they were started.
+    out.canonicalize().map(Scratch::Kept).map_err(failed)
+}
+
+/// An error of a part, in the words of the part.
+fn failed(error: impl std::fmt::Display) -> Failure {
+    Failure::new(error)
 }

@@ -13,6 +13,7 @@ use std::path::PathBuf;
 use crate::{Failure, Outcome};
 
 pub(crate) use read::{Detail, inspect_file, read_ledgers};
+pub(crate) use report::{Report, Row};
 
 /// From packets to verdicts: what each connection offered, negotiated, and what that is worth.
 ///
@@ -21,6 +22,12 @@ pub(crate) use read::{Detail, inspect_file, read_ledgers};
 ///
 /// Exit codes: 0 nothing to object to, 1 a finding, 2 a file could not be read to its end.
 #[derive(clap::Args)]
+#[command(after_help = "Examples:\n  \
+    bartizan inspect sbi.pcap                            one row for all connections that are alike\n  \
+    bartizan inspect sbi.pcap --ledger amf.jsonl --all   each connection, with what the sidecar of amf wrote\n  \
+    tcpdump -i any -w - tcp | bartizan inspect -         until tcpdump is stopped\n\n\
+    Flights are the bytes of client, server and client in turn, five of them with a HelloRetryRequest. An asterisk marks a\n\
+    group for which the client sent a key share.")]
 pub(crate) struct Args {
     /// Captures, pcap or pcapng; `-` reads one from standard input
     #[arg(required = true, value_name = "FILE")]
@@ -60,7 +67,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
             .join("\n")
     };
     print(&text)?;
-    let mut unreadable = reports.iter().filter_map(|report| report.failure());
+    let mut unreadable = reports.iter().filter_map(Report::failure);
     if let Some(failure) = unreadable.next() {
         return Err(failure);
     }

@@ -79,7 +79,7 @@ pub fn connect(one: &Port<'_>, other: &Port<'_>, mtu: u16) -> Result<(), Error> 
     }
     // Both ends up before returning: a veth carries nothing until its peer is up.
     for port in [one, other] {
-        ip(["-n", port.namespace.name(), "link", "set", &port.interface, "up"])?;
+        ip(["-n", port.namespace.name(), "link", "set", "dev", &port.interface, "up"])?;
     }
     Ok(())
 }

@@ -1,0 +1,146 @@
+//! The demo's words. They go to standard error, so that `--json` has standard output to itself.
+
+use std::path::Path;
+
+use bartizan_host::Facts;
+
+use crate::commands::demo::core::{self, Core, PRODUCERS};
+use crate::commands::demo::eavesdropper::View;
+use crate::commands::demo::outer::Exchange;
+use crate::commands::demo::refusals::Refusal;
+use crate::commands::demo::registrations::{Description, Run};
+use crate::commands::demo::stage::Stage;
+
+pub(super) fn opening(facts: &Facts, left_out: &[String]) {
+    eprintln!("bartizan {} demo", env!("CARGO_PKG_VERSION"));
+    eprintln!(
+        "  on {} cores of {}, Linux {}, load {}; cryptography: {}",
+        facts.cores,
+        facts.cpu.as_deref().unwrap_or("an unnamed processor"),
+        facts.kernel,
+        facts
+            .load
+            .map_or_else(|| "unknown".to_owned(), |load| format!("{load:.2}")),
+        bartizan_tls::module(),
+    );
+    for line in left_out {
+        eprintln!("  left out: {line}");
+    }
+}
+
+pub(super) fn step(what: &str) {
+    eprintln!("\n== {what}");
+}
+
+pub(super) fn outer(exchanges: &[Exchange]) {
+    for exchange in exchanges {
+        eprintln!("  {:<34} {}", exchange.what, exchange.answer);
+    }
+}
+
+pub(super) fn refusals(refusals: &[Refusal]) {
+    for refusal in refusals {
+        eprintln!("  {:<34} refused: {}", refusal.stranger, refusal.answer);
+        eprintln!(
+            "  {:<34}   the refuser's ledger: {}: {}",
+            "", refusal.reason, refusal.detail
+        );
+    }
+}
+
+pub(super) fn registrations(description: &Description) {
+    eprintln!(
+        "\n{}: {} connections, {} requests to {}; {} met a closing connection and were sent again, as recorded",
+        description.description,
+        description.connections,
+        description.requests,
+        description.functions.join(", "),
+        description.requests - description.answered,
+    );
+}
+
+pub(super) fn run(run: &Run) {
+    eprintln!(
+        "  {} requests answered byte for byte as recorded, {} not; {:.1} s",
+        run.requests,
+        run.errors.len(),
+        run.duration_us / 1e6,
+    );
+    for fault in run.errors.iter().take(5) {
+        eprintln!("  not as recorded: {fault}");
+    }
+    if let Some(view) = &run.eavesdropper {
+        eavesdropper(view);
+    }
+}
+
+fn eavesdropper(view: &View) {
+    let counted = |pairs: &[(String, u64)]| {
+        let parts: Vec<_> = pairs.iter().map(|(name, count)| format!("{count} x {name}")).collect();
+        parts.join(", ")
+    };
+    eprintln!(
+        "  the eavesdropper sees {} connections ({}), {} packets, {} bytes{}",
+        view.connections,
+        counted(&view.kinds),
+        view.packets,
+        view.bytes,
+        if view.dropped == 0 {
+            String::new()
+        } else {
+            format!("; {} packets were missed", view.dropped)
+        },
+    );
+    if let (Some((low, high)), Some((down, up))) = (view.client_hello, view.server_flight) {
+        eprintln!(
+            "    negotiated     {}; first flights {low} to {high} bytes from clients, {down} to {up} from servers; {} HelloRetryRequests",
+            counted(&view.groups),
+            view.hello_retry_requests,
+        );
+    }
+    if view.readable.is_empty() {
+        eprintln!("    can read       no subscriber's identity");
+    } else {
+        eprintln!(
+            "    can read       {} ({} in all)",
+            view.readable.join(", "),
+            view.readable_count
+        );
+    }
+    let verdicts = |what: &str, all: &[(String, String)]| {
+        for (verdict, because) in all {
+            eprintln!("    {what:<15}{verdict}: {because}");
+        }
+    };
+    verdicts("recording", &view.confidentiality);
+    verdicts("forgery", &view.authenticity);
+    if view.authenticity_by_ledger != view.authenticity {
+        verdicts("with ledgers", &view.authenticity_by_ledger);
+    }
+}
+
+pub(super) fn closing(report: &super::Report, out: Option<&Path>) {
+    if let Some(out) = out {
+        let out = out.display();
+        eprintln!("\nkept in {out}: captures, ledgers, logs, the deployment files. Look for yourself:");
+        let ledgers = "hybrid-http2/*.ledger.jsonl";
+        eprintln!(
+            "  for l in {out}/{ledgers}; do set -- \"$@\" --ledger $l; done; bartizan inspect {out}/hybrid-http2/link.pcap \"$@\""
+        );
+    }
+    eprintln!("\n{:.0} s; nothing is left running.", report.seconds);
+}
+
+pub(super) fn kept(stage: &Stage, core: &Core) {
+    let prefix = stage.prefix();
+    let admin = core::admin_address(stage);
+    let local = core::local_address(stage, 0);
+    eprintln!(
+        "\nkept running until Ctrl-C: curl's side, nghttpd and {} sidecars. To look:",
+        PRODUCERS.len() + 1
+    );
+    eprintln!("  {prefix}curl -s http://{admin}/metrics");
+    eprintln!("  {prefix}curl -s http://{admin}/connections");
+    eprintln!("  {prefix}curl -s --http2-prior-knowledge http://{local}/nf-instance.json");
+    eprintln!("  bartizan check {} --node consumers", core.deployment.display());
+}
