@@ -3,9 +3,11 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bartizan_deployment::Revocation;
+use bartizan_registry::SignatureScheme;
 use rustls::client::Resumption;
+use rustls::crypto::CryptoProvider;
 use rustls::pki_types::{IpAddr, ServerName, UnixTime};
-use rustls::server::NoServerSessionStorage;
+use rustls::server::{ClientHello, NoServerSessionStorage};
 use rustls::time_provider::{DefaultTimeProvider, TimeProvider};
 use rustls::version::TLS13;
 use rustls::{ClientConfig, ServerConfig};
@@ -15,7 +17,7 @@ use crate::client::{ClientRole, ClientStore};
 use crate::handshake::{Handshake, Side};
 use crate::session::Sessions;
 use crate::terms::{Classical, Terms, names};
-use crate::{Credentials, Error, Peer, Watch};
+use crate::{Credentials, Error, Peer, Watch, scheme};
 
 /// HTTP/2 over TLS (RFC 9113, section 3.2): SBI speaks nothing else (TS 29.500, clause 5.2).
 const ALPN: &[u8] = b"h2";
@@ -181,24 +183,10 @@ impl Endpoint {
     pub fn accept(&self) -> Accepting {
         let shared = &self.shared;
         let in_force = shared.in_force();
-        let union = Arc::clone(&in_force.union);
         let handshake = Arc::new(Handshake::new(Arc::clone(shared), in_force, Side::Server));
-        let mut config = ServerConfig::builder_with_details(Arc::clone(&union.provider), Arc::clone(&shared.clock))
-            .with_protocol_versions(&[&TLS13])
-            .expect("terms have at least one group and one cipher suite, all of TLS 1.3")
-            .with_client_cert_verifier(Arc::clone(&handshake) as _)
-            .with_cert_resolver(Arc::clone(&handshake) as _);
-        config.alpn_protocols = vec![ALPN.to_vec()];
-        config.ignore_client_order = true;
-        if union.resumption.is_some() {
-            config.session_storage = Arc::clone(&handshake) as _;
-            config.send_tls13_tickets = 1;
-        } else {
-            config.session_storage = Arc::new(NoServerSessionStorage {});
-            config.send_tls13_tickets = 0;
-        }
+        let provider = &handshake.in_force.union.provider;
         Accepting {
-            config: Arc::new(config),
+            config: server_config(&handshake, provider),
             watch: Watch::new(handshake),
         }
     }
@@ -208,6 +196,42 @@ impl Endpoint {
     pub fn credentials(&self) -> &Credentials {
         &self.shared.credentials
     }
+}
+
+impl Accepting {
+    /// The configuration for a client whose hello was read already, as `rustls::server::Acceptor` does.
+    ///
+    /// rustls takes the first group of the client's list that it has. Where the policy prefers post-quantum groups and this
+    /// client offers one, classical groups are left out, so that the policy's order holds against the client's.
+    #[must_use]
+    pub fn config_for(&self, hello: &ClientHello<'_>) -> Arc<ServerConfig> {
+        let handshake = self.watch.handshake();
+        let offered = hello.named_groups().unwrap_or_default();
+        let preferred = handshake.in_force.union.post_quantum_provider.as_ref();
+        match preferred.filter(|provider| provider.kx_groups.iter().any(|group| offered.contains(&group.name()))) {
+            Some(provider) => server_config(handshake, provider),
+            None => Arc::clone(&self.config),
+        }
+    }
+}
+
+fn server_config(handshake: &Arc<Handshake>, provider: &Arc<CryptoProvider>) -> Arc<ServerConfig> {
+    let clock = Arc::clone(&handshake.shared.clock);
+    let mut config = ServerConfig::builder_with_details(Arc::clone(provider), clock)
+        .with_protocol_versions(&[&TLS13])
+        .expect("terms have at least one group and one cipher suite, all of TLS 1.3")
+        .with_client_cert_verifier(Arc::clone(handshake) as _)
+        .with_cert_resolver(Arc::clone(handshake) as _);
+    config.alpn_protocols = vec![ALPN.to_vec()];
+    config.ignore_client_order = true;
+    if handshake.in_force.union.resumption.is_some() {
+        config.session_storage = Arc::clone(handshake) as _;
+        config.send_tls13_tickets = 1;
+    } else {
+        config.session_storage = Arc::new(NoServerSessionStorage {});
+        config.send_tls13_tickets = 0;
+    }
+    Arc::new(config)
 }
 
 impl Shared {
@@ -255,7 +279,10 @@ impl Shared {
         };
         for (peer, terms) in self.peers.iter().zip(&in_force.peers) {
             let (interface, node) = (peer.interface.name(), &peer.node);
-            let reissue = |algorithm: &str| {
+            let reissue = |schemes: &[SignatureScheme]| {
+                let algorithm = schemes
+                    .first()
+                    .map_or("ml-dsa-65", |&code| scheme::command_line_name(code));
                 format!(
                     "issue one by a CA of that algorithm: bartizan ca init --algorithm {algorithm}, then bartizan ca issue"
                 )
@@ -268,7 +295,7 @@ impl Shared {
                         names(&terms.signatures),
                         terms.profile
                     ),
-                    reissue(&names(&terms.signatures[..1])),
+                    reissue(&terms.signatures),
                 ));
             }
             for signed in credentials.signed_with() {
@@ -281,7 +308,7 @@ impl Shared {
                             names(&terms.chain_signatures),
                             terms.profile
                         ),
-                        reissue(&names(&terms.chain_signatures[..1])),
+                        reissue(&terms.chain_signatures),
                     ));
                 }
             }

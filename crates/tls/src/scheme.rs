@@ -90,6 +90,18 @@ pub(crate) fn quantum_safe(code: SignatureScheme) -> bool {
     signature(code).is_some_and(|known| known.forgery == Safety::QuantumSafe)
 }
 
+/// What `bartizan ca init --algorithm` calls the key of a scheme.
+pub(crate) fn command_line_name(code: SignatureScheme) -> &'static str {
+    match code {
+        SignatureScheme::MLDSA44 => "ml-dsa-44",
+        SignatureScheme::MLDSA87 => "ml-dsa-87",
+        SignatureScheme::ECDSA_SECP256R1_SHA256 => "ecdsa-p256",
+        SignatureScheme::ECDSA_SECP384R1_SHA384 => "ecdsa-p384",
+        SignatureScheme::ED25519 => "ed25519",
+        _ => "ml-dsa-65",
+    }
+}
+
 /// Ours as rustls writes it.
 pub(crate) fn to_rustls(code: SignatureScheme) -> rustls::SignatureScheme {
     rustls::SignatureScheme::from(code.0)

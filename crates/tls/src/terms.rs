@@ -3,11 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use bartizan_deployment::{CipherSuite, Policy, Resumption, Revocation};
+use bartizan_deployment::{CipherSuite, Policy, PostQuantum, Resumption, Revocation};
 use bartizan_registry::{NamedGroup, Safety, SignatureScheme, group as known_group};
 use rustls::SupportedCipherSuite;
 use rustls::crypto::aws_lc_rs::{cipher_suite, default_provider};
-use rustls::crypto::{CryptoProvider, WebPkiSupportedAlgorithms};
+use rustls::crypto::{CryptoProvider, SupportedKxGroup, WebPkiSupportedAlgorithms};
 use rustls::pki_types::SignatureVerificationAlgorithm;
 use webpki::aws_lc_rs as algorithm;
 
@@ -29,6 +29,10 @@ pub(crate) struct Terms {
     pub(crate) exception: Option<String>,
     /// Provider with exactly these groups and cipher suites.
     pub(crate) provider: Arc<CryptoProvider>,
+    /// The same without classical groups, where the terms have both kinds and want post-quantum first.
+    pub(crate) post_quantum_provider: Option<Arc<CryptoProvider>>,
+    /// Classical comes first by choice.
+    classical_first: bool,
 }
 
 /// The signature algorithms of the provider. Certificates and CertificateVerify are judged by the checks of this crate, against
@@ -74,7 +78,9 @@ impl Terms {
                 Resumption::Within(within) => Some(within),
             },
             exception: exception.filter(|_| classical == Classical::Admitted),
+            classical_first: policy.post_quantum == PostQuantum::Allow,
             provider: Arc::new(default_provider()),
+            post_quantum_provider: None,
         }
         .with_provider()
     }
@@ -105,9 +111,11 @@ impl Terms {
             } else {
                 Revocation::IfPresent
             },
-            resumption: all.filter_map(|terms| terms.resumption).max(),
+            resumption: all.clone().filter_map(|terms| terms.resumption).max(),
             exception: None,
+            classical_first: all.clone().any(|terms| terms.classical_first),
             provider: Arc::new(default_provider()),
+            post_quantum_provider: None,
         }
         .with_provider()
     }
@@ -122,13 +130,23 @@ impl Terms {
             || self.signatures.is_empty()
             || self.chain_signatures.is_empty()
             || self.ciphers.is_empty();
-        self.provider = Arc::new(CryptoProvider {
+        let (safe, classical): (Vec<_>, Vec<_>) = groups
+            .iter()
+            .partition(|group| quantum_safe_group(NamedGroup(u16::from(group.name()))));
+        if !safe.is_empty() && !classical.is_empty() && !self.classical_first {
+            self.post_quantum_provider = Some(self.provider_of(safe));
+        }
+        self.provider = self.provider_of(groups);
+        (!nothing).then_some(self)
+    }
+
+    fn provider_of(&self, groups: Vec<&'static dyn SupportedKxGroup>) -> Arc<CryptoProvider> {
+        Arc::new(CryptoProvider {
             cipher_suites: self.ciphers.iter().map(|&cipher| suite(cipher)).collect(),
             kx_groups: groups,
             signature_verification_algorithms: VERIFIABLE,
             ..default_provider()
-        });
-        (!nothing).then_some(self)
+        })
     }
 
     /// What may have signed certificates and revocation lists.

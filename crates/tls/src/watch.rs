@@ -41,6 +41,10 @@ impl Watch {
         Self { handshake }
     }
 
+    pub(crate) fn handshake(&self) -> &Arc<Handshake> {
+        &self.handshake
+    }
+
     /// Takes note of TLS bytes on their way to the socket. Costs an atomic load once the handshake has ended.
     pub fn sent(&self, bytes: &[u8]) {
         self.handshake.note_sent(bytes);

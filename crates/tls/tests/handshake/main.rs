@@ -1,6 +1,7 @@
 //! Handshakes of two endpoints in memory, with certificates of a CA that is not ours.
 
 mod authority;
+mod credentials;
 mod observation;
 mod profiles;
 mod refusals;

@@ -10,7 +10,7 @@ use rcgen::{
 };
 
 use crate::authority::{Authority, Wanted, dns, ip, uri};
-use crate::wire::{Clock, Outcome, amf, deployment, now, nrf, shake, under};
+use crate::wire::{Clock, End, Outcome, amf, client_end, converse, deployment, now, nrf, shake, under};
 
 /// A handshake between amf and nrf, both of one CA.
 fn between(authority: &Authority, policy: &str) -> Outcome {
@@ -214,6 +214,44 @@ fn transition_prefers_post_quantum_and_says_so() {
         SignatureScheme::MLDSA65,
         &Verdict::Accepted,
     );
+}
+
+#[test]
+fn transition_prefers_post_quantum_against_the_order_of_the_client() {
+    let authority = Authority::root("root", &PKCS_ML_DSA_65);
+    let deployment = deployment(TRANSITION);
+    let server = nrf(authority.node("nrf"), &deployment);
+    for (groups, expected) in [
+        (
+            vec![NamedGroup::X25519, NamedGroup::X25519MLKEM768],
+            NamedGroup::X25519MLKEM768,
+        ),
+        (vec![NamedGroup::SECP384R1, NamedGroup::X25519], NamedGroup::SECP384R1),
+    ] {
+        let reversed = under(peers(&deployment, "amf"), |policy| policy.groups.clone_from(&groups));
+        let client = Endpoint::new(authority.node("amf"), reversed);
+        // A policy with no post-quantum group cannot outlive its exception, so this client's has none to end.
+        let client = client.unwrap_or_else(|_| {
+            let lab = under(peers(&deployment, "amf"), |policy| {
+                policy.groups.clone_from(&groups);
+                policy.post_quantum = bartizan_deployment::PostQuantum::Forbid;
+            });
+            Endpoint::new(authority.node("amf"), lab).unwrap()
+        });
+        let mut client = client_end(client.connect("nrf").unwrap());
+        let hello = client.speak();
+        let mut acceptor = rustls::server::Acceptor::default();
+        acceptor.read_tls(&mut &hello[..]).unwrap();
+        let accepted = acceptor.accept().unwrap().unwrap();
+        let accepting = server.accept();
+        let config = accepting.config_for(&accepted.client_hello());
+        accepting.watch.received(&hello);
+        let connection = accepted.into_connection(config).unwrap();
+        let outcome = converse(&mut client, &mut End::new(connection, accepting.watch));
+        let established = outcome.server.unwrap();
+        assert_eq!(established.negotiated.group.code, expected.0);
+        assert_eq!(established.key, outcome.client.unwrap().key);
+    }
 }
 
 #[test]
