@@ -1,0 +1,177 @@
+//! The demo, run as its user runs it: what it shows is true, and it leaves nothing behind.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+/// The demo ends in under two minutes on an idle machine; a busy one gets more.
+const PATIENCE: Duration = Duration::from_secs(300);
+
+fn demo() -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_bartizan"));
+    command.arg("demo").stdin(Stdio::null());
+    command
+}
+
+/// Namespaces and processes that carry this id, as the host crate names and marks them.
+fn left_by(demo: u32) -> Vec<String> {
+    let namespaces = std::fs::read_dir("/run/netns").into_iter().flatten().flatten();
+    let names = namespaces.map(|entry| entry.file_name().to_string_lossy().into_owned());
+    let mut left: Vec<String> = names.filter(|name| name.starts_with(&format!("btz-{demo}-"))).collect();
+    for entry in std::fs::read_dir("/proc").into_iter().flatten().flatten() {
+        let status = std::fs::read_to_string(entry.path().join("status")).unwrap_or_default();
+        if status.lines().any(|line| line == format!("PPid:\t{demo}")) {
+            left.push(format!("process {}", entry.file_name().to_string_lossy()));
+        }
+    }
+    left
+}
+
+fn require_root() {
+    assert!(
+        nix::unistd::geteuid().is_root(),
+        "this test needs root: it makes network namespaces; run `make test` as root"
+    );
+}
+
+fn run<'a>(report: &'a Value, case: &str) -> &'a Value {
+    let runs = report["runs"].as_array().expect("runs");
+    runs.iter()
+        .find(|run| run["case"] == case)
+        .unwrap_or_else(|| panic!("no run {case}"))
+}
+
+/// The only verdict of a run, in one of its columns.
+fn verdict<'a>(run: &'a Value, column: &str) -> &'a str {
+    let all = run["eavesdropper"][column].as_array().expect("verdicts");
+    assert!(!all.is_empty() && all.iter().all(|one| one[0] == all[0][0]), "{all:?}");
+    all[0][0].as_str().expect("a word")
+}
+
+#[test]
+fn the_demo_proves_what_it_says_and_leaves_nothing_behind() {
+    require_root();
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut command = demo();
+    command
+        .arg("--json")
+        .arg("--out")
+        .arg(folder.path().join("out"))
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    let child = command.spawn().expect("the demo starts");
+    let id = child.id();
+    let output = child.wait_with_output().expect("the demo ends");
+    let words = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{words}");
+    assert_eq!(left_by(id), Vec::<String>::new());
+
+    let report: Value = serde_json::from_slice(&output.stdout).expect("JSON on standard output, nothing else");
+    let reasons: Vec<_> = report["refusals"]
+        .as_array()
+        .expect("refusals")
+        .iter()
+        .map(|one| one["reason"].clone())
+        .collect();
+    assert_eq!(reasons, ["no-certificate", "unknown-ca", "no-common-group"]);
+    assert_eq!(report["outer"].as_array().map(Vec::len), Some(2));
+
+    for case in ["straight", "classical-http2", "hybrid-http2", "hybrid-splice"] {
+        let run = run(&report, case);
+        assert_eq!(run["errors"].as_array().map(Vec::len), Some(0), "{case}: {run:#}");
+        assert_eq!(run["requests"], report["exchange"]["answered"], "{case}");
+        assert_eq!(run["eavesdropper"]["dropped"], 0, "{case}: the capture must be whole");
+    }
+    let straight = run(&report, "straight");
+    assert_eq!(verdict(straight, "confidentiality"), "vulnerable");
+    assert!(
+        straight["eavesdropper"]["readable_count"].as_u64() > Some(0),
+        "identities travel in clear: {straight:#}"
+    );
+    assert_eq!(
+        verdict(run(&report, "classical-http2"), "confidentiality"),
+        "vulnerable"
+    );
+    for case in ["hybrid-http2", "hybrid-splice"] {
+        let run = run(&report, case);
+        assert_eq!(
+            run["eavesdropper"]["kinds"].as_array().map(Vec::len),
+            Some(1),
+            "TLS 1.3 and nothing else: {run:#}"
+        );
+        assert_eq!(verdict(run, "confidentiality"), "quantum-safe");
+        assert_eq!(
+            verdict(run, "authenticity"),
+            "not observable",
+            "certificates are encrypted"
+        );
+        assert_eq!(verdict(run, "authenticity_by_ledger"), "quantum-safe");
+        assert_eq!(run["eavesdropper"]["readable_count"], 0);
+        // Every handshake on the wire is in the ledgers of those who accepted it, and the reverse.
+        assert_eq!(run["handshakes"], run["eavesdropper"]["connections"], "{case}");
+    }
+}
+
+#[test]
+fn a_demo_interrupted_half_way_leaves_nothing_behind() {
+    require_root();
+    let mut child = demo()
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the demo starts");
+    let id = child.id();
+    wait_until("its namespaces are there", || !left_by(id).is_empty());
+    thread::sleep(Duration::from_secs(4));
+    let pid = nix::unistd::Pid::from_raw(i32::try_from(id).expect("a process id"));
+    nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGINT).expect("it lives");
+    let status = child.wait().expect("it ends");
+    assert_eq!(status.code(), Some(2), "interrupted is a failure, said on one line");
+    assert_eq!(left_by(id), Vec::<String>::new());
+}
+
+#[test]
+fn a_demo_that_was_killed_is_cleaned_up_by_the_next_run() {
+    require_root();
+    let mut child = demo()
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("the demo starts");
+    let id = child.id();
+    wait_until("its namespaces are there", || !left_by(id).is_empty());
+    thread::sleep(Duration::from_secs(2));
+    child.kill().expect("it lives");
+    child.wait().expect("it ends");
+    bartizan_host::sweep().expect("the next run sweeps");
+    assert_eq!(left_by(id), Vec::<String>::new());
+}
+
+#[test]
+fn a_folder_that_is_not_empty_is_refused_before_anything_starts() {
+    let folder = tempfile::tempdir().expect("a folder");
+    std::fs::write(folder.path().join("mine"), "precious").expect("a file");
+    let output = demo().arg("--out").arg(folder.path()).output().expect("it runs");
+    let words = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(64), "{words}");
+    assert!(words.contains("is not empty") && words.contains("hint:"), "{words}");
+    assert_eq!(files(folder.path()), ["mine"]);
+}
+
+fn files(folder: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(folder).expect("a folder").flatten();
+    entries
+        .map(|entry| entry.file_name().to_string_lossy().into_owned())
+        .collect()
+}
+
+fn wait_until(what: &str, mut done: impl FnMut() -> bool) {
+    let deadline = Instant::now() + PATIENCE;
+    while !done() {
+        assert!(Instant::now() < deadline, "{what}: not within {PATIENCE:?}");
+        thread::sleep(Duration::from_millis(20));
+    }
+}
