@@ -7,6 +7,9 @@ use std::path::{Path, PathBuf};
 
 use crate::Error;
 
+/// Mark of the hidden name of a file that is written at once.
+pub(crate) const NEW: &str = "new";
+
 /// Who may read a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Readers {
@@ -64,7 +67,7 @@ pub(crate) fn staging_path(path: &Path, mark: &str) -> PathBuf {
 
 /// Writes a file whole: temporary name, sync, rename, sync of the directory.
 pub(crate) fn write(path: &Path, contents: &[u8], readers: Readers) -> Result<(), Error> {
-    Staged::write(path, "new", contents, readers)?.commit()?;
+    Staged::write(path, NEW, contents, readers)?.commit()?;
     sync_directory(parent(path))
 }
 
@@ -150,7 +153,7 @@ mod tests {
     fn a_file_left_by_a_crash_is_not_in_the_way() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("ca.crt.pem");
-        fs::write(staging_path(&path, "new"), "half").unwrap();
+        fs::write(staging_path(&path, NEW), "half").unwrap();
         write(&path, b"whole", Readers::Everybody).unwrap();
         assert_eq!(fs::read(&path).unwrap(), b"whole");
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);

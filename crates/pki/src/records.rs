@@ -23,7 +23,8 @@ pub(crate) const FILE: &str = "ca.sqlite";
 /// How long to wait for another process that reads or writes the records.
 const BUSY: Duration = Duration::from_secs(10);
 
-const COLUMNS: &str = "serial, role, issuer, name, origin, state, created, revoked, reason, destination, replaces, der";
+const COLUMNS: &str =
+    "serial, role, issuer, name, origin, state, created, revoked, reason, destination, carries_key, replaces, der";
 
 /// An open database of records.
 #[derive(Debug)]
@@ -142,7 +143,7 @@ fn configure(connection: Connection) -> Result<Connection, Error> {
 /// Writes a certificate's record.
 pub(crate) fn insert(transaction: &Transaction<'_>, entry: &Entry) -> Result<(), Error> {
     transaction.execute(
-        &format!("INSERT INTO certificate ({COLUMNS}) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)"),
+        &format!("INSERT INTO certificate ({COLUMNS}) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)"),
         params![
             entry.serial.as_bytes(),
             entry.role.name(),
@@ -154,6 +155,7 @@ pub(crate) fn insert(transaction: &Transaction<'_>, entry: &Entry) -> Result<(),
             entry.revoked.map(OffsetDateTime::unix_timestamp),
             entry.reason.map(Reason::name),
             entry.destination,
+            entry.carries_key,
             entry.replaces.as_ref().map(Serial::as_bytes),
             entry.certificate.der(),
         ],
@@ -237,6 +239,7 @@ struct RawEntry {
     revoked: Option<i64>,
     reason: Option<String>,
     destination: Option<String>,
+    carries_key: bool,
     replaces: Option<Vec<u8>>,
     der: Vec<u8>,
 }
@@ -255,8 +258,9 @@ fn select(connection: &Connection, condition: &str, values: impl rusqlite::Param
             revoked: row.get(7)?,
             reason: row.get(8)?,
             destination: row.get(9)?,
-            replaces: row.get(10)?,
-            der: row.get(11)?,
+            carries_key: row.get(10)?,
+            replaces: row.get(11)?,
+            der: row.get(12)?,
         })
     })?;
     rows.map(|row| row.map_err(Error::from).and_then(understand)).collect()
@@ -276,6 +280,7 @@ fn understand(raw: RawEntry) -> Result<Entry, Error> {
         revoked: raw.revoked.map(moment).transpose()?,
         reason: raw.reason.as_deref().map(Reason::from_name).transpose()?,
         destination: raw.destination,
+        carries_key: raw.carries_key,
         replaces: raw.replaces.as_deref().map(Serial::from_bytes).transpose()?,
     })
 }

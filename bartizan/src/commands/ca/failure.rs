@@ -55,7 +55,7 @@ pub(super) fn failure(error: Error) -> Failure {
         }
         Error::KeyFile { ref reason, .. } | Error::Key(ref reason) if reason.contains("bare") => Failure::new(message)
             .hint(
-                "openssl pkey -in KEY -out NEW -provparam ml-dsa.output_formats=seed-only writes a form that is read",
+                "openssl pkey -in KEY -out NEW -provparam ml-dsa.output_formats=seed-only,priv-only writes a form that is read",
             ),
         Error::KeyFile { ref reason, .. } | Error::Key(ref reason) if reason.contains("PRIVATE KEY block") => {
             Failure::new(message).hint("openssl pkcs8 -topk8 -nocrypt -in KEY -out NEW converts it to PKCS#8")

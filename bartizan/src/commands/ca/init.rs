@@ -1,9 +1,9 @@
 //! `bartizan ca init`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use bartizan_pki::{Algorithm, Authority, InitOptions, Intermediate, Lifetime, PrivateKey};
+use bartizan_pki::{Algorithm, Authority, Error, InitOptions, Intermediate, Lifetime, Passphrase, PrivateKey};
 use zeroize::Zeroizing;
 
 use super::failure::failure;
@@ -53,7 +53,11 @@ pub(super) struct Args {
 
 pub(super) fn run(args: Args) -> Result<Outcome, Failure> {
     let given = args.passphrase.given()?;
-    let root_key = args.root_key.as_deref().map(|path| read_key(path)).transpose()?;
+    let root_key = args
+        .root_key
+        .as_deref()
+        .map(|path| read_key(path, given.as_ref()))
+        .transpose()?;
     let algorithm = match (&root_key, args.algorithm) {
         (Some(key), _) => key.algorithm(),
         (None, Some(algorithm)) => algorithm,
@@ -112,24 +116,23 @@ pub(super) fn run(args: Args) -> Result<Outcome, Failure> {
     Ok(Outcome::Clean)
 }
 
-/// A foreign key may be under a passphrase of its own, which is asked for.
-fn read_key(path: &std::path::Path) -> Result<PrivateKey, Failure> {
-    let place = |error: bartizan_pki::Error| {
-        let wrapped = match error {
-            bartizan_pki::Error::Key(reason) => bartizan_pki::Error::KeyFile {
+/// A foreign key that is encrypted is tried with the passphrase given; without one, its own is asked for.
+fn read_key(path: &Path, given: Option<&Passphrase>) -> Result<PrivateKey, Failure> {
+    let place = |error| {
+        failure(match error {
+            Error::Key(reason) => Error::KeyFile {
                 path: path.to_owned(),
                 reason,
             },
-            bartizan_pki::Error::WrongPassphrase(_) => bartizan_pki::Error::WrongPassphrase(path.to_owned()),
+            Error::WrongPassphrase(_) => Error::WrongPassphrase(path.to_owned()),
             other => other,
-        };
-        failure(wrapped)
+        })
     };
     let text = std::fs::read(path)
         .map(Zeroizing::new)
         .map_err(|error| Failure::new(format!("cannot read {}: {error}", path.display())))?;
-    match PrivateKey::from_pem(&text, None) {
-        Err(bartizan_pki::Error::PassphraseNeeded(_)) => {
+    match PrivateKey::from_pem(&text, given) {
+        Err(Error::PassphraseNeeded(_)) => {
             let passphrase = passphrase::ask(path)?;
             PrivateKey::from_pem(&text, Some(&passphrase)).map_err(place)
         }

@@ -8,7 +8,8 @@
 //! 4. the record becomes `issued`.
 //!
 //! Whoever opens the authority next finds a pending record if the crash came after 1. If the key is there, hidden or not,
-//! the remaining steps are done. If it is not, it never left the dead process: the certificate is revoked, state `abandoned`.
+//! or its holder has it anyway, the remaining steps are done. If it is not, it never left the dead process: the
+//! certificate is revoked, state `abandoned`.
 
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
@@ -76,10 +77,7 @@ impl Authority {
             self.recover(now)?;
             return Err(error);
         }
-        if entry.state == State::Pending {
-            self.settle(&mut entry)?;
-        }
-        Ok(())
+        self.settle(&mut entry)
     }
 
     /// Step 4.
@@ -95,6 +93,14 @@ impl Authority {
     /// Takes up what a crash left: pending certificates, and a revocation list that was recorded but not written out.
     pub(super) fn recover(&mut self, now: SystemTime) -> Result<(), Error> {
         for mut entry in self.records.by_state(State::Pending)? {
+            if !entry.carries_key {
+                // Its holder has the key. Should the files not get there, they can be written from the records.
+                if let Some(dir) = entry.destination.as_deref() {
+                    let _ = write(Path::new(dir), &self.issued(&entry, None));
+                }
+                self.settle(&mut entry)?;
+                continue;
+            }
             match found_key(&entry) {
                 Found::Key(dir, key) => {
                     let issued = self.issued(&entry, Some(key));

@@ -282,6 +282,7 @@ fn own_entry(role: Role, serial: Serial, issuer: Serial, created: OffsetDateTime
         revoked: None,
         reason: None,
         destination: None,
+        carries_key: false,
         replaces: None,
         certificate: Certificate::from_der(der, role.name())?,
     })

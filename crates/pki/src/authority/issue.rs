@@ -171,6 +171,7 @@ pub(super) struct Order<'a> {
     pub(super) lifetime: Lifetime,
     pub(super) long_life: LongLife,
     pub(super) origin: Origin,
+    pub(super) carries_key: bool,
     pub(super) replaces: Option<Serial>,
 }
 
@@ -180,7 +181,7 @@ impl Authority {
     /// The caller has the only one: where it must survive a crash, use [`Authority::issue_to`].
     pub fn issue(&mut self, leaf: &Leaf, now: SystemTime) -> Result<Issued, Error> {
         let key = self.fresh_key(leaf)?;
-        let entry = self.certify(&order(leaf, &key), State::Issued, None, now)?;
+        let entry = self.certify(&order(leaf, &key), None, now)?;
         self.record(&entry)?;
         self.keep_list_fresh(now)?;
         Ok(self.issued(&entry, Some(key)))
@@ -189,7 +190,7 @@ impl Authority {
     /// Issues a certificate with a fresh key and writes the files; a crash between is taken up by the next opening.
     pub fn issue_to(&mut self, leaf: &Leaf, destination: &Destination, now: SystemTime) -> Result<Issued, Error> {
         let key = self.fresh_key(leaf)?;
-        let entry = self.certify(&order(leaf, &key), State::Pending, Some(destination), now)?;
+        let entry = self.certify(&order(leaf, &key), Some(destination), now)?;
         let issued = self.issued(&entry, Some(key));
         deliver::check(destination, &issued, None)?;
         self.record_and_deliver(entry, &issued, destination, now)?;
@@ -201,11 +202,10 @@ impl Authority {
         PrivateKey::generate(leaf.algorithm.unwrap_or(self.key.algorithm()))
     }
 
-    /// Signs a certificate; it is nowhere yet but in memory.
+    /// Signs a certificate; it is nowhere yet but in memory. With a destination it is pending until its files are there.
     pub(super) fn certify(
         &self,
         order: &Order<'_>,
-        state: State,
         destination: Option<&Destination>,
         now: SystemTime,
     ) -> Result<Entry, Error> {
@@ -248,11 +248,16 @@ impl Authority {
             issuer: issuer.serial,
             name: order.name.to_owned(),
             origin: order.origin,
-            state,
+            state: if destination.is_some() {
+                State::Pending
+            } else {
+                State::Issued
+            },
             created: whole_seconds(now)?,
             revoked: None,
             reason: None,
             destination: destination.map(Destination::recorded).transpose()?,
+            carries_key: order.carries_key,
             replaces: order.replaces,
             certificate: Certificate::from_der(certificate.der(), order.name)?,
         })
@@ -287,6 +292,7 @@ fn order<'a>(leaf: &'a Leaf, key: &'a PrivateKey) -> Order<'a> {
         lifetime: leaf.lifetime,
         long_life: leaf.long_life,
         origin: Origin::Generated,
+        carries_key: true,
         replaces: None,
     }
 }

@@ -4,7 +4,7 @@ use std::time::SystemTime;
 
 use super::issue::Order;
 use super::{Authority, Destination, Issued, deliver};
-use crate::records::{Entry, Origin, Reason, Role, State};
+use crate::records::{Entry, Origin, Reason, Role};
 use crate::{AlternativeName, Error, Lifetime, LongLife, NfType, PrivateKey};
 
 /// How a certificate is renewed.
@@ -93,25 +93,18 @@ impl Authority {
             lifetime: renewal.lifetime,
             long_life: renewal.long_life,
             origin: old.origin,
+            carries_key: key.is_some(),
             replaces: Some(old.serial),
         };
-        let issued = match destination {
-            None => {
-                let entry = self.certify(&order, State::Issued, None, now)?;
-                self.record(&entry)?;
-                self.issued(&entry, key)
-            }
+        let entry = self.certify(&order, destination, now)?;
+        let issued = self.issued(&entry, key);
+        match destination {
+            None => self.record(&entry)?,
             Some(destination) => {
-                let entry = match key {
-                    Some(_) => self.certify(&order, State::Pending, Some(destination), now)?,
-                    None => self.certify(&order, State::Issued, None, now)?,
-                };
-                let issued = self.issued(&entry, key);
                 deliver::check(destination, &issued, Some(&old.certificate))?;
                 self.record_and_deliver(entry, &issued, destination, now)?;
-                issued
             }
-        };
+        }
         if renewal.previous == Previous::Revoke {
             self.revoke_entry(old, Reason::Superseded, now)?;
         }

@@ -172,13 +172,11 @@ impl Authority {
     pub(super) fn write_lists(&self) -> Result<(), Error> {
         let pem = self.crl()?;
         let path = self.layout.lists();
-        if files::read(&path, u64::try_from(pem.len()).unwrap_or(u64::MAX))
-            .ok()
-            .flatten()
-            .as_deref()
-            == Some(pem.as_bytes())
-        {
-            return Ok(());
+        let most = u64::try_from(pem.len()).unwrap_or(u64::MAX);
+        // A file that is too long or unreadable is not the newest list either.
+        let present = files::read(&path, most).ok().flatten();
+        if present.as_deref() == Some(pem.as_bytes()) {
+            return files::remove(&files::staging_path(&path, files::NEW));
         }
         files::write(&path, pem.as_bytes(), Readers::Everybody)
     }

@@ -4,7 +4,7 @@ use std::time::SystemTime;
 
 use super::issue::Order;
 use super::{Authority, Destination, Issued, deliver};
-use crate::records::{Origin, State};
+use crate::records::Origin;
 use crate::{AlternativeName, Error, Lifetime, LongLife, Name, NfType, SigningRequest};
 
 /// What the certificate for a request shall say.
@@ -42,7 +42,7 @@ impl Authority {
 
     /// Signs a request and writes `NAME.crt.pem` and `ca.crt.pem`.
     ///
-    /// The record is the certificate: should the files be lost in a crash, they can be written again from it.
+    /// The next opening writes what a crash between prevents: the record holds the certificate.
     pub fn sign_to(
         &mut self,
         request: &SigningRequest,
@@ -79,9 +79,10 @@ impl Authority {
             lifetime: signing.lifetime,
             long_life: signing.long_life,
             origin: Origin::Request,
+            carries_key: false,
             replaces: None,
         };
-        let entry = self.certify(&order, State::Issued, None, now)?;
+        let entry = self.certify(&order, destination, now)?;
         let issued = self.issued(&entry, None);
         match destination {
             None => self.record(&entry)?,

@@ -501,9 +501,10 @@ fn pending(authority: &mut Authority, out: &Destination) -> (Entry, PrivateKey) 
         lifetime: leaf.lifetime,
         long_life: LongLife::Refuse,
         origin: crate::Origin::Generated,
+        carries_key: true,
         replaces: None,
     };
-    let entry = authority.certify(&order, State::Pending, Some(out), now()).unwrap();
+    let entry = authority.certify(&order, Some(out), now()).unwrap();
     authority.record(&entry).unwrap();
     files::create_directory(&out.dir).unwrap();
     (entry, key)

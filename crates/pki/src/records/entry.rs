@@ -22,6 +22,8 @@ pub struct Entry {
     pub(crate) reason: Option<Reason>,
     /// Directory its files were to be written to, while that is not known to be done.
     pub(crate) destination: Option<String>,
+    /// Whether its key is delivered with it: without the key it is worth nothing then.
+    pub(crate) carries_key: bool,
     pub(crate) replaces: Option<Serial>,
     pub(crate) certificate: Certificate,
 }

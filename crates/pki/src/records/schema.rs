@@ -25,6 +25,7 @@ CREATE TABLE certificate (
     revoked     INTEGER,
     reason      TEXT,
     destination TEXT,
+    carries_key INTEGER NOT NULL CHECK (carries_key IN (0, 1)),
     replaces    BLOB REFERENCES certificate (serial),
     der         BLOB NOT NULL,
     CHECK ((state IN ('revoked', 'abandoned')) = (revoked IS NOT NULL)),

@@ -1,0 +1,283 @@
+//! `bartizan ca` as its user meets it: what it says, what it refuses, how it ends.
+
+mod authority;
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+
+use authority::Place;
+use serde_json::Value;
+
+const NRF: &str = "--name nrf --dns nrf.5gc";
+
+#[test]
+fn the_three_fixed_files_are_written_and_the_key_is_its_owners() {
+    let place = Place::new();
+    place.ca_works("init --dir ca --algorithm ml-dsa-65");
+    let told = place.ca_works("issue --dir ca --name nrf --dns nrf.5gc --ip 10.0.0.2 --uri urn:uuid:4947a69a-f61b-4bc1-b9da-47c9c5d14b64 --out out");
+    for file in ["out/nrf.crt.pem", "out/nrf.key.pem", "out/ca.crt.pem"] {
+        assert!(told.contains(file), "{told}");
+        assert!(place.path(file).exists(), "{file}");
+    }
+    let mode = |file: &str| fs::metadata(place.path(file)).expect("a file").permissions().mode() & 0o777;
+    assert_eq!(mode("out/nrf.key.pem"), 0o600);
+    assert_eq!(mode("ca/root.key.pem"), 0o600);
+    assert_eq!(mode("ca"), 0o700);
+    assert_eq!(place.text("out/ca.crt.pem"), place.text("ca/root.crt.pem"));
+}
+
+#[test]
+fn mistakes_in_the_arguments_are_usage_errors() {
+    let place = Place::new();
+    place.ca_works("init --dir ca --algorithm ed25519");
+    for (arguments, message) in [
+        ("init --dir other", "--algorithm"),
+        ("init --dir other --algorithm rsa-2048", "unknown algorithm"),
+        (
+            "init --dir other --algorithm ed25519 --country Sweden",
+            "two capital letters",
+        ),
+        ("issue --dir ca --name nrf --out out", "no DNS name, IP address or URI"),
+        ("issue --dir ca --name ../nrf --dns nrf.5gc --out out", "name"),
+        ("issue --dir ca --name nrf --dns *.5gc --out out", "wildcard"),
+        ("issue --dir ca --name nrf --ip 10.0.0 --out out", "neither an IPv4"),
+        ("issue --dir ca --name nrf --uri urn:uuid:nrf --out out", "UUID"),
+        ("issue --dir ca --name nrf --dns nrf.5gc --days 0 --out out", "0"),
+        (
+            "issue --dir ca --name nrf --dns nrf.5gc --days 400 --out out",
+            "--allow-long",
+        ),
+        (
+            "issue --dir ca --name nrf --dns nrf.5gc --days 4000 --allow-long --out out",
+            "the issuer's own certificate ends",
+        ),
+        ("revoke --dir ca nrf --reason boredom", "reason"),
+        ("crl --dir ca --days 0", "0"),
+        ("renwe --dir ca nrf", "renew"),
+    ] {
+        let said = place.ca(arguments);
+        assert_eq!(said.code, 64, "{arguments}: {said:?}");
+        assert!(said.err.contains(message), "{arguments}: {said:?}");
+    }
+    assert!(
+        !place.path("out").exists() && !place.path("other").exists(),
+        "nothing was made"
+    );
+}
+
+#[test]
+fn what_is_missing_or_in_the_way_is_named_with_a_hint() {
+    let place = Place::new();
+    let said = place.ca(&format!("issue --dir none {NRF} --out out"));
+    assert_eq!(said.code, 2);
+    assert!(
+        said.err.contains("hint: make one: bartizan ca init --dir none"),
+        "{said:?}"
+    );
+
+    place.ca_works("init --dir ca --algorithm ed25519");
+    let said = place.ca("init --dir ca --algorithm ed25519");
+    assert_eq!(said.code, 2);
+    assert!(said.err.contains("holds a certificate authority already"), "{said:?}");
+
+    place.ca_works(&format!("issue --dir ca {NRF} --out out"));
+    let key = place.text("out/nrf.key.pem");
+    let said = place.ca(&format!("issue --dir ca {NRF} --out out"));
+    assert_eq!(said.code, 2);
+    assert!(said.err.contains("hint: --force replaces it"), "{said:?}");
+    assert_eq!(place.text("out/nrf.key.pem"), key);
+    place.ca_works(&format!("issue --dir ca {NRF} --out out --force"));
+    assert_ne!(place.text("out/nrf.key.pem"), key);
+
+    for arguments in [
+        "show --dir ca smf",
+        "revoke --dir ca smf",
+        "renew --dir ca smf --out out",
+    ] {
+        let said = place.ca(arguments);
+        assert_eq!(said.code, 2, "{arguments}");
+        assert!(said.err.contains("bartizan ca list"), "{arguments}: {said:?}");
+    }
+    for arguments in [
+        "sign --dir ca --csr none.csr --out out",
+        "init --dir x --root-key none.key",
+    ] {
+        let said = place.ca(arguments);
+        assert_eq!(said.code, 2, "{arguments}");
+        assert!(said.err.contains("cannot read none"), "{arguments}: {said:?}");
+    }
+}
+
+#[test]
+fn two_certificates_of_one_name_are_told_apart_by_serial_number() {
+    let place = Place::new();
+    place.ca_works("init --dir ca --algorithm ed25519");
+    place.ca_works(&format!("issue --dir ca {NRF} --out out"));
+    place.ca_works("renew --dir ca nrf --out out");
+    let said = place.ca("revoke --dir ca nrf");
+    assert_eq!(said.code, 2);
+    let serials: Vec<&str> = said
+        .err
+        .lines()
+        .filter_map(|line| line.strip_prefix("hint: "))
+        .collect();
+    assert_eq!(serials.len(), 2, "{said:?}");
+    place.ca_works(&format!("revoke --dir ca {}", serials[0]));
+    place.ca_works("revoke --dir ca nrf");
+}
+
+#[test]
+fn the_list_says_what_became_of_each_certificate() {
+    let place = Place::new();
+    place.ca_works("init --dir ca --algorithm ed25519 --intermediate ml-dsa-44");
+    place.ca_works(&format!("issue --dir ca {NRF} --ip 10.0.0.2 --days 30 --out out"));
+    place.ca_works("issue --dir ca --name amf --dns amf.5gc --out out --json");
+    place.ca_works("revoke --dir ca amf --reason keyCompromise");
+
+    let table = place.ca_works("list --dir ca");
+    let columns = |line: &str| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+    let lines: Vec<Vec<String>> = table.lines().map(columns).collect();
+    assert_eq!(
+        lines[0],
+        ["NAME", "STATE", "ALGORITHM", "NOT", "AFTER", "DAYS", "SERIAL", "NAMES"]
+    );
+    assert_eq!(lines[1][..3], ["root", "valid", "ed25519"]);
+    assert_eq!(lines[2][..3], ["intermediate", "valid", "ml-dsa-44"]);
+    assert_eq!(lines[3][..3], ["nrf", "valid", "ml-dsa-44"]);
+    assert_eq!(lines[3][4], "29");
+    assert_eq!(lines[3][6..], ["DNS:nrf.5gc", "IP:10.0.0.2"]);
+    assert_eq!(lines[4][..3], ["amf", "revoked", "ml-dsa-44"]);
+
+    let json: Value = serde_json::from_str(&place.ca_works("list --dir ca --json")).expect("JSON");
+    let rows = json["certificates"].as_array().expect("rows");
+    assert_eq!(rows.len(), 4);
+    assert_eq!(rows[3]["reason"], "key-compromise");
+    assert_eq!(rows[2]["names"], serde_json::json!(["DNS:nrf.5gc", "IP:10.0.0.2"]));
+    assert_eq!(rows[2]["issuer_serial"], rows[1]["serial"]);
+
+    let page = place.ca_works("show --dir ca amf");
+    assert!(page.contains("(key-compromise)"), "{page}");
+    let one: Value = serde_json::from_str(&place.ca_works("show --dir ca nrf --json")).expect("JSON");
+    assert_eq!(&one, &rows[2]);
+}
+
+#[test]
+fn a_certificate_is_written_again_from_the_records() {
+    let place = Place::new();
+    place.ca_works("init --dir ca --algorithm ed25519 --intermediate");
+    place.ca_works(&format!("issue --dir ca {NRF} --out out"));
+    let chain = place.text("out/nrf.crt.pem");
+    assert_eq!(place.ca_works("show --dir ca nrf --pem"), chain);
+    fs::remove_file(place.path("out/nrf.crt.pem")).expect("removed");
+    place.ca_works("show --dir ca nrf --out out");
+    assert_eq!(place.text("out/nrf.crt.pem"), chain);
+}
+
+#[test]
+fn the_passphrase_comes_from_a_file_or_the_environment() {
+    let place = Place::new();
+    fs::write(place.path("pass"), "correct horse\r\nanother line\n").expect("written");
+    place.ca_works("init --dir ca --algorithm ed25519 --encrypt --passphrase-file pass");
+    assert!(place.text("ca/root.key.pem").contains("ENCRYPTED PRIVATE KEY"));
+
+    let none = place.ca(&format!("issue --dir ca {NRF} --out out"));
+    assert_eq!(none.code, 2, "{none:?}");
+    assert!(none.err.contains("--passphrase-file"), "{none:?}");
+
+    let with_variable = |value: &str, arguments: &str| {
+        let mut command = place.command(arguments);
+        command
+            .env("BARTIZAN_CA_PASSPHRASE", value)
+            .output()
+            .expect("the binary runs")
+    };
+    let wrong = with_variable("battery staple", &format!("issue --dir ca {NRF} --out out"));
+    assert_eq!(wrong.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&wrong.stderr).contains("wrong passphrase"));
+    assert!(!place.path("out").exists());
+    let right = with_variable("correct horse", &format!("issue --dir ca {NRF} --out out"));
+    assert_eq!(right.status.code(), Some(0), "{right:?}");
+
+    // Reading needs no passphrase.
+    assert!(place.ca_works("list --dir ca").contains("nrf"));
+    fs::write(place.path("short"), "short\n").expect("written");
+    let short = place.ca("init --dir other --algorithm ed25519 --passphrase-file short");
+    assert_eq!(short.code, 2);
+    assert!(
+        short.err.contains("8 characters") && !short.err.contains("short\n"),
+        "{short:?}"
+    );
+}
+
+#[test]
+fn a_passphrase_is_never_an_argument() {
+    let place = Place::new();
+    for command in ["init", "issue", "sign", "renew", "revoke", "crl"] {
+        let help = place.ca_works(&format!("{command} --help"));
+        assert!(help.contains("--passphrase-file <FILE>"), "{help}");
+        assert!(!help.contains("--passphrase <"), "{help}");
+    }
+}
+
+#[test]
+fn the_roots_key_may_be_taken_away() {
+    let place = Place::new();
+    place.ca_works("init --dir ca --algorithm ed25519 --intermediate");
+    fs::rename(place.path("ca/root.key.pem"), place.path("safe")).expect("moved");
+    place.ca_works(&format!("issue --dir ca {NRF} --out out"));
+    place.ca_works("revoke --dir ca nrf");
+    place.ca_works("crl --dir ca --out lists.pem");
+    assert_eq!(place.text("lists.pem").matches("BEGIN X509 CRL").count(), 2);
+    let said = place.ca("revoke --dir ca intermediate");
+    assert_eq!(said.code, 2);
+    assert!(said.err.contains("root.key.pem is not here"), "{said:?}");
+}
+
+#[test]
+fn commands_at_the_same_time_wait_for_each_other() {
+    let place = Place::new();
+    place.ca_works("init --dir ca --algorithm ed25519");
+    let started: Vec<_> = (0..8)
+        .map(|number| {
+            place
+                .command(&format!(
+                    "issue --dir ca --name nf{number} --dns nf{number}.5gc --out out"
+                ))
+                .stdout(std::process::Stdio::null())
+                .spawn()
+                .expect("the binary starts")
+        })
+        .collect();
+    for mut child in started {
+        assert!(child.wait().expect("a child").success());
+    }
+    let json: Value = serde_json::from_str(&place.ca_works("list --dir ca --json")).expect("JSON");
+    let rows = json["certificates"].as_array().expect("rows");
+    assert_eq!(rows.iter().filter(|row| row["state"] == "valid").count(), 9);
+}
+
+#[test]
+fn an_authority_without_its_records_is_not_made_anew() {
+    let place = Place::new();
+    place.ca_works("init --dir ca --algorithm ed25519");
+    fs::remove_file(place.path("ca/ca.sqlite")).expect("removed");
+    for arguments in ["init --dir ca --algorithm ed25519", "list --dir ca"] {
+        let said = place.ca(arguments);
+        assert_eq!(said.code, 2, "{said:?}");
+        assert!(said.err.contains("hint: restore ca.sqlite from a backup"), "{said:?}");
+    }
+    assert!(place.path("ca/root.key.pem").exists());
+}
+
+#[test]
+fn damaged_records_are_an_error_and_not_a_crash() {
+    let place = Place::new();
+    place.ca_works("init --dir ca --algorithm ed25519");
+    let whole = fs::read(place.path("ca/ca.sqlite")).expect("records");
+    for damage in [&b"not a database"[..], &[], &whole[..whole.len() / 2]] {
+        fs::write(place.path("ca/ca.sqlite"), damage).expect("written");
+        let said = place.ca("list --dir ca");
+        assert_eq!(said.code, 2, "{} octets: {said:?}", damage.len());
+        assert!(said.err.starts_with("error: records"), "{said:?}");
+    }
+}
