@@ -23,11 +23,11 @@ pub(crate) use report::{Report, Row};
 /// Exit codes: 0 nothing to object to, 1 a finding, 2 a file could not be read to its end.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
-    bartizan inspect sbi.pcap                            one row for all connections that are alike\n  \
-    bartizan inspect sbi.pcap --ledger amf.jsonl --all   each connection, with what the sidecar of amf wrote\n  \
-    tcpdump -i any -w - tcp | bartizan inspect -         until tcpdump is stopped\n\n\
-    Flights are the bytes of client, server and client in turn, five of them with a HelloRetryRequest. An asterisk marks a\n\
-    group for which the client sent a key share.")]
+    bartizan inspect sbi.pcap                      one row for all connections that are alike\n  \
+    bartizan inspect sbi.pcap --ledger amf.jsonl   with what the sidecar of amf wrote\n  \
+    timeout 60 tcpdump -i any -w - | bartizan inspect -\n\n\
+    Flights are the bytes of client, server and client in turn, five of them with a HelloRetryRequest. An asterisk marks \
+    a group for which the client sent a key share.")]
 pub(crate) struct Args {
     /// Captures, pcap or pcapng; `-` reads one from standard input
     #[arg(required = true, value_name = "FILE")]

@@ -1,6 +1,6 @@
 //! Can someone who records a connection today read it with a quantum computer?
 
-use bartizan_registry::{self as registry, CipherSuite, NamedGroup, Safety};
+use bartizan_registry::{self as registry, NamedGroup, Safety};
 use bartizan_wire::tls::{self, Fault, Tls, Version};
 use bartizan_wire::{Content, Seen, Start};
 
@@ -45,7 +45,7 @@ fn judge_tls(evidence: &Evidence<'_>, tls: &Tls) -> Judgement {
     if tls::is_null_cipher(suite) {
         return Judgement::new(
             Verdict::Vulnerable,
-            format!("sent in clear: cipher suite {} does not encrypt", CipherSuite(suite)),
+            format!("sent in clear: cipher suite 0x{suite:04x} does not encrypt"),
             sources,
         );
     }

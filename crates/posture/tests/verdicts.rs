@@ -1,7 +1,7 @@
 //! Verdicts on real connections: OpenSSL 3.5.7 and free5GC, see the captures' README in crates/wire/tests/data.
 
 use bartizan_ledger as ledger;
-use bartizan_posture::{Answer, Evidence, Kind, Ledgers, Posture, Source, Verdict};
+use bartizan_posture::{Answer, Evidence, Kind, Ledgers, Posture, Reply, Source, Verdict};
 use bartizan_registry::{GROUPS, NamedGroup, Safety, SignatureScheme};
 use bartizan_wire::tls::{Version, is_null_cipher};
 use bartizan_wire::{CaptureReader, Connection, Content, Limits, Observer};
@@ -165,7 +165,7 @@ fn offered_preferred_and_negotiated_are_three_answers() {
         (4405, [No, No, NotSeen]),
     ] {
         let posture = posture(&at_port(OPENSSL, port, 0), Vec::new());
-        let answers = [&posture.offered, &posture.preferred, &posture.negotiated].map(|reply| reply.answer());
+        let answers = [&posture.offered, &posture.preferred, &posture.negotiated].map(Reply::answer);
         assert_eq!(answers, expected, "port {port}");
     }
 }

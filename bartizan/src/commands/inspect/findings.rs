@@ -5,6 +5,7 @@ use bartizan_wire::Unread;
 
 use super::link::Link;
 use super::report::Report;
+use super::table::counted;
 
 /// What is at stake.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -111,43 +112,50 @@ pub(super) fn findings(report: &Report) -> Vec<Finding> {
 pub(super) fn notes(report: &Report) -> Vec<String> {
     let (totals, summary) = (report.totals(), report.summary());
     let mut notes = Vec::new();
-    let mut note = |count: u64, text: &str| {
+    let mut note = |count: u64, unit: &str, text: &str| {
         if count > 0 {
-            notes.push(format!("{count} {text}"));
+            notes.push(format!("{}: {text}", counted(count, unit)));
         }
     };
     note(
         summary.authenticity.not_observable,
-        "connections: authenticity not observable; a sidecar's ledger (`--ledger`) can supply it",
+        "connection",
+        "authenticity not observable; the ledgers of both sidecars (`--ledger`) can supply it",
     );
-    note(summary.with_gaps, "connections: bytes are missing from the capture");
+    note(summary.with_gaps, "connection", "bytes are missing from the capture");
     note(
         totals.snapped,
-        "packets: captured in part only (`tcpdump -s 0` takes them whole)",
+        "packet",
+        "captured in part only (`tcpdump -s 0` takes them whole)",
     );
     note(
         report.dropped_at_capture(),
-        "packets: dropped by the capturing host, as the capture itself says",
+        "packet",
+        "dropped by the capturing host, as the capture itself says",
     );
     note(
         totals.untracked,
-        "TCP packets: not read, more connections at a time than are followed",
+        "packet",
+        "not read, more connections at a time than are followed",
     );
     note(
         report.lost_by_ledger(),
-        "records: lost by the ledgers, as they say themselves",
+        "record",
+        "lost by the ledgers, as they say themselves",
     );
     note(
         summary.beyond_rows,
-        "connections: counted in the summary only, too many kinds of them",
+        "connection",
+        "counted in the summary only, too many kinds of them",
     );
     note(
         summary.beyond_links,
-        "connections: not listed one by one, too many of them",
+        "connection",
+        "not listed one by one, too many of them",
     );
     for (&unread, &packets) in &totals.unread {
         if protected_elsewhere(unread).is_none() {
-            notes.push(format!("{packets} packets: not read ({})", name(unread)));
+            notes.push(format!("{}: not read ({})", counted(packets, "packet"), name(unread)));
         }
     }
     notes
@@ -175,6 +183,10 @@ pub(crate) fn name(unread: Unread) -> String {
         Unread::MacSec => "MACsec".into(),
         Unread::Fragment => "IP fragment".into(),
         Unread::Malformed => "malformed".into(),
+        Unread::Protocol(1) => "ICMP".into(),
+        Unread::Protocol(58) => "ICMPv6".into(),
+        Unread::EtherType(0x0806) => "ARP".into(),
+        Unread::EtherType(0x88cc) => "LLDP".into(),
         Unread::Protocol(number) => format!("IP protocol {number}"),
         Unread::EtherType(number) => format!("EtherType 0x{number:04x}"),
         Unread::LinkType(number) => format!("link type {number}"),

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use bartizan_registry::{NamedGroup, SignatureScheme, is_grease};
+use bartizan_registry::{NamedGroup, Safety, SignatureScheme, is_grease, signature};
 use bartizan_wire::Timestamp;
 
 use super::Detail;
@@ -33,10 +33,10 @@ fn write(text: &mut String, report: &Report, detail: Detail) -> std::fmt::Result
     let length = totals.last.map_or(0, |moment| moment.time.since(start));
     writeln!(
         text,
-        "{}: {} packets, {} connections, {} s",
+        "{}: {}, {}, {} s",
         report.path().display(),
-        totals.packets,
-        summary.connections,
+        counted(totals.packets, "packet"),
+        counted(summary.connections, "connection"),
         seconds(length)
     )?;
     if summary.connections > 0 {
@@ -66,17 +66,12 @@ fn write(text: &mut String, report: &Report, detail: Detail) -> std::fmt::Result
         writeln!(text, "findings")?;
         for finding in findings.iter().take(FINDINGS) {
             let unit = if finding.example.is_some() {
-                "connections"
+                "connection"
             } else {
-                "packets"
+                "packet"
             };
-            writeln!(
-                text,
-                "  {}: {} {unit}: {}",
-                finding.concern.name(),
-                finding.count,
-                finding.because
-            )?;
+            let count = counted(finding.count, unit);
+            writeln!(text, "  {}: {count}: {}", finding.concern.name(), finding.because)?;
             if let Some(example) = &finding.example {
                 writeln!(text, "      first: {example}")?;
             }
@@ -102,7 +97,7 @@ const HEADINGS: [&str; 9] = [
     "n",
     "what",
     "group",
-    "flights",
+    "flights (bytes)",
     "confidentiality",
     "authenticity",
 ];
@@ -172,8 +167,7 @@ fn explain(link: &Link) -> Vec<String> {
                     format!("{group}{share}")
                 });
             lines.push(format!("offered   {}", join(groups)));
-            let schemes = hello.signature_algorithms.iter().filter(|scheme| !is_grease(scheme.0));
-            lines.push(format!("schemes   {}", join(schemes.map(SignatureScheme::to_string))));
+            lines.push(format!("schemes   {}", schemes(&hello.signature_algorithms)));
         }
         if let Some(group) = tls.hello_retry_request {
             let group = group.map_or_else(|| "with no group".to_owned(), |group| format!("for {group}"));
@@ -185,10 +179,11 @@ fn explain(link: &Link) -> Vec<String> {
         lines.extend(tls.alerts.iter().map(|alert| format!("alert     {alert}")));
         lines.extend(tls.faults.iter().map(|fault| format!("fault     {fault}")));
     }
-    lines.push(format!("because   {}", posture.confidentiality.because()));
-    if posture.authenticity.because() != posture.confidentiality.because() {
-        lines.push(format!("          {}", posture.authenticity.because()));
-    }
+    lines.push(format!(
+        "because   confidentiality: {}",
+        posture.confidentiality.because()
+    ));
+    lines.push(format!("          authenticity: {}", posture.authenticity.because()));
     lines.extend(
         posture
             .contradictions
@@ -205,6 +200,31 @@ fn join(items: impl Iterator<Item = String>) -> String {
     } else {
         items.join(" ")
     }
+}
+
+/// The post-quantum schemes by name, the others by number: a client names twenty. All of them are in the JSON.
+fn schemes(offered: &[SignatureScheme]) -> String {
+    let real = offered.iter().filter(|scheme| !is_grease(scheme.0));
+    let (mut safe, mut classical, mut unknown) = (Vec::new(), 0, 0);
+    for scheme in real {
+        match signature(*scheme).map(|known| known.forgery) {
+            Some(Safety::QuantumSafe) => safe.push(scheme.to_string()),
+            Some(Safety::Vulnerable) => classical += 1,
+            None => unknown += 1,
+        }
+    }
+    let mut parts = vec![if safe.is_empty() {
+        "none post-quantum".to_owned()
+    } else {
+        safe.join(" ")
+    }];
+    if classical > 0 {
+        parts.push(format!("{classical} classical"));
+    }
+    if unknown > 0 {
+        parts.push(format!("{unknown} unknown"));
+    }
+    parts.join(", ")
 }
 
 fn columns(text: &mut String, lines: &[[String; 9]], details: &[Vec<String>]) -> std::fmt::Result {
@@ -257,6 +277,12 @@ fn write_summary(text: &mut String, report: &Report) -> std::fmt::Result {
         )?;
     }
     Ok(())
+}
+
+/// `1 packet`, `2 packets`.
+pub(super) fn counted(count: u64, unit: &str) -> String {
+    let plural = if count == 1 { "" } else { "s" };
+    format!("{count} {unit}{plural}")
 }
 
 /// Nanoseconds as seconds with microseconds.

@@ -1,0 +1,271 @@
+//! `bartizan inspect` as its user meets it: tables, exit codes, messages.
+
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use serde_json::{Value, json};
+
+fn data() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../crates/wire/tests/data")
+}
+
+/// Runs in `directory`, so that outputs name files without their place on this machine.
+fn inspect_in(directory: &Path, arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_bartizan"))
+        .arg("inspect")
+        .args(arguments)
+        .current_dir(directory)
+        .output()
+        .unwrap()
+}
+
+fn stdout(output: &Output) -> String {
+    String::from_utf8(output.stdout.clone()).unwrap()
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8(output.stderr.clone()).unwrap()
+}
+
+fn json_of(output: &Output) -> Value {
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+/// The records of one TCP port of the OpenSSL capture, as a capture of their own.
+fn only_port(port: u16) -> Vec<u8> {
+    let file = fs::read(data().join("openssl-3.5.7.pcap")).unwrap();
+    let mut kept = file[..24].to_vec();
+    let mut at = 24;
+    while at < file.len() {
+        let length = u32::from_le_bytes(file[at + 8..at + 12].try_into().unwrap()) as usize;
+        let record = &file[at..at + 16 + length];
+        // Ethernet, IPv4 without options: ports begin at byte 34 of the frame.
+        let ports = [&record[16 + 34..16 + 36], &record[16 + 36..16 + 38]];
+        if record[16 + 12..16 + 14] == [8, 0] && ports.contains(&&port.to_be_bytes()[..]) {
+            kept.extend(record);
+        }
+        at += 16 + length;
+    }
+    kept
+}
+
+/// A ledger line about the handshake with this client random, as the sidecar of one end writes it.
+fn ledger_line(random: &str, direction: &str) -> String {
+    let certificate = json!({
+        "subject": "CN=nrf.5gc", "serial": "01", "names": ["dns:nrf.5gc"], "public_key": "id-ml-dsa-65",
+        "signature": "id-ml-dsa-65", "not_after": 2_000_000_000, "sha256": "00",
+    });
+    let signature = json!({ "code": 0x0905, "name": "mldsa65" });
+    let record = json!({
+        "v": 1, "at_us": 1_763_000_000_000_000_u64, "node": if direction == "outbound" { "amf" } else { "nrf" },
+        "event": "handshake", "key": { "protocol": "tls", "client_random": random }, "interface": "SBI",
+        "direction": direction, "peer": null, "local_address": "127.0.0.1:1", "peer_address": "127.0.0.1:2",
+        "negotiated": {
+            "version": "TLS 1.3", "cipher": { "code": 0x1302, "name": "TLS_AES_256_GCM_SHA384" },
+            "group": { "code": 0x11ec, "name": "X25519MLKEM768" }, "local_signature": signature,
+            "peer_signature": signature, "resumed": false, "hello_retry": false,
+        },
+        "chain": [certificate], "bytes": { "sent": 1, "received": 1 }, "times": { "connect_us": 1, "handshake_us": 1 },
+        "verdict": { "verdict": "accepted" },
+    });
+    format!("{record}\n")
+}
+
+#[test]
+fn a_table_of_a_real_core_names_every_link_as_clear() {
+    let output = inspect_in(&data(), &["sbi-free5gc-two-registrations.pcap"]);
+    assert_eq!(output.status.code(), Some(1));
+    insta::assert_snapshot!("free5gc", stdout(&output));
+}
+
+#[test]
+fn a_table_of_every_situation_reads_as_documented() {
+    let output = inspect_in(&data(), &["openssl-3.5.7.pcap"]);
+    assert_eq!(output.status.code(), Some(1));
+    insta::assert_snapshot!("openssl", stdout(&output));
+}
+
+#[test]
+fn json_of_one_connection_has_the_documented_shape() {
+    let directory = tempfile::tempdir().unwrap();
+    fs::write(directory.path().join("hybrid.pcap"), only_port(4401)).unwrap();
+    let output = inspect_in(directory.path(), &["hybrid.pcap", "--json"]);
+    insta::assert_json_snapshot!("json", json_of(&output));
+}
+
+#[test]
+fn a_hybrid_link_alone_is_clean_and_says_what_it_could_not_see() {
+    let directory = tempfile::tempdir().unwrap();
+    fs::write(directory.path().join("hybrid.pcap"), only_port(4401)).unwrap();
+    let output = inspect_in(directory.path(), &["hybrid.pcap"]);
+    assert_eq!(output.status.code(), Some(0), "{}", stdout(&output));
+    assert!(stdout(&output).contains("1 connection: authenticity not observable"));
+}
+
+#[test]
+fn ledgers_of_both_ends_make_authenticity_observable() {
+    let directory = tempfile::tempdir().unwrap();
+    fs::write(directory.path().join("hybrid.pcap"), only_port(4401)).unwrap();
+    let without = json_of(&inspect_in(directory.path(), &["hybrid.pcap", "--json"]));
+    let random = without["files"][0]["connections"][0]["tls"]["client_random"]
+        .as_str()
+        .unwrap();
+    for (name, direction) in [("amf.jsonl", "outbound"), ("nrf.jsonl", "inbound")] {
+        fs::write(directory.path().join(name), ledger_line(random, direction)).unwrap();
+    }
+    let arguments = [
+        "hybrid.pcap",
+        "--json",
+        "--ledger",
+        "amf.jsonl",
+        "--ledger",
+        "nrf.jsonl",
+    ];
+    let output = inspect_in(directory.path(), &arguments);
+    let connection = &json_of(&output)["files"][0]["connections"][0];
+    assert_eq!(output.status.code(), Some(0));
+    assert_eq!(connection["authenticity"]["verdict"], "quantum-safe");
+    assert_eq!(connection["tls"]["client_signature"]["name"], "mldsa65");
+    assert_eq!(connection["in_ledger"], true);
+}
+
+#[test]
+fn a_capture_on_standard_input_is_read() {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_bartizan"))
+        .args(["inspect", "-"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    child.stdin.take().unwrap().write_all(&only_port(4403)).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(stdout(&output).contains("x25519 negotiated: a classical key exchange"));
+}
+
+#[test]
+fn several_captures_are_reported_one_after_the_other() {
+    let files = ["openssl-3.5.7.pcap", "sbi-free5gc-two-registrations.pcap"];
+    let output = inspect_in(&data(), &[files[0], files[1], "--json"]);
+    let names: Vec<_> = json_of(&output)["files"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|file| file["file"].as_str().unwrap().to_owned())
+        .collect();
+    assert_eq!(names, files);
+}
+
+#[test]
+fn a_cut_capture_is_judged_as_far_as_it_goes_and_fails_with_the_place() {
+    let directory = tempfile::tempdir().unwrap();
+    let whole = only_port(4401);
+    fs::write(directory.path().join("cut.pcap"), &whole[..whole.len() - 10]).unwrap();
+    let output = inspect_in(directory.path(), &["cut.pcap"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stdout(&output).contains("X25519MLKEM768"), "the good part is reported");
+    let message = stderr(&output);
+    assert!(message.starts_with("error: cut.pcap: cut at byte "), "{message}");
+    assert!(
+        message.contains("hint: the capture was still being written"),
+        "{message}"
+    );
+    let document = json_of(&inspect_in(directory.path(), &["cut.pcap", "--json"]));
+    assert_eq!(document["files"][0]["complete"], false);
+}
+
+#[test]
+fn what_cannot_be_read_is_named_with_cause_and_hint() {
+    let directory = tempfile::tempdir().unwrap();
+    fs::write(directory.path().join("empty.pcap"), b"").unwrap();
+    fs::write(
+        directory.path().join("letter.pcap"),
+        b"Dear reader, this is no capture.",
+    )
+    .unwrap();
+    fs::write(directory.path().join("small.pcap.gz"), [0x1f, 0x8b, 8, 0, 0, 0, 0, 0]).unwrap();
+    for (name, cause, hint) in [
+        ("none.pcap", "No such file or directory", "tcpdump -w FILE"),
+        (".", "is a directory", "tcpdump -w FILE"),
+        ("empty.pcap", "the capture is empty", "stopped before its first packet"),
+        (
+            "letter.pcap",
+            "neither pcap nor pcapng: it begins with 44 65 61 72",
+            "dumpcap",
+        ),
+        (
+            "small.pcap.gz",
+            "the capture is compressed with gzip",
+            "gzip -dc FILE | bartizan inspect -",
+        ),
+    ] {
+        let output = inspect_in(directory.path(), &[name]);
+        assert_eq!(output.status.code(), Some(2), "{name}");
+        assert_eq!(stdout(&output), "", "{name}");
+        let message = stderr(&output);
+        assert!(message.starts_with(&format!("error: {name}: {cause}")), "{message}");
+        let hints = message.lines().filter(|line| line.starts_with("hint: "));
+        assert!(hints.into_iter().any(|line| line.contains(hint)), "{message}");
+    }
+}
+
+#[test]
+fn a_ledger_that_is_none_is_refused_and_a_damaged_line_is_told() {
+    let directory = tempfile::tempdir().unwrap();
+    fs::write(directory.path().join("hybrid.pcap"), only_port(4401)).unwrap();
+    fs::write(directory.path().join("letter.txt"), "no\nledger\n").unwrap();
+    let output = inspect_in(directory.path(), &["hybrid.pcap", "--ledger", "letter.txt"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(
+        stderr(&output).contains("letter.txt: not a ledger"),
+        "{}",
+        stderr(&output)
+    );
+
+    let damaged = format!("{}not a record\n", ledger_line(&"ab".repeat(32), "inbound"));
+    fs::write(directory.path().join("damaged.jsonl"), damaged).unwrap();
+    let output = inspect_in(directory.path(), &["hybrid.pcap", "--ledger", "damaged.jsonl"]);
+    assert_eq!(output.status.code(), Some(0));
+    assert!(
+        stderr(&output).contains("warning: damaged.jsonl: line 2"),
+        "{}",
+        stderr(&output)
+    );
+}
+
+#[test]
+fn mistyped_arguments_are_usage_errors() {
+    for arguments in [&[][..], &["--legder", "x", "y.pcap"], &["x.pcap", "--ledger"]] {
+        assert_eq!(inspect_in(&data(), arguments).status.code(), Some(64), "{arguments:?}");
+    }
+}
+
+#[test]
+fn names_from_the_network_cannot_move_the_cursor() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut file = only_port(4401);
+    let name = b"nrf.5gc";
+    let place = file.windows(name.len()).position(|window| window == name).unwrap();
+    file[place..place + name.len()].copy_from_slice(b"\x1b[2J\r\x07x");
+    fs::write(directory.path().join("hostile.pcap"), file).unwrap();
+    let output = inspect_in(directory.path(), &["hostile.pcap"]);
+    assert!(stdout(&output).contains("name      ?[2J??x"), "{}", stdout(&output));
+    assert!(!output.stdout.iter().any(|byte| matches!(byte, 0x1b | 0x07 | b'\r')));
+}
+
+#[test]
+fn a_reader_that_closes_the_pipe_is_no_error() {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_bartizan"))
+        .args(["inspect", "--json", "openssl-3.5.7.pcap"])
+        .current_dir(data())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(child.stdout.take());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(stderr(&output), "");
+    assert_eq!(output.status.code(), Some(1));
+}
