@@ -9,7 +9,9 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use nix::errno::Errno;
 use nix::sys::signal::{Signal, killpg};
+use nix::sys::wait::{Id, WaitPidFlag, WaitStatus, waitid};
 use nix::unistd::Pid;
 
 use crate::output::{Output, Stream};
@@ -270,13 +272,33 @@ impl Process {
     ///
     /// When the kernel does not say.
     pub fn ended(&mut self) -> Result<Option<ExitStatus>, Error> {
-        if self.ended.is_none() {
-            self.ended = self
-                .child
-                .try_wait()
-                .map_err(Error::io(format!("waiting for `{}`", self.shown)))?;
+        if self.ended.is_none() && self.has_ended()? {
+            // What it has started goes with it. The group cannot be another one as long as its leader is not waited
+            // for: afterwards the number is free to be taken, and must not be signalled any more.
+            self.signal(Signal::SIGKILL);
+            self.ended = Some(self.child.wait().map_err(Error::io(self.waiting()))?);
         }
         Ok(self.ended)
+    }
+
+    /// Whether it is a zombie, which it stays.
+    fn has_ended(&self) -> Result<bool, Error> {
+        let flags = WaitPidFlag::WEXITED | WaitPidFlag::WNOHANG | WaitPidFlag::WNOWAIT;
+        match waitid(Id::Pid(self.group()), flags) {
+            Ok(WaitStatus::StillAlive) | Err(Errno::EINTR) => Ok(false),
+            Ok(_) => Ok(true),
+            Err(errno) => Err(Error::errno(self.waiting())(errno)),
+        }
+    }
+
+    fn waiting(&self) -> String {
+        format!("waiting for `{}`", self.shown)
+    }
+
+    /// It leads its group: the number is its own.
+    fn group(&self) -> Pid {
+        // The kernel's process ids are at most 2^22.
+        Pid::from_raw(self.child.id().cast_signed())
     }
 
     /// Waits until it, or a process it started, listens on this TCP port; an unspecified address (`0.0.0.0`, `::`)
@@ -406,48 +428,41 @@ impl Process {
 
     fn stop(&mut self, grace: Duration) -> Result<ExitStatus, Error> {
         if let Some(status) = self.ended()? {
-            // What it started may live on.
-            self.signal(Signal::SIGKILL);
             return Ok(status);
         }
         self.signal(Signal::SIGTERM);
         // A stopped process does not act on SIGTERM until it continues.
         self.signal(Signal::SIGCONT);
-        let ended = self.wait_for_end(grace)?;
-        self.signal(Signal::SIGKILL);
-        match ended {
-            Some(status) => Ok(status),
-            None => {
-                let status = self
-                    .child
-                    .wait()
-                    .map_err(Error::io(format!("waiting for `{}`", self.shown)))?;
-                self.ended = Some(status);
-                Ok(status)
-            }
+        if let Some(status) = self.wait_for_end(grace)? {
+            return Ok(status);
         }
+        self.signal(Signal::SIGKILL);
+        let status = self.child.wait().map_err(Error::io(self.waiting()))?;
+        self.ended = Some(status);
+        Ok(status)
     }
 
-    /// To the whole group. The leader's id stays taken as long as a member lives, and the leader itself is a zombie
-    /// until waited for; a group that is gone is no error.
+    /// To the whole group, which must still be ours: the leader is not waited for.
     fn signal(&self, signal: Signal) {
-        if let Ok(group) = i32::try_from(self.child.id()) {
-            let _ = killpg(Pid::from_raw(group), signal);
-        }
+        // A group of zombies cannot be signalled and need not be.
+        let _ = killpg(self.group(), signal);
     }
 
     fn wait_for_end(&mut self, timeout: Duration) -> Result<Option<ExitStatus>, Error> {
         let deadline = Instant::now() + timeout;
-        // Its pipes close when it ends, so this wakes without delay; the poll below is for one that closed them early.
-        self.output.wait_for_end(deadline);
         loop {
             if let Some(status) = self.ended()? {
                 return Ok(Some(status));
             }
-            if Instant::now() >= deadline {
+            let now = Instant::now();
+            if now >= deadline {
                 return Ok(None);
             }
-            thread::sleep(POLL);
+            // Its pipes close when it ends, which wakes without delay; unless it closed them early, or a process it
+            // started holds them.
+            if self.output.wait_for_end(deadline.min(now + POLL)) {
+                thread::sleep(Duration::from_millis(1));
+            }
         }
     }
 

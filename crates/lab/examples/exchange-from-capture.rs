@@ -43,7 +43,7 @@ fn main() -> ExitCode {
     }
 }
 
-fn exchange(capture: &str, description: &str, servers: &[String]) -> Result<File, String> {
+pub(crate) fn exchange(capture: &str, description: &str, servers: &[String]) -> Result<File, String> {
     let servers = servers
         .iter()
         .map(|server| {

@@ -3,11 +3,17 @@
 #![allow(missing_docs, reason = "a test file has no readers of its documentation")]
 
 use std::collections::BTreeMap;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use bartizan_host::Program;
 use bartizan_lab::Exchange;
+use bartizan_lab::exchange::file::File;
+
+#[path = "../examples/exchange-from-capture.rs"]
+#[allow(dead_code, reason = "it is a program with a `main` of its own")]
+mod tool;
 
 const LONG: Duration = Duration::from_secs(60);
 
@@ -29,7 +35,8 @@ fn experiment() -> PathBuf {
 fn tshark(filter: &str, fields: &[&str]) -> Vec<Vec<String>> {
     let mut program = Program::new("tshark")
         .package("tshark")
-        .args_of_capture()
+        .arguments(["-n", "-d", "tcp.port==8000,http2", "-r"])
+        .argument(experiment().join("sbi.pcap"))
         .arguments(["-Y", filter, "-T", "fields"]);
     for field in fields {
         program = program.arguments(["-e", field]);
@@ -38,17 +45,6 @@ fn tshark(filter: &str, fields: &[&str]) -> Vec<Vec<String>> {
     text.lines()
         .map(|line| line.split('\t').map(str::to_owned).collect())
         .collect()
-}
-
-trait OfCapture {
-    fn args_of_capture(self) -> Self;
-}
-
-impl OfCapture for Program {
-    fn args_of_capture(self) -> Self {
-        self.arguments(["-n", "-d", "tcp.port==8000,http2", "-r"])
-            .argument(experiment().join("sbi.pcap"))
-    }
 }
 
 fn function(address: &str) -> String {
@@ -155,4 +151,36 @@ fn consumer_is_told_exactly_where_a_discovery_names_it() {
             assert!(request.path.as_str().contains(&format!("requester-nf-type={consumer}")));
         }
     }
+}
+
+#[test]
+fn tool_makes_the_file_in_the_repository_again() {
+    let text = fs::read_to_string(experiment().join("exchange.json")).unwrap();
+    let file: File = serde_json::from_str(&text).unwrap();
+    let capture = experiment().join("sbi.pcap");
+    let servers: Vec<String> = file
+        .servers
+        .iter()
+        .map(|server| format!("{}={}", server.address, server.function))
+        .collect();
+    let again = tool::exchange(capture.to_str().unwrap(), &file.source.description, &servers).unwrap();
+    assert_eq!(again.source.capture, file.source.capture);
+    // The dissector may be another version here.
+    assert!(
+        (again.servers, again.connections) == (file.servers, file.connections),
+        "the file differs"
+    );
+}
+
+#[test]
+fn tool_leaves_nothing_out_in_silence() {
+    let capture = experiment().join("sbi.pcap");
+    let capture = capture.to_str().unwrap();
+    let error = tool::exchange(capture, "", &["127.0.0.10:8000=NRF".to_owned()]).unwrap_err();
+    assert!(
+        error.ends_with("no network function is named for its server"),
+        "{error}"
+    );
+    let error = tool::exchange("/no/such.pcap", "", &["127.0.0.10:8000=NRF".to_owned()]).unwrap_err();
+    assert!(error.contains("/no/such.pcap"), "{error}");
 }

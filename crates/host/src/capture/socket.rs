@@ -238,3 +238,43 @@ unsafe fn timestamp(message: &libc::msghdr) -> Option<Duration> {
         None
     }
 }
+
+#[cfg(test)]
+mod as_root {
+    use super::*;
+    use crate::Namespace;
+    use std::net::UdpSocket;
+
+    #[test]
+    fn packets_without_room_are_counted_as_dropped() {
+        let namespace = Namespace::create("drops").expect("NOT RUN: this test needs root");
+        let (socket, sent) = namespace
+            .enter(|| {
+                let socket = PacketSocket::open("lo").unwrap();
+                let sender = UdpSocket::bind("127.0.0.1:0").unwrap();
+                // 32 KiB each, twice on loopback, in a buffer of 64 MiB (the kernel doubles what is asked for).
+                let datagram = vec![0; 32 << 10];
+                for _ in 0..2048 {
+                    sender.send_to(&datagram, "127.0.0.1:9").unwrap();
+                }
+                (socket, 2 * 2048)
+            })
+            .unwrap();
+        let mut buffer = vec![0; 64];
+        let mut received = 0;
+        while let Some(packet) = socket.receive(&mut buffer, Duration::ZERO).unwrap() {
+            if packet.length == (32 << 10) + 42 {
+                assert_eq!(packet.bytes.len(), 64, "more than the buffer has room for is cut");
+                received += 1;
+            }
+        }
+        let dropped = socket.dropped().unwrap();
+        assert!(dropped > 0 && received > 0);
+        // The ICMP errors that come back are packets too, so this is not an equation.
+        assert!(
+            received + dropped >= sent,
+            "{received} received, {dropped} dropped, {sent} sent"
+        );
+        assert_eq!(socket.dropped().unwrap(), 0, "each is told once");
+    }
+}

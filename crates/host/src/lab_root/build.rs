@@ -235,7 +235,7 @@ fn diagnose(said: &str, log: &str, mirror: Option<&str>, roots: &Path) -> Option
         let mut lines = said.lines().chain(log.lines());
         lines
             .find(|line| words.iter().any(|word| line.contains(word)))
-            .map(str::to_owned)
+            .map(|line| line.strip_prefix("E: ").unwrap_or(line).to_owned())
     };
     if let Some(reason) = line_with(&["No space left on device", "Disk quota exceeded"]) {
         return Some(Error::DiskFull {

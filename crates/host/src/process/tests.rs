@@ -51,6 +51,13 @@ fn program_that_never_ends_is_killed_with_what_it_started() {
 }
 
 #[test]
+fn program_that_ends_takes_with_it_what_it_started() {
+    // The grandchild keeps the pipes open and does not listen to SIGTERM.
+    let finished = shell("(trap '' TERM; exec sleep 1000) & echo $!").run(LONG).unwrap();
+    wait_until_gone(finished.text().trim().parse().unwrap());
+}
+
+#[test]
 fn dropping_ends_a_program_that_ignores_the_request() {
     let mut process = shell("trap '' TERM; echo ready; while :; do sleep 1; done")
         .start()
