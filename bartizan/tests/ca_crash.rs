@@ -31,6 +31,7 @@ enum End {
 }
 
 /// Runs a command and kills it on its way into its `nth` write.
+#[expect(clippy::zombie_processes, reason = "waitpid reaps what it traces")]
 fn run_and_kill(mut command: Command, nth: usize) -> End {
     command
         .stdout(std::process::Stdio::null())
