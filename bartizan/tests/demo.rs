@@ -10,6 +10,9 @@ use serde_json::Value;
 /// The demo ends in under two minutes on an idle machine; a busy one gets more.
 const PATIENCE: Duration = Duration::from_secs(300);
 
+/// User and group `nobody` of Debian.
+const NOBODY: u32 = 65_534;
+
 fn demo() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_bartizan"));
     command.arg("demo").stdin(Stdio::null());
@@ -112,6 +115,48 @@ fn the_demo_proves_what_it_says_and_leaves_nothing_behind() {
         assert_eq!(run["eavesdropper"]["readable_count"], 0);
         // Every handshake on the wire is in the ledgers of those who accepted it, and the reverse.
         assert_eq!(run["handshakes"], run["eavesdropper"]["connections"], "{case}");
+    }
+}
+
+#[test]
+fn without_root_the_demo_does_what_it_can_and_says_what_it_left_out() {
+    require_root();
+    let folder = tempfile::tempdir().expect("a folder");
+    // Where nobody but root may enter the build's folder, the program must lie elsewhere.
+    let program = folder.path().join("bartizan");
+    std::fs::copy(env!("CARGO_BIN_EXE_bartizan"), &program).expect("a copy");
+    let everyone = std::os::unix::fs::PermissionsExt::from_mode(0o777);
+    std::fs::set_permissions(folder.path(), everyone).expect("open to everyone");
+    let mut command = Command::new(program);
+    command
+        .args(["demo", "--json"])
+        .env("TMPDIR", folder.path())
+        .env("HOME", folder.path());
+    command
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    std::os::unix::process::CommandExt::gid(&mut command, NOBODY);
+    std::os::unix::process::CommandExt::uid(&mut command, NOBODY);
+    let child = command.spawn().expect("the demo starts");
+    let id = child.id();
+    let output = child.wait_with_output().expect("the demo ends");
+    let words = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{words}");
+    assert!(
+        words.contains("left out: ") && words.contains("as root it is shown"),
+        "{words}"
+    );
+    assert_eq!(left_by(id), Vec::<String>::new());
+    let report: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let runs = report["runs"].as_array().expect("runs");
+    assert_eq!(runs.len(), 4);
+    for run in runs {
+        assert_eq!(run["requests"], report["exchange"]["answered"], "{run:#}");
+        assert!(
+            run["eavesdropper"].is_null(),
+            "nothing was captured, so nothing is claimed: {run:#}"
+        );
     }
 }
 
