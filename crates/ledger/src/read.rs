@@ -2,6 +2,8 @@
 
 use std::io::{self, BufRead, Read};
 
+use serde::Deserialize;
+
 use crate::record::{Record, VERSION};
 
 /// A longer line is not a record: the largest holds a chain of ten certificates in a few kilobytes.
@@ -57,6 +59,21 @@ impl<R: BufRead> Reader<R> {
     }
 }
 
+/// The record of one line; `whole` says whether the line has its end.
+fn record(line: &[u8], whole: bool) -> Result<Record, String> {
+    // A later version may have another shape: what it is comes before whether it fits.
+    #[derive(Deserialize)]
+    struct Versioned {
+        v: u32,
+    }
+    match serde_json::from_slice::<Versioned>(line) {
+        Ok(Versioned { v: VERSION }) => serde_json::from_slice(line).map_err(|error| format!("not a record: {error}")),
+        Ok(Versioned { v }) => Err(format!("version {v} is not known here")),
+        Err(_) if !whole => Err("cut off: the writer stopped in the middle of it".into()),
+        Err(error) => Err(format!("not a record: {error}")),
+    }
+}
+
 impl<R: BufRead> Iterator for Reader<R> {
     type Item = Result<Record, Damaged>;
 
@@ -78,12 +95,7 @@ impl<R: BufRead> Iterator for Reader<R> {
                     if line.trim_ascii().is_empty() {
                         continue;
                     }
-                    return Some(match serde_json::from_slice::<Record>(&line) {
-                        Ok(record) if record.v == VERSION => Ok(record),
-                        Ok(record) => Err(self.damaged(format!("version {} is not known here", record.v))),
-                        Err(_) if !whole => Err(self.damaged("cut off: the writer stopped in the middle of it")),
-                        Err(error) => Err(self.damaged(format!("not a record: {error}"))),
-                    });
+                    return Some(record(&line, whole).map_err(|cause| self.damaged(cause)));
                 }
                 Err(error) => {
                     self.ended = true;

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
 use std::thread::JoinHandle;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use crate::record::{Event, Lost, Record, VERSION};
 
@@ -56,7 +56,8 @@ struct Counters {
 impl Ledger {
     /// Opens the file for appending, mode 0640 where it is new, and starts the thread that writes.
     ///
-    /// A last line that a crash cut in half is closed, so that what follows stays readable.
+    /// A last line that a crash cut in half is closed, so that what follows stays readable. A pipe or a terminal is written to
+    /// as it is.
     ///
     /// # Errors
     /// Where the file cannot be opened or the thread cannot be started.
@@ -171,7 +172,18 @@ fn now_us() -> u64 {
     u64::try_from(since.as_micros()).unwrap_or(u64::MAX)
 }
 
+/// Pipes and terminals hold nothing that could be synced.
+fn sync(file: &File) -> io::Result<()> {
+    match file.sync_data() {
+        Err(error) if error.kind() == io::ErrorKind::InvalidInput => Ok(()),
+        other => other,
+    }
+}
+
 fn close_cut_line(file: &mut File) -> io::Result<()> {
+    if !file.metadata()?.is_file() {
+        return Ok(());
+    }
     if file.seek(SeekFrom::End(0))? == 0 {
         return Ok(());
     }
@@ -198,8 +210,10 @@ impl Writer {
         while let Ok(first) = records.recv() {
             batch.push(first);
             let mut open = true;
+            // The first record's patience is everybody's: at a steady trickle each newcomer would otherwise prolong it.
+            let deadline = Instant::now() + PATIENCE;
             while batch.len() < BATCH {
-                match records.recv_timeout(PATIENCE) {
+                match records.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
                     Ok(record) => batch.push(record),
                     Err(RecvTimeoutError::Timeout) => break,
                     Err(RecvTimeoutError::Disconnected) => {
@@ -222,12 +236,12 @@ impl Writer {
 
     fn write(&mut self, batch: &[Record]) {
         let mut text = Vec::with_capacity(batch.len() * 1024);
-        let gap = self.lost.pending.swap(0, Ordering::Relaxed);
-        let gap = (gap > 0).then(|| Record {
+        let missing = self.lost.pending.swap(0, Ordering::Relaxed);
+        let gap = (missing > 0).then(|| Record {
             v: VERSION,
             at_us: now_us(),
             node: self.node.clone(),
-            event: Event::Lost(Lost { records: gap }),
+            event: Event::Lost(Lost { records: missing }),
         });
         for record in batch.iter().chain(&gap) {
             // Serialising these types cannot fail: no map with keys that are not text, no fallible serialiser.
@@ -238,11 +252,12 @@ impl Writer {
         if text.is_empty() {
             return;
         }
-        match self.file.write_all(&text).and_then(|()| self.file.sync_data()) {
+        match self.file.write_all(&text).and_then(|()| sync(&self.file)) {
             Ok(()) => self.failing = false,
             Err(error) => {
                 let records = batch.len() as u64;
-                self.lost.pending.fetch_add(records, Ordering::Relaxed);
+                // The gap that was to be told is still untold.
+                self.lost.pending.fetch_add(records + missing, Ordering::Relaxed);
                 self.lost.total.fetch_add(records, Ordering::Relaxed);
                 // A part of the batch may stand in the file; the next write must not continue its last line.
                 let _ = close_cut_line(&mut self.file);

@@ -1,0 +1,219 @@
+//! Writing: what is lost is counted, and a crash loses no more than what was on its way.
+
+use std::fs::{self, File};
+use std::io::{BufReader, Read, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command};
+use std::time::{Duration, Instant};
+
+use bartizan_ledger::{Bytes, Closed, Event, Ledger, Reader, Record};
+
+fn closed(sent: u64) -> Event {
+    Event::Closed(Closed {
+        key: None,
+        bytes: Bytes { sent, received: 0 },
+        lasted_us: 1,
+    })
+}
+
+fn number(record: &Record) -> u64 {
+    match &record.event {
+        Event::Closed(closed) => closed.bytes.sent,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn records(path: &Path) -> Vec<Record> {
+    let file = BufReader::new(File::open(path).unwrap());
+    Reader::new(file).map(Result::unwrap).collect()
+}
+
+#[test]
+fn dropping_the_ledger_writes_what_waits_in_order() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("ledger");
+    let ledger = Ledger::open(&path, "nrf").unwrap();
+    let recorder = ledger.recorder();
+    (0..1000).for_each(|number| recorder.record(closed(number)));
+    drop(ledger);
+    let written = records(&path);
+    assert!(written.iter().map(number).eq(0..1000));
+    assert!(written.iter().all(|record| record.node == "nrf"));
+    assert_eq!(recorder.lost(), 0);
+    // A handle that outlives its ledger counts what nobody writes any more.
+    recorder.record(closed(1000));
+    assert_eq!(recorder.lost(), 1);
+}
+
+#[test]
+fn a_ledger_is_appended_to_and_readable_by_its_group_alone() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("ledger");
+    for number in 0..3 {
+        Ledger::open(&path, "nrf").unwrap().recorder().record(closed(number));
+    }
+    assert!(records(&path).iter().map(number).eq(0..3));
+    let mode = fs::metadata(&path).unwrap().permissions().mode();
+    assert_eq!(mode & 0o137, 0, "{mode:o}");
+}
+
+#[test]
+fn a_line_cut_by_a_crash_is_closed_before_the_next_record() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("ledger");
+    Ledger::open(&path, "nrf").unwrap().recorder().record(closed(0));
+    File::options()
+        .append(true)
+        .open(&path)
+        .unwrap()
+        .write_all(b"{\"v\":1,\"at_us\":17")
+        .unwrap();
+    Ledger::open(&path, "nrf").unwrap().recorder().record(closed(1));
+    let read: Vec<_> = Reader::new(BufReader::new(File::open(&path).unwrap())).collect();
+    let numbers: Vec<_> = read.iter().map(|record| record.as_ref().ok().map(number)).collect();
+    assert_eq!(numbers, [Some(0), None, Some(1)]);
+}
+
+#[test]
+fn a_full_disk_costs_records_and_says_how_many() {
+    let ledger = Ledger::open(Path::new("/dev/full"), "nrf").unwrap();
+    let recorder = ledger.recorder();
+    (0..10).for_each(|number| recorder.record(closed(number)));
+    drop(ledger);
+    assert_eq!(recorder.lost(), 10);
+}
+
+/// A named pipe nobody reads stands for a disk that has stopped.
+fn pipe(directory: &Path) -> PathBuf {
+    let path = directory.join("pipe");
+    assert!(Command::new("mkfifo").arg(&path).status().unwrap().success());
+    path
+}
+
+#[test]
+fn what_does_not_fit_the_queue_is_counted_and_written_as_a_gap() {
+    const RECORDS: u64 = 20_000;
+    let directory = tempfile::tempdir().unwrap();
+    let path = pipe(directory.path());
+    let ledger = Ledger::open(&path, "nrf").unwrap();
+    let recorder = ledger.recorder();
+    (0..RECORDS).for_each(|number| recorder.record(closed(number)));
+    let lost = recorder.lost();
+    assert!(lost > 0, "a pipe and a queue of 8192 hold {RECORDS} records");
+    let reader = std::thread::spawn(move || {
+        let mut text = Vec::new();
+        File::open(&path).unwrap().read_to_end(&mut text).unwrap();
+        text
+    });
+    // The pipe has another end now: give the reader the time to open it before ours closes.
+    while !reader.is_finished() && recorder.lost() == lost && !waiting(directory.path()) {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    drop(ledger);
+    let (mut written, mut gaps) = (0, 0);
+    for record in Reader::new(&reader.join().unwrap()[..]) {
+        match record.unwrap().event {
+            Event::Lost(lost) => gaps += lost.records,
+            Event::Closed(_) => written += 1,
+            Event::Handshake(_) => panic!("none was recorded"),
+        }
+    }
+    assert_eq!((written + lost, gaps), (RECORDS, lost));
+}
+
+/// Whether a second file descriptor of this process has the pipe open.
+fn waiting(directory: &Path) -> bool {
+    let open = fs::read_dir("/proc/self/fd").unwrap();
+    let ours = open.filter_map(|entry| fs::read_link(entry.ok()?.path()).ok());
+    ours.filter(|target| target.starts_with(directory)).count() > 1
+}
+
+#[test]
+fn recording_never_waits_for_the_disk() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = pipe(directory.path());
+    let ledger = Ledger::open(&path, "nrf").unwrap();
+    let recorder = ledger.recorder();
+    // Were one of these to wait for the pipe, it would wait for ever.
+    (0..20_000).for_each(|number| recorder.record(closed(number)));
+    let drained = std::thread::spawn(move || File::open(&path).unwrap().read_to_end(&mut Vec::new()));
+    while !waiting(directory.path()) {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    drop(ledger);
+    assert!(drained.join().unwrap().is_ok());
+}
+
+#[test]
+fn a_node_without_a_ledger_records_nothing_and_loses_nothing() {
+    let recorder = Ledger::none("nrf").recorder();
+    recorder.record(closed(0));
+    assert_eq!(recorder.lost(), 0);
+}
+
+#[test]
+fn a_ledger_that_cannot_be_opened_is_named() {
+    let error = Ledger::open(Path::new("/nowhere/ledger"), "nrf").unwrap_err();
+    assert!(error.to_string().starts_with("ledger /nowhere/ledger: "), "{error}");
+}
+
+/// A writer that is killed when the test ends, however it ends.
+struct Victim(Child);
+
+impl Drop for Victim {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn a_writer_killed_at_any_moment_leaves_records_that_can_be_read() {
+    let example = std::env::current_exe().unwrap();
+    let example = example.parent().unwrap().parent().unwrap().join("examples/record");
+    let directory = tempfile::tempdir().unwrap();
+    for round in 0..5u64 {
+        let path = directory.path().join(round.to_string());
+        let mut victim = Victim(
+            Command::new(&example)
+                .arg(&path)
+                .spawn()
+                .expect("cargo builds examples with tests"),
+        );
+        let patience = Instant::now() + Duration::from_secs(60);
+        while fs::metadata(&path).map_or(0, |metadata| metadata.len()) < 1 + round * 7000 {
+            assert!(Instant::now() < patience, "nothing is written");
+            std::thread::sleep(Duration::from_micros(500));
+        }
+        victim.0.kill().unwrap();
+        victim.0.wait().unwrap();
+        let read: Vec<_> = Reader::new(BufReader::new(File::open(&path).unwrap())).collect();
+        let whole: Vec<_> = read
+            .iter()
+            .filter_map(|record| record.as_ref().ok())
+            .map(number)
+            .collect();
+        assert!(!whole.is_empty());
+        assert!(whole.iter().copied().eq(0..whole.len() as u64), "{whole:?}");
+        // At most the last line is cut.
+        assert!(read.len() - whole.len() <= 1);
+        assert!(read[..whole.len()].iter().all(Result::is_ok));
+    }
+}
+
+#[test]
+fn at_a_steady_trickle_a_record_is_written_while_others_still_come() {
+    // A batch is 256 records: at one record each 10 ms a wait that began anew with each would take 2.5 s.
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("ledger");
+    let ledger = Ledger::open(&path, "nrf").unwrap();
+    let recorder = ledger.recorder();
+    let mut recorded = 0;
+    while fs::metadata(&path).unwrap().len() == 0 {
+        assert!(recorded < 200, "200 records wait, and none is written");
+        recorder.record(closed(recorded));
+        recorded += 1;
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
