@@ -11,10 +11,12 @@ mod channel;
 mod clock;
 mod lingering;
 mod player;
+mod record;
 mod responder;
 mod script;
 
-pub use player::{ConnectionRecord, Fault, Outcome, RequestRecord, Speed, play};
+pub use player::{Speed, play};
+pub use record::{ConnectionRecord, Fault, Outcome, RequestRecord};
 pub use responder::{Answered, Behaviour, Idle, Responder, Think};
 
 /// Where each network function is to be reached, by its type: the responder itself, or the port of a sidecar.

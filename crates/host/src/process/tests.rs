@@ -3,6 +3,7 @@ use std::net::Ipv4Addr;
 use std::os::unix::process::ExitStatusExt as _;
 
 use super::*;
+use crate::Program;
 
 fn shell(script: &str) -> Program {
     Program::new("sh").arguments(["-c", script])

@@ -1,0 +1,179 @@
+//! Programs we run.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use crate::output::{Output, Stream};
+use crate::{Error, Finished, Namespace, Process, spawner};
+
+/// A program to run: what, with which arguments and environment, and where.
+#[derive(Debug)]
+pub struct Program {
+    name: OsString,
+    shown: String,
+    arguments: Vec<OsString>,
+    environment: Vec<(OsString, OsString)>,
+    package: Option<&'static str>,
+    namespace: Option<Result<File, Error>>,
+    directory: Option<PathBuf>,
+    log: Option<PathBuf>,
+    /// How many of the first arguments messages leave out.
+    hidden: usize,
+}
+
+impl Program {
+    /// A program by its name in `PATH` or by its path.
+    #[must_use]
+    pub fn new(name: impl AsRef<OsStr>) -> Self {
+        Self {
+            name: name.as_ref().to_owned(),
+            shown: name.as_ref().to_string_lossy().into_owned(),
+            arguments: Vec::new(),
+            environment: Vec::new(),
+            package: None,
+            namespace: None,
+            directory: None,
+            log: None,
+            hidden: 0,
+        }
+    }
+
+    /// The Debian package that has it, for the hint when it is missing.
+    #[must_use]
+    pub fn package(mut self, package: &'static str) -> Self {
+        self.package = Some(package);
+        self
+    }
+
+    /// Adds one argument.
+    #[must_use]
+    pub fn argument(mut self, argument: impl AsRef<OsStr>) -> Self {
+        self.arguments.push(argument.as_ref().to_owned());
+        self
+    }
+
+    /// Adds arguments.
+    #[must_use]
+    pub fn arguments<A: AsRef<OsStr>>(mut self, arguments: impl IntoIterator<Item = A>) -> Self {
+        self.arguments
+            .extend(arguments.into_iter().map(|argument| argument.as_ref().to_owned()));
+        self
+    }
+
+    /// Sets a variable of its environment; the rest is inherited.
+    #[must_use]
+    pub fn environment(mut self, name: impl AsRef<OsStr>, value: impl AsRef<OsStr>) -> Self {
+        self.environment
+            .push((name.as_ref().to_owned(), value.as_ref().to_owned()));
+        self
+    }
+
+    /// Runs it inside a network namespace.
+    #[must_use]
+    pub fn inside(mut self, namespace: &Namespace) -> Self {
+        self.namespace = Some(namespace.handle());
+        self
+    }
+
+    /// Runs it in a directory.
+    #[must_use]
+    pub fn directory(mut self, directory: impl AsRef<Path>) -> Self {
+        self.directory = Some(directory.as_ref().to_owned());
+        self
+    }
+
+    /// Copies standard output and standard error, as they come, to a file made for it (an older one is emptied).
+    #[must_use]
+    pub fn log(mut self, file: impl AsRef<Path>) -> Self {
+        self.log = Some(file.as_ref().to_owned());
+        self
+    }
+
+    /// How messages name it, where the name alone says too little (a program run through a loader).
+    pub(crate) fn shown_as(mut self, shown: &str) -> Self {
+        shown.clone_into(&mut self.shown);
+        self
+    }
+
+    /// Leaves the first arguments out of messages: those of a wrapper that are not the program's own.
+    pub(crate) fn hide_arguments(mut self, count: usize) -> Self {
+        self.hidden = count;
+        self
+    }
+
+    /// Starts it and returns at once.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::MissingProgram`] when it is not there, [`Error::NotPermitted`] or [`Error::Io`] when the kernel refuses.
+    pub fn start(self) -> Result<Process, Error> {
+        let shown = self.to_string();
+        let log = match &self.log {
+            Some(path) => {
+                let place = || format!("writing the log {}", path.display());
+                let file = File::create(path).map_err(Error::io(place()))?;
+                let copy = file.try_clone().map_err(Error::io(place()))?;
+                (Some(file), Some(copy))
+            }
+            None => (None, None),
+        };
+        let mut command = Command::new(&self.name);
+        command.args(&self.arguments).envs(self.environment);
+        command
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        if let Some(directory) = &self.directory {
+            command.current_dir(directory);
+        }
+        let mut child = spawner::spawn(command, self.namespace.transpose()?).map_err(|error| {
+            // A missing working directory is reported as NotFound as well.
+            let directory_is_there = self.directory.as_ref().is_none_or(|directory| directory.is_dir());
+            if error.kind() == io::ErrorKind::NotFound && directory_is_there {
+                Error::MissingProgram {
+                    program: self.shown.clone(),
+                    package: self.package,
+                }
+            } else {
+                Error::io(format!("starting `{shown}`"))(error)
+            }
+        })?;
+        let output = Output::default();
+        if let Some(stdout) = child.stdout.take() {
+            output.follow(Stream::Standard, stdout, log.0);
+        }
+        if let Some(stderr) = child.stderr.take() {
+            output.follow(Stream::Error, stderr, log.1);
+        }
+        Ok(Process::new(child, shown, output))
+    }
+
+    /// Runs it to its end, at most this long.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Program::start`]; [`Error::Failed`] unless it ends with status 0, [`Error::Late`] when it was killed
+    /// because the time was over.
+    pub fn run(self, timeout: Duration) -> Result<Finished, Error> {
+        let finished = self.start()?.finish(timeout)?;
+        if finished.status.success() {
+            return Ok(finished);
+        }
+        Err(finished.into_error())
+    }
+}
+
+impl std::fmt::Display for Program {
+    /// The command line as a shell would take it, except for quoting.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.shown)?;
+        self.arguments
+            .iter()
+            .skip(self.hidden)
+            .try_for_each(|argument| write!(f, " {}", argument.to_string_lossy()))
+    }
+}
