@@ -46,7 +46,7 @@ impl Place {
     pub(crate) fn with_openssl() -> Self {
         let root = LabRoot::trixie().expect("a cache directory").present();
         Self {
-            root: Some(root.expect("no lab root: `make lab-root` builds it, and `make test` does so first")),
+            root: Some(root.expect("no lab root: scripts/prepare-root builds it, and `make test` does so first")),
             ..Self::new()
         }
     }

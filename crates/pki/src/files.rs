@@ -71,17 +71,21 @@ pub(crate) fn write(path: &Path, contents: &[u8], readers: Readers) -> Result<()
     sync_directory(parent(path))
 }
 
-/// Makes a directory for its owner alone (0700), and those above it; one that exists is left as it is.
+/// Makes a directory for its owner alone (0700), and those above it, durably; one that exists is left as it is.
 pub(crate) fn create_directory(dir: &Path) -> Result<(), Error> {
-    if dir.is_dir() {
-        return Ok(());
+    let missing: Vec<&Path> = dir
+        .ancestors()
+        .take_while(|path| !path.as_os_str().is_empty() && !path.is_dir())
+        .collect();
+    for path in missing.into_iter().rev() {
+        match DirBuilder::new().mode(0o700).create(path) {
+            // Another process was faster.
+            Err(error) if error.kind() == ErrorKind::AlreadyExists && path.is_dir() => {}
+            other => other.map_err(Error::file("create directory", path))?,
+        }
+        sync_directory(parent(path))?;
     }
-    DirBuilder::new()
-        .recursive(true)
-        .mode(0o700)
-        .create(dir)
-        .map_err(Error::file("create directory", dir))?;
-    sync_directory(parent(dir))
+    Ok(())
 }
 
 /// Makes the names in a directory durable.

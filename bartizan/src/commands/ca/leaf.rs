@@ -6,7 +6,6 @@ use bartizan_pki::{AlternativeName, Destination, Issued, Leaf, Lifetime, LongLif
 use serde_json::json;
 
 use super::show::date;
-use crate::outcome::Failure;
 
 /// Names of a network function.
 #[derive(clap::Args)]
@@ -94,8 +93,11 @@ impl OutputArgs {
     }
 
     /// Tells what was written.
-    pub(super) fn tell(&self, done: &str, issued: &Issued) -> Result<(), Failure> {
+    pub(super) fn tell(&self, done: &str, issued: &Issued) {
         let certificate = issued.certificate();
+        if certificate.names().iter().all(|name| name.starts_with("IP:")) {
+            eprintln!("note: the certificate names an address alone; O-RAN wants a DNS name or URI beside it");
+        }
         let mut files = vec![("certificate", self.out.join(format!("{}.crt.pem", issued.name())))];
         if issued.key().is_some() {
             files.push(("key", self.out.join(format!("{}.key.pem", issued.name()))));
@@ -120,7 +122,7 @@ impl OutputArgs {
                     "files": paths,
                 })
             );
-            return Ok(());
+            return;
         }
         println!(
             "{done} {}: {}, valid until {}, serial {}",
@@ -132,6 +134,5 @@ impl OutputArgs {
         for (what, path) in files {
             println!("  {what:<15} {}", path.display());
         }
-        Ok(())
     }
 }

@@ -42,7 +42,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
     );
     if let Some(next) = next {
         println!(
-            "  the next one is due by {}; relying parties refuse everybody from then on",
+            "  the next one is due by {}: strict relying parties refuse everybody from then on",
             date(next)
         );
     }

@@ -9,6 +9,9 @@ use serde_json::{Value, json};
 use super::failure::failure;
 use crate::outcome::{Failure, Outcome};
 
+/// From this long before its end on, `list` speaks of a revocation list.
+const STALE_SOON: Duration = Duration::from_secs(2 * 86_400);
+
 /// List every certificate of the authority.
 #[derive(clap::Args)]
 pub(super) struct ListArgs {
@@ -45,14 +48,22 @@ pub(super) struct ShowArgs {
 
 pub(super) fn list(args: &ListArgs) -> Result<Outcome, Failure> {
     let now = SystemTime::now();
-    let entries = Register::open(&args.dir)
-        .and_then(|register| register.entries())
-        .map_err(failure)?;
+    let register = Register::open(&args.dir).map_err(failure)?;
+    let entries = register.entries().map_err(failure)?;
     if args.json {
         let rows: Vec<Value> = entries.iter().map(|entry| describe(entry, now)).collect();
         println!("{:#}", json!({ "certificates": rows }));
     } else {
         print!("{}", table(&entries, now));
+    }
+    if let Some(end) = register.lists_end().map_err(failure)?
+        && end < now + STALE_SOON
+    {
+        let tense = if end < now { "ended" } else { "ends" };
+        eprintln!(
+            "note: a revocation list {tense} on {}: bartizan ca crl signs new ones",
+            date(end)
+        );
     }
     Ok(Outcome::Clean)
 }

@@ -68,7 +68,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
             other => failure(other),
         })?;
     lists::write_beside(&authority, &args.output)?;
-    args.output.tell("signed", &issued)?;
+    args.output.tell("signed", &issued);
     let key = request.public_key().algorithm();
     if authority.algorithm().is_quantum_safe() && !key.is_quantum_safe() {
         eprintln!("note: the requester's key is {key}: a quantum computer could act in its name");

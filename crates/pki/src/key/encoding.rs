@@ -18,10 +18,9 @@ const SEED_SIZE: usize = 32;
 pub(super) const LARGEST_FILE: usize = 64 * 1024;
 
 pub(super) fn pem(label: &str, document: &[u8]) -> Zeroizing<String> {
-    let mut block = Pem::new(label, document);
+    let block = Pem::new(label, document);
     let text = pem::encode_config(&block, EncodeConfig::new().set_line_ending(LineEnding::LF));
-    let mut copy = std::mem::replace(&mut block, Pem::new("", [])).into_contents();
-    copy.zeroize();
+    block.into_contents().zeroize();
     Zeroizing::new(text)
 }
 

@@ -197,6 +197,28 @@ proptest! {
     }
 
     #[test]
+    fn a_damaged_key_of_any_form_never_panics(which in 0usize..5, at: usize, octet: u8, keep: usize) {
+        let seed = [7u8; 32];
+        let expanded = expanded(Algorithm::MlDsa44, &seed);
+        let mut document = match which {
+            0 => ml_dsa_document(Algorithm::MlDsa44, &tlv(0x04, &expanded)),
+            1 => ml_dsa_document(Algorithm::MlDsa44, &tlv(0x30, &[tlv(0x04, &seed), tlv(0x04, &expanded)].concat())),
+            2 => PrivateKey::generate(Algorithm::EcdsaP256).unwrap().to_pkcs8().to_vec(),
+            3 => PrivateKey::generate(Algorithm::Ed25519).unwrap().to_pkcs8().to_vec(),
+            _ => encryption::encrypt_with_rounds(&seed, &passphrase("correct horse"), 1).unwrap().to_vec(),
+        };
+        let at = at % document.len();
+        document[at] = octet;
+        document.truncate(1 + keep % (2 * document.len()));
+        let _ = PrivateKey::from_pkcs8(&document);
+        // A damaged round number may be large but valid, which is slow and not a fault.
+        if which < 4 {
+            let _ = encryption::decrypt(&document, &passphrase("correct horse"));
+        }
+        let _ = PrivateKey::from_pem(encoding::pem(PRIVATE_KEY, &document).as_bytes(), None);
+    }
+
+    #[test]
     fn every_seed_survives_the_round_trip(seed: [u8; 32]) {
         let document = ml_dsa_document(Algorithm::MlDsa44, &tlv(0x80, &seed));
         let key = PrivateKey::from_pkcs8(&document).unwrap();

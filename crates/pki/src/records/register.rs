@@ -1,6 +1,7 @@
 //! The records for reading: no key, no passphrase, no lock.
 
 use std::path::Path;
+use std::time::SystemTime;
 
 use rusqlite::OpenFlags;
 
@@ -41,6 +42,17 @@ impl Register {
     /// Writes `NAME.crt.pem` and `ca.crt.pem` again, from the records; the key is not in them.
     pub fn export(&self, entry: &Entry, destination: &Destination) -> Result<(), Error> {
         Issued::without_key(entry, self.between(entry)?, self.root()?).write_to(&destination.dir, destination.overwrite)
+    }
+
+    /// When the first of the newest revocation lists ends; none where no issuer has one.
+    pub fn lists_end(&self) -> Result<Option<SystemTime>, Error> {
+        let mut ends = Vec::new();
+        for entry in self.records.all()? {
+            if entry.role != Role::NetworkFunction {
+                ends.extend(self.records.list(entry.serial)?.map(|list| list.next_update));
+            }
+        }
+        Ok(ends.into_iter().min().map(SystemTime::from))
     }
 
     fn between(&self, entry: &Entry) -> Result<Vec<Certificate>, Error> {

@@ -96,4 +96,22 @@ proptest! {
             prop_assert_eq!(changed.common_name(), whole.common_name());
         }
     }
+
+    #[test]
+    fn a_damaged_request_or_certificate_never_panics(algorithm in 0usize..6, at: usize, octet: u8, keep: usize) {
+        let mut der = request(Algorithm::ALL[algorithm], &["amf.5gc"]);
+        let at = at % der.len();
+        der[at] = octet;
+        der.truncate(1 + keep % (2 * der.len()));
+        let _ = SigningRequest::read(&der);
+        let _ = crate::Certificate::from_der(&der, "test");
+
+        let params = CertificateParams::new(vec!["amf.5gc".to_owned()]).unwrap();
+        let key = PrivateKey::generate(Algorithm::Ed25519).unwrap();
+        let mut der = params.self_signed(&key).unwrap().der().to_vec();
+        let at = at % der.len();
+        der[at] = octet;
+        der.truncate(1 + keep % (2 * der.len()));
+        let _ = crate::Certificate::from_der(&der, "test");
+    }
 }
