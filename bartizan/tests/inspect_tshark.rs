@@ -248,3 +248,70 @@ fn requests_and_frames_of_a_real_core_are_those_tshark_counts() {
     assert_eq!(sum("frames_from_client") + sum("frames_from_server"), frames);
     assert!(requests > 0 && frames > requests);
 }
+
+/// The capture as `editcap` writes it with these options, read by us.
+fn edited(name: &str, options: &[&str]) -> Value {
+    let directory = tempfile::tempdir().unwrap();
+    let to = directory.path().join(name);
+    let status = Command::new("editcap")
+        .args(options)
+        .arg(capture(name))
+        .arg(&to)
+        .status();
+    assert!(status.expect("editcap runs: it comes with tshark").success());
+    let output = Command::new(env!("CARGO_BIN_EXE_bartizan"))
+        .args(["inspect", "--json"])
+        .arg(&to)
+        .output()
+        .unwrap();
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+#[test]
+fn the_formats_wireshark_writes_read_alike() {
+    for name in ["openssl-3.5.7.pcap", "sbi-free5gc-two-registrations.pcap"] {
+        let expected = inspect(name)["files"][0]["connections"].clone();
+        for format in ["pcapng", "nsecpcap", "pcap"] {
+            let document = edited(name, &["-F", format]);
+            assert_eq!(document["files"][0]["connections"], expected, "{name} as {format}");
+        }
+    }
+}
+
+#[test]
+fn handshakes_that_a_snap_length_cut_are_not_called_safe() {
+    let document = edited("openssl-3.5.7.pcap", &["-s", "100"]);
+    let file = &document["files"][0];
+    assert!(file["snapped"].as_u64().unwrap() > 100);
+    assert_eq!(file["summary"]["connections"], 16);
+    assert_eq!(file["summary"]["confidentiality"]["quantum_safe"], 0);
+    assert_eq!(file["summary"]["confidentiality"]["vulnerable"], 0);
+    assert!(
+        !file["findings"].as_array().unwrap().is_empty(),
+        "what is not shown to be safe is a finding"
+    );
+}
+
+#[test]
+fn duplicated_packets_change_nothing_but_their_count() {
+    let directory = tempfile::tempdir().unwrap();
+    let to = directory.path().join("twice.pcap");
+    let from = capture("openssl-3.5.7.pcap");
+    // mergecap puts the two copies together by time, so that each packet stands beside its double.
+    let status = Command::new("mergecap")
+        .arg("-w")
+        .arg(&to)
+        .arg(&from)
+        .arg(&from)
+        .status();
+    assert!(status.expect("mergecap runs: it comes with tshark").success());
+    let output = Command::new(env!("CARGO_BIN_EXE_bartizan"))
+        .args(["inspect", "--json"])
+        .arg(&to)
+        .output()
+        .unwrap();
+    let twice: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let once = inspect("openssl-3.5.7.pcap");
+    let summary = |document: &Value| document["files"][0]["summary"].clone();
+    assert_eq!(summary(&once), summary(&twice));
+}
