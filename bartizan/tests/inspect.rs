@@ -248,11 +248,11 @@ fn names_from_the_network_cannot_move_the_cursor() {
     let mut file = only_port(4401);
     let name = b"nrf.5gc";
     let place = file.windows(name.len()).position(|window| window == name).unwrap();
-    file[place..place + name.len()].copy_from_slice(b"\x1b[2J\r\x07x");
+    file[place..place + name.len()].copy_from_slice(b"\x1b[2J\r\nx");
     fs::write(directory.path().join("hostile.pcap"), file).unwrap();
     let output = inspect_in(directory.path(), &["hostile.pcap"]);
     assert!(stdout(&output).contains("name      ?[2J??x"), "{}", stdout(&output));
-    assert!(!output.stdout.iter().any(|byte| matches!(byte, 0x1b | 0x07 | b'\r')));
+    assert!(!output.stdout.iter().any(|byte| matches!(byte, 0x1b | b'\r')));
 }
 
 #[test]

@@ -7,9 +7,10 @@ mod read;
 mod report;
 mod table;
 
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
 use std::path::PathBuf;
 
+use self::table::Colour;
 use crate::{Failure, Outcome};
 
 pub(crate) use read::{Detail, inspect_file, read_ledgers};
@@ -60,11 +61,10 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let text = if args.json {
         json::render(&reports).map_err(Failure::new)?
     } else {
-        reports
-            .iter()
-            .map(|report| table::render(report, detail))
-            .collect::<Vec<_>>()
-            .join("\n")
+        let coloured = io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
+        let colour = if coloured { Colour::Yes } else { Colour::No };
+        let tables = reports.iter().map(|report| table::render(report, detail, colour));
+        tables.collect::<Vec<_>>().join("\n")
     };
     print(&text)?;
     let mut unreadable = reports.iter().filter_map(Report::failure);

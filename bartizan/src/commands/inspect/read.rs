@@ -11,6 +11,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 use super::link::Link;
 use super::report::Report;
+use super::table::printable;
 use crate::Failure;
 
 /// Bytes read at a time.
@@ -48,7 +49,7 @@ pub(crate) fn read_ledgers(paths: &[PathBuf]) -> Result<Ledgers, Failure> {
                 Err(error) => {
                     damaged += 1;
                     if damaged <= 3 {
-                        eprintln!("warning: {}: {error}", path.display());
+                        eprintln!("warning: {}: {}", path.display(), printable(&error.to_string()));
                     }
                 }
             }

@@ -1,7 +1,8 @@
 //! The report for people.
 
-use std::fmt::Write as _;
+use std::fmt::Display;
 
+use bartizan_posture::Verdict;
 use bartizan_registry::{NamedGroup, Safety, SignatureScheme, is_grease, signature};
 use bartizan_wire::Timestamp;
 
@@ -12,58 +13,124 @@ use super::report::{Report, Row, Tally};
 /// Findings printed; the rest are in the JSON.
 const FINDINGS: usize = 20;
 
-/// One report as text, each line within what a terminal shows of it.
-pub(super) fn render(report: &Report, detail: Detail) -> String {
-    let mut text = String::new();
-    // Writing to a String cannot fail.
-    let _ = write(&mut text, report, detail);
-    clean(&text)
+/// Whether to colour verdicts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Colour {
+    Yes,
+    No,
 }
 
-/// Names, and the words of a ledger, are a stranger's: what would move the cursor is shown as `?`.
-fn clean(text: &str) -> String {
-    text.chars()
-        .map(|c| if c.is_control() && c != '\n' { '?' } else { c })
-        .collect()
-}
-
-fn write(text: &mut String, report: &Report, detail: Detail) -> std::fmt::Result {
+/// One report as text.
+pub(super) fn render(report: &Report, detail: Detail, colour: Colour) -> String {
+    let mut page = Page(String::new());
     let (totals, summary) = (report.totals(), report.summary());
     let start = totals.first.map_or(Timestamp(0), |moment| moment.time);
     let length = totals.last.map_or(0, |moment| moment.time.since(start));
-    writeln!(
-        text,
+    page.line(format_args!(
         "{}: {}, {}, {} s",
         report.path().display(),
         counted(totals.packets, "packet"),
         counted(summary.connections, "connection"),
         seconds(length)
-    )?;
+    ));
     if summary.connections > 0 {
-        let mut lines = vec![HEADINGS.map(str::to_owned)];
-        let mut details = vec![Vec::new()];
-        match detail {
-            Detail::Each => {
-                for link in report.links() {
-                    lines.push(cells(link, start, 1, &exact(link)));
-                    details.push(explain(link));
-                }
+        page.line("");
+        page.rows(&rows(report, detail, start), colour);
+        page.line("");
+        page.summary(report);
+    }
+    page.findings(report);
+    let notes = report.notes();
+    if !notes.is_empty() {
+        page.line("notes");
+    }
+    for note in notes {
+        page.line(format_args!("  {note}"));
+    }
+    page.0
+}
+
+/// Names, and the words of a ledger, are a stranger's: what would move the cursor, begin a line of its own or turn the direction of reading is
+/// shown as `?`.
+pub(super) fn printable(text: &str) -> String {
+    let turns = |c| matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    text.chars()
+        .map(|c| if c.is_control() || turns(c) { '?' } else { c })
+        .collect()
+}
+
+/// Text, line by line.
+struct Page(String);
+
+impl Page {
+    fn line(&mut self, line: impl Display) {
+        self.0.push_str(&printable(&line.to_string()));
+        self.0.push('\n');
+    }
+
+    fn rows(&mut self, rows: &[([String; 9], Vec<String>)], colour: Colour) {
+        let cells = || rows.iter().map(|(cells, _)| cells);
+        let widths: [usize; 9] = std::array::from_fn(|column| {
+            let widest = cells().map(|cells| cells[column].chars().count()).max();
+            widest.unwrap_or(0).max(HEADINGS[column].len())
+        });
+        let row = |cells: [&str; 9]| -> String {
+            let padded = cells.iter().zip(widths).map(|(cell, width)| format!("{cell:width$}"));
+            padded.collect::<Vec<_>>().join("  ").trim_end().to_owned()
+        };
+        self.line(row(HEADINGS));
+        for (cells, details) in rows {
+            let start = self.0.len();
+            self.line(row(cells.each_ref().map(String::as_str)));
+            if colour == Colour::Yes {
+                let line = painted(&self.0[start..]);
+                self.0.replace_range(start.., &line);
             }
-            Detail::Alike => {
-                for row in report.rows() {
-                    lines.push(cells(&row.link, start, row.connections, &row.flights));
-                    details.push(explain_row(row));
-                }
+            for detail in details {
+                self.line(format_args!("    {detail}"));
             }
         }
-        writeln!(text)?;
-        columns(text, &lines, &details)?;
-        writeln!(text)?;
-        write_summary(text, report)?;
     }
-    let findings = report.findings();
-    if !findings.is_empty() {
-        writeln!(text, "findings")?;
+
+    fn summary(&mut self, report: &Report) {
+        let summary = report.summary();
+        self.line("summary");
+        for (kind, count) in &summary.by_kind {
+            self.line(format_args!("  {count} x {}", kind.name()));
+        }
+        for (group, count) in summary.by_group.iter().filter(|(group, _)| *group != "-") {
+            self.line(format_args!("  {count} x {group}"));
+        }
+        for (count, what) in [
+            (summary.hello_retry_requests, "with HelloRetryRequest"),
+            (summary.resumed, "resumed"),
+            (summary.in_ledger, "known to a ledger"),
+        ] {
+            if count > 0 {
+                self.line(format_args!("  {count} x {what}"));
+            }
+        }
+        for (axis, tally) in [
+            ("confidentiality", summary.confidentiality),
+            ("authenticity", summary.authenticity),
+        ] {
+            let Tally {
+                quantum_safe,
+                vulnerable,
+                not_observable,
+                not_seen,
+            } = tally;
+            self.line(format_args!(
+                "  {axis:15}  {quantum_safe} quantum-safe, {vulnerable} vulnerable, {not_observable} not observable, {not_seen} not seen"
+            ));
+        }
+    }
+
+    fn findings(&mut self, report: &Report) {
+        let findings = report.findings();
+        if !findings.is_empty() {
+            self.line("findings");
+        }
         for finding in findings.iter().take(FINDINGS) {
             let unit = if finding.example.is_some() {
                 "connection"
@@ -71,23 +138,42 @@ fn write(text: &mut String, report: &Report, detail: Detail) -> std::fmt::Result
                 "packet"
             };
             let count = counted(finding.count, unit);
-            writeln!(text, "  {}: {count}: {}", finding.concern.name(), finding.because)?;
+            self.line(format_args!(
+                "  {}: {count}: {}",
+                finding.concern.name(),
+                finding.because
+            ));
             if let Some(example) = &finding.example {
-                writeln!(text, "      first: {example}")?;
+                self.line(format_args!("      first: {example}"));
             }
         }
         if findings.len() > FINDINGS {
-            writeln!(text, "  ... and {} more: see --json", findings.len() - FINDINGS)?;
+            self.line(format_args!("  ... and {} more: see --json", findings.len() - FINDINGS));
         }
     }
-    let notes = report.notes();
-    if !notes.is_empty() {
-        writeln!(text, "notes")?;
-        for note in notes {
-            writeln!(text, "  {note}")?;
+}
+
+/// A row with its verdicts in colour; no other cell of a row has their names.
+fn painted(row: &str) -> String {
+    let verdicts = [(Verdict::QuantumSafe.name(), 32), (Verdict::Vulnerable.name(), 31)];
+    let mut row = row.to_owned();
+    for (name, colour) in verdicts {
+        row = row.replace(&format!("  {name}"), &format!("  \x1b[{colour}m{name}\x1b[0m"));
+    }
+    row
+}
+
+fn rows(report: &Report, detail: Detail, start: Timestamp) -> Vec<([String; 9], Vec<String>)> {
+    match detail {
+        Detail::Each => {
+            let one = |link: &Link| (cells(link, start, 1, &exact(link)), explain(link));
+            report.links().iter().map(one).collect()
+        }
+        Detail::Alike => {
+            let one = |row: &Row| (cells(&row.link, start, row.connections, &row.flights), explain_row(row));
+            report.rows().iter().map(one).collect()
         }
     }
-    Ok(())
 }
 
 const HEADINGS: [&str; 9] = [
@@ -225,58 +311,6 @@ fn schemes(offered: &[SignatureScheme]) -> String {
         parts.push(format!("{unknown} unknown"));
     }
     parts.join(", ")
-}
-
-fn columns(text: &mut String, lines: &[[String; 9]], details: &[Vec<String>]) -> std::fmt::Result {
-    let widths: [usize; 9] =
-        std::array::from_fn(|column| lines.iter().map(|line| line[column].chars().count()).max().unwrap_or(0));
-    for (line, details) in lines.iter().zip(details) {
-        let mut row = String::new();
-        for (cell, width) in line.iter().zip(widths) {
-            write!(row, "{cell:width$}  ")?;
-        }
-        writeln!(text, "{}", row.trim_end())?;
-        for detail in details {
-            writeln!(text, "    {detail}")?;
-        }
-    }
-    Ok(())
-}
-
-fn write_summary(text: &mut String, report: &Report) -> std::fmt::Result {
-    let summary = report.summary();
-    writeln!(text, "summary")?;
-    for (kind, count) in &summary.by_kind {
-        writeln!(text, "  {count} x {}", kind.name())?;
-    }
-    for (group, count) in summary.by_group.iter().filter(|(group, _)| *group != "-") {
-        writeln!(text, "  {count} x {group}")?;
-    }
-    for (count, what) in [
-        (summary.hello_retry_requests, "with HelloRetryRequest"),
-        (summary.resumed, "resumed"),
-        (summary.in_ledger, "known to a ledger"),
-    ] {
-        if count > 0 {
-            writeln!(text, "  {count} x {what}")?;
-        }
-    }
-    for (axis, tally) in [
-        ("confidentiality", summary.confidentiality),
-        ("authenticity", summary.authenticity),
-    ] {
-        let Tally {
-            quantum_safe,
-            vulnerable,
-            not_observable,
-            not_seen,
-        } = tally;
-        writeln!(
-            text,
-            "  {axis:15}  {quantum_safe} quantum-safe, {vulnerable} vulnerable, {not_observable} not observable, {not_seen} not seen"
-        )?;
-    }
-    Ok(())
 }
 
 /// `1 packet`, `2 packets`.
