@@ -20,7 +20,7 @@ test:
 	@scripts/setup test
 	$(CARGO) build --locked -p bartizan --no-default-features
 	$(CARGO) build --locked --workspace --all-targets
-	@scripts/prepare-root
+	$(CARGO) run --quiet --locked -p bartizan-host --example lab-root
 	@scripts/tally $(CARGO) test --locked --workspace --no-fail-fast $(TEST)
 
 build:

@@ -78,7 +78,7 @@ pub(super) struct Description {
     pub(super) description: String,
     pub(super) connections: usize,
     pub(super) requests: usize,
-    /// Those that the recorded network functions answered; the others met a connection that was being closed.
+    /// Those that the recorded network functions answered; the others crossed a GOAWAY and were sent again.
     pub(super) answered: usize,
     pub(super) functions: Vec<String>,
 }

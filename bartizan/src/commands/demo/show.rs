@@ -50,11 +50,12 @@ pub(super) fn refusals(refusals: &[Refusal]) {
 
 pub(super) fn registrations(description: &Description) {
     eprintln!(
-        "\n{}: {} connections, {} requests to {}; {} met a closing connection and were sent again, as recorded",
+        "\n{}: {} connections, {} requests to {}; {} answered, {} refused unprocessed by a closing connection and repeated",
         description.description,
         description.connections,
         description.requests,
         description.functions.join(", "),
+        description.answered,
         description.requests - description.answered,
     );
 }
