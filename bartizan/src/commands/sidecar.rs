@@ -1,5 +1,7 @@
 //! `bartizan sidecar`: build, say what is bound, serve, drain.
 
+mod redirect;
+
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 
@@ -14,7 +16,21 @@ use crate::{Failure, Outcome};
 ///
 /// It serves until SIGTERM or SIGINT, then takes nothing new and lets requests under way end; a second signal ends it at once.
 #[derive(clap::Args)]
+#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 pub(crate) struct Args {
+    #[command(subcommand)]
+    host: Option<Host>,
+    #[command(flatten)]
+    serve: Option<Serve>,
+}
+
+#[derive(clap::Subcommand)]
+enum Host {
+    Redirect(redirect::Args),
+}
+
+#[derive(clap::Args)]
+struct Serve {
     /// The deployment file.
     file: PathBuf,
     /// The node whose sidecar this is.
@@ -37,6 +53,11 @@ enum LogFormat {
 }
 
 pub(crate) fn run(args: Args) -> Result<Outcome, Failure> {
+    let args = match (args.host, args.serve) {
+        (Some(Host::Redirect(args)), _) => return redirect::run(&args),
+        (None, Some(args)) => args,
+        (None, None) => return Err(Failure::usage("nothing to do").hint("see `bartizan sidecar --help`")),
+    };
     start_log(&args)?;
     let deployment = read(&args.file)?;
     // One thread: a request never waits for another core to wake up. More cores take more runtimes, each with its own.
@@ -47,7 +68,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome, Failure> {
     runtime.block_on(serve(&deployment, &args.node))
 }
 
-fn start_log(args: &Args) -> Result<(), Failure> {
+fn start_log(args: &Serve) -> Result<(), Failure> {
     let filter = EnvFilter::try_new(&args.log).map_err(|error| {
         Failure::usage(format!("--log {}: {error}", args.log)).hint("write info, debug or info,bartizan_sidecar=debug")
     })?;

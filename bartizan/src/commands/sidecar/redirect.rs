@@ -1,0 +1,200 @@
+//! `bartizan sidecar redirect`: the rules of the host that lead a network function's requests to its sidecar.
+
+use std::path::PathBuf;
+
+use bartizan_sidecar::confine::User;
+use bartizan_sidecar::redirect::{self, Error, Fence, Plan, Standing, Tables};
+use serde_json::json;
+
+use crate::{Failure, Outcome};
+
+/// Lead what a network function sends to its peers' own addresses to its sidecar, and refuse what would leave in clear.
+///
+/// Run it in the network namespace of the network function, as root or with CAP_NET_ADMIN.
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(clap::Subcommand)]
+enum Action {
+    Install(InstallArgs),
+    Remove(RemoveArgs),
+    Show(ShowArgs),
+}
+
+/// Put redirect, guard and fence in force, in place of those that stand.
+#[derive(clap::Args)]
+struct InstallArgs {
+    #[command(flatten)]
+    plan: PlanArgs,
+    /// Do without the fence: policy routing that holds when all of nftables is flushed.
+    #[arg(long)]
+    no_fence: bool,
+    /// Print what would be written, and write nothing.
+    #[arg(long)]
+    dry_run: bool,
+}
+
+/// Take the redirect away, then the guard, then the fence. Network functions then talk in clear.
+#[derive(clap::Args)]
+struct RemoveArgs {
+    /// Take the redirect alone: what is sent to peers in clear keeps being refused.
+    #[arg(long)]
+    keep_guard: bool,
+    /// Say what would be taken away, and take nothing.
+    #[arg(long)]
+    dry_run: bool,
+}
+
+/// Compare what stands with what the file asks for; exit code 1 where they differ.
+#[derive(clap::Args)]
+struct ShowArgs {
+    #[command(flatten)]
+    plan: PlanArgs,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(clap::Args)]
+struct PlanArgs {
+    /// The deployment file.
+    file: PathBuf,
+    /// The node whose network function is on this host.
+    #[arg(long, value_name = "NAME")]
+    node: String,
+    /// The user the sidecar runs as, by name or number: what it sends is not redirected.
+    #[arg(long, value_name = "USER", default_value = "bartizan")]
+    user: String,
+}
+
+pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
+    match &args.action {
+        Action::Install(args) => install(args),
+        Action::Remove(args) => remove(args),
+        Action::Show(args) => show(args),
+    }
+}
+
+fn install(args: &InstallArgs) -> Result<Outcome, Failure> {
+    let plan = plan(&args.plan)?;
+    if args.dry_run {
+        print!("{}", plan.script());
+        if !args.no_fence {
+            for (family, batch) in Fence::batches(&plan) {
+                for line in batch.lines() {
+                    println!("# ip {family} {line}");
+                }
+            }
+        }
+        return Ok(Outcome::Clean);
+    }
+    // The guard closes the way in clear before anything else changes; it comes with the redirect, in one transaction.
+    redirect::install(&plan).map_err(|error| failure(&error))?;
+    if args.no_fence {
+        Fence::remove().map_err(|error| failure(&error))?;
+    } else {
+        Fence::install(&plan).map_err(|error| {
+            failure(&error).hint("redirect and guard are in force already; `remove` takes them away")
+        })?;
+    }
+    println!("redirected and guarded for node {}:", plan.node());
+    for service in plan.services() {
+        println!("  {:<12} {}", service.node.as_str(), service.address);
+    }
+    for bystander in plan.bystanders() {
+        let protection = bystander.protection.name();
+        println!(
+            "  {:<12} left alone: the file says `with: {protection}`",
+            bystander.node.as_str()
+        );
+    }
+    if args.no_fence {
+        println!("no fence: `nft flush ruleset` would open the way in clear");
+    }
+    Ok(Outcome::Clean)
+}
+
+fn remove(args: &RemoveArgs) -> Result<Outcome, Failure> {
+    let tables = if args.keep_guard { Tables::Redirect } else { Tables::All };
+    if !args.dry_run {
+        redirect::remove(tables).map_err(|error| failure(&error))?;
+        if tables == Tables::All {
+            Fence::remove().map_err(|error| failure(&error))?;
+        }
+    }
+    let verb = if args.dry_run { "would remove" } else { "removed" };
+    match tables {
+        Tables::Redirect => println!("{verb} the redirect; guard and fence stay: requests to peers fail"),
+        Tables::All => {
+            println!("{verb} the redirect, then the guard, then the fence");
+            println!("nothing keeps the network function on this host from talking in clear now");
+        }
+    }
+    Ok(Outcome::Clean)
+}
+
+fn show(args: &ShowArgs) -> Result<Outcome, Failure> {
+    let plan = plan(&args.plan)?;
+    let [table, guard] = redirect::standing(&plan).map_err(|error| failure(&error))?;
+    let (fence, wanted) = (Fence::standing().map_err(|error| failure(&error))?, Fence::size(&plan));
+    let fence = match fence {
+        0 => "absent".to_owned(),
+        _ if fence == wanted => "in force".to_owned(),
+        _ => format!("{fence} rules stand, the file asks for {wanted}"),
+    };
+    let rows = [("redirect", words(&table)), ("guard", words(&guard)), ("fence", fence)];
+    if args.json {
+        let services: Vec<_> = plan
+            .services()
+            .iter()
+            .map(|service| json!({ "node": service.node.as_str(), "address": service.address }))
+            .collect();
+        let rows: serde_json::Map<_, _> = rows
+            .iter()
+            .map(|(name, state)| ((*name).to_owned(), json!(state)))
+            .collect();
+        println!(
+            "{}",
+            json!({ "node": plan.node().as_str(), "standing": rows, "services": services })
+        );
+    } else {
+        for (name, state) in &rows {
+            println!("{name:<10}{state}");
+        }
+    }
+    if rows.iter().all(|(_, state)| state == "in force") {
+        Ok(Outcome::Clean)
+    } else {
+        Ok(Outcome::Finding)
+    }
+}
+
+fn words(standing: &Standing) -> String {
+    match standing {
+        Standing::Absent => "absent".to_owned(),
+        Standing::InForce => "in force".to_owned(),
+        Standing::Damaged => "damaged: rules or addresses have been taken out; install again".to_owned(),
+        Standing::Other { mark } if mark.is_empty() => "there, but not as it was written; install again".to_owned(),
+        Standing::Other { mark } => format!("not what this file asks for (it says `{mark}`); install again"),
+    }
+}
+
+fn plan(args: &PlanArgs) -> Result<Plan, Failure> {
+    let deployment = super::read(&args.file)?;
+    let user = User::find(&args.user).map_err(|error| {
+        Failure::usage(format!("--user: {error}")).hint("name the user the sidecar runs as, or give its number")
+    })?;
+    Plan::new(&deployment, &args.node, user.id()).map_err(|error| failure(&error))
+}
+
+fn failure(error: &Error) -> Failure {
+    let failure = if error.is_configuration() {
+        Failure::usage(error)
+    } else {
+        Failure::new(error)
+    };
+    failure.hint(error.hint())
+}

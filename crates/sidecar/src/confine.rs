@@ -1,0 +1,87 @@
+//! What a sidecar gives up once its ports are open: it parses what strangers send, and needs none of the rights it started with.
+//!
+//! [`apply`] takes one step after the other and says of each what came of it; a kernel that lacks something is reported, never
+//! passed over. What is given up is given up for the life of the process: it cannot be reloaded, only restarted.
+//!
+//! Call it where the process has one thread, between opening the ports and opening the ledger (whose writer is a thread): the
+//! change of user and seccomp reach every thread; capabilities of an unchanged user, and Landlock on kernels before its ABI 8,
+//! reach the calling thread and those it starts later. The report counts the others.
+
+mod capabilities;
+mod filesystem;
+mod report;
+mod system_calls;
+mod user;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use bartizan_deployment::{Files, Sidecar};
+
+pub use report::{Outcome, Report, Step};
+pub use user::{UnknownUser, User};
+
+/// What a process keeps.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Confinement {
+    /// Files and directories it may read. A file that is replaced by renaming is another file: name its directory.
+    pub read: Vec<PathBuf>,
+    /// Directories it may read and write in, and files it may write to.
+    pub write: Vec<PathBuf>,
+    /// Who it becomes, where it was started as root.
+    pub user: Option<User>,
+}
+
+impl Confinement {
+    /// What a sidecar needs while it serves: to read its certificate, key, roots, revocation lists and deployment file again
+    /// when they change, and to append to its ledger.
+    #[must_use]
+    pub fn of_sidecar(deployment_file: &Path, files: &Files, sidecar: &Sidecar, user: Option<User>) -> Self {
+        let mut read: Vec<_> = [deployment_file, &files.certificate, &files.key, &files.roots]
+            .into_iter()
+            .chain(files.crl.as_deref())
+            .map(directory)
+            .collect();
+        read.sort();
+        read.dedup();
+        Self {
+            read,
+            write: sidecar.ledger.as_deref().map(directory).into_iter().collect(),
+            user,
+        }
+    }
+}
+
+/// Gives up everything but what `confinement` names.
+///
+/// The steps, in this order: supplementary groups, group and user; the bounding set and all capabilities; `no_new_privs`; core
+/// dumps and tracing; Landlock; seccomp. A step that fails does not stop those after it. The caller must end the process where
+/// [`Report::failed`] names one.
+#[must_use = "a step that failed leaves the process with more than it should have"]
+pub fn apply(confinement: &Confinement) -> Report {
+    // What others run is known before they are confined, and /proc is not.
+    let others = threads().saturating_sub(1);
+    Report::new(vec![
+        Step::new("bounding set", capabilities::empty_bounding_set()),
+        Step::new("user", user::become_user(confinement.user.as_ref())),
+        Step::new("capabilities", capabilities::drop_all(others)),
+        Step::new("no new privileges", capabilities::no_new_privileges()),
+        Step::new("memory", capabilities::no_dumps()),
+        Step::new("landlock", filesystem::restrict(confinement, others)),
+        Step::new("seccomp", system_calls::restrict()),
+    ])
+}
+
+fn threads() -> usize {
+    fs::read_dir("/proc/self/task").map_or(1, Iterator::count)
+}
+
+fn directory(file: &Path) -> PathBuf {
+    match file.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent.to_owned(),
+        _ => PathBuf::from("."),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,99 @@
+//! What came of each step.
+
+use std::fmt;
+
+/// What came of a step.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Outcome {
+    /// In force, in full.
+    Done(String),
+    /// In force, with something left out.
+    Partly(String),
+    /// This kernel or this start does not offer it.
+    Unavailable(String),
+    /// It was asked for and refused: the process has more than it should have.
+    Failed(String),
+}
+
+/// One step of giving up rights.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Step {
+    /// What it is about.
+    pub name: &'static str,
+    /// What came of it.
+    pub outcome: Outcome,
+}
+
+/// What came of all steps, in the order they were taken.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Report {
+    steps: Vec<Step>,
+}
+
+impl Outcome {
+    /// A word for logs: `done`, `partly`, `unavailable`, `failed`.
+    #[must_use]
+    pub const fn word(&self) -> &'static str {
+        match self {
+            Self::Done(_) => "done",
+            Self::Partly(_) => "partly",
+            Self::Unavailable(_) => "unavailable",
+            Self::Failed(_) => "failed",
+        }
+    }
+
+    /// What was done, what is left out, or why not.
+    #[must_use]
+    pub fn detail(&self) -> &str {
+        match self {
+            Self::Done(detail) | Self::Partly(detail) | Self::Unavailable(detail) | Self::Failed(detail) => detail,
+        }
+    }
+}
+
+impl Step {
+    pub(super) const fn new(name: &'static str, outcome: Outcome) -> Self {
+        Self { name, outcome }
+    }
+}
+
+impl Report {
+    pub(super) const fn new(steps: Vec<Step>) -> Self {
+        Self { steps }
+    }
+
+    /// All steps, in the order they were taken.
+    #[must_use]
+    pub fn steps(&self) -> &[Step] {
+        &self.steps
+    }
+
+    /// The first step that failed: the process must not go on.
+    #[must_use]
+    pub fn failed(&self) -> Option<&Step> {
+        self.steps
+            .iter()
+            .find(|step| matches!(step.outcome, Outcome::Failed(_)))
+    }
+
+    /// Whether every step is in force in full.
+    #[must_use]
+    pub fn complete(&self) -> bool {
+        self.steps.iter().all(|step| matches!(step.outcome, Outcome::Done(_)))
+    }
+}
+
+impl fmt::Display for Step {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}: {}", self.name, self.outcome.word(), self.outcome.detail())
+    }
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for step in &self.steps {
+            writeln!(f, "{step}")?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,233 @@
+//! From the deployment file to what is redirected and what is guarded on one host.
+
+use std::collections::BTreeSet;
+use std::net::{SocketAddr, SocketAddrV4, SocketAddrV6};
+
+use bartizan_deployment::{Deployment, Inbound, Node, NodeName, Protection, Route, Sidecar};
+
+use super::Error;
+
+/// What is redirected and guarded in the network namespace of one node. It can be put in force as it stands: no listener is
+/// missing, no rule catches the sidecar's own TLS.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Plan {
+    pub(super) node: NodeName,
+    pub(super) user: u32,
+    pub(super) listener_v4: SocketAddrV4,
+    pub(super) listener_v6: Option<SocketAddrV6>,
+    pub(super) services: Vec<Service>,
+    pub(super) bystanders: Vec<Bystander>,
+    /// Where the sidecar hands requests to the node's own function.
+    pub(super) forwards: BTreeSet<SocketAddr>,
+    /// The ports of the node's own function.
+    pub(super) ports: BTreeSet<u16>,
+}
+
+/// A peer's network function where others call it.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Service {
+    /// Address and port that it registers with the NRF.
+    pub address: SocketAddr,
+    /// Whose it is.
+    pub node: NodeName,
+}
+
+/// A function that is neither redirected to nor guarded, because the file protects the link otherwise or not at all.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Bystander {
+    /// Whose it is.
+    pub node: NodeName,
+    /// What the file says protects the link.
+    pub protection: Protection,
+}
+
+impl Plan {
+    /// Plans for `node`, whose sidecar runs as `user` (a numeric user id).
+    ///
+    /// Every other node with an inbound listener is guarded, also those the file joins by no interface: the sidecar refuses
+    /// these by name, which is better than clear bytes.
+    ///
+    /// # Errors
+    /// [`Error::Configuration`] where the file describes a way in that would not hold.
+    pub fn new(deployment: &Deployment, node: &str, user: u32) -> Result<Self, Error> {
+        let (node, sidecar) = find(deployment, node)?;
+        let place = format!("nodes.{}.sidecar", node.name);
+        if user == 0 {
+            let cause = "root cannot be the sidecar's user: network functions that run as root would be exempt with it";
+            return Err(refused(
+                "--user",
+                cause,
+                "give the sidecar a user of its own: `--user bartizan`",
+            ));
+        }
+        let (listener_v4, listener_v6) = listeners(sidecar, &place)?;
+        let mut plan = Self {
+            node: node.name.clone(),
+            user,
+            listener_v4,
+            listener_v6,
+            services: Vec::new(),
+            bystanders: Vec::new(),
+            forwards: sidecar.inbound.iter().map(|inbound| inbound.forward).collect(),
+            ports: sidecar
+                .inbound
+                .iter()
+                .flat_map(|inbound| [inbound.forward.port(), inbound.service.port()])
+                .collect(),
+        };
+        for peer in deployment.nodes().filter(|peer| peer.name != node.name) {
+            plan.add(deployment, node, peer)?;
+        }
+        plan.services.sort();
+        plan.services.dedup();
+        plan.check(deployment, sidecar, &place)?;
+        Ok(plan)
+    }
+
+    /// The node it is for.
+    #[must_use]
+    pub fn node(&self) -> &NodeName {
+        &self.node
+    }
+
+    /// What is redirected and guarded.
+    #[must_use]
+    pub fn services(&self) -> &[Service] {
+        &self.services
+    }
+
+    /// What is neither.
+    #[must_use]
+    pub fn bystanders(&self) -> &[Bystander] {
+        &self.bystanders
+    }
+
+    fn add(&mut self, deployment: &Deployment, node: &Node, peer: &Node) -> Result<(), Error> {
+        let inbound = peer.sidecar.iter().flat_map(|sidecar| &sidecar.inbound);
+        let links: Vec<_> = deployment
+            .interfaces()
+            .iter()
+            .filter(|interface| interface.kind.over_tcp())
+            .filter(|interface| interface.between.contains(&node.name) && interface.between.contains(&peer.name))
+            .map(|interface| interface.protection)
+            .collect();
+        let by_sidecar = links.is_empty() || links.contains(&Protection::Sidecar);
+        for (index, inbound) in inbound.enumerate() {
+            if !by_sidecar {
+                let protection = links[0];
+                let node = peer.name.clone();
+                self.bystanders.push(Bystander { node, protection });
+                return Ok(());
+            }
+            let address = inbound.service;
+            if address.ip().is_loopback() || address.ip() == node.address {
+                let cause = format!(
+                    "{} is on the host of {}: rules cannot tell the two apart",
+                    address, node.name
+                );
+                let hint = "give each node a network namespace and an address of its own, or use explicit listeners \
+                            (`to:`) on this host";
+                let place = format!("nodes.{}.sidecar.inbound[{index}]", peer.name);
+                return Err(refused(&place, &cause, hint));
+            }
+            self.services.push(Service {
+                address,
+                node: peer.name.clone(),
+            });
+        }
+        Ok(())
+    }
+
+    /// What would make the rules catch too much or too little.
+    fn check(&self, deployment: &Deployment, sidecar: &Sidecar, place: &str) -> Result<(), Error> {
+        if self.services.is_empty() {
+            let hint =
+                "give the peers inbound listeners and join them by `{ kind: SBI, between: [..], with: sidecar }`";
+            return Err(refused(place, "no other node has a function to redirect to", hint));
+        }
+        if let Some(service) = self.services.iter().find(|service| service.address.is_ipv6())
+            && self.listener_v6.is_none()
+        {
+            let cause = format!("nothing takes what goes to {} ({})", service.address, service.node);
+            let hint = "add `{ listen: '[::1]:15001', transparent: true }`: IPv6 cannot be redirected to 127.0.0.1";
+            return Err(refused(&format!("{place}.outbound"), &cause, hint));
+        }
+        for peer in deployment.nodes() {
+            for inbound in peer.sidecar.iter().flat_map(|sidecar| &sidecar.inbound) {
+                let door = door(peer, inbound);
+                if self.services.iter().any(|service| service.address == door) {
+                    let cause = format!(
+                        "the sidecar of {} listens at {door}, where its function is called",
+                        peer.name
+                    );
+                    let hint = "give `listen` another port: rules cannot tell TLS from clear by address";
+                    return Err(refused(&format!("nodes.{}.sidecar.inbound", peer.name), &cause, hint));
+                }
+            }
+        }
+        if let Some(inbound) = sidecar
+            .inbound
+            .iter()
+            .find(|inbound| self.ports.contains(&inbound.listen.port()))
+        {
+            let cause = format!("listens on the port of its own function, {}", inbound.listen.port());
+            let hint = "give `listen` another port: the guard closes the function's port to the network";
+            return Err(refused(&format!("{place}.inbound"), &cause, hint));
+        }
+        Ok(())
+    }
+}
+
+fn find<'a>(deployment: &'a Deployment, name: &str) -> Result<(&'a Node, &'a Sidecar), Error> {
+    let node = deployment.node(name).ok_or_else(|| {
+        let known: Vec<_> = deployment.nodes().map(|node| node.name.as_str()).collect();
+        let hint = format!("nodes are {}", known.join(", "));
+        refused("--node", &format!("no node is called `{name}`"), &hint)
+    })?;
+    let sidecar = node.sidecar.as_ref().ok_or_else(|| {
+        let hint = "add `sidecar: { outbound: [ { listen: '127.0.0.1:15001', transparent: true } ] }` to it";
+        refused(&format!("nodes.{name}"), "has no sidecar", hint)
+    })?;
+    Ok((node, sidecar))
+}
+
+/// The transparent listeners: the first of each family.
+fn listeners(sidecar: &Sidecar, place: &str) -> Result<(SocketAddrV4, Option<SocketAddrV6>), Error> {
+    let (mut v4, mut v6) = (None, None);
+    for outbound in &sidecar.outbound {
+        if outbound.route != Route::ByDestination {
+            continue;
+        }
+        match outbound.listen {
+            SocketAddr::V4(address) => v4.get_or_insert(address).port(),
+            SocketAddr::V6(address) => v6.get_or_insert(address).port(),
+        };
+    }
+    // Also where all peers have IPv6: the sidecar probes the rules through this one.
+    let v4 = v4.ok_or_else(|| {
+        let hint = "add `{ listen: '127.0.0.1:15001', transparent: true }`";
+        refused(
+            &format!("{place}.outbound"),
+            "has no transparent listener on 127.0.0.1",
+            hint,
+        )
+    })?;
+    Ok((v4, v6))
+}
+
+/// Where the sidecar behind an inbound listener is dialled.
+fn door(node: &Node, inbound: &Inbound) -> SocketAddr {
+    if inbound.listen.ip().is_unspecified() {
+        SocketAddr::new(node.address, inbound.listen.port())
+    } else {
+        inbound.listen
+    }
+}
+
+fn refused(place: &str, cause: &str, hint: &str) -> Error {
+    Error::Configuration {
+        place: place.to_owned(),
+        cause: cause.to_owned(),
+        hint: hint.to_owned(),
+    }
+}

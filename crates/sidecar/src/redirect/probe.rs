@@ -1,0 +1,75 @@
+//! Whether the rules still stand, asked by the sidecar itself.
+//!
+//! A confined sidecar may neither read the packet filter nor run `nft`. So both tables answer a question that any process can
+//! ask over loopback: the redirect leads one reserved loopback address to the transparent listener, the guard refuses one
+//! reserved loopback source there. Neither can leave the host.
+
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, SocketAddrV4};
+use std::time::Duration;
+
+use tokio::net::TcpSocket;
+use tokio::time::timeout;
+
+/// Led to the listener by the redirect; nothing listens there. The bytes are `btz`.
+pub(super) const REDIRECT_PROBE: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::new(127, 98, 116, 122), 1);
+/// Refused at the listener by the guard, though the listener is there.
+pub(super) const GUARD_PROBE_SOURCE: Ipv4Addr = Ipv4Addr::new(127, 98, 116, 123);
+/// Loopback answers in microseconds; a host under full load takes longer.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// What [`probe`] found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Probed {
+    /// The redirect table leads connections to the listener.
+    pub redirect: bool,
+    /// The guard table refuses.
+    pub guard: bool,
+}
+
+impl Probed {
+    /// Whether both stand.
+    #[must_use]
+    pub fn stands(self) -> bool {
+        self.redirect && self.guard
+    }
+}
+
+/// Asks both tables whether they stand, through the transparent listener `listener` of this process.
+///
+/// It sees a table or its chain flushed or deleted, not a single rule or set element taken out.
+///
+/// # Errors
+/// Where no answer could be had: no socket, no listener at `listener`.
+pub async fn probe(listener: SocketAddrV4) -> io::Result<Probed> {
+    let redirect = answers(*REDIRECT_PROBE.ip(), REDIRECT_PROBE).await?;
+    let through = answers(GUARD_PROBE_SOURCE, listener).await?;
+    if through {
+        return Ok(Probed { redirect, guard: false });
+    }
+    // Refused by the guard, or by nobody listening there? Another source tells.
+    if answers(*REDIRECT_PROBE.ip(), listener).await? {
+        Ok(Probed { redirect, guard: true })
+    } else {
+        let cause = format!("nothing listens at {listener}");
+        Err(io::Error::new(io::ErrorKind::NotConnected, cause))
+    }
+}
+
+/// Whether an accepted connection comes from [`probe`]: close it, count nothing.
+#[must_use]
+pub fn is_probe(peer: SocketAddr) -> bool {
+    matches!(peer.ip().to_canonical(), IpAddr::V4(ip) if ip == *REDIRECT_PROBE.ip() || ip == GUARD_PROBE_SOURCE)
+}
+
+async fn answers(source: Ipv4Addr, to: SocketAddrV4) -> io::Result<bool> {
+    let socket = TcpSocket::new_v4()?;
+    socket.bind(SocketAddr::from((source, 0)))?;
+    match timeout(PATIENCE, socket.connect(to.into())).await {
+        Ok(Ok(_)) => Ok(true),
+        Ok(Err(error)) if error.kind() == io::ErrorKind::ConnectionRefused => Ok(false),
+        // A stricter rule than ours in front of it: not an answer of ours.
+        Ok(Err(error)) => Err(error),
+        Err(_) => Err(io::ErrorKind::TimedOut.into()),
+    }
+}

@@ -1,0 +1,259 @@
+//! Plans and their rules; that the kernel does what they say is tested in namespaces, `bartizan/tests/redirect_host.rs`.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use bartizan_deployment::Deployment;
+use proptest::prelude::*;
+
+use super::*;
+
+const USER: u32 = 999;
+
+/// A file with an AMF on 10.9.0.1 and two peers; each part can be changed.
+struct File {
+    own_inbound: &'static str,
+    own_outbound: &'static str,
+    nrf_inbound: &'static str,
+    interfaces: &'static str,
+}
+
+const GOOD: File = File {
+    own_inbound: "{ listen: '0.0.0.0:7443', forward: '127.0.0.1:8000' }",
+    own_outbound: "{ listen: '127.0.0.1:15001', transparent: true }",
+    nrf_inbound: "{ listen: '10.9.0.2:7443', forward: '10.9.0.2:8000' }",
+    interfaces: "{ kind: SBI, between: [amf, nrf], with: sidecar }",
+};
+
+impl File {
+    fn plan(&self) -> Result<Plan, Error> {
+        self.plan_for("amf", USER)
+    }
+
+    fn plan_for(&self, node: &str, user: u32) -> Result<Plan, Error> {
+        let Self {
+            own_inbound,
+            own_outbound,
+            nrf_inbound,
+            interfaces,
+        } = self;
+        let text = format!(
+            "
+trust: {{ roots: ca.pem }}
+nodes:
+  amf:
+    function: AMF
+    address: 10.9.0.1
+    certificate: a
+    key: b
+    sidecar: {{ inbound: [ {own_inbound} ], outbound: [ {own_outbound} ] }}
+  nrf:
+    function: NRF
+    address: 10.9.0.2
+    certificate: a
+    key: b
+    sidecar: {{ inbound: [ {nrf_inbound} ] }}
+  udm:
+    function: UDM
+    address: 10.9.0.3
+    certificate: a
+    key: b
+    sidecar: {{ inbound: [ {{ listen: '10.9.0.3:7443', forward: '127.0.0.1:8000' }} ] }}
+  ue: {{ function: UE, address: 10.9.0.9 }}
+interfaces: [ {interfaces} ]
+"
+        );
+        let deployment = Deployment::parse(&text, "test", Path::new("/")).unwrap();
+        Plan::new(&deployment, node, user)
+    }
+
+    fn refusal(&self) -> String {
+        match self.plan() {
+            Err(Error::Configuration { place, cause, hint }) => {
+                assert!(!hint.is_empty());
+                format!("{place}: {cause}")
+            }
+            other => panic!("not refused: {other:?}"),
+        }
+    }
+}
+
+fn addresses(plan: &Plan) -> Vec<String> {
+    plan.services()
+        .iter()
+        .map(|service| format!("{} {}", service.node, service.address))
+        .collect()
+}
+
+#[test]
+fn functions_are_guarded_where_others_know_them_also_without_an_interface() {
+    let plan = GOOD.plan().unwrap();
+    assert_eq!(addresses(&plan), ["nrf 10.9.0.2:8000", "udm 10.9.0.3:8000"]);
+    assert_eq!(plan.bystanders(), []);
+}
+
+#[test]
+fn service_of_the_file_goes_before_the_address_of_the_node() {
+    let file = File {
+        nrf_inbound: "{ listen: '10.9.0.2:7443', forward: '127.0.0.1:8000', service: '10.9.5.5:80' }",
+        ..GOOD
+    };
+    assert_eq!(addresses(&file.plan().unwrap())[1], "nrf 10.9.5.5:80");
+}
+
+#[test]
+fn link_that_is_clear_by_choice_is_left_alone_and_named() {
+    let file = File {
+        interfaces: "{ kind: SBI, between: [nrf, amf], with: nothing }",
+        ..GOOD
+    };
+    let plan = file.plan().unwrap();
+    assert_eq!(addresses(&plan), ["udm 10.9.0.3:8000"]);
+    assert_eq!(plan.bystanders().len(), 1);
+    assert_eq!(plan.bystanders()[0].node.as_str(), "nrf");
+}
+
+#[test]
+fn link_that_does_not_run_over_tcp_says_nothing_about_the_sbi() {
+    let file = File {
+        interfaces: "{ kind: N2, between: [amf, nrf], with: nothing }",
+        ..GOOD
+    };
+    assert_eq!(addresses(&file.plan().unwrap()).len(), 2);
+}
+
+#[test]
+fn root_is_not_exempt() {
+    let error = GOOD.plan_for("amf", 0).unwrap_err();
+    assert!(error.to_string().starts_with("--user: root cannot be"), "{error}");
+}
+
+#[test]
+fn node_that_is_not_in_the_file_or_has_no_sidecar_is_refused() {
+    let error = GOOD.plan_for("smf", USER).unwrap_err();
+    assert_eq!(error.to_string(), "--node: no node is called `smf`");
+    assert_eq!(error.hint(), "nodes are amf, nrf, udm, ue");
+    let error = GOOD.plan_for("ue", USER).unwrap_err();
+    assert_eq!(error.to_string(), "nodes.ue: has no sidecar");
+}
+
+#[test]
+fn way_in_without_a_transparent_listener_is_refused() {
+    let file = File {
+        own_outbound: "{ listen: '127.0.0.1:15001', to: nrf }",
+        ..GOOD
+    };
+    assert_eq!(
+        file.refusal(),
+        "nodes.amf.sidecar.outbound: has no transparent listener on 127.0.0.1"
+    );
+}
+
+#[test]
+fn ipv6_peer_without_an_ipv6_listener_is_refused() {
+    let file = File {
+        nrf_inbound: "{ listen: '10.9.0.2:7443', forward: '127.0.0.1:8000', service: '[fd9::2]:8000' }",
+        ..GOOD
+    };
+    assert_eq!(
+        file.refusal(),
+        "nodes.amf.sidecar.outbound: nothing takes what goes to [fd9::2]:8000 (nrf)"
+    );
+}
+
+#[test]
+fn peer_whose_sidecar_takes_the_port_of_its_function_is_refused() {
+    let file = File {
+        nrf_inbound: "{ listen: '0.0.0.0:8000', forward: '127.0.0.1:8000' }",
+        ..GOOD
+    };
+    assert_eq!(
+        file.refusal(),
+        "nodes.nrf.sidecar.inbound: the sidecar of nrf listens at 10.9.0.2:8000, where its function is called"
+    );
+}
+
+#[test]
+fn guard_that_would_close_the_sidecars_own_port_is_refused() {
+    let file = File {
+        own_inbound: "{ listen: '10.9.0.1:8000', forward: '127.0.0.1:8000' }",
+        ..GOOD
+    };
+    assert_eq!(
+        file.refusal(),
+        "nodes.amf.sidecar.inbound: listens on the port of its own function, 8000"
+    );
+}
+
+#[test]
+fn peer_on_the_same_host_is_refused() {
+    for service in ["10.9.0.1:9000", "127.0.0.5:7777"] {
+        let inbound = format!("{{ listen: '10.9.0.2:7443', forward: '127.0.0.1:8000', service: '{service}' }}");
+        let file = File {
+            nrf_inbound: inbound.leak(),
+            ..GOOD
+        };
+        let refusal = file.refusal();
+        assert!(refusal.contains("is on the host of amf"), "{refusal}");
+    }
+}
+
+#[test]
+fn mark_changes_with_the_rules_and_only_with_them() {
+    let mark = |file: &File| file.plan().unwrap().mark();
+    assert_eq!(mark(&GOOD), mark(&GOOD));
+    let other_path = File {
+        own_outbound: "{ listen: '127.0.0.1:15001', transparent: true, path: splice }",
+        ..GOOD
+    };
+    assert_eq!(mark(&GOOD), mark(&other_path));
+    assert_ne!(mark(&GOOD), GOOD.plan_for("amf", USER + 1).unwrap().mark());
+}
+
+#[test]
+fn node_without_an_inbound_listener_has_no_function_to_close_off() {
+    let file = File {
+        own_inbound: "",
+        ..GOOD
+    };
+    let script = file.plan().unwrap().script();
+    assert!(
+        !script.contains("chain input") && !script.contains("tcp sport"),
+        "{script}"
+    );
+}
+
+proptest! {
+    /// Whatever addresses the file holds, each is in a set of its family in both tables and has a rule of the fence.
+    #[test]
+    fn every_service_is_redirected_guarded_and_fenced(hosts in proptest::collection::btree_set((2_u8..255, 1_u16..7000, any::<bool>()), 1..20)) {
+        let inbound: Vec<_> = hosts
+            .iter()
+            .map(|(host, port, v6)| {
+                let service = if *v6 { format!("[fd9::{host:x}]:{port}") } else { format!("10.8.0.{host}:{port}") };
+                format!("{{ listen: '10.9.0.2:7443', forward: '127.0.0.1:{port}', service: '{service}' }}")
+            })
+            .collect();
+        // One listener may stand there once only.
+        let nodes: String = inbound
+            .iter()
+            .enumerate()
+            .map(|(number, inbound)| format!(
+                "  n{number}: {{ function: NF, address: 10.7.0.1, certificate: a, key: b, sidecar: {{ inbound: [ {inbound} ] }} }}\n"
+            ))
+            .collect();
+        let text = format!("trust: {{ roots: ca.pem }}\nnodes:\n  amf: {{ function: AMF, address: 10.9.0.1, certificate: a, key: b, \
+            sidecar: {{ outbound: [ {{ listen: '127.0.0.1:1', transparent: true }}, {{ listen: '[::1]:1', transparent: true }} ] }} }}\n{nodes}");
+        let deployment = Deployment::parse(&text, "test", Path::new("/")).unwrap();
+        let plan = Plan::new(&deployment, "amf", USER).unwrap();
+        let script = plan.script();
+        let services: BTreeSet<_> = plan.services().iter().map(|service| service.address).collect();
+        prop_assert_eq!(services.len(), hosts.len());
+        for address in services {
+            let element = format!("\t\t\t{} . {}", address.ip(), address.port());
+            let lines = script.lines().filter(|line| line.trim_end_matches(',') == element).count();
+            prop_assert_eq!(lines, 2);
+        }
+        prop_assert_eq!(Fence::size(&plan), hosts.len());
+    }
+}
