@@ -282,7 +282,7 @@ fn template(place: &Place) -> &'static str {
 
 #[test]
 fn an_issue_killed_at_every_write_loses_nothing() {
-    let place = Place::with_openssl();
+    let place = Place::in_memory();
     let template = template(&place);
     let writes = kill_at_every_write(&place, template, "issue --dir ca --name smf --dns smf.5gc --out out");
     assert!(writes > 15, "only {writes} writes were seen");
@@ -290,7 +290,7 @@ fn an_issue_killed_at_every_write_loses_nothing() {
 
 #[test]
 fn a_renewal_in_place_killed_at_every_write_leaves_key_and_certificate_together() {
-    let place = Place::with_openssl();
+    let place = Place::in_memory();
     let template = template(&place);
     let writes = kill_at_every_write(&place, template, "renew --dir ca nrf --out out --revoke-old");
     assert!(writes > 20, "only {writes} writes were seen");
@@ -298,7 +298,7 @@ fn a_renewal_in_place_killed_at_every_write_leaves_key_and_certificate_together(
 
 #[test]
 fn a_revocation_killed_at_every_write_is_done_or_not_done() {
-    let place = Place::with_openssl();
+    let place = Place::in_memory();
     let template = template(&place);
     let writes = kill_at_every_write(&place, template, "revoke --dir ca nrf --reason key-compromise");
     assert!(writes > 8, "only {writes} writes were seen");
@@ -306,7 +306,7 @@ fn a_revocation_killed_at_every_write_is_done_or_not_done() {
 
 #[test]
 fn a_signed_request_killed_at_every_write_is_recorded_before_it_is_seen() {
-    let place = Place::with_openssl();
+    let place = Place::in_memory();
     let template = template(&place);
     place.openssl_works("genpkey -algorithm ML-DSA-44 -out template/upf.key");
     place.openssl_works("req -new -key template/upf.key -subj /CN=upf -out template/upf.csr");
@@ -316,7 +316,7 @@ fn a_signed_request_killed_at_every_write_is_recorded_before_it_is_seen() {
 
 #[test]
 fn an_initialisation_killed_at_every_write_leaves_no_authority_or_a_whole_one() {
-    let place = Place::with_openssl();
+    let place = Place::in_memory();
     let init = "init --dir ca --algorithm ml-dsa-44 --intermediate";
     let (mut none, mut unfinished, mut whole) = (0, 0, 0);
     for nth in 0..MOST_WRITES {
@@ -343,13 +343,15 @@ fn an_initialisation_killed_at_every_write_leaves_no_authority_or_a_whole_one() 
             }
             Err(other) => panic!("write {nth}: {other}"),
         }
-        place.ca_works(&format!(
-            "issue --dir {run}/ca --name nrf --dns nrf.5gc --out {run}/out"
-        ));
-        let out = format!("{run}/out");
-        place.openssl_works(&format!(
-            "verify -x509_strict -CAfile {run}/ca/root.crt.pem -untrusted {out}/nrf.crt.pem {out}/nrf.crt.pem"
-        ));
+        if nth % 5 == 0 || end != End::Killed {
+            place.ca_works(&format!(
+                "issue --dir {run}/ca --name nrf --dns nrf.5gc --out {run}/out"
+            ));
+            let out = format!("{run}/out");
+            place.openssl_works(&format!(
+                "verify -x509_strict -CAfile {run}/ca/root.crt.pem -untrusted {out}/nrf.crt.pem {out}/nrf.crt.pem"
+            ));
+        }
         let mut left: Vec<String> = fs::read_dir(&ca)
             .expect("a directory")
             .map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned())
@@ -378,7 +380,7 @@ fn an_initialisation_killed_at_every_write_leaves_no_authority_or_a_whole_one() 
 #[test]
 fn processes_killed_at_random_moments_while_they_compete_lose_nothing() {
     const ROUNDS: u64 = 40;
-    let place = Place::new();
+    let place = Place::in_memory();
     place.ca_works("init --dir ca --algorithm ml-dsa-44");
     // How long a command takes on this machine now says when it can be caught at work.
     let began = Instant::now();

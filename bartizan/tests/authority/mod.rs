@@ -42,6 +42,19 @@ impl Place {
         }
     }
 
+    /// A place with OpenSSL, in memory where the machine has such a place. A process that is killed loses nothing the kernel
+    /// has taken already, so that it does not matter where the files lie, and nothing waits for a disk.
+    pub(crate) fn in_memory() -> Self {
+        let memory = Path::new("/dev/shm");
+        match tempfile::tempdir_in(memory) {
+            Ok(dir) => Self {
+                dir,
+                ..Self::with_openssl()
+            },
+            Err(_) => Self::with_openssl(),
+        }
+    }
+
     /// A place with the OpenSSL of the lab root.
     pub(crate) fn with_openssl() -> Self {
         let root = LabRoot::trixie().expect("a cache directory").present();
