@@ -255,6 +255,61 @@ fn names_from_the_network_cannot_move_the_cursor() {
     assert!(!output.stdout.iter().any(|byte| matches!(byte, 0x1b | b'\r')));
 }
 
+/// A TCP segment from a client of its own, as a record of a raw-IP capture.
+fn segment(client: u32, flags: u8, payload: &[u8]) -> Vec<u8> {
+    let mut packet = vec![0x45, 0];
+    packet.extend(u16::try_from(40 + payload.len()).unwrap().to_be_bytes());
+    packet.extend([0, 0, 0, 0, 64, 6, 0, 0]);
+    packet.extend((0x0a00_0000 + client).to_be_bytes());
+    packet.extend([192, 0, 2, 1, 0x9c, 0x40, 0x1f, 0x40]);
+    packet.extend([
+        0,
+        0,
+        0,
+        u8::from(flags == 0x10),
+        0,
+        0,
+        0,
+        0,
+        0x50,
+        flags,
+        0,
+        0,
+        0,
+        0,
+        0,
+        0,
+    ]);
+    packet.extend(payload);
+    let length = u32::try_from(packet.len()).unwrap().to_le_bytes();
+    [&[0; 8][..], &length, &length, &packet].concat()
+}
+
+#[test]
+fn a_finding_beyond_the_rows_of_the_table_is_still_a_finding() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut file = vec![
+        0xd4, 0xc3, 0xb2, 0xa1, 2, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 4, 0, 101, 0, 0, 0,
+    ];
+    for client in 0..10_000 {
+        file.extend(segment(client, 0x02, b""));
+    }
+    let silent = directory.path().join("silent.pcap");
+    fs::write(&silent, &file).unwrap();
+    assert_eq!(inspect_in(directory.path(), &["silent.pcap"]).status.code(), Some(0));
+    file.extend(segment(10_000, 0x02, b""));
+    file.extend(segment(10_000, 0x10, b"GET / HTTP/1.1\r\n\r\n"));
+    fs::write(directory.path().join("clear.pcap"), &file).unwrap();
+    let output = inspect_in(directory.path(), &["clear.pcap"]);
+    assert_eq!(output.status.code(), Some(1));
+    let text = stdout(&output);
+    assert!(
+        text.contains("confidentiality: 1 connection: sent in clear: HTTP/1 without TLS"),
+        "{text}"
+    );
+    assert!(text.contains("1 connection: counted in the summary only"));
+}
+
 #[test]
 fn a_reader_that_closes_the_pipe_is_no_error() {
     let mut child = Command::new(env!("CARGO_BIN_EXE_bartizan"))

@@ -1,5 +1,7 @@
 //! What a report's reader must look at, and what limits it.
 
+use std::collections::HashMap;
+
 use bartizan_posture::{Kind, Source, Verdict};
 use bartizan_wire::Unread;
 
@@ -7,8 +9,11 @@ use super::link::Link;
 use super::report::Report;
 use super::table::counted;
 
+/// Kinds of findings told apart. The reasons hold names a stranger may choose.
+const KINDS: usize = 1000;
+
 /// What is at stake.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Concern {
     /// Can be read later.
     Confidentiality,
@@ -36,75 +41,91 @@ impl Concern {
 pub(crate) struct Finding {
     pub(crate) concern: Concern,
     pub(crate) because: String,
-    /// How many connections; for what is not read, packets.
     pub(crate) count: u64,
+    /// What is counted: connections, or packets where those are not read.
+    pub(crate) unit: &'static str,
     /// The first: who, and the packets or records that say so. None for what is no connection.
     pub(crate) example: Option<String>,
 }
 
-pub(super) fn findings(report: &Report) -> Vec<Finding> {
-    let mut findings: Vec<Finding> = Vec::new();
-    let mut found = |concern, because: &str, count, link: &Link, sources: &[Source]| {
-        let known = findings
-            .iter_mut()
-            .find(|finding| finding.concern == concern && finding.because == because);
-        match known {
-            Some(finding) => finding.count += count,
-            None => findings.push(Finding {
-                concern,
-                because: because.to_owned(),
-                count,
-                example: Some(example(link, sources)),
-            }),
-        }
-    };
-    for row in report.rows() {
-        let posture = &row.link.posture;
+/// Findings of connections, gathered as connections end: those in no row and on no list count all the same.
+#[derive(Debug, Default)]
+pub(super) struct Gathered {
+    findings: Vec<Finding>,
+    places: HashMap<(Concern, String), usize>,
+    /// Connections with a finding of a kind beyond [`KINDS`].
+    beyond: u64,
+}
+
+impl Gathered {
+    pub(super) fn add(&mut self, link: &Link) {
+        let posture = &link.posture;
         for (concern, judgement) in [
             (Concern::Confidentiality, &posture.confidentiality),
             (Concern::Authenticity, &posture.authenticity),
         ] {
             if judgement.verdict() == Verdict::Vulnerable {
-                found(
-                    concern,
-                    judgement.because(),
-                    row.connections,
-                    &row.link,
-                    judgement.sources(),
-                );
+                self.found(concern, judgement.because(), link, judgement.sources());
             }
         }
         let judgement = &posture.confidentiality;
         let carries_data = !matches!(posture.kind, Kind::Silent | Kind::TlsNotAgreed);
         if carries_data && matches!(judgement.verdict(), Verdict::NotObservable | Verdict::NotSeen) {
-            found(
-                Concern::Unproven,
-                judgement.because(),
-                row.connections,
-                &row.link,
-                judgement.sources(),
-            );
+            self.found(Concern::Unproven, judgement.because(), link, judgement.sources());
         }
         for contradiction in &posture.contradictions {
-            found(
+            self.found(
                 Concern::Contradiction,
                 &contradiction.what,
-                row.connections,
-                &row.link,
+                link,
                 &contradiction.sources,
             );
         }
     }
-    for (&unread, &packets) in &report.totals().unread {
-        if let Some(what) = protected_elsewhere(unread) {
+
+    fn found(&mut self, concern: Concern, because: &str, link: &Link, sources: &[Source]) {
+        let key = (concern, because.to_owned());
+        if let Some(&place) = self.places.get(&key) {
+            self.findings[place].count += 1;
+        } else if self.findings.len() < KINDS {
+            self.places.insert(key, self.findings.len());
+            self.findings.push(Finding {
+                concern,
+                because: because.to_owned(),
+                count: 1,
+                unit: "connection",
+                example: Some(example(link, sources)),
+            });
+        } else {
+            self.beyond += 1;
+        }
+    }
+}
+
+pub(super) fn findings(report: &Report, gathered: &Gathered) -> Vec<Finding> {
+    let mut findings = gathered.findings.clone();
+    let mut unproven = |count: u64, unit: &'static str, because: String| {
+        if count > 0 {
             findings.push(Finding {
                 concern: Concern::Unproven,
-                because: format!("{what}: not read by this version, so nothing is said of it"),
-                count: packets,
+                because,
+                count,
+                unit,
                 example: None,
             });
         }
+    };
+    let totals = report.totals();
+    for (&unread, &packets) in &totals.unread {
+        if let Some(what) = protected_elsewhere(unread) {
+            let because = format!("{what}: not read by this version, so nothing is said of it");
+            unproven(packets, "packet", because);
+        }
     }
+    let because = "of connections beyond those that are followed, so nothing is said of them";
+    unproven(totals.untracked, "packet", because.into());
+    let because = format!("for reasons beyond the {KINDS} told apart");
+    unproven(gathered.beyond, "connection", because);
     findings.sort_by_key(|finding| finding.concern);
     findings
 }
@@ -132,11 +153,6 @@ pub(super) fn notes(report: &Report) -> Vec<String> {
         report.dropped_at_capture(),
         "packet",
         "dropped by the capturing host, as the capture itself says",
-    );
-    note(
-        totals.untracked,
-        "packet",
-        "not read, more connections at a time than are followed",
     );
     note(
         report.lost_by_ledger(),

@@ -77,6 +77,7 @@ struct Finding {
     concern: &'static str,
     because: String,
     count: u64,
+    unit: &'static str,
     example: Option<String>,
 }
 
@@ -246,6 +247,7 @@ impl<'a> File<'a> {
                     concern: finding.concern.name(),
                     because: finding.because,
                     count: finding.count,
+                    unit: finding.unit,
                     example: finding.example,
                 })
                 .collect(),

@@ -7,7 +7,7 @@ use bartizan_posture::{Kind, Verdict};
 use bartizan_wire::{CaptureError, Totals};
 
 use super::Detail;
-use super::findings::{self, Finding};
+use super::findings::{self, Finding, Gathered};
 use super::link::{Likeness, Link};
 use crate::Failure;
 
@@ -24,6 +24,7 @@ pub(crate) struct Report {
     rows: Vec<Row>,
     places: HashMap<Likeness, usize>,
     links: Vec<Link>,
+    gathered: Gathered,
     summary: Summary,
     totals: Totals,
     dropped_at_capture: u64,
@@ -90,6 +91,7 @@ impl Report {
             rows: Vec::new(),
             places: HashMap::new(),
             links: Vec::new(),
+            gathered: Gathered::default(),
             summary: Summary::default(),
             totals: Totals::default(),
             dropped_at_capture: 0,
@@ -99,6 +101,7 @@ impl Report {
     }
 
     pub(super) fn add(&mut self, link: Link) {
+        self.gathered.add(&link);
         let summary = &mut self.summary;
         let posture = &link.posture;
         summary.connections += 1;
@@ -179,7 +182,7 @@ impl Report {
 
     /// What its reader must look at.
     pub(crate) fn findings(&self) -> Vec<Finding> {
-        findings::findings(self)
+        findings::findings(self, &self.gathered)
     }
 
     /// What limits what can be said, without being wrong in itself.

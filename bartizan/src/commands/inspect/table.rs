@@ -132,12 +132,7 @@ impl Page {
             self.line("findings");
         }
         for finding in findings.iter().take(FINDINGS) {
-            let unit = if finding.example.is_some() {
-                "connection"
-            } else {
-                "packet"
-            };
-            let count = counted(finding.count, unit);
+            let count = counted(finding.count, finding.unit);
             self.line(format_args!(
                 "  {}: {count}: {}",
                 finding.concern.name(),
