@@ -74,8 +74,14 @@ pub(crate) fn end(evidence: &Evidence<'_>, tls: &Tls, side: Side) -> End {
         let sources = vec![Source::all(evidence.connection())];
         return End::new(Answer::NotSeen, Verdict::NotSeen, not_agreed(evidence, tls), sources);
     };
-    if hello.value.version != Version::TLS13 {
-        return legacy(evidence, tls, side, hello.value.version);
+    match hello.value.version {
+        Version::TLS13 => {}
+        older if older < Version::TLS13 => return legacy(evidence, tls, side, older),
+        unknown => {
+            let because = format!("version {unknown} negotiated, which is not known");
+            let sources = vec![Source::seen(hello)];
+            return End::new(Answer::NotObservable, Verdict::NotObservable, because, sources);
+        }
     }
     if let Some(end) = by_ledger(evidence, side) {
         return end;

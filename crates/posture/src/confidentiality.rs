@@ -49,8 +49,21 @@ fn judge_tls(evidence: &Evidence<'_>, tls: &Tls) -> Judgement {
             sources,
         );
     }
-    if hello.value.version != Version::TLS13 {
-        return judge_legacy(evidence, hello.value.version, suite, sources);
+    match hello.value.version {
+        Version::TLS13 => {}
+        older if older < Version::TLS13 => return judge_legacy(evidence, older, suite, sources),
+        unknown => {
+            let because = format!("version {unknown} negotiated, which is not known");
+            return Judgement::new(Verdict::NotObservable, because, sources);
+        }
+    }
+    if let Some(fault) = stray_bytes(tls) {
+        let because = format!("{}: they may be in clear", fault.value);
+        return Judgement::new(
+            Verdict::NotObservable,
+            because,
+            vec![Source::seen(hello), Source::seen(fault)],
+        );
     }
     let Some(share) = hello.value.key_share else {
         let because = if hello.value.pre_shared_key.is_some() {
@@ -74,6 +87,13 @@ fn judge_tls(evidence: &Evidence<'_>, tls: &Tls) -> Judgement {
         );
     }
     judgement
+}
+
+/// Bytes among the records that are none: nobody protects them.
+pub(crate) fn stray_bytes(tls: &Tls) -> Option<&Seen<Fault>> {
+    tls.faults
+        .iter()
+        .find(|fault| matches!(fault.value, Fault::NotARecord { .. }))
 }
 
 fn by_group(group: NamedGroup, sources: Vec<Source>) -> Judgement {

@@ -4,7 +4,7 @@ use bartizan_registry::{self as registry, NamedGroup, Safety};
 use bartizan_wire::tls::{self, ClientHello, Version};
 use bartizan_wire::{Content, Seen, Side};
 
-use crate::confidentiality::{group_safety, not_agreed};
+use crate::confidentiality::{group_safety, not_agreed, stray_bytes};
 use crate::{Answer, Evidence, Reply, Source, Verdict, authenticity, confidentiality};
 
 /// Answers that do not depend on TLS; `clear` is what to say where everything was sent in clear.
@@ -136,12 +136,13 @@ pub(crate) fn stayed(evidence: &Evidence<'_>) -> Reply {
         return Reply::new(Answer::NotSeen, because, vec![Source::all(evidence.connection())]);
     };
     let source = vec![Source::seen(hello)];
-    if hello.value.version != Version::TLS13 {
-        return Reply::new(
-            Answer::No,
-            format!("{} is classical throughout", hello.value.version),
-            source,
-        );
+    if hello.value.version < Version::TLS13 {
+        let because = format!("{} is classical throughout", hello.value.version);
+        return Reply::new(Answer::No, because, source);
+    }
+    if hello.value.version > Version::TLS13 {
+        let because = format!("version {} is not known", hello.value.version);
+        return Reply::new(Answer::NotObservable, because, source);
     }
     let safe = evidence.group().is_some_and(|(group, _)| is_post_quantum(group));
     match (hello.value.pre_shared_key, hello.value.key_share, safe) {
@@ -189,7 +190,14 @@ pub(crate) fn clear(evidence: &Evidence<'_>) -> Reply {
                 "the cipher suite does not encrypt",
                 vec![Source::seen(hello)],
             ),
-            _ => Reply::new(Answer::No, "TLS records only", all),
+            _ => match stray_bytes(tls) {
+                Some(fault) => Reply::new(
+                    Answer::NotObservable,
+                    fault.value.to_string(),
+                    vec![Source::seen(fault)],
+                ),
+                None => Reply::new(Answer::No, "TLS records only", all),
+            },
         },
     }
 }

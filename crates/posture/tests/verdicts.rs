@@ -366,6 +366,51 @@ fn a_safe_capture_changed_to_any_group_that_is_not_safe_is_no_longer_called_safe
     }
 }
 
+#[test]
+fn a_version_nobody_knows_is_neither_safe_nor_vulnerable() {
+    // supported_versions in the ServerHello, just before its key share.
+    let place = server_share() - 4;
+    let mut file = OPENSSL.to_vec();
+    let version = file[..place]
+        .windows(6)
+        .rposition(|window| window == [0x00, 0x2b, 0x00, 0x02, 0x03, 0x04]);
+    let version = version.unwrap() + 4;
+    for (code, verdict) in [
+        (0x0305_u16, Verdict::NotObservable),
+        (0x7f1c, Verdict::NotObservable),
+        (0x0303, Verdict::Vulnerable),
+        (0x0304, Verdict::QuantumSafe),
+    ] {
+        file[version..version + 2].copy_from_slice(&code.to_be_bytes());
+        let posture = posture(&at_port(&file, 4401, 0), Vec::new());
+        assert_eq!(posture.confidentiality.verdict(), verdict, "0x{code:04x}");
+    }
+}
+
+#[test]
+fn bytes_among_the_records_that_are_none_take_the_safety_away() {
+    let end = server_share() + 20_000;
+    let mut spoiled = 0;
+    for place in server_share()..end {
+        if OPENSSL[place..place + 3] != [0x17, 0x03, 0x03] {
+            continue;
+        }
+        let mut file = OPENSSL.to_vec();
+        file[place] = b'G';
+        let connection = at_port(&file, 4401, 0);
+        let Content::Tls(tls) = &connection.content else {
+            continue;
+        };
+        if !tls.faults.is_empty() {
+            spoiled += 1;
+            let posture = posture(&connection, Vec::new());
+            assert_eq!(posture.confidentiality.verdict(), Verdict::NotObservable);
+            assert_eq!(posture.clear.answer(), Answer::NotObservable);
+        }
+    }
+    assert!(spoiled >= 5, "{spoiled}");
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
