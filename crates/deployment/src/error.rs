@@ -6,10 +6,12 @@ pub enum Error {
     /// Not YAML, an unknown field, or a value of the wrong type; the text shows the place in the file.
     #[error("{file}: {detail}")]
     Syntax {
-        /// The file's name as given.
+        /// The file's name as given, with line and column: `core.yaml:6:5`.
         file: String,
-        /// Line, column, excerpt and what was expected.
+        /// What is wrong there, with the line itself.
         detail: String,
+        /// What to write instead, where that can be guessed.
+        hint: Option<String>,
     },
     /// Well-formed, but it says something that cannot be put in force.
     #[error("{file}: {place}: {cause}")]
@@ -30,7 +32,7 @@ impl Error {
     #[must_use]
     pub fn hint(&self) -> Option<&str> {
         match self {
-            Self::Syntax { .. } => None,
+            Self::Syntax { hint, .. } => hint.as_deref(),
             Self::Meaning { hint, .. } => Some(hint),
         }
     }

@@ -33,6 +33,14 @@ impl Identity {
         &self.uri
     }
 
+    /// Whether each certificate that carries what this node is known by also carries what `other` is known by.
+    pub(crate) fn passes_for(&self, other: &Self) -> bool {
+        fn covers<T: PartialEq>(ours: &[T], theirs: &[T]) -> bool {
+            theirs.is_empty() || (!ours.is_empty() && ours.iter().all(|name| theirs.contains(name)))
+        }
+        covers(&self.dns, &other.dns) && covers(&self.ip, &other.ip) && covers(&self.uri, &other.uri)
+    }
+
     /// Where the file lists no names, the node's own name is the DNS name asked for.
     pub(crate) fn of_node(node: &str) -> Result<Self, Fault> {
         dns_name(node).map(|name| Self {
@@ -91,7 +99,7 @@ fn dns_name(name: &str) -> Result<String, Fault> {
         Err(Fault::new(
             "",
             format!("`{name}` is not a DNS name"),
-            "use letters, digits, hyphens and dots",
+            "use letters, digits, hyphens and dots; a wildcard names no node",
         ))
     }
 }

@@ -7,11 +7,13 @@
 mod error;
 mod identity;
 mod interface;
+mod nearest;
 mod node;
 mod parse;
 mod policy;
 mod raw;
 mod sidecar;
+mod syntax;
 
 pub use error::Error;
 pub use identity::Identity;

@@ -11,6 +11,7 @@ use crate::node::{Node, NodeName};
 use crate::policy::Policy;
 use crate::raw::{RawDeployment, RawInterface, RawNode, RawTrust};
 use crate::sidecar::{Files, Inbound, Route, Sidecar};
+use crate::{nearest::nearest, syntax};
 
 /// A network as its deployment file describes it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,10 +30,7 @@ impl Deployment {
     /// # Errors
     /// [`Error::Syntax`] for what is not YAML or not a field, [`Error::Meaning`] for what cannot be put in force.
     pub fn parse(text: &str, file: &str, base: &Path) -> Result<Self, Error> {
-        let raw: RawDeployment = serde_saphyr::from_str(text).map_err(|error| Error::Syntax {
-            file: file.to_owned(),
-            detail: error.to_string(),
-        })?;
+        let raw: RawDeployment = serde_saphyr::from_str(text).map_err(|error| syntax::error(&error, text, file))?;
         Self::resolve(&raw, base).map_err(|fault| Error::Meaning {
             file: file.to_owned(),
             place: fault.place,
@@ -114,8 +112,45 @@ impl Deployment {
             nodes,
             interfaces,
         };
+        deployment.check_identities()?;
         deployment.check_sidecars()?;
         Ok(deployment)
+    }
+
+    /// The refusal of a route between two nodes that no sidecar protects.
+    fn unjoined(&self, place: String, one: &NodeName, other: &NodeName) -> Fault {
+        let joins = |interface: &&Interface| interface.between.contains(one) && interface.between.contains(other);
+        let otherwise = self.interfaces.iter().find(joins);
+        let hint = match otherwise {
+            Some(interface) => format!(
+                "{} between the two is `with: {}`: write `with: sidecar` there",
+                interface.kind.name(),
+                interface.protection.name()
+            ),
+            None => format!("add `{{ kind: SBI, between: [{one}, {other}], with: sidecar }}` to interfaces"),
+        };
+        Fault::new(
+            place,
+            format!("no interface with a sidecar joins {one} and {other}"),
+            hint,
+        )
+    }
+
+    /// No certificate that passes for one node passes for another: else either could play the other.
+    fn check_identities(&self) -> Result<(), Fault> {
+        let nodes: Vec<_> = self.nodes.values().collect();
+        for (index, node) in nodes.iter().enumerate() {
+            for other in &nodes[..index] {
+                for (one, another) in [(node, other), (other, node)] {
+                    if one.identity.passes_for(&another.identity) {
+                        let cause = format!("a certificate of {} would pass for {}", one.name, another.name);
+                        let hint = "give each a name of its own; nodes that share one need a urn:uuid: each besides";
+                        return Err(Fault::new(format!("nodes.{}.names", node.name), cause, hint));
+                    }
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Every sidecar has what it needs to run, and every route leads somewhere it is allowed to.
@@ -130,16 +165,12 @@ impl Deployment {
             for (index, outbound) in sidecar.outbound.iter().enumerate() {
                 let Route::To(to) = &outbound.route else { continue };
                 let place = format!("{place}.sidecar.outbound[{index}].to");
+                if node.name == *to {
+                    let hint = "a network function reaches itself without a sidecar: name another node";
+                    return Err(Fault::new(place, "leads back to its own node", hint));
+                }
                 if !self.sidecar_peers(node.name.as_str()).any(|(peer, _)| peer.name == *to) {
-                    let hint = format!(
-                        "add `{{ kind: SBI, between: [{}, {to}], with: sidecar }}` to interfaces",
-                        node.name
-                    );
-                    return Err(Fault::new(
-                        place,
-                        format!("no interface joins {} and {to}", node.name),
-                        hint,
-                    ));
+                    return Err(self.unjoined(place, &node.name, to));
                 }
                 let listens = self.nodes[to.as_str()]
                     .sidecar
@@ -159,15 +190,17 @@ fn find(raw: &RawDeployment, name: &str) -> Result<NodeName, Fault> {
     if raw.nodes.contains_key(name) {
         return NodeName::parse(name);
     }
-    let known: Vec<_> = raw.nodes.keys().map(String::as_str).collect();
-    Err(Fault::new(
-        "",
-        format!("no node is called `{name}`"),
-        format!("nodes are {}", known.join(", ")),
-    ))
+    let known = || raw.nodes.keys().map(String::as_str);
+    let hint = match nearest(name, known()) {
+        Some(meant) => format!("did you mean `{meant}`?"),
+        // A file may have hundreds.
+        None => format!("nodes are {}", known().take(12).collect::<Vec<_>>().join(", ")),
+    };
+    Err(Fault::new("", format!("no node is called `{name}`"), hint))
 }
 
 fn resolve_node(name: &str, node: &RawNode, raw: &RawDeployment, base: &Path) -> Result<Node, Fault> {
+    let known_as = NodeName::parse(name)?;
     let identity = match &node.names {
         None => Identity::of_node(name),
         Some(names) => Identity::parse(names).map_err(|fault| fault.within("names")),
@@ -177,7 +210,7 @@ fn resolve_node(name: &str, node: &RawNode, raw: &RawDeployment, base: &Path) ->
         .as_ref()
         .map(|sidecar| Sidecar::parse(sidecar, base, node.address, &|name| find(raw, name)));
     Ok(Node {
-        name: NodeName::parse(name)?,
+        name: known_as,
         function: node.function.clone(),
         address: node.address,
         identity,
@@ -216,8 +249,8 @@ fn files(node: &RawNode, trust: Option<&RawTrust>, base: &Path) -> Result<Option
 fn resolve_interface(interface: &RawInterface, raw: &RawDeployment, policy: &Policy) -> Result<Interface, Fault> {
     let kind = InterfaceKind::parse(&interface.kind)?;
     let [a, b] = interface.between.as_slice() else {
-        let cause = format!("names {} nodes", interface.between.len());
-        return Err(Fault::new("between", cause, "an interface joins two: [amf, nrf]"));
+        let cause = format!("joins two nodes, not {}", interface.between.len());
+        return Err(Fault::new("between", cause, "write two: [amf, nrf]"));
     };
     let between = [find(raw, a), find(raw, b)];
     let [a, b] = between.map(|end| end.map_err(|fault| fault.within("between")));

@@ -1,5 +1,6 @@
 //! What a link must, should or may negotiate.
 
+use std::fmt::Display;
 use std::time::Duration;
 
 use bartizan_registry::{NamedGroup, Safety, SignatureScheme, group, group_named, signature, signature_named};
@@ -7,6 +8,7 @@ use time::Date;
 use time::macros::format_description;
 
 use crate::error::Fault;
+use crate::nearest::nearest;
 use crate::raw::{RawPolicy, RawPolicyMap};
 
 /// A named starting point for a policy.
@@ -273,13 +275,13 @@ impl Policy {
             policy.signatures.sort_by_key(|&code| quantum_safe_signature(code));
         }
         if let Some(names) = &raw.groups {
-            policy.groups = list(names, "groups", group_of)?;
+            policy.groups = list(names, "groups", USABLE_GROUPS, group_of)?;
         }
         if let Some(names) = &raw.signatures {
-            policy.signatures = list(names, "signatures", signature_of)?;
+            policy.signatures = list(names, "signatures", USABLE_SIGNATURES, signature_of)?;
         }
         if let Some(names) = &raw.chain_signatures {
-            policy.chain_signatures = list(names, "chain-signatures", signature_of)?;
+            policy.chain_signatures = list(names, "chain-signatures", USABLE_SIGNATURES, signature_of)?;
         }
         policy.check_lists(raw.lab)?;
         policy.resumption = resumption(raw.resumption.as_deref())?;
@@ -340,16 +342,20 @@ impl Policy {
                 }
             }
         }
-        if self.profile == Profile::Transition
-            && !(self.groups.iter().any(|&code| quantum_safe_group(code))
-                && self.signatures.iter().any(|&code| quantum_safe_signature(code))
-                && self.chain_signatures.iter().any(|&code| quantum_safe_signature(code)))
-        {
-            return Err(Fault::new(
-                "groups",
-                "transition needs a post-quantum group and signature to move to",
-                "add X25519MLKEM768 to groups and mldsa65 to signatures and chain-signatures",
-            ));
+        if self.profile == Profile::Transition {
+            let nothing = |place: &str, what: &str| {
+                let cause = "leaves nothing post-quantum to move to";
+                Fault::new(place, cause, format!("add {what} beside what must pass for now"))
+            };
+            if !self.groups.iter().any(|&code| quantum_safe_group(code)) {
+                return Err(nothing("groups", "X25519MLKEM768"));
+            }
+            if !self.signatures.iter().any(|&code| quantum_safe_signature(code)) {
+                return Err(nothing("signatures", "mldsa65"));
+            }
+            if !self.chain_signatures.iter().any(|&code| quantum_safe_signature(code)) {
+                return Err(nothing("chain-signatures", "mldsa65"));
+            }
         }
         if self.profile == Profile::Cnsa2 {
             if let Some(code) = self
@@ -363,10 +369,13 @@ impl Policy {
                     "MLKEM1024, and SecP384r1MLKEM1024 while migrating, are accepted",
                 ));
             }
-            for schemes in [&self.signatures, &self.chain_signatures] {
+            for (place, schemes) in [
+                ("signatures", &self.signatures),
+                ("chain-signatures", &self.chain_signatures),
+            ] {
                 if let Some(code) = schemes.iter().find(|code| **code != SignatureScheme::MLDSA87) {
                     return Err(Fault::new(
-                        "signatures",
+                        place,
                         format!("CNSA 2.0 does not accept {code}"),
                         "use mldsa87",
                     ));
@@ -437,28 +446,44 @@ fn resumption(raw: Option<&str>) -> Result<Resumption, Fault> {
         Some(text) => match humantime::parse_duration(text) {
             Ok(within) if within <= LONGEST && !within.is_zero() => Ok(Resumption::Within(within)),
             Ok(_) => Err(Fault::new("resumption", format!("`{text}` is out of bounds"), hint)),
-            Err(error) => Err(Fault::new("resumption", format!("`{text}`: {error}"), hint)),
+            Err(_) => Err(Fault::new(
+                "resumption",
+                format!("`{text}` is neither off nor a duration"),
+                hint,
+            )),
         },
     }
 }
 
-fn list<T: PartialEq + Copy>(names: &[String], place: &str, find: fn(&str) -> Option<T>) -> Result<Vec<T>, Fault> {
+fn list<T: PartialEq + Copy + Display>(
+    names: &[String],
+    place: &str,
+    usable: &[T],
+    find: fn(&str) -> Option<T>,
+) -> Result<Vec<T>, Fault> {
     let mut found = Vec::new();
     for (index, name) in names.iter().enumerate() {
-        let Some(code) = find(name) else {
-            let cause = format!("`{name}` cannot be used");
-            return Err(Fault::new(
-                format!("{place}[{index}]"),
-                cause,
-                "`bartizan algorithms` lists what is known; names as there",
-            ));
+        let place = format!("{place}[{index}]");
+        let code = find(name);
+        let Some(code) = code.filter(|code| usable.contains(code)) else {
+            let known: Vec<_> = usable.iter().map(T::to_string).collect();
+            let all = format!("one of {}", known.join(", "));
+            return Err(match (code, nearest(name, known.iter().map(String::as_str))) {
+                (Some(_), _) => Fault::new(
+                    place,
+                    format!("`{name}` is recognised in captures and cannot be used"),
+                    all,
+                ),
+                (None, Some(meant)) => Fault::new(
+                    place,
+                    format!("`{name}` is not known"),
+                    format!("did you mean {meant}?"),
+                ),
+                (None, None) => Fault::new(place, format!("`{name}` is not known"), all),
+            });
         };
         if found.contains(&code) {
-            return Err(Fault::new(
-                format!("{place}[{index}]"),
-                format!("`{name}` stands there twice"),
-                "remove one",
-            ));
+            return Err(Fault::new(place, format!("`{name}` stands there twice"), "remove one"));
         }
         found.push(code);
     }
@@ -469,33 +494,32 @@ fn list<T: PartialEq + Copy>(names: &[String], place: &str, find: fn(&str) -> Op
 }
 
 /// Groups this project can negotiate: the others are known only so that they can be recognised.
+const USABLE_GROUPS: &[NamedGroup] = &[
+    NamedGroup::X25519MLKEM768,
+    NamedGroup::SECP256R1MLKEM768,
+    NamedGroup::SECP384R1MLKEM1024,
+    NamedGroup::MLKEM512,
+    NamedGroup::MLKEM768,
+    NamedGroup::MLKEM1024,
+    NamedGroup::X25519,
+    NamedGroup::SECP256R1,
+    NamedGroup::SECP384R1,
+];
+
+/// Signature schemes this project can verify.
+const USABLE_SIGNATURES: &[SignatureScheme] = &[
+    SignatureScheme::MLDSA44,
+    SignatureScheme::MLDSA65,
+    SignatureScheme::MLDSA87,
+    SignatureScheme::ECDSA_SECP256R1_SHA256,
+    SignatureScheme::ECDSA_SECP384R1_SHA384,
+    SignatureScheme::ED25519,
+];
+
 fn group_of(name: &str) -> Option<NamedGroup> {
-    const USABLE: [NamedGroup; 9] = [
-        NamedGroup::X25519MLKEM768,
-        NamedGroup::SECP256R1MLKEM768,
-        NamedGroup::SECP384R1MLKEM1024,
-        NamedGroup::MLKEM512,
-        NamedGroup::MLKEM768,
-        NamedGroup::MLKEM1024,
-        NamedGroup::X25519,
-        NamedGroup::SECP256R1,
-        NamedGroup::SECP384R1,
-    ];
-    group_named(name)
-        .map(|known| known.code)
-        .filter(|code| USABLE.contains(code))
+    group_named(name).map(|known| known.code)
 }
 
 fn signature_of(name: &str) -> Option<SignatureScheme> {
-    const USABLE: [SignatureScheme; 6] = [
-        SignatureScheme::MLDSA44,
-        SignatureScheme::MLDSA65,
-        SignatureScheme::MLDSA87,
-        SignatureScheme::ECDSA_SECP256R1_SHA256,
-        SignatureScheme::ECDSA_SECP384R1_SHA384,
-        SignatureScheme::ED25519,
-    ];
-    signature_named(name)
-        .map(|known| known.code)
-        .filter(|code| USABLE.contains(code))
+    signature_named(name).map(|known| known.code)
 }

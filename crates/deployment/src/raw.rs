@@ -1,10 +1,13 @@
 //! The file as it is written: plain data, unknown fields refused, nothing resolved yet.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 
-use serde::Deserialize;
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{self, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -18,11 +21,36 @@ pub(crate) struct RawDeployment {
     pub(crate) interfaces: Vec<RawInterface>,
 }
 
-#[derive(Debug, Clone, Deserialize)]
-#[serde(untagged)]
+/// A profile's name, or a map.
+#[derive(Debug, Clone)]
 pub(crate) enum RawPolicy {
     Profile(String),
     Map(RawPolicyMap),
+}
+
+impl<'de> Deserialize<'de> for RawPolicy {
+    // By hand: an untagged enum forgets which field was wrong, and where.
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(PolicyVisitor)
+    }
+}
+
+struct PolicyVisitor;
+
+impl<'de> Visitor<'de> for PolicyVisitor {
+    type Value = RawPolicy;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a profile (hybrid, cnsa2, transition, classical) or a map that begins with one")
+    }
+
+    fn visit_str<E: de::Error>(self, name: &str) -> Result<RawPolicy, E> {
+        Ok(RawPolicy::Profile(name.to_owned()))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<RawPolicy, A::Error> {
+        RawPolicyMap::deserialize(MapAccessDeserializer::new(map)).map(RawPolicy::Map)
+    }
 }
 
 #[derive(Debug, Clone, Default, Deserialize)]

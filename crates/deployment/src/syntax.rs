@@ -1,0 +1,91 @@
+//! What the YAML reader complains of, as an author needs to hear it: place, cause, the line itself, and what to write.
+
+use crate::error::Error;
+use crate::nearest::nearest;
+
+/// Longer lines are cut in messages.
+const LONGEST_SHOWN: usize = 120;
+
+/// The reader's error about `text`.
+pub(crate) fn error(error: &serde_saphyr::Error, text: &str, file: &str) -> Error {
+    let location = error.location();
+    let (line, column) = location.map_or((0, 0), |at| (at.line(), at.column()));
+    let message = error.without_snippet().to_string();
+    let cause = cause(&message);
+    let mut detail = cause.to_owned();
+    if let Some(shown) = usize::try_from(line).ok().and_then(|line| excerpt(text, line, column)) {
+        detail.push_str(&shown);
+    }
+    Error::Syntax {
+        file: if line == 0 {
+            file.to_owned()
+        } else {
+            format!("{file}:{line}:{column}")
+        },
+        hint: hint(cause),
+        detail,
+    }
+}
+
+/// The message without the place, which stands in front of ours, and without advice for programmers.
+fn cause(message: &str) -> &str {
+    let message = message.strip_prefix("error: ").unwrap_or(message);
+    let message = match message.strip_prefix("line ").and_then(|rest| rest.split_once(": ")) {
+        Some((place, cause)) if place.contains("column") => cause,
+        _ => message,
+    };
+    let message = message.split(" at line ").next().unwrap_or(message);
+    message.split(", set ").next().unwrap_or(message)
+}
+
+/// The line with a mark under the column, both from 1.
+fn excerpt(text: &str, line: usize, column: impl TryInto<usize>) -> Option<String> {
+    let shown = text.lines().nth(line.checked_sub(1)?)?;
+    let column = column.try_into().ok()?.checked_sub(1)?;
+    if column > LONGEST_SHOWN || shown.chars().any(|c| c.is_control() && c != '\t') {
+        return None;
+    }
+    let cut: String = shown.chars().take(LONGEST_SHOWN).collect();
+    // Tabs stay tabs, so that the mark stands under its column however wide they are.
+    let before = cut.chars().take(column).map(|c| if c == '\t' { '\t' } else { ' ' });
+    let mark: String = before.chain(['^']).collect();
+    let margin = " ".repeat(line.to_string().len());
+    Some(format!("\n {line} | {cut}\n {margin} | {mark}"))
+}
+
+fn hint(cause: &str) -> Option<String> {
+    if let Some((wrong, known)) = unknown_field(cause) {
+        let meant = nearest(wrong, known.iter().copied());
+        return meant.map(|meant| format!("did you mean `{meant}`?"));
+    }
+    let hints = [
+        (
+            "invalid socket address",
+            "write an address and a port, 127.0.0.1:8001 or [::1]:8001; names are not looked up",
+        ),
+        (
+            "invalid IP address",
+            "write an address such as 10.100.200.2; names are not looked up",
+        ),
+        ("duplicate mapping key", "remove one of the two"),
+        ("invalid u64", "write a whole number"),
+        ("invalid u32", "write a whole number"),
+        ("expected sequence start", "write a list: [ONE, ANOTHER]"),
+        ("invalid boolean", "write true or false"),
+        (
+            "missing field `roots`",
+            "name the file of trusted roots: trust: { roots: ca.crt.pem }",
+        ),
+        ("tab", "YAML is indented by spaces"),
+    ];
+    let found = hints.iter().find(|(part, _)| cause.contains(part));
+    found.map(|(_, hint)| (*hint).to_owned())
+}
+
+/// The field of "unknown field `a`, expected one of b, c", and those expected.
+fn unknown_field(cause: &str) -> Option<(&str, Vec<&str>)> {
+    let rest = cause.strip_prefix("unknown field `")?;
+    let (wrong, rest) = rest.split_once('`')?;
+    let known = rest.split_once("one of ").map_or(rest, |(_, known)| known);
+    Some((wrong, known.split(", ").map(|name| name.trim_matches('`')).collect()))
+}
