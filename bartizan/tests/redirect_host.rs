@@ -1,0 +1,438 @@
+//! Redirect, guard and fence in namespaces: what leaves the sender's host, counted by tshark.
+
+mod redirect_stage;
+
+mod as_root {
+    use std::io::{Read as _, Write as _};
+    use std::net::{SocketAddr, TcpListener, TcpStream};
+    use std::thread;
+
+    use bartizan_host::Program;
+    use bartizan_sidecar::redirect::{Probed, is_probe, original_destination, probe};
+
+    use crate::redirect_stage::{AMF, LONG, NRF, SIDECAR, Seen, Stage, curl};
+
+    const NOTHING: Seen = Seen {
+        clear_packets: 0,
+        clear_content: 0,
+        protected: 0,
+    };
+
+    /// A sidecar in little, on both loopback addresses of the AMF's host: it answers with where the connection was meant to go.
+    fn listen(stage: &Stage) {
+        for address in ["127.0.0.1:15001", "[::1]:15001"] {
+            let listener = stage.amf.enter(|| TcpListener::bind(address).unwrap()).unwrap();
+            // It ends with the process: nothing tells a blocked `accept` to stop.
+            thread::spawn(move || {
+                for accepted in listener.incoming() {
+                    let mut accepted = accepted.unwrap();
+                    if is_probe(accepted.peer_addr().unwrap()) {
+                        continue;
+                    }
+                    let _ = match original_destination(&accepted) {
+                        Ok(destination) => write!(accepted, "{destination}"),
+                        Err(error) => write!(accepted, "{error}"),
+                    };
+                }
+            });
+        }
+    }
+
+    /// Connects from the AMF's host and gives what the other end says first.
+    fn hear(stage: &Stage, to: &str) -> std::io::Result<String> {
+        let to: SocketAddr = to.parse().unwrap();
+        stage
+            .amf
+            .enter(|| {
+                let mut stream = TcpStream::connect_timeout(&to, LONG)?;
+                let mut said = String::new();
+                stream.read_to_string(&mut said)?;
+                Ok(said)
+            })
+            .unwrap()
+    }
+
+    fn probed(stage: &Stage) -> Probed {
+        let ask = || {
+            tokio::runtime::Builder::new_current_thread()
+                .enable_all()
+                .build()
+                .unwrap()
+                .block_on(probe("127.0.0.1:15001".parse().unwrap()))
+        };
+        stage.amf.enter(ask).unwrap().unwrap()
+    }
+
+    #[test]
+    fn request_to_the_real_address_goes_through_both_sidecars_and_nothing_leaves_in_clear() {
+        let stage = Stage::new();
+        let _function = stage.nrf_function();
+        // What the judge sees where nothing protects: otherwise its zeroes below would say nothing.
+        let seen = stage.watch(|| {
+            for url in NRF {
+                assert_eq!(stage.ask(url).unwrap(), "the function itself");
+            }
+        });
+        assert!(seen.clear_content > 4 && seen.protected == 0, "{seen:?}");
+
+        stage.certify();
+        let (_nrf, mut amf) = (stage.sidecar("nrf"), stage.sidecar("amf"));
+        stage.install();
+        let seen = stage.watch(|| {
+            for url in NRF {
+                let answer = stage.ask(url);
+                assert_eq!(answer.unwrap(), "the function itself", "{url}\n{}", amf.stderr());
+            }
+        });
+        assert!(seen.protected > 0, "{seen:?}");
+        assert_eq!((seen.clear_packets, seen.clear_content), (0, 0));
+
+        // A sidecar that is killed takes the way with it, not the guard.
+        amf.send(libc::SIGKILL);
+        amf.finish(LONG).unwrap();
+        let seen = stage.watch(|| {
+            for url in NRF {
+                stage.ask(url).unwrap_err();
+            }
+        });
+        assert_eq!(seen.clear_packets, 0, "{seen:?}");
+        let _again = stage.sidecar("amf");
+        assert_eq!(stage.ask(NRF[0]).unwrap(), "the function itself");
+    }
+
+    #[test]
+    fn original_destination_is_the_one_that_was_called_over_both_families() {
+        let stage = Stage::new();
+        listen(&stage);
+        stage.install();
+        for address in ["10.88.0.2:8000", "[fd88::2]:8000"] {
+            assert_eq!(hear(&stage, address).unwrap(), address);
+        }
+        // The listener's own port can be called too; that is not a redirected connection.
+        assert_eq!(
+            hear(&stage, "127.0.0.1:15001").unwrap(),
+            "the connection was not redirected"
+        );
+    }
+
+    #[test]
+    fn sidecars_own_connections_are_not_redirected_and_its_clear_ones_refused() {
+        let stage = Stage::new();
+        let _function = stage.nrf_function();
+        listen(&stage);
+        stage.install();
+        let user = SIDECAR.to_string();
+        let as_sidecar = |url: &str| {
+            Program::new("setpriv")
+                .arguments([
+                    "--reuid",
+                    &user,
+                    "--clear-groups",
+                    "curl",
+                    "--silent",
+                    "--show-error",
+                    "--max-time",
+                    "2",
+                ])
+                .arguments(["--http2-prior-knowledge", &format!("{url}hello")])
+                .inside(&stage.amf)
+                .run(LONG)
+        };
+        let seen = stage.watch(|| {
+            for url in NRF {
+                let error = as_sidecar(url).unwrap_err().to_string();
+                assert!(
+                    error.contains("refused") || error.contains("Couldn't connect"),
+                    "{error}"
+                );
+            }
+        });
+        assert_eq!(seen, NOTHING);
+        // That it was the guard and not the redirect shows when the guard is away.
+        stage.host("nft delete table inet bartizan-guard");
+        stage.host("ip -4 rule del pref 7443");
+        assert_eq!(as_sidecar(NRF[0]).unwrap().text(), "the function itself");
+        assert_eq!(hear(&stage, "10.88.0.2:8000").unwrap(), "10.88.0.2:8000");
+    }
+
+    #[test]
+    fn with_the_redirect_flushed_requests_are_refused_and_nothing_leaves() {
+        let stage = Stage::new();
+        let _function = stage.nrf_function();
+        listen(&stage);
+        stage.install();
+        for away in [
+            "nft flush table inet bartizan-redirect",
+            "nft delete table inet bartizan-redirect",
+        ] {
+            stage.host(away);
+            let seen = stage.watch(|| {
+                for url in NRF {
+                    let error = stage.ask(url).unwrap_err().to_string();
+                    assert!(
+                        error.contains("refused") || error.contains("Couldn't connect"),
+                        "{error}"
+                    );
+                }
+            });
+            assert_eq!(seen, NOTHING, "{away}");
+        }
+        let guard = stage.host("nft list table inet bartizan-guard");
+        assert!(!guard.contains("@services-v4 counter packets 0 "), "{guard}");
+        assert!(!guard.contains("@services-v6 counter packets 0 "), "{guard}");
+    }
+
+    #[test]
+    fn with_all_of_nftables_flushed_the_fence_lets_nothing_leave() {
+        let stage = Stage::new();
+        let _function = stage.nrf_function();
+        listen(&stage);
+        stage.install();
+        stage.host("nft flush ruleset");
+        let seen = stage.watch(|| {
+            for url in NRF {
+                stage.ask(url).unwrap_err();
+            }
+        });
+        assert_eq!(seen, NOTHING);
+    }
+
+    #[test]
+    fn without_the_fence_a_flushed_ruleset_leaks_which_is_why_it_is_the_default() {
+        let stage = Stage::new();
+        let _function = stage.nrf_function();
+        let mut arguments = stage.with_plan("install").to_vec();
+        arguments.push("--no-fence");
+        let said = stage.redirect(&arguments).unwrap().text();
+        assert!(
+            said.contains("no fence: `nft flush ruleset` would open the way in clear"),
+            "{said}"
+        );
+        stage.host("nft flush ruleset");
+        let seen = stage.watch(|| {
+            for url in NRF {
+                assert_eq!(stage.ask(url).unwrap(), "the function itself");
+            }
+        });
+        assert!(seen.clear_content > 0, "{seen:?}");
+    }
+
+    #[test]
+    fn connection_under_way_is_cut_when_rules_go_and_its_bytes_do_not_leave() {
+        for away in ["nft delete table inet bartizan-redirect", "nft flush ruleset"] {
+            let stage = Stage::new();
+            let _function = stage.nrf_function();
+            // One that keeps what it accepts open, and hears what is said.
+            let listener = stage
+                .amf
+                .enter(|| TcpListener::bind("127.0.0.1:15001").unwrap())
+                .unwrap();
+            stage.install();
+            let mut consumer = stage
+                .amf
+                .enter(|| TcpStream::connect("10.88.0.2:8000").unwrap())
+                .unwrap();
+            let (mut sidecar, _) = listener.accept().unwrap();
+            consumer.write_all(b"before").unwrap();
+            sidecar.read_exact(&mut [0; 6]).unwrap();
+            stage.host(away);
+            let seen = stage.watch(|| {
+                // Refused at once, or sent again and again until it is given up: either way it stays here.
+                for _ in 0..5 {
+                    let _ = consumer.write_all(b"PRI * HTTP/2.0 after");
+                    thread::sleep(std::time::Duration::from_millis(200));
+                }
+            });
+            assert_eq!(seen, NOTHING, "{away}");
+        }
+    }
+
+    #[test]
+    fn connection_in_clear_from_before_the_rules_is_cut() {
+        let stage = Stage::new();
+        let listener = stage
+            .nrf
+            .enter(|| TcpListener::bind("10.88.0.2:8000").unwrap())
+            .unwrap();
+        let mut consumer = stage
+            .amf
+            .enter(|| TcpStream::connect("10.88.0.2:8000").unwrap())
+            .unwrap();
+        let (mut function, _) = listener.accept().unwrap();
+        consumer.write_all(b"before").unwrap();
+        function.read_exact(&mut [0; 6]).unwrap();
+        stage.install();
+        let seen = stage.watch(|| {
+            let _ = consumer.write_all(b"after");
+            assert!(consumer.read(&mut [0; 1]).is_err(), "not cut");
+        });
+        assert_eq!(seen, NOTHING);
+    }
+
+    #[test]
+    fn function_is_closed_to_the_network_and_open_on_its_own_host() {
+        let stage = Stage::new();
+        let _function = stage.function(&stage.amf, AMF);
+        let url = format!("http://{AMF}:8000/");
+        let from_afar = || curl(&url).inside(&stage.nrf).run(LONG);
+        assert_eq!(from_afar().unwrap().text(), "the function itself");
+        stage.install();
+        let seen = stage.watch(|| {
+            from_afar().unwrap_err();
+        });
+        assert_eq!(seen.clear_content, 0, "{seen:?}");
+        assert!(seen.clear_packets > 0, "nobody knocked: {seen:?}");
+        assert_eq!(stage.ask(&url).unwrap(), "the function itself");
+    }
+
+    #[test]
+    fn sidecar_sees_which_rules_are_gone() {
+        let stage = Stage::new();
+        listen(&stage);
+        let seen = |redirect, guard| Probed { redirect, guard };
+        assert_eq!(probed(&stage), seen(false, false));
+        stage.install();
+        assert_eq!(probed(&stage), seen(true, true));
+        assert!(probed(&stage).stands());
+        stage.host("nft flush chain inet bartizan-redirect output");
+        assert_eq!(probed(&stage), seen(false, true));
+        stage.install();
+        stage.host("nft delete table inet bartizan-guard");
+        assert_eq!(probed(&stage), seen(true, false));
+        stage.host("nft flush ruleset");
+        assert_eq!(probed(&stage), seen(false, false));
+        let nobody = stage
+            .amf
+            .enter(|| {
+                tokio::runtime::Builder::new_current_thread()
+                    .enable_all()
+                    .build()
+                    .unwrap()
+                    .block_on(probe("127.0.0.1:15999".parse().unwrap()))
+            })
+            .unwrap();
+        assert_eq!(nobody.unwrap_err().to_string(), "nothing listens at 127.0.0.1:15999");
+    }
+
+    #[test]
+    fn installing_twice_is_installing_once_and_removing_leaves_nothing() {
+        let stage = Stage::new();
+        // Rules of somebody else, which are to stay as they are.
+        stage.host("nft add table inet others");
+        let state = || {
+            let listings = [
+                "nft list ruleset",
+                "ip -4 rule",
+                "ip -6 rule",
+                "ip -4 route show table all",
+                "ip -6 route show table all",
+            ];
+            listings.map(|listing| stage.host(listing))
+        };
+        let before = state();
+        stage.install();
+        let once = state();
+        assert_ne!(before, once);
+        stage.install();
+        assert_eq!(state(), once);
+        let said = stage.redirect(&["remove", "--keep-guard"]).unwrap().text();
+        assert_eq!(
+            said,
+            "removed the redirect; guard and fence stay: requests to peers fail\n"
+        );
+        assert!(state()[0].contains("table inet bartizan-guard"));
+        let said = stage.redirect(&["remove"]).unwrap().text();
+        assert!(
+            said.starts_with("removed the redirect, then the guard, then the fence\n"),
+            "{said}"
+        );
+        assert_eq!(state(), before);
+        // Removing what is not there is no error.
+        stage.redirect(&["remove"]).unwrap();
+        assert_eq!(state(), before);
+    }
+
+    #[test]
+    fn show_tells_what_stands_from_what_the_file_asks_for() {
+        let stage = Stage::new();
+        let show = || {
+            let finished = Program::new(env!("CARGO_BIN_EXE_bartizan"))
+                .arguments(["sidecar", "redirect"])
+                .arguments(stage.with_plan("show"))
+                .inside(&stage.amf)
+                .start()
+                .unwrap()
+                .finish(LONG)
+                .unwrap();
+            (finished.status.code(), finished.text())
+        };
+        let all = |state| format!("redirect  {state}\nguard     {state}\nfence     {state}\n");
+        assert_eq!(show(), (Some(1), all("absent")));
+        stage.install();
+        assert_eq!(show(), (Some(0), all("in force")));
+        stage.host("nft delete element inet bartizan-guard services-v4 { 10.88.0.2 . 8000 }");
+        let (code, text) = show();
+        assert_eq!(code, Some(1));
+        assert!(
+            text.contains("guard     damaged") && text.contains("redirect  in force"),
+            "{text}"
+        );
+        stage.install();
+        let other = std::fs::read_to_string(stage.file()).unwrap().replace("15001", "15002");
+        std::fs::write(stage.file(), other).unwrap();
+        let (code, text) = show();
+        assert_eq!(code, Some(1));
+        assert!(
+            text.contains("redirect  not what this file asks for (it says `node amf rules "),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn file_that_is_refused_changes_no_rule() {
+        let stage = Stage::new();
+        stage.install();
+        let before = stage.host("nft list ruleset");
+        for (from, to) in [
+            ("transparent: true", "to: nrf"),
+            ("address: 10.88.0.2", "address: 10.88.0.1"),
+            ("nodes:", "knots:"),
+        ] {
+            let good = std::fs::read_to_string(stage.file()).unwrap();
+            std::fs::write(stage.file(), good.replace(from, to)).unwrap();
+            stage.redirect(&stage.with_plan("install")).unwrap_err();
+            assert_eq!(stage.host("nft list ruleset"), before, "{to}");
+            std::fs::write(stage.file(), good).unwrap();
+        }
+    }
+
+    #[test]
+    fn without_root_the_error_says_what_it_takes() {
+        let stage = Stage::new();
+        let finished = Program::new("setpriv")
+            .arguments([
+                "--reuid",
+                "64998",
+                "--clear-groups",
+                "--bounding-set",
+                "-all",
+                "--inh-caps",
+                "-all",
+            ])
+            .argument(stage.binary())
+            .arguments(["sidecar", "redirect"])
+            .arguments(stage.with_plan("install"))
+            .inside(&stage.amf)
+            .start()
+            .unwrap()
+            .finish(LONG)
+            .unwrap();
+        assert_eq!(finished.status.code(), Some(2));
+        let said = String::from_utf8_lossy(&finished.stderr).into_owned();
+        assert!(
+            said.starts_with("error: `nft` may not change this host's network: "),
+            "{said}"
+        );
+        assert!(said.contains("\nhint: run it as root, or with CAP_NET_ADMIN"), "{said}");
+    }
+}

@@ -1,0 +1,239 @@
+//! Two hosts on a cable, an AMF's and an NRF's, with a capture at the AMF's end: the sender's egress.
+#![allow(dead_code, reason = "each test binary uses its own part")]
+
+use std::fs;
+use std::net::{IpAddr, SocketAddr};
+use std::os::unix::fs::{PermissionsExt as _, chown};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use bartizan_host::{Capture, Direction, Error, Facts, Finished, Namespace, Port, Process, Program, connect};
+
+pub(crate) const LONG: Duration = Duration::from_secs(60);
+/// The user that the sidecars run as. It needs no entry anywhere.
+pub(crate) const SIDECAR: u32 = 64_998;
+pub(crate) const AMF: &str = "10.88.0.1";
+pub(crate) const NRF: [&str; 2] = ["http://10.88.0.2:8000/", "http://[fd88::2]:8000/"];
+
+pub(crate) struct Stage {
+    pub(crate) amf: Namespace,
+    pub(crate) nrf: Namespace,
+    place: tempfile::TempDir,
+}
+
+/// What an eavesdropper at the AMF's end of the cable has.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Seen {
+    /// Packets to or from the port of a network function.
+    pub(crate) clear_packets: usize,
+    /// Packets with content to or from that port.
+    pub(crate) clear_content: usize,
+    /// Packets with content to or from the port of a sidecar.
+    pub(crate) protected: usize,
+}
+
+impl Stage {
+    pub(crate) fn new() -> Self {
+        assert!(
+            Facts::gather().root,
+            "NOT RUN: this test needs root (`make test` as root runs it, `-- --skip as_root` leaves it out)"
+        );
+        let stage = Self {
+            amf: Namespace::create("amf").unwrap(),
+            nrf: Namespace::create("nrf").unwrap(),
+            place: tempfile::tempdir().unwrap(),
+        };
+        let port = |namespace, number: u8| {
+            Port::new(namespace, "eth0")
+                .address(&format!("10.88.0.{number}/24"))
+                .unwrap()
+                .address(&format!("fd88::{number}/64"))
+                .unwrap()
+        };
+        connect(&port(&stage.amf, 1), &port(&stage.nrf, 2), 1500).unwrap();
+        // The sidecars' user must reach its files.
+        fs::set_permissions(stage.place.path(), fs::Permissions::from_mode(0o755)).unwrap();
+        fs::write(stage.file(), deployment()).unwrap();
+        fs::write(stage.path("hello"), "the function itself").unwrap();
+        stage
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.place.path().join(name)
+    }
+
+    pub(crate) fn file(&self) -> PathBuf {
+        self.path("deployment.yaml")
+    }
+
+    /// `bartizan sidecar redirect` on the AMF's host.
+    pub(crate) fn redirect(&self, arguments: &[&str]) -> Result<Finished, Error> {
+        Program::new(env!("CARGO_BIN_EXE_bartizan"))
+            .arguments(["sidecar", "redirect"])
+            .arguments(arguments)
+            .inside(&self.amf)
+            .run(LONG)
+    }
+
+    pub(crate) fn install(&self) -> Finished {
+        self.redirect(&self.with_plan("install")).unwrap()
+    }
+
+    pub(crate) fn with_plan(&self, action: &'static str) -> [&'static str; 6] {
+        let file: &'static str = self.file().display().to_string().leak();
+        [action, file, "--node", "amf", "--user", "64998"]
+    }
+
+    /// A tool of the system on the AMF's host, and what it printed.
+    pub(crate) fn host(&self, command: &str) -> String {
+        let (program, arguments) = command.split_once(' ').unwrap();
+        Program::new(program)
+            .arguments(arguments.split(' '))
+            .inside(&self.amf)
+            .run(LONG)
+            .unwrap()
+            .text()
+    }
+
+    /// The network function's request, as root; it gives up after two seconds.
+    pub(crate) fn ask(&self, url: &str) -> Result<String, Error> {
+        curl(url).inside(&self.amf).run(LONG).map(|finished| finished.text())
+    }
+
+    /// nghttpd on the NRF's host, at its real addresses.
+    pub(crate) fn nrf_function(&self) -> [Process; 2] {
+        ["10.88.0.2", "fd88::2"].map(|address| self.function(&self.nrf, address))
+    }
+
+    pub(crate) fn function(&self, namespace: &Namespace, address: &str) -> Process {
+        let mut process = Program::new("nghttpd")
+            .arguments(["--no-tls", "--address", address, "--htdocs"])
+            .argument(self.place.path())
+            .argument("8000")
+            .inside(namespace)
+            .start()
+            .unwrap();
+        let ip: IpAddr = address.parse().unwrap();
+        process.wait_for_port(SocketAddr::new(ip, 8000), LONG).unwrap();
+        process
+    }
+
+    /// Certificates of both nodes by `bartizan ca`, readable for the sidecars' user.
+    pub(crate) fn certify(&self) {
+        let ca = self.path("ca").display().to_string();
+        let run = |arguments: &[&str]| {
+            Program::new(env!("CARGO_BIN_EXE_bartizan"))
+                .argument("ca")
+                .arguments(arguments)
+                .run(LONG)
+                .unwrap();
+        };
+        run(&["init", "--dir", &ca, "--algorithm", "ml-dsa-65"]);
+        for node in ["amf", "nrf"] {
+            let out = self.path(node).display().to_string();
+            run(&["issue", "--dir", &ca, "--name", node, "--dns", node, "--out", &out]);
+            chown(&out, Some(SIDECAR), Some(SIDECAR)).unwrap();
+            for entry in fs::read_dir(&out).unwrap() {
+                chown(entry.unwrap().path(), Some(SIDECAR), Some(SIDECAR)).unwrap();
+            }
+        }
+    }
+
+    /// The binary where the sidecars' user has a way to; the checkout may be elsewhere.
+    pub(crate) fn binary(&self) -> PathBuf {
+        let binary = self.path("bartizan");
+        if !binary.exists() && fs::hard_link(env!("CARGO_BIN_EXE_bartizan"), &binary).is_err() {
+            fs::copy(env!("CARGO_BIN_EXE_bartizan"), &binary).unwrap();
+        }
+        binary
+    }
+
+    /// The sidecar of a node, as its own user, serving.
+    pub(crate) fn sidecar(&self, node: &str) -> Process {
+        let namespace = if node == "amf" { &self.amf } else { &self.nrf };
+        let user = SIDECAR.to_string();
+        let mut process = Program::new("setpriv")
+            .arguments(["--reuid", &user, "--regid", &user, "--clear-groups"])
+            .argument(self.binary())
+            .argument("sidecar")
+            .argument(self.file())
+            .arguments(["--node", node])
+            .inside(namespace)
+            .start()
+            .unwrap();
+        process.wait_for_line("ready", LONG).unwrap();
+        process
+    }
+
+    /// What leaves and enters the AMF's host while `work` runs.
+    pub(crate) fn watch(&self, work: impl FnOnce()) -> Seen {
+        let file = self.path("egress.pcap");
+        let capture = Capture::start(Some(&self.amf), "eth0", &file, Direction::Both).unwrap();
+        work();
+        let captured = capture.stop().unwrap();
+        assert!(captured.complete(), "{captured:?}");
+        Seen::in_file(&file)
+    }
+}
+
+impl Seen {
+    fn in_file(file: &Path) -> Self {
+        let count = |filter: &str| {
+            let shown = Program::new("tshark")
+                .arguments(["-n", "-T", "fields", "-e", "frame.number", "-Y", filter, "-r"])
+                .argument(file)
+                .run(LONG)
+                .unwrap();
+            shown.text().lines().count()
+        };
+        Self {
+            clear_packets: count("tcp.port == 8000"),
+            clear_content: count("tcp.port == 8000 && tcp.len > 0"),
+            protected: count("tcp.port == 7443 && tcp.len > 0"),
+        }
+    }
+}
+
+pub(crate) fn curl(url: &str) -> Program {
+    let url = format!("{url}hello");
+    Program::new("curl")
+        .arguments([
+            "--silent",
+            "--show-error",
+            "--fail",
+            "--http2-prior-knowledge",
+            "--max-time",
+            "2",
+        ])
+        .argument(url)
+}
+
+pub(crate) fn deployment() -> String {
+    "
+trust: { roots: nrf/ca.crt.pem }
+nodes:
+  amf:
+    function: AMF
+    address: 10.88.0.1
+    certificate: amf/amf.crt.pem
+    key: amf/amf.key.pem
+    sidecar:
+      inbound:
+        - { listen: '10.88.0.1:7443', forward: '10.88.0.1:8000' }
+      outbound:
+        - { listen: '127.0.0.1:15001', transparent: true }
+        - { listen: '[::1]:15001', transparent: true }
+  nrf:
+    function: NRF
+    address: 10.88.0.2
+    certificate: nrf/nrf.crt.pem
+    key: nrf/nrf.key.pem
+    sidecar:
+      inbound:
+        - { listen: '10.88.0.2:7443', forward: '10.88.0.2:8000' }
+        - { listen: '[fd88::2]:7443', forward: '[fd88::2]:8000', service: '[fd88::2]:8000' }
+interfaces:
+  - { kind: SBI, between: [amf, nrf], with: sidecar }
+"
+    .to_owned()
+}
