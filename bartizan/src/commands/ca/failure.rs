@@ -47,7 +47,7 @@ pub(super) fn failure(error: Error) -> Failure {
         Error::UnknownCertificate(_) => Failure::new(message).hint("bartizan ca list shows what there is"),
         Error::SeveralCertificates { ref serials, .. } => serials
             .iter()
-            .fold(Failure::new(message), |failure, serial| failure.hint(serial)),
+            .fold(Failure::new(message), Failure::hint),
         Error::PassphraseNeeded(_) => Failure::new(message)
             .hint("--passphrase-file FILE, the environment variable BARTIZAN_CA_PASSPHRASE, or a terminal to ask on"),
         Error::KeyOffline(_) => {
