@@ -1,0 +1,87 @@
+//! Revocation and the lists that tell of it.
+
+use super::*;
+
+#[test]
+fn a_revoked_certificate_is_on_the_next_list_and_list_numbers_grow() {
+    let (dir, mut authority) = authority(quick());
+    let issued = authority.issue(&leaf("nrf"), now()).unwrap();
+    assert_eq!(listed(&authority.crl().unwrap()), []);
+    let revoked = authority.revoke("nrf", Reason::KeyCompromise, now()).unwrap();
+    assert_eq!((revoked.serial, revoked.list_number), (issued.serial(), 2));
+    assert_eq!(listed(&authority.crl().unwrap()), [issued.serial()]);
+    let written = fs::read_to_string(dir.path().join("ca/crl.pem")).unwrap();
+    assert_eq!(written, authority.crl().unwrap());
+    authority.refresh_lists(7, now()).unwrap();
+    assert_eq!(list_numbers(&authority.crl().unwrap()), [3]);
+    assert!(matches!(
+        authority.revoke(&issued.serial().to_string(), Reason::Unspecified, now()),
+        Err(Error::AlreadyRevoked(_))
+    ));
+}
+
+#[test]
+fn an_intermediate_is_revoked_by_the_root_and_issues_no_more() {
+    let (_dir, mut authority) = authority(quick().with_intermediate(Algorithm::Ed25519));
+    let issued = authority.issue(&leaf("nrf"), now()).unwrap();
+    authority.revoke("nrf", Reason::Superseded, now()).unwrap();
+    let revoked = authority.revoke("intermediate", Reason::CaCompromise, now()).unwrap();
+    // The intermediate's list first, the root's second.
+    assert_eq!(listed(&authority.crl().unwrap()), [issued.serial(), revoked.serial]);
+    assert!(matches!(
+        authority.issue(&leaf("amf"), now()),
+        Err(Error::Unsuitable { .. })
+    ));
+}
+
+#[test]
+fn a_root_is_not_revoked() {
+    let (_dir, mut authority) = authority(quick());
+    assert!(matches!(
+        authority.revoke("root", Reason::Unspecified, now()),
+        Err(Error::Unsuitable { .. })
+    ));
+}
+
+#[test]
+fn the_roots_key_may_be_away_from_daily_work() {
+    let (dir, authority) = authority(quick().with_intermediate(Algorithm::Ed25519));
+    drop(authority);
+    let path = dir.path().join("ca");
+    let safe = dir.path().join("root.key.pem");
+    fs::rename(path.join("root.key.pem"), &safe).unwrap();
+    let mut authority = Authority::open(&path, None, now()).unwrap();
+    authority.issue(&leaf("nrf"), now()).unwrap();
+    authority.revoke("nrf", Reason::Superseded, now()).unwrap();
+    authority.refresh_lists(7, now()).unwrap();
+    assert!(matches!(
+        authority.revoke("intermediate", Reason::CaCompromise, now()),
+        Err(Error::KeyOffline(_))
+    ));
+    assert_eq!(authority.show("intermediate").unwrap().state(), State::Issued);
+    fs::rename(safe, path.join("root.key.pem")).unwrap();
+    authority.revoke("intermediate", Reason::CaCompromise, now()).unwrap();
+}
+
+#[test]
+fn a_list_is_signed_anew_before_it_ends() {
+    let (_dir, mut authority) = authority(quick());
+    authority.issue(&leaf("nrf"), now() + DAY * 3).unwrap();
+    assert_eq!(list_numbers(&authority.crl().unwrap()), [1]);
+    authority.issue(&leaf("amf"), now() + DAY * 4).unwrap();
+    assert_eq!(list_numbers(&authority.crl().unwrap()), [2]);
+    assert_eq!(authority.crl_next_update().unwrap(), Some(now() + DAY * 11));
+}
+
+#[test]
+fn two_certificates_of_one_name_are_revoked_by_serial_number() {
+    let (_dir, mut authority) = authority(quick());
+    let first = authority.issue(&leaf("nrf"), now()).unwrap();
+    authority.issue(&leaf("nrf"), now()).unwrap();
+    let ambiguous = authority.revoke("nrf", Reason::Superseded, now());
+    assert!(matches!(ambiguous, Err(Error::SeveralCertificates { serials, .. }) if serials.len() == 2));
+    authority
+        .revoke(&first.serial().to_string(), Reason::Superseded, now())
+        .unwrap();
+    authority.revoke("nrf", Reason::Superseded, now()).unwrap();
+}
