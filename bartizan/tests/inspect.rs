@@ -132,6 +132,47 @@ fn ledgers_of_both_ends_make_authenticity_observable() {
 }
 
 #[test]
+fn a_link_between_two_sidecars_is_proved_by_its_packets_and_both_ledgers() {
+    let ledgers = ["sidecar-hybrid.consumers.jsonl", "sidecar-hybrid.nrf.jsonl"];
+    let judged = |ledgers: &[&str]| {
+        let mut arguments = vec!["sidecar-hybrid.pcap", "--json"];
+        for ledger in ledgers {
+            arguments.extend(["--ledger", ledger]);
+        }
+        let output = inspect_in(&data(), &arguments);
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+        json_of(&output)["files"][0]["connections"][0].clone()
+    };
+    assert_eq!(judged(&[])["authenticity"]["verdict"], "not observable");
+    for one in ledgers {
+        assert_eq!(
+            judged(&[one])["authenticity"]["verdict"],
+            "not observable",
+            "{one} alone"
+        );
+    }
+    let both = judged(&ledgers);
+    assert_eq!(both["confidentiality"]["verdict"], "quantum-safe");
+    assert_eq!(both["authenticity"]["verdict"], "quantum-safe");
+    assert_eq!(both["contradictions"], json!([]));
+    assert_eq!(both["tls"]["server_signature"]["name"], "mldsa65");
+    assert_eq!(both["tls"]["client_signature"]["name"], "mldsa65");
+
+    // The flights on the wire are the bytes the server's sidecar counted; the client's last one holds its first request too.
+    let lines = fs::read_to_string(data().join(ledgers[1])).unwrap();
+    let record: Value = serde_json::from_str(lines.lines().next().unwrap()).unwrap();
+    let flights: Vec<u64> = (0..3)
+        .map(|index| both["tls"]["flights"][index]["bytes"].as_u64().unwrap())
+        .collect();
+    assert_eq!(record["bytes"]["sent"], flights[1]);
+    let received = record["bytes"]["received"].as_u64().unwrap();
+    assert!(
+        received <= flights[0] + flights[2] && received > flights[0],
+        "{received} {flights:?}"
+    );
+}
+
+#[test]
 fn a_capture_on_standard_input_is_read() {
     let mut child = Command::new(env!("CARGO_BIN_EXE_bartizan"))
         .args(["inspect", "-"])

@@ -12,6 +12,7 @@ use bartizan_wire::{
 use proptest::prelude::*;
 
 const OPENSSL: &[u8] = include_bytes!("data/openssl-3.5.7.pcap");
+const SIDECAR: &[u8] = include_bytes!("data/sidecar-hybrid.pcap");
 const FREE5GC: &[u8] = include_bytes!("data/sbi-free5gc-two-registrations.pcap");
 
 /// A packet that does not borrow.
@@ -227,6 +228,20 @@ fn resumption_is_seen_with_and_without_a_new_key_exchange() {
     assert_eq!([chosen(4413, 0), chosen(4413, 1)], [(None, group), (Some(0), None)]);
     let early = tls(at_port(&connections, 4412)[2]).client_hello.as_ref().unwrap();
     assert!(early.value.early_data && early.value.pre_shared_keys == 1);
+}
+
+#[test]
+fn a_hello_of_rustls_is_read() {
+    let (packets, end) = packets(SIDECAR);
+    assert_eq!(end, Ok(()));
+    let connections = observe(&packets);
+    let tls = tls(&connections[0]);
+    let hello = &tls.client_hello.as_ref().unwrap().value;
+    assert_eq!(hello.supported_groups, [NamedGroup::X25519MLKEM768]);
+    assert_eq!(hello.signature_algorithms, [SignatureScheme::MLDSA65]);
+    assert_eq!(hello.supported_versions, [Version::TLS13]);
+    assert_eq!(tls.server_hello.as_ref().unwrap().value.key_share.unwrap().length, 1120);
+    assert!(tls.faults.is_empty());
 }
 
 #[test]
