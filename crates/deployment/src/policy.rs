@@ -1,11 +1,11 @@
 //! What a link must, should or may negotiate.
 
 use std::fmt::Display;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use bartizan_registry::{NamedGroup, Safety, SignatureScheme, group, group_named, signature, signature_named};
-use time::Date;
 use time::macros::format_description;
+use time::{Date, OffsetDateTime};
 
 use crate::error::Fault;
 use crate::nearest::nearest;
@@ -44,6 +44,25 @@ pub struct Exception {
     pub reason: String,
     /// The last day on which it holds.
     pub expires: Date,
+}
+
+impl Exception {
+    /// Days on which it still holds, today (UTC) among them; 0 once it has ended.
+    #[must_use]
+    pub fn days_left(&self, now: SystemTime) -> i64 {
+        ((self.expires - day_of(now)).whole_days() + 1).max(0)
+    }
+}
+
+/// The day (UTC) of a moment; the first or the last there is, where the moment lies beyond.
+#[must_use]
+pub fn day_of(moment: SystemTime) -> Date {
+    let seconds = match moment.duration_since(SystemTime::UNIX_EPOCH) {
+        Ok(since) => i64::try_from(since.as_secs()).unwrap_or(i64::MAX),
+        Err(before) => i64::try_from(before.duration().as_secs()).map_or(i64::MIN, |seconds| -seconds),
+    };
+    let clamped = if seconds < 0 { Date::MIN } else { Date::MAX };
+    OffsetDateTime::from_unix_timestamp(seconds).map_or(clamped, OffsetDateTime::date)
 }
 
 /// TLS 1.3 cipher suites a policy can name.

@@ -2,10 +2,11 @@
 
 use std::net::SocketAddr;
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use bartizan_deployment::{
     CipherSuite, Deployment, InterfaceKind, Policy, PostQuantum, Profile, Protection, Resumption, Revocation, Route,
+    day_of,
 };
 use bartizan_registry::{NamedGroup, SignatureScheme};
 use proptest::prelude::*;
@@ -182,6 +183,23 @@ fn transition_admits_classical_up_to_and_with_its_last_day() {
         assert!(in_force.groups.contains(&NamedGroup::X25519MLKEM768));
         assert!(in_force.signatures.contains(&SignatureScheme::MLDSA65));
     }
+}
+
+#[test]
+fn an_exception_counts_its_last_day_and_ends_at_midnight_utc() {
+    let policy = policy("{ profile: transition, reason: old SMF, expires: 2027-06-30 }");
+    let exception = policy.exception.unwrap();
+    // 2027-06-30T23:59:59Z
+    let last_second = SystemTime::UNIX_EPOCH + Duration::from_secs(1_814_399_999);
+    assert_eq!(day_of(last_second), date!(2027 - 06 - 30));
+    assert_eq!(exception.days_left(last_second), 1);
+    assert_eq!(exception.days_left(last_second - Duration::from_secs(86_400)), 2);
+    assert_eq!(exception.days_left(last_second + Duration::from_secs(1)), 0);
+    assert_eq!(exception.days_left(last_second + Duration::from_secs(1_000_000_000)), 0);
+    assert_eq!(
+        day_of(SystemTime::UNIX_EPOCH - Duration::from_secs(1)),
+        date!(1969 - 12 - 31)
+    );
 }
 
 #[test]
