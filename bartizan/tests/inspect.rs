@@ -200,6 +200,15 @@ fn several_captures_are_reported_one_after_the_other() {
 }
 
 #[test]
+fn a_missing_file_does_not_cost_what_the_others_say() {
+    let output = inspect_in(&data(), &["none.pcap", "openssl-3.5.7.pcap", "README.md"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stdout(&output).starts_with("openssl-3.5.7.pcap: "));
+    assert!(stderr(&output).starts_with("error: none.pcap: "));
+    assert!(stderr(&output).contains("hint: README.md could not be read to its end either"));
+}
+
+#[test]
 fn a_cut_capture_is_judged_as_far_as_it_goes_and_fails_with_the_place() {
     let directory = tempfile::tempdir().unwrap();
     let whole = only_port(4401);

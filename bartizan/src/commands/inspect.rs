@@ -54,9 +54,16 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     } else {
         Detail::Alike
     };
-    let mut reports = Vec::new();
+    let (mut reports, mut failures) = (Vec::new(), Vec::new());
     for file in &args.files {
-        reports.push(inspect_file(file, &ledgers, detail)?);
+        // One bad file must not cost what the others say.
+        match inspect_file(file, &ledgers, detail) {
+            Ok(report) => {
+                failures.extend(report.failure().map(|failure| (file, failure)));
+                reports.push(report);
+            }
+            Err(failure) => failures.push((file, failure)),
+        }
     }
     let text = if args.json {
         json::render(&reports).map_err(Failure::new)?
@@ -66,10 +73,14 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
         let tables = reports.iter().map(|report| table::render(report, detail, colour));
         tables.collect::<Vec<_>>().join("\n")
     };
-    print(&text)?;
-    let mut unreadable = reports.iter().filter_map(Report::failure);
-    if let Some(failure) = unreadable.next() {
-        return Err(failure);
+    if !reports.is_empty() {
+        print(&text)?;
+    }
+    let mut failures = failures.into_iter();
+    if let Some((_, first)) = failures.next() {
+        return Err(failures.fold(first, |first, (file, _)| {
+            first.hint(format!("{} could not be read to its end either", file.display()))
+        }));
     }
     let finding = reports.iter().any(|report| !report.findings().is_empty());
     Ok(if finding { Outcome::Finding } else { Outcome::Clean })

@@ -210,7 +210,7 @@ impl<'a> File<'a> {
     fn new(report: &'a Report) -> Self {
         let (totals, summary) = (report.totals(), report.summary());
         Self {
-            file: report.path().display().to_string(),
+            file: report.name().to_string(),
             complete: report.damage().is_none(),
             damage: report.damage().map(ToString::to_string),
             packets: totals.packets,

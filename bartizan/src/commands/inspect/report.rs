@@ -1,6 +1,7 @@
 //! What a capture amounts to.
 
 use std::collections::{BTreeMap, HashMap};
+use std::fmt::Display;
 use std::path::{Path, PathBuf};
 
 use bartizan_posture::{Kind, Verdict};
@@ -154,8 +155,14 @@ impl Report {
         self.damage = damage;
     }
 
-    pub(crate) fn path(&self) -> &Path {
-        &self.path
+    /// The capture's name.
+    pub(crate) fn name(&self) -> impl Display {
+        let name = if self.path.as_os_str() == "-" {
+            Path::new("standard input")
+        } else {
+            &self.path
+        };
+        name.display()
     }
 
     pub(crate) fn packets(&self) -> u64 {
@@ -206,7 +213,7 @@ impl Report {
     /// The same as a failure of the command.
     pub(crate) fn failure(&self) -> Option<Failure> {
         let damage = self.damage.as_ref()?;
-        let failure = Failure::new(format!("{}: {damage}", self.path.display()));
+        let failure = Failure::new(format!("{}: {damage}", self.name()));
         let read = match self.totals.packets {
             0 => None,
             1 => Some("the packet before that place was read; the report above is of it".to_owned()),

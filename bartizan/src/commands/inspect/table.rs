@@ -28,7 +28,7 @@ pub(super) fn render(report: &Report, detail: Detail, colour: Colour) -> String 
     let length = totals.last.map_or(0, |moment| moment.time.since(start));
     page.line(format_args!(
         "{}: {}, {}, {} s",
-        report.path().display(),
+        report.name(),
         counted(totals.packets, "packet"),
         counted(summary.connections, "connection"),
         seconds(length)
