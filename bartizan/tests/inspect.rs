@@ -158,7 +158,8 @@ fn a_link_between_two_sidecars_is_proved_by_its_packets_and_both_ledgers() {
     assert_eq!(both["tls"]["server_signature"]["name"], "mldsa65");
     assert_eq!(both["tls"]["client_signature"]["name"], "mldsa65");
 
-    // The flights on the wire are the bytes the server's sidecar counted; the client's last one holds its first request too.
+    // The flights on the wire are the bytes the server's sidecar counted; the client's last one holds its first request
+    // too.
     let lines = fs::read_to_string(data().join(ledgers[1])).unwrap();
     let record: Value = serde_json::from_str(lines.lines().next().unwrap()).unwrap();
     let flights: Vec<u64> = (0..3)

@@ -1,4 +1,5 @@
-//! What `bartizan inspect` reads, beside what tshark reads: compared as numbers, because tshark 4.0 has no names for ML-KEM groups.
+//! What `bartizan inspect` reads, beside what tshark reads: compared as numbers, because tshark 4.0 has no names for
+//! ML-KEM groups.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -178,7 +179,8 @@ fn every_choice_of_a_server_is_read_as_tshark_reads_it() {
             vec![tls["cipher_suite"].as_u64().unwrap()],
             numbers(&row["tls.handshake.ciphersuite"])
         );
-        // TLS 1.3 names the group in the ServerHello, TLS 1.2 the curve in the ServerKeyExchange beside it, a PSK alone none.
+        // TLS 1.3 names the group in the ServerHello, TLS 1.2 the curve in the ServerKeyExchange beside it, a PSK alone
+        // none.
         let group = [
             numbers(&row["tls.handshake.extensions_key_share_group"]),
             numbers(&row["tls.handshake.server_named_curve"]),

@@ -18,8 +18,9 @@ pub(crate) use report::{Report, Row};
 
 /// From packets to verdicts: what each connection offered, negotiated, and what that is worth.
 ///
-/// Confidentiality (against someone who records now and has a quantum computer later) and authenticity (against a forger who has one) are judged apart. TLS
-/// 1.3 encrypts certificates: what packets cannot show is "not observable" until a ledger of a sidecar supplies it.
+/// Confidentiality (against someone who records now and has a quantum computer later) and authenticity (against a
+/// forger who has one) are judged apart. TLS 1.3 encrypts certificates: what packets cannot show is "not observable"
+/// until a ledger of a sidecar supplies it.
 ///
 /// Exit codes: 0 nothing to object to, 1 a finding, 2 a file could not be read to its end.
 #[derive(clap::Args)]

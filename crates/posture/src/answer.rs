@@ -53,7 +53,8 @@ impl Verdict {
         }
     }
 
-    /// The worse of two, where both must hold: one weak half is enough for an attacker, and one unknown half keeps the whole unknown.
+    /// The worse of two, where both must hold: one weak half is enough for an attacker, and one unknown half keeps the
+    /// whole unknown.
     pub(crate) fn worse(self, other: Self) -> Self {
         let rank = |verdict| match verdict {
             Self::Vulnerable => 0,

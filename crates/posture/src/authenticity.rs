@@ -102,7 +102,8 @@ pub(crate) fn end(evidence: &Evidence<'_>, tls: &Tls, side: Side) -> End {
     End::new(Answer::NotObservable, Verdict::NotObservable, because, sources)
 }
 
-/// A server must sign with a scheme the client offers (RFC 9846, section 4.4.3): where all of those are classical, so is its signature.
+/// A server must sign with a scheme the client offers (RFC 9846, section 4.4.3): where all of those are classical, so
+/// is its signature.
 fn by_offer(evidence: &Evidence<'_>) -> Option<End> {
     let hello = evidence.client_hello()?;
     let offered = &hello.value.signature_algorithms;

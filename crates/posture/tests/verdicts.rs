@@ -414,7 +414,8 @@ fn bytes_among_the_records_that_are_none_take_the_safety_away() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Whatever is changed in a capture, "quantum-safe" is said only where a safe group stands in a TLS 1.3 ServerHello.
+    /// Whatever is changed in a capture, "quantum-safe" is said only where a safe group stands in a TLS 1.3
+    /// ServerHello.
     #[test]
     fn nothing_but_a_safe_group_negotiated_in_tls_1_3_is_called_quantum_safe(
         changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..400),

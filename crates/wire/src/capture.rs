@@ -1,6 +1,7 @@
 //! Capture files, pcap and pcapng: bytes in any pieces in, packets out.
 //!
-//! Formats: `draft-ietf-opsawg-pcap` and `draft-ietf-opsawg-pcapng`. Both byte orders, microsecond and nanosecond (pcapng: any) resolution.
+//! Formats: `draft-ietf-opsawg-pcap` and `draft-ietf-opsawg-pcapng`. Both byte orders, microsecond and nanosecond
+//! (pcapng: any) resolution.
 
 mod pcap;
 mod pcapng;
@@ -10,7 +11,8 @@ use std::ops::Range;
 use crate::Timestamp;
 use crate::link::LinkType;
 
-/// Largest pcap record and pcapng block that is read, in bytes. Wireshark stops at the same size for pcapng; no snap length comes near it.
+/// Largest pcap record and pcapng block that is read, in bytes. Wireshark stops at the same size for pcapng; no snap
+/// length comes near it.
 pub const LARGEST_BLOCK: u32 = 16 * 1024 * 1024;
 
 /// One captured packet.
@@ -166,7 +168,8 @@ impl CaptureReader {
         }
     }
 
-    /// Appends the file's next bytes. Take all packets with [`next_packet`](Self::next_packet) before pushing more, or the buffer grows.
+    /// Appends the file's next bytes. Take all packets with [`next_packet`](Self::next_packet) before pushing more, or
+    /// the buffer grows.
     pub fn push(&mut self, bytes: &[u8]) {
         self.buffer.drain(..self.consumed);
         self.consumed = 0;

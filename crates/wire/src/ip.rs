@@ -88,13 +88,15 @@ fn ipv6(packet: &[u8]) -> Option<Datagram<'_>> {
     let mut fragment = Fragment::Whole;
     for _ in 0..EXTENSION_HEADERS {
         let extension = match protocol {
-            // Hop-by-hop, routing, destination options, mobility: a length in units of eight bytes, not counting the first.
+            // Hop-by-hop, routing, destination options, mobility: a length in units of eight bytes, not counting the
+            // first.
             0 | 43 | 60 | 135 => (usize::from(*payload.get(1)?) + 1) * 8,
             // Authentication header (RFC 4302): in units of four bytes, minus two.
             51 => (usize::from(*payload.get(1)?) + 2) * 4,
             44 => {
                 let place = u16::from_be_bytes([*payload.get(2)?, *payload.get(3)?]);
-                // Offset in the upper 13 bits, "more fragments" in the lowest: both zero in an "atomic" fragment (RFC 6946).
+                // Offset in the upper 13 bits, "more fragments" in the lowest: both zero in an "atomic" fragment (RFC
+                // 6946).
                 if place & 0xfff9 != 0 {
                     fragment = Fragment::Part;
                 }

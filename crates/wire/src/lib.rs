@@ -1,7 +1,7 @@
 //! Sans-IO readers: bytes and a time in, what they say out.
 //!
-//! The crate opens no file and no socket and reads no clock. A caller feeds the bytes of a capture to a [`CaptureReader`], each [`Packet`] it
-//! gives to an [`Observer`], and receives each [`Connection`] when it ends:
+//! The crate opens no file and no socket and reads no clock. A caller feeds the bytes of a capture to a
+//! [`CaptureReader`], each [`Packet`] it gives to an [`Observer`], and receives each [`Connection`] when it ends:
 //!
 //! ```
 //! # fn read(pieces: impl Iterator<Item = Vec<u8>>) -> Result<(), bartizan_wire::CaptureError> {
@@ -21,9 +21,10 @@
 //! # }
 //! ```
 //!
-//! Layers, outermost first: [`capture`] (pcap, pcapng), [`link`], [`ip`], [`tcp`] (segments, reassembly), and what TCP carries: [`tls`],
-//! and [`http2`], told apart by [`opening`]. Everything a stranger can choose (lengths, counts, order) is bounded; what a bound drops is counted and
-//! said. Code points nobody knows are kept as the numbers they are.
+//! Layers, outermost first: [`capture`] (pcap, pcapng), [`link`], [`ip`], [`tcp`] (segments, reassembly), and what TCP
+//! carries: [`tls`], and [`http2`], told apart by [`opening`]. Everything a stranger can choose (lengths, counts,
+//! order) is bounded; what a bound drops is counted and said. Code points nobody knows are kept as the numbers they
+//! are.
 #![forbid(unsafe_code)]
 
 pub mod capture;

@@ -91,7 +91,8 @@ fn tagged<'a>(kind: &[u8], mut rest: &'a [u8]) -> Option<Network<'a>> {
 
 fn loopback(frame: &[u8]) -> Option<Network<'_>> {
     let (family, rest) = frame.split_first_chunk::<4>()?;
-    // Address families are small numbers, so one byte of the four tells in either byte order. IPv6 is 10, 24, 28 or 30 by system.
+    // Address families are small numbers, so one byte of the four tells in either byte order. IPv6 is 10, 24, 28 or 30
+    // by system.
     let small = family.iter().fold(0, |sum, byte| sum | byte);
     Some(match small {
         2 | 10 | 24 | 28 | 30 => Network::Ip(rest),

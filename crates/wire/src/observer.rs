@@ -215,7 +215,8 @@ impl Observer {
         } else {
             Ends(destination, source)
         };
-        // A connection is worth remembering once it says something: an acknowledgement alone may belong to one that has ended.
+        // A connection is worth remembering once it says something: an acknowledgement alone may belong to one that has
+        // ended.
         let begins = segment.flags.syn() || !segment.payload.is_empty() || segment.missing > 0;
         match self.slots.get_mut(&ends) {
             Some(Slot::Live(flow)) if flow.is_replaced_by(source, segment) => {

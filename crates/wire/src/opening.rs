@@ -108,7 +108,8 @@ pub enum Recognition {
     Unknown,
 }
 
-/// Recognises a direction by its first bytes. HTTP/2 without its preface is recognised only where the connection was picked up in mid-stream.
+/// Recognises a direction by its first bytes. HTTP/2 without its preface is recognised only where the connection was
+/// picked up in mid-stream.
 #[must_use]
 pub fn recognise(prefix: &[u8], start: Start) -> Recognition {
     let candidates = [tls(prefix), http2(prefix, start), http1(prefix)];

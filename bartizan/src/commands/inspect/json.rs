@@ -1,4 +1,5 @@
-//! The report for programs. docs/inspect.md documents each field; a field is never removed or changed within a schema version.
+//! The report for programs. docs/inspect.md documents each field; a field is never removed or changed within a schema
+//! version.
 
 use std::collections::BTreeMap;
 

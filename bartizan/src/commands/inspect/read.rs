@@ -68,8 +68,8 @@ pub(crate) fn read_ledgers(paths: &[PathBuf]) -> Result<Ledgers, Failure> {
     Ok(ledgers)
 }
 
-/// Reads a capture to its end and judges every connection in it. A capture that is cut or damaged behind a good beginning is judged as far as it goes;
-/// [`Report::failure`] then says where it ends.
+/// Reads a capture to its end and judges every connection in it. A capture that is cut or damaged behind a good
+/// beginning is judged as far as it goes; [`Report::failure`] then says where it ends.
 pub(crate) fn inspect_file(path: &Path, ledgers: &Ledgers, detail: Detail) -> Result<Report, Failure> {
     const HINT: &str = "captures are made with `tcpdump -w FILE`, or by `bartizan demo --out DIR`";
     let mut report = Report::new(path, detail);

@@ -50,8 +50,8 @@ pub(super) fn render(report: &Report, detail: Detail, colour: Colour) -> String 
     page.0
 }
 
-/// Names, and the words of a ledger, are a stranger's: what would move the cursor, begin a line of its own or turn the direction of reading is
-/// shown as `?`.
+/// Names, and the words of a ledger, are a stranger's: what would move the cursor, begin a line of its own or turn the
+/// direction of reading is shown as `?`.
 pub(super) fn printable(text: &str) -> String {
     let turns = |c| matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     text.chars()

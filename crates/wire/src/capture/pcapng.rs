@@ -1,4 +1,5 @@
-//! The newer format: blocks, in sections, with interfaces that each have a link type and a clock (draft-ietf-opsawg-pcapng).
+//! The newer format: blocks, in sections, with interfaces that each have a link type and a clock
+//! (draft-ietf-opsawg-pcapng).
 
 use super::{CaptureError, LARGEST_BLOCK, Order, Record, Step};
 use crate::Timestamp;

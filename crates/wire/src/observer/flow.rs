@@ -6,7 +6,8 @@ use super::application::Application;
 use crate::tcp::{Budget, Segment, Stream};
 use crate::{Connection, Content, Ending, Moment, Roles, Side, Start, Traffic};
 
-/// Both streams of a connection and what is read from them. Directions are numbered: 0 is from the sender of the first packet seen.
+/// Both streams of a connection and what is read from them. Directions are numbered: 0 is from the sender of the first
+/// packet seen.
 pub(super) struct Flow {
     number: u64,
     ends: [SocketAddr; 2],

@@ -52,7 +52,8 @@ pub struct Segment<'a> {
     pub missing: usize,
 }
 
-/// Reads the segment an IP packet carries, of which `missing` bytes were not captured; none where it is shorter than its header.
+/// Reads the segment an IP packet carries, of which `missing` bytes were not captured; none where it is shorter than
+/// its header.
 #[must_use]
 pub fn segment(bytes: &[u8], missing: usize) -> Option<Segment<'_>> {
     let header = bytes.first_chunk::<20>()?;

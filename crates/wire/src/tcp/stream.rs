@@ -5,11 +5,13 @@ use std::collections::BTreeMap;
 use super::Segment;
 use crate::Moment;
 
-/// Bytes a direction may hold back while it waits for an earlier segment. Twice the largest window seen on real SBI links without loss.
+/// Bytes a direction may hold back while it waits for an earlier segment. Twice the largest window seen on real SBI
+/// links without loss.
 const PENDING: usize = 256 * 1024;
 /// What a held segment costs beyond its bytes.
 const SEGMENT_COST: usize = 128;
-/// A segment this far from the expected one belongs to another connection, or to nobody: no window is larger (RFC 7323, section 2.3).
+/// A segment this far from the expected one belongs to another connection, or to nobody: no window is larger (RFC 7323,
+/// section 2.3).
 const WINDOW: i64 = 1 << 30;
 
 /// What all directions together may still hold back, in bytes.
@@ -84,7 +86,8 @@ impl Pending {
     }
 }
 
-/// Puts one direction's segments in order. Holds back a bounded number of bytes; a hole that outlives the bound becomes a gap.
+/// Puts one direction's segments in order. Holds back a bounded number of bytes; a hole that outlives the bound becomes
+/// a gap.
 #[derive(Default)]
 pub struct Stream {
     /// The sequence number that `offset` has; none before the first segment.
@@ -100,7 +103,8 @@ pub struct Stream {
 }
 
 impl Stream {
-    /// Takes a segment and gives what is now in order. A stream begins with its SYN or, when that was not captured, with the first segment that has payload.
+    /// Takes a segment and gives what is now in order. A stream begins with its SYN or, when that was not captured,
+    /// with the first segment that has payload.
     pub fn segment(
         &mut self,
         segment: &Segment<'_>,

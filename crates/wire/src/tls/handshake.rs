@@ -10,7 +10,8 @@ pub(super) const CERTIFICATE: u8 = 11;
 pub(super) const SERVER_KEY_EXCHANGE: u8 = 12;
 pub(super) const CERTIFICATE_VERIFY: u8 = 15;
 
-/// Longest message kept. A ClientHello with every post-quantum group OpenSSL has is under 8 kB; a chain of ML-DSA-87 certificates under 32 kB.
+/// Longest message kept. A ClientHello with every post-quantum group OpenSSL has is under 8 kB; a chain of ML-DSA-87
+/// certificates under 32 kB.
 const LONGEST_MESSAGE: usize = 64 * 1024;
 const HEADER: usize = 4;
 

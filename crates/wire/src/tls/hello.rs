@@ -5,7 +5,8 @@ use bartizan_registry::{NamedGroup, SignatureScheme};
 use super::Version;
 use crate::cursor::Cursor;
 
-/// Items kept of one list; OpenSSL, with everything switched on, sends under 100. More are counted in [`ClientHello::omitted`].
+/// Items kept of one list; OpenSSL, with everything switched on, sends under 100. More are counted in
+/// [`ClientHello::omitted`].
 const LIST: usize = 256;
 /// Bytes kept of a server name: no DNS name is longer.
 const SERVER_NAME: usize = 255;

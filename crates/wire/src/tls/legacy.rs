@@ -22,7 +22,8 @@ pub struct ServerKeyExchange {
 }
 
 impl ServerKeyExchange {
-    /// Reads the body of the message; what it holds depends on the cipher suite, so anything but a named curve is left alone.
+    /// Reads the body of the message; what it holds depends on the cipher suite, so anything but a named curve is left
+    /// alone.
     #[must_use]
     pub fn read(body: &[u8], version: Version) -> Self {
         let mut cursor = Cursor::new(body);
@@ -65,7 +66,8 @@ impl Certificates {
     }
 }
 
-/// Whether a cipher suite does not encrypt: the NULL suites of RFC 4785, 5246, 5487, 5489 and 8422, and the integrity-only suites of RFC 9150.
+/// Whether a cipher suite does not encrypt: the NULL suites of RFC 4785, 5246, 5487, 5489 and 8422, and the
+/// integrity-only suites of RFC 9150.
 #[must_use]
 pub fn is_null_cipher(suite: u16) -> bool {
     matches!(

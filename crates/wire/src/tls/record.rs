@@ -135,7 +135,8 @@ impl State {
 
 fn read([kind, major, minor, high, low]: [u8; HEADER]) -> Option<Header> {
     let length = u16::from_be_bytes([high, low]);
-    // 24 is heartbeat (RFC 6520). The version field has stayed at 3.1 or 3.3 since TLS 1.3; a bystander accepts all that ever were.
+    // 24 is heartbeat (RFC 6520). The version field has stayed at 3.1 or 3.3 since TLS 1.3; a bystander accepts all
+    // that ever were.
     let valid = (20..=24).contains(&kind) && major == 3 && minor <= 4 && length <= LONGEST_RECORD;
     valid.then_some(Header { kind, length })
 }

@@ -56,8 +56,8 @@ impl Tls {
         Some(chosen.value.version)
     }
 
-    /// The flights of the handshake: client, server, client; two more behind a HelloRetryRequest, one more in TLS 1.2. In TLS 1.3 the last one may
-    /// also hold what the client had to say at once, which is encrypted alike.
+    /// The flights of the handshake: client, server, client; two more behind a HelloRetryRequest, one more in TLS 1.2.
+    /// In TLS 1.3 the last one may also hold what the client had to say at once, which is encrypted alike.
     #[must_use]
     pub fn handshake_flights(&self) -> &[Flight] {
         let count = match (self.version(), &self.hello_retry_request) {
@@ -203,6 +203,25 @@ impl Direction {
             record: None,
         }
     }
+
+    /// Takes bytes of an alert record; gives the alert once both of its bytes are there.
+    fn alert(&mut self, from: Side, body: &[u8], at: Moment) -> Option<Seen<Alert>> {
+        let (level, description) = match (self.alert.take(), body) {
+            (Some(level), [description, ..]) => (level, *description),
+            (None, [level, description]) => (*level, *description),
+            (None, [level]) => {
+                self.alert = Some(*level);
+                return None;
+            }
+            _ => return None,
+        };
+        let alert = Alert {
+            from,
+            level,
+            description,
+        };
+        Some(Seen::new(alert, self.record.unwrap_or(at), at))
+    }
 }
 
 /// Reads both directions.
@@ -242,25 +261,10 @@ impl Session {
                     }
                     record::ALERT if !direction.sealed => {
                         // Two bytes; anything longer is not in clear.
-                        if header.length == 2 {
-                            for &byte in body {
-                                match direction.alert.take() {
-                                    None => direction.alert = Some(byte),
-                                    Some(level) => {
-                                        let first = direction.record.unwrap_or(at);
-                                        let description = byte;
-                                        tls.alert(Seen::new(
-                                            Alert {
-                                                from,
-                                                level,
-                                                description,
-                                            },
-                                            first,
-                                            at,
-                                        ));
-                                    }
-                                }
-                            }
+                        if header.length == 2
+                            && let Some(alert) = direction.alert(from, body, at)
+                        {
+                            tls.alert(alert);
                         }
                     }
                     record::CHANGE_CIPHER_SPEC => direction.sealed |= tls.change_cipher_spec_seals(),
@@ -322,8 +326,8 @@ impl Tls {
         }
     }
 
-    /// In TLS 1.3 a ChangeCipherSpec means nothing (RFC 9846, appendix D.4) and a second ClientHello may follow it; before that it means that all
-    /// later records are protected.
+    /// In TLS 1.3 a ChangeCipherSpec means nothing (RFC 9846, appendix D.4) and a second ClientHello may follow it;
+    /// before that it means that all later records are protected.
     fn change_cipher_spec_seals(&self) -> bool {
         match (self.version(), &self.client_hello) {
             (Some(version), _) => version < Version::TLS13,

@@ -165,6 +165,18 @@ fn an_alert_in_clear_is_named_with_its_sender() {
 }
 
 #[test]
+fn an_alert_split_between_its_bytes_is_read_with_both_packets() {
+    let alert = record(21, &[1, 0]);
+    let mut session = Session::new();
+    session.data(Side::Client, &alert[..6], at(1));
+    session.data(Side::Client, &alert[6..], at(2));
+    let tls = session.outcome();
+    let seen = &tls.alerts[0];
+    assert_eq!((seen.first, seen.last), (at(1), at(2)));
+    assert_eq!((seen.value.level, seen.value.description), (1, 0));
+}
+
+#[test]
 fn a_gap_inside_a_record_body_costs_nothing_but_its_bytes() {
     let mut session = Session::new();
     for (index, (side, bytes)) in conversation().iter().take(3).enumerate() {
