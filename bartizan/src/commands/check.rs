@@ -1,11 +1,134 @@
-//! `bartizan check`.
+//! `bartizan check`: what is in force in a deployment file, and what in it protects less than it seems to.
 
+mod credentials;
+mod findings;
+mod in_force;
+mod text;
+
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use bartizan_deployment::{Deployment, day_of};
+use serde::Serialize;
+
+use self::credentials::CredentialsInForce;
+use self::findings::Finding;
+use self::in_force::{InterfaceInForce, NodeInForce};
 use crate::{Failure, Outcome};
 
-/// Say what is in force in a deployment file.
-#[derive(clap::Args)]
-pub(crate) struct Args {}
+/// Version of the JSON form: it changes when a field changes its meaning or goes.
+const SCHEMA: &str = "bartizan-check/1";
 
-pub(crate) fn run(_args: &Args) -> Result<Outcome, Failure> {
-    Err(Failure::new("not written yet"))
+/// Say what is in force in a deployment file.
+///
+/// Prints nodes, listeners and the policy of every interface as it holds today. With --node the certificate, key, roots and
+/// revocation lists of that node are read too, and held against the names and policies of the file. Something that is
+/// protected by nothing, only for now, or not any more is a finding: exit code 1.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:\n  \
+    bartizan check core.yaml                    the whole network\n  \
+    bartizan check core.yaml --node nrf         the same, and the files of nrf\n  \
+    bartizan check core.yaml --json | jq .findings")]
+pub(crate) struct Args {
+    /// The deployment file.
+    file: PathBuf,
+    /// Also read this node's certificate files.
+    #[arg(long, value_name = "NAME")]
+    node: Option<String>,
+    /// Print JSON instead of text.
+    #[arg(long)]
+    json: bool,
+}
+
+/// What a deployment file puts in force on one day.
+#[derive(Serialize)]
+struct Report {
+    schema: &'static str,
+    file: String,
+    /// The day (UTC) whose policies these are.
+    day: String,
+    nodes: Vec<NodeInForce>,
+    interfaces: Vec<InterfaceInForce>,
+    /// The files of the node asked for.
+    credentials: Option<CredentialsInForce>,
+    /// What protects less than it seems to.
+    findings: Vec<Finding>,
+    /// What is worth knowing and wrong in no way.
+    notes: Vec<Finding>,
+}
+
+pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
+    let deployment = read(&args.file)?;
+    let now = SystemTime::now();
+    if let Some(name) = &args.node
+        && deployment.node(name).is_none()
+    {
+        let known: Vec<_> = deployment.nodes().map(|node| node.name.as_str()).take(12).collect();
+        return Err(
+            Failure::usage(format!("{}: no node is called `{name}`", args.file.display()))
+                .hint(format!("nodes are {}", known.join(", "))),
+        );
+    }
+    let report = report(&deployment, &args.file, args.node.as_deref(), now);
+    let text = if args.json {
+        serde_json::to_string_pretty(&report)
+            .map(|text| text + "\n")
+            .map_err(|error| Failure::new(format!("cannot write JSON: {error}")))?
+    } else {
+        text::of(&report)
+    };
+    print(&text)?;
+    Ok(if report.findings.is_empty() {
+        Outcome::Clean
+    } else {
+        Outcome::Finding
+    })
+}
+
+fn read(file: &Path) -> Result<Deployment, Failure> {
+    let name = file.display().to_string();
+    let text = std::fs::read_to_string(file)
+        .map_err(|error| Failure::usage(format!("{name}: {error}")).hint("give the path of a deployment file"))?;
+    let base = file.parent().unwrap_or(Path::new(""));
+    Deployment::parse(&text, &name, base).map_err(|error| {
+        let failure = Failure::usage(&error);
+        match error.hint() {
+            Some(hint) => failure.hint(hint),
+            None => failure,
+        }
+    })
+}
+
+fn report(deployment: &Deployment, file: &Path, node: Option<&str>, now: SystemTime) -> Report {
+    let today = day_of(now);
+    let interfaces = deployment.interfaces().iter();
+    let mut findings = findings::of(deployment, now);
+    let credentials = node.and_then(|name| deployment.node(name)).and_then(|node| {
+        let (credentials, more) = credentials::of(deployment, node, now);
+        findings.extend(more);
+        credentials
+    });
+    Report {
+        schema: SCHEMA,
+        file: file.display().to_string(),
+        day: today.to_string(),
+        nodes: deployment.nodes().map(NodeInForce::of).collect(),
+        interfaces: interfaces
+            .map(|interface| InterfaceInForce::of(interface, now))
+            .collect(),
+        credentials,
+        findings,
+        notes: findings::notes(deployment),
+    }
+}
+
+fn print(text: &str) -> Result<(), Failure> {
+    match io::stdout().lock().write_all(text.as_bytes()) {
+        // A closed pipe is the reader's choice, not an error of ours.
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            Err(Failure::new(format!("standard output: {error}")))
+        }
+        _ => Ok(()),
+    }
 }

@@ -1,0 +1,158 @@
+//! The certificate files of one node, held against the names and policies of the file.
+
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use bartizan_deployment::{Deployment, Files, Node, day_of};
+use bartizan_tls::{Credentials, Endpoint, Error, peers};
+use serde::Serialize;
+
+use super::findings::Finding;
+
+/// A certificate that ends sooner should be renewed now.
+const SOON: Duration = Duration::from_secs(14 * 86_400);
+
+/// What a node proves itself with.
+#[derive(Serialize)]
+pub(super) struct CredentialsInForce {
+    pub(super) node: String,
+    pub(super) certificate: String,
+    pub(super) key: String,
+    pub(super) roots: String,
+    pub(super) crl: Option<String>,
+    /// Leaf first; empty where the files cannot be used.
+    pub(super) chain: Vec<CertificateInForce>,
+    /// The day before which a newer revocation list is due.
+    pub(super) crl_due: Option<String>,
+}
+
+/// One certificate of the chain.
+#[derive(Serialize)]
+pub(super) struct CertificateInForce {
+    pub(super) subject: String,
+    pub(super) names: Vec<String>,
+    pub(super) key: String,
+    pub(super) signed_by: String,
+    /// Its last day.
+    pub(super) ends: String,
+    /// Whole days until its end; negative after it.
+    pub(super) days_left: i64,
+}
+
+/// The files of a node, and what is wrong with them.
+pub(super) fn of(deployment: &Deployment, node: &Node, now: SystemTime) -> (Option<CredentialsInForce>, Vec<Finding>) {
+    let Some(files) = &node.files else {
+        let hint = "a node that has a sidecar elsewhere needs none here; else add `certificate` and `key`";
+        let about = format!("nodes.{}", node.name);
+        return (None, vec![Finding::new(about, "names no certificate files", hint)]);
+    };
+    let shown = |chain, crl_due| CredentialsInForce {
+        node: node.name.to_string(),
+        certificate: files.certificate.display().to_string(),
+        key: files.key.display().to_string(),
+        roots: files.roots.display().to_string(),
+        crl: files.crl.as_ref().map(|path| path.display().to_string()),
+        chain,
+        crl_due,
+    };
+    let credentials = match Credentials::load(files) {
+        Ok(credentials) => credentials,
+        Err(error) => return (Some(shown(Vec::new(), None)), unusable(node, files, &error)),
+    };
+    let mut findings = dates(files, &credentials, now);
+    let about = files.certificate.display().to_string();
+    if let Err(error) = credentials.check_identity(&node.identity) {
+        findings.push(refused(&about, &error));
+    }
+    let crl_due = credentials.revocation_due().map(|due| day_of(due).to_string());
+    let chain = chain(&credentials, now);
+    if let Err(error) = Endpoint::new(credentials, peers(deployment, node.name.as_str())) {
+        findings.push(refused(&about, &error));
+    }
+    (Some(shown(chain, crl_due)), findings)
+}
+
+/// Every file that cannot be read, not the first alone; else what is wrong with their contents.
+fn unusable(node: &Node, files: &Files, error: &Error) -> Vec<Finding> {
+    let named = [
+        Some(&files.certificate),
+        Some(&files.key),
+        Some(&files.roots),
+        files.crl.as_ref(),
+    ];
+    let unreadable: Vec<_> = named
+        .into_iter()
+        .flatten()
+        .filter_map(|path| {
+            let error = std::fs::File::open(path).err()?;
+            Some(Finding::new(
+                path.display().to_string(),
+                error.to_string(),
+                format!(
+                    "`bartizan ca issue --name {}` writes certificate, key and root; `bartizan ca crl` the lists",
+                    node.name
+                ),
+            ))
+        })
+        .collect();
+    if unreadable.is_empty() {
+        vec![refused(&format!("nodes.{}", node.name), error)]
+    } else {
+        unreadable
+    }
+}
+
+fn refused(about: &str, error: &Error) -> Finding {
+    let text = error.to_string();
+    // The message begins with the file already.
+    let (about, cause) = match &error {
+        Error::Credentials { place, cause, .. } => (place.as_str(), cause.clone()),
+        _ => (about, text),
+    };
+    Finding::new(about, cause, error.hint().unwrap_or("see `bartizan ca --help`"))
+}
+
+fn dates(files: &Files, credentials: &Credentials, now: SystemTime) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    let end = credentials.not_after();
+    let about = files.certificate.display().to_string();
+    if end < now {
+        let finding = format!("ended with {}: every peer refuses it", day_of(end));
+        findings.push(Finding::new(about, finding, "renew it: bartizan ca renew"));
+    } else if end < now + SOON {
+        let finding = format!("ends with {}", day_of(end));
+        findings.push(Finding::new(about, finding, "renew it now: bartizan ca renew"));
+    }
+    if let (Some(due), Some(path)) = (credentials.revocation_due(), &files.crl)
+        && due < now
+    {
+        let finding = format!(
+            "was due to be replaced by {}: what was revoked since is not known here",
+            day_of(due)
+        );
+        findings.push(Finding::new(
+            path.display().to_string(),
+            finding,
+            "publish a new one: bartizan ca crl",
+        ));
+    }
+    findings
+}
+
+fn chain(credentials: &Credentials, now: SystemTime) -> Vec<CertificateInForce> {
+    let seconds = now.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
+    let seconds = i64::try_from(seconds).unwrap_or(i64::MAX);
+    let certificates = credentials.chain().iter();
+    certificates
+        .map(|certificate| {
+            let end = UNIX_EPOCH + Duration::from_secs(u64::try_from(certificate.not_after).unwrap_or_default());
+            CertificateInForce {
+                subject: certificate.subject.clone(),
+                names: certificate.names.clone(),
+                key: certificate.public_key.clone(),
+                signed_by: certificate.signature.clone(),
+                ends: day_of(end).to_string(),
+                days_left: (certificate.not_after - seconds).div_euclid(86_400),
+            }
+        })
+        .collect()
+}

@@ -1,0 +1,155 @@
+//! What in a deployment protects less than it seems to.
+
+use std::time::SystemTime;
+
+use bartizan_deployment::{Deployment, Exception, Interface, PostQuantum, Profile, Protection};
+use bartizan_registry::NamedGroup;
+use serde::Serialize;
+
+/// Something the file's author should look at.
+#[derive(Serialize)]
+pub(super) struct Finding {
+    /// What it is about: `SBI amf -- nrf`, `nodes.nrf.certificate`.
+    pub(super) about: String,
+    pub(super) finding: String,
+    pub(super) hint: String,
+}
+
+impl Finding {
+    pub(super) fn new(about: impl Into<String>, finding: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self {
+            about: about.into(),
+            finding: finding.into(),
+            hint: hint.into(),
+        }
+    }
+}
+
+/// How messages name an interface.
+pub(super) fn named(interface: &Interface) -> String {
+    let [one, other] = &interface.between;
+    format!("{} {one} -- {other}", interface.kind.name())
+}
+
+/// What is wrong with the interfaces of a deployment, and with the nodes at their ends.
+pub(super) fn of(deployment: &Deployment, now: SystemTime) -> Vec<Finding> {
+    let interfaces = deployment.interfaces().iter();
+    let mut findings: Vec<_> = interfaces.flat_map(|interface| of_interface(interface, now)).collect();
+    for node in deployment.nodes().filter(|node| node.sidecar.is_none()) {
+        let relying = deployment
+            .sidecar_peers(node.name.as_str())
+            .map(|(peer, _)| peer.name.as_str());
+        let relying: Vec<_> = relying.collect();
+        if !relying.is_empty() {
+            let finding = format!(
+                "has no sidecar, and its links to {} are to be protected by one",
+                relying.join(", ")
+            );
+            findings.push(Finding::new(
+                format!("nodes.{}", node.name),
+                finding,
+                "add `sidecar: { ... }` to it",
+            ));
+        }
+    }
+    findings
+}
+
+fn of_interface(interface: &Interface, now: SystemTime) -> Vec<Finding> {
+    let find = |finding: String, hint: &str| Finding::new(named(interface), finding, hint);
+    match interface.protection {
+        Protection::Nothing => vec![find(
+            "is protected by nothing: whoever records it reads it".into(),
+            "write `with: sidecar` where it runs over TCP, else `with: ipsec`",
+        )],
+        Protection::Ipsec | Protection::Macsec => vec![find(
+            format!(
+                "is left to {}, which this version neither sets up nor looks at",
+                interface.protection.name()
+            ),
+            "show by a capture what protects it",
+        )],
+        Protection::Sidecar => of_policy(interface, now),
+    }
+}
+
+fn of_policy(interface: &Interface, now: SystemTime) -> Vec<Finding> {
+    let policy = &interface.policy;
+    let find = |finding: String, hint: &str| Finding::new(named(interface), finding, hint);
+    let mut findings = Vec::new();
+    if policy.profile == Profile::Classical || policy.post_quantum == PostQuantum::Forbid {
+        findings.push(find(
+            "is classical: what is recorded today is read by a quantum computer later".into(),
+            "a lab's baseline; anywhere else write `policy: hybrid`",
+        ));
+    }
+    if policy.groups.contains(&NamedGroup::MLKEM512) {
+        findings.push(find(
+            "may negotiate MLKEM512, of NIST category 1".into(),
+            "a lab's choice; anywhere else leave it out of `groups`",
+        ));
+    }
+    if let Some(exception) = &policy.exception {
+        findings.push(of_exception(interface, exception, now));
+    }
+    findings
+}
+
+fn of_exception(interface: &Interface, exception: &Exception, now: SystemTime) -> Finding {
+    let Exception { reason, expires } = exception;
+    match exception.days_left(now) {
+        0 => Finding::new(
+            named(interface),
+            format!("its exception ended with {expires}: classical handshakes are refused since ({reason})"),
+            "write `policy: hybrid`, or a new end where the reason still holds",
+        ),
+        1 => Finding::new(
+            named(interface),
+            format!("lets classical handshakes through, today for the last time: {reason}"),
+            "prepare for refusals tomorrow, or write a new end",
+        ),
+        days => Finding::new(
+            named(interface),
+            format!("lets classical handshakes through for another {days} days, until {expires}: {reason}"),
+            "write `policy: hybrid` as soon as both ends speak it",
+        ),
+    }
+}
+
+/// What is worth knowing and wrong in no way.
+pub(super) fn notes(deployment: &Deployment) -> Vec<Finding> {
+    let mut notes = Vec::new();
+    for node in deployment.nodes() {
+        let name = node.name.as_str();
+        if !deployment
+            .interfaces()
+            .iter()
+            .any(|interface| interface.between.contains(&node.name))
+        {
+            let hint = "add it to `interfaces`, or remove it";
+            notes.push(Finding::new(
+                format!("nodes.{name}"),
+                "no interface joins it to another node",
+                hint,
+            ));
+        }
+        let Some(sidecar) = &node.sidecar else { continue };
+        for (index, outbound) in sidecar.outbound.iter().enumerate() {
+            if !outbound.listen.ip().is_loopback() {
+                notes.push(Finding::new(
+                    format!("nodes.{name}.sidecar.outbound[{index}]"),
+                    format!("takes requests in clear at {}, from beyond this host", outbound.listen),
+                    "listen on loopback where the network function is on the same host",
+                ));
+            }
+        }
+        if let Some(admin) = sidecar.admin.filter(|admin| !admin.ip().is_loopback()) {
+            notes.push(Finding::new(
+                format!("nodes.{name}.sidecar.admin"),
+                format!("serves metrics and state in clear at {admin}"),
+                "loopback, or a management network, is the place for it",
+            ));
+        }
+    }
+    notes
+}

@@ -1,0 +1,160 @@
+//! The report for people.
+
+use std::fmt::Write;
+
+use super::Report;
+use super::credentials::CredentialsInForce;
+use super::findings::Finding;
+use super::in_force::{InterfaceInForce, NodeInForce, PolicyInForce, SidecarInForce};
+
+/// The whole report.
+pub(super) fn of(report: &Report) -> String {
+    let mut text = Text::default();
+    let (nodes, interfaces) = (report.nodes.len(), report.interfaces.len());
+    text.line(&format!(
+        "{}: {} and {}, as in force on {}",
+        report.file,
+        counted(nodes, "node"),
+        counted(interfaces, "interface"),
+        report.day
+    ));
+    for interface in &report.interfaces {
+        text.interface(interface);
+    }
+    for node in &report.nodes {
+        text.node(node);
+    }
+    if let Some(credentials) = &report.credentials {
+        text.credentials(credentials);
+    }
+    text.findings("note", &report.notes);
+    text.findings("finding", &report.findings);
+    if report.findings.is_empty() {
+        text.line("\nnothing to object to");
+    } else {
+        text.line(&format!("\n{}", counted(report.findings.len(), "finding")));
+    }
+    text.0
+}
+
+fn counted(count: usize, noun: &str) -> String {
+    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
+}
+
+#[derive(Default)]
+struct Text(String);
+
+impl Text {
+    fn line(&mut self, line: &str) {
+        self.0.push_str(line);
+        self.0.push('\n');
+    }
+
+    /// A line of two columns under a heading.
+    fn field(&mut self, name: &str, value: &str) {
+        // Writing into a String cannot fail.
+        let _ = writeln!(self.0, "  {name:<16} {value}");
+    }
+
+    fn interface(&mut self, interface: &InterfaceInForce) {
+        let [one, other] = &interface.between;
+        self.line(&format!("\n{} {one} -- {other}", interface.kind));
+        self.field("protected by", interface.protection);
+        if let Some(policy) = &interface.policy {
+            self.policy(policy);
+        }
+    }
+
+    fn policy(&mut self, policy: &PolicyInForce) {
+        let strength = match policy.post_quantum {
+            "require" => "post-quantum is required",
+            "prefer" => "post-quantum is preferred",
+            "allow" => "post-quantum is allowed",
+            _ => "nothing post-quantum",
+        };
+        self.field("policy", &format!("{}: {strength}", policy.profile));
+        self.field("groups", &policy.groups.join(", "));
+        self.field("signatures", &policy.signatures.join(", "));
+        self.field("chain signatures", &policy.chain_signatures.join(", "));
+        self.field("cipher suites", &policy.ciphers.join(", "));
+        if let Some(exception) = &policy.exception {
+            let left = match exception.days_left {
+                0 => "ended".to_owned(),
+                days => format!("{days} days left"),
+            };
+            self.field(
+                "exception",
+                &format!("until {} ({left}): {}", exception.expires, exception.reason),
+            );
+        }
+        match policy.resumption_seconds {
+            None => self.field("resumption", "off"),
+            Some(seconds) => self.field("resumption", &format!("within {seconds} s of the full handshake")),
+        }
+        self.field("revocation", policy.revocation);
+    }
+
+    fn node(&mut self, node: &NodeInForce) {
+        self.line(&format!("\n{} ({}) at {}", node.name, node.function, node.address));
+        self.field("known by", &node.names.join(", "));
+        if let Some(sidecar) = &node.sidecar {
+            self.sidecar(sidecar);
+        }
+    }
+
+    fn sidecar(&mut self, sidecar: &SidecarInForce) {
+        for inbound in &sidecar.inbound {
+            let service = &inbound.service;
+            let value = format!(
+                "{} -> {} ({}), known as {service}",
+                inbound.listen, inbound.forward, inbound.path
+            );
+            self.field("inbound", &value);
+        }
+        for outbound in &sidecar.outbound {
+            let value = format!(
+                "{} -> {} ({}), {} ready",
+                outbound.listen, outbound.route, outbound.path, outbound.warm
+            );
+            self.field("outbound", &value);
+        }
+        if let Some(admin) = &sidecar.admin {
+            self.field("admin", admin);
+        }
+        if let Some(ledger) = &sidecar.ledger {
+            self.field("ledger", ledger);
+        }
+    }
+
+    fn credentials(&mut self, credentials: &CredentialsInForce) {
+        self.line(&format!("\nfiles of {}", credentials.node));
+        self.field("certificate", &credentials.certificate);
+        for certificate in &credentials.chain {
+            let names = if certificate.names.is_empty() {
+                "no names".into()
+            } else {
+                certificate.names.join(", ")
+            };
+            self.field("", &format!("{}: {names}", certificate.subject));
+            let (key, signed) = (&certificate.key, &certificate.signed_by);
+            let days = certificate.days_left;
+            self.field(
+                "",
+                &format!("  {key}, signed by {signed}, until {} ({days} days)", certificate.ends),
+            );
+        }
+        self.field("key", &credentials.key);
+        self.field("roots", &credentials.roots);
+        if let Some(crl) = &credentials.crl {
+            let due = credentials.crl_due.as_ref().map(|due| format!(", due by {due}"));
+            self.field("revocation", &format!("{crl}{}", due.unwrap_or_default()));
+        }
+    }
+
+    fn findings(&mut self, kind: &str, findings: &[Finding]) {
+        for finding in findings {
+            self.line(&format!("\n{kind}: {}: {}", finding.about, finding.finding));
+            self.line(&format!("hint: {}", finding.hint));
+        }
+    }
+}

@@ -1,0 +1,308 @@
+//! `bartizan check` as its user meets it.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// A directory with a deployment file and, where asked for, a CA's files.
+struct Place(tempfile::TempDir);
+
+struct Said {
+    code: Option<i32>,
+    out: String,
+    err: String,
+}
+
+const NETWORK: &str = "\
+trust: { roots: out/ca.crt.pem, crl: out/ca.crl.pem }
+nodes:
+  nrf:
+    function: NRF
+    address: 10.0.0.2
+    certificate: out/nrf.crt.pem
+    key: out/nrf.key.pem
+    sidecar:
+      inbound: [{ listen: 10.0.0.2:8443, forward: 127.0.0.1:8000 }]
+      admin: 127.0.0.1:9100
+  amf:
+    function: AMF
+    address: 10.0.0.1
+    certificate: out/amf.crt.pem
+    key: out/amf.key.pem
+    sidecar:
+      outbound: [{ listen: 127.0.0.1:8001, to: nrf }]
+      ledger: amf.ledger
+interfaces:
+  - { kind: SBI, between: [amf, nrf], with: sidecar }
+";
+
+impl Place {
+    fn new(network: &str) -> Self {
+        let place = Self(tempfile::tempdir().unwrap());
+        place.write(network);
+        place
+    }
+
+    fn write(&self, network: &str) {
+        std::fs::write(self.path("core.yaml"), network).unwrap();
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    fn bartizan(&self, arguments: &str) -> Said {
+        let output = Command::new(env!("CARGO_BIN_EXE_bartizan"))
+            .args(arguments.split_whitespace())
+            .current_dir(self.0.path())
+            .env_remove("BARTIZAN_CA_PASSPHRASE")
+            .output()
+            .unwrap();
+        let text = |bytes| String::from_utf8(bytes).unwrap();
+        Said {
+            code: output.status.code(),
+            out: text(output.stdout),
+            err: text(output.stderr),
+        }
+    }
+
+    fn works(&self, arguments: &str) -> Said {
+        let said = self.bartizan(arguments);
+        assert_eq!(said.code, Some(0), "{arguments}: {}{}", said.out, said.err);
+        said
+    }
+
+    /// A CA with certificates of both nodes and a list.
+    fn with_files(algorithm: &str) -> Self {
+        let place = Self::new(NETWORK);
+        place.works(&format!("ca init --dir ca --algorithm {algorithm}"));
+        for node in ["nrf", "amf"] {
+            place.works(&format!("ca issue --dir ca --name {node} --dns {node} --out out"));
+        }
+        place.list();
+        place
+    }
+
+    fn list(&self) {
+        self.works("ca crl --dir ca --out out/ca.crl.pem");
+    }
+
+    /// What is found, as JSON, with the exit code that goes with it.
+    fn findings(&self, arguments: &str) -> Vec<String> {
+        let said = self.bartizan(&format!("check core.yaml --json {arguments}"));
+        let report: serde_json::Value =
+            serde_json::from_str(&said.out).unwrap_or_else(|error| panic!("{error}: {}", said.err));
+        assert_eq!(report["schema"], "bartizan-check/1");
+        let findings: Vec<_> = report["findings"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|finding| {
+                format!(
+                    "{}: {}",
+                    finding["about"].as_str().unwrap(),
+                    finding["finding"].as_str().unwrap()
+                )
+            })
+            .collect();
+        assert_eq!(said.code, Some(i32::from(!findings.is_empty())), "{findings:?}");
+        findings
+    }
+}
+
+/// The text with today's date taken out.
+fn timeless(place: &Place, text: &str) -> String {
+    let report: serde_json::Value = serde_json::from_str(&place.bartizan("check core.yaml --json").out).unwrap();
+    let mut text = text.replace(report["day"].as_str().unwrap(), "TODAY");
+    for interface in report["interfaces"].as_array().unwrap() {
+        if let Some(days) = interface["policy"]["exception"]["days_left"]
+            .as_i64()
+            .filter(|days| *days > 0)
+        {
+            text = text.replace(&format!("{days} days"), "N days");
+        }
+    }
+    text
+}
+
+#[test]
+fn a_network_of_every_kind_of_link_is_shown_with_what_is_wrong() {
+    let place = Place::new(
+        "\
+nodes:
+  amf: { function: AMF, address: 10.0.0.1 }
+  nrf: { function: NRF, address: 10.0.0.2, names: { dns: [nrf.5gc], ip: [10.0.0.2], uri: [\"urn:uuid:1\"] } }
+  smf: { function: SMF, address: 10.0.0.3 }
+  upf: { function: UPF, address: 10.0.0.4 }
+  gnb: { function: gNB, address: 10.0.0.5 }
+  odu: { function: O-DU, address: 10.0.0.6 }
+  oru: { function: O-RU, address: 10.0.0.7 }
+  old: { function: UDM, address: 10.0.0.8 }
+  lab: { function: UDR, address: 10.0.0.9 }
+  out: { function: NEF, address: 10.0.0.10 }
+interfaces:
+  - { kind: SBI, between: [amf, nrf], with: sidecar, policy: cnsa2 }
+  - { kind: SBI, between: [smf, nrf], with: sidecar, policy: { profile: transition, reason: old SMF, expires: 2099-12-31, resumption: 10m } }
+  - { kind: SBI, between: [old, nrf], with: sidecar, policy: { profile: transition, reason: old UDM, expires: 2020-12-31, revocation: require } }
+  - { kind: SBI, between: [lab, nrf], with: sidecar, policy: { profile: classical, lab: true } }
+  - { kind: SBI, between: [lab, amf], with: sidecar, policy: { groups: [MLKEM512], lab: true } }
+  - { kind: N4, between: [smf, upf], with: ipsec }
+  - { kind: N3, between: [gnb, upf], with: nothing }
+  - { kind: FH, between: [odu, oru], with: macsec }
+",
+    );
+    let said = place.bartizan("check core.yaml");
+    assert_eq!(said.code, Some(1));
+    assert_eq!(said.err, "");
+    insta::assert_snapshot!(timeless(&place, &said.out));
+}
+
+#[test]
+fn a_network_with_its_files_in_order_is_clean() {
+    let place = Place::with_files("ml-dsa-65");
+    assert_eq!(place.findings(""), Vec::<String>::new());
+    for node in ["nrf", "amf"] {
+        assert_eq!(place.findings(&format!("--node {node}")), Vec::<String>::new());
+    }
+    let said = place.works("check core.yaml --node nrf");
+    assert!(said.out.ends_with("nothing to object to\n"), "{}", said.out);
+    assert!(
+        said.out.contains("id-ml-dsa-65, signed by id-ml-dsa-65, until "),
+        "{}",
+        said.out
+    );
+    assert!(said.out.contains("dns:nrf"), "{}", said.out);
+}
+
+#[test]
+fn each_missing_file_is_found() {
+    let place = Place::with_files("ml-dsa-65");
+    std::fs::remove_file(place.path("out/nrf.key.pem")).unwrap();
+    std::fs::remove_file(place.path("out/ca.crl.pem")).unwrap();
+    let missing = "No such file or directory (os error 2)";
+    let expected = [
+        format!("out/nrf.key.pem: {missing}"),
+        format!("out/ca.crl.pem: {missing}"),
+    ];
+    assert_eq!(place.findings("--node nrf"), expected);
+}
+
+#[test]
+fn a_key_of_another_node_is_found() {
+    let place = Place::with_files("ml-dsa-65");
+    std::fs::copy(place.path("out/amf.key.pem"), place.path("out/nrf.key.pem")).unwrap();
+    let expected = ["out/nrf.key.pem: the key is not the one of the certificate in out/nrf.crt.pem"];
+    assert_eq!(place.findings("--node nrf"), expected);
+}
+
+#[test]
+fn a_certificate_without_the_node_s_names_is_found_with_the_command_to_issue_one() {
+    let place = Place::with_files("ml-dsa-65");
+    place.write(&NETWORK.replace(
+        "address: 10.0.0.2\n",
+        "address: 10.0.0.2\n    names: { dns: [nrf.5gc], ip: [10.0.0.2] }\n",
+    ));
+    let expected = "out/nrf.crt.pem: the certificate carries dns:nrf, and the deployment knows this node by dns:nrf.5gc, ip:10.0.0.2";
+    assert_eq!(place.findings("--node nrf"), [expected]);
+    let said = place.bartizan("check core.yaml --node nrf");
+    assert!(
+        said.out.contains("bartizan ca issue --dns nrf.5gc --ip 10.0.0.2"),
+        "{}",
+        said.out
+    );
+}
+
+#[test]
+fn a_certificate_that_does_not_fit_the_policy_is_found() {
+    let place = Place::with_files("ml-dsa-65");
+    place.write(&format!("policy: cnsa2\n{NETWORK}"));
+    let found = place.findings("--node nrf");
+    assert_eq!(
+        found,
+        ["out/nrf.crt.pem: its key signs by mldsa65, and SBI to amf accepts mldsa87 (policy cnsa2)"]
+    );
+}
+
+#[test]
+fn a_certificate_that_ends_soon_is_found() {
+    let place = Place::with_files("ml-dsa-65");
+    place.works("ca issue --dir ca --name nrf --dns nrf --days 3 --out soon");
+    for file in ["nrf.crt.pem", "nrf.key.pem"] {
+        std::fs::copy(place.path("soon").join(file), place.path("out").join(file)).unwrap();
+    }
+    let found = place.findings("--node nrf");
+    assert!(
+        found.len() == 1 && found[0].starts_with("out/nrf.crt.pem: ends with 2"),
+        "{found:?}"
+    );
+}
+
+#[test]
+fn a_list_is_required_where_the_policy_says_so() {
+    let place = Place::with_files("ml-dsa-65");
+    let required = NETWORK.replace(", crl: out/ca.crl.pem", "");
+    place.write(&format!("policy: {{ revocation: require }}\n{required}"));
+    let expected = ["trust.crl: SBI to amf requires a revocation list, and none is named"];
+    assert_eq!(place.findings("--node nrf"), expected);
+}
+
+#[test]
+fn what_the_user_mistypes_ends_with_64_and_a_hint() {
+    let place = Place::new(NETWORK);
+    let said = |arguments: &str| {
+        let said = place.bartizan(arguments);
+        assert_eq!((said.code, said.out.as_str()), (Some(64), ""), "{arguments}");
+        said.err
+    };
+    assert_eq!(
+        said("check core.yml"),
+        "error: core.yml: No such file or directory (os error 2)\nhint: give the path of a deployment file\n"
+    );
+    assert_eq!(
+        said("check core.yaml --node nfr"),
+        "error: core.yaml: no node is called `nfr`\nhint: nodes are amf, nrf\n"
+    );
+    assert!(said("check").contains("<FILE>"));
+    place.write(&NETWORK.replace("to: nrf", "to: nfr"));
+    assert_eq!(
+        said("check core.yaml"),
+        "error: core.yaml: nodes.amf.sidecar.outbound[0].to: no node is called `nfr`\nhint: did you mean `nrf`?\n"
+    );
+    place.write(&NETWORK.replace("  amf:\n    function", "  amf:\n    funktion"));
+    let error = said("check core.yaml");
+    assert!(
+        error.starts_with("error: core.yaml:12:5: unknown field `funktion`"),
+        "{error}"
+    );
+    assert!(error.ends_with("hint: did you mean `function`?\n"), "{error}");
+}
+
+#[test]
+fn a_full_disk_is_a_failure_and_a_closed_pipe_is_none() {
+    let place = Place::new(NETWORK);
+    let to = |target: &Path| {
+        let file = std::fs::File::options().write(true).open(target).unwrap();
+        let mut command = Command::new(env!("CARGO_BIN_EXE_bartizan"));
+        command
+            .args(["check", "core.yaml"])
+            .current_dir(place.0.path())
+            .stdout(file);
+        command.stderr(std::process::Stdio::null()).status().unwrap().code()
+    };
+    assert_eq!(to(Path::new("/dev/full")), Some(2));
+    let mut child = Command::new(env!("CARGO_BIN_EXE_bartizan"))
+        .args(["check", "core.yaml"])
+        .current_dir(place.0.path())
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(child.stdout.take());
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+}
+
+#[test]
+fn the_page_s_example_passes() {
+    let page = include_str!("../../docs/deployment-file.md");
+    let example = page.split("```yaml\n").nth(1).unwrap().split("```").next().unwrap();
+    let place = Place::new(example);
+    assert_eq!(place.findings("").len(), 3);
+}
