@@ -3,8 +3,9 @@
 
 use std::error::Error;
 
+use bartizan_lab::Exchange;
 use bartizan_lab::replay::{Behaviour, Idle, Responder, Speed, Think, play};
-use bartizan_lab::{Exchange, Summary};
+use bartizan_stats::Summary;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let exchange = Exchange::two_registrations();

@@ -7,7 +7,5 @@
 
 pub mod exchange;
 pub mod replay;
-mod summary;
 
 pub use exchange::Exchange;
-pub use summary::Summary;

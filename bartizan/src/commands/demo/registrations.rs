@@ -10,8 +10,9 @@ use std::time::Duration;
 
 use bartizan_host::{Capture, Usage};
 use bartizan_lab::replay::{self, Behaviour, Fault, Idle, Responder, Speed, Targets, Think};
-use bartizan_lab::{Exchange, Summary};
+use bartizan_lab::Exchange;
 use bartizan_ledger::{Event, Reader};
+use bartizan_stats::Summary;
 use indicatif::ProgressBar;
 use serde::Serialize;
 

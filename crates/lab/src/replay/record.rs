@@ -3,9 +3,8 @@
 use std::fmt;
 use std::time::Duration;
 
+use bartizan_stats::Summary;
 use serde::Serialize;
-
-use crate::Summary;
 
 /// What became of a playing.
 #[derive(Debug, Clone, Serialize)]

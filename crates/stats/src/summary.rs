@@ -2,6 +2,8 @@
 
 use serde::Serialize;
 
+use crate::quantile::quantile;
+
 /// Size, median and quartiles of a sample; quantiles by linear interpolation between order statistics (type 7 of
 /// Hyndman and Fan, 1996: what R and NumPy do by default).
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
@@ -31,18 +33,6 @@ impl Summary {
             median: quantile(&values, 0.5),
             upper_quartile: quantile(&values, 0.75),
         })
-    }
-}
-
-/// Of a sorted sample that is not empty, `share` from 0 to 1.
-fn quantile(sorted: &[f64], share: f64) -> f64 {
-    let position = (sorted.len() - 1) as f64 * share;
-    let (below, above) = (sorted[position.floor() as usize], sorted[position.ceil() as usize]);
-    // Equal neighbours are taken as they are: infinity minus infinity is not a number.
-    if below == above {
-        below
-    } else {
-        below + (above - below) * position.fract()
     }
 }
 

@@ -1,0 +1,29 @@
+//! What can be said about measured samples: pure functions, no clock, and no chance beyond the seed a caller gives.
+//!
+//! Latencies are skewed and have a long tail, so everything here rests on ranks (medians, quartiles, the shift of Hodges and
+//! Lehmann), with one exception: [`t_interval`], which published experiments use over the medians of their repetitions.
+//! Every estimator is held against SciPy in `tests/reference`.
+#![forbid(unsafe_code)]
+
+mod bootstrap;
+mod error;
+mod interval;
+mod normal;
+mod pairs;
+mod quantile;
+mod random;
+mod ranks;
+mod sample;
+mod shift;
+mod student;
+mod summary;
+
+pub use bootstrap::{Resampling, median_interval, ratio_of_medians};
+pub use error::Error;
+pub use interval::{Confidence, Estimate, Interval};
+pub use pairs::Pairs;
+pub use random::Random;
+pub use sample::Sample;
+pub use shift::{paired_shift, shift};
+pub use student::t_interval;
+pub use summary::Summary;

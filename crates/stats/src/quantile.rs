@@ -1,0 +1,26 @@
+//! Quantiles.
+
+/// Of a sorted sample that is not empty, `share` from 0 to 1: by linear interpolation between order statistics (type 7 of
+/// Hyndman and Fan, 1996: what R and NumPy do by default).
+pub(crate) fn quantile(sorted: &[f64], share: f64) -> f64 {
+    let position = (sorted.len() - 1) as f64 * share;
+    let (below, above) = (sorted[position.floor() as usize], sorted[position.ceil() as usize]);
+    // Equal neighbours are taken as they are: infinity minus infinity is not a number.
+    if below == above {
+        below
+    } else {
+        below + (above - below) * position.fract()
+    }
+}
+
+/// Of values in any order, not empty, which are put into another; takes time in proportion to their number.
+pub(crate) fn median_in_place(values: &mut [f64]) -> f64 {
+    let half = values.len() / 2;
+    let odd = values.len() % 2 == 1;
+    let (below, &mut middle, _) = values.select_nth_unstable_by(half, f64::total_cmp);
+    if odd {
+        return middle;
+    }
+    let before = below.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    before + (middle - before) * 0.5
+}

@@ -1,0 +1,106 @@
+//! Samples that cannot be wrong.
+
+use crate::Error;
+use crate::quantile::quantile;
+
+/// At least one value, all finite.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Sample {
+    sorted: Vec<f64>,
+}
+
+impl Sample {
+    /// The sample of these values, in any order.
+    ///
+    /// # Errors
+    /// [`Error::Empty`] and [`Error::NotFinite`].
+    pub fn new(values: impl IntoIterator<Item = f64>) -> Result<Self, Error> {
+        let mut sorted: Vec<f64> = values.into_iter().collect();
+        if sorted.is_empty() {
+            return Err(Error::Empty);
+        }
+        if let Some(index) = sorted.iter().position(|value| !value.is_finite()) {
+            return Err(Error::NotFinite { index });
+        }
+        sorted.sort_by(f64::total_cmp);
+        Ok(Self { sorted })
+    }
+
+    /// Number of values.
+    #[must_use]
+    pub fn n(&self) -> usize {
+        self.sorted.len()
+    }
+
+    /// The values in ascending order.
+    #[must_use]
+    pub fn sorted(&self) -> &[f64] {
+        &self.sorted
+    }
+
+    /// The median, in the unit of the values.
+    #[must_use]
+    pub fn median(&self) -> f64 {
+        quantile(&self.sorted, 0.5)
+    }
+
+    /// The value below which this share (0 to 1, others are taken as the nearer end) of the sample lies, by linear
+    /// interpolation (type 7 of Hyndman and Fan).
+    #[must_use]
+    pub fn quantile(&self, share: f64) -> f64 {
+        let share = if share.is_nan() { 0.0 } else { share.clamp(0.0, 1.0) };
+        quantile(&self.sorted, share)
+    }
+
+    /// Third quartile less first quartile.
+    #[must_use]
+    pub fn interquartile_range(&self) -> f64 {
+        self.quantile(0.75) - self.quantile(0.25)
+    }
+
+    /// The arithmetic mean.
+    #[must_use]
+    pub fn mean(&self) -> f64 {
+        self.sorted.iter().sum::<f64>() / self.n() as f64
+    }
+
+    /// Estimated standard deviation of the population (n - 1 below the line); `None` for a single value.
+    #[must_use]
+    pub fn standard_deviation(&self) -> Option<f64> {
+        let degrees = self.n().checked_sub(1).filter(|&degrees| degrees > 0)?;
+        let mean = self.mean();
+        let squares: f64 = self.sorted.iter().map(|value| (value - mean).powi(2)).sum();
+        Some((squares / degrees as f64).sqrt())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_no_number_is_no_sample() {
+        assert_eq!(Sample::new([]), Err(Error::Empty));
+        assert_eq!(Sample::new([1.0, f64::NAN]).unwrap_err(), Error::NotFinite { index: 1 });
+        assert_eq!(Sample::new([f64::INFINITY]).unwrap_err(), Error::NotFinite { index: 0 });
+    }
+
+    #[test]
+    fn a_single_value_is_every_quantile_and_has_no_deviation() {
+        let sample = Sample::new([7.0]).unwrap();
+        assert_eq!(
+            (sample.quantile(0.0), sample.median(), sample.quantile(1.0)),
+            (7.0, 7.0, 7.0)
+        );
+        assert_eq!(sample.standard_deviation(), None);
+        assert_eq!(sample.interquartile_range(), 0.0);
+    }
+
+    #[test]
+    fn shares_beyond_the_ends_are_the_ends() {
+        let sample = Sample::new([1.0, 2.0]).unwrap();
+        assert_eq!(sample.quantile(-1.0), 1.0);
+        assert_eq!(sample.quantile(7.0), 2.0);
+        assert_eq!(sample.quantile(f64::NAN), 1.0);
+    }
+}

@@ -1,0 +1,167 @@
+#!/usr/bin/env python3
+"""Makes reference.json: what SciPy and NumPy say about samples, for tests/against_scipy.rs.
+
+    python3 -m venv venv && venv/bin/pip install scipy==1.17.1 numpy==2.4.6
+    venv/bin/python reference.py > reference.json
+
+Samples are like latencies: lognormal with a long tail, without ties unless the name says so. Intervals of shifts are not asked of
+SciPy, which has none: they are found by trying every shift with its tests and keeping those that are not rejected.
+"""
+
+import json
+import platform
+
+import numpy
+import scipy
+from scipy import stats
+
+random = numpy.random.default_rng(20261121)
+
+
+def latencies(n, median=100.0, spread=0.3):
+    return [float(value) for value in numpy.round(random.lognormal(numpy.log(median), spread, n), 6)]
+
+
+def describe(name, values):
+    shares = [0.0, 0.01, 0.05, 0.25, 0.5, 0.75, 0.9, 0.99, 0.999, 1.0]
+    case = {
+        "name": name,
+        "values": values,
+        "quantiles": [[share, float(numpy.quantile(values, share))] for share in shares],
+        "interquartile_range": float(stats.iqr(values)),
+        "mean": float(numpy.mean(values)),
+    }
+    if len(values) > 1:
+        case["standard_deviation"] = float(numpy.std(values, ddof=1))
+        error = stats.sem(values)
+        case["t_intervals"] = [
+            [share, *map(float, stats.t.interval(share, len(values) - 1, numpy.mean(values), error))]
+            for share in (0.5, 0.9, 0.95, 0.99, 0.9999)
+        ]
+    return case
+
+
+def exact_bootstrap_median(values, share):
+    """Percentiles of the bootstrap distribution of the median of an odd number of values, without drawing."""
+    values = sorted(values)
+    n = len(values)
+    assert n % 2 == 1
+    half = n // 2
+    # The median of a resample is at most the k-th smallest value when more than half of its n draws are.
+    below = [float(stats.binom.sf(half, n, (k + 1) / n)) for k in range(n)]
+    tail = (1 - share) / 2
+    low = next(k for k in range(n) if below[k] >= tail)
+    high = next(k for k in range(n) if below[k] >= 1 - tail)
+    return {
+        "values": values,
+        "confidence": share,
+        "low": values[low],
+        "high": values[high],
+        # How close the tail lies to the step between two values: chance decides there which one is taken.
+        "margin": float(min(min(abs(b - tail) for b in below), min(abs(b - (1 - tail)) for b in below))),
+    }
+
+
+def bootstrap(first, second, share):
+    """SciPy's own bootstrap of the ratio of medians of pairs, percentile method."""
+    result = stats.bootstrap(
+        (first, second),
+        lambda a, b, axis=-1: numpy.median(a, axis=axis) / numpy.median(b, axis=axis),
+        paired=True,
+        vectorized=True,
+        confidence_level=share,
+        n_resamples=100_000,
+        batch=10_000,
+        method="percentile",
+        rng=numpy.random.default_rng(1),
+    )
+    return {
+        "first": first,
+        "second": second,
+        "confidence": share,
+        "value": float(numpy.median(first) / numpy.median(second)),
+        "low": float(result.confidence_interval.low),
+        "high": float(result.confidence_interval.high),
+    }
+
+
+def accepted(candidates, p_value, alpha):
+    """Ends of the shifts that a test does not reject; its p value is constant between neighbouring candidates."""
+    candidates = sorted(set(candidates))
+    middles = [(a + b) / 2 for a, b in zip(candidates, candidates[1:])]
+    # p rises towards the middle: search from both ends.
+    low = next(i for i, middle in enumerate(middles) if p_value(middle) > alpha)
+    high = next(i for i in reversed(range(len(middles))) if p_value(middles[i]) > alpha)
+    return candidates[low], candidates[high + 1]
+
+
+def shift(first, second, share):
+    differences = [a - b for a in first for b in second]
+    moved = lambda by: [value - by for value in first]
+    p_value = lambda by: stats.mannwhitneyu(moved(by), second, method="exact").pvalue
+    low, high = accepted(differences, p_value, 1 - share)
+    return {
+        "first": first,
+        "second": second,
+        "confidence": share,
+        "value": float(numpy.median(differences)),
+        "low": low,
+        "high": high,
+    }
+
+
+def paired_shift(first, second, share):
+    differences = [a - b for a, b in zip(first, second)]
+    averages = [(a + b) / 2 for i, a in enumerate(differences) for b in differences[i:]]
+    moved = lambda by: [value - by for value in differences]
+    p_value = lambda by: stats.wilcoxon(moved(by), method="exact").pvalue
+    low, high = accepted(averages, p_value, 1 - share)
+    return {
+        "first": first,
+        "second": second,
+        "confidence": share,
+        "value": float(numpy.median(averages)),
+        "low": low,
+        "high": high,
+    }
+
+
+def pairs(n, ratio):
+    """Repetitions that drift, two ways in each."""
+    drift = numpy.exp(random.normal(0, 0.2, n))
+    first = numpy.round(100 * ratio * drift * numpy.exp(random.normal(0, 0.03, n)), 6)
+    second = numpy.round(100 * drift * numpy.exp(random.normal(0, 0.03, n)), 6)
+    return [float(value) for value in first], [float(value) for value in second]
+
+
+reference = {
+    "made_by": f"SciPy {scipy.__version__}, NumPy {numpy.__version__}, Python {platform.python_version()}",
+    "samples": [
+        describe("one value", [42.5]),
+        describe("two values", [1.0, 4.0]),
+        describe("ties", [1.0, 2.0, 2.0, 2.0, 3.0, 3.0, 9.0]),
+        describe("thirty medians", latencies(30)),
+        describe("a hundred latencies", latencies(100)),
+        describe("a thousand latencies with a long tail", latencies(1000, 50.0, 1.2)),
+    ],
+    "t_quantiles": [
+        [share, degrees, float(stats.t.ppf(share, degrees))]
+        for share in (0.5, 0.6, 0.9, 0.975, 0.995, 0.99999)
+        for degrees in (1, 2, 3, 5, 10, 29, 99, 1000, 1_000_000)
+    ],
+    "normal_quantiles": [
+        [share, float(stats.norm.ppf(share))]
+        for share in (1e-300, 1e-20, 1e-10, 0.001, 0.025, 0.075, 0.3, 0.5, 0.7, 0.975, 0.9999)
+    ],
+    "exact_bootstrap_medians": [exact_bootstrap_median(latencies(n), share) for n in (31, 101) for share in (0.9, 0.95)],
+    "bootstrap_ratios": [bootstrap(*pairs(n, ratio), 0.95) for n, ratio in ((40, 1.0), (100, 1.02), (129, 0.8))],
+    "shifts": [
+        shift(latencies(m, 110.0), latencies(n, 100.0), share)
+        for m, n, share in ((4, 4, 0.9), (12, 9, 0.95), (30, 30, 0.95), (40, 35, 0.99))
+    ],
+    "paired_shifts": [
+        paired_shift(*pairs(n, ratio), share)
+        for n, ratio, share in ((6, 1.2, 0.95), (20, 1.02, 0.95), (50, 1.01, 0.99), (100, 1.0, 0.95))
+    ],
+}
+print(json.dumps(reference, indent=1))
