@@ -8,9 +8,13 @@ use rustls::pki_types::CertificateDer;
 use x509_parser::prelude::{FromDer, GeneralName, X509Certificate};
 
 use crate::scheme;
+use crate::terms::names;
 
 /// A ledger keeps no more of a peer's chain than this; TLS bounds it to 64 KiB, which could hold hundreds.
 const LONGEST_CHAIN: usize = 10;
+/// Nor more names of one certificate, nor longer ones: anybody can send a certificate of 64 KiB, trusted or not.
+const MOST_NAMES: usize = 32;
+const LONGEST_TEXT: usize = 256;
 
 /// Names of a leaf, read once.
 #[derive(Debug, Clone, Default)]
@@ -73,13 +77,28 @@ impl Names {
         Ok(names)
     }
 
-    /// In the ledger's form: `dns:`, `ip:`, `uri:`. Anything that would not print is escaped.
+    /// In the ledger's form: `dns:`, `ip:`, `uri:`.
     pub(crate) fn listed(&self) -> Vec<String> {
-        let dns = self.dns.iter().map(|name| format!("dns:{}", name.escape_debug()));
+        let dns = self.dns.iter().map(|name| format!("dns:{}", printable(name)));
         let ip = self.ip.iter().map(|address| format!("ip:{address}"));
-        let uri = self.uri.iter().map(|uri| format!("uri:{}", uri.escape_debug()));
-        dns.chain(ip).chain(uri).collect()
+        let uri = self.uri.iter().map(|uri| format!("uri:{}", printable(uri)));
+        dns.chain(ip).chain(uri).take(MOST_NAMES).collect()
     }
+
+    /// The same in a sentence.
+    pub(crate) fn in_words(&self) -> String {
+        let listed = self.listed();
+        if listed.is_empty() {
+            "no name".to_owned()
+        } else {
+            names(&listed)
+        }
+    }
+}
+
+/// Text of a stranger: cut, and with anything that would not print escaped.
+fn printable(text: &str) -> String {
+    text.chars().take(LONGEST_TEXT).flat_map(char::escape_debug).collect()
 }
 
 fn address(octets: &[u8]) -> Option<IpAddr> {
@@ -104,7 +123,7 @@ fn entry(der: &CertificateDer<'_>) -> ledger::Certificate {
     let sha256 = hexadecimal(aws_lc_rs::digest::digest(&aws_lc_rs::digest::SHA256, der).as_ref());
     match parse(der) {
         Ok(certificate) => ledger::Certificate {
-            subject: certificate.subject().to_string().escape_debug().to_string(),
+            subject: printable(&certificate.subject().to_string()),
             serial: hexadecimal(certificate.raw_serial()),
             names: Names::read(&certificate).map_or_else(|_| Vec::new(), |names| names.listed()),
             public_key: algorithm_name(scheme::label(&certificate.public_key().algorithm)),
@@ -165,4 +184,109 @@ pub(crate) fn hexadecimal(bytes: &[u8]) -> String {
             let _ = write!(text, "{byte:02x}");
             text
         })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::slice::from_ref;
+    use std::sync::LazyLock;
+
+    use proptest::prelude::*;
+    use rcgen::{CertificateParams, KeyPair, PKCS_ECDSA_P256_SHA256, SanType};
+
+    use super::*;
+
+    fn certificate(names: Vec<SanType>) -> CertificateDer<'static> {
+        let key = KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256).unwrap();
+        let mut params = CertificateParams::default();
+        params.subject_alt_names = names;
+        params.self_signed(&key).unwrap().der().clone()
+    }
+
+    fn dns(name: &str) -> SanType {
+        SanType::DnsName(name.try_into().unwrap())
+    }
+
+    #[test]
+    fn names_are_read_in_lower_case_and_listed_by_kind() {
+        let leaf = Leaf::read(&certificate(vec![
+            SanType::URI("urn:uuid:AB".try_into().unwrap()),
+            dns("NRF.5gc"),
+            SanType::IpAddress("10.0.0.2".parse().unwrap()),
+            SanType::IpAddress("2001:db8::2".parse().unwrap()),
+        ]))
+        .unwrap();
+        let listed = ["dns:nrf.5gc", "ip:10.0.0.2", "ip:2001:db8::2", "uri:urn:uuid:AB"];
+        assert_eq!(leaf.names.listed(), listed);
+        assert_eq!(leaf.scheme, Some(SignatureScheme::ECDSA_SECP256R1_SHA256));
+        assert!(leaf.signs);
+    }
+
+    #[test]
+    fn what_a_stranger_put_into_a_certificate_fills_no_log() {
+        let many = (0..2000)
+            .map(|number| dns(&format!("n{number}.{}", "x".repeat(20))))
+            .collect();
+        let odd = vec![dns("a\u{7}\nforged log line"), dns(&"y".repeat(5000))];
+        for names in [many, odd] {
+            let der = certificate(names);
+            let kept = &chain(from_ref(&der))[0];
+            assert!(kept.names.len() <= MOST_NAMES);
+            let printed = format!("{kept:?}");
+            assert!(
+                kept.names.iter().all(|name| name.len() < 2000 && !name.contains('\n')),
+                "{printed}"
+            );
+            assert!(Leaf::read(&der).unwrap().names.in_words().len() < 8000);
+        }
+        assert_eq!(chain(&vec![certificate(Vec::new()); 50]).len(), LONGEST_CHAIN);
+    }
+
+    #[test]
+    fn a_chain_with_something_unreadable_keeps_its_place_and_hash() {
+        let kept = chain(&[CertificateDer::from(vec![1, 2, 3]), certificate(vec![dns("nrf")])]);
+        assert_eq!(kept[0].subject, "unreadable");
+        assert_eq!(
+            kept[0].sha256,
+            "039058c6f2c0cb492c533b0a4d14ef77cc0f78abccced5287d84a1a2011cfb81"
+        );
+        assert_eq!(kept[1].names, ["dns:nrf"]);
+    }
+
+    #[test]
+    fn bytes_behind_a_certificate_make_it_unreadable() {
+        let mut der = certificate(vec![dns("nrf")]).to_vec();
+        der.push(0);
+        assert!(
+            Leaf::read(&CertificateDer::from(der))
+                .unwrap_err()
+                .contains("behind its end")
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn no_bytes_for_a_certificate_make_it_panic(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
+            let der = CertificateDer::from(bytes);
+            let _ = (Leaf::read(&der), chain(from_ref(&der)), any_classical_signature(from_ref(&der)), validity(&der));
+        }
+
+        #[test]
+        fn no_change_of_a_certificate_makes_it_panic(
+            changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..6),
+            cut in any::<prop::sample::Index>(),
+        ) {
+            static GOOD: LazyLock<CertificateDer<'static>> =
+                LazyLock::new(|| certificate(vec![dns("nrf"), SanType::IpAddress("10.0.0.2".parse().unwrap())]));
+            let mut bytes = GOOD.to_vec();
+            for (index, byte) in changes {
+                let at = index.index(bytes.len());
+                bytes[at] = byte;
+            }
+            let cut = cut.index(bytes.len() * 4);
+            bytes.truncate(cut.max(1));
+            let der = CertificateDer::from(bytes);
+            let _ = (Leaf::read(&der), chain(from_ref(&der)), signed_with(&der), is_self_issued(&der));
+        }
+    }
 }

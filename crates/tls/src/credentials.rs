@@ -159,7 +159,7 @@ impl Credentials {
         }
         let cause = format!(
             "the certificate carries {}, and the deployment knows this node by {}",
-            named(&self.leaf.names.listed()),
+            self.leaf.names.in_words(),
             identity::wanted(identity)
         );
         let hint = format!(
@@ -255,14 +255,6 @@ fn fault(place: &str, cause: impl Into<String>, hint: impl Into<String>) -> Erro
         place: place.to_owned(),
         cause: cause.into(),
         hint: hint.into(),
-    }
-}
-
-fn named(names: &[String]) -> String {
-    if names.is_empty() {
-        "no name".to_owned()
-    } else {
-        names.join(", ")
     }
 }
 

@@ -358,3 +358,21 @@ fn server_name(peer: &Peer) -> ServerName<'static> {
 pub fn module() -> &'static str {
     "AWS-LC (aws-lc-rs 1.19, not FIPS-validated)"
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_module_is_named_as_it_is_linked() {
+        let lock = include_str!("../../../Cargo.lock");
+        let (_, package) = lock.split_once("name = \"aws-lc-rs\"\nversion = \"").unwrap();
+        let version: Vec<_> = package.split('.').take(2).collect();
+        assert!(
+            module().contains(&format!("aws-lc-rs {}", version.join("."))),
+            "{}",
+            module()
+        );
+        assert_eq!(module().contains("not FIPS"), aws_lc_rs::try_fips_mode().is_err());
+    }
+}

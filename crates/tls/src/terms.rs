@@ -200,7 +200,74 @@ pub(crate) fn quantum_safe_group(code: NamedGroup) -> bool {
     known_group(code).is_some_and(|known| known.recording == Safety::QuantumSafe)
 }
 
-/// Names of code points in a sentence.
+/// Names of code points in a sentence. A peer may offer thousands: the first few are named, the others counted.
 pub(crate) fn names<T: std::fmt::Display>(codes: &[T]) -> String {
-    codes.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+    const NAMED: usize = 12;
+    let mut named: Vec<_> = codes.iter().take(NAMED).map(ToString::to_string).collect();
+    if codes.len() > NAMED {
+        named.push(format!("and {} more", codes.len() - NAMED));
+    }
+    named.join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sentence_stays_short_however_much_a_peer_offers() {
+        let many: Vec<_> = (0..u16::MAX).map(NamedGroup).collect();
+        let text = names(&many);
+        assert!(text.len() < 400 && text.ends_with(", and 65523 more"), "{text}");
+        assert_eq!(names(&[NamedGroup::X25519, NamedGroup::MLKEM768]), "x25519, MLKEM768");
+        assert_eq!(names::<NamedGroup>(&[]), "");
+    }
+
+    #[test]
+    fn a_listener_offers_what_any_peer_may_and_post_quantum_first() {
+        let terms = |policy: &Policy| Arc::new(Terms::of(policy, Classical::Excluded).unwrap());
+        let union = Terms::of_listener(&[
+            terms(&Policy::classical()),
+            terms(&Policy::cnsa2()),
+            terms(&Policy::hybrid()),
+        ]);
+        let wanted = [
+            NamedGroup::MLKEM1024,
+            NamedGroup::X25519MLKEM768,
+            NamedGroup::X25519,
+            NamedGroup::SECP256R1,
+            NamedGroup::SECP384R1,
+        ];
+        assert_eq!(union.groups, wanted);
+        assert_eq!(union.provider.kx_groups.len(), wanted.len());
+        assert_eq!(union.post_quantum_provider.unwrap().kx_groups.len(), 2);
+        assert_eq!(
+            union.signatures[..2],
+            [SignatureScheme::MLDSA87, SignatureScheme::MLDSA65]
+        );
+    }
+
+    #[test]
+    fn a_listener_without_peers_offers_the_profile_hybrid() {
+        assert_eq!(Terms::of_listener(&[]).groups, [NamedGroup::X25519MLKEM768]);
+    }
+
+    #[test]
+    fn cnsa2_has_one_cipher_suite_and_hybrid_two() {
+        for (policy, suites) in [
+            (Policy::cnsa2(), vec![0x1302]),
+            (Policy::hybrid(), vec![0x1302, 0x1301]),
+        ] {
+            let terms = Terms::of(&policy, Classical::Excluded).unwrap();
+            let offered: Vec<_> = terms
+                .provider
+                .cipher_suites
+                .iter()
+                .map(|suite| u16::from(suite.suite()))
+                .collect();
+            assert_eq!(offered, suites);
+            let named: Vec<_> = policy.ciphers.iter().map(|&cipher| cipher_code(cipher)).collect();
+            assert_eq!(named, suites);
+        }
+    }
 }

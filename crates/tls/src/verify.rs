@@ -109,12 +109,7 @@ pub(crate) fn matching(leaf: &Leaf, peers: &[Peer]) -> Vec<usize> {
 
 /// The refusal of a leaf that speaks for nobody we may talk to, or not for the one we asked.
 pub(crate) fn wrong_name(leaf: &Leaf, asked: Option<&Peer>) -> Ground {
-    let carried = leaf.names.listed();
-    let carried = if carried.is_empty() {
-        "no name".to_owned()
-    } else {
-        carried.join(", ")
-    };
+    let carried = leaf.names.in_words();
     match asked {
         Some(peer) => Ground::new(
             Reason::WrongName,
