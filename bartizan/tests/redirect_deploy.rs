@@ -1,0 +1,424 @@
+//! What is in `deploy/` is what this version understands: units, images, the overlay for free5gc-compose, the dashboard.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use bartizan_deployment::Deployment;
+use bartizan_host::{Process, Program};
+use bartizan_sidecar::redirect::Plan;
+use serde_json::Value;
+
+const LONG: Duration = Duration::from_secs(60);
+/// The user of the sidecar's image.
+const IMAGE_USER: u32 = 10_101;
+const FUNCTIONS: [&str; 8] = ["amf", "ausf", "nrf", "nssf", "pcf", "smf", "udm", "udr"];
+
+fn deploy(file: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../deploy").join(file)
+}
+
+fn text(file: &str) -> String {
+    std::fs::read_to_string(deploy(file)).unwrap_or_else(|error| panic!("{file}: {error}"))
+}
+
+fn free5gc() -> Deployment {
+    let file = "free5gc-compose/deployment.yaml";
+    Deployment::parse(&text(file), file, Path::new("/etc/bartizan")).unwrap_or_else(|error| panic!("{error}"))
+}
+
+#[test]
+fn every_function_of_the_free5gc_overlay_is_redirected_to_the_seven_others() {
+    let deployment = free5gc();
+    let nodes: Vec<_> = deployment.nodes().map(|node| node.name.to_string()).collect();
+    assert_eq!(nodes, FUNCTIONS);
+    for node in FUNCTIONS {
+        let plan = Plan::new(&deployment, node, IMAGE_USER).unwrap_or_else(|error| panic!("{node}: {error}"));
+        assert_eq!(plan.services().len(), 7, "{node}");
+        assert!(plan.bystanders().is_empty());
+        assert!(plan.services().iter().all(|service| service.address.port() == 8000));
+        assert!(
+            deployment
+                .sidecar_peers(node)
+                .any(|(peer, _)| peer.name.as_str() == "nrf")
+                || node == "nrf"
+        );
+    }
+}
+
+#[test]
+fn containers_of_the_overlay_fit_the_deployment_file() {
+    let overlay: Value = serde_saphyr::from_str(&text("free5gc-compose/docker-compose.bartizan.yaml")).unwrap();
+    let services = overlay["services"].as_object().unwrap();
+    assert_eq!(services.len(), 3 * FUNCTIONS.len());
+    let deployment = free5gc();
+    for node in FUNCTIONS {
+        let network = &services[&format!("{node}-network")];
+        let address = deployment.node(node).unwrap().address.to_string();
+        assert_eq!(network["networks"]["privnet"]["ipv4_address"], Value::String(address));
+        assert_eq!(
+            network["command"],
+            serde_json::json!(["/etc/bartizan/deployment.yaml", node])
+        );
+        let shared = Value::String(format!("service:{node}-network"));
+        assert_eq!(services[&format!("{node}-sidecar")]["network_mode"], shared);
+        assert_eq!(services[&format!("free5gc-{node}")]["network_mode"], shared);
+        // The function starts when the rules stand, never before.
+        let waits = &services[&format!("free5gc-{node}")]["depends_on"][&format!("{node}-network")];
+        assert_eq!(waits["condition"], "service_healthy");
+        // What the containers run is understood by this binary.
+        let sidecar = words(&services[&format!("{node}-sidecar")]["command"]);
+        assert_eq!(sidecar, ["/etc/bartizan/deployment.yaml", "--node", node]);
+        let health = words(&network["healthcheck"]["test"]);
+        assert_eq!(health[..2], ["CMD", "bartizan"]);
+        let file = deploy("free5gc-compose/deployment.yaml").display().to_string();
+        let asked = health[2..].iter().map(|word| {
+            if word.starts_with("/etc/bartizan/") {
+                &file
+            } else {
+                word
+            }
+        });
+        let answer = Command::new(env!("CARGO_BIN_EXE_bartizan"))
+            .args(asked)
+            .output()
+            .unwrap();
+        // No rules stand here, or this user may not look: either way it was understood.
+        assert!(matches!(answer.status.code(), Some(1 | 2)), "{answer:?}");
+    }
+    let user = &overlay["x-sidecar"]["user"];
+    assert_eq!(*user, Value::String(format!("{IMAGE_USER}:{IMAGE_USER}")));
+}
+
+fn words(list: &Value) -> Vec<String> {
+    list.as_array()
+        .unwrap()
+        .iter()
+        .map(|word| word.as_str().unwrap().to_owned())
+        .collect()
+}
+
+#[test]
+fn image_is_built_from_files_that_are_there_and_runs_as_its_own_user() {
+    const INSTRUCTIONS: [&str; 10] = [
+        "FROM",
+        "RUN",
+        "WORKDIR",
+        "COPY",
+        "USER",
+        "VOLUME",
+        "ENTRYPOINT",
+        "CMD",
+        "ENV",
+        "LABEL",
+    ];
+    let file = text("container/Containerfile");
+    let unfolded = file
+        .lines()
+        .filter(|line| !line.trim_start().starts_with('#'))
+        .collect::<Vec<_>>()
+        .join("\n")
+        .replace("\\\n", " ");
+    let mut stages = BTreeMap::<String, Vec<(String, String)>>::new();
+    let mut stage = String::new();
+    for line in unfolded.lines().filter(|line| !line.trim().is_empty()) {
+        let (instruction, rest) = line.split_once(' ').unwrap();
+        assert!(INSTRUCTIONS.contains(&instruction), "{line}");
+        if instruction == "FROM" {
+            stage = rest.split_once(" AS ").expect("every stage has a name").1.to_owned();
+        }
+        let rest = rest.trim().to_owned();
+        if matches!(instruction, "ENTRYPOINT" | "CMD") {
+            let _: Vec<String> = serde_json::from_str(&rest).unwrap_or_else(|error| panic!("{line}: {error}"));
+        }
+        stages
+            .entry(stage.clone())
+            .or_default()
+            .push((instruction.to_owned(), rest));
+    }
+    assert_eq!(stages.keys().collect::<Vec<_>>(), ["build", "redirect", "sidecar"]);
+    for (_, copied) in stages
+        .values()
+        .flatten()
+        .filter(|(instruction, _)| instruction == "COPY")
+    {
+        match copied.strip_prefix("--from=") {
+            Some(from) => assert!(stages.contains_key(from.split(' ').next().unwrap()), "{copied}"),
+            None => {
+                let source = copied.split(' ').next().unwrap();
+                assert!(deploy("..").join(source).exists(), "{copied}");
+            }
+        }
+    }
+    let user = stages["sidecar"].iter().find(|(instruction, _)| instruction == "USER");
+    assert_eq!(user.unwrap().1, format!("{IMAGE_USER}:{IMAGE_USER}"));
+    // The compiler of the image is the one the workspace is built with.
+    let toolchain = std::fs::read_to_string(deploy("../rust-toolchain.toml")).unwrap();
+    let channel = toolchain.split('"').nth(1).unwrap();
+    assert!(file.contains(&format!("rust:{channel}-")), "{channel}");
+    let checked = Command::new("sh")
+        .arg("-n")
+        .arg(deploy("container/hold"))
+        .output()
+        .unwrap();
+    assert!(checked.status.success(), "{checked:?}");
+}
+
+#[test]
+fn units_are_what_systemd_takes_and_give_the_sidecar_no_right() {
+    // The unit files are read here in any case; systemd's own judgement follows where it is installed.
+    for unit in ["bartizan-sidecar@.service", "bartizan-redirect@.service"] {
+        let text = text(&format!("systemd/{unit}"));
+        let mut sections = BTreeSet::new();
+        for line in text.lines().filter(|line| !line.is_empty() && !line.starts_with('#')) {
+            match line.strip_prefix('[') {
+                Some(section) => assert!(sections.insert(section.trim_end_matches(']').to_owned()), "{line}"),
+                None => assert!(
+                    line.split_once('=').is_some_and(|(key, _)| !key.is_empty()),
+                    "{unit}: {line}"
+                ),
+            }
+        }
+        assert_eq!(sections.into_iter().collect::<Vec<_>>(), ["Install", "Service", "Unit"]);
+    }
+    let sidecar = text("systemd/bartizan-sidecar@.service");
+    for line in ["User=bartizan", "CapabilityBoundingSet=", "NoNewPrivileges=yes"] {
+        assert!(sidecar.lines().any(|known| known == line), "{line}");
+    }
+    if Command::new("systemd-analyze").arg("--version").output().is_err() {
+        println!("NOT RUN: systemd is not installed: `systemd-analyze verify` has not judged the units");
+        return;
+    }
+    let place = tempfile::tempdir().unwrap();
+    for (unit, exposure) in [("bartizan-sidecar@", 20), ("bartizan-redirect@", 30)] {
+        // systemd looks for the binary: it is the one under test.
+        let text =
+            text(&format!("systemd/{unit}.service")).replace("/usr/bin/bartizan", env!("CARGO_BIN_EXE_bartizan"));
+        let file = place.path().join(format!("{unit}.service"));
+        std::fs::write(&file, text).unwrap();
+        let analyze = |arguments: &[&str], file: &Path| {
+            let output = Command::new("systemd-analyze")
+                .args(arguments)
+                .arg(file)
+                .output()
+                .unwrap();
+            let said = String::from_utf8_lossy(&output.stderr).into_owned();
+            assert!(
+                output.status.success(),
+                "{unit}: {said}{}",
+                String::from_utf8_lossy(&output.stdout)
+            );
+            said
+        };
+        let said = analyze(
+            &["verify", "--man=no"],
+            &place.path().join(format!("{unit}amf.service")),
+        );
+        assert!(!said.contains(unit), "{said}");
+        // 0.0 is the least exposed, 10.0 the most; the threshold is in tenths.
+        let threshold = format!("--threshold={exposure}");
+        analyze(&["security", "--no-pager", "--offline=yes", &threshold], &file);
+    }
+}
+
+/// Two sidecars, of which the NRF's starts late: every kind of metric has something to say.
+struct Busy {
+    _sidecars: [Process; 2],
+    _place: tempfile::TempDir,
+    admin: u16,
+}
+
+impl Busy {
+    fn start() -> Self {
+        let place = tempfile::tempdir().unwrap();
+        let listeners: Vec<_> = (0..5).map(|_| TcpListener::bind("127.0.0.1:0").unwrap()).collect();
+        let port: Vec<_> = listeners
+            .iter()
+            .map(|listener| listener.local_addr().unwrap().port())
+            .collect();
+        drop(listeners);
+        let file = place.path().join("deployment.yaml");
+        let deployment = format!(
+            "
+trust: {{ roots: nrf/ca.crt.pem }}
+nodes:
+  amf:
+    function: AMF
+    address: 127.0.0.1
+    certificate: amf/amf.crt.pem
+    key: amf/amf.key.pem
+    sidecar:
+      outbound: [ {{ listen: '127.0.0.1:{}', to: nrf }}, {{ listen: '127.0.0.1:{}', to: nrf, path: splice }} ]
+      admin: '127.0.0.1:{}'
+      limits: {{ connections: 1 }}
+  nrf:
+    function: NRF
+    address: 127.0.0.1
+    certificate: nrf/nrf.crt.pem
+    key: nrf/nrf.key.pem
+    sidecar: {{ inbound: [ {{ listen: '127.0.0.1:{}', forward: '127.0.0.1:{}' }} ] }}
+interfaces: [ {{ kind: SBI, between: [amf, nrf], with: sidecar }} ]
+",
+            port[0], port[1], port[2], port[3], port[4]
+        );
+        std::fs::write(&file, deployment).unwrap();
+        let run = |arguments: &[&str]| {
+            Program::new(env!("CARGO_BIN_EXE_bartizan"))
+                .directory(place.path())
+                .arguments(arguments)
+                .run(LONG)
+                .unwrap();
+        };
+        run(&["ca", "init", "--dir", "ca", "--algorithm", "ml-dsa-65"]);
+        for node in ["amf", "nrf"] {
+            run(&[
+                "ca", "issue", "--dir", "ca", "--name", node, "--dns", node, "--out", node,
+            ]);
+        }
+        let sidecar = |node: &str| {
+            let mut process = Program::new(env!("CARGO_BIN_EXE_bartizan"))
+                .argument("sidecar")
+                .argument(&file)
+                .arguments(["--node", node])
+                .start()
+                .unwrap();
+            process.wait_for_line("ready", LONG).unwrap();
+            process
+        };
+        let ask = || {
+            Program::new("curl")
+                .arguments(["--silent", "--http2-prior-knowledge", "--max-time", "10"])
+                .argument(format!("http://127.0.0.1:{}/nnrf-nfm/v1", port[0]))
+                .run(LONG)
+                .unwrap();
+        };
+        let amf = sidecar("amf");
+        // Nobody there; then a sidecar without a function behind it.
+        ask();
+        let nrf = sidecar("nrf");
+        ask();
+        let busy = Self {
+            _sidecars: [amf, nrf],
+            _place: place,
+            admin: port[2],
+        };
+        // One connection more than the bound.
+        let held: Vec<_> = (0..2)
+            .map(|_| std::net::TcpStream::connect(("127.0.0.1", port[0])).unwrap())
+            .collect();
+        let begun = Instant::now();
+        while !busy.metrics().contains("limits_reached_total") {
+            assert!(begun.elapsed() < LONG, "the bound on connections was not counted");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        drop(held);
+        busy
+    }
+
+    fn metrics(&self) -> String {
+        Program::new("curl")
+            .arguments([
+                "--silent",
+                "--fail",
+                &format!("http://127.0.0.1:{}/metrics", self.admin),
+            ])
+            .run(LONG)
+            .unwrap()
+            .text()
+    }
+}
+
+/// Names with their labels, from the text a sidecar's admin port answers with.
+fn exported(metrics: &str) -> BTreeMap<String, BTreeSet<String>> {
+    let mut exported = BTreeMap::<String, BTreeSet<String>>::new();
+    for line in metrics.lines().filter(|line| !line.starts_with('#')) {
+        let end = line.find(['{', ' ']).unwrap();
+        let labels = exported.entry(line[..end].to_owned()).or_default();
+        let mut rest = &line[end..];
+        while let Some((before, after)) = rest.split_once("=\"") {
+            labels.insert(before.rsplit(['{', ',']).next().unwrap().to_owned());
+            rest = after.split_once('"').unwrap().1;
+        }
+    }
+    exported
+}
+
+/// Words of a query outside of quotes and durations, each with what follows it.
+fn identifiers(query: &str) -> Vec<(String, String)> {
+    let mut words = Vec::new();
+    let mut rest = query;
+    while let Some(start) = rest.find(|c: char| c.is_ascii_alphabetic() || matches!(c, '_' | '"' | '[')) {
+        let tail = &rest[start..];
+        let length = match tail.as_bytes()[0] {
+            b'"' => 2 + tail[1..].find('"').unwrap(),
+            b'[' => 1 + tail.find(']').unwrap(),
+            _ => {
+                let length = tail
+                    .find(|c: char| !c.is_ascii_alphanumeric() && c != '_')
+                    .unwrap_or(tail.len());
+                words.push((tail[..length].to_owned(), tail[length..].trim_start().to_owned()));
+                length
+            }
+        };
+        rest = &tail[length..];
+    }
+    words
+}
+
+#[test]
+fn every_query_of_the_dashboard_names_exported_metrics_and_labels() {
+    /// Labels that Prometheus adds, or that a histogram has.
+    const ADDED: [&str; 2] = ["instance", "le"];
+    const WORDS: [&str; 2] = ["by", "or"];
+    let dashboard: Value = serde_json::from_str(&text("grafana/bartizan-sidecar.json")).unwrap();
+    let panels = dashboard["panels"].as_array().unwrap();
+    let queries: Vec<_> = panels
+        .iter()
+        .flat_map(|panel| panel["targets"].as_array().into_iter().flatten())
+        .map(|target| target["expr"].as_str().unwrap().to_owned())
+        .chain([dashboard["templating"]["list"][1]["query"]["query"]
+            .as_str()
+            .unwrap()
+            .to_owned()])
+        .collect();
+    assert!(queries.len() > 20, "{}", queries.len());
+    let ids: BTreeSet<_> = panels.iter().map(|panel| panel["id"].as_u64().unwrap()).collect();
+    assert_eq!(ids.len(), panels.len(), "two panels share a number");
+
+    let exported = exported(&Busy::start().metrics());
+    for query in &queries {
+        let words = identifiers(query);
+        let metrics: Vec<_> = words
+            .iter()
+            .filter(|(word, _)| word.starts_with("bartizan_") || word.starts_with("process_"))
+            .map(|(word, _)| word)
+            .collect();
+        assert!(!metrics.is_empty(), "{query}");
+        for metric in &metrics {
+            assert!(exported.contains_key(*metric), "{query}: no sidecar exports {metric}");
+        }
+        for (word, next) in &words {
+            // What is followed by a bracket is a function.
+            if metrics.contains(&word) || WORDS.contains(&word.as_str()) || next.starts_with('(') {
+                continue;
+            }
+            // `sum by (..)` also puts the operator before the word `by`.
+            if next.starts_with("by ") {
+                continue;
+            }
+            let known = ADDED.contains(&word.as_str()) || metrics.iter().any(|metric| exported[*metric].contains(word));
+            assert!(known, "{query}: no metric in it has the label {word}");
+        }
+    }
+}
+
+#[test]
+fn identifiers_of_a_query_are_its_metrics_labels_and_functions() {
+    let words: Vec<_> = identifiers("sum by (le) (rate(a_bucket{side=\"in out\", x!~\"[2]\"}[5m])) / 2")
+        .into_iter()
+        .map(|(word, _)| word)
+        .collect();
+    assert_eq!(words, ["sum", "by", "le", "rate", "a_bucket", "side", "x"]);
+}
