@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use bartizan_deployment::Path;
+use bartizan_deployment::{NodeName, Path};
 use bartizan_ledger::{Bytes, Direction, Event, Handshake, Times, Verdict};
 use bartizan_tls::{Connecting, Reason, Refused};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -194,7 +194,7 @@ fn record_refusal(shared: &Shared, refused: &Refused, leg: Leg, door: Option<&Do
     let peer = refused
         .peer
         .as_ref()
-        .map(|peer| peer.as_str())
+        .map(NodeName::as_str)
         .or(door.map(|door| door.peer.as_str()));
     shared
         .metrics

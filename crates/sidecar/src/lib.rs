@@ -38,6 +38,7 @@ mod splice;
 mod state;
 mod stock;
 mod tap;
+mod ticks;
 
 pub use error::Error;
 pub use sidecar::{Running, Sidecar};

@@ -8,6 +8,7 @@ use crate::complaint::Complaints;
 use crate::drain::Drain;
 use crate::metrics::Metrics;
 use crate::session::Sessions;
+use crate::ticks::Ticks;
 
 /// What all connections of a sidecar share.
 #[derive(Debug)]
@@ -21,4 +22,5 @@ pub(crate) struct Shared {
     pub(crate) recorder: Recorder,
     pub(crate) drain: Drain,
     pub(crate) complaints: Complaints,
+    pub(crate) ticks: Ticks,
 }

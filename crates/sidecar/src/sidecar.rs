@@ -28,6 +28,7 @@ use crate::shared::Shared;
 use crate::socket;
 use crate::state::State;
 use crate::stock::Stock;
+use crate::ticks::Ticks;
 
 /// How long pooled connections get to say goodbye once nothing uses them.
 const GOODBYE: Duration = Duration::from_millis(500);
@@ -86,7 +87,9 @@ impl Sidecar {
             recorder: ledger.recorder(),
             drain: Drain::new(),
             complaints: Complaints::default(),
+            ticks: Ticks::default(),
         });
+        tokio::spawn(Ticks::run(Arc::downgrade(&shared)));
         let state = Arc::new(State::new(&shared));
         let running = bound.serve(deployment, node, &shared, &state, registry, ledger)?;
         state.listening();

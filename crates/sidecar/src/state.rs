@@ -112,10 +112,7 @@ fn describe(session: &Session) -> Value {
         Direction::Inbound => "inbound",
         Direction::Outbound => "outbound",
     };
-    let Key::Tls { client_random } = match session.key {
-        Some(key) => key,
-        None => return json!({ "peer": session.peer.as_str(), "direction": direction }),
-    };
+    let client_random = session.key.map(|Key::Tls { client_random }| client_random);
     let negotiated = &session.negotiated;
     let name = |code: &Option<bartizan_ledger::Code>| code.as_ref().map(|code| code.name.clone());
     let bytes = session.bytes();

@@ -4,6 +4,7 @@ use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::sync::Arc;
 use std::task::Poll;
+use std::time::Instant;
 
 use bytes::Bytes;
 use h2::client::ResponseFuture;
@@ -12,7 +13,6 @@ use h2::{Reason, RecvStream};
 use http::header::HOST;
 use http::uri::{PathAndQuery, Scheme};
 use http::{Request, Response, Uri};
-use tokio::time::sleep;
 
 use super::body::{Broke, Pump, Source};
 use super::pool::{Lease, Link, Pool};
@@ -62,7 +62,8 @@ pub(crate) async fn exchange(
     }
     let head = Request::from_parts(parts, ());
     let mut upload = (!body.is_end_stream()).then(|| Source::repeatable(body));
-    let mut deadline = pin!(sleep(shared.limits.request));
+    let until = Instant::now() + shared.limits.request;
+    let mut tick = pin!(shared.ticks.next());
     let mut attempt = 1;
     loop {
         let sent = send(route, &head, upload.is_none()).await;
@@ -102,7 +103,13 @@ pub(crate) async fn exchange(
                 if let Poll::Ready(reset) = respond.poll_reset(context) {
                     return Poll::Ready(First::Reset(reset.unwrap_or(Reason::CANCEL)));
                 }
-                deadline.as_mut().poll(context).map(|()| First::TimedOut)
+                while tick.as_mut().poll(context).is_ready() {
+                    if Instant::now() >= until {
+                        return Poll::Ready(First::TimedOut);
+                    }
+                    tick.set(shared.ticks.next());
+                }
+                Poll::Pending
             })
             .await
         };

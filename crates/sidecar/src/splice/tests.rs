@@ -34,17 +34,21 @@ async fn a_megabyte_passes_through_legs_that_hold_seven_bytes() {
     let splice = tokio::spawn(async move { Splice::new(&mut local, &mut tls, Vec::new(), PATIENCE).await });
     let sent: Vec<u8> = (0..1_000_000_u32).map(|number| number as u8).collect();
     let body = sent.clone();
-    let writer = tokio::spawn(async move {
-        function.write_all(&body).await.unwrap();
-        function.shutdown().await.unwrap();
+    let (mut hears, mut says) = tokio::io::split(function);
+    tokio::spawn(async move {
+        says.write_all(&body).await.unwrap();
+        says.shutdown().await.unwrap();
+    });
+    // The peer says back what it hears, so somebody must listen while the body is still being said.
+    let listener = tokio::spawn(async move {
         let mut back = Vec::new();
-        function.read_to_end(&mut back).await.unwrap();
+        hears.read_to_end(&mut back).await.unwrap();
         back
     });
     let (mut reads, mut writes) = tokio::io::split(&mut peer);
     tokio::io::copy(&mut reads, &mut writes).await.unwrap();
     writes.shutdown().await.unwrap();
-    assert_eq!(writer.await.unwrap(), sent);
+    assert!(listener.await.unwrap() == sent);
     assert!(matches!(splice.await.unwrap(), Ended::Done));
 }
 

@@ -1,0 +1,298 @@
+//! From start to stop: what is refused before a port opens, what the admin port says, and how a sidecar ends.
+
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::time::Duration;
+
+use bartizan_host::Finished;
+use bartizan_ledger::Event;
+
+use crate::stage::{By, PATIENCE, Pair, Stage, ask, curl, finish, sidecar, until};
+
+/// Answers every request after a while, in HTTP/2 in clear, until the test ends.
+fn slow_producer(address: SocketAddr, after: Duration) {
+    let listener = TcpListener::bind(address).expect("the producer's port");
+    listener.set_nonblocking(true).expect("a socket for tokio");
+    std::thread::spawn(move || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        runtime.expect("a runtime").block_on(async move {
+            let listener = tokio::net::TcpListener::from_std(listener).expect("a listener");
+            while let Ok((stream, _)) = listener.accept().await {
+                tokio::spawn(async move {
+                    let Ok(mut connection) = h2::server::handshake(stream).await else {
+                        return;
+                    };
+                    while let Some(Ok((_, mut respond))) = connection.accept().await {
+                        tokio::spawn(async move {
+                            tokio::time::sleep(after).await;
+                            let mut stream = respond.send_response(http::Response::new(()), false).expect("a head");
+                            stream
+                                .send_data(bytes::Bytes::from_static(b"late"), true)
+                                .expect("a body");
+                        });
+                    }
+                });
+            }
+        });
+    });
+}
+
+fn stderr(finished: &Finished) -> String {
+    String::from_utf8_lossy(&finished.stderr).into_owned()
+}
+
+#[test]
+fn sigterm_lets_a_slow_request_end_and_takes_nothing_new() {
+    for by in [By::Splice, By::Http2] {
+        let mut stage = Stage::new();
+        let pair = Pair::new(by, by);
+        slow_producer(pair.ports.function, Duration::from_secs(2));
+        let mut running = stage.run(&pair);
+        let client = curl(&["--http2-prior-knowledge"]).argument(format!("http://{}/", pair.ports.outbound));
+        let client = client.start().expect("curl starts");
+        until("the request at both sidecars", || {
+            running
+                .nrf
+                .metric("bartizan_sidecar_local_connections_total", &["side=\"inbound\""])
+                == Some(1.0)
+        });
+        running.amf.process.send(libc::SIGTERM);
+        running.nrf.process.send(libc::SIGTERM);
+        until("the listener to close", || {
+            TcpStream::connect(pair.ports.outbound).is_err()
+        });
+        assert!(
+            running.amf.process.ended().expect("the kernel says").is_none(),
+            "it left its request"
+        );
+        let answer = client.finish(PATIENCE).expect("curl ends");
+        assert_eq!(answer.text(), "late", "{by:?}");
+        let ledger = running.amf.records();
+        let (amf, nrf) = (
+            running.amf.process.finish(PATIENCE),
+            running.nrf.process.finish(PATIENCE),
+        );
+        assert_eq!(amf.expect("it ends").status.code(), Some(0));
+        assert_eq!(nrf.expect("it ends").status.code(), Some(0));
+        assert!(ledger.iter().any(|record| matches!(record.event, Event::Handshake(_))));
+    }
+}
+
+#[test]
+fn draining_ends_at_its_bound_and_the_ledger_is_written_out() {
+    for by in [By::Splice, By::Http2] {
+        let mut stage = Stage::new();
+        let pair = Pair {
+            limits: "drain: 300ms".to_owned(),
+            ..Pair::new(by, by)
+        };
+        slow_producer(pair.ports.function, Duration::from_secs(600));
+        let mut running = stage.run(&pair);
+        let client = curl(&["--http2-prior-knowledge"]).argument(format!("http://{}/", pair.ports.outbound));
+        let client = client.start().expect("curl starts");
+        until("the request at both sidecars", || {
+            running
+                .nrf
+                .metric("bartizan_sidecar_local_connections_total", &["side=\"inbound\""])
+                == Some(1.0)
+        });
+        running.amf.process.send(libc::SIGTERM);
+        let ended = client.finish(PATIENCE).expect("curl ends");
+        assert!(!ended.status.success());
+        let ledger = running.amf.ledger.clone();
+        let finished = running.amf.process.finish(PATIENCE).expect("it ends");
+        assert_eq!(finished.status.code(), Some(0));
+        assert!(stderr(&finished).contains("closed connections that had not ended in time"));
+        let text = std::fs::read_to_string(ledger).expect("the ledger");
+        let of = |event: &str| {
+            text.lines()
+                .filter(|line| line.contains(&format!("\"event\":\"{event}\"")))
+                .count()
+        };
+        assert!(of("handshake") > 0);
+        assert_eq!(of("handshake"), of("closed"), "{text}");
+    }
+}
+
+#[test]
+fn a_second_signal_ends_it_at_once() {
+    let mut stage = Stage::new();
+    let pair = Pair {
+        limits: "drain: 10m".to_owned(),
+        ..Pair::new(By::Http2, By::Http2)
+    };
+    slow_producer(pair.ports.function, Duration::from_secs(600));
+    let mut running = stage.run(&pair);
+    let client = curl(&["--http2-prior-knowledge"]).argument(format!("http://{}/", pair.ports.outbound));
+    let client = client.start().expect("curl starts");
+    until("the request", || {
+        running
+            .nrf
+            .metric("bartizan_sidecar_local_connections_total", &["side=\"inbound\""])
+            == Some(1.0)
+    });
+    running.amf.process.send(libc::SIGINT);
+    running
+        .amf
+        .process
+        .wait_for_line("draining", PATIENCE)
+        .expect("it says so");
+    running.amf.process.send(libc::SIGTERM);
+    let finished = running.amf.process.finish(PATIENCE).expect("it ends");
+    assert!(stderr(&finished).contains("stopped at once"));
+    drop(client);
+}
+
+#[test]
+fn an_idle_pair_stops_at_once() {
+    for by in [By::Splice, By::Http2] {
+        let mut stage = Stage::new();
+        let mut running = stage.run(&Pair::new(by, by));
+        until("a connection", || running.nrf.connections().len() == 1);
+        for node in [&mut running.nrf, &mut running.amf] {
+            node.process.send(libc::SIGTERM);
+        }
+        for node in [running.nrf, running.amf] {
+            // Far less than the ten seconds it may take.
+            let finished = node.process.finish(Duration::from_secs(8)).expect("it ends by itself");
+            assert_eq!(finished.status.code(), Some(0), "{}", stderr(&finished));
+        }
+    }
+}
+
+#[test]
+fn mistakes_are_refused_before_a_port_opens() {
+    let mut stage = Stage::new();
+    let pair = Pair::new(By::Http2, By::Http2);
+    let (amf, nrf) = (stage.issue("amf"), stage.issue("nrf"));
+    let file = stage.deployment("pair", &pair, &amf, &nrf);
+
+    let refused = finish(sidecar(&file, "smf"));
+    assert_eq!(refused.status.code(), Some(64));
+    assert_eq!(
+        stderr(&refused),
+        "error: no node is called `smf`\nhint: nodes with a sidecar are amf, nrf\n"
+    );
+    let refused = finish(sidecar(&stage.path("nowhere.yaml"), "amf"));
+    assert_eq!(refused.status.code(), Some(64));
+    assert!(stderr(&refused).contains("nowhere.yaml: No such file"));
+
+    let broken = stage.write("broken.yaml", "nodes: [");
+    assert_eq!(finish(sidecar(&broken, "amf")).status.code(), Some(64));
+
+    // amf's certificate with nrf's key.
+    let mixed = crate::stage::Papers {
+        key: nrf.key.clone(),
+        ..amf.clone()
+    };
+    let file = stage.deployment("mixed", &pair, &mixed, &nrf);
+    let refused = finish(sidecar(&file, "amf"));
+    assert_eq!(refused.status.code(), Some(64), "{}", stderr(&refused));
+    assert!(stderr(&refused).contains("hint: "));
+
+    // A certificate that every peer would refuse for its name.
+    let file = stage.deployment("misnamed", &pair, &nrf, &nrf);
+    let refused = finish(sidecar(&file, "amf"));
+    assert_eq!(refused.status.code(), Some(64), "{}", stderr(&refused));
+    assert!(stderr(&refused).contains("amf.5gc"), "{}", stderr(&refused));
+}
+
+#[test]
+fn a_port_in_use_is_a_failure_with_a_hint() {
+    let mut stage = Stage::new();
+    let pair = Pair::new(By::Http2, By::Http2);
+    let (amf, nrf) = (stage.issue("amf"), stage.issue("nrf"));
+    let file = stage.deployment("pair", &pair, &amf, &nrf);
+    let _holder = TcpListener::bind(pair.ports.outbound).expect("the port");
+    let refused = finish(sidecar(&file, "amf"));
+    assert_eq!(refused.status.code(), Some(2));
+    let said = stderr(&refused);
+    let port = pair.ports.outbound.port();
+    assert!(
+        said.contains(&format!("error: outbound listener {}", pair.ports.outbound)),
+        "{said}"
+    );
+    assert!(
+        said.contains(&format!("hint: `ss -ltnp sport = :{port}` shows who has it")),
+        "{said}"
+    );
+}
+
+#[test]
+fn the_admin_port_answers_and_keeps_secrets() {
+    let mut stage = Stage::new();
+    let (amf, nrf) = (stage.issue("amf"), stage.issue("nrf"));
+    let pair = Pair::new(By::Http2, By::Http2);
+    let running = stage.run_with(&pair, &amf, &nrf);
+    assert_eq!(running.amf.admin("/live"), (200, "live\n".to_owned()));
+    assert_eq!(running.amf.admin("/ready"), (200, "ready\n".to_owned()));
+    assert_eq!(running.amf.admin("/nothing").0, 404);
+    assert_eq!(
+        ask(&["--data", "x", &format!("http://{}/config", running.amf.admin)]).0,
+        405
+    );
+
+    let (_, config) = running.amf.admin("/config");
+    let config: serde_json::Value = serde_json::from_str(&config).expect("JSON");
+    assert_eq!(config["node"], "amf");
+    assert_eq!(config["peers"][0]["policy"]["groups"][0], "X25519MLKEM768");
+    assert_eq!(config["sidecar"]["limits"]["connections"], 4096);
+    let secret = std::fs::read_to_string(&amf.key).expect("the key");
+    let secret = secret.lines().nth(1).expect("its first line");
+    for path in ["/config", "/connections", "/metrics"] {
+        let (status, text) = running.amf.admin(path);
+        assert_eq!(status, 200);
+        assert!(!text.contains(secret) && !text.contains("PRIVATE KEY"), "{path}");
+    }
+
+    let (_, metrics) = running.amf.admin("/metrics");
+    assert!(metrics.ends_with("# EOF\n"));
+    for wanted in [
+        "process_cpu_seconds_total",
+        "process_resident_memory_bytes",
+        "bartizan_build_info{",
+        "bartizan_sidecar_certificate_not_after_seconds{",
+        "bartizan_sidecar_pool_connections{",
+        "bartizan_sidecar_ledger_lost_total 0",
+    ] {
+        assert!(metrics.contains(wanted), "{wanted} is missing in\n{metrics}");
+    }
+}
+
+#[test]
+fn an_expired_certificate_makes_a_sidecar_unready() {
+    let mut stage = Stage::new();
+    let (amf, nrf) = (stage.issue_expired("amf"), stage.issue("nrf"));
+    let running = stage.run_with(&Pair::new(By::Splice, By::Splice), &amf, &nrf);
+    let (status, body) = running.amf.admin("/ready");
+    assert_eq!(
+        (status, body.as_str()),
+        (503, "the certificate of this node has expired\n")
+    );
+    assert!(running.amf.metric("bartizan_sidecar_certificate_left_seconds", &[]) < Some(0.0));
+    assert_eq!(running.nrf.admin("/ready").0, 200);
+}
+
+#[test]
+fn the_log_is_json_where_that_is_asked_for() {
+    let mut stage = Stage::new();
+    let pair = Pair::new(By::Splice, By::Splice);
+    let (amf, nrf) = (stage.issue("amf"), stage.issue("nrf"));
+    let file = stage.deployment("pair", &pair, &amf, &nrf);
+    let mut process = sidecar(&file, "nrf")
+        .arguments(["--log-format", "json"])
+        .start()
+        .expect("it starts");
+    process.wait_for_line("\"ready\"", PATIENCE).expect("it is ready");
+    process.send(libc::SIGTERM);
+    let finished = process.finish(PATIENCE).expect("it ends");
+    let lines: Vec<serde_json::Value> = stderr(&finished)
+        .lines()
+        .map(|line| serde_json::from_str(line).expect("JSON"))
+        .collect();
+    let listener = lines.iter().find(|line| line["message"] == "inbound listener, TLS 1.3");
+    assert_eq!(
+        listener.expect("it says what it bound")["listen"],
+        pair.ports.inbound.to_string()
+    );
+    assert!(lines.iter().any(|line| line["message"] == "stopped"));
+}

@@ -1,0 +1,8 @@
+//! The sidecar as its user runs it: the real binary between programs that other people wrote.
+
+mod bodies;
+mod life;
+mod paths;
+mod refusals;
+mod stage;
+mod streams;

@@ -1,0 +1,240 @@
+//! Both paths, alone and mixed, with curl and h2load at one end and nghttpd or nginx at the other.
+
+use bartizan_host::Program;
+use bartizan_ledger::{Event, Verdict};
+
+use crate::stage::{By, PAIRS, PATIENCE, Pair, Stage, ask, finish, get, problem, until};
+
+#[test]
+fn a_request_goes_through_every_pair_of_paths_and_both_sides_say_what_was_negotiated() {
+    for (outbound, inbound) in PAIRS {
+        let mut stage = Stage::new();
+        stage.write("hello", "hello from the producer\n");
+        let pair = Pair::new(outbound, inbound);
+        let _function = stage.nghttpd(pair.ports.function, &[]);
+        let running = stage.run(&pair);
+        let (status, _, body) = get(&format!("http://{}/hello", running.ports.outbound));
+        assert_eq!((status, body.as_str()), (200, "hello from the producer\n"), "{pair:?}");
+
+        for (node, peer, direction) in [(&running.amf, "nrf", "outbound"), (&running.nrf, "amf", "inbound")] {
+            // A splice's connection ends with the client's; the next one dialled ahead stands there already.
+            let mut connections = Vec::new();
+            until("a connection", || {
+                connections = node.connections();
+                !connections.is_empty()
+            });
+            let used = &connections[0];
+            assert_eq!(used["peer"], peer);
+            assert_eq!(used["direction"], direction);
+            assert_eq!(used["group"], "X25519MLKEM768");
+            assert_eq!(used["local_signature"], "mldsa65");
+            assert_eq!(used["peer_signature"], "mldsa65");
+            assert_eq!(used["version"], "TLS 1.3");
+            assert_eq!(used["resumed"], false);
+            assert_eq!(used["verdict"], "accepted");
+            let handshakes = node.handshakes(|handshake| {
+                handshake.key.is_some()
+                    && format!("{:?}", handshake.key).contains(used["client_random"].as_str().expect("hex"))
+            });
+            let handshake = &handshakes[0];
+            assert_eq!(handshake.peer.as_deref(), Some(peer));
+            assert_eq!(handshake.interface, "SBI");
+            assert_eq!(handshake.verdict, Verdict::Accepted);
+            let negotiated = handshake.negotiated.as_ref().expect("what was negotiated");
+            assert_eq!(negotiated.group.code, 0x11ec);
+            assert_eq!(negotiated.peer_signature.as_ref().expect("a signature").code, 0x0905);
+            assert!(handshake.times.handshake_us > 0);
+            // Certificate and CertificateVerify alone are over 8 kB each way with ML-DSA-65.
+            assert!(handshake.bytes.sent > 8_000 && handshake.bytes.received > 8_000);
+            let counted = node.metric(
+                "bartizan_sidecar_handshakes_total",
+                &["group=\"X25519MLKEM768\"", "signature=\"mldsa65\"", "resumed=\"no\""],
+            );
+            assert!(counted >= Some(1.0), "{counted:?}");
+        }
+    }
+}
+
+#[test]
+fn h2load_loses_nothing_through_either_path_with_many_streams() {
+    for by in [By::Splice, By::Http2] {
+        let mut stage = Stage::new();
+        stage.write("index.html", "x".repeat(300));
+        let pair = Pair::new(by, by);
+        let _function = stage.nghttpd(pair.ports.function, &[]);
+        let running = stage.run(&pair);
+        let load = Program::new("h2load")
+            .package("nghttp2-client")
+            .arguments(["-n", "2000", "-c", "4", "-m", "16"])
+            .argument(format!("http://{}/index.html", running.ports.outbound));
+        let report = load.run(PATIENCE).expect("h2load succeeds").text();
+        assert!(
+            report.contains("2000 succeeded, 0 failed, 0 errored, 0 timeout"),
+            "{report}"
+        );
+        let counted = running
+            .amf
+            .metric("bartizan_sidecar_requests_total", &["status=\"200\""]);
+        match by {
+            By::Http2 => {
+                assert_eq!(counted, Some(2000.0));
+                let counted = running.nrf.metric(
+                    "bartizan_sidecar_requests_total",
+                    &[
+                        "side=\"inbound\"",
+                        "consumer=\"amf\"",
+                        "producer=\"nrf\"",
+                        "service=\"index.html\"",
+                    ],
+                );
+                assert_eq!(counted, Some(2000.0));
+                let seconds = running
+                    .nrf
+                    .metric("bartizan_sidecar_request_own_seconds_count", &["consumer=\"amf\""]);
+                assert_eq!(seconds, Some(2000.0));
+            }
+            By::Splice => assert_eq!(counted, None),
+        }
+    }
+}
+
+#[test]
+fn http1_passes_a_splice_and_is_told_what_an_http2_listener_wants() {
+    let mut stage = Stage::new();
+    stage.write("hello", "hello");
+    let pair = Pair::new(By::Splice, By::Splice);
+    // nghttpd speaks HTTP/2 only; nginx answers both.
+    let configuration = format!(
+        "daemon off; pid {folder}/nginx.pid; error_log {folder}/nginx.log; worker_processes 1; events {{}}
+         http {{ access_log off; client_body_temp_path {folder}/body; proxy_temp_path {folder}/proxy; fastcgi_temp_path {folder}/fastcgi;
+         uwsgi_temp_path {folder}/uwsgi; scgi_temp_path {folder}/scgi; server {{ listen {function}; root {folder}; }} }}",
+        folder = stage.path("").display(),
+        function = pair.ports.function,
+    );
+    let configuration = stage.write("nginx.conf", configuration);
+    let mut nginx = Program::new("/usr/sbin/nginx")
+        .package("nginx-light")
+        .argument("-e")
+        .argument(stage.path("nginx.log"))
+        .argument("-c")
+        .argument(configuration)
+        .start()
+        .expect("nginx starts");
+    nginx
+        .wait_for_port(pair.ports.function, PATIENCE)
+        .expect("nginx listens");
+    let running = stage.run(&pair);
+    let url = format!("http://{}/hello", running.ports.outbound);
+    let (status, _, body) = ask(&["--http1.1", &url]);
+    assert_eq!((status, body.as_str()), (200, "hello"));
+    drop(running);
+
+    let pair = Pair {
+        ports: crate::stage::Ports::free(),
+        ..Pair::new(By::Http2, By::Http2)
+    };
+    let running = stage.run(&pair);
+    let url = format!("http://{}/hello", running.ports.outbound);
+    let answer = ask(&["--http1.1", &url]);
+    assert_eq!(answer.0, 505);
+    let problem = problem(&answer);
+    assert_eq!(problem["reason"], "not-http2");
+}
+
+#[test]
+fn requests_are_routed_by_target_api_root_then_authority() {
+    let mut stage = Stage::new();
+    stage.write("hello", "hello");
+    let pair = Pair {
+        to: String::new(),
+        ..Pair::new(By::Http2, By::Http2)
+    };
+    let _function = stage.nghttpd(pair.ports.function, &[]);
+    let running = stage.run(&pair);
+    let outbound = running.ports.outbound;
+    let url = format!("http://{outbound}/hello");
+    for header in [
+        "3gpp-Sbi-Target-apiRoot: http://nrf:29510",
+        "3gpp-Sbi-Target-apiRoot: https://nrf.5gc/prefix",
+        "Host: nrf",
+        "Host: NRF.5gc:8000",
+        "Host: 127.0.0.1",
+    ] {
+        let (status, _, body) = ask(&["--http2-prior-knowledge", "--header", header, &url]);
+        assert_eq!((status, body.as_str()), (200, "hello"), "{header}");
+    }
+    let answer = ask(&["--http2-prior-knowledge", "--header", "Host: stranger.org", &url]);
+    assert_eq!(answer.0, 400);
+    let problem = problem(&answer);
+    assert_eq!(problem["cause"], "NF_DISCOVERY_FAILURE");
+    assert_eq!(problem["reason"], "no-route");
+    assert!(problem["detail"].as_str().expect("text").contains("stranger.org"));
+}
+
+#[test]
+fn connections_dialled_ahead_hold_nothing_of_the_network_function() {
+    let mut stage = Stage::new();
+    let pair = Pair {
+        warm: 3,
+        ..Pair::new(By::Splice, By::Splice)
+    };
+    // Nothing listens where the network function should be, and nobody minds until somebody asks.
+    let running = stage.run(&pair);
+    until("three connections", || running.nrf.connections().len() == 3);
+    assert_eq!(
+        running
+            .amf
+            .metric("bartizan_sidecar_ready_connections", &["peer=\"nrf\""]),
+        Some(3.0)
+    );
+    assert_eq!(
+        running.nrf.metric("bartizan_sidecar_local_connections_total", &[]),
+        None
+    );
+    let answer = get(&format!("http://{}/hello", running.ports.outbound));
+    assert_eq!(answer.0, 504);
+    let problem = problem(&answer);
+    assert_eq!(problem["reason"], "function-unreachable");
+    assert_eq!(problem["peer"], "nrf");
+}
+
+#[test]
+fn the_ledger_tells_what_each_connection_carried() {
+    let mut stage = Stage::new();
+    stage.write("big", vec![b'x'; 100_000]);
+    let pair = Pair {
+        warm: 0,
+        ..Pair::new(By::Splice, By::Splice)
+    };
+    let _function = stage.nghttpd(pair.ports.function, &[]);
+    let running = stage.run(&pair);
+    let (status, _, body) = get(&format!("http://{}/big", running.ports.outbound));
+    assert_eq!((status, body.len()), (200, 100_000));
+    until("the end of the connection", || {
+        running.amf.records().iter().any(|record| match &record.event {
+            Event::Closed(closed) => closed.bytes.received > 100_000 && closed.bytes.sent > 0 && closed.key.is_some(),
+            _ => false,
+        })
+    });
+}
+
+#[test]
+fn nghttp_gets_trailers_and_a_large_header() {
+    for (outbound, inbound) in PAIRS {
+        let mut stage = Stage::new();
+        stage.write("hello", "hello");
+        let pair = Pair::new(outbound, inbound);
+        let _function = stage.nghttpd(pair.ports.function, &["--trailer", "checksum: 42"]);
+        let running = stage.run(&pair);
+        let client = Program::new("nghttp")
+            .package("nghttp2-client")
+            .arguments(["-v", "--no-dep", "--trailer", "asked: yes", "-H"])
+            .argument(format!("x-large: {}", "v".repeat(8_000)))
+            .argument("-d")
+            .argument(stage.path("hello"))
+            .argument(format!("http://{}/hello", running.ports.outbound));
+        let report = finish(client).text();
+        assert!(report.contains("checksum: 42"), "{pair:?}: {report}");
+        assert!(report.contains(":status: 200"), "{report}");
+    }
+}
