@@ -1,8 +1,8 @@
 //! What a node proves itself with, and whom it trusts.
 
-use std::fs::File;
-use std::io::Read;
-use std::os::unix::fs::PermissionsExt;
+mod file;
+mod pem;
+
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,20 +12,14 @@ use bartizan_deployment::{Files, Identity};
 use bartizan_ledger as ledger;
 use bartizan_registry::SignatureScheme;
 use rustls::DistinguishedName;
-use rustls::crypto::aws_lc_rs::sign::any_supported_type;
-use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, CertificateRevocationListDer, PrivateKeyDer, TrustAnchor, UnixTime};
+use rustls::pki_types::{TrustAnchor, UnixTime};
 use rustls::sign::CertifiedKey;
-use webpki::{CertRevocationList, EndEntityCert, OwnedCertRevocationList};
-use x509_parser::prelude::FromDer;
-use x509_parser::revocation_list::CertificateRevocationList;
-use zeroize::{Zeroize, Zeroizing};
+use webpki::CertRevocationList;
 
+use self::file::{read, warn_if_others_read};
+use self::pem::{certificates, certified, revocation_lists, trusted};
 use crate::certificate::{self, Leaf};
-use crate::{Error, identity, scheme};
-
-/// No file of certificates, keys or revocation lists is longer: 16 MiB hold the serials of 400,000 revoked certificates.
-const LONGEST_FILE: u64 = 16 << 20;
+use crate::{Error, identity};
 
 /// A node's chain, key, trusted roots and revocation lists as loaded. The bytes of the key are cleared once it is parsed, the
 /// parsed key when this is dropped.
@@ -256,168 +250,4 @@ fn fault(place: &str, cause: impl Into<String>, hint: impl Into<String>) -> Erro
         cause: cause.into(),
         hint: hint.into(),
     }
-}
-
-fn read(path: &Path) -> Result<Zeroizing<Vec<u8>>, Error> {
-    let unreadable = |source| Error::Unreadable {
-        file: path.to_owned(),
-        source,
-    };
-    let file = File::open(path).map_err(unreadable)?;
-    let metadata = file.metadata().map_err(unreadable)?;
-    if !metadata.is_file() {
-        return Err(unreadable(std::io::Error::other("not a file")));
-    }
-    // Reserving all of it at once keeps a key from being copied about while the vector grows.
-    let length = usize::try_from(metadata.len().min(LONGEST_FILE)).unwrap_or_default();
-    let mut text = Zeroizing::new(Vec::with_capacity(length + 1));
-    file.take(LONGEST_FILE + 1).read_to_end(&mut text).map_err(unreadable)?;
-    if text.len() as u64 > LONGEST_FILE {
-        return Err(unreadable(std::io::Error::other("longer than 16 MiB")));
-    }
-    Ok(text)
-}
-
-fn warn_if_others_read(key: &Path) {
-    if let Ok(metadata) = key.metadata() {
-        let mode = metadata.permissions().mode();
-        if mode & 0o007 != 0 {
-            let mode = format!("{:04o}", mode & 0o7777);
-            tracing::warn!(key = %key.display(), %mode, hint = "chmod 600", "everyone on this machine can read the key");
-        }
-    }
-}
-
-fn certificates(text: &[u8], place: &str) -> Result<Vec<CertificateDer<'static>>, Error> {
-    let chain: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(text).collect();
-    let mut chain = chain.map_err(|error| {
-        fault(
-            place,
-            format!("is not PEM: {error}"),
-            "it begins -----BEGIN CERTIFICATE-----",
-        )
-    })?;
-    if chain.is_empty() {
-        return Err(fault(
-            place,
-            "holds no certificate",
-            "it begins -----BEGIN CERTIFICATE-----; DER is not read",
-        ));
-    }
-    // A root in the chain costs every handshake its bytes and convinces nobody: it is trusted from a file or not at all.
-    while chain.len() > 1 && chain.last().is_some_and(certificate::is_self_issued) {
-        chain.pop();
-    }
-    Ok(chain)
-}
-
-fn certified(
-    chain: Vec<CertificateDer<'static>>,
-    key: &[u8],
-    scheme: SignatureScheme,
-    places: &Places<'_>,
-) -> Result<CertifiedKey, Error> {
-    let mut der = PrivateKeyDer::from_pem_slice(key).map_err(|_| {
-        if contains(key, b"ENCRYPTED") {
-            let hint = "a sidecar starts unattended: decrypt it with `openssl pkey` and protect the file by mode 0600";
-            fault(places.key, "the key is encrypted", hint)
-        } else {
-            fault(
-                places.key,
-                "holds no private key",
-                "it begins -----BEGIN PRIVATE KEY-----",
-            )
-        }
-    })?;
-    let parsed = any_supported_type(&der);
-    der.zeroize();
-    let key = parsed.map_err(|_| {
-        fault(
-            places.key,
-            "the key cannot be read",
-            "PKCS#8 of ML-DSA (seed, expanded or both), ECDSA on P-256 or P-384, or Ed25519 is read",
-        )
-    })?;
-    let mismatch = || {
-        fault(
-            places.key,
-            format!("the key is not the one of the certificate in {}", places.certificate),
-            "both are written together by `bartizan ca issue`",
-        )
-    };
-    // A signature made and verified proves the pair for every kind of key.
-    let probe = b"bartizan: does this key belong to this certificate?";
-    let signer = key
-        .choose_scheme(&[scheme::to_rustls(scheme)])
-        .filter(|signer| signer.scheme() == scheme::to_rustls(scheme));
-    let signature = signer.and_then(|signer| signer.sign(probe).ok()).ok_or_else(mismatch)?;
-    let verifier = scheme::verifier(scheme).ok_or_else(mismatch)?;
-    let leaf = EndEntityCert::try_from(&chain[0]).map_err(|error| {
-        fault(
-            places.certificate,
-            format!("the leaf cannot be read: {error}"),
-            "reissue it",
-        )
-    })?;
-    leaf.verify_signature(verifier, probe, &signature)
-        .map_err(|_| mismatch())?;
-    Ok(CertifiedKey::new(chain, key))
-}
-
-type Trusted = (Vec<Root>, Vec<TrustAnchor<'static>>, Vec<DistinguishedName>);
-
-fn trusted(text: &[u8], place: &str) -> Result<Trusted, Error> {
-    let certificates: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(text).collect();
-    let certificates = certificates.map_err(|error| {
-        fault(
-            place,
-            format!("is not PEM: {error}"),
-            "it begins -----BEGIN CERTIFICATE-----",
-        )
-    })?;
-    let (mut roots, mut anchors, mut subjects) = (Vec::new(), Vec::new(), Vec::new());
-    for (index, der) in certificates.iter().enumerate() {
-        let number = index + 1;
-        let unusable = |cause: String| fault(place, format!("certificate {number} {cause}"), "list roots of your CAs");
-        let (not_before, not_after) = certificate::validity(der).map_err(unusable)?;
-        let anchor = webpki::anchor_from_trusted_cert(der)
-            .map_err(|error| unusable(format!("cannot be a root: {error}")))?
-            .to_owned();
-        subjects.push(DistinguishedName::in_sequence(anchor.subject.as_ref()));
-        anchors.push(anchor);
-        roots.push(Root { not_before, not_after });
-    }
-    if anchors.is_empty() {
-        let hint = "put the root's certificate there: `bartizan ca issue` writes it as ca.crt.pem";
-        return Err(fault(place, "holds no certificate", hint));
-    }
-    Ok((roots, anchors, subjects))
-}
-
-fn revocation_lists(text: &[u8], place: &str) -> Result<Vec<RevocationList>, Error> {
-    let hint = "`bartizan ca crl` writes one in PEM";
-    let mut lists = Vec::new();
-    for (index, der) in CertificateRevocationListDer::pem_slice_iter(text).enumerate() {
-        let number = index + 1;
-        let der = der.map_err(|error| fault(place, format!("is not PEM: {error}"), hint))?;
-        let unusable = |error: String| fault(place, format!("list {number} cannot be used: {error}"), hint);
-        let (_, dates) = CertificateRevocationList::from_der(&der).map_err(|error| unusable(error.to_string()))?;
-        let list = OwnedCertRevocationList::from_der(&der).map_err(|error| unusable(error.to_string()))?;
-        lists.push(RevocationList {
-            this_update: dates.last_update().timestamp(),
-            next_update: dates.next_update().map(|due| due.timestamp()),
-            list: list.into(),
-            warned: AtomicBool::new(false),
-        });
-    }
-    if lists.is_empty() {
-        return Err(fault(place, "holds no revocation list", hint));
-    }
-    // The first list of an issuer decides: let it be the newest.
-    lists.sort_by_key(|list| std::cmp::Reverse(list.this_update));
-    Ok(lists)
-}
-
-fn contains(text: &[u8], wanted: &[u8]) -> bool {
-    text.windows(wanted.len()).any(|window| window == wanted)
 }

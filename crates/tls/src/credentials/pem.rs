@@ -1,0 +1,151 @@
+//! What PEM text holds: a chain, its key, roots, revocation lists. Each is refused with its place, the cause and a hint.
+
+use std::sync::atomic::AtomicBool;
+
+use bartizan_registry::SignatureScheme;
+use rustls::DistinguishedName;
+use rustls::crypto::aws_lc_rs::sign::any_supported_type;
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, CertificateRevocationListDer, PrivateKeyDer, TrustAnchor};
+use rustls::sign::CertifiedKey;
+use webpki::{EndEntityCert, OwnedCertRevocationList};
+use x509_parser::prelude::FromDer;
+use x509_parser::revocation_list::CertificateRevocationList;
+use zeroize::Zeroize;
+
+use super::{Places, RevocationList, Root, fault};
+use crate::{Error, certificate, scheme};
+
+pub(super) fn certificates(text: &[u8], place: &str) -> Result<Vec<CertificateDer<'static>>, Error> {
+    let chain: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(text).collect();
+    let mut chain = chain.map_err(|error| {
+        fault(
+            place,
+            format!("is not PEM: {error}"),
+            "it begins -----BEGIN CERTIFICATE-----",
+        )
+    })?;
+    if chain.is_empty() {
+        return Err(fault(
+            place,
+            "holds no certificate",
+            "it begins -----BEGIN CERTIFICATE-----; DER is not read",
+        ));
+    }
+    // A root in the chain costs every handshake its bytes and convinces nobody: it is trusted from a file or not at all.
+    while chain.len() > 1 && chain.last().is_some_and(certificate::is_self_issued) {
+        chain.pop();
+    }
+    Ok(chain)
+}
+
+pub(super) fn certified(
+    chain: Vec<CertificateDer<'static>>,
+    key: &[u8],
+    scheme: SignatureScheme,
+    places: &Places<'_>,
+) -> Result<CertifiedKey, Error> {
+    let mut der = PrivateKeyDer::from_pem_slice(key).map_err(|_| {
+        if contains(key, b"ENCRYPTED") {
+            let hint = "a sidecar starts unattended: decrypt it with `openssl pkey` and protect the file by mode 0600";
+            fault(places.key, "the key is encrypted", hint)
+        } else {
+            fault(
+                places.key,
+                "holds no private key",
+                "it begins -----BEGIN PRIVATE KEY-----",
+            )
+        }
+    })?;
+    let parsed = any_supported_type(&der);
+    der.zeroize();
+    let key = parsed.map_err(|_| {
+        fault(
+            places.key,
+            "the key cannot be read",
+            "PKCS#8 of ML-DSA (seed, expanded or both), ECDSA on P-256 or P-384, or Ed25519 is read",
+        )
+    })?;
+    let mismatch = || {
+        fault(
+            places.key,
+            format!("the key is not the one of the certificate in {}", places.certificate),
+            "both are written together by `bartizan ca issue`",
+        )
+    };
+    // A signature made and verified proves the pair for every kind of key.
+    let probe = b"bartizan: does this key belong to this certificate?";
+    let signer = key
+        .choose_scheme(&[scheme::to_rustls(scheme)])
+        .filter(|signer| signer.scheme() == scheme::to_rustls(scheme));
+    let signature = signer.and_then(|signer| signer.sign(probe).ok()).ok_or_else(mismatch)?;
+    let verifier = scheme::verifier(scheme).ok_or_else(mismatch)?;
+    let leaf = EndEntityCert::try_from(&chain[0]).map_err(|error| {
+        fault(
+            places.certificate,
+            format!("the leaf cannot be read: {error}"),
+            "reissue it",
+        )
+    })?;
+    leaf.verify_signature(verifier, probe, &signature)
+        .map_err(|_| mismatch())?;
+    Ok(CertifiedKey::new(chain, key))
+}
+
+pub(super) type Trusted = (Vec<Root>, Vec<TrustAnchor<'static>>, Vec<DistinguishedName>);
+
+pub(super) fn trusted(text: &[u8], place: &str) -> Result<Trusted, Error> {
+    let certificates: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(text).collect();
+    let certificates = certificates.map_err(|error| {
+        fault(
+            place,
+            format!("is not PEM: {error}"),
+            "it begins -----BEGIN CERTIFICATE-----",
+        )
+    })?;
+    let (mut roots, mut anchors, mut subjects) = (Vec::new(), Vec::new(), Vec::new());
+    for (index, der) in certificates.iter().enumerate() {
+        let number = index + 1;
+        let unusable = |cause: String| fault(place, format!("certificate {number} {cause}"), "list roots of your CAs");
+        let (not_before, not_after) = certificate::validity(der).map_err(unusable)?;
+        let anchor = webpki::anchor_from_trusted_cert(der)
+            .map_err(|error| unusable(format!("cannot be a root: {error}")))?
+            .to_owned();
+        subjects.push(DistinguishedName::in_sequence(anchor.subject.as_ref()));
+        anchors.push(anchor);
+        roots.push(Root { not_before, not_after });
+    }
+    if anchors.is_empty() {
+        let hint = "put the root's certificate there: `bartizan ca issue` writes it as ca.crt.pem";
+        return Err(fault(place, "holds no certificate", hint));
+    }
+    Ok((roots, anchors, subjects))
+}
+
+pub(super) fn revocation_lists(text: &[u8], place: &str) -> Result<Vec<RevocationList>, Error> {
+    let hint = "`bartizan ca crl` writes one in PEM";
+    let mut lists = Vec::new();
+    for (index, der) in CertificateRevocationListDer::pem_slice_iter(text).enumerate() {
+        let number = index + 1;
+        let der = der.map_err(|error| fault(place, format!("is not PEM: {error}"), hint))?;
+        let unusable = |error: String| fault(place, format!("list {number} cannot be used: {error}"), hint);
+        let (_, dates) = CertificateRevocationList::from_der(&der).map_err(|error| unusable(error.to_string()))?;
+        let list = OwnedCertRevocationList::from_der(&der).map_err(|error| unusable(error.to_string()))?;
+        lists.push(RevocationList {
+            this_update: dates.last_update().timestamp(),
+            next_update: dates.next_update().map(|due| due.timestamp()),
+            list: list.into(),
+            warned: AtomicBool::new(false),
+        });
+    }
+    if lists.is_empty() {
+        return Err(fault(place, "holds no revocation list", hint));
+    }
+    // The first list of an issuer decides: let it be the newest.
+    lists.sort_by_key(|list| std::cmp::Reverse(list.this_update));
+    Ok(lists)
+}
+
+fn contains(text: &[u8], wanted: &[u8]) -> bool {
+    text.windows(wanted.len()).any(|window| window == wanted)
+}

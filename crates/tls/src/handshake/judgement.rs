@@ -1,0 +1,219 @@
+//! Judging a handshake that rustls has completed: what was negotiated, with whom, under which policy.
+
+use std::sync::atomic::Ordering;
+
+use bartizan_ledger as ledger;
+use bartizan_registry::{CipherSuite, NamedGroup, SignatureScheme};
+use rustls::pki_types::CertificateDer;
+use rustls::{CommonState, HandshakeKind, ProtocolVersion};
+
+use super::Handshake;
+use crate::ground::Ground;
+use crate::hello::HELLO_RETRY_REQUEST;
+use crate::terms::{Terms, cipher_code, names, quantum_safe_group};
+use crate::{Established, Reason, Refused, certificate, scheme, verify};
+
+/// What rustls says was negotiated.
+struct Facts {
+    negotiated: ledger::Negotiated,
+    group: NamedGroup,
+    cipher: CipherSuite,
+    local_signature: Option<SignatureScheme>,
+    peer_signature: Option<SignatureScheme>,
+}
+
+impl Handshake {
+    /// Judges what rustls completed.
+    pub(crate) fn finish(&self, connection: &CommonState) -> Result<Established, Box<Refused>> {
+        let judged = self.judge(connection);
+        self.finished.store(true, Ordering::Release);
+        if judged.is_err() {
+            self.forget_sessions();
+        }
+        judged
+    }
+
+    fn judge(&self, connection: &CommonState) -> Result<Established, Box<Refused>> {
+        let refuse = |ground: Ground, negotiated| {
+            self.state().refusal = Some(ground.clone());
+            self.refused(ground, negotiated)
+        };
+        let facts = self.facts(connection).map_err(|ground| refuse(ground, None))?;
+        let judged = self.judge_facts(connection, &facts);
+        let (peer, verdict) = judged.map_err(|ground| refuse(ground, Some(facts.negotiated.clone())))?;
+        let state = self.state();
+        let peer = &self.shared.peers[peer];
+        Ok(Established {
+            peer: peer.node.clone(),
+            interface: peer.interface,
+            negotiated: facts.negotiated,
+            chain: certificate::chain(connection.peer_certificates().unwrap_or_default()),
+            key: state.key(),
+            bytes: state.bytes,
+            verdict,
+        })
+    }
+
+    fn judge_facts(&self, connection: &CommonState, facts: &Facts) -> Result<(usize, ledger::Verdict), Ground> {
+        if let Some(ground) = self.state().refusal.clone() {
+            return Err(ground);
+        }
+        let chain = connection.peer_certificates().unwrap_or_default();
+        let [leaf, intermediates @ ..] = chain else {
+            return Err(Ground::new(
+                Reason::NoCertificate,
+                "the peer sent no certificate",
+                "both ends of every link are authenticated",
+            ));
+        };
+        let mut signature = facts.peer_signature;
+        if facts.negotiated.resumed {
+            signature = self.judge_resumed(leaf, intermediates)?;
+        }
+        let candidates = self.state().candidates.clone();
+        let mut refusal = None;
+        for peer in candidates {
+            let terms = &self.in_force.peers[peer];
+            match admits(terms, facts, signature) {
+                Ok(()) => return Ok((peer, verdict(terms, facts, signature, chain))),
+                Err(ground) => refusal = refusal.or(Some(ground)),
+            }
+        }
+        Err(refusal.unwrap_or_else(|| {
+            Ground::new(
+                Reason::Ours,
+                "the handshake ended and no certificate was checked",
+                "this is a fault of bartizan: please report it",
+            )
+        }))
+    }
+
+    /// A resumed handshake carries no certificate: the one of the first handshake must still stand today. Gives the scheme its
+    /// key signed in then.
+    fn judge_resumed(
+        &self,
+        leaf: &CertificateDer<'_>,
+        intermediates: &[CertificateDer<'_>],
+    ) -> Result<Option<SignatureScheme>, Ground> {
+        let now = self.shared.now().ok_or_else(no_clock)?;
+        let mut candidates = self.candidates(leaf, intermediates, now)?;
+        let mut state = self.state();
+        let life = state.life;
+        candidates.retain(|&peer| {
+            let within = self.in_force.peers[peer].resumption;
+            within.zip(life).is_some_and(|(within, life)| {
+                life.holds(now) && now.as_secs().saturating_sub(life.begun) <= within.as_secs()
+            })
+        });
+        if candidates.is_empty() {
+            return Err(Ground::new(
+                Reason::Policy,
+                "the peer resumed a session, and the policy does not allow that any more",
+                "the next connection makes a full handshake",
+            ));
+        }
+        state.candidates = candidates;
+        drop(state);
+        Ok(verify::leaf(leaf)?.scheme)
+    }
+
+    fn facts(&self, connection: &CommonState) -> Result<Facts, Ground> {
+        let incomplete = || {
+            Ground::new(
+                Reason::Ours,
+                "the handshake was judged before it ended",
+                "this is a fault of bartizan: please report it",
+            )
+        };
+        let kind = connection.handshake_kind().ok_or_else(incomplete)?;
+        let group = connection.negotiated_key_exchange_group().ok_or_else(incomplete)?;
+        let cipher = connection.negotiated_cipher_suite().ok_or_else(incomplete)?;
+        if connection.is_handshaking() || connection.protocol_version() != Some(ProtocolVersion::TLSv1_3) {
+            return Err(incomplete());
+        }
+        let group = NamedGroup(u16::from(group.name()));
+        let cipher = CipherSuite(u16::from(cipher.suite()));
+        let resumed = kind == HandshakeKind::Resumed;
+        let state = self.state();
+        // rustls forgets the retry of a handshake that then resumes; the ServerHello on the wire shows it.
+        let hello_retry = kind == HandshakeKind::FullWithHelloRetryRequest
+            || state.server_hello.random() == Some(HELLO_RETRY_REQUEST);
+        // A server chooses its certificate before it knows that it resumes.
+        let local_signature = state.local_signature.filter(|_| !resumed);
+        let peer_signature = state.peer_signature.filter(|_| !resumed);
+        Ok(Facts {
+            negotiated: ledger::Negotiated {
+                version: "TLS 1.3".into(),
+                cipher: ledger::Code {
+                    code: cipher.0,
+                    name: cipher.to_string(),
+                },
+                group: group.into(),
+                local_signature: local_signature.map(Into::into),
+                peer_signature: peer_signature.map(Into::into),
+                resumed,
+                hello_retry,
+            },
+            group,
+            cipher,
+            local_signature,
+            peer_signature,
+        })
+    }
+}
+
+/// Refuses because the clock cannot be read.
+fn no_clock() -> Ground {
+    Ground::new(Reason::Ours, "this machine's clock cannot be read", "set it")
+}
+
+/// Whether what was negotiated is what the terms ask for.
+fn admits(terms: &Terms, facts: &Facts, peer_signature: Option<SignatureScheme>) -> Result<(), Ground> {
+    let refuse = |what: String| {
+        Err(Ground::new(
+            Reason::Policy,
+            format!("{what} (policy {})", terms.profile),
+            "compare `bartizan check` on both nodes",
+        ))
+    };
+    if !terms.groups.contains(&facts.group) {
+        let accepted = names(&terms.groups);
+        return refuse(format!("the group {} is not one of {accepted}", facts.group));
+    }
+    if !terms
+        .ciphers
+        .iter()
+        .any(|&cipher| cipher_code(cipher) == facts.cipher.0)
+    {
+        return refuse(format!("the cipher suite {} is not allowed", facts.cipher));
+    }
+    let accepted = names(&terms.signatures);
+    match peer_signature {
+        Some(code) if terms.signatures.contains(&code) => {}
+        Some(code) => return refuse(format!("the peer signs by {code}, not by one of {accepted}")),
+        None => return refuse("the peer's signature was not seen".into()),
+    }
+    match facts.local_signature {
+        Some(code) if !terms.signatures.contains(&code) => {
+            refuse(format!("we sign by {code}, not by one of {accepted}"))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// What the policy says of a handshake it admits: under an exception, anything classical in it is named as excepted.
+fn verdict(
+    terms: &Terms,
+    facts: &Facts,
+    peer_signature: Option<SignatureScheme>,
+    chain: &[CertificateDer<'_>],
+) -> ledger::Verdict {
+    let signatures = [peer_signature, facts.local_signature];
+    let classical = !quantum_safe_group(facts.group)
+        || signatures.into_iter().flatten().any(|code| !scheme::quantum_safe(code))
+        || certificate::any_classical_signature(chain);
+    match &terms.exception {
+        Some(reason) if classical => ledger::Verdict::Excepted { reason: reason.clone() },
+        _ => ledger::Verdict::Accepted,
+    }
+}
