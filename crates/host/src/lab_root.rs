@@ -24,7 +24,7 @@ pub struct LabRoot {
 }
 
 impl LabRoot {
-    /// Debian 13 with OpenSSL 3.5 (ML-KEM, ML-DSA), curl, nginx, the programs of nghttp2, tshark and tcpdump.
+    /// Debian 13 with OpenSSL 3.5 (ML-KEM, ML-DSA), curl, nginx, haproxy, stunnel, the programs of nghttp2, tshark and tcpdump.
     ///
     /// # Errors
     ///
@@ -33,16 +33,19 @@ impl LabRoot {
         const PACKAGES: &[&str] = &[
             "ca-certificates",
             "curl",
+            "haproxy",
             "iproute2",
+            "libnginx-mod-stream",
             "nghttp2-client",
             "nghttp2-proxy",
             "nghttp2-server",
             "nginx-light",
             "openssl",
+            "stunnel4",
             "tcpdump",
             "tshark",
         ];
-        Ok(Blueprint::new("trixie", 1, PACKAGES, cache()?))
+        Ok(Blueprint::new("trixie", 2, PACKAGES, cache()?))
     }
 
     /// The directory, an absolute path.
@@ -97,7 +100,8 @@ impl LabRoot {
     pub fn version(&self, program: &str) -> Result<String, Error> {
         let argument = match program {
             "openssl" => "version",
-            "nginx" => "-v",
+            "nginx" | "haproxy" => "-v",
+            "stunnel4" => "-version",
             "ip" => "-V",
             _ => "--version",
         };

@@ -3,12 +3,16 @@
 use std::fs;
 use std::time::Duration;
 
+use nix::time::{ClockId, clock_getcpuclockid};
+use nix::unistd::Pid;
+
 use crate::Error;
+use crate::group::members;
 
 /// Processor time and memory of a process.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Usage {
-    /// Time on a processor, user and system, of the threads that live, as the scheduler counts it in nanoseconds.
+    /// Time on a processor, user and system, of all threads that live or lived, as the scheduler counts it in nanoseconds.
     pub cpu: Duration,
     /// Bytes resident now (`VmRSS` of proc(5)).
     pub resident: u64,
@@ -21,27 +25,41 @@ impl Usage {
     ///
     /// # Errors
     ///
-    /// When there is no such process, or the kernel keeps no scheduler statistics.
+    /// When there is no such process.
     pub fn of(process: u32) -> Result<Self, Error> {
         let reading = |source| Error::io(format!("reading the usage of process {process}"))(source);
-        let mut cpu = Duration::ZERO;
-        for task in fs::read_dir(format!("/proc/{process}/task")).map_err(reading)? {
-            // A thread may end between the listing and the reading.
-            let Ok(text) = fs::read_to_string(task.map_err(reading)?.path().join("schedstat")) else {
-                continue;
-            };
-            cpu += text
-                .split(' ')
-                .next()
-                .and_then(|ns| ns.parse().ok())
-                .map_or(Duration::ZERO, Duration::from_nanos);
-        }
+        // Numbers beyond those of the kernel are of no process.
+        let pid = Pid::from_raw(i32::try_from(process).unwrap_or(i32::MAX));
+        let spent = clock_getcpuclockid(pid).and_then(ClockId::now);
+        let cpu = spent.map_err(|errno| reading(errno.into()))?.into();
         let status = fs::read_to_string(format!("/proc/{process}/status")).map_err(reading)?;
         Ok(Self {
             cpu,
             resident: kilobytes(&status, "VmRSS:"),
             peak_resident: kilobytes(&status, "VmHWM:"),
         })
+    }
+
+    /// What the processes of a group that live have used together: a [`crate::Process`] leads one with its own number.
+    ///
+    /// # Errors
+    ///
+    /// When no process of it lives.
+    pub fn of_group(group: u32) -> Result<Self, Error> {
+        let gone = || Error::errno(format!("reading the usage of process group {group}"))(nix::errno::Errno::ESRCH);
+        // One may end between the listing and the reading.
+        let members: Vec<Self> = members(group)
+            .into_iter()
+            .filter_map(|pid| Self::of(pid).ok())
+            .collect();
+        if members.is_empty() {
+            return Err(gone());
+        }
+        Ok(members.into_iter().fold(Self::default(), |sum, one| Self {
+            cpu: sum.cpu + one.cpu,
+            resident: sum.resident + one.resident,
+            peak_resident: sum.peak_resident + one.peak_resident,
+        }))
     }
 }
 
@@ -68,6 +86,37 @@ mod tests {
             before.resident > 0 && before.peak_resident >= before.resident,
             "{before:?}"
         );
+    }
+
+    #[test]
+    fn time_of_threads_that_have_ended_counts() {
+        let before = Usage::of(std::process::id()).expect("our own usage").cpu;
+        std::thread::spawn(|| {
+            let began = std::time::Instant::now();
+            while began.elapsed() < Duration::from_millis(30) {
+                black_box(began);
+            }
+        })
+        .join()
+        .expect("it only counts");
+        let after = Usage::of(std::process::id()).expect("our own usage").cpu;
+        assert!(after > before + Duration::from_millis(3), "{before:?} {after:?}");
+    }
+
+    #[test]
+    fn a_group_uses_what_its_processes_use() {
+        // The child is there, as a copy of the shell at least, before the word is said.
+        let script = "sleep 30 & echo done; wait";
+        let mut process = crate::Program::new("sh")
+            .arguments(["-c", script])
+            .start()
+            .expect("a shell");
+        process
+            .wait_for_line("done", Duration::from_secs(30))
+            .expect("it counts");
+        let (alone, group) = (Usage::of(process.id()).unwrap(), Usage::of_group(process.id()).unwrap());
+        assert!(group.resident > alone.resident, "{group:?} {alone:?}");
+        assert!(Usage::of_group(u32::MAX).is_err());
     }
 
     #[test]

@@ -4,6 +4,8 @@ use std::collections::HashSet;
 use std::fs;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
+use crate::group::members;
+
 /// `TCP_LISTEN` of linux/net/tcp_states.h as `/proc/net/tcp` prints it.
 const LISTEN: &str = "0A";
 
@@ -29,22 +31,6 @@ pub(super) fn listens(group: u32, address: SocketAddr) -> bool {
 fn covers(bound: SocketAddr, wanted: SocketAddr) -> bool {
     bound.port() == wanted.port()
         && (wanted.ip().is_unspecified() || bound.ip().is_unspecified() || bound.ip().to_canonical() == wanted.ip())
-}
-
-/// Processes of a process group.
-fn members(group: u32) -> Vec<u32> {
-    fs::read_dir("/proc")
-        .into_iter()
-        .flatten()
-        .flatten()
-        .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
-        .filter(|pid| fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|stat| group_in(&stat) == Some(group)))
-        .collect()
-}
-
-/// The process group (field 5) in the text of `/proc/<pid>/stat`.
-fn group_in(stat: &str) -> Option<u32> {
-    stat.rsplit_once(')')?.1.split_ascii_whitespace().nth(2)?.parse().ok()
 }
 
 /// Inode numbers of the sockets a process has open.
@@ -100,6 +86,7 @@ fn address(text: &str) -> Option<SocketAddr> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::group::group_in;
     use proptest::prelude::*;
     use std::net::TcpListener;
 
