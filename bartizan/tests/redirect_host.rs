@@ -101,6 +101,80 @@ mod as_root {
     }
 
     #[test]
+    fn consumer_that_discovers_a_producer_by_absolute_uri_reaches_it_and_nothing_leaves_in_clear() {
+        const PRODUCER: &str = "http://10.89.0.2:8000/";
+        let stage = Stage::with_udm();
+        let _nrf_function = stage.nrf_function();
+        let _udm_function = stage.function(stage.udm.as_ref().unwrap(), "10.89.0.2");
+        // What an NRF answers (TS 29.510, clause 6.2.6.2.3), as far as a consumer needs it.
+        let answer = format!(
+            r#"{{"validityPeriod":100,"nfInstances":[{{"nfType":"UDM","nfServices":[{{"apiPrefix":"{PRODUCER}"}}]}}]}}"#
+        );
+        std::fs::write(stage.path("discovery"), answer).unwrap();
+        let discover_and_call = || {
+            let url = format!("{}discovery", NRF[0]);
+            let arguments = [
+                "--silent",
+                "--show-error",
+                "--fail",
+                "--http2-prior-knowledge",
+                "--max-time",
+                "5",
+                &url,
+            ];
+            let answer = Program::new("curl")
+                .arguments(arguments)
+                .inside(&stage.amf)
+                .run(LONG)?
+                .text();
+            let answer: serde_json::Value = serde_json::from_str(&answer).unwrap();
+            let producer = answer["nfInstances"][0]["nfServices"][0]["apiPrefix"].as_str().unwrap();
+            stage.ask(producer)
+        };
+        let seen = stage.watch(|| assert_eq!(discover_and_call().unwrap(), "the function itself"));
+        assert!(seen.clear_content > 4 && seen.protected == 0, "{seen:?}");
+
+        stage.certify();
+        let _sidecars = ["nrf", "udm", "amf"].map(|node| stage.sidecar(node));
+        stage.install();
+        let seen = stage.watch(|| assert_eq!(discover_and_call().unwrap(), "the function itself"));
+        assert!(seen.protected > 0, "{seen:?}");
+        assert_eq!((seen.clear_packets, seen.clear_content), (0, 0));
+    }
+
+    #[test]
+    fn peers_sidecar_that_is_absent_or_silent_makes_requests_fail_and_nothing_leave_in_clear() {
+        let stage = Stage::new();
+        let _function = stage.nrf_function();
+        stage.certify();
+        let _amf = stage.sidecar("amf");
+        stage.install();
+        let fails = |why: &str| {
+            let seen = stage.watch(|| {
+                for url in NRF {
+                    assert!(stage.ask(url).is_err(), "{why}: {url}");
+                }
+            });
+            assert_eq!((seen.clear_packets, seen.clear_content), (0, 0), "{why}");
+        };
+        fails("nobody listens");
+        // One that accepts and says nothing, where the sidecar should be.
+        let silent = ["10.88.0.2:7443", "[fd88::2]:7443"].map(|address| {
+            let listener = stage.nrf.enter(|| TcpListener::bind(address).unwrap()).unwrap();
+            let copy = listener.try_clone().unwrap();
+            thread::spawn(move || {
+                let mut held = Vec::new();
+                while let Ok((accepted, _)) = copy.accept() {
+                    held.push(accepted);
+                }
+            });
+            listener
+        });
+        fails("silent");
+        drop(silent);
+    }
+
+    #[test]
     fn original_destination_is_the_one_that_was_called_over_both_families() {
         let stage = Stage::new();
         listen(&stage);

@@ -18,6 +18,8 @@ pub(crate) const NRF: [&str; 2] = ["http://10.88.0.2:8000/", "http://[fd88::2]:8
 pub(crate) struct Stage {
     pub(crate) amf: Namespace,
     pub(crate) nrf: Namespace,
+    /// A third host on a cable of its own to the AMF's, where a test asks for it.
+    pub(crate) udm: Option<Namespace>,
     place: tempfile::TempDir,
 }
 
@@ -41,6 +43,7 @@ impl Stage {
         let stage = Self {
             amf: Namespace::create("amf").unwrap(),
             nrf: Namespace::create("nrf").unwrap(),
+            udm: None,
             place: tempfile::tempdir().unwrap(),
         };
         let port = |namespace, number: u8| {
@@ -55,6 +58,31 @@ impl Stage {
         fs::set_permissions(stage.place.path(), fs::Permissions::from_mode(0o755)).unwrap();
         fs::write(stage.file(), deployment()).unwrap();
         fs::write(stage.path("hello"), "the function itself").unwrap();
+        stage
+    }
+
+    /// With the host of a UDM, 10.89.0.2, which the NRF has no cable to.
+    pub(crate) fn with_udm() -> Self {
+        let mut stage = Self::new();
+        let udm = Namespace::create("udm").unwrap();
+        let port = |namespace, interface, address| Port::new(namespace, interface).address(address).unwrap();
+        connect(
+            &port(&stage.amf, "eth1", "10.89.0.1/24"),
+            &port(&udm, "eth0", "10.89.0.2/24"),
+            1500,
+        )
+        .unwrap();
+        let node = "
+  udm:
+    function: UDM
+    address: 10.89.0.2
+    certificate: udm/udm.crt.pem
+    key: udm/udm.key.pem
+    sidecar: { inbound: [ { listen: '10.89.0.2:7443', forward: '10.89.0.2:8000' } ] }
+interfaces:
+  - { kind: SBI, between: [amf, udm], with: sidecar }";
+        fs::write(stage.file(), deployment().replace("\ninterfaces:", node)).unwrap();
+        stage.udm = Some(udm);
         stage
     }
 
@@ -129,7 +157,7 @@ impl Stage {
                 .unwrap();
         };
         run(&["init", "--dir", &ca, "--algorithm", "ml-dsa-65"]);
-        for node in ["amf", "nrf"] {
+        for node in ["amf", "nrf", "udm"] {
             let out = self.path(node).display().to_string();
             run(&["issue", "--dir", &ca, "--name", node, "--dns", node, "--out", &out]);
             chown(&out, Some(SIDECAR), Some(SIDECAR)).unwrap();
@@ -150,7 +178,11 @@ impl Stage {
 
     /// The sidecar of a node, as its own user, serving.
     pub(crate) fn sidecar(&self, node: &str) -> Process {
-        let namespace = if node == "amf" { &self.amf } else { &self.nrf };
+        let namespace = match node {
+            "amf" => &self.amf,
+            "nrf" => &self.nrf,
+            _ => self.udm.as_ref().expect("a stage with a UDM"),
+        };
         let user = SIDECAR.to_string();
         let mut process = Program::new("setpriv")
             .arguments(["--reuid", &user, "--regid", &user, "--clear-groups"])
@@ -167,12 +199,30 @@ impl Stage {
 
     /// What leaves and enters the AMF's host while `work` runs.
     pub(crate) fn watch(&self, work: impl FnOnce()) -> Seen {
-        let file = self.path("egress.pcap");
-        let capture = Capture::start(Some(&self.amf), "eth0", &file, Direction::Both).unwrap();
+        let interfaces: &[&str] = if self.udm.is_some() {
+            &["eth0", "eth1"]
+        } else {
+            &["eth0"]
+        };
+        let captures: Vec<_> = interfaces
+            .iter()
+            .map(|interface| {
+                let file = self.path(&format!("{interface}.pcap"));
+                Capture::start(Some(&self.amf), interface, &file, Direction::Both).unwrap()
+            })
+            .collect();
         work();
-        let captured = capture.stop().unwrap();
-        assert!(captured.complete(), "{captured:?}");
-        Seen::in_file(&file)
+        let mut seen = Seen::default();
+        for capture in captures {
+            let file = capture.path().to_owned();
+            let captured = capture.stop().unwrap();
+            assert!(captured.complete(), "{captured:?}");
+            let here = Seen::in_file(&file);
+            seen.clear_packets += here.clear_packets;
+            seen.clear_content += here.clear_content;
+            seen.protected += here.protected;
+        }
+        seen
     }
 }
 

@@ -13,7 +13,7 @@
 
 mod destination;
 mod error;
-mod fence;
+pub mod fence;
 mod nft;
 mod plan;
 mod probe;
@@ -22,7 +22,6 @@ mod ruleset;
 
 pub use destination::original_destination;
 pub use error::Error;
-pub use fence::Fence;
 pub use nft::{Standing, Tables, install, remove, standing};
 pub use plan::{Bystander, Plan, Service};
 pub use probe::{Probed, is_probe, probe};

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use bartizan_sidecar::confine::User;
-use bartizan_sidecar::redirect::{self, Error, Fence, Plan, Standing, Tables};
+use bartizan_sidecar::redirect::{self, Error, Plan, Standing, Tables, fence};
 use serde_json::json;
 
 use crate::{Failure, Outcome};
@@ -83,7 +83,7 @@ fn install(args: &InstallArgs) -> Result<Outcome, Failure> {
     if args.dry_run {
         print!("{}", plan.script());
         if !args.no_fence {
-            for (family, batch) in Fence::batches(&plan) {
+            for (family, batch) in fence::batches(&plan) {
                 for line in batch.lines() {
                     println!("# ip {family} {line}");
                 }
@@ -94,9 +94,9 @@ fn install(args: &InstallArgs) -> Result<Outcome, Failure> {
     // The guard closes the way in clear before anything else changes; it comes with the redirect, in one transaction.
     redirect::install(&plan).map_err(|error| failure(&error))?;
     if args.no_fence {
-        Fence::remove().map_err(|error| failure(&error))?;
+        fence::remove().map_err(|error| failure(&error))?;
     } else {
-        Fence::install(&plan).map_err(|error| {
+        fence::install(&plan).map_err(|error| {
             failure(&error).hint("redirect and guard are in force already; `remove` takes them away")
         })?;
     }
@@ -122,7 +122,7 @@ fn remove(args: &RemoveArgs) -> Result<Outcome, Failure> {
     if !args.dry_run {
         redirect::remove(tables).map_err(|error| failure(&error))?;
         if tables == Tables::All {
-            Fence::remove().map_err(|error| failure(&error))?;
+            fence::remove().map_err(|error| failure(&error))?;
         }
     }
     let verb = if args.dry_run { "would remove" } else { "removed" };
@@ -139,7 +139,7 @@ fn remove(args: &RemoveArgs) -> Result<Outcome, Failure> {
 fn show(args: &ShowArgs) -> Result<Outcome, Failure> {
     let plan = plan(&args.plan)?;
     let [table, guard] = redirect::standing(&plan).map_err(|error| failure(&error))?;
-    let (fence, wanted) = (Fence::standing().map_err(|error| failure(&error))?, Fence::size(&plan));
+    let (fence, wanted) = (fence::standing().map_err(|error| failure(&error))?, fence::size(&plan));
     let fence = match fence {
         0 => "absent".to_owned(),
         _ if fence == wanted => "in force".to_owned(),

@@ -70,7 +70,7 @@ pub fn standing(plan: &Plan) -> Result<[Standing; 2], Error> {
         let mark = objects.iter().find_map(|object| object.rule.as_ref()?.comment.clone());
         *standing = match mark {
             Some(mark) if mark == plan.mark() => {
-                if counted(&objects) == plan.expected(name) {
+                if counted(&objects) == plan.size(name) {
                     Standing::InForce
                 } else {
                     Standing::Damaged
@@ -84,38 +84,14 @@ pub fn standing(plan: &Plan) -> Result<[Standing; 2], Error> {
     Ok(found)
 }
 
-/// Rules and set elements.
-type Counted = (usize, usize);
-
-fn counted(objects: &[Object]) -> Counted {
+/// How many rules and how many set elements there are.
+fn counted(objects: &[Object]) -> (usize, usize) {
     let rules = objects.iter().filter(|object| object.rule.is_some()).count();
     let elements = objects
         .iter()
         .filter_map(|object| Some(object.set.as_ref()?.elements.len()))
         .sum();
     (rules, elements)
-}
-
-impl Plan {
-    fn expected(&self, table: &str) -> Counted {
-        let script = self.script();
-        let from = script.find(&format!("table inet {table} {{")).unwrap_or(0);
-        let to = script[from..].find("\n}\n").map_or(script.len(), |end| from + end);
-        // Every rule is a line of a chain that ends in no `;`; the chains' own declarations do.
-        let mut rules = 0;
-        let mut in_chain = false;
-        for line in script[from..to].lines() {
-            match line {
-                _ if line.starts_with("\tchain ") => in_chain = true,
-                "\t}" => in_chain = false,
-                _ if in_chain && !line.ends_with(';') => rules += 1,
-                _ => {}
-            }
-        }
-        let mut addresses: Vec<_> = self.services.iter().map(|service| service.address).collect();
-        addresses.dedup();
-        (rules, addresses.len())
-    }
 }
 
 fn list(arguments: &[&str]) -> Result<Vec<Object>, Error> {

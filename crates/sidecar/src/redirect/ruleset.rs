@@ -2,10 +2,11 @@
 //!
 //! Both tables are replaced in one transaction: `table X` makes one where there is none, so that `delete table X` cannot fail.
 
+use std::collections::BTreeSet;
 use std::fmt::{self, Write as _};
 use std::net::SocketAddr;
 
-use super::plan::{Plan, Service};
+use super::plan::Plan;
 use super::probe::{GUARD_PROBE_SOURCE, REDIRECT_PROBE};
 
 /// The table that leads connections to the sidecar.
@@ -13,106 +14,134 @@ pub(super) const REDIRECT: &str = "bartizan-redirect";
 /// The table that refuses what is not led there.
 pub(super) const GUARD: &str = "bartizan-guard";
 
+/// What a table consists of, beside the two sets of addresses.
+struct Table {
+    name: &'static str,
+    chains: Vec<Chain>,
+}
+
+struct Chain {
+    name: &'static str,
+    /// Where it hooks in, in nftables' words.
+    hook: &'static str,
+    rules: Vec<String>,
+}
+
 impl Plan {
     /// The script for `nft -f -` that puts both tables in force, in place of what stands under their names.
     #[must_use]
     pub fn script(&self) -> String {
-        let body = self.tables();
-        let mut script = String::new();
-        for table in [GUARD, REDIRECT] {
-            script.push_str(&clear(table));
+        let mark = self.mark();
+        let tables = [self.guard(&mark), self.redirect(&mark)];
+        let mut script: String = tables.iter().map(|table| clear(table.name)).collect();
+        for table in &tables {
+            // Writing to a string cannot fail.
+            let _ = self.write(&mut script, table);
         }
-        script.push('\n');
-        // The mark tells whether what stands is what this file asks for.
-        script.push_str(&body.replace("@mark@", &self.mark()));
         script
     }
 
     /// Names the node and the content of its rules: the comment of the first rule of both tables, which answers the sidecar's own
     /// question whether the table stands. (`nft -j` of version 1.0 does not print comments of tables.)
     pub(super) fn mark(&self) -> String {
-        format!("node {} rules {:016x}", self.node, fingerprint(&self.tables()))
-    }
-
-    fn tables(&self) -> String {
         let mut text = String::new();
-        // Writing to a string cannot fail.
-        let _ = self.write_guard(&mut text);
-        text.push('\n');
-        let _ = self.write_redirect(&mut text);
-        text
-    }
-
-    fn write_redirect(&self, text: &mut String) -> fmt::Result {
-        writeln!(text, "table inet {REDIRECT} {{")?;
-        self.write_sets(text)?;
-        writeln!(text, "\tchain output {{")?;
-        writeln!(text, "\t\ttype nat hook output priority -100; policy accept;")?;
-        let v4 = self.listener_v4;
-        writeln!(
-            text,
-            "\t\tip daddr {} tcp dport {} dnat ip to {v4} comment \"@mark@\"",
-            REDIRECT_PROBE.ip(),
-            REDIRECT_PROBE.port()
-        )?;
-        writeln!(
-            text,
-            "\t\tmeta skuid {} return comment \"the sidecar itself\"",
-            self.user
-        )?;
-        writeln!(text, "\t\tip daddr . tcp dport @services-v4 counter dnat ip to {v4}")?;
-        if let Some(v6) = self.listener_v6 {
-            writeln!(text, "\t\tip6 daddr . tcp dport @services-v6 counter dnat ip6 to {v6}")?;
+        for table in [self.guard(""), self.redirect("")] {
+            let _ = self.write(&mut text, &table);
         }
-        writeln!(text, "\t}}\n}}")
+        format!("node {} rules {:016x}", self.node, fingerprint(&text))
     }
 
-    fn write_guard(&self, text: &mut String) -> fmt::Result {
-        writeln!(text, "table inet {GUARD} {{")?;
-        self.write_sets(text)?;
-        writeln!(text, "\tchain output {{")?;
-        writeln!(text, "\t\ttype filter hook output priority filter; policy accept;")?;
-        writeln!(
-            text,
-            "\t\tip saddr {GUARD_PROBE_SOURCE} tcp dport {} reject with tcp reset comment \"@mark@\"",
+    /// How many rules and how many set elements a table has.
+    pub(super) fn size(&self, name: &str) -> (usize, usize) {
+        let rules = [self.guard(""), self.redirect("")]
+            .iter()
+            .filter(|table| table.name == name)
+            .flat_map(|table| &table.chains)
+            .map(|chain| chain.rules.len())
+            .sum();
+        (rules, self.addresses().len())
+    }
+
+    /// Where peers' functions are called, each once.
+    pub(super) fn addresses(&self) -> BTreeSet<SocketAddr> {
+        self.services.iter().map(|service| service.address).collect()
+    }
+
+    fn redirect(&self, mark: &str) -> Table {
+        let (v4, probe) = (self.listener_v4, REDIRECT_PROBE);
+        let mut rules = vec![
+            format!(
+                "ip daddr {} tcp dport {} dnat ip to {v4} comment \"{mark}\"",
+                probe.ip(),
+                probe.port()
+            ),
+            format!("meta skuid {} return comment \"the sidecar itself\"", self.user),
+            format!("ip daddr . tcp dport @services-v4 counter dnat ip to {v4}"),
+        ];
+        if let Some(v6) = self.listener_v6 {
+            rules.push(format!("ip6 daddr . tcp dport @services-v6 counter dnat ip6 to {v6}"));
+        }
+        let output = Chain {
+            name: "output",
+            // Before the guard, at the priority of destination NAT.
+            hook: "type nat hook output priority -100; policy accept;",
+            rules,
+        };
+        Table {
+            name: REDIRECT,
+            chains: vec![output],
+        }
+    }
+
+    fn guard(&self, mark: &str) -> Table {
+        let mut output = vec![format!(
+            "ip saddr {GUARD_PROBE_SOURCE} tcp dport {} reject with tcp reset comment \"{mark}\"",
             self.listener_v4.port()
-        )?;
+        )];
         for (family, set) in [("ip", "services-v4"), ("ip6", "services-v6")] {
-            writeln!(
-                text,
-                "\t\t{family} daddr . tcp dport @{set} counter reject with tcp reset comment \"clear to a peer's function, \
-                 whoever sends it\""
-            )?;
+            output.push(format!(
+                "{family} daddr . tcp dport @{set} counter reject with tcp reset \
+                 comment \"clear to a peer's function, whoever sends it\""
+            ));
         }
         for forward in &self.forwards {
             let family = if forward.is_ipv4() { "ip" } else { "ip6" };
-            writeln!(
-                text,
-                "\t\toifname != \"lo\" {family} daddr {} tcp dport {} counter reject with tcp reset comment \"clear to the \
-                 own function leaves the host\"",
+            output.push(format!(
+                "oifname != \"lo\" {family} daddr {} tcp dport {} counter reject with tcp reset \
+                 comment \"clear to the own function leaves the host\"",
                 forward.ip(),
                 forward.port()
-            )?;
-        }
-        if self.ports.is_empty() {
-            return writeln!(text, "\t}}\n}}");
+            ));
         }
         let ports: Vec<_> = self.ports.iter().map(u16::to_string).collect();
         let ports = ports.join(", ");
-        writeln!(
-            text,
-            "\t\toifname != \"lo\" tcp sport {{ {ports} }} counter drop comment \"clear answers of the own function\"\n\t}}"
-        )?;
-        writeln!(text, "\tchain input {{")?;
-        writeln!(text, "\t\ttype filter hook input priority filter; policy accept;")?;
-        writeln!(
-            text,
-            "\t\tiifname != \"lo\" tcp dport {{ {ports} }} counter drop comment \"clear to the own function from the network\""
-        )?;
-        writeln!(text, "\t}}\n}}")
+        let mut chains = Vec::new();
+        if !ports.is_empty() {
+            output.push(format!(
+                "oifname != \"lo\" tcp sport {{ {ports} }} counter drop comment \"clear answers of the own function\""
+            ));
+            chains.push(Chain {
+                name: "input",
+                hook: "type filter hook input priority filter; policy accept;",
+                rules: vec![format!(
+                    "iifname != \"lo\" tcp dport {{ {ports} }} counter drop comment \"clear to the own function from the network\""
+                )],
+            });
+        }
+        chains.insert(
+            0,
+            Chain {
+                name: "output",
+                hook: "type filter hook output priority filter; policy accept;",
+                rules: output,
+            },
+        );
+        Table { name: GUARD, chains }
     }
 
-    fn write_sets(&self, text: &mut String) -> fmt::Result {
+    fn write(&self, text: &mut String, table: &Table) -> fmt::Result {
+        writeln!(text, "\ntable inet {} {{", table.name)?;
+        let addresses = self.addresses();
         let families = [
             (
                 "services-v4",
@@ -123,11 +152,9 @@ impl Plan {
         ];
         for (set, kind, of_family) in families {
             writeln!(text, "\tset {set} {{\n\t\ttype {kind} . inet_service")?;
-            let mut addresses: Vec<_> = self.services.iter().map(|service: &Service| service.address).collect();
-            addresses.retain(of_family);
-            addresses.dedup();
             let elements: Vec<_> = addresses
                 .iter()
+                .filter(|address| of_family(address))
                 .map(|address| format!("{} . {}", address.ip(), address.port()))
                 .collect();
             if !elements.is_empty() {
@@ -135,7 +162,14 @@ impl Plan {
             }
             writeln!(text, "\t}}")?;
         }
-        Ok(())
+        for chain in &table.chains {
+            writeln!(text, "\tchain {} {{\n\t\t{}", chain.name, chain.hook)?;
+            for rule in &chain.rules {
+                writeln!(text, "\t\t{rule}")?;
+            }
+            writeln!(text, "\t}}")?;
+        }
+        writeln!(text, "}}")
     }
 }
 

@@ -254,6 +254,8 @@ proptest! {
             let lines = script.lines().filter(|line| line.trim_end_matches(',') == element).count();
             prop_assert_eq!(lines, 2);
         }
-        prop_assert_eq!(Fence::size(&plan), hosts.len());
+        let fence = fence::batches(&plan).map(|(_, batch)| batch).concat();
+        prop_assert_eq!(fence.lines().filter(|line| line.starts_with("rule add ")).count(), hosts.len());
+        prop_assert_eq!(fence::size(&plan), hosts.len());
     }
 }
