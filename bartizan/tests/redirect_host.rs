@@ -8,7 +8,7 @@ mod as_root {
     use std::thread;
 
     use bartizan_host::Program;
-    use bartizan_sidecar::redirect::{Probed, is_probe, original_destination, probe};
+    use bartizan_sidecar::redirect::{Probed, is_probe, original_destination, probe, watch};
 
     use crate::redirect_stage::{AMF, LONG, NRF, SIDECAR, Seen, Stage, curl};
 
@@ -386,6 +386,48 @@ mod as_root {
             })
             .unwrap();
         assert_eq!(nobody.unwrap_err().to_string(), "nothing listens at 127.0.0.1:15999");
+    }
+
+    #[test]
+    fn sidecar_notices_by_itself_that_rules_go_and_come_back() {
+        let stage = Stage::new();
+        listen(&stage);
+        stage.install();
+        let (said, hear) = std::sync::mpsc::channel();
+        // The thread ends with the process, as a sidecar's does.
+        let watcher = stage
+            .amf
+            .enter(|| {
+                let (ready, begun) = std::sync::mpsc::channel();
+                // A thread inherits the namespace of the one that starts it.
+                let thread = thread::spawn(move || {
+                    let runtime = tokio::runtime::Builder::new_current_thread()
+                        .enable_all()
+                        .build()
+                        .unwrap();
+                    ready.send(()).unwrap();
+                    runtime.block_on(watch(
+                        "127.0.0.1:15001".parse().unwrap(),
+                        std::time::Duration::from_millis(20),
+                        move |answer| {
+                            let _ = said.send(answer);
+                        },
+                    ));
+                });
+                begun.recv().unwrap();
+                thread
+            })
+            .unwrap();
+        let seen = |redirect, guard| Some(Probed { redirect, guard });
+        assert_eq!(hear.recv_timeout(LONG).unwrap(), seen(true, true));
+        stage.host("nft delete table inet bartizan-redirect");
+        assert_eq!(hear.recv_timeout(LONG).unwrap(), seen(false, true));
+        stage.host("nft flush ruleset");
+        assert_eq!(hear.recv_timeout(LONG).unwrap(), seen(false, false));
+        stage.install();
+        // Both tables come at once; the two questions do not.
+        while hear.recv_timeout(LONG).unwrap() != seen(true, true) {}
+        assert!(!watcher.is_finished());
     }
 
     #[test]

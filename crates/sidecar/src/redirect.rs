@@ -19,12 +19,14 @@ mod plan;
 mod probe;
 mod program;
 mod ruleset;
+mod watch;
 
 pub use destination::original_destination;
 pub use error::Error;
 pub use nft::{Standing, Tables, install, remove, standing};
 pub use plan::{Bystander, Plan, Service};
 pub use probe::{Probed, is_probe, probe};
+pub use watch::{EVERY, watch};
 
 #[cfg(test)]
 mod tests;
