@@ -2,6 +2,7 @@
 
 mod authority;
 mod credentials;
+mod knocking;
 mod observation;
 mod profiles;
 mod refusals;
