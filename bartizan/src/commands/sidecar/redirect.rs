@@ -1,5 +1,6 @@
 //! `bartizan sidecar redirect`: the rules of the host that lead a network function's requests to its sidecar.
 
+use std::io::{self, Write as _};
 use std::path::PathBuf;
 
 use bartizan_sidecar::confine::User;
@@ -81,15 +82,15 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
 fn install(args: &InstallArgs) -> Result<Outcome, Failure> {
     let plan = plan(&args.plan)?;
     if args.dry_run {
-        print!("{}", plan.script());
+        let mut text = plan.script();
         if !args.no_fence {
             for (family, batch) in fence::batches(&plan) {
                 for line in batch.lines() {
-                    println!("# ip {family} {line}");
+                    text.push_str(&format!("# ip {family} {line}\n"));
                 }
             }
         }
-        return Ok(Outcome::Clean);
+        return print(&text);
     }
     // The guard closes the way in clear before anything else changes; it comes with the redirect, in one transaction.
     redirect::install(&plan).map_err(|error| failure(&error))?;
@@ -100,21 +101,20 @@ fn install(args: &InstallArgs) -> Result<Outcome, Failure> {
             failure(&error).hint("redirect and guard are in force already; `remove` takes them away")
         })?;
     }
-    println!("redirected and guarded for node {}:", plan.node());
+    let mut text = format!("redirected and guarded for node {}:\n", plan.node());
     for service in plan.services() {
-        println!("  {:<12} {}", service.node.as_str(), service.address);
+        text.push_str(&format!("  {:<12} {}\n", service.node.as_str(), service.address));
     }
     for bystander in plan.bystanders() {
-        let protection = bystander.protection.name();
-        println!(
-            "  {:<12} left alone: the file says `with: {protection}`",
-            bystander.node.as_str()
-        );
+        let (node, protection) = (bystander.node.as_str(), bystander.protection.name());
+        text.push_str(&format!(
+            "  {node:<12} left alone: the file says `with: {protection}`\n"
+        ));
     }
     if args.no_fence {
-        println!("no fence: `nft flush ruleset` would open the way in clear");
+        text.push_str("no fence: `nft flush ruleset` would open the way in clear\n");
     }
-    Ok(Outcome::Clean)
+    print(&text)
 }
 
 fn remove(args: &RemoveArgs) -> Result<Outcome, Failure> {
@@ -126,14 +126,14 @@ fn remove(args: &RemoveArgs) -> Result<Outcome, Failure> {
         }
     }
     let verb = if args.dry_run { "would remove" } else { "removed" };
-    match tables {
-        Tables::Redirect => println!("{verb} the redirect; guard and fence stay: requests to peers fail"),
-        Tables::All => {
-            println!("{verb} the redirect, then the guard, then the fence");
-            println!("nothing keeps the network function on this host from talking in clear now");
-        }
-    }
-    Ok(Outcome::Clean)
+    print(&match tables {
+        Tables::Redirect => format!("{verb} the redirect; guard and fence stay: requests to peers fail\n"),
+        Tables::All => format!(
+            "{verb} the redirect, then the guard, then the fence\n\
+             nothing keeps the network function on this host from talking in clear {}\n",
+            if args.dry_run { "then" } else { "now" }
+        ),
+    })
 }
 
 fn show(args: &ShowArgs) -> Result<Outcome, Failure> {
@@ -146,29 +146,40 @@ fn show(args: &ShowArgs) -> Result<Outcome, Failure> {
         _ => format!("{fence} rules stand, the file asks for {wanted}"),
     };
     let rows = [("redirect", words(&table)), ("guard", words(&guard)), ("fence", fence)];
-    if args.json {
+    let text = if args.json {
         let services: Vec<_> = plan
             .services()
             .iter()
             .map(|service| json!({ "node": service.node.as_str(), "address": service.address }))
             .collect();
-        let rows: serde_json::Map<_, _> = rows
+        let states: serde_json::Map<_, _> = rows
             .iter()
             .map(|(name, state)| ((*name).to_owned(), json!(state)))
             .collect();
-        println!(
-            "{}",
-            json!({ "node": plan.node().as_str(), "standing": rows, "services": services })
-        );
+        format!(
+            "{}\n",
+            json!({ "node": plan.node().as_str(), "standing": states, "services": services })
+        )
     } else {
-        for (name, state) in &rows {
-            println!("{name:<10}{state}");
-        }
-    }
+        rows.iter()
+            .map(|(name, state)| format!("{name:<10}{state}\n"))
+            .collect()
+    };
+    print(&text)?;
     if rows.iter().all(|(_, state)| state == "in force") {
         Ok(Outcome::Clean)
     } else {
         Ok(Outcome::Finding)
+    }
+}
+
+/// A reader that has seen enough closes the pipe, which is no failure of ours.
+fn print(text: &str) -> Result<Outcome, Failure> {
+    match io::stdout().lock().write_all(text.as_bytes()) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            Err(Failure::new(format!("cannot write the answer: {error}")).hint("what was asked for is done"))
+        }
+        _ => Ok(Outcome::Clean),
     }
 }
 

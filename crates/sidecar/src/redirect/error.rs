@@ -80,6 +80,9 @@ impl Error {
             Self::Refused { program: "nft", .. } => {
                 "`--dry-run` prints the rules; the kernel needs nf_tables with nat, reject and inet support".to_owned()
             }
+            Self::Refused { said, .. } if said.contains("not up") => {
+                "loopback is down in this network namespace: `ip link set lo up`".to_owned()
+            }
             Self::Refused { .. } => {
                 "the kernel needs policy routing (CONFIG_IP_MULTIPLE_TABLES); `--no-fence` does without".to_owned()
             }
