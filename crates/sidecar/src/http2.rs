@@ -1,9 +1,12 @@
 //! The `http2` path: requests one by one over pooled connections.
 
+mod attempts;
 mod body;
 mod exchange;
+mod opening;
 mod pool;
 mod serve;
+mod turn;
 
 use std::io;
 use std::sync::Arc;

@@ -14,16 +14,13 @@ use http::header::HOST;
 use http::uri::{PathAndQuery, Scheme};
 use http::{Request, Response, Uri};
 
+use super::attempts::Attempts;
 use super::body::{Broke, Pump, Source};
 use super::pool::{Lease, Link, Pool};
 use super::send_problem;
 use crate::failure::{Failure, Why};
 use crate::metrics::{Account, Outcome, Requests, Side};
 use crate::shared::Shared;
-
-/// How often a request that a connection did not process is sent again. A server that closes idle connections after a
-/// millisecond can meet one request twice.
-const ATTEMPTS: u32 = 4;
 
 /// Where requests of one listener or one connection go, and where they are counted.
 #[derive(Debug, Clone)]
@@ -64,9 +61,9 @@ pub(crate) async fn exchange(
     let mut upload = (!body.is_end_stream()).then(|| Source::repeatable(body));
     let until = Instant::now() + shared.limits.request;
     let mut tick = pin!(shared.ticks.next());
-    let mut attempt = 1;
+    let mut attempts = Attempts::new(until);
     loop {
-        let sent = send(route, &head, upload.is_none()).await;
+        let sent = send(route, &head, upload.is_none(), &mut attempts).await;
         let (link, response, sink) = match sent {
             Ok(sent) => sent,
             Err(failure) => {
@@ -142,12 +139,17 @@ pub(crate) async fn exchange(
             First::Upload(Broke::Sink(error)) | First::Response(Err(error)) => {
                 route.pool.retire_if_closed(&link, &error);
                 if let Some(reason) = unprocessed(&error)
-                    && attempt < ATTEMPTS
+                    && attempts.left()
                     && up.rewind(&mut upload)
                 {
-                    attempt += 1;
+                    attempts.another().await;
                     shared.metrics.retry(route.side, route.pool.peer(), reason);
-                    tracing::debug!(peer = route.pool.peer(), reason, attempt, "request sent again");
+                    tracing::debug!(
+                        peer = route.pool.peer(),
+                        reason,
+                        attempt = attempts.made(),
+                        "request sent again"
+                    );
                     continue;
                 }
                 if error.is_reset() && error.is_remote() {
@@ -172,18 +174,17 @@ pub(crate) async fn exchange(
 type Sent = (Lease, ResponseFuture, h2::SendStream<Bytes>);
 
 /// Puts the head of a request onto a connection, another one where the first turns out to be closed.
-async fn send(route: &Route, head: &Request<()>, ends: bool) -> Result<Sent, Failure> {
-    let mut attempt = 1;
+async fn send(route: &Route, head: &Request<()>, ends: bool, attempts: &mut Attempts) -> Result<Sent, Failure> {
     loop {
         let link = route.pool.link().await?;
         match link.send(head.clone(), ends).await {
             Ok((response, sink)) => return Ok((link, response, sink)),
             Err(error) => {
                 route.pool.retire(&link);
-                if attempt == ATTEMPTS || error.is_library() {
+                if !attempts.left() || error.is_library() {
                     return Err(broken(route, &link, &error));
                 }
-                attempt += 1;
+                attempts.another().await;
             }
         }
     }

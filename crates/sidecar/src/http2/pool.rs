@@ -15,6 +15,7 @@ use http::Request;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::Notify;
 
+use super::opening::Opening;
 use crate::backoff::Backoff;
 use crate::drain::Phase;
 use crate::failure::{Failure, Why};
@@ -175,7 +176,7 @@ impl Pool {
     where
         IO: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
-        let begun = super::client(&self.shared.limits).handshake(stream).await;
+        let begun = super::client(&self.shared.limits).handshake(Opening::new(stream)).await;
         let (sender, connection) = begun.map_err(|error| match session.as_deref().and_then(Session::refusal) {
             Some(refused) => Failure::refused(&self.peer, refused),
             None => Failure {

@@ -1,0 +1,65 @@
+//! How often a request is sent again that nobody processed.
+
+use std::time::{Duration, Instant};
+
+use tokio::time::sleep;
+
+/// Attempts after which there is no other. Free5GC's servers end a connection after an idle millisecond: on a busy machine that
+/// can be the fate of several connections before a request gets through, and each says so.
+const AT_MOST: u32 = 64;
+/// Attempts that follow each other at once.
+const AT_ONCE: u32 = 4;
+const FIRST_PAUSE: Duration = Duration::from_millis(1);
+const LONGEST_PAUSE: Duration = Duration::from_millis(32);
+
+/// The attempts to send one request.
+#[derive(Debug)]
+pub(super) struct Attempts {
+    made: u32,
+    until: Instant,
+    pause: Duration,
+}
+
+impl Attempts {
+    /// The first is being made; none begins after `until`.
+    pub(super) fn new(until: Instant) -> Self {
+        Self {
+            made: 1,
+            until,
+            pause: FIRST_PAUSE,
+        }
+    }
+
+    pub(super) fn made(&self) -> u32 {
+        self.made
+    }
+
+    /// Whether there may be another.
+    pub(super) fn left(&self) -> bool {
+        self.made < AT_MOST && Instant::now() < self.until
+    }
+
+    /// Counts another, after a pause where the former followed each other at once.
+    pub(super) async fn another(&mut self) {
+        self.made += 1;
+        if self.made > AT_ONCE {
+            sleep(self.pause).await;
+            self.pause = (self.pause * 2).min(LONGEST_PAUSE);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn attempts_are_bounded_in_number_and_in_time() {
+        let mut attempts = Attempts::new(Instant::now() + Duration::from_secs(3600));
+        while attempts.left() {
+            attempts.another().await;
+        }
+        assert_eq!(attempts.made(), AT_MOST);
+        assert!(!Attempts::new(Instant::now()).left());
+    }
+}
