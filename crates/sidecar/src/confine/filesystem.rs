@@ -41,7 +41,7 @@ pub(super) fn restrict(confinement: &Confinement, others: usize) -> Outcome {
         left_out.push("signals to other processes (ABI 6)".to_owned());
     }
     if others > 0 && !status.all_threads {
-        left_out.push(format!("{others} threads that ran before"));
+        left_out.push(format!("threads that ran before: {others}"));
     }
     if !missing.is_empty() {
         left_out.push(format!("what is not there: {}", missing.join(", ")));

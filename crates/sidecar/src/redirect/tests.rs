@@ -31,6 +31,10 @@ impl File {
     }
 
     fn plan_for(&self, node: &str, user: u32) -> Result<Plan, Error> {
+        Plan::new(&self.deployment(), node, user)
+    }
+
+    fn deployment(&self) -> Deployment {
         let Self {
             own_inbound,
             own_outbound,
@@ -63,8 +67,7 @@ nodes:
 interfaces: [ {interfaces} ]
 "
         );
-        let deployment = Deployment::parse(&text, "test", Path::new("/")).unwrap();
-        Plan::new(&deployment, node, user)
+        Deployment::parse(&text, "test", Path::new("/")).unwrap()
     }
 
     fn refusal(&self) -> String {
@@ -90,6 +93,17 @@ fn functions_are_guarded_where_others_know_them_also_without_an_interface() {
     let plan = GOOD.plan().unwrap();
     assert_eq!(addresses(&plan), ["nrf 10.9.0.2:8000", "udm 10.9.0.3:8000"]);
     assert_eq!(plan.bystanders(), []);
+}
+
+#[test]
+fn original_destination_names_its_node_and_the_listener_that_leads_to_it() {
+    let deployment = GOOD.deployment();
+    let (node, inbound) = deployment.service_at("10.9.0.3:8000".parse().unwrap()).unwrap();
+    assert_eq!(node.name.as_str(), "udm");
+    assert_eq!(inbound.listen, "10.9.0.3:7443".parse().unwrap());
+    for unknown in ["10.9.0.3:8001", "10.9.0.4:8000", "[fd9::3]:8000", "10.9.0.3:7443"] {
+        assert!(deployment.service_at(unknown.parse().unwrap()).is_none(), "{unknown}");
+    }
 }
 
 #[test]
