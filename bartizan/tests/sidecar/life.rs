@@ -1,5 +1,6 @@
 //! From start to stop: what is refused before a port opens, what the admin port says, and how a sidecar ends.
 
+use std::collections::BTreeSet;
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::time::Duration;
 
@@ -255,6 +256,48 @@ fn the_admin_port_answers_and_keeps_secrets() {
         "bartizan_sidecar_ledger_lost_total 0",
     ] {
         assert!(metrics.contains(wanted), "{wanted} is missing in\n{metrics}");
+    }
+}
+
+#[test]
+fn every_metric_is_described_and_every_described_metric_exists() {
+    let mut stage = Stage::new();
+    let running = stage.run(&Pair::new(By::Http2, By::Http2));
+    let (_, text) = running.amf.admin("/metrics");
+    let exported: BTreeSet<String> = text
+        .lines()
+        .filter_map(|line| line.strip_prefix("# TYPE "))
+        .filter_map(|line| line.split_once(' '))
+        .map(|(name, kind)| match kind {
+            "counter" => format!("{name}_total"),
+            "info" => format!("{name}_info"),
+            _ => name.to_owned(),
+        })
+        .collect();
+    let page = include_str!("../../../docs/sidecar.md");
+    let table = page.split_once("### Metrics").expect("the section").1;
+    let table = table.split_once("\n## ").expect("its end").0;
+    let described: BTreeSet<String> = table
+        .lines()
+        .filter(|line| line.starts_with("| `"))
+        .filter_map(|line| line.split('|').nth(1))
+        .flat_map(|cell| cell.split('`').skip(1).step_by(2))
+        .map(str::to_owned)
+        .collect();
+    assert!(
+        exported.is_subset(&described),
+        "not described: {:?}",
+        exported.difference(&described)
+    );
+    // What has not happened yet is not exported; its name stands where it is registered.
+    let registered = include_str!("../../../crates/sidecar/src/metrics.rs");
+    for name in described.difference(&exported) {
+        let name = name.strip_prefix("bartizan_sidecar_").unwrap_or(name);
+        let name = name.strip_suffix("_total").unwrap_or(name);
+        assert!(
+            registered.contains(&format!("\"{name}\"")),
+            "{name} is described and does not exist"
+        );
     }
 }
 

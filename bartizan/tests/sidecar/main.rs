@@ -1,6 +1,7 @@
 //! The sidecar as its user runs it: the real binary between programs that other people wrote.
 
 mod bodies;
+mod bounds;
 mod life;
 mod paths;
 mod refusals;

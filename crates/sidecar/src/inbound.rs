@@ -3,10 +3,12 @@
 use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use bartizan_deployment::{NodeName, Path};
-use tokio::io::{AsyncBufReadExt, AsyncReadExt};
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
+use tokio::time::timeout;
 
 use crate::answer::{Protocol, answer};
 use crate::channel::Channel;
@@ -19,6 +21,9 @@ use crate::outbound::{decide, not_http2};
 use crate::replay::Replay;
 use crate::shared::Shared;
 use crate::splice::{Ended, Splice};
+
+/// How long saying goodbye may take.
+const GOODBYE: Duration = Duration::from_millis(500);
 
 /// The network function behind an inbound listener.
 #[derive(Debug)]
@@ -75,6 +80,8 @@ pub(crate) async fn serve(
         () = guard.reached(Phase::Draining) => false,
     };
     if !spoken {
+        // The other end keeps it ready: it must learn that this is an end, not an accident.
+        let _ = timeout(GOODBYE, channel.shutdown()).await;
         return;
     }
     match path {

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use bartizan_deployment::{InterfaceKind, NodeName, Path};
 use bartizan_ledger::{Bytes, Certificate, Closed, Direction, Event, Handshake, Key, Negotiated, Times, Verdict};
-use bartizan_tls::{Established, Refused};
+use bartizan_tls::{Established, Reason, Refused};
 use prometheus_client::metrics::counter::Counter;
 
 use crate::metrics::Side;
@@ -159,7 +159,8 @@ impl Session {
             first = true;
             refused
         });
-        if !first {
+        // A peer that only closes may have been restarted; one that sends an alert has judged us.
+        if !first || refused.reason != Reason::PeerRefused {
             return;
         }
         let side = Side::from(self.leg.direction);

@@ -166,6 +166,9 @@ impl Bound {
                 .push(local_address(&listener, "outbound", outbound.listen)?);
             serve_outbound(shared, state, &doors, &mut routes, &outbound, listener);
         }
+        for route in routes.into_values() {
+            tokio::spawn(route.pool.keep());
+        }
         registry.register_collector(Box::new(Arc::clone(state)));
         if let Some(listener) = self.admin {
             let address = node.sidecar.as_ref().and_then(|sidecar| sidecar.admin);
@@ -244,9 +247,7 @@ fn serve_outbound(
                         requests: Arc::new(requests),
                     }
                 });
-                if outbound.warm > 0 {
-                    tokio::spawn(Arc::clone(&route.pool).keep(outbound.warm));
-                }
+                route.pool.want_ready(outbound.warm);
                 route.clone()
             };
             let routing = match route {

@@ -90,7 +90,9 @@ impl Stock {
                     }
                     Err(failure) => failure,
                 };
-                self.shared.complaints.log("no connection kept ready", &failure);
+                if guard.phase() == Phase::Running {
+                    self.shared.complaints.log("no connection kept ready", &failure);
+                }
                 tokio::select! {
                     () = backoff.wait() => {}
                     () = guard.reached(Phase::Draining) => break,

@@ -48,6 +48,8 @@ pub(crate) struct Pool {
     dialling: tokio::sync::Mutex<Option<Failure>>,
     /// Dials that have ended.
     dialled: AtomicUsize,
+    /// How many connections are kept ready.
+    ready: AtomicUsize,
     /// A connection was lost.
     lost: Notify,
 }
@@ -87,6 +89,7 @@ impl Pool {
             links: Mutex::default(),
             dialling: tokio::sync::Mutex::default(),
             dialled: AtomicUsize::new(0),
+            ready: AtomicUsize::new(0),
             lost: Notify::new(),
         })
     }
@@ -225,8 +228,14 @@ impl Pool {
         self.links().clear();
     }
 
-    /// Keeps `ready` connections open until draining begins.
-    pub(crate) async fn keep(self: Arc<Self>, ready: usize) {
+    /// Asks for at least this many connections to be kept ready.
+    pub(crate) fn want_ready(&self, connections: usize) {
+        self.ready.fetch_max(connections, Ordering::Relaxed);
+    }
+
+    /// Keeps as many connections open as are wanted, until draining begins.
+    pub(crate) async fn keep(self: Arc<Self>) {
+        let ready = self.ready.load(Ordering::Relaxed);
         let mut guard = self.shared.drain.guard();
         let mut backoff = Backoff::default();
         while guard.phase() == Phase::Running {
@@ -257,7 +266,9 @@ impl Pool {
                 self.dialled.fetch_add(1, Ordering::AcqRel);
                 dialled
             };
-            if let Err(failure) = dialled {
+            if let Err(failure) = dialled
+                && guard.phase() == Phase::Running
+            {
                 self.shared.complaints.log("no connection kept ready", &failure);
                 tokio::select! {
                     () = backoff.wait() => {}

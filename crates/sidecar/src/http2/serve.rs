@@ -1,6 +1,6 @@
 //! The server side of an HTTP/2 connection.
 
-use std::future::{Future, poll_fn};
+use std::future::Future;
 use std::io;
 use std::pin::pin;
 use std::task::Poll;
@@ -15,6 +15,7 @@ use http::Request;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::timeout;
 
+use super::turn::in_turns;
 use crate::drain::{Guard, Phase};
 
 /// Serves the requests of one connection until it is closed or drained.
@@ -38,7 +39,7 @@ where
     let mut drained = pin!(async move { draining.reached(Phase::Draining).await });
     let mut closed = pin!(async move { closing.reached(Phase::Closing).await });
     let mut running = true;
-    poll_fn(|context| {
+    in_turns(|context| {
         if running && drained.as_mut().poll(context).is_ready() {
             running = false;
             connection.graceful_shutdown();
@@ -47,22 +48,23 @@ where
             return Poll::Ready(Ok(()));
         }
         loop {
-            let over = loop {
+            // Requests first: what they have to say leaves with the one flush that follows.
+            while let Poll::Ready(Some(())) = requests.poll_next_unpin(context) {}
+            let mut fresh = false;
+            loop {
                 match connection.poll_accept(context) {
-                    Poll::Ready(Some(Ok((request, respond)))) => requests.push(handle(request, respond)),
+                    Poll::Ready(Some(Ok((request, respond)))) => {
+                        requests.push(handle(request, respond));
+                        fresh = true;
+                    }
                     Poll::Ready(Some(Err(error))) => return Poll::Ready(Err(failed(error))),
-                    Poll::Ready(None) => break true,
-                    Poll::Pending => break false,
+                    // Nobody is left to answer: what is still under way is dropped, which resets it at the other end.
+                    Poll::Ready(None) => return Poll::Ready(Ok(())),
+                    Poll::Pending => break,
                 }
-            };
-            if over {
-                // Nobody is left to answer: what is still under way is dropped, which resets it at the other end.
-                return Poll::Ready(Ok(()));
             }
-            // A request that ended, or moved, has written something: the connection gets a turn to flush it.
-            match requests.poll_next_unpin(context) {
-                Poll::Ready(Some(())) => {}
-                Poll::Ready(None) | Poll::Pending => return Poll::Pending,
+            if !fresh {
+                return Poll::Pending;
             }
         }
     })

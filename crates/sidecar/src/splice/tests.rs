@@ -30,7 +30,7 @@ async fn bytes_pass_both_ways_and_each_half_closes_by_itself() {
 
 #[tokio::test]
 async fn a_megabyte_passes_through_legs_that_hold_seven_bytes() {
-    let (mut function, mut local, mut peer, mut tls) = legs(7);
+    let (function, mut local, mut peer, mut tls) = legs(7);
     let splice = tokio::spawn(async move { Splice::new(&mut local, &mut tls, Vec::new(), PATIENCE).await });
     let sent: Vec<u8> = (0..1_000_000_u32).map(|number| number as u8).collect();
     let body = sent.clone();
