@@ -17,7 +17,8 @@ use crate::shared::Shared;
 const BREATH: Duration = Duration::from_millis(50);
 
 /// Accepts connections until draining begins, and serves each in a task of its own. Beyond `limits.connections` a new
-/// connection is closed at once and counted.
+/// connection is closed at once and counted. Connections that were established before the listener closed are served too: for
+/// those who made them they were accepted.
 pub(crate) async fn accept_all<S, F>(shared: Arc<Shared>, listener: TcpListener, listener_name: String, serve: S)
 where
     S: Fn(TcpStream, SocketAddr, Guard) -> F,
@@ -25,10 +26,22 @@ where
 {
     let mut guard = shared.drain.guard();
     let open = Arc::new(AtomicUsize::new(0));
+    let take = |stream: TcpStream, peer: SocketAddr, guard: Guard| {
+        let Some(place) = Place::take(&open, shared.limits.connections) else {
+            shared.metrics.limit_reached("connections");
+            tracing::debug!(listener = %listener_name, %peer, "connection closed: limits.connections is reached");
+            return;
+        };
+        let served = serve(stream, peer, guard);
+        tokio::spawn(async move {
+            served.await;
+            drop(place);
+        });
+    };
     loop {
         let accepted = tokio::select! {
             accepted = listener.accept() => accepted,
-            () = guard.reached(Phase::Draining) => return,
+            () = guard.reached(Phase::Draining) => break,
         };
         let (stream, peer) = match accepted {
             Ok(accepted) => accepted,
@@ -43,17 +56,24 @@ where
                 continue;
             }
         };
-        let Some(place) = Place::take(&open, shared.limits.connections) else {
-            shared.metrics.limit_reached("connections");
-            tracing::debug!(listener = %listener_name, %peer, "connection closed: limits.connections is reached");
-            continue;
-        };
-        let served = serve(stream, peer, guard.clone());
-        tokio::spawn(async move {
-            served.await;
-            drop(place);
-        });
+        take(stream, peer, guard.clone());
     }
+    for (stream, peer) in waiting(listener) {
+        take(stream, peer, guard.clone());
+    }
+}
+
+/// The connections of the listener's queue, which nobody has accepted yet; then the listener is closed.
+fn waiting(listener: TcpListener) -> Vec<(TcpStream, SocketAddr)> {
+    let Ok(listener) = listener.into_std() else {
+        return Vec::new();
+    };
+    let mut waiting = Vec::new();
+    while let Ok((stream, peer)) = listener.accept() {
+        let stream = stream.set_nonblocking(true).and_then(|()| TcpStream::from_std(stream));
+        waiting.extend(stream.map(|stream| (stream, peer)));
+    }
+    waiting
 }
 
 /// Errors of accept(2) that concern the connection that was to be accepted, not the listener.

@@ -17,7 +17,7 @@ use crate::function;
 use crate::handshake;
 use crate::http2::{self, Pool, Route};
 use crate::metrics::{Requests, Side};
-use crate::outbound::{decide, not_http2};
+use crate::outbound::{LAST_WORD, decide, not_http2};
 use crate::replay::Replay;
 use crate::shared::Shared;
 use crate::splice::{Ended, Splice};
@@ -77,7 +77,10 @@ pub(crate) async fn serve(
     // Connections dialled ahead say nothing until they are used, and hold nothing of the network function.
     let spoken = tokio::select! {
         read = channel.fill_buf() => matches!(read, Ok(bytes) if !bytes.is_empty()),
-        () = guard.reached(Phase::Draining) => false,
+        () = guard.reached(Phase::Draining) => {
+            let read = timeout(LAST_WORD, channel.fill_buf()).await;
+            matches!(read, Ok(Ok(bytes)) if !bytes.is_empty())
+        }
     };
     if !spoken {
         // The other end keeps it ready: it must learn that this is an end, not an accident.

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::io;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use h2::RecvStream;
@@ -28,6 +29,9 @@ use crate::stock::Stock;
 /// The most that is read before the protocol of a local connection is decided on.
 const FIRST_READ: usize = 16 * 1024;
 
+/// How long a connection that has said nothing yet is listened to once draining has begun: its first request may be on its way.
+pub(crate) const LAST_WORD: Duration = Duration::from_millis(250);
+
 /// Whither an `http2` listener sends its requests.
 #[derive(Debug)]
 pub(crate) enum Routing {
@@ -42,13 +46,18 @@ pub(crate) enum Routing {
 
 /// Waits for the first bytes of the network function's connection. `None` where there will be none.
 async fn first_bytes(local: &mut TcpStream, guard: &mut Guard) -> Option<Vec<u8>> {
+    // An idle connection holds no buffer.
+    let readable = tokio::select! {
+        readable = local.readable() => readable.is_ok(),
+        () = guard.reached(Phase::Draining) => timeout(LAST_WORD, local.readable()).await.is_ok_and(|ready| ready.is_ok()),
+    };
+    if !readable {
+        return None;
+    }
     let mut first = Vec::with_capacity(FIRST_READ);
-    tokio::select! {
-        read = local.read_buf(&mut first) => match read {
-            Ok(0) | Err(_) => None,
-            Ok(_) => Some(first),
-        },
-        () = guard.reached(Phase::Draining) => None,
+    match local.read_buf(&mut first).await {
+        Ok(0) | Err(_) => None,
+        Ok(_) => Some(first),
     }
 }
 
