@@ -2,6 +2,8 @@
 
 pub(crate) mod algorithms;
 #[cfg(feature = "full")]
+pub(crate) mod bench;
+#[cfg(feature = "full")]
 pub(crate) mod ca;
 pub(crate) mod check;
 #[cfg(feature = "full")]

@@ -2,6 +2,8 @@
 #![forbid(unsafe_code)]
 
 mod commands;
+#[cfg(feature = "full")]
+mod interrupt;
 mod outcome;
 
 use std::process::ExitCode;
@@ -22,6 +24,8 @@ struct Cli {
 enum Command {
     Algorithms(commands::algorithms::Args),
     #[cfg(feature = "full")]
+    Bench(commands::bench::Args),
+    #[cfg(feature = "full")]
     Ca(commands::ca::Args),
     Check(commands::check::Args),
     #[cfg(feature = "full")]
@@ -40,6 +44,8 @@ fn main() -> ExitCode {
     };
     let result = match cli.command {
         Command::Algorithms(args) => commands::algorithms::run(&args),
+        #[cfg(feature = "full")]
+        Command::Bench(args) => commands::bench::run(args),
         #[cfg(feature = "full")]
         Command::Ca(args) => commands::ca::run(args),
         Command::Check(args) => commands::check::run(&args),

@@ -3,7 +3,6 @@
 mod core;
 mod cost;
 mod eavesdropper;
-mod interrupt;
 mod outer;
 mod refusals;
 mod registrations;
@@ -20,7 +19,7 @@ use serde::Serialize;
 
 use crate::{Failure, Outcome};
 use core::{Core, PRODUCERS, Policy, Variant};
-use interrupt::Interrupt;
+use crate::interrupt::Interrupt;
 use sidecars::Sidecars;
 use stage::Stage;
 

@@ -5,6 +5,7 @@
 //! ([`exchange`]).
 #![forbid(unsafe_code)]
 
+pub mod bench;
 pub mod exchange;
 pub mod replay;
 

@@ -20,7 +20,7 @@ use crate::Failure;
 use crate::commands::demo::core::{self, CONSUMERS, Core, PRODUCERS, Policy, Variant};
 use crate::commands::demo::eavesdropper::{self, View};
 use crate::commands::demo::failed;
-use crate::commands::demo::interrupt::Interrupt;
+use crate::interrupt::Interrupt;
 use crate::commands::demo::sidecars::Sidecars;
 use crate::commands::demo::stage::Stage;
 

@@ -1,4 +1,4 @@
-//! Ctrl-C: the demo ends at its next step and cleans up; a second one ends it at once.
+//! Ctrl-C: a command ends at its next step and cleans up; a second one ends it at once.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,10 +11,10 @@ use signal_hook::flag;
 use crate::Failure;
 
 #[derive(Clone)]
-pub(super) struct Interrupt(Arc<AtomicBool>);
+pub(crate) struct Interrupt(Arc<AtomicBool>);
 
 impl Interrupt {
-    pub(super) fn install() -> Result<Self, Failure> {
+    pub(crate) fn install() -> Result<Self, Failure> {
         let asked = Arc::new(AtomicBool::new(false));
         for signal in [SIGINT, SIGTERM, SIGHUP] {
             // In this order: the first signal finds the flag down and only raises it, the second finds it up.
@@ -25,12 +25,12 @@ impl Interrupt {
         Ok(Self(asked))
     }
 
-    pub(super) fn asked(&self) -> bool {
+    pub(crate) fn asked(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
 
     /// An error once Ctrl-C was pressed.
-    pub(super) fn check(&self) -> Result<(), Failure> {
+    pub(crate) fn check(&self) -> Result<(), Failure> {
         if self.asked() {
             Err(Failure::new("interrupted"))
         } else {
@@ -39,7 +39,7 @@ impl Interrupt {
     }
 
     /// Until Ctrl-C.
-    pub(super) fn wait(&self) {
+    pub(crate) fn wait(&self) {
         while !self.asked() {
             thread::sleep(Duration::from_millis(100));
         }

@@ -1,0 +1,130 @@
+//! The figures as tables.
+
+use std::fmt::Write as _;
+
+use bartizan_lab::bench::{Environment, Figure, Mode, Name, Target, Verdict};
+
+use crate::commands::bench::report::Report;
+
+pub(super) fn render(report: &Report) -> String {
+    let mut text = String::new();
+    // Writing to a String cannot fail.
+    for group in report.figures.chunk_by(|one, other| heading(one) == heading(other)) {
+        let _ = writeln!(text, "{}", heading(&group[0]));
+        let _ = writeln!(
+            text,
+            "  {:<14}{:<14}{:>4}{:>12}{:>12}{:>12}{:>20}{:>10}   target",
+            "", "", "n", "quartile", "median", "quartile", "95 % interval", "CPU us"
+        );
+        for figure in group {
+            row(&mut text, figure);
+        }
+        text.push('\n');
+    }
+    closing(&mut text, report);
+    text
+}
+
+fn heading(figure: &Figure) -> String {
+    let what = match figure.figure {
+        Name::RoundTrip => "request on a kept-alive connection, direct".to_owned(),
+        Name::Added => "added to a request on a kept-alive connection".to_owned(),
+        Name::Ratio => "request on a kept-alive connection, post-quantum over classical".to_owned(),
+        Name::Throughput => match figure.streams {
+            Some(1) => "throughput, one request at a time".to_owned(),
+            streams => format!("throughput, {} requests at a time", streams.unwrap_or(0)),
+        },
+        Name::NewConnection => "request on a new connection with a full handshake".to_owned(),
+        Name::HandshakesInMemory => "full handshakes per second and core, server's half, in memory".to_owned(),
+        Name::HandshakesOverTcp => "full handshakes per second and core, server's process, over TCP".to_owned(),
+        Name::Memory => "resident memory of a proxy after 64 streams of load".to_owned(),
+    };
+    let unit = if figure.unit.is_empty() {
+        String::new()
+    } else {
+        format!(", {}", figure.unit)
+    };
+    format!("{what}{unit} ({})", figure.placement.name())
+}
+
+fn row(text: &mut String, figure: &Figure) {
+    let digits = match figure.unit {
+        "us" | "MB" => 1,
+        "" | "ms" => 3,
+        _ => 0,
+    };
+    let number = |value: f64| format!("{value:.digits$}");
+    let (summary, interval) = (figure.summary, figure.interval);
+    let _ = writeln!(
+        text,
+        "  {:<14}{:<14}{:>4}{:>12}{:>12}{:>12}{:>20}{:>10}   {}",
+        figure.proxy.map_or("direct", |proxy| proxy.name()),
+        figure.mode.map_or("", Mode::name),
+        summary.n,
+        number(summary.lower_quartile),
+        number(summary.median),
+        number(summary.upper_quartile),
+        format!("{} .. {}", number(interval.low), number(interval.high)),
+        figure.cpu_us.map_or_else(|| "-".to_owned(), |us| format!("{us:.1}")),
+        verdict(figure),
+    );
+}
+
+fn verdict(figure: &Figure) -> String {
+    let bound = match figure.target {
+        None => return failures(figure),
+        Some(Target::AtMost(bound)) => format!("at most {bound}"),
+        Some(Target::AtLeast(bound)) => format!("at least {bound}"),
+        Some(Target::Inside(low, high)) => format!("inside {low} .. {high}"),
+    };
+    let said = match &figure.verdict {
+        Verdict::Reached => "reached".to_owned(),
+        Verdict::NotReached => "NOT REACHED".to_owned(),
+        Verdict::NotJudged(reason) => format!("not judged ({reason})"),
+        Verdict::NoTarget => String::new(),
+    };
+    format!("{bound}: {said}{}", failures(figure))
+}
+
+fn failures(figure: &Figure) -> String {
+    match figure.failed {
+        0 => String::new(),
+        failed => format!(" ({failed} trials failed)"),
+    }
+}
+
+fn closing(text: &mut String, report: &Report) {
+    if report.quick {
+        text.push_str("quick: these figures are a look and prove nothing\n");
+    }
+    for left_out in &report.left_out {
+        let _ = writeln!(text, "left out: {}: {}", left_out.proxy, left_out.reason);
+    }
+    let Some(Environment {
+        bartizan,
+        kernel,
+        cpu,
+        processors,
+        priority,
+        programs,
+        ..
+    }) = &report.environment
+    else {
+        return;
+    };
+    let load = report
+        .load
+        .map_or_else(|| "unknown".to_owned(), |(low, high)| format!("{low} .. {high}"));
+    let _ = writeln!(
+        text,
+        "bartizan {bartizan}, seed {}, {} trials, {} failed; Linux {kernel}, {} x {}; load average {load} (ours included), \
+         priority {priority}\nprograms: {}\n\
+         CPU us: processor time of both proxies together per request; the median of repetitions. Interval: bootstrap over repetitions.",
+        report.seed,
+        report.trials,
+        report.failed,
+        processors.len(),
+        cpu.as_deref().unwrap_or("unknown processor"),
+        programs.join("; "),
+    );
+}
