@@ -9,8 +9,8 @@ use std::thread;
 use std::time::Duration;
 
 use bartizan_host::{Capture, Usage};
-use bartizan_lab::replay::{self, Behaviour, Fault, Idle, Responder, Speed, Targets, Think};
 use bartizan_lab::Exchange;
+use bartizan_lab::replay::{self, Behaviour, Fault, Idle, Responder, Speed, Targets, Think};
 use bartizan_ledger::{Event, Reader};
 use bartizan_stats::Summary;
 use indicatif::ProgressBar;
@@ -20,9 +20,9 @@ use crate::Failure;
 use crate::commands::demo::core::{self, CONSUMERS, Core, PRODUCERS, Policy, Variant};
 use crate::commands::demo::eavesdropper::{self, View};
 use crate::commands::demo::failed;
-use crate::interrupt::Interrupt;
 use crate::commands::demo::sidecars::Sidecars;
 use crate::commands::demo::stage::Stage;
+use crate::interrupt::Interrupt;
 
 /// The ways the registrations are played.
 pub(super) static CASES: [Case; 4] = [
