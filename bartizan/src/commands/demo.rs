@@ -17,9 +17,9 @@ use std::time::Instant;
 use bartizan_host::Facts;
 use serde::Serialize;
 
+use crate::interrupt::Interrupt;
 use crate::{Failure, Outcome};
 use core::{Core, PRODUCERS, Policy, Variant};
-use crate::interrupt::Interrupt;
 use sidecars::Sidecars;
 use stage::Stage;
 
