@@ -29,6 +29,7 @@ mod problem;
 mod process;
 pub mod redirect;
 mod replay;
+mod rules;
 mod scratch;
 mod session;
 mod shared;
@@ -39,6 +40,8 @@ mod state;
 mod stock;
 mod tap;
 mod ticks;
+mod transparent;
+mod ways;
 
 pub use error::Error;
 pub use sidecar::{Running, Sidecar};

@@ -13,7 +13,7 @@ use prometheus_client::registry::Registry;
 pub(crate) use labels::Side;
 use labels::{
     BytesLabels, FailureLabels, HandshakeLabels, LimitLabels, LocalLabels, PeerReasonLabels, RequestLabels,
-    ServiceLabels, SideLabels, SidePeerLabels,
+    RulesLabels, ServiceLabels, SideLabels, SidePeerLabels,
 };
 pub(crate) use requests::{Account, Outcome, Requests};
 
@@ -33,6 +33,7 @@ pub(crate) struct Metrics {
     bytes: Family<BytesLabels, Counter>,
     local_connections: Family<LocalLabels, Counter>,
     limits_reached: Family<LimitLabels, Counter>,
+    rules_standing: Family<RulesLabels, Gauge>,
 }
 
 impl Metrics {
@@ -52,6 +53,7 @@ impl Metrics {
             bytes: Family::default(),
             local_connections: Family::default(),
             limits_reached: Family::default(),
+            rules_standing: Family::default(),
         };
         registry.sub_registry_with_prefix("bartizan").register(
             "build",
@@ -124,6 +126,11 @@ impl Metrics {
             "Times a bound of the deployment file's limits was reached",
             metrics.limits_reached.clone(),
         );
+        sidecar.register(
+            "rules_standing",
+            "Whether the packet filter's rules stand, as asked every second",
+            metrics.rules_standing.clone(),
+        );
         metrics
     }
 
@@ -184,6 +191,13 @@ impl Metrics {
     /// A bound was reached.
     pub(crate) fn limit_reached(&self, limit: &'static str) {
         self.limits_reached.get_or_create(&LimitLabels { limit }).inc();
+    }
+
+    /// Whether one of the packet filter's tables stands.
+    pub(crate) fn rules_standing(&self, rules: &'static str, stands: bool) {
+        self.rules_standing
+            .get_or_create(&RulesLabels { rules })
+            .set(stands.into());
     }
 
     /// How many requests to (outbound) or from (inbound) `peer` are under way.

@@ -106,6 +106,15 @@ pub(crate) async fn splice(shared: Arc<Shared>, stock: Arc<Stock>, mut local: Tc
     }
 }
 
+/// Answers one local connection in the place of a producer that it cannot be led to.
+pub(crate) async fn refuse(shared: &Arc<Shared>, mut local: TcpStream, mut guard: Guard, failure: &Failure) {
+    if socket::prepare(&local).is_ok()
+        && let Some(first) = first_bytes(&mut local, &mut guard).await
+    {
+        answer(shared, Side::Outbound, local, first, failure).await;
+    }
+}
+
 /// Serves one local connection on the `http2` path.
 pub(crate) async fn http2(shared: Arc<Shared>, routing: Arc<Routing>, mut local: TcpStream, mut guard: Guard) {
     if let Err(error) = socket::prepare(&local) {

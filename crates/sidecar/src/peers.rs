@@ -21,6 +21,10 @@ pub(crate) struct Doors {
     doors: Vec<Door>,
     /// By host name or address as text, lower case: which doors, and the port by which each is meant.
     hosts: HashMap<String, Vec<(usize, [u16; 2])>>,
+    /// By the address others know a function at: which door leads to it.
+    services: HashMap<SocketAddr, usize>,
+    /// Functions of the file that none of the doors leads to.
+    elsewhere: HashMap<SocketAddr, NodeName>,
 }
 
 /// Why a target leads to no door.
@@ -32,6 +36,17 @@ pub(crate) enum NoDoor {
     /// Several nodes share the host, and the port is none of theirs.
     #[error("several nodes share {0}, and its port names none of them")]
     Ambiguous(String),
+    /// The address is no function's.
+    #[error("the deployment file has no function at {0}")]
+    Nobody(SocketAddr),
+    /// The function's node has no interface with a sidecar to this one.
+    #[error("{address} is {node}, and no interface with a sidecar joins it to this node")]
+    Unjoined {
+        /// Where the connection was going.
+        address: SocketAddr,
+        /// Whose function is there.
+        node: NodeName,
+    },
 }
 
 impl Doors {
@@ -41,6 +56,14 @@ impl Doors {
         for (peer, interface) in deployment.sidecar_peers(node) {
             let Some(sidecar) = &peer.sidecar else { continue };
             this.add(peer, sidecar, interface.kind);
+        }
+        for node in deployment.nodes() {
+            let inbound = node.sidecar.iter().flat_map(|sidecar| &sidecar.inbound);
+            for service in inbound.map(|inbound| inbound.service) {
+                if !this.services.contains_key(&service) {
+                    this.elsewhere.entry(service).or_insert_with(|| node.name.clone());
+                }
+            }
         }
         this
     }
@@ -58,6 +81,7 @@ impl Doors {
                 interface,
                 address: SocketAddr::new(ip, inbound.listen.port()),
             });
+            self.services.entry(inbound.service).or_insert(index);
             let mut hosts = vec![peer.name.as_str().to_ascii_lowercase(), peer.address.to_string()];
             hosts.extend(peer.identity.dns().iter().cloned());
             hosts.extend(peer.identity.ip().iter().map(IpAddr::to_string));
@@ -85,6 +109,21 @@ impl Doors {
     /// The first door of a node.
     pub(crate) fn to(&self, peer: &NodeName) -> Option<&Door> {
         self.doors.iter().find(|door| door.peer == *peer)
+    }
+
+    /// The door to the function that others know to be at `address`.
+    pub(crate) fn at(&self, address: SocketAddr) -> Result<&Door, NoDoor> {
+        let index = self
+            .services
+            .get(&address)
+            .ok_or_else(|| match self.elsewhere.get(&address) {
+                Some(node) => NoDoor::Unjoined {
+                    address,
+                    node: node.clone(),
+                },
+                None => NoDoor::Nobody(address),
+            })?;
+        self.doors.get(*index).ok_or(NoDoor::Nobody(address))
     }
 
     /// The door a target names: by the port where it is one of the peer's, else the peer's first.
@@ -137,6 +176,12 @@ nodes:
     certificate: a
     key: b
     sidecar: { inbound: [ { listen: '10.0.0.3:7445', forward: '127.0.0.1:8002' } ] }
+  smf:
+    function: SMF
+    address: 10.0.0.4
+    certificate: a
+    key: b
+    sidecar: { inbound: [ { listen: '10.0.0.4:7443', forward: '127.0.0.1:8000' } ] }
 interfaces:
   - { kind: SBI, between: [amf, nrf], with: sidecar }
   - { kind: SBI, between: [amf, udm], with: sidecar }
@@ -174,6 +219,27 @@ interfaces:
         assert_eq!(find(&doors, "10.0.0.3:8002").unwrap(), "udr 10.0.0.3:7445");
         assert_eq!(find(&doors, "udm").unwrap(), "udm 10.0.0.3:7443");
         assert_eq!(find(&doors, "10.0.0.3"), Err(NoDoor::Ambiguous("10.0.0.3".into())));
+    }
+
+    #[test]
+    fn an_original_destination_names_its_door() {
+        let doors = doors();
+        let at = |address: &str| {
+            let door = doors.at(address.parse().unwrap());
+            door.map(|door| format!("{} {}", door.peer, door.address))
+                .map_err(|error| error.to_string())
+        };
+        assert_eq!(at("10.0.0.2:8000").unwrap(), "nrf 10.0.0.2:7443");
+        assert_eq!(at("10.0.0.3:8001").unwrap(), "udm 10.0.0.3:7444");
+        assert_eq!(at("10.0.0.3:8002").unwrap(), "udr 10.0.0.3:7445");
+        assert_eq!(
+            at("10.0.0.3:9999").unwrap_err(),
+            "the deployment file has no function at 10.0.0.3:9999"
+        );
+        assert_eq!(
+            at("10.0.0.4:8000").unwrap_err(),
+            "10.0.0.4:8000 is smf, and no interface with a sidecar joins it to this node"
+        );
     }
 
     #[test]

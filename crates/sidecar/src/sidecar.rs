@@ -1,6 +1,5 @@
 //! Starting and stopping.
 
-use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,17 +17,18 @@ use crate::complaint::Complaints;
 use crate::config;
 use crate::drain::{Drain, Phase};
 use crate::error::Error;
-use crate::http2::{Pool, Route, Target};
+use crate::http2::{Pool, Target};
 use crate::inbound::{self, Function};
-use crate::metrics::{Metrics, Requests, Side};
+use crate::metrics::Metrics;
 use crate::outbound::{self, Routing};
-use crate::peers::{Door, Doors};
+use crate::peers::Doors;
 use crate::session::Sessions;
 use crate::shared::Shared;
 use crate::socket;
 use crate::state::State;
-use crate::stock::Stock;
 use crate::ticks::Ticks;
+use crate::transparent::{self, Destinations};
+use crate::ways::Ways;
 
 /// How long pooled connections get to say goodbye once nothing uses them.
 const GOODBYE: Duration = Duration::from_millis(500);
@@ -159,16 +159,18 @@ impl Bound {
                 .push(local_address(&listener, "inbound", inbound.listen)?);
             serve_inbound(shared, state, &inbound, listener);
         }
-        let mut routes = HashMap::new();
+        let mut ways = Ways::new(shared, state);
+        let mut transparent = Vec::new();
         for (outbound, listener) in self.outbound {
-            running
-                .outbound
-                .push(local_address(&listener, "outbound", outbound.listen)?);
-            serve_outbound(shared, state, &doors, &mut routes, &outbound, listener);
+            let address = local_address(&listener, "outbound", outbound.listen)?;
+            running.outbound.push(address);
+            if outbound.route == RouteTo::ByDestination {
+                transparent.push(address);
+            }
+            serve_outbound(shared, state, &doors, &mut ways, &outbound, listener);
         }
-        for route in routes.into_values() {
-            tokio::spawn(route.pool.keep());
-        }
+        ways.keep();
+        state.rules().watch(&transparent, &shared.metrics);
         registry.register_collector(Box::new(Arc::clone(state)));
         if let Some(listener) = self.admin {
             let address = node.sidecar.as_ref().and_then(|sidecar| sidecar.admin);
@@ -202,7 +204,14 @@ fn serve_inbound(shared: &Arc<Shared>, state: &State, inbound: &Inbound, listene
         listener,
         name,
         move |stream, peer, guard| {
-            inbound::serve(Arc::clone(&served), Arc::clone(&function), path, stream, peer, guard)
+            inbound::serve(
+                Arc::clone(&served),
+                Arc::clone(&function),
+                path,
+                stream,
+                peer,
+                guard,
+            )
         },
     ));
 }
@@ -211,64 +220,57 @@ fn serve_outbound(
     shared: &Arc<Shared>,
     state: &State,
     doors: &Arc<Doors>,
-    routes: &mut HashMap<Door, Route>,
+    ways: &mut Ways<'_>,
     outbound: &Outbound,
     listener: TcpListener,
 ) {
     let name = format!("outbound {}", outbound.listen);
     let served = Arc::clone(shared);
-    if outbound.warm > 0 {
+    let (shared, warm) = (Arc::clone(shared), outbound.warm);
+    if warm > 0 {
         state.needs_credentials();
     }
-    match (&outbound.route, outbound.path) {
-        (RouteTo::To(peer), Path::Splice) => {
+    let routing = match (&outbound.route, outbound.path) {
+        (RouteTo::ByDestination, path) => {
+            let destinations = Arc::new(Destinations::new(doors, path, warm, ways));
+            let serve = move |stream, peer, guard| {
+                transparent::serve(
+                    Arc::clone(&served),
+                    Arc::clone(&destinations),
+                    stream,
+                    peer,
+                    guard,
+                    )
+            };
+            tokio::spawn(accept_all(shared, listener, name, serve));
+            return;
+        }
+        (RouteTo::To(peer), path) => {
             // The deployment was refused where a peer routed to has no inbound listener.
             let Some(door) = doors.to(peer) else { return };
-            let stock = Stock::new(shared, door.clone(), outbound.warm);
-            state.add_stock(&stock);
-            tokio::spawn(Arc::clone(&stock).keep());
-            tokio::spawn(accept_all(
-                Arc::clone(shared),
-                listener,
-                name,
-                move |stream, _, guard| outbound::splice(Arc::clone(&served), Arc::clone(&stock), stream, guard),
-            ));
+            if path == Path::Splice {
+                let stock = ways.stock(door, warm);
+                let serve = move |stream, _, guard| {
+                    outbound::splice(Arc::clone(&served), Arc::clone(&stock), stream, guard)
+                };
+                tokio::spawn(accept_all(shared, listener, name, serve));
+                return;
+            }
+            Routing::To(ways.route(door, warm))
         }
-        (route, _) => {
-            let mut route_to = |door: &Door| {
-                let route = routes.entry(door.clone()).or_insert_with(|| {
-                    let pool = Pool::new(shared, Target::Peer(door.clone()));
-                    state.add_pool(&pool);
-                    let producer = door.peer.as_str();
-                    let requests = Requests::new(&shared.metrics, Side::Outbound, shared.node.as_str(), producer);
-                    Route {
-                        side: Side::Outbound,
-                        pool,
-                        requests: Arc::new(requests),
-                    }
-                });
-                route.pool.want_ready(outbound.warm);
-                route.clone()
-            };
-            let routing = match route {
-                RouteTo::To(peer) => {
-                    let Some(door) = doors.to(peer) else { return };
-                    Routing::To(route_to(door))
-                }
-                RouteTo::ByAuthority | RouteTo::ByDestination => Routing::ByAuthority {
-                    routes: doors.all().iter().map(|door| (door.clone(), route_to(door))).collect(),
-                    doors: Arc::clone(doors),
-                },
-            };
-            let routing = Arc::new(routing);
-            tokio::spawn(accept_all(
-                Arc::clone(shared),
-                listener,
-                name,
-                move |stream, _, guard| outbound::http2(Arc::clone(&served), Arc::clone(&routing), stream, guard),
-            ));
-        }
-    }
+        (RouteTo::ByAuthority, _) => Routing::ByAuthority {
+            routes: doors
+                .all()
+                .iter()
+                .map(|door| (door.clone(), ways.route(door, warm)))
+                .collect(),
+            doors: Arc::clone(doors),
+        },
+    };
+    let routing = Arc::new(routing);
+    let serve =
+        move |stream, _, guard| outbound::http2(Arc::clone(&served), Arc::clone(&routing), stream, guard);
+    tokio::spawn(accept_all(shared, listener, name, serve));
 }
 
 impl Running {

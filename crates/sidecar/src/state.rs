@@ -17,6 +17,7 @@ use time::format_description::well_known::Rfc3339;
 use crate::drain::Phase;
 use crate::http2::Pool;
 use crate::process::{Process, encode_gauge};
+use crate::rules::Rules;
 use crate::session::Session;
 use crate::shared::Shared;
 use crate::stock::Stock;
@@ -30,6 +31,7 @@ pub(crate) struct State {
     listening: AtomicBool,
     /// Some listener keeps connections ready, which takes a valid certificate.
     needs_credentials: AtomicBool,
+    rules: Arc<Rules>,
 }
 
 impl State {
@@ -40,11 +42,16 @@ impl State {
             stocks: Mutex::default(),
             listening: AtomicBool::new(false),
             needs_credentials: AtomicBool::new(false),
+            rules: Arc::default(),
         }
     }
 
     pub(crate) fn shared(&self) -> &Arc<Shared> {
         &self.shared
+    }
+
+    pub(crate) fn rules(&self) -> &Arc<Rules> {
+        &self.rules
     }
 
     pub(crate) fn add_pool(&self, pool: &Arc<Pool>) {
@@ -90,7 +97,7 @@ impl State {
         {
             Err("the certificate of this node has expired")
         } else {
-            Ok(())
+            self.rules.ready()
         }
     }
 
@@ -239,10 +246,15 @@ impl State {
             None,
             MetricType::Gauge,
         )?;
-        for stock in self.stocks.lock().unwrap_or_else(PoisonError::into_inner).iter() {
-            let labels = [("peer", stock.peer())];
-            let ready = i64::try_from(stock.ready()).unwrap_or(i64::MAX);
-            ConstGauge::new(ready).encode(metric.encode_family(&labels)?)?;
+        // A peer may have several listeners, and a label set may stand there once.
+        let mut ready = std::collections::BTreeMap::new();
+        let stocks = self.stocks.lock().unwrap_or_else(PoisonError::into_inner);
+        for stock in stocks.iter() {
+            *ready.entry(stock.peer()).or_insert(0) += stock.ready();
+        }
+        for (peer, ready) in ready {
+            let ready = i64::try_from(ready).unwrap_or(i64::MAX);
+            ConstGauge::new(ready).encode(metric.encode_family(&[("peer", peer)])?)?;
         }
         Ok(())
     }

@@ -2,6 +2,7 @@
 
 use std::future::poll_fn;
 use std::pin::Pin;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
 
@@ -22,18 +23,19 @@ use crate::shared::Shared;
 pub(crate) struct Stock {
     shared: Arc<Shared>,
     door: Door,
-    wanted: usize,
+    /// How many are kept ready.
+    wanted: AtomicUsize,
     ready: Mutex<Vec<Channel>>,
     /// One was taken.
     taken: Notify,
 }
 
 impl Stock {
-    pub(crate) fn new(shared: &Arc<Shared>, door: Door, wanted: usize) -> Arc<Self> {
+    pub(crate) fn new(shared: &Arc<Shared>, door: Door) -> Arc<Self> {
         Arc::new(Self {
             shared: Arc::clone(shared),
             door,
-            wanted,
+            wanted: AtomicUsize::new(0),
             ready: Mutex::default(),
             taken: Notify::new(),
         })
@@ -41,6 +43,11 @@ impl Stock {
 
     pub(crate) fn peer(&self) -> &str {
         self.door.peer.as_str()
+    }
+
+    /// Asks for at least this many connections to be kept ready.
+    pub(crate) fn want_ready(&self, connections: usize) {
+        self.wanted.fetch_max(connections, Ordering::Relaxed);
     }
 
     /// How many are ready now.
@@ -82,7 +89,7 @@ impl Stock {
         let mut guard = self.shared.drain.guard();
         let mut backoff = Backoff::default();
         while guard.phase() == Phase::Running {
-            if self.ready() < self.wanted {
+            if self.ready() < self.wanted.load(Ordering::Relaxed) {
                 let failure = match handshake::connect(&self.shared, &self.door, Path::Splice).await {
                     Ok(channel) => {
                         self.lock().push(channel);

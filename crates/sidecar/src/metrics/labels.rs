@@ -82,6 +82,11 @@ pub(super) struct LimitLabels {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub(super) struct RulesLabels {
+    pub(super) rules: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub(super) struct ServiceLabels {
     pub(super) side: Side,
     pub(super) consumer: String,

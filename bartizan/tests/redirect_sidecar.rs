@@ -1,0 +1,143 @@
+//! A sidecar behind the redirect, in namespaces: where it leads connections, what it refuses, and what it says of the rules.
+
+mod redirect_stage;
+
+mod as_root {
+    use std::fs;
+
+    use bartizan_host::Program;
+
+    use crate::redirect_stage::{LONG, NRF, Stage, deployment};
+
+    const ADMIN: &str = "127.0.0.1:9090";
+
+    /// An AMF with an admin port whose transparent listeners are on `path`, and an SMF that no interface joins to it.
+    fn stage(path: &str) -> Stage {
+        let stage = Stage::new();
+        let text = deployment()
+            .replace("transparent: true", &format!("transparent: true, path: {path}"))
+            .replace(
+                "      outbound:\n",
+                &format!("      admin: '{ADMIN}'\n      ledger: amf/ledger.jsonl\n      outbound:\n"),
+            )
+            .replace(
+                "\ninterfaces:",
+                "
+  smf:
+    function: SMF
+    address: 10.88.0.9
+    certificate: nrf/nrf.crt.pem
+    key: nrf/nrf.key.pem
+    sidecar: { inbound: [ { listen: '10.88.0.9:7443', forward: '10.88.0.9:8000' } ] }
+interfaces:",
+            );
+        fs::write(stage.file(), text).unwrap();
+        stage.certify();
+        stage
+    }
+
+    /// curl on the AMF's host, whatever the status.
+    fn curl(stage: &Stage, arguments: &[&str]) -> String {
+        Program::new("curl")
+            .arguments(["--silent", "--show-error", "--max-time", "10"])
+            .arguments(arguments)
+            .inside(&stage.amf)
+            .run(LONG)
+            .unwrap()
+            .text()
+    }
+
+    fn admin(stage: &Stage, path: &str) -> String {
+        curl(stage, &[&format!("http://{ADMIN}{path}")])
+    }
+
+    fn until(stage: &Stage, path: &str, wanted: &str) {
+        let began = std::time::Instant::now();
+        loop {
+            let said = admin(stage, path);
+            if said.contains(wanted) {
+                return;
+            }
+            assert!(began.elapsed() < LONG, "{wanted} never came: {said}");
+            std::thread::sleep(std::time::Duration::from_millis(50));
+        }
+    }
+
+    #[test]
+    fn connections_go_where_they_were_going_whatever_their_authority_says() {
+        for path in ["http2", "splice"] {
+            let stage = stage(path);
+            let _function = stage.nrf_function();
+            let (_nrf, amf) = (stage.sidecar("nrf"), stage.sidecar("amf"));
+            stage.install();
+            for url in NRF {
+                let said = curl(
+                    &stage,
+                    &[
+                        "--http2-prior-knowledge",
+                        "--header",
+                        "Host: somebody.else:1234",
+                        &format!("{url}hello"),
+                    ],
+                );
+                assert_eq!(said, "the function itself", "{path} {url}\n{}", amf.stderr());
+            }
+            let ledger = fs::read_to_string(stage.path("amf/ledger.jsonl")).unwrap();
+            assert!(ledger.contains("X25519MLKEM768"), "{ledger}");
+        }
+    }
+
+    #[test]
+    fn what_was_going_to_nobody_this_node_may_talk_to_is_refused_by_name() {
+        for path in ["http2", "splice"] {
+            let stage = stage(path);
+            let amf = stage.sidecar("amf");
+            stage.install();
+            for (url, wanted) in [
+                (
+                    "http://10.88.0.9:8000/",
+                    "10.88.0.9:8000 is smf, and no interface with a sidecar joins it to this node",
+                ),
+                ("http://127.0.0.1:15001/", "the connection was not redirected"),
+            ] {
+                for version in ["--http2-prior-knowledge", "--http1.1"] {
+                    let said = curl(&stage, &[version, url]);
+                    let problem: serde_json::Value = serde_json::from_str(&said).unwrap();
+                    assert_eq!(problem["status"], 400, "{path}: {said}");
+                    assert_eq!(problem["reason"], "no-route", "{path}: {said}");
+                    assert!(problem["detail"].as_str().unwrap().contains(wanted), "{path}: {said}");
+                }
+            }
+            let counted = "bartizan_sidecar_problems_total{side=\"outbound\",peer=\"unknown\",reason=\"no-route\"} 4";
+            until(&stage, "/metrics", counted);
+            assert!(amf.stderr().contains("10.88.0.9:8000 is smf"), "{}", amf.stderr());
+        }
+    }
+
+    #[test]
+    fn it_is_ready_only_while_the_rules_stand_and_counts_them() {
+        let stage = stage("http2");
+        let _function = stage.nrf_function();
+        let (_nrf, amf) = (stage.sidecar("nrf"), stage.sidecar("amf"));
+        let gauge = |rules: &str, value: u8| format!("bartizan_sidecar_rules_standing{{rules=\"{rules}\"}} {value}\n");
+        until(&stage, "/ready", "the guard does not stand");
+        stage.install();
+        until(&stage, "/ready", "ready\n");
+        until(&stage, "/metrics", &gauge("redirect", 1));
+        until(&stage, "/metrics", &gauge("guard", 1));
+        stage.host("nft delete table inet bartizan-redirect");
+        until(&stage, "/ready", "the redirect does not stand");
+        until(&stage, "/metrics", &gauge("redirect", 0));
+        until(&stage, "/metrics", &gauge("guard", 1));
+        let said = amf.stderr();
+        assert!(
+            said.contains("the redirect is gone: requests to peers are refused"),
+            "{said}"
+        );
+        // Its own questions are no connections of the network function.
+        let metrics = admin(&stage, "/metrics");
+        assert!(!metrics.contains("bartizan_sidecar_problems_total{"), "{metrics}");
+        stage.install();
+        until(&stage, "/ready", "ready\n");
+    }
+}

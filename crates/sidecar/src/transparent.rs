@@ -1,0 +1,97 @@
+//! Listeners the packet filter leads connections to: each goes on to where it was going.
+
+use std::collections::HashMap;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use bartizan_deployment::Path;
+use tokio::net::TcpStream;
+
+use crate::drain::Guard;
+use crate::failure::{Failure, Why};
+use crate::outbound::{self, Routing};
+use crate::peers::{Door, Doors};
+use crate::redirect;
+use crate::shared::Shared;
+use crate::stock::Stock;
+use crate::ways::Ways;
+
+/// Whither a transparent listener sends its connections.
+#[derive(Debug)]
+pub(crate) struct Destinations {
+    doors: Arc<Doors>,
+    onward: HashMap<Door, Onward>,
+}
+
+/// On one of the two paths.
+#[derive(Debug)]
+enum Onward {
+    Splice(Arc<Stock>),
+    Http2(Arc<Routing>),
+}
+
+impl Destinations {
+    /// A way to each door of `doors` on `path`, each with `warm` connections kept ready.
+    pub(crate) fn new(doors: &Arc<Doors>, path: Path, warm: usize, ways: &mut Ways<'_>) -> Self {
+        let onward = doors.all().iter().map(|door| {
+            let onward = match path {
+                Path::Splice => Onward::Splice(ways.stock(door, warm)),
+                Path::Http2 => Onward::Http2(Arc::new(Routing::To(ways.route(door, warm)))),
+            };
+            (door.clone(), onward)
+        });
+        Self {
+            onward: onward.collect(),
+            doors: Arc::clone(doors),
+        }
+    }
+
+    fn find(&self, destination: io::Result<SocketAddr>) -> Result<&Onward, Failure> {
+        let refused = |detail: String, hint: &str| Failure {
+            peer: "unknown".to_owned(),
+            why: Why::NoRoute,
+            detail,
+            hint: hint.to_owned(),
+        };
+        let destination = destination.map_err(|error| match error.kind() {
+            io::ErrorKind::NotFound => refused(
+                error.to_string(),
+                "send to the peer's own address: this listener is for what `bartizan sidecar redirect install` leads here",
+            ),
+            _ => refused(
+                format!("the original destination cannot be read: {error}"),
+                "is nf_conntrack in this kernel? see `bartizan sidecar redirect show`",
+            ),
+        })?;
+        let door = self.doors.at(destination).map_err(|error| {
+            refused(
+                error.to_string(),
+                "destinations are the `service` addresses of inbound listeners in the deployment file; \
+                 add the node, or an interface to it, then run `bartizan sidecar redirect install`",
+            )
+        })?;
+        self.onward
+            .get(door)
+            .ok_or_else(|| refused(format!("{destination} has no route"), "restart this sidecar"))
+    }
+}
+
+/// Serves one connection the packet filter led here.
+pub(crate) async fn serve(
+    shared: Arc<Shared>,
+    destinations: Arc<Destinations>,
+    stream: TcpStream,
+    peer: SocketAddr,
+    guard: Guard,
+) {
+    // Our own question whether the rules stand: that it was accepted is the answer.
+    if redirect::is_probe(peer) {
+        return;
+    }
+    match destinations.find(redirect::original_destination(&stream)) {
+        Ok(Onward::Splice(stock)) => outbound::splice(shared, Arc::clone(stock), stream, guard).await,
+        Ok(Onward::Http2(routing)) => outbound::http2(shared, Arc::clone(routing), stream, guard).await,
+        Err(failure) => outbound::refuse(&shared, stream, guard, &failure).await,
+    }
+}

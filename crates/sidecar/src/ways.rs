@@ -1,0 +1,69 @@
+//! The ways to peers that a sidecar's outbound listeners share: pools and stocks, one of each per door.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use crate::http2::{Pool, Route, Target};
+use crate::metrics::{Requests, Side};
+use crate::peers::Door;
+use crate::shared::Shared;
+use crate::state::State;
+use crate::stock::Stock;
+
+/// Collects what outbound listeners need, while they are set up.
+#[derive(Debug)]
+pub(crate) struct Ways<'a> {
+    shared: &'a Arc<Shared>,
+    state: &'a State,
+    routes: HashMap<Door, Route>,
+    stocks: HashMap<Door, Arc<Stock>>,
+}
+
+impl<'a> Ways<'a> {
+    pub(crate) fn new(shared: &'a Arc<Shared>, state: &'a State) -> Self {
+        Self {
+            shared,
+            state,
+            routes: HashMap::new(),
+            stocks: HashMap::new(),
+        }
+    }
+
+    /// The pool that leads to `door`, with at least `warm` connections kept open.
+    pub(crate) fn route(&mut self, door: &Door, warm: usize) -> Route {
+        let route = self.routes.entry(door.clone()).or_insert_with(|| {
+            let pool = Pool::new(self.shared, Target::Peer(door.clone()));
+            self.state.add_pool(&pool);
+            let (consumer, producer) = (self.shared.node.as_str(), door.peer.as_str());
+            let requests = Requests::new(&self.shared.metrics, Side::Outbound, consumer, producer);
+            Route {
+                side: Side::Outbound,
+                pool,
+                requests: Arc::new(requests),
+            }
+        });
+        route.pool.want_ready(warm);
+        route.clone()
+    }
+
+    /// The stock of connections to `door`, of which at least `warm` are kept ready.
+    pub(crate) fn stock(&mut self, door: &Door, warm: usize) -> Arc<Stock> {
+        let stock = self.stocks.entry(door.clone()).or_insert_with(|| {
+            let stock = Stock::new(self.shared, door.clone());
+            self.state.add_stock(&stock);
+            stock
+        });
+        stock.want_ready(warm);
+        Arc::clone(stock)
+    }
+
+    /// Begins to keep connections open and ready.
+    pub(crate) fn keep(self) {
+        for route in self.routes.into_values() {
+            tokio::spawn(route.pool.keep());
+        }
+        for stock in self.stocks.into_values() {
+            tokio::spawn(stock.keep());
+        }
+    }
+}
