@@ -8,3 +8,5 @@ mod stage;
 mod churn;
 mod conformance;
 mod go;
+mod hostile;
+mod ipv6;

@@ -28,31 +28,54 @@ fn reached(node: &Node, limit: &str) -> f64 {
 }
 
 #[test]
-fn a_connection_too_many_is_closed_and_one_given_back_is_used_again() {
+fn silent_connections_give_way_to_new_ones_and_are_counted() {
     for by in [By::Splice, By::Http2] {
         let mut stage = Stage::new();
         stage.write("hello", "hello");
         let pair = Pair {
             limits: "connections: 2".to_owned(),
-            warm: 0,
             ..Pair::new(by, by)
         };
         let _function = stage.nghttpd(pair.ports.function, &[]);
         let running = stage.run(&pair);
-        let held = [connect(pair.ports.outbound), connect(pair.ports.outbound)];
-        assert!(is_closed(connect(pair.ports.outbound)));
-        until("the count", || reached(&running.amf, "connections") >= 1.0);
-        drop(held);
-        until("a place", || {
-            TcpStream::connect(pair.ports.outbound)
-                .is_ok_and(|stream| stream.set_nonblocking(true).is_ok() && (&stream).read(&mut [0]).is_err())
-        });
-        let url = format!("http://{}/hello", pair.ports.outbound);
-        until("an answer", || {
-            let client = Program::new("curl").arguments(["-s", "--http2-prior-knowledge", "--max-time", "20", &url]);
-            client.run(PATIENCE).is_ok_and(|answer| answer.text() == "hello")
-        });
+        let [longest, second] = [connect(pair.ports.outbound), connect(pair.ports.outbound)];
+        assert_eq!(get(&format!("http://{}/hello", pair.ports.outbound)).0, 200, "{by:?}");
+        assert!(is_closed(longest));
+        assert!(reached(&running.amf, "connections") >= 1.0);
+        second.set_nonblocking(true).expect("a socket");
+        let open = (&second).read(&mut [0]);
+        assert_eq!(open.expect_err("it is open").kind(), std::io::ErrorKind::WouldBlock);
     }
+}
+
+#[test]
+fn connections_in_use_give_way_to_none_and_a_place_given_back_is_used_again() {
+    let mut stage = Stage::new();
+    stage.write("hello", "hello");
+    let pair = Pair {
+        limits: "connections: 2".to_owned(),
+        warm: 0,
+        ..Pair::new(By::Splice, By::Splice)
+    };
+    let _function = stage.nghttpd(pair.ports.function, &[]);
+    let running = stage.run(&pair);
+    let held = [(); 2].map(|()| {
+        let mut stream = connect(pair.ports.outbound);
+        // The function's SETTINGS come back: the connection is in use.
+        stream
+            .write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0")
+            .expect("it reads");
+        stream.read_exact(&mut [0; 9]).expect("an answer");
+        stream
+    });
+    assert!(is_closed(connect(pair.ports.outbound)));
+    until("the count", || reached(&running.amf, "connections") >= 1.0);
+    drop(held);
+    let url = format!("http://{}/hello", pair.ports.outbound);
+    until("an answer", || {
+        let client = Program::new("curl").arguments(["-s", "--http2-prior-knowledge", "--max-time", "20", &url]);
+        client.run(PATIENCE).is_ok_and(|answer| answer.text() == "hello")
+    });
 }
 
 #[test]

@@ -4,38 +4,50 @@ use std::future::Future;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use tokio::net::{TcpListener, TcpStream};
 use tokio::time::sleep;
 
 use crate::drain::{Guard, Phase};
+use crate::places::{Place, Places, Room};
 use crate::shared::Shared;
 
 /// A pause where accepting fails for want of file descriptors or memory, which asking again at once would not cure.
 const BREATH: Duration = Duration::from_millis(50);
 
-/// Accepts connections until draining begins, and serves each in a task of its own. Beyond `limits.connections` a new
-/// connection is closed at once and counted. Connections that were established before the listener closed are served too: for
+/// Accepts connections until draining begins, and serves each in a task of its own. Beyond `limits.connections` the longest
+/// stranger is closed, or the new connection where there is none, and counted. Connections that were established before the listener closed are served too: for
 /// those who made them they were accepted.
-pub(crate) async fn accept_all<S, F>(shared: Arc<Shared>, listener: TcpListener, listener_name: String, serve: S)
-where
-    S: Fn(TcpStream, SocketAddr, Guard) -> F,
+pub(crate) async fn accept_all<S, F>(
+    shared: Arc<Shared>,
+    listener: TcpListener,
+    listener_name: String,
+    places: Arc<Places>,
+    serve: S,
+) where
+    S: Fn(TcpStream, SocketAddr, Guard, Place) -> F,
     F: Future<Output = ()> + Send + 'static,
 {
     let mut guard = shared.drain.guard();
-    let open = Arc::new(AtomicUsize::new(0));
     let take = |stream: TcpStream, peer: SocketAddr, guard: Guard| {
-        let Some(place) = Place::take(&open, shared.limits.connections) else {
-            shared.metrics.limit_reached("connections");
-            tracing::debug!(listener = %listener_name, %peer, "connection closed: limits.connections is reached");
-            return;
+        let taken = places.take();
+        let bound = match taken {
+            Some((_, _, Room::Left)) => None,
+            Some((_, _, Room::OfStrangers)) => Some("strangers"),
+            Some((_, _, Room::OfAll)) | None => Some("connections"),
         };
-        let served = serve(stream, peer, guard);
+        if let Some(bound) = bound {
+            shared.metrics.limit_reached(bound);
+            tracing::debug!(listener = %listener_name, %peer, bound, "a connection is closed: too many are open");
+        }
+        let Some((place, gives_way, _)) = taken else { return };
+        let served = serve(stream, peer, guard, place);
         tokio::spawn(async move {
-            served.await;
-            drop(place);
+            tokio::select! {
+                () = served => {}
+                () = gives_way.now() => {}
+            }
         });
     };
     loop {
@@ -82,38 +94,4 @@ fn is_of_one_connection(error: &io::Error) -> bool {
         error.kind(),
         io::ErrorKind::ConnectionAborted | io::ErrorKind::ConnectionReset | io::ErrorKind::ConnectionRefused
     )
-}
-
-/// One of a bounded number of places, given back when dropped.
-#[derive(Debug)]
-struct Place(Arc<AtomicUsize>);
-
-impl Place {
-    fn take(open: &Arc<AtomicUsize>, at_most: usize) -> Option<Self> {
-        let taken = open.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |open| {
-            (open < at_most).then_some(open + 1)
-        });
-        taken.ok().map(|_| Self(Arc::clone(open)))
-    }
-}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn places_are_bounded_and_come_back() {
-        let open = Arc::new(AtomicUsize::new(0));
-        let first = Place::take(&open, 1);
-        assert!(first.is_some());
-        assert!(Place::take(&open, 1).is_none());
-        drop(first);
-        assert!(Place::take(&open, 1).is_some());
-    }
 }

@@ -5,6 +5,7 @@ mod body;
 mod exchange;
 mod opening;
 mod pool;
+mod restraint;
 mod serve;
 mod turn;
 
@@ -18,6 +19,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 
 pub(crate) use exchange::{Route, exchange};
 pub(crate) use pool::{Pool, Target};
+pub(crate) use restraint::Restraint;
 pub(crate) use serve::serve;
 
 use crate::failure::Failure;
@@ -32,8 +34,12 @@ const CONNECTION_WINDOW: u32 = 4 * 1024 * 1024;
 /// What one stream may have waiting to be written before its sender is asked to wait.
 const SEND_BUFFER: usize = 128 * 1024;
 
+/// Requests of a peer's sidecar that may arrive together with their resets. It carries those of several functions, and answers
+/// for them by a restraint of its own: a connection ended for one would take the requests of all.
+const PEER_RESETS_WAITING: usize = 4096;
+
 /// Settings towards a client: the network function, or a peer's sidecar.
-fn server(limits: &Limits) -> h2::server::Builder {
+fn server(limits: &Limits, side: Side) -> h2::server::Builder {
     let mut builder = h2::server::Builder::new();
     builder
         .initial_window_size(STREAM_WINDOW)
@@ -41,6 +47,9 @@ fn server(limits: &Limits) -> h2::server::Builder {
         .max_concurrent_streams(limits.streams)
         .max_header_list_size(limits.header_bytes)
         .max_send_buffer_size(SEND_BUFFER);
+    if side == Side::Inbound {
+        builder.max_pending_accept_reset_streams(PEER_RESETS_WAITING);
+    }
     builder
 }
 
@@ -63,7 +72,7 @@ where
     IO: AsyncRead + AsyncWrite + Unpin,
 {
     let failed = |error: h2::Error| io::Error::other(error.to_string());
-    let mut connection = server(&shared.limits).handshake(stream).await.map_err(failed)?;
+    let mut connection = server(&shared.limits, side).handshake(stream).await.map_err(failed)?;
     while let Some(accepted) = connection.accept().await {
         let (_request, mut respond) = accepted.map_err(failed)?;
         send_problem(shared, side, &mut respond, failure);

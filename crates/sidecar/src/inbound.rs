@@ -15,9 +15,10 @@ use crate::channel::Channel;
 use crate::drain::{Guard, Phase};
 use crate::function;
 use crate::handshake;
-use crate::http2::{self, Pool, Route};
+use crate::http2::{self, Pool, Restraint, Route};
 use crate::metrics::{Requests, Side};
 use crate::outbound::{LAST_WORD, decide, not_http2};
+use crate::places::Place;
 use crate::replay::Replay;
 use crate::shared::Shared;
 use crate::splice::{Ended, Splice};
@@ -70,10 +71,12 @@ pub(crate) async fn serve(
     stream: TcpStream,
     peer: SocketAddr,
     mut guard: Guard,
+    place: Place,
 ) {
     let Some(mut channel) = handshake::accept(&shared, stream, peer, path).await else {
         return;
     };
+    place.known();
     // Connections dialled ahead say nothing until they are used, and hold nothing of the network function.
     let spoken = tokio::select! {
         read = channel.fill_buf() => matches!(read, Ok(bytes) if !bytes.is_empty()),
@@ -136,16 +139,27 @@ async fn http2(shared: &Arc<Shared>, function: &Function, mut channel: Channel, 
         }
     };
     if protocol != Protocol::Http2 {
-        let failure = not_http2(shared, protocol);
+        let failure = not_http2(shared, Side::Inbound, protocol);
         return answer(shared, Side::Inbound, channel, first, &failure).await;
     }
     shared.metrics.local_connection(Side::Inbound, "http2");
     let route = function.route(shared, &session.peer);
+    let restraint = Restraint::new();
     let serve = |request, respond| {
         session.request();
-        http2::exchange(shared, &route, request, respond)
+        http2::exchange(shared, &route, &restraint, request, respond)
     };
-    if let Err(error) = http2::serve(Replay::new(first, channel), &shared.limits, guard, serve).await {
+    let served = http2::serve(
+        Replay::new(first, channel),
+        Side::Inbound,
+        &shared.limits,
+        guard,
+        &restraint,
+        serve,
+    )
+    .await;
+    if let Err(error) = served {
+        shared.metrics.client_error(Side::Inbound, error.reason());
         tracing::debug!(peer = %session.peer, %error, "the peer's connection ended");
     }
 }

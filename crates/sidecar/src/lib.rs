@@ -25,6 +25,7 @@ mod inbound;
 mod metrics;
 mod outbound;
 mod peers;
+mod places;
 mod problem;
 mod process;
 pub mod redirect;

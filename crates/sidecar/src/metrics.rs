@@ -12,8 +12,8 @@ use prometheus_client::registry::Registry;
 
 pub(crate) use labels::Side;
 use labels::{
-    BytesLabels, FailureLabels, HandshakeLabels, LimitLabels, LocalLabels, PeerReasonLabels, RequestLabels,
-    RulesLabels, ServiceLabels, SideLabels, SidePeerLabels,
+    BytesLabels, ClientErrorLabels, FailureLabels, HandshakeLabels, LimitLabels, LocalLabels, PeerReasonLabels,
+    RequestLabels, RulesLabels, ServiceLabels, SideLabels, SidePeerLabels,
 };
 pub(crate) use requests::{Account, Outcome, Requests};
 
@@ -34,6 +34,7 @@ pub(crate) struct Metrics {
     local_connections: Family<LocalLabels, Counter>,
     limits_reached: Family<LimitLabels, Counter>,
     rules_standing: Family<RulesLabels, Gauge>,
+    client_errors: Family<ClientErrorLabels, Counter>,
 }
 
 impl Metrics {
@@ -54,6 +55,7 @@ impl Metrics {
             local_connections: Family::default(),
             limits_reached: Family::default(),
             rules_standing: Family::default(),
+            client_errors: Family::default(),
         };
         registry.sub_registry_with_prefix("bartizan").register(
             "build",
@@ -131,6 +133,11 @@ impl Metrics {
             "Whether the packet filter's rules stand, as asked every second",
             metrics.rules_standing.clone(),
         );
+        sidecar.register(
+            "client_errors",
+            "Connections of clients that ended in an error of HTTP/2, by error code",
+            metrics.client_errors.clone(),
+        );
         metrics
     }
 
@@ -186,6 +193,13 @@ impl Metrics {
     /// A connection from (outbound) or to (inbound) the network function.
     pub(crate) fn local_connection(&self, side: Side, path: &'static str) {
         self.local_connections.get_or_create(&LocalLabels { side, path }).inc();
+    }
+
+    /// A client's connection did not end as HTTP/2 wants it.
+    pub(crate) fn client_error(&self, side: Side, reason: &'static str) {
+        self.client_errors
+            .get_or_create(&ClientErrorLabels { side, reason })
+            .inc();
     }
 
     /// A bound was reached.

@@ -17,9 +17,10 @@ use crate::answer::{PREFACE, Protocol, answer};
 use crate::authority::Authority;
 use crate::drain::{Guard, Phase};
 use crate::failure::{Failure, Why};
-use crate::http2::{self, Route};
+use crate::http2::{self, Restraint, Route};
 use crate::metrics::Side;
 use crate::peers::{Door, Doors, NoDoor};
+use crate::places::Place;
 use crate::replay::Replay;
 use crate::shared::Shared;
 use crate::socket;
@@ -62,7 +63,13 @@ async fn first_bytes(local: &mut TcpStream, guard: &mut Guard) -> Option<Vec<u8>
 }
 
 /// Serves one local connection on the `splice` path.
-pub(crate) async fn splice(shared: Arc<Shared>, stock: Arc<Stock>, mut local: TcpStream, mut guard: Guard) {
+pub(crate) async fn splice(
+    shared: Arc<Shared>,
+    stock: Arc<Stock>,
+    mut local: TcpStream,
+    mut guard: Guard,
+    place: Place,
+) {
     if let Err(error) = socket::prepare(&local) {
         tracing::debug!(%error, "local connection went away at once");
         return;
@@ -72,6 +79,7 @@ pub(crate) async fn splice(shared: Arc<Shared>, stock: Arc<Stock>, mut local: Tc
     let Some(first) = first_bytes(&mut local, &mut guard).await else {
         return;
     };
+    place.known();
     let mut channel = match stock.take().await {
         Ok(channel) => channel,
         Err(failure) => return answer(&shared, Side::Outbound, local, first, &failure).await,
@@ -116,7 +124,13 @@ pub(crate) async fn refuse(shared: &Arc<Shared>, mut local: TcpStream, mut guard
 }
 
 /// Serves one local connection on the `http2` path.
-pub(crate) async fn http2(shared: Arc<Shared>, routing: Arc<Routing>, mut local: TcpStream, mut guard: Guard) {
+pub(crate) async fn http2(
+    shared: Arc<Shared>,
+    routing: Arc<Routing>,
+    mut local: TcpStream,
+    mut guard: Guard,
+    place: Place,
+) {
     if let Err(error) = socket::prepare(&local) {
         tracing::debug!(%error, "local connection went away at once");
         return;
@@ -133,11 +147,25 @@ pub(crate) async fn http2(shared: Arc<Shared>, routing: Arc<Routing>, mut local:
         }
     };
     if protocol != Protocol::Http2 {
-        let failure = not_http2(&shared, protocol);
+        let failure = not_http2(&shared, Side::Outbound, protocol);
         return answer(&shared, Side::Outbound, local, first, &failure).await;
     }
-    let serve = |request, respond| route_one(&shared, &routing, request, respond);
-    if let Err(error) = http2::serve(Replay::new(first, local), &shared.limits, guard, serve).await {
+    let restraint = Restraint::new();
+    let serve = |request, respond| {
+        place.known();
+        route_one(&shared, &routing, &restraint, request, respond)
+    };
+    let served = http2::serve(
+        Replay::new(first, local),
+        Side::Outbound,
+        &shared.limits,
+        guard,
+        &restraint,
+        serve,
+    )
+    .await;
+    if let Err(error) = served {
+        shared.metrics.client_error(Side::Outbound, error.reason());
         tracing::debug!(%error, "local connection ended");
     }
 }
@@ -160,10 +188,14 @@ pub(crate) async fn decide<IO: AsyncReadExt + Unpin>(
 }
 
 /// What is said to a client that does not speak HTTP/2 where requests are to be routed.
-pub(crate) fn not_http2(shared: &Shared, protocol: Protocol) -> Failure {
+pub(crate) fn not_http2(shared: &Shared, side: Side, protocol: Protocol) -> Failure {
     let spoken = match protocol {
         Protocol::Http1 => "HTTP/1.1",
-        Protocol::Http2 | Protocol::Undecided | Protocol::Other => "something that is not HTTP",
+        Protocol::Http2 | Protocol::Undecided | Protocol::Other => {
+            // There is no answer that it would understand, so none is counted.
+            shared.metrics.client_error(side, "not-http");
+            "something that is not HTTP"
+        }
     };
     Failure {
         peer: shared.node.to_string(),
@@ -173,15 +205,21 @@ pub(crate) fn not_http2(shared: &Shared, protocol: Protocol) -> Failure {
     }
 }
 
-async fn route_one(shared: &Shared, routing: &Routing, request: Request<RecvStream>, mut respond: SendResponse<Bytes>) {
+async fn route_one(
+    shared: &Shared,
+    routing: &Routing,
+    restraint: &Restraint,
+    request: Request<RecvStream>,
+    mut respond: SendResponse<Bytes>,
+) {
     match routing {
-        Routing::To(route) => http2::exchange(shared, route, request, respond).await,
+        Routing::To(route) => http2::exchange(shared, route, restraint, request, respond).await,
         Routing::ByAuthority { doors, routes } => {
             let (parts, body) = request.into_parts();
             match find(doors, routes, &parts) {
                 Ok(route) => {
                     let route = route.clone();
-                    http2::exchange(shared, &route, Request::from_parts(parts, body), respond).await;
+                    http2::exchange(shared, &route, restraint, Request::from_parts(parts, body), respond).await;
                 }
                 Err(failure) => {
                     shared.complaints.log("answered in place of the producer", &failure);

@@ -22,6 +22,7 @@ use crate::inbound::{self, Function};
 use crate::metrics::Metrics;
 use crate::outbound::{self, Routing};
 use crate::peers::Doors;
+use crate::places::Places;
 use crate::session::Sessions;
 use crate::shared::Shared;
 use crate::socket;
@@ -30,6 +31,8 @@ use crate::ticks::Ticks;
 use crate::transparent::{self, Destinations};
 use crate::ways::Ways;
 
+/// TLS handshakes under way per listener; beyond, the oldest gives way. Each holds about 50 kB.
+const HANDSHAKES_AT_MOST: usize = 512;
 /// How long pooled connections get to say goodbye once nothing uses them.
 const GOODBYE: Duration = Duration::from_millis(500);
 
@@ -203,7 +206,8 @@ fn serve_inbound(shared: &Arc<Shared>, state: &State, inbound: &Inbound, listene
         Arc::clone(shared),
         listener,
         name,
-        move |stream, peer, guard| {
+        Places::new(shared.limits.connections, HANDSHAKES_AT_MOST),
+        move |stream, peer, guard, place| {
             inbound::serve(
                 Arc::clone(&served),
                 Arc::clone(&function),
@@ -211,6 +215,7 @@ fn serve_inbound(shared: &Arc<Shared>, state: &State, inbound: &Inbound, listene
                 stream,
                 peer,
                 guard,
+                place,
             )
         },
     ));
@@ -226,6 +231,8 @@ fn serve_outbound(
 ) {
     let name = format!("outbound {}", outbound.listen);
     let served = Arc::clone(shared);
+    // The network function's own idle connections are no reason to close one before there are too many altogether.
+    let places = Places::new(shared.limits.connections, shared.limits.connections);
     let (shared, warm) = (Arc::clone(shared), outbound.warm);
     if warm > 0 {
         state.needs_credentials();
@@ -233,16 +240,17 @@ fn serve_outbound(
     let routing = match (&outbound.route, outbound.path) {
         (RouteTo::ByDestination, path) => {
             let destinations = Arc::new(Destinations::new(doors, path, warm, ways));
-            let serve = move |stream, peer, guard| {
+            let serve = move |stream, peer, guard, place| {
                 transparent::serve(
                     Arc::clone(&served),
                     Arc::clone(&destinations),
                     stream,
                     peer,
                     guard,
-                    )
+                    place,
+                )
             };
-            tokio::spawn(accept_all(shared, listener, name, serve));
+            tokio::spawn(accept_all(shared, listener, name, places, serve));
             return;
         }
         (RouteTo::To(peer), path) => {
@@ -250,10 +258,10 @@ fn serve_outbound(
             let Some(door) = doors.to(peer) else { return };
             if path == Path::Splice {
                 let stock = ways.stock(door, warm);
-                let serve = move |stream, _, guard| {
-                    outbound::splice(Arc::clone(&served), Arc::clone(&stock), stream, guard)
+                let serve = move |stream, _, guard, place| {
+                    outbound::splice(Arc::clone(&served), Arc::clone(&stock), stream, guard, place)
                 };
-                tokio::spawn(accept_all(shared, listener, name, serve));
+                tokio::spawn(accept_all(shared, listener, name, places, serve));
                 return;
             }
             Routing::To(ways.route(door, warm))
@@ -269,8 +277,8 @@ fn serve_outbound(
     };
     let routing = Arc::new(routing);
     let serve =
-        move |stream, _, guard| outbound::http2(Arc::clone(&served), Arc::clone(&routing), stream, guard);
-    tokio::spawn(accept_all(shared, listener, name, serve));
+        move |stream, _, guard, place| outbound::http2(Arc::clone(&served), Arc::clone(&routing), stream, guard, place);
+    tokio::spawn(accept_all(shared, listener, name, places, serve));
 }
 
 impl Running {

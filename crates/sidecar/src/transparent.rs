@@ -12,6 +12,7 @@ use crate::drain::Guard;
 use crate::failure::{Failure, Why};
 use crate::outbound::{self, Routing};
 use crate::peers::{Door, Doors};
+use crate::places::Place;
 use crate::redirect;
 use crate::shared::Shared;
 use crate::stock::Stock;
@@ -84,14 +85,15 @@ pub(crate) async fn serve(
     stream: TcpStream,
     peer: SocketAddr,
     guard: Guard,
+    place: Place,
 ) {
     // Our own question whether the rules stand: that it was accepted is the answer.
     if redirect::is_probe(peer) {
         return;
     }
     match destinations.find(redirect::original_destination(&stream)) {
-        Ok(Onward::Splice(stock)) => outbound::splice(shared, Arc::clone(stock), stream, guard).await,
-        Ok(Onward::Http2(routing)) => outbound::http2(shared, Arc::clone(routing), stream, guard).await,
+        Ok(Onward::Splice(stock)) => outbound::splice(shared, Arc::clone(stock), stream, guard, place).await,
+        Ok(Onward::Http2(routing)) => outbound::http2(shared, Arc::clone(routing), stream, guard, place).await,
         Err(failure) => outbound::refuse(&shared, stream, guard, &failure).await,
     }
 }

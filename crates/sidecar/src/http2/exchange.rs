@@ -17,6 +17,7 @@ use http::{Request, Response, Uri};
 use super::attempts::Attempts;
 use super::body::{Broke, Pump, Source};
 use super::pool::{Lease, Link, Pool};
+use super::restraint::Restraint;
 use super::send_problem;
 use crate::failure::{Failure, Why};
 use crate::metrics::{Account, Outcome, Requests, Side};
@@ -43,6 +44,7 @@ enum First {
 pub(crate) async fn exchange(
     shared: &Shared,
     route: &Route,
+    restraint: &Restraint,
     request: Request<RecvStream>,
     mut respond: SendResponse<Bytes>,
 ) {
@@ -59,7 +61,8 @@ pub(crate) async fn exchange(
     }
     let head = Request::from_parts(parts, ());
     let mut upload = (!body.is_end_stream()).then(|| Source::repeatable(body));
-    let until = Instant::now() + shared.limits.request;
+    let began = Instant::now();
+    let until = began + shared.limits.request;
     let mut tick = pin!(shared.ticks.next());
     let mut attempts = Attempts::new(until);
     loop {
@@ -113,11 +116,13 @@ pub(crate) async fn exchange(
         let failure = match first {
             First::Response(Ok(response)) => {
                 account.arrived();
+                restraint.answered();
                 download(&mut account, response, up, &mut respond).await;
                 return;
             }
             First::Reset(reason) => {
                 up.reset(reason);
+                restraint.taken_back(began);
                 account.ended(Outcome::ConsumerReset);
                 return;
             }
@@ -128,6 +133,7 @@ pub(crate) async fn exchange(
             }
             First::Upload(Broke::Source(error)) => {
                 up.reset(error.reason().unwrap_or(Reason::CANCEL));
+                restraint.taken_back(began);
                 account.ended(Outcome::ConsumerReset);
                 return;
             }

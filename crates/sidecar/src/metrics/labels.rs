@@ -82,6 +82,12 @@ pub(super) struct LimitLabels {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub(super) struct ClientErrorLabels {
+    pub(super) side: Side,
+    pub(super) reason: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub(super) struct RulesLabels {
     pub(super) rules: &'static str,
 }

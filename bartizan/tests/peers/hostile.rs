@@ -1,0 +1,398 @@
+//! Sick and hostile peers at both doors of a sidecar: a consumer beside them loses nothing, memory stays within a bound, and the
+//! reason is counted by name.
+
+use std::collections::VecDeque;
+use std::io::{Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use bartizan_host::Process;
+
+use crate::go;
+use crate::stage::{By, Node, PATIENCE, Pair, Running, Stage, until};
+
+/// Requests of the consumer beside the attack.
+const BESIDE: usize = 400;
+/// What a client says first, with an empty SETTINGS frame.
+const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x00\x04\x00\x00\x00\x00\x00";
+/// GET / of `nrf` in clear, from the static table and literals (RFC 7541, appendix A).
+const REQUEST: &[u8] = b"\x82\x86\x84\x41\x03nrf";
+const HEADERS: u8 = 0x01;
+const RST_STREAM: u8 = 0x03;
+const CONTINUATION: u8 = 0x09;
+const END_STREAM: u8 = 0x01;
+const END_HEADERS: u8 = 0x04;
+
+/// A frame (RFC 9113, section 4.1).
+fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
+    let length = u32::try_from(payload.len()).expect("a short frame").to_be_bytes();
+    let mut frame = length[1..].to_vec();
+    frame.extend([kind, flags]);
+    frame.extend(stream.to_be_bytes());
+    frame.extend(payload);
+    frame
+}
+
+/// A pair that serves while it is attacked.
+struct Scene {
+    _stage: Stage,
+    _producer: Process,
+    running: Running,
+}
+
+/// Which door the attack is at.
+#[derive(Debug, Clone, Copy)]
+enum Door {
+    /// `amf`'s, for its network function, in clear.
+    Local,
+    /// `nrf`'s, for other sidecars.
+    Tls,
+}
+
+impl Scene {
+    fn new(limits: &str) -> Self {
+        let mut stage = Stage::new();
+        let pair = Pair {
+            limits: limits.to_owned(),
+            ..Pair::new(By::Http2, By::Http2)
+        };
+        let mut producer = go::program("h2c-server")
+            .arguments(["-listen", &pair.ports.function.to_string(), "-idle", "1m"])
+            .start()
+            .expect("the Go server starts");
+        producer
+            .wait_for_port(pair.ports.function, PATIENCE)
+            .expect("it listens");
+        let running = stage.run(&pair);
+        let scene = Self {
+            _stage: stage,
+            _producer: producer,
+            running,
+        };
+        scene.all_are_answered();
+        scene
+    }
+
+    fn address(&self, door: Door) -> SocketAddr {
+        match door {
+            Door::Local => self.running.ports.outbound,
+            Door::Tls => self.running.ports.inbound,
+        }
+    }
+
+    fn node(&self, door: Door) -> &Node {
+        match door {
+            Door::Local => &self.running.amf,
+            Door::Tls => &self.running.nrf,
+        }
+    }
+
+    fn counted(&self, door: Door, name: &str, label: &str) -> f64 {
+        let counted = self
+            .node(door)
+            .metric(&format!("bartizan_sidecar_{name}_total"), &[label]);
+        counted.unwrap_or_default()
+    }
+
+    /// A consumer's requests, each on its way while the attack goes on.
+    fn all_are_answered(&self) {
+        let finished = go::program("h2c-client")
+            .arguments(["-to", &self.running.ports.outbound.to_string()])
+            .arguments(["-n", &BESIDE.to_string(), "-concurrency", "4"])
+            .start()
+            .expect("the Go client starts")
+            .finish(PATIENCE)
+            .expect("it ends");
+        let outcomes = finished.text();
+        let answered = outcomes.bytes().filter(|outcome| *outcome == b'a').count();
+        assert_eq!(answered, BESIDE, "{}", String::from_utf8_lossy(&finished.stderr));
+    }
+
+    /// Runs `attack` from this many threads again and again until the consumer has been served and `counted` holds; memory may
+    /// grow by this many MB.
+    fn withstands(
+        &self,
+        door: Door,
+        threads: usize,
+        megabytes: u64,
+        attack: impl Fn(SocketAddr) + Send + Sync,
+        counted: impl Fn() -> bool,
+    ) {
+        let (before, address, over) = (self.memory(), self.address(door), AtomicBool::new(false));
+        thread::scope(|scope| {
+            for _ in 0..threads {
+                scope.spawn(|| {
+                    while !over.load(Ordering::Relaxed) {
+                        attack(address);
+                    }
+                });
+            }
+            // Whatever fails in here, the attack must end.
+            let ending = Ending(&over);
+            self.all_are_answered();
+            until("the count", counted);
+            self.has_grown_by_at_most(before, megabytes);
+            drop(ending);
+        });
+        self.all_are_answered();
+    }
+
+    /// Resident memory of both sidecars, kB.
+    fn memory(&self) -> [u64; 2] {
+        [&self.running.amf, &self.running.nrf].map(|node| resident(node.process.id()))
+    }
+
+    fn has_grown_by_at_most(&self, before: [u64; 2], megabytes: u64) {
+        let now = self.memory();
+        println!("resident: {before:?} kB before, {now:?} kB now");
+        for (before, now) in before.iter().zip(now) {
+            assert!(
+                now.saturating_sub(*before) <= megabytes * 1024,
+                "{before} kB became {now} kB"
+            );
+        }
+    }
+}
+
+struct Ending<'a>(&'a AtomicBool);
+
+impl Drop for Ending<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Resident memory of a process, kB (proc(5)).
+fn resident(process: u32) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{process}/status")).expect("it runs");
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmRSS:"))
+        .expect("VmRSS");
+    line.trim().trim_end_matches(" kB").parse().expect("a number")
+}
+
+fn connect(address: SocketAddr) -> TcpStream {
+    let stream = TcpStream::connect(address).expect("it listens");
+    stream
+        .set_read_timeout(Some(Duration::from_secs(5)))
+        .expect("a timeout");
+    stream
+        .set_write_timeout(Some(Duration::from_secs(5)))
+        .expect("a timeout");
+    stream
+}
+
+/// Reads until the other side closes, or for five seconds.
+fn until_closed(mut stream: &TcpStream) {
+    let mut buffer = [0; 4096];
+    while stream.read(&mut buffer).is_ok_and(|read| read > 0) {}
+}
+
+/// Lets this process hold many connections.
+fn many_files() {
+    use nix::sys::resource::{Resource, getrlimit, setrlimit};
+    let (_, hard) = getrlimit(Resource::RLIMIT_NOFILE).expect("the limit");
+    setrlimit(Resource::RLIMIT_NOFILE, hard.min(20_000), hard).expect("more files");
+}
+
+/// The first flight of a real client.
+fn client_hello() -> Vec<u8> {
+    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+    let config = rustls::ClientConfig::builder_with_provider(provider)
+        .with_protocol_versions(&[&rustls::version::TLS13])
+        .expect("TLS 1.3")
+        .with_root_certificates(rustls::RootCertStore::empty())
+        .with_no_client_auth();
+    let name = "nrf.5gc".try_into().expect("a name");
+    let mut client = rustls::ClientConnection::new(Arc::new(config), name).expect("a client");
+    let mut hello = Vec::new();
+    client.write_tls(&mut hello).expect("its hello");
+    hello
+}
+
+#[test]
+fn garbage_and_half_closed_connections_disturb_nobody_at_the_local_door() {
+    let scene = Scene::new("");
+    let counted = || scene.counted(Door::Local, "client_errors", "reason=\"not-http\"") >= 1.0;
+    scene.withstands(
+        Door::Local,
+        2,
+        16,
+        |address| {
+            let mut stream = connect(address);
+            let _ = stream.write_all(&[0x5a; 4096]);
+            until_closed(&stream);
+            let mut stream = connect(address);
+            let _ = stream.write_all(PREFACE);
+            let _ = stream.shutdown(Shutdown::Write);
+            until_closed(&stream);
+            let stream = connect(address);
+            let _ = stream.shutdown(Shutdown::Write);
+            until_closed(&stream);
+        },
+        counted,
+    );
+}
+
+#[test]
+fn a_slow_header_disturbs_nobody_at_the_local_door() {
+    let scene = Scene::new("");
+    scene.withstands(
+        Door::Local,
+        32,
+        16,
+        |address| {
+            let mut stream = connect(address);
+            let _ = stream.write_all(PREFACE);
+            for byte in frame(HEADERS, END_STREAM | END_HEADERS, 1, REQUEST) {
+                let _ = stream.write_all(&[byte]);
+                thread::sleep(Duration::from_millis(20));
+            }
+            until_closed(&stream);
+        },
+        || true,
+    );
+}
+
+#[test]
+fn an_endless_header_block_is_ended_and_counted() {
+    let scene = Scene::new("");
+    let counted = || scene.counted(Door::Local, "client_errors", "reason=\"enhance-your-calm\"") >= 1.0;
+    scene.withstands(
+        Door::Local,
+        2,
+        16,
+        |address| {
+            let mut stream = connect(address);
+            let _ = stream.write_all(PREFACE);
+            let _ = stream.write_all(&frame(HEADERS, END_STREAM, 1, REQUEST));
+            // `x: xxx...`, never indexed, again and again.
+            let field = [b"\x10\x01x\x7d".as_slice(), &[b'x'; 125]].concat();
+            let more = frame(CONTINUATION, 0, 1, &field.repeat(100));
+            while stream.write_all(&more).is_ok() {}
+        },
+        counted,
+    );
+}
+
+#[test]
+fn a_flood_of_resets_is_ended_and_counted() {
+    let scene = Scene::new("");
+    let counted = || scene.counted(Door::Local, "client_errors", "reason=\"enhance-your-calm\"") >= 1.0;
+    for paced in [false, true] {
+        scene.withstands(
+            Door::Local,
+            2,
+            16,
+            |address| {
+                let mut stream = connect(address);
+                let _ = stream.write_all(PREFACE);
+                for number in 0..20_000 {
+                    let id = 2 * number + 1;
+                    let mut pair = frame(HEADERS, END_STREAM | END_HEADERS, id, REQUEST);
+                    pair.extend(frame(RST_STREAM, 0, id, &8_u32.to_be_bytes()));
+                    if stream.write_all(&pair).is_err() {
+                        break;
+                    }
+                    if paced {
+                        thread::sleep(Duration::from_micros(300));
+                    }
+                }
+            },
+            counted,
+        );
+    }
+}
+
+#[test]
+fn five_thousand_idle_connections_give_way_to_those_that_have_something_to_say() {
+    many_files();
+    // By default 4,096 connections in all; of strangers at the TLS door 512.
+    for (door, bound, turned_away) in [
+        (Door::Local, "connections", 5_000 - 4_096),
+        (Door::Tls, "strangers", 5_000 - 512),
+    ] {
+        let scene = Scene::new("handshake: 1m");
+        let before = scene.memory();
+        let idle: Vec<TcpStream> = (0..5_000).map(|_| connect(scene.address(door))).collect();
+        scene.all_are_answered();
+        let label = format!("limit=\"{bound}\"");
+        until("the count", || {
+            scene.counted(door, "limits_reached", &label) >= f64::from(turned_away)
+        });
+        scene.has_grown_by_at_most(before, 64);
+        drop(idle);
+        scene.all_are_answered();
+    }
+}
+
+#[test]
+fn a_flood_of_half_open_handshakes_disturbs_nobody() {
+    many_files();
+    // The flood must not have its own connections time out: what ends them is that they give way.
+    let scene = Scene::new("handshake: 1m");
+    let hello = client_hello();
+    let (before, address, over) = (scene.memory(), scene.address(Door::Tls), AtomicBool::new(false));
+    let given_way = || scene.counted(Door::Tls, "limits_reached", "limit=\"strangers\"");
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut held = VecDeque::new();
+            while !over.load(Ordering::Relaxed) {
+                let mut stream = connect(address);
+                let _ = stream.write_all(&hello);
+                held.push_back(stream);
+                if held.len() > 3_000 {
+                    held.pop_front();
+                }
+            }
+        });
+        let ending = Ending(&over);
+        until("the bound", || given_way() >= 1.0);
+        // The sidecar at the other end has connections already: new ones must come through too.
+        scene.all_are_answered();
+        until("many more", || given_way() >= 500.0);
+        scene.has_grown_by_at_most(before, 64);
+        drop(ending);
+    });
+    scene.all_are_answered();
+}
+
+#[test]
+fn silent_garbled_and_half_closed_strangers_disturb_nobody_at_the_tls_door() {
+    let scene = Scene::new("handshake: 1s");
+    let hello = client_hello();
+    let counted = || {
+        ["reason=\"malformed\"", "reason=\"timed-out\"", "reason=\"closed\""]
+            .iter()
+            .all(|reason| scene.counted(Door::Tls, "handshake_failures", reason) >= 1.0)
+    };
+    scene.withstands(
+        Door::Tls,
+        4,
+        16,
+        |address| {
+            let silent = connect(address);
+            let mut garbage = connect(address);
+            let _ = garbage.write_all(&[0x5a; 4096]);
+            until_closed(&garbage);
+            let mut half = connect(address);
+            let _ = half.write_all(&hello[..hello.len() / 2]);
+            let _ = half.shutdown(Shutdown::Write);
+            until_closed(&half);
+            // Byte by byte, which no longer fits into the time for a handshake.
+            let mut slow = connect(address);
+            for byte in &hello {
+                if slow.write_all(&[*byte]).is_err() {
+                    break;
+                }
+                thread::sleep(Duration::from_millis(2));
+            }
+            until_closed(&silent);
+        },
+        counted,
+    );
+}
