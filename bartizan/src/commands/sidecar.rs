@@ -1,11 +1,13 @@
-//! `bartizan sidecar`: build, say what is bound, serve, drain.
+//! `bartizan sidecar`: bind, give up rights, say what is bound, serve, drain.
 
 mod redirect;
+mod rights;
 
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 
 use bartizan_deployment::{Deployment, Node, Route};
+use bartizan_sidecar::confine::Confinement;
 use bartizan_sidecar::{Error, Running, Sidecar};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tracing_subscriber::EnvFilter;
@@ -36,6 +38,12 @@ struct Serve {
     /// The node whose sidecar this is.
     #[arg(long, value_name = "NAME")]
     node: String,
+    /// The user to become once the ports are open, where it is started as root: a name, an id, or id:group.
+    #[arg(long, value_name = "USER", conflicts_with = "no_confine")]
+    user: Option<String>,
+    /// Keep every right it was started with: no Landlock, no seccomp, no capabilities dropped.
+    #[arg(long)]
+    no_confine: bool,
     /// How the log on standard error is written.
     #[arg(long, value_enum, default_value_t = LogFormat::Human)]
     log_format: LogFormat,
@@ -65,7 +73,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome, Failure> {
         .enable_all()
         .build()
         .map_err(|error| Failure::new(format!("cannot start: {error}")))?;
-    runtime.block_on(serve(&deployment, &args.node))
+    runtime.block_on(serve(&deployment, &args))
 }
 
 fn start_log(args: &Serve) -> Result<(), Failure> {
@@ -99,14 +107,23 @@ fn read(file: &Path) -> Result<Deployment, Failure> {
     })
 }
 
-async fn serve(deployment: &Deployment, node: &str) -> Result<Outcome, Failure> {
+async fn serve(deployment: &Deployment, args: &Serve) -> Result<Outcome, Failure> {
+    let node = args.node.as_str();
+    let user = args.user.as_deref().map(rights::user).transpose()?;
     // Signals are caught before the first port opens: none is lost.
     let cannot_catch = |error| Failure::new(format!("cannot catch signals: {error}"));
     let mut terminate = signal(SignalKind::terminate()).map_err(cannot_catch)?;
     let mut interrupt = signal(SignalKind::interrupt()).map_err(cannot_catch)?;
-    let running = Sidecar::start(deployment, node)
-        .await
-        .map_err(|error| refused(&error))?;
+    let bound = Sidecar::bind(deployment, node).map_err(|error| refused(&error))?;
+    // Before the ledger is opened: its writer is a thread, and the kernel confines some things thread by thread.
+    if let Some((files, sidecar)) = deployment
+        .node(node)
+        .and_then(|node| node.files.as_ref().zip(node.sidecar.as_ref()))
+    {
+        let kept = Confinement::of_sidecar(&args.file, files, sidecar, user);
+        rights::give_up((!args.no_confine).then_some(&kept), files)?;
+    }
+    let running = bound.serve().map_err(|error| refused(&error))?;
     announce(deployment, node, &running);
     let first = wait(&mut terminate, &mut interrupt).await;
     tracing::info!(signal = first, "draining: nothing new is accepted");

@@ -5,5 +5,6 @@ mod bounds;
 mod life;
 mod paths;
 mod refusals;
+mod rights;
 mod stage;
 mod streams;

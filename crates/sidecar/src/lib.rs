@@ -1,8 +1,8 @@
 //! The proxy beside a network function: clear HTTP/2 on its own host, post-quantum TLS 1.3 between hosts.
 //!
-//! [`Sidecar::start`] opens the listeners that a node of the deployment file asks for. An outbound listener takes what the
-//! network function sends and carries it to a peer's sidecar; an inbound listener takes what peers' sidecars send and hands it to
-//! the network function. Each does so on one of two paths: `splice` copies bytes at the lowest cost, `http2` routes, pools and
+//! [`Sidecar::bind`] opens, and [`Bound::serve`] serves, the listeners that a node of the deployment file asks for. An outbound
+//! listener takes what the network function sends and carries it to a peer's sidecar; an inbound listener takes what peers'
+//! sidecars send and hands it to the network function. Each does so on one of two paths: `splice` copies bytes at the lowest cost, `http2` routes, pools and
 //! counts requests one by one. `docs/sidecar.md` describes both, their bounds and what they count.
 #![forbid(unsafe_code)]
 
@@ -45,4 +45,4 @@ mod transparent;
 mod ways;
 
 pub use error::Error;
-pub use sidecar::{Running, Sidecar};
+pub use sidecar::{Bound, Running, Sidecar};

@@ -50,21 +50,42 @@ pub struct Running {
     ledger: Ledger,
 }
 
+/// A sidecar whose ports are open and which serves nobody yet: the moment to give up rights.
+///
+/// Connections that come meanwhile wait. Dropping it closes the ports.
+#[derive(Debug)]
+pub struct Bound {
+    deployment: Deployment,
+    node: Node,
+    settings: bartizan_deployment::Sidecar,
+    endpoint: Endpoint,
+    ports: Ports,
+}
+
 /// Everything that listens, before anything is served.
-struct Bound {
+#[derive(Debug)]
+struct Ports {
     inbound: Vec<(Inbound, TcpListener)>,
     outbound: Vec<(Outbound, TcpListener)>,
     admin: Option<TcpListener>,
 }
 
 impl Sidecar {
-    /// Checks everything, opens the ports of `node`'s sidecar and serves until [`Running::drain`].
-    ///
-    /// Must be called within a tokio runtime, which serves it.
+    /// [`Sidecar::bind`] and [`Bound::serve`] in one.
     ///
     /// # Errors
     /// Where the file, the certificates, the ledger or a port stand in the way; no port is left open then.
     pub async fn start(deployment: &Deployment, node: &str) -> Result<Running, Error> {
+        Self::bind(deployment, node)?.serve()
+    }
+
+    /// Checks file and certificates and opens the ports of `node`'s sidecar.
+    ///
+    /// Must be called within a tokio runtime.
+    ///
+    /// # Errors
+    /// Where the file, the certificates or a port stand in the way; no port is left open then.
+    pub fn bind(deployment: &Deployment, node: &str) -> Result<Bound, Error> {
         let node = find(deployment, node)?;
         let name = node.name.as_str();
         let no_sidecar = || Error::NoSidecar { node: name.to_owned() };
@@ -73,18 +94,41 @@ impl Sidecar {
         let credentials = Credentials::load(files)?;
         credentials.check_identity(&node.identity)?;
         let endpoint = Endpoint::new(credentials, bartizan_tls::peers(deployment, name))?;
-        let ledger = match &sidecar.ledger {
-            Some(path) => Ledger::open(path, name)?,
-            None => Ledger::none(name),
-        };
-        let bound = Bound::open(sidecar)?;
+        Ok(Bound {
+            ports: Ports::open(sidecar)?,
+            deployment: deployment.clone(),
+            node: node.clone(),
+            settings: sidecar.clone(),
+            endpoint,
+        })
+    }
+}
 
+impl Bound {
+    /// Opens the ledger and serves until [`Running::drain`].
+    ///
+    /// Must be called within a tokio runtime, which serves it.
+    ///
+    /// # Errors
+    /// Where the ledger cannot be written.
+    pub fn serve(self) -> Result<Running, Error> {
+        let Self {
+            deployment,
+            node,
+            settings,
+            endpoint,
+            ports,
+        } = self;
+        let ledger = match &settings.ledger {
+            Some(path) => Ledger::open(path, node.name.as_str())?,
+            None => Ledger::none(node.name.as_str()),
+        };
         let mut registry = Registry::default();
         let metrics = Metrics::new(&mut registry, env!("CARGO_PKG_VERSION"), bartizan_tls::module());
         let shared = Arc::new(Shared {
             node: node.name.clone(),
             endpoint,
-            limits: sidecar.limits,
+            limits: settings.limits,
             metrics,
             sessions: Sessions::default(),
             recorder: ledger.recorder(),
@@ -94,7 +138,7 @@ impl Sidecar {
         });
         tokio::spawn(Ticks::run(Arc::downgrade(&shared)));
         let state = Arc::new(State::new(&shared));
-        let running = bound.serve(deployment, node, &shared, &state, registry, ledger)?;
+        let running = ports.serve(&deployment, &node, &shared, &state, registry, ledger)?;
         state.listening();
         Ok(running)
     }
@@ -111,7 +155,7 @@ fn find<'a>(deployment: &'a Deployment, node: &str) -> Result<&'a Node, Error> {
     })
 }
 
-impl Bound {
+impl Ports {
     fn open(sidecar: &bartizan_deployment::Sidecar) -> Result<Self, Error> {
         let open = |listener, address| {
             socket::listen(address).map_err(|source| Error::Listen {

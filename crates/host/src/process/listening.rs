@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 use std::fs;
+use std::io::ErrorKind;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use crate::group::members;
@@ -10,8 +11,12 @@ use crate::group::members;
 const LISTEN: &str = "0A";
 
 /// Whether any process of the group holds a listening socket at `address`; an unspecified address stands for any.
+///
+/// A process that has made itself untraceable, as a confined sidecar does, shows its sockets to root alone. Without root, whoever
+/// listens at `address` in its namespace is then taken for it.
 pub(super) fn listens(group: u32, address: SocketAddr) -> bool {
     let members = members(group);
+    let hidden = members.iter().any(|&pid| hides_its_files(pid));
     let sockets: HashSet<u64> = members.iter().flat_map(|&pid| sockets(pid)).collect();
     // The tables of /proc/<pid>/net are those of the namespace of that process.
     members.first().is_some_and(|pid| {
@@ -21,7 +26,7 @@ pub(super) fn listens(group: u32, address: SocketAddr) -> bool {
                     .lines()
                     .skip(1)
                     .filter_map(listener)
-                    .any(|(bound, inode)| covers(bound, address) && sockets.contains(&inode))
+                    .any(|(bound, inode)| covers(bound, address) && (hidden || sockets.contains(&inode)))
             })
         })
     })
@@ -31,6 +36,10 @@ pub(super) fn listens(group: u32, address: SocketAddr) -> bool {
 fn covers(bound: SocketAddr, wanted: SocketAddr) -> bool {
     bound.port() == wanted.port()
         && (wanted.ip().is_unspecified() || bound.ip().is_unspecified() || bound.ip().to_canonical() == wanted.ip())
+}
+
+fn hides_its_files(pid: u32) -> bool {
+    fs::read_dir(format!("/proc/{pid}/fd")).is_err_and(|error| error.kind() == ErrorKind::PermissionDenied)
 }
 
 /// Inode numbers of the sockets a process has open.
