@@ -41,6 +41,16 @@ impl Failure {
         self.hints.push(hint.to_string());
         self
     }
+
+    /// The one line.
+    pub(crate) fn message(&self) -> &str {
+        &self.message
+    }
+
+    /// The hints in one line.
+    pub(crate) fn hints(&self) -> String {
+        self.hints.join("; ")
+    }
 }
 
 pub(crate) fn report(result: Result<Outcome, Failure>) -> ExitCode {

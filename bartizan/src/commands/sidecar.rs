@@ -1,6 +1,7 @@
 //! `bartizan sidecar`: bind, give up rights, say what is bound, serve, drain.
 
 mod redirect;
+mod reload;
 mod rights;
 
 use std::io::IsTerminal;
@@ -17,6 +18,7 @@ use crate::{Failure, Outcome};
 /// Run the sidecar of one node of a deployment file.
 ///
 /// It serves until SIGTERM or SIGINT, then takes nothing new and lets requests under way end; a second signal ends it at once.
+/// On SIGHUP, and when one of them has changed, it reads its certificate, key, roots, revocation lists and deployment file again.
 #[derive(clap::Args)]
 #[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 pub(crate) struct Args {
@@ -114,6 +116,7 @@ async fn serve(deployment: &Deployment, args: &Serve) -> Result<Outcome, Failure
     let cannot_catch = |error| Failure::new(format!("cannot catch signals: {error}"));
     let mut terminate = signal(SignalKind::terminate()).map_err(cannot_catch)?;
     let mut interrupt = signal(SignalKind::interrupt()).map_err(cannot_catch)?;
+    let hangup = signal(SignalKind::hangup()).map_err(cannot_catch)?;
     let bound = Sidecar::bind(deployment, node).map_err(|error| refused(&error))?;
     // Before the ledger is opened: its writer is a thread, and the kernel confines some things thread by thread.
     if let Some((files, sidecar)) = deployment
@@ -125,7 +128,11 @@ async fn serve(deployment: &Deployment, args: &Serve) -> Result<Outcome, Failure
     }
     let running = bound.serve().map_err(|error| refused(&error))?;
     announce(deployment, node, &running);
-    let first = wait(&mut terminate, &mut interrupt).await;
+    let files = reload::files(deployment, &args.file, node);
+    let first = tokio::select! {
+        signal = wait(&mut terminate, &mut interrupt) => signal,
+        never = reload::keep(&running, &args.file, node, files, hangup) => match never {},
+    };
     tracing::info!(signal = first, "draining: nothing new is accepted");
     tokio::select! {
         late = running.drain() => {

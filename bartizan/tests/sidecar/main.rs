@@ -5,6 +5,7 @@ mod bounds;
 mod life;
 mod paths;
 mod refusals;
+mod reload;
 mod rights;
 mod stage;
 mod streams;

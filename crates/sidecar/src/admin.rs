@@ -35,16 +35,11 @@ const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset
 pub(crate) struct Admin {
     registry: Registry,
     state: Arc<State>,
-    config: Value,
 }
 
 impl Admin {
-    pub(crate) fn new(registry: Registry, state: Arc<State>, config: Value) -> Arc<Self> {
-        Arc::new(Self {
-            registry,
-            state,
-            config,
-        })
+    pub(crate) fn new(registry: Registry, state: Arc<State>) -> Arc<Self> {
+        Arc::new(Self { registry, state })
     }
 
     fn answer(&self, method: &Method, path: &str) -> Response<Full<Bytes>> {
@@ -69,7 +64,7 @@ impl Admin {
                 Err(reason) => plain(StatusCode::SERVICE_UNAVAILABLE, format!("{reason}\n")),
             },
             "/connections" => json(&self.state.connections()),
-            "/config" => json(&self.config),
+            "/config" => json(&self.state.config()),
             "/" => plain(StatusCode::OK, "/metrics\n/live\n/ready\n/connections\n/config\n"),
             _ => plain(StatusCode::NOT_FOUND, "see / for what there is\n"),
         }

@@ -25,6 +25,8 @@ pub(crate) struct Drain {
 #[derive(Debug, Clone)]
 pub(crate) struct Guard {
     phase: watch::Receiver<Phase>,
+    /// The phase of one connection, which may have to end before the others.
+    own: Option<watch::Receiver<Phase>>,
 }
 
 impl Drain {
@@ -37,6 +39,7 @@ impl Drain {
     pub(crate) fn guard(&self) -> Guard {
         Guard {
             phase: self.phase.subscribe(),
+            own: None,
         }
     }
 
@@ -69,12 +72,30 @@ impl Drain {
 impl Guard {
     /// Ends when the phase is reached, or the sidecar is gone.
     pub(crate) async fn reached(&mut self, phase: Phase) {
-        // An error says that the sender is gone, which is the end in any case.
-        let _ = self.phase.wait_for(|now| *now >= phase).await;
+        let own = async {
+            let reached = match &mut self.own {
+                Some(own) => own.wait_for(|now| *now >= phase).await.is_ok(),
+                None => false,
+            };
+            if !reached {
+                std::future::pending::<()>().await;
+            }
+        };
+        tokio::select! {
+            // An error says that the sender is gone, which is the end in any case.
+            _ = self.phase.wait_for(|now| *now >= phase) => {}
+            () = own => {}
+        }
+    }
+
+    /// Also reaches the phases of one connection.
+    pub(crate) fn join(&mut self, own: watch::Receiver<Phase>) {
+        self.own = Some(own);
     }
 
     pub(crate) fn phase(&self) -> Phase {
-        *self.phase.borrow()
+        let own = self.own.as_ref().map_or(Phase::Running, |own| *own.borrow());
+        own.max(*self.phase.borrow())
     }
 }
 

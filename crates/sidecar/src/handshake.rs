@@ -36,7 +36,7 @@ pub(crate) async fn connect(shared: &Arc<Shared>, door: &Door, path: Path) -> Re
         detail,
         hint: hint.to_owned(),
     };
-    let connecting = shared.endpoint.connect(peer).map_err(|error| {
+    let connecting = shared.endpoint.endpoint().connect(peer).map_err(|error| {
         failed(
             Why::Peer(Reason::Ours),
             error.to_string(),
@@ -132,7 +132,7 @@ pub(crate) async fn accept(
         connect: Duration::ZERO,
         handshake: Duration::ZERO,
     };
-    let accepting = shared.endpoint.accept();
+    let accepting = shared.endpoint.endpoint().accept();
     let watch = accepting.watch;
     let tap = Tap::new(stream, watch.clone());
     let began = Instant::now();

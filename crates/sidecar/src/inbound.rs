@@ -77,6 +77,7 @@ pub(crate) async fn serve(
         return;
     };
     place.known();
+    guard.join(channel.session().dismissal());
     // Connections dialled ahead say nothing until they are used, and hold nothing of the network function.
     let spoken = tokio::select! {
         read = channel.fill_buf() => matches!(read, Ok(bytes) if !bytes.is_empty()),

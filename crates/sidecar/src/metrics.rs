@@ -13,7 +13,7 @@ use prometheus_client::registry::Registry;
 pub(crate) use labels::Side;
 use labels::{
     BytesLabels, ClientErrorLabels, FailureLabels, HandshakeLabels, LimitLabels, LocalLabels, PeerReasonLabels,
-    RequestLabels, RulesLabels, ServiceLabels, SideLabels, SidePeerLabels,
+    RequestLabels, ResultLabels, RulesLabels, ServiceLabels, SideLabels, SidePeerLabels,
 };
 pub(crate) use requests::{Account, Outcome, Requests};
 
@@ -34,6 +34,7 @@ pub(crate) struct Metrics {
     local_connections: Family<LocalLabels, Counter>,
     limits_reached: Family<LimitLabels, Counter>,
     rules_standing: Family<RulesLabels, Gauge>,
+    reloads: Family<ResultLabels, Counter>,
     client_errors: Family<ClientErrorLabels, Counter>,
 }
 
@@ -55,6 +56,7 @@ impl Metrics {
             local_connections: Family::default(),
             limits_reached: Family::default(),
             rules_standing: Family::default(),
+            reloads: Family::default(),
             client_errors: Family::default(),
         };
         registry.sub_registry_with_prefix("bartizan").register(
@@ -62,6 +64,15 @@ impl Metrics {
             "Version of Bartizan and the cryptographic module in use",
             Info::new(vec![("version", version), ("module", module)]),
         );
+        registry.sub_registry_with_prefix("bartizan").register(
+            "reloads",
+            "Times certificates and policies were read again, by whether they were put in force",
+            metrics.reloads.clone(),
+        );
+        // Both results are there from the start, so that a first refusal is a rise.
+        for result in ["done", "refused"] {
+            let _ = metrics.reloads.get_or_create(&ResultLabels { result });
+        }
         let sidecar = registry.sub_registry_with_prefix("bartizan_sidecar");
         sidecar.register(
             "handshakes",
@@ -205,6 +216,11 @@ impl Metrics {
     /// A bound was reached.
     pub(crate) fn limit_reached(&self, limit: &'static str) {
         self.limits_reached.get_or_create(&LimitLabels { limit }).inc();
+    }
+
+    /// Certificates and policies were read again.
+    pub(crate) fn reloaded(&self, result: &'static str) {
+        self.reloads.get_or_create(&ResultLabels { result }).inc();
     }
 
     /// Whether one of the packet filter's tables stands.

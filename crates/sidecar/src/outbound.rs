@@ -84,6 +84,7 @@ pub(crate) async fn splice(
         Ok(channel) => channel,
         Err(failure) => return answer(&shared, Side::Outbound, local, first, &failure).await,
     };
+    guard.join(channel.session().dismissal());
     let splice = Splice::new(&mut local, &mut channel, first, shared.limits.request);
     let ended = tokio::select! {
         ended = splice => ended,

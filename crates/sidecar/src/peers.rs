@@ -16,7 +16,7 @@ pub(crate) struct Door {
 }
 
 /// All doors this node may knock at.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Doors {
     doors: Vec<Door>,
     /// By host name or address as text, lower case: which doors, and the port by which each is meant.

@@ -8,9 +8,11 @@ use std::time::{Duration, Instant, SystemTime};
 
 use bartizan_deployment::{InterfaceKind, NodeName, Path};
 use bartizan_ledger::{Bytes, Certificate, Closed, Direction, Event, Handshake, Key, Negotiated, Times, Verdict};
-use bartizan_tls::{Established, Reason, Refused};
+use bartizan_tls::{Established, Reason, Refused, Standing};
 use prometheus_client::metrics::counter::Counter;
+use tokio::sync::watch;
 
+use crate::drain::Phase;
 use crate::metrics::Side;
 use crate::shared::Shared;
 
@@ -56,6 +58,10 @@ pub(crate) struct Session {
     total_received: Counter,
     /// Why the peer ended it before it said anything, where it did.
     refused: OnceLock<Box<Refused>>,
+    /// By what a later revocation list is asked about the peer's chain.
+    pub(crate) standing: Standing,
+    /// How far this connection has come to its end, where it must end before the others.
+    dismissal: watch::Sender<Phase>,
 }
 
 impl From<Direction> for Side {
@@ -113,9 +119,21 @@ impl Session {
             total_sent,
             total_received,
             refused: OnceLock::new(),
+            standing: established.standing,
+            dismissal: watch::Sender::new(Phase::Running),
         });
         shared.sessions.lock().insert(number, Arc::downgrade(&session));
         session
+    }
+
+    /// Has this connection end: well, then at once.
+    pub(crate) fn dismiss(&self, phase: Phase) {
+        self.dismissal.send_replace(phase);
+    }
+
+    /// Learns when it has to end.
+    pub(crate) fn dismissal(&self) -> watch::Receiver<Phase> {
+        self.dismissal.subscribe()
     }
 
     /// Counts plain text sent to the peer.

@@ -1,5 +1,8 @@
 //! What all connections of a sidecar share.
 
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{PoisonError, RwLock};
+
 use bartizan_deployment::{Limits, NodeName};
 use bartizan_ledger::Recorder;
 use bartizan_tls::Endpoint;
@@ -15,7 +18,7 @@ use crate::ticks::Ticks;
 pub(crate) struct Shared {
     /// The node this sidecar stands beside.
     pub(crate) node: NodeName,
-    pub(crate) endpoint: Endpoint,
+    pub(crate) endpoint: Current,
     pub(crate) limits: Limits,
     pub(crate) metrics: Metrics,
     pub(crate) sessions: Sessions,
@@ -23,4 +26,34 @@ pub(crate) struct Shared {
     pub(crate) drain: Drain,
     pub(crate) complaints: Complaints,
     pub(crate) ticks: Ticks,
+}
+
+/// Certificates and policies in force, which a reload replaces. Connections keep what they began with.
+#[derive(Debug)]
+pub(crate) struct Current {
+    endpoint: RwLock<Endpoint>,
+    generation: AtomicU64,
+}
+
+impl Current {
+    pub(crate) fn new(endpoint: Endpoint) -> Self {
+        Self {
+            endpoint: RwLock::new(endpoint),
+            generation: AtomicU64::new(0),
+        }
+    }
+
+    pub(crate) fn endpoint(&self) -> Endpoint {
+        self.endpoint.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Which one in the row of those in force it is.
+    pub(crate) fn generation(&self) -> u64 {
+        self.generation.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn replace(&self, endpoint: Endpoint) {
+        *self.endpoint.write().unwrap_or_else(PoisonError::into_inner) = endpoint;
+        self.generation.fetch_add(1, Ordering::AcqRel);
+    }
 }

@@ -17,6 +17,7 @@ use crate::complaint::Complaints;
 use crate::config;
 use crate::drain::{Drain, Phase};
 use crate::error::Error;
+use crate::expiry;
 use crate::http2::{Pool, Target};
 use crate::inbound::{self, Function};
 use crate::metrics::Metrics;
@@ -24,7 +25,7 @@ use crate::outbound::{self, Routing};
 use crate::peers::Doors;
 use crate::places::Places;
 use crate::session::Sessions;
-use crate::shared::Shared;
+use crate::shared::{Current, Shared};
 use crate::socket;
 use crate::state::State;
 use crate::ticks::Ticks;
@@ -46,8 +47,11 @@ pub struct Running {
     inbound: Vec<SocketAddr>,
     outbound: Vec<SocketAddr>,
     admin: Option<SocketAddr>,
-    state: Arc<State>,
+    pub(crate) state: Arc<State>,
     ledger: Ledger,
+    /// What the listeners were set up by.
+    pub(crate) settings: Option<bartizan_deployment::Sidecar>,
+    pub(crate) doors: Arc<Doors>,
 }
 
 /// A sidecar whose ports are open and which serves nobody yet: the moment to give up rights.
@@ -127,7 +131,7 @@ impl Bound {
         let metrics = Metrics::new(&mut registry, env!("CARGO_PKG_VERSION"), bartizan_tls::module());
         let shared = Arc::new(Shared {
             node: node.name.clone(),
-            endpoint,
+            endpoint: Current::new(endpoint),
             limits: settings.limits,
             metrics,
             sessions: Sessions::default(),
@@ -137,6 +141,7 @@ impl Bound {
             ticks: Ticks::default(),
         });
         tokio::spawn(Ticks::run(Arc::downgrade(&shared)));
+        tokio::spawn(expiry::warn(Arc::downgrade(&shared)));
         let state = Arc::new(State::new(&shared));
         let running = ports.serve(&deployment, &node, &shared, &state, registry, ledger)?;
         state.listening();
@@ -144,7 +149,7 @@ impl Bound {
     }
 }
 
-fn find<'a>(deployment: &'a Deployment, node: &str) -> Result<&'a Node, Error> {
+pub(crate) fn find<'a>(deployment: &'a Deployment, node: &str) -> Result<&'a Node, Error> {
     deployment.node(node).ok_or_else(|| Error::UnknownNode {
         node: node.to_owned(),
         known: deployment
@@ -199,6 +204,8 @@ impl Ports {
             admin: None,
             state: Arc::clone(state),
             ledger,
+            settings: node.sidecar.clone(),
+            doors: Arc::clone(&doors),
         };
         for (inbound, listener) in self.inbound {
             running
@@ -218,12 +225,13 @@ impl Ports {
         }
         ways.keep();
         state.rules().watch(&transparent, &shared.metrics);
+        state.set_config(config::in_force(deployment, node));
         registry.register_collector(Box::new(Arc::clone(state)));
         if let Some(listener) = self.admin {
             let address = node.sidecar.as_ref().and_then(|sidecar| sidecar.admin);
             let address = local_address(&listener, "admin", address.unwrap_or(SocketAddr::from(([0; 4], 0))))?;
             running.admin = Some(address);
-            let admin = Admin::new(registry, Arc::clone(state), config::in_force(deployment, node));
+            let admin = Admin::new(registry, Arc::clone(state));
             tokio::spawn(admin::serve(admin, listener));
         }
         Ok(running)

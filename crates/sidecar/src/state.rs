@@ -32,6 +32,8 @@ pub(crate) struct State {
     /// Some listener keeps connections ready, which takes a valid certificate.
     needs_credentials: AtomicBool,
     rules: Arc<Rules>,
+    /// What is in force, for people to look at.
+    config: Mutex<Value>,
 }
 
 impl State {
@@ -43,6 +45,7 @@ impl State {
             listening: AtomicBool::new(false),
             needs_credentials: AtomicBool::new(false),
             rules: Arc::default(),
+            config: Mutex::default(),
         }
     }
 
@@ -76,6 +79,24 @@ impl State {
         self.needs_credentials.store(true, Ordering::Release);
     }
 
+    pub(crate) fn set_config(&self, config: Value) {
+        *self.config.lock().unwrap_or_else(PoisonError::into_inner) = config;
+    }
+
+    pub(crate) fn config(&self) -> Value {
+        self.config.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Replaces every pooled and ready connection to a peer.
+    pub(crate) fn renew(&self) {
+        for pool in self.pools.lock().unwrap_or_else(PoisonError::into_inner).iter() {
+            pool.renew();
+        }
+        for stock in self.stocks.lock().unwrap_or_else(PoisonError::into_inner).iter() {
+            stock.renew();
+        }
+    }
+
     /// Lets every pooled and ready connection go.
     pub(crate) fn close(&self) {
         for pool in self.pools.lock().unwrap_or_else(PoisonError::into_inner).iter() {
@@ -93,7 +114,7 @@ impl State {
         } else if self.shared.drain.phase() != Phase::Running {
             Err("draining")
         } else if self.needs_credentials.load(Ordering::Acquire)
-            && self.shared.endpoint.credentials().not_after() <= SystemTime::now()
+            && self.shared.endpoint.endpoint().credentials().not_after() <= SystemTime::now()
         {
             Err("the certificate of this node has expired")
         } else {
@@ -156,7 +177,8 @@ fn describe(session: &Session) -> Value {
 impl Collector for State {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), std::fmt::Error> {
         Process.encode_into(&mut encoder)?;
-        let chain = self.shared.endpoint.credentials().chain();
+        let endpoint = self.shared.endpoint.endpoint();
+        let chain = endpoint.credentials().chain();
         let mut metric = encoder.encode_descriptor(
             "bartizan_sidecar_certificate_not_after_seconds",
             "When each certificate of this node's chain ends, in seconds since 1970",
@@ -196,13 +218,7 @@ impl Collector for State {
         )?;
         ConstCounter::new(self.shared.recorder.lost()).encode(metric)?;
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        let left = match self
-            .shared
-            .endpoint
-            .credentials()
-            .not_after()
-            .duration_since(UNIX_EPOCH)
-        {
+        let left = match endpoint.credentials().not_after().duration_since(UNIX_EPOCH) {
             Ok(end) => end.as_secs_f64() - now.as_secs_f64(),
             Err(_) => 0.0,
         };

@@ -79,6 +79,12 @@ impl Stock {
         }
     }
 
+    /// Replaces those that are ready: certificates or policies have changed.
+    pub(crate) fn renew(&self) {
+        self.close();
+        self.taken.notify_one();
+    }
+
     /// Lets all go.
     pub(crate) fn close(&self) {
         self.lock().clear();
@@ -90,9 +96,13 @@ impl Stock {
         let mut backoff = Backoff::default();
         while guard.phase() == Phase::Running {
             if self.ready() < self.wanted.load(Ordering::Relaxed) {
+                let generation = self.shared.endpoint.generation();
                 let failure = match handshake::connect(&self.shared, &self.door, Path::Splice).await {
                     Ok(channel) => {
-                        self.lock().push(channel);
+                        // One begun before a reload would be kept with what was replaced.
+                        if generation == self.shared.endpoint.generation() {
+                            self.lock().push(channel);
+                        }
                         continue;
                     }
                     Err(failure) => failure,

@@ -191,6 +191,12 @@ impl Endpoint {
         }
     }
 
+    /// Whom it may talk to, and how.
+    #[must_use]
+    pub fn peers(&self) -> &[Peer] {
+        &self.shared.peers
+    }
+
     /// What this node proves itself with.
     #[must_use]
     pub fn credentials(&self) -> &Credentials {

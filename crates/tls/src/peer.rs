@@ -3,7 +3,7 @@
 use bartizan_deployment::{Deployment, Identity, InterfaceKind, NodeName, Policy};
 
 /// A node this one may talk to, with its names and the policy of the interface between.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Peer {
     /// The node.
     pub node: NodeName,

@@ -163,9 +163,15 @@ impl Pool {
     async fn dial(self: &Arc<Self>) -> Result<Arc<Link>, Failure> {
         match &self.target {
             Target::Peer(door) => {
+                let generation = self.shared.endpoint.generation();
                 let channel = handshake::connect(&self.shared, door, Path::Http2).await?;
                 let session = Arc::clone(channel.session());
-                self.start(channel, Some(session)).await
+                let link = self.start(channel, Some(session)).await?;
+                // One begun before a reload carries the request that waits for it, and no other.
+                if generation != self.shared.endpoint.generation() {
+                    self.retire(&link);
+                }
+                Ok(link)
             }
             Target::Function(address) => {
                 let stream = function::dial(&self.shared, *address).await?;
@@ -226,6 +232,17 @@ impl Pool {
     /// Lets all connections go; each closes once its requests have ended.
     pub(crate) fn close(&self) {
         self.links().clear();
+    }
+
+    /// Replaces connections to a peer: certificates or policies have changed. Requests under way on them go on.
+    pub(crate) fn renew(&self) {
+        if matches!(self.target, Target::Peer(_)) {
+            let retired = std::mem::take(&mut *self.links());
+            for link in retired {
+                link.retired.store(true, Ordering::Relaxed);
+            }
+            self.lost.notify_one();
+        }
     }
 
     /// Asks for at least this many connections to be kept ready.

@@ -88,6 +88,11 @@ pub(super) struct ClientErrorLabels {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub(super) struct ResultLabels {
+    pub(super) result: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub(super) struct RulesLabels {
     pub(super) rules: &'static str,
 }

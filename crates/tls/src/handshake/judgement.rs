@@ -11,7 +11,7 @@ use super::Handshake;
 use crate::ground::Ground;
 use crate::hello::HELLO_RETRY_REQUEST;
 use crate::terms::{Terms, cipher_code, names, quantum_safe_group};
-use crate::{Established, Reason, Refused, certificate, scheme, verify};
+use crate::{Established, Reason, Refused, Standing, certificate, scheme, verify};
 
 /// What rustls says was negotiated.
 struct Facts {
@@ -48,6 +48,7 @@ impl Handshake {
             interface: peer.interface,
             negotiated: facts.negotiated,
             chain: certificate::chain(connection.peer_certificates().unwrap_or_default()),
+            standing: Standing::of(connection.peer_certificates().unwrap_or_default()),
             key: state.key(),
             bytes: state.bytes,
             verdict,

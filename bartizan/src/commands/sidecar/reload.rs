@@ -1,0 +1,102 @@
+//! When to read certificates and the deployment file again: on SIGHUP, and when one of them has changed.
+
+use std::collections::BTreeSet;
+use std::convert::Infallible;
+use std::fs;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use bartizan_deployment::Deployment;
+use bartizan_sidecar::Running;
+use tokio::signal::unix::Signal;
+use tokio::time::{MissedTickBehavior, interval};
+
+use super::{read, refused};
+use crate::Failure;
+
+/// How often files are looked at. A change is acted on once it has stood for that long: a certificate and its key are two files.
+const EVERY: Duration = Duration::from_secs(2);
+
+/// What tells one state of a file from another: it may be written in place or replaced by renaming.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Stamp(Option<(u64, u64, i64, i64, u64)>);
+
+impl Stamp {
+    fn of(file: &Path) -> Self {
+        let seen = fs::metadata(file).ok();
+        Self(seen.map(|seen| (seen.dev(), seen.ino(), seen.mtime(), seen.mtime_nsec(), seen.size())))
+    }
+}
+
+/// Reads again whenever there is a reason, for as long as the sidecar runs.
+pub(super) async fn keep(
+    running: &Running,
+    file: &Path,
+    node: &str,
+    mut files: BTreeSet<PathBuf>,
+    mut hangup: Signal,
+) -> Infallible {
+    let stamps = |files: &BTreeSet<PathBuf>| files.iter().map(|file| Stamp::of(file)).collect::<Vec<_>>();
+    let mut in_force = stamps(&files);
+    let mut last = in_force.clone();
+    let mut ticks = interval(EVERY);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        let reason = tokio::select! {
+            _ = hangup.recv() => "SIGHUP",
+            _ = ticks.tick() => {
+                let now = stamps(&files);
+                let settled = now == last;
+                last = now;
+                if last == in_force || !settled {
+                    continue;
+                }
+                "a file has changed"
+            }
+        };
+        in_force = stamps(&files);
+        match reload(running, file, node) {
+            Ok(read) => {
+                if read != files {
+                    files = read;
+                    in_force = stamps(&files);
+                }
+            }
+            // A renewal that is half written when it is read is read again once it is whole.
+            Err(failure) => tracing::error!(
+                reason,
+                error = failure.message(),
+                hint = failure.hints(),
+                "not reloaded: what was in force stays in force"
+            ),
+        }
+        last.clone_from(&in_force);
+    }
+}
+
+/// The files a sidecar reads again.
+pub(super) fn files(deployment: &Deployment, file: &Path, node: &str) -> BTreeSet<PathBuf> {
+    let mut files = BTreeSet::from([file.to_owned()]);
+    if let Some(named) = deployment.node(node).and_then(|node| node.files.as_ref()) {
+        files.extend([&named.certificate, &named.key, &named.roots].map(Clone::clone));
+        files.extend(named.crl.clone());
+    }
+    files
+}
+
+fn reload(running: &Running, file: &Path, node: &str) -> Result<BTreeSet<PathBuf>, Failure> {
+    let deployment = read(file).inspect_err(|_| running.reload_refused())?;
+    let reloaded = running.reload(&deployment).map_err(|error| refused(&error))?;
+    for what in &reloaded.needs_restart {
+        tracing::warn!(
+            hint = "restart this sidecar to put it in force",
+            "the deployment file changed {what}: the old is kept"
+        );
+    }
+    tracing::info!(
+        revoked = reloaded.revoked,
+        "reloaded: new handshakes use what the files say now"
+    );
+    Ok(files(&deployment, file, node))
+}

@@ -1,0 +1,189 @@
+//! New certificates, revocation lists and deployment files for sidecars that go on serving.
+
+use std::path::Path;
+
+use bartizan_host::Program;
+
+use crate::stage::{By, Node, PATIENCE, Pair, Papers, Stage, get, until};
+
+/// Puts one file in the place of another as renewals do: at once.
+fn replace(old: &Path, new: &Path) {
+    let beside = old.with_extension("new");
+    std::fs::copy(new, &beside).expect("a copy");
+    std::fs::rename(&beside, old).expect("in its place");
+}
+
+fn renew(old: &Papers, new: &Papers) {
+    replace(&old.key, &new.key);
+    replace(&old.certificate, &new.certificate);
+}
+
+fn reloads(node: &Node, result: &str) -> f64 {
+    let labels = format!("result=\"{result}\"");
+    node.metric("bartizan_reloads_total", &[&labels])
+        .expect("it is counted")
+}
+
+#[test]
+fn a_renewed_certificate_is_used_without_losing_a_request() {
+    for by in [By::Http2, By::Splice] {
+        let mut stage = Stage::new();
+        let pair = Pair::new(by, by);
+        stage.write("hello", "served");
+        let _function = stage.nghttpd(pair.ports.function, &[]);
+        let (amf, nrf, renewed) = (stage.issue("amf"), stage.issue("nrf"), stage.issue("amf"));
+        let mut running = stage.run_with(&pair, &amf, &nrf);
+        let url = format!("http://{}/hello", pair.ports.outbound);
+        let load = Program::new("h2load")
+            .package("nghttp2-client")
+            .arguments(["-D", "8", "-c", "2", "-m", "4"])
+            .argument(&url)
+            .start()
+            .expect("h2load starts");
+        until("requests", || {
+            running.amf.connections().iter().any(|open| open["bytes_sent"] != 0)
+        });
+        renew(&amf, &renewed);
+        until("the reload", || reloads(&running.amf, "done") == 1.0);
+        // And asked for, in the middle of it all.
+        running.amf.process.send(libc::SIGHUP);
+        running.nrf.process.send(libc::SIGHUP);
+        until("the second", || reloads(&running.amf, "done") == 2.0);
+        until("the peer's", || reloads(&running.nrf, "done") == 1.0);
+        let said = load.finish(PATIENCE).expect("h2load ends").text();
+        let line = said
+            .lines()
+            .find(|line| line.starts_with("requests: "))
+            .expect("its summary");
+        assert!(
+            line.contains(" 0 failed, 0 errored, 0 timeout"),
+            "{by:?}: {said}\n{}",
+            running.amf.process.stderr()
+        );
+        let done: u64 = line
+            .split([' ', ','])
+            .nth(7)
+            .and_then(|count| count.parse().ok())
+            .expect(line);
+        assert!(done > 100, "{by:?}: {said}");
+
+        assert_eq!(get(&url).2, "served");
+        let shown = running.nrf.handshakes(|handshake| {
+            let leaf = handshake.chain.first();
+            leaf.is_some_and(|leaf| {
+                leaf.serial
+                    .trim_start_matches("00")
+                    .ends_with(renewed.serial.trim_start_matches("00"))
+            })
+        });
+        assert!(!shown.is_empty());
+    }
+}
+
+#[test]
+fn a_broken_renewal_is_refused_and_the_old_stays_in_force() {
+    let mut stage = Stage::new();
+    let pair = Pair::new(By::Http2, By::Http2);
+    stage.write("hello", "served");
+    let _function = stage.nghttpd(pair.ports.function, &[]);
+    let (amf, nrf, renewed) = (stage.issue("amf"), stage.issue("nrf"), stage.issue("amf"));
+    let running = stage.run_with(&pair, &amf, &nrf);
+    let url = format!("http://{}/hello", pair.ports.outbound);
+    let broken = stage.write(
+        "broken",
+        "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n",
+    );
+    replace(&amf.certificate, &broken);
+    until("the refusal", || reloads(&running.amf, "refused") == 1.0);
+    assert_eq!(get(&url).2, "served");
+    let said = running.amf.process.stderr();
+    assert!(
+        said.contains("not reloaded: what was in force stays in force"),
+        "{said}"
+    );
+    assert!(
+        said.contains(&amf.certificate.display().to_string()) && said.contains("hint="),
+        "{said}"
+    );
+    // A certificate of another key is half a renewal; the key completes it.
+    replace(&amf.certificate, &renewed.certificate);
+    until("the second refusal", || reloads(&running.amf, "refused") == 2.0);
+    replace(&amf.key, &renewed.key);
+    until("the reload", || reloads(&running.amf, "done") == 1.0);
+    assert_eq!(get(&url).2, "served");
+}
+
+#[test]
+fn a_revoked_peer_loses_its_open_connections_and_gets_no_new_ones() {
+    for by in [By::Http2, By::Splice] {
+        let mut stage = Stage::new();
+        stage.write("hello", "served");
+        let (amf, nrf, other) = (stage.issue("amf"), stage.issue("nrf"), stage.issue("other"));
+        let pair = Pair {
+            crl: Some(stage.revoke(&other)),
+            ..Pair::new(by, by)
+        };
+        let _function = stage.nghttpd(pair.ports.function, &[]);
+        let running = stage.run_with(&pair, &amf, &nrf);
+        let url = format!("http://{}/hello", pair.ports.outbound);
+        assert_eq!(get(&url).2, "served");
+        until("a connection", || !running.nrf.connections().is_empty());
+        stage.revoke(&amf);
+        until("the reload", || reloads(&running.nrf, "done") == 1.0);
+        until("the end of its connections", || running.nrf.connections().is_empty());
+        running.nrf.refused("revoked");
+        assert_eq!(get(&url).0, 504);
+        assert!(
+            running
+                .nrf
+                .process
+                .stderr()
+                .contains("closes a connection whose certificate has been revoked"),
+            "{}",
+            running.nrf.process.stderr()
+        );
+    }
+}
+
+#[test]
+fn a_changed_policy_holds_for_new_handshakes_and_a_changed_listener_asks_for_a_restart() {
+    let mut stage = Stage::new();
+    let pair = Pair::new(By::Http2, By::Http2);
+    stage.write("hello", "served");
+    let _function = stage.nghttpd(pair.ports.function, &[]);
+    let (amf, nrf) = (stage.issue("amf"), stage.issue("nrf"));
+    let running = stage.run_with(&pair, &amf, &nrf);
+    let url = format!("http://{}/hello", pair.ports.outbound);
+    assert_eq!(get(&url).2, "served");
+    let changed = Pair {
+        policy: "{ profile: hybrid, groups: [SecP256r1MLKEM768] }".to_owned(),
+        ..pair.clone()
+    };
+    stage.deployment("pair", &changed, &amf, &nrf);
+    for node in [&running.amf, &running.nrf] {
+        until("the reload", || reloads(node, "done") == 1.0);
+        let (_, config) = node.admin("/config");
+        assert!(config.contains("SecP256r1MLKEM768"), "{config}");
+    }
+    assert_eq!(get(&url).2, "served");
+    running.nrf.handshakes(|handshake| {
+        handshake
+            .negotiated
+            .as_ref()
+            .is_some_and(|all| all.group.name == "SecP256r1MLKEM768")
+    });
+
+    let moved = Pair {
+        limits: "connections: 7".to_owned(),
+        ..changed
+    };
+    stage.deployment("pair", &moved, &amf, &nrf);
+    until("the second reload", || reloads(&running.amf, "done") == 2.0);
+    let said = running.amf.process.stderr();
+    assert!(said.contains("restart this sidecar to put it in force"), "{said}");
+    assert_eq!(get(&url).2, "served");
+
+    stage.write("pair.yaml", "nodes: [");
+    until("the refusal", || reloads(&running.amf, "refused") == 1.0);
+    assert_eq!(get(&url).2, "served");
+}

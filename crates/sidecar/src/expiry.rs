@@ -1,0 +1,68 @@
+//! Warnings ahead of the end of the own certificate.
+
+use std::sync::Weak;
+use std::time::{Duration, SystemTime};
+
+use tokio::time::sleep;
+
+use crate::shared::Shared;
+
+const DAY: Duration = Duration::from_secs(24 * 3600);
+/// Days before the end at which it is warned of, each once.
+const AHEAD: [u32; 4] = [0, 1, 7, 30];
+/// How often the clock is looked at.
+const EVERY: Duration = Duration::from_secs(60);
+
+/// Warns for as long as the sidecar exists.
+pub(crate) async fn warn(shared: Weak<Shared>) {
+    let mut said = None;
+    while let Some(shared) = shared.upgrade() {
+        let endpoint = shared.endpoint.endpoint();
+        let (end, now) = (endpoint.credentials().not_after(), SystemTime::now());
+        let crossed = crossed(end, now).map(|days| (end, days));
+        if let Some((_, days)) = crossed
+            && said != crossed
+        {
+            const HINT: &str = "renew it: bartizan ca issue; it is read again by itself";
+            match end.duration_since(now) {
+                Ok(left) => {
+                    let left_days = left.as_secs() / DAY.as_secs();
+                    tracing::warn!(
+                        left_days,
+                        hint = HINT,
+                        "the certificate of this node ends within {days} days"
+                    );
+                }
+                Err(_) => tracing::error!(hint = HINT, "the certificate of this node has expired"),
+            }
+        }
+        said = crossed;
+        drop(shared);
+        sleep(EVERY).await;
+    }
+}
+
+/// The last of the warnings that is due.
+fn crossed(end: SystemTime, now: SystemTime) -> Option<u32> {
+    let left = end.duration_since(now).unwrap_or_default();
+    AHEAD.into_iter().find(|&days| left <= DAY * days)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn warnings_are_due_at_thirty_days_seven_one_and_the_end() {
+        let end = SystemTime::UNIX_EPOCH + DAY * 1000;
+        let at = |before: Duration| crossed(end, end - before);
+        assert_eq!(at(DAY * 31), None);
+        assert_eq!(at(DAY * 30), Some(30));
+        assert_eq!(at(DAY * 7 + Duration::from_secs(1)), Some(30));
+        assert_eq!(at(DAY * 7), Some(7));
+        assert_eq!(at(DAY), Some(1));
+        assert_eq!(at(Duration::from_secs(1)), Some(1));
+        assert_eq!(at(Duration::ZERO), Some(0));
+        assert_eq!(crossed(end, end + DAY), Some(0));
+    }
+}

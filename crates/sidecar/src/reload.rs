@@ -1,0 +1,92 @@
+//! New certificates and policies for a running sidecar.
+
+use bartizan_deployment::Deployment;
+use bartizan_tls::{Credentials, Endpoint};
+use tokio::time::sleep;
+
+use crate::config;
+use crate::drain::Phase;
+use crate::error::Error;
+use crate::peers::Doors;
+use crate::sidecar::{Running, find};
+
+/// What came of a reload that was taken.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Reloaded {
+    /// What the deployment file changed that only a restart puts in force; the old is kept.
+    pub needs_restart: Vec<&'static str>,
+    /// Open connections whose certificate has been revoked: each is closed once its requests have ended, at the latest after
+    /// `limits.drain`.
+    pub revoked: usize,
+}
+
+impl Running {
+    /// Reads certificate, key, roots and revocation lists that `deployment` names again, and puts them and its policies in
+    /// force for new handshakes.
+    ///
+    /// Connections with requests under way go on; those kept open or ready are replaced.
+    ///
+    /// # Errors
+    /// Where anything of it could not be started with: everything old stays in force then.
+    pub fn reload(&self, deployment: &Deployment) -> Result<Reloaded, Error> {
+        let reloaded = self.try_reload(deployment);
+        let result = if reloaded.is_ok() { "done" } else { "refused" };
+        self.state.shared().metrics.reloaded(result);
+        reloaded
+    }
+
+    /// Counts a reload that failed before there was a deployment to reload.
+    pub fn reload_refused(&self) {
+        self.state.shared().metrics.reloaded("refused");
+    }
+
+    fn try_reload(&self, deployment: &Deployment) -> Result<Reloaded, Error> {
+        let shared = self.state.shared();
+        let node = find(deployment, shared.node.as_str())?;
+        let name = node.name.as_str();
+        let no_sidecar = || Error::NoSidecar { node: name.to_owned() };
+        if node.sidecar.is_none() {
+            return Err(no_sidecar());
+        }
+        let credentials = Credentials::load(node.files.as_ref().ok_or_else(no_sidecar)?)?;
+        credentials.check_identity(&node.identity)?;
+        let peers = bartizan_tls::peers(deployment, name);
+        let old = shared.endpoint.endpoint();
+        let endpoint = if peers == old.peers() {
+            old.with_credentials(credentials)?
+        } else {
+            Endpoint::new(credentials, peers)?
+        };
+
+        let mut reloaded = Reloaded::default();
+        if node.sidecar != self.settings {
+            reloaded.needs_restart.push("listeners, admin port, ledger or limits");
+        }
+        if Doors::of(deployment, name) != *self.doors {
+            reloaded.needs_restart.push("where peers are reached");
+        }
+        shared.endpoint.replace(endpoint.clone());
+        if reloaded.needs_restart.is_empty() {
+            self.state.set_config(config::in_force(deployment, node));
+        }
+        self.state.renew();
+        for session in shared.sessions.list() {
+            if endpoint.credentials().revokes(&session.standing) {
+                reloaded.revoked += 1;
+                tracing::warn!(
+                    peer = %session.peer, serial = session.leaf.as_ref().map(|leaf| leaf.serial.as_str()),
+                    "closes a connection whose certificate has been revoked"
+                );
+                session.dismiss(Phase::Draining);
+                let (late, grace) = (std::sync::Arc::downgrade(&session), shared.limits.drain);
+                tokio::spawn(async move {
+                    sleep(grace).await;
+                    if let Some(session) = late.upgrade() {
+                        session.dismiss(Phase::Closing);
+                    }
+                });
+            }
+        }
+        Ok(reloaded)
+    }
+}
