@@ -97,3 +97,6 @@ impl Error {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -46,6 +46,10 @@ pub(super) struct Args {
     #[arg(long, conflicts_with = "repetitions")]
     quick: bool,
 
+    /// The bartizan whose sidecar is measured, for a comparison of builds [default: this one]
+    #[arg(long, value_name = "FILE")]
+    binary: Option<PathBuf>,
+
     /// Decides the order of trials; the same seed gives the same order [default: taken from the clock, and recorded]
     #[arg(long, value_name = "NUMBER")]
     seed: Option<u64>,
@@ -138,11 +142,14 @@ impl Args {
 
 pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
     let interrupt = Interrupt::install()?;
-    let tools = tools()?;
+    let tools = tools(args.binary.as_ref())?;
     let (proxies, missing) = present(&tools, args.proxies());
     for Missing { proxy, reason, hint } in &missing {
         eprintln!("left out {}: {reason}", proxy.name());
         eprintln!("hint: {hint}");
+    }
+    if proxies.is_empty() {
+        return Err(Failure::usage("nothing is left to measure").hint("name a path or a peer that is there"));
     }
     let scratch = tempfile::Builder::new()
         .prefix("bartizan-bench-")
@@ -167,7 +174,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
         return Ok(report.outcome());
     }
     ended.map_err(|error| failed(&error))?;
-    Err(Failure::usage("nothing was measured").hint("name a path or a peer that is there"))
+    Err(Failure::new("nothing was measured"))
 }
 
 fn failed(error: &bench::Error) -> Failure {
@@ -178,7 +185,7 @@ fn failed(error: &bench::Error) -> Failure {
     }
 }
 
-fn tools() -> Result<Tools, Failure> {
+fn tools(binary: Option<&PathBuf>) -> Result<Tools, Failure> {
     let own = std::env::current_exe().map_err(|error| Failure::new(format!("where this program lies: {error}")))?;
     let cache = LabRoot::trixie().map_err(Failure::new)?;
     let envoy = cache
@@ -186,8 +193,14 @@ fn tools() -> Result<Tools, Failure> {
         .parent()
         .and_then(|roots| roots.parent())
         .map(|cache| cache.join("envoy/envoy"));
+    // Processes of the bench run elsewhere: a path must not depend on where they were started.
+    let sidecar = match binary {
+        Some(path) => std::path::absolute(path).map_err(Failure::new)?,
+        None => own.clone(),
+    };
     Ok(Tools {
         own,
+        sidecar,
         root: cache.present(),
         envoy: envoy.filter(|path| path.is_file()),
     })

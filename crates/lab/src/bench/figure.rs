@@ -337,3 +337,6 @@ fn target(name: Name, placement: Placement, proxy: Option<Proxy>, mode: Option<M
         _ => None,
     }
 }
+
+#[cfg(test)]
+mod tests;

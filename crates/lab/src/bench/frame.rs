@@ -177,9 +177,17 @@ impl Inbox {
             self.buffer.copy_within(self.start..self.end, 0);
             (self.start, self.end) = (0, self.end - self.start);
         }
-        let read = socket.read(&mut self.buffer[self.end..])?;
-        self.end += read;
-        Ok(read > 0)
+        loop {
+            match socket.read(&mut self.buffer[self.end..]) {
+                // A signal, which another thread acts on.
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+                Ok(read) => {
+                    self.end += read;
+                    return Ok(read > 0);
+                }
+            }
+        }
     }
 
     pub(super) fn bytes(&self) -> &[u8] {

@@ -26,8 +26,10 @@ const ANSWER: Duration = Duration::from_secs(20);
 /// Where the programs of a run are.
 #[derive(Debug)]
 pub struct Tools {
-    /// This binary.
+    /// This binary: the server behind every way.
     pub own: PathBuf,
+    /// The binary whose sidecar is measured: this one, or another build of it.
+    pub sidecar: PathBuf,
     /// Programs of a newer Debian; absent when it was never built.
     pub root: Option<LabRoot>,
     /// Envoy; absent when it is not there.
@@ -98,6 +100,10 @@ impl Tools {
             })
         };
         match (proxy, &self.root, &self.envoy) {
+            (Proxy::Splice | Proxy::Http2, ..) if !self.sidecar.is_file() => missing(
+                &format!("there is no file {}", self.sidecar.display()),
+                "--binary takes a bartizan, for example target/release/bartizan",
+            ),
             (Proxy::Splice | Proxy::Http2, ..) | (Proxy::Envoy, _, Some(_)) => None,
             (Proxy::Envoy, _, None) => missing(
                 "there is no envoy",
@@ -120,7 +126,10 @@ impl Tools {
     /// Name and version of the program of a proxy.
     pub(super) fn version(&self, proxy: Proxy) -> Option<String> {
         match (proxy, &self.root, &self.envoy) {
-            (Proxy::Splice | Proxy::Http2, ..) => Some(format!("bartizan {}", env!("CARGO_PKG_VERSION"))),
+            (Proxy::Splice | Proxy::Http2, ..) => {
+                let said = Program::new(&self.sidecar).argument("--version").run(ANSWER).ok()?;
+                Some(said.text().trim().to_owned())
+            }
             (Proxy::NginxStream | Proxy::NginxGrpc, Some(root), _) => package(root, "nginx"),
             (Proxy::Haproxy, Some(root), _) => package(root, "haproxy"),
             (Proxy::Stunnel, Some(root), _) => package(root, "stunnel4"),
@@ -139,8 +148,8 @@ impl Tools {
     /// Writes the configuration of both ends and says how to start them.
     pub(super) fn ends(&self, proxy: Proxy, link: &Link<'_>) -> Result<Ends, Error> {
         match proxy {
-            Proxy::Splice => bartizan::ends(&self.own, link, "splice"),
-            Proxy::Http2 => bartizan::ends(&self.own, link, "http2"),
+            Proxy::Splice => bartizan::ends(&self.sidecar, link, "splice"),
+            Proxy::Http2 => bartizan::ends(&self.sidecar, link, "http2"),
             Proxy::NginxStream => nginx::stream(self.root()?, link),
             Proxy::NginxGrpc => nginx::grpc(self.root()?, link),
             Proxy::Haproxy => haproxy::ends(self.root()?, link),

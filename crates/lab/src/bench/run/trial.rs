@@ -13,18 +13,22 @@ use crate::bench::record::{Cpu, Measured, Over};
 
 /// Requests before those that count: another way ran in between and left the caches full of itself.
 const WARM_UP: usize = 10;
+/// Failures in a row after which a way is given up.
+const FAILURES: usize = 3;
 /// Streams of the load before memory is read.
 const MEMORY_STREAMS: usize = 64;
 
 /// A way with what it needs.
 #[derive(Debug)]
 pub(super) struct Site {
+    /// Dropped before the pair, which would otherwise wait for it to end.
+    client: Option<Client>,
     pair: Option<Pair>,
     server: SocketAddr,
-    client: Option<Client>,
     /// Our half of handshakes over TCP, and both in memory.
     pub(super) ends: Option<Ends>,
     connections: u64,
+    failures: usize,
 }
 
 impl Site {
@@ -36,7 +40,19 @@ impl Site {
             client: None,
             ends: None,
             connections: 0,
+            failures: 0,
         }
+    }
+
+    /// Whether it failed so often that no more is tried.
+    pub(super) fn is_given_up(&self) -> bool {
+        self.failures >= FAILURES
+    }
+
+    /// Counts failures in a row.
+    pub(super) fn note(&mut self, measured: &Measured) {
+        let failed = matches!(measured, Measured::Failed { .. });
+        self.failures = if failed { self.failures + 1 } else { 0 };
     }
 
     /// Connections that `new_connections` has made.

@@ -1,0 +1,265 @@
+//! `bartizan bench sidecar` as its users run it: records and their order are checked, times are not.
+
+use std::collections::BTreeSet;
+use std::os::unix::process::ExitStatusExt as _;
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+fn bench(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_bartizan"));
+    command.args(["bench", "sidecar"]).args(arguments);
+    command
+}
+
+fn run(arguments: &[&str]) -> Output {
+    bench(arguments).output().expect("bartizan runs")
+}
+
+fn said(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+fn records(file: &Path) -> Vec<Value> {
+    let text = std::fs::read_to_string(file).expect("the records");
+    text.lines()
+        .map(|line| serde_json::from_str(line).expect("a record is JSON"))
+        .collect()
+}
+
+fn word<'a>(record: &'a Value, field: &str) -> &'a str {
+    record[field].as_str().unwrap_or("-")
+}
+
+#[test]
+fn a_quick_run_leaves_a_whole_record_of_every_trial_and_a_figure_of_every_way() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("trials.jsonl");
+    let output = run(&["--quick", "--json", "--seed", "5", "--out", out.to_str().unwrap()]);
+    assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+
+    let records = records(&out);
+    for record in &records {
+        assert_eq!(record["schema"], "bartizan-bench-trial/1");
+        assert_eq!(
+            (&record["seed"], &record["quick"]),
+            (&Value::from(5), &Value::from(true))
+        );
+        assert!(record["at_us"].as_u64().unwrap() > 1_700_000_000_000_000);
+        assert!(record["load"].is_f64());
+        let environment = &record["environment"];
+        assert_eq!(environment["bartizan"], env!("CARGO_PKG_VERSION"));
+        assert!(environment["kernel"].as_str().is_some_and(|kernel| !kernel.is_empty()));
+        assert!(environment["priority"].is_string());
+        let cores = record["cores"].as_array().unwrap();
+        match word(record, "placement") {
+            "one-core" => assert_eq!(cores.len(), 1),
+            _ => assert_eq!(Some(cores), environment["processors"].as_array()),
+        }
+        assert_ne!(record["outcome"], "failed", "{record}");
+    }
+    let trials: BTreeSet<_> = records
+        .iter()
+        .map(|record| ["what", "placement", "proxy", "mode", "over"].map(|field| word(record, field).to_owned()))
+        .collect();
+    for placement in ["one-core", "unpinned"] {
+        for mode in ["classical", "post-quantum"] {
+            for (what, proxy, over) in [
+                ("latency", "splice", "-"),
+                ("latency", "http2", "-"),
+                ("throughput", "http2", "-"),
+                ("new-connection", "splice", "-"),
+                ("handshakes", "splice", "tcp"),
+            ] {
+                let wanted = [what, placement, proxy, mode, over].map(str::to_owned);
+                assert!(trials.contains(&wanted), "{wanted:?} in {trials:?}");
+            }
+        }
+        assert!(trials.contains(&["latency", placement, "-", "-", "-"].map(str::to_owned)));
+    }
+    // Every request of `new-connection` was a full handshake: five and one to warm up, in five repetitions.
+    let ledgers: Vec<_> = records.iter().filter(|record| record["outcome"] == "ledger").collect();
+    assert_eq!(ledgers.len(), 4);
+    for ledger in ledgers {
+        let counts = ["connections", "full_handshakes", "others"].map(|field| ledger[field].as_u64().unwrap());
+        assert_eq!(counts, [30, 30, 0]);
+    }
+    let requests = |record: &&Value| record["outcome"] == "latencies" && record["what"] == "latency";
+    for record in records.iter().filter(requests) {
+        let latencies = record["latencies_ns"].as_array().unwrap();
+        assert!(latencies.len() == 30 && latencies.iter().all(|latency| latency.as_u64() > Some(0)));
+        assert_eq!(record["proxy"].is_null(), record["cpu"].is_null());
+    }
+
+    let report: Value = serde_json::from_slice(&output.stdout).expect("the report is JSON");
+    assert_eq!(report["schema"], "bartizan-bench/1");
+    assert_eq!(report["trials"], records.len());
+    let figures = report["figures"].as_array().unwrap();
+    for figure in figures {
+        let (summary, interval) = (&figure["summary"], &figure["interval"]);
+        let number = |value: &Value| value.as_f64().unwrap_or_else(|| panic!("{figure}"));
+        assert!(number(&interval["low"]) <= number(&interval["high"]), "{figure}");
+        assert!(
+            number(&summary["lower_quartile"]) <= number(&summary["upper_quartile"]),
+            "{figure}"
+        );
+        // A look is never a verdict.
+        let verdict = &figure["verdict"];
+        assert!(*verdict == "no-target" || verdict["not-judged"].is_string(), "{figure}");
+    }
+    let judged = |figure: &&Value| !figure["target"].is_null();
+    assert!(figures.iter().filter(judged).count() >= 8, "{report:#}");
+}
+
+#[test]
+fn the_same_seed_gives_the_same_order_and_another_seed_another() {
+    let order = |seed: &str| -> Vec<_> {
+        let folder = tempfile::tempdir().unwrap();
+        let out = folder.path().join("trials.jsonl");
+        let output = run(&[
+            "--quick",
+            "--seed",
+            seed,
+            "--what",
+            "latency",
+            "--placement",
+            "one-core",
+            "--out",
+            out.to_str().unwrap(),
+        ]);
+        assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+        records(&out)
+            .iter()
+            .map(|record| ["proxy", "mode"].map(|field| word(record, field).to_owned()))
+            .collect()
+    };
+    let first = order("7");
+    assert_eq!(first.len(), 25);
+    assert_eq!(first, order("7"));
+    assert_ne!(first, order("8"));
+    // Each repetition takes every way once.
+    for repetition in first.chunks(5) {
+        assert_eq!(repetition.iter().collect::<BTreeSet<_>>().len(), 5);
+    }
+}
+
+#[test]
+fn a_peer_that_is_not_there_is_told_with_what_to_do_and_the_rest_goes_on() {
+    let empty = tempfile::tempdir().unwrap();
+    let arguments = [
+        "--quick",
+        "--path",
+        "splice",
+        "--peer",
+        "haproxy,envoy",
+        "--what",
+        "latency",
+        "--placement",
+        "one-core",
+    ];
+    let output = bench(&arguments).env("BARTIZAN_CACHE", empty.path()).output().unwrap();
+    let (table, errors) = (String::from_utf8_lossy(&output.stdout).into_owned(), said(&output));
+    assert_eq!(output.status.code(), Some(0), "{errors}");
+    assert!(
+        errors.contains("left out haproxy") && errors.contains("hint: build it as root"),
+        "{errors}"
+    );
+    assert!(table.contains("left out: envoy") && table.contains("splice"), "{table}");
+}
+
+#[test]
+fn another_build_that_is_not_there_is_told_and_nothing_is_measured() {
+    let output = run(&["--quick", "--binary", "/no/such/bartizan"]);
+    assert_eq!(output.status.code(), Some(64), "{}", said(&output));
+    let errors = said(&output);
+    assert!(
+        errors.contains("there is no file /no/such/bartizan") && errors.contains("hint: --binary takes"),
+        "{errors}"
+    );
+}
+
+#[test]
+fn mistyped_arguments_are_named_and_nothing_is_started() {
+    for (arguments, expected) in [
+        (
+            &["--peer", "ngins"][..],
+            "it is one of nginx-stream, nginx-grpc, haproxy, stunnel, nghttpx, envoy",
+        ),
+        (&["--path", "haproxy"], "it is one of splice, http2"),
+        (
+            &["--what", "speed"],
+            "it is one of latency, throughput, new-connection, handshakes, memory",
+        ),
+        (&["--placement", "two"], "it is one of one-core, unpinned"),
+        (&["--repetitions", "0"], "0 is not in 1..=10000"),
+        (&["--quick", "--repetitions", "3"], "cannot be used with"),
+        (
+            &["--quick", "--out", "/no/such/folder/trials.jsonl"],
+            "--out takes a file that can be written",
+        ),
+    ] {
+        let output = run(arguments);
+        assert_eq!(output.status.code(), Some(64), "{arguments:?}: {}", said(&output));
+        assert!(said(&output).contains(expected), "{arguments:?}: {}", said(&output));
+    }
+}
+
+/// Processes whose command line names this folder.
+fn processes_of(folder: &Path) -> Vec<String> {
+    let wanted = folder.to_str().unwrap();
+    let all = std::fs::read_dir("/proc").unwrap().flatten();
+    let lines = all.filter_map(|entry| std::fs::read_to_string(entry.path().join("cmdline")).ok());
+    lines.filter(|line| line.contains(wanted)).collect()
+}
+
+fn end_of(child: &mut Child) -> std::process::ExitStatus {
+    let deadline = Instant::now() + Duration::from_secs(60);
+    loop {
+        match child.try_wait().unwrap() {
+            Some(status) => return status,
+            None if Instant::now() > deadline => panic!("it does not end"),
+            None => sleep(Duration::from_millis(20)),
+        }
+    }
+}
+
+#[test]
+fn ctrl_c_ends_it_with_what_was_measured_and_leaves_nothing_behind() {
+    let temporary = tempfile::tempdir().unwrap();
+    let kept = tempfile::tempdir().unwrap();
+    let out = kept.path().join("trials.jsonl");
+    let mut child = bench(&[
+        "--path",
+        "splice",
+        "--what",
+        "latency",
+        "--repetitions",
+        "10000",
+        "--out",
+    ])
+    .arg(&out)
+    .env("TMPDIR", temporary.path())
+    .stdout(Stdio::piped())
+    .stderr(Stdio::piped())
+    .spawn()
+    .unwrap();
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while std::fs::metadata(&out).map_or(0, |metadata| metadata.len()) < 10_000 {
+        assert!(Instant::now() < deadline, "no records");
+        sleep(Duration::from_millis(20));
+    }
+    assert!(!processes_of(temporary.path()).is_empty());
+    let id = nix::unistd::Pid::from_raw(child.id().cast_signed());
+    nix::sys::signal::kill(id, nix::sys::signal::Signal::SIGINT).unwrap();
+    let status = end_of(&mut child);
+    assert_eq!((status.code(), status.signal()), (Some(2), None));
+    let output = child.wait_with_output().unwrap();
+    assert!(said(&output).contains("error: interrupted"), "{}", said(&output));
+    assert!(String::from_utf8_lossy(&output.stdout).contains("added to a request"));
+    assert!(!records(&out).is_empty());
+    assert_eq!(processes_of(temporary.path()), [] as [String; 0]);
+    assert_eq!(std::fs::read_dir(temporary.path()).unwrap().count(), 0);
+}
