@@ -2,6 +2,7 @@
 
 mod bodies;
 mod bounds;
+mod groups;
 mod life;
 mod paths;
 mod refusals;

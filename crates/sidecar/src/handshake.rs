@@ -7,11 +7,13 @@ use std::time::{Duration, Instant};
 
 use bartizan_deployment::{NodeName, Path};
 use bartizan_ledger::{Bytes, Direction, Event, Handshake, Times, Verdict};
-use bartizan_tls::{Connecting, Reason, Refused};
+use bartizan_tls::{Accepting, Connecting, Reason, Refused};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
-use tokio_rustls::{TlsAcceptor, TlsConnector};
+use tokio_rustls::rustls::server::Acceptor;
+use tokio_rustls::server::TlsStream;
+use tokio_rustls::{LazyConfigAcceptor, TlsConnector};
 
 use crate::channel::Channel;
 use crate::failure::{Failure, Why};
@@ -133,11 +135,10 @@ pub(crate) async fn accept(
         handshake: Duration::ZERO,
     };
     let accepting = shared.endpoint.endpoint().accept();
-    let watch = accepting.watch;
+    let watch = accepting.watch.clone();
     let tap = Tap::new(stream, watch.clone());
     let began = Instant::now();
-    let accepted = TlsAcceptor::from(accepting.config).accept(tap).into_fallible();
-    let refused = match timeout(shared.limits.handshake, accepted).await {
+    let refused = match timeout(shared.limits.handshake, answer_hello(&accepting, tap)).await {
         Ok(Ok(mut tls)) => match watch.finish_server(tls.get_ref().1) {
             Ok(established) => {
                 tls.get_mut().0.handshake_ended();
@@ -157,7 +158,9 @@ pub(crate) async fn accept(
             let refused = watch.failed(&error);
             leg.handshake = began.elapsed();
             record_refusal(shared, &refused, leg, None);
-            linger(tap).await;
+            if let Some(tap) = tap {
+                linger(tap).await;
+            }
             return None;
         }
         Err(_) => {
@@ -168,6 +171,21 @@ pub(crate) async fn accept(
     leg.handshake = began.elapsed();
     record_refusal(shared, &refused, leg, None);
     None
+}
+
+/// Reads the hello first: which groups are offered to a client depends on whether it has a post-quantum one.
+async fn answer_hello(
+    accepting: &Accepting,
+    tap: Tap<TcpStream>,
+) -> Result<TlsStream<Tap<TcpStream>>, (io::Error, Option<Tap<TcpStream>>)> {
+    let mut hello = LazyConfigAcceptor::new(Acceptor::default(), tap);
+    let start = match (&mut hello).await {
+        Ok(start) => start,
+        Err(error) => return Err((error, hello.take_io())),
+    };
+    let config = accepting.config_for(&start.client_hello());
+    let answered = start.into_stream(config).into_fallible().await;
+    answered.map_err(|(error, tap)| (error, Some(tap)))
 }
 
 /// Closes our half and reads what the peer has under way: a socket closed with bytes unread answers with a reset, and a reset
