@@ -90,7 +90,8 @@ impl Priority {
     pub fn highest() -> Result<Self, Error> {
         let priority = Self {
             nice: nice_of_this_process(),
-            autogroup: autogroup_nice(),
+            // The highest is what a run that was killed, or one beside this, has left: 0 is the kernel's default.
+            autogroup: autogroup_nice().map(|nice| if nice == -20 { 0 } else { nice }),
         };
         set_nice(-20)?;
         if priority.autogroup.is_some() {
@@ -199,6 +200,9 @@ mod tests {
         let priority = Priority::highest().unwrap();
         assert_eq!(nice_of_this_process(), -20);
         assert_eq!(priority.autogroup(), before.1.map(|_| -20));
+        // A second one is not taken for the state before.
+        drop(Priority::highest().unwrap());
+        assert_eq!(autogroup_nice(), before.1.map(|_| 0));
         drop(priority);
         assert_eq!((nice_of_this_process(), autogroup_nice()), before);
     }
