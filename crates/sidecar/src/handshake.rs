@@ -17,6 +17,7 @@ use tokio_rustls::{LazyConfigAcceptor, TlsConnector};
 
 use crate::channel::Channel;
 use crate::failure::{Failure, Why};
+use crate::hellos::in_turn;
 use crate::metrics::Side;
 use crate::peers::Door;
 use crate::session::{Leg, Session};
@@ -184,7 +185,7 @@ async fn answer_hello(
         Err(error) => return Err((error, hello.take_io())),
     };
     let config = accepting.config_for(&start.client_hello());
-    let answered = start.into_stream(config).into_fallible().await;
+    let answered = in_turn(start.into_stream(config).into_fallible()).await;
     answered.map_err(|(error, tap)| (error, Some(tap)))
 }
 

@@ -21,6 +21,7 @@ mod expiry;
 mod failure;
 mod function;
 mod handshake;
+mod hellos;
 mod http2;
 mod inbound;
 mod metrics;
