@@ -13,6 +13,7 @@ use bartizan_sidecar::{Error, Running, Sidecar};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tracing_subscriber::EnvFilter;
 
+use self::reload::Watched;
 use crate::{Failure, Outcome};
 
 /// Run the sidecar of one node of a deployment file.
@@ -117,6 +118,7 @@ async fn serve(deployment: &Deployment, args: &Serve) -> Result<Outcome, Failure
     let mut terminate = signal(SignalKind::terminate()).map_err(cannot_catch)?;
     let mut interrupt = signal(SignalKind::interrupt()).map_err(cannot_catch)?;
     let hangup = signal(SignalKind::hangup()).map_err(cannot_catch)?;
+    let watched = Watched::new(deployment, &args.file, node);
     let bound = Sidecar::bind(deployment, node).map_err(|error| refused(&error))?;
     // Before the ledger is opened: its writer is a thread, and the kernel confines some things thread by thread.
     if let Some((files, sidecar)) = deployment
@@ -128,10 +130,9 @@ async fn serve(deployment: &Deployment, args: &Serve) -> Result<Outcome, Failure
     }
     let running = bound.serve().map_err(|error| refused(&error))?;
     announce(deployment, node, &running);
-    let files = reload::files(deployment, &args.file, node);
     let first = tokio::select! {
         signal = wait(&mut terminate, &mut interrupt) => signal,
-        never = reload::keep(&running, &args.file, node, files, hangup) => match never {},
+        never = reload::keep(&running, &args.file, node, watched, hangup) => match never {},
     };
     tracing::info!(signal = first, "draining: nothing new is accepted");
     tokio::select! {

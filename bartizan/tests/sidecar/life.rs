@@ -193,6 +193,39 @@ fn mistakes_are_refused_before_a_port_opens() {
 }
 
 #[test]
+fn a_policy_that_asks_for_a_validated_module_refuses_to_start() {
+    let mut stage = Stage::new();
+    let pair = Pair {
+        policy: "{ profile: hybrid, module: validated }".to_owned(),
+        ..Pair::new(By::Http2, By::Http2)
+    };
+    let (amf, nrf) = (stage.issue("amf"), stage.issue("nrf"));
+    let file = stage.deployment("pair", &pair, &amf, &nrf);
+    let refused = finish(sidecar(&file, "amf"));
+    assert_eq!(refused.status.code(), Some(64));
+    let said = stderr(&refused);
+    assert!(
+        said.contains(
+            "error: policy of SBI to nrf requires a validated cryptographic module, and this build has AWS-LC"
+        ),
+        "{said}"
+    );
+    assert!(said.contains("hint: remove `module: validated`"), "{said}");
+    let mistyped = Pair {
+        policy: "{ profile: hybrid, module: fips }".to_owned(),
+        ..pair
+    };
+    let file = stage.deployment("mistyped", &mistyped, &amf, &nrf);
+    let refused = finish(sidecar(&file, "amf"));
+    assert_eq!(refused.status.code(), Some(64));
+    assert!(
+        stderr(&refused).contains("policy.module: `fips` is not known"),
+        "{}",
+        stderr(&refused)
+    );
+}
+
+#[test]
 fn a_port_in_use_is_a_failure_with_a_hint() {
     let mut stage = Stage::new();
     let pair = Pair::new(By::Http2, By::Http2);

@@ -20,5 +20,5 @@ pub use identity::Identity;
 pub use interface::{Interface, InterfaceKind, Protection};
 pub use node::{Node, NodeName};
 pub use parse::Deployment;
-pub use policy::{CipherSuite, Exception, Policy, PostQuantum, Profile, Resumption, Revocation, day_of};
+pub use policy::{CipherSuite, Exception, Module, Policy, PostQuantum, Profile, Resumption, Revocation, day_of};
 pub use sidecar::{Files, Inbound, Limits, Outbound, Path, Route, Sidecar};

@@ -94,6 +94,15 @@ pub enum Revocation {
     IfPresent,
 }
 
+/// What a policy asks of the cryptographic module that does the work.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Module {
+    /// Nothing. The default.
+    Any,
+    /// That it is validated under FIPS 140-3: where it is not, nothing starts.
+    Validated,
+}
+
 /// What the handshakes of a link are built from and judged by. Its lists are never empty.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Policy {
@@ -115,6 +124,8 @@ pub struct Policy {
     pub resumption: Resumption,
     /// What a missing revocation list means.
     pub revocation: Revocation,
+    /// What the cryptographic module must be.
+    pub module: Module,
 }
 
 impl Profile {
@@ -167,6 +178,7 @@ impl Policy {
             exception: None,
             resumption: Resumption::Off,
             revocation: Revocation::IfPresent,
+            module: Module::Any,
         }
     }
 
@@ -198,6 +210,7 @@ impl Policy {
             exception: Some(exception),
             resumption: hybrid.resumption,
             revocation: hybrid.revocation,
+            module: hybrid.module,
         }
     }
 
@@ -310,6 +323,14 @@ impl Policy {
             Some(word) => {
                 let cause = format!("`{word}` is not known");
                 return Err(Fault::new("revocation", cause, "write require or if-present"));
+            }
+        };
+        policy.module = match raw.module.as_deref() {
+            None | Some("any") => Module::Any,
+            Some("validated") => Module::Validated,
+            Some(word) => {
+                let cause = format!("`{word}` is not known");
+                return Err(Fault::new("module", cause, "write validated, or leave it out"));
             }
         };
         Ok(policy)

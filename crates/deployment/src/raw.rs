@@ -76,6 +76,8 @@ pub(crate) struct RawPolicyMap {
     pub(crate) resumption: Option<String>,
     #[serde(default)]
     pub(crate) revocation: Option<String>,
+    #[serde(default)]
+    pub(crate) module: Option<String>,
 }
 
 #[derive(Debug, Deserialize)]

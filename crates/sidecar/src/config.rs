@@ -1,6 +1,6 @@
 //! The configuration in force, for people to look at: names, addresses, policies, bounds and paths. No key is ever read here.
 
-use bartizan_deployment::{Deployment, Node, Policy, Resumption, Revocation, Route};
+use bartizan_deployment::{Deployment, Module, Node, Policy, Resumption, Revocation, Route};
 use serde_json::{Value, json};
 
 /// What is in force at `node`.
@@ -86,6 +86,10 @@ fn policy(policy: &Policy) -> Value {
         "revocation": match policy.revocation {
             Revocation::Require => "require",
             Revocation::IfPresent => "if-present",
+        },
+        "module": match policy.module {
+            Module::Any => "any",
+            Module::Validated => "validated",
         },
     })
 }

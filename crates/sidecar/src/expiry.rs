@@ -23,7 +23,7 @@ pub(crate) async fn warn(shared: Weak<Shared>) {
         if let Some((_, days)) = crossed
             && said != crossed
         {
-            const HINT: &str = "renew it: bartizan ca issue; it is read again by itself";
+            const HINT: &str = "renew it: bartizan ca renew; the new one is read by itself";
             match end.duration_since(now) {
                 Ok(left) => {
                     let left_days = left.as_secs() / DAY.as_secs();

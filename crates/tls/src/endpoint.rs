@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use bartizan_deployment::Revocation;
+use bartizan_deployment::{Module, Revocation};
 use bartizan_registry::SignatureScheme;
 use rustls::client::Resumption;
 use rustls::crypto::CryptoProvider;
@@ -285,6 +285,11 @@ impl Shared {
         };
         for (peer, terms) in self.peers.iter().zip(&in_force.peers) {
             let (interface, node) = (peer.interface.name(), &peer.node);
+            if peer.policy.module == Module::Validated && !VALIDATED {
+                return Err(Error::Module {
+                    place: format!("policy of {interface} to {node}"),
+                });
+            }
             let reissue = |schemes: &[SignatureScheme]| {
                 let algorithm = schemes
                     .first()
@@ -358,6 +363,9 @@ fn server_name(peer: &Peer) -> ServerName<'static> {
         ServerName::IpAddress(IpAddr::from(address.unwrap_or(none)))
     })
 }
+
+/// Whether that module is validated under FIPS 140-3: aws-lc-rs as it is built here is not its FIPS module.
+const VALIDATED: bool = false;
 
 /// Which cryptographic module does the work.
 #[must_use]

@@ -32,6 +32,15 @@ pub enum Error {
         /// The name asked for.
         peer: String,
     },
+    /// Configuration: a policy asks for a validated cryptographic module, and this build has none.
+    #[error(
+        "{place} requires a validated cryptographic module, and this build has {}",
+        crate::module()
+    )]
+    Module {
+        /// Whose policy.
+        place: String,
+    },
     /// Ours: rustls refused a configuration made here.
     #[error("TLS configuration: {0}")]
     Ours(#[from] rustls::Error),
@@ -45,6 +54,9 @@ impl Error {
             Self::Unreadable { .. } => Some("check the path in the deployment file and the permissions of the file"),
             Self::Credentials { hint, .. } => Some(hint),
             Self::UnknownPeer { .. } => Some("add `{ kind: SBI, between: [...], with: sidecar }` to interfaces"),
+            Self::Module { .. } => Some(
+                "remove `module: validated` where no validation is owed; a build with a validated module does not exist yet",
+            ),
             Self::Ours(_) => Some("this is a fault of bartizan: please report it with the deployment file"),
         }
     }

@@ -29,16 +29,39 @@ impl Stamp {
     }
 }
 
+/// The files a sidecar reads again, as they stood before they were last read.
+pub(super) struct Watched {
+    files: BTreeSet<PathBuf>,
+    in_force: Vec<Stamp>,
+}
+
+impl Watched {
+    /// To be called before the files are read: what changes while they are is then seen as a change.
+    pub(super) fn new(deployment: &Deployment, file: &Path, node: &str) -> Self {
+        let files = files(deployment, file, node);
+        Self {
+            in_force: stamps(&files),
+            files,
+        }
+    }
+}
+
+fn stamps(files: &BTreeSet<PathBuf>) -> Vec<Stamp> {
+    files.iter().map(|file| Stamp::of(file)).collect()
+}
+
 /// Reads again whenever there is a reason, for as long as the sidecar runs.
 pub(super) async fn keep(
     running: &Running,
     file: &Path,
     node: &str,
-    mut files: BTreeSet<PathBuf>,
+    watched: Watched,
     mut hangup: Signal,
 ) -> Infallible {
-    let stamps = |files: &BTreeSet<PathBuf>| files.iter().map(|file| Stamp::of(file)).collect::<Vec<_>>();
-    let mut in_force = stamps(&files);
+    let Watched {
+        mut files,
+        mut in_force,
+    } = watched;
     let mut last = in_force.clone();
     let mut ticks = interval(EVERY);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -75,8 +98,7 @@ pub(super) async fn keep(
     }
 }
 
-/// The files a sidecar reads again.
-pub(super) fn files(deployment: &Deployment, file: &Path, node: &str) -> BTreeSet<PathBuf> {
+fn files(deployment: &Deployment, file: &Path, node: &str) -> BTreeSet<PathBuf> {
     let mut files = BTreeSet::from([file.to_owned()]);
     if let Some(named) = deployment.node(node).and_then(|node| node.files.as_ref()) {
         files.extend([&named.certificate, &named.key, &named.roots].map(Clone::clone));
