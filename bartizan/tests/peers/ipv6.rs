@@ -30,7 +30,8 @@ fn curl_is_answered_through_two_sidecars_over_ipv6_alone() {
         let text = std::fs::read_to_string(&file).expect("the file");
         std::fs::write(&file, text.replace("address: 127.0.0.1", "address: '::1'")).expect("the file");
         let mut producer = go::program("h2c-server")
-            .arguments(["-listen", &pair.ports.function.to_string()])
+            // curl takes a connection that ends as soon as it is idle for an error.
+            .arguments(["-listen", &pair.ports.function.to_string(), "-idle", "1m"])
             .start()
             .expect("the Go server starts");
         producer
