@@ -10,6 +10,7 @@ pub(crate) mod check;
 pub(crate) mod completions;
 #[cfg(feature = "full")]
 pub(crate) mod demo;
+mod deployment_file;
 #[cfg(feature = "full")]
 pub(crate) mod inspect;
 pub(crate) mod sidecar;

@@ -15,6 +15,7 @@ use serde::Serialize;
 use self::credentials::CredentialsInForce;
 use self::findings::Finding;
 use self::in_force::{InterfaceInForce, NodeInForce};
+use crate::commands::deployment_file::read;
 use crate::{Failure, Outcome};
 
 /// Version of the JSON form: it changes when a field changes its meaning or goes.
@@ -83,20 +84,6 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
         Outcome::Clean
     } else {
         Outcome::Finding
-    })
-}
-
-fn read(file: &Path) -> Result<Deployment, Failure> {
-    let name = file.display().to_string();
-    let text = std::fs::read_to_string(file)
-        .map_err(|error| Failure::usage(format!("{name}: {error}")).hint("give the path of a deployment file"))?;
-    let base = file.parent().unwrap_or(Path::new(""));
-    Deployment::parse(&text, &name, base).map_err(|error| {
-        let failure = Failure::usage(&error);
-        match error.hint() {
-            Some(hint) => failure.hint(hint),
-            None => failure,
-        }
     })
 }
 

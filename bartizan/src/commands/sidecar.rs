@@ -5,7 +5,7 @@ mod reload;
 mod rights;
 
 use std::io::IsTerminal;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use bartizan_deployment::{Deployment, Node, Route};
 use bartizan_sidecar::confine::Confinement;
@@ -14,6 +14,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tracing_subscriber::EnvFilter;
 
 use self::reload::Watched;
+use crate::commands::deployment_file::read;
 use crate::{Failure, Outcome};
 
 /// Run the sidecar of one node of a deployment file.
@@ -92,22 +93,6 @@ fn start_log(args: &Serve) -> Result<(), Failure> {
         LogFormat::Json => log.json().flatten_event(true).init(),
     }
     Ok(())
-}
-
-fn read(file: &Path) -> Result<Deployment, Failure> {
-    let name = file.display().to_string();
-    let text = std::fs::read_to_string(file)
-        .map_err(|error| Failure::usage(format!("{name}: {error}")).hint("give the path of a deployment file"))?;
-    let base = file.parent().unwrap_or(Path::new(""));
-    Deployment::parse(&text, &name, base).map_err(|error| {
-        let failure = Failure::usage(&error);
-        match error.hint() {
-            Some(hint) => failure.hint(hint),
-            None => failure.hint(format!(
-                "`bartizan check {name}` says what is in force once it can be read"
-            )),
-        }
-    })
 }
 
 async fn serve(deployment: &Deployment, args: &Serve) -> Result<Outcome, Failure> {

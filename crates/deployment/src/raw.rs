@@ -25,7 +25,7 @@ pub(crate) struct RawDeployment {
 #[derive(Debug, Clone)]
 pub(crate) enum RawPolicy {
     Profile(String),
-    Map(RawPolicyMap),
+    Map(Box<RawPolicyMap>),
 }
 
 impl<'de> Deserialize<'de> for RawPolicy {
@@ -49,7 +49,7 @@ impl<'de> Visitor<'de> for PolicyVisitor {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<RawPolicy, A::Error> {
-        RawPolicyMap::deserialize(MapAccessDeserializer::new(map)).map(RawPolicy::Map)
+        RawPolicyMap::deserialize(MapAccessDeserializer::new(map)).map(|map| RawPolicy::Map(Box::new(map)))
     }
 }
 

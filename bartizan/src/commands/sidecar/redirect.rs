@@ -194,7 +194,7 @@ fn words(standing: &Standing) -> String {
 }
 
 fn plan(args: &PlanArgs) -> Result<Plan, Failure> {
-    let deployment = super::read(&args.file)?;
+    let deployment = crate::commands::deployment_file::read(&args.file)?;
     let user = User::find(&args.user).map_err(|error| {
         Failure::usage(format!("--user: {error}")).hint("name the user the sidecar runs as, or give its number")
     })?;

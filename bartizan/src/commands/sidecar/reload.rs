@@ -12,8 +12,9 @@ use bartizan_sidecar::Running;
 use tokio::signal::unix::Signal;
 use tokio::time::{MissedTickBehavior, interval};
 
-use super::{read, refused};
+use super::refused;
 use crate::Failure;
+use crate::commands::deployment_file::read;
 
 /// How often files are looked at. A change is acted on once it has stood for that long: a certificate and its key are two files.
 const EVERY: Duration = Duration::from_secs(2);
