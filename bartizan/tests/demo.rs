@@ -171,8 +171,7 @@ fn a_demo_interrupted_half_way_leaves_nothing_behind() {
     let id = child.id();
     wait_until("its namespaces are there", || !left_by(id).is_empty());
     thread::sleep(Duration::from_secs(4));
-    let pid = nix::unistd::Pid::from_raw(i32::try_from(id).expect("a process id"));
-    nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGINT).expect("it lives");
+    interrupt(&child);
     let status = child.wait().expect("it ends");
     assert_eq!(status.code(), Some(2), "interrupted is a failure, said on one line");
     assert_eq!(left_by(id), Vec::<String>::new());
@@ -181,18 +180,38 @@ fn a_demo_interrupted_half_way_leaves_nothing_behind() {
 #[test]
 fn a_demo_that_was_killed_is_cleaned_up_by_the_next_run() {
     require_root();
-    let mut child = demo()
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()
-        .expect("the demo starts");
-    let id = child.id();
-    wait_until("its namespaces are there", || !left_by(id).is_empty());
-    thread::sleep(Duration::from_secs(2));
-    child.kill().expect("it lives");
-    child.wait().expect("it ends");
-    bartizan_host::sweep().expect("the next run sweeps");
-    assert_eq!(left_by(id), Vec::<String>::new());
+    let folder = tempfile::tempdir().expect("a folder");
+    let begin = || {
+        let mut command = demo();
+        command
+            .env("TMPDIR", folder.path())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null());
+        let child = command.spawn().expect("the demo starts");
+        let id = child.id();
+        wait_until("its namespaces are there", || !left_by(id).is_empty());
+        thread::sleep(Duration::from_secs(2));
+        child
+    };
+    let mut killed = begin();
+    killed.kill().expect("it lives");
+    killed.wait().expect("it ends");
+    assert_eq!(
+        files(folder.path()).len(),
+        1,
+        "its folder, with its keys, is still there"
+    );
+    let mut next = begin();
+    assert_eq!(left_by(killed.id()), Vec::<String>::new());
+    interrupt(&next);
+    next.wait().expect("it ends");
+    assert_eq!(left_by(next.id()), Vec::<String>::new());
+    assert_eq!(files(folder.path()), Vec::<String>::new());
+}
+
+fn interrupt(child: &std::process::Child) {
+    let pid = nix::unistd::Pid::from_raw(i32::try_from(child.id()).expect("a process id"));
+    nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGINT).expect("it lives");
 }
 
 #[test]

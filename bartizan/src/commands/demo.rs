@@ -6,11 +6,11 @@ mod eavesdropper;
 mod outer;
 mod refusals;
 mod registrations;
+mod scratch;
 mod show;
 mod sidecars;
 mod stage;
 
-use std::fs;
 use std::path::PathBuf;
 use std::time::Instant;
 
@@ -20,6 +20,7 @@ use serde::Serialize;
 use crate::interrupt::Interrupt;
 use crate::{Failure, Outcome};
 use core::{Core, PRODUCERS, Policy, Variant};
+use scratch::Scratch;
 use sidecars::Sidecars;
 use stage::Stage;
 
@@ -65,7 +66,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome, Failure> {
     let began = Instant::now();
     let interrupt = Interrupt::install()?;
     let facts = Facts::gather();
-    let scratch = scratch(args.out.as_ref())?;
+    let scratch = Scratch::open(args.out.as_deref())?;
     let folder = scratch.path();
     let (stage, left_out) = stage(&facts)?;
     show::opening(&facts, &left_out);
@@ -155,41 +156,6 @@ fn keep(stage: &Stage, variant: Variant, folder: &std::path::Path, interrupt: &I
     show::kept(stage, &core);
     interrupt.wait();
     sidecars.stop()
-}
-
-/// A folder that goes when the demo ends, or one that the user wants to keep.
-enum Scratch {
-    Passing(tempfile::TempDir),
-    Kept(PathBuf),
-}
-
-impl Scratch {
-    fn path(&self) -> &std::path::Path {
-        match self {
-            Self::Passing(folder) => folder.path(),
-            Self::Kept(folder) => folder,
-        }
-    }
-}
-
-fn scratch(out: Option<&PathBuf>) -> Result<Scratch, Failure> {
-    let Some(out) = out else {
-        let folder = tempfile::Builder::new().prefix("bartizan-demo-").tempdir();
-        return folder.map(Scratch::Passing).map_err(|error| {
-            Failure::new(format!("a temporary folder: {error}"))
-                .hint("set TMPDIR to a folder that can be written, or use --out DIR")
-        });
-    };
-    let failed =
-        |error| Failure::new(format!("{}: {error}", out.display())).hint("--out takes a folder that can be written");
-    fs::create_dir_all(out).map_err(failed)?;
-    if fs::read_dir(out).map_err(failed)?.next().is_some() {
-        return Err(
-            Failure::usage(format!("{}: is not empty", out.display())).hint("--out takes a new or empty folder")
-        );
-    }
-    // Processes of the demo run elsewhere: their paths must not depend on where they were started.
-    out.canonicalize().map(Scratch::Kept).map_err(failed)
 }
 
 /// An error of a part, in the words of the part.
