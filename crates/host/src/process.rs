@@ -18,6 +18,10 @@ mod listening;
 /// How long a process may take to end after SIGTERM when its owner is dropped.
 const DROP_GRACE: Duration = Duration::from_secs(2);
 
+/// How long the readers may take to reach the end of the pipes of a program that has ended. Milliseconds, unless the machine is
+/// overloaded or something that the program started in the background holds the pipes open.
+const LAST_WORDS: Duration = Duration::from_secs(5);
+
 /// How often a state that has no event is looked at.
 const POLL: Duration = Duration::from_millis(5);
 
@@ -301,7 +305,7 @@ impl Process {
 
     /// Gives the readers time for what is still in the pipes.
     fn read_to_the_end(&self) {
-        self.output.wait_for_end(Instant::now() + Duration::from_millis(500));
+        self.output.wait_for_end(Instant::now() + LAST_WORDS);
     }
 }
 
