@@ -116,7 +116,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome, Failure> {
         let text = serde_json::to_string_pretty(&report).map_err(Failure::new)?;
         println!("{text}");
     }
-    show::closing(&report, args.out.as_deref());
+    show::closing(&report, args.out.as_deref(), args.keep);
     if args.keep {
         keep(&stage, best, &folder.join("kept"), &interrupt)?;
     }

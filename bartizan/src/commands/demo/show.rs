@@ -120,7 +120,7 @@ fn eavesdropper(view: &View) {
     }
 }
 
-pub(super) fn closing(report: &super::Report, out: Option<&Path>) {
+pub(super) fn closing(report: &super::Report, out: Option<&Path>, keep: bool) {
     if let Some(out) = out {
         let out = out.display();
         eprintln!("\nkept in {out}: captures, ledgers, logs, the deployment files. Look for yourself:");
@@ -129,7 +129,11 @@ pub(super) fn closing(report: &super::Report, out: Option<&Path>) {
             "  for l in {out}/{ledgers}; do set -- \"$@\" --ledger $l; done; bartizan inspect {out}/hybrid-http2/link.pcap \"$@\""
         );
     }
-    eprintln!("\n{:.0} s; nothing is left running.", report.seconds);
+    eprintln!(
+        "\n{:.0} s{}",
+        report.seconds,
+        if keep { "" } else { "; nothing is left running" }
+    );
 }
 
 pub(super) fn kept(stage: &Stage, core: &Core) {
