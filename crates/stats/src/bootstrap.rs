@@ -73,11 +73,32 @@ pub fn ratio_of_medians(pairs: &Pairs, resampling: &Resampling) -> Result<Estima
         }
         median_in_place(&mut above) / median_in_place(&mut below)
     });
+    finite(Estimate { value, interval })
+}
+
+/// Median of the first sample over median of the second, with its interval, where nothing pairs their values: each sample is
+/// drawn again by itself.
+///
+/// # Errors
+/// [`Error::DividedByZero`] as above.
+pub fn ratio_of_sample_medians(first: &Sample, second: &Sample, resampling: &Resampling) -> Result<Estimate, Error> {
+    let (mut above, mut below) = (first.sorted().to_vec(), second.sorted().to_vec());
+    let value = first.median() / second.median();
+    let interval = resampling.percentiles(|random| {
+        above.fill_with(|| first.sorted()[random.below(first.n())]);
+        below.fill_with(|| second.sorted()[random.below(second.n())]);
+        median_in_place(&mut above) / median_in_place(&mut below)
+    });
+    finite(Estimate { value, interval })
+}
+
+fn finite(estimate: Estimate) -> Result<Estimate, Error> {
+    let Estimate { value, interval } = estimate;
     if [value, interval.low, interval.high]
         .iter()
         .all(|number| number.is_finite())
     {
-        Ok(Estimate { value, interval })
+        Ok(estimate)
     } else {
         Err(Error::DividedByZero)
     }

@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 mod bootstrap;
+mod enough;
 mod error;
 mod interval;
 mod normal;
@@ -17,8 +18,10 @@ mod sample;
 mod shift;
 mod student;
 mod summary;
+mod trend;
 
-pub use bootstrap::{Resampling, median_interval, ratio_of_medians};
+pub use bootstrap::{Resampling, median_interval, ratio_of_medians, ratio_of_sample_medians};
+pub use enough::{repetitions_for_estimate, repetitions_for_mean};
 pub use error::Error;
 pub use interval::{Confidence, Estimate, Interval};
 pub use pairs::Pairs;
@@ -27,3 +30,4 @@ pub use sample::Sample;
 pub use shift::{paired_shift, shift};
 pub use student::t_interval;
 pub use summary::Summary;
+pub use trend::{Trend, first_against_rest, trend};

@@ -24,6 +24,32 @@ pub(crate) fn normal_quantile(share: f64) -> f64 {
     magnitude.copysign(centred)
 }
 
+/// The share of a standard normal distribution above this value (0 or more): the complementary error function by its
+/// Taylor series near 0 and its continued fraction beyond (DLMF 7.6.2 and 7.9.1).
+pub(crate) fn normal_upper_tail(value: f64) -> f64 {
+    if value < 2.5 {
+        // 1/2 - phi(z) (z + z^3/3 + z^5/(3 5) + ...): below 60 terms to the last digit.
+        let (mut term, mut sum) = (value, value);
+        for odd in (3..200).step_by(2) {
+            term *= value * value / f64::from(odd);
+            sum += term;
+            if term < sum * f64::EPSILON {
+                break;
+            }
+        }
+        return 0.5 - normal_density(value) * sum;
+    }
+    // phi(z) / (z + 1/(z + 2/(z + 3/(z + ...)))), from the inside out.
+    let inside = (1..=120_u32)
+        .rev()
+        .fold(value, |below, step| value + f64::from(step) / below);
+    normal_density(value) / inside
+}
+
+fn normal_density(value: f64) -> f64 {
+    (-0.5 * value * value).exp() / std::f64::consts::TAU.sqrt()
+}
+
 const CENTRE_ABOVE: [f64; 8] = [
     2509.0809287301227,
     33430.57558358813,
@@ -99,6 +125,19 @@ mod tests {
             let [share, expected] = [0, 1].map(|index| case[index].as_f64().unwrap());
             let got = normal_quantile(share);
             assert!((got - expected).abs() <= 1e-13 * expected.abs(), "{case}: {got}");
+        }
+    }
+
+    #[test]
+    fn upper_tails_are_those_of_scipy() {
+        let reference: serde_json::Value =
+            serde_json::from_str(include_str!("../tests/reference/reference.json")).unwrap();
+        let cases = reference["normal_upper_tails"].as_array().unwrap();
+        assert_eq!(cases.len(), 11);
+        for case in cases {
+            let [value, expected] = [0, 1].map(|index| case[index].as_f64().unwrap());
+            let got = normal_upper_tail(value);
+            assert!((got - expected).abs() <= 1e-12 * expected, "{case}: {got}");
         }
     }
 }

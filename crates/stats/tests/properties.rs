@@ -1,7 +1,8 @@
 //! What holds for every sample.
 
 use bartizan_stats::{
-    Confidence, Error, Pairs, Resampling, Sample, median_interval, paired_shift, ratio_of_medians, shift, t_interval,
+    Confidence, Error, Pairs, Resampling, Sample, first_against_rest, median_interval, paired_shift, ratio_of_medians,
+    ratio_of_sample_medians, repetitions_for_estimate, repetitions_for_mean, shift, t_interval, trend,
 };
 use proptest::prelude::*;
 
@@ -63,6 +64,12 @@ proptest! {
         if let Ok(sample) = Sample::new(first.iter().copied()) {
             let _ = (median_interval(&sample, &resampling()), t_interval(&sample, Confidence::P95));
             let _ = shift(&sample, &sample, Confidence::P95);
+            let _ = (repetitions_for_mean(&sample, 0.05, Confidence::P95), ratio_of_sample_medians(&sample, &sample, &resampling()));
+            let _ = repetitions_for_estimate(&median_interval(&sample, &resampling()), sample.n(), 0.05);
+        }
+        if let Ok(trend) = trend(&first, Confidence::P95) {
+            prop_assert!((0.0..=1.0).contains(&trend.p));
+            let _ = first_against_rest(&first, second.len(), Confidence::P95);
         }
         match Pairs::new(&first, &second) {
             Ok(pairs) => {

@@ -85,6 +85,58 @@ def bootstrap(first, second, share):
     }
 
 
+def bootstrap_apart(first, second, share):
+    """The same where nothing pairs the values."""
+    result = stats.bootstrap(
+        (first, second),
+        lambda a, b, axis=-1: numpy.median(a, axis=axis) / numpy.median(b, axis=axis),
+        paired=False,
+        vectorized=True,
+        confidence_level=share,
+        n_resamples=100_000,
+        batch=10_000,
+        method="percentile",
+        rng=numpy.random.default_rng(2),
+    )
+    return {
+        "first": first,
+        "second": second,
+        "confidence": share,
+        "value": float(numpy.median(first) / numpy.median(second)),
+        "low": float(result.confidence_interval.low),
+        "high": float(result.confidence_interval.high),
+    }
+
+
+def trend(name, values, share, method):
+    """Kendall's test against the order, and the slope of Theil and Sen."""
+    kendall = stats.kendalltau(range(len(values)), values, method=method)
+    slope = stats.theilslopes(values, range(len(values)), alpha=share)
+    return {
+        "name": name,
+        "values": values,
+        "confidence": share,
+        "tau": float(kendall.statistic),
+        "p": float(kendall.pvalue),
+        "value": float(slope.slope),
+        "low": float(slope.low_slope),
+        "high": float(slope.high_slope),
+    }
+
+
+def drifting(n, by):
+    return [round(value + by * index, 6) for index, value in enumerate(latencies(n, 100.0, 0.1))]
+
+
+def repetitions(values, reach, share):
+    """By trying: the fewest whose interval reaches no further than this share of the mean."""
+    mean, deviation = numpy.mean(values), numpy.std(values, ddof=1)
+    n = 2
+    while stats.t.ppf((1 + share) / 2, n - 1) * deviation / numpy.sqrt(n) > reach * mean:
+        n += 1
+    return {"values": values, "reach": reach, "confidence": share, "repetitions": n}
+
+
 def accepted(candidates, p_value, alpha):
     """Ends of the shifts that a test does not reject; its p value is constant between neighbouring candidates."""
     candidates = sorted(set(candidates))
@@ -155,6 +207,9 @@ reference = {
     ],
     "exact_bootstrap_medians": [exact_bootstrap_median(latencies(n), share) for n in (31, 101) for share in (0.9, 0.95)],
     "bootstrap_ratios": [bootstrap(*pairs(n, ratio), 0.95) for n, ratio in ((40, 1.0), (100, 1.02), (129, 0.8))],
+    "normal_upper_tails": [
+        [value, float(stats.norm.sf(value))] for value in (0.0, 0.1, 0.5, 1.0, 1.96, 2.4999, 2.5, 3.0, 5.0, 10.0, 30.0)
+    ],
     "shifts": [
         shift(latencies(m, 110.0), latencies(n, 100.0), share)
         for m, n, share in ((4, 4, 0.9), (12, 9, 0.95), (30, 30, 0.95), (40, 35, 0.99))
@@ -162,6 +217,19 @@ reference = {
     "paired_shifts": [
         paired_shift(*pairs(n, ratio), share)
         for n, ratio, share in ((6, 1.2, 0.95), (20, 1.02, 0.95), (50, 1.01, 0.99), (100, 1.0, 0.95))
+    ],
+    "bootstrap_ratios_apart": [
+        bootstrap_apart(latencies(m, 120.0, 0.2), latencies(n, 100.0, 0.2), 0.95) for m, n in ((60, 50), (101, 99))
+    ],
+    "trends": [
+        *(trend(f"{n} values without a trend", latencies(n), 0.95, "exact") for n in (4, 12, 30)),
+        *(trend(f"{n} values that rise", drifting(n, 1.0), 0.95, "exact") for n in (12, 30, 60)),
+        trend("two hundred values that fall a little", drifting(200, -0.05), 0.99, "asymptotic"),
+        trend("ties", [float(round(value / 10)) for value in drifting(40, 0.5)], 0.95, "asymptotic"),
+    ],
+    "repetitions": [
+        repetitions(latencies(n, 100.0, spread), reach, share)
+        for n, spread, reach, share in ((30, 0.1, 0.05, 0.95), (30, 0.3, 0.01, 0.95), (10, 0.5, 0.1, 0.99), (30, 0.01, 0.05, 0.95))
     ],
 }
 print(json.dumps(reference, indent=1))
