@@ -12,7 +12,8 @@ use bartizan_deployment::{Files, Identity};
 use bartizan_ledger as ledger;
 use bartizan_registry::SignatureScheme;
 use rustls::DistinguishedName;
-use rustls::pki_types::{TrustAnchor, UnixTime};
+use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::{CertificateDer, TrustAnchor, UnixTime};
 use rustls::sign::CertifiedKey;
 use webpki::CertRevocationList;
 
@@ -242,6 +243,19 @@ impl RevocationList {
             );
         }
     }
+}
+
+/// The certificates of a file of roots, each as it stands there.
+pub(crate) fn trusted_certificates(file: &Path) -> Result<Vec<CertificateDer<'static>>, Error> {
+    let text = read(file)?;
+    let place = file.display().to_string();
+    let begins = "it begins -----BEGIN CERTIFICATE-----";
+    let all: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&text).collect();
+    let all = all.map_err(|error| fault(&place, format!("is not PEM: {error}"), begins))?;
+    if all.is_empty() {
+        return Err(fault(&place, "holds no certificate", begins));
+    }
+    Ok(all)
 }
 
 fn fault(place: &str, cause: impl Into<String>, hint: impl Into<String>) -> Error {

@@ -1,0 +1,36 @@
+//! Servers that no deployment names: a user's own network function, judged by roots that the user gives.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use rustls::ClientConfig;
+use rustls::RootCertStore;
+use rustls::crypto::aws_lc_rs::default_provider;
+use rustls::version::TLS13;
+
+use crate::Error;
+use crate::credentials::trusted_certificates;
+
+/// The configuration for a client of such a server: TLS 1.3, every group of the provider with the hybrid one first, `h2` by
+/// ALPN, the server judged by its chain to these roots and by the name asked for, no certificate of our own.
+///
+/// What it accepts is what the server has, so it says nothing about quantum safety: it is for measuring, not for protecting.
+///
+/// # Errors
+/// Where the file cannot be read or has no certificate that can be a root.
+pub fn outsider(roots: &Path) -> Result<Arc<ClientConfig>, Error> {
+    let mut store = RootCertStore::empty();
+    for certificate in trusted_certificates(roots)? {
+        store.add(certificate).map_err(|error| Error::Credentials {
+            place: roots.display().to_string(),
+            cause: format!("a certificate that cannot be a root: {error}"),
+            hint: "give the certificate of the CA that issued the server's, PEM".into(),
+        })?;
+    }
+    let mut config = ClientConfig::builder_with_provider(Arc::new(default_provider()))
+        .with_protocol_versions(&[&TLS13])?
+        .with_root_certificates(store)
+        .with_no_client_auth();
+    config.alpn_protocols = vec![b"h2".to_vec()];
+    Ok(Arc::new(config))
+}
