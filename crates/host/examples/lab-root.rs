@@ -1,11 +1,20 @@
-//! Builds the lab root if it is not there, and prints where it is and what is in it.
+//! Builds a lab root (`trixie`, or `sid`) if it is not there, and prints where it is and what is in it.
 
 use std::process::ExitCode;
 
-use bartizan_host::{Error, LabRoot, Progress};
+use bartizan_host::{Blueprint, Error, LabRoot, Progress};
 
 fn main() -> ExitCode {
-    match run() {
+    let wanted = std::env::args().nth(1);
+    let root = match wanted.as_deref() {
+        None | Some("trixie") => LabRoot::trixie(),
+        Some("sid") => LabRoot::sid(),
+        Some(_) => {
+            eprintln!("usage: lab-root [trixie|sid]");
+            return ExitCode::from(64);
+        }
+    };
+    match root.and_then(|root| run(&root)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("error: {error}");
@@ -17,8 +26,8 @@ fn main() -> ExitCode {
     }
 }
 
-fn run() -> Result<(), Error> {
-    let root = LabRoot::trixie()?.ensure(&mut |progress| match progress {
+fn run(blueprint: &Blueprint) -> Result<(), Error> {
+    let root = blueprint.ensure(&mut |progress| match progress {
         Progress::Waiting => eprintln!("another process builds it: waiting"),
         Progress::Building { directory, mirror } => {
             let mirror = mirror.as_deref().unwrap_or("the default mirror");
@@ -32,7 +41,10 @@ fn run() -> Result<(), Error> {
     for program in [
         "openssl", "curl", "nginx", "nghttp", "nghttpd", "nghttpx", "h2load", "tshark", "tcpdump", "ip",
     ] {
-        println!("  {program}: {}", root.version(program)?);
+        // The roots differ in what they have.
+        if let Ok(version) = root.version(program) {
+            println!("  {program}: {version}");
+        }
     }
     println!("  {} packages", root.packages().count());
     Ok(())

@@ -48,6 +48,17 @@ impl LabRoot {
         Ok(Blueprint::new("trixie", 2, PACKAGES, cache()?))
     }
 
+    /// Debian sid, which changes from day to day: for nginx 1.30 (HTTP/2 to its upstreams) with OpenSSL 3.6. Built only
+    /// when it is asked for; what was unpacked, and when it is old, its package list says.
+    ///
+    /// # Errors
+    ///
+    /// When neither `BARTIZAN_CACHE` nor `XDG_CACHE_HOME` nor `HOME` says where to keep it.
+    pub fn sid() -> Result<Blueprint, Error> {
+        const PACKAGES: &[&str] = &["ca-certificates", "nginx", "openssl"];
+        Ok(Blueprint::new("sid", 1, PACKAGES, cache()?))
+    }
+
     /// The directory, an absolute path.
     #[must_use]
     pub fn directory(&self) -> &Path {
@@ -155,7 +166,11 @@ impl Architecture {
 }
 
 /// The cache directory of Bartizan: `$BARTIZAN_CACHE`, `$XDG_CACHE_HOME/bartizan` or `~/.cache/bartizan`.
-fn cache() -> Result<PathBuf, Error> {
+///
+/// # Errors
+///
+/// When neither `BARTIZAN_CACHE` nor `XDG_CACHE_HOME` nor `HOME` says where it is.
+pub fn cache() -> Result<PathBuf, Error> {
     let set = |name: &str| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     let directory = set("BARTIZAN_CACHE")
         .or_else(|| Some(set("XDG_CACHE_HOME")?.join("bartizan")))

@@ -27,7 +27,7 @@ mod veth;
 pub use capture::{Capture, Captured, Direction};
 pub use error::Error;
 pub use facts::{Facts, Permission};
-pub use lab_root::{Blueprint, LabRoot, Progress};
+pub use lab_root::{Blueprint, LabRoot, Progress, cache};
 pub use namespace::{Address, Namespace};
 pub use placing::{Priority, pin_this_thread, processors};
 pub use process::{Finished, Process};
