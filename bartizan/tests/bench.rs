@@ -186,7 +186,7 @@ fn mistyped_arguments_are_named_and_nothing_is_started() {
     for (arguments, expected) in [
         (
             &["--peer", "ngins"][..],
-            "it is one of nginx-stream, nginx-grpc, haproxy, stunnel, nghttpx, envoy",
+            "it is one of nginx-stream, nginx-grpc, nginx-http2, haproxy, stunnel, ghostunnel, nghttpx, envoy",
         ),
         (&["--path", "haproxy"], "it is one of splice, http2"),
         (

@@ -5,7 +5,6 @@ use std::io::{IsTerminal as _, Write as _};
 use std::path::PathBuf;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use bartizan_host::LabRoot;
 use bartizan_lab::bench::{self, Extent, Measured, Missing, Observer, Options, Placement, Proxy, Record, Tools, What};
 use indicatif::{ProgressBar, ProgressStyle};
 
@@ -26,7 +25,8 @@ pub(super) struct Args {
     #[arg(long, value_name = "PATH,...", value_delimiter = ',', default_value = "splice,http2", value_parser = path)]
     path: Vec<Proxy>,
 
-    /// Other proxies in the same run: nginx-stream, nginx-grpc, haproxy, stunnel, nghttpx, envoy, or all
+    /// Other proxies in the same run: nginx-stream, nginx-grpc, nginx-http2, haproxy, stunnel,
+    /// ghostunnel, nghttpx, envoy, or all
     #[arg(long, value_name = "PROXY,...", value_delimiter = ',', value_parser = peer)]
     peer: Vec<Peers>,
 
@@ -187,23 +187,7 @@ fn failed(error: &bench::Error) -> Failure {
 
 fn tools(binary: Option<&PathBuf>) -> Result<Tools, Failure> {
     let own = std::env::current_exe().map_err(|error| Failure::new(format!("where this program lies: {error}")))?;
-    let cache = LabRoot::trixie().map_err(Failure::new)?;
-    let envoy = cache
-        .directory()
-        .parent()
-        .and_then(|roots| roots.parent())
-        .map(|cache| cache.join("envoy/envoy"));
-    // Processes of the bench run elsewhere: a path must not depend on where they were started.
-    let sidecar = match binary {
-        Some(path) => std::path::absolute(path).map_err(Failure::new)?,
-        None => own.clone(),
-    };
-    Ok(Tools {
-        own,
-        sidecar,
-        root: cache.present(),
-        envoy: envoy.filter(|path| path.is_file()),
-    })
+    Tools::find(own, binary.map(PathBuf::as_path)).map_err(|error| failed(&error))
 }
 
 /// Those that are there, and those that are not.

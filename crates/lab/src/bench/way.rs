@@ -15,8 +15,10 @@ pub enum Proxy {
     Http2,
     /// nginx, module stream.
     NginxStream,
-    /// nginx, `grpc_pass`.
+    /// nginx 1.26, `grpc_pass`.
     NginxGrpc,
+    /// nginx 1.30, `proxy_http_version 2`.
+    NginxHttp2,
     /// HAProxy, mode http.
     Haproxy,
     /// stunnel.
@@ -25,6 +27,8 @@ pub enum Proxy {
     Nghttpx,
     /// Envoy.
     Envoy,
+    /// Ghostunnel.
+    Ghostunnel,
 }
 
 /// What a proxy looks at.
@@ -39,13 +43,15 @@ pub enum Level {
 
 impl Proxy {
     /// Every one, ours first.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 10] = [
         Self::Splice,
         Self::Http2,
         Self::NginxStream,
         Self::NginxGrpc,
+        Self::NginxHttp2,
         Self::Haproxy,
         Self::Stunnel,
+        Self::Ghostunnel,
         Self::Nghttpx,
         Self::Envoy,
     ];
@@ -58,10 +64,12 @@ impl Proxy {
             Self::Http2 => "http2",
             Self::NginxStream => "nginx-stream",
             Self::NginxGrpc => "nginx-grpc",
+            Self::NginxHttp2 => "nginx-http2",
             Self::Haproxy => "haproxy",
             Self::Stunnel => "stunnel",
             Self::Nghttpx => "nghttpx",
             Self::Envoy => "envoy",
+            Self::Ghostunnel => "ghostunnel",
         }
     }
 
@@ -75,8 +83,10 @@ impl Proxy {
     #[must_use]
     pub const fn level(self) -> Level {
         match self {
-            Self::Splice | Self::NginxStream | Self::Stunnel => Level::Bytes,
-            Self::Http2 | Self::NginxGrpc | Self::Haproxy | Self::Nghttpx | Self::Envoy => Level::Requests,
+            Self::Splice | Self::NginxStream | Self::Stunnel | Self::Ghostunnel => Level::Bytes,
+            Self::Http2 | Self::NginxGrpc | Self::NginxHttp2 | Self::Haproxy | Self::Nghttpx | Self::Envoy => {
+                Level::Requests
+            }
         }
     }
 

@@ -1,4 +1,5 @@
-//! nginx: bytes by the module stream, or requests by `grpc_pass`, the one HTTP/2 upstream that 1.26 has.
+//! nginx: bytes by the module stream, or requests: by `grpc_pass`, the one HTTP/2 upstream that 1.26 has, or by
+//! `proxy_http_version 2` of 1.30.
 
 use bartizan_host::{LabRoot, Program};
 
@@ -22,9 +23,41 @@ pub(super) fn stream(root: &LabRoot, link: &Link<'_>) -> Result<Ends, Error> {
 
 pub(super) fn grpc(root: &LabRoot, link: &Link<'_>) -> Result<Ends, Error> {
     // Without `keepalive` an upstream connection serves one request.
+    requests(
+        root,
+        link,
+        "grpc",
+        "",
+        ["grpc_pass grpcs://peer;", "grpc_pass grpc://function;"],
+    )
+}
+
+pub(super) fn http2(root: &LabRoot, link: &Link<'_>) -> Result<Ends, Error> {
+    // Since 1.29.7 upstream connections are kept unless they are not to be.
+    requests(
+        root,
+        link,
+        "proxy",
+        "keepalive 0;",
+        [
+            "proxy_http_version 2; proxy_pass https://peer;",
+            "proxy_http_version 2; proxy_pass http://function;",
+        ],
+    )
+}
+
+/// Requests by a module, which has these words for a connection per request, and to pass requests to the consumer's and to
+/// the producer's upstream.
+fn requests(
+    root: &LabRoot,
+    link: &Link<'_>,
+    module: &str,
+    fresh: &'static str,
+    pass: [&str; 2],
+) -> Result<Ends, Error> {
     let keep = match link.reuse {
         Reuse::Kept => "keepalive 256; keepalive_requests 1000000000; keepalive_timeout 1h;",
-        Reuse::Fresh => "",
+        Reuse::Fresh => fresh,
     };
     let always = "keepalive 256; keepalive_requests 1000000000; keepalive_timeout 1h;";
     // The default of 1000 requests per connection would hide a handshake in every thousandth.
@@ -34,16 +67,17 @@ pub(super) fn grpc(root: &LabRoot, link: &Link<'_>) -> Result<Ends, Error> {
             .map(|kind| format!("{kind}_temp_path {}/{node}-{kind};", link.folder.display()))
             .concat()
     };
-    let (client, server) = (client(link, "grpc"), server_settings(link));
+    let (client, server) = (client(link, module), server_settings(link));
+    let [to_peer, to_function] = pass;
     let (entry, middle, function) = (link.entry, link.middle, link.server);
     let consumer = format!(
         "http {{ {http} {temporary} upstream peer {{ server {middle}; {keep} }}\n\
-         server {{ listen {entry}; http2 on; location / {{ grpc_pass grpcs://peer; {client} }} }} }}\n",
+         server {{ listen {entry}; http2 on; location / {{ {to_peer} {client} }} }} }}\n",
         temporary = temporary(CONSUMER),
     );
     let producer = format!(
         "http {{ {http} {temporary} upstream function {{ server {function}; {always} }}\n\
-         server {{ listen {middle} ssl; http2 on; {server} location / {{ grpc_pass grpc://function; }} }} }}\n",
+         server {{ listen {middle} ssl; http2 on; {server} location / {{ {to_function} }} }} }}\n",
         temporary = temporary(PRODUCER),
     );
     ends(root, link, &consumer, &producer)
