@@ -116,6 +116,67 @@ fn the_demo_proves_what_it_says_and_leaves_nothing_behind() {
         // Every handshake on the wire is in the ledgers of those who accepted it, and the reverse.
         assert_eq!(run["handshakes"], run["eavesdropper"]["connections"], "{case}");
     }
+
+    let attempts = report["transparent"].as_array().expect("attempts");
+    assert_eq!(attempts.len(), 5, "{attempts:#?}");
+    for attempt in attempts {
+        let case = attempt["case"].as_str().expect("a case");
+        let answered = attempt["outcome"]["Ok"].is_string();
+        let (clear_packets, clear_bytes, groups) = on_the_cables(&folder.path().join("out/transparent"), case);
+        // What it says of its own captures, tshark says too.
+        assert_eq!(attempt["egress"]["clear_packets"], clear_packets, "{case}");
+        assert_eq!(attempt["egress"]["clear_bytes"], clear_bytes, "{case}");
+        match case {
+            "unprotected" => assert!(answered && clear_bytes > 0 && groups.is_empty(), "{attempt:#}"),
+            "redirected" => {
+                assert!(answered && clear_packets == 0, "{attempt:#}");
+                // X25519MLKEM768 is 0x11ec.
+                assert!(
+                    !groups.is_empty() && groups.iter().all(|group| group == "4588"),
+                    "{groups:?}"
+                );
+                assert_eq!(attempt["egress"]["groups"][0][0], "X25519MLKEM768");
+                assert_eq!(attempt["egress"]["groups"][0][1], groups.len(), "{groups:?}");
+            }
+            _ => assert!(!answered && clear_packets == 0, "{attempt:#}"),
+        }
+    }
+    assert_eq!(words.matches("fails closed").count(), 3, "{words}");
+}
+
+/// By tshark, over both cables of the consumer: packets and bytes of network functions in clear, and the groups that servers chose.
+fn on_the_cables(folder: &Path, case: &str) -> (u64, u64, Vec<String>) {
+    let fields = |filter: &str, field: &str| {
+        let mut all = Vec::new();
+        for cable in ["to-nrf", "to-udm"] {
+            let output = Command::new("tshark")
+                .args([
+                    "-n",
+                    "-d",
+                    "tcp.port==7443,tls",
+                    "-T",
+                    "fields",
+                    "-e",
+                    field,
+                    "-Y",
+                    filter,
+                    "-r",
+                ])
+                .arg(folder.join(format!("{case}.{cable}.pcap")))
+                .output()
+                .expect("tshark runs");
+            assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+            all.extend(String::from_utf8_lossy(&output.stdout).lines().map(str::to_owned));
+        }
+        all
+    };
+    let lengths = fields("tcp.port == 8000", "tcp.len");
+    let bytes = lengths
+        .iter()
+        .map(|length| length.parse::<u64>().expect("a length"))
+        .sum();
+    let groups = fields("tls.handshake.type == 2", "tls.handshake.extensions_key_share_group");
+    (lengths.len() as u64, bytes, groups)
 }
 
 #[test]
@@ -147,10 +208,15 @@ fn without_root_the_demo_does_what_it_can_and_says_what_it_left_out() {
         words.contains("left out: ") && words.contains("as root it is shown"),
         "{words}"
     );
+    assert!(
+        words.contains("left out: the transparent way: it needs root"),
+        "{words}"
+    );
     assert_eq!(left_by(id), Vec::<String>::new());
     let report: Value = serde_json::from_slice(&output.stdout).expect("JSON");
     let runs = report["runs"].as_array().expect("runs");
     assert_eq!(runs.len(), 4);
+    assert!(report["transparent"].is_null());
     for run in runs {
         assert_eq!(run["requests"], report["exchange"]["answered"], "{run:#}");
         assert!(

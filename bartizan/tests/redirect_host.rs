@@ -8,6 +8,7 @@ mod as_root {
     use std::thread;
 
     use bartizan_host::Program;
+    use bartizan_lab::Discovery;
     use bartizan_sidecar::redirect::{Probed, is_probe, original_destination, probe, watch};
 
     use crate::redirect_stage::{AMF, LONG, NRF, SIDECAR, Seen, Stage, curl};
@@ -102,42 +103,23 @@ mod as_root {
 
     #[test]
     fn consumer_that_discovers_a_producer_by_absolute_uri_reaches_it_and_nothing_leaves_in_clear() {
-        const PRODUCER: &str = "http://10.89.0.2:8000/";
         let stage = Stage::with_udm();
-        let _nrf_function = stage.nrf_function();
-        let _udm_function = stage.function(stage.udm.as_ref().unwrap(), "10.89.0.2");
-        // What an NRF answers (TS 29.510, clause 6.2.6.2.3), as far as a consumer needs it.
-        let answer = format!(
-            r#"{{"validityPeriod":100,"nfInstances":[{{"nfType":"UDM","nfServices":[{{"apiPrefix":"{PRODUCER}"}}]}}]}}"#
-        );
-        std::fs::write(stage.path("discovery"), answer).unwrap();
-        let discover_and_call = || {
-            let url = format!("{}discovery", NRF[0]);
-            let arguments = [
-                "--silent",
-                "--show-error",
-                "--fail",
-                "--http2-prior-knowledge",
-                "--max-time",
-                "5",
-                &url,
-            ];
-            let answer = Program::new("curl")
-                .arguments(arguments)
-                .inside(&stage.amf)
-                .run(LONG)?
-                .text();
-            let answer: serde_json::Value = serde_json::from_str(&answer).unwrap();
-            let producer = answer["nfInstances"][0]["nfServices"][0]["apiPrefix"].as_str().unwrap();
-            stage.ask(producer)
+        let udm = stage.udm.as_ref().unwrap();
+        let [nrf_address, udm_address] = ["10.88.0.2:8000", "10.89.0.2:8000"].map(|address| address.parse().unwrap());
+        let discovery = Discovery::new(&stage.path("functions"), nrf_address, udm_address).unwrap();
+        let _nrf_function = discovery.serve_nrf(&stage.nrf).unwrap();
+        let _udm_function = discovery.serve_producer(udm).unwrap();
+        let answered = || {
+            let answer = discovery.call(&stage.amf).unwrap().unwrap();
+            assert!(Discovery::is_answer(&answer), "{answer}");
         };
-        let seen = stage.watch(|| assert_eq!(discover_and_call().unwrap(), "the function itself"));
+        let seen = stage.watch(answered);
         assert!(seen.clear_content > 4 && seen.protected == 0, "{seen:?}");
 
         stage.certify();
         let _sidecars = ["nrf", "udm", "amf"].map(|node| stage.sidecar(node));
         stage.install();
-        let seen = stage.watch(|| assert_eq!(discover_and_call().unwrap(), "the function itself"));
+        let seen = stage.watch(answered);
         assert!(seen.protected > 0, "{seen:?}");
         assert_eq!((seen.clear_packets, seen.clear_content), (0, 0));
     }

@@ -3,6 +3,7 @@
 mod core;
 mod cost;
 mod eavesdropper;
+mod egress;
 mod outer;
 mod refusals;
 mod registrations;
@@ -10,6 +11,7 @@ mod scratch;
 mod show;
 mod sidecars;
 mod stage;
+mod transparent;
 
 use std::path::PathBuf;
 use std::time::Instant;
@@ -24,14 +26,16 @@ use scratch::Scratch;
 use sidecars::Sidecars;
 use stage::Stage;
 
-/// Show it on real traffic: sidecars, the packets that prove it, three refusals, and the cost.
+/// Show it on real traffic: sidecars, the packets that prove it, what is refused, and the cost.
 ///
 /// Brings up a CA and a sidecar beside each network function of a small core. First curl talks to nghttpd through two of them; then
 /// two recorded UE registrations of a free5GC are played with their own timing, concurrency and connection churn: straight, through a
-/// classical pair and through post-quantum pairs. The link between is captured, and the demo prints what an eavesdropper sees.
+/// classical pair and through post-quantum pairs. The link between is captured, and the demo prints what an eavesdropper sees. Last,
+/// a consumer that is configured with nothing but its NRF discovers a producer and calls its real address: the host's rules lead that
+/// through the sidecars, and refuse it where a sidecar or a rule is gone.
 ///
-/// As root it makes two network namespaces joined by a virtual cable; without root everything runs on loopback and the eavesdropper is
-/// left out. Either way nothing is left behind.
+/// As root it makes network namespaces joined by virtual cables; without root everything runs on loopback, and the eavesdropper and
+/// the host's rules are left out. Either way nothing is left behind.
 #[derive(clap::Args)]
 pub(crate) struct Args {
     /// Leave the post-quantum core running at the end, with its metrics to look at, until Ctrl-C
@@ -59,6 +63,8 @@ struct Report {
     refusals: Vec<refusals::Refusal>,
     exchange: registrations::Description,
     runs: Vec<registrations::Run>,
+    /// What leaves a consumer's host that the rules lead through sidecars; none where that takes rights that this run has not.
+    transparent: Option<Vec<transparent::Attempt>>,
     seconds: f64,
 }
 
@@ -68,7 +74,18 @@ pub(crate) fn run(args: Args) -> Result<Outcome, Failure> {
     let facts = Facts::gather();
     let scratch = Scratch::open(args.out.as_deref())?;
     let folder = scratch.path();
-    let (stage, left_out) = stage(&facts)?;
+    let (stage, mut left_out) = stage(&facts)?;
+    let redirect = if left_out.is_empty() {
+        transparent::possible()
+    } else {
+        Err("it needs root".to_owned())
+    };
+    if let Err(reason) = &redirect {
+        left_out.push(format!(
+            "the transparent way: {reason}; it shows a consumer that discovers a producer and calls its real address: led through \
+             the sidecars, nothing in clear, and refused where a sidecar or a rule is gone"
+        ));
+    }
     show::opening(&facts, &left_out);
 
     let recorded = registrations::Recorded::load();
@@ -85,6 +102,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome, Failure> {
         refusals: Vec::new(),
         exchange: recorded.description(),
         runs: Vec::new(),
+        transparent: None,
         seconds: 0.0,
     };
 
@@ -110,8 +128,17 @@ pub(crate) fn run(args: Args) -> Result<Outcome, Failure> {
         show::run(&run);
         report.runs.push(run);
     }
-    report.seconds = began.elapsed().as_secs_f64();
     cost::show(&report.runs);
+    if redirect.is_ok() {
+        show::step("the transparent way: no network function is configured, the hosts' rules lead what they send");
+        show::transparent();
+        report.transparent = Some(transparent::attempts(
+            &folder.join("transparent"),
+            &interrupt,
+            show::attempt,
+        )?);
+    }
+    report.seconds = began.elapsed().as_secs_f64();
     if args.json {
         let text = serde_json::to_string_pretty(&report).map_err(Failure::new)?;
         println!("{text}");
@@ -121,7 +148,12 @@ pub(crate) fn run(args: Args) -> Result<Outcome, Failure> {
         keep(&stage, best, &folder.join("kept"), &interrupt)?;
     }
     let wrong: usize = report.runs.iter().map(|run| run.errors.len()).sum();
-    Ok(if wrong == 0 { Outcome::Clean } else { Outcome::Finding })
+    let held = report.transparent.iter().flatten().all(transparent::Attempt::holds);
+    Ok(if wrong == 0 && held {
+        Outcome::Clean
+    } else {
+        Outcome::Finding
+    })
 }
 
 /// Two hosts where that is permitted, loopback where it is not; and what is left out then.

@@ -1,12 +1,23 @@
 //! Workloads for measurements and demonstrations.
 //!
 //! What the network functions of a real core said to each other while two phones registered, played again with its own
-//! timing, concurrency and connection churn ([`replay`]), from a file that was made from a capture ([`exchange`]); and what a
-//! pair of proxies costs the requests that pass through it, ours beside others ([`bench`]).
+//! timing, concurrency and connection churn ([`replay`]), from a file that was made from a capture ([`exchange`]); a consumer
+//! that discovers its producer through an NRF ([`discovery`]); and what a pair of proxies costs the requests that pass through
+//! it, ours beside others ([`bench`]).
 #![forbid(unsafe_code)]
 
 pub mod bench;
+pub mod discovery;
 pub mod exchange;
+pub mod nrf;
+pub mod experiment;
+pub mod published;
 pub mod replay;
+pub mod sbi;
+pub mod trial;
+pub mod workload;
 
+pub use discovery::Discovery;
 pub use exchange::Exchange;
+pub use experiment::Experiment;
+pub use published::Published;

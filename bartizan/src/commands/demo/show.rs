@@ -10,6 +10,7 @@ use crate::commands::demo::outer::Exchange;
 use crate::commands::demo::refusals::Refusal;
 use crate::commands::demo::registrations::{Description, Run};
 use crate::commands::demo::stage::Stage;
+use crate::commands::demo::transparent::{Attempt, Expected};
 
 pub(super) fn opening(facts: &Facts, left_out: &[String]) {
     eprintln!("bartizan {} demo", env!("CARGO_PKG_VERSION"));
@@ -75,11 +76,53 @@ pub(super) fn run(run: &Run) {
     }
 }
 
-fn eavesdropper(view: &View) {
-    let counted = |pairs: &[(String, u64)]| {
-        let parts: Vec<_> = pairs.iter().map(|(name, count)| format!("{count} x {name}")).collect();
-        parts.join(", ")
+pub(super) fn transparent() {
+    eprintln!(
+        "  three hosts on cables; curl beside the NEF's sidecar knows the NRF's address alone, asks it for a UDM and calls the"
+    );
+    eprintln!("  address it is told, in clear HTTP/2. Counted is what is on the NEF's cables meanwhile.");
+}
+
+pub(super) fn attempt(attempt: &Attempt) {
+    let egress = &attempt.egress;
+    let outcome = match &attempt.outcome {
+        Ok(answer) => format!("answered: {answer}"),
+        Err(why) => format!("not answered: {why}"),
     };
+    eprintln!("  {:<36} {outcome}", attempt.title);
+    let clear = match (egress.clear_bytes, egress.clear_packets) {
+        (0, 0) => "0 bytes of SBI in clear, not a packet".to_owned(),
+        (bytes, packets) => format!("{bytes} bytes of SBI in clear in {packets} packets"),
+    };
+    let protected = if egress.groups.is_empty() {
+        format!("{} bytes between sidecars", egress.protected_bytes)
+    } else {
+        format!(
+            "{} bytes between sidecars, {} negotiated",
+            egress.protected_bytes,
+            counted(&egress.groups)
+        )
+    };
+    eprintln!("  {:<36}   on the wire: {clear}; {protected}", "");
+    if !egress.readable.is_empty() {
+        eprintln!("  {:<36}   can be read: {}", "", egress.readable.join(", "));
+    }
+    let verdict = match (attempt.holds(), attempt.expected) {
+        (true, Expected::InClear) => "vulnerable, as a core without sidecars is",
+        (true, Expected::Protected) => "quantum-safe: nothing readable, and the group was seen",
+        (true, Expected::Refused) => "fails closed",
+        (false, _) => "NOT AS IT MUST BE",
+    };
+    eprintln!("  {:<36}   {verdict}", "");
+}
+
+/// "2 x X25519MLKEM768, 1 x x25519".
+fn counted(pairs: &[(String, u64)]) -> String {
+    let parts: Vec<_> = pairs.iter().map(|(name, count)| format!("{count} x {name}")).collect();
+    parts.join(", ")
+}
+
+fn eavesdropper(view: &View) {
     eprintln!(
         "  the eavesdropper sees {} connections ({}), {} packets, {} bytes{}",
         view.connections,
