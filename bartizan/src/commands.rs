@@ -13,4 +13,6 @@ pub(crate) mod demo;
 mod deployment_file;
 #[cfg(feature = "full")]
 pub(crate) mod inspect;
+#[cfg(feature = "full")]
+pub(crate) mod lab;
 pub(crate) mod sidecar;

@@ -34,6 +34,8 @@ enum Command {
     Demo(commands::demo::Args),
     #[cfg(feature = "full")]
     Inspect(commands::inspect::Args),
+    #[cfg(feature = "full")]
+    Lab(commands::lab::Args),
     Sidecar(commands::sidecar::Args),
 }
 
@@ -55,6 +57,8 @@ fn main() -> ExitCode {
         Command::Demo(args) => commands::demo::run(args),
         #[cfg(feature = "full")]
         Command::Inspect(args) => commands::inspect::run(&args),
+        #[cfg(feature = "full")]
+        Command::Lab(args) => commands::lab::run(args),
         Command::Sidecar(args) => commands::sidecar::run(args),
     };
     outcome::report(result)

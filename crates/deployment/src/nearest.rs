@@ -1,7 +1,8 @@
 //! What was probably meant by a word that is not known.
 
 /// The known word nearest to `wrong`, where one is near: at most a third of its letters differ.
-pub(crate) fn nearest<'a>(wrong: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+#[must_use]
+pub fn nearest<'a>(wrong: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     // Comparing takes the product of both lengths; a longer word was hardly mistyped.
     const LONGEST: usize = 64;
     if wrong.len() > LONGEST {

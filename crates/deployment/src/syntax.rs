@@ -6,8 +6,9 @@ use crate::nearest::nearest;
 /// Longer lines are cut in messages.
 const LONGEST_SHOWN: usize = 120;
 
-/// The reader's error about `text`.
-pub(crate) fn error(error: &serde_saphyr::Error, text: &str, file: &str) -> Error {
+/// The YAML reader's error about `text`, of a deployment file or of another that people write.
+#[must_use]
+pub fn error(error: &serde_saphyr::Error, text: &str, file: &str) -> Error {
     let location = error.location();
     let (line, column) = location.map_or((0, 0), |at| (at.line(), at.column()));
     let message = error.without_snippet().to_string();
@@ -38,8 +39,9 @@ fn cause(message: &str) -> &str {
     message.split(", set ").next().unwrap_or(message)
 }
 
-/// The line with a mark under the column, both from 1.
-fn excerpt(text: &str, line: usize, column: impl TryInto<usize>) -> Option<String> {
+/// The line of a file with a mark under the column, both from 1; begins with a line feed.
+#[must_use]
+pub fn excerpt(text: &str, line: usize, column: impl TryInto<usize>) -> Option<String> {
     let shown = text.lines().nth(line.checked_sub(1)?)?;
     let column = column.try_into().ok()?.checked_sub(1)?;
     if column > LONGEST_SHOWN || shown.chars().any(|c| c.is_control() && c != '\t') {

@@ -21,3 +21,5 @@ pub use discovery::Discovery;
 pub use exchange::Exchange;
 pub use experiment::Experiment;
 pub use published::Published;
+pub use experiment::Experiment;
+pub use published::Published;

@@ -1,0 +1,124 @@
+//! `bartizan lab list`.
+
+use bartizan_lab::experiment::{Collection, Found};
+use serde::Serialize;
+
+use crate::commands::lab::{Where, refused};
+use crate::{Failure, Outcome};
+
+/// Show the experiments there are.
+#[derive(clap::Args)]
+pub(super) struct Args {
+    #[command(flatten)]
+    place: Where,
+
+    /// Print them as JSON (schema `bartizan-lab-list/1`)
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Serialize)]
+struct Listing {
+    schema: &'static str,
+    experiments: Vec<Entry>,
+}
+
+#[derive(Serialize)]
+struct Entry {
+    id: String,
+    title: String,
+    question: String,
+    paper: Option<u8>,
+    parts: Vec<PartEntry>,
+    published_values: usize,
+    digest: String,
+}
+
+#[derive(Serialize)]
+struct PartEntry {
+    id: String,
+    workload: &'static str,
+    combinations: usize,
+    repetitions: usize,
+    quick_repetitions: usize,
+    metrics: Vec<&'static str>,
+}
+
+pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
+    let collection = args.place.collection();
+    let ids = collection.ids().map_err(|error| refused(&error))?;
+    let (mut entries, mut wrong) = (Vec::new(), None);
+    for id in &ids {
+        match collection.load(id) {
+            Ok(found) => entries.push(Entry::of(found)),
+            // The others are still worth their lines.
+            Err(error) => wrong = wrong.or(Some(refused(&error))),
+        }
+    }
+    if args.json {
+        let listing = Listing {
+            schema: "bartizan-lab-list/1",
+            experiments: entries,
+        };
+        println!("{}", serde_json::to_string_pretty(&listing).map_err(Failure::new)?);
+    } else {
+        print!("{}", table(&entries, &collection));
+    }
+    wrong.map_or(Ok(Outcome::Clean), Err)
+}
+
+impl Entry {
+    fn of(found: Found) -> Self {
+        let experiment = found.experiment;
+        Self {
+            parts: experiment.parts.iter().map(PartEntry::of).collect(),
+            id: experiment.id,
+            title: experiment.title,
+            question: experiment.question,
+            paper: experiment.source.map(|source| source.paper),
+            published_values: found.published.map_or(0, |published| published.values.len()),
+            digest: experiment.digest,
+        }
+    }
+}
+
+impl PartEntry {
+    fn of(part: &bartizan_lab::experiment::Part) -> Self {
+        Self {
+            id: part.id.clone(),
+            workload: part.workload.name,
+            combinations: part.combinations.len(),
+            repetitions: part.repetitions,
+            quick_repetitions: part.quick.repetitions,
+            metrics: part.metrics.iter().map(|metric| metric.name).collect(),
+        }
+    }
+}
+
+fn table(entries: &[Entry], collection: &Collection) -> String {
+    use std::fmt::Write as _;
+    let mut text = String::new();
+    let wide = |of: fn(&PartEntry) -> &str, least| {
+        let parts = entries.iter().flat_map(|entry| &entry.parts);
+        parts.map(|part| of(part).chars().count()).fold(least, usize::max)
+    };
+    let (parts, workloads) = (wide(|part| &part.id, 4), wide(|part| part.workload, 8));
+    // Writing to a String cannot fail.
+    for entry in entries {
+        let paper = entry.paper.map_or(String::new(), |paper| format!(" (paper {paper})"));
+        let _ = writeln!(text, "{}: {}{paper}", entry.id, entry.title);
+        for part in &entry.parts {
+            let _ = writeln!(
+                text,
+                "  {:<parts$}  {:<workloads$}  {:>4} combinations x {:>4} repetitions ({} quick)",
+                part.id, part.workload, part.combinations, part.repetitions, part.quick_repetitions
+            );
+        }
+    }
+    let place = match collection {
+        Collection::Folder(folder) => folder.display().to_string(),
+        Collection::BuiltIn => "this binary".to_owned(),
+    };
+    let _ = writeln!(text, "{} experiments in {place}", entries.len());
+    text
+}

@@ -1,0 +1,117 @@
+//! Plots: which fields each kind has, and that they name what the part has.
+
+use serde_saphyr::Spanned;
+
+use crate::experiment::raw::RawPlot;
+use crate::experiment::resolve::{levels, metric, nothing_has, unknown};
+use crate::experiment::{Fault, Part, Place, Plot, PlotKind};
+use crate::workload::MetricKind;
+
+/// Kinds of plots with the fields that they need.
+const KINDS: [(&str, &[&str]); 6] = [
+    ("distribution", &["metric", "by"]),
+    ("ecdf", &["metric", "by"]),
+    ("bars", &["metric", "by"]),
+    ("heat-map", &["metric", "rows", "columns"]),
+    ("stacked", &["metrics", "by"]),
+    ("lines", &["metric", "x", "by"]),
+];
+
+pub(super) fn plot(raw: &Spanned<RawPlot>, part: &Part) -> Result<Plot, Fault> {
+    let (place, raw) = (Place::of(raw), &raw.value);
+    let kind = KINDS.iter().find(|(name, _)| *name == raw.kind.value);
+    let (name, needed) = kind.ok_or_else(|| unknown(&raw.kind, "plot", KINDS.iter().map(|(name, _)| *name)))?;
+    let given = [
+        ("metric", raw.metric.is_some()),
+        ("metrics", raw.metrics.is_some()),
+        ("by", raw.by.is_some()),
+        ("rows", raw.rows.is_some()),
+        ("columns", raw.columns.is_some()),
+        ("x", raw.x.is_some()),
+    ];
+    for (field, given) in given {
+        if given != needed.contains(&field) {
+            let says = if given { "has no" } else { "needs the" };
+            let hint = format!("{name} has the fields {}", needed.join(", "));
+            return Err(Fault::new(place, format!("{name} {says} field `{field}`"), hint));
+        }
+    }
+    let missing = |field: &str| Fault::new(place, format!("{name} needs the field `{field}`"), needed.join(", "));
+    let value = || metric(raw.metric.as_ref().ok_or_else(|| missing("metric"))?, part);
+    let over = |field: &str, name: &Option<Spanned<String>>| factor(name.as_ref().ok_or_else(|| missing(field))?, part);
+    let by = || over("by", &raw.by);
+    let kind = match *name {
+        "distribution" => PlotKind::Distribution {
+            metric: value()?,
+            by: by()?,
+        },
+        "ecdf" => PlotKind::Ecdf {
+            metric: value()?,
+            by: by()?,
+        },
+        "bars" => PlotKind::Bars {
+            metric: value()?,
+            by: by()?,
+        },
+        "heat-map" => PlotKind::HeatMap {
+            metric: value()?,
+            rows: over("rows", &raw.rows)?,
+            columns: over("columns", &raw.columns)?,
+        },
+        "stacked" => PlotKind::Stacked {
+            metrics: upon_each_other(raw.metrics.as_deref().unwrap_or_default(), part, place)?,
+            by: by()?,
+        },
+        _ => PlotKind::Lines {
+            metric: value()?,
+            x: numbers(raw.x.as_ref().ok_or_else(|| missing("x"))?, part)?,
+            by: by()?,
+        },
+    };
+    let only = levels(&raw.only, &part.factors)?;
+    if part.matching(&only).next().is_none() {
+        return Err(nothing_has(place, &only));
+    }
+    Ok(Plot { kind, only })
+}
+
+fn factor(name: &Spanned<String>, part: &Part) -> Result<String, Fault> {
+    let known = part.factors.iter().map(|factor| factor.name.as_str());
+    match part.factor(&name.value) {
+        Some(factor) => Ok(factor.name.clone()),
+        None => Err(unknown(name, &format!("factor of part {}", part.id), known)),
+    }
+}
+
+/// A factor whose levels can be put on an axis.
+fn numbers(name: &Spanned<String>, part: &Part) -> Result<String, Fault> {
+    let name_of = factor(name, part)?;
+    let levels = part.factor(&name_of).map_or(&[][..], |factor| &factor.levels);
+    match levels.iter().find(|level| level.parse::<f64>().is_err()) {
+        None => Ok(name_of),
+        Some(word) => Err(Fault::new(
+            Place::of(name),
+            format!("level `{word}` of {name_of} is no number"),
+            "an axis takes a factor whose levels are numbers",
+        )),
+    }
+}
+
+/// Several metrics of one unit.
+fn upon_each_other(names: &[Spanned<String>], part: &Part, place: Place) -> Result<Vec<&'static MetricKind>, Fault> {
+    let metrics = names
+        .iter()
+        .map(|name| metric(name, part))
+        .collect::<Result<Vec<_>, _>>()?;
+    let Some(first) = metrics.first() else {
+        return Err(Fault::new(place, "stacked without metrics", "name at least two"));
+    };
+    match metrics.iter().zip(names).find(|(metric, _)| metric.unit != first.unit) {
+        None => Ok(metrics),
+        Some((other, name)) => Err(Fault::new(
+            Place::of(name),
+            format!("{} is in {}, {} in {}", other.name, other.unit, first.name, first.unit),
+            "only metrics of one unit can be put upon each other",
+        )),
+    }
+}

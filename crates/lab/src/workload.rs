@@ -1,0 +1,236 @@
+//! What a trial does: each kind of workload by its name, with the factors, parameters and metrics it knows.
+//!
+//! A workload keeps what it started warm between trials, because trials of different combinations take turns, and ends all of
+//! it when it is dropped.
+
+mod clock;
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::Instant;
+
+use serde_json::Value;
+
+pub use crate::bench::Error;
+use crate::bench::Tools;
+use crate::experiment::{Levels, Parameters};
+
+/// Every kind, by name in an experiment's file.
+pub const KINDS: &[&Kind] = &[&clock::KIND];
+
+/// A kind of workload.
+#[derive(Debug)]
+pub struct Kind {
+    /// The name in an experiment's file.
+    pub name: &'static str,
+    /// What it does, in one sentence.
+    pub about: &'static str,
+    /// The factors it knows; an experiment varies all of them or takes each one's first level.
+    pub factors: &'static [FactorKind],
+    /// The parameters it knows.
+    pub parameters: &'static [ParameterKind],
+    /// What it can measure.
+    pub metrics: &'static [MetricKind],
+    /// Whether it can be pointed at somebody else's network function.
+    pub targets: Targets,
+    /// What this combination needs and this machine has not; `None` when it can run.
+    pub lacks: fn(&Levels, &Tools) -> Option<Lack>,
+    /// Makes it ready: everything that need not be started for each trial.
+    pub start: fn(&Setting<'_>) -> Result<Box<dyn Workload>, Error>,
+}
+
+/// A factor that a workload can vary.
+#[derive(Debug)]
+pub struct FactorKind {
+    /// Its name.
+    pub name: &'static str,
+    /// What it means.
+    pub about: &'static str,
+    /// Its levels; empty where every number is one.
+    pub levels: &'static [&'static str],
+}
+
+/// Something a workload measures.
+#[derive(Debug, PartialEq)]
+pub struct MetricKind {
+    /// Its name.
+    pub name: &'static str,
+    /// Of its values.
+    pub unit: &'static str,
+    /// What it means.
+    pub about: &'static str,
+    /// Which way is good.
+    pub better: Better,
+}
+
+/// Which values of a metric are good.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Better {
+    /// Small ones.
+    Lower,
+    /// Large ones.
+    Higher,
+    /// It depends.
+    Neither,
+}
+
+/// A parameter of a workload.
+#[derive(Debug)]
+pub struct ParameterKind {
+    /// Its name.
+    pub name: &'static str,
+    /// What it means, with its unit.
+    pub about: &'static str,
+    /// Its value when none is given, which also says of what type it is; without one it is a number that must be given.
+    pub default: Option<Default>,
+}
+
+/// The value of a parameter that is not given.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Default {
+    /// A number.
+    Number(f64),
+    /// True or false.
+    Flag(bool),
+    /// A text.
+    Text(&'static str),
+}
+
+/// Whether a workload can be pointed at somebody else's network function.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Targets {
+    /// It runs against what it starts itself.
+    Own,
+    /// `--target URL` can name another.
+    Given,
+}
+
+/// Somebody else's network function.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Target {
+    /// Its URL: `http://HOST:PORT`, HTTP/2 in clear with prior knowledge.
+    pub uri: http::Uri,
+}
+
+/// What a combination needs and is not there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Lack {
+    /// What.
+    pub what: String,
+    /// Why it is not there.
+    pub reason: String,
+    /// How to get it.
+    pub hint: String,
+}
+
+/// What a workload is started with.
+#[derive(Debug)]
+pub struct Setting<'a> {
+    /// Id of the part.
+    pub part: &'a str,
+    /// What trials will ask for, each combination that can run here.
+    pub combinations: &'a [Levels],
+    /// Complete, with defaults.
+    pub parameters: &'a Parameters,
+    /// Programs.
+    pub tools: &'a Tools,
+    /// A folder of its own, which is there and empty, and passes with the worker.
+    pub folder: &'a Path,
+    /// For whatever is left to chance before the first trial.
+    pub seed: u64,
+    /// Whether this is only a look.
+    pub quick: bool,
+    /// Whom to talk to instead of our own; only where the kind takes one.
+    pub target: Option<&'a Target>,
+    /// Processors the run may use, by number.
+    pub processors: &'a [usize],
+}
+
+/// One that is ready.
+pub trait Workload {
+    /// Does one trial and says what came out.
+    ///
+    /// # Errors
+    /// Whatever keeps the trial from being one; the next may still work.
+    fn trial(&mut self, trial: &Trial<'_>) -> Result<Observation, Error>;
+
+    /// Names and versions of the programs it has started.
+    fn programs(&self) -> Vec<String> {
+        Vec::new()
+    }
+}
+
+/// What a trial is to be.
+#[derive(Debug)]
+pub struct Trial<'a> {
+    /// A level of each factor.
+    pub levels: &'a Levels,
+    /// From 0.
+    pub repetition: usize,
+    /// For whatever is left to chance.
+    pub seed: u64,
+    /// When the worker will be killed.
+    pub deadline: Instant,
+}
+
+/// What came out of a trial.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Observation {
+    /// Samples of each metric, in its unit; without those that warmed up.
+    pub values: BTreeMap<&'static str, Vec<f64>>,
+    /// What else is worth knowing, by name.
+    pub facts: BTreeMap<String, Value>,
+}
+
+impl Kind {
+    /// The kind of this name.
+    #[must_use]
+    pub fn named(name: &str) -> Option<&'static Self> {
+        KINDS.iter().copied().find(|kind| kind.name == name)
+    }
+
+    /// The factor of this name.
+    #[must_use]
+    pub fn factor(&self, name: &str) -> Option<&FactorKind> {
+        self.factors.iter().find(|factor| factor.name == name)
+    }
+
+    /// The metric of this name.
+    #[must_use]
+    pub fn metric(&'static self, name: &str) -> Option<&'static MetricKind> {
+        self.metrics.iter().find(|metric| metric.name == name)
+    }
+}
+
+impl FactorKind {
+    /// Whether this is one of its levels.
+    #[must_use]
+    pub fn knows(&self, level: &str) -> bool {
+        if self.levels.is_empty() {
+            level.parse::<f64>().is_ok_and(f64::is_finite)
+        } else {
+            self.levels.contains(&level)
+        }
+    }
+}
+
+impl Default {
+    /// As a value of an experiment's file.
+    #[must_use]
+    pub fn value(self) -> Value {
+        match self {
+            // A whole number is written as one.
+            Self::Number(number) if number.fract() == 0.0 && (0.0..9e15).contains(&number) => {
+                Value::from(number as u64)
+            }
+            Self::Number(number) => Value::from(number),
+            Self::Flag(flag) => Value::from(flag),
+            Self::Text(text) => Value::from(text),
+        }
+    }
+}
+
+/// For kinds that need nothing but this binary.
+pub(crate) fn lacks_nothing(_: &Levels, _: &Tools) -> Option<Lack> {
+    None
+}
