@@ -9,8 +9,8 @@
 pub mod bench;
 pub mod discovery;
 pub mod exchange;
-pub mod nrf;
 pub mod experiment;
+pub mod nrf;
 pub mod published;
 pub mod replay;
 pub mod sbi;
@@ -19,7 +19,5 @@ pub mod workload;
 
 pub use discovery::Discovery;
 pub use exchange::Exchange;
-pub use experiment::Experiment;
-pub use published::Published;
 pub use experiment::Experiment;
 pub use published::Published;
