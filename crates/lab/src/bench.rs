@@ -68,6 +68,9 @@ pub enum Error {
     /// Certificates could not be made.
     #[error(transparent)]
     Certificates(#[from] bartizan_pki::Error),
+    /// A transaction with an NRF.
+    #[error(transparent)]
+    Sbi(#[from] crate::sbi::Error),
     /// Our own deployment file or credentials were refused: a mistake of ours.
     #[error("the bench's own configuration: {0}")]
     Configuration(String),
@@ -92,6 +95,7 @@ impl Error {
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::Host(error) => error.hint(),
+            Self::Sbi(error) => error.hint(),
             Self::File { .. } => Some("set TMPDIR to a folder that can be written, with some MB free".to_owned()),
             _ => None,
         }

@@ -1,0 +1,25 @@
+//! SBI as network functions speak it to their NRF: registration, discovery and heart-beat, one after the other or many at
+//! once, in clear or over TLS, to an NRF of our own or to one that a user names.
+//!
+//! A [`Client`] goes a [`Way`]; [`Session`] says what is asked next and checks what is answered. [`Stage`] is what lies
+//! between: nothing, or a pair of sidecars, as processes of this same binary.
+
+mod channel;
+mod client;
+mod error;
+mod function;
+mod papers;
+mod session;
+mod stage;
+mod uuid;
+mod way;
+
+pub use channel::{Channel, Question, Said};
+pub use client::{Client, Connections, Exchanged};
+pub use error::Error;
+pub use function::Function;
+pub use papers::{Authority, Papers};
+pub use session::{Procedure, Session};
+pub use stage::{Deployment, Handshakes, Spent, Stage, Wanted};
+pub use uuid::uuid;
+pub use way::Way;
