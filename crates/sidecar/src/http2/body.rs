@@ -127,6 +127,8 @@ pub(super) struct Pump {
     source: Source,
     sink: SendStream<Bytes>,
     held: Option<Part>,
+    /// Something was handed on.
+    begun: bool,
     done: bool,
 }
 
@@ -136,6 +138,7 @@ impl Pump {
             source,
             sink,
             held: None,
+            begun: false,
             done: false,
         }
     }
@@ -172,7 +175,9 @@ impl Pump {
             };
             match part {
                 Part::Data(data, end) => {
-                    if !data.is_empty() && self.sink.capacity() == 0 {
+                    // A stream has no capacity before its HEADERS have left. The first part waits for none, so that it leaves
+                    // with them, by one write instead of two.
+                    if self.begun && !data.is_empty() && self.sink.capacity() == 0 {
                         self.sink.reserve_capacity(data.len());
                         if self.sink.capacity() == 0 {
                             let capacity = self.sink.poll_capacity(context);
@@ -191,6 +196,7 @@ impl Pump {
                         }
                     }
                     // What exceeds the capacity waits inside the stream; no more is taken until it has gone.
+                    self.begun = true;
                     self.sink.send_data(data, end == End::Yes).map_err(Broke::Sink)?;
                     self.done = end == End::Yes;
                 }
