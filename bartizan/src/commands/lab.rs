@@ -1,6 +1,7 @@
 //! `bartizan lab`.
 
 mod list;
+mod nrf;
 
 use std::path::PathBuf;
 
@@ -18,6 +19,8 @@ pub(crate) struct Args {
 #[derive(clap::Subcommand)]
 enum Lab {
     List(list::Args),
+    #[command(hide = true)]
+    Nrf(nrf::Args),
 }
 
 /// Where experiments are looked for.
@@ -45,5 +48,6 @@ pub(super) fn refused(error: &CollectionError) -> Failure {
 pub(crate) fn run(args: Args) -> Result<Outcome, Failure> {
     match args.what {
         Lab::List(args) => list::run(&args),
+        Lab::Nrf(args) => nrf::run(&args),
     }
 }

@@ -4,6 +4,8 @@
 //! it when it is dropped.
 
 mod clock;
+mod sbi;
+mod transactions;
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -16,7 +18,7 @@ use crate::bench::Tools;
 use crate::experiment::{Levels, Parameters};
 
 /// Every kind, by name in an experiment's file.
-pub const KINDS: &[&Kind] = &[&clock::KIND];
+pub const KINDS: &[&Kind] = &[&clock::KIND, &transactions::KIND];
 
 /// A kind of workload.
 #[derive(Debug)]
@@ -110,6 +112,8 @@ pub enum Targets {
 pub struct Target {
     /// Its URL: `http://HOST:PORT`, HTTP/2 in clear with prior knowledge.
     pub uri: http::Uri,
+    /// The root that its certificate is judged by, PEM; needed for `https`.
+    pub ca: Option<std::path::PathBuf>,
 }
 
 /// What a combination needs and is not there.
