@@ -13,8 +13,10 @@ use rustls::version::TLS13;
 use rustls::{ClientConfig, ServerConfig};
 use time::{Date, OffsetDateTime};
 
+use crate::chain::Chains;
 use crate::client::{ClientRole, ClientStore};
 use crate::handshake::{Handshake, Side};
+use crate::proven::Proven;
 use crate::session::Sessions;
 use crate::terms::{Classical, Terms, names};
 use crate::{Credentials, Error, Peer, Watch, scheme};
@@ -34,6 +36,8 @@ pub(crate) struct Shared {
     pub(crate) credentials: Credentials,
     pub(crate) peers: Vec<Peer>,
     pub(crate) sessions: Arc<Sessions>,
+    pub(crate) chains: Chains,
+    pub(crate) proven: Proven,
     compiled: Vec<Compiled>,
     clock: Arc<dyn TimeProvider>,
     in_force: Mutex<Option<Arc<InForce>>>,
@@ -96,7 +100,7 @@ impl Endpoint {
     }
 
     /// The same endpoint with other credentials, after a renewal or a new revocation list. Sessions stay: each is judged by
-    /// the new roots and lists when it is resumed.
+    /// the new roots and lists when it is resumed. What was remembered of certificates is forgotten.
     ///
     /// # Errors
     /// As [`Endpoint::new`].
@@ -122,6 +126,8 @@ impl Endpoint {
             credentials,
             peers,
             sessions,
+            chains: Chains::default(),
+            proven: Proven::default(),
             compiled,
             clock,
             in_force: Mutex::new(None),

@@ -12,13 +12,14 @@ use rustls::DigitallySignedStruct;
 use rustls::pki_types::{CertificateDer, UnixTime};
 use webpki::EndEntityCert;
 
+use crate::chain::Chain;
 use crate::endpoint::{InForce, Shared};
 use crate::ground::{Ground, Offered};
 use crate::hello::HelloReader;
 use crate::session::Life;
 use crate::terms::{Terms, names};
 use crate::verify::{self, Presented, Usage};
-use crate::{Reason, Refused, certificate, scheme};
+use crate::{Reason, Refused, scheme};
 
 /// Which end of the handshake this node is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,7 +49,8 @@ pub(crate) struct State {
     pub(crate) offered: Offered,
     pub(crate) local_signature: Option<SignatureScheme>,
     peer_signature: Option<SignatureScheme>,
-    chain: Vec<CertificateDer<'static>>,
+    /// What the peer presented in this handshake.
+    chain: Option<Arc<Chain>>,
     /// Peers whose names the verified leaf carries and whose terms its chain meets.
     candidates: Vec<usize>,
     refusal: Option<Ground>,
@@ -72,7 +74,7 @@ impl Handshake {
                 offered: Offered::default(),
                 local_signature: None,
                 peer_signature: None,
-                chain: Vec::new(),
+                chain: None,
                 candidates: Vec::new(),
                 refusal: None,
                 life: None,
@@ -133,9 +135,9 @@ impl Handshake {
         intermediates: &[CertificateDer<'_>],
         now: UnixTime,
     ) -> Result<(), Ground> {
-        let chain = std::iter::once(leaf).chain(intermediates);
-        self.state().chain = chain.map(|der| der.clone().into_owned()).collect();
-        let judged = self.candidates(leaf, intermediates, now);
+        let chain = self.shared.chains.of(leaf, intermediates);
+        self.state().chain = Some(Arc::clone(&chain));
+        let judged = self.candidates(&chain, now);
         let mut state = self.state();
         match judged {
             Ok(candidates) => {
@@ -158,24 +160,18 @@ impl Handshake {
     }
 
     /// The peers this chain may speak for. Never empty where it is well.
-    fn candidates(
-        &self,
-        leaf_der: &CertificateDer<'_>,
-        intermediates: &[CertificateDer<'_>],
-        now: UnixTime,
-    ) -> Result<Vec<usize>, Ground> {
-        let leaf = verify::leaf(leaf_der)?;
+    fn candidates(&self, chain: &Chain, now: UnixTime) -> Result<Vec<usize>, Ground> {
+        let leaf = verify::leaf(chain)?;
         let presented = Presented {
-            leaf: leaf_der,
-            intermediates,
+            chain,
             usage: match self.side {
                 Side::Client(_) => Usage::Server,
                 Side::Server => Usage::Client,
             },
             now,
         };
-        let credentials = &self.shared.credentials;
-        let mut named = verify::matching(&leaf, &self.shared.peers);
+        let judge = |terms: &Terms| verify::chain(&presented, &self.shared.credentials, &self.shared.proven, terms);
+        let mut named = verify::matching(leaf, &self.shared.peers);
         let mut asked = None;
         if let Side::Client(peer) = self.side {
             named.retain(|&index| index == peer);
@@ -183,13 +179,13 @@ impl Handshake {
         }
         if named.is_empty() {
             // Whose certificate it is matters only once it is known to be a good one: an unknown CA is named as such.
-            verify::chain(&presented, credentials, self.terms())?;
-            return Err(verify::wrong_name(&leaf, asked));
+            judge(self.terms())?;
+            return Err(verify::wrong_name(leaf, asked));
         }
         let mut refusal = None;
         let mut candidates = Vec::new();
         for peer in named {
-            match verify::chain(&presented, credentials, &self.in_force.peers[peer]) {
+            match judge(&self.in_force.peers[peer]) {
                 Ok(()) => candidates.push(peer),
                 Err(ground) => refusal = refusal.or(Some(ground)),
             }
@@ -297,7 +293,10 @@ impl Handshake {
             key: state.key(),
             bytes: state.bytes,
             negotiated,
-            chain: certificate::chain(&state.chain),
+            chain: state
+                .chain
+                .as_ref()
+                .map_or_else(Vec::new, |chain| chain.entries().to_vec()),
         })
     }
 

@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 mod certificate;
+mod chain;
 mod client;
 mod credentials;
 mod endpoint;
@@ -18,6 +19,7 @@ mod identity;
 mod knock;
 mod outsider;
 mod peer;
+mod proven;
 mod refusal;
 mod scheme;
 mod server;

@@ -1,13 +1,16 @@
 //! What is kept of a peer's chain to see later whether a certificate of it has been revoked.
 
+use std::sync::Arc;
+
 use rustls::pki_types::CertificateDer;
 use webpki::EndEntityCert;
 
 use crate::Credentials;
 
 /// Issuer and serial number of each certificate of a chain, by which revocation lists name them (RFC 5280, section 5.1).
+/// Cheap to clone.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Standing(Vec<(Vec<u8>, Vec<u8>)>);
+pub struct Standing(Arc<[(Vec<u8>, Vec<u8>)]>);
 
 impl Standing {
     /// A certificate that cannot be read is left out: no list could name it.

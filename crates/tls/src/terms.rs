@@ -8,7 +8,6 @@ use bartizan_registry::{NamedGroup, Safety, SignatureScheme, group as known_grou
 use rustls::SupportedCipherSuite;
 use rustls::crypto::aws_lc_rs::{cipher_suite, default_provider};
 use rustls::crypto::{CryptoProvider, SupportedKxGroup, WebPkiSupportedAlgorithms};
-use rustls::pki_types::SignatureVerificationAlgorithm;
 use webpki::aws_lc_rs as algorithm;
 
 use crate::{group, scheme};
@@ -147,12 +146,6 @@ impl Terms {
             signature_verification_algorithms: VERIFIABLE,
             ..default_provider()
         })
-    }
-
-    /// What may have signed certificates and revocation lists.
-    pub(crate) fn chain_verifiers(&self) -> Vec<&'static dyn SignatureVerificationAlgorithm> {
-        let verifiers = self.chain_signatures.iter().filter_map(|&code| scheme::verifier(code));
-        verifiers.collect()
     }
 
     /// Schemes of CertificateVerify as rustls offers them.

@@ -1,6 +1,6 @@
 //! Whether a peer's chain may be trusted: roots, dates, usage, revocation, then names.
 
-use rustls::pki_types::{CertificateDer, UnixTime};
+use rustls::pki_types::{SignatureVerificationAlgorithm, UnixTime};
 use webpki::{
     EndEntityCert, ExpirationPolicy, KeyUsage, RevocationCheckDepth, RevocationOptions, RevocationOptionsBuilder,
     UnknownStatusPolicy,
@@ -9,7 +9,9 @@ use webpki::{
 use bartizan_deployment::Revocation;
 
 use crate::certificate::Leaf;
+use crate::chain::Chain;
 use crate::ground::Ground;
+use crate::proven::{Proven, Remembering};
 use crate::terms::Terms;
 use crate::{Credentials, Peer, Reason, identity};
 
@@ -24,32 +26,35 @@ pub(crate) enum Usage {
 
 /// A chain as it was presented.
 pub(crate) struct Presented<'a> {
-    pub(crate) leaf: &'a CertificateDer<'a>,
-    pub(crate) intermediates: &'a [CertificateDer<'a>],
+    pub(crate) chain: &'a Chain,
     pub(crate) usage: Usage,
     pub(crate) now: UnixTime,
 }
 
 /// Reads the leaf, and refuses one that must not sign.
-pub(crate) fn leaf(der: &CertificateDer<'_>) -> Result<Leaf, Ground> {
-    let unusable = |cause: String| {
+pub(crate) fn leaf(chain: &Chain) -> Result<&Leaf, Ground> {
+    let unusable = |cause: &str| {
         let hint = "reissue the peer's certificate: bartizan ca issue";
         Ground::new(Reason::BadCertificate, format!("the peer's certificate {cause}"), hint)
     };
-    let leaf = Leaf::read(der).map_err(unusable)?;
+    let leaf = chain.leaf().map_err(unusable)?;
     if leaf.signs {
         Ok(leaf)
     } else {
-        Err(unusable(
-            "is not for signing: its key usage lacks digitalSignature".into(),
-        ))
+        Err(unusable("is not for signing: its key usage lacks digitalSignature"))
     }
 }
 
-/// Whether the chain leads to a root that is trusted, today, in schemes the terms name, with nothing revoked on it.
-pub(crate) fn chain(presented: &Presented<'_>, credentials: &Credentials, terms: &Terms) -> Result<(), Ground> {
+/// Whether the chain leads to a root that is trusted, today, in schemes the terms name, with nothing revoked on it. All of it is
+/// judged anew each time, but for signatures that were found valid before.
+pub(crate) fn chain(
+    presented: &Presented<'_>,
+    credentials: &Credentials,
+    proven: &Proven,
+    terms: &Terms,
+) -> Result<(), Ground> {
     let refuse = |error: webpki::Error| Ground::of_chain(&error, terms);
-    let leaf = EndEntityCert::try_from(presented.leaf).map_err(refuse)?;
+    let leaf = EndEntityCert::try_from(presented.chain.leaf_der()).map_err(refuse)?;
     let lists: Vec<_> = credentials.lists().iter().map(|list| &list.list).collect();
     if terms.revocation == Revocation::IfPresent {
         credentials
@@ -66,11 +71,14 @@ pub(crate) fn chain(presented: &Presented<'_>, credentials: &Credentials, terms:
         Usage::Server => KeyUsage::server_auth(),
         Usage::Client => KeyUsage::client_auth(),
     };
+    let codes = terms.chain_signatures.iter();
+    let remembering: Vec<_> = codes.filter_map(|&code| Remembering::new(code, proven)).collect();
+    let algorithms = remembering.iter().map(|one| one as &dyn SignatureVerificationAlgorithm);
     let path = leaf
         .verify_for_usage(
-            &terms.chain_verifiers(),
+            &algorithms.collect::<Vec<_>>(),
             credentials.anchors(),
-            presented.intermediates,
+            presented.chain.intermediates(),
             presented.now,
             usage,
             revocation,

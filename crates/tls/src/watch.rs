@@ -27,7 +27,7 @@ pub struct Established {
     /// What was negotiated.
     pub negotiated: ledger::Negotiated,
     /// The chain the peer sent, leaf first; on resumption the one of the first handshake.
-    pub chain: Vec<ledger::Certificate>,
+    pub chain: Arc<[ledger::Certificate]>,
     /// How packets show this handshake.
     pub key: Option<ledger::Key>,
     /// Bytes of TLS records until it ended.

@@ -1,17 +1,18 @@
 //! Judging a handshake that rustls has completed: what was negotiated, with whom, under which policy.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use bartizan_ledger as ledger;
 use bartizan_registry::{CipherSuite, NamedGroup, SignatureScheme};
-use rustls::pki_types::CertificateDer;
 use rustls::{CommonState, HandshakeKind, ProtocolVersion};
 
 use super::Handshake;
+use crate::chain::Chain;
 use crate::ground::Ground;
 use crate::hello::HELLO_RETRY_REQUEST;
 use crate::terms::{Terms, cipher_code, names, quantum_safe_group};
-use crate::{Established, Reason, Refused, Standing, certificate, scheme, verify};
+use crate::{Established, Reason, Refused, scheme, verify};
 
 /// What rustls says was negotiated.
 struct Facts {
@@ -40,27 +41,31 @@ impl Handshake {
         };
         let facts = self.facts(connection).map_err(|ground| refuse(ground, None))?;
         let judged = self.judge_facts(connection, &facts);
-        let (peer, verdict) = judged.map_err(|ground| refuse(ground, Some(facts.negotiated.clone())))?;
+        let (peer, chain, verdict) = judged.map_err(|ground| refuse(ground, Some(facts.negotiated.clone())))?;
+        self.shared.chains.keep(&chain);
         let state = self.state();
         let peer = &self.shared.peers[peer];
         Ok(Established {
             peer: peer.node.clone(),
             interface: peer.interface,
             negotiated: facts.negotiated,
-            chain: certificate::chain(connection.peer_certificates().unwrap_or_default()),
-            standing: Standing::of(connection.peer_certificates().unwrap_or_default()),
+            chain: chain.entries(),
+            standing: chain.standing(),
             key: state.key(),
             bytes: state.bytes,
             verdict,
         })
     }
 
-    fn judge_facts(&self, connection: &CommonState, facts: &Facts) -> Result<(usize, ledger::Verdict), Ground> {
+    fn judge_facts(
+        &self,
+        connection: &CommonState,
+        facts: &Facts,
+    ) -> Result<(usize, Arc<Chain>, ledger::Verdict), Ground> {
         if let Some(ground) = self.state().refusal.clone() {
             return Err(ground);
         }
-        let chain = connection.peer_certificates().unwrap_or_default();
-        let [leaf, intermediates @ ..] = chain else {
+        let [leaf, intermediates @ ..] = connection.peer_certificates().unwrap_or_default() else {
             return Err(Ground::new(
                 Reason::NoCertificate,
                 "the peer sent no certificate",
@@ -68,15 +73,21 @@ impl Handshake {
             ));
         };
         let mut signature = facts.peer_signature;
+        let presented = self.state().chain.clone();
+        // A resumed handshake presents none: rustls kept the one of the first.
+        let chain = presented.unwrap_or_else(|| self.shared.chains.of(leaf, intermediates));
         if facts.negotiated.resumed {
-            signature = self.judge_resumed(leaf, intermediates)?;
+            signature = self.judge_resumed(&chain)?;
         }
         let candidates = self.state().candidates.clone();
         let mut refusal = None;
         for peer in candidates {
             let terms = &self.in_force.peers[peer];
             match admits(terms, facts, signature) {
-                Ok(()) => return Ok((peer, verdict(terms, facts, signature, chain))),
+                Ok(()) => {
+                    let verdict = verdict(terms, facts, signature, &chain);
+                    return Ok((peer, chain, verdict));
+                }
                 Err(ground) => refusal = refusal.or(Some(ground)),
             }
         }
@@ -91,13 +102,9 @@ impl Handshake {
 
     /// A resumed handshake carries no certificate: the one of the first handshake must still stand today. Gives the scheme its
     /// key signed in then.
-    fn judge_resumed(
-        &self,
-        leaf: &CertificateDer<'_>,
-        intermediates: &[CertificateDer<'_>],
-    ) -> Result<Option<SignatureScheme>, Ground> {
+    fn judge_resumed(&self, chain: &Chain) -> Result<Option<SignatureScheme>, Ground> {
         let now = self.shared.now().ok_or_else(no_clock)?;
-        let mut candidates = self.candidates(leaf, intermediates, now)?;
+        let mut candidates = self.candidates(chain, now)?;
         let mut state = self.state();
         let life = state.life;
         candidates.retain(|&peer| {
@@ -115,7 +122,7 @@ impl Handshake {
         }
         state.candidates = candidates;
         drop(state);
-        Ok(verify::leaf(leaf)?.scheme)
+        Ok(verify::leaf(chain)?.scheme)
     }
 
     fn facts(&self, connection: &CommonState) -> Result<Facts, Ground> {
@@ -203,16 +210,11 @@ fn admits(terms: &Terms, facts: &Facts, peer_signature: Option<SignatureScheme>)
 }
 
 /// What the policy says of a handshake it admits: under an exception, anything classical in it is named as excepted.
-fn verdict(
-    terms: &Terms,
-    facts: &Facts,
-    peer_signature: Option<SignatureScheme>,
-    chain: &[CertificateDer<'_>],
-) -> ledger::Verdict {
+fn verdict(terms: &Terms, facts: &Facts, peer_signature: Option<SignatureScheme>, chain: &Chain) -> ledger::Verdict {
     let signatures = [peer_signature, facts.local_signature];
     let classical = !quantum_safe_group(facts.group)
         || signatures.into_iter().flatten().any(|code| !scheme::quantum_safe(code))
-        || certificate::any_classical_signature(chain);
+        || chain.has_classical_signature();
     match &terms.exception {
         Some(reason) if classical => ledger::Verdict::Excepted { reason: reason.clone() },
         _ => ledger::Verdict::Accepted,

@@ -92,6 +92,15 @@ impl Authority {
 
     pub(crate) fn issue(&self, wanted: Wanted) -> Issued {
         let key = KeyPair::generate_for(wanted.algorithm.unwrap_or(self.algorithm)).unwrap();
+        self.issue_for(wanted, key)
+    }
+
+    /// Another certificate for the key of one; rcgen cannot read ML-DSA keys.
+    pub(crate) fn reissue(&self, wanted: Wanted, of: &Issued) -> Issued {
+        self.issue_for(wanted, KeyPair::from_pem(&of.key).unwrap())
+    }
+
+    fn issue_for(&self, wanted: Wanted, key: KeyPair) -> Issued {
         let mut serial = [0; 16];
         aws_lc_rs::rand::fill(&mut serial).unwrap();
         serial[0] = 0x10 | serial[0] & 0x0f;

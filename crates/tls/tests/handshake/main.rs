@@ -6,5 +6,6 @@ mod knocking;
 mod observation;
 mod profiles;
 mod refusals;
+mod remembered;
 mod resumption;
 mod wire;

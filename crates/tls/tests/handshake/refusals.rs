@@ -421,7 +421,7 @@ fn a_client_without_a_certificate_is_refused_for_that() {
 
 /// A client that presents whatever it is told to.
 #[derive(Debug)]
-struct Presenting(Option<Arc<CertifiedKey>>);
+pub(crate) struct Presenting(pub(crate) Option<Arc<CertifiedKey>>);
 
 impl ResolvesClientCert for Presenting {
     fn resolve(&self, _: &[&[u8]], _: &[rustls::SignatureScheme]) -> Option<Arc<CertifiedKey>> {
