@@ -1,5 +1,6 @@
 //! `bartizan lab`.
 
+mod crypto_service;
 mod list;
 mod nrf;
 
@@ -19,6 +20,8 @@ pub(crate) struct Args {
 #[derive(clap::Subcommand)]
 enum Lab {
     List(list::Args),
+    #[command(hide = true)]
+    CryptoService(crypto_service::Args),
     #[command(hide = true)]
     Nrf(nrf::Args),
 }
@@ -48,6 +51,7 @@ pub(super) fn refused(error: &CollectionError) -> Failure {
 pub(crate) fn run(args: Args) -> Result<Outcome, Failure> {
     match args.what {
         Lab::List(args) => list::run(&args),
+        Lab::CryptoService(args) => crypto_service::run(&args),
         Lab::Nrf(args) => nrf::run(&args),
     }
 }

@@ -13,6 +13,7 @@ mod session;
 mod stage;
 mod uuid;
 mod way;
+pub mod wrapper;
 
 pub use channel::{Channel, Question, Said};
 pub use client::{Client, Connections, Exchanged};

@@ -5,6 +5,7 @@
 
 mod clock;
 mod sbi;
+mod service_calls;
 mod transactions;
 
 use std::collections::BTreeMap;
@@ -18,7 +19,7 @@ use crate::bench::Tools;
 use crate::experiment::{Levels, Parameters};
 
 /// Every kind, by name in an experiment's file.
-pub const KINDS: &[&Kind] = &[&clock::KIND, &transactions::KIND];
+pub const KINDS: &[&Kind] = &[&clock::KIND, &transactions::KIND, &service_calls::KIND];
 
 /// A kind of workload.
 #[derive(Debug)]
@@ -186,11 +187,30 @@ pub struct Observation {
     pub facts: BTreeMap<String, Value>,
 }
 
+impl Target {
+    /// Reads `http://HOST:PORT`.
+    ///
+    /// # Errors
+    /// In words, when it is another kind of URL.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let uri: http::Uri = text.parse().map_err(|error| format!("`{text}` is no URL: {error}"))?;
+        if uri.scheme_str() != Some("http") || uri.host().is_none() || uri.path() != "/" {
+            return Err(format!("`{text}` is not http://HOST:PORT (HTTP/2 in clear, as an NF speaks to its sidecar)"));
+        }
+        Ok(Self { uri, ca: None })
+    }
+}
+
 impl Kind {
     /// The kind of this name.
     #[must_use]
     pub fn named(name: &str) -> Option<&'static Self> {
         KINDS.iter().copied().find(|kind| kind.name == name)
+    }
+
+    /// The one that does nothing.
+    pub(crate) fn clock() -> &'static Self {
+        &clock::KIND
     }
 
     /// The factor of this name.
