@@ -4,6 +4,7 @@
 //! in one: no session key, no private key, no payload.
 #![forbid(unsafe_code)]
 
+mod queue;
 mod read;
 mod record;
 mod write;

@@ -6,18 +6,16 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use crate::queue::{Handed, Queue};
 use crate::record::{Event, Lost, Record, VERSION};
 
-/// Records that may wait for the disk; beyond it they are counted as lost rather than slowing a handshake.
-const QUEUE: usize = 8192;
-/// Records written, and synced, at once.
-const BATCH: usize = 256;
 /// How long a record may wait for others to share its write.
 const PATIENCE: Duration = Duration::from_millis(50);
+/// Bytes handed to the system at once.
+const CHUNK: usize = 64 * 1024;
 
 /// Why a ledger could not be opened or written.
 #[derive(Debug, thiserror::Error)]
@@ -37,11 +35,11 @@ pub struct Ledger {
     writer: Option<JoinHandle<()>>,
 }
 
-/// A handle that records; cheap to clone, never blocks.
+/// A handle that records; cheap to clone, never waits for the disk.
 #[derive(Debug, Clone)]
 pub struct Recorder {
     node: Arc<str>,
-    queue: Option<SyncSender<Record>>,
+    queue: Option<Arc<Queue>>,
     lost: Arc<Counters>,
 }
 
@@ -74,11 +72,11 @@ impl Ledger {
             .open(path)
             .map_err(failed)?;
         close_cut_line(&mut file).map_err(failed)?;
-        let (queue, records) = sync_channel(QUEUE);
+        let queue = Arc::<Queue>::default();
         let lost = Arc::new(Counters::default());
         let recorder = Recorder {
             node: node.into(),
-            queue: Some(queue),
+            queue: Some(Arc::clone(&queue)),
             lost: Arc::clone(&lost),
         };
         let writer = Writer {
@@ -90,7 +88,7 @@ impl Ledger {
         };
         let thread = std::thread::Builder::new()
             .name("ledger".into())
-            .spawn(move || writer.run(&records))
+            .spawn(move || writer.run(&queue))
             .map_err(failed)?;
         Ok(Self {
             recorder: Some(recorder),
@@ -124,19 +122,9 @@ impl Ledger {
 
 impl Drop for Ledger {
     fn drop(&mut self) {
-        // A stop mark ends the writer even while handles live on in tasks that were not joined.
-        if let Some(Recorder {
-            queue: Some(queue),
-            node,
-            ..
-        }) = self.recorder.take()
-        {
-            let _ = queue.send(Record {
-                v: 0,
-                at_us: 0,
-                node: node.to_string(),
-                event: Event::Lost(Lost { records: 0 }),
-            });
+        // The end of the queue ends the writer even while handles live on in tasks that were not joined.
+        if let Some(queue) = self.recorder.take().and_then(|recorder| recorder.queue) {
+            queue.close();
         }
         if let Some(writer) = self.writer.take() {
             let _ = writer.join();
@@ -145,7 +133,7 @@ impl Drop for Ledger {
 }
 
 impl Recorder {
-    /// Records an event with the time of now. Never blocks: where the disk does not keep up, a gap is recorded instead.
+    /// Records an event with the time of now. Never waits for the disk: where the disk does not keep up, a gap is recorded instead.
     pub fn record(&self, event: Event) {
         let Some(queue) = &self.queue else { return };
         let record = Record {
@@ -154,7 +142,7 @@ impl Recorder {
             node: self.node.to_string(),
             event,
         };
-        if let Err(TrySendError::Full(_) | TrySendError::Disconnected(_)) = queue.try_send(record) {
+        if queue.put(record) == Handed::Lost {
             self.lost.pending.fetch_add(1, Ordering::Relaxed);
             self.lost.total.fetch_add(1, Ordering::Relaxed);
         }
@@ -205,37 +193,15 @@ struct Writer {
 }
 
 impl Writer {
-    fn run(mut self, records: &Receiver<Record>) {
-        let mut batch = Vec::with_capacity(BATCH);
-        while let Ok(first) = records.recv() {
-            batch.push(first);
-            let mut open = true;
-            // The first record's patience is everybody's: at a steady trickle each newcomer would otherwise prolong it.
-            let deadline = Instant::now() + PATIENCE;
-            while batch.len() < BATCH {
-                match records.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
-                    Ok(record) => batch.push(record),
-                    Err(RecvTimeoutError::Timeout) => break,
-                    Err(RecvTimeoutError::Disconnected) => {
-                        open = false;
-                        break;
-                    }
-                }
-            }
-            if let Some(stop) = batch.iter().position(|record| record.v == 0) {
-                batch.truncate(stop);
-                open = false;
-            }
+    fn run(mut self, queue: &Queue) {
+        let mut batch = Vec::new();
+        while queue.take(&mut batch, PATIENCE) {
             self.write(&batch);
             batch.clear();
-            if !open {
-                return;
-            }
         }
     }
 
     fn write(&mut self, batch: &[Record]) {
-        let mut text = Vec::with_capacity(batch.len() * 1024);
         let missing = self.lost.pending.swap(0, Ordering::Relaxed);
         let gap = (missing > 0).then(|| Record {
             v: VERSION,
@@ -243,23 +209,15 @@ impl Writer {
             node: self.node.clone(),
             event: Event::Lost(Lost { records: missing }),
         });
-        for record in batch.iter().chain(&gap) {
-            // Serialising these types cannot fail: no map with keys that are not text, no fallible serialiser.
-            if serde_json::to_writer(&mut text, record).is_ok() {
-                text.push(b'\n');
-            }
-        }
-        if text.is_empty() {
-            return;
-        }
-        match self.file.write_all(&text).and_then(|()| sync(&self.file)) {
+        match self.append(batch.iter().chain(&gap)) {
             Ok(()) => self.failing = false,
             Err(error) => {
                 let records = batch.len() as u64;
                 // The gap that was to be told is still untold.
                 self.lost.pending.fetch_add(records + missing, Ordering::Relaxed);
                 self.lost.total.fetch_add(records, Ordering::Relaxed);
-                // A part of the batch may stand in the file; the next write must not continue its last line.
+                // A part of the batch may stand in the file; the next write must not continue its last line. Records of that part
+                // count as lost too: they were not synced.
                 let _ = close_cut_line(&mut self.file);
                 if !self.failing {
                     tracing::error!(
@@ -270,5 +228,25 @@ impl Writer {
                 self.failing = true;
             }
         }
+    }
+
+    /// Writes whole lines, then syncs.
+    fn append<'a>(&mut self, records: impl Iterator<Item = &'a Record>) -> io::Result<()> {
+        let mut text = Vec::new();
+        for record in records {
+            let begun = text.len();
+            // Serialising these types cannot fail: no map with keys that are not text, no fallible serialiser.
+            if serde_json::to_writer(&mut text, record).is_err() {
+                text.truncate(begun);
+                continue;
+            }
+            text.push(b'\n');
+            if text.len() >= CHUNK {
+                self.file.write_all(&text)?;
+                text.clear();
+            }
+        }
+        self.file.write_all(&text)?;
+        sync(&self.file)
     }
 }
