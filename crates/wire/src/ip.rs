@@ -1,4 +1,8 @@
-//! IPv4 (RFC 791) and IPv6 (RFC 8200) headers.
+//! IPv4 (RFC 791) and IPv6 (RFC 8200): headers, and packets put together again from their fragments.
+
+mod fragments;
+
+pub use fragments::{FragmentLimits, Fragments, Taken};
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -27,6 +31,8 @@ pub struct Datagram<'a> {
     pub payload: &'a [u8],
     /// Bytes of payload that were sent and not captured (snap length).
     pub missing: usize,
+    /// Bytes of the packet as it was sent, headers included.
+    pub length: usize,
     /// Whether this is a part of a packet only; its payload then cannot be read alone.
     pub fragment: Fragment,
 }
@@ -37,7 +43,14 @@ pub enum Fragment {
     /// The packet is whole.
     Whole,
     /// It is one of several parts.
-    Part,
+    Part {
+        /// What the sender numbered the packet with; 16 bits in IPv4.
+        identification: u32,
+        /// Where in the packet's payload this part begins, in bytes.
+        offset: u32,
+        /// Whether parts follow behind it.
+        more: bool,
+    },
 }
 
 /// Reads the header of an IPv4 or IPv6 packet; none where it is not one, or is shorter than its header.
@@ -64,7 +77,11 @@ fn ipv4(packet: &[u8]) -> Option<Datagram<'_>> {
     let fragment = if fragmentation & 0x3fff == 0 {
         Fragment::Whole
     } else {
-        Fragment::Part
+        Fragment::Part {
+            identification: u32::from(u16::from_be_bytes([header[4], header[5]])),
+            offset: u32::from(fragmentation & 0x1fff) * 8,
+            more: fragmentation & 0x2000 != 0,
+        }
     };
     let captured = &packet[..total.min(packet.len())];
     Some(Datagram {
@@ -73,6 +90,7 @@ fn ipv4(packet: &[u8]) -> Option<Datagram<'_>> {
         protocol: header[9],
         payload: captured.get(header_length..)?,
         missing: total - captured.len(),
+        length: total,
         fragment,
     })
 }
@@ -98,7 +116,12 @@ fn ipv6(packet: &[u8]) -> Option<Datagram<'_>> {
                 // Offset in the upper 13 bits, "more fragments" in the lowest: both zero in an "atomic" fragment (RFC
                 // 6946).
                 if place & 0xfff9 != 0 {
-                    fragment = Fragment::Part;
+                    let identification = payload.get(4..8)?.first_chunk::<4>()?;
+                    fragment = Fragment::Part {
+                        identification: u32::from_be_bytes(*identification),
+                        offset: u32::from(place & 0xfff8),
+                        more: place & 1 != 0,
+                    };
                 }
                 8
             }
@@ -106,7 +129,7 @@ fn ipv6(packet: &[u8]) -> Option<Datagram<'_>> {
         };
         protocol = *payload.first()?;
         payload = payload.get(extension..)?;
-        if fragment == Fragment::Part {
+        if fragment != Fragment::Whole {
             break;
         }
     }
@@ -116,6 +139,7 @@ fn ipv6(packet: &[u8]) -> Option<Datagram<'_>> {
         protocol,
         payload,
         missing,
+        length: header.len() + length,
         fragment,
     })
 }
@@ -156,10 +180,15 @@ mod tests {
 
     #[test]
     fn first_middle_and_last_fragments_are_parts_and_do_not_fragment_is_not() {
+        let part = |offset, more| Fragment::Part {
+            identification: 0,
+            offset,
+            more,
+        };
         for (fragmentation, expected) in [
-            (0x2000, Fragment::Part),
-            (0x2010, Fragment::Part),
-            (0x0010, Fragment::Part),
+            (0x2000, part(0, true)),
+            (0x2010, part(128, true)),
+            (0x0010, part(128, false)),
             (0x4000, Fragment::Whole),
         ] {
             let packet = ipv4_packet(21, fragmentation, b"x");
@@ -185,7 +214,12 @@ mod tests {
     #[test]
     fn ipv6_fragments_are_parts() {
         let packet = ipv6_packet(44, &[TCP, 0, 0, 1, 0, 0, 0, 0, b'x']);
-        assert_eq!(datagram(&packet).unwrap().fragment, Fragment::Part);
+        let expected = Fragment::Part {
+            identification: 0,
+            offset: 0,
+            more: true,
+        };
+        assert_eq!(datagram(&packet).unwrap().fragment, expected);
     }
 
     #[test]

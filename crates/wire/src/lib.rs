@@ -21,25 +21,33 @@
 //! # }
 //! ```
 //!
-//! Layers, outermost first: [`capture`] (pcap, pcapng), [`link`], [`ip`], [`tcp`] (segments, reassembly), and what TCP
-//! carries: [`tls`], and [`http2`], told apart by [`opening`]. Everything a stranger can choose (lengths, counts,
-//! order) is bounded; what a bound drops is counted and said. Code points nobody knows are kept as the numbers they
-//! are.
+//! Whoever wants more than connections gives a [`Sink`] to [`Observer::observe`]: SCTP associations, IKE_SAs and ESP
+//! security associations come there too.
+//!
+//! Layers, outermost first: [`capture`] (pcap, pcapng), [`link`], [`ip`] (with fragments), and then [`tcp`] (segments,
+//! reassembly) with [`tls`] and [`http2`], told apart by [`opening`]; [`sctp`]; [`udp`] with [`ike`]; [`esp`].
+//! Everything a stranger can choose (lengths, counts, order) is bounded; what a bound drops is counted and said. Code
+//! points nobody knows are kept as the numbers they are.
 #![forbid(unsafe_code)]
 
 pub mod capture;
 mod connection;
 mod cursor;
+pub mod esp;
 pub mod http2;
+pub mod ike;
 pub mod ip;
 pub mod link;
 mod moment;
 mod observer;
 pub mod opening;
+pub mod sctp;
 pub mod tcp;
 pub mod tls;
+pub mod udp;
 
 pub use capture::{CaptureError, CaptureReader, Packet};
 pub use connection::{Connection, Content, Ending, Roles, Side, Start, Traffic};
+pub use ip::FragmentLimits;
 pub use moment::{Moment, Seen, Timestamp};
-pub use observer::{Limits, Observer, Totals, Unread};
+pub use observer::{Limits, Observer, Sink, Totals, Unread};

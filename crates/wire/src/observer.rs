@@ -1,20 +1,25 @@
 //! From packets to connections.
 
 mod application;
+mod associations;
 mod flow;
+mod ipsec;
+mod sink;
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::net::SocketAddr;
 
-use crate::ip::{self, Datagram, Fragment};
+use crate::ip::{self, Datagram, Fragment, FragmentLimits, Fragments, Taken};
 use crate::link::{self, Network};
 use crate::tcp::{self, Budget, Segment};
 use crate::{Connection, Ending, Moment, Packet};
 
+use associations::Associations;
 use flow::Flow;
+use ipsec::Ipsec;
+pub use sink::Sink;
+use sink::TcpAlone;
 
-/// Ports of IKEv2 (RFC 7296, section 2).
-const IKE_PORTS: [u16; 2] = [500, 4500];
 /// Ended connections remembered, so that their last acknowledgements do not look like new ones.
 const ENDED: usize = 1 << 16;
 
@@ -25,14 +30,27 @@ pub struct Limits {
     pub connections: usize,
     /// Bytes that all connections together hold back for segments out of order.
     pub held_bytes: usize,
+    /// SCTP associations at a time.
+    pub associations: usize,
+    /// IKE_SAs; they never end, as their deletion is encrypted.
+    pub ike_sas: usize,
+    /// ESP security associations; they never end either.
+    pub esp_sas: usize,
+    /// Fragments of IP packets.
+    pub fragments: FragmentLimits,
 }
 
 impl Default for Limits {
-    /// A million connections, and 256 MiB for segments out of order.
+    /// A million connections and as many ESP security associations, 256 MiB for segments out of order, 100 000
+    /// associations and IKE_SAs.
     fn default() -> Self {
         Self {
             connections: 1_000_000,
             held_bytes: 256 << 20,
+            associations: 100_000,
+            ike_sas: 100_000,
+            esp_sas: 1_000_000,
+            fragments: FragmentLimits::default(),
         }
     }
 }
@@ -40,11 +58,9 @@ impl Default for Limits {
 /// What packets carried that is counted and not read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Unread {
-    /// SCTP: N2, E2, F1-C, Xn, E1.
+    /// SCTP packets that belong to no association: one that has ended, or one whose first chunk says nothing.
     Sctp,
-    /// ESP.
-    Esp,
-    /// UDP on the ports of IKEv2, ESP in UDP included.
+    /// Packets on the ports of IKE that are neither IKE nor ESP.
     Ike,
     /// Any other UDP.
     Udp,
@@ -54,7 +70,7 @@ pub enum Unread {
     MacSec,
     /// Frames that carry no IP, by EtherType.
     EtherType(u16),
-    /// Parts of fragmented IP packets.
+    /// Parts of fragmented IP packets that were not put together: the rest did not come, or overlapped.
     Fragment,
     /// Frames of a link type that is not read.
     LinkType(u16),
@@ -76,7 +92,17 @@ pub struct Totals {
     pub segments: u64,
     /// Connections begun.
     pub connections: u64,
-    /// TCP packets of connections beyond [`Limits::connections`].
+    /// SCTP associations begun.
+    pub associations: u64,
+    /// IKE_SAs begun.
+    pub ike_sas: u64,
+    /// ESP security associations begun.
+    pub esp_sas: u64,
+    /// Datagrams that keep an address translation alive (RFC 3948).
+    pub keep_alives: u64,
+    /// IP packets put together from fragments.
+    pub reassembled: u64,
+    /// Packets of connections and associations beyond the [`Limits`].
     pub untracked: u64,
     /// Packets counted and not read, by what they carried.
     pub unread: BTreeMap<Unread, u64>,
@@ -95,10 +121,25 @@ enum Slot {
     Ended,
 }
 
+/// A datagram, with the packets that brought it.
+struct Arrived<'a> {
+    datagram: Datagram<'a>,
+    /// The packet that completed it.
+    at: Moment,
+    /// The first packet with a part of it.
+    first: Moment,
+    packets: u32,
+}
+
 /// Takes packets and gives each connection when it ends.
 pub struct Observer {
     limits: Limits,
     budget: Budget,
+    fragments: Fragments,
+    associations: Associations,
+    ipsec: Ipsec,
+    /// Connections and associations of all kinds that have begun: each is numbered.
+    begun: u64,
     slots: HashMap<Ends, Slot>,
     /// Slots in state `Ended`, oldest first.
     ended: VecDeque<Ends>,
@@ -113,6 +154,10 @@ impl Observer {
         Self {
             limits,
             budget: Budget::new(limits.held_bytes),
+            fragments: Fragments::new(limits.fragments),
+            associations: Associations::default(),
+            ipsec: Ipsec::default(),
+            begun: 0,
             slots: HashMap::new(),
             ended: VecDeque::new(),
             live: 0,
@@ -120,8 +165,13 @@ impl Observer {
         }
     }
 
-    /// Takes the next packet; gives the connection it ends to `ended`.
+    /// Takes the next packet; gives the TCP connection it ends to `ended`.
     pub fn packet(&mut self, packet: &Packet<'_>, ended: impl FnMut(Connection)) {
+        self.observe(packet, &mut TcpAlone(ended));
+    }
+
+    /// Takes the next packet; gives what it ends to `sink`.
+    pub fn observe(&mut self, packet: &Packet<'_>, sink: &mut impl Sink) {
         let at = Moment {
             packet: packet.number,
             time: packet.time,
@@ -134,7 +184,7 @@ impl Observer {
         totals.last = Some(at);
         let unread = match link::network(packet.link, packet.data) {
             Network::Ip(bytes) => match ip::datagram(bytes) {
-                Some(datagram) => self.datagram(&datagram, at, ended),
+                Some(datagram) => self.datagram(datagram, at, sink),
                 None => Some(Unread::Malformed),
             },
             Network::Other(link::ETHERTYPE_MACSEC) => Some(Unread::MacSec),
@@ -143,12 +193,21 @@ impl Observer {
             Network::Short => Some(Unread::Malformed),
         };
         if let Some(unread) = unread {
-            *self.totals.unread.entry(unread).or_default() += 1;
+            self.unread(unread, 1);
         }
     }
 
-    /// Gives every connection that is still there, in the order of their first packets.
-    pub fn finish(&mut self, mut ended: impl FnMut(Connection)) {
+    /// Gives every TCP connection that is still there, in the order of their first packets.
+    pub fn finish(&mut self, ended: impl FnMut(Connection)) {
+        self.finish_into(&mut TcpAlone(ended));
+    }
+
+    /// Gives all that is still there: connections, associations, IKE_SAs, ESP security associations, each kind in the
+    /// order of first packets.
+    pub fn finish_into(&mut self, sink: &mut impl Sink) {
+        self.fragments.finish();
+        let abandoned = self.fragments.take_abandoned();
+        self.unread(Unread::Fragment, abandoned);
         let mut flows: Vec<_> = self
             .slots
             .drain()
@@ -161,8 +220,10 @@ impl Observer {
         self.live = 0;
         flows.sort_unstable_by_key(|flow| flow.number());
         for flow in flows {
-            ended(flow.end(Ending::Open, &mut self.budget));
+            sink.connection(flow.end(Ending::Open, &mut self.budget));
         }
+        self.associations.finish(sink);
+        self.ipsec.finish(sink);
     }
 
     /// What went through so far.
@@ -171,31 +232,64 @@ impl Observer {
         &self.totals
     }
 
-    fn datagram(&mut self, datagram: &Datagram<'_>, at: Moment, ended: impl FnMut(Connection)) -> Option<Unread> {
-        if datagram.fragment == Fragment::Part {
-            return Some(Unread::Fragment);
+    fn unread(&mut self, unread: Unread, packets: u64) {
+        if packets > 0 {
+            *self.totals.unread.entry(unread).or_default() += packets;
         }
+    }
+
+    fn datagram(&mut self, datagram: Datagram<'_>, at: Moment, sink: &mut impl Sink) -> Option<Unread> {
+        if datagram.fragment == Fragment::Whole {
+            let arrived = Arrived {
+                datagram,
+                at,
+                first: at,
+                packets: 1,
+            };
+            return self.transport(&arrived, sink);
+        }
+        let taken = self.fragments.take(&datagram, at);
+        let abandoned = self.fragments.take_abandoned();
+        self.unread(Unread::Fragment, abandoned);
+        let Taken::Whole {
+            payload,
+            parts,
+            length,
+            first,
+        } = taken
+        else {
+            return None;
+        };
+        self.totals.reassembled += 1;
+        let arrived = Arrived {
+            datagram: Datagram {
+                payload: &payload,
+                length,
+                fragment: Fragment::Whole,
+                ..datagram
+            },
+            at,
+            first,
+            packets: parts,
+        };
+        self.transport(&arrived, sink)
+    }
+
+    fn transport(&mut self, arrived: &Arrived<'_>, sink: &mut impl Sink) -> Option<Unread> {
+        let datagram = &arrived.datagram;
         match datagram.protocol {
             ip::TCP => {
                 let Some(segment) = tcp::segment(datagram.payload, datagram.missing) else {
                     return Some(Unread::Malformed);
                 };
-                self.segment(datagram, &segment, at, ended);
+                self.segment(datagram, &segment, arrived.at, |connection| sink.connection(connection));
                 None
             }
-            ip::UDP => Some(match datagram.payload.first_chunk::<4>() {
-                None => Unread::Malformed,
-                Some([a, b, c, d]) => {
-                    let ports = [u16::from_be_bytes([*a, *b]), u16::from_be_bytes([*c, *d])];
-                    if ports.iter().any(|port| IKE_PORTS.contains(port)) {
-                        Unread::Ike
-                    } else {
-                        Unread::Udp
-                    }
-                }
-            }),
-            ip::SCTP => Some(Unread::Sctp),
-            ip::ESP => Some(Unread::Esp),
+            ip::UDP => self.ipsec.udp(arrived, &self.limits, &mut self.begun, &mut self.totals),
+            ip::ESP => self.ipsec.esp(arrived, &self.limits, &mut self.begun, &mut self.totals),
+            ip::SCTP => self
+                .associations
+                .packet(arrived, &self.limits, &mut self.begun, &mut self.totals, sink),
             other => Some(Unread::Protocol(other)),
         }
     }
@@ -240,7 +334,8 @@ impl Observer {
                 }
                 self.live += 1;
                 self.totals.connections += 1;
-                let flow = Box::new(Flow::new(self.totals.connections, source, destination, segment, at));
+                self.begun += 1;
+                let flow = Box::new(Flow::new(self.begun, source, destination, segment, at));
                 let slot = self.slots.entry(ends).insert_entry(Slot::Live(flow)).into_mut();
                 let Slot::Live(flow) = slot else { return };
                 flow

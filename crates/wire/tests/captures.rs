@@ -371,8 +371,8 @@ fn what_is_not_tcp_is_counted_by_what_it_is() {
     let (_, totals) = observe_with(
         Limits::default(),
         &[
-            frame(132, b"sctp"),
-            frame(50, b"esp"),
+            frame(132, &[0x95, 0xb0, 0x95, 0xb0, 0, 0, 0, 7, 0, 0, 0, 0]),
+            frame(50, b"esp of spi 0x65737020"),
             frame(17, &[0x01, 0xf4, 0x01, 0xf4, 0, 0, 0, 0]),
             frame(17, &[0x12, 0x34, 0x00, 0x35, 0, 0, 0, 0]),
             frame(1, b"icmp"),
@@ -380,11 +380,11 @@ fn what_is_not_tcp_is_counted_by_what_it_is() {
         ],
     );
     let counted: Vec<_> = totals.unread.into_iter().collect();
+    assert_eq!((totals.associations, totals.ike_sas, totals.esp_sas), (0, 0, 1));
     assert_eq!(
         counted,
         [
             (Unread::Sctp, 1),
-            (Unread::Esp, 1),
             (Unread::Ike, 1),
             (Unread::Udp, 1),
             (Unread::Protocol(1), 1),

@@ -180,21 +180,18 @@ pub(super) fn notes(report: &Report) -> Vec<String> {
 /// Links of a mobile network that this version does not read: to pass over them would be to call them safe.
 fn protected_elsewhere(unread: Unread) -> Option<&'static str> {
     match unread {
-        Unread::Sctp => Some("SCTP (N2, E2, F1, Xn, E1)"),
-        Unread::Esp => Some("ESP"),
-        Unread::Ike => Some("IKEv2, or ESP in UDP"),
+        Unread::Ike => Some("packets on the ports of IKE that are neither IKE nor ESP"),
         Unread::MacSec => Some("MACsec"),
-        Unread::Fragment => Some("fragments of IP packets"),
+        Unread::Fragment => Some("fragments of IP packets that do not make a whole"),
         Unread::LinkType(_) => Some("frames of a link type that is not known"),
-        Unread::Udp | Unread::Protocol(_) | Unread::EtherType(_) | Unread::Malformed => None,
+        Unread::Sctp | Unread::Udp | Unread::Protocol(_) | Unread::EtherType(_) | Unread::Malformed => None,
     }
 }
 
 pub(crate) fn name(unread: Unread) -> String {
     match unread {
-        Unread::Sctp => "SCTP".into(),
-        Unread::Esp => "ESP".into(),
-        Unread::Ike => "IKE".into(),
+        Unread::Sctp => "SCTP of no association".into(),
+        Unread::Ike => "ports of IKE".into(),
         Unread::Udp => "UDP".into(),
         Unread::MacSec => "MACsec".into(),
         Unread::Fragment => "IP fragment".into(),

@@ -1,0 +1,209 @@
+//! ESP (RFC 4303): what a security association shows although its packets are encrypted.
+
+use std::net::{IpAddr, SocketAddr};
+
+use crate::Moment;
+
+/// Packets of an association in which a packet in clear is looked for: ESP with NULL encryption (RFC 2410) in tunnel
+/// mode has one in each.
+const PROBED: u64 = 4;
+/// Sequence numbers behind the highest that are still told from repeated ones: the window of RFC 4303, section 3.4.3.
+const WINDOW: u32 = 64;
+
+/// The clear part of an ESP packet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Header {
+    /// Which association of the receiver; 256 and more.
+    pub spi: u32,
+    /// Counts its packets; with extended sequence numbers the lower half only.
+    pub sequence: u32,
+}
+
+/// Reads an ESP packet; none where it is too short, or its SPI is one that no association has.
+#[must_use]
+pub fn header(packet: &[u8]) -> Option<Header> {
+    let bytes = packet.first_chunk::<8>()?;
+    let header = Header {
+        spi: u32::from_be_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]),
+        sequence: u32::from_be_bytes([bytes[4], bytes[5], bytes[6], bytes[7]]),
+    };
+    // Zero is never sent, 1 to 255 are reserved (RFC 4303, section 2.1).
+    (header.spi >= 256).then_some(header)
+}
+
+/// What an association's packets are carried in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Carrier {
+    /// IP protocol 50.
+    Ip,
+    /// UDP, between these ports (RFC 3948).
+    Udp {
+        /// Sender's port.
+        source: u16,
+        /// Receiver's port.
+        destination: u16,
+    },
+}
+
+/// One ESP security association: one direction between two hosts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct EspSa {
+    /// Its place in the order of first packets, from 1, among everything an observer gives.
+    pub number: u64,
+    /// Sender.
+    pub source: IpAddr,
+    /// Receiver.
+    pub destination: IpAddr,
+    /// What the receiver calls it.
+    pub spi: u32,
+    /// What its first packet was carried in.
+    pub carrier: Carrier,
+    /// First packet.
+    pub first: Moment,
+    /// Last packet.
+    pub last: Moment,
+    /// Packets.
+    pub packets: u64,
+    /// Bytes of ESP: header, what is encrypted, padding and check.
+    pub bytes: u64,
+    /// Sequence number of the first packet; 1 where the association began in the capture.
+    pub first_sequence: u32,
+    /// Highest sequence number; its lower half with extended sequence numbers.
+    pub highest_sequence: u32,
+    /// How often the sequence number went past its end and on: only extended sequence numbers may.
+    pub wrapped: u32,
+    /// Sequence numbers that were never seen, as far as can be told.
+    pub missing: u64,
+    /// Packets with a sequence number seen before, or too far behind to tell.
+    pub repeated: u64,
+    /// Packets that came behind a later one.
+    pub late: u64,
+    /// The first packet that holds an IP packet in clear: NULL encryption.
+    pub in_clear: Option<Moment>,
+    window: u64,
+}
+
+impl EspSa {
+    /// An association whose first packet, not yet taken, has this header.
+    #[must_use]
+    pub fn new(
+        number: u64,
+        source: SocketAddr,
+        destination: SocketAddr,
+        carrier: Carrier,
+        header: Header,
+        at: Moment,
+    ) -> Self {
+        Self {
+            number,
+            source: source.ip(),
+            destination: destination.ip(),
+            spi: header.spi,
+            carrier,
+            first: at,
+            last: at,
+            packets: 0,
+            bytes: 0,
+            first_sequence: header.sequence,
+            highest_sequence: header.sequence,
+            wrapped: 0,
+            missing: 0,
+            repeated: 0,
+            late: 0,
+            in_clear: None,
+            window: 0,
+        }
+    }
+
+    /// Takes a packet: its captured bytes, of which `missing` more were sent.
+    pub fn packet(&mut self, header: Header, packet: &[u8], missing: usize, at: Moment) {
+        self.last = at;
+        if self.packets < PROBED {
+            let clear = holds_ip_in_clear(packet, missing);
+            // One packet may look so by chance; all of them do not.
+            self.in_clear = match self.in_clear {
+                None if self.packets == 0 && clear => Some(at),
+                Some(first) if clear => Some(first),
+                _ => None,
+            };
+        }
+        self.packets += 1;
+        self.bytes += (packet.len() + missing) as u64;
+        if self.packets == 1 {
+            self.window = 1;
+            return;
+        }
+        let ahead = header.sequence.wrapping_sub(self.highest_sequence);
+        if ahead == 0 {
+            self.repeated += 1;
+        } else if ahead < 1 << 31 {
+            self.wrapped += u32::from(header.sequence < self.highest_sequence);
+            self.highest_sequence = header.sequence;
+            self.missing += u64::from(ahead - 1);
+            self.window = self.window.checked_shl(ahead).unwrap_or(0) | 1;
+        } else {
+            let behind = self.highest_sequence.wrapping_sub(header.sequence);
+            let bit = if behind < WINDOW { 1u64 << behind } else { 0 };
+            if bit == 0 || self.window & bit != 0 {
+                self.repeated += 1;
+            } else {
+                self.window |= bit;
+                self.late += 1;
+                self.missing = self.missing.saturating_sub(1);
+            }
+        }
+    }
+}
+
+/// Whether an ESP packet holds an IP packet that anyone can read: tunnel mode with NULL encryption, behind no
+/// initialization vector or the eight bytes of GMAC's. IPv4 is told by its checksum, first byte and length; IPv6, which
+/// has no checksum, by its next header, its length and the scope of its addresses.
+fn holds_ip_in_clear(packet: &[u8], missing: usize) -> bool {
+    const HEADER: usize = 8;
+    [0, 8].iter().any(|vector| {
+        let Some(inner) = packet.get(HEADER + vector..) else {
+            return false;
+        };
+        // Behind it come at least padding length and next header.
+        let Some(room) = (inner.len() + missing).checked_sub(2) else {
+            return false;
+        };
+        is_ipv4(inner, room) || is_ipv6(inner, room)
+    })
+}
+
+fn is_ipv4(inner: &[u8], room: usize) -> bool {
+    let Some(header) = inner.first_chunk::<20>() else {
+        return false;
+    };
+    let total = usize::from(u16::from_be_bytes([header[2], header[3]]));
+    if header[0] != 0x45 || total < 20 || total > room || room - total > 255 + 32 {
+        return false;
+    }
+    let sum: u32 = header
+        .chunks_exact(2)
+        .map(|pair| u32::from(u16::from_be_bytes([pair[0], pair[1]])))
+        .sum();
+    // Ones' complement: carries come back in at the bottom.
+    let sum = (sum & 0xffff) + (sum >> 16);
+    (sum & 0xffff) + (sum >> 16) == 0xffff
+}
+
+fn is_ipv6(inner: &[u8], room: usize) -> bool {
+    let Some(header) = inner.first_chunk::<40>() else {
+        return false;
+    };
+    let total = 40 + usize::from(u16::from_be_bytes([header[4], header[5]]));
+    // Global, unique local and link-local addresses; protocols that networks carry.
+    let address = |first: u8| matches!(first, 0x20..=0x3f | 0xfc..=0xfe);
+    header[0] >> 4 == 6
+        && matches!(header[6], 0 | 6 | 17 | 44 | 58 | 132)
+        && address(header[8])
+        && address(header[24])
+        && (40..=room).contains(&total)
+        && room - total <= 255 + 32
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,107 @@
+use std::net::Ipv4Addr;
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::Timestamp;
+
+fn moment(packet: u64) -> Moment {
+    Moment {
+        packet,
+        time: Timestamp(packet),
+    }
+}
+
+fn packets(sequences: &[u32]) -> EspSa {
+    let end = |last| SocketAddr::new(Ipv4Addr::new(10, 0, 0, last).into(), 0);
+    let first = Header {
+        spi: 0x1234,
+        sequence: sequences[0],
+    };
+    let mut sa = EspSa::new(1, end(1), end(2), Carrier::Ip, first, moment(1));
+    for (number, &sequence) in sequences.iter().enumerate() {
+        let header = Header { sequence, ..first };
+        sa.packet(header, &[0xaa; 100], 0, moment(number as u64 + 1));
+    }
+    sa
+}
+
+#[test]
+fn packets_in_order_have_no_gaps() {
+    let sa = packets(&[1, 2, 3, 4]);
+    assert_eq!((sa.packets, sa.bytes, sa.highest_sequence), (4, 400, 4));
+    assert_eq!((sa.missing, sa.repeated, sa.late, sa.wrapped), (0, 0, 0, 0));
+}
+
+#[test]
+fn lost_late_and_repeated_packets_are_told_apart() {
+    let sa = packets(&[1, 2, 5, 4, 4, 5, 9]);
+    assert_eq!((sa.missing, sa.late, sa.repeated), (1 + 3, 1, 2));
+}
+
+#[test]
+fn a_packet_behind_the_window_counts_as_repeated() {
+    assert_eq!(packets(&[1, 2, 100, 3]).repeated, 1);
+}
+
+#[test]
+fn a_sequence_that_goes_past_its_end_says_so() {
+    let sa = packets(&[u32::MAX - 1, u32::MAX, 0, 1]);
+    assert_eq!((sa.wrapped, sa.missing, sa.highest_sequence), (1, 0, 1));
+}
+
+#[test]
+fn reserved_numbers_are_no_association() {
+    assert_eq!(header(&[0, 0, 0, 255, 0, 0, 0, 1]), None);
+    assert!(header(&[0, 0, 1, 0, 0, 0, 0, 1]).is_some());
+    assert_eq!(header(&[1; 7]), None);
+}
+
+/// An IPv4 packet with a checksum that is right, as NULL encryption shows it.
+fn null_encrypted(vector: usize, icv: usize) -> Vec<u8> {
+    let mut inner = vec![0x45, 0, 0, 28, 0, 1, 0, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2];
+    let sum: u32 = inner
+        .chunks_exact(2)
+        .map(|pair| u32::from(u16::from_be_bytes([pair[0], pair[1]])))
+        .sum();
+    let sum = !((sum & 0xffff) + (sum >> 16)) as u16;
+    inner[10..12].copy_from_slice(&sum.to_be_bytes());
+    inner.extend([7; 8]);
+    let mut packet = vec![0, 0, 0x12, 0x34, 0, 0, 0, 1];
+    packet.extend(vec![0xee; vector]);
+    packet.extend(inner);
+    packet.extend([1, 2, 2, 4]);
+    packet.extend(vec![0xdd; icv]);
+    packet
+}
+
+#[test]
+fn null_encryption_is_seen_with_and_without_a_vector() {
+    for (vector, icv) in [(0, 12), (0, 16), (8, 16)] {
+        assert!(holds_ip_in_clear(&null_encrypted(vector, icv), 0));
+    }
+    let mut wrong = null_encrypted(0, 12);
+    wrong[20] ^= 1;
+    assert!(!holds_ip_in_clear(&wrong, 0), "its checksum is wrong");
+}
+
+proptest! {
+    #[test]
+    fn any_packets_never_panic(packets in proptest::collection::vec((any::<u32>(), proptest::collection::vec(any::<u8>(), 0..80)), 1..50)) {
+        let end = SocketAddr::new(Ipv4Addr::LOCALHOST.into(), 0);
+        let mut sa = EspSa::new(1, end, end, Carrier::Ip, Header { spi: 300, sequence: packets[0].0 }, moment(1));
+        for (number, (sequence, bytes)) in packets.iter().enumerate() {
+            let _ = header(bytes);
+            sa.packet(Header { spi: 300, sequence: *sequence }, bytes, 0, moment(number as u64));
+        }
+        prop_assert_eq!(sa.packets, packets.len() as u64);
+    }
+
+    #[test]
+    fn a_shuffle_within_the_window_loses_nothing(start in any::<u32>(), order in Just((0..60u32).collect::<Vec<_>>()).prop_shuffle()) {
+        let mut sequences = vec![start];
+        sequences.extend(order.iter().map(|step| start.wrapping_add(step + 1)));
+        let sa = packets(&sequences);
+        prop_assert_eq!((sa.missing, sa.repeated), (0, 0));
+    }
+}

@@ -1,0 +1,30 @@
+//! IKEv2 (RFC 7296): messages, and what the exchanges of an IKE_SA show although most of them are encrypted.
+//!
+//! A message is read by [`Header::read`] and [`Message::read`]; a [`Session`] turns messages into one [`IkeSa`]. Key
+//! exchange methods are those of transform type 4 and, as additional key exchanges (RFC 9370), of types 6 to 12.
+
+mod code;
+mod exchange;
+mod header;
+mod notify;
+mod payload;
+mod proposal;
+mod sa;
+mod session;
+
+pub use code::{ExchangeType, KeyExchangeMethod, PayloadType};
+pub use exchange::{Exchange, Half, Rekey};
+pub use header::{Flags, Header};
+pub use notify::NotifyType;
+pub use payload::{Body, Message, Payload, TrafficSelector};
+pub use proposal::{Proposal, Transform};
+pub use sa::{Fault, IkeSa, Kept, KeyExchangeData, Notified, Origin, Party, PartyTraffic, Retry};
+pub use session::{Arrival, Session};
+
+/// Why a message could not be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error)]
+#[error("{0}")]
+pub struct Malformed(pub &'static str);
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,175 @@
+//! One exchange: a request and its response, each of one message or of several IKE fragments.
+
+use super::{ExchangeType, Header, Party};
+use crate::Moment;
+
+/// Most fragments of one message that are told apart. FrodoKEM-1344 in fragments of 576 bytes has 40.
+const FRAGMENTS: u16 = 128;
+
+/// A request or a response.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Half {
+    /// The packet with its first byte.
+    pub first: Moment,
+    /// The packet that made it complete, or the newest of a message that is not complete.
+    pub last: Moment,
+    /// IP packets, repeated ones and parts of fragmented ones included.
+    pub packets: u32,
+    /// Of these, parts of fragmented IP packets.
+    pub ip_fragments: u32,
+    /// Bytes of IKE messages without repeated ones: headers, and all that is encrypted.
+    pub bytes: u64,
+    /// Bytes of all IP packets as sent, headers included.
+    pub ip_bytes: u64,
+    /// IKE fragments it came in; zero where it came in one message.
+    pub fragments: u16,
+    /// Messages that were seen before: retransmissions.
+    pub repeated: u32,
+    seen: u128,
+    complete: bool,
+}
+
+impl Half {
+    pub(super) fn new(arrival: &super::Arrival) -> Self {
+        Self {
+            first: arrival.first,
+            last: arrival.at,
+            packets: 0,
+            ip_fragments: 0,
+            bytes: 0,
+            ip_bytes: 0,
+            fragments: 0,
+            repeated: 0,
+            seen: 0,
+            complete: false,
+        }
+    }
+
+    /// Whether every fragment of it was seen.
+    #[must_use]
+    pub fn is_complete(&self) -> bool {
+        self.complete
+    }
+
+    /// Bytes that its encrypted payloads can have at most.
+    #[must_use]
+    pub fn capacity(&self) -> u64 {
+        let messages = u64::from(self.fragments.max(1));
+        self.bytes.saturating_sub(messages * (Header::LENGTH as u64 + 4))
+    }
+
+    /// Takes a message, or the fragment with this number of so many.
+    pub(super) fn take(&mut self, bytes: u64, fragment: Option<(u16, u16)>, arrival: &super::Arrival) {
+        self.packets = self.packets.saturating_add(arrival.packets);
+        self.ip_bytes += arrival.ip_bytes;
+        if arrival.packets > 1 {
+            self.ip_fragments = self.ip_fragments.saturating_add(arrival.packets);
+        }
+        let (number, total) = fragment.unwrap_or((1, 0));
+        // A sender may cut a message anew, into smaller and so into more fragments (RFC 7383, section 2.5.2).
+        if total > self.fragments && !self.complete {
+            self.fragments = total;
+            self.seen = 0;
+            self.bytes = 0;
+        }
+        let bit = 1u128.checked_shl(u32::from(number - 1)).unwrap_or(0);
+        let stale = total < self.fragments;
+        if self.complete || stale || bit == 0 || self.seen & bit != 0 {
+            self.repeated = self.repeated.saturating_add(1);
+            return;
+        }
+        self.seen |= bit;
+        self.bytes += bytes;
+        self.last = arrival.at;
+        self.complete = total <= FRAGMENTS && self.seen.count_ones() >= u32::from(total.max(1));
+    }
+}
+
+/// A request and its response.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Exchange {
+    /// What it is for.
+    pub kind: ExchangeType,
+    /// Its number among the requests of its sender.
+    pub message_id: u32,
+    /// Who asked.
+    pub requester: Party,
+    /// What was asked, if the capture has it.
+    pub request: Option<Half>,
+    /// What was answered, if the capture has it.
+    pub response: Option<Half>,
+}
+
+impl Exchange {
+    /// From the request's first byte to the response's last, in nanoseconds; none unless both are complete.
+    #[must_use]
+    pub fn duration(&self) -> Option<u64> {
+        let (request, response) = (self.request.as_ref()?, self.response.as_ref()?);
+        let complete = request.complete && response.complete;
+        complete.then(|| response.last.time.since(request.first.time))
+    }
+
+    /// Bytes that the encrypted payloads of either half can have at most: a key exchange whose data are longer is not
+    /// in it. None where a half is missing or incomplete.
+    #[must_use]
+    pub fn capacity(&self) -> Option<(u64, u64)> {
+        let (request, response) = (self.request.as_ref()?, self.response.as_ref()?);
+        (request.complete && response.complete).then(|| (request.capacity(), response.capacity()))
+    }
+
+    /// The first packet of either half.
+    #[must_use]
+    pub fn first(&self) -> Option<Moment> {
+        self.request.or(self.response).map(|half| half.first)
+    }
+
+    /// The last packet of either half.
+    #[must_use]
+    pub fn last(&self) -> Option<Moment> {
+        self.response.or(self.request).map(|half| half.last)
+    }
+}
+
+/// A CREATE_CHILD_SA and the exchanges that follow it up: another CHILD_SA, or a rekey of one or of the IKE_SA. Which
+/// of the three, and with which methods, is encrypted; sizes and the exchanges themselves are not.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Rekey {
+    /// The CREATE_CHILD_SA.
+    pub create: Exchange,
+    /// Its IKE_FOLLOWUP_KE, one for each additional key exchange.
+    pub follow_ups: Vec<Exchange>,
+}
+
+impl Rekey {
+    /// Fewest bytes of a response that agrees to something: the header; SK with an eight-byte IV, a byte of padding
+    /// length and an eight-byte check; SA with one proposal of a four-byte SPI and two transforms, one of them with a
+    /// key length; a nonce of 16 bytes. A response below that is a refusal.
+    const SMALLEST_AGREEMENT: u64 = 28 + (4 + 8 + 1 + 8) + (4 + 8 + 4 + 12 + 8) + (4 + 16);
+
+    /// Whether the response is too short to agree to anything (TEMPORARY_FAILURE, INVALID_KE_PAYLOAD, ...).
+    #[must_use]
+    pub fn is_refused(&self) -> bool {
+        self.create
+            .response
+            .as_ref()
+            .is_some_and(|response| response.complete && response.bytes < Self::SMALLEST_AGREEMENT)
+    }
+
+    /// The roomiest of its exchanges: bytes its request and its response have for encrypted payloads. None where the
+    /// CREATE_CHILD_SA was not seen whole.
+    #[must_use]
+    pub fn capacity(&self) -> Option<(u64, u64)> {
+        let create = self.create.capacity()?;
+        let follow_ups = self.follow_ups.iter().filter_map(Exchange::capacity);
+        Some(follow_ups.fold(create, |best, next| {
+            if next.0.min(next.1) > best.0.min(best.1) {
+                next
+            } else {
+                best
+            }
+        }))
+    }
+}

@@ -1,0 +1,123 @@
+//! Notify message types.
+
+use std::fmt;
+
+/// What a Notify payload says (RFC 7296, section 3.10.1).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct NotifyType(pub u16);
+
+impl NotifyType {
+    /// None of the proposals is acceptable.
+    pub const NO_PROPOSAL_CHOSEN: Self = Self(14);
+    /// The key exchange was made with a method the responder does not take; it names the one it wants.
+    pub const INVALID_KE_PAYLOAD: Self = Self(17);
+    /// Come again with this cookie.
+    pub const COOKIE: Self = Self(16390);
+    /// IKE fragments can be read (RFC 7383).
+    pub const IKEV2_FRAGMENTATION_SUPPORTED: Self = Self(16430);
+    /// Hash algorithms for digital signatures (RFC 7427).
+    pub const SIGNATURE_HASH_ALGORITHMS: Self = Self(16431);
+    /// A post-quantum pre-shared key may be mixed in (RFC 8784).
+    pub const USE_PPK: Self = Self(16435);
+    /// IKE_INTERMEDIATE is understood (RFC 9242).
+    pub const INTERMEDIATE_EXCHANGE_SUPPORTED: Self = Self(16438);
+    /// Links IKE_FOLLOWUP_KE to what it follows (RFC 9370).
+    pub const ADDITIONAL_KEY_EXCHANGE: Self = Self(16441);
+    /// A post-quantum pre-shared key may be mixed in during IKE_INTERMEDIATE (RFC 9867).
+    pub const USE_PPK_INT: Self = Self(16445);
+
+    /// Whether it reports an error: those have types below 16384.
+    #[must_use]
+    pub const fn is_error(self) -> bool {
+        self.0 < 16384
+    }
+
+    /// Its name in the IANA registry.
+    #[must_use]
+    pub fn name(self) -> Option<&'static str> {
+        NAMES
+            .binary_search_by_key(&self.0, |(number, _)| *number)
+            .ok()
+            .map(|place| NAMES[place].1)
+    }
+}
+
+impl fmt::Display for NotifyType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.name() {
+            Some(name) => f.pad(name),
+            None => f.pad(&format!("notify {}", self.0)),
+        }
+    }
+}
+
+/// By number.
+const NAMES: &[(u16, &str)] = &[
+    (1, "UNSUPPORTED_CRITICAL_PAYLOAD"),
+    (4, "INVALID_IKE_SPI"),
+    (5, "INVALID_MAJOR_VERSION"),
+    (7, "INVALID_SYNTAX"),
+    (9, "INVALID_MESSAGE_ID"),
+    (11, "INVALID_SPI"),
+    (14, "NO_PROPOSAL_CHOSEN"),
+    (17, "INVALID_KE_PAYLOAD"),
+    (24, "AUTHENTICATION_FAILED"),
+    (34, "SINGLE_PAIR_REQUIRED"),
+    (35, "NO_ADDITIONAL_SAS"),
+    (36, "INTERNAL_ADDRESS_FAILURE"),
+    (37, "FAILED_CP_REQUIRED"),
+    (38, "TS_UNACCEPTABLE"),
+    (39, "INVALID_SELECTORS"),
+    (43, "TEMPORARY_FAILURE"),
+    (44, "CHILD_SA_NOT_FOUND"),
+    (45, "INVALID_GROUP_ID"),
+    (46, "AUTHORIZATION_FAILED"),
+    (47, "STATE_NOT_FOUND"),
+    (48, "TS_MAX_QUEUE"),
+    (49, "REGISTRATION_FAILED"),
+    (16384, "INITIAL_CONTACT"),
+    (16388, "NAT_DETECTION_SOURCE_IP"),
+    (16389, "NAT_DETECTION_DESTINATION_IP"),
+    (16390, "COOKIE"),
+    (16391, "USE_TRANSPORT_MODE"),
+    (16393, "REKEY_SA"),
+    (16394, "ESP_TFC_PADDING_NOT_SUPPORTED"),
+    (16396, "MOBIKE_SUPPORTED"),
+    (16401, "COOKIE2"),
+    (16404, "MULTIPLE_AUTH_SUPPORTED"),
+    (16406, "REDIRECT_SUPPORTED"),
+    (16407, "REDIRECT"),
+    (16408, "REDIRECTED_FROM"),
+    (16417, "EAP_ONLY_AUTHENTICATION"),
+    (16418, "CHILDLESS_IKEV2_SUPPORTED"),
+    (16430, "IKEV2_FRAGMENTATION_SUPPORTED"),
+    (16431, "SIGNATURE_HASH_ALGORITHMS"),
+    (16434, "PUZZLE"),
+    (16435, "USE_PPK"),
+    (16436, "PPK_IDENTITY"),
+    (16437, "NO_PPK_AUTH"),
+    (16438, "INTERMEDIATE_EXCHANGE_SUPPORTED"),
+    (16439, "IP4_ALLOWED"),
+    (16440, "IP6_ALLOWED"),
+    (16441, "ADDITIONAL_KEY_EXCHANGE"),
+    (16442, "USE_AGGFRAG"),
+    (16443, "SUPPORTED_AUTH_METHODS"),
+    (16444, "SA_RESOURCE_INFO"),
+    (16445, "USE_PPK_INT"),
+    (16446, "PPK_IDENTITY_KEY"),
+    (16447, "IKE_SA_INIT_FULL_TRANSCRIPT_AUTH"),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_name_is_found_by_its_number() {
+        assert!(NAMES.is_sorted_by(|one, other| one.0 < other.0));
+        for (number, name) in NAMES {
+            assert_eq!(NotifyType(*number).to_string(), *name);
+        }
+        assert_eq!(NotifyType(40000).to_string(), "notify 40000");
+    }
+}

@@ -1,0 +1,238 @@
+//! An IKE_SA as packets showed it.
+
+use std::fmt;
+use std::net::SocketAddr;
+
+use super::{Exchange, KeyExchangeMethod, Malformed, NotifyType, Proposal, Rekey};
+use crate::{Moment, Seen};
+
+/// One end of an IKE_SA.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Party {
+    /// The end that began it.
+    Initiator,
+    /// The other.
+    Responder,
+}
+
+impl Party {
+    /// The other one.
+    #[must_use]
+    pub fn other(self) -> Self {
+        match self {
+            Self::Initiator => Self::Responder,
+            Self::Responder => Self::Initiator,
+        }
+    }
+}
+
+impl fmt::Display for Party {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Initiator => "initiator",
+            Self::Responder => "responder",
+        })
+    }
+}
+
+/// What an IKE_SA began with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Origin {
+    /// Its IKE_SA_INIT is in the capture.
+    Init,
+    /// A rekey made it: the initiator's message 0, which in an IKE_SA made by IKE_SA_INIT is that, is another exchange.
+    Rekey,
+    /// It was already there.
+    Midstream,
+}
+
+/// What a KE payload in clear holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct KeyExchangeData {
+    /// Made with.
+    pub method: KeyExchangeMethod,
+    /// Bytes of data.
+    pub length: usize,
+}
+
+/// A notification in clear.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Notified {
+    /// Who says it.
+    pub from: Party,
+    /// What.
+    pub kind: NotifyType,
+}
+
+/// Why the initiator had to send IKE_SA_INIT again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Retry {
+    /// To show that it receives at its address.
+    Cookie,
+    /// To make the key exchange with another method: this one.
+    KeyExchange(KeyExchangeMethod),
+}
+
+/// What did not follow the standard, or could not be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error)]
+#[non_exhaustive]
+pub enum Fault {
+    /// A message that contradicts itself.
+    #[error("a message cannot be read: {0}")]
+    Malformed(Malformed),
+    /// A message of which the capture has a part only.
+    #[error("a message was captured in part only")]
+    Snapped,
+    /// A second answer to IKE_SA_INIT that chooses something else: one of the two is not the responder's.
+    #[error("two different answers to one IKE_SA_INIT")]
+    TwoAnswers,
+    /// Payloads in clear where only encrypted ones may be.
+    #[error("payloads in clear behind IKE_SA_INIT")]
+    Clear,
+}
+
+/// What one end sent.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct PartyTraffic {
+    /// IP packets.
+    pub packets: u64,
+    /// Bytes of IP packets as sent, headers included.
+    pub ip_bytes: u64,
+    /// Parts of fragmented IP packets.
+    pub ip_fragments: u64,
+    /// IKE fragments.
+    pub ike_fragments: u64,
+    /// Messages and fragments seen before.
+    pub repeated: u64,
+}
+
+/// A bounded list: the first of many, and how many there were beyond.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Kept<T> {
+    /// The first, in their order.
+    pub first: Vec<T>,
+    /// How many came after those.
+    pub omitted: u64,
+}
+
+impl<T> Default for Kept<T> {
+    fn default() -> Self {
+        Self {
+            first: Vec::new(),
+            omitted: 0,
+        }
+    }
+}
+
+impl<T> Kept<T> {
+    pub(super) fn push(&mut self, item: T, limit: usize) {
+        if self.first.len() < limit {
+            self.first.push(item);
+        } else {
+            self.omitted += 1;
+        }
+    }
+
+    /// How many there were in all.
+    #[must_use]
+    pub fn count(&self) -> u64 {
+        self.first.len() as u64 + self.omitted
+    }
+}
+
+/// An IKE_SA, at the capture's end. Only a [`Session`](super::Session) makes one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct IkeSa {
+    /// Its place in the order of first packets, from 1, among everything an observer gives.
+    pub number: u64,
+    /// Where the initiator was first seen.
+    pub initiator: SocketAddr,
+    /// Where the responder was first seen.
+    pub responder: SocketAddr,
+    /// Chosen by the initiator.
+    pub initiator_spi: u64,
+    /// Chosen by the responder; zero where it never agreed.
+    pub responder_spi: u64,
+    /// Major and minor version.
+    pub version: (u8, u8),
+    /// What it began with.
+    pub origin: Origin,
+    /// First packet.
+    pub first: Moment,
+    /// Last packet.
+    pub last: Moment,
+    /// What the initiator proposed, in its last IKE_SA_INIT.
+    pub offered: Option<Seen<Vec<Proposal>>>,
+    /// The initiator's KE payload in that.
+    pub offered_key_exchange: Option<KeyExchangeData>,
+    /// What the responder chose.
+    pub chosen: Option<Seen<Proposal>>,
+    /// The responder's KE payload.
+    pub chosen_key_exchange: Option<KeyExchangeData>,
+    /// Why IKE_SA_INIT was sent again, each time.
+    pub retries: Kept<Seen<Retry>>,
+    /// The error with which the responder refused, where it did and did not agree later.
+    pub refused: Option<Seen<NotifyType>>,
+    /// Notifications of IKE_SA_INIT, each once.
+    pub notified: Kept<Notified>,
+    /// Hash algorithms for signatures that the initiator and the responder name (RFC 7427); empty where an end says
+    /// nothing of it.
+    pub signature_hashes: [Vec<u16>; 2],
+    /// All exchanges but INFORMATIONAL, in the order of their first packets.
+    pub exchanges: Kept<Exchange>,
+    /// INFORMATIONAL exchanges.
+    pub informational: u64,
+    /// Each CREATE_CHILD_SA that was not refused, with what followed it up.
+    pub rekeys: Kept<Rekey>,
+    /// Of all rekeys that were seen whole the one with the least room for key exchange data.
+    pub tightest_rekey: Option<Rekey>,
+    /// CREATE_CHILD_SA that the other end refused.
+    pub refused_rekeys: u64,
+    /// CREATE_CHILD_SA of which a message or a fragment is missing.
+    pub unseen_rekeys: u64,
+    /// What the initiator sent.
+    pub from_initiator: PartyTraffic,
+    /// What the responder sent.
+    pub from_responder: PartyTraffic,
+    /// Whether it moved to port 4500.
+    pub encapsulated: bool,
+    /// What was wrong, each once.
+    pub faults: Kept<Seen<Fault>>,
+}
+
+impl IkeSa {
+    /// The key exchanges it was made with: those of the chosen proposal, the KE payload's first.
+    pub fn key_exchanges(&self) -> impl Iterator<Item = KeyExchangeMethod> {
+        self.chosen.iter().flat_map(|chosen| chosen.value.key_exchanges())
+    }
+
+    /// Exchanges of one kind, in their order, as far as kept.
+    pub fn exchanges_of(&self, kind: super::ExchangeType) -> impl Iterator<Item = &Exchange> {
+        self.exchanges
+            .first
+            .iter()
+            .filter(move |exchange| exchange.kind == kind)
+    }
+
+    /// Whether an end notified this.
+    #[must_use]
+    pub fn has_notified(&self, from: Party, kind: NotifyType) -> bool {
+        self.notified.first.contains(&Notified { from, kind })
+    }
+
+    /// From the first IKE_SA_INIT to the end of IKE_AUTH, in nanoseconds; none unless both are whole.
+    #[must_use]
+    pub fn set_up(&self) -> Option<u64> {
+        let first = self
+            .exchanges_of(super::ExchangeType::IKE_SA_INIT)
+            .find_map(|init| init.request.as_ref())?;
+        // With EAP there are several; the last of those without a gap ends it.
+        let last = self.exchanges_of(super::ExchangeType::IKE_AUTH).last()?;
+        last.duration()?;
+        let last = last.response.as_ref()?;
+        Some(last.last.time.since(first.first.time))
+    }
+}

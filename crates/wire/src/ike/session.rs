@@ -1,0 +1,442 @@
+//! Messages of one IKE_SA in, what they amount to out.
+
+use std::collections::VecDeque;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::net::SocketAddr;
+
+use super::sa::{Kept, Notified};
+use super::{
+    Body, Exchange, ExchangeType, Fault, Half, Header, IkeSa, KeyExchangeData, KeyExchangeMethod, Message, NotifyType,
+    Origin, Party, PartyTraffic, Payload, PayloadType, Rekey, Retry,
+};
+use crate::{Moment, Seen};
+
+/// Exchanges that may still go on. Each end has one at a time unless a window was agreed on (RFC 7296, section 2.3).
+const OPEN: usize = 8;
+/// Exchanges, rekeys and notifications kept.
+const KEPT: usize = 64;
+/// Faults and retries kept.
+const FAULTS: usize = 8;
+/// Additional key exchanges of one rekey: ADDKE1 to ADDKE7.
+const FOLLOW_UPS: usize = 7;
+/// Hash algorithms kept of one notification; seven exist.
+const HASHES: usize = 16;
+
+/// How a message arrived.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Arrival {
+    /// The packet that completed it.
+    pub at: Moment,
+    /// Its first packet, where IP fragmented it; otherwise the same.
+    pub first: Moment,
+    /// Sender.
+    pub source: SocketAddr,
+    /// Receiver.
+    pub destination: SocketAddr,
+    /// IP packets it took.
+    pub packets: u32,
+    /// Bytes of these as sent, headers included.
+    pub ip_bytes: u64,
+    /// Whether all of it was captured.
+    pub whole: bool,
+}
+
+/// One IKE_SA while it lives.
+pub struct Session {
+    sa: IkeSa,
+    open: VecDeque<Exchange>,
+    /// What the newest IKE_SA_INIT request said, to tell a repeated one from another try.
+    request: Option<u64>,
+    /// The newest CREATE_CHILD_SA of either end, waiting for what follows it up.
+    creating: [Option<Rekey>; 2],
+}
+
+impl Session {
+    /// An IKE_SA whose first message, not yet taken, has this header.
+    #[must_use]
+    pub fn new(number: u64, header: &Header, arrival: &Arrival) -> Self {
+        let (initiator, responder) = match sender(header) {
+            Party::Initiator => (arrival.source, arrival.destination),
+            Party::Responder => (arrival.destination, arrival.source),
+        };
+        let sa = IkeSa {
+            number,
+            initiator,
+            responder,
+            initiator_spi: header.initiator_spi,
+            responder_spi: header.responder_spi,
+            version: (header.major, header.minor),
+            origin: Origin::Midstream,
+            first: arrival.first,
+            last: arrival.at,
+            offered: None,
+            offered_key_exchange: None,
+            chosen: None,
+            chosen_key_exchange: None,
+            retries: Kept::default(),
+            refused: None,
+            notified: Kept::default(),
+            signature_hashes: [Vec::new(), Vec::new()],
+            exchanges: Kept::default(),
+            informational: 0,
+            rekeys: Kept::default(),
+            tightest_rekey: None,
+            refused_rekeys: 0,
+            unseen_rekeys: 0,
+            from_initiator: PartyTraffic::default(),
+            from_responder: PartyTraffic::default(),
+            encapsulated: false,
+            faults: Kept::default(),
+        };
+        Self {
+            sa,
+            open: VecDeque::new(),
+            request: None,
+            creating: [None, None],
+        }
+    }
+
+    /// Its place in the order of first packets.
+    #[must_use]
+    pub fn number(&self) -> u64 {
+        self.sa.number
+    }
+
+    /// When it was last heard of.
+    #[must_use]
+    pub fn last(&self) -> Moment {
+        self.sa.last
+    }
+
+    /// Whether the responder has agreed to a proposal.
+    #[must_use]
+    pub fn is_agreed(&self) -> bool {
+        self.sa.chosen.is_some()
+    }
+
+    /// Takes a message: its header, and all bytes of it that were captured, header included.
+    pub fn message(&mut self, header: &Header, message: &[u8], arrival: &Arrival) {
+        let from = sender(header);
+        self.sa.last = arrival.at;
+        self.sa.encapsulated |= arrival.source.port() == crate::udp::IKE_NAT;
+        let traffic = self.traffic(from);
+        traffic.packets += u64::from(arrival.packets);
+        traffic.ip_bytes += arrival.ip_bytes;
+        if arrival.packets > 1 {
+            traffic.ip_fragments += u64::from(arrival.packets);
+        }
+        if header.major != 2 {
+            // Version 1: its header is all that is read.
+            return;
+        }
+        if !arrival.whole {
+            self.fault(Fault::Snapped, arrival);
+        }
+        let rest = message.get(Header::LENGTH..).unwrap_or_default();
+        if header.exchange == ExchangeType::IKE_SA_INIT {
+            self.init(header, rest, message, arrival);
+            return;
+        }
+        if self.sa.origin == Origin::Midstream && header.message_id == 0 && requester(header) == Party::Initiator {
+            self.sa.origin = Origin::Rekey;
+        }
+        let fragment = match fragment(header.next, rest) {
+            Ok(fragment) => fragment,
+            Err(fault) => {
+                self.fault(fault, arrival);
+                None
+            }
+        };
+        if fragment.is_some() {
+            self.traffic(from).ike_fragments += 1;
+        }
+        self.half(header, arrival, false)
+            .take(header.length.into(), fragment, arrival);
+    }
+
+    /// Nothing more will come: what it amounts to.
+    #[must_use]
+    pub fn finish(mut self) -> IkeSa {
+        while let Some(exchange) = self.open.pop_front() {
+            self.retire(exchange);
+        }
+        for end in 0..2 {
+            if let Some(rekey) = self.creating[end].take() {
+                self.rekeyed(rekey);
+            }
+        }
+        self.sa
+    }
+
+    /// IKE_SA_INIT, which may be sent more than once with the same number and another content.
+    fn init(&mut self, header: &Header, rest: &[u8], message: &[u8], arrival: &Arrival) {
+        self.sa.origin = Origin::Init;
+        let mut another = false;
+        if !header.flags.is_response() {
+            let mut hasher = DefaultHasher::new();
+            message.hash(&mut hasher);
+            let digest = hasher.finish();
+            another = self.request.is_some_and(|before| before != digest);
+            self.request = Some(digest);
+        }
+        let half = self.half(header, arrival, another);
+        let repeated = half.is_complete();
+        half.take(header.length.into(), None, arrival);
+        let response = header.flags.is_response();
+        if repeated && !response || !arrival.whole {
+            return;
+        }
+        match Message::read(header.next, rest) {
+            Ok(message) if response => self.answer(header, &message, arrival),
+            Ok(message) => self.offer(&message, arrival),
+            Err(malformed) => self.fault(Fault::Malformed(malformed), arrival),
+        }
+    }
+
+    fn offer(&mut self, message: &Message<'_>, arrival: &Arrival) {
+        if self.sa.chosen.is_some() {
+            // What was agreed on was agreed on for an earlier request.
+            return;
+        }
+        self.notifications(Party::Initiator, &message.payloads);
+        for payload in &message.payloads {
+            match &payload.body {
+                Body::Proposals(proposals) => {
+                    self.sa.offered = Some(Seen::new(proposals.clone(), arrival.first, arrival.at));
+                }
+                Body::KeyExchange { method, data } => {
+                    self.sa.offered_key_exchange = Some(KeyExchangeData {
+                        method: *method,
+                        length: data.len(),
+                    });
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn answer(&mut self, header: &Header, message: &Message<'_>, arrival: &Arrival) {
+        let chosen = message.payloads.iter().find_map(|payload| match &payload.body {
+            Body::Proposals(proposals) => proposals.first(),
+            _ => None,
+        });
+        let key_exchange = message.payloads.iter().find_map(|payload| match &payload.body {
+            Body::KeyExchange { method, data } => Some(KeyExchangeData {
+                method: *method,
+                length: data.len(),
+            }),
+            _ => None,
+        });
+        let Some(chosen) = chosen else {
+            if self.sa.chosen.is_none() {
+                self.refusal(message, arrival);
+            }
+            return;
+        };
+        if let Some(before) = &self.sa.chosen {
+            let same = before.value == *chosen
+                && self.sa.responder_spi == header.responder_spi
+                && self.sa.chosen_key_exchange == key_exchange;
+            if !same {
+                self.fault(Fault::TwoAnswers, arrival);
+            }
+            return;
+        }
+        self.sa.responder_spi = header.responder_spi;
+        self.sa.chosen = Some(Seen::new(chosen.clone(), arrival.first, arrival.at));
+        self.sa.chosen_key_exchange = key_exchange;
+        self.sa.refused = None;
+        self.notifications(Party::Responder, &message.payloads);
+    }
+
+    /// An answer that agrees to nothing.
+    fn refusal(&mut self, message: &Message<'_>, arrival: &Arrival) {
+        for payload in &message.payloads {
+            let Body::Notify { kind, data, .. } = &payload.body else {
+                continue;
+            };
+            let retry = match (*kind, data.first_chunk::<2>()) {
+                (NotifyType::COOKIE, _) => Some(Retry::Cookie),
+                (NotifyType::INVALID_KE_PAYLOAD, Some(wanted)) => {
+                    Some(Retry::KeyExchange(KeyExchangeMethod(u16::from_be_bytes(*wanted))))
+                }
+                _ => None,
+            };
+            let seen = |value| Seen::new(value, arrival.first, arrival.at);
+            match retry {
+                Some(retry) => self
+                    .sa
+                    .retries
+                    .push(Seen::new(retry, arrival.first, arrival.at), FAULTS),
+                None if kind.is_error() => self.sa.refused = Some(seen(*kind)),
+                None => {}
+            }
+        }
+    }
+
+    fn notifications(&mut self, from: Party, payloads: &[Payload<'_>]) {
+        for payload in payloads {
+            let Body::Notify { kind, data, .. } = &payload.body else {
+                continue;
+            };
+            let notified = Notified { from, kind: *kind };
+            if !self.sa.notified.first.contains(&notified) {
+                self.sa.notified.push(notified, KEPT);
+            }
+            if *kind == NotifyType::SIGNATURE_HASH_ALGORITHMS {
+                let hashes = data.chunks_exact(2).take(HASHES);
+                self.sa.signature_hashes[index(from)] =
+                    hashes.map(|pair| u16::from_be_bytes([pair[0], pair[1]])).collect();
+            }
+        }
+    }
+
+    /// The half of an exchange that a message belongs to; `another` asks for an exchange of its own.
+    fn half(&mut self, header: &Header, arrival: &Arrival, another: bool) -> &mut Half {
+        let requester = requester(header);
+        let place = self.open.iter().rposition(|exchange| {
+            exchange.kind == header.exchange
+                && exchange.message_id == header.message_id
+                && exchange.requester == requester
+        });
+        let place = match place {
+            Some(place) if !another => place,
+            _ => {
+                if self.open.len() == OPEN
+                    && let Some(oldest) = self.open.pop_front()
+                {
+                    self.retire(oldest);
+                }
+                self.open.push_back(Exchange {
+                    kind: header.exchange,
+                    message_id: header.message_id,
+                    requester,
+                    request: None,
+                    response: None,
+                });
+                self.open.len() - 1
+            }
+        };
+        let exchange = &mut self.open[place];
+        let half = if header.flags.is_response() {
+            &mut exchange.response
+        } else {
+            &mut exchange.request
+        };
+        half.get_or_insert_with(|| Half::new(arrival))
+    }
+
+    /// An exchange to which nothing is expected any more. They come in the order of their first packets.
+    fn retire(&mut self, exchange: Exchange) {
+        let halves = [exchange.request, exchange.response];
+        for (half, from) in halves.iter().zip([exchange.requester, exchange.requester.other()]) {
+            if let Some(half) = half {
+                self.traffic(from).repeated += u64::from(half.repeated);
+            }
+        }
+        if exchange.kind == ExchangeType::INFORMATIONAL {
+            self.sa.informational += 1;
+            return;
+        }
+        self.sa.exchanges.push(exchange, KEPT);
+        let end = index(exchange.requester);
+        match exchange.kind {
+            ExchangeType::CREATE_CHILD_SA => {
+                let rekey = Rekey {
+                    create: exchange,
+                    follow_ups: Vec::new(),
+                };
+                if let Some(before) = self.creating[end].replace(rekey) {
+                    self.rekeyed(before);
+                }
+            }
+            ExchangeType::IKE_FOLLOWUP_KE => {
+                if let Some(rekey) = &mut self.creating[end]
+                    && rekey.follow_ups.len() < FOLLOW_UPS
+                {
+                    rekey.follow_ups.push(exchange);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// A CREATE_CHILD_SA that nothing can follow any more.
+    fn rekeyed(&mut self, rekey: Rekey) {
+        if rekey.is_refused() {
+            self.sa.refused_rekeys += 1;
+            return;
+        }
+        match rekey.capacity() {
+            None => self.sa.unseen_rekeys += 1,
+            Some((request, response)) => {
+                let tightest = self.sa.tightest_rekey.as_ref().and_then(Rekey::capacity);
+                if tightest.is_none_or(|(ask, answer)| request.min(response) < ask.min(answer)) {
+                    self.sa.tightest_rekey = Some(rekey.clone());
+                }
+            }
+        }
+        self.sa.rekeys.push(rekey, KEPT);
+    }
+
+    fn traffic(&mut self, from: Party) -> &mut PartyTraffic {
+        match from {
+            Party::Initiator => &mut self.sa.from_initiator,
+            Party::Responder => &mut self.sa.from_responder,
+        }
+    }
+
+    fn fault(&mut self, fault: Fault, arrival: &Arrival) {
+        let known = self.sa.faults.first.iter().any(|seen| seen.value == fault);
+        if !known {
+            let seen = Seen::new(fault, arrival.first, arrival.at);
+            self.sa.faults.push(seen, FAULTS);
+        }
+    }
+}
+
+/// Number and total, where the message is an IKE fragment. Reads no further than the first payload: what is behind it
+/// may be many bytes, and none of them can be read.
+fn fragment(first: PayloadType, rest: &[u8]) -> Result<Option<(u16, u16)>, Fault> {
+    match first {
+        // An empty INFORMATIONAL has an SK payload too; no payload at all is odd and harmless.
+        PayloadType::ENCRYPTED | PayloadType::NONE => Ok(None),
+        PayloadType::ENCRYPTED_FRAGMENT => {
+            let Some([_, _, _, _, a, b, c, d]) = rest.first_chunk::<8>() else {
+                return Err(Fault::Snapped);
+            };
+            let (number, total) = (u16::from_be_bytes([*a, *b]), u16::from_be_bytes([*c, *d]));
+            if number == 0 || number > total {
+                let malformed = super::Malformed("a fragment number beyond the total");
+                return Err(Fault::Malformed(malformed));
+            }
+            Ok(Some((number, total)))
+        }
+        _ => Err(Fault::Clear),
+    }
+}
+
+/// Who sent a message.
+fn sender(header: &Header) -> Party {
+    if header.flags.is_from_initiator() {
+        Party::Initiator
+    } else {
+        Party::Responder
+    }
+}
+
+/// Who asked, in the exchange a message belongs to.
+fn requester(header: &Header) -> Party {
+    if header.flags.is_response() {
+        sender(header).other()
+    } else {
+        sender(header)
+    }
+}
+
+fn index(party: Party) -> usize {
+    match party {
+        Party::Initiator => 0,
+        Party::Responder => 1,
+    }
+}

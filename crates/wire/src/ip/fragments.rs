@@ -1,0 +1,301 @@
+//! Packets put together from their fragments (RFC 791, section 3.2; RFC 8200, section 4.5).
+
+use std::collections::{HashMap, VecDeque};
+use std::net::IpAddr;
+
+use super::{Datagram, Fragment};
+use crate::Moment;
+
+/// Largest payload of an IP packet that is not a jumbogram, in bytes.
+const LARGEST: u32 = 65_535;
+/// What a held part costs beyond its bytes.
+const PART_COST: usize = 64;
+/// A packet in more parts is given up. A payload of 65535 bytes over the smallest MTU of IPv6 has 54; over the 68 bytes
+/// of IPv4 no real network runs.
+const PARTS: usize = 64;
+
+/// What [`Fragments`] may hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FragmentLimits {
+    /// Packets in the making at a time. The oldest gives way to a new one.
+    pub packets: usize,
+    /// Bytes of all parts held. The oldest packets give way.
+    pub bytes: usize,
+    /// How long a packet may take from its first captured part, in nanoseconds of the capture's clock.
+    pub lifetime: u64,
+}
+
+impl Default for FragmentLimits {
+    /// 4096 packets, 16 MiB, and the 60 seconds of RFC 8200 (section 4.5).
+    fn default() -> Self {
+        Self {
+            packets: 4096,
+            bytes: 16 << 20,
+            lifetime: 60_000_000_000,
+        }
+    }
+}
+
+/// What became of a part.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Taken {
+    /// It is kept until the rest comes.
+    Held,
+    /// It was the last: the payload of the whole packet.
+    Whole {
+        /// All of it.
+        payload: Vec<u8>,
+        /// Parts it came in.
+        parts: u32,
+        /// Bytes of all parts as they were sent, IP headers included.
+        length: usize,
+        /// The packet with the part that was captured first.
+        first: Moment,
+    },
+    /// It, and what was held of its packet, cannot be used.
+    Refused,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+struct Key {
+    source: IpAddr,
+    destination: IpAddr,
+    /// IPv6 does not need it to tell packets apart, and a sender may not vary it.
+    protocol: u8,
+    identification: u32,
+}
+
+struct Part {
+    offset: u32,
+    bytes: Box<[u8]>,
+}
+
+struct Partial {
+    parts: Vec<Part>,
+    /// Bytes of the whole payload, once the last part has come.
+    total: Option<u32>,
+    held: usize,
+    length: usize,
+    first: Moment,
+    /// Parts that overlap: nothing more is taken (RFC 5722; for IPv4 the same, as no honest sender overlaps).
+    refused: bool,
+}
+
+/// Puts fragmented packets together. Holds a bounded number of parts for a bounded time; parts that overlap are
+/// refused with their packet, because two readers of such a packet may read two things.
+pub struct Fragments {
+    limits: FragmentLimits,
+    partials: HashMap<Key, Partial>,
+    /// Keys in the order of their first parts; a key that has gone is skipped.
+    order: VecDeque<(Key, Moment)>,
+    held: usize,
+    abandoned: u64,
+}
+
+impl Fragments {
+    /// With nothing held.
+    #[must_use]
+    pub fn new(limits: FragmentLimits) -> Self {
+        Self {
+            limits,
+            partials: HashMap::new(),
+            order: VecDeque::new(),
+            held: 0,
+            abandoned: 0,
+        }
+    }
+
+    /// Parts that were held and given up since the last call, because the rest did not come in time, or the bounds
+    /// were reached, or a part overlapped another.
+    pub fn take_abandoned(&mut self) -> u64 {
+        std::mem::take(&mut self.abandoned)
+    }
+
+    /// Gives up all that is held: nothing more will come.
+    pub fn finish(&mut self) {
+        while let Some((key, _)) = self.order.pop_front() {
+            self.abandon(&key);
+        }
+    }
+
+    /// Takes a part; a datagram that is whole is refused.
+    pub fn take(&mut self, datagram: &Datagram<'_>, at: Moment) -> Taken {
+        let Fragment::Part {
+            identification,
+            offset,
+            more,
+        } = datagram.fragment
+        else {
+            return Taken::Refused;
+        };
+        self.expire(at);
+        let bytes = datagram.payload;
+        let end = offset as usize + bytes.len();
+        // All parts but the last are multiples of eight bytes; an empty part would be held for nothing.
+        let sound = datagram.missing == 0
+            && !bytes.is_empty()
+            && end <= LARGEST as usize
+            && (!more || bytes.len().is_multiple_of(8));
+        let key = Key {
+            source: datagram.source,
+            destination: datagram.destination,
+            protocol: datagram.protocol,
+            identification,
+        };
+        if !sound {
+            self.refuse(&key);
+            return Taken::Refused;
+        }
+        let cost = bytes.len() + PART_COST;
+        if !self.partials.contains_key(&key) {
+            if self.limits.packets == 0 {
+                return Taken::Refused;
+            }
+            while self.partials.len() >= self.limits.packets && self.give_way() {}
+            self.order.push_back((key, at));
+            self.partials.insert(key, Partial::new(at));
+        }
+        let Some(partial) = self.partials.get_mut(&key) else {
+            return Taken::Refused;
+        };
+        if partial.refused {
+            self.abandoned += 1;
+            return Taken::Held;
+        }
+        let end = end as u32;
+        match partial.place(offset, bytes, end, more) {
+            Placed::Again => return Taken::Held,
+            Placed::Overlap => {
+                self.refuse(&key);
+                return Taken::Refused;
+            }
+            Placed::New => {}
+        }
+        partial.held += cost;
+        partial.length += datagram.length;
+        self.held += cost;
+        if let Some(payload) = partial.whole() {
+            let (parts, length, first) = (partial.parts.len() as u32, partial.length, partial.first);
+            self.held -= partial.held;
+            self.partials.remove(&key);
+            return Taken::Whole {
+                payload,
+                parts,
+                length,
+                first,
+            };
+        }
+        while self.held > self.limits.bytes && self.give_way() {}
+        Taken::Held
+    }
+
+    /// Gives up packets that are older than their lifetime.
+    fn expire(&mut self, at: Moment) {
+        while let Some(&(key, first)) = self.order.front() {
+            let gone = self.partials.get(&key).is_none_or(|partial| partial.first != first);
+            if !gone && at.time.since(first.time) <= self.limits.lifetime {
+                break;
+            }
+            self.order.pop_front();
+            if !gone {
+                self.abandon(&key);
+            }
+        }
+    }
+
+    /// Gives up the oldest packet; says whether there was one.
+    fn give_way(&mut self) -> bool {
+        while let Some((key, first)) = self.order.pop_front() {
+            if self.partials.get(&key).is_some_and(|partial| partial.first == first) {
+                self.abandon(&key);
+                return true;
+            }
+        }
+        false
+    }
+
+    fn abandon(&mut self, key: &Key) {
+        if let Some(partial) = self.partials.remove(key) {
+            self.held -= partial.held;
+            self.abandoned += partial.parts.len() as u64;
+        }
+    }
+
+    /// Lets go of what is held of a packet and remembers to take no more of it.
+    fn refuse(&mut self, key: &Key) {
+        self.abandoned += 1;
+        if let Some(partial) = self.partials.get_mut(key) {
+            self.abandoned += partial.parts.len() as u64;
+            self.held -= partial.held;
+            partial.held = 0;
+            partial.parts = Vec::new();
+            partial.refused = true;
+        }
+    }
+}
+
+enum Placed {
+    New,
+    /// The same bytes at the same place: a capture of two interfaces, or a network that doubles.
+    Again,
+    Overlap,
+}
+
+impl Partial {
+    fn new(first: Moment) -> Self {
+        Self {
+            parts: Vec::new(),
+            total: None,
+            held: 0,
+            length: 0,
+            first,
+            refused: false,
+        }
+    }
+
+    fn place(&mut self, offset: u32, bytes: &[u8], end: u32, more: bool) -> Placed {
+        let at = self.parts.partition_point(|part| part.offset < offset);
+        if let Some(next) = self.parts.get(at) {
+            if next.offset == offset && *next.bytes == *bytes && (more || self.total == Some(end)) {
+                return Placed::Again;
+            }
+            if next.offset < end {
+                return Placed::Overlap;
+            }
+        }
+        if at > 0 && self.parts[at - 1].end() > offset {
+            return Placed::Overlap;
+        }
+        let beyond = match (more, self.total) {
+            (false, Some(_)) => true,
+            (false, None) => self.parts.last().is_some_and(|last| last.end() > end),
+            (true, Some(total)) => end > total,
+            (true, None) => false,
+        };
+        if beyond || self.parts.len() >= PARTS {
+            return Placed::Overlap;
+        }
+        if !more {
+            self.total = Some(end);
+        }
+        let bytes = bytes.into();
+        self.parts.insert(at, Part { offset, bytes });
+        Placed::New
+    }
+
+    fn whole(&self) -> Option<Vec<u8>> {
+        let total = self.total? as usize;
+        let there: usize = self.parts.iter().map(|part| part.bytes.len()).sum();
+        // Parts do not overlap and none reaches beyond the end: as many bytes as the whole has leave no hole.
+        (there == total).then(|| self.parts.iter().flat_map(|part| part.bytes.iter().copied()).collect())
+    }
+}
+
+impl Part {
+    fn end(&self) -> u32 {
+        self.offset + self.bytes.len() as u32
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,158 @@
+use std::net::Ipv4Addr;
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::Timestamp;
+
+fn at(packet: u64) -> Moment {
+    Moment {
+        packet,
+        time: Timestamp(packet * 1_000_000),
+    }
+}
+
+fn part(identification: u32, offset: u32, bytes: &[u8], more: bool) -> Datagram<'_> {
+    Datagram {
+        source: Ipv4Addr::new(10, 0, 0, 1).into(),
+        destination: Ipv4Addr::new(10, 0, 0, 2).into(),
+        protocol: 17,
+        payload: bytes,
+        missing: 0,
+        length: bytes.len() + 20,
+        fragment: Fragment::Part {
+            identification,
+            offset,
+            more,
+        },
+    }
+}
+
+#[test]
+fn a_packet_in_three_parts_is_whole_whatever_their_order() {
+    let payload: Vec<u8> = (0..40).collect();
+    let parts = [
+        (0u32, &payload[..16], true),
+        (16, &payload[16..32], true),
+        (32, &payload[32..], false),
+    ];
+    for order in [[0, 1, 2], [2, 1, 0], [1, 2, 0], [2, 0, 1]] {
+        let mut fragments = Fragments::new(FragmentLimits::default());
+        let mut last = Taken::Refused;
+        for (number, &index) in order.iter().enumerate() {
+            let (offset, bytes, more) = parts[index];
+            last = fragments.take(&part(7, offset, bytes, more), at(number as u64 + 1));
+        }
+        let expected = Taken::Whole {
+            payload: payload.clone(),
+            parts: 3,
+            length: 100,
+            first: at(1),
+        };
+        assert_eq!(last, expected, "{order:?}");
+        assert_eq!((fragments.held, fragments.take_abandoned()), (0, 0));
+    }
+}
+
+#[test]
+fn a_doubled_part_changes_nothing() {
+    let mut fragments = Fragments::new(FragmentLimits::default());
+    assert_eq!(fragments.take(&part(7, 0, &[1; 8], true), at(1)), Taken::Held);
+    assert_eq!(fragments.take(&part(7, 0, &[1; 8], true), at(2)), Taken::Held);
+    let whole = fragments.take(&part(7, 8, &[2; 3], false), at(3));
+    assert!(matches!(whole, Taken::Whole { parts: 2, .. }), "{whole:?}");
+}
+
+#[test]
+fn parts_that_overlap_are_refused_with_their_packet() {
+    for (offset, bytes, more) in [(8, [9; 8], true), (0, [9; 8], true), (8, [9; 8], false)] {
+        let mut fragments = Fragments::new(FragmentLimits::default());
+        fragments.take(&part(7, 0, &[1; 16], true), at(1));
+        assert_eq!(fragments.take(&part(7, offset, &bytes, more), at(2)), Taken::Refused);
+        // What comes later completes nothing.
+        assert_eq!(fragments.take(&part(7, 16, &[1; 4], false), at(3)), Taken::Held);
+        assert_eq!((fragments.held, fragments.take_abandoned()), (0, 3));
+    }
+}
+
+#[test]
+fn a_part_behind_the_end_is_refused() {
+    let mut fragments = Fragments::new(FragmentLimits::default());
+    fragments.take(&part(7, 8, &[1; 4], false), at(1));
+    assert_eq!(fragments.take(&part(7, 16, &[1; 8], true), at(2)), Taken::Refused);
+}
+
+#[test]
+fn a_packet_that_is_not_whole_in_time_is_given_up() {
+    let limits = FragmentLimits {
+        lifetime: 5_000_000,
+        ..FragmentLimits::default()
+    };
+    let mut fragments = Fragments::new(limits);
+    fragments.take(&part(7, 0, &[1; 8], true), at(1));
+    assert_eq!(fragments.take(&part(7, 8, &[1; 8], false), at(10)), Taken::Held);
+    assert_eq!(fragments.take_abandoned(), 1);
+}
+
+#[test]
+fn a_flood_of_first_parts_stays_within_its_bounds() {
+    let limits = FragmentLimits {
+        packets: 100,
+        bytes: 1 << 20,
+        ..FragmentLimits::default()
+    };
+    let mut fragments = Fragments::new(limits);
+    for number in 0..10_000 {
+        fragments.take(&part(number, 0, &[0; 1400], true), at(u64::from(number)));
+    }
+    assert_eq!(fragments.partials.len(), 100);
+    assert!(fragments.held <= 1 << 20);
+    assert!(fragments.order.len() <= 100);
+    assert_eq!(fragments.take_abandoned(), 9_900);
+    fragments.finish();
+    assert_eq!((fragments.held, fragments.take_abandoned()), (0, 100));
+}
+
+#[test]
+fn a_part_that_was_not_captured_whole_is_refused() {
+    let mut fragments = Fragments::new(FragmentLimits::default());
+    let cut = Datagram {
+        missing: 1,
+        ..part(7, 0, &[1; 8], true)
+    };
+    assert_eq!(fragments.take(&cut, at(1)), Taken::Refused);
+}
+
+proptest! {
+    #[test]
+    fn any_parts_in_any_order_never_panic_and_stay_within_bounds(
+        parts in proptest::collection::vec((0..3u32, 0..40u32, 0..40usize, any::<bool>()), 0..200)
+    ) {
+        let limits = FragmentLimits { packets: 2, bytes: 1000, lifetime: 20_000_000 };
+        let mut fragments = Fragments::new(limits);
+        let bytes = [7; 64];
+        for (number, (identification, offset, length, more)) in parts.into_iter().enumerate() {
+            fragments.take(&part(identification, offset * 8, &bytes[..length], more), at(number as u64));
+            prop_assert!(fragments.partials.len() <= 2);
+            prop_assert!(fragments.held <= 1000 + 64 + PART_COST);
+        }
+        fragments.finish();
+        prop_assert_eq!(fragments.held, 0);
+    }
+
+    #[test]
+    fn a_payload_cut_anywhere_comes_back(payload in proptest::collection::vec(any::<u8>(), 9..3000), size in 1..40usize) {
+        let size = size * 8;
+        prop_assume!(payload.len().div_ceil(size) <= PARTS);
+        let mut fragments = Fragments::new(FragmentLimits::default());
+        let mut whole = None;
+        let count = payload.len().div_ceil(size);
+        for (index, bytes) in payload.chunks(size).enumerate() {
+            let taken = fragments.take(&part(1, (index * size) as u32, bytes, index + 1 < count), at(index as u64));
+            if let Taken::Whole { payload, .. } = taken {
+                whole = Some(payload);
+            }
+        }
+        prop_assert_eq!(whole, Some(payload));
+    }
+}

@@ -1,0 +1,236 @@
+//! SCTP associations.
+
+use std::collections::{HashMap, VecDeque};
+use std::net::SocketAddr;
+
+use super::{Arrived, Limits, Sink, Totals, Unread};
+use crate::Ending;
+use crate::sctp::{self, Init, Packet, Tracker, kind};
+
+/// Ended associations remembered, so that their last packets do not look like new ones.
+const ENDED: usize = 1 << 12;
+
+/// What packets of one direction carry: addresses may change, these do not (RFC 9260, section 8.5).
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+struct Lane {
+    tag: u32,
+    source_port: u16,
+    destination_port: u16,
+}
+
+#[derive(Clone, Copy)]
+enum Slot {
+    Live { number: u64, direction: usize },
+    Ended,
+}
+
+#[derive(Default)]
+pub(super) struct Associations {
+    trackers: HashMap<u64, Box<Tracker>>,
+    lanes: HashMap<Lane, Slot>,
+    /// The newest association between two ends, the lesser first: to find it before both tags are known.
+    by_ends: HashMap<(SocketAddr, SocketAddr), u64>,
+    /// Lanes in state `Ended`, oldest first.
+    ended: VecDeque<Lane>,
+}
+
+impl Associations {
+    pub(super) fn packet(
+        &mut self,
+        arrived: &Arrived<'_>,
+        limits: &Limits,
+        begun: &mut u64,
+        totals: &mut Totals,
+        sink: &mut impl Sink,
+    ) -> Option<Unread> {
+        let datagram = &arrived.datagram;
+        let Some(packet) = sctp::packet(datagram.payload, datagram.missing) else {
+            return Some(Unread::Malformed);
+        };
+        let source = SocketAddr::new(datagram.source, packet.source_port);
+        let destination = SocketAddr::new(datagram.destination, packet.destination_port);
+        let found = match self.find(&packet, source, destination) {
+            Found::Live { number, direction } => Some((number, direction)),
+            Found::Ended => return Some(Unread::Sctp),
+            Found::Unknown => None,
+        };
+        let (number, direction) = match found {
+            Some(found) => found,
+            None => {
+                if !begins(&packet) {
+                    return Some(Unread::Sctp);
+                }
+                if self.trackers.len() >= limits.associations {
+                    totals.untracked += u64::from(arrived.packets);
+                    return None;
+                }
+                totals.associations += 1;
+                *begun += 1;
+                let tracker = Tracker::new(*begun, source, destination, &packet, arrived.first);
+                let direction = tracker.direction_of(source, destination).unwrap_or(0);
+                self.trackers.insert(*begun, Box::new(tracker));
+                self.by_ends.insert(ends(source, destination), *begun);
+                (*begun, direction)
+            }
+        };
+        let tracker = self.trackers.get_mut(&number)?;
+        let addresses = (source.ip(), destination.ip());
+        let ending = tracker.packet(&packet, direction, addresses, arrived.at, |event| {
+            sink.in_association(number, event);
+        });
+        self.learn(number, direction, &packet);
+        if let Some(ending) = ending {
+            self.end(number, ending, sink);
+        }
+        None
+    }
+
+    /// Gives all that are still there, in the order of first packets.
+    pub(super) fn finish(&mut self, sink: &mut impl Sink) {
+        let mut trackers: Vec<_> = self.trackers.drain().map(|(_, tracker)| tracker).collect();
+        trackers.sort_unstable_by_key(|tracker| tracker.number());
+        for tracker in trackers {
+            let number = tracker.number();
+            let association = tracker.finish(Ending::Open, |event| sink.in_association(number, event));
+            sink.association(association);
+        }
+        *self = Self::default();
+    }
+
+    fn find(&self, packet: &Packet<'_>, source: SocketAddr, destination: SocketAddr) -> Found {
+        let slot = |tag, source_port, destination_port| {
+            self.lanes
+                .get(&Lane {
+                    tag,
+                    source_port,
+                    destination_port,
+                })
+                .copied()
+        };
+        let first = packet.chunks().next();
+        let init = first.as_ref().and_then(Init::read);
+        if let Some(init) = &init
+            && packet.tag == 0
+        {
+            // An INIT carries no tag and names the one its answers carry: a repeated INIT names the same.
+            return match slot(init.tag, packet.destination_port, packet.source_port) {
+                Some(Slot::Live { number, direction }) => Found::Live {
+                    number,
+                    direction: 1 - direction,
+                },
+                _ => Found::Unknown,
+            };
+        }
+        match slot(packet.tag, packet.source_port, packet.destination_port) {
+            Some(Slot::Live { number, direction }) => return Found::Live { number, direction },
+            Some(Slot::Ended) => return Found::Ended,
+            None => {}
+        }
+        // ABORT and SHUTDOWN COMPLETE may carry the tag of the other direction, and say so by a flag (section 8.5.1).
+        const REFLECTED: u8 = 1;
+        if let Some(chunk) = first
+            && matches!(chunk.kind, kind::ABORT | kind::SHUTDOWN_COMPLETE)
+            && chunk.flags & REFLECTED != 0
+        {
+            match slot(packet.tag, packet.destination_port, packet.source_port) {
+                Some(Slot::Live { number, direction }) => {
+                    return Found::Live {
+                        number,
+                        direction: 1 - direction,
+                    };
+                }
+                Some(Slot::Ended) => return Found::Ended,
+                None => {}
+            }
+        }
+        // A direction whose tag was not seen yet, between ends that were.
+        let known = self.by_ends.get(&ends(source, destination)).and_then(|number| {
+            let tracker = self.trackers.get(number)?;
+            let direction = tracker.direction_of(source, destination)?;
+            tracker.tag(direction).is_none().then_some((*number, direction))
+        });
+        match known {
+            Some((number, direction)) => Found::Live { number, direction },
+            None => Found::Unknown,
+        }
+    }
+
+    /// Remembers by which tags packets of the association are found.
+    fn learn(&mut self, number: u64, direction: usize, packet: &Packet<'_>) {
+        let Some(tracker) = self.trackers.get(&number) else {
+            return;
+        };
+        let ports = [
+            (packet.source_port, packet.destination_port),
+            (packet.destination_port, packet.source_port),
+        ];
+        for (direction, (source_port, destination_port)) in [direction, 1 - direction].into_iter().zip(ports) {
+            if let Some(tag) = tracker.tag(direction) {
+                let lane = Lane {
+                    tag,
+                    source_port,
+                    destination_port,
+                };
+                self.lanes.entry(lane).or_insert(Slot::Live { number, direction });
+            }
+        }
+    }
+
+    fn end(&mut self, number: u64, ending: Ending, sink: &mut impl Sink) {
+        let Some(tracker) = self.trackers.remove(&number) else {
+            return;
+        };
+        let tags = [tracker.tag(0), tracker.tag(1)];
+        let association = tracker.finish(ending, |event| sink.in_association(number, event));
+        let (from, to) = (association.initiator, association.responder);
+        let key = ends(from, to);
+        if self.by_ends.get(&key) == Some(&number) {
+            self.by_ends.remove(&key);
+        }
+        for (tag, (source, destination)) in tags.into_iter().zip([(from, to), (to, from)]) {
+            let Some(tag) = tag else { continue };
+            let lane = Lane {
+                tag,
+                source_port: source.port(),
+                destination_port: destination.port(),
+            };
+            self.lanes.insert(lane, Slot::Ended);
+            self.ended.push_back(lane);
+        }
+        while self.ended.len() > ENDED {
+            if let Some(oldest) = self.ended.pop_front()
+                && matches!(self.lanes.get(&oldest), Some(Slot::Ended))
+            {
+                self.lanes.remove(&oldest);
+            }
+        }
+        sink.association(association);
+    }
+}
+
+enum Found {
+    Live { number: u64, direction: usize },
+    Ended,
+    Unknown,
+}
+
+/// Whether an association is worth remembering from this packet on: it begins, or says something.
+fn begins(packet: &Packet<'_>) -> bool {
+    packet.chunks().any(|chunk| {
+        matches!(
+            chunk.kind,
+            kind::DATA
+                | kind::I_DATA
+                | kind::INIT
+                | kind::INIT_ACK
+                | kind::SACK
+                | kind::HEARTBEAT
+                | kind::COOKIE_ECHO
+                | kind::DTLS
+        )
+    })
+}
+
+fn ends(one: SocketAddr, other: SocketAddr) -> (SocketAddr, SocketAddr) {
+    (one.min(other), one.max(other))
+}

@@ -1,0 +1,192 @@
+//! IKE_SAs and ESP security associations.
+
+use std::collections::HashMap;
+use std::net::{IpAddr, SocketAddr};
+
+use super::{Arrived, Limits, Sink, Totals, Unread};
+use crate::esp::{self, Carrier, EspSa};
+use crate::ike::{Arrival, ExchangeType, Header, Session};
+use crate::udp::{self, Encapsulated};
+
+/// An IKE_SA that the responder has not agreed to yet: it may be found by the initiator's SPI only between the two
+/// addresses it was asked between.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+struct HalfOpen {
+    initiator_spi: u64,
+    /// The lesser first.
+    addresses: [IpAddr; 2],
+}
+
+#[derive(Default)]
+pub(super) struct Ipsec {
+    sessions: HashMap<u64, Box<Session>>,
+    by_spis: HashMap<(u64, u64), u64>,
+    half_open: HashMap<HalfOpen, u64>,
+    associations: HashMap<(IpAddr, IpAddr, u32), EspSa>,
+}
+
+impl Ipsec {
+    pub(super) fn udp(
+        &mut self,
+        arrived: &Arrived<'_>,
+        limits: &Limits,
+        begun: &mut u64,
+        totals: &mut Totals,
+    ) -> Option<Unread> {
+        let datagram = &arrived.datagram;
+        let Some(udp) = udp::udp(datagram.payload, datagram.missing) else {
+            return Some(Unread::Malformed);
+        };
+        let ports = [udp.source_port, udp.destination_port];
+        let source = SocketAddr::new(datagram.source, udp.source_port);
+        let destination = SocketAddr::new(datagram.destination, udp.destination_port);
+        let message = if ports.contains(&udp::IKE_NAT) {
+            match udp::encapsulated(udp.payload) {
+                Encapsulated::Ike(message) => message,
+                Encapsulated::KeepAlive => {
+                    totals.keep_alives += 1;
+                    return None;
+                }
+                Encapsulated::Esp(packet) => {
+                    let carrier = Carrier::Udp {
+                        source: udp.source_port,
+                        destination: udp.destination_port,
+                    };
+                    let ends = (source, destination);
+                    return self.packet(packet, udp.missing, ends, carrier, arrived, (limits, begun, totals));
+                }
+                Encapsulated::Unknown => return Some(Unread::Ike),
+            }
+        } else if ports.contains(&udp::IKE) {
+            udp.payload
+        } else {
+            return Some(Unread::Udp);
+        };
+        let Ok(header) = Header::read(message) else {
+            return Some(Unread::Ike);
+        };
+        let length = header.length as usize;
+        if !matches!(header.major, 1 | 2) || length > message.len() + udp.missing {
+            return Some(Unread::Ike);
+        }
+        let arrival = Arrival {
+            at: arrived.at,
+            first: arrived.first,
+            source,
+            destination,
+            packets: arrived.packets,
+            ip_bytes: datagram.length as u64,
+            whole: length <= message.len(),
+        };
+        let message = message.get(..length).unwrap_or(message);
+        let Some(session) = self.session(&header, &arrival, limits, begun, totals) else {
+            totals.untracked += u64::from(arrived.packets);
+            return None;
+        };
+        session.message(&header, message, &arrival);
+        None
+    }
+
+    pub(super) fn esp(
+        &mut self,
+        arrived: &Arrived<'_>,
+        limits: &Limits,
+        begun: &mut u64,
+        totals: &mut Totals,
+    ) -> Option<Unread> {
+        let datagram = &arrived.datagram;
+        let end = |address| SocketAddr::new(address, 0);
+        let ends = (end(datagram.source), end(datagram.destination));
+        let bounds = (limits, begun, totals);
+        self.packet(datagram.payload, datagram.missing, ends, Carrier::Ip, arrived, bounds)
+    }
+
+    /// Gives all of them, in the order of first packets.
+    pub(super) fn finish(&mut self, sink: &mut impl Sink) {
+        let mut sessions: Vec<_> = self.sessions.drain().map(|(_, session)| session).collect();
+        self.by_spis.clear();
+        self.half_open.clear();
+        sessions.sort_unstable_by_key(|session| session.number());
+        for session in sessions {
+            sink.ike_sa(session.finish());
+        }
+        let mut associations: Vec<_> = self.associations.drain().map(|(_, sa)| sa).collect();
+        associations.sort_unstable_by_key(|sa| sa.number);
+        for sa in associations {
+            sink.esp_sa(sa);
+        }
+    }
+
+    fn packet(
+        &mut self,
+        packet: &[u8],
+        missing: usize,
+        (source, destination): (SocketAddr, SocketAddr),
+        carrier: Carrier,
+        arrived: &Arrived<'_>,
+        (limits, begun, totals): (&Limits, &mut u64, &mut Totals),
+    ) -> Option<Unread> {
+        let Some(header) = esp::header(packet) else {
+            return Some(Unread::Malformed);
+        };
+        let key = (source.ip(), destination.ip(), header.spi);
+        let room = self.associations.len() < limits.esp_sas;
+        let sa = match self.associations.entry(key) {
+            std::collections::hash_map::Entry::Occupied(entry) => entry.into_mut(),
+            std::collections::hash_map::Entry::Vacant(entry) if room => {
+                totals.esp_sas += 1;
+                *begun += 1;
+                entry.insert(EspSa::new(*begun, source, destination, carrier, header, arrived.first))
+            }
+            std::collections::hash_map::Entry::Vacant(_) => {
+                totals.untracked += 1;
+                return None;
+            }
+        };
+        sa.packet(header, packet, missing, arrived.at);
+        None
+    }
+
+    /// The IKE_SA a message belongs to; none where there is no room for another.
+    fn session(
+        &mut self,
+        header: &Header,
+        arrival: &Arrival,
+        limits: &Limits,
+        begun: &mut u64,
+        totals: &mut Totals,
+    ) -> Option<&mut Session> {
+        let spis = (header.initiator_spi, header.responder_spi);
+        let [one, other] = [arrival.source.ip(), arrival.destination.ip()];
+        let half_open = HalfOpen {
+            initiator_spi: header.initiator_spi,
+            addresses: [one.min(other), one.max(other)],
+        };
+        let init = header.exchange == ExchangeType::IKE_SA_INIT || header.major == 1;
+        let known = self.by_spis.get(&spis).copied();
+        // IKE_SA_INIT may come behind the messages that follow it.
+        let known = known.or_else(|| {
+            let number = *self.half_open.get(&half_open)?;
+            let waits = self.sessions.get(&number).is_some_and(|session| !session.is_agreed());
+            (init || waits).then_some(number)
+        });
+        let number = match known {
+            Some(number) => number,
+            None => {
+                if self.sessions.len() >= limits.ike_sas {
+                    return None;
+                }
+                totals.ike_sas += 1;
+                *begun += 1;
+                self.sessions
+                    .insert(*begun, Box::new(Session::new(*begun, header, arrival)));
+                self.half_open.insert(half_open, *begun);
+                *begun
+            }
+        };
+        if header.responder_spi != 0 {
+            self.by_spis.entry(spis).or_insert(number);
+        }
+        self.sessions.get_mut(&number).map(Box::as_mut)
+    }
+}

@@ -1,0 +1,20 @@
+//! SCTP (RFC 9260): packets and chunks, and what associations carry.
+//!
+//! A packet is read by [`packet`], its chunks by [`Packet::chunks`]. A [`Tracker`] follows an association through both
+//! directions, whatever addresses its ends use, and gives an [`Association`]. User messages that were cut into several
+//! DATA or I-DATA chunks are counted as one, their bytes are not put together: nobody reads further than the first.
+
+mod association;
+mod chunk;
+mod dtls;
+mod sent;
+mod tracker;
+
+pub use association::{Association, Begun, Event, Roles};
+pub use chunk::{Chunk, Data, Init, Packet, Sack, kind, packet};
+pub use dtls::Dtls;
+pub use sent::{Delays, Sent};
+pub use tracker::Tracker;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,186 @@
+//! One association while it lives.
+
+use std::net::{IpAddr, SocketAddr};
+
+use super::sent::Direction;
+use super::{Association, Begun, Chunk, Data, Dtls, Event, Init, Packet, Roles, Sack, kind};
+use crate::{Ending, Moment};
+
+/// Addresses of an end that are kept.
+const ADDRESSES: usize = 16;
+
+/// Follows both directions of an association. Directions are numbered: 0 is from the initiator.
+pub struct Tracker {
+    number: u64,
+    ends: [SocketAddr; 2],
+    addresses: [Vec<IpAddr>; 2],
+    roles: Roles,
+    begun: Begun,
+    established: bool,
+    first: Moment,
+    last: Moment,
+    /// The tag that packets *to* this end carry.
+    tags: [Option<u32>; 2],
+    directions: [Direction; 2],
+    dtls: Dtls,
+    plain: u64,
+    first_plain: Option<Moment>,
+}
+
+impl Tracker {
+    /// An association whose first packet, not yet taken, is this.
+    #[must_use]
+    pub fn new(number: u64, source: SocketAddr, destination: SocketAddr, packet: &Packet<'_>, at: Moment) -> Self {
+        let init = packet.chunks().next().map(|chunk| chunk.kind);
+        let (ends, roles, begun) = match init {
+            Some(kind::INIT) => ([source, destination], Roles::Init, Begun::Init),
+            Some(kind::INIT_ACK) => ([destination, source], Roles::Init, Begun::Init),
+            _ if source.port() < destination.port() => ([destination, source], Roles::Port, Begun::Midstream),
+            _ => ([source, destination], Roles::Port, Begun::Midstream),
+        };
+        Self {
+            number,
+            ends,
+            addresses: ends.map(|end| vec![end.ip()]),
+            roles,
+            begun,
+            established: false,
+            first: at,
+            last: at,
+            tags: [None; 2],
+            directions: Default::default(),
+            dtls: Dtls::default(),
+            plain: 0,
+            first_plain: None,
+        }
+    }
+
+    /// Its place in the order of first packets.
+    #[must_use]
+    pub fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// Direction of a packet between its first two addresses; none for one between others, or where both ends have
+    /// the same.
+    #[must_use]
+    pub fn direction_of(&self, source: SocketAddr, destination: SocketAddr) -> Option<usize> {
+        let forward = self.ends == [source, destination];
+        let back = self.ends == [destination, source];
+        (forward != back).then_some(usize::from(back))
+    }
+
+    /// The tag that packets of this direction carry, where it is known.
+    #[must_use]
+    pub fn tag(&self, direction: usize) -> Option<u32> {
+        self.tags[1 - direction.min(1)]
+    }
+
+    /// Takes a packet of a direction; says how the association ended, if it did.
+    pub fn packet(
+        &mut self,
+        packet: &Packet<'_>,
+        direction: usize,
+        (source, destination): (IpAddr, IpAddr),
+        at: Moment,
+        mut give: impl FnMut(Event),
+    ) -> Option<Ending> {
+        let (from, to) = (direction.min(1), 1 - direction.min(1));
+        self.last = at;
+        self.address(from, source);
+        self.address(to, destination);
+        self.directions[from].sent.packets += 1;
+        if packet.tag != 0 {
+            self.tags[to].get_or_insert(packet.tag);
+        }
+        let mut ending = None;
+        for chunk in packet.chunks() {
+            ending = ending.or(self.chunk(&chunk, from, at, &mut give));
+        }
+        ending
+    }
+
+    fn chunk(&mut self, chunk: &Chunk<'_>, from: usize, at: Moment, give: &mut impl FnMut(Event)) -> Option<Ending> {
+        match chunk.kind {
+            kind::DATA | kind::I_DATA => {
+                self.established = true;
+                if let Some(data) = Data::read(chunk) {
+                    self.data(&data, from, at, give);
+                }
+            }
+            kind::SACK => {
+                if let Some(sack) = Sack::read(chunk) {
+                    self.directions[1 - from].acknowledged(&sack, 1 - from, at, give);
+                }
+            }
+            kind::INIT | kind::INIT_ACK => {
+                if let Some(init) = Init::read(chunk) {
+                    self.tags[from] = Some(init.tag);
+                    self.directions[from].begin(init.tsn);
+                    for address in init.addresses {
+                        self.address(from, address);
+                    }
+                }
+            }
+            kind::HEARTBEAT => self.directions[from].sent.heartbeats += 1,
+            kind::DTLS => self.directions[from].sent.dtls_chunks += 1,
+            kind::COOKIE_ACK => self.established = true,
+            kind::FORWARD_TSN | kind::I_FORWARD_TSN => {
+                if let Some(tsn) = chunk.value.first_chunk::<4>() {
+                    self.directions[from].forward(u32::from_be_bytes(*tsn), from, give);
+                }
+            }
+            kind::ABORT => return Some(Ending::Reset),
+            kind::SHUTDOWN_COMPLETE => return Some(Ending::Closed),
+            _ => {}
+        }
+        None
+    }
+
+    fn data(&mut self, data: &Data<'_>, from: usize, at: Moment, give: &mut impl FnMut(Event)) {
+        if !self.directions[from].data(data, from, at, give) || !data.begins {
+            return;
+        }
+        let opening = &mut self.directions[from].sent.opening;
+        if opening.bytes().is_empty() {
+            opening.fill(data.payload);
+        }
+        if !self.dtls.message(data.payload, at) {
+            self.plain += 1;
+            self.first_plain.get_or_insert(at);
+        }
+    }
+
+    fn address(&mut self, end: usize, address: IpAddr) {
+        let known = &mut self.addresses[end];
+        if !known.contains(&address) && known.len() < ADDRESSES {
+            known.push(address);
+        }
+    }
+
+    /// What there was to see.
+    pub fn finish(self, ending: Ending, mut give: impl FnMut(Event)) -> Association {
+        let [initiator, responder] = self.directions;
+        let [initiator_addresses, responder_addresses] = self.addresses;
+        Association {
+            number: self.number,
+            initiator: self.ends[0],
+            responder: self.ends[1],
+            roles: self.roles,
+            initiator_addresses,
+            responder_addresses,
+            initiator_tag: self.tags[0],
+            responder_tag: self.tags[1],
+            begun: self.begun,
+            established: self.established,
+            ending,
+            first: self.first,
+            last: self.last,
+            from_initiator: initiator.finish(0, &mut give),
+            from_responder: responder.finish(1, &mut give),
+            dtls: (self.dtls.messages > 0).then_some(self.dtls),
+            plain_messages: self.plain,
+            first_plain: self.first_plain,
+        }
+    }
+}
