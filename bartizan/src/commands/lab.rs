@@ -3,6 +3,8 @@
 mod crypto_service;
 mod list;
 mod nrf;
+mod run;
+mod worker;
 
 use std::path::PathBuf;
 
@@ -20,6 +22,13 @@ pub(crate) struct Args {
 #[derive(clap::Subcommand)]
 enum Lab {
     List(list::Args),
+    Run(run::Args),
+    /// Does the trials of a part; started by a run.
+    #[command(hide = true)]
+    Worker(worker::Args),
+    /// Clears up after a run that was killed; started by it.
+    #[command(hide = true)]
+    Guard(worker::GuardArgs),
     #[command(hide = true)]
     CryptoService(crypto_service::Args),
     #[command(hide = true)]
@@ -38,6 +47,12 @@ impl Where {
     pub(super) fn collection(&self) -> Collection {
         Collection::find(self.experiments.as_deref())
     }
+
+    /// As it would be typed again, with a space in front.
+    pub(super) fn argument(&self) -> String {
+        let named = self.experiments.as_ref();
+        named.map_or(String::new(), |folder| format!(" --experiments {}", folder.display()))
+    }
 }
 
 pub(super) fn refused(error: &CollectionError) -> Failure {
@@ -51,6 +66,9 @@ pub(super) fn refused(error: &CollectionError) -> Failure {
 pub(crate) fn run(args: Args) -> Result<Outcome, Failure> {
     match args.what {
         Lab::List(args) => list::run(&args),
+        Lab::Run(args) => run::run(&args),
+        Lab::Worker(args) => worker::run(&args),
+        Lab::Guard(args) => worker::guard(&args),
         Lab::CryptoService(args) => crypto_service::run(&args),
         Lab::Nrf(args) => nrf::run(&args),
     }

@@ -26,6 +26,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 pub use environment::Environment;
+pub(crate) use environment::load_average;
 pub use figure::{Figure, Name, Target, Verdict, figures};
 pub use peer::{Missing, Tools};
 pub use record::{Cpu, Measured, Over, Record, SCHEMA};
@@ -74,6 +75,14 @@ pub enum Error {
     /// Our own deployment file or credentials were refused: a mistake of ours.
     #[error("the bench's own configuration: {0}")]
     Configuration(String),
+    /// A workload cannot be made ready, in the words of the process that tried.
+    #[error("{error}")]
+    Refused {
+        /// Why.
+        error: String,
+        /// What to do about it.
+        hint: Option<String>,
+    },
     /// A file of the run.
     #[error("{path}: {source}")]
     File {
@@ -95,6 +104,7 @@ impl Error {
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::Host(error) => error.hint(),
+            Self::Refused { hint, .. } => hint.clone(),
             Self::Sbi(error) => error.hint(),
             Self::File { .. } => Some("set TMPDIR to a folder that can be written, with some MB free".to_owned()),
             _ => None,

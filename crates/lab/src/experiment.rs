@@ -23,6 +23,7 @@ pub use error::ExperimentError;
 pub(crate) use error::{Fault, Place, read};
 pub use levels::Levels;
 pub use parameters::Parameters;
+pub(crate) use resolve::RUNNER;
 pub use plot::{Comparison, Form, Plot, PlotKind};
 
 /// A question and how it is answered.

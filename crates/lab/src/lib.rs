@@ -13,8 +13,10 @@ pub mod experiment;
 pub mod nrf;
 pub mod published;
 pub mod replay;
+pub mod run;
 pub mod sbi;
 pub mod trial;
+pub mod worker;
 pub mod workload;
 
 pub use discovery::Discovery;

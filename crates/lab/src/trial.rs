@@ -131,6 +131,9 @@ pub struct Run {
     pub parts: Option<Vec<String>>,
     /// Somebody else's network function that it runs against.
     pub target: Option<String>,
+    /// The root that its certificate is judged by.
+    #[serde(default)]
+    pub target_ca: Option<String>,
     /// The binary whose sidecar is measured, where it is another than this.
     pub binary: Option<String>,
     /// Trials of the whole run.

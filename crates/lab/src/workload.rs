@@ -111,7 +111,7 @@ pub enum Targets {
 /// Somebody else's network function.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Target {
-    /// Its URL: `http://HOST:PORT`, HTTP/2 in clear with prior knowledge.
+    /// Its URL: `http://HOST:PORT`, HTTP/2 in clear with prior knowledge, or `https://HOST:PORT`.
     pub uri: http::Uri,
     /// The root that its certificate is judged by, PEM; needed for `https`.
     pub ca: Option<std::path::PathBuf>,
@@ -188,16 +188,25 @@ pub struct Observation {
 }
 
 impl Target {
-    /// Reads `http://HOST:PORT`.
+    /// Reads `http://HOST:PORT`, or `https://HOST:PORT` with the root that it is judged by.
     ///
     /// # Errors
-    /// In words, when it is another kind of URL.
-    pub fn parse(text: &str) -> Result<Self, String> {
+    /// In words, when it is another kind of URL, or one without the other.
+    pub fn parse(text: &str, ca: Option<&Path>) -> Result<Self, String> {
         let uri: http::Uri = text.parse().map_err(|error| format!("`{text}` is no URL: {error}"))?;
-        if uri.scheme_str() != Some("http") || uri.host().is_none() || uri.path() != "/" {
-            return Err(format!("`{text}` is not http://HOST:PORT (HTTP/2 in clear, as an NF speaks to its sidecar)"));
+        if uri.host().is_none() || uri.path() != "/" || uri.query().is_some() {
+            return Err(format!("`{text}` is neither http://HOST:PORT nor https://HOST:PORT"));
         }
-        Ok(Self { uri, ca: None })
+        match (uri.scheme_str(), ca) {
+            (Some("http"), None) | (Some("https"), Some(_)) => {}
+            (Some("http"), Some(_)) => return Err(format!("{text} shows no certificate that a root could judge")),
+            (Some("https"), None) => return Err(format!("the certificate of {text} needs a root to be judged by")),
+            _ => return Err(format!("`{text}` is neither http://HOST:PORT nor https://HOST:PORT")),
+        }
+        Ok(Self {
+            uri,
+            ca: ca.map(Path::to_owned),
+        })
     }
 }
 

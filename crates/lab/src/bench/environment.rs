@@ -49,7 +49,7 @@ impl Environment {
 }
 
 /// Load average over a minute; absent where the kernel does not tell.
-pub(super) fn load_average() -> Option<f64> {
+pub(crate) fn load_average() -> Option<f64> {
     fs::read_to_string("/proc/loadavg")
         .ok()?
         .split(' ')

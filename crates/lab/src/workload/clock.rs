@@ -37,6 +37,13 @@ pub(super) static KIND: Kind = Kind {
             about: "how much later than asked a sleep of one millisecond ends",
             better: Better::Lower,
         },
+        // Added by the runner: only there it can be seen.
+        MetricKind {
+            name: "round-trip",
+            unit: "us",
+            about: "from the runner to its worker and back",
+            better: Better::Lower,
+        },
     ],
     targets: Targets::Own,
     lacks: lacks_nothing,

@@ -16,7 +16,7 @@ const ENVOY: &str = "peers/envoy-1.40.0/envoy";
 const GHOSTUNNEL: &str = "peers/ghostunnel-1.8.4-1/ghostunnel";
 
 /// Where the programs of a run are.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Tools {
     /// This binary: the server behind every way.
     pub own: PathBuf,

@@ -1,0 +1,29 @@
+//! `bartizan lab worker` and `bartizan lab guard`: processes of a run, started by it.
+
+use std::path::PathBuf;
+
+use crate::{Failure, Outcome};
+
+#[derive(clap::Args)]
+pub(super) struct Args {
+    /// Where the runner listens.
+    #[arg(long)]
+    socket: PathBuf,
+}
+
+#[derive(clap::Args)]
+pub(super) struct GuardArgs {
+    /// What is removed when the run was killed.
+    #[arg(long)]
+    scratch: PathBuf,
+}
+
+pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
+    bartizan_lab::worker::work(&args.socket).map_err(|error| Failure::new(format!("a worker of the lab: {error}")))?;
+    Ok(Outcome::Clean)
+}
+
+pub(super) fn guard(args: &GuardArgs) -> Result<Outcome, Failure> {
+    bartizan_lab::run::watch(&args.scratch);
+    Ok(Outcome::Clean)
+}

@@ -1,0 +1,110 @@
+//! Why a run ended before its end.
+
+use std::io;
+use std::path::PathBuf;
+
+use crate::bench;
+
+/// What ends a run. A trial that fails does not: it is a record.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RunError {
+    /// The user asked for the end.
+    #[error("interrupted after {recorded} of {trials} trials")]
+    Interrupted {
+        /// Trials in the file.
+        recorded: u64,
+        /// Trials of the run.
+        trials: u64,
+    },
+    /// A record cannot be written; those before it are kept.
+    #[error("{file}: {source}; {recorded} of {trials} trials are recorded")]
+    Disk {
+        /// The file of records.
+        file: PathBuf,
+        /// What the kernel said.
+        source: io::Error,
+        /// Trials in the file.
+        recorded: u64,
+        /// Trials of the run.
+        trials: u64,
+    },
+    /// A file of the run cannot be used.
+    #[error("{file}: {source}")]
+    File {
+        /// Which.
+        file: PathBuf,
+        /// What the kernel said.
+        source: io::Error,
+    },
+    /// The experiment is not the one that was recorded.
+    #[error("{file} was recorded by another version of experiment {experiment}")]
+    OtherExperiment {
+        /// The file of records.
+        file: PathBuf,
+        /// Its id.
+        experiment: String,
+    },
+    /// A file of records does not say how the run was made.
+    #[error("{file}: {cause}")]
+    Unusable {
+        /// The file of records.
+        file: PathBuf,
+        /// What is missing.
+        cause: String,
+    },
+    /// There is nothing to go on with.
+    #[error("no run of {experiment} is in {folder}")]
+    NothingToResume {
+        /// Id of the experiment.
+        experiment: String,
+        /// Where records are looked for.
+        folder: PathBuf,
+    },
+    /// What was asked for cannot be.
+    #[error("{cause}")]
+    Usage {
+        /// Why.
+        cause: String,
+        /// What to ask for instead.
+        hint: String,
+    },
+    /// Processes, pinning, lab roots.
+    #[error(transparent)]
+    Bench(#[from] bench::Error),
+}
+
+impl RunError {
+    /// What to do next, where the message does not say.
+    #[must_use]
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::Interrupted { .. } => None,
+            Self::Disk { .. } => Some("free some space, then go on with --resume".to_owned()),
+            Self::File { .. } => Some("--out takes a folder that can be written".to_owned()),
+            Self::OtherExperiment { .. } => Some(
+                "trials of two versions cannot be put together: start anew without --resume, or bring the old file back"
+                    .to_owned(),
+            ),
+            Self::Unusable { .. } => Some("start anew without --resume; `bartizan lab report FILE` still reads it".to_owned()),
+            Self::NothingToResume { .. } => Some("leave --resume out to start one, or name its file: --resume=FILE".to_owned()),
+            Self::Usage { hint, .. } => Some(hint.clone()),
+            Self::Bench(error) => error.hint(),
+        }
+    }
+
+    /// Whether it lies in what the user wrote.
+    #[must_use]
+    pub fn is_usage(&self) -> bool {
+        matches!(
+            self,
+            Self::Usage { .. } | Self::NothingToResume { .. } | Self::OtherExperiment { .. }
+        )
+    }
+}
+
+impl From<bartizan_host::Error> for RunError {
+    fn from(error: bartizan_host::Error) -> Self {
+        Self::Bench(error.into())
+    }
+}
