@@ -1,0 +1,295 @@
+//! A report as one HTML file that needs nothing else: no script, no font, no picture from anywhere, no network.
+//!
+//! It is XML as well, so that any XML parser can check it.
+
+mod parts;
+
+use bartizan_stats::Interval;
+use base64::Engine as _;
+use maud::{DOCTYPE, Markup, PreEscaped, html as markup};
+
+use crate::csv::{samples_csv, summary_csv};
+use crate::json::json;
+use crate::model::{AnswerPiece, MeasuredBeside, PublishedValues, Quickness, Report};
+use crate::plot;
+use crate::quantity::{Shown, words};
+
+/// Samples are put into the page up to this size; more would make it slow to open, and are in the record files.
+const MOST_EMBEDDED: usize = 3 << 20;
+
+/// The whole page.
+#[must_use]
+pub fn html(report: &Report) -> String {
+    let heading = &report.heading;
+    let quick = report.quickness == Quickness::Quick;
+    let page = markup! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                (PreEscaped("<meta charset=\"utf-8\"/><meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>"))
+                (PreEscaped("<meta name=\"color-scheme\" content=\"light dark\"/>"))
+                title { (heading.title) @if quick { " (quick run)" } }
+                style { (PreEscaped(plot::STYLE)) (PreEscaped(include_str!("html/style.css"))) }
+            }
+            body { main {
+                header {
+                    p.kicker { "Bartizan lab report · " (heading.id)
+                        @if let Some((first, last)) = &heading.span { " · " (days(first, last)) } }
+                    h1 { (heading.title) @if quick { " " span.badge { "quick run" } } }
+                    p.question { (heading.question) }
+                    @if let Some(source) = &heading.source {
+                        p.meta { "First measured by: " (source.title) ", " (source.place) "." }
+                    }
+                }
+                @if quick {
+                    p.quick { "This is a quick run: a look with few repetitions, which proves nothing. Take figures from a full run." }
+                }
+                (answer(&report.answer))
+                (navigation(report))
+                (warnings(report))
+                @if let Some(published) = &report.published { (beside(published, report)) }
+                @for part in &report.parts { (parts::part(part, report.quickness)) }
+                (conditions(report))
+                @if !heading.invalid.is_empty() {
+                    section id="invalid" {
+                        h2 { "What would make it invalid" }
+                        ul { @for sentence in &heading.invalid { li { (sentence) } } }
+                    }
+                }
+                (method())
+                (raw(report))
+                (cite(report))
+                footer { "Made by Bartizan " (env!("CARGO_PKG_VERSION")) " from the records named above. The same records give the same report." }
+            } }
+        }
+    };
+    page.into_string()
+}
+
+fn answer(pieces: &[AnswerPiece]) -> Markup {
+    markup! {
+        @if !pieces.is_empty() {
+            p.answer {
+                span.by { "Answer" }
+                @for piece in pieces {
+                    @match piece {
+                        AnswerPiece::Text(words) => (words),
+                        AnswerPiece::Measured(words) => strong { (words) },
+                        AnswerPiece::Missing(words) => em { (words) },
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn navigation(report: &Report) -> Markup {
+    markup! {
+        nav aria-label="Contents" { ul {
+            @if report.published.is_some() { li { a href="#published" { "Published and measured" } } }
+            @for part in &report.parts { li { a href=(format!("#{}", anchor(&part.id))) { (part.id) } } }
+            li { a href="#conditions" { "Conditions" } }
+            li { a href="#records" { "Raw data" } }
+            li { a href="#cite" { "How to cite" } }
+        } }
+    }
+}
+
+fn warnings(report: &Report) -> Markup {
+    markup! {
+        @if !report.warnings.is_empty() {
+            section.warnings id="warnings" {
+                h2 { "Before you believe it" }
+                ul { @for warning in &report.warnings { li { b { (warning.kind) } " — " (warning.text) } } }
+            }
+        }
+    }
+}
+
+fn beside(published: &PublishedValues, report: &Report) -> Markup {
+    markup! {
+        section id="published" {
+            h2 { "Published and measured" }
+            p { "Values as the publication prints them in its text and tables; nothing is read off a picture. Another machine, another core "
+                "and other software were measured there: the ratio says how far apart the two are, not which one is right." }
+            div.wide { table {
+                thead { tr {
+                    th { "What" } th { "Statistic" } th { "Place" } th.number { "Published" } th.number { "Measured here" } th { }
+                    th.number { "n" } th { "Measured is" }
+                } }
+                tbody { @for row in &published.rows { tr {
+                    td { (row.subject()) @if report.quickness == Quickness::Quick { " " span.badge { "quick" } } }
+                    td { (row.statistic()) }
+                    td { (row.value.place) }
+                    td.number { (row.printed()) }
+                    @match &row.beside {
+                        MeasuredBeside::Measured { value, interval, n, .. } => {
+                            (estimate(&Shown::for_values(&row.value.unit, *value), *value, *interval, true))
+                            td.number { (n) }
+                            td { (row.relation().unwrap_or_default()) }
+                        }
+                        MeasuredBeside::Nothing { reason } => { td.note colspan="4" { (reason) } }
+                    }
+                } } }
+            } }
+            @let noted: Vec<_> = published.rows.iter().filter_map(|row| Some((row, row.value.note.as_ref()?))).collect();
+            @if !noted.is_empty() {
+                h3 { "Notes" }
+                ul.meta { @for (row, note) in noted { li { (row.subject()) ", " (row.statistic()) " " (row.printed()) ": " (note) } } }
+            }
+            @if !published.conflicts.is_empty() {
+                h3 { "Where the publication disagrees with itself" }
+                ul { @for conflict in &published.conflicts { li { (conflict.note) } } }
+            }
+        }
+    }
+}
+
+fn conditions(report: &Report) -> Markup {
+    markup! {
+        section id="conditions" {
+            h2 { "Conditions" }
+            dl {
+                @for condition in &report.conditions { dt { (condition.name) } dd { (condition.words()) } }
+                @if let Some((first, last)) = &report.heading.span { dt { "trials began" } dd { (first) " to " (last) } }
+            }
+            @if !report.left_out.is_empty() {
+                h3 { "Not run on this machine" }
+                ul.meta { @for left in &report.left_out {
+                    li { (left.part) ", " (words(&left.levels)) ": " (left.what) " (" (left.reason) ")" }
+                } }
+            }
+        }
+    }
+}
+
+fn method() -> Markup {
+    markup! {
+        section id="method" {
+            h2 { "How figures are made" }
+            p.meta { "The unit of observation is the trial: samples within a trial depend on each other, so each trial counts by its median. "
+                "Trials of one repetition follow each other in random order by the recorded seed. Intervals are 95 %: of medians and ratios by "
+                "bootstrap over trials (percentiles), of shifts by Hodges and Lehmann, of what is added by the same over differences within "
+                "repetitions, and Student's over the trials' medians as publications on the SBI report it. Below six trials no interval is "
+                "given. Drift is Kendall's test against the order of trials with the slope of Theil and Sen; warm-up the shift of the first "
+                "tenth over the rest; the error of all such tests together is 5 %." }
+        }
+    }
+}
+
+fn raw(report: &Report) -> Markup {
+    let id = &report.heading.id;
+    let document = json(report).to_string();
+    let summary = summary_csv(report);
+    let samples = samples_csv(report);
+    let link = |name: &str, kind: &str, text: &str| {
+        let data = base64::engine::general_purpose::STANDARD.encode(text);
+        markup! { a download=(format!("{id}{name}")) href=(format!("data:{kind};base64,{data}")) { (format!("{id}{name}")) } }
+    };
+    markup! {
+        section id="records" {
+            h2 { "Raw data" }
+            p { "In this page, to be saved:" }
+            ul.downloads {
+                li { (link(".json", "application/json", &document)) }
+                li { (link("-summary.csv", "text/csv", &summary)) }
+                @if samples.len() <= MOST_EMBEDDED { li { (link("-samples.csv", "text/csv", &samples)) } }
+            }
+            @if samples.len() > MOST_EMBEDDED {
+                p.meta { "All samples would be " (format!("{:.0} MB", samples.len() as f64 / 1e6)) ": they are in the record files." }
+            }
+            table {
+                thead { tr { th { "Record file" } th.number { "Trials used" } th.number { "Lines left out" } } }
+                tbody { @for (name, trials, damaged) in &report.files { tr {
+                    td { code { (name) } } td.number { (trials) } td.number { (damaged) }
+                } } }
+            }
+            p.meta { "Experiment file: SHA-256 " code { (report.heading.digest) } }
+        }
+    }
+}
+
+fn cite(report: &Report) -> Markup {
+    let heading = &report.heading;
+    let year = heading
+        .span
+        .as_ref()
+        .and_then(|(_, last)| last.get(..4))
+        .unwrap_or_default();
+    let day = heading
+        .span
+        .as_ref()
+        .and_then(|(_, last)| last.get(..10))
+        .unwrap_or_default();
+    let digest = heading.digest.get(..12).unwrap_or(&heading.digest);
+    let version = env!("CARGO_PKG_VERSION");
+    let bibtex = format!(
+        "@techreport{{bartizan-{id},\n  author = {{{{The Bartizan developers}}}},\n  title = {{{title}}},\n  institution = {{Bartizan {version}}},\n  \
+         year = {{{year}}},\n  note = {{Experiment {id}, file {digest}, last trial of {day}}}\n}}",
+        id = heading.id,
+        title = heading.title,
+    );
+    markup! {
+        section id="cite" {
+            h2 { "How to cite" }
+            p { "The Bartizan developers: " em { (heading.title) } ". Bartizan " (version) ", experiment " (heading.id) " (file " code { (digest) } "), "
+                (day) "." @if report.quickness == Quickness::Quick { " Quick run." } }
+            pre { (bibtex) }
+            @if let Some(source) = &heading.source {
+                p.meta { "The experiment repeats: " (source.title) ", " (source.place) ". Cite it too." }
+            }
+        }
+    }
+}
+
+/// A number with its unit, and its interval in small type: two fields of a table, so that both are aligned.
+fn estimate(shown: &Shown, value: f64, interval: Option<Interval>, unit: bool) -> Markup {
+    let (number, interval) = match interval {
+        Some(interval) => {
+            let (number, interval) = shown.parts(value, interval);
+            (number, Some(interval))
+        }
+        None => (shown.number(value), None),
+    };
+    markup! {
+        td.number.main { (number) @if unit && !shown.symbol.is_empty() { "\u{a0}" (shown.symbol) } }
+        td.interval { @if let Some(interval) = interval { (interval) } }
+    }
+}
+
+/// A number and its interval without unit, as plain words.
+pub(crate) fn with_interval(shown: &Shown, value: f64, interval: Option<Interval>) -> String {
+    match interval {
+        Some(interval) => {
+            let (number, interval) = shown.parts(value, interval);
+            format!("{number} [{interval}]")
+        }
+        None => shown.number(value),
+    }
+}
+
+/// An id that is a name in HTML whatever the text is.
+fn anchor(id: &str) -> String {
+    let plain: String = id
+        .chars()
+        .map(|character| {
+            if character.is_ascii_alphanumeric() {
+                character
+            } else {
+                '-'
+            }
+        })
+        .collect();
+    format!("part-{plain}")
+}
+
+/// The days of two instants, `2026-11-21` or `2026-11-21 to 2026-11-22`.
+fn days(first: &str, last: &str) -> String {
+    let day = |instant: &str| instant.get(..10).unwrap_or(instant).to_owned();
+    let (first, last) = (day(first), day(last));
+    if first == last {
+        first
+    } else {
+        format!("{first} to {last}")
+    }
+}

@@ -1,0 +1,334 @@
+//! The plots of a part, filled from its tables.
+
+use bartizan_lab::experiment::{self, Levels, Plot, PlotKind};
+use bartizan_stats::Sample;
+
+use super::{Cell, Statistics, Table};
+use crate::plot::{Axis, Bar, Cloud, Curve, Drawing, Line, Panel, Point, Stack};
+use crate::plot::{bars, distribution, ecdf, heat_map, lines, stacked};
+use crate::quantity::Shown;
+
+/// The colour of the path without anything.
+const FLOOR: usize = 6;
+
+/// A plot with what explains it.
+#[derive(Debug, Clone)]
+pub struct Figure {
+    /// What it can be asked for by: `bars`, or `latency-bars` where a part has several of a kind.
+    pub kind: &'static str,
+    /// Name of the metric, or of the first of several.
+    pub metric: &'static str,
+    /// How to read it.
+    pub caption: String,
+    /// The picture.
+    pub drawing: Drawing,
+}
+
+/// The plot, where anything of it was measured.
+pub(crate) fn of(part: &experiment::Part, plot: &Plot, tables: &[Table]) -> Option<Figure> {
+    let table = |metric: &str| tables.iter().find(|table| table.metric.name == metric);
+    let view = |along: &[&str]| View::of(part, &plot.only, along);
+    match &plot.kind {
+        PlotKind::Distribution { metric, by } => view(&[by]).distribution(table(metric.name)?, by),
+        PlotKind::Ecdf { metric, by } => view(&[by]).ecdf(table(metric.name)?, by),
+        PlotKind::Bars { metric, by } => view(&[by]).bars(table(metric.name)?, by),
+        PlotKind::HeatMap { metric, rows, columns } => {
+            view(&[rows, columns]).heat_map(table(metric.name)?, rows, columns)
+        }
+        PlotKind::Stacked { metrics, by } => {
+            let tables: Vec<&Table> = metrics.iter().filter_map(|metric| table(metric.name)).collect();
+            view(&[by]).stacked(&tables, by)
+        }
+        PlotKind::Lines { metric, x, by } => view(&[x, by]).lines(table(metric.name)?, x, by),
+    }
+}
+
+/// Combinations of a part in panels: one for every combination of the factors that the plot does not draw.
+struct View<'a> {
+    part: &'a experiment::Part,
+    panels: Vec<(Option<String>, Vec<&'a Levels>)>,
+}
+
+impl<'a> View<'a> {
+    fn of(part: &'a experiment::Part, only: &Levels, along: &[&str]) -> Self {
+        let shown: Vec<&Levels> = part.matching(only).collect();
+        // A factor with one level left needs no heading.
+        let varies = |factor: &&experiment::Factor| {
+            let first = shown.first().and_then(|levels| levels.level(&factor.name));
+            !along.contains(&factor.name.as_str()) && shown.iter().any(|levels| levels.level(&factor.name) != first)
+        };
+        let others: Vec<&experiment::Factor> = part.factors.iter().filter(varies).collect();
+        let mut panels: Vec<(Option<String>, Vec<&Levels>)> = Vec::new();
+        for levels in shown {
+            let words: Vec<String> = others
+                .iter()
+                .filter_map(|factor| Some(format!("{}: {}", factor.name, levels.level(&factor.name)?)))
+                .collect();
+            let heading = (!words.is_empty()).then(|| words.join(", "));
+            match panels.iter_mut().find(|(other, _)| *other == heading) {
+                Some((_, members)) => members.push(levels),
+                None => panels.push((heading, vec![levels])),
+            }
+        }
+        Self { part, panels }
+    }
+
+    /// The colour of a level: its place in the factor; one for all where there are more levels than colours and names tell
+    /// them apart.
+    fn tone(&self, by: &str, cell: &Cell, named: bool) -> usize {
+        let levels = self.part.factor(by).map_or(&[][..], |factor| &factor.levels);
+        let own = cell.levels.level(by);
+        if cell.floor {
+            return FLOOR;
+        }
+        if named && levels.len() > 7 {
+            return 0;
+        }
+        let place = levels.iter().position(|level| Some(level.as_str()) == own).unwrap_or(0);
+        // The floor's colour is kept for it.
+        if self.part.floor.is_some() && place >= FLOOR {
+            place + 1
+        } else {
+            place
+        }
+    }
+
+    /// The measured cells of each panel, made into what a plot draws.
+    fn panels<T>(&self, table: &Table, mut make: impl FnMut(&Cell, &Statistics) -> Option<T>) -> Option<Vec<Panel<T>>> {
+        let panels: Vec<Panel<T>> = self
+            .panels
+            .iter()
+            .map(|(heading, members)| Panel {
+                heading: heading.clone(),
+                items: members
+                    .iter()
+                    .filter_map(|levels| {
+                        let cell = table.row(levels)?;
+                        make(cell, cell.statistics.as_ref()?)
+                    })
+                    .collect(),
+            })
+            .filter(|panel: &Panel<T>| !panel.items.is_empty())
+            .collect();
+        (!panels.is_empty()).then_some(panels)
+    }
+
+    fn distribution(&self, table: &Table, by: &str) -> Option<Figure> {
+        let panels = self.panels(table, |cell, statistics| {
+            Some(Cloud {
+                name: level(cell, by),
+                tone: self.tone(by, cell, true),
+                samples: cell.samples.clone()?,
+                trials: cell.trials.clone(),
+                median: statistics.median,
+                interval: statistics.interval,
+            })
+        })?;
+        let caption = "Density and box (quartiles, whiskers from 5 to 95 %) of all samples; a dot for the median of each trial. \
+                       Numbers: median of the trials' medians and its 95 % interval.";
+        Some(figure(
+            "distribution",
+            table,
+            caption,
+            distribution(&format!("Distribution of {}", title(table, by)), &axis(table), &panels),
+        ))
+    }
+
+    fn ecdf(&self, table: &Table, by: &str) -> Option<Figure> {
+        let panels = self.panels(table, |cell, _| {
+            Some(Curve {
+                name: level(cell, by),
+                tone: self.tone(by, cell, false),
+                samples: cell.samples.clone()?,
+            })
+        })?;
+        let caption = "Share of all samples that are at most this large; drawn to 99.5 %.";
+        Some(figure(
+            "ecdf",
+            table,
+            caption,
+            ecdf(
+                &format!("Share of samples up to each {}", title(table, by)),
+                &axis(table),
+                &panels,
+            ),
+        ))
+    }
+
+    fn bars(&self, table: &Table, by: &str) -> Option<Figure> {
+        let panels = self.panels(table, |cell, statistics| {
+            Some(Bar {
+                name: level(cell, by),
+                tone: self.tone(by, cell, true),
+                value: statistics.median,
+                interval: statistics.interval,
+            })
+        })?;
+        let direction = match table.direction() {
+            "" => String::new(),
+            words => format!("; {words}"),
+        };
+        let caption = format!("Median of the trials' medians with its 95 % interval{direction}.");
+        Some(figure(
+            "bars",
+            table,
+            &caption,
+            bars(&format!("Median {}", title(table, by)), &axis(table), &panels),
+        ))
+    }
+
+    fn heat_map(&self, table: &Table, rows: &str, columns: &str) -> Option<Figure> {
+        let across: &[String] = self.part.factor(columns).map(|factor| factor.levels.as_slice())?;
+        let down: &[String] = self.part.factor(rows).map(|factor| factor.levels.as_slice())?;
+        let value = |members: &[&Levels], row: &str, column: &str| {
+            let levels = members
+                .iter()
+                .find(|levels| levels.level(rows) == Some(row) && levels.level(columns) == Some(column))?;
+            Some(table.row(levels)?.statistics?.median)
+        };
+        let panels: Vec<Panel<(String, Vec<Option<f64>>)>> = self
+            .panels
+            .iter()
+            .map(|(heading, members)| Panel {
+                heading: heading.clone(),
+                items: down
+                    .iter()
+                    .map(|row| {
+                        let values = across.iter().map(|column| value(members, row, column)).collect();
+                        (row.clone(), values)
+                    })
+                    .filter(|(_, values): &(String, Vec<Option<f64>>)| values.iter().any(Option::is_some))
+                    .collect(),
+            })
+            .filter(|panel| !panel.items.is_empty())
+            .collect();
+        if panels.is_empty() {
+            return None;
+        }
+        let caption = format!("Median of the trials' medians; {rows} down, {columns} across.");
+        let title = format!("Median {} by {rows} and {columns}", table.metric.name);
+        Some(figure(
+            "heat-map",
+            table,
+            &caption,
+            heat_map(&title, &axis(table), across, &panels),
+        ))
+    }
+
+    fn stacked(&self, tables: &[&Table], by: &str) -> Option<Figure> {
+        // Lengths of different units do not add up.
+        let first = *tables.first()?;
+        let tables: Vec<&Table> = tables
+            .iter()
+            .copied()
+            .filter(|table| table.metric.unit == first.metric.unit)
+            .collect();
+        let names: Vec<String> = tables.iter().map(|table| table.metric.name.to_owned()).collect();
+        let median = |table: &Table, levels: &Levels| Some(table.row(levels)?.statistics?.median);
+        let panels: Vec<Panel<Stack>> = self
+            .panels
+            .iter()
+            .map(|(heading, members)| Panel {
+                heading: heading.clone(),
+                items: members
+                    .iter()
+                    .map(|levels| Stack {
+                        name: levels.level(by).unwrap_or_default().to_owned(),
+                        parts: tables
+                            .iter()
+                            .map(|table| (table.metric.name.to_owned(), median(table, levels)))
+                            .collect(),
+                    })
+                    .filter(|stack| stack.parts.iter().any(|(_, value)| value.is_some()))
+                    .collect(),
+            })
+            .filter(|panel| !panel.items.is_empty())
+            .collect();
+        let sums = panels
+            .iter()
+            .flat_map(|panel| &panel.items)
+            .map(|stack| stack.parts.iter().filter_map(|(_, value)| *value).sum());
+        let typical = Sample::new(sums).ok()?.median();
+        let axis = Axis {
+            quantity: "sum of medians".to_owned(),
+            unit: Shown::for_values(first.metric.unit, typical),
+        };
+        let caption = "Medians of the parts, one after the other; the number is their sum, which need not be the median of the whole.";
+        let title = format!("What {} add up to by {by}", names.join(" and "));
+        Some(figure(
+            "stacked",
+            first,
+            caption,
+            stacked(&title, &axis, &names, &panels),
+        ))
+    }
+
+    fn lines(&self, table: &Table, x: &str, by: &str) -> Option<Figure> {
+        let panels: Vec<Panel<Line>> = self
+            .panels
+            .iter()
+            .map(|(heading, members)| {
+                let mut items: Vec<Line> = Vec::new();
+                for levels in members {
+                    let Some(cell) = table.row(levels) else { continue };
+                    let at = levels.level(x).and_then(|level| level.parse::<f64>().ok());
+                    let (Some(at), Some(statistics)) = (at, cell.statistics) else {
+                        continue;
+                    };
+                    let point = Point {
+                        x: at,
+                        value: statistics.median,
+                        interval: statistics.interval,
+                    };
+                    let name = level(cell, by);
+                    match items.iter_mut().find(|line| line.name == name) {
+                        Some(line) => line.points.push(point),
+                        None => items.push(Line {
+                            name,
+                            tone: self.tone(by, cell, false),
+                            points: vec![point],
+                        }),
+                    }
+                }
+                for line in &mut items {
+                    line.points.sort_by(|one, other| one.x.total_cmp(&other.x));
+                }
+                Panel {
+                    heading: heading.clone(),
+                    items,
+                }
+            })
+            .filter(|panel| !panel.items.is_empty())
+            .collect();
+        if panels.is_empty() {
+            return None;
+        }
+        let caption = "Median of the trials' medians with its 95 % interval at each level.";
+        let title = format!("Median {} over {x} by {by}", table.metric.name);
+        Some(figure("lines", table, caption, lines(&title, &axis(table), x, &panels)))
+    }
+}
+
+fn figure(kind: &'static str, table: &Table, caption: &str, drawing: Drawing) -> Figure {
+    Figure {
+        kind,
+        metric: table.metric.name,
+        caption: caption.to_owned(),
+        drawing,
+    }
+}
+
+fn level(cell: &Cell, by: &str) -> String {
+    cell.levels.level(by).unwrap_or_default().to_owned()
+}
+
+fn title(table: &Table, by: &str) -> String {
+    format!("{} by {by}", table.metric.name)
+}
+
+fn axis(table: &Table) -> Axis {
+    Axis {
+        quantity: table.metric.name.to_owned(),
+        unit: table.shown.clone(),
+    }
+}

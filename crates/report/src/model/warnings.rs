@@ -1,0 +1,274 @@
+//! What a reader must know before believing a result.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use bartizan_lab::experiment::{Experiment, Levels};
+use bartizan_lab::trial::{KernelKind, LeftOut, Record};
+use bartizan_stats::{Confidence, Pairs, Sample, first_against_rest, paired_shift, trend};
+use serde::Serialize;
+
+use super::Samples;
+use super::cell::{LEAST, Statistics};
+use super::samples::Trial;
+use crate::quantity::words;
+
+/// Drift and warm-up below this share of the median are not worth a word, however certain.
+const WORTH: f64 = 0.03;
+/// How many of a kind are named; the rest is counted.
+const NAMED: usize = 4;
+/// Kendall's test takes all pairs of trials.
+const MOST: usize = 1000;
+
+/// One warning.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Warning {
+    /// Of what kind, in a word or two.
+    pub kind: &'static str,
+    /// What is the matter.
+    pub text: String,
+}
+
+impl Warning {
+    pub(crate) fn records(text: String) -> Self {
+        Self { kind: "records", text }
+    }
+}
+
+pub(crate) fn of(experiment: &Experiment, samples: &Samples, trials: &[Record], left_out: &[LeftOut]) -> Vec<Warning> {
+    let mut warnings = Vec::new();
+    if trials.is_empty() {
+        warnings.push(Warning::records("there are no trials".to_owned()));
+        return warnings;
+    }
+    failures(samples, &mut warnings);
+    missing(experiment, samples, left_out, &mut warnings);
+    machine(trials, &mut warnings);
+    series(experiment, samples, &mut warnings);
+    warnings
+}
+
+fn failures(samples: &Samples, warnings: &mut Vec<Warning>) {
+    let mut reasons: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+    for (part, levels, errors) in samples.all_failures() {
+        for error in errors {
+            reasons
+                .entry(error)
+                .or_default()
+                .push(format!("{part}: {}", words(levels)));
+        }
+    }
+    for (error, mut places) in reasons {
+        let count = places.len();
+        places.dedup();
+        let some = listed(&places);
+        let trials = if count == 1 { "trial" } else { "trials" };
+        warnings.push(Warning {
+            kind: "failed",
+            text: format!("{count} {trials} failed: {error} ({some})"),
+        });
+    }
+}
+
+fn missing(experiment: &Experiment, samples: &Samples, left_out: &[LeftOut], warnings: &mut Vec<Warning>) {
+    let (mut absent, mut few) = (Vec::new(), Vec::new());
+    for part in &experiment.parts {
+        for levels in &part.combinations {
+            let most = part
+                .metrics
+                .iter()
+                .map(|metric| samples.trials(&part.id, levels, metric.name).len())
+                .max();
+            let known = |left: &LeftOut| left.part == part.id && left.levels == *levels;
+            match most.unwrap_or(0) {
+                0 if !left_out.iter().any(known) => absent.push(format!("{}: {}", part.id, words(levels))),
+                0 => {}
+                n if n < LEAST => few.push(format!("{}: {} ({n})", part.id, words(levels))),
+                _ => {}
+            }
+        }
+    }
+    if !absent.is_empty() {
+        warnings.push(Warning {
+            kind: "missing",
+            text: format!("no trial was measured of {}", listed(&absent)),
+        });
+    }
+    if !few.is_empty() {
+        warnings.push(Warning {
+            kind: "few trials",
+            text: format!("fewer than {LEAST} trials give no 95 % interval: {}", listed(&few)),
+        });
+    }
+}
+
+fn machine(trials: &[Record], warnings: &mut Vec<Warning>) {
+    let mut add = |kind: &'static str, text: String| warnings.push(Warning { kind, text });
+    let loaded: Vec<&Record> = trials
+        .iter()
+        .filter(|record| record.load > record.environment.processors.len().max(1) as f64)
+        .collect();
+    if loaded.len() * 20 > trials.len() {
+        let most = loaded.iter().map(|record| record.load).fold(0.0, f64::max);
+        add(
+            "load",
+            format!(
+                "{} of {} trials began at a load average above the number of processors (up to {most:.2}): other programs ran too",
+                loaded.len(),
+                trials.len()
+            ),
+        );
+    }
+    let low: Vec<&Record> = trials
+        .iter()
+        .filter(|record| !record.environment.priority.starts_with("nice -"))
+        .collect();
+    if let Some(one) = low.first() {
+        let text = format!(
+            "{} trials did not go before other programs: {}",
+            low.len(),
+            one.environment.priority
+        );
+        add("priority", text);
+    }
+    let guests = trials
+        .iter()
+        .filter(|record| record.environment.kernel_kind == KernelKind::Guest)
+        .count();
+    if guests > 0 {
+        add(
+            "guest",
+            format!("{guests} trials ran on a guest's kernel: their speed is not the machine's"),
+        );
+    }
+    for (name, value) in [
+        (
+            "versions of Bartizan",
+            (|record: &Record| record.environment.version.clone()) as fn(&Record) -> String,
+        ),
+        ("kernels", |record| record.environment.kernel.clone()),
+        ("processors", |record| {
+            record.environment.processor.clone().unwrap_or_default()
+        }),
+    ] {
+        let values: BTreeSet<String> = trials.iter().map(value).collect();
+        if values.len() > 1 {
+            let values: Vec<String> = values.into_iter().collect();
+            add(
+                "mixed",
+                format!("trials of different {name} are mixed: {}", values.join(", ")),
+            );
+        }
+    }
+}
+
+/// What the order of trials and of samples says. The error of all tests together is kept at 5 % (Bonferroni).
+fn series(experiment: &Experiment, samples: &Samples, warnings: &mut Vec<Warning>) {
+    let all: Vec<(String, Vec<Trial>)> = experiment
+        .parts
+        .iter()
+        .flat_map(|part| {
+            part.combinations.iter().flat_map(move |levels: &Levels| {
+                part.metrics.iter().map(move |metric| {
+                    let name = format!("{} of {}, {}", metric.name, part.id, words(levels));
+                    (name, samples.trials(&part.id, levels, metric.name).to_vec())
+                })
+            })
+        })
+        .filter(|(_, trials)| !trials.is_empty())
+        .collect();
+    let error = 0.05 / all.len().max(1) as f64;
+    let (mut drift, mut first, mut within, mut wide) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    for (name, trials) in &all {
+        let medians: Vec<f64> = trials.iter().take(MOST).map(|trial| trial.median).collect();
+        let Some(statistics) = Statistics::of(trials) else {
+            continue;
+        };
+        let share = |value: f64| value / statistics.median.abs();
+        if let Ok(trend) = trend(&medians, Confidence::P95) {
+            let change = share(trend.slope.value * (medians.len() - 1) as f64);
+            if trend.p < error && change.abs() > WORTH {
+                drift.push((change.abs(), format!("{name} by {}", percent(change))));
+            }
+        }
+        if let Some(change) = warm_up_of_trials(&medians, error)
+            .map(share)
+            .filter(|change| change.abs() > WORTH)
+        {
+            first.push((change.abs(), format!("{name} by {}", percent(change))));
+        }
+        if let Some(change) = warm_up_within(trials, error)
+            .map(share)
+            .filter(|change| change.abs() > WORTH)
+        {
+            within.push((change.abs(), format!("{name} by {}", percent(change))));
+        }
+        if let (Some(interval), Some(enough)) = (statistics.interval, statistics.enough)
+            && enough > statistics.trials
+        {
+            let reach = share((interval.high - interval.low) / 2.0);
+            wide.push((
+                reach,
+                format!("{name} (\u{b1}{:.0} %; about {enough} trials)", reach * 100.0),
+            ));
+        }
+    }
+    let mut add = |kind: &'static str, what: &str, mut found: Vec<(f64, String)>| {
+        found.sort_by(|one, other| other.0.total_cmp(&one.0));
+        let names: Vec<String> = found.into_iter().map(|(_, name)| name).collect();
+        if !names.is_empty() {
+            warnings.push(Warning {
+                kind,
+                text: format!("{what}: {}", listed(&names)),
+            });
+        }
+    };
+    add("drift", "medians rose or fell from the first trial to the last", drift);
+    add("warm-up", "the first tenth of the trials differs from the rest", first);
+    add(
+        "warm-up",
+        "within trials the first tenth of the samples differs from the rest",
+        within,
+    );
+    add("wide", "the 95 % interval reaches beyond 5 % of the median", wide);
+}
+
+/// By how much the first tenth of the trials, three at least, lies above the rest, where that is certain.
+fn warm_up_of_trials(medians: &[f64], error: f64) -> Option<f64> {
+    let confidence = Confidence::new(1.0 - error)?;
+    let estimate = first_against_rest(medians, (medians.len() / 10).max(3), confidence).ok()?;
+    (!estimate.interval.contains(0.0)).then_some(estimate.value)
+}
+
+/// By how much the first tenth of a trial's samples lies above the rest of the same trial, where that is certain.
+fn warm_up_within(trials: &[Trial], error: f64) -> Option<f64> {
+    let confidence = Confidence::new(1.0 - error)?;
+    let middle = |values: &[f64]| Some(Sample::new(values.iter().copied()).ok()?.median());
+    let (first, rest): (Vec<f64>, Vec<f64>) = trials
+        .iter()
+        .take(MOST)
+        .filter(|trial| trial.values.len() >= 20)
+        .filter_map(|trial| {
+            let (first, rest) = trial.values.split_at(trial.values.len() / 10);
+            Some((middle(first)?, middle(rest)?))
+        })
+        .unzip();
+    let estimate = paired_shift(&Pairs::new(&first, &rest).ok()?, confidence).ok()?;
+    (!estimate.interval.contains(0.0)).then_some(estimate.value)
+}
+
+fn percent(share: f64) -> String {
+    format!(
+        "{}{:.0} %",
+        if share < 0.0 { '\u{2212}' } else { '+' },
+        share.abs() * 100.0
+    )
+}
+
+/// The first few, and how many more.
+fn listed(all: &[String]) -> String {
+    let named = all.iter().take(NAMED).cloned().collect::<Vec<_>>().join("; ");
+    match all.len().saturating_sub(NAMED) {
+        0 => named,
+        more => format!("{named}; and {more} more"),
+    }
+}

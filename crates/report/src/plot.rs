@@ -1,0 +1,54 @@
+//! Plots as SVG: plain data in, a drawing out.
+//!
+//! Colours are CSS variables, so that the same drawing follows the theme of the page it stands in; a drawing by itself brings
+//! them along. No colour carries a meaning alone: what it means is written beside it.
+
+mod bars;
+mod canvas;
+mod distribution;
+mod ecdf;
+mod frame;
+mod heat;
+mod lines;
+mod rows;
+mod scale;
+mod stacked;
+
+pub use bars::{Bar, bars};
+pub use canvas::Drawing;
+pub use distribution::{Cloud, distribution};
+pub use ecdf::{Curve, ecdf};
+pub use heat::heat_map;
+pub use lines::{Line, Point, lines};
+pub use stacked::{Stack, stacked};
+
+/// What rows have in common: a heading over those that belong together, absent where there is only one group.
+#[derive(Debug, Clone)]
+pub struct Panel<T> {
+    /// What the panel holds of the other factors, for example `connection: kept`.
+    pub heading: Option<String>,
+    /// Its rows or curves.
+    pub items: Vec<T>,
+}
+
+/// What stands on an axis.
+#[derive(Debug, Clone)]
+pub struct Axis {
+    /// The quantity, for example `latency`.
+    pub quantity: String,
+    /// How its values are shown.
+    pub unit: crate::quantity::Shown,
+}
+
+impl Axis {
+    fn label(&self) -> String {
+        if self.unit.symbol.is_empty() {
+            self.quantity.clone()
+        } else {
+            format!("{} ({})", self.quantity, self.unit.symbol)
+        }
+    }
+}
+
+/// The colours and type of plots, as variables and classes.
+pub(crate) const STYLE: &str = include_str!("plot/style.css");

@@ -1,0 +1,75 @@
+//! Bars of medians with their intervals; points where a bar would mislead.
+
+use bartizan_stats::Interval;
+
+use super::canvas::{Canvas, Drawing};
+use super::frame::{Labels, Row, frame};
+use super::rows::labels;
+use super::scale::{Scale, Start};
+use super::{Axis, Panel};
+
+/// One bar.
+#[derive(Debug, Clone)]
+pub struct Bar {
+    /// The level.
+    pub name: String,
+    /// Which of the eight colours.
+    pub tone: usize,
+    /// The median.
+    pub value: f64,
+    /// Its interval, where there is one.
+    pub interval: Option<Interval>,
+}
+
+/// Medians with intervals: bars from 0, or points on a logarithmic axis where medians span more than twenty times.
+#[must_use]
+pub fn bars(title: &str, axis: &Axis, panels: &[Panel<Bar>]) -> Drawing {
+    // Bars of each panel begin at 0 where none of them is lost beside another.
+    let lost = panels.iter().any(|panel| {
+        let values = || panel.items.iter().flat_map(Row::values);
+        let least = values().fold(f64::INFINITY, f64::min);
+        least > 0.0 && values().fold(0.0, f64::max) / least > 20.0
+    });
+    let start = if lost { Start::Free } else { Start::ZeroApart };
+    frame(title, panels, axis, start)
+}
+
+impl Row for Bar {
+    const HEIGHT: f64 = 34.0;
+
+    fn labels(&self, axis: &Axis) -> Labels {
+        labels(&self.name, self.value, self.interval, axis)
+    }
+
+    fn values(&self) -> Vec<f64> {
+        let ends = self.interval.map(|interval| [interval.low, interval.high]);
+        std::iter::once(self.value).chain(ends.into_iter().flatten()).collect()
+    }
+
+    fn draw(&self, canvas: &mut Canvas, scale: &Scale, _: &Axis, top: f64, bottom: f64) {
+        let middle = (top + bottom) / 2.0;
+        let (origin, end) = (scale.origin(), scale.place(self.value));
+        canvas.open(&format!("t{}", self.tone % 8), "");
+        if scale.is_logarithmic() {
+            canvas.line((origin, middle), (end, middle), "leader");
+        } else {
+            canvas.rect(
+                (origin.min(end), top + 8.0),
+                (end - origin).abs(),
+                bottom - top - 16.0,
+                "bar",
+            );
+        }
+        if let Some(interval) = self.interval {
+            let (low, high) = (scale.place(interval.low), scale.place(interval.high));
+            canvas.line((low, middle), (high, middle), "interval");
+            for end in [low, high] {
+                canvas.line((end, middle - 4.0), (end, middle + 4.0), "interval");
+            }
+        }
+        if scale.is_logarithmic() {
+            canvas.circle((end, middle), 5.0, "point");
+        }
+        canvas.close();
+    }
+}

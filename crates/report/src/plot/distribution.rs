@@ -1,0 +1,134 @@
+//! How values are distributed: density, box and points of each level.
+
+use bartizan_stats::{Interval, Random, Sample};
+
+use super::canvas::{Canvas, Drawing};
+use super::frame::{Labels, Row, frame};
+use super::rows::labels;
+use super::scale::{Scale, Start};
+use super::{Axis, Panel};
+
+/// More points than this do not make a density clearer.
+const KERNELS: usize = 1000;
+/// Nor do more dots.
+const DOTS: usize = 120;
+
+/// What one level gave.
+#[derive(Debug, Clone)]
+pub struct Cloud {
+    /// The level.
+    pub name: String,
+    /// Which of the eight colours.
+    pub tone: usize,
+    /// Every sample.
+    pub samples: Sample,
+    /// The median of each trial, in order: the dots.
+    pub trials: Vec<f64>,
+    /// The median of the trials' medians.
+    pub median: f64,
+    /// Its interval, where there is one.
+    pub interval: Option<Interval>,
+}
+
+impl Cloud {
+    /// Where whiskers end: 5 % and 95 % of the samples.
+    fn whiskers(&self) -> [f64; 2] {
+        [self.samples.quantile(0.05), self.samples.quantile(0.95)]
+    }
+}
+
+/// Each level as the density of its samples, a box of their quartiles with whiskers from 5 to 95 %, and a dot for each trial.
+#[must_use]
+pub fn distribution(title: &str, axis: &Axis, panels: &[Panel<Cloud>]) -> Drawing {
+    frame(title, panels, axis, Start::Free)
+}
+
+impl Row for Cloud {
+    const HEIGHT: f64 = 62.0;
+
+    fn labels(&self, axis: &Axis) -> Labels {
+        labels(&self.name, self.median, self.interval, axis)
+    }
+
+    fn values(&self) -> Vec<f64> {
+        self.whiskers().into_iter().chain(self.trials.iter().copied()).collect()
+    }
+
+    fn draw(&self, canvas: &mut Canvas, scale: &Scale, _: &Axis, top: f64, _: f64) {
+        canvas.open(&format!("t{}", self.tone % 8), "");
+        let ground = top + 34.0;
+        if let Some(outline) = density(self, scale, ground, 26.0) {
+            canvas.path(&outline, true, "cloud");
+        }
+        let [low, high] = self.whiskers().map(|value| scale.place(value));
+        let [first, third] = [0.25, 0.75].map(|share| scale.place(self.samples.quantile(share)));
+        let middle = ground + 5.5;
+        canvas.line((low, middle), (first, middle), "whisker");
+        canvas.line((third, middle), (high, middle), "whisker");
+        canvas.rect((first, middle - 4.0), third - first, 8.0, "box");
+        let median = scale.place(self.samples.median());
+        canvas.line((median, middle - 4.0), (median, middle + 4.0), "middle");
+        // The same jitter whenever the report is made.
+        let mut random = Random::seeded(self.trials.len() as u64);
+        let stride = self.trials.len().div_ceil(DOTS).max(1);
+        for value in self.trials.iter().step_by(stride) {
+            let y = middle + 9.0 + random.below(100) as f64 * 0.085;
+            canvas.circle((scale.place(*value), y), 1.9, "dot");
+        }
+        canvas.close();
+    }
+}
+
+/// A Gaussian kernel density along the axis, as an outline above `ground`; Silverman's bandwidth, narrowed by the quartiles
+/// so that a tail does not smear the bulk. `None` where there are too few samples or they do not differ.
+fn density(cloud: &Cloud, scale: &Scale, ground: f64, height: f64) -> Option<Vec<(f64, f64)>> {
+    let stride = cloud.samples.n().div_ceil(KERNELS).max(1);
+    let sorted: Vec<f64> = cloud
+        .samples
+        .sorted()
+        .iter()
+        .skip(stride / 2)
+        .step_by(stride)
+        .map(|value| scale.straight(*value))
+        .collect();
+    if sorted.len() < 8 {
+        return None;
+    }
+    let straight = Sample::new(sorted.iter().copied()).ok()?;
+    let spread = [straight.standard_deviation()?, straight.interquartile_range() / 1.34]
+        .into_iter()
+        .filter(|spread| *spread > 0.0)
+        .fold(f64::INFINITY, f64::min);
+    let bandwidth = 0.9 * spread * (sorted.len() as f64).powf(-0.2);
+    if !bandwidth.is_finite() || bandwidth <= 0.0 {
+        return None;
+    }
+    let points: Vec<(f64, f64)> = scale
+        .steps(240)
+        .map(|value| {
+            let at = scale.straight(value);
+            // Beyond five bandwidths a kernel adds nothing.
+            let first = sorted.partition_point(|sample| *sample < at - 5.0 * bandwidth);
+            let sum: f64 = sorted[first..]
+                .iter()
+                .take_while(|sample| **sample <= at + 5.0 * bandwidth)
+                .map(|sample| (-0.5 * ((sample - at) / bandwidth).powi(2)).exp())
+                .sum();
+            (scale.place(value), sum)
+        })
+        .collect();
+    let most = points.iter().map(|(_, sum)| *sum).fold(0.0, f64::max);
+    if most <= 0.0 {
+        return None;
+    }
+    let visible: Vec<(f64, f64)> = points
+        .iter()
+        .map(|(x, sum)| (*x, ground - height * sum / most))
+        .filter(|(_, y)| ground - y > 0.15)
+        .collect();
+    let (first, last) = (visible.first()?.0, visible.last()?.0);
+    let mut outline = vec![(first, ground)];
+    outline.extend(visible);
+    outline.push((last, ground));
+    Some(outline)
+}

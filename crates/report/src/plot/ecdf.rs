@@ -1,0 +1,103 @@
+//! Empirical distribution functions: which share of the samples is at most this large.
+
+use bartizan_stats::Sample;
+
+use super::canvas::{Anchor, Canvas, Drawing};
+use super::frame::{WIDTH, ticks};
+use super::scale::{Scale, Start};
+use super::{Axis, Panel};
+
+const HEIGHT: f64 = 250.0;
+const LEFT: f64 = 44.0;
+/// More steps than this cannot be seen.
+const STEPS: usize = 400;
+
+/// One level's samples.
+#[derive(Debug, Clone)]
+pub struct Curve {
+    /// The level.
+    pub name: String,
+    /// Which of the eight colours; from the ninth on dashed.
+    pub tone: usize,
+    /// Every sample.
+    pub samples: Sample,
+}
+
+/// A curve for each level, from nothing to all of its samples. The axis ends where 99.5 % of every level are.
+#[must_use]
+pub fn ecdf(title: &str, axis: &Axis, panels: &[Panel<Curve>]) -> Drawing {
+    let mut canvas = Canvas::default();
+    let values: Vec<f64> = panels
+        .iter()
+        .flat_map(|panel| &panel.items)
+        .flat_map(|curve| [curve.samples.quantile(0.0), curve.samples.quantile(0.995)])
+        .collect();
+    let scale = Scale::new(values, axis, Start::Free, LEFT, WIDTH - 24.0);
+    let mut names: Vec<(String, usize)> = Vec::new();
+    let mut y = 8.0;
+    for panel in panels {
+        if let Some(heading) = &panel.heading {
+            canvas.text(0.0, y + 13.0, "heading", Anchor::Start, heading);
+            y += 26.0;
+        }
+        let place = |share: f64| y + (1.0 - share) * HEIGHT;
+        for share in [0.0, 0.25, 0.5, 0.75, 1.0] {
+            canvas.line((LEFT, place(share)), (WIDTH - 24.0, place(share)), "grid");
+            let label = format!("{:.0}\u{a0}%", share * 100.0);
+            canvas.text(LEFT - 8.0, place(share) + 4.0, "tick", Anchor::End, &label);
+        }
+        let marks = ticks(&scale, WIDTH - LEFT);
+        for (x, label) in &marks {
+            canvas.line((*x, y), (*x, y + HEIGHT), "grid");
+            canvas.text(*x, y + HEIGHT + 17.0, "tick", Anchor::Middle, label);
+        }
+        for curve in &panel.items {
+            let class = tone_class(curve.tone);
+            canvas.open(&class.0, &curve.name);
+            canvas.path(&steps(curve, &scale, place), false, class.1);
+            canvas.close();
+            if !names.iter().any(|(name, _)| *name == curve.name) {
+                names.push((curve.name.clone(), curve.tone));
+            }
+        }
+        y += HEIGHT + 30.0;
+    }
+    let mut label = axis.label();
+    if scale.is_logarithmic() {
+        label.push_str(", logarithmic");
+    }
+    canvas.text((LEFT + WIDTH) / 2.0, y + 8.0, "axis", Anchor::Middle, &label);
+    let described = names
+        .iter()
+        .map(|(name, _)| name.as_str())
+        .collect::<Vec<_>>()
+        .join(", ");
+    canvas.finish(title, described, WIDTH, y + 18.0).with_keys(&names)
+}
+
+/// Colour and dash of a curve.
+pub(super) fn tone_class(tone: usize) -> (String, &'static str) {
+    (
+        format!("t{}", tone % 8),
+        if tone % 16 < 8 { "curve" } else { "curve dash" },
+    )
+}
+
+fn steps(curve: &Curve, scale: &Scale, place: impl Fn(f64) -> f64) -> Vec<(f64, f64)> {
+    let sorted = curve.samples.sorted();
+    let n = sorted.len();
+    let stride = n.div_ceil(STEPS).max(1);
+    let mut points = vec![(scale.place(sorted[0]), place(0.0))];
+    let mut share = 0.0;
+    for index in (0..n).step_by(stride).chain([n - 1]) {
+        // What lies beyond the axis is not drawn at its edge.
+        let x = scale.place(sorted[index]);
+        if x > WIDTH - 8.0 {
+            break;
+        }
+        points.push((x, place(share)));
+        share = (index + 1) as f64 / n as f64;
+        points.push((x, place(share)));
+    }
+    points
+}

@@ -1,0 +1,132 @@
+//! The frame of plots whose levels are rows: names on the left, numbers on the right, one axis below all panels.
+
+use super::canvas::{Anchor, Canvas, Drawing, fitting, text_width};
+use super::scale::{Scale, Start};
+use super::{Axis, Panel};
+
+/// About a column of text on a page.
+pub(super) const WIDTH: f64 = 760.0;
+const NAME_SIZE: f64 = 13.0;
+const HEADING: f64 = 26.0;
+const GAP: f64 = 10.0;
+const AXIS: f64 = 40.0;
+/// Room for an axis label that stands at its right end.
+const TOP: f64 = 6.0;
+
+/// What a row shows beside its drawing.
+pub(super) struct Labels {
+    /// The level, on the left.
+    pub(super) name: String,
+    /// The number, on the right.
+    pub(super) value: String,
+    /// Its interval below it.
+    pub(super) interval: String,
+}
+
+impl Labels {
+    /// All of it in one line.
+    fn sentence(&self) -> String {
+        format!("{}: {} {}", self.name, self.value, self.interval)
+            .trim_end()
+            .to_owned()
+    }
+}
+
+/// How rows of one kind are drawn.
+pub(super) trait Row {
+    /// Height of a row.
+    const HEIGHT: f64;
+
+    /// What stands beside it.
+    fn labels(&self, axis: &Axis) -> Labels;
+
+    /// The values its axis has to hold.
+    fn values(&self) -> Vec<f64>;
+
+    /// Draws it between its upper and its lower edge.
+    fn draw(&self, canvas: &mut Canvas, scale: &Scale, axis: &Axis, top: f64, bottom: f64);
+}
+
+/// Draws a frame with a row for every item, on one axis below all panels; where only panels together span so much that the
+/// axis would be logarithmic, each has its own.
+pub(super) fn frame<T: Row>(title: &str, panels: &[Panel<T>], axis: &Axis, start: Start) -> Drawing {
+    let items = || panels.iter().flat_map(|panel| &panel.items);
+    let widest = |text: fn(&Labels) -> &str, size: f64| {
+        let width = |item: &T| text_width(text(&item.labels(axis)), size);
+        items().map(width).fold(0.0, f64::max)
+    };
+    let names = widest(|labels| &labels.name, NAME_SIZE).clamp(40.0, WIDTH * 0.34);
+    let numbers = widest(|labels| &labels.value, NAME_SIZE + 0.8).max(widest(|labels| &labels.interval, 11.0));
+    let (left, right) = (names + 14.0, WIDTH - numbers.min(WIDTH * 0.3) - 14.0);
+    let scale = |items: &[T]| Scale::new(items.iter().flat_map(Row::values), axis, start, left, right);
+    let common = Scale::new(items().flat_map(Row::values), axis, start, left, right);
+    let separate = start != Start::Zero && common.is_wide();
+    let apart = separate && panels.len() > 1 && panels.iter().all(|panel| !scale(&panel.items).is_wide());
+    let mut canvas = Canvas::default();
+    let mut y = TOP;
+    for (index, panel) in panels.iter().enumerate() {
+        if let Some(heading) = &panel.heading {
+            canvas.text(0.0, y + 17.0, "heading", Anchor::Start, heading);
+            y += HEADING;
+        }
+        let scale = if apart { scale(&panel.items) } else { common.clone() };
+        let ticks = ticks(&scale, right - left);
+        let bottom = y + panel.items.len() as f64 * T::HEIGHT;
+        for (place, _) in &ticks {
+            canvas.line((*place, y), (*place, bottom), "grid");
+        }
+        canvas.line((scale.origin(), y), (scale.origin(), bottom), "base");
+        for item in &panel.items {
+            row(&mut canvas, &scale, axis, item, names, y);
+            y += T::HEIGHT;
+        }
+        let last = index + 1 == panels.len();
+        y += GAP;
+        if apart || last {
+            for (place, label) in &ticks {
+                canvas.text(*place, y + 8.0, "tick", Anchor::Middle, label);
+            }
+            y += if last { 0.0 } else { 20.0 };
+        }
+        if last {
+            let mut label = axis.label();
+            if scale.is_logarithmic() {
+                label.push_str(", logarithmic");
+            }
+            canvas.text((left + right) / 2.0, y + 27.0, "axis", Anchor::Middle, &label);
+        }
+    }
+    let described: Vec<String> = items().map(|item| item.labels(axis).sentence()).collect();
+    canvas.finish(title, described.join("; "), WIDTH, y + AXIS - GAP)
+}
+
+fn row<T: Row>(canvas: &mut Canvas, scale: &Scale, axis: &Axis, item: &T, names: f64, top: f64) {
+    let labels = item.labels(axis);
+    let middle = top + T::HEIGHT / 2.0;
+    canvas.open("row", &labels.sentence());
+    let name = fitting(&labels.name, NAME_SIZE, names);
+    canvas.text(names, middle + 4.5, "row-name", Anchor::End, &name);
+    item.draw(canvas, scale, axis, top, top + T::HEIGHT);
+    let raised = if labels.interval.is_empty() { 4.5 } else { -1.5 };
+    canvas.text(WIDTH, middle + raised, "value", Anchor::End, &labels.value);
+    if !labels.interval.is_empty() {
+        canvas.text(WIDTH, middle + 12.5, "interval-text", Anchor::End, &labels.interval);
+    }
+    canvas.close();
+}
+
+/// As many ticks as fit beside each other.
+pub(super) fn ticks(scale: &Scale, length: f64) -> Vec<(f64, String)> {
+    let mut about = ((length / 70.0) as usize).clamp(2, 8);
+    loop {
+        let ticks = scale.ticks(about);
+        let crowded = ticks.windows(2).any(|two| {
+            let room = (two[1].0 - two[0].0).abs();
+            room < (text_width(&two[0].1, 11.5) + text_width(&two[1].1, 11.5)) / 2.0 + 8.0
+        });
+        if !crowded || about == 1 {
+            return ticks;
+        }
+        about -= 1;
+    }
+}
