@@ -6,6 +6,7 @@ mod link;
 mod read;
 mod report;
 mod table;
+mod timing;
 
 use std::io::{self, IsTerminal, Write};
 use std::path::PathBuf;
@@ -46,9 +47,25 @@ pub(crate) struct Args {
     /// Print JSON (schema `bartizan-inspect/1`, see docs/inspect.md)
     #[arg(long)]
     json: bool,
+
+    /// Times, sizes and losses of connections and handshakes instead of verdicts (docs/timing.md)
+    #[arg(long, conflicts_with_all = ["ledger", "all"])]
+    timing: bool,
+
+    /// With --timing: one line of comma-separated values for each connection
+    #[arg(long, requires = "timing", conflicts_with = "json")]
+    csv: bool,
 }
 
 pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
+    if args.timing {
+        let form = match (args.json, args.csv) {
+            (true, _) => timing::Form::Json,
+            (false, true) => timing::Form::Csv,
+            (false, false) => timing::Form::Text,
+        };
+        return timing::run(&args.files, form);
+    }
     let ledgers = read_ledgers(&args.ledger)?;
     let detail = if args.all || args.json {
         Detail::Each

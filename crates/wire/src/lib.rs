@@ -43,6 +43,7 @@ mod observer;
 pub mod opening;
 pub mod sctp;
 pub mod tcp;
+pub mod timing;
 pub mod tls;
 pub mod udp;
 

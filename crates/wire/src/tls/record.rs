@@ -10,6 +10,7 @@ pub(super) const HEADER: usize = 5;
 pub(super) const CHANGE_CIPHER_SPEC: u8 = 20;
 pub(super) const ALERT: u8 = 21;
 pub(super) const HANDSHAKE: u8 = 22;
+pub(super) const APPLICATION_DATA: u8 = 23;
 
 /// A record's header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

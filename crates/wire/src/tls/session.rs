@@ -38,6 +38,9 @@ pub struct Tls {
     pub alerts: Vec<Seen<Alert>>,
     /// Runs of bytes in one direction, in the order captured, up to eight.
     pub flights: Vec<Flight>,
+    /// TLS 1.3: the packet with the end of the client's first protected record that is as long as Finished and nothing
+    /// else. A client that puts its Finished into one record with other messages shows none.
+    pub client_finished: Option<Moment>,
     /// Protected records of the client.
     pub from_client: Protected,
     /// Protected records of the server.
@@ -191,6 +194,8 @@ struct Direction {
     sealed: bool,
     /// Where the record in progress began.
     record: Option<Moment>,
+    /// Bytes of its body that have not come.
+    left: usize,
 }
 
 impl Direction {
@@ -201,6 +206,7 @@ impl Direction {
             alert: None,
             sealed: false,
             record: None,
+            left: 0,
         }
     }
 
@@ -253,24 +259,31 @@ impl Session {
                 Piece::Broken => tls.fault(Fault::NotARecord { from }, at),
                 Piece::Begin(header) => {
                     direction.record = Some(at);
+                    direction.left = usize::from(header.length);
                     tls.begin(header.kind, direction.sealed, from);
                 }
-                Piece::Body(header, body) => match header.kind {
-                    record::HANDSHAKE if !direction.sealed => {
-                        direction.messages.push(body, at, |message| tls.message(from, &message));
+                Piece::Body(header, body) => {
+                    direction.left = direction.left.saturating_sub(body.len());
+                    if direction.left == 0 && from == Side::Client {
+                        tls.client_record(header.kind, usize::from(header.length), at);
                     }
-                    record::ALERT if !direction.sealed => {
-                        // Two bytes; anything longer is not in clear.
-                        if header.length == 2
-                            && let Some(alert) = direction.alert(from, body, at)
-                        {
-                            tls.alert(alert);
+                    match header.kind {
+                        record::HANDSHAKE if !direction.sealed => {
+                            direction.messages.push(body, at, |message| tls.message(from, &message));
                         }
+                        record::ALERT if !direction.sealed => {
+                            // Two bytes; anything longer is not in clear.
+                            if header.length == 2
+                                && let Some(alert) = direction.alert(from, body, at)
+                            {
+                                tls.alert(alert);
+                            }
+                        }
+                        record::CHANGE_CIPHER_SPEC => direction.sealed |= tls.change_cipher_spec_seals(),
+                        // Application data, and what a ChangeCipherSpec has sealed.
+                        _ => tls.protected(from).bytes += body.len() as u64,
                     }
-                    record::CHANGE_CIPHER_SPEC => direction.sealed |= tls.change_cipher_spec_seals(),
-                    // Application data, and what a ChangeCipherSpec has sealed.
-                    _ => tls.protected(from).bytes += body.len() as u64,
-                },
+                }
             }
         }
     }
@@ -316,6 +329,28 @@ impl Tls {
         }
         if sealed || !matches!(kind, record::HANDSHAKE | record::ALERT | record::CHANGE_CIPHER_SPEC) {
             self.protected(from).records += 1;
+        }
+    }
+
+    /// A whole record of the client: Finished, if that is as long.
+    fn client_record(&mut self, kind: u8, length: usize, at: Moment) {
+        /// What protection adds to a message: its content type and the tag of every AEAD of TLS 1.3 but one.
+        const PROTECTION: usize = 1 + 16;
+        /// A handshake message's header.
+        const HEADER: usize = 4;
+        if kind != record::APPLICATION_DATA || self.client_finished.is_some() || self.version() != Some(Version::TLS13)
+        {
+            return;
+        }
+        let Some(hello) = &self.server_hello else { return };
+        // RFC 9846, section 4.5.3: as long as the hash of the cipher suite.
+        let hash = match hello.value.cipher_suite {
+            0x1302 => 48,
+            0x1301 | 0x1303 | 0x1304 => 32,
+            _ => return,
+        };
+        if length == HEADER + hash + PROTECTION {
+            self.client_finished = Some(at);
         }
     }
 

@@ -1,0 +1,272 @@
+//! The timings for programs: schema `bartizan-timing/1`, documented in docs/timing.md.
+
+use bartizan_stats::Sample;
+use bartizan_wire::Side;
+use bartizan_wire::timing::{Handshake, Sent, Timed};
+use serde::Serialize;
+
+use super::{Timings, milliseconds, ratio};
+
+/// Name and version of the schema.
+const SCHEMA: &str = "bartizan-timing/1";
+/// Shares of packets whose largest size is given.
+pub(super) const SHARES: [f64; 9] = [0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 1.0];
+
+/// All files as one document.
+pub(super) fn render(all: &[Timings]) -> Result<String, serde_json::Error> {
+    let document = Document {
+        schema: SCHEMA,
+        files: all.iter().map(File::new).collect(),
+    };
+    let mut text = serde_json::to_string_pretty(&document)?;
+    text.push('\n');
+    Ok(text)
+}
+
+#[derive(Serialize)]
+struct Document<'a> {
+    schema: &'static str,
+    files: Vec<File<'a>>,
+}
+
+#[derive(Serialize)]
+struct File<'a> {
+    file: &'a str,
+    complete: bool,
+    damage: Option<&'a str>,
+    overview: Overview,
+    not_listed: u64,
+    connections: Vec<Connection>,
+}
+
+/// All connections of a capture.
+#[derive(Serialize)]
+pub(super) struct Overview {
+    pub(super) connections: u64,
+    pub(super) handshakes: u64,
+    pub(super) packets: u64,
+    pub(super) bytes: u64,
+    pub(super) duration_ms: f64,
+    pub(super) bytes_per_packet: Option<f64>,
+    pub(super) bytes_per_second: Option<f64>,
+    pub(super) mean_gap_ms: Option<f64>,
+    pub(super) sent: Losses,
+    pub(super) sizes: Vec<Size>,
+    pub(super) handshake_ms: Option<Distribution>,
+    pub(super) handshake_from_syn_ms: Option<Distribution>,
+    pub(super) handshake_gap_ms: Option<Distribution>,
+    pub(super) handshake_packets: Option<Distribution>,
+    pub(super) handshake_bytes: Option<Distribution>,
+    pub(super) handshake_bytes_per_packet: Option<f64>,
+}
+
+/// What became of segments.
+#[derive(Serialize)]
+pub(super) struct Losses {
+    pub(super) data_packets: u64,
+    pub(super) retransmitted: u64,
+    pub(super) out_of_order: u64,
+    pub(super) holes: u64,
+    pub(super) retransmitted_share: Option<f64>,
+}
+
+/// A share of packets, and the size in bytes it does not exceed.
+#[derive(Serialize)]
+pub(super) struct Size {
+    pub(super) share: f64,
+    pub(super) bytes: u32,
+}
+
+/// A sample in short.
+#[derive(Serialize)]
+pub(super) struct Distribution {
+    pub(super) n: usize,
+    pub(super) least: f64,
+    pub(super) quartile_low: f64,
+    pub(super) median: f64,
+    pub(super) quartile_high: f64,
+    pub(super) p95: f64,
+    pub(super) most: f64,
+    pub(super) mean: f64,
+}
+
+#[derive(Serialize)]
+struct Connection {
+    number: u64,
+    client: String,
+    server: String,
+    first_packet: u64,
+    last_packet: u64,
+    duration_ms: f64,
+    round_trip_ms: Option<f64>,
+    from_client: Direction,
+    from_server: Direction,
+    handshake: Option<Phase>,
+    untimed: Option<String>,
+}
+
+#[derive(Serialize)]
+struct Direction {
+    packets: u64,
+    frame_bytes: u64,
+    payload_bytes: u64,
+    #[serde(flatten)]
+    losses: Losses,
+}
+
+#[derive(Serialize)]
+struct Phase {
+    syn_packet: Option<u64>,
+    hello_packet: u64,
+    server_flight_packet: u64,
+    finished_packet: u64,
+    duration_ms: f64,
+    from_syn_ms: Option<f64>,
+    server_flight_ms: f64,
+    client_packets: u64,
+    server_packets: u64,
+    client_frame_bytes: u64,
+    server_frame_bytes: u64,
+    client_tls_bytes: u64,
+    server_tls_bytes: u64,
+    gaps_ms: Vec<f64>,
+}
+
+impl<'a> File<'a> {
+    fn new(timings: &'a Timings) -> Self {
+        Self {
+            file: &timings.name,
+            complete: timings.damage.is_none(),
+            damage: timings.damage.as_deref(),
+            overview: Overview::new(timings),
+            not_listed: timings.not_listed,
+            connections: timings.connections.iter().map(Connection::new).collect(),
+        }
+    }
+}
+
+impl Overview {
+    pub(super) fn new(timings: &Timings) -> Self {
+        let overview = &timings.overview;
+        let duration_ms = milliseconds(overview.duration_ns());
+        let handshakes = || {
+            timings
+                .connections
+                .iter()
+                .filter_map(|timed| timed.handshake.as_ref().ok())
+        };
+        let bytes = |handshake: &Handshake| both(handshake, Handshake::frame_bytes);
+        let frames: usize = handshakes().map(|handshake| handshake.frames.len()).sum();
+        let total: f64 = handshakes().map(bytes).sum();
+        Self {
+            connections: overview.connections,
+            handshakes: overview.handshakes,
+            packets: overview.packets,
+            bytes: overview.frame_bytes,
+            duration_ms,
+            bytes_per_packet: ratio(overview.frame_bytes as f64, overview.packets as f64),
+            bytes_per_second: ratio(overview.frame_bytes as f64, duration_ms / 1e3),
+            mean_gap_ms: ratio(duration_ms, overview.packets.saturating_sub(1) as f64),
+            sent: Losses::new(&overview.sent),
+            sizes: SHARES
+                .into_iter()
+                .filter_map(|share| {
+                    Some(Size {
+                        share,
+                        bytes: overview.size_quantile(share)?,
+                    })
+                })
+                .collect(),
+            handshake_ms: Distribution::of(handshakes().map(|handshake| milliseconds(handshake.duration_ns()))),
+            handshake_from_syn_ms: Distribution::of(
+                handshakes().filter_map(|handshake| handshake.from_syn_ns().map(milliseconds)),
+            ),
+            handshake_gap_ms: Distribution::of(
+                handshakes().flat_map(|handshake| handshake.gaps_ns().map(milliseconds)),
+            ),
+            handshake_packets: Distribution::of(handshakes().map(|handshake| handshake.frames.len() as f64)),
+            handshake_bytes: Distribution::of(handshakes().map(bytes)),
+            handshake_bytes_per_packet: ratio(total, frames as f64),
+        }
+    }
+}
+
+/// Of both sides.
+fn both(handshake: &Handshake, of: impl Fn(&Handshake, Side) -> u64) -> f64 {
+    (of(handshake, Side::Client) + of(handshake, Side::Server)) as f64
+}
+
+impl Losses {
+    fn new(sent: &Sent) -> Self {
+        Self {
+            data_packets: sent.data_packets,
+            retransmitted: sent.retransmitted,
+            out_of_order: sent.out_of_order,
+            holes: sent.holes,
+            retransmitted_share: ratio(sent.retransmitted as f64, sent.data_packets as f64),
+        }
+    }
+}
+
+impl Distribution {
+    /// `None` of nothing.
+    fn of(values: impl Iterator<Item = f64>) -> Option<Self> {
+        let sample = Sample::new(values).ok()?;
+        Some(Self {
+            n: sample.n(),
+            least: sample.quantile(0.0),
+            quartile_low: sample.quantile(0.25),
+            median: sample.median(),
+            quartile_high: sample.quantile(0.75),
+            p95: sample.quantile(0.95),
+            most: sample.quantile(1.0),
+            mean: sample.mean(),
+        })
+    }
+}
+
+impl Connection {
+    fn new(timed: &Timed) -> Self {
+        let connection = &timed.connection;
+        let direction = |sent: &Sent| Direction {
+            packets: sent.packets,
+            frame_bytes: sent.frame_bytes,
+            payload_bytes: sent.payload_bytes,
+            losses: Losses::new(sent),
+        };
+        Self {
+            number: connection.number,
+            client: connection.client.to_string(),
+            server: connection.server.to_string(),
+            first_packet: connection.first.packet,
+            last_packet: connection.last.packet,
+            duration_ms: milliseconds(timed.duration_ns()),
+            round_trip_ms: timed.round_trip_ns.map(milliseconds),
+            from_client: direction(&timed.from_client),
+            from_server: direction(&timed.from_server),
+            handshake: timed.handshake.as_ref().ok().map(Phase::new),
+            untimed: timed.handshake.as_ref().err().map(ToString::to_string),
+        }
+    }
+}
+
+impl Phase {
+    fn new(handshake: &Handshake) -> Self {
+        Self {
+            syn_packet: handshake.syn.map(|moment| moment.packet),
+            hello_packet: handshake.hello.packet,
+            server_flight_packet: handshake.server_flight.packet,
+            finished_packet: handshake.finished.packet,
+            duration_ms: milliseconds(handshake.duration_ns()),
+            from_syn_ms: handshake.from_syn_ns().map(milliseconds),
+            server_flight_ms: milliseconds(handshake.server_flight.time.since(handshake.hello.time)),
+            client_packets: handshake.packets(Side::Client),
+            server_packets: handshake.packets(Side::Server),
+            client_frame_bytes: handshake.frame_bytes(Side::Client),
+            server_frame_bytes: handshake.frame_bytes(Side::Server),
+            client_tls_bytes: handshake.client_bytes,
+            server_tls_bytes: handshake.server_bytes,
+            gaps_ms: handshake.gaps_ns().map(milliseconds).collect(),
+        }
+    }
+}

@@ -1,0 +1,160 @@
+//! The timings for people.
+
+use std::fmt::Write as _;
+
+use bartizan_wire::Side;
+use bartizan_wire::timing::Timed;
+
+use super::document::{Distribution, Overview};
+use super::{Timings, milliseconds};
+use crate::commands::inspect::table::printable;
+
+/// Connections printed; the rest are in JSON and CSV.
+const ROWS: usize = 50;
+
+pub(super) fn render(all: &[Timings]) -> String {
+    let mut text = String::new();
+    for (index, timings) in all.iter().enumerate() {
+        if index > 0 {
+            text.push('\n');
+        }
+        // Writing to a String cannot fail.
+        let _ = one(&mut text, timings);
+    }
+    text
+}
+
+fn one(text: &mut String, timings: &Timings) -> std::fmt::Result {
+    let overview = Overview::new(timings);
+    writeln!(
+        text,
+        "{}: {} TCP connections, {} TLS handshakes, {} packets, {} bytes, {:.3} s",
+        printable(&timings.name),
+        overview.connections,
+        overview.handshakes,
+        overview.packets,
+        overview.bytes,
+        overview.duration_ms / 1e3
+    )?;
+    if !timings.connections.is_empty() {
+        writeln!(
+            text,
+            "\n{:>6}  {:<44}  {:>9}  {:>9}  {:>13}  {:>15}  {:>5}  {:>11}",
+            "number", "client -> server", "hello, ms", "SYN, ms", "packets c/s", "bytes c/s", "again", "TLS bytes"
+        )?;
+    }
+    for timed in timings.connections.iter().take(ROWS) {
+        row(text, timed)?;
+    }
+    if timings.connections.len() > ROWS {
+        writeln!(
+            text,
+            "  ... and {} more: see --csv or --json",
+            timings.connections.len() - ROWS
+        )?;
+    }
+    summary(text, &overview)?;
+    if let Some(damage) = &timings.damage {
+        writeln!(text, "note: {}", printable(damage))?;
+    }
+    Ok(())
+}
+
+fn row(text: &mut String, timed: &Timed) -> std::fmt::Result {
+    let connection = &timed.connection;
+    let ends = format!("{} -> {}", connection.client, connection.server);
+    let again = timed.from_client.retransmitted + timed.from_server.retransmitted;
+    match &timed.handshake {
+        Ok(handshake) => writeln!(
+            text,
+            "{:>6}  {ends:<44}  {:>9.3}  {:>9}  {:>13}  {:>15}  {again:>5}  {:>11}",
+            connection.number,
+            milliseconds(handshake.duration_ns()),
+            handshake
+                .from_syn_ns()
+                .map_or("-".to_owned(), |ns| format!("{:.3}", milliseconds(ns))),
+            format!(
+                "{}/{}",
+                handshake.packets(Side::Client),
+                handshake.packets(Side::Server)
+            ),
+            format!(
+                "{}/{}",
+                handshake.frame_bytes(Side::Client),
+                handshake.frame_bytes(Side::Server)
+            ),
+            format!("{}/{}", handshake.client_bytes, handshake.server_bytes),
+        ),
+        Err(untimed) => writeln!(
+            text,
+            "{:>6}  {ends:<44}  {:>9}  {:>9}  {:>13}  {:>15}  {again:>5}  ({untimed})",
+            connection.number,
+            "-",
+            "-",
+            format!("{}/{}", timed.from_client.packets, timed.from_server.packets),
+            format!("{}/{}", timed.from_client.frame_bytes, timed.from_server.frame_bytes),
+        ),
+    }
+}
+
+fn summary(text: &mut String, overview: &Overview) -> std::fmt::Result {
+    let distributions = [
+        ("ClientHello to Finished, ms", &overview.handshake_ms),
+        ("SYN to Finished, ms", &overview.handshake_from_syn_ms),
+        ("gap between packets, ms", &overview.handshake_gap_ms),
+        ("packets", &overview.handshake_packets),
+        ("bytes of frames", &overview.handshake_bytes),
+    ];
+    if overview.handshakes > 0 {
+        writeln!(
+            text,
+            "\n{:<28}  {:>6}  {:>10}  {:>10}  {:>10}  {:>10}  {:>10}  {:>10}",
+            "handshakes", "n", "least", "quartile", "median", "quartile", "most", "mean"
+        )?;
+    }
+    for (name, distribution) in distributions {
+        if let Some(Distribution {
+            n,
+            least,
+            quartile_low,
+            median,
+            quartile_high,
+            most,
+            mean,
+            ..
+        }) = distribution
+        {
+            writeln!(
+                text,
+                "  {name:<26}  {n:>6}  {least:>10.3}  {quartile_low:>10.3}  {median:>10.3}  {quartile_high:>10.3}  {most:>10.3}  {mean:>10.3}"
+            )?;
+        }
+    }
+    let or_none = |value: Option<f64>, unit: &str| value.map_or("-".to_owned(), |value| format!("{value:.3}{unit}"));
+    if overview.handshakes > 0 {
+        writeln!(
+            text,
+            "  bytes per packet            {}",
+            or_none(overview.handshake_bytes_per_packet, "")
+        )?;
+    }
+    writeln!(
+        text,
+        "\nall packets: {} bytes per packet, {} bytes per second, {} ms between packets on average",
+        or_none(overview.bytes_per_packet, ""),
+        or_none(overview.bytes_per_second, ""),
+        or_none(overview.mean_gap_ms, "")
+    )?;
+    let sent = &overview.sent;
+    writeln!(
+        text,
+        "segments: {} with data, {} sent again, {} out of order, {} behind a hole",
+        sent.data_packets, sent.retransmitted, sent.out_of_order, sent.holes
+    )?;
+    if !overview.sizes.is_empty() {
+        let sizes = overview.sizes.iter();
+        let sizes = sizes.map(|size| format!("{} % <= {}", size.share * 100.0, size.bytes));
+        writeln!(text, "sizes in bytes: {}", sizes.collect::<Vec<_>>().join(", "))?;
+    }
+    Ok(())
+}
