@@ -3,9 +3,17 @@
 //! A workload keeps what it started warm between trials, because trials of different combinations take turns, and ends all of
 //! it when it is dropped.
 
+mod breakdown;
 mod clock;
+mod nagle;
+mod replay;
+mod ramp;
+mod new_connection;
+mod steady;
+mod proxies;
 mod sbi;
 mod service_calls;
+mod tls_connections;
 mod transactions;
 
 use std::collections::BTreeMap;
@@ -19,7 +27,23 @@ use crate::bench::Tools;
 use crate::experiment::{Levels, Parameters};
 
 /// Every kind, by name in an experiment's file.
-pub const KINDS: &[&Kind] = &[&clock::KIND, &transactions::KIND, &service_calls::KIND];
+pub const KINDS: &[&Kind] = &[
+    &clock::KIND,
+    &proxies::LATENCY,
+    &proxies::THROUGHPUT,
+    &proxies::NEW_CONNECTION,
+    &proxies::HANDSHAKES,
+    &proxies::MEMORY,
+    &transactions::KIND,
+    &service_calls::KIND,
+    &tls_connections::KIND,
+    &breakdown::KIND,
+    &nagle::KIND,
+    &steady::KIND,
+    &new_connection::KIND,
+    &ramp::KIND,
+    &replay::KIND,
+];
 
 /// A kind of workload.
 #[derive(Debug)]

@@ -134,7 +134,7 @@ impl Papers {
     }
 
     /// The beginning of a deployment file: policy and trust.
-    pub(super) fn preamble(&self) -> String {
+    pub(crate) fn preamble(&self) -> String {
         format!(
             "policy: {}\ntrust: {{ roots: \"{}\", crl: \"{}\" }}\n",
             self.authority.policy(),
@@ -144,7 +144,7 @@ impl Papers {
     }
 
     /// The lines of a node that name its files.
-    pub(super) fn files(&self, node: &str) -> String {
+    pub(crate) fn files(&self, node: &str) -> String {
         format!(
             "certificate: \"{}\", key: \"{}\"",
             self.certificate(node).display(),

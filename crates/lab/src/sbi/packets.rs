@@ -1,0 +1,168 @@
+//! What passed on loopback during a trial, by the kernel's clock: when each leg of a transaction began and ended.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use bartizan_host::{Capture, Direction};
+use bartizan_wire::CaptureReader;
+use bartizan_wire::ip::{TCP, datagram};
+use bartizan_wire::link::{Network, network};
+use bartizan_wire::tcp::segment;
+
+use super::Error;
+
+/// A running capture of loopback.
+#[derive(Debug)]
+pub(crate) struct Tap {
+    capture: Capture,
+    path: PathBuf,
+    /// The same moment by both clocks.
+    moment: (Instant, SystemTime),
+}
+
+/// A segment with or without payload.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Passed {
+    /// Nanoseconds since 1970.
+    pub(crate) at: u64,
+    pub(crate) from: u16,
+    pub(crate) to: u16,
+    pub(crate) payload: usize,
+    pub(crate) syn: bool,
+}
+
+/// Everything that passed, in order.
+#[derive(Debug)]
+pub(crate) struct Packets {
+    passed: Vec<Passed>,
+    moment: (Instant, SystemTime),
+}
+
+impl Tap {
+    /// Starts to listen; from here on every packet is seen.
+    pub(crate) fn start(folder: &Path) -> Result<Self, Error> {
+        let path = folder.join("loopback.pcap");
+        let capture = Capture::start(None, "lo", &path, Direction::Both)?;
+        Ok(Self {
+            capture,
+            path,
+            moment: (Instant::now(), SystemTime::now()),
+        })
+    }
+
+    /// Stops, and reads what passed to or from these ports.
+    pub(crate) fn stop(self, ports: &[u16]) -> Result<Packets, Error> {
+        let captured = self.capture.stop()?;
+        if !captured.complete() {
+            return Err(Error::Configuration(format!(
+                "{} packets were lost by the capture: what is missing cannot be timed",
+                captured.dropped
+            )));
+        }
+        let bytes = fs::read(&self.path).map_err(Error::file(&self.path))?;
+        // As large as the trial was long, and read.
+        let _ = fs::remove_file(&self.path);
+        let mut packets = Packets::read(&bytes, self.moment)?;
+        packets
+            .passed
+            .retain(|passed| ports.contains(&passed.from) || ports.contains(&passed.to));
+        Ok(packets)
+    }
+}
+
+impl Packets {
+    fn read(bytes: &[u8], moment: (Instant, SystemTime)) -> Result<Self, Error> {
+        let ours = |error: bartizan_wire::CaptureError| Error::Configuration(format!("our own capture: {error}"));
+        let mut reader = CaptureReader::new();
+        let mut passed = Vec::new();
+        for piece in bytes.chunks(1 << 20) {
+            reader.push(piece);
+            while let Some(packet) = reader.next_packet().map_err(ours)? {
+                let Network::Ip(ip) = network(packet.link, packet.data) else {
+                    continue;
+                };
+                let Some(datagram) = datagram(ip).filter(|datagram| datagram.protocol == TCP) else {
+                    continue;
+                };
+                if let Some(segment) = segment(datagram.payload, datagram.missing) {
+                    passed.push(Passed {
+                        at: packet.time.0,
+                        from: segment.source_port,
+                        to: segment.destination_port,
+                        payload: segment.payload.len() + segment.missing,
+                        syn: segment.flags.syn(),
+                    });
+                }
+            }
+        }
+        Ok(Self { passed, moment })
+    }
+
+    /// What passed within a transaction.
+    pub(crate) fn within(&self, began: Instant, took: Duration) -> &[Passed] {
+        let (instant, system) = self.moment;
+        let begin = system + began.saturating_duration_since(instant);
+        let nanoseconds = |moment: SystemTime| {
+            let since = moment.duration_since(UNIX_EPOCH).unwrap_or_default();
+            u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)
+        };
+        let (begin, end) = (nanoseconds(begin), nanoseconds(begin + took));
+        let first = self.passed.partition_point(|passed| passed.at < begin);
+        let last = self.passed.partition_point(|passed| passed.at <= end);
+        &self.passed[first..last.max(first)]
+    }
+}
+
+/// When the bytes of a request began to pass to a port, and those of its answer ended to come from it.
+pub(crate) fn leg(passed: &[Passed], port: u16) -> Option<(u64, u64)> {
+    let full = |one: &&Passed| one.payload > 0;
+    let first = passed.iter().filter(full).find(|one| one.to == port)?;
+    let last = passed.iter().filter(full).rev().find(|one| one.from == port)?;
+    Some((first.at, last.at))
+}
+
+/// The longest time in which nothing passed on the leg of a port, in nanoseconds, and whether an acknowledgement without
+/// payload from that port ended it.
+pub(crate) fn longest_silence(passed: &[Passed], port: u16) -> Option<(u64, bool)> {
+    let on_leg: Vec<&Passed> = passed.iter().filter(|one| one.to == port || one.from == port).collect();
+    let silences = on_leg.windows(2).map(|pair| {
+        let after = pair[1];
+        let acknowledgement = after.from == port && after.payload == 0 && !after.syn;
+        (after.at.saturating_sub(pair[0].at), acknowledgement)
+    });
+    silences.max_by_key(|(length, _)| *length)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn passed(at: u64, from: u16, to: u16, payload: usize) -> Passed {
+        Passed {
+            at,
+            from,
+            to,
+            payload,
+            syn: false,
+        }
+    }
+
+    #[test]
+    fn a_leg_lasts_from_the_first_byte_there_to_the_last_byte_back() {
+        let all = [
+            passed(1, 9, 80, 0),
+            passed(2, 9, 80, 10),
+            passed(3, 80, 9, 5),
+            passed(7, 80, 9, 5),
+            passed(8, 9, 80, 0),
+            passed(9, 80, 9, 0),
+        ];
+        assert_eq!(leg(&all, 80), Some((2, 7)));
+        assert_eq!(leg(&all, 81), None);
+        assert_eq!(longest_silence(&all, 80), Some((4, false)));
+        let waiting = [passed(1, 9, 80, 10), passed(41, 80, 9, 0), passed(42, 9, 80, 3)];
+        assert_eq!(longest_silence(&waiting, 80), Some((40, true)));
+        assert_eq!(longest_silence(&all[..1], 80), None);
+    }
+}

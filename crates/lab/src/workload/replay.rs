@@ -1,0 +1,285 @@
+//! The recorded UE registrations: their connections, when they were opened and closed, what was under way at once.
+//!
+//! In the recording every client has one address: latency is told by the function that was called, and a caller is named only
+//! where the request itself names it.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::fs;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use bartizan_host::{Process, Program};
+
+use crate::Exchange;
+use crate::replay::{Behaviour, Idle, Responder, Speed, Targets, Think, play};
+use crate::sbi::{Authority, CONSUMER, Deployment, Error as SbiError, Papers, free_ports};
+use crate::workload::sbi::{self, CA, LATENCY, milliseconds};
+use crate::workload::{
+    self, Better, Default, Error, FactorKind, Kind, MetricKind, Observation, ParameterKind, Setting, Trial, Workload,
+};
+
+const fn of_server(name: &'static str, about: &'static str) -> MetricKind {
+    MetricKind {
+        name,
+        unit: "ms",
+        about,
+        better: Better::Lower,
+    }
+}
+
+/// By the function that is called.
+const SERVERS: [(&str, &str); 6] = [
+    ("AMF", "latency-amf"),
+    ("AUSF", "latency-ausf"),
+    ("NRF", "latency-nrf"),
+    ("PCF", "latency-pcf"),
+    ("UDM", "latency-udm"),
+    ("UDR", "latency-udr"),
+];
+
+pub(super) static KIND: Kind = Kind {
+    name: "replay",
+    about: "Two recorded UE registrations of free5GC played again with their own churn and concurrency, each function behind a sidecar of its own.",
+    factors: &[
+        FactorKind {
+            name: "deployment",
+            about: "what lies between the callers and each function: nothing, or sidecars (path http2, or splice)",
+            levels: &["native-h2c", "tls-sidecar", "pqc-sidecar", "tls-splice", "pqc-splice"],
+        },
+        FactorKind {
+            name: "pace",
+            about: "as recorded, or one connection after the other without waiting",
+            levels: &["recorded", "at-once"],
+        },
+        CA,
+    ],
+    parameters: &[
+        ParameterKind {
+            name: "until-ms",
+            about: "connections that were opened by then are played, in milliseconds; the whole recording has 13,500",
+            default: Some(Default::Number(13_500.0)),
+        },
+        ParameterKind {
+            name: "think",
+            about: "whether functions take as long as the recorded ones did, which is then taken off each latency",
+            default: Some(Default::Flag(false)),
+        },
+        ParameterKind {
+            name: "idle-1ms",
+            about: "whether functions close idle connections after a millisecond, as free5GC's do",
+            default: Some(Default::Flag(true)),
+        },
+    ],
+    metrics: &[
+        LATENCY,
+        of_server("latency-amf", "of requests to the AMF"),
+        of_server("latency-ausf", "of requests to the AUSF"),
+        of_server("latency-nrf", "of requests to the NRF"),
+        of_server("latency-pcf", "of requests to the PCF"),
+        of_server("latency-udm", "of requests to the UDM"),
+        of_server("latency-udr", "of requests to the UDR"),
+        of_server("opening", "to open a connection to what is before the function"),
+        MetricKind {
+            name: "connections",
+            unit: "",
+            about: "connections opened, those after a refusal included",
+            better: Better::Neither,
+        },
+        MetricKind {
+            name: "faults",
+            unit: "",
+            about: "requests or connections that did not go as recorded",
+            better: Better::Lower,
+        },
+    ],
+    targets: workload::Targets::Own,
+    lacks: sbi::lacks_sidecar,
+    start,
+};
+
+const READY: Duration = Duration::from_secs(20);
+
+struct Replay {
+    exchange: Exchange,
+    responder: Responder,
+    think: bool,
+    cores: BTreeMap<(Deployment, Authority), Core>,
+    papers: BTreeMap<Authority, Papers>,
+    sidecar: PathBuf,
+    folder: PathBuf,
+}
+
+/// The sidecars of a core, and where callers go.
+struct Core {
+    _processes: Vec<Process>,
+    targets: Targets,
+}
+
+fn start(setting: &Setting<'_>) -> Result<Box<dyn Workload>, Error> {
+    let parameters = setting.parameters;
+    let until = Duration::from_millis(parameters.count("until-ms")? as u64);
+    let think = parameters.flag("think")?;
+    let exchange = Exchange::two_registrations().opened_before(until);
+    if exchange.connections().is_empty() {
+        return Err(Error::Configuration("nothing was recorded until then".to_owned()));
+    }
+    let behaviour = Behaviour {
+        think: if think { Think::Recorded } else { Think::None },
+        idle: if parameters.flag("idle-1ms")? {
+            Idle::FREE5GC
+        } else {
+            Idle::Keep
+        },
+    };
+    let responder = Responder::on_loopback(&exchange, behaviour);
+    Ok(Box::new(Replay {
+        responder: responder.map_err(|error| Error::Configuration(error.to_string()))?,
+        exchange,
+        think,
+        cores: BTreeMap::new(),
+        papers: BTreeMap::new(),
+        sidecar: setting.tools.sidecar.clone(),
+        folder: setting.folder.to_owned(),
+    }))
+}
+
+impl Workload for Replay {
+    fn trial(&mut self, trial: &Trial<'_>) -> Result<Observation, Error> {
+        let level = |factor, default| trial.levels.level(factor).unwrap_or(default).to_owned();
+        let deployment = Deployment::named(&level("deployment", "native-h2c"));
+        let deployment = deployment.ok_or_else(|| Error::Configuration("unknown deployment".to_owned()))?;
+        let ca = Authority::named(&level("ca", "ml-dsa-65")).unwrap_or(Authority::MlDsa65);
+        let speed = match &*level("pace", "recorded") {
+            "recorded" => Speed::Recorded,
+            _ => Speed::AsFastAsPossible,
+        };
+        let targets = match deployment.authority(ca) {
+            None => self.responder.addresses().clone(),
+            Some(authority) => self.targets(deployment, authority)?,
+        };
+        let played = play(&self.exchange, &targets, speed).map_err(|error| Error::Configuration(error.to_string()))?;
+        let mut observation = Observation::default();
+        let mut named = 0;
+        for request in &played.requests {
+            let think = if self.think { request.think_us } else { 0.0 };
+            let latency = ((request.latency_us - think) / 1e3).max(0.0);
+            named += usize::from(request.consumer.is_some());
+            let row = SERVERS.iter().find(|(server, _)| *server == request.server);
+            for name in [Some(LATENCY.name), row.map(|(_, name)| *name)].into_iter().flatten() {
+                observation.values.entry(name).or_default().push(latency);
+            }
+        }
+        let openings = played.connections.iter();
+        let openings = openings.map(|connection| milliseconds(Duration::from_secs_f64(connection.setup_us / 1e6)));
+        observation.values.insert("opening", openings.collect());
+        let connections = played.connections.len() as f64;
+        observation.values.insert("connections", vec![connections]);
+        observation.values.insert("faults", vec![played.faults.len() as f64]);
+        let facts = &mut observation.facts;
+        facts.insert("requests".to_owned(), played.requests.len().into());
+        // In the capture every client is one address.
+        facts.insert("requests-that-name-their-consumer".to_owned(), named.into());
+        if let Some(fault) = played.faults.first() {
+            facts.insert("first-fault".to_owned(), fault.to_string().into());
+        }
+        if played.requests.is_empty() {
+            return Err(Error::Configuration("no request was answered as recorded".to_owned()));
+        }
+        Ok(observation)
+    }
+}
+
+impl Replay {
+    /// Where callers go in this deployment, whose sidecars are started unless they run.
+    fn targets(&mut self, deployment: Deployment, authority: Authority) -> Result<Targets, Error> {
+        let key = (deployment, authority);
+        if let Some(core) = self.cores.get(&key) {
+            return Ok(core.targets.clone());
+        }
+        let nodes: Vec<String> = self
+            .responder
+            .addresses()
+            .keys()
+            .map(|server| server.to_ascii_lowercase())
+            .collect();
+        if !self.papers.contains_key(&authority) {
+            let all: Vec<&str> = [CONSUMER].into_iter().chain(nodes.iter().map(String::as_str)).collect();
+            self.papers
+                .insert(authority, Papers::make(&self.folder, authority, &all)?);
+        }
+        let papers = self.papers.get(&authority);
+        let papers = papers.ok_or_else(|| Error::Configuration("no certificates".to_owned()))?;
+        let folder = self.folder.join(format!("core-{}", self.cores.len()));
+        let core = Core::start(&self.sidecar, &folder, papers, deployment, self.responder.addresses())?;
+        let targets = core.targets.clone();
+        self.cores.insert(key, core);
+        Ok(targets)
+    }
+}
+
+impl Core {
+    fn start(
+        sidecar: &Path,
+        folder: &Path,
+        papers: &Papers,
+        deployment: Deployment,
+        functions: &Targets,
+    ) -> Result<Self, Error> {
+        fs::create_dir_all(folder).map_err(SbiError::file(folder))?;
+        let path = deployment.path().unwrap_or("http2");
+        let (mut targets, mut middles) = (Targets::new(), Vec::new());
+        let (mut outbound, mut nodes, mut interfaces) = (String::new(), String::new(), String::new());
+        for (number, (server, function)) in functions.iter().enumerate() {
+            let [entry, middle]: [SocketAddr; 2] = free_ports()?;
+            let node = server.to_ascii_lowercase();
+            // Writing to a string does not fail.
+            let _ = write!(outbound, "{{ listen: \"{entry}\", to: {node}, path: {path} }}, ");
+            let _ = write!(
+                nodes,
+                "  {node}:\n    {{ function: {server}, address: 127.78.0.{}, names: {{ dns: [{node}.5gc] }}, {},\n      \
+                 sidecar: {{ admin: \"127.0.0.1:0\", ledger: {node}.ledger.jsonl,\n        \
+                 inbound: [{{ listen: \"{middle}\", forward: \"{function}\", path: {path} }}] }} }}\n",
+                number + 2,
+                papers.files(&node)
+            );
+            let _ = writeln!(
+                interfaces,
+                "  - {{ kind: SBI, between: [{CONSUMER}, {node}], with: sidecar }}"
+            );
+            targets.insert(server.clone(), entry);
+            middles.push((node, middle));
+        }
+        let text = format!(
+            "{}nodes:\n  {CONSUMER}:\n    {{ function: AMF, address: 127.78.0.1, names: {{ dns: [{CONSUMER}.5gc] }}, {},\n      \
+             sidecar: {{ admin: \"127.0.0.1:0\", ledger: {CONSUMER}.ledger.jsonl, outbound: [{outbound}] }} }}\n{nodes}interfaces:\n{interfaces}",
+            papers.preamble(),
+            papers.files(CONSUMER),
+        );
+        let file = folder.join("deployment.yaml");
+        fs::write(&file, text).map_err(SbiError::file(&file))?;
+        let program = |node: &str| {
+            Program::new(sidecar)
+                .argument("sidecar")
+                .argument(&file)
+                .arguments(["--node", node, "--log", "warn"])
+                .log(folder.join(format!("{node}.log")))
+        };
+        let mut processes = Vec::new();
+        for (node, middle) in &middles {
+            let mut process = program(node).start()?;
+            process.wait_for_port(*middle, READY)?;
+            processes.push(process);
+        }
+        let mut consumer = program(CONSUMER).start()?;
+        for entry in targets.values() {
+            consumer.wait_for_port(*entry, READY)?;
+        }
+        processes.push(consumer);
+        Ok(Self {
+            _processes: processes,
+            targets,
+        })
+    }
+}
