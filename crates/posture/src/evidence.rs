@@ -1,11 +1,15 @@
 //! Evidence, and all that follows from it.
 
 use bartizan_registry::{CipherSuite, NamedGroup, SignatureScheme};
+use bartizan_wire::ike::KeyExchangeMethod;
 use bartizan_wire::tls::{ClientHello, ServerHello, Tls};
 use bartizan_wire::{Connection, Content, Seen, Side};
 
 use crate::ledgers::Entry;
-use crate::{Judgement, Kind, Ledgers, Reply, Source, authenticity, confidentiality, questions};
+use crate::{
+    Answer, Interface, Judgement, KeyExchangeClass, Kind, Ledgers, Reply, Source, authenticity, confidentiality,
+    questions,
+};
 
 /// A connection that packets showed, with what ledgers say of it.
 pub struct Evidence<'a> {
@@ -31,6 +35,10 @@ pub struct Posture {
     pub kind: Kind,
     /// The group the secret was made with, by packets, else by a ledger.
     pub group: Option<NamedGroup>,
+    /// The methods an IKE_SA was made with, the KE payload's first; for ESP those of the IKE_SA that keyed it.
+    pub key_exchanges: Vec<KeyExchangeMethod>,
+    /// The interface it belongs to, as far as packets tell.
+    pub interface: Option<Interface>,
     /// The scheme the server signed with, where it can be known.
     pub server_signature: Option<SignatureScheme>,
     /// The scheme the client signed with, where it can be known.
@@ -59,6 +67,48 @@ pub struct Posture {
     pub in_ledger: bool,
 }
 
+impl Posture {
+    /// With these verdicts, and no question answered yet.
+    pub(crate) fn bare(kind: Kind, confidentiality: Judgement, authenticity: Judgement) -> Self {
+        let open = Reply::new(Answer::NotObservable, "not asked", Vec::new());
+        Self {
+            kind,
+            group: None,
+            key_exchanges: Vec::new(),
+            interface: None,
+            server_signature: None,
+            client_signature: None,
+            offered: open.clone(),
+            preferred: open.clone(),
+            negotiated: open.clone(),
+            server_authenticated: open.clone(),
+            client_authenticated: open.clone(),
+            stayed: open.clone(),
+            clear: open,
+            confidentiality,
+            authenticity,
+            contradictions: Vec::new(),
+            in_ledger: false,
+        }
+    }
+
+    /// The key exchange as one name: a TLS group, or IKE's methods joined.
+    #[must_use]
+    pub fn key_exchange(&self) -> Option<String> {
+        if let Some(group) = self.group {
+            return Some(group.to_string());
+        }
+        let names: Vec<String> = self.key_exchanges.iter().map(ToString::to_string).collect();
+        (!names.is_empty()).then(|| names.join("+"))
+    }
+
+    /// What IKE's methods are worth together; none where there are none.
+    #[must_use]
+    pub fn key_exchange_class(&self) -> Option<KeyExchangeClass> {
+        KeyExchangeClass::of(self.key_exchanges.iter().copied())
+    }
+}
+
 impl<'a> Evidence<'a> {
     /// What packets showed, joined with what ledgers say of the same client random.
     #[must_use]
@@ -80,6 +130,8 @@ impl<'a> Evidence<'a> {
         Posture {
             kind: Kind::of(self.connection),
             group: self.group().map(|(group, _)| group),
+            key_exchanges: Vec::new(),
+            interface: None,
             server_signature: signature(Side::Server),
             client_signature: signature(Side::Client),
             offered: questions::offered(self),

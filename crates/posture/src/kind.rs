@@ -22,6 +22,26 @@ pub enum Kind {
     Unknown,
     /// No data.
     Silent,
+    /// IKEv2.
+    Ike,
+    /// IKEv2, ended before the responder agreed.
+    IkeNotAgreed,
+    /// IKEv2 that was there before the capture.
+    IkeNotSeen,
+    /// IKEv1.
+    IkeV1,
+    /// ESP.
+    Esp,
+    /// ESP with NULL encryption.
+    EspInClear,
+    /// SCTP in clear, at least in part.
+    ClearSctp,
+    /// DTLS in SCTP user messages.
+    DtlsOverSctp,
+    /// SCTP whose chunks are encrypted by DTLS chunks.
+    DtlsChunks,
+    /// SCTP without user data.
+    SctpSilent,
 }
 
 impl Kind {
@@ -56,6 +76,16 @@ impl Kind {
             Self::ClearHttp1 => "HTTP/1 in clear".into(),
             Self::Unknown => "unknown protocol".into(),
             Self::Silent => "no data".into(),
+            Self::Ike => "IKEv2".into(),
+            Self::IkeNotAgreed => "IKEv2, not established".into(),
+            Self::IkeNotSeen => "IKEv2, set-up not seen".into(),
+            Self::IkeV1 => "IKEv1".into(),
+            Self::Esp => "ESP".into(),
+            Self::EspInClear => "ESP without encryption".into(),
+            Self::ClearSctp => "SCTP in clear".into(),
+            Self::DtlsOverSctp => "DTLS over SCTP".into(),
+            Self::DtlsChunks => "SCTP in DTLS chunks".into(),
+            Self::SctpSilent => "SCTP, no data".into(),
         }
     }
 }

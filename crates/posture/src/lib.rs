@@ -5,18 +5,30 @@
 //! *confidentiality* against someone who records today and has a quantum computer later, and *authenticity* against
 //! someone who forges with one. What nobody saw is not called safe: "not observable" and "not seen" are answers.
 //!
+//! An SCTP association is judged by [`association_posture`]; IKE_SAs and ESP are judged together, by [`Ipsec`].
+//!
 //! The crate does no I/O and reads no clock.
 #![forbid(unsafe_code)]
 
 mod answer;
 mod authenticity;
 mod confidentiality;
+mod esp;
 mod evidence;
+mod ike;
+mod interface;
+mod ipsec;
+mod key_exchange;
 mod kind;
 mod ledgers;
 mod questions;
+mod sctp;
 
 pub use answer::{Answer, Judgement, Reply, Source, Verdict};
 pub use evidence::{Contradiction, Evidence, Posture};
+pub use interface::{Hint, Interface};
+pub use ipsec::{Ipsec, JudgedEspSa, JudgedIkeSa};
+pub use key_exchange::KeyExchangeClass;
 pub use kind::Kind;
 pub use ledgers::Ledgers;
+pub use sctp::association_posture;

@@ -17,6 +17,7 @@ mod macsec;
 mod name;
 mod primitive;
 mod row;
+mod sctp;
 mod signature;
 mod standing;
 mod x509;
@@ -31,6 +32,7 @@ pub use ike::{
 pub use macsec::{MACSEC_SUITES, MacsecSuite, macsec_suite, macsec_suite_named};
 pub use name::{mentions, same_name};
 pub use primitive::{PRIMITIVES, Primitive, Purpose, primitive, primitives};
+pub use sctp::{SCTP_APPLICATIONS, SctpApplication, sctp_application, sctp_application_at};
 pub use signature::{SIGNATURES, Signature, signature, signature_named};
 pub use standing::{Category, Safety, Standing, State};
 pub use x509::{X509_ALGORITHMS, X509Algorithm, X509Use, x509_algorithm, x509_algorithm_named};

@@ -4,8 +4,7 @@ use std::net::{IpAddr, SocketAddr};
 
 use crate::Moment;
 
-/// Packets of an association in which a packet in clear is looked for: ESP with NULL encryption (RFC 2410) in tunnel
-/// mode has one in each.
+/// Packets of an association in which clear text is looked for: with NULL encryption (RFC 2410) it is in each.
 const PROBED: u64 = 4;
 /// Sequence numbers behind the highest that are still told from repeated ones: the window of RFC 4303, section 3.4.3.
 const WINDOW: u32 = 64;
@@ -79,7 +78,7 @@ pub struct EspSa {
     pub repeated: u64,
     /// Packets that came behind a later one.
     pub late: u64,
-    /// The first packet that holds an IP packet in clear: NULL encryption.
+    /// The first packet, where it and those behind it hold what anyone can read: NULL encryption.
     pub in_clear: Option<Moment>,
     window: u64,
 }
@@ -120,7 +119,7 @@ impl EspSa {
     pub fn packet(&mut self, header: Header, packet: &[u8], missing: usize, at: Moment) {
         self.last = at;
         if self.packets < PROBED {
-            let clear = holds_ip_in_clear(packet, missing);
+            let clear = is_in_clear(packet, missing);
             // One packet may look so by chance; all of them do not.
             self.in_clear = match self.in_clear {
                 None if self.packets == 0 && clear => Some(at),
@@ -156,21 +155,40 @@ impl EspSa {
     }
 }
 
-/// Whether an ESP packet holds an IP packet that anyone can read: tunnel mode with NULL encryption, behind no
-/// initialization vector or the eight bytes of GMAC's. IPv4 is told by its checksum, first byte and length; IPv6, which
-/// has no checksum, by its next header, its length and the scope of its addresses.
-fn holds_ip_in_clear(packet: &[u8], missing: usize) -> bool {
+/// Whether an ESP packet holds what anyone can read, by NULL encryption: an IPv4 packet, told by its checksum, first
+/// byte and length, behind no initialization vector or the eight bytes of GMAC's; or bytes that are not spread as
+/// encrypted ones are.
+fn is_in_clear(packet: &[u8], missing: usize) -> bool {
     const HEADER: usize = 8;
-    [0, 8].iter().any(|vector| {
+    let holds_ip = [0, 8].iter().any(|vector| {
         let Some(inner) = packet.get(HEADER + vector..) else {
             return false;
         };
         // Behind it come at least padding length and next header.
-        let Some(room) = (inner.len() + missing).checked_sub(2) else {
-            return false;
-        };
-        is_ipv4(inner, room) || is_ipv6(inner, room)
-    })
+        let room = (inner.len() + missing).checked_sub(2);
+        room.is_some_and(|room| is_ipv4(inner, room))
+    });
+    holds_ip || packet.get(HEADER + VECTOR..).is_some_and(is_skewed)
+}
+
+/// The longest initialization vector, AES-CBC's. A counter in it is no sign of anything.
+const VECTOR: usize = 16;
+/// Fewer bytes than these say nothing of how they are spread.
+const SPREAD: usize = 64;
+
+/// Whether one value takes a twelfth of the bytes, and ten of them at least. Among random bytes that happens once in
+/// 2^25 packets at most (of 120 bytes); headers and ASN.1 are full of zeros.
+fn is_skewed(bytes: &[u8]) -> bool {
+    if bytes.len() < SPREAD {
+        return false;
+    }
+    let mut counts = [0u16; 256];
+    for &byte in bytes {
+        let count = &mut counts[usize::from(byte)];
+        *count = count.saturating_add(1);
+    }
+    let most = counts.iter().copied().max().map_or(0, usize::from);
+    most >= (bytes.len() / 12).max(10)
 }
 
 fn is_ipv4(inner: &[u8], room: usize) -> bool {
@@ -188,21 +206,6 @@ fn is_ipv4(inner: &[u8], room: usize) -> bool {
     // Ones' complement: carries come back in at the bottom.
     let sum = (sum & 0xffff) + (sum >> 16);
     (sum & 0xffff) + (sum >> 16) == 0xffff
-}
-
-fn is_ipv6(inner: &[u8], room: usize) -> bool {
-    let Some(header) = inner.first_chunk::<40>() else {
-        return false;
-    };
-    let total = 40 + usize::from(u16::from_be_bytes([header[4], header[5]]));
-    // Global, unique local and link-local addresses; protocols that networks carry.
-    let address = |first: u8| matches!(first, 0x20..=0x3f | 0xfc..=0xfe);
-    header[0] >> 4 == 6
-        && matches!(header[6], 0 | 6 | 17 | 44 | 58 | 132)
-        && address(header[8])
-        && address(header[24])
-        && (40..=room).contains(&total)
-        && room - total <= 255 + 32
 }
 
 #[cfg(test)]

@@ -18,6 +18,8 @@ pub struct Dtls {
     pub first: Option<Moment>,
     /// User messages that are DTLS records.
     pub messages: u64,
+    /// Encrypted records with the header that DTLS 1.3 gave up: those of 1.2 or 1.0.
+    pub legacy_protected: u64,
     /// What the server chose; its version is that of DTLS: `0xfefd` for 1.2, `0xfefc` for 1.3.
     pub server_hello: Option<Seen<ServerHello>>,
 }
@@ -33,6 +35,8 @@ impl Dtls {
         }
         self.first.get_or_insert(at);
         self.messages += 1;
+        let epoch = bytes.get(3..5).is_some_and(|epoch| epoch != [0, 0]);
+        self.legacy_protected += u64::from(!short && epoch);
         if self.server_hello.is_none() && !short {
             self.server_hello = server_hello(bytes).map(|hello| Seen::new(hello, at, at));
         }

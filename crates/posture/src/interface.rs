@@ -1,0 +1,94 @@
+//! Which interface of a mobile network a link is: hints, weaker than a deployment file.
+
+use bartizan_registry::{sctp_application, sctp_application_at};
+use bartizan_wire::sctp::Association;
+
+/// What an interface was told by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Hint {
+    /// The payload protocol identifier of SCTP.
+    PayloadProtocol,
+    /// The first message.
+    Content,
+    /// A port: the weakest.
+    Port,
+}
+
+impl Hint {
+    /// As reports write it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::PayloadProtocol => "PPID",
+            Self::Content => "first message",
+            Self::Port => "port",
+        }
+    }
+}
+
+/// An interface, as far as packets tell.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Interface {
+    /// Its name: `N2`.
+    pub name: &'static str,
+    /// What tells so.
+    pub by: Hint,
+}
+
+/// How the first message of an initiator begins: the octets of an APER-encoded initiatingMessage with its procedure
+/// code, criticality, and first information element. Of these only what captures of real software confirm.
+const FIRST_MESSAGES: [(&str, u8, u16); 2] = [
+    // NGSetupRequest, GlobalRANNodeID: captured (free5GC, UERANSIM).
+    ("N2", 21, 27),
+    // E2setupRequest, TransactionID: captured (FlexRIC).
+    ("E2", 1, 49),
+];
+
+impl Interface {
+    /// By payload protocol identifier, then by content, then by port.
+    pub(crate) fn of(association: &Association) -> Option<Self> {
+        let sent = [&association.from_initiator, &association.from_responder];
+        let protocols = sent.iter().flat_map(|sent| &sent.payload_protocols);
+        let by_protocol = protocols
+            .filter_map(|(protocol, _)| sctp_application(*protocol))
+            .map(|(known, _)| Self {
+                name: known.interface,
+                by: Hint::PayloadProtocol,
+            })
+            .next();
+        let by_content = || {
+            let message = association.from_initiator.opening.bytes();
+            Some(Self {
+                name: first_message(message)?,
+                by: Hint::Content,
+            })
+        };
+        let by_port = || {
+            let ports = [association.responder.port(), association.initiator.port()];
+            let known = ports.into_iter().find_map(sctp_application_at)?;
+            Some(Self {
+                name: known.interface,
+                by: Hint::Port,
+            })
+        };
+        by_protocol.or_else(by_content).or_else(by_port)
+    }
+}
+
+/// The interface whose set-up request begins so.
+fn first_message(message: &[u8]) -> Option<&'static str> {
+    // initiatingMessage, procedure code, criticality reject, length (one octet, or two from 128 on), an extension
+    // bit, the number of elements, the first element's identifier.
+    let [0, procedure, 0, length, rest @ ..] = message else {
+        return None;
+    };
+    let rest = if length & 0x80 != 0 { rest.get(1..)? } else { rest };
+    let [0, _, _, high, low, ..] = rest else {
+        return None;
+    };
+    let element = u16::from_be_bytes([*high, *low]);
+    FIRST_MESSAGES
+        .iter()
+        .find(|(_, code, first)| code == procedure && *first == element)
+        .map(|(name, _, _)| *name)
+}

@@ -1,0 +1,116 @@
+//! All of IPsec in a capture: which IKE_SA came from which, and which keyed what.
+
+use std::collections::HashMap;
+use std::net::IpAddr;
+
+use bartizan_wire::esp::EspSa;
+use bartizan_wire::ike::{ExchangeType, IkeSa, Origin};
+
+use crate::{Posture, esp, ike};
+
+/// An IKE_SA with what follows from it.
+#[derive(Debug, Clone)]
+pub struct JudgedIkeSa {
+    /// What packets showed.
+    pub sa: IkeSa,
+    /// What follows.
+    pub posture: Posture,
+}
+
+/// An ESP security association with what follows from it.
+#[derive(Debug, Clone)]
+pub struct JudgedEspSa {
+    /// What packets showed.
+    pub sa: EspSa,
+    /// What follows.
+    pub posture: Posture,
+}
+
+/// The hosts at both ends, the lesser first.
+type Hosts = (IpAddr, IpAddr);
+
+/// Gathers what an observer gives of IPsec; nothing can be judged before all of it is there, because ESP shows its
+/// keys' origin by addresses and times only.
+#[derive(Debug, Default)]
+pub struct Ipsec {
+    ike: Vec<IkeSa>,
+    esp: Vec<EspSa>,
+}
+
+impl Ipsec {
+    /// Adds an IKE_SA.
+    pub fn add_ike(&mut self, sa: IkeSa) {
+        self.ike.push(sa);
+    }
+
+    /// Adds an ESP security association.
+    pub fn add_esp(&mut self, sa: EspSa) {
+        self.esp.push(sa);
+    }
+
+    /// What follows for each, in the order of first packets.
+    #[must_use]
+    pub fn judge(mut self) -> (Vec<JudgedIkeSa>, Vec<JudgedEspSa>) {
+        self.ike.sort_by_key(|sa| sa.first.packet);
+        self.esp.sort_by_key(|sa| sa.first.packet);
+        let mut judged: Vec<JudgedIkeSa> = Vec::with_capacity(self.ike.len());
+        let mut between: HashMap<Hosts, Vec<usize>> = HashMap::new();
+        for sa in self.ike {
+            let known = between.entry(hosts(sa.initiator.ip(), sa.responder.ip())).or_default();
+            let posture = {
+                let parent = (sa.origin == Origin::Rekey)
+                    .then(|| parent(&sa, known, &judged))
+                    .flatten();
+                ike::posture(&sa, parent)
+            };
+            known.push(judged.len());
+            judged.push(JudgedIkeSa { sa, posture });
+        }
+        let mut begun: HashMap<(IpAddr, IpAddr), u64> = HashMap::new();
+        let esp = self.esp.into_iter().map(|sa| {
+            let known = between.get(&hosts(sa.source, sa.destination));
+            let ike: Vec<&JudgedIkeSa> = known.into_iter().flatten().map(|&index| &judged[index]).collect();
+            let order = begun.entry((sa.source, sa.destination)).or_default();
+            *order += 1;
+            let posture = esp::posture(&sa, &ike, *order);
+            JudgedEspSa { sa, posture }
+        });
+        let esp = esp.collect();
+        (judged, esp)
+    }
+}
+
+fn hosts(one: IpAddr, other: IpAddr) -> Hosts {
+    (one.min(other), one.max(other))
+}
+
+/// The IKE_SA a rekey made this one from: any between the same hosts that had a CREATE_CHILD_SA. Of several the worst.
+fn parent<'a>(sa: &IkeSa, known: &[usize], judged: &'a [JudgedIkeSa]) -> Option<&'a Posture> {
+    let candidates = known.iter().map(|&index| &judged[index]).filter(|candidate| {
+        let rekeys = candidate.sa.rekeys.count();
+        rekeys > 0 && candidate.sa.first.packet < sa.first.packet
+    });
+    let worst = candidates.reduce(|worst, next| {
+        let verdict = |judged: &JudgedIkeSa| judged.posture.confidentiality.verdict();
+        if verdict(worst).worse(verdict(next)) == verdict(worst) {
+            worst
+        } else {
+            next
+        }
+    });
+    worst.map(|judged| &judged.posture)
+}
+
+impl JudgedIkeSa {
+    /// Completed exchanges before a packet that make keys for ESP, and the packet of the last of them.
+    pub(crate) fn keyed_before(&self, packet: u64) -> (u64, Option<u64>) {
+        let exchanges = self.sa.exchanges.first.iter().filter(|exchange| {
+            let makes_keys = matches!(exchange.kind, ExchangeType::IKE_AUTH | ExchangeType::CREATE_CHILD_SA);
+            makes_keys && exchange.response.is_some_and(|response| response.last.packet < packet)
+        });
+        exchanges.fold((self.sa.exchanges.omitted, None), |(count, last), exchange| {
+            let packet = exchange.response.map(|response| response.last.packet);
+            (count + 1, last.max(packet))
+        })
+    }
+}

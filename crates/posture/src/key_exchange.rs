@@ -1,0 +1,114 @@
+//! What a set of IKEv2 key exchange methods is worth together.
+
+use bartizan_registry::{Safety, TRANSFORMS, Transform, TransformKind};
+use bartizan_wire::ike::KeyExchangeMethod;
+
+/// Methods whose secrets are mixed: one that holds is enough (RFC 9370, section 4).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum KeyExchangeClass {
+    /// Post-quantum methods only.
+    PostQuantum,
+    /// A post-quantum method beside a classical one, or beside one nobody knows.
+    Hybrid,
+    /// Classical methods only.
+    Classical,
+    /// No post-quantum method, and one that the registry does not know.
+    Unknown,
+}
+
+impl KeyExchangeClass {
+    /// The class of these methods; none where there are none.
+    pub fn of(methods: impl IntoIterator<Item = KeyExchangeMethod>) -> Option<Self> {
+        let (mut safe, mut broken, mut unknown) = (false, false, false);
+        for method in methods {
+            match method.safety() {
+                Some(Safety::QuantumSafe) => safe = true,
+                Some(Safety::Vulnerable) => broken = true,
+                None => unknown = true,
+            }
+        }
+        Some(match (safe, broken, unknown) {
+            (false, false, false) => return None,
+            (true, false, false) => Self::PostQuantum,
+            (true, _, _) => Self::Hybrid,
+            (false, _, true) => Self::Unknown,
+            (false, true, false) => Self::Classical,
+        })
+    }
+
+    /// As reports write it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::PostQuantum => "post-quantum",
+            Self::Hybrid => "hybrid",
+            Self::Classical => "classical",
+            Self::Unknown => "unknown",
+        }
+    }
+}
+
+/// What the room of an encrypted exchange says of the method in it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Room {
+    /// Less than any post-quantum method needs.
+    NoPostQuantum,
+    /// More than any classical method fills.
+    PostQuantum,
+    /// Either would fit.
+    Either,
+}
+
+impl Room {
+    /// Of so many bytes in request and response.
+    pub(crate) fn of((request, response): (u64, u64)) -> Self {
+        let least = |size: fn(&Transform) -> Option<u16>| sizes(Safety::QuantumSafe, size).min();
+        let most = sizes(Safety::Vulnerable, |known| known.initiator.max(known.responder)).max();
+        let (Some(initiator), Some(responder), Some(classical)) =
+            (least(|known| known.initiator), least(|known| known.responder), most)
+        else {
+            return Self::Either;
+        };
+        if request < initiator || response < responder {
+            Self::NoPostQuantum
+        } else if request.min(response) > classical {
+            Self::PostQuantum
+        } else {
+            Self::Either
+        }
+    }
+}
+
+/// Sizes of key exchange data of all methods of that safety.
+fn sizes(safety: Safety, size: fn(&Transform) -> Option<u16>) -> impl Iterator<Item = u64> {
+    TRANSFORMS
+        .iter()
+        .filter(move |known| known.kind == TransformKind::KeyExchange && known.recording == Some(safety))
+        .filter_map(size)
+        .map(u64::from)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_post_quantum_method_makes_a_hybrid_and_an_unknown_one_never_does() {
+        let class = |methods: &[u16]| KeyExchangeClass::of(methods.iter().map(|&number| KeyExchangeMethod(number)));
+        assert_eq!(class(&[]), None);
+        assert_eq!(class(&[36]), Some(KeyExchangeClass::PostQuantum));
+        assert_eq!(class(&[31, 36]), Some(KeyExchangeClass::Hybrid));
+        assert_eq!(class(&[31, 19]), Some(KeyExchangeClass::Classical));
+        assert_eq!(class(&[31, 999]), Some(KeyExchangeClass::Unknown));
+        assert_eq!(class(&[999, 37]), Some(KeyExchangeClass::Hybrid));
+    }
+
+    #[test]
+    fn room_between_ml_kem_512_and_the_largest_classical_method_decides_nothing() {
+        assert_eq!(Room::of((799, 2000)), Room::NoPostQuantum);
+        assert_eq!(Room::of((2000, 767)), Room::NoPostQuantum);
+        assert_eq!(Room::of((800, 768)), Room::Either);
+        assert_eq!(Room::of((1024, 1024)), Room::Either);
+        assert_eq!(Room::of((1184, 1088)), Room::PostQuantum);
+    }
+}
