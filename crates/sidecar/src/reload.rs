@@ -7,6 +7,7 @@ use tokio::time::sleep;
 use crate::config;
 use crate::drain::Phase;
 use crate::error::Error;
+use crate::pages;
 use crate::peers::Doors;
 use crate::sidecar::{Running, find};
 
@@ -87,6 +88,7 @@ impl Running {
                 });
             }
         }
+        pages::give_back_code();
         Ok(reloaded)
     }
 }

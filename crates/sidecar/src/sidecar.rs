@@ -22,6 +22,7 @@ use crate::http2::{Pool, Target};
 use crate::inbound::{self, Function};
 use crate::metrics::Metrics;
 use crate::outbound::{self, Routing};
+use crate::pages;
 use crate::peers::Doors;
 use crate::places::Places;
 use crate::session::Sessions;
@@ -145,6 +146,7 @@ impl Bound {
         let state = Arc::new(State::new(&shared));
         let running = ports.serve(&deployment, &node, &shared, &state, registry, ledger)?;
         state.listening();
+        pages::give_back_code();
         Ok(running)
     }
 }
