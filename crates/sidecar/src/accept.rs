@@ -12,6 +12,7 @@ use tokio::time::sleep;
 use crate::drain::{Guard, Phase};
 use crate::places::{Place, Places, Room};
 use crate::shared::Shared;
+use crate::until::until;
 
 /// A pause where accepting fails for want of file descriptors or memory, which asking again at once would not cure.
 const BREATH: Duration = Duration::from_millis(50);
@@ -43,12 +44,7 @@ pub(crate) async fn accept_all<S, F>(
         }
         let Some((place, gives_way, _)) = taken else { return };
         let served = serve(stream, peer, guard, place);
-        tokio::spawn(async move {
-            tokio::select! {
-                () = served => {}
-                () = gives_way.now() => {}
-            }
-        });
+        tokio::spawn(async move { until(served, gives_way.now()).await });
     };
     loop {
         let accepted = tokio::select! {

@@ -22,6 +22,7 @@ use crate::places::Place;
 use crate::replay::Replay;
 use crate::shared::Shared;
 use crate::splice::{Ended, Splice};
+use crate::until::until;
 
 /// How long saying goodbye may take.
 const GOODBYE: Duration = Duration::from_millis(500);
@@ -112,9 +113,8 @@ async fn splice(shared: &Arc<Shared>, behind: &Function, mut channel: Channel, m
     };
     shared.metrics.local_connection(Side::Inbound, "splice");
     let splice = Splice::new(&mut local, &mut channel, Vec::new(), shared.limits.request).answered();
-    let ended = tokio::select! {
-        ended = splice => ended,
-        () = guard.reached(Phase::Closing) => return,
+    let Some(ended) = until(splice, guard.reached(Phase::Closing)).await else {
+        return;
     };
     match ended {
         Ended::Done => {}

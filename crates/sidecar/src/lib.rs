@@ -46,6 +46,7 @@ mod stock;
 mod tap;
 mod ticks;
 mod transparent;
+mod until;
 mod ways;
 
 pub use error::Error;

@@ -26,6 +26,7 @@ use crate::shared::Shared;
 use crate::socket;
 use crate::splice::{Ended, Splice};
 use crate::stock::Stock;
+use crate::until::until;
 
 /// The most that is read before the protocol of a local connection is decided on.
 const FIRST_READ: usize = 16 * 1024;
@@ -86,9 +87,8 @@ pub(crate) async fn splice(
     };
     guard.join(channel.session().dismissal());
     let splice = Splice::new(&mut local, &mut channel, first, shared.limits.request);
-    let ended = tokio::select! {
-        ended = splice => ended,
-        () = guard.reached(Phase::Closing) => return,
+    let Some(ended) = until(splice, guard.reached(Phase::Closing)).await else {
+        return;
     };
     match ended {
         Ended::Done => {}
