@@ -9,20 +9,30 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use crate::scratch::with_scratch;
 
+/// The ChangeCipherSpec record that a client sends for the sake of middleboxes once it has seen the ServerHello (RFC 9846, appendix
+/// D.4). It means nothing.
+const DUMMY: &[u8] = &[20, 3, 3, 0, 1, 1];
+
 /// A socket that a TLS connection runs over.
 ///
 /// rustls asks for 4 KiB at a time, which would make five reads of one full record. The tap reads what is there in one system
 /// call and hands it on in pieces; what does not fit the first piece is kept until it is asked for, and nothing is kept between
 /// messages.
+///
+/// A client's [`DUMMY`] on its own is kept back until its next flight, which follows once it has verified the server's: sent alone
+/// it would cost both ends a system call or two and the server a turn for nothing.
 #[derive(Debug)]
 pub(crate) struct Tap<IO> {
     io: IO,
     /// Set until the handshake has ended.
     watch: Option<Watch>,
+    shaking: bool,
     /// Read from the socket and not yet asked for.
     spill: Vec<u8>,
     /// How much of `spill` has been handed on.
     taken: usize,
+    /// What of a [`DUMMY`] is still to be written.
+    kept_back: &'static [u8],
 }
 
 impl<IO> Tap<IO> {
@@ -30,14 +40,17 @@ impl<IO> Tap<IO> {
         Self {
             io,
             watch: Some(watch),
+            shaking: true,
             spill: Vec::new(),
             taken: 0,
+            kept_back: &[],
         }
     }
 
     /// Stops showing bytes: the handshake has ended.
     pub(crate) fn handshake_ended(&mut self) {
         self.watch = None;
+        self.shaking = false;
     }
 }
 
@@ -73,14 +86,39 @@ impl<IO: AsyncRead + Unpin> AsyncRead for Tap<IO> {
     }
 }
 
+impl<IO: AsyncWrite + Unpin> Tap<IO> {
+    /// Writes what was kept back in one system call with what comes now, and gives how much of that was written.
+    fn poll_write_together(&mut self, context: &mut Context<'_>, slices: &[IoSlice<'_>]) -> Poll<io::Result<usize>> {
+        loop {
+            let kept = self.kept_back;
+            let mut together = Vec::with_capacity(1 + slices.len());
+            together.push(IoSlice::new(kept));
+            together.extend_from_slice(slices);
+            let written = ready!(Pin::new(&mut self.io).poll_write_vectored(context, &together))?;
+            self.show(written, &together);
+            self.kept_back = &kept[written.min(kept.len())..];
+            // A socket that takes a part of six bytes is asked for the rest: zero would mean that it takes nothing any more.
+            if written > kept.len() || written == 0 {
+                return Poll::Ready(Ok(written.saturating_sub(kept.len())));
+            }
+        }
+    }
+
+    /// Shows the watch the first `written` bytes of these.
+    fn show(&self, written: usize, slices: &[IoSlice<'_>]) {
+        let Some(watch) = &self.watch else { return };
+        let mut left = written;
+        for slice in slices {
+            let shown = left.min(slice.len());
+            watch.sent(&slice[..shown]);
+            left -= shown;
+        }
+    }
+}
+
 impl<IO: AsyncWrite + Unpin> AsyncWrite for Tap<IO> {
     fn poll_write(self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        let this = self.get_mut();
-        let written = ready!(Pin::new(&mut this.io).poll_write(context, bytes))?;
-        if let Some(watch) = &this.watch {
-            watch.sent(&bytes[..written]);
-        }
-        Poll::Ready(Ok(written))
+        self.poll_write_vectored(context, &[IoSlice::new(bytes)])
     }
 
     fn poll_write_vectored(
@@ -89,15 +127,15 @@ impl<IO: AsyncWrite + Unpin> AsyncWrite for Tap<IO> {
         slices: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         let this = self.get_mut();
-        let written = ready!(Pin::new(&mut this.io).poll_write_vectored(context, slices))?;
-        if let Some(watch) = &this.watch {
-            let mut left = written;
-            for slice in slices {
-                let shown = left.min(slice.len());
-                watch.sent(&slice[..shown]);
-                left -= shown;
-            }
+        if !this.kept_back.is_empty() {
+            return this.poll_write_together(context, slices);
         }
+        if this.shaking && slices.iter().flat_map(|slice| slice.iter()).eq(DUMMY) {
+            this.kept_back = DUMMY;
+            return Poll::Ready(Ok(DUMMY.len()));
+        }
+        let written = ready!(Pin::new(&mut this.io).poll_write_vectored(context, slices))?;
+        this.show(written, slices);
         Poll::Ready(Ok(written))
     }
 
@@ -113,3 +151,6 @@ impl<IO: AsyncWrite + Unpin> AsyncWrite for Tap<IO> {
         Pin::new(&mut self.get_mut().io).poll_shutdown(context)
     }
 }
+
+#[cfg(test)]
+mod tests;
