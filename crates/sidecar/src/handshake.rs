@@ -67,8 +67,8 @@ pub(crate) async fn connect(shared: &Arc<Shared>, door: &Door, path: Path) -> Re
         failed(Why::Peer(reason), detail, &hint)
     })?;
     let connect = began.elapsed();
-    let addresses = socket::prepare(&stream).and_then(|()| Ok((stream.local_addr()?, stream.peer_addr()?)));
-    let (local_address, peer_address) = addresses.map_err(|error| {
+    let prepared = socket::prepare(&stream).and_then(|()| stream.local_addr());
+    let local_address = prepared.map_err(|error| {
         failed(
             Why::Peer(Reason::Unreachable),
             format!("{}: {error}", door.address),
@@ -79,7 +79,7 @@ pub(crate) async fn connect(shared: &Arc<Shared>, door: &Door, path: Path) -> Re
         direction: Direction::Outbound,
         path,
         local_address,
-        peer_address,
+        peer_address: door.address,
         connect,
         handshake: Duration::ZERO,
     };
@@ -120,7 +120,7 @@ pub(crate) async fn accept(
     peer_address: SocketAddr,
     path: Path,
 ) -> Option<Channel> {
-    let local_address = match socket::prepare(&stream).and_then(|()| stream.local_addr()) {
+    let local_address = match stream.local_addr() {
         Ok(address) => address,
         Err(error) => {
             tracing::debug!(%peer_address, %error, "connection went away before its handshake");

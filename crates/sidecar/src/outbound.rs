@@ -23,7 +23,6 @@ use crate::peers::{Door, Doors, NoDoor};
 use crate::places::Place;
 use crate::replay::Replay;
 use crate::shared::Shared;
-use crate::socket;
 use crate::splice::{Ended, Splice};
 use crate::stock::Stock;
 use crate::until::until;
@@ -71,10 +70,6 @@ pub(crate) async fn splice(
     mut guard: Guard,
     place: Place,
 ) {
-    if let Err(error) = socket::prepare(&local) {
-        tracing::debug!(%error, "local connection went away at once");
-        return;
-    }
     shared.metrics.local_connection(Side::Outbound, "splice");
     // A peer's connection is taken only for a function that has something to say.
     let Some(first) = first_bytes(&mut local, &mut guard).await else {
@@ -117,9 +112,7 @@ pub(crate) async fn splice(
 
 /// Answers one local connection in the place of a producer that it cannot be led to.
 pub(crate) async fn refuse(shared: &Arc<Shared>, mut local: TcpStream, mut guard: Guard, failure: &Failure) {
-    if socket::prepare(&local).is_ok()
-        && let Some(first) = first_bytes(&mut local, &mut guard).await
-    {
+    if let Some(first) = first_bytes(&mut local, &mut guard).await {
         answer(shared, Side::Outbound, local, first, failure).await;
     }
 }
@@ -132,10 +125,6 @@ pub(crate) async fn http2(
     mut guard: Guard,
     place: Place,
 ) {
-    if let Err(error) = socket::prepare(&local) {
-        tracing::debug!(%error, "local connection went away at once");
-        return;
-    }
     shared.metrics.local_connection(Side::Outbound, "http2");
     let Some(mut first) = first_bytes(&mut local, &mut guard).await else {
         return;

@@ -18,18 +18,42 @@ const KEEPALIVE: TcpKeepalive = TcpKeepalive::new()
 /// Sets what a TLS connection needs before its first byte: without TCP_NODELAY the flights of an ML-DSA handshake meet Nagle's
 /// algorithm and the peer's delayed acknowledgement, which costs 40 ms.
 pub(crate) fn prepare(stream: &TcpStream) -> io::Result<()> {
-    stream.set_nodelay(true)?;
-    SockRef::from(stream).set_tcp_keepalive(&KEEPALIVE)
+    prepare_any(&SockRef::from(stream))
 }
 
-/// Listens on `address`, which a connection of an earlier process in TIME_WAIT does not block.
+fn prepare_any(socket: &socket2::Socket) -> io::Result<()> {
+    socket.set_tcp_nodelay(true)?;
+    socket.set_tcp_keepalive(&KEEPALIVE)
+}
+
+/// Listens on `address`, which a connection of an earlier process in TIME_WAIT does not block. Connections that it accepts are
+/// prepared: Linux hands these options of a listening socket on.
 pub(crate) fn listen(address: SocketAddr) -> io::Result<TcpListener> {
     let domain = socket2::Domain::for_address(address);
     let socket = socket2::Socket::new(domain, socket2::Type::STREAM, Some(socket2::Protocol::TCP))?;
     socket.set_reuse_address(true)?;
     socket.set_nonblocking(true)?;
     socket.set_cloexec(true)?;
+    prepare_any(&socket)?;
     socket.bind(&address.into())?;
     socket.listen(BACKLOG)?;
     TcpListener::from_std(socket.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_connection_is_prepared_by_the_listener_that_accepts_it() {
+        let listener = listen("127.0.0.1:0".parse().unwrap()).unwrap();
+        let _client = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+        let (accepted, _) = listener.accept().await.unwrap();
+        let accepted = SockRef::from(&accepted);
+        assert!(accepted.tcp_nodelay().unwrap());
+        assert!(accepted.keepalive().unwrap());
+        assert_eq!(accepted.tcp_keepalive_time().unwrap(), Duration::from_secs(15));
+        assert_eq!(accepted.tcp_keepalive_interval().unwrap(), Duration::from_secs(5));
+        assert_eq!(accepted.tcp_keepalive_retries().unwrap(), 3);
+    }
 }
