@@ -27,6 +27,11 @@ use std::path::PathBuf;
 
 pub use environment::Environment;
 pub(crate) use environment::load_average;
+pub(crate) use handshake::Ends;
+pub(crate) use pair::{Pair, Server};
+pub(crate) use papers::Papers;
+pub(crate) use peer::Reuse;
+pub(crate) use run::Site;
 pub use figure::{Figure, Name, Target, Verdict, figures};
 pub use peer::{Missing, Tools};
 pub use record::{Cpu, Measured, Over, Record, SCHEMA};

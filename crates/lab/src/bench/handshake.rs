@@ -21,13 +21,13 @@ const PATIENCE: Duration = Duration::from_secs(5);
 
 /// The two ends of a link as our `tls` crate makes them, with the checks of chain, names and revocation that sidecars make.
 #[derive(Debug)]
-pub(super) struct Ends {
+pub(crate) struct Ends {
     consumer: Endpoint,
     producer: Endpoint,
 }
 
 impl Ends {
-    pub(super) fn new(papers: &Papers, folder: &Path) -> Result<Self, Error> {
+    pub(crate) fn new(papers: &Papers, folder: &Path) -> Result<Self, Error> {
         let text = format!(
             "policy: {}\nnodes:\n\
              \x20 {CONSUMER}: {{ function: AMF, address: 127.78.0.1, names: {{ dns: [{CONSUMER}.5gc] }} }}\n\

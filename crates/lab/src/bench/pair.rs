@@ -20,13 +20,13 @@ const END: Duration = Duration::from_secs(15);
 
 /// The server, a process of this same binary.
 #[derive(Debug)]
-pub(super) struct Server {
+pub(crate) struct Server {
     process: Process,
-    pub(super) address: SocketAddr,
+    pub(crate) address: SocketAddr,
 }
 
 impl Server {
-    pub(super) fn start(tools: &Tools) -> Result<Self, Error> {
+    pub(crate) fn start(tools: &Tools) -> Result<Self, Error> {
         let [address] = free_ports()?;
         let program = Program::new(&tools.own)
             .arguments(["bench", "server", "--listen"])
@@ -36,25 +36,25 @@ impl Server {
         Ok(Self { process, address })
     }
 
-    pub(super) fn pin(&self, cores: &[usize]) -> Result<(), Error> {
+    pub(crate) fn pin(&self, cores: &[usize]) -> Result<(), Error> {
         Ok(self.process.pin(cores)?)
     }
 }
 
 /// Two proxies with a link between them.
 #[derive(Debug)]
-pub(super) struct Pair {
+pub(crate) struct Pair {
     consumer: Process,
     producer: Process,
     /// Where the client connects to.
-    pub(super) entry: SocketAddr,
+    pub(crate) entry: SocketAddr,
     /// Where the producer's proxy listens by TLS.
-    pub(super) middle: SocketAddr,
+    pub(crate) middle: SocketAddr,
     ledger: Option<PathBuf>,
 }
 
 impl Pair {
-    pub(super) fn start(
+    pub(crate) fn start(
         tools: &Tools,
         proxy: Proxy,
         papers: &Papers,
@@ -86,13 +86,13 @@ impl Pair {
         })
     }
 
-    pub(super) fn pin(&self, cores: &[usize]) -> Result<(), Error> {
+    pub(crate) fn pin(&self, cores: &[usize]) -> Result<(), Error> {
         self.consumer.pin(cores)?;
         Ok(self.producer.pin(cores)?)
     }
 
     /// What its two ends have used: the consumer's, then the producer's.
-    pub(super) fn usage(&self) -> Result<[Usage; 2], Error> {
+    pub(crate) fn usage(&self) -> Result<[Usage; 2], Error> {
         Ok([
             Usage::of_group(self.consumer.id())?,
             Usage::of_group(self.producer.id())?,
@@ -101,15 +101,20 @@ impl Pair {
 
     /// Ends it in order, and counts what the producer's ledger says: full handshakes that were accepted, and others.
     /// `None` where no ledger is kept.
-    pub(super) fn stop(self) -> Result<Option<(u64, u64)>, Error> {
+    pub(crate) fn stop(self) -> Result<Option<(u64, u64)>, Error> {
         self.consumer.terminate(END)?;
         self.producer.terminate(END)?;
+        self.ledger.as_deref().map(handshakes).transpose()
+    }
+
+    /// The same while it runs.
+    pub(crate) fn ledger(&self) -> Result<Option<(u64, u64)>, Error> {
         self.ledger.as_deref().map(handshakes).transpose()
     }
 }
 
 /// Between two readings of [`Pair::usage`].
-pub(super) fn cpu(before: [Usage; 2], after: [Usage; 2]) -> Cpu {
+pub(crate) fn cpu(before: [Usage; 2], after: [Usage; 2]) -> Cpu {
     let spent = |index: usize| {
         let spent = after[index].cpu.saturating_sub(before[index].cpu);
         u64::try_from(spent.as_nanos()).unwrap_or(u64::MAX)

@@ -16,14 +16,14 @@ pub(super) const PRODUCER_NAME: &str = "producer.5gc";
 
 /// Keys, certificates and revocation list of one mode.
 #[derive(Debug)]
-pub(super) struct Papers {
+pub(crate) struct Papers {
     folder: PathBuf,
     pub(super) mode: Mode,
 }
 
 impl Papers {
     /// Makes an authority and has it issue.
-    pub(super) fn make(folder: &Path, mode: Mode) -> Result<Self, Error> {
+    pub(crate) fn make(folder: &Path, mode: Mode) -> Result<Self, Error> {
         let folder = folder.join(mode.name());
         fs::create_dir_all(&folder).map_err(Error::file(&folder))?;
         let papers = Self { folder, mode };

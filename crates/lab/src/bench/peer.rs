@@ -24,7 +24,7 @@ const CIPHER_SUITE: &str = "TLS_AES_256_GCM_SHA384";
 
 /// Whether the proxies keep the connections between them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Reuse {
+pub(crate) enum Reuse {
     /// As they are run in earnest.
     Kept,
     /// A new one, by a full handshake, for each of the client.

@@ -15,7 +15,7 @@ use crate::bench::papers::Papers;
 use crate::bench::peer::Reuse;
 use crate::bench::record::{Measured, Record, SCHEMA};
 use crate::bench::{Error, Mode, Placement, Proxy, Tools, Way, What};
-use trial::Site;
+pub(crate) use trial::Site;
 
 /// Streams at once that throughput is measured with.
 const STREAMS: [usize; 3] = [1, 16, 64];

@@ -231,7 +231,7 @@ impl Placement {
     }
 
     /// Which of the processors there are.
-    pub(super) fn cores(self, all: &[usize]) -> &[usize] {
+    pub(crate) fn cores(self, all: &[usize]) -> &[usize] {
         match self {
             // The last one: interrupts prefer the first.
             Self::OneCore => &all[all.len().saturating_sub(1)..],

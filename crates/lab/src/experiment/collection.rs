@@ -14,7 +14,28 @@ const PUBLISHED: &str = "published.yaml";
 const LARGEST: u64 = 4 << 20;
 
 /// Text of the experiments that came with this binary: folder, experiment, published values.
-const BUILT_IN: &[(&str, &str, Option<&str>)] = &[];
+const BUILT_IN: &[(&str, &str, Option<&str>)] = &[
+    (
+        "paper3-sbi",
+        include_str!("../../../../experiments/paper3-sbi/experiment.yaml"),
+        Some(include_str!("../../../../experiments/paper3-sbi/published.yaml")),
+    ),
+    (
+        "paper4-tls",
+        include_str!("../../../../experiments/paper4-tls/experiment.yaml"),
+        Some(include_str!("../../../../experiments/paper4-tls/published.yaml")),
+    ),
+    (
+        "scale",
+        include_str!("../../../../experiments/scale/experiment.yaml"),
+        None,
+    ),
+    (
+        "peers",
+        include_str!("../../../../experiments/peers/experiment.yaml"),
+        None,
+    ),
+];
 
 /// A place that has experiments.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -108,7 +108,7 @@ impl Tools {
     }
 
     /// Name and version of the program of a proxy.
-    pub(in crate::bench) fn version(&self, proxy: Proxy) -> Option<String> {
+    pub(crate) fn version(&self, proxy: Proxy) -> Option<String> {
         let said = |path: &Path| Program::new(path).argument("--version").run(ANSWER).ok();
         match proxy {
             Proxy::Splice | Proxy::Http2 => Some(said(&self.sidecar)?.text().trim().to_owned()),

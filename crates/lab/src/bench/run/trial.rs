@@ -20,20 +20,20 @@ const MEMORY_STREAMS: usize = 64;
 
 /// A way with what it needs.
 #[derive(Debug)]
-pub(super) struct Site {
+pub(crate) struct Site {
     /// Dropped before the pair, which would otherwise wait for it to end.
     client: Option<Client>,
     pair: Option<Pair>,
     server: SocketAddr,
     /// Our half of handshakes over TCP, and both in memory.
-    pub(super) ends: Option<Ends>,
+    pub(crate) ends: Option<Ends>,
     connections: u64,
     failures: usize,
 }
 
 impl Site {
     /// The way of a pair, or the direct one.
-    pub(super) fn new(pair: Option<Pair>, server: SocketAddr) -> Self {
+    pub(crate) fn new(pair: Option<Pair>, server: SocketAddr) -> Self {
         Self {
             pair,
             server,
@@ -45,25 +45,35 @@ impl Site {
     }
 
     /// Whether it failed so often that no more is tried.
-    pub(super) fn is_given_up(&self) -> bool {
+    pub(crate) fn is_given_up(&self) -> bool {
         self.failures >= FAILURES
     }
 
     /// Counts failures in a row.
-    pub(super) fn note(&mut self, measured: &Measured) {
+    pub(crate) fn note(&mut self, measured: &Measured) {
         let failed = matches!(measured, Measured::Failed { .. });
         self.failures = if failed { self.failures + 1 } else { 0 };
     }
 
     /// Connections that `new_connections` has made.
-    pub(super) fn connections(&self) -> u64 {
+    pub(crate) fn connections(&self) -> u64 {
         self.connections
     }
 
-    pub(super) fn stop(self) -> Result<Option<(u64, u64)>, Error> {
+    pub(crate) fn stop(self) -> Result<Option<(u64, u64)>, Error> {
         // The client's connection first: nobody waits for it to end.
         drop(self.client);
         self.pair.map_or(Ok(None), Pair::stop)
+    }
+
+    /// Puts the pair onto these processors.
+    pub(crate) fn pin(&self, cores: &[usize]) -> Result<(), Error> {
+        self.pair.as_ref().map_or(Ok(()), |pair| pair.pin(cores))
+    }
+
+    /// What the producer's ledger shows so far: full handshakes that were accepted, and others; `None` where none is kept.
+    pub(crate) fn ledger(&self) -> Result<Option<(u64, u64)>, Error> {
+        self.pair.as_ref().map_or(Ok(None), Pair::ledger)
     }
 
     fn entry(&self) -> SocketAddr {
@@ -92,7 +102,7 @@ impl Site {
     }
 
     /// Requests one after the other on a connection that is kept.
-    pub(super) fn latency(&mut self, requests: usize) -> Measured {
+    pub(crate) fn latency(&mut self, requests: usize) -> Measured {
         let measured = self.with_client(|client| {
             for _ in 0..WARM_UP {
                 client.exchange()?;
@@ -107,7 +117,7 @@ impl Site {
     }
 
     /// As many requests at once as there are streams.
-    pub(super) fn throughput(&mut self, streams: usize, requests: u64) -> Measured {
+    pub(crate) fn throughput(&mut self, streams: usize, requests: u64) -> Measured {
         // Sequential requests take as long each as several of many streams.
         let requests = if streams == 1 { requests / 8 } else { requests };
         let measured = self.with_client(|client| {
@@ -123,7 +133,7 @@ impl Site {
     }
 
     /// Requests each on a connection of its own, from before it is opened until the whole answer is there.
-    pub(super) fn new_connections(&mut self, connections: usize) -> Measured {
+    pub(crate) fn new_connections(&mut self, connections: usize) -> Measured {
         or_failed(self.try_new_connections(connections))
     }
 
@@ -148,7 +158,7 @@ impl Site {
         })
     }
 
-    pub(super) fn handshakes_in_memory(&self, handshakes: u64) -> Measured {
+    pub(crate) fn handshakes_in_memory(&self, handshakes: u64) -> Measured {
         let Some(ends) = &self.ends else {
             return nothing_to_shake();
         };
@@ -168,7 +178,7 @@ impl Site {
         }
     }
 
-    pub(super) fn handshakes_over_tcp(&self, handshakes: u64) -> Measured {
+    pub(crate) fn handshakes_over_tcp(&self, handshakes: u64) -> Measured {
         let (Some(ends), Some(pair)) = (&self.ends, &self.pair) else {
             return nothing_to_shake();
         };
@@ -176,7 +186,7 @@ impl Site {
     }
 
     /// What the proxies hold after load.
-    pub(super) fn memory(&mut self, requests: u64) -> Measured {
+    pub(crate) fn memory(&mut self, requests: u64) -> Measured {
         let loaded = self.with_client(|client| client.load(MEMORY_STREAMS, requests));
         or_failed(loaded.and_then(|_| {
             let [consumer, producer] = self.usage()?.unwrap_or_default();

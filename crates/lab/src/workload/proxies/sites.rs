@@ -1,0 +1,196 @@
+//! The pairs that run side by side, and the trials on them.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use super::{STREAMS, observation, placement, way};
+use crate::bench::{Ends, Measured, Mode, Pair, Papers, Placement, Reuse, Server, Site, Tools, Way, What};
+use crate::workload::{Error, Observation, Setting, Trial, Workload};
+
+/// How long a ledger may lag behind the handshakes that it records: it is written by a thread of its own.
+const LEDGER: Duration = Duration::from_secs(2);
+
+pub(super) fn start(setting: &Setting<'_>, what: What) -> Result<Box<dyn Workload>, Error> {
+    let count = |name: &str| setting.parameters.count(name);
+    let papers = Mode::ALL.map(|mode| Papers::make(setting.folder, mode));
+    let mut sites = Sites {
+        what,
+        amount: match what {
+            What::Latency | What::Throughput | What::Memory => count("requests")?,
+            What::NewConnection => count("connections")?,
+            What::Handshakes => count("handshakes")?,
+        },
+        papers: papers.into_iter().collect::<Result<_, _>>()?,
+        server: Server::start(setting.tools)?,
+        tools: setting.tools.clone(),
+        folder: setting.folder.to_owned(),
+        processors: setting.processors.to_vec(),
+        started: 0,
+        sites: BTreeMap::new(),
+        here: None,
+        programs: Vec::new(),
+    };
+    for levels in setting.combinations {
+        let way = way(levels)?;
+        if let Way::Through(proxy, _) = way {
+            sites.programs.extend(sites.tools.version(proxy));
+        }
+        // A pair that does not come up is a matter of its own trials.
+        if what != What::Memory
+            && !sites.sites.contains_key(&way)
+            && let Ok(site) = sites.site(way)
+        {
+            sites.sites.insert(way, site);
+        }
+    }
+    sites.programs.sort_unstable();
+    sites.programs.dedup();
+    Ok(Box::new(sites))
+}
+
+/// Every way with what it needs.
+struct Sites {
+    what: What,
+    /// Requests, connections or handshakes of a trial.
+    amount: usize,
+    papers: Vec<Papers>,
+    /// Dropped before the server, which they lead to.
+    sites: BTreeMap<Way, Standing>,
+    server: Server,
+    tools: Tools,
+    folder: PathBuf,
+    processors: Vec<usize>,
+    /// Pairs so far: each has a folder of its own.
+    started: usize,
+    /// Where this thread and the server are.
+    here: Option<Placement>,
+    programs: Vec<String>,
+}
+
+struct Standing {
+    site: Site,
+    placement: Option<Placement>,
+    /// Handshakes that its ledger showed before.
+    shown: u64,
+}
+
+impl Workload for Sites {
+    fn trial(&mut self, trial: &Trial<'_>) -> Result<Observation, Error> {
+        let (way, placement) = (way(trial.levels)?, placement(trial.levels));
+        let mut standing = match self.sites.remove(&way) {
+            Some(standing) => standing,
+            None => self.site(way)?,
+        };
+        self.place(&mut standing, placement)?;
+        let measured = self.measure(&mut standing.site, trial)?;
+        if let Measured::Failed { error } = measured {
+            // It is dropped: the next trial begins with another pair.
+            return Err(Error::Protocol(error));
+        }
+        let mut observation = observation(measured, way)?;
+        if self.what == What::NewConnection {
+            let shown = verify(&mut standing)?;
+            observation.facts.extend(shown);
+        }
+        // Memory is that of a pair which has done nothing before.
+        if self.what == What::Memory {
+            standing.site.stop()?;
+        } else {
+            self.sites.insert(way, standing);
+        }
+        Ok(observation)
+    }
+
+    fn programs(&self) -> Vec<String> {
+        self.programs.clone()
+    }
+}
+
+impl Sites {
+    fn measure(&self, site: &mut Site, trial: &Trial<'_>) -> Result<Measured, Error> {
+        let amount = self.amount;
+        Ok(match self.what {
+            What::Latency => site.latency(amount),
+            What::Throughput => {
+                let level = trial.levels.level(STREAMS).unwrap_or("1");
+                let streams: usize = level
+                    .parse()
+                    .map_err(|_| Error::Configuration(format!("{level} is no number of streams")))?;
+                site.throughput(streams, amount as u64)
+            }
+            What::NewConnection => site.new_connections(amount),
+            What::Handshakes => site.handshakes_over_tcp(amount as u64),
+            What::Memory => site.memory(amount as u64),
+        })
+    }
+
+    fn site(&mut self, way: Way) -> Result<Standing, Error> {
+        let site = match way {
+            Way::Direct => Site::new(None, self.server.address),
+            Way::Through(proxy, mode) => {
+                self.started += 1;
+                let name = format!("{}-{}-{}", self.started, proxy.name(), mode.name());
+                let reuse = match self.what {
+                    What::NewConnection | What::Handshakes => Reuse::Fresh,
+                    What::Latency | What::Throughput | What::Memory => Reuse::Kept,
+                };
+                let papers = &self.papers[usize::from(mode == Mode::PostQuantum)];
+                let folder = self.folder.join(name);
+                let pair = Pair::start(&self.tools, proxy, papers, reuse, self.server.address, &folder)?;
+                let mut site = Site::new(Some(pair), self.server.address);
+                if self.what == What::Handshakes {
+                    site.ends = Some(Ends::new(papers, &self.folder)?);
+                }
+                site
+            }
+        };
+        Ok(Standing {
+            site,
+            placement: None,
+            shown: 0,
+        })
+    }
+
+    /// Puts client, server and pair onto the processors of a placement.
+    fn place(&mut self, standing: &mut Standing, placement: Placement) -> Result<(), Error> {
+        let cores = placement.cores(&self.processors);
+        if self.here != Some(placement) {
+            bartizan_host::pin_this_thread(cores)?;
+            self.server.pin(cores)?;
+            self.here = Some(placement);
+        }
+        if standing.placement != Some(placement) {
+            standing.site.pin(cores)?;
+            standing.placement = Some(placement);
+        }
+        Ok(())
+    }
+}
+
+/// Holds the connections of a trial against the producer's ledger, where it keeps one: each was a full handshake.
+fn verify(standing: &mut Standing) -> Result<Vec<(String, Value)>, Error> {
+    let made = standing.site.connections();
+    let deadline = Instant::now() + LEDGER;
+    let (full, others) = loop {
+        let late = Instant::now() >= deadline;
+        match standing.site.ledger() {
+            Ok(None) => return Ok(Vec::new()),
+            Ok(Some((full, others))) if late || full + others >= made => break (full, others),
+            Err(error) if late => return Err(error),
+            // Its last line is being written.
+            Ok(Some(_)) | Err(_) => thread::sleep(Duration::from_millis(5)),
+        }
+    };
+    if (full, others) != (made, 0) {
+        return Err(Error::Handshake(format!(
+            "the ledger shows {full} full handshakes and {others} others for {made} connections"
+        )));
+    }
+    let new = full - standing.shown;
+    standing.shown = full;
+    Ok(vec![("full-handshakes".to_owned(), Value::from(new))])
+}
