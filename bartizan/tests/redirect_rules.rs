@@ -66,6 +66,11 @@ fn file_that_would_not_hold_is_refused_with_place_and_hint() {
     );
     let (code, said) = refused(&file, &["install", "deployment.yaml", "--node", "amf", "--user", "999"]);
     assert_eq!(code, Some(64));
+    insta::assert_snapshot!("no_transparent_listener_on_ipv4", said);
+
+    let file = deployment().replace("transparent: true", "to: nrf");
+    let (code, said) = refused(&file, &["install", "deployment.yaml", "--node", "amf", "--user", "999"]);
+    assert_eq!(code, Some(64));
     insta::assert_snapshot!("no_transparent_listener", said);
 }
 

@@ -140,4 +140,28 @@ interfaces:",
         stage.install();
         until(&stage, "/ready", "ready\n");
     }
+
+    #[test]
+    fn where_everything_is_ipv6_the_rules_are_watched_too() {
+        let stage = stage("http2");
+        let text = fs::read_to_string(stage.file()).unwrap();
+        let smf = text.find("  smf:").unwrap()..text.find("interfaces:").unwrap();
+        let only_ipv6: String = text
+            .replace(&text[smf], "")
+            .lines()
+            .filter(|line| !line.contains("'127.0.0.1:15001'") && !line.contains("'10.88.0.2:7443'"))
+            .map(|line| format!("{line}\n"))
+            .collect();
+        fs::write(stage.file(), only_ipv6).unwrap();
+        let _function = stage.nrf_function();
+        let (_nrf, amf) = (stage.sidecar("nrf"), stage.sidecar("amf"));
+        until(&stage, "/ready", "the guard does not stand");
+        stage.install();
+        until(&stage, "/ready", "ready\n");
+        assert_eq!(stage.ask(NRF[1]).unwrap(), "the function itself", "{}", amf.stderr());
+        stage.host("nft flush chain inet bartizan-redirect output");
+        until(&stage, "/ready", "the redirect does not stand");
+        stage.host("nft delete table inet bartizan-guard");
+        until(&stage, "/ready", "the guard does not stand");
+    }
 }

@@ -13,6 +13,30 @@ fn connect(address: SocketAddr) -> TcpStream {
     stream
 }
 
+/// From one of the loopback's many addresses.
+fn connect_from(source: [u8; 4], to: SocketAddr) -> TcpStream {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_io()
+        .build()
+        .expect("a runtime");
+    let connected = runtime.block_on(async {
+        let socket = tokio::net::TcpSocket::new_v4()?;
+        socket.bind(SocketAddr::from((source, 0)))?;
+        socket.connect(to).await?.into_std()
+    });
+    let stream = connected.expect("it listens");
+    stream.set_nonblocking(false).expect("a socket");
+    stream.set_read_timeout(Some(PATIENCE)).expect("a timeout");
+    stream
+}
+
+/// Whether nothing has come, and no end.
+fn is_open(mut stream: &TcpStream) -> bool {
+    stream.set_nonblocking(true).expect("a socket");
+    let read = stream.read(&mut [0]);
+    read.is_err_and(|error| error.kind() == std::io::ErrorKind::WouldBlock)
+}
+
 /// Whether the other side closes the connection, whatever it says before.
 fn is_closed(mut stream: TcpStream) -> bool {
     let mut rest = Vec::new();
@@ -76,6 +100,83 @@ fn connections_in_use_give_way_to_none_and_a_place_given_back_is_used_again() {
         let client = Program::new("curl").arguments(["-s", "--http2-prior-knowledge", "--max-time", "20", &url]);
         client.run(PATIENCE).is_ok_and(|answer| answer.text() == "hello")
     });
+}
+
+#[test]
+fn an_address_that_begins_too_many_handshakes_gives_way_to_itself_alone() {
+    let mut stage = Stage::new();
+    stage.write("hello", "hello");
+    let pair = Pair {
+        limits: "handshakes-per-address: 3, handshake: 1m".to_owned(),
+        ..Pair::new(By::Http2, By::Http2)
+    };
+    let _function = stage.nghttpd(pair.ports.function, &[]);
+    let running = stage.run(&pair);
+    let url = format!("http://{}/hello", running.ports.outbound);
+    assert_eq!(get(&url).0, 200);
+    let from = |last: u8| connect_from([127, 0, 0, last], pair.ports.inbound);
+    let other = from(9);
+    let mut flood: Vec<_> = (0..8).map(|_| from(8)).collect();
+    until("the count", || reached(&running.nrf, "handshakes-per-address") >= 5.0);
+    let held = flood.split_off(5);
+    for gone in flood {
+        assert!(is_closed(gone));
+    }
+    for open in held.into_iter().chain([other]) {
+        assert!(is_open(&open));
+    }
+    assert_eq!(get(&url).0, 200);
+}
+
+#[test]
+fn an_address_with_too_many_connections_gets_no_more_and_others_do() {
+    let mut stage = Stage::new();
+    stage.write("hello", "hello");
+    let pair = Pair {
+        limits: "connections-per-address: 2".to_owned(),
+        warm: 2,
+        ..Pair::new(By::Splice, By::Splice)
+    };
+    let _function = stage.nghttpd(pair.ports.function, &[]);
+    let running = stage.run(&pair);
+    until("both that are kept ready", || running.nrf.connections().len() == 2);
+    // The consumer's sidecar has 127.0.0.1, and its two connections are established: this one is not let in.
+    assert!(is_closed(connect(pair.ports.inbound)));
+    until("the count", || reached(&running.nrf, "connections-per-address") >= 1.0);
+    assert!(is_open(&connect_from([127, 0, 0, 9], pair.ports.inbound)));
+    assert_eq!(running.nrf.connections().len(), 2);
+}
+
+#[test]
+fn connections_that_carry_nothing_end_after_a_while_and_the_next_request_is_served() {
+    for by in [By::Splice, By::Http2] {
+        let mut stage = Stage::new();
+        stage.write("hello", "hello");
+        let pair = Pair {
+            limits: "idle: 1s, drain: 1s".to_owned(),
+            ..Pair::new(by, by)
+        };
+        let _function = stage.nghttpd(pair.ports.function, &[]);
+        let running = stage.run(&pair);
+        let url = format!("http://{}/hello", pair.ports.outbound);
+        assert_eq!(get(&url).0, 200);
+        let silent = connect(pair.ports.outbound);
+        // One in use, on which nothing more is said; nghttpd ends none by itself.
+        let mut used = connect(pair.ports.outbound);
+        used.write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0")
+            .expect("it reads");
+        used.read_exact(&mut [0; 9]).expect("an answer");
+        assert!(is_closed(silent), "{by:?}");
+        until("the count of the consumer's", || reached(&running.amf, "idle") >= 1.0);
+        until("the count of the producer's", || reached(&running.nrf, "idle") >= 1.0);
+        if by == By::Splice {
+            assert!(is_closed(used));
+        }
+        for _ in 0..20 {
+            assert_eq!(get(&url).0, 200, "{by:?}");
+            std::thread::sleep(std::time::Duration::from_millis(100));
+        }
+    }
 }
 
 #[test]

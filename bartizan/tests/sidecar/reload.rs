@@ -179,8 +179,26 @@ fn a_changed_policy_holds_for_new_handshakes_and_a_changed_listener_asks_for_a_r
     };
     stage.deployment("pair", &moved, &amf, &nrf);
     until("the second reload", || reloads(&running.amf, "done") == 2.0);
-    let said = running.amf.process.stderr();
-    assert!(said.contains("restart this sidecar to put it in force"), "{said}");
+    until("a word about the restart", || {
+        let said = running.amf.process.stderr();
+        said.contains("restart this sidecar to put it in force")
+    });
+    // What is shown is what is in force: the limits of the start, and a policy that came with the same file as new limits.
+    let both = Pair {
+        policy: "hybrid".to_owned(),
+        ..moved.clone()
+    };
+    stage.deployment("pair", &both, &amf, &nrf);
+    until("the third reload", || reloads(&running.amf, "done") == 3.0);
+    let (_, config) = running.amf.admin("/config");
+    let config: serde_json::Value = serde_json::from_str(&config).expect("JSON");
+    assert_eq!(config["sidecar"]["limits"]["connections"], 4096, "{config:#}");
+    let groups = config["peers"][0]["policy"]["groups"].to_string();
+    assert!(groups.contains("X25519MLKEM768"), "{config:#}");
+    assert_eq!(config["needs_restart"].as_array().map(Vec::len), Some(1), "{config:#}");
+    stage.deployment("pair", &moved, &amf, &nrf);
+    until("the fourth reload", || reloads(&running.amf, "done") == 4.0);
+    until("the peer's", || reloads(&running.nrf, "done") >= 2.0);
     assert_eq!(get(&url).2, "served");
 
     stage.write("pair.yaml", "nodes: [");

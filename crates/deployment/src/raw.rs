@@ -160,6 +160,10 @@ pub(crate) struct RawLimits {
     #[serde(default)]
     pub(crate) connections: Option<usize>,
     #[serde(default)]
+    pub(crate) connections_per_address: Option<usize>,
+    #[serde(default)]
+    pub(crate) handshakes_per_address: Option<usize>,
+    #[serde(default)]
     pub(crate) streams: Option<u32>,
     #[serde(default)]
     pub(crate) header_bytes: Option<u32>,
@@ -171,6 +175,8 @@ pub(crate) struct RawLimits {
     pub(crate) request: Option<String>,
     #[serde(default)]
     pub(crate) drain: Option<String>,
+    #[serde(default)]
+    pub(crate) idle: Option<String>,
 }
 
 #[derive(Debug, Deserialize)]

@@ -88,6 +88,10 @@ pub struct Files {
 pub struct Limits {
     /// Connections per listener.
     pub connections: usize,
+    /// Connections per inbound listener from one address; of IPv6 from one /64.
+    pub connections_per_address: usize,
+    /// TLS handshakes under way per inbound listener from one address; of IPv6 from one /64.
+    pub handshakes_per_address: usize,
     /// Concurrent streams per HTTP/2 connection.
     pub streams: u32,
     /// Bytes of one header list.
@@ -100,18 +104,23 @@ pub struct Limits {
     pub request: Duration,
     /// From SIGTERM until connections still open are closed.
     pub drain: Duration,
+    /// How long a connection may be open without a byte of content.
+    pub idle: Duration,
 }
 
 impl Default for Limits {
     fn default() -> Self {
         Self {
             connections: 4096,
+            connections_per_address: 2048,
+            handshakes_per_address: 256,
             streams: 256,
             header_bytes: 64 * 1024,
             handshake: Duration::from_secs(5),
             connect: Duration::from_secs(3),
             request: Duration::from_secs(10),
             drain: Duration::from_secs(10),
+            idle: Duration::from_secs(3600),
         }
     }
 }
@@ -142,26 +151,33 @@ impl Path {
 impl Limits {
     fn parse(raw: &RawLimits) -> Result<Self, Fault> {
         let mut limits = Self::default();
-        let set = |place: &str, text: &Option<String>, to: &mut Duration| match text {
+        let set = |place: &str, text: &Option<String>, hours: u64, to: &mut Duration| match text {
             None => Ok(()),
             Some(text) => match humantime::parse_duration(text) {
-                Ok(value) if !value.is_zero() && value <= Duration::from_secs(3600) => {
+                Ok(value) if !value.is_zero() && value <= Duration::from_secs(hours * 3600) => {
                     *to = value;
                     Ok(())
                 }
                 _ => Err(Fault::new(
                     place,
-                    format!("`{text}` is not a duration up to 1h"),
+                    format!("`{text}` is not a duration up to {hours}h"),
                     "write 500ms, 5s or 2m",
                 )),
             },
         };
-        set("handshake", &raw.handshake, &mut limits.handshake)?;
-        set("connect", &raw.connect, &mut limits.connect)?;
-        set("request", &raw.request, &mut limits.request)?;
-        set("drain", &raw.drain, &mut limits.drain)?;
+        set("handshake", &raw.handshake, 1, &mut limits.handshake)?;
+        set("connect", &raw.connect, 1, &mut limits.connect)?;
+        set("request", &raw.request, 1, &mut limits.request)?;
+        set("drain", &raw.drain, 1, &mut limits.drain)?;
+        set("idle", &raw.idle, 24 * 7, &mut limits.idle)?;
         if let Some(connections) = raw.connections {
             limits.connections = within("connections", connections, 1, 1_000_000)?;
+        }
+        if let Some(connections) = raw.connections_per_address {
+            limits.connections_per_address = within("connections-per-address", connections, 1, 1_000_000)?;
+        }
+        if let Some(handshakes) = raw.handshakes_per_address {
+            limits.handshakes_per_address = within("handshakes-per-address", handshakes, 1, 1_000_000)?;
         }
         if let Some(streams) = raw.streams {
             limits.streams = within("streams", streams, 1, 10_000)?;

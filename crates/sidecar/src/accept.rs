@@ -7,19 +7,20 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::net::{TcpListener, TcpStream};
-use tokio::time::sleep;
+use tokio::time::{MissedTickBehavior, interval, sleep};
 
 use crate::drain::{Guard, Phase};
-use crate::places::{Place, Places, Room};
+use crate::idle;
+use crate::places::{Bound, Place, Places};
 use crate::shared::Shared;
 use crate::until::until;
 
 /// A pause where accepting fails for want of file descriptors or memory, which asking again at once would not cure.
 const BREATH: Duration = Duration::from_millis(50);
 
-/// Accepts connections until draining begins, and serves each in a task of its own. Beyond `limits.connections` the longest
-/// stranger is closed, or the new connection where there is none, and counted. Connections that were established before the listener closed are served too: for
-/// those who made them they were accepted.
+/// Accepts connections until draining begins, and serves each in a task of its own. Beyond its bounds the longest stranger is
+/// closed, or the new connection where there is none, and counted; so is a stranger after `limits.idle`. Connections that were
+/// established before the listener closed are served too: for those who made them they were accepted.
 pub(crate) async fn accept_all<S, F>(
     shared: Arc<Shared>,
     listener: TcpListener,
@@ -32,23 +33,31 @@ pub(crate) async fn accept_all<S, F>(
 {
     let mut guard = shared.drain.guard();
     let take = |stream: TcpStream, peer: SocketAddr, guard: Guard| {
-        let taken = places.take();
-        let bound = match taken {
-            Some((_, _, Room::Left)) => None,
-            Some((_, _, Room::OfStrangers)) => Some("strangers"),
-            Some((_, _, Room::OfAll)) | None => Some("connections"),
+        let taken = places.take(peer.ip());
+        let bound = match &taken {
+            Ok((_, _, met)) => *met,
+            Err(met) => Some(*met),
         };
-        if let Some(bound) = bound {
+        if let Some(bound) = bound.map(Bound::as_str) {
             shared.metrics.limit_reached(bound);
             tracing::debug!(listener = %listener_name, %peer, bound, "a connection is closed: too many are open");
         }
-        let Some((place, gives_way, _)) = taken else { return };
+        let Ok((place, gives_way, _)) = taken else { return };
         let served = serve(stream, peer, guard, place);
         tokio::spawn(async move { until(served, gives_way.now()).await });
     };
+    let idle = shared.limits.idle;
+    let mut ticks = interval(idle::every(idle));
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         let accepted = tokio::select! {
             accepted = listener.accept() => accepted,
+            _ = ticks.tick() => {
+                for _ in 0..places.expire(idle) {
+                    shared.metrics.limit_reached("idle");
+                }
+                continue;
+            }
             () = guard.reached(Phase::Draining) => break,
         };
         let (stream, peer) = match accepted {
@@ -68,6 +77,15 @@ pub(crate) async fn accept_all<S, F>(
     }
     for (stream, peer) in waiting(listener) {
         take(stream, peer, guard.clone());
+    }
+}
+
+/// Closes whatever connects: that it was accepted is all there is to learn.
+pub(crate) async fn accept_nothing(listener: TcpListener) {
+    loop {
+        if listener.accept().await.is_err() {
+            sleep(BREATH).await;
+        }
     }
 }
 

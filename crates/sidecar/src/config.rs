@@ -3,8 +3,14 @@
 use bartizan_deployment::{Deployment, Module, Node, Policy, Resumption, Revocation, Route};
 use serde_json::{Value, json};
 
-/// What is in force at `node`.
-pub(crate) fn in_force(deployment: &Deployment, node: &Node) -> Value {
+/// What is in force at `node`: its names, files and policies by the deployment file last read, its listeners and limits by the
+/// `settings` it was started with. `needs_restart` says what of the file is not in force.
+pub(crate) fn in_force(
+    deployment: &Deployment,
+    node: &Node,
+    settings: Option<&bartizan_deployment::Sidecar>,
+    needs_restart: &[&'static str],
+) -> Value {
     let peers: Vec<_> = deployment
         .sidecar_peers(node.name.as_str())
         .map(|(peer, interface)| {
@@ -25,7 +31,8 @@ pub(crate) fn in_force(deployment: &Deployment, node: &Node) -> Value {
         "files": node.files.as_ref().map(|files| json!({
             "certificate": files.certificate, "key": files.key, "roots": files.roots, "crl": files.crl,
         })),
-        "sidecar": node.sidecar.as_ref().map(sidecar),
+        "sidecar": settings.map(sidecar),
+        "needs_restart": needs_restart,
         "peers": peers,
         "module": bartizan_tls::module(),
     })
@@ -57,12 +64,15 @@ fn sidecar(sidecar: &bartizan_deployment::Sidecar) -> Value {
         "ledger": sidecar.ledger,
         "limits": {
             "connections": limits.connections,
+            "connections-per-address": limits.connections_per_address,
+            "handshakes-per-address": limits.handshakes_per_address,
             "streams": limits.streams,
             "header-bytes": limits.header_bytes,
             "handshake": format!("{:?}", limits.handshake),
             "connect": format!("{:?}", limits.connect),
             "request": format!("{:?}", limits.request),
             "drain": format!("{:?}", limits.drain),
+            "idle": format!("{:?}", limits.idle),
         },
     })
 }

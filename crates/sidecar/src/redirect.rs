@@ -25,6 +25,7 @@ pub use destination::original_destination;
 pub use error::Error;
 pub use nft::{Standing, Tables, install, remove, standing};
 pub use plan::{Bystander, Plan, Service};
+pub(crate) use probe::listener as probed;
 pub use probe::{Probed, is_probe, probe};
 pub use watch::{EVERY, watch};
 

@@ -67,9 +67,9 @@ impl Running {
             reloaded.needs_restart.push("where peers are reached");
         }
         shared.endpoint.replace(endpoint.clone());
-        if reloaded.needs_restart.is_empty() {
-            self.state.set_config(config::in_force(deployment, node));
-        }
+        let settings = self.settings.as_ref();
+        self.state
+            .set_config(config::in_force(deployment, node, settings, &reloaded.needs_restart));
         self.state.renew();
         for session in shared.sessions.list() {
             if endpoint.credentials().revokes(&session.standing) {

@@ -22,20 +22,9 @@ enum Seen {
 }
 
 impl Rules {
-    /// Watches the rules from now on, through the first of the transparent listeners that has an IPv4 address. Without any,
-    /// nothing is watched.
+    /// Watches the rules from now on where these listeners are transparent. Without any, nothing is watched.
     pub(crate) fn watch(self: &Arc<Self>, transparent: &[SocketAddr], metrics: &Metrics) {
-        if transparent.is_empty() {
-            return;
-        }
-        let Some(listener) = transparent.iter().find_map(|address| match address {
-            SocketAddr::V4(address) => Some(*address),
-            SocketAddr::V6(_) => None,
-        }) else {
-            tracing::warn!(
-                hint = "add a transparent listener on 127.0.0.1; meanwhile run `bartizan sidecar redirect show` from a timer",
-                "whether redirect and guard stand is not watched: no transparent listener has an IPv4 address"
-            );
+        let Some(listener) = redirect::probed(transparent.iter().copied()) else {
             return;
         };
         self.set(Seen::Awaited);

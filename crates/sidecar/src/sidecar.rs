@@ -11,7 +11,7 @@ use prometheus_client::registry::Registry;
 use tokio::net::TcpListener;
 use tokio::time::{sleep, timeout};
 
-use crate::accept::accept_all;
+use crate::accept::{accept_all, accept_nothing};
 use crate::admin::{self, Admin};
 use crate::complaint::Complaints;
 use crate::config;
@@ -23,8 +23,10 @@ use crate::inbound::{self, Function};
 use crate::metrics::Metrics;
 use crate::outbound::{self, Routing};
 use crate::pages;
+use crate::redirect;
 use crate::peers::Doors;
-use crate::places::Places;
+use crate::idle;
+use crate::places::{Bounds, Places};
 use crate::session::Sessions;
 use crate::shared::{Current, Shared};
 use crate::socket;
@@ -73,6 +75,8 @@ struct Ports {
     inbound: Vec<(Inbound, TcpListener)>,
     outbound: Vec<(Outbound, TcpListener)>,
     admin: Option<TcpListener>,
+    /// Through which the sidecar asks whether the rules stand, where no transparent listener can take the question.
+    probed: Option<TcpListener>,
 }
 
 impl Sidecar {
@@ -143,6 +147,7 @@ impl Bound {
         });
         tokio::spawn(Ticks::run(Arc::downgrade(&shared)));
         tokio::spawn(expiry::warn(Arc::downgrade(&shared)));
+        tokio::spawn(idle::watch(Arc::downgrade(&shared)));
         let state = Arc::new(State::new(&shared));
         let running = ports.serve(&deployment, &node, &shared, &state, registry, ledger)?;
         state.listening();
@@ -175,6 +180,7 @@ impl Ports {
             inbound: Vec::new(),
             outbound: Vec::new(),
             admin: None,
+            probed: None,
         };
         for inbound in &sidecar.inbound {
             bound.inbound.push((inbound.clone(), open("inbound", inbound.listen)?));
@@ -186,6 +192,18 @@ impl Ports {
         }
         if let Some(address) = sidecar.admin {
             bound.admin = Some(open("admin", address)?);
+        }
+        // By the file, as the rules are: a port of 0 is refused there.
+        let transparent: Vec<_> = sidecar
+            .outbound
+            .iter()
+            .filter(|outbound| outbound.route == RouteTo::ByDestination)
+            .map(|outbound| outbound.listen)
+            .collect();
+        if let Some(probed) = redirect::probed(transparent.iter().copied()).map(SocketAddr::V4)
+            && !transparent.contains(&probed)
+        {
+            bound.probed = Some(open("probe of the rules, beside a transparent", probed)?);
         }
         Ok(bound)
     }
@@ -226,8 +244,11 @@ impl Ports {
             serve_outbound(shared, state, &doors, &mut ways, &outbound, listener);
         }
         ways.keep();
+        if let Some(listener) = self.probed {
+            tokio::spawn(accept_nothing(listener));
+        }
         state.rules().watch(&transparent, &shared.metrics);
-        state.set_config(config::in_force(deployment, node));
+        state.set_config(config::in_force(deployment, node, node.sidecar.as_ref(), &[]));
         registry.register_collector(Box::new(Arc::clone(state)));
         if let Some(listener) = self.admin {
             let address = node.sidecar.as_ref().and_then(|sidecar| sidecar.admin);
@@ -256,11 +277,17 @@ fn serve_inbound(shared: &Arc<Shared>, state: &State, inbound: &Inbound, listene
     let function = Arc::new(Function::new(inbound.forward, pool));
     let name = format!("inbound {}", inbound.listen);
     let (path, served) = (inbound.path, Arc::clone(shared));
+    let bounds = Bounds {
+        connections: shared.limits.connections,
+        strangers: HANDSHAKES_AT_MOST,
+        of_one_address: shared.limits.connections_per_address,
+        strangers_of_one_address: shared.limits.handshakes_per_address,
+    };
     tokio::spawn(accept_all(
         Arc::clone(shared),
         listener,
         name,
-        Places::new(shared.limits.connections, HANDSHAKES_AT_MOST),
+        Places::new(bounds),
         move |stream, peer, guard, place| {
             inbound::serve(
                 Arc::clone(&served),
@@ -286,7 +313,14 @@ fn serve_outbound(
     let name = format!("outbound {}", outbound.listen);
     let served = Arc::clone(shared);
     // The network function's own idle connections are no reason to close one before there are too many altogether.
-    let places = Places::new(shared.limits.connections, shared.limits.connections);
+    let all = shared.limits.connections;
+    let places = Places::new(Bounds {
+        connections: all,
+        strangers: all,
+        // All come from this host.
+        of_one_address: usize::MAX,
+        strangers_of_one_address: usize::MAX,
+    });
     let (shared, warm) = (Arc::clone(shared), outbound.warm);
     if warm > 0 {
         state.needs_credentials();

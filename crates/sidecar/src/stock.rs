@@ -5,10 +5,12 @@ use std::pin::Pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use bartizan_deployment::Path;
 use tokio::io::AsyncBufRead;
 use tokio::sync::Notify;
+use tokio::time::sleep;
 
 use crate::backoff::Backoff;
 use crate::channel::Channel;
@@ -116,8 +118,13 @@ impl Stock {
                 }
                 continue;
             }
+            let stale = self.until_stale();
             let ended = tokio::select! {
                 ended = poll_fn(|context| self.poll_ended(context)) => ended,
+                () = sleep(stale) => {
+                    drop(self.oldest());
+                    continue;
+                }
                 () = self.taken.notified() => {
                     backoff.reset();
                     continue;
@@ -137,6 +144,20 @@ impl Stock {
             }
         }
         self.close();
+    }
+
+    /// How long until the oldest is to be replaced: before the peer, whose bound is the same by default, ends it for idleness.
+    fn until_stale(&self) -> Duration {
+        let oldest = self.lock().iter().map(|channel| channel.session().since).min();
+        let age = oldest.and_then(|since| since.elapsed().ok()).unwrap_or_default();
+        (self.shared.limits.idle / 2).saturating_sub(age)
+    }
+
+    /// Takes the oldest out.
+    fn oldest(&self) -> Option<Channel> {
+        let mut ready = self.lock();
+        let oldest = (0..ready.len()).min_by_key(|&index| ready[index].session().since)?;
+        Some(ready.swap_remove(oldest))
     }
 
     /// One that has ended without being used.

@@ -5,7 +5,7 @@ use std::net::{SocketAddr, SocketAddrV4, SocketAddrV6};
 
 use bartizan_deployment::{Deployment, Inbound, Node, NodeName, Protection, Route, Sidecar};
 
-use super::Error;
+use super::{Error, probe};
 
 /// What is redirected and guarded in the network namespace of one node. It can be put in force as it stands: no listener is
 /// missing, no rule catches the sidecar's own TLS.
@@ -13,8 +13,11 @@ use super::Error;
 pub struct Plan {
     pub(super) node: NodeName,
     pub(super) user: u32,
-    pub(super) listener_v4: SocketAddrV4,
+    /// Takes what was going to IPv4 addresses.
+    pub(super) listener_v4: Option<SocketAddrV4>,
     pub(super) listener_v6: Option<SocketAddrV6>,
+    /// Where the sidecar asks whether the rules stand.
+    pub(super) probed: SocketAddrV4,
     pub(super) services: Vec<Service>,
     pub(super) bystanders: Vec<Bystander>,
     /// Where the sidecar hands requests to the node's own function.
@@ -60,12 +63,22 @@ impl Plan {
                 "give the sidecar a user of its own: `--user bartizan`",
             ));
         }
-        let (listener_v4, listener_v6) = listeners(sidecar, &place)?;
+        let (listener_v4, listener_v6) = listeners(sidecar);
+        let transparent = [listener_v4.map(SocketAddr::V4), listener_v6.map(SocketAddr::V6)];
+        let Some(probed) = probe::listener(transparent.into_iter().flatten()) else {
+            let hint = "add `{ listen: '127.0.0.1:15001', transparent: true }`";
+            return Err(refused(
+                &format!("{place}.outbound"),
+                "has no transparent listener",
+                hint,
+            ));
+        };
         let mut plan = Self {
             node: node.name.clone(),
             user,
             listener_v4,
             listener_v6,
+            probed,
             services: Vec::new(),
             bystanders: Vec::new(),
             forwards: sidecar.inbound.iter().map(|inbound| inbound.forward).collect(),
@@ -145,12 +158,23 @@ impl Plan {
                 "give the peers inbound listeners and join them by `{ kind: SBI, between: [..], with: sidecar }`";
             return Err(refused(place, "no other node has a function to redirect to", hint));
         }
-        if let Some(service) = self.services.iter().find(|service| service.address.is_ipv6())
-            && self.listener_v6.is_none()
-        {
-            let cause = format!("nothing takes what goes to {} ({})", service.address, service.node);
-            let hint = "add `{ listen: '[::1]:15001', transparent: true }`: IPv6 cannot be redirected to 127.0.0.1";
-            return Err(refused(&format!("{place}.outbound"), &cause, hint));
+        for (ipv6, taken, hint) in [
+            (
+                true,
+                self.listener_v6.is_some(),
+                "add `{ listen: '[::1]:15001', transparent: true }`: IPv6 cannot be redirected to 127.0.0.1",
+            ),
+            (
+                false,
+                self.listener_v4.is_some(),
+                "add `{ listen: '127.0.0.1:15001', transparent: true }`: IPv4 cannot be redirected to ::1",
+            ),
+        ] {
+            let service = self.services.iter().find(|service| service.address.is_ipv6() == ipv6);
+            if let Some(service) = service.filter(|_| !taken) {
+                let cause = format!("nothing takes what goes to {} ({})", service.address, service.node);
+                return Err(refused(&format!("{place}.outbound"), &cause, hint));
+            }
         }
         for peer in deployment.nodes() {
             for inbound in peer.sidecar.iter().flat_map(|sidecar| &sidecar.inbound) {
@@ -192,7 +216,7 @@ fn find<'a>(deployment: &'a Deployment, name: &str) -> Result<(&'a Node, &'a Sid
 }
 
 /// The transparent listeners: the first of each family.
-fn listeners(sidecar: &Sidecar, place: &str) -> Result<(SocketAddrV4, Option<SocketAddrV6>), Error> {
+fn listeners(sidecar: &Sidecar) -> (Option<SocketAddrV4>, Option<SocketAddrV6>) {
     let (mut v4, mut v6) = (None, None);
     for outbound in &sidecar.outbound {
         if outbound.route != Route::ByDestination {
@@ -203,16 +227,7 @@ fn listeners(sidecar: &Sidecar, place: &str) -> Result<(SocketAddrV4, Option<Soc
             SocketAddr::V6(address) => v6.get_or_insert(address).port(),
         };
     }
-    // Also where all peers have IPv6: the sidecar probes the rules through this one.
-    let v4 = v4.ok_or_else(|| {
-        let hint = "add `{ listen: '127.0.0.1:15001', transparent: true }`";
-        refused(
-            &format!("{place}.outbound"),
-            "has no transparent listener on 127.0.0.1",
-            hint,
-        )
-    })?;
-    Ok((v4, v6))
+    (v4, v6)
 }
 
 /// Where the sidecar behind an inbound listener is dialled.

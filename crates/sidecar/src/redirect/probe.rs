@@ -35,6 +35,17 @@ impl Probed {
     }
 }
 
+/// Where the rules are asked for by a sidecar with these transparent listeners: through the first that has an IPv4 address; where
+/// none has, through one of its own for the purpose, on 127.0.0.1 at the port of the first.
+pub(crate) fn listener(transparent: impl Iterator<Item = SocketAddr> + Clone) -> Option<SocketAddrV4> {
+    let v4 = transparent.clone().find_map(|address| match address {
+        SocketAddr::V4(address) => Some(address),
+        SocketAddr::V6(_) => None,
+    });
+    let mut all = transparent;
+    v4.or_else(|| Some(SocketAddrV4::new(Ipv4Addr::LOCALHOST, all.next()?.port())))
+}
+
 /// Asks both tables whether they stand, through the transparent listener `listener` of this process.
 ///
 /// It sees a table or its chain flushed or deleted, not a single rule or set element taken out.

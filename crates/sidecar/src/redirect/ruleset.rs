@@ -68,16 +68,19 @@ impl Plan {
     }
 
     fn redirect(&self, mark: &str) -> Table {
-        let (v4, probe) = (self.listener_v4, REDIRECT_PROBE);
+        let probe = REDIRECT_PROBE;
         let mut rules = vec![
             format!(
-                "ip daddr {} tcp dport {} dnat ip to {v4} comment \"{mark}\"",
+                "ip daddr {} tcp dport {} dnat ip to {} comment \"{mark}\"",
                 probe.ip(),
-                probe.port()
+                probe.port(),
+                self.probed
             ),
             format!("meta skuid {} return comment \"the sidecar itself\"", self.user),
-            format!("ip daddr . tcp dport @services-v4 counter dnat ip to {v4}"),
         ];
+        if let Some(v4) = self.listener_v4 {
+            rules.push(format!("ip daddr . tcp dport @services-v4 counter dnat ip to {v4}"));
+        }
         if let Some(v6) = self.listener_v6 {
             rules.push(format!("ip6 daddr . tcp dport @services-v6 counter dnat ip6 to {v6}"));
         }
@@ -96,7 +99,7 @@ impl Plan {
     fn guard(&self, mark: &str) -> Table {
         let mut output = vec![format!(
             "ip saddr {GUARD_PROBE_SOURCE} tcp dport {} reject with tcp reset comment \"{mark}\"",
-            self.listener_v4.port()
+            self.probed.port()
         )];
         for (family, set) in [("ip", "services-v4"), ("ip6", "services-v6")] {
             output.push(format!(

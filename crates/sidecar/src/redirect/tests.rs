@@ -159,7 +159,7 @@ fn way_in_without_a_transparent_listener_is_refused() {
     };
     assert_eq!(
         file.refusal(),
-        "nodes.amf.sidecar.outbound: has no transparent listener on 127.0.0.1"
+        "nodes.amf.sidecar.outbound: has no transparent listener"
     );
 }
 
@@ -173,6 +173,46 @@ fn ipv6_peer_without_an_ipv6_listener_is_refused() {
         file.refusal(),
         "nodes.amf.sidecar.outbound: nothing takes what goes to [fd9::2]:8000 (nrf)"
     );
+}
+
+#[test]
+fn ipv4_peer_without_an_ipv4_listener_is_refused() {
+    let file = File {
+        own_outbound: "{ listen: '[::1]:15001', transparent: true }",
+        ..GOOD
+    };
+    let refusal = file.refusal();
+    assert!(refusal.contains("nothing takes what goes to 10.9.0."), "{refusal}");
+}
+
+#[test]
+fn where_only_ipv6_is_redirected_the_rules_are_asked_for_over_ipv4_all_the_same() {
+    let text = "
+trust: { roots: ca.pem }
+nodes:
+  amf:
+    function: AMF
+    address: fd9::1
+    certificate: a
+    key: b
+    sidecar: { outbound: [ { listen: '[::1]:15001', transparent: true } ] }
+  nrf:
+    function: NRF
+    address: fd9::2
+    certificate: a
+    key: b
+    sidecar: { inbound: [ { listen: '[fd9::2]:7443', forward: '[fd9::2]:8000' } ] }
+interfaces: [ { kind: SBI, between: [amf, nrf], with: sidecar } ]";
+    let deployment = Deployment::parse(text, "test", Path::new("")).unwrap();
+    let script = Plan::new(&deployment, "amf", USER).unwrap().script();
+    for rule in [
+        "ip daddr 127.98.116.122 tcp dport 1 dnat ip to 127.0.0.1:15001",
+        "ip saddr 127.98.116.123 tcp dport 15001 reject",
+        "@services-v6 counter dnat ip6 to [::1]:15001",
+    ] {
+        assert!(script.contains(rule), "{rule}\n{script}");
+    }
+    assert!(!script.contains("@services-v4 counter dnat"), "{script}");
 }
 
 #[test]
