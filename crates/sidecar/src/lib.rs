@@ -4,7 +4,7 @@
 //! listener takes what the network function sends and carries it to a peer's sidecar; an inbound listener takes what peers'
 //! sidecars send and hands it to the network function. Each does so on one of two paths: `splice` copies bytes at the lowest cost, `http2` routes, pools and
 //! counts requests one by one. `docs/sidecar.md` describes both, their bounds and what they count.
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 
 mod accept;
 mod admin;
@@ -27,6 +27,7 @@ mod idle;
 mod inbound;
 mod metrics;
 mod outbound;
+mod pages;
 mod peers;
 mod places;
 mod problem;
@@ -46,6 +47,7 @@ mod stock;
 mod tap;
 mod ticks;
 mod transparent;
+mod until;
 mod ways;
 
 pub use error::Error;
