@@ -12,6 +12,7 @@ mod new_connection;
 mod steady;
 mod proxies;
 mod sbi;
+mod scale;
 mod service_calls;
 mod tls_connections;
 mod transactions;
@@ -37,6 +38,9 @@ pub const KINDS: &[&Kind] = &[
     &transactions::KIND,
     &service_calls::KIND,
     &tls_connections::KIND,
+    &scale::HOLD,
+    &scale::STORM,
+    &scale::BODY,
     &breakdown::KIND,
     &nagle::KIND,
     &steady::KIND,

@@ -1,0 +1,46 @@
+//! How cost grows: connections held, bodies, and a storm of peers that come back at once.
+
+mod body;
+mod hold;
+mod peers;
+mod stage;
+mod storm;
+
+pub(super) use body::KIND as BODY;
+pub(super) use hold::KIND as HOLD;
+pub(super) use storm::KIND as STORM;
+
+use crate::bench::Tools;
+use crate::experiment::Levels;
+use crate::workload::{Better, FactorKind, Lack, MetricKind};
+
+const PATH: FactorKind = FactorKind {
+    name: "path",
+    about: "whether the sidecars copy bytes or route requests",
+    levels: &["splice", "http2"],
+};
+
+const fn metric(name: &'static str, unit: &'static str, about: &'static str, better: Better) -> MetricKind {
+    MetricKind {
+        name,
+        unit,
+        about,
+        better,
+    }
+}
+
+/// The level of a factor, or its first where the experiment does not vary it.
+fn level<'a>(levels: &'a Levels, factor: &FactorKind) -> &'a str {
+    levels
+        .level(factor.name)
+        .or_else(|| factor.levels.first().copied())
+        .unwrap_or_default()
+}
+
+fn lacks_openssl_root(_: &Levels, tools: &Tools) -> Option<Lack> {
+    tools.root.is_none().then(|| Lack {
+        what: "nghttpd".to_owned(),
+        reason: "there is no lab root".to_owned(),
+        hint: "as root, from a checkout: scripts/peers roots".to_owned(),
+    })
+}
