@@ -118,6 +118,17 @@ mod as_root {
                     .iter()
                     .all(|&bytes| (54.0..=1514.0).contains(&bytes))
             );
+            if levels.level("certificate") == Some("ml-dsa-65") {
+                // A certificate and a signature each way, 5.3 and 3.3 kB at least.
+                assert!(
+                    values["client-bytes"].iter().all(|&bytes| bytes > 8_600.0),
+                    "{values:?}"
+                );
+                assert!(
+                    values["server-bytes"].iter().all(|&bytes| bytes > 8_600.0),
+                    "{values:?}"
+                );
+            }
             bytes.insert(levels.level("group").unwrap().to_owned(), values["handshake-bytes"][0]);
         }
         // Shares of 1568 bytes instead of 32, and certificates and signatures of ML-DSA-65 on both sides.
