@@ -36,6 +36,9 @@ fn heading(figure: &Figure) -> String {
         },
         Name::NewConnection => "request on a new connection with a full handshake".to_owned(),
         Name::HandshakesInMemory => "full handshakes per second and core, server's half, in memory".to_owned(),
+        Name::FirstContactsInMemory => {
+            "full handshakes per second and core, server's half, in memory, of ends that never met".to_owned()
+        }
         Name::HandshakesOverTcp => "full handshakes per second and core, server's process, over TCP".to_owned(),
         Name::Memory => "resident memory of a proxy after 64 streams of load".to_owned(),
     };

@@ -59,6 +59,8 @@ pub enum Name {
     NewConnection,
     /// Full handshakes per second of the server's processor time, in memory.
     HandshakesInMemory,
+    /// The same between ends that have not met before.
+    FirstContactsInMemory,
     /// The same of a proxy, over TCP.
     HandshakesOverTcp,
     /// Memory of the larger of the two proxies.
@@ -150,6 +152,7 @@ impl Trials<'_> {
             (What::Throughput, _) => (Name::Throughput, "requests/s"),
             (What::NewConnection, _) => (Name::NewConnection, "ms"),
             (What::Handshakes, Some(Over::Memory)) => (Name::HandshakesInMemory, "handshakes/s"),
+            (What::Handshakes, Some(Over::MemoryFirstContact)) => (Name::FirstContactsInMemory, "handshakes/s"),
             (What::Handshakes, _) => (Name::HandshakesOverTcp, "handshakes/s"),
             (What::Memory, _) => (Name::Memory, "MB"),
         };

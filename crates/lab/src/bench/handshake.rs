@@ -22,6 +22,8 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// The two ends of a link as our `tls` crate makes them, with the checks of chain, names and revocation that sidecars make.
 #[derive(Debug)]
 pub(crate) struct Ends {
+    deployment: Deployment,
+    files: [Files; 2],
     consumer: Endpoint,
     producer: Endpoint,
 }
@@ -37,20 +39,32 @@ impl Ends {
         );
         let ours = |error: &dyn std::fmt::Display| Error::Configuration(error.to_string());
         let deployment = Deployment::parse(&text, "bench", folder).map_err(|error| ours(&error))?;
-        let endpoint = |node: &str| {
-            let files = Files {
-                certificate: papers.certificate(node),
-                key: papers.key(node),
-                roots: papers.roots(),
-                crl: Some(papers.revocations()),
-            };
-            let credentials = Credentials::load(&files).map_err(|error| ours(&error))?;
+        let files = [CONSUMER, PRODUCER].map(|node| Files {
+            certificate: papers.certificate(node),
+            key: papers.key(node),
+            roots: papers.roots(),
+            crl: Some(papers.revocations()),
+        });
+        Self::made(deployment, files)
+    }
+
+    fn made(deployment: Deployment, files: [Files; 2]) -> Result<Self, Error> {
+        let ours = |error: &dyn std::fmt::Display| Error::Configuration(error.to_string());
+        let endpoint = |node: &str, files: &Files| {
+            let credentials = Credentials::load(files).map_err(|error| ours(&error))?;
             Endpoint::new(credentials, peers(&deployment, node)).map_err(|error| ours(&error))
         };
         Ok(Self {
-            consumer: endpoint(CONSUMER)?,
-            producer: endpoint(PRODUCER)?,
+            consumer: endpoint(CONSUMER, &files[0])?,
+            producer: endpoint(PRODUCER, &files[1])?,
+            deployment,
+            files,
         })
+    }
+
+    /// The same two ends as they were before they met.
+    pub(super) fn strangers(&self) -> Result<Self, Error> {
+        Self::made(self.deployment.clone(), self.files.clone())
     }
 
     /// One full handshake in memory; gives the processor time of the server's half: its configuration, its flight, its checks.

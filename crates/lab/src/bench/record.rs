@@ -103,8 +103,10 @@ pub enum Measured {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Over {
-    /// In one thread, by buffers.
+    /// In one thread, by buffers, between ends that have met before.
     Memory,
+    /// The same between ends that have not: whatever is remembered of a peer's chain is missing.
+    MemoryFirstContact,
     /// Over loopback, the server a process as shipped.
     Tcp,
 }

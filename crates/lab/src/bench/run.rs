@@ -64,6 +64,11 @@ impl Extent {
         }
     }
 
+    /// Handshakes of one repetition before each of which both ends are made anew.
+    fn first_contacts(&self) -> u64 {
+        self.handshakes.div_ceil(8)
+    }
+
     /// Repetitions of what takes long and varies little.
     fn few(&self) -> usize {
         self.repetitions.div_ceil(10)
@@ -345,7 +350,10 @@ impl Run<'_> {
             sites.insert(Way::Through(Proxy::Splice, mode), site);
         }
         self.interleave(What::Handshakes, placement, extent.repetitions, &mut sites, |site| {
-            vec![site.handshakes_in_memory(extent.handshakes)]
+            vec![
+                site.handshakes_in_memory(extent.handshakes),
+                site.first_contacts(extent.first_contacts()),
+            ]
         })
     }
 

@@ -120,6 +120,24 @@ fn a_figure_that_falls_short_says_so_and_a_quick_one_is_not_judged() {
 }
 
 #[test]
+fn handshakes_of_ends_that_never_met_are_a_figure_of_their_own() {
+    let of = |over, server_cpu_ns| {
+        let measured = Measured::Handshakes {
+            over,
+            handshakes: 100,
+            server_cpu_ns,
+        };
+        record(What::Handshakes, SPLICE, 0, measured)
+    };
+    let records = [of(Over::Memory, 40_000_000), of(Over::MemoryFirstContact, 80_000_000)];
+    let figures = figures(&records);
+    assert_eq!(named(&figures, Name::HandshakesInMemory).summary.median, 2500.0);
+    let first = named(&figures, Name::FirstContactsInMemory);
+    assert_eq!(first.summary.median, 1250.0);
+    assert_eq!(first.verdict, Verdict::NoTarget);
+}
+
+#[test]
 fn new_connections_that_the_ledger_does_not_show_as_full_handshakes_are_not_judged() {
     let verdict = |full_handshakes, others| {
         let ledger = Measured::Ledger {

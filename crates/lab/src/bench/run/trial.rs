@@ -178,6 +178,25 @@ impl Site {
         }
     }
 
+    /// The same, each between ends that have not met before.
+    pub(crate) fn first_contacts(&self, handshakes: u64) -> Measured {
+        let Some(ends) = &self.ends else {
+            return nothing_to_shake();
+        };
+        let mut server = Duration::ZERO;
+        for _ in 0..handshakes {
+            match ends.strangers().and_then(|ends| ends.in_memory()) {
+                Ok(time) => server += time,
+                Err(error) => return failed(&error),
+            }
+        }
+        Measured::Handshakes {
+            over: Over::MemoryFirstContact,
+            handshakes,
+            server_cpu_ns: nanoseconds(server),
+        }
+    }
+
     pub(crate) fn handshakes_over_tcp(&self, handshakes: u64) -> Measured {
         let (Some(ends), Some(pair)) = (&self.ends, &self.pair) else {
             return nothing_to_shake();
