@@ -110,15 +110,19 @@ pub fn run(options: &Options<'_>, observer: &mut dyn Observer) -> Result<Ended, 
     let experiment = options.experiment;
     // What runs before us left because they were killed.
     let _ = bartizan_host::sweep();
-    let (log, before, settings, name) = match &options.how {
+    let (mut log, before, settings, name, parts) = match &options.how {
         How::New(settings) => {
+            // Before there is a file: what cannot be run leaves none.
+            let parts = parts(experiment, settings)?;
             let (log, name) = new_log(options)?;
-            (log, Records::default(), settings.clone(), name)
+            (log, Records::default(), settings.clone(), name, parts)
         }
-        How::Resume(file) => resume::resume(options, file.as_deref(), observer)?,
+        How::Resume(file) => {
+            let (log, before, settings, name) = resume::resume(options, file.as_deref(), observer)?;
+            let parts = parts(experiment, &settings)?;
+            (log, before, settings, name, parts)
+        }
     };
-    let mut log = log;
-    let parts = parts(experiment, &settings)?;
     let planned = plan(
         parts.iter().map(|part| (part, repetitions(part, &settings))),
         settings.seed,

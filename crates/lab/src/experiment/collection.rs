@@ -126,7 +126,11 @@ impl Collection {
     /// When the folder cannot be read.
     pub fn ids(&self) -> Result<Vec<String>, CollectionError> {
         let folder = match self {
-            Self::BuiltIn => return Ok(BUILT_IN.iter().map(|(id, ..)| (*id).to_owned()).collect()),
+            Self::BuiltIn => {
+                let mut ids: Vec<String> = BUILT_IN.iter().map(|(id, ..)| (*id).to_owned()).collect();
+                ids.sort_unstable();
+                return Ok(ids);
+            }
             Self::Folder(folder) => folder,
         };
         let entries = fs::read_dir(folder).map_err(|source| CollectionError::File {
