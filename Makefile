@@ -1,11 +1,12 @@
 # The two commands of the README are `make demo` and `make test`; both install what they need.
 CARGO ?= cargo
 
-.PHONY: help demo test lint deny build sidecar doc
+.PHONY: help demo test test-unprivileged lint deny build sidecar doc
 
 help:
 	@echo "make demo    two sidecars on real traffic: the packets that prove it, and the cost"
 	@echo "make test    every test, with the real peers it needs; ends with their count"
+	@echo "make test-unprivileged   those that need no root, as a user without rights; names the others and why"
 	@echo "make build   the binary, target/release/bartizan"
 	@echo "make sidecar the binary with the sidecar alone"
 	@echo "make lint    formatting and clippy, warnings denied"
@@ -22,6 +23,9 @@ test:
 	$(CARGO) build --locked --workspace --all-targets
 	$(CARGO) run --quiet --locked -p bartizan-host --example lab-root
 	@scripts/tally $(CARGO) test --locked --workspace --no-fail-fast $(TEST)
+
+test-unprivileged:
+	@scripts/test-unprivileged $(TEST)
 
 build:
 	$(CARGO) build --release --locked -p bartizan

@@ -33,13 +33,6 @@ fn left_by(demo: u32) -> Vec<String> {
     left
 }
 
-fn require_root() {
-    assert!(
-        nix::unistd::geteuid().is_root(),
-        "this test needs root: it makes network namespaces; run `make test` as root"
-    );
-}
-
 fn run<'a>(report: &'a Value, case: &str) -> &'a Value {
     let runs = report["runs"].as_array().expect("runs");
     runs.iter()
@@ -52,96 +45,6 @@ fn verdict<'a>(run: &'a Value, column: &str) -> &'a str {
     let all = run["eavesdropper"][column].as_array().expect("verdicts");
     assert!(!all.is_empty() && all.iter().all(|one| one[0] == all[0][0]), "{all:?}");
     all[0][0].as_str().expect("a word")
-}
-
-#[test]
-fn the_demo_proves_what_it_says_and_leaves_nothing_behind() {
-    require_root();
-    let folder = tempfile::tempdir().expect("a folder");
-    let mut command = demo();
-    command
-        .arg("--json")
-        .arg("--out")
-        .arg(folder.path().join("out"))
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped());
-    let child = command.spawn().expect("the demo starts");
-    let id = child.id();
-    let output = child.wait_with_output().expect("the demo ends");
-    let words = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{words}");
-    assert_eq!(left_by(id), Vec::<String>::new());
-
-    let report: Value = serde_json::from_slice(&output.stdout).expect("JSON on standard output, nothing else");
-    let reasons: Vec<_> = report["refusals"]
-        .as_array()
-        .expect("refusals")
-        .iter()
-        .map(|one| one["reason"].clone())
-        .collect();
-    assert_eq!(reasons, ["no-certificate", "unknown-ca", "no-common-group"]);
-    assert_eq!(report["outer"].as_array().map(Vec::len), Some(2));
-
-    for case in ["straight", "classical-http2", "hybrid-http2", "hybrid-splice"] {
-        let run = run(&report, case);
-        assert_eq!(run["errors"].as_array().map(Vec::len), Some(0), "{case}: {run:#}");
-        assert_eq!(run["requests"], report["exchange"]["answered"], "{case}");
-        assert_eq!(run["eavesdropper"]["dropped"], 0, "{case}: the capture must be whole");
-    }
-    let straight = run(&report, "straight");
-    assert_eq!(verdict(straight, "confidentiality"), "vulnerable");
-    assert!(
-        straight["eavesdropper"]["readable_count"].as_u64() > Some(0),
-        "identities travel in clear: {straight:#}"
-    );
-    assert_eq!(
-        verdict(run(&report, "classical-http2"), "confidentiality"),
-        "vulnerable"
-    );
-    for case in ["hybrid-http2", "hybrid-splice"] {
-        let run = run(&report, case);
-        assert_eq!(
-            run["eavesdropper"]["kinds"].as_array().map(Vec::len),
-            Some(1),
-            "TLS 1.3 and nothing else: {run:#}"
-        );
-        assert_eq!(verdict(run, "confidentiality"), "quantum-safe");
-        assert_eq!(
-            verdict(run, "authenticity"),
-            "not observable",
-            "certificates are encrypted"
-        );
-        assert_eq!(verdict(run, "authenticity_by_ledger"), "quantum-safe");
-        assert_eq!(run["eavesdropper"]["readable_count"], 0);
-        // Every handshake on the wire is in the ledgers of those who accepted it, and the reverse.
-        assert_eq!(run["handshakes"], run["eavesdropper"]["connections"], "{case}");
-    }
-
-    let attempts = report["transparent"].as_array().expect("attempts");
-    assert_eq!(attempts.len(), 5, "{attempts:#?}");
-    for attempt in attempts {
-        let case = attempt["case"].as_str().expect("a case");
-        let answered = attempt["outcome"]["Ok"].is_string();
-        let (clear_packets, clear_bytes, groups) = on_the_cables(&folder.path().join("out/transparent"), case);
-        // What it says of its own captures, tshark says too.
-        assert_eq!(attempt["egress"]["clear_packets"], clear_packets, "{case}");
-        assert_eq!(attempt["egress"]["clear_bytes"], clear_bytes, "{case}");
-        match case {
-            "unprotected" => assert!(answered && clear_bytes > 0 && groups.is_empty(), "{attempt:#}"),
-            "redirected" => {
-                assert!(answered && clear_packets == 0, "{attempt:#}");
-                // X25519MLKEM768 is 0x11ec.
-                assert!(
-                    !groups.is_empty() && groups.iter().all(|group| group == "4588"),
-                    "{groups:?}"
-                );
-                assert_eq!(attempt["egress"]["groups"][0][0], "X25519MLKEM768");
-                assert_eq!(attempt["egress"]["groups"][0][1], groups.len(), "{groups:?}");
-            }
-            _ => assert!(!answered && clear_packets == 0, "{attempt:#}"),
-        }
-    }
-    assert_eq!(words.matches("fails closed").count(), 3, "{words}");
 }
 
 /// By tshark, over both cables of the consumer: packets and bytes of network functions in clear, and the groups that servers chose.
@@ -181,7 +84,6 @@ fn on_the_cables(folder: &Path, case: &str) -> (u64, u64, Vec<String>) {
 
 #[test]
 fn without_root_the_demo_does_what_it_can_and_says_what_it_left_out() {
-    require_root();
     let folder = tempfile::tempdir().expect("a folder");
     // Where nobody but root may enter the build's folder, the program must lie elsewhere.
     let program = folder.path().join("bartizan");
@@ -197,8 +99,10 @@ fn without_root_the_demo_does_what_it_can_and_says_what_it_left_out() {
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
-    std::os::unix::process::CommandExt::gid(&mut command, NOBODY);
-    std::os::unix::process::CommandExt::uid(&mut command, NOBODY);
+    if nix::unistd::geteuid().is_root() {
+        std::os::unix::process::CommandExt::gid(&mut command, NOBODY);
+        std::os::unix::process::CommandExt::uid(&mut command, NOBODY);
+    }
     let child = command.spawn().expect("the demo starts");
     let id = child.id();
     let output = child.wait_with_output().expect("the demo ends");
@@ -224,55 +128,6 @@ fn without_root_the_demo_does_what_it_can_and_says_what_it_left_out() {
             "nothing was captured, so nothing is claimed: {run:#}"
         );
     }
-}
-
-#[test]
-fn a_demo_interrupted_half_way_leaves_nothing_behind() {
-    require_root();
-    let mut child = demo()
-        .stdout(Stdio::null())
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("the demo starts");
-    let id = child.id();
-    wait_until("its namespaces are there", || !left_by(id).is_empty());
-    thread::sleep(Duration::from_secs(4));
-    interrupt(&child);
-    let status = child.wait().expect("it ends");
-    assert_eq!(status.code(), Some(2), "interrupted is a failure, said on one line");
-    assert_eq!(left_by(id), Vec::<String>::new());
-}
-
-#[test]
-fn a_demo_that_was_killed_is_cleaned_up_by_the_next_run() {
-    require_root();
-    let folder = tempfile::tempdir().expect("a folder");
-    let begin = || {
-        let mut command = demo();
-        command
-            .env("TMPDIR", folder.path())
-            .stdout(Stdio::null())
-            .stderr(Stdio::null());
-        let child = command.spawn().expect("the demo starts");
-        let id = child.id();
-        wait_until("its namespaces are there", || !left_by(id).is_empty());
-        thread::sleep(Duration::from_secs(2));
-        child
-    };
-    let mut killed = begin();
-    killed.kill().expect("it lives");
-    killed.wait().expect("it ends");
-    assert_eq!(
-        files(folder.path()).len(),
-        1,
-        "its folder, with its keys, is still there"
-    );
-    let mut next = begin();
-    assert_eq!(left_by(killed.id()), Vec::<String>::new());
-    interrupt(&next);
-    next.wait().expect("it ends");
-    assert_eq!(left_by(next.id()), Vec::<String>::new());
-    assert_eq!(files(folder.path()), Vec::<String>::new());
 }
 
 fn interrupt(child: &std::process::Child) {
@@ -303,5 +158,156 @@ fn wait_until(what: &str, mut done: impl FnMut() -> bool) {
     while !done() {
         assert!(Instant::now() < deadline, "{what}: not within {PATIENCE:?}");
         thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// They make network namespaces; `-- --skip as_root` leaves them out.
+mod as_root {
+    use super::*;
+
+    fn require_root() {
+        assert!(
+            nix::unistd::geteuid().is_root(),
+            "NOT RUN: this test needs root (`make test` as root runs it, `-- --skip as_root` leaves it out)"
+        );
+    }
+
+    #[test]
+    fn the_demo_proves_what_it_says_and_leaves_nothing_behind() {
+        require_root();
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut command = demo();
+        command
+            .arg("--json")
+            .arg("--out")
+            .arg(folder.path().join("out"))
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        let child = command.spawn().expect("the demo starts");
+        let id = child.id();
+        let output = child.wait_with_output().expect("the demo ends");
+        let words = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{words}");
+        assert_eq!(left_by(id), Vec::<String>::new());
+
+        let report: Value = serde_json::from_slice(&output.stdout).expect("JSON on standard output, nothing else");
+        let reasons: Vec<_> = report["refusals"]
+            .as_array()
+            .expect("refusals")
+            .iter()
+            .map(|one| one["reason"].clone())
+            .collect();
+        assert_eq!(reasons, ["no-certificate", "unknown-ca", "no-common-group"]);
+        assert_eq!(report["outer"].as_array().map(Vec::len), Some(2));
+
+        for case in ["straight", "classical-http2", "hybrid-http2", "hybrid-splice"] {
+            let run = run(&report, case);
+            assert_eq!(run["errors"].as_array().map(Vec::len), Some(0), "{case}: {run:#}");
+            assert_eq!(run["requests"], report["exchange"]["answered"], "{case}");
+            assert_eq!(run["eavesdropper"]["dropped"], 0, "{case}: the capture must be whole");
+        }
+        let straight = run(&report, "straight");
+        assert_eq!(verdict(straight, "confidentiality"), "vulnerable");
+        assert!(
+            straight["eavesdropper"]["readable_count"].as_u64() > Some(0),
+            "identities travel in clear: {straight:#}"
+        );
+        assert_eq!(
+            verdict(run(&report, "classical-http2"), "confidentiality"),
+            "vulnerable"
+        );
+        for case in ["hybrid-http2", "hybrid-splice"] {
+            let run = run(&report, case);
+            assert_eq!(
+                run["eavesdropper"]["kinds"].as_array().map(Vec::len),
+                Some(1),
+                "TLS 1.3 and nothing else: {run:#}"
+            );
+            assert_eq!(verdict(run, "confidentiality"), "quantum-safe");
+            assert_eq!(
+                verdict(run, "authenticity"),
+                "not observable",
+                "certificates are encrypted"
+            );
+            assert_eq!(verdict(run, "authenticity_by_ledger"), "quantum-safe");
+            assert_eq!(run["eavesdropper"]["readable_count"], 0);
+            // Every handshake on the wire is in the ledgers of those who accepted it, and the reverse.
+            assert_eq!(run["handshakes"], run["eavesdropper"]["connections"], "{case}");
+        }
+
+        let attempts = report["transparent"].as_array().expect("attempts");
+        assert_eq!(attempts.len(), 5, "{attempts:#?}");
+        for attempt in attempts {
+            let case = attempt["case"].as_str().expect("a case");
+            let answered = attempt["outcome"]["Ok"].is_string();
+            let (clear_packets, clear_bytes, groups) = on_the_cables(&folder.path().join("out/transparent"), case);
+            // What it says of its own captures, tshark says too.
+            assert_eq!(attempt["egress"]["clear_packets"], clear_packets, "{case}");
+            assert_eq!(attempt["egress"]["clear_bytes"], clear_bytes, "{case}");
+            match case {
+                "unprotected" => assert!(answered && clear_bytes > 0 && groups.is_empty(), "{attempt:#}"),
+                "redirected" => {
+                    assert!(answered && clear_packets == 0, "{attempt:#}");
+                    // X25519MLKEM768 is 0x11ec.
+                    assert!(
+                        !groups.is_empty() && groups.iter().all(|group| group == "4588"),
+                        "{groups:?}"
+                    );
+                    assert_eq!(attempt["egress"]["groups"][0][0], "X25519MLKEM768");
+                    assert_eq!(attempt["egress"]["groups"][0][1], groups.len(), "{groups:?}");
+                }
+                _ => assert!(!answered && clear_packets == 0, "{attempt:#}"),
+            }
+        }
+        assert_eq!(words.matches("fails closed").count(), 3, "{words}");
+    }
+
+    #[test]
+    fn a_demo_interrupted_half_way_leaves_nothing_behind() {
+        require_root();
+        let mut child = demo()
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the demo starts");
+        let id = child.id();
+        wait_until("its namespaces are there", || !left_by(id).is_empty());
+        thread::sleep(Duration::from_secs(4));
+        interrupt(&child);
+        let status = child.wait().expect("it ends");
+        assert_eq!(status.code(), Some(2), "interrupted is a failure, said on one line");
+        assert_eq!(left_by(id), Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_demo_that_was_killed_is_cleaned_up_by_the_next_run() {
+        require_root();
+        let folder = tempfile::tempdir().expect("a folder");
+        let begin = || {
+            let mut command = demo();
+            command
+                .env("TMPDIR", folder.path())
+                .stdout(Stdio::null())
+                .stderr(Stdio::null());
+            let child = command.spawn().expect("the demo starts");
+            let id = child.id();
+            wait_until("its namespaces are there", || !left_by(id).is_empty());
+            thread::sleep(Duration::from_secs(2));
+            child
+        };
+        let mut killed = begin();
+        killed.kill().expect("it lives");
+        killed.wait().expect("it ends");
+        assert_eq!(
+            files(folder.path()).len(),
+            1,
+            "its folder, with its keys, is still there"
+        );
+        let mut next = begin();
+        assert_eq!(left_by(killed.id()), Vec::<String>::new());
+        interrupt(&next);
+        next.wait().expect("it ends");
+        assert_eq!(left_by(next.id()), Vec::<String>::new());
+        assert_eq!(files(folder.path()), Vec::<String>::new());
     }
 }
