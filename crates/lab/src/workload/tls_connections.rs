@@ -130,7 +130,7 @@ pub(super) static KIND: Kind = Kind {
         ),
         metric(
             "capture-gap",
-            "ms",
+            "s",
             "from the first packet of a trial to the last over the number of gaps between: the pauses between connections count",
             Better::Neither,
         ),
@@ -364,7 +364,7 @@ impl Measured {
                 "loss",
                 vec![100.0 * overview.sent.retransmitted as f64 / (overview.sent.data_packets as f64).max(1.0)],
             ),
-            ("capture-gap", vec![elapsed / (packets - 1.0).max(1.0)]),
+            ("capture-gap", vec![elapsed / 1e3 / (packets - 1.0).max(1.0)]),
             ("capture-bytes-per-packet", vec![all / packets.max(1.0)]),
             (
                 "capture-bytes-per-second",
