@@ -126,7 +126,7 @@ impl Workload for Breakdown {
         }
         // Only spliced connections are one to one with those of the consumer.
         let spliced = matches!(asked.deployment, Deployment::TlsSplice | Deployment::PqcSplice) && asked.new;
-        let known = usize::try_from(client.opened()).unwrap_or(usize::MAX);
+        let known = client.opened();
         let tap = Tap::start(&self.folder)?;
         let mut exchanged = Vec::with_capacity(self.transactions);
         for _ in 0..self.transactions {
@@ -145,8 +145,11 @@ impl Workload for Breakdown {
         let ports: Vec<u16> = [entry, middle, nrf].into_iter().flatten().collect();
         let packets = tap.stop(&ports)?;
         let shaken = if spliced {
-            let all = settled(&stage, known + exchanged.len())?;
-            all.get(known..).unwrap_or_default().to_vec()
+            let all = sbi::settled(&stage, known + exchanged.len() as u64)?
+                .unwrap_or_default()
+                .took_us;
+            let first = usize::try_from(known).unwrap_or(usize::MAX);
+            all.get(first..).unwrap_or_default().to_vec()
         } else {
             Vec::new()
         };
@@ -236,20 +239,6 @@ fn native(nrf: u16, passed: &[Passed], latency: f64, crypto: f64) -> Option<Part
         upstream: (span - crypto).max(0.0),
         crypto,
     })
-}
-
-/// The handshakes of the ledger, which is written a moment after: waited for until there are as many.
-fn settled(stage: &crate::sbi::Stage, expected: usize) -> Result<Vec<u64>, SbiError> {
-    const TRIES: usize = 100;
-    let mut took = Vec::new();
-    for _ in 0..TRIES {
-        took = stage.handshakes()?.unwrap_or_default().took_us;
-        if took.len() >= expected {
-            break;
-        }
-        thread::sleep(Duration::from_millis(10));
-    }
-    Ok(took)
 }
 
 #[cfg(test)]

@@ -274,6 +274,20 @@ pub(super) fn milliseconds(duration: Duration) -> f64 {
     duration.as_secs_f64() * 1e3
 }
 
+/// What the ledger of a stage that goes on says: it is written a moment after, and waited for until it has so many handshakes.
+pub(super) fn settled(stage: &Stage, expected: u64) -> Result<Option<Handshakes>, Error> {
+    const TRIES: usize = 200;
+    let mut found = None;
+    for _ in 0..TRIES {
+        found = stage.handshakes()?;
+        if found.as_ref().is_none_or(|found| found.full >= expected) {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    Ok(found)
+}
+
 /// Facts of a ledger.
 pub(super) fn note_handshakes(observation: &mut Observation, handshakes: &Handshakes) {
     let facts = &mut observation.facts;

@@ -57,7 +57,7 @@ pub(super) static KIND: Kind = Kind {
         MetricKind {
             name: "handshakes",
             unit: "",
-            about: "full TLS handshakes in the trial, warm-up and connections dialled ahead included",
+            about: "full TLS handshakes: of the transactions that count where each has its own, otherwise of the link since it was started, with those dialled ahead",
             better: Better::Neither,
         },
         CPU_CONSUMER,
@@ -100,7 +100,6 @@ impl Workload for Transactions {
         for _ in 0..self.warm_up {
             transact(&mut client, &mut session)?;
         }
-        let handshakes_before = stage.handshakes()?;
         let opened_before = client.opened();
         let before = stage.spent()?;
         let mut observation = Observation::default();
@@ -132,31 +131,42 @@ impl Workload for Transactions {
         if let Some(producer) = &mut producer {
             sbi::tidy(&mut client, producer)?;
         }
+        // On the path splice each connection of the consumer is one link, and what the ledger has is in that order.
+        let own = asked.new && matches!(asked.deployment.path(), Some("splice"));
         let found = if self.restart {
+            let opened = client.opened();
             drop(client);
-            stage.stop()?
+            stage.stop()?.map(|found| (found, opened))
         } else {
-            let found = stage.handshakes()?;
+            let opened = client.opened();
+            let found = sbi::settled(&stage, if own { opened } else { 1 })?;
             self.stages.keep(asked, client, stage);
-            found
+            found.map(|found| (found, opened))
         };
         match found {
-            Some(mut found) => {
-                // A stage that is kept has a ledger that goes on.
-                if let Some(before) = handshakes_before.filter(|_| !self.restart) {
-                    found.full = found.full.saturating_sub(before.full);
-                    found.took_us = found.took_us.split_off(before.took_us.len().min(found.took_us.len()));
+            Some((found, all)) => {
+                let mut took = found.took_us.as_slice();
+                if own {
+                    if found.full != all {
+                        let what = format!("the ledger has {} handshakes for {all} connections", found.full);
+                        return Err(Error::Configuration(what));
+                    }
+                    let first = usize::try_from(opened_before).unwrap_or(usize::MAX);
+                    let counted = usize::try_from(opened).unwrap_or(usize::MAX);
+                    took = took.get(first..).unwrap_or_default();
+                    took = &took[..counted.min(took.len())];
                 }
-                observation.values.insert("handshakes", vec![found.full as f64]);
-                let took = found.took_us.iter().map(|us| *us as f64 / 1e3).collect::<Vec<_>>();
+                observation.values.insert("handshakes", vec![took.len() as f64]);
                 if !took.is_empty() {
-                    observation.values.insert("handshake", took);
+                    let took = took.iter().map(|us| *us as f64 / 1e3);
+                    observation.values.insert("handshake", took.collect());
                 }
                 sbi::note_handshakes(&mut observation, &found);
             }
             // Each connection of a consumer that speaks TLS itself is a full handshake: nothing is resumed.
             None if asked.deployment.authority(asked.ca).is_some() => {
-                observation.values.insert("handshakes", vec![opened as f64]);
+                let handshakes = if asked.new { opened } else { opened_before.max(opened) };
+                observation.values.insert("handshakes", vec![handshakes as f64]);
             }
             None => {}
         }
