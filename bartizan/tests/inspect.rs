@@ -236,7 +236,8 @@ fn what_cannot_be_read_is_named_with_cause_and_hint() {
         b"Dear reader, this is no capture.",
     )
     .unwrap();
-    fs::write(directory.path().join("small.pcap.gz"), [0x1f, 0x8b, 8, 0, 0, 0, 0, 0]).unwrap();
+    fs::write(directory.path().join("small.pcap.xz"), b"\xfd7zXZ\0\0\x04").unwrap();
+    fs::write(directory.path().join("cut.pcap.gz"), [0x1f, 0x8b, 8, 0, 0, 0, 0, 0]).unwrap();
     for (name, cause, hint) in [
         ("none.pcap", "No such file or directory", "tcpdump -w FILE"),
         (".", "is a directory", "tcpdump -w FILE"),
@@ -247,9 +248,14 @@ fn what_cannot_be_read_is_named_with_cause_and_hint() {
             "dumpcap",
         ),
         (
-            "small.pcap.gz",
-            "the capture is compressed with gzip",
-            "gzip -dc FILE | bartizan inspect -",
+            "small.pcap.xz",
+            "the capture is compressed with xz",
+            "xz -dc FILE | bartizan inspect -",
+        ),
+        (
+            "cut.pcap.gz",
+            "damaged at byte 0: it cannot be unpacked",
+            "copy it again",
         ),
     ] {
         let output = inspect_in(directory.path(), &[name]);
@@ -359,6 +365,50 @@ fn a_finding_beyond_the_rows_of_the_table_is_still_a_finding() {
         "{text}"
     );
     assert!(text.contains("1 connection: counted in the summary only"));
+}
+
+#[test]
+fn e2_and_n2_in_clear_and_every_situation_of_strongswan_read_as_documented() {
+    let output = inspect_in(&data(), &["e2-flexric-kpm.pcap", "n2-free5gc-two-registrations.pcap"]);
+    assert_eq!(output.status.code(), Some(1));
+    insta::assert_snapshot!("sctp", stdout(&output));
+    let output = inspect_in(&data(), &["strongswan-6.1.0.pcap"]);
+    assert_eq!(output.status.code(), Some(1));
+    insta::assert_snapshot!("strongswan", stdout(&output));
+}
+
+#[test]
+fn a_rekey_without_a_post_quantum_exchange_is_a_finding_of_its_own() {
+    let output = inspect_in(&data(), &["--json", "strongswan-6.1.0.pcap"]);
+    let file = &json_of(&output)["files"][0];
+    let regressions: Vec<&Value> = file["findings"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|finding| finding["concern"] == "regression")
+        .collect();
+    // Situations 5 and 6, and the IKE_SAs that rekeys made of theirs.
+    assert_eq!(regressions.len(), 4);
+    for finding in regressions {
+        let example = finding["example"].as_str().unwrap();
+        assert!(
+            example.starts_with("10.77.5.") || example.starts_with("10.77.6."),
+            "{example}"
+        );
+    }
+}
+
+#[test]
+fn a_packed_capture_reads_as_the_one_it_was_made_of() {
+    let plain = inspect_in(&data(), &["--json", "e2-flexric-kpm.pcap"]);
+    let directory = tempfile::tempdir().unwrap();
+    let to = directory.path().join("e2-flexric-kpm.pcap");
+    fs::copy(data().join("e2-flexric-kpm.pcap"), &to).unwrap();
+    let status = Command::new("gzip").arg("-k").arg(&to).status();
+    assert!(status.expect("gzip runs: it is essential in Debian").success());
+    let packed = inspect_in(directory.path(), &["--json", "e2-flexric-kpm.pcap.gz"]);
+    let connections = |output: &Output| json_of(output)["files"][0]["connections"].clone();
+    assert_eq!(connections(&plain), connections(&packed));
 }
 
 #[test]

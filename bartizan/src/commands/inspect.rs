@@ -7,6 +7,7 @@ mod read;
 mod report;
 mod table;
 mod timing;
+mod unpack;
 
 use std::io::{self, IsTerminal, Write};
 use std::path::PathBuf;
@@ -32,7 +33,7 @@ pub(crate) use report::{Report, Row};
     Flights are the bytes of client, server and client in turn, five of them with a HelloRetryRequest. An asterisk marks \
     a group for which the client sent a key share.")]
 pub(crate) struct Args {
-    /// Captures, pcap or pcapng; `-` reads one from standard input
+    /// Captures, pcap or pcapng, also packed with gzip or zstd; `-` reads one from standard input
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
 

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use bartizan_posture::{Kind, Source, Verdict};
+use bartizan_posture::{Answer, Kind, Source, Verdict};
 use bartizan_wire::Unread;
 
 use super::link::Link;
@@ -19,6 +19,8 @@ pub(crate) enum Concern {
     Confidentiality,
     /// Can be forged.
     Authenticity,
+    /// Post-quantum at set-up, and not in all that followed.
+    Regression,
     /// Not shown to be safe.
     Unproven,
     /// Ledger and packets disagree.
@@ -30,6 +32,7 @@ impl Concern {
         match self {
             Self::Confidentiality => "confidentiality",
             Self::Authenticity => "authenticity",
+            Self::Regression => "regression",
             Self::Unproven => "unproven",
             Self::Contradiction => "contradiction",
         }
@@ -69,7 +72,18 @@ impl Gathered {
             }
         }
         let judgement = &posture.confidentiality;
-        let carries_data = !matches!(posture.kind, Kind::Silent | Kind::TlsNotAgreed);
+        if link.ike.is_some() && judgement.verdict() == Verdict::QuantumSafe && posture.stayed.answer() == Answer::No {
+            self.found(
+                Concern::Regression,
+                posture.stayed.because(),
+                link,
+                posture.stayed.sources(),
+            );
+        }
+        let carries_data = !matches!(
+            posture.kind,
+            Kind::Silent | Kind::TlsNotAgreed | Kind::IkeNotAgreed | Kind::SctpSilent
+        );
         if carries_data && matches!(judgement.verdict(), Verdict::NotObservable | Verdict::NotSeen) {
             self.found(Concern::Unproven, judgement.because(), link, judgement.sources());
         }

@@ -1,12 +1,13 @@
 //! The report for programs. docs/inspect.md documents each field; a field is never removed or changed within a schema
 //! version.
 
+mod ipsec;
+
 use std::collections::BTreeMap;
 
 use bartizan_posture::{Judgement, Reply, Source};
 use bartizan_registry::{NamedGroup, SignatureScheme};
 use bartizan_wire::tls::{Flight, Version};
-use bartizan_wire::{Ending, Roles, Start};
 use serde::Serialize;
 
 use super::findings;
@@ -95,15 +96,25 @@ struct Connection {
     start: &'static str,
     ending: &'static str,
     kind: String,
+    interface: Option<Interface>,
     from_client: Traffic,
     from_server: Traffic,
     tls: Option<Tls>,
     http2: Option<Http2>,
+    ike: Option<ipsec::Ike>,
+    esp: Option<ipsec::Esp>,
+    sctp: Option<ipsec::Sctp>,
     questions: Questions,
     confidentiality: Verdict,
     authenticity: Verdict,
     contradictions: Vec<String>,
     in_ledger: bool,
+}
+
+#[derive(Serialize)]
+struct Interface {
+    name: &'static str,
+    known_by: &'static str,
 }
 
 #[derive(Serialize)]
@@ -276,26 +287,18 @@ impl Connection {
             number: link.number,
             client: link.client.to_string(),
             server: link.server.to_string(),
-            roles_known_by: match link.roles {
-                Roles::Syn => "syn",
-                Roles::Content => "content",
-                Roles::Port => "port",
-            },
+            roles_known_by: link.roles,
             first_packet: link.first.packet,
             last_packet: link.last.packet,
             first_ns: link.first.time.0,
             last_ns: link.last.time.0,
-            start: match link.start {
-                Start::Syn => "syn",
-                Start::Midstream => "midstream",
-            },
-            ending: match link.ending {
-                Ending::Closed => "closed",
-                Ending::Reset => "reset",
-                Ending::Replaced => "replaced",
-                Ending::Open => "open",
-            },
+            start: link.start,
+            ending: link.ending,
             kind: posture.kind.name(),
+            interface: posture.interface.map(|interface| Interface {
+                name: interface.name,
+                known_by: interface.by.name(),
+            }),
             from_client: traffic(&link.from_client),
             from_server: traffic(&link.from_server),
             tls: link.tls.as_ref().map(|tls| Tls::new(tls, link)),
@@ -307,6 +310,9 @@ impl Connection {
                 data_bytes_from_client: http2.from_client.data_bytes,
                 data_bytes_from_server: http2.from_server.data_bytes,
             }),
+            ike: link.ike.as_ref().map(|sa| ipsec::Ike::new(sa, posture)),
+            esp: link.esp.as_ref().map(|sa| ipsec::Esp::new(sa)),
+            sctp: link.sctp.as_ref().map(|association| ipsec::Sctp::new(association)),
             questions: Questions {
                 offered: answer(&posture.offered),
                 preferred: answer(&posture.preferred),

@@ -1,29 +1,80 @@
 //! One judged connection, and what makes two of them alike.
 
+use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 
-use bartizan_posture::{Kind, Posture, Verdict};
+use bartizan_posture::{Interface, JudgedEspSa, JudgedIkeSa, Kind, Posture, Verdict, association_posture};
 use bartizan_registry::{NamedGroup, SignatureScheme};
+use bartizan_wire::esp::{Carrier, EspSa};
 use bartizan_wire::http2::Http2;
+use bartizan_wire::ike::{IkeSa, Origin};
+use bartizan_wire::sctp::{self, Association, Begun};
 use bartizan_wire::tls::{ClientHello, Flight, Protected, Tls};
 use bartizan_wire::{Connection, Content, Ending, Moment, Roles, Start, Traffic};
 
-/// A connection and what follows from it, without what only readers needed.
+/// A connection, association or security association and what follows from it, without what only readers needed.
 #[derive(Debug, Clone)]
 pub(crate) struct Link {
     pub(crate) number: u64,
-    pub(crate) client: SocketAddr,
-    pub(crate) server: SocketAddr,
-    pub(crate) roles: Roles,
+    pub(crate) client: End,
+    pub(crate) server: End,
+    /// How the two were told apart.
+    pub(crate) roles: &'static str,
     pub(crate) first: Moment,
     pub(crate) last: Moment,
-    pub(crate) start: Start,
-    pub(crate) ending: Ending,
+    pub(crate) start: &'static str,
+    pub(crate) ending: &'static str,
     pub(crate) from_client: Traffic,
     pub(crate) from_server: Traffic,
     pub(crate) tls: Option<TlsFacts>,
     pub(crate) http2: Option<Http2>,
+    pub(crate) ike: Option<Box<IkeSa>>,
+    pub(crate) esp: Option<Box<EspSa>>,
+    pub(crate) sctp: Option<Box<Association>>,
     pub(crate) posture: Posture,
+}
+
+/// One end of a link: ESP has no ports.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum End {
+    Socket(SocketAddr),
+    Host(IpAddr),
+}
+
+impl End {
+    pub(crate) fn ip(self) -> IpAddr {
+        match self {
+            Self::Socket(address) => address.ip(),
+            Self::Host(address) => address,
+        }
+    }
+}
+
+impl fmt::Display for End {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Socket(address) => address.fmt(f),
+            Self::Host(address) => address.fmt(f),
+        }
+    }
+}
+
+fn ending(ending: Ending) -> &'static str {
+    match ending {
+        Ending::Closed => "closed",
+        Ending::Reset => "reset",
+        Ending::Replaced => "replaced",
+        Ending::Open => "open",
+    }
+}
+
+/// Packets and bytes of one direction, of a protocol that is no byte stream.
+fn traffic(packets: u64, bytes: u64, missing: u64) -> Traffic {
+    let mut traffic = Traffic::default();
+    traffic.packets = packets;
+    traffic.stream.bytes = bytes;
+    traffic.stream.gaps = missing;
+    traffic
 }
 
 /// What a TLS connection showed.
@@ -46,8 +97,11 @@ pub(crate) struct TlsFacts {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Likeness {
     client: IpAddr,
-    server: SocketAddr,
+    server: End,
     kind: Kind,
+    interface: Option<Interface>,
+    key_exchange: Option<String>,
+    stayed: String,
     offered: Vec<NamedGroup>,
     schemes: Vec<SignatureScheme>,
     group: Option<NamedGroup>,
@@ -68,17 +122,118 @@ impl Link {
         };
         Self {
             number: connection.number,
-            client: connection.client,
-            server: connection.server,
-            roles: connection.roles,
+            client: End::Socket(connection.client),
+            server: End::Socket(connection.server),
+            roles: match connection.roles {
+                Roles::Syn => "syn",
+                Roles::Content => "content",
+                Roles::Port => "port",
+            },
             first: connection.first,
             last: connection.last,
-            start: connection.start,
-            ending: connection.ending,
+            start: match connection.start {
+                Start::Syn => "syn",
+                Start::Midstream => "midstream",
+            },
+            ending: ending(connection.ending),
             from_client: connection.from_client,
             from_server: connection.from_server,
             tls,
             http2,
+            ike: None,
+            esp: None,
+            sctp: None,
+            posture,
+        }
+    }
+
+    /// An SCTP association.
+    pub(crate) fn association(association: Association) -> Self {
+        let direction = |sent: &sctp::Sent| traffic(sent.packets, sent.bytes, sent.missing);
+        Self {
+            number: association.number,
+            client: End::Socket(association.initiator),
+            server: End::Socket(association.responder),
+            roles: match association.roles {
+                sctp::Roles::Init => "init",
+                sctp::Roles::Port => "port",
+            },
+            first: association.first,
+            last: association.last,
+            start: match association.begun {
+                Begun::Init => "init",
+                Begun::Midstream => "midstream",
+            },
+            ending: ending(association.ending),
+            from_client: direction(&association.from_initiator),
+            from_server: direction(&association.from_responder),
+            tls: None,
+            http2: None,
+            ike: None,
+            esp: None,
+            posture: association_posture(&association),
+            sctp: Some(Box::new(association)),
+        }
+    }
+
+    /// An IKE_SA.
+    pub(crate) fn ike(judged: JudgedIkeSa) -> Self {
+        let JudgedIkeSa { sa, posture } = judged;
+        let (ours, theirs) = (&sa.from_initiator, &sa.from_responder);
+        Self {
+            number: sa.number,
+            client: End::Socket(sa.initiator),
+            server: End::Socket(sa.responder),
+            roles: "initiator flag",
+            first: sa.first,
+            last: sa.last,
+            start: match sa.origin {
+                Origin::Init => "init",
+                Origin::Rekey => "rekey",
+                Origin::Midstream => "midstream",
+            },
+            ending: "open",
+            from_client: traffic(ours.packets, ours.ip_bytes, 0),
+            from_server: traffic(theirs.packets, theirs.ip_bytes, 0),
+            tls: None,
+            http2: None,
+            ike: Some(Box::new(sa)),
+            esp: None,
+            sctp: None,
+            posture,
+        }
+    }
+
+    /// An ESP security association: one direction, its sender in the place of the client.
+    pub(crate) fn esp(judged: JudgedEspSa) -> Self {
+        let JudgedEspSa { sa, posture } = judged;
+        let (client, server) = match sa.carrier {
+            Carrier::Ip => (End::Host(sa.source), End::Host(sa.destination)),
+            Carrier::Udp { source, destination } => (
+                End::Socket(SocketAddr::new(sa.source, source)),
+                End::Socket(SocketAddr::new(sa.destination, destination)),
+            ),
+        };
+        Self {
+            number: sa.number,
+            client,
+            server,
+            roles: "sender",
+            first: sa.first,
+            last: sa.last,
+            start: if sa.first_sequence == 1 {
+                "first packet"
+            } else {
+                "midstream"
+            },
+            ending: "open",
+            from_client: traffic(sa.packets, sa.bytes, sa.missing),
+            from_server: Traffic::default(),
+            tls: None,
+            http2: None,
+            ike: None,
+            esp: Some(Box::new(sa)),
+            sctp: None,
             posture,
         }
     }
@@ -89,6 +244,13 @@ impl Link {
             client: self.client.ip(),
             server: self.server,
             kind: self.posture.kind,
+            interface: self.posture.interface,
+            key_exchange: self.posture.key_exchange(),
+            // Of TLS the reason follows from what is compared anyway; of IPsec it has sizes of its own.
+            stayed: self
+                .ike
+                .as_ref()
+                .map_or_else(String::new, |_| self.posture.stayed.because().to_owned()),
             offered: hello.map_or_else(Vec::new, |hello| hello.supported_groups.clone()),
             schemes: hello.map_or_else(Vec::new, |hello| hello.signature_algorithms.clone()),
             group: self.posture.group,
@@ -114,7 +276,17 @@ impl Link {
         self.tls.iter().flat_map(|tls| &tls.flights)
     }
 
-    /// Bytes of application payload on the wire, both directions, as far as reassembled.
+    /// What it is, with the interface where packets tell it.
+    pub(crate) fn what(&self) -> String {
+        let kind = self.posture.kind.name();
+        match self.posture.interface {
+            Some(interface) => format!("{kind} ({})", interface.name),
+            None => kind,
+        }
+    }
+
+    /// Bytes of application payload on the wire, both directions, as far as reassembled; of IKE the bytes of its IP
+    /// packets, of ESP what IP carries.
     pub(crate) fn bytes(&self) -> u64 {
         self.from_client.stream.bytes + self.from_server.stream.bytes
     }

@@ -5,13 +5,17 @@ use std::io::{self, BufReader, IsTerminal, Read};
 use std::path::{Path, PathBuf};
 
 use bartizan_ledger::Reader;
-use bartizan_posture::{Evidence, Ledgers};
-use bartizan_wire::{CaptureError, CaptureReader, Limits, Observer};
+use bartizan_posture::{Evidence, Ipsec, Ledgers};
+use bartizan_wire::esp::EspSa;
+use bartizan_wire::ike::IkeSa;
+use bartizan_wire::sctp::Association;
+use bartizan_wire::{CaptureError, CaptureReader, Connection, Limits, Observer, Sink};
 use indicatif::{ProgressBar, ProgressStyle};
 
 use super::link::Link;
 use super::report::Report;
 use super::table::printable;
+use super::unpack::unpacked;
 use crate::Failure;
 
 /// Bytes read at a time.
@@ -95,26 +99,74 @@ pub(crate) fn inspect_file(path: &Path, ledgers: &Ledgers, detail: Detail) -> Re
     Ok(report)
 }
 
-fn read(mut input: impl Read, progress: &ProgressBar, ledgers: &Ledgers, report: &mut Report) -> io::Result<()> {
+/// Judges what an observer gives, as it ends; IPsec when all of it is there.
+struct Judging<'a> {
+    ledgers: &'a Ledgers,
+    report: &'a mut Report,
+    ipsec: Ipsec,
+}
+
+impl Sink for Judging<'_> {
+    fn connection(&mut self, connection: Connection) {
+        let posture = Evidence::new(&connection, self.ledgers).posture();
+        self.report.add(Link::new(&connection, posture));
+    }
+
+    fn association(&mut self, association: Association) {
+        self.report.add(Link::association(association));
+    }
+
+    fn ike_sa(&mut self, sa: IkeSa) {
+        self.ipsec.add_ike(sa);
+    }
+
+    fn esp_sa(&mut self, sa: EspSa) {
+        self.ipsec.add_esp(sa);
+    }
+}
+
+impl Judging<'_> {
+    fn finish(self) {
+        let (ike, esp) = self.ipsec.judge();
+        let links = ike.into_iter().map(Link::ike).chain(esp.into_iter().map(Link::esp));
+        links.for_each(|link| self.report.add(link));
+    }
+}
+
+fn read(input: impl Read, progress: &ProgressBar, ledgers: &Ledgers, report: &mut Report) -> io::Result<()> {
+    let mut input = unpacked(progress.wrap_read(input))?;
+    let mut unpacked_bytes = 0;
     let mut capture = CaptureReader::new();
     let mut observer = Observer::new(Limits::default());
+    let mut judging = Judging {
+        ledgers,
+        report,
+        ipsec: Ipsec::default(),
+    };
     let mut piece = vec![0; PIECE];
     let damage = loop {
         let length = match input.read(&mut piece) {
             Ok(length) => length,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Err(error) if matches!(error.kind(), io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof) => {
+                break Some(CaptureError::Damaged {
+                    offset: unpacked_bytes,
+                    what: format!("it cannot be unpacked: {error}"),
+                });
+            }
             Err(error) => return Err(error),
         };
         if length == 0 {
             break capture.finish().err();
         }
         capture.push(&piece[..length]);
-        progress.inc(length as u64);
-        if let Err(error) = packets(&mut capture, &mut observer, ledgers, report) {
+        unpacked_bytes += length as u64;
+        if let Err(error) = packets(&mut capture, &mut observer, &mut judging) {
             break Some(error);
         }
     };
-    observer.finish(|connection| report.add(Link::new(&connection, Evidence::new(&connection, ledgers).posture())));
+    observer.finish_into(&mut judging);
+    judging.finish();
     report.finish(
         observer.totals().clone(),
         capture.dropped_at_capture(),
@@ -127,13 +179,10 @@ fn read(mut input: impl Read, progress: &ProgressBar, ledgers: &Ledgers, report:
 fn packets(
     capture: &mut CaptureReader,
     observer: &mut Observer,
-    ledgers: &Ledgers,
-    report: &mut Report,
+    judging: &mut Judging<'_>,
 ) -> Result<(), CaptureError> {
     while let Some(packet) = capture.next_packet()? {
-        observer.packet(&packet, |connection| {
-            report.add(Link::new(&connection, Evidence::new(&connection, ledgers).posture()));
-        });
+        observer.observe(&packet, judging);
     }
     Ok(())
 }

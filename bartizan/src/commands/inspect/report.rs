@@ -107,7 +107,7 @@ impl Report {
         let posture = &link.posture;
         summary.connections += 1;
         *summary.by_kind.entry(posture.kind).or_default() += 1;
-        let group = posture.group.map_or_else(|| "-".to_owned(), |group| group.to_string());
+        let group = posture.key_exchange().unwrap_or_else(|| "-".to_owned());
         *summary.by_group.entry(group).or_default() += 1;
         if let Some(tls) = &link.tls {
             summary.hello_retry_requests += u64::from(tls.hello_retry_request.is_some());

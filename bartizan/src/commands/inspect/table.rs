@@ -1,5 +1,7 @@
 //! The report for people.
 
+mod ike;
+
 use std::fmt::Display;
 
 use bartizan_posture::Verdict;
@@ -205,8 +207,8 @@ fn cells(link: &Link, start: Timestamp, connections: u64, flights: &[(u64, u64)]
         client,
         link.server.to_string(),
         connections.to_string(),
-        posture.kind.name(),
-        posture.group.map_or_else(dash, |group| group.to_string()),
+        link.what(),
+        posture.key_exchange().unwrap_or_else(dash),
         if flights.is_empty() { dash() } else { flights.join("/") },
         posture.confidentiality.verdict().name().to_owned(),
         posture.authenticity.verdict().name().to_owned(),
@@ -223,7 +225,7 @@ fn exact(link: &Link) -> Vec<(u64, u64)> {
 
 fn explain_row(row: &Row) -> Vec<String> {
     let mut lines = explain(&row.link);
-    if row.link.tls.is_none() && row.bytes > 0 {
+    if row.link.tls.is_none() && row.link.ike.is_none() && row.bytes > 0 {
         lines.push(format!("carried   {} bytes", row.bytes));
     }
     lines
@@ -259,6 +261,17 @@ fn explain(link: &Link) -> Vec<String> {
         }
         lines.extend(tls.alerts.iter().map(|alert| format!("alert     {alert}")));
         lines.extend(tls.faults.iter().map(|fault| format!("fault     {fault}")));
+    }
+    if let Some(sa) = &link.ike {
+        lines.extend(ike::explain(sa));
+        lines.push(format!(
+            "stayed    {}: {}",
+            posture.stayed.answer().name(),
+            posture.stayed.because()
+        ));
+    }
+    if let Some(association) = &link.sctp {
+        lines.extend(ike::explain_association(association, posture.interface));
     }
     lines.push(format!(
         "because   confidentiality: {}",
