@@ -1,8 +1,12 @@
 //! `bartizan lab`.
 
+mod compare;
 mod crypto_service;
+mod export;
 mod list;
 mod nrf;
+mod records;
+mod report;
 mod run;
 mod worker;
 
@@ -23,6 +27,9 @@ pub(crate) struct Args {
 enum Lab {
     List(list::Args),
     Run(run::Args),
+    Report(report::Args),
+    Compare(compare::Args),
+    Export(export::Args),
     /// Does the trials of a part; started by a run.
     #[command(hide = true)]
     Worker(worker::Args),
@@ -67,6 +74,9 @@ pub(crate) fn run(args: Args) -> Result<Outcome, Failure> {
     match args.what {
         Lab::List(args) => list::run(&args),
         Lab::Run(args) => run::run(&args),
+        Lab::Report(args) => report::run(&args),
+        Lab::Compare(args) => compare::run(&args),
+        Lab::Export(args) => export::run(&args),
         Lab::Worker(args) => worker::run(&args),
         Lab::Guard(args) => worker::guard(&args),
         Lab::CryptoService(args) => crypto_service::run(&args),

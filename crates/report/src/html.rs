@@ -63,7 +63,12 @@ pub fn html(report: &Report) -> String {
             } }
         }
     };
-    page.into_string()
+    // Control characters in a record's words are none of XML.
+    let allowed = |character: char| !character.is_control() || character == '\n';
+    let page = page.into_string();
+    page.chars()
+        .map(|character| if allowed(character) { character } else { '\u{fffd}' })
+        .collect()
 }
 
 fn answer(pieces: &[AnswerPiece]) -> Markup {

@@ -71,7 +71,7 @@ pub fn markdown(report: &Report) -> String {
         } else {
             String::new()
         };
-        format!("`{}`: {trials} trials{damage}", name.replace('`', "'"))
+        format!("{}: {trials} trials{damage}", escaped(name))
     }));
     page.line(&format!("Experiment file: SHA-256 `{}`.", heading.digest));
     page.text.truncate(page.text.trim_end().len());

@@ -164,17 +164,17 @@ fn between(low: &str, high: &str) -> String {
     }
 }
 
-/// How many places behind the point show three significant digits, or two of half an interval's width, but not more than
-/// five of the value; negative where digits before the point are rounded.
+/// How many places behind the point show three significant digits, or half an interval's width (two digits of it below 35,
+/// else one), but not more than five of the value; negative where digits before the point are rounded.
 fn decimals(value: f64, half_width: Option<f64>) -> i32 {
     let magnitude = |value: f64| value.abs().log10().floor() as i32;
     let width = half_width.filter(|width| *width > 0.0 && width.is_finite());
     if value == 0.0 || !value.is_finite() {
-        return width.map_or(0, |width| (1 - magnitude(width)).clamp(0, 9));
+        return width.map_or(0, |width| (-magnitude(width / 3.5)).clamp(0, 9));
     }
     let digits = magnitude(value);
     let three = 2 - digits;
-    width.map_or(three, |width| (1 - magnitude(width)).clamp(three, three + 2))
+    width.map_or(three, |width| (-magnitude(width / 3.5)).clamp(three, three + 2))
 }
 
 /// Rounded to so many places, digits grouped by three, with a minus sign that is one.

@@ -6,10 +6,12 @@ use bartizan_stats::Sample;
 use super::{Cell, Statistics, Table};
 use crate::plot::{Axis, Bar, Cloud, Curve, Drawing, Line, Panel, Point, Stack};
 use crate::plot::{bars, distribution, ecdf, heat_map, lines, stacked};
-use crate::quantity::Shown;
+use crate::quantity::{Shown, words};
 
 /// The colour of the path without anything.
 const FLOOR: usize = 6;
+/// Colours that can be told apart, without that one.
+const MOST_COLOURS: usize = 7;
 
 /// A plot with what explains it.
 #[derive(Debug, Clone)]
@@ -26,6 +28,16 @@ pub struct Figure {
 
 /// The plot, where anything of it was measured.
 pub(crate) fn of(part: &experiment::Part, plot: &Plot, tables: &[Table]) -> Option<Figure> {
+    let mut figure = draw(part, plot, tables)?;
+    if !plot.only.is_empty() {
+        figure
+            .drawing
+            .retitle(&format!("{} ({})", figure.drawing.title(), words(&plot.only)));
+    }
+    Some(figure)
+}
+
+fn draw(part: &experiment::Part, plot: &Plot, tables: &[Table]) -> Option<Figure> {
     let table = |metric: &str| tables.iter().find(|table| table.metric.name == metric);
     let view = |along: &[&str]| View::of(part, &plot.only, along);
     match &plot.kind {
@@ -73,16 +85,17 @@ impl<'a> View<'a> {
         Self { part, panels }
     }
 
-    /// The colour of a level: its place in the factor; one for all where there are more levels than colours and names tell
-    /// them apart.
+    /// The colour of a level: its place in the factor. Where names stand beside it and there are more levels than colours,
+    /// those that the part's comparisons are about have one colour and all others grey.
     fn tone(&self, by: &str, cell: &Cell, named: bool) -> usize {
         let levels = self.part.factor(by).map_or(&[][..], |factor| &factor.levels);
         let own = cell.levels.level(by);
         if cell.floor {
             return FLOOR;
         }
-        if named && levels.len() > 7 {
-            return 0;
+        if named && levels.len() > MOST_COLOURS {
+            let mut compared = self.part.comparisons.iter().map(|comparison| comparison.of.level(by));
+            return if compared.any(|level| level == own) { 0 } else { FLOOR };
         }
         let place = levels.iter().position(|level| Some(level.as_str()) == own).unwrap_or(0);
         // The floor's colour is kept for it.

@@ -235,7 +235,11 @@ fn in_its_unit(
     let converted = |number: f64| convert(number, unit, &value.unit);
     let Some(measured) = converted(measured) else {
         return MeasuredBeside::Nothing {
-            reason: format!("measured in {unit}, printed in {}: not comparable", value.unit),
+            reason: format!(
+                "measured in {}, printed in {}: not comparable",
+                Shown::for_values(unit, 0.0).symbol,
+                value.unit
+            ),
         };
     };
     let interval = interval.and_then(|interval| {

@@ -37,29 +37,36 @@ impl Drawing {
         out
     }
 
-    /// As a file of its own, readable on light and dark ground: it brings its ground along. The note stands below the plot.
+    /// As a file of its own, readable on light and dark ground: it brings its ground along. The title stands above the plot,
+    /// the note below it.
     #[must_use]
     pub fn standalone(&self, note: &str) -> String {
-        let (width, height) = (
-            self.width + 32.0,
-            self.height + if note.is_empty() { 32.0 } else { 54.0 },
+        const MARGIN: f64 = 20.0;
+        const TITLE: f64 = 34.0;
+        const LINE: f64 = 16.0;
+        let mut around = Canvas::default();
+        around.text(
+            0.0,
+            14.0,
+            "title",
+            Anchor::Start,
+            &fitting(&self.title, 16.0, self.width),
         );
-        let mut below = Canvas::default();
-        if !note.is_empty() {
-            below.text(0.0, self.height + 20.0, "axis", Anchor::Start, note);
+        let mut y = TITLE + self.height + 10.0;
+        for line in lines(note, 11.5, self.width) {
+            y += LINE;
+            around.text(0.0, y, "axis", Anchor::Start, &line);
         }
+        let (width, height) = (self.width + 2.0 * MARGIN, y + 2.0 * MARGIN);
         let mut title = String::new();
         escape(&mut title, &self.title);
-        let mut out = String::new();
-        // Writing to a string does not fail.
-        let _ = write!(
-            out,
-            "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"plot\" role=\"img\" viewBox=\"-16 -16 {width:.0} {height:.0}\" \
-             width=\"{width:.0}\" height=\"{height:.0}\"><title>{title}</title><style>{STYLE}</style>\
-             <rect class=\"paper\" x=\"-16\" y=\"-16\" width=\"{width:.0}\" height=\"{height:.0}\" rx=\"6\"/>{}{}</svg>\n",
-            self.body, below.body
-        );
-        out
+        format!(
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"plot\" role=\"img\" width=\"{width:.0}\" height=\"{height:.0}\" \
+             viewBox=\"-{MARGIN} -{MARGIN} {width:.0} {height:.0}\"><title>{title}</title><style>{STYLE}</style>\
+             <rect class=\"paper\" x=\"-{MARGIN}\" y=\"-{MARGIN}\" width=\"{width:.0}\" height=\"{height:.0}\" rx=\"6\"/>\
+             {}<g transform=\"translate(0 {TITLE})\">{}</g></svg>\n",
+            around.body, self.body
+        )
     }
 
     /// With what the colours of parts stand for, above it.
@@ -103,6 +110,11 @@ impl Drawing {
         );
         self.height += moved;
         self
+    }
+
+    /// Gives it another title.
+    pub(crate) fn retitle(&mut self, title: &str) {
+        self.title = title.to_owned();
     }
 
     /// What the plot shows, in one line.
@@ -237,6 +249,21 @@ pub(super) fn text_width(text: &str, size: f64) -> f64 {
         })
         .sum();
     ems * size
+}
+
+/// Broken at spaces into lines of at most this width.
+fn lines(text: &str, size: f64, width: f64) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split_whitespace() {
+        match lines.last_mut() {
+            Some(line) if text_width(line, size) + text_width(word, size) + size * 0.4 <= width => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines
 }
 
 /// Cut to this width, with what shows that it was.

@@ -258,7 +258,13 @@ pub(crate) fn published() -> Published {
     }
 }
 
-pub(crate) fn record(part: &str, trial: u64, repetition: usize, with: &Levels, values: BTreeMap<String, Vec<f64>>) -> Record {
+pub(crate) fn record(
+    part: &str,
+    trial: u64,
+    repetition: usize,
+    with: &Levels,
+    values: BTreeMap<String, Vec<f64>>,
+) -> Record {
     Record {
         schema: SCHEMA.to_owned(),
         experiment: "synthetic".to_owned(),

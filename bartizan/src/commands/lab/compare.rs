@@ -1,0 +1,190 @@
+//! `bartizan lab compare`.
+
+use bartizan_report::{Change, Changed, Verdict, compare, quantity};
+use serde::Serialize;
+
+use crate::commands::lab::records::Sources;
+use crate::commands::lab::{Where, refused};
+use crate::{Failure, Outcome};
+
+/// Say what changed from one run to another: for every combination and metric the shift and the ratio with their intervals.
+///
+/// A verdict keeps the error of all combinations together at 5 %. Runs at different times meet different conditions of the
+/// machine: where the floor changed, the machine did.
+///
+/// Exit code 1 says that something got worse beyond the noise, or that lines of a file were no records.
+#[derive(clap::Args)]
+pub(super) struct Args {
+    /// The run before: a file of records, or EXPERIMENT/RUN
+    #[arg(value_name = "A")]
+    before: String,
+
+    /// The run after
+    #[arg(value_name = "B")]
+    after: String,
+
+    /// Print also what did not change
+    #[arg(long)]
+    all: bool,
+
+    /// Print everything as JSON (schema `bartizan-lab-compare/1`)
+    #[arg(long)]
+    json: bool,
+
+    #[command(flatten)]
+    sources: Sources,
+
+    #[command(flatten)]
+    place: Where,
+}
+
+#[derive(Serialize)]
+struct Document<'a> {
+    schema: &'static str,
+    experiment: &'a str,
+    before: &'a str,
+    after: &'a str,
+    changes: Vec<Row<'a>>,
+    worse: usize,
+    better: usize,
+}
+
+#[derive(Serialize)]
+struct Row<'a> {
+    part: &'a str,
+    metric: &'static str,
+    unit: &'static str,
+    levels: &'a bartizan_lab::experiment::Levels,
+    floor: bool,
+    #[serde(flatten)]
+    changed: Changed,
+}
+
+pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
+    let (id, before) = args.sources.read_one(&args.before)?;
+    let (other, after) = args.sources.read_one(&args.after)?;
+    if id != other {
+        return Err(Failure::usage(format!(
+            "{} is of experiment {id}, {} of {other}",
+            before.name, after.name
+        ))
+        .hint("only runs of the same experiment can be compared"));
+    }
+    let found = args.place.collection().load(&id).map_err(|error| refused(&error))?;
+    let changes = compare(&found.experiment, &before.records.trials, &after.records.trials);
+    if changes.is_empty() {
+        return Err(Failure::new(format!(
+            "{} and {} have no combination in common",
+            before.name, after.name
+        ))
+        .hint("compare runs of the same parts of the same version of an experiment"));
+    }
+    let count = |verdict| {
+        changes
+            .iter()
+            .filter(|change| change.changed.verdict == verdict)
+            .count()
+    };
+    let (worse, better) = (count(Verdict::Worse), count(Verdict::Better));
+    if args.json {
+        let document = Document {
+            schema: "bartizan-lab-compare/1",
+            experiment: &id,
+            before: &before.name,
+            after: &after.name,
+            changes: changes.iter().map(row).collect(),
+            worse,
+            better,
+        };
+        println!("{}", serde_json::to_string_pretty(&document).map_err(Failure::new)?);
+    } else {
+        let quiet = |change: &&Change| args.all || change.changed.verdict != Verdict::NoDifference;
+        print!("{}", table(changes.iter().filter(quiet)));
+        let unknown = count(Verdict::Unknown);
+        let too_few = if unknown > 0 {
+            format!(", {unknown} with too few trials to say")
+        } else {
+            String::new()
+        };
+        println!("{} compared: {worse} worse, {better} better{too_few}", changes.len());
+        let quick = |file: &bartizan_report::File| file.records.trials.iter().any(|record| record.quick);
+        if quick(&before) || quick(&after) {
+            println!("one of them is a quick run, which proves nothing");
+        }
+        let moved = |change: &&Change| {
+            change.floor && !matches!(change.changed.verdict, Verdict::NoDifference | Verdict::Unknown)
+        };
+        if let Some(floor) = changes.iter().find(moved) {
+            println!(
+                "the floor itself changed ({} {}): the machine did, not what was measured",
+                floor.part, floor.levels
+            );
+        }
+    }
+    let damaged = !before.records.damage.is_empty() || !after.records.damage.is_empty();
+    Ok(if worse > 0 || damaged {
+        Outcome::Finding
+    } else {
+        Outcome::Clean
+    })
+}
+
+fn row(change: &Change) -> Row<'_> {
+    Row {
+        part: &change.part,
+        metric: change.metric.name,
+        unit: change.metric.unit,
+        levels: &change.levels,
+        floor: change.floor,
+        changed: change.changed,
+    }
+}
+
+fn table<'a>(changes: impl Iterator<Item = &'a Change>) -> String {
+    let mut rows = vec![
+        [
+            "part",
+            "what",
+            "metric",
+            "before",
+            "after",
+            "shift [95 %]",
+            "ratio [95 %]",
+            "verdict",
+        ]
+        .map(str::to_owned),
+    ];
+    for change in changes {
+        let changed = &change.changed;
+        let shown = change.shown();
+        let estimate = |shown: &quantity::Shown, estimate: Option<bartizan_stats::Estimate>| {
+            estimate.map_or_else(|| "-".to_owned(), |estimate| shown.of(&estimate))
+        };
+        rows.push([
+            change.part.clone(),
+            quantity::words(&change.levels),
+            change.metric.name.to_owned(),
+            shown.value(changed.medians.0),
+            shown.value(changed.medians.1),
+            estimate(&shown, changed.shift),
+            estimate(&quantity::Shown::bare(), changed.ratio),
+            changed.verdict.words().to_owned(),
+        ]);
+    }
+    if rows.len() == 1 {
+        return String::new();
+    }
+    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
+    let widths: [usize; 8] = std::array::from_fn(width);
+    let mut text = String::new();
+    for row in &rows {
+        let line: Vec<String> = row
+            .iter()
+            .zip(widths)
+            .map(|(field, width)| format!("{field}{}", " ".repeat(width - field.chars().count())))
+            .collect();
+        text.push_str(line.join("  ").trim_end());
+        text.push('\n');
+    }
+    text
+}
