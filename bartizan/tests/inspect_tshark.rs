@@ -317,3 +317,208 @@ fn duplicated_packets_change_nothing_but_their_count() {
     let summary = |document: &Value| document["files"][0]["summary"].clone();
     assert_eq!(summary(&once), summary(&twice));
 }
+
+/// Links that have this member, by a string in it.
+fn by_member<'a>(document: &'a Value, member: &str, key: &str) -> BTreeMap<String, &'a Value> {
+    let connections = document["files"][0]["connections"].as_array().unwrap();
+    let of = |connection: &'a Value| Some((connection[member][key].as_str()?.to_owned(), connection));
+    connections.iter().filter_map(of).collect()
+}
+
+#[test]
+fn every_proposal_and_choice_of_ike_sa_init_is_read_as_tshark_reads_it() {
+    let fields = [
+        "isakmp.ispi",
+        "isakmp.rspi",
+        "isakmp.flag_r",
+        "isakmp.tf.type",
+        "isakmp.tf.id.encr",
+        "isakmp.tf.id.prf",
+        "isakmp.tf.id.integ",
+        "isakmp.tf.id.dh",
+        "isakmp.tf.id",
+        "isakmp.key_exchange.dh_group",
+        "isakmp.notify.msgtype",
+    ];
+    let document = inspect("strongswan-6.1.0.pcap");
+    let ours = by_member(&document, "ike", "initiator_spi");
+    let filter = "isakmp.exchangetype == 34 && isakmp.tf.type && !icmp";
+    let rows = tshark("strongswan-6.1.0.pcap", &[], filter, &fields);
+    // The last request and the answer of each IKE_SA count.
+    let mut last = BTreeMap::new();
+    for row in rows {
+        last.insert((row["isakmp.ispi"][0].clone(), row["isakmp.flag_r"][0].clone()), row);
+    }
+    assert_eq!(last.len(), 16 + 15, "16 asked, and one was refused");
+    for ((spi, response), row) in last {
+        let ike = &ours[&spi]["ike"];
+        let (proposals, data, notified) = if response == "1" {
+            assert_eq!(ike["responder_spi"].as_str().unwrap(), row["isakmp.rspi"][0]);
+            let chosen = std::slice::from_ref(&ike["chosen"]);
+            (chosen, "key_exchange_chosen", "notified_by_responder")
+        } else {
+            let offered = ike["proposals_offered"].as_array().unwrap();
+            (&offered[..], "key_exchange_offered", "notified_by_initiator")
+        };
+        let transforms: Vec<&Value> = proposals
+            .iter()
+            .flat_map(|proposal| proposal["transforms"].as_array().unwrap())
+            .collect();
+        let of = |wanted: &dyn Fn(u64) -> bool| -> Vec<u64> {
+            let wanted = transforms
+                .iter()
+                .filter(|transform| wanted(transform["type"].as_u64().unwrap()));
+            wanted.map(|transform| transform["code"].as_u64().unwrap()).collect()
+        };
+        let types: Vec<u64> = transforms
+            .iter()
+            .map(|transform| transform["type"].as_u64().unwrap())
+            .collect();
+        assert_eq!(types, numbers(&row["isakmp.tf.type"]), "{spi}");
+        assert_eq!(of(&|kind| kind == 1), numbers(&row["isakmp.tf.id.encr"]));
+        assert_eq!(of(&|kind| kind == 2), numbers(&row["isakmp.tf.id.prf"]));
+        assert_eq!(of(&|kind| kind == 3), numbers(&row["isakmp.tf.id.integ"]));
+        assert_eq!(of(&|kind| kind == 4), numbers(&row["isakmp.tf.id.dh"]));
+        assert_eq!(of(&|kind| (6..=12).contains(&kind)), numbers(&row["isakmp.tf.id"]));
+        assert_eq!(
+            vec![ike[data]["code"].as_u64().unwrap()],
+            numbers(&row["isakmp.key_exchange.dh_group"])
+        );
+        let mut theirs = numbers(&row["isakmp.notify.msgtype"]);
+        let mut notified = list(&ike[notified], "code");
+        (theirs.sort_unstable(), notified.sort_unstable());
+        assert_eq!(notified, theirs, "{spi}");
+    }
+}
+
+#[test]
+fn packets_bytes_and_times_of_every_exchange_are_those_tshark_sees() {
+    let fields = [
+        "isakmp.ispi",
+        "isakmp.exchangetype",
+        "isakmp.messageid",
+        "isakmp.flag_r",
+        "frame.number",
+        "isakmp.length",
+    ];
+    let document = inspect("strongswan-6.1.0.pcap");
+    let ours = by_member(&document, "ike", "initiator_spi");
+    // Of several IKE_SA_INIT with the same number the order alone tells which is which: they are compared above.
+    let filter = "isakmp && isakmp.exchangetype != 34 && isakmp.exchangetype != 37 && !icmp";
+    let mut theirs: BTreeMap<_, Vec<(u64, u64)>> = BTreeMap::new();
+    for row in tshark("strongswan-6.1.0.pcap", &[], filter, &fields) {
+        let number = |field: &str| numbers(&row[field])[0];
+        let key = (
+            row["isakmp.ispi"][0].clone(),
+            number("isakmp.exchangetype"),
+            number("isakmp.messageid"),
+            number("isakmp.flag_r"),
+        );
+        let message = (number("frame.number"), number("isakmp.length"));
+        theirs.entry(key).or_default().push(message);
+    }
+    assert_eq!(theirs.len(), 80);
+    for ((spi, kind, message_id, response), messages) in theirs {
+        let exchanges = ours[&spi]["ike"]["exchanges"].as_array().unwrap();
+        let exchange = exchanges
+            .iter()
+            .find(|exchange| exchange["code"] == kind && exchange["message_id"] == message_id)
+            .unwrap();
+        let half = &exchange[if response == 1 { "response" } else { "request" }];
+        assert_eq!(half["first_packet"], messages[0].0);
+        assert_eq!(half["last_packet"], messages[messages.len() - 1].0);
+        assert_eq!(half["packets"], messages.len());
+        assert_eq!(
+            half["ike_fragments"],
+            if messages.len() > 1 { messages.len() } else { 0 }
+        );
+        assert_eq!(
+            half["ike_bytes"],
+            messages.iter().map(|(_, length)| length).sum::<u64>()
+        );
+        assert_eq!(half["complete"], true);
+    }
+}
+
+#[test]
+fn packets_and_sequence_numbers_of_esp_are_those_tshark_counts() {
+    let document = inspect("strongswan-6.1.0.pcap");
+    let ours = by_member(&document, "esp", "spi");
+    let mut theirs: BTreeMap<String, Vec<u64>> = BTreeMap::new();
+    for row in tshark("strongswan-6.1.0.pcap", &[], "esp", &["esp.spi", "esp.sequence"]) {
+        let spi = row["esp.spi"][0].trim_start_matches("0x").to_owned();
+        theirs.entry(spi).or_default().push(numbers(&row["esp.sequence"])[0]);
+    }
+    assert_eq!((ours.len(), theirs.len()), (38, 38));
+    for (spi, sequences) in theirs {
+        let esp = &ours[&spi]["esp"];
+        assert_eq!(esp["packets"], sequences.len());
+        assert_eq!(esp["first_sequence"], sequences[0]);
+        assert_eq!(esp["highest_sequence"], *sequences.iter().max().unwrap());
+    }
+}
+
+#[test]
+fn chunks_protocols_and_sack_delays_of_sctp_are_those_tshark_measures() {
+    for (name, chunks) in [("e2-flexric-kpm.pcap", 17), ("n2-free5gc-two-registrations.pcap", 22)] {
+        let document = inspect(name);
+        let sctp = &document["files"][0]["connections"][0]["sctp"];
+        let both = |field: &str| -> u64 {
+            let sides = ["from_initiator", "from_responder"];
+            sides.iter().map(|side| sctp[side][field].as_u64().unwrap()).sum()
+        };
+        let fields = ["sctp.data_tsn_raw", "sctp.data_payload_proto_id", "sctp.data_e_bit"];
+        let rows = tshark(name, &[], "sctp.chunk_type == 0", &fields);
+        let tsns: Vec<u64> = rows.iter().flat_map(|row| numbers(&row["sctp.data_tsn_raw"])).collect();
+        assert_eq!(tsns.len(), chunks);
+        assert_eq!(both("chunks") + both("repeated_chunks"), chunks as u64);
+        let protocols: Vec<u64> = rows
+            .iter()
+            .flat_map(|row| numbers(&row["sctp.data_payload_proto_id"]))
+            .collect();
+        let protocol = &sctp["from_initiator"]["payload_protocols"][0]["payload_protocol"];
+        assert!(protocols.iter().all(|theirs| protocol == theirs));
+        // The same from tshark's times and numbers: each TSN that was sent once, to the first SACK that reaches it.
+        let fields = [
+            "frame.time_epoch",
+            "ip.src",
+            "sctp.data_tsn_raw",
+            "sctp.sack_cumulative_tsn_ack_raw",
+        ];
+        let mut sent: BTreeMap<(String, u64), Vec<u64>> = BTreeMap::new();
+        let mut sacks = Vec::new();
+        for row in tshark(name, &[], "sctp", &fields) {
+            let (seconds, fraction) = row["frame.time_epoch"][0].split_once('.').unwrap();
+            let time = seconds.parse::<u64>().unwrap() * 1_000_000_000 + fraction.parse::<u64>().unwrap();
+            let source = &row["ip.src"][0];
+            for tsn in numbers(&row["sctp.data_tsn_raw"]) {
+                sent.entry((source.clone(), tsn)).or_default().push(time);
+            }
+            for cumulative in numbers(&row["sctp.sack_cumulative_tsn_ack_raw"]) {
+                sacks.push((source.clone(), cumulative, time));
+            }
+        }
+        let mut delays = Vec::new();
+        for ((source, tsn), times) in sent.iter().filter(|(_, times)| times.len() == 1) {
+            let covers = |(from, cumulative, time): &&(String, u64, u64)| {
+                from != source && cumulative >= tsn && *time >= times[0]
+            };
+            delays.extend(sacks.iter().find(covers).map(|(_, _, time)| time - times[0]));
+        }
+        let field = |field: &str| {
+            let sides = ["from_initiator", "from_responder"];
+            let values: Vec<u64> = sides
+                .iter()
+                .map(|side| sctp[side]["acknowledged_after"][field].as_u64().unwrap())
+                .collect();
+            values
+        };
+        assert_eq!(field("count").iter().sum::<u64>(), delays.len() as u64, "{name}");
+        assert_eq!(
+            field("total_ns").iter().sum::<u64>(),
+            delays.iter().sum::<u64>(),
+            "{name}"
+        );
+        assert_eq!(field("most_ns").iter().max(), delays.iter().max(), "{name}");
+    }
+}
