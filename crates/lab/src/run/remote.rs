@@ -17,8 +17,9 @@ use crate::worker::{Done, Order, Reply, Start, TrialOrder};
 const READY: Duration = Duration::from_secs(120);
 /// Over its bound a trial gets this much, so that a workload that keeps time can say itself what took long.
 const GRACE: Duration = Duration::from_secs(2);
-/// How long a worker may take to end what it has started.
-const END: Duration = Duration::from_secs(30);
+/// How long a worker may take to end what it has started, one after the other; the rest is killed, since nothing is read from it
+/// any more.
+const END: Duration = Duration::from_secs(3);
 /// How often a silent worker is looked at.
 const POLL: Duration = Duration::from_millis(100);
 /// How long nothing may take to be answered.
@@ -159,9 +160,11 @@ impl Remote {
             ..
         } = self;
         drop(reader);
-        // Whatever does not end in time is killed, and found by the sweep.
-        let _ = process.finish(END);
+        let ended = process.finish(END);
         drop(_namespace);
+        if ended.is_err() {
+            let _ = bartizan_host::sweep();
+        }
         let _ = fs::remove_dir_all(folder);
     }
 

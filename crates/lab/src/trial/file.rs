@@ -94,3 +94,69 @@ impl Records {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn read(bytes: &[u8]) -> Records {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), bytes).unwrap();
+        Records::read(file.path()).unwrap()
+    }
+
+    const RUN: &str = r#"{"schema":"bartizan-lab-run/1","experiment":"x","digest":"d","run":"r","began":"","seed":1,"quick":false,"repetitions":null,"parts":null,"target":null,"binary":null,"trials":2,"left_out":[]}"#;
+    const TRIAL: &str = r#"{"schema":"bartizan-lab-trial/1","experiment":"x","digest":"d","run":"r","part":"p","trial":0,"repetition":0,"position":0,"levels":{"a":"b"},"began":"","elapsed_ms":1.5,"seed":2,"quick":false,"cores":[0],"load":0.5,"environment":{"version":"0","kernel":"6","kernel_kind":"host","processor":null,"processors":[0],"priority":"","autogroup":null,"namespace":"own","programs":[]},"outcome":"failed","error":"why","a field of tomorrow":1}"#;
+
+    #[test]
+    fn good_lines_are_kept_and_others_are_named() {
+        let text = format!(
+            "{RUN}\n{TRIAL}\nnonsense\n{{\"schema\":\"other/1\"}}\n{TRIAL}\n{}",
+            &TRIAL[..50]
+        );
+        let records = read(text.as_bytes());
+        assert_eq!((records.runs.len(), records.trials.len()), (1, 2));
+        let damage: Vec<(u64, bool)> = records.damage.iter().map(|damage| (damage.line, damage.cut)).collect();
+        assert_eq!(damage, [(3, false), (4, false), (6, true)]);
+        assert_eq!(
+            records.damage[1].cause,
+            "its schema is other/1, not bartizan-lab-trial/1"
+        );
+        assert_eq!(records.damage[2].offset as usize, text.len() - 50);
+        // A whole record without its line feed may still be half of a longer number.
+        let whole = read(TRIAL.as_bytes());
+        assert!(whole.trials.is_empty() && whole.damage[0].cut);
+    }
+
+    #[test]
+    fn a_record_is_written_as_it_is_read() {
+        let records = read(format!("{RUN}\n{TRIAL}\n").as_bytes());
+        let (run, trial) = (&records.runs[0], &records.trials[0]);
+        let text = format!(
+            "{}\n{}\n",
+            serde_json::to_string(run).unwrap(),
+            serde_json::to_string(trial).unwrap()
+        );
+        let again = read(text.as_bytes());
+        assert_eq!((&again.runs[0], &again.trials[0]), (run, trial));
+    }
+
+    proptest! {
+        #[test]
+        fn no_bytes_make_the_reader_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+            let _ = read(&bytes);
+        }
+
+        #[test]
+        fn a_cut_loses_at_most_the_record_it_goes_through(cut in 0usize..2000) {
+            let text = format!("{RUN}\n{TRIAL}\n{TRIAL}\n");
+            let cut = cut.min(text.len());
+            let records = read(&text.as_bytes()[..cut]);
+            let whole = text[..cut].matches('\n').count();
+            prop_assert_eq!(records.runs.len() + records.trials.len(), whole);
+            prop_assert_eq!(records.damage.len(), usize::from(!text[..cut].is_empty() && !text[..cut].ends_with('\n')));
+        }
+    }
+}

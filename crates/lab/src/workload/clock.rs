@@ -16,7 +16,7 @@ pub(super) static KIND: Kind = Kind {
         ParameterKind {
             name: "readings",
             about: "pairs of looks at the clock in a trial",
-            default: Some(Default::Number(1000.0)),
+            default: Some(Default::Number(100.0)),
         },
         ParameterKind {
             name: "sleeps",

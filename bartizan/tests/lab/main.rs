@@ -1,0 +1,6 @@
+//! `bartizan lab list` and `run`, with the real binary: records, resuming, and what goes wrong.
+
+mod ends;
+mod refusals;
+mod runs;
+mod stage;

@@ -1,0 +1,153 @@
+//! A run from its beginning to its end.
+
+use std::fs;
+
+use crate::stage::{Stage, lines, numbers, stderr, stdout, trials};
+
+#[test]
+fn a_quick_run_writes_a_record_of_each_trial_and_shows_what_they_say() {
+    let stage = Stage::new(50, 1);
+    let output = stage.run(&["--quick", "--seed", "7"]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let said = stdout(&output);
+    for expected in [
+        "runner: round-trip, us",
+        "empty: late, us",
+        "quick: these figures are a look and prove nothing",
+        "floor: 7 of 7 trials recorded, 0 failed; seed 7; records: results/floor/",
+    ] {
+        assert!(said.contains(expected), "{expected}\n{said}");
+    }
+    let file = stage.records_file();
+    let runs = lines(&file, "bartizan-lab-run/1");
+    assert_eq!(runs.len(), 1);
+    assert_eq!(
+        (&runs[0]["seed"], &runs[0]["quick"], &runs[0]["trials"]),
+        (&7.into(), &true.into(), &7.into())
+    );
+    let trials = trials(&file);
+    assert_eq!(numbers(&trials), [0, 1, 2, 3, 4, 5, 6]);
+    for trial in &trials {
+        assert_eq!(
+            (&trial["quick"], &trial["outcome"]),
+            (&true.into(), &"measured".into()),
+            "{trial}"
+        );
+        assert!(!trial["values"]["round-trip"].as_array().unwrap().is_empty(), "{trial}");
+        let environment = &trial["environment"];
+        assert_eq!(environment["kernel_kind"], "host");
+        let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap();
+        assert_eq!(environment["kernel"], release.trim());
+        // As root it is isolated; without, it says why not.
+        let root = nix::unistd::geteuid().is_root();
+        assert_eq!(environment["namespace"] == "own", root, "{environment}");
+        assert_eq!(environment["priority"] == "nice -20", root, "{environment}");
+    }
+    let parts: Vec<&str> = trials.iter().map(|trial| trial["part"].as_str().unwrap()).collect();
+    assert_eq!(
+        parts,
+        ["runner", "runner", "runner", "runner", "runner", "empty", "empty"]
+    );
+}
+
+#[test]
+fn the_same_seed_gives_the_same_trials() {
+    let seeds = |seed: &str| {
+        let stage = Stage::new(3, 1);
+        let output = stage.run(&["--seed", seed]);
+        assert!(output.status.success(), "{}", stderr(&output));
+        let trials = trials(&stage.records_file());
+        trials
+            .iter()
+            .map(|trial| trial["seed"].as_u64().unwrap())
+            .collect::<Vec<_>>()
+    };
+    let first = seeds("11");
+    assert_eq!(first, seeds("11"));
+    assert_ne!(first, seeds("12"));
+}
+
+#[test]
+fn a_summary_is_there_as_json() {
+    let stage = Stage::new(2, 1);
+    let output = stage.run(&["--json", "--repetitions", "4", "--part", "empty"]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let said: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(said[0]["schema"], "bartizan-lab-summary/1");
+    let rows = said[0]["rows"].as_array().unwrap();
+    let late = rows
+        .iter()
+        .find(|row| row["part"] == "empty" && row["metric"] == "late")
+        .unwrap();
+    assert_eq!((&late["n"], &late["unit"]), (&4.into(), &"us".into()));
+}
+
+#[test]
+fn experiments_are_listed() {
+    let stage = Stage::new(50, 1);
+    let output = stage.lab(&["list"]).output().unwrap();
+    let said = stdout(&output);
+    assert!(output.status.success(), "{}", stderr(&output));
+    assert!(
+        said.contains("floor: The floor") && said.contains("1 experiments in experiments"),
+        "{said}"
+    );
+    let output = stage.lab(&["list", "--json"]).output().unwrap();
+    let said: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(said["experiments"][0]["parts"][0]["repetitions"], 50);
+    // Where there is no folder, those of the binary are there.
+    fs::remove_dir_all(stage.path("experiments")).unwrap();
+    let output = stage.lab(&["list"]).output().unwrap();
+    let said = stdout(&output);
+    assert!(
+        said.contains("peers: ") && said.contains("experiments in this binary"),
+        "{said}"
+    );
+}
+
+#[test]
+fn a_proxy_that_is_not_there_is_named_and_the_rest_is_run() {
+    let stage = Stage::with(
+        "id: floor\ntitle: A pair\nquestion: What does a pair cost?\ninvalid: []\nparts:\n\
+         \x20 - id: kept\n    workload: proxies-latency\n    factors:\n\
+         \x20     - { name: proxy, levels: [direct, splice, haproxy] }\n\
+         \x20     - { name: mode, levels: [clear, post-quantum] }\n\
+         \x20   except: [ { proxy: direct, mode: post-quantum }, { proxy: splice, mode: clear }, { proxy: haproxy, mode: clear } ]\n\
+         \x20   parameters: { requests: 5 }\n    repetitions: 2\n    quick: { repetitions: 1 }\n    bound: 60\n\
+         \x20   metrics: [latency, cpu]\n",
+    );
+    let mut command = stage.lab(&["run", "floor"]);
+    let output = command.env("BARTIZAN_CACHE", stage.path("empty")).output().unwrap();
+    let said = stderr(&output);
+    assert_eq!(output.status.code(), Some(0), "{said}");
+    assert!(said.contains("left out haproxy: there is no lab root"), "{said}");
+    assert!(
+        said.contains("hint: as root, from a checkout: scripts/peers roots"),
+        "{said}"
+    );
+    let file = stage.records_file();
+    assert_eq!(lines(&file, "bartizan-lab-run/1")[0]["left_out"][0]["what"], "haproxy");
+    let trials = trials(&file);
+    let of = |proxy: &str| {
+        let trials = trials.iter().filter(|trial| trial["levels"]["proxy"] == proxy);
+        trials
+            .map(|trial| trial["values"]["latency"].as_array().map_or(0, Vec::len))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(
+        (of("direct"), of("splice"), of("haproxy")),
+        (vec![5, 5], vec![5, 5], vec![])
+    );
+    let spliced = trials
+        .iter()
+        .find(|trial| trial["levels"]["proxy"] == "splice")
+        .unwrap();
+    assert!(
+        spliced["environment"]["programs"][0]
+            .as_str()
+            .unwrap()
+            .starts_with("bartizan "),
+        "{spliced}"
+    );
+    assert_eq!(spliced["cores"].as_array().unwrap().len(), 1, "{spliced}");
+}
