@@ -56,9 +56,9 @@ impl Progress {
         self.bar.suspend(|| eprintln!("{line}"));
     }
 
-    /// From what the trials of this part have taken so far.
+    /// From what the trials of this part have taken since its first, before which it was made ready.
     fn left(&self) -> Duration {
-        let each = self.began.elapsed().as_secs_f64() / self.done.max(1) as f64;
+        let each = self.began.elapsed().as_secs_f64() / self.done.saturating_sub(1).max(1) as f64;
         Duration::from_secs((each * (self.trials - self.done) as f64) as u64)
     }
 }
@@ -96,6 +96,10 @@ impl Observer for Progress {
 
     fn recorded(&mut self, record: &Record) {
         self.done += 1;
+        if self.done == 1 {
+            self.began = Instant::now();
+            self.bar.reset_eta();
+        }
         self.bar.inc(1);
         if let Outcome::Failed { error } = &record.outcome {
             self.say(&format!(
@@ -103,7 +107,7 @@ impl Observer for Progress {
                 record.trial, record.part, record.levels
             ));
         }
-        if !self.terminal && self.said.elapsed() >= EVERY {
+        if !self.terminal && self.done > 1 && self.said.elapsed() >= EVERY {
             self.said = Instant::now();
             let (part, left) = (&self.part, self.left().as_secs());
             eprintln!("{part}: {} of {} trials, {left} s left", self.done, self.trials);
