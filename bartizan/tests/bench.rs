@@ -72,6 +72,7 @@ fn a_quick_run_leaves_a_whole_record_of_every_trial_and_a_figure_of_every_way() 
                 ("latency", "http2", "-"),
                 ("throughput", "http2", "-"),
                 ("new-connection", "splice", "-"),
+                ("new-connection", "http2", "-"),
                 ("handshakes", "splice", "tcp"),
             ] {
                 let wanted = [what, placement, proxy, mode, over].map(str::to_owned);
@@ -82,7 +83,7 @@ fn a_quick_run_leaves_a_whole_record_of_every_trial_and_a_figure_of_every_way() 
     }
     // Every request of `new-connection` was a full handshake: five and one to warm up, in five repetitions.
     let ledgers: Vec<_> = records.iter().filter(|record| record["outcome"] == "ledger").collect();
-    assert_eq!(ledgers.len(), 4);
+    assert_eq!(ledgers.len(), 8);
     for ledger in ledgers {
         let counts = ["connections", "full_handshakes", "others"].map(|field| ledger[field].as_u64().unwrap());
         assert_eq!(counts, [30, 30, 0]);

@@ -245,3 +245,35 @@ fn more_streams_than_one_connection_takes_go_over_several_and_none_is_lost() {
         "{report}"
     );
 }
+
+#[test]
+fn a_connection_to_a_peer_ends_in_order_after_the_requests_it_may_carry() {
+    let mut stage = Stage::new();
+    stage.write("hello", "hello");
+    let pair = Pair {
+        limits: "requests-per-connection: 10".to_owned(),
+        warm: 0,
+        ..Pair::new(By::Http2, By::Http2)
+    };
+    let _function = stage.nghttpd(pair.ports.function, &[]);
+    let running = stage.run(&pair);
+    let load = Program::new("h2load")
+        .package("nghttp2-client")
+        .arguments(["-n", "100", "-c", "1", "-m", "1"])
+        .argument(format!("http://{}/hello", running.ports.outbound));
+    let report = load.run(PATIENCE).expect("h2load succeeds").text();
+    assert!(report.contains("100 succeeded, 0 failed"), "{report}");
+    let handshakes = || {
+        running
+            .nrf
+            .metric("bartizan_sidecar_handshakes_total", &["side=\"inbound\""])
+    };
+    assert_eq!(handshakes(), Some(10.0));
+    until("the last to end", || {
+        running
+            .nrf
+            .metric("bartizan_sidecar_connections", &["side=\"inbound\""])
+            .unwrap_or_default()
+            == 0.0
+    });
+}

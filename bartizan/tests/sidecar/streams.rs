@@ -239,3 +239,36 @@ fn a_silent_producer_becomes_a_timeout_that_says_so() {
         Some(1.0)
     );
 }
+
+#[test]
+fn interim_responses_reach_the_consumer_before_the_final_one() {
+    for (outbound, inbound) in PAIRS {
+        let mut stage = Stage::new();
+        let pair = Pair::new(outbound, inbound);
+        let running = stage.run(&pair);
+        runtime().block_on(async {
+            let _count = produce(pair.ports.function, false, |_, (_request, mut respond)| async move {
+                let early = Response::builder().status(103).header("link", "</x>");
+                respond
+                    .send_informational(early.body(()).expect("a head"))
+                    .expect("an interim response");
+                respond.send_response(Response::new(()), true).expect("a head");
+            })
+            .await;
+            let mut consumer = consume(running.ports.outbound).await;
+            let (mut response, _) = consumer.send_request(post("/early"), true).expect("sent");
+            let interim = std::future::poll_fn(|context| response.poll_informational(context));
+            let interim = in_time("the interim response", interim).await;
+            let interim = interim.expect("one").expect("a head");
+            assert_eq!(
+                (interim.status().as_u16(), &interim.headers()["link"]),
+                (103, &"</x>".parse().expect("a value"))
+            );
+            assert_eq!(
+                in_time("the response", response).await.expect("a head").status(),
+                200,
+                "{pair:?}"
+            );
+        });
+    }
+}

@@ -168,6 +168,8 @@ pub(crate) struct RawLimits {
     #[serde(default)]
     pub(crate) header_bytes: Option<u32>,
     #[serde(default)]
+    pub(crate) requests_per_connection: Option<u64>,
+    #[serde(default)]
     pub(crate) handshake: Option<String>,
     #[serde(default)]
     pub(crate) connect: Option<String>,

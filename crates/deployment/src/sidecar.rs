@@ -1,6 +1,7 @@
 //! What the sidecar of a node listens on, where it forwards, and its bounds.
 
 use std::net::{IpAddr, SocketAddr};
+use std::num::NonZeroU64;
 use std::path::{Path as FilePath, PathBuf};
 use std::time::Duration;
 
@@ -96,6 +97,8 @@ pub struct Limits {
     pub streams: u32,
     /// Bytes of one header list.
     pub header_bytes: u32,
+    /// Requests that one HTTP/2 connection to a peer carries before it ends in order; any number where there is none.
+    pub requests_per_connection: Option<NonZeroU64>,
     /// From accept or connect to the end of the TLS handshake.
     pub handshake: Duration,
     /// For a TCP connection to come up.
@@ -116,6 +119,7 @@ impl Default for Limits {
             handshakes_per_address: 256,
             streams: 256,
             header_bytes: 64 * 1024,
+            requests_per_connection: None,
             handshake: Duration::from_secs(5),
             connect: Duration::from_secs(3),
             request: Duration::from_secs(10),
@@ -181,6 +185,13 @@ impl Limits {
         }
         if let Some(streams) = raw.streams {
             limits.streams = within("streams", streams, 1, 10_000)?;
+        }
+        if let Some(requests) = raw.requests_per_connection {
+            let requests = NonZeroU64::new(requests).ok_or_else(|| {
+                let hint = "write 1 or more; without the line it is any number";
+                Fault::new("requests-per-connection", "`0` lets nothing pass".to_owned(), hint)
+            })?;
+            limits.requests_per_connection = Some(requests);
         }
         if let Some(bytes) = raw.header_bytes {
             limits.header_bytes = within("header-bytes", bytes, 1024, 16 * 1024 * 1024)?;

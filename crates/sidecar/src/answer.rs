@@ -11,7 +11,6 @@ use crate::failure::Failure;
 use crate::http2;
 use crate::metrics::Side;
 use crate::problem::Problem;
-use crate::replay::Replay;
 use crate::shared::Shared;
 
 /// How long a consumer may take to receive its answer and close.
@@ -57,14 +56,15 @@ impl Protocol {
 /// where it does not.
 pub(crate) async fn answer<IO>(shared: &Arc<Shared>, side: Side, stream: IO, said: Vec<u8>, failure: &Failure)
 where
-    IO: AsyncRead + AsyncWrite + Unpin,
+    IO: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     shared.complaints.log("answered in place of the producer", failure);
     let node = shared.node.as_str();
     let answered = match Protocol::of(&said) {
         Protocol::Http2 => {
-            let answering = http2::refuse(shared, side, Replay::new(said, stream), failure);
-            timeout(PATIENCE, answering).await.map_err(io::Error::from)
+            let answering = http2::refuse(shared, side, stream, said, failure);
+            let answered = timeout(PATIENCE, answering).await.map_err(io::Error::from);
+            answered.map(|answered| answered.map_err(io::Error::other))
         }
         Protocol::Http1 => {
             shared.metrics.problem(side, &failure.peer, failure.why.as_str());

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::net::IpAddr;
 
-use http::request::Parts;
+use bartizan_http2::Fields;
 
 /// By this header a consumer names the producer where the authority is the proxy's own (TS 29.500, clause 5.2.3.2.4).
 const TARGET_API_ROOT: &str = "3gpp-sbi-target-apiroot";
@@ -46,24 +46,22 @@ impl<'a> Authority<'a> {
 
     /// The target of a request: what 3gpp-Sbi-Target-apiRoot names, else its authority, else its Host header. The inner error
     /// is the text that names no host.
-    pub(crate) fn of(parts: &'a Parts) -> Result<Self, String> {
-        if let Some(root) = parts.headers.get(TARGET_API_ROOT) {
-            let text = String::from_utf8_lossy(root.as_bytes());
-            return root
-                .to_str()
+    pub(crate) fn of(head: &'a Fields) -> Result<Self, String> {
+        if let Some(root) = head.value(TARGET_API_ROOT.as_bytes()) {
+            return std::str::from_utf8(root)
                 .ok()
                 .and_then(of_api_root)
-                .ok_or_else(|| format!("3gpp-Sbi-Target-apiRoot: {text}"));
+                .ok_or_else(|| format!("3gpp-Sbi-Target-apiRoot: {}", String::from_utf8_lossy(root)));
         }
-        let text = match parts.uri.authority() {
-            Some(authority) => authority.as_str(),
-            None => parts
-                .headers
-                .get(http::header::HOST)
-                .and_then(|host| host.to_str().ok())
-                .unwrap_or(""),
-        };
-        Self::parse(text).ok_or_else(|| format!(":authority: {text}"))
+        let text = head
+            .value(b":authority")
+            .filter(|authority| !authority.is_empty())
+            .or_else(|| head.value(b"host"))
+            .unwrap_or_default();
+        std::str::from_utf8(text)
+            .ok()
+            .and_then(Self::parse)
+            .ok_or_else(|| format!(":authority: {}", String::from_utf8_lossy(text)))
     }
 
     /// The host in the form names are compared in: lower case, addresses in their canonical form, no final dot.
@@ -102,6 +100,7 @@ impl fmt::Display for Authority<'_> {
 
 #[cfg(test)]
 mod tests {
+    use bartizan_http2::Indexing;
     use proptest::prelude::*;
 
     use super::*;
@@ -126,13 +125,14 @@ mod tests {
     #[test]
     fn the_target_api_root_goes_before_the_authority() {
         let request = |root: Option<&str>| {
-            let mut request = http::Request::get("http://scp:80/nnrf-nfm/v1");
+            let mut head = Fields::new();
+            head.push(b":authority", b"scp:80", Indexing::Plain);
             if let Some(root) = root {
-                request = request.header("3gpp-Sbi-Target-apiRoot", root);
+                head.push(b"3gpp-sbi-target-apiroot", root.as_bytes(), Indexing::Plain);
             }
-            request.body(()).unwrap().into_parts().0
+            head
         };
-        let target = |parts: &Parts| Authority::of(parts).map(|target| target.to_string());
+        let target = |head: &Fields| Authority::of(head).map(|target| target.to_string());
         assert_eq!(target(&request(None)).unwrap(), "scp:80");
         assert_eq!(
             target(&request(Some("https://nrf.5gc:29510/prefix"))).unwrap(),

@@ -68,6 +68,7 @@ fn sidecar(sidecar: &bartizan_deployment::Sidecar) -> Value {
             "handshakes-per-address": limits.handshakes_per_address,
             "streams": limits.streams,
             "header-bytes": limits.header_bytes,
+            "requests-per-connection": limits.requests_per_connection,
             "handshake": format!("{:?}", limits.handshake),
             "connect": format!("{:?}", limits.connect),
             "request": format!("{:?}", limits.request),

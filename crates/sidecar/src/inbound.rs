@@ -15,11 +15,10 @@ use crate::channel::Channel;
 use crate::drain::{Guard, Phase};
 use crate::function;
 use crate::handshake;
-use crate::http2::{self, Pool, Restraint, Route};
+use crate::http2::{self, Pool, Route, Service};
 use crate::metrics::{Requests, Side};
 use crate::outbound::{LAST_WORD, decide, not_http2};
 use crate::places::Place;
-use crate::replay::Replay;
 use crate::shared::Shared;
 use crate::splice::{Ended, Splice};
 use crate::until::until;
@@ -145,20 +144,16 @@ async fn http2(shared: &Arc<Shared>, function: &Function, mut channel: Channel, 
     }
     shared.metrics.local_connection(Side::Inbound, "http2");
     let route = function.route(shared, &session.peer);
-    let restraint = Restraint::new();
-    let serve = |request, respond| {
-        session.request();
-        http2::exchange(shared, &route, &restraint, request, respond)
+    let service = Service {
+        shared,
+        side: Side::Inbound,
+        route: |_: &_| {
+            session.request();
+            Ok(route.clone())
+        },
+        refuses: false,
     };
-    let served = http2::serve(
-        Replay::new(first, channel),
-        Side::Inbound,
-        &shared.limits,
-        guard,
-        &restraint,
-        serve,
-    )
-    .await;
+    let served = http2::serve(service, channel, first, guard).await;
     if let Err(error) = served {
         shared.metrics.client_error(Side::Inbound, error.reason());
         tracing::debug!(peer = %session.peer, %error, "the peer's connection ended");

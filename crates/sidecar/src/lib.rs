@@ -34,7 +34,6 @@ mod problem;
 mod process;
 pub mod redirect;
 mod reload;
-mod replay;
 mod rules;
 mod scratch;
 mod session;

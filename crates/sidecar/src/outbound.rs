@@ -5,10 +5,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
-use h2::RecvStream;
-use h2::server::SendResponse;
-use http::Request;
+use bartizan_http2::Fields;
 use tokio::io::AsyncReadExt;
 use tokio::net::TcpStream;
 use tokio::time::timeout;
@@ -17,11 +14,10 @@ use crate::answer::{PREFACE, Protocol, answer};
 use crate::authority::Authority;
 use crate::drain::{Guard, Phase};
 use crate::failure::{Failure, Why};
-use crate::http2::{self, Restraint, Route};
+use crate::http2::{self, Route, Service};
 use crate::metrics::Side;
 use crate::peers::{Door, Doors, NoDoor};
 use crate::places::Place;
-use crate::replay::Replay;
 use crate::shared::Shared;
 use crate::splice::{Ended, Splice};
 use crate::stock::Stock;
@@ -140,20 +136,16 @@ pub(crate) async fn http2(
         let failure = not_http2(&shared, Side::Outbound, protocol);
         return answer(&shared, Side::Outbound, local, first, &failure).await;
     }
-    let restraint = Restraint::new();
-    let serve = |request, respond| {
-        place.known();
-        route_one(&shared, &routing, &restraint, request, respond)
+    let service = Service {
+        shared: &shared,
+        side: Side::Outbound,
+        route: |head: &_| {
+            place.known();
+            routing.route(head)
+        },
+        refuses: false,
     };
-    let served = http2::serve(
-        Replay::new(first, local),
-        Side::Outbound,
-        &shared.limits,
-        guard,
-        &restraint,
-        serve,
-    )
-    .await;
+    let served = http2::serve(service, local, first, guard).await;
     if let Err(error) = served {
         shared.metrics.client_error(Side::Outbound, error.reason());
         tracing::debug!(%error, "local connection ended");
@@ -195,36 +187,17 @@ pub(crate) fn not_http2(shared: &Shared, side: Side, protocol: Protocol) -> Fail
     }
 }
 
-async fn route_one(
-    shared: &Shared,
-    routing: &Routing,
-    restraint: &Restraint,
-    request: Request<RecvStream>,
-    mut respond: SendResponse<Bytes>,
-) {
-    match routing {
-        Routing::To(route) => http2::exchange(shared, route, restraint, request, respond).await,
-        Routing::ByAuthority { doors, routes } => {
-            let (parts, body) = request.into_parts();
-            match find(doors, routes, &parts) {
-                Ok(route) => {
-                    let route = route.clone();
-                    http2::exchange(shared, &route, restraint, Request::from_parts(parts, body), respond).await;
-                }
-                Err(failure) => {
-                    shared.complaints.log("answered in place of the producer", &failure);
-                    http2::send_problem(shared, Side::Outbound, &mut respond, &failure);
-                }
-            }
+impl Routing {
+    /// Whither a request goes.
+    fn route(&self, head: &Fields) -> Result<Route, Failure> {
+        match self {
+            Self::To(route) => Ok(route.clone()),
+            Self::ByAuthority { doors, routes } => find(doors, routes, head).cloned(),
         }
     }
 }
 
-fn find<'a>(
-    doors: &Doors,
-    routes: &'a HashMap<Door, Route>,
-    parts: &http::request::Parts,
-) -> Result<&'a Route, Failure> {
+fn find<'a>(doors: &Doors, routes: &'a HashMap<Door, Route>, head: &Fields) -> Result<&'a Route, Failure> {
     let failed = |target: String, detail: String| {
         Failure {
         peer: target,
@@ -234,8 +207,7 @@ fn find<'a>(
             .to_owned(),
     }
     };
-    let target =
-        Authority::of(parts).map_err(|text| failed("unknown".to_owned(), format!("`{text}` names no host")))?;
+    let target = Authority::of(head).map_err(|text| failed("unknown".to_owned(), format!("`{text}` names no host")))?;
     let door = doors
         .find(&target)
         .map_err(|error: NoDoor| failed("unknown".to_owned(), error.to_string()))?;

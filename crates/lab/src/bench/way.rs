@@ -94,9 +94,6 @@ impl Proxy {
     #[must_use]
     pub const fn always_pools(self) -> Option<&'static str> {
         match self {
-            Self::Http2 => {
-                Some("keeps its connections to a peer by design: requests of a new client connection share them")
-            }
             Self::Nghttpx => Some("has no option for a connection per request"),
             _ => None,
         }

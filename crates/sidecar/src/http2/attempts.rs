@@ -13,7 +13,7 @@ const FIRST_PAUSE: Duration = Duration::from_millis(1);
 const LONGEST_PAUSE: Duration = Duration::from_millis(32);
 
 /// The attempts to send one request.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 pub(super) struct Attempts {
     made: u32,
     until: Instant,

@@ -1,24 +1,20 @@
 //! HTTP/2 connections to one target, kept open and shared by requests.
 
-use std::future::poll_fn;
 use std::net::SocketAddr;
-use std::ops::Deref;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bartizan_deployment::Path;
-use bartizan_tls::Refused;
-use bytes::Bytes;
-use h2::SendStream;
-use h2::client::{ResponseFuture, SendRequest};
-use http::Request;
+use bartizan_http2::{Fields, Role};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::Notify;
 
-use super::opening::Opening;
+use super::exchange::Origin;
+use super::link::{self, Link};
+use super::port::Port;
 use crate::backoff::Backoff;
 use crate::drain::Phase;
-use crate::failure::{Failure, Why};
+use crate::failure::Failure;
 use crate::function;
 use crate::handshake;
 use crate::peers::Door;
@@ -52,22 +48,11 @@ pub(crate) struct Pool {
     ready: AtomicUsize,
     /// A connection was lost.
     lost: Notify,
+    /// Requests that wait for a stream of any connection.
+    waiting: AtomicUsize,
+    /// There may be one.
+    room: Notify,
 }
-
-/// One connection of a pool.
-#[derive(Debug)]
-pub(crate) struct Link {
-    sender: SendRequest<Bytes>,
-    /// Streams under way or waiting.
-    active: AtomicUsize,
-    retired: AtomicBool,
-    /// Present where the connection is to a peer.
-    session: Option<Arc<Session>>,
-}
-
-/// A connection with a stream of it spoken for.
-#[derive(Debug)]
-pub(crate) struct Lease(Arc<Link>);
 
 /// What a scrape wants to know of a pool.
 #[derive(Debug, Clone, Copy, Default)]
@@ -91,6 +76,8 @@ impl Pool {
             dialled: AtomicUsize::new(0),
             ready: AtomicUsize::new(0),
             lost: Notify::new(),
+            waiting: AtomicUsize::new(0),
+            room: Notify::new(),
         })
     }
 
@@ -111,7 +98,10 @@ impl Pool {
         let links = self.links();
         Occupancy {
             connections: links.len(),
-            streams: links.iter().map(|link| link.active.load(Ordering::Relaxed)).sum(),
+            streams: links
+                .iter()
+                .map(|link| link.port.lock().connection.open_streams())
+                .sum(),
         }
     }
 
@@ -119,44 +109,86 @@ impl Pool {
         self.links.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A connection with room for a stream. Dials where there is none.
-    pub(crate) async fn link(self: &Arc<Self>) -> Result<Lease, Failure> {
-        if let Some(link) = self.pick() {
-            return Ok(link);
-        }
-        let before = self.dialled.load(Ordering::Acquire);
-        let mut last = self.dialling.lock().await;
-        if let Some(link) = self.pick() {
-            return Ok(link);
-        }
-        // Somebody dialled while this one waited: their failure is ours.
-        if self.dialled.load(Ordering::Acquire) != before
-            && let Some(failure) = last.as_ref()
-        {
-            return Err(failure.clone());
-        }
-        let dialled = self.dial().await;
-        *last = dialled.as_ref().err().cloned();
-        self.dialled.fetch_add(1, Ordering::AcqRel);
-        dialled.map(|link| Lease::new(&link))
+    /// Sends the head of a request on an open connection with room; the stream it is on. `None` where there is none.
+    pub(super) fn open(&self, head: &Fields, end: bool, origin: &Origin) -> Option<(Arc<Link>, u32)> {
+        let link = self.pick()?;
+        let stream = self.open_on(&link, head, end, origin)?;
+        Some((link, stream))
     }
 
-    /// An open connection with room, or the one with the fewest streams where there are as many connections as there may be.
-    fn pick(&self) -> Option<Lease> {
-        let links = self.links();
-        let room = links
-            .iter()
-            .find(|link| link.active.load(Ordering::Relaxed) < link.sender.current_max_send_streams());
-        match room {
-            Some(link) => Some(Lease::new(link)),
-            None if links.len() < LINKS_AT_MOST => None,
-            None => {
-                self.shared.metrics.limit_reached("streams");
-                links
-                    .iter()
-                    .min_by_key(|link| link.active.load(Ordering::Relaxed))
-                    .map(Lease::new)
+    /// The same on this connection.
+    pub(super) fn open_on(&self, link: &Arc<Link>, head: &Fields, end: bool, origin: &Origin) -> Option<u32> {
+        let opened = {
+            let mut inside = link.port.lock();
+            if !inside.has_room() {
+                return None;
             }
+            inside.connection.open(head, end, origin.clone())?
+        };
+        if let Some(session) = &link.session {
+            session.request();
+            let carried = 1 + link.carried.fetch_add(1, Ordering::Relaxed);
+            if self
+                .shared
+                .limits
+                .requests_per_connection
+                .is_some_and(|most| carried >= most.get())
+            {
+                self.retire(link);
+            }
+        }
+        Some(opened)
+    }
+
+    /// A connection with room for a stream. Dials where there is none, and waits where there are as many connections as there
+    /// may be.
+    pub(super) async fn link(self: &Arc<Self>) -> Result<Arc<Link>, Failure> {
+        let mut waited = false;
+        loop {
+            if let Some(link) = self.pick() {
+                return Ok(link);
+            }
+            if self.links().len() >= LINKS_AT_MOST {
+                if !std::mem::replace(&mut waited, true) {
+                    self.shared.metrics.limit_reached("streams");
+                }
+                self.waiting.fetch_add(1, Ordering::Relaxed);
+                tokio::select! {
+                    () = self.room.notified() => {}
+                    // A connection may have gone that nobody told of.
+                    () = self.shared.ticks.next() => {}
+                }
+                self.waiting.fetch_sub(1, Ordering::Relaxed);
+                continue;
+            }
+            let before = self.dialled.load(Ordering::Acquire);
+            let mut last = self.dialling.lock().await;
+            if let Some(link) = self.pick() {
+                return Ok(link);
+            }
+            // Somebody dialled while this one waited: their failure is ours.
+            if self.dialled.load(Ordering::Acquire) != before
+                && let Some(failure) = last.as_ref()
+            {
+                return Err(failure.clone());
+            }
+            let dialled = self.dial().await;
+            *last = dialled.as_ref().err().cloned();
+            self.dialled.fetch_add(1, Ordering::AcqRel);
+            return dialled;
+        }
+    }
+
+    /// An open connection with room.
+    fn pick(&self) -> Option<Arc<Link>> {
+        let links = self.links();
+        links.iter().find(|link| link.port.lock().has_room()).map(Arc::clone)
+    }
+
+    /// Streams of a connection may have ended that requests wait for.
+    pub(super) fn has_room(&self, link: &Link) {
+        if self.waiting.load(Ordering::Relaxed) > 0 && link.port.lock().has_room() {
+            self.room.notify_waiters();
         }
     }
 
@@ -166,7 +198,7 @@ impl Pool {
                 let generation = self.shared.endpoint.generation();
                 let channel = handshake::connect(&self.shared, door, Path::Http2).await?;
                 let session = Arc::clone(channel.session());
-                let link = self.start(channel, Some(session)).await?;
+                let link = self.start(channel, Some(session));
                 // One begun before a reload carries the request that waits for it, and no other.
                 if generation != self.shared.endpoint.generation() {
                     self.retire(&link);
@@ -175,72 +207,46 @@ impl Pool {
             }
             Target::Function(address) => {
                 let stream = function::dial(&self.shared, *address).await?;
-                self.start(stream, None).await
+                Ok(self.start(stream, None))
             }
         }
     }
 
-    /// Begins HTTP/2 on a connection and drives it from a task of its own.
-    async fn start<IO>(self: &Arc<Self>, stream: IO, session: Option<Arc<Session>>) -> Result<Arc<Link>, Failure>
+    /// Begins HTTP/2 on a connection and drives it from a task of its own. What a client says first leaves with the first
+    /// request, where one is waiting: a server that allows a millisecond of idle time counts it from the preface.
+    fn start<IO>(self: &Arc<Self>, stream: IO, session: Option<Arc<Session>>) -> Arc<Link>
     where
         IO: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
-        let begun = super::client(&self.shared.limits).handshake(Opening::new(stream)).await;
-        let (sender, connection) = begun.map_err(|error| match session.as_deref().and_then(Session::refusal) {
-            Some(refused) => Failure::refused(&self.peer, refused),
-            None => Failure {
-                peer: self.peer.clone(),
-                why: Why::Broken,
-                detail: format!("the connection to {} broke at once: {error}", self.producer()),
-                hint: "see the log of the other side".to_owned(),
-            },
-        })?;
         let link = Arc::new(Link {
-            sender,
-            active: AtomicUsize::new(0),
+            port: Port::new(Role::Client, super::bounds(&self.shared.limits), stream),
             retired: AtomicBool::new(false),
+            carried: AtomicU64::new(0),
             session,
         });
         self.links().push(Arc::clone(&link));
-        let (pool, driven) = (Arc::clone(self), Arc::downgrade(&link));
-        tokio::spawn(async move {
-            let ended = connection.await;
-            if let Some(link) = driven.upgrade() {
-                pool.retire(&link);
-            }
-            if let Err(error) = ended {
-                tracing::debug!(target = %pool.producer(), %error, "pooled connection ended");
-            }
-        });
-        Ok(link)
+        tokio::spawn(link::drive(Arc::clone(self), Arc::clone(&link)));
+        link
     }
 
     /// Takes a connection out of the pool; requests under way on it go on.
-    pub(crate) fn retire(&self, link: &Arc<Link>) {
-        link.retired.store(true, Ordering::Relaxed);
+    pub(super) fn retire(&self, link: &Arc<Link>) {
         self.links().retain(|pooled| !Arc::ptr_eq(pooled, link));
+        link.retire();
         self.lost.notify_one();
-    }
-
-    /// The same, where `error` concerns the connection rather than one stream of it.
-    pub(crate) fn retire_if_closed(&self, link: &Arc<Link>, error: &h2::Error) {
-        if error.is_go_away() || error.is_io() {
-            self.retire(link);
-        }
     }
 
     /// Lets all connections go; each closes once its requests have ended.
     pub(crate) fn close(&self) {
-        self.links().clear();
+        let closed = std::mem::take(&mut *self.links());
+        closed.iter().for_each(|link| link.retire());
     }
 
     /// Replaces connections to a peer: certificates or policies have changed. Requests under way on them go on.
     pub(crate) fn renew(&self) {
         if matches!(self.target, Target::Peer(_)) {
             let retired = std::mem::take(&mut *self.links());
-            for link in retired {
-                link.retired.store(true, Ordering::Relaxed);
-            }
+            retired.iter().for_each(|link| link.retire());
             self.lost.notify_one();
         }
     }
@@ -293,56 +299,5 @@ impl Pool {
                 }
             }
         }
-    }
-}
-
-impl Link {
-    /// Sends the head of a request.
-    pub(super) async fn send(
-        &self,
-        head: Request<()>,
-        ends: bool,
-    ) -> Result<(ResponseFuture, SendStream<Bytes>), h2::Error> {
-        let mut sender = self.sender.clone();
-        poll_fn(|context| sender.poll_ready(context)).await?;
-        let sent = sender.send_request(head, ends)?;
-        if let Some(session) = &self.session {
-            session.request();
-        }
-        Ok(sent)
-    }
-
-    /// Why the peer ended the connection before it said anything.
-    pub(super) fn refusal(&self) -> Option<&Refused> {
-        self.session.as_deref().and_then(Session::refusal)
-    }
-
-    fn is_retired(&self) -> bool {
-        self.retired.load(Ordering::Relaxed)
-    }
-
-    fn heard(&self) -> bool {
-        self.session.as_ref().is_none_or(|session| session.heard())
-    }
-}
-
-impl Lease {
-    fn new(link: &Arc<Link>) -> Self {
-        link.active.fetch_add(1, Ordering::Relaxed);
-        Self(Arc::clone(link))
-    }
-}
-
-impl Deref for Lease {
-    type Target = Arc<Link>;
-
-    fn deref(&self) -> &Arc<Link> {
-        &self.0
-    }
-}
-
-impl Drop for Lease {
-    fn drop(&mut self) {
-        self.0.active.fetch_sub(1, Ordering::Relaxed);
     }
 }

@@ -1,23 +1,23 @@
-//! The server side of an HTTP/2 connection.
+//! A connection that requests come by.
 
-use std::future::Future;
+use std::future::{Future, poll_fn};
 use std::pin::pin;
-use std::task::Poll;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Instant;
 
-use bartizan_deployment::Limits;
-use bytes::Bytes;
-use futures_util::StreamExt;
-use futures_util::stream::FuturesUnordered;
-use h2::server::SendResponse;
-use h2::{Reason, RecvStream};
-use http::Request;
+use bartizan_http2::{Code, Event, Fault, Fields, Role};
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 
+use super::exchange::{self, Consumer, Exchange, Origin, Route, Way};
+use super::link::{GOODBYE, Link, READS, Touched};
+use super::port::{Inbox, Stop, Turn};
 use super::restraint::Restraint;
-use super::turn::in_turns;
 use crate::drain::{Guard, Phase};
+use crate::failure::Failure;
 use crate::metrics::Side;
+use crate::shared::Shared;
 
 /// How a client's connection ended that did not end well.
 #[derive(Debug, thiserror::Error)]
@@ -25,9 +25,12 @@ pub(crate) enum Ended {
     /// The preface came, and nothing after it.
     #[error("no HTTP/2 SETTINGS in time")]
     NoSettings,
-    /// The client broke off, or broke the rules.
+    /// The client broke off.
     #[error("{0}")]
-    Broken(#[from] h2::Error),
+    Broken(String),
+    /// It broke the rules.
+    #[error("{}", .0.why)]
+    Fault(Fault),
     /// It took too many of its requests back.
     #[error("requests are reset as soon as they are sent")]
     Unrestrained,
@@ -39,79 +42,290 @@ impl Ended {
         match self {
             Self::NoSettings => "settings-timeout",
             Self::Unrestrained => "enhance-your-calm",
-            Self::Broken(error) => match error.reason() {
-                Some(Reason::PROTOCOL_ERROR) => "protocol-error",
-                Some(Reason::FLOW_CONTROL_ERROR) => "flow-control-error",
-                Some(Reason::STREAM_CLOSED) => "stream-closed",
-                Some(Reason::FRAME_SIZE_ERROR) => "frame-size-error",
-                Some(Reason::COMPRESSION_ERROR) => "compression-error",
-                Some(Reason::ENHANCE_YOUR_CALM) => "enhance-your-calm",
-                Some(_) => "other",
-                None => "broken",
+            Self::Broken(_) => "broken",
+            Self::Fault(fault) => match fault.code {
+                Code::PROTOCOL_ERROR => "protocol-error",
+                Code::FLOW_CONTROL_ERROR => "flow-control-error",
+                Code::STREAM_CLOSED => "stream-closed",
+                Code::FRAME_SIZE_ERROR => "frame-size-error",
+                Code::COMPRESSION_ERROR => "compression-error",
+                Code::ENHANCE_YOUR_CALM => "enhance-your-calm",
+                _ => "other",
             },
         }
     }
 }
 
-/// Serves the requests of one connection until it is closed or drained.
+/// What becomes of a connection's requests.
+pub(crate) struct Service<'a, R> {
+    /// Where it stands.
+    pub(crate) shared: &'a Arc<Shared>,
+    /// Whose requests they are.
+    pub(crate) side: Side,
+    /// Whither each goes, or why it cannot go anywhere.
+    pub(crate) route: R,
+    /// Whether the first is the last.
+    pub(crate) refuses: bool,
+}
+
+/// Serves the requests of one connection, whose first bytes were read, until it is closed or drained.
 ///
-/// The requests run inside the connection's own task: a response needs no second wake-up to reach the socket. Draining sends
-/// GOAWAY and lets them end; a client without `restraint` is sent away.
-pub(crate) async fn serve<IO, H, F>(
-    stream: IO,
-    side: Side,
-    limits: &Limits,
-    guard: Guard,
-    restraint: &Restraint,
-    handle: H,
-) -> Result<(), Ended>
+/// Draining sends GOAWAY and lets requests end; a client without restraint is sent away.
+pub(crate) async fn serve<IO, R>(service: Service<'_, R>, stream: IO, first: Vec<u8>, guard: Guard) -> Result<(), Ended>
 where
-    IO: AsyncRead + AsyncWrite + Unpin,
-    H: Fn(Request<RecvStream>, SendResponse<Bytes>) -> F,
-    F: Future<Output = ()>,
+    IO: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    R: Fn(&Fields) -> Result<Route, Failure>,
 {
-    let begun = timeout(limits.handshake, super::server(limits, side).handshake(stream)).await;
-    let mut connection = begun.map_err(|_| Ended::NoSettings)??;
-    let mut requests = FuturesUnordered::new();
+    let shared = service.shared;
+    let port = Arc::new(Consumer::new(Role::Server, super::bounds(&shared.limits), stream));
+    let mut session = Session {
+        service: &service,
+        port: &port,
+        restraint: Arc::new(Restraint::new()),
+        touched: Touched::default(),
+    };
+    let mut inbox = Inbox::new(first);
     let mut closing = guard.clone();
     let mut draining = guard;
     let mut drained = pin!(async move { draining.reached(Phase::Draining).await });
     let mut closed = pin!(async move { closing.reached(Phase::Closing).await });
+    let mut tick = pin!(shared.ticks.next());
+    let mut settling = pin!(sleep(shared.limits.handshake));
     let mut running = true;
-    let mut restrained = true;
-    in_turns(|context| {
+    let ended = poll_fn(|context| {
+        drop(port.enter(context));
         if running && drained.as_mut().poll(context).is_ready() {
             running = false;
-            connection.graceful_shutdown();
+            port.lock().connection.drain();
         }
         if !running && closed.as_mut().poll(context).is_ready() {
             return Poll::Ready(Ok(()));
         }
-        loop {
-            // Requests first: what they have to say leaves with the one flush that follows.
-            while let Poll::Ready(Some(())) = requests.poll_next_unpin(context) {}
-            if restrained && side == Side::Outbound && restraint.is_lost() {
-                restrained = false;
-                connection.abrupt_shutdown(Reason::ENHANCE_YOUR_CALM);
+        let polled = session.turn(context, &mut inbox);
+        if polled.is_pending() {
+            let (settled, open) = {
+                let inside = port.lock();
+                (inside.connection.is_settled(), inside.connection.open_streams())
+            };
+            if !settled && settling.as_mut().poll(context).is_ready() {
+                return Poll::Ready(Err(Ended::NoSettings));
             }
-            let mut fresh = false;
-            loop {
-                match connection.poll_accept(context) {
-                    Poll::Ready(Some(Ok((request, respond)))) => {
-                        requests.push(handle(request, respond));
-                        fresh = true;
-                    }
-                    Poll::Ready(Some(Err(error))) => return Poll::Ready(Err(error.into())),
-                    // Nobody is left to answer: what is still under way is dropped, which resets it at the other end.
-                    Poll::Ready(None) if restrained => return Poll::Ready(Ok(())),
-                    Poll::Ready(None) => return Poll::Ready(Err(Ended::Unrestrained)),
-                    Poll::Pending => break,
-                }
-            }
-            if !fresh {
-                return Poll::Pending;
+            while open > 0 && tick.as_mut().poll(context).is_ready() {
+                session.look_at_deadlines();
+                tick.set(shared.ticks.next());
             }
         }
+        session.flush_touched();
+        polled
     })
-    .await
+    .await;
+    match &ended {
+        Err(Ended::Fault(fault)) => port.lock().connection.fail(fault.code),
+        Err(Ended::Unrestrained) => port.lock().connection.fail(Code::ENHANCE_YOUR_CALM),
+        Err(Ended::NoSettings) => port.lock().connection.fail(Code::PROTOCOL_ERROR),
+        Err(Ended::Broken(_)) | Ok(()) => {}
+    }
+    // Nobody is left to answer: what is still under way is reset at the other end.
+    for exchange in port.end() {
+        let carried = exchange.taken_back(Code::CANCEL);
+        if let Some(link) = carried {
+            link.port.flush();
+        }
+    }
+    let _ = timeout(GOODBYE, port.shutdown()).await;
+    ended
+}
+
+/// What the task of a connection needs in its turns.
+struct Session<'a, R> {
+    service: &'a Service<'a, R>,
+    port: &'a Arc<Consumer>,
+    restraint: Arc<Restraint>,
+    touched: Touched<Link>,
+}
+
+impl<R> Session<'_, R>
+where
+    R: Fn(&Fields) -> Result<Route, Failure>,
+{
+    /// Reads and hands on as long as there is something.
+    fn turn(&mut self, context: &mut Context<'_>, inbox: &mut Inbox<Box<Exchange>>) -> Poll<Result<(), Ended>> {
+        let port = self.port;
+        let broken = |error: std::io::Error| Err(Ended::Broken(error.to_string()));
+        for _ in 0..READS {
+            let received = port.poll_receive(context, inbox, |event, input| self.take(event, input));
+            if self.service.side == Side::Outbound && self.restraint.is_lost() {
+                return Poll::Ready(Err(Ended::Unrestrained));
+            }
+            match received {
+                Poll::Pending => {
+                    if let Poll::Ready(Err(error)) =
+                        port.poll_flush(context, inbox, |event, input| self.take(event, input))
+                    {
+                        return Poll::Ready(broken(error));
+                    }
+                    return if port.lock().connection.is_drained() {
+                        Poll::Ready(Ok(()))
+                    } else {
+                        Poll::Pending
+                    };
+                }
+                Poll::Ready(Ok(Turn::Read)) => self.flush_touched(),
+                Poll::Ready(Ok(Turn::End { clean })) => {
+                    let idle = port.lock().connection.open_streams() == 0;
+                    return Poll::Ready(if clean && idle {
+                        Ok(())
+                    } else {
+                        Err(Ended::Broken("the client closed in the middle".to_owned()))
+                    });
+                }
+                Poll::Ready(Err(Stop::Broken(error))) => return Poll::Ready(broken(error)),
+                Poll::Ready(Err(Stop::Fault(fault))) => return Poll::Ready(Err(Ended::Fault(fault))),
+            }
+        }
+        context.waker().wake_by_ref();
+        Poll::Pending
+    }
+
+    fn flush_touched(&mut self) {
+        self.touched.each(|link| link.port.flush());
+    }
+
+    /// Takes a part of a request to the connection that carries it on.
+    fn take(&mut self, event: Event<Box<Exchange>>, input: &[u8]) {
+        match event {
+            Event::Head {
+                stream, fields, end, ..
+            } => self.begin(stream, fields, end),
+            Event::Data { stream, from, to, end } => self.body(stream, &input[from..to], end),
+            Event::Trailers { stream, fields } => {
+                let mut inside = self.port.lock();
+                let Some(exchange) = inside.connection.kept(stream) else {
+                    return;
+                };
+                let way = exchange.way.clone();
+                if exchange.kept.is_some() {
+                    exchange.tail = exchange::Tail::Trailers(fields.clone());
+                }
+                drop(inside);
+                if let Way::On(link, id) = way {
+                    link.port.lock().connection.send_trailers(id, fields);
+                    self.touched.add(&link);
+                }
+            }
+            Event::Reset { code, by, kept } => {
+                let Some(exchange) = kept else { return };
+                let code = if by == Role::Client { code } else { Code::CANCEL };
+                if let Some(link) = exchange.taken_back(code) {
+                    self.touched.add(&link);
+                }
+            }
+            // Of servers only.
+            Event::Unprocessed { .. } => {}
+            Event::Moved { stream, bytes, over } => {
+                let way = match &over {
+                    Some(exchange) => Some(exchange.way.clone()),
+                    None => self
+                        .port
+                        .lock()
+                        .connection
+                        .kept(stream)
+                        .map(|exchange| exchange.way.clone()),
+                };
+                if let Some(Way::On(link, id)) = way {
+                    link.port.lock().connection.release(id, bytes);
+                    self.touched.add(&link);
+                }
+            }
+        }
+    }
+
+    fn begin(&mut self, stream: u32, fields: Fields, end: bool) {
+        let shared = self.service.shared;
+        let lost = self.service.side == Side::Outbound && self.restraint.is_lost();
+        if lost || !self.port.lock().connection.is_open(stream) {
+            // Its reset came with it: nobody need know of it but us.
+            self.restraint.taken_back(Instant::now());
+            return;
+        }
+        let route = match (self.service.route)(&fields) {
+            Ok(route) => route,
+            Err(failure) => {
+                if !self.service.refuses {
+                    shared.complaints.log("answered in place of the producer", &failure);
+                }
+                let mut inside = self.port.lock();
+                exchange::answer(shared, self.service.side, &mut inside, stream, &failure);
+                if self.service.refuses {
+                    inside.connection.drain();
+                }
+                return;
+            }
+        };
+        let side = route.side;
+        let mut exchange = match Exchange::new(shared, route, &self.restraint, fields, end) {
+            Ok(exchange) => exchange,
+            Err((exchange, failure)) => {
+                let mut inside = self.port.lock();
+                inside.connection.keep(stream, exchange);
+                return exchange::answer(shared, side, &mut inside, stream, &failure);
+            }
+        };
+        let origin = Origin {
+            consumer: Arc::clone(self.port),
+            stream,
+        };
+        let opened = exchange.route.pool.open(&exchange.head, end, &origin);
+        let waits = opened.is_none();
+        if let Some((link, id)) = opened {
+            exchange.account.handed();
+            self.touched.add(&link);
+            exchange.way = Way::On(link, id);
+        }
+        self.port.lock().connection.keep(stream, exchange);
+        if waits {
+            tokio::spawn(exchange::carry(origin, false));
+        }
+    }
+
+    fn body(&mut self, stream: u32, bytes: &[u8], end: bool) {
+        let (link, id) = {
+            let mut inside = self.port.lock();
+            let Some(exchange) = inside.connection.kept(stream) else {
+                return inside.connection.release(stream, bytes.len());
+            };
+            match exchange.way.clone() {
+                Way::On(link, id) => {
+                    exchange.keep(bytes, end);
+                    (link, id)
+                }
+                // Given back when somebody carries it.
+                Way::Waiting => return exchange.keep(bytes, end),
+                Way::Answered => return inside.connection.release(stream, bytes.len()),
+            }
+        };
+        let sent = link.port.lock().connection.send_data(id, bytes, end);
+        self.touched.add(&link);
+        let sent = sent.unwrap_or(bytes.len());
+        self.port.lock().connection.release(stream, sent);
+    }
+
+    /// Answers those that have waited for too long.
+    fn look_at_deadlines(&mut self) {
+        let now = Instant::now();
+        let late: Vec<u32> = self
+            .port
+            .lock()
+            .connection
+            .all()
+            .filter(|(_, exchange)| exchange.status.is_none() && !exchange.ended && now >= exchange.until)
+            .map(|(stream, _)| stream)
+            .collect();
+        for stream in late {
+            if let Some(link) = exchange::timed_out(self.port, stream) {
+                self.touched.add(&link);
+            }
+        }
+        self.port.flush();
+    }
 }

@@ -33,10 +33,11 @@ pub(in crate::bench) fn deployment(link: &Link<'_>, path: &str) -> String {
         server,
         ..
     } = link;
-    // Dialled ahead as by default, unless every connection shall be a new one.
-    let warm = match link.reuse {
-        Reuse::Kept => 1,
-        Reuse::Fresh => 0,
+    // Dialled ahead and kept as by default, unless every connection shall be a new one. The bound is without effect on splice,
+    // whose connections carry those of one client.
+    let (warm, limits) = match link.reuse {
+        Reuse::Kept => (1, ""),
+        Reuse::Fresh => (0, "limits: { requests-per-connection: 1 }, "),
     };
     let files = |node: &str| {
         format!(
@@ -51,7 +52,7 @@ pub(in crate::bench) fn deployment(link: &Link<'_>, path: &str) -> String {
          nodes:\n\
          \x20 {CONSUMER}:\n\
          \x20   {{ function: AMF, address: 127.78.0.1, names: {{ dns: [{CONSUMER}.5gc] }}, {consumer_files},\n\
-         \x20     sidecar: {{ admin: \"127.0.0.1:0\", ledger: {CONSUMER}.ledger.jsonl,\n\
+         \x20     sidecar: {{ {limits}admin: \"127.0.0.1:0\", ledger: {CONSUMER}.ledger.jsonl,\n\
          \x20       outbound: [{{ listen: \"{entry}\", to: {PRODUCER}, path: {path}, warm: {warm} }}] }} }}\n\
          \x20 {PRODUCER}:\n\
          \x20   {{ function: UDM, address: 127.78.0.2, names: {{ dns: [{PRODUCER_NAME}] }}, {producer_files},\n\

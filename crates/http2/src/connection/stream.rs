@@ -1,0 +1,252 @@
+//! Streams and their windows (RFC 9113, sections 5.1 and 5.2).
+
+use std::collections::{HashMap, VecDeque};
+use std::hash::{BuildHasherDefault, Hasher};
+
+use crate::fields::Fields;
+use crate::frame::Code;
+
+/// Streams that are over and remembered, so that what comes too late is told from what should never come.
+const REMEMBERED: usize = 256;
+
+/// What the peer may send: a window, and what of it may be announced again.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Window {
+    whole: u32,
+    left: i64,
+    released: u32,
+}
+
+impl Window {
+    pub(super) fn new(whole: u32) -> Self {
+        Self {
+            whole,
+            left: i64::from(whole),
+            released: 0,
+        }
+    }
+
+    /// Bytes came; `false` where they should not have.
+    pub(super) fn take(&mut self, bytes: usize) -> bool {
+        self.left -= bytes as i64;
+        self.left >= 0
+    }
+
+    /// Bytes were used up. Gives what is to be announced, once that is half of the window.
+    pub(super) fn release(&mut self, bytes: usize) -> Option<u32> {
+        self.released = self.released.saturating_add(u32::try_from(bytes).unwrap_or(u32::MAX));
+        if self.released < self.whole / 2 || self.released == 0 {
+            return None;
+        }
+        let more = std::mem::take(&mut self.released);
+        self.left += i64::from(more);
+        Some(more)
+    }
+}
+
+/// What waits for a window, and what comes after it.
+#[derive(Debug, Default)]
+pub(super) struct Held {
+    pub(super) bytes: VecDeque<u8>,
+    pub(super) after: After,
+}
+
+#[derive(Debug, Default)]
+pub(super) enum After {
+    #[default]
+    More,
+    End,
+    Trailers(Fields),
+}
+
+#[derive(Debug)]
+pub(super) struct Stream<T> {
+    pub(super) kept: Option<T>,
+    pub(super) send_window: i64,
+    pub(super) receive: Window,
+    /// Received and not released.
+    pub(super) unreleased: usize,
+    pub(super) held: Option<Box<Held>>,
+    /// It stands in the queue of those that wait for their turn.
+    pub(super) queued: bool,
+    pub(super) local_closed: bool,
+    pub(super) remote_closed: bool,
+    /// The final head of the response has come (client).
+    pub(super) answered: bool,
+    /// The response has no content, whatever its fields say.
+    pub(super) bodiless: bool,
+    /// What is still missing of the announced content.
+    pub(super) missing: Option<u64>,
+    /// Its end was received, and the caller has not seen it yet.
+    pub(super) leaving: bool,
+    /// With this code the rest of the peer's message is refused once our own is complete.
+    pub(super) abandon: Option<Code>,
+}
+
+impl<T> Stream<T> {
+    pub(super) fn new(send_window: i64, receive_window: u32) -> Self {
+        Self {
+            kept: None,
+            send_window,
+            receive: Window::new(receive_window),
+            unreleased: 0,
+            held: None,
+            queued: false,
+            local_closed: false,
+            remote_closed: false,
+            answered: false,
+            bodiless: false,
+            missing: None,
+            leaving: false,
+            abandon: None,
+        }
+    }
+
+    /// Both messages are complete.
+    pub(super) fn is_complete(&self) -> bool {
+        self.local_closed && self.remote_closed
+    }
+
+    /// Complete, and nothing of it is waiting for anybody.
+    pub(super) fn is_over(&self) -> bool {
+        self.is_complete() && self.unreleased == 0 && !self.leaving
+    }
+}
+
+/// How a stream ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Past {
+    /// By its messages, or by the peer: nothing may follow.
+    Ended,
+    /// By us: what was under way may still come.
+    Reset,
+    /// Too long ago, or never opened.
+    Unknown,
+}
+
+/// Mixes stream identifiers, which are odd numbers in a row.
+#[derive(Debug, Default)]
+pub(super) struct Mix(u64);
+
+impl Hasher for Mix {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for &byte in bytes {
+            self.write_u32(u32::from(byte));
+        }
+    }
+
+    fn write_u32(&mut self, number: u32) {
+        self.0 = (self.0 ^ u64::from(number))
+            .wrapping_mul(0x9e37_79b9_7f4a_7c15)
+            .rotate_left(29);
+    }
+}
+
+/// All streams of a connection.
+#[derive(Debug)]
+pub(super) struct Streams<T> {
+    map: HashMap<u32, Stream<T>, BuildHasherDefault<Mix>>,
+    /// Those not complete.
+    pub(super) open: usize,
+    /// Those with bytes or trailers that may be sent when it is their turn.
+    pub(super) queue: VecDeque<u32>,
+    /// Those completed by what was received last: gone once the caller has seen it.
+    leaving: Vec<u32>,
+    past: VecDeque<(u32, Past)>,
+}
+
+impl<T> Streams<T> {
+    pub(super) fn new() -> Self {
+        Self {
+            map: HashMap::default(),
+            open: 0,
+            queue: VecDeque::new(),
+            leaving: Vec::new(),
+            past: VecDeque::new(),
+        }
+    }
+
+    pub(super) fn insert(&mut self, id: u32, stream: Stream<T>) {
+        self.map.insert(id, stream);
+        self.open += 1;
+    }
+
+    pub(super) fn find(&mut self, id: u32) -> Option<&mut Stream<T>> {
+        self.map.get_mut(&id)
+    }
+
+    pub(super) fn all(&mut self) -> impl Iterator<Item = (u32, &mut Stream<T>)> {
+        self.map.iter_mut().map(|(id, stream)| (*id, stream))
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.map.is_empty()
+    }
+
+    pub(super) fn clear(&mut self) -> Vec<T> {
+        self.open = 0;
+        self.queue.clear();
+        self.leaving.clear();
+        self.map.drain().filter_map(|(_, stream)| stream.kept).collect()
+    }
+
+    /// Takes a stream out.
+    pub(super) fn remove(&mut self, id: u32, how: Past) -> Option<Stream<T>> {
+        let stream = self.map.remove(&id)?;
+        if !stream.is_complete() {
+            self.open -= 1;
+        }
+        if self.past.len() >= REMEMBERED {
+            self.past.pop_front();
+        }
+        self.past.push_back((id, how));
+        Some(stream)
+    }
+
+    /// Remembers one that never came to be.
+    pub(super) fn refused(&mut self, id: u32) {
+        if self.past.len() >= REMEMBERED {
+            self.past.pop_front();
+        }
+        self.past.push_back((id, Past::Reset));
+    }
+
+    /// Takes a stream out whose end has come.
+    pub(super) fn remove_over(&mut self, id: u32) -> Option<T> {
+        self.remove(id, Past::Ended)?.kept
+    }
+
+    /// A stream has become complete by what was received: the caller has to see that before it is gone.
+    pub(super) fn leaves(&mut self, id: u32) {
+        self.open -= 1;
+        if let Some(stream) = self.map.get_mut(&id) {
+            stream.leaving = true;
+        }
+        self.leaving.push(id);
+    }
+
+    /// What was received last has been seen.
+    pub(super) fn reap(&mut self) {
+        while let Some(id) = self.leaving.pop() {
+            let Some(stream) = self.map.get_mut(&id) else { continue };
+            stream.leaving = false;
+            if stream.is_over() {
+                self.remove_over(id);
+            }
+        }
+    }
+
+    pub(super) fn past(&self, id: u32) -> Past {
+        let found = self.past.iter().rev().find(|(known, _)| *known == id);
+        found.map_or(Past::Unknown, |(_, how)| *how)
+    }
+
+    /// The ids above `last`.
+    pub(super) fn above(&self, last: u32) -> Vec<u32> {
+        self.map.keys().copied().filter(|id| *id > last).collect()
+    }
+}

@@ -1,0 +1,95 @@
+//! A list of header fields, in order, in one piece of memory.
+
+/// What the sender of a field thought of keeping it in the dynamic table (RFC 7541, section 6.2). It knows best, so what is
+/// forwarded is treated alike.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Indexing {
+    /// Worth keeping.
+    Kept,
+    /// Not worth keeping.
+    Plain,
+    /// Must not be kept by anybody on the way (section 7.1.3).
+    Never,
+}
+
+/// A list of header fields (RFC 9113, section 8.2), pseudo-header fields first.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Fields {
+    text: Vec<u8>,
+    spans: Vec<Span>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Span {
+    name: u32,
+    value: u32,
+    end: u32,
+    indexing: Indexing,
+}
+
+impl Fields {
+    /// An empty list.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds a field at the end.
+    pub fn push(&mut self, name: &[u8], value: &[u8], indexing: Indexing) {
+        let begin = self.text.len();
+        self.text.extend_from_slice(name);
+        let middle = self.text.len();
+        self.text.extend_from_slice(value);
+        self.close(begin, middle, indexing);
+    }
+
+    /// Adds a field whose name and value are written by the caller at the end of the text.
+    pub(crate) fn text(&mut self) -> &mut Vec<u8> {
+        &mut self.text
+    }
+
+    /// Ends a field that was written to [`Fields::text`].
+    pub(crate) fn close(&mut self, begin: usize, middle: usize, indexing: Indexing) {
+        // Lists are bounded far below 4 GiB by what a connection accepts.
+        let place = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
+        self.spans.push(Span {
+            name: place(begin),
+            value: place(middle),
+            end: place(self.text.len()),
+            indexing,
+        });
+    }
+
+    /// Takes back what was written since the text had this length and is no field yet.
+    pub(crate) fn cut(&mut self, begin: usize) {
+        self.text.truncate(begin);
+    }
+
+    /// Name, value and indexing of each field.
+    pub fn iter(&self) -> impl Iterator<Item = (&[u8], &[u8], Indexing)> {
+        self.spans.iter().map(|span| {
+            let (name, value, end) = (span.name as usize, span.value as usize, span.end as usize);
+            (&self.text[name..value], &self.text[value..end], span.indexing)
+        })
+    }
+
+    /// The value of the first field of this name, which is in lower case.
+    #[must_use]
+    pub fn value(&self, name: &[u8]) -> Option<&[u8]> {
+        self.iter()
+            .find(|(known, _, _)| *known == name)
+            .map(|(_, value, _)| value)
+    }
+
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.spans.is_empty()
+    }
+
+    /// How many there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.spans.len()
+    }
+}

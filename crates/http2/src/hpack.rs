@@ -1,0 +1,19 @@
+//! Header compression (RFC 7541).
+
+mod decoder;
+mod encoder;
+mod huffman;
+mod integer;
+mod table;
+
+pub use decoder::{Decoder, Malformed, Size};
+pub use encoder::Encoder;
+
+/// What a field counts in a table and in a list beyond its name and value (sections 4.1 and RFC 9113, 6.5.2).
+const OVERHEAD: usize = 32;
+
+/// The size of the dynamic table before anything else is said (RFC 9113, section 6.5.2).
+const DEFAULT_SIZE: usize = 4096;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,143 @@
+use proptest::prelude::*;
+
+use super::*;
+use crate::fields::{Fields, Indexing};
+
+fn read(decoder: &mut Decoder, block: &[u8]) -> Vec<(String, String)> {
+    let mut fields = Fields::new();
+    assert_eq!(decoder.decode(block, usize::MAX, &mut fields), Ok(Size::Fits));
+    let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
+    fields
+        .iter()
+        .map(|(name, value, _)| (text(name), text(value)))
+        .collect()
+}
+
+fn bytes(hex: &str) -> Vec<u8> {
+    let hex: String = hex.split_whitespace().collect();
+    (0..hex.len())
+        .step_by(2)
+        .map(|at| u8::from_str_radix(&hex[at..at + 2], 16).unwrap())
+        .collect()
+}
+
+/// RFC 7541, appendix C.4: three requests with Huffman coding on one connection.
+#[test]
+fn requests_of_the_rfc_are_read() {
+    let mut decoder = Decoder::new();
+    let first = read(&mut decoder, &bytes("8286 8441 8cf1 e3c2 e5f2 3a6b a0ab 90f4 ff"));
+    assert_eq!(first[3], (":authority".into(), "www.example.com".into()));
+    let second = read(&mut decoder, &bytes("8286 84be 5886 a8eb 1064 9cbf"));
+    assert_eq!(second[3], (":authority".into(), "www.example.com".into()));
+    assert_eq!(second[4], ("cache-control".into(), "no-cache".into()));
+    let third = read(
+        &mut decoder,
+        &bytes("8287 85bf 4088 25a8 49e9 5ba9 7d7f 8925 a849 e95b b8e8 b4bf"),
+    );
+    assert_eq!(third[2], (":path".into(), "/index.html".into()));
+    assert_eq!(third[4], ("custom-key".into(), "custom-value".into()));
+}
+
+#[test]
+fn what_came_as_never_indexed_leaves_as_never_indexed() {
+    let mut fields = Fields::new();
+    fields.push(b"authorization", b"Bearer x", Indexing::Never);
+    let (mut encoder, mut out) = (Encoder::new(), Vec::new());
+    encoder.encode(&fields, &mut out);
+    assert_eq!(out[0] & 0xf0, 0x10);
+    let mut again = Fields::new();
+    Decoder::new().decode(&out, usize::MAX, &mut again).unwrap();
+    assert_eq!(fields, again);
+}
+
+#[test]
+fn what_comes_again_is_one_byte_each() {
+    let mut fields = Fields::new();
+    fields.push(b":path", b"/nnrf-nfm/v1", Indexing::Kept);
+    fields.push(b"x-y", b"z", Indexing::Kept);
+    let mut encoder = Encoder::new();
+    encoder.encode(&fields, &mut Vec::new());
+    let mut out = Vec::new();
+    encoder.encode(&fields, &mut out);
+    assert_eq!(out, [0x80 | 63, 0x80 | 62]);
+}
+
+#[test]
+fn a_smaller_table_is_announced_before_anything_else() {
+    let mut encoder = Encoder::new();
+    encoder.bound(0);
+    encoder.bound(100);
+    let mut out = Vec::new();
+    encoder.encode(&Fields::new(), &mut out);
+    assert_eq!(out, [0x20, 0x3f, 69]);
+    out.clear();
+    encoder.encode(&Fields::new(), &mut out);
+    assert!(out.is_empty());
+}
+
+#[test]
+fn a_list_beyond_its_bound_is_cut_and_the_table_is_kept_right() {
+    let mut encoder = Encoder::new();
+    let mut fields = Fields::new();
+    fields.push(b"a", b"1", Indexing::Kept);
+    fields.push(b"b", &[b'2'; 200], Indexing::Kept);
+    let mut block = Vec::new();
+    encoder.encode(&fields, &mut block);
+    let (mut decoder, mut cut) = (Decoder::new(), Fields::new());
+    assert_eq!(decoder.decode(&block, 100, &mut cut), Ok(Size::Exceeds));
+    assert_eq!(cut.len(), 1);
+    block.clear();
+    encoder.encode(&fields, &mut block);
+    let mut whole = Fields::new();
+    assert_eq!(decoder.decode(&block, 1000, &mut whole), Ok(Size::Fits));
+    assert_eq!(whole, fields);
+}
+
+/// Name, value and indexing.
+type Field = (Vec<u8>, Vec<u8>, u8);
+
+/// Names and values from few letters, so that they come again.
+fn lists() -> impl Strategy<Value = Vec<Vec<Field>>> {
+    let name = prop_oneof![
+        Just(b":path".to_vec()),
+        Just(b"content-type".to_vec()),
+        "[ab]{1,3}".prop_map(String::into_bytes)
+    ];
+    let value = prop_oneof![
+        "[xy]{0,3}".prop_map(String::into_bytes),
+        proptest::collection::vec(any::<u8>(), 0..300)
+    ];
+    proptest::collection::vec(proptest::collection::vec((name, value, 0_u8..3), 0..12), 1..30)
+}
+
+proptest! {
+    #[test]
+    fn what_is_encoded_decodes_to_the_same_whatever_the_table(lists in lists(), sizes in proptest::collection::vec(0_usize..5000, 30)) {
+        let (mut encoder, mut decoder) = (Encoder::new(), Decoder::new());
+        for (list, size) in lists.into_iter().zip(sizes) {
+            encoder.bound(size);
+            let mut fields = Fields::new();
+            for (name, value, indexing) in list {
+                let indexing = [Indexing::Kept, Indexing::Plain, Indexing::Never][usize::from(indexing)];
+                fields.push(&name, &value, indexing);
+            }
+            let mut block = Vec::new();
+            encoder.encode(&fields, &mut block);
+            let mut again = Fields::new();
+            prop_assert_eq!(decoder.decode(&block, usize::MAX, &mut again), Ok(Size::Fits));
+            let plain = |fields: &Fields| fields.iter().map(|(name, value, _)| (name.to_vec(), value.to_vec())).collect::<Vec<_>>();
+            prop_assert_eq!(plain(&fields), plain(&again));
+        }
+    }
+
+    #[test]
+    fn no_block_panics_or_grows_beyond_the_bound(blocks in proptest::collection::vec(proptest::collection::vec(any::<u8>(), 0..200), 1..10)) {
+        let mut decoder = Decoder::new();
+        for block in blocks {
+            let mut fields = Fields::new();
+            let _ = decoder.decode(&block, 500, &mut fields);
+            let size: usize = fields.iter().map(|(name, value, _)| name.len() + value.len() + OVERHEAD).sum();
+            prop_assert!(size <= 500);
+        }
+    }
+}

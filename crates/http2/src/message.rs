@@ -1,0 +1,210 @@
+//! Whether a header list is that of a request, a response or a trailer section (RFC 9113, section 8).
+
+use crate::fields::Fields;
+
+/// What a list must be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Request,
+    Response,
+    Trailers,
+}
+
+/// A list that is malformed (section 8.1.1): an error of its stream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Malformed;
+
+/// What the list says about its message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Said {
+    pub(crate) content_length: Option<u64>,
+    /// Of a response.
+    pub(crate) status: u16,
+    /// A request whose response has no content whatever its length says.
+    pub(crate) head: bool,
+}
+
+/// Pseudo-header fields by their bit.
+const METHOD: u8 = 1;
+const SCHEME: u8 = 2;
+const AUTHORITY: u8 = 4;
+const PATH: u8 = 8;
+const STATUS: u8 = 16;
+const PROTOCOL: u8 = 32;
+
+/// Checks a list and reads what matters from it.
+pub(crate) fn check(kind: Kind, fields: &Fields) -> Result<Said, Malformed> {
+    let mut said = Said::default();
+    let (mut seen, mut regular, mut connect) = (0_u8, false, false);
+    for (name, value, _) in fields.iter() {
+        if !value.iter().all(|&byte| byte >= 0x20 && byte != 0x7f || byte == b'\t') {
+            return Err(Malformed);
+        }
+        let Some(pseudo) = name.strip_prefix(b":") else {
+            regular = true;
+            field(name, value, kind, &mut said)?;
+            continue;
+        };
+        let bit = match (kind, pseudo) {
+            (Kind::Request, b"method") => {
+                connect = value == b"CONNECT";
+                said.head = value == b"HEAD";
+                METHOD
+            }
+            (Kind::Request, b"scheme") => SCHEME,
+            (Kind::Request, b"authority") => AUTHORITY,
+            (Kind::Request, b"path") => PATH,
+            (Kind::Request, b"protocol") => PROTOCOL,
+            (Kind::Response, b"status") => {
+                said.status = status(value)?;
+                STATUS
+            }
+            _ => return Err(Malformed),
+        };
+        // Once each, before all others, and not empty but for an authority.
+        if regular || seen & bit != 0 || (value.is_empty() && bit != AUTHORITY) {
+            return Err(Malformed);
+        }
+        seen |= bit;
+    }
+    let complete = match kind {
+        Kind::Request if connect && seen & PROTOCOL == 0 => seen == METHOD | AUTHORITY,
+        // Extended CONNECT (RFC 8441) takes a setting that we do not send.
+        Kind::Request => seen & !AUTHORITY == METHOD | SCHEME | PATH,
+        Kind::Response => seen == STATUS,
+        Kind::Trailers => true,
+    };
+    if complete { Ok(said) } else { Err(Malformed) }
+}
+
+fn field(name: &[u8], value: &[u8], kind: Kind, said: &mut Said) -> Result<(), Malformed> {
+    // Section 8.2.1: tokens in lower case.
+    if name.is_empty() || !name.iter().all(|&byte| TOKEN[usize::from(byte)]) {
+        return Err(Malformed);
+    }
+    match name {
+        // Section 8.2.2.
+        b"connection" | b"proxy-connection" | b"keep-alive" | b"transfer-encoding" | b"upgrade" => Err(Malformed),
+        b"te" if value != b"trailers" => Err(Malformed),
+        b"content-length" if kind != Kind::Trailers => {
+            let length = decimal(value).ok_or(Malformed)?;
+            if said.content_length.is_some_and(|known| known != length) {
+                return Err(Malformed);
+            }
+            said.content_length = Some(length);
+            Ok(())
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Characters of a field name in lower case (RFC 9110, section 5.6.2).
+static TOKEN: [bool; 256] = {
+    let mut token = [false; 256];
+    let allowed = b"!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyz";
+    let mut index = 0;
+    while index < allowed.len() {
+        token[allowed[index] as usize] = true;
+        index += 1;
+    }
+    token
+};
+
+fn decimal(text: &[u8]) -> Option<u64> {
+    if text.is_empty() {
+        return None;
+    }
+    text.iter().try_fold(0_u64, |number, byte| {
+        let digit = byte.is_ascii_digit().then(|| u64::from(byte - b'0'))?;
+        number.checked_mul(10)?.checked_add(digit)
+    })
+}
+
+/// Three digits (RFC 9110, section 15); 101 has no place in HTTP/2 (RFC 9113, section 8.6).
+fn status(text: &[u8]) -> Result<u16, Malformed> {
+    match text {
+        [first @ b'1'..=b'9', second, third] if second.is_ascii_digit() && third.is_ascii_digit() => {
+            let digit = |byte: &u8| u16::from(byte - b'0');
+            let status = digit(first) * 100 + digit(second) * 10 + digit(third);
+            if status == 101 { Err(Malformed) } else { Ok(status) }
+        }
+        _ => Err(Malformed),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::fields::Indexing;
+
+    fn list(fields: &[(&str, &str)]) -> Fields {
+        let mut list = Fields::new();
+        for (name, value) in fields {
+            list.push(name.as_bytes(), value.as_bytes(), Indexing::Plain);
+        }
+        list
+    }
+
+    const REQUEST: [(&str, &str); 4] = [
+        (":method", "POST"),
+        (":scheme", "http"),
+        (":path", "/x"),
+        (":authority", "nrf"),
+    ];
+
+    #[test]
+    fn a_request_says_how_long_its_content_is() {
+        let said = check(
+            Kind::Request,
+            &list(&[&REQUEST[..], &[("content-length", "12"), ("te", "trailers")]].concat()),
+        );
+        assert_eq!(said.unwrap().content_length, Some(12));
+    }
+
+    #[test]
+    fn malformed_requests_are_told_apart() {
+        for more in [
+            (":method", "GET"),
+            (":status", "200"),
+            (":unknown", "x"),
+            ("Upper", "x"),
+            ("", "x"),
+            ("with space", "x"),
+            ("connection", "close"),
+            ("te", "gzip"),
+            ("content-length", "1x"),
+            ("content-length", ""),
+            ("x", "a\nb"),
+        ] {
+            let fields = list(&[&REQUEST[..], &[more]].concat());
+            assert_eq!(check(Kind::Request, &fields), Err(Malformed), "{more:?}");
+        }
+        assert!(check(Kind::Request, &list(&REQUEST[1..])).is_err());
+        assert!(check(Kind::Request, &list(&[("x", "y"), REQUEST[0], REQUEST[1], REQUEST[2]])).is_err());
+        assert!(check(Kind::Trailers, &list(&[REQUEST[0]])).is_err());
+    }
+
+    #[test]
+    fn a_response_has_a_status_of_three_digits() {
+        let status = |text| check(Kind::Response, &list(&[(":status", text)])).map(|said| said.status);
+        assert_eq!(status("204"), Ok(204));
+        for text in ["", "20", "2000", "2x0", "099", "101"] {
+            assert_eq!(status(text), Err(Malformed), "{text}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_list_panics(fields in proptest::collection::vec((".{0,10}", ".{0,10}"), 0..6)) {
+            let mut fields_list = Fields::new();
+            for (name, value) in &fields {
+                fields_list.push(name.as_bytes(), value.as_bytes(), Indexing::Plain);
+            }
+            for kind in [Kind::Request, Kind::Response, Kind::Trailers] {
+                let _ = check(kind, &fields_list);
+            }
+        }
+    }
+}
