@@ -14,8 +14,8 @@ use crate::model::{AnswerPiece, MeasuredBeside, PublishedValues, Quickness, Repo
 use crate::plot;
 use crate::quantity::{Shown, words};
 
-/// Samples are put into the page up to this size; more would make it slow to open, and are in the record files.
-const MOST_EMBEDDED: usize = 3 << 20;
+/// Samples are put into the page up to this size: reports are kept in repositories, and samples are in the record files too.
+const MOST_EMBEDDED: usize = 256 << 10;
 
 /// The whole page.
 #[must_use]
@@ -201,7 +201,7 @@ fn raw(report: &Report) -> Markup {
                 @if samples.len() <= MOST_EMBEDDED { li { (link("-samples.csv", "text/csv", &samples)) } }
             }
             @if samples.len() > MOST_EMBEDDED {
-                p.meta { "All samples would be " (format!("{:.0} MB", samples.len() as f64 / 1e6)) ": they are in the record files." }
+                p.meta { "All samples would be " (format!("{:.1} MB", samples.len() as f64 / 1e6)) ": they are in the record files." }
             }
             table {
                 thead { tr { th { "Record file" } th.number { "Trials used" } th.number { "Lines left out" } } }

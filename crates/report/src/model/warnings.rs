@@ -208,7 +208,7 @@ fn series(experiment: &Experiment, samples: &Samples, warnings: &mut Vec<Warning
             let reach = share((interval.high - interval.low) / 2.0);
             wide.push((
                 reach,
-                format!("{name} (\u{b1}{:.0} %; about {enough} trials)", reach * 100.0),
+                format!("{name} (\u{b1}{:.0}\u{a0}%; about {enough} trials)", reach * 100.0),
             ));
         }
     }
@@ -258,7 +258,7 @@ fn warm_up_within(trials: &[Trial], error: f64) -> Option<f64> {
 
 fn percent(share: f64) -> String {
     format!(
-        "{}{:.0} %",
+        "{}{:.0}\u{a0}%",
         if share < 0.0 { '\u{2212}' } else { '+' },
         share.abs() * 100.0
     )

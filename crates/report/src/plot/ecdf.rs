@@ -27,15 +27,16 @@ pub struct Curve {
 #[must_use]
 pub fn ecdf(title: &str, axis: &Axis, panels: &[Panel<Curve>]) -> Drawing {
     let mut canvas = Canvas::default();
-    let values: Vec<f64> = panels
-        .iter()
-        .flat_map(|panel| &panel.items)
-        .flat_map(|curve| [curve.samples.quantile(0.0), curve.samples.quantile(0.995)])
-        .collect();
-    let scale = Scale::new(values, axis, Start::Free, LEFT, WIDTH - 24.0);
+    let ends = |curve: &Curve| [curve.samples.quantile(0.0), curve.samples.quantile(0.995)];
+    let scale = |curves: &[Curve]| Scale::new(curves.iter().flat_map(ends), axis, Start::Free, LEFT, WIDTH - 24.0);
+    let all = panels.iter().flat_map(|panel| &panel.items).flat_map(ends);
+    let common = Scale::new(all, axis, Start::Free, LEFT, WIDTH - 24.0);
+    // As with rows: an axis of its own where only panels together span so much.
+    let apart = panels.len() > 1 && common.is_wide() && panels.iter().all(|panel| !scale(&panel.items).is_wide());
     let mut names: Vec<(String, usize)> = Vec::new();
     let mut y = 8.0;
     for panel in panels {
+        let scale = if apart { scale(&panel.items) } else { common.clone() };
         if let Some(heading) = &panel.heading {
             canvas.text(0.0, y + 13.0, "heading", Anchor::Start, heading);
             y += 26.0;
@@ -63,7 +64,7 @@ pub fn ecdf(title: &str, axis: &Axis, panels: &[Panel<Curve>]) -> Drawing {
         y += HEIGHT + 30.0;
     }
     let mut label = axis.label();
-    if scale.is_logarithmic() {
+    if common.is_logarithmic() && !apart {
         label.push_str(", logarithmic");
     }
     canvas.text((LEFT + WIDTH) / 2.0, y + 8.0, "axis", Anchor::Middle, &label);
