@@ -9,6 +9,7 @@ use tokio::net::TcpStream;
 use super::peers::{self, Peer};
 use super::stage::{self, CONSUMER, PRODUCER, Papers, Places, Terms};
 use super::{PATH, level, metric};
+use crate::experiment::Levels;
 use crate::workload::{
     Better, Default, Error, FactorKind, Kind, Observation, ParameterKind, Setting, Targets, Trial, Workload,
     lacks_nothing,
@@ -86,7 +87,8 @@ struct Hold {
 }
 
 fn start(setting: &Setting<'_>) -> Result<Box<dyn Workload>, Error> {
-    let most = setting.combinations.iter().map(held).max().unwrap_or(0);
+    let held = setting.combinations.iter().map(held).collect::<Result<Vec<_>, _>>()?;
+    let most = held.into_iter().max().unwrap_or(0);
     stage::room_for(most)?;
     let places = Places::choose()?;
     Ok(Box::new(Hold {
@@ -99,9 +101,10 @@ fn start(setting: &Setting<'_>) -> Result<Box<dyn Workload>, Error> {
     }))
 }
 
-fn held(levels: &crate::experiment::Levels) -> usize {
-    // The parser has seen that it is a number; halves of connections are none.
-    levels.level(HELD.name).and_then(|held| held.parse().ok()).unwrap_or(1)
+fn held(levels: &Levels) -> Result<usize, Error> {
+    let held = levels.level(HELD.name).unwrap_or("1");
+    held.parse()
+        .map_err(|_| Error::Configuration(format!("`held` is a whole number, not {held}")))
 }
 
 impl Workload for Hold {
@@ -110,7 +113,7 @@ impl Workload for Hold {
             path: level(trial.levels, &PATH),
             resumption: false,
         };
-        let wanted = held(trial.levels);
+        let wanted = held(trial.levels)?;
         let producer = self.papers.sidecar(&self.sidecar, PRODUCER, &self.places, terms)?;
         let consumer = self.papers.sidecar(&self.sidecar, CONSUMER, &self.places, terms)?;
         let before = stage::usage(&producer)?;
