@@ -534,7 +534,7 @@ fn list<T: PartialEq + Copy + Display>(
 }
 
 /// Groups this project can negotiate: the others are known only so that they can be recognised.
-const USABLE_GROUPS: &[NamedGroup] = &[
+pub const USABLE_GROUPS: &[NamedGroup] = &[
     NamedGroup::X25519MLKEM768,
     NamedGroup::SECP256R1MLKEM768,
     NamedGroup::SECP384R1MLKEM1024,
@@ -547,7 +547,7 @@ const USABLE_GROUPS: &[NamedGroup] = &[
 ];
 
 /// Signature schemes this project can verify.
-const USABLE_SIGNATURES: &[SignatureScheme] = &[
+pub const USABLE_SIGNATURES: &[SignatureScheme] = &[
     SignatureScheme::MLDSA44,
     SignatureScheme::MLDSA65,
     SignatureScheme::MLDSA87,

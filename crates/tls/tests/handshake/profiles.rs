@@ -1,6 +1,6 @@
 //! What each profile negotiates.
 
-use bartizan_deployment::{Identity, Policy};
+use bartizan_deployment::{Identity, Policy, USABLE_GROUPS, USABLE_SIGNATURES};
 use bartizan_ledger::{Negotiated, Verdict};
 use bartizan_registry::{NamedGroup, SignatureScheme, group, signature};
 use bartizan_tls::{Endpoint, Error, Reason, peers};
@@ -79,17 +79,7 @@ fn classical_negotiates_x25519_and_ecdsa_in_a_lab() {
 #[test]
 fn every_group_is_negotiated_where_the_policy_names_it() {
     let authority = Authority::root("root", &PKCS_ML_DSA_44);
-    for code in [
-        NamedGroup::X25519MLKEM768,
-        NamedGroup::SECP256R1MLKEM768,
-        NamedGroup::SECP384R1MLKEM1024,
-        NamedGroup::MLKEM512,
-        NamedGroup::MLKEM768,
-        NamedGroup::MLKEM1024,
-        NamedGroup::X25519,
-        NamedGroup::SECP256R1,
-        NamedGroup::SECP384R1,
-    ] {
+    for &code in USABLE_GROUPS {
         let profile = if group(code).unwrap().category.is_some() {
             "hybrid"
         } else {
@@ -112,6 +102,8 @@ fn every_scheme_authenticates_both_ends() {
         (&PKCS_ECDSA_P384_SHA384, SignatureScheme::ECDSA_SECP384R1_SHA384),
         (&PKCS_ED25519, SignatureScheme::ED25519),
     ];
+    // One that a policy may name and that is not tried here would be trusted on its word.
+    assert_eq!(algorithms.map(|(_, scheme)| scheme), USABLE_SIGNATURES);
     for (algorithm, scheme) in algorithms {
         let profile = if signature(scheme).unwrap().category.is_some() {
             "hybrid"
