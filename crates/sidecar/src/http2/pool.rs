@@ -123,6 +123,7 @@ impl Pool {
             if !inside.has_room() {
                 return None;
             }
+            inside.used();
             inside.connection.open(head, end, origin.clone())?
         };
         if let Some(session) = &link.session {
@@ -213,7 +214,7 @@ impl Pool {
     }
 
     /// Begins HTTP/2 on a connection and drives it from a task of its own. What a client says first leaves with the first
-    /// request, where one is waiting: a server that allows a millisecond of idle time counts it from the preface.
+    /// request: until then a connection holds nothing at the other end, where a millisecond of idle time may count from the preface.
     fn start<IO>(self: &Arc<Self>, stream: IO, session: Option<Arc<Session>>) -> Arc<Link>
     where
         IO: AsyncRead + AsyncWrite + Unpin + Send + 'static,

@@ -43,6 +43,8 @@ pub(super) struct Inside<T> {
     broken: bool,
     /// Nothing new begins: it ends when nothing is under way.
     pub(super) leaving: bool,
+    /// Nothing has been asked of it: it says nothing, so that it holds nothing at the other end.
+    unused: bool,
     /// Its owner has gone.
     over: bool,
 }
@@ -101,6 +103,7 @@ impl<T> Port<T> {
             blocked: false,
             broken: false,
             leaving: false,
+            unused: role == Role::Client,
             over: false,
         }))
     }
@@ -242,6 +245,11 @@ impl<T> Inside<T> {
         !self.over && !self.broken && !self.leaving && self.connection.has_room()
     }
 
+    /// Something is asked of it.
+    pub(super) fn used(&mut self) {
+        self.unused = false;
+    }
+
     /// Has it end when nothing is under way.
     pub(super) fn leave(&mut self) {
         self.leaving = true;
@@ -283,7 +291,7 @@ impl<T> Inside<T> {
     }
 
     fn poll_write_out(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        if self.connection.output().is_empty() && !self.blocked {
+        if self.unused || (self.connection.output().is_empty() && !self.blocked) {
             return Poll::Ready(Ok(()));
         }
         while !self.connection.output().is_empty() {
