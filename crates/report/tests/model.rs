@@ -5,6 +5,7 @@ mod synthetic;
 use std::collections::BTreeMap;
 
 use bartizan_lab::Experiment;
+use bartizan_lab::experiment::Collection;
 use bartizan_lab::trial::{Damage, Outcome, Record, Records};
 use bartizan_report::{File, MeasuredBeside, Report, Verdict, compare, samples_csv};
 use synthetic::{levels, record};
@@ -272,4 +273,29 @@ fn samples_as_a_table_have_a_row_each_in_their_order() {
         .map(|row| row.split_once("kept,direct,").unwrap().1)
         .collect();
     assert_eq!(tails, ["latency,0,15,", "latency,1,10,", "latency,2,9,"]);
+}
+
+#[test]
+fn every_published_value_of_the_experiments_has_its_place() {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../experiments");
+    let collection = Collection::find(Some(&folder));
+    let mut seen = 0;
+    for id in collection.ids().unwrap() {
+        let found = collection.load(&id).unwrap();
+        let Some(published) = &found.published else { continue };
+        let report = Report::of(&found.experiment, Some(published), &[]);
+        let rows = &report.published.as_ref().unwrap().rows;
+        assert_eq!(rows.len(), published.values.len());
+        for row in rows {
+            let MeasuredBeside::Nothing { reason } = &row.beside else {
+                panic!("{id}: {row:?} without a trial");
+            };
+            // A difference that no comparison gives, or several do, stands there with the reason, and the file says why.
+            let known = ["not measured here", "no trial was measured"].contains(&reason.as_str());
+            let told = reason.contains("comparison") && row.value.note.is_some();
+            assert!(known || told, "{id}, {}: {reason}", row.value.id);
+            seen += 1;
+        }
+    }
+    assert!(seen > 0);
 }

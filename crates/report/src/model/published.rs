@@ -6,7 +6,7 @@ use bartizan_lab::published::{Conflict, PublishedValue, Statistic};
 use bartizan_stats::Interval;
 use serde::Serialize;
 
-use super::{Part, Samples, Statistics};
+use super::{Comparison, Part, Samples, Statistics};
 use crate::quantity::{Shown, convert, words};
 
 /// Everything an experiment has of a publication.
@@ -175,6 +175,12 @@ fn beside(value: &PublishedValue, samples: &Samples, parts: &[Part]) -> Measured
     in_its_unit(value, measured, interval, statistics.trials, table.metric.unit)
 }
 
+/// Whether the one side of a comparison has the levels of a value.
+fn has(comparison: &Comparison, value: &PublishedValue) -> bool {
+    let levels = |factor: &str| comparison.of.level(factor).or(comparison.within.level(factor));
+    value.levels.iter().all(|(factor, level)| levels(factor) == Some(level))
+}
+
 /// The comparison of the same name, or the only one that fits.
 fn compared(value: &PublishedValue, part: &Part, metric: &str) -> MeasuredBeside {
     let fits = |form: Form| (value.statistic == Statistic::Ratio) == (form == Form::Ratio);
@@ -194,7 +200,7 @@ fn compared(value: &PublishedValue, part: &Part, metric: &str) -> MeasuredBeside
     let named: Vec<_> = candidates().filter(|comparison| comparison.id == value.id).collect();
     let found: Vec<_> = if named.is_empty() {
         candidates()
-            .filter(|comparison| !value.levels.is_empty() && comparison.of.matches(&value.levels))
+            .filter(|comparison| !value.levels.is_empty() && has(comparison, value))
             .collect()
     } else {
         named

@@ -93,7 +93,7 @@ fn steps(curve: &Curve, scale: &Scale, place: impl Fn(f64) -> f64) -> Vec<(f64, 
     for index in (0..n).step_by(stride).chain([n - 1]) {
         // What lies beyond the axis is not drawn at its edge.
         let x = scale.place(sorted[index]);
-        if x > WIDTH - 8.0 {
+        if x > WIDTH - 24.0 {
             break;
         }
         points.push((x, place(share)));
