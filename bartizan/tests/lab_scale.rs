@@ -76,7 +76,7 @@ fn only(outcome: &Value, metric: &str) -> f64 {
 fn connections_are_held_and_each_costs_memory() {
     let trials = trials(
         "  - { id: small, workload: hold, factors: [ { name: path, levels: [splice, http2] }, { name: held, levels: [\"1\", \"60\"] } ],\n\
-         \x20     parameters: { requests: 10, idle: 200 }, repetitions: 1, warm-up: 0, bound: 120,\n\
+         \x20     parameters: { requests: 10, idle: 200 }, repetitions: 1, quick: { repetitions: 1 }, warm-up: 0, bound: 120,\n\
          \x20     metrics: [memory, memory-per-connection, latency, idle-cpu, handshakes] }\n",
     );
     assert_eq!(trials.len(), 4);
@@ -93,7 +93,7 @@ fn connections_are_held_and_each_costs_memory() {
 fn a_storm_is_served_and_sessions_are_resumed_where_the_sidecar_went_on() {
     let trials = trials(
         "  - { id: small, workload: storm, factors: [ { name: resumption, levels: [\"off\", \"on\"] }, { name: after, levels: [restart, cut] } ],\n\
-         \x20     parameters: { peers: 30 }, repetitions: 1, warm-up: 0, bound: 120,\n\
+         \x20     parameters: { peers: 30 }, repetitions: 1, quick: { repetitions: 1 }, warm-up: 0, bound: 120,\n\
          \x20     metrics: [all-served, served-after, handshakes, failures, resumed, memory-high-water, cpu] }\n",
     );
     assert_eq!(trials.len(), 4);
@@ -113,7 +113,7 @@ fn a_storm_is_served_and_sessions_are_resumed_where_the_sidecar_went_on() {
 fn bodies_pass_whole_on_every_way() {
     let trials = trials(
         "  - { id: small, workload: body, factors: [ { name: way, levels: [direct, splice, http2] }, { name: bytes, levels: [\"1024\", \"1048576\"] } ],\n\
-         \x20     parameters: { requests: 8 }, repetitions: 1, warm-up: 0, bound: 120, metrics: [latency, throughput, cpu] }\n",
+         \x20     parameters: { requests: 8 }, repetitions: 1, quick: { repetitions: 1 }, warm-up: 0, bound: 120, metrics: [latency, throughput, cpu] }\n",
     );
     assert_eq!(trials.len(), 6);
     for (levels, outcome) in &trials {
