@@ -35,7 +35,7 @@ fn trials(part: &str) -> Vec<(BTreeMap<String, String>, Value)> {
         .filter(|record| record["schema"] == "bartizan-lab-trial/1" && record["part"] == "small")
         .map(|record| {
             let levels = serde_json::from_value(record["levels"].clone()).unwrap();
-            (levels, record["outcome"].clone())
+            (levels, record)
         })
         .collect();
     assert!(!trials.is_empty(), "{said}");
@@ -59,9 +59,9 @@ fn records(folder: &Path) -> String {
     text
 }
 
-/// The samples of an outcome, wherever the schema has them.
-fn values(outcome: &Value) -> Option<&Value> {
-    outcome.get("values").or_else(|| outcome.get("measured")?.get("values"))
+/// The samples of a trial that was measured.
+fn values(record: &Value) -> Option<&Value> {
+    record.get("values")
 }
 
 fn only(outcome: &Value, metric: &str) -> f64 {
