@@ -172,7 +172,7 @@ fn h2load_is_answered_every_time() {
 fn transact(client: &mut Client, session: &mut Session, count: usize) -> Result<Vec<Procedure>, Error> {
     let mut done = Vec::new();
     for _ in 0..count {
-        let (procedure, question) = session.next();
+        let (procedure, question) = session.turn();
         let exchanged = client.exchange(&question)?;
         Session::judge(&question, &exchanged.said, &client.way().url)?;
         assert!(exchanged.took > Duration::ZERO);

@@ -64,7 +64,7 @@ impl Session {
     }
 
     /// The next question: registration, discovery and heart-beat in turn.
-    pub fn next(&mut self) -> (Procedure, Question) {
+    pub fn turn(&mut self) -> (Procedure, Question) {
         let procedure = Procedure::MEASURED[self.next % Procedure::MEASURED.len()];
         self.next += 1;
         let question = match procedure {
@@ -215,7 +215,7 @@ mod tests {
     #[test]
     fn transactions_take_turns_and_everything_is_deregistered() {
         let mut session = Session::new(Function::named("AMF").unwrap(), 3);
-        let order: Vec<_> = (0..7).map(|_| session.next()).collect();
+        let order: Vec<_> = (0..7).map(|_| session.turn()).collect();
         let names: Vec<_> = order.iter().map(|(procedure, _)| procedure.name()).collect();
         assert_eq!(names[..4], ["registration", "discovery", "heartbeat", "registration"]);
         assert_eq!(order[0].1.path, order[2].1.path);
@@ -229,9 +229,9 @@ mod tests {
     #[test]
     fn wrong_answers_are_named() {
         let mut session = Session::new(Function::named("AMF").unwrap(), 3);
-        let (_, registration) = session.next();
-        let (_, discovery) = session.next();
-        let (_, beat) = session.next();
+        let (_, registration) = session.turn();
+        let (_, discovery) = session.turn();
+        let (_, beat) = session.turn();
         let id = registration.path.rsplit('/').next().unwrap().to_owned();
         let profile = format!(r#"{{"nfInstanceId":"{id}"}}"#);
         assert!(Session::judge(&registration, &said(201, JSON, &profile), "u").is_ok());
@@ -280,7 +280,7 @@ mod tests {
         fn no_answer_makes_the_judge_panic(status in 200_u16..600, kind in ".{0,20}", body: Vec<u8>) {
             let mut session = Session::new(Function::named("AMF").unwrap(), 3);
             for _ in 0..3 {
-                let (_, question) = session.next();
+                let (_, question) = session.turn();
                 for kind in [&*kind, JSON] {
                     let said = Said { status: StatusCode::from_u16(status).unwrap(), content_type: kind.to_owned(), body: body.clone() };
                     let _ = Session::judge(&question, &said, "u");

@@ -121,7 +121,7 @@ impl Workload for Breakdown {
         let mut producer = sbi::populate(&mut client, &self.stages, function.looks_for, trial.seed)?;
         let mut session = Session::new(function, trial.seed);
         for _ in 0..6 {
-            let (_, question) = session.next();
+            let (_, question) = session.turn();
             client.exchange(&question)?;
         }
         // Only spliced connections are one to one with those of the consumer.
@@ -134,7 +134,7 @@ impl Workload for Breakdown {
                 return Err(sbi::late());
             }
             thread::sleep(self.pause);
-            let (_, question) = session.next();
+            let (_, question) = session.turn();
             let one = client.exchange(&question)?;
             Session::judge(&question, &one.said, &client.way().url)?;
             exchanged.push(one);

@@ -146,7 +146,7 @@ impl Workload for Nagle {
             if !sbi::in_time(trial) {
                 return Err(sbi::late());
             }
-            let (_, question) = session.next();
+            let (_, question) = session.turn();
             let one = pair.client.exchange(&question)?;
             Session::judge(&question, &one.said, &pair.client.way().url)?;
             exchanged.push(one);

@@ -178,7 +178,7 @@ fn transact(
     client: &mut crate::sbi::Client,
     session: &mut Session,
 ) -> Result<(Procedure, Duration, Option<Duration>), Error> {
-    let (procedure, question) = session.next();
+    let (procedure, question) = session.turn();
     let exchanged = client.exchange(&question)?;
     Session::judge(&question, &exchanged.said, &client.way().url)?;
     Ok((procedure, exchanged.took, exchanged.opening))
