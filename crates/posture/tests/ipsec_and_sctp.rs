@@ -108,7 +108,7 @@ fn every_situation_of_strongswan_gets_the_verdict_its_negotiation_deserves() {
     ] {
         let posture = of_situation(&ike, number)[0];
         assert_eq!(posture.confidentiality.verdict(), verdict, "situation {number}");
-        let answers = [&posture.offered, &posture.preferred, &posture.stayed].map(|reply| reply.answer());
+        let answers = [&posture.offered, &posture.preferred, &posture.stayed].map(bartizan_posture::Reply::answer);
         assert_eq!(answers, [offered, preferred, stayed], "situation {number}");
         assert_eq!(posture.clear.answer(), Answer::No);
         // Who proved what stands in IKE_AUTH, encrypted.

@@ -57,7 +57,7 @@ fn follow(packets: &[(usize, Vec<u8>)]) -> (Association, Vec<Event>) {
         let read = packet(bytes, 0).unwrap();
         let addresses = (ends[*direction].ip(), ends[1 - direction].ip());
         tracker.packet(&read, *direction, addresses, at(number as u64 + 1), |event| {
-            events.push(event)
+            events.push(event);
         });
     }
     let association = tracker.finish(Ending::Open, |event| events.push(event));
