@@ -136,9 +136,7 @@ fn compare(file: &Path) -> Compared {
         for (end, direction) in [("client", "from_client"), ("server", "from_server")] {
             let sent: Vec<_> = of_stream
                 .iter()
-                .filter(|packet| {
-                    Value::from(packet.source.as_str()) == connection[end] && range.contains(&packet.number)
-                })
+                .filter(|packet| connection[end] == packet.source.as_str() && range.contains(&packet.number))
                 .collect();
             let sum = |of: fn(&Packet) -> u64| sent.iter().map(|packet| of(packet)).sum::<u64>();
             let expected = [

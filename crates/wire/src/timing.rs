@@ -23,7 +23,7 @@ pub use self::sequence::Sent;
 use self::trace::Trace;
 
 /// Frames that all connections together keep until their handshakes can be told: 16 bytes each. Beyond it handshakes of new
-/// connections are [`Untimed::NotKept`].
+/// connections are [`Untimed::Overlong`].
 const FRAMES: usize = 4 << 20;
 
 /// A connection at its end, or at the capture's, and what its packets took.

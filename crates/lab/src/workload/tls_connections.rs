@@ -344,7 +344,7 @@ impl Measured {
                 "handshake-time-from-syn",
                 self.handshakes
                     .iter()
-                    .filter_map(|handshake| handshake.from_syn_ns().map(milliseconds))
+                    .filter_map(|handshake| handshake.since_syn_ns().map(milliseconds))
                     .collect(),
             ),
             ("gap", gaps.collect()),

@@ -22,13 +22,13 @@ pub struct Frame {
 pub enum Untimed {
     /// The connection carried no TLS.
     #[error("no TLS")]
-    NotTls,
+    Clear,
     /// The capture does not have it from its ClientHello to the last flight, or it was refused.
     #[error("the handshake is not whole in the capture")]
-    NotWhole,
+    Partial,
     /// It took more frames than are kept.
     #[error("the handshake took more packets than are kept")]
-    NotKept,
+    Overlong,
 }
 
 /// A whole TLS handshake.
@@ -64,7 +64,7 @@ impl Handshake {
 
     /// From the first SYN to the last byte of Finished, in nanoseconds.
     #[must_use]
-    pub fn from_syn_ns(&self) -> Option<u64> {
+    pub fn since_syn_ns(&self) -> Option<u64> {
         Some(self.finished.time.since(self.syn?.time))
     }
 
@@ -92,22 +92,22 @@ impl Handshake {
 /// The handshake of a connection with these first frames, behind which there may be `more`.
 pub(super) fn of(connection: &Connection, frames: &[Frame], more: bool) -> Result<Handshake, Untimed> {
     let Content::Tls(tls) = &connection.content else {
-        return Err(Untimed::NotTls);
+        return Err(Untimed::Clear);
     };
-    let hello = tls.client_hello.as_ref().ok_or(Untimed::NotWhole)?.first;
-    tls.server_hello.as_ref().ok_or(Untimed::NotWhole)?;
+    let hello = tls.client_hello.as_ref().ok_or(Untimed::Partial)?.first;
+    tls.server_hello.as_ref().ok_or(Untimed::Partial)?;
     let flights = flights(tls);
     let expected = expected_flights(tls);
     let (flights, last) = match flights.get(..expected) {
-        Some(flights) => (flights, flights.last().ok_or(Untimed::NotWhole)?),
-        None => return Err(Untimed::NotWhole),
+        Some(flights) => (flights, flights.last().ok_or(Untimed::Partial)?),
+        None => return Err(Untimed::Partial),
     };
     // The server's last flight before the client's Finished; in TLS 1.2 the server ends, so one earlier there.
     let server_flight = flights
         .iter()
         .take(if expected == 4 { 2 } else { expected })
         .rfind(|flight| flight.from == Side::Server)
-        .ok_or(Untimed::NotWhole)?;
+        .ok_or(Untimed::Partial)?;
     let finished = match tls.client_finished {
         Some(at) if expected != 4 && at.packet <= last.last.packet => at,
         _ => last.last,
@@ -118,11 +118,11 @@ pub(super) fn of(connection: &Connection, frames: &[Frame], more: bool) -> Resul
         .iter()
         .any(|alert| alert.last.packet <= finished.packet && alert.value.level == 2)
     {
-        return Err(Untimed::NotWhole);
+        return Err(Untimed::Partial);
     }
     let kept = frames.last().is_some_and(|frame| frame.at.packet >= finished.packet);
     if !kept {
-        return Err(if more { Untimed::NotKept } else { Untimed::NotWhole });
+        return Err(if more { Untimed::Overlong } else { Untimed::Partial });
     }
     let bytes = |side| {
         let of_side = flights.iter().filter(|flight| flight.from == side);

@@ -67,7 +67,7 @@ fn a_copy_of_what_was_acknowledged_is_sent_again_and_a_hole_that_fills_soon_is_o
     let sent = one.from_client;
     assert_eq!((sent.packets, sent.data_packets, sent.payload_bytes), (6, 4, 14));
     assert_eq!((sent.retransmitted, sent.out_of_order, sent.holes), (1, 1, 1));
-    assert_eq!(one.handshake, Err(Untimed::NotTls));
+    assert_eq!(one.handshake, Err(Untimed::Clear));
 }
 
 #[test]

@@ -47,7 +47,7 @@ pub(super) fn render(all: &[Timings]) -> String {
                         text,
                         ",{},{},{},{},{},{},{},{},{}",
                         milliseconds(handshake.duration_ns()),
-                        or_empty(handshake.from_syn_ns()),
+                        or_empty(handshake.since_syn_ns()),
                         handshake.packets(Side::Client),
                         handshake.packets(Side::Server),
                         handshake.frame_bytes(Side::Client),

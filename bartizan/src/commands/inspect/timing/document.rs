@@ -179,7 +179,7 @@ impl Overview {
                 .collect(),
             handshake_ms: Distribution::of(handshakes().map(|handshake| milliseconds(handshake.duration_ns()))),
             handshake_from_syn_ms: Distribution::of(
-                handshakes().filter_map(|handshake| handshake.from_syn_ns().map(milliseconds)),
+                handshakes().filter_map(|handshake| handshake.since_syn_ns().map(milliseconds)),
             ),
             handshake_gap_ms: Distribution::of(
                 handshakes().flat_map(|handshake| handshake.gaps_ns().map(milliseconds)),
@@ -258,7 +258,7 @@ impl Phase {
             server_flight_packet: handshake.server_flight.packet,
             finished_packet: handshake.finished.packet,
             duration_ms: milliseconds(handshake.duration_ns()),
-            from_syn_ms: handshake.from_syn_ns().map(milliseconds),
+            from_syn_ms: handshake.since_syn_ns().map(milliseconds),
             server_flight_ms: milliseconds(handshake.server_flight.time.since(handshake.hello.time)),
             client_packets: handshake.packets(Side::Client),
             server_packets: handshake.packets(Side::Server),

@@ -71,7 +71,7 @@ fn row(text: &mut String, timed: &Timed) -> std::fmt::Result {
             connection.number,
             milliseconds(handshake.duration_ns()),
             handshake
-                .from_syn_ns()
+                .since_syn_ns()
                 .map_or("-".to_owned(), |ns| format!("{:.3}", milliseconds(ns))),
             format!(
                 "{}/{}",
