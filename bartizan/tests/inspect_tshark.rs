@@ -386,7 +386,8 @@ fn every_proposal_and_choice_of_ike_sa_init_is_read_as_tshark_reads_it() {
         );
         let mut theirs = numbers(&row["isakmp.notify.msgtype"]);
         let mut notified = list(&ike[notified], "code");
-        (theirs.sort_unstable(), notified.sort_unstable());
+        theirs.sort_unstable();
+        notified.sort_unstable();
         assert_eq!(notified, theirs, "{spi}");
     }
 }

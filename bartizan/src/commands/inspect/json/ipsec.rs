@@ -1,6 +1,6 @@
 //! IKE_SAs, ESP and SCTP in the report for programs.
 
-use bartizan_posture::Posture;
+use bartizan_posture::{KeyExchangeClass, Posture};
 use bartizan_wire::esp::{Carrier, EspSa};
 use bartizan_wire::ike::{Exchange, Half, IkeSa, KeyExchangeMethod, Notified, PartyTraffic, Proposal, Retry};
 use bartizan_wire::sctp::{Association, Sent};
@@ -126,7 +126,7 @@ impl Ike {
             chosen: sa.chosen.as_ref().map(|seen| offer(&seen.value)),
             key_exchange_chosen: sa.chosen_key_exchange.map(data),
             key_exchanges: posture.key_exchanges.iter().copied().map(method).collect(),
-            key_exchange_class: posture.key_exchange_class().map(|class| class.name()),
+            key_exchange_class: posture.key_exchange_class().map(KeyExchangeClass::name),
             retries: sa
                 .retries
                 .first
