@@ -214,7 +214,11 @@ impl Workload for Breakdown {
 /// Through a pair of sidecars.
 fn through(ports: [u16; 3], passed: &[Passed], latency: f64, crypto: f64) -> Option<Parts> {
     let [entry, middle, nrf] = ports;
-    let ((a0, a1), (b0, b1), (c0, c1)) = (leg(passed, entry)?, leg(passed, middle)?, leg(passed, nrf)?);
+    // Each leg within the one before it: what a connection still has to say of an earlier transaction (acknowledged settings,
+    // windows) may pass meanwhile on the others.
+    let (a0, a1) = leg(passed, entry)?;
+    let (b0, b1) = leg(during(passed, a0, a1), middle)?;
+    let (c0, c1) = leg(during(passed, b0, b1), nrf)?;
     // What is not in this order is not of one transaction.
     if ![a0, b0, c0, c1, b1, a1].is_sorted() {
         return None;
@@ -227,6 +231,13 @@ fn through(ports: [u16; 3], passed: &[Passed], latency: f64, crypto: f64) -> Opt
         upstream: between(c0, c1),
         crypto,
     })
+}
+
+/// What passed from one time to another, in order as all of it is.
+fn during(passed: &[Passed], from: u64, to: u64) -> &[Passed] {
+    let first = passed.partition_point(|passed| passed.at < from);
+    let last = passed.partition_point(|passed| passed.at <= to);
+    &passed[first..last.max(first)]
 }
 
 fn native(nrf: u16, passed: &[Passed], latency: f64, crypto: f64) -> Option<Parts> {
@@ -271,6 +282,14 @@ mod tests {
         assert_eq!(
             (parts.client_proxy, parts.server_proxy, parts.upstream),
             (70.0, 65.0, 100.0)
+        );
+        // What the NRF's link says of an earlier transaction, before and after, is not of this one.
+        let mut late = all.to_vec();
+        late.insert(0, passed(5, 7, 3));
+        late.insert(6, passed(230, 3, 7));
+        assert_eq!(
+            through([1, 2, 3], &late, 300.0, 5.0).map(|parts| parts.upstream),
+            Some(100.0)
         );
         // An answer that ends before the request has begun is not one transaction.
         assert_eq!(through([1, 3, 2], &all, 300.0, 0.0), None);
