@@ -92,7 +92,7 @@ impl Sources {
         // An experiment's id is a name without slash; a run is named after its experiment.
         [PathBuf::from(name), run]
             .into_iter()
-            .find(|path| path.is_file() && (name.contains('/') || name.ends_with(".jsonl")))
+            .find(|path| path.is_file() && (name.contains('/') || is_records(Path::new(name))))
             .or_else(|| Some(PathBuf::from(name)).filter(|path| path.is_file()))
     }
 
@@ -146,12 +146,18 @@ fn records_in(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
     let mut files = Vec::new();
     for entry in entries {
         let path = entry.map_err(failed)?.path();
-        if path.extension().is_some_and(|extension| extension == "jsonl") {
+        if is_records(&path) {
             files.push(path);
         }
     }
     files.sort();
     Ok(files)
+}
+
+/// Whether a file holds records by its name: JSON lines, which may be packed.
+fn is_records(path: &Path) -> bool {
+    let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    name.ends_with(".jsonl") || name.ends_with(".jsonl.gz")
 }
 
 /// Reads a file and names what in it is no record.

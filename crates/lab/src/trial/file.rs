@@ -1,15 +1,19 @@
 //! A file of records, read for what is good in it.
 
 use std::fs::File;
-use std::io::{self, BufRead as _, BufReader, Read as _};
+use std::io::{self, BufRead as _, BufReader, Read};
 use std::path::Path;
 
+use flate2::bufread::MultiGzDecoder;
 use serde::Deserialize;
 
 use crate::trial::{RUN_SCHEMA, Record, Run, SCHEMA};
 
 /// The longest line that is taken for a record. A trial has some thousand samples of twenty bytes at most.
 const LONGEST: u64 = 64 << 20;
+
+/// How a file packed by gzip begins (RFC 1952, section 2.3.1).
+const GZIP: [u8; 2] = [0x1f, 0x8b];
 
 /// What a file of records holds.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -41,18 +45,39 @@ struct Head {
 }
 
 impl Records {
-    /// Reads a file; what is no record is named and left out.
+    /// Reads a file, plain or packed by gzip; what is no record is named and left out.
     ///
     /// # Errors
     /// When the file cannot be read.
     pub fn read(path: &Path) -> io::Result<Self> {
-        let mut reader = BufReader::new(File::open(path)?);
+        let mut plain = BufReader::new(File::open(path)?);
+        if plain.fill_buf()?.starts_with(&GZIP) {
+            Self::read_lines(BufReader::new(MultiGzDecoder::new(plain)))
+        } else {
+            Self::read_lines(plain)
+        }
+    }
+
+    fn read_lines(mut reader: BufReader<impl Read>) -> io::Result<Self> {
         let mut records = Self::default();
         let (mut line, mut offset) = (0, 0);
         let mut text = Vec::new();
         loop {
             text.clear();
-            let read = reader.by_ref().take(LONGEST).read_until(b'\n', &mut text)? as u64;
+            let read = match reader.by_ref().take(LONGEST).read_until(b'\n', &mut text) {
+                Ok(read) => read as u64,
+                // A packed file that was cut or damaged: the lines before are good.
+                Err(error) if matches!(error.kind(), io::ErrorKind::UnexpectedEof | io::ErrorKind::InvalidInput) => {
+                    records.damage.push(Damage {
+                        line: line + 1,
+                        offset,
+                        cause: format!("the packed file ends or is damaged here: {error}"),
+                        cut: true,
+                    });
+                    return Ok(records);
+                }
+                Err(error) => return Err(error),
+            };
             if read == 0 {
                 return Ok(records);
             }
@@ -97,6 +122,8 @@ impl Records {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Write as _;
+
     use proptest::prelude::*;
 
     use super::*;
@@ -109,6 +136,24 @@ mod tests {
 
     const RUN: &str = r#"{"schema":"bartizan-lab-run/1","experiment":"x","digest":"d","run":"r","began":"","seed":1,"quick":false,"repetitions":null,"parts":null,"target":null,"binary":null,"trials":2,"left_out":[]}"#;
     const TRIAL: &str = r#"{"schema":"bartizan-lab-trial/1","experiment":"x","digest":"d","run":"r","part":"p","trial":0,"repetition":0,"position":0,"levels":{"a":"b"},"began":"","elapsed_ms":1.5,"seed":2,"quick":false,"cores":[0],"load":0.5,"environment":{"version":"0","kernel":"6","kernel_kind":"host","processor":null,"processors":[0],"priority":"","autogroup":null,"namespace":"own","programs":[]},"outcome":"failed","error":"why","a field of tomorrow":1}"#;
+
+    #[test]
+    fn a_packed_file_is_read_as_far_as_it_goes() {
+        let mut packer = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+        for _ in 0..200 {
+            writeln!(packer, "{TRIAL}").unwrap();
+        }
+        let packed = packer.finish().unwrap();
+        let whole = read(&packed);
+        assert_eq!((whole.trials.len(), whole.damage.len()), (200, 0));
+        let half = read(&packed[..packed.len() / 2]);
+        assert!(half.trials.len() < 200);
+        let [damage] = half.damage.as_slice() else {
+            panic!("{:?}", half.damage);
+        };
+        assert!(damage.cut && damage.cause.contains("packed"), "{damage:?}");
+        assert_eq!(damage.line as usize, half.trials.len() + 1);
+    }
 
     #[test]
     fn good_lines_are_kept_and_others_are_named() {
