@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::net::{TcpListener, TcpStream};
+use tokio::task::yield_now;
 use tokio::time::{MissedTickBehavior, interval, sleep};
 
 use crate::drain::{Guard, Phase};
@@ -74,6 +75,8 @@ pub(crate) async fn accept_all<S, F>(
             }
         };
         take(stream, peer, guard.clone());
+        // One in each round of the runtime: requests under way get their turn after each, however many strangers connect.
+        yield_now().await;
     }
     for (stream, peer) in waiting(listener) {
         take(stream, peer, guard.clone());
