@@ -4,12 +4,15 @@
 use std::collections::VecDeque;
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
+use std::os::fd::AsRawFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bartizan_host::Process;
+use nix::sys::socket::sockopt::IpBindAddressNoPort;
+use nix::sys::socket::{AddressFamily, SockFlag, SockProtocol, SockType, SockaddrIn, bind, setsockopt, socket};
 
 use crate::go;
 use crate::stage::{By, Node, PATIENCE, Pair, Running, Stage, until};
@@ -97,18 +100,34 @@ impl Scene {
         counted.unwrap_or_default()
     }
 
-    /// A consumer's requests, each on its way while the attack goes on.
+    /// A consumer's requests, each on its way while the attack goes on. How long all of them take together is a matter of the
+    /// machine; the client gives each its time, and there is an end to waiting where none is answered.
     fn all_are_answered(&self) {
-        let finished = go::program("h2c-client")
+        let mut client = go::program("h2c-client")
             .arguments(["-to", &self.running.ports.outbound.to_string()])
             .arguments(["-n", &BESIDE.to_string(), "-concurrency", "4"])
             .start()
-            .expect("the Go client starts")
-            .finish(PATIENCE)
-            .expect("it ends");
+            .expect("the Go client starts");
+        let (mut answered, mut since) = (self.answered(), Instant::now());
+        while client.ended().expect("its status").is_none() {
+            let now = self.answered();
+            if now > answered {
+                (answered, since) = (now, Instant::now());
+            }
+            assert!(since.elapsed() < PATIENCE, "none after {answered}: {}", client.stderr());
+            thread::sleep(Duration::from_millis(100));
+        }
+        let finished = client.finish(PATIENCE).expect("it has ended");
         let outcomes = finished.text();
         let answered = outcomes.bytes().filter(|outcome| *outcome == b'a').count();
         assert_eq!(answered, BESIDE, "{}", String::from_utf8_lossy(&finished.stderr));
+    }
+
+    /// Requests that the consumer's sidecar has seen answered by the producer.
+    fn answered(&self) -> f64 {
+        let labels = ["side=\"outbound\"", "status=\"200\""];
+        let answered = self.running.amf.metric("bartizan_sidecar_requests_total", &labels);
+        answered.unwrap_or_default()
     }
 
     /// Runs `attack` from this many threads again and again until the consumer has been served and `counted` holds; memory may
@@ -176,7 +195,10 @@ fn resident(process: u32) -> u64 {
 }
 
 fn connect(address: SocketAddr) -> TcpStream {
-    let stream = TcpStream::connect(address).expect("it listens");
+    with_patience(TcpStream::connect(address).expect("it listens"))
+}
+
+fn with_patience(stream: TcpStream) -> TcpStream {
     stream
         .set_read_timeout(Some(Duration::from_secs(5)))
         .expect("a timeout");
@@ -184,6 +206,21 @@ fn connect(address: SocketAddr) -> TcpStream {
         .set_write_timeout(Some(Duration::from_secs(5)))
         .expect("a timeout");
     stream
+}
+
+/// From one of the loopback's many addresses.
+fn connect_from(source: [u8; 4], to: SocketAddr) -> TcpStream {
+    let flags = SockFlag::SOCK_CLOEXEC;
+    let socket = socket(AddressFamily::Inet, SockType::Stream, flags, SockProtocol::Tcp).expect("a socket");
+    let SocketAddr::V4(to) = to else {
+        panic!("{to} is not of the loopback's IPv4 addresses")
+    };
+    let [a, b, c, d] = source;
+    // A port is taken for each peer, not for all: a flood would soon have had every one.
+    setsockopt(&socket, IpBindAddressNoPort, &true).expect("an option");
+    bind(socket.as_raw_fd(), &SockaddrIn::new(a, b, c, d, 0)).expect("an address");
+    nix::sys::socket::connect(socket.as_raw_fd(), &SockaddrIn::from(to)).expect("it listens");
+    with_patience(TcpStream::from(socket))
 }
 
 /// Reads until the other side closes, or for five seconds.
@@ -342,20 +379,19 @@ fn five_thousand_idle_connections_give_way_to_those_that_have_something_to_say()
     }
 }
 
-#[test]
-fn a_flood_of_half_open_handshakes_disturbs_nobody() {
+/// Holds 3,000 half-open handshakes from `source` and begins ever new ones while the consumer is served; `bound` is what they meet.
+fn half_open_handshakes_from(source: [u8; 4], limits: &str, bound: &str) {
     many_files();
-    // The flood must not have its own connections time out: what ends them is that they give way. It comes from the address of the
-    // consumer's sidecar, as through a translator of addresses: what bounds one address does not help here.
-    let scene = Scene::new("handshake: 1m, handshakes-per-address: 1000");
+    // The flood must not have its own connections time out: what ends them is that they give way.
+    let scene = Scene::new(&format!("handshake: 1m{limits}"));
     let hello = client_hello();
     let (before, address, over) = (scene.memory(), scene.address(Door::Tls), AtomicBool::new(false));
-    let given_way = || scene.counted(Door::Tls, "limits_reached", "limit=\"strangers\"");
+    let given_way = || scene.counted(Door::Tls, "limits_reached", &format!("limit=\"{bound}\""));
     thread::scope(|scope| {
         scope.spawn(|| {
             let mut held = VecDeque::new();
             while !over.load(Ordering::Relaxed) {
-                let mut stream = connect(address);
+                let mut stream = connect_from(source, address);
                 let _ = stream.write_all(&hello);
                 held.push_back(stream);
                 if held.len() > 3_000 {
@@ -365,13 +401,31 @@ fn a_flood_of_half_open_handshakes_disturbs_nobody() {
         });
         let ending = Ending(&over);
         until("the bound", || given_way() >= 1.0);
-        // The sidecar at the other end has connections already: new ones must come through too.
         scene.all_are_answered();
         until("many more", || given_way() >= 500.0);
         scene.has_grown_by_at_most(before, 64);
         drop(ending);
     });
     scene.all_are_answered();
+}
+
+#[test]
+fn a_flood_of_half_open_handshakes_disturbs_nobody() {
+    // From the address of the consumer's sidecar, as through a translator of addresses, or from so many addresses that what bounds
+    // one of them does not help.
+    half_open_handshakes_from([127, 0, 0, 1], ", handshakes-per-address: 1000", "strangers");
+}
+
+#[test]
+fn a_flood_of_half_open_handshakes_from_the_address_of_a_peer_disturbs_no_connection_of_it() {
+    half_open_handshakes_from([127, 0, 0, 1], "", "handshakes-per-address");
+}
+
+#[test]
+fn a_flood_of_half_open_handshakes_from_one_address_keeps_no_handshake_of_another_out() {
+    // The consumer's sidecar has to dial again and again.
+    let limits = ", requests-per-connection: 50";
+    half_open_handshakes_from([127, 0, 0, 2], limits, "handshakes-per-address");
 }
 
 #[test]
