@@ -22,7 +22,8 @@ pub use nearest::nearest;
 pub use node::{Node, NodeName};
 pub use parse::Deployment;
 pub use policy::{
-    CipherSuite, Exception, Module, Policy, PostQuantum, Profile, Resumption, Revocation, USABLE_GROUPS, USABLE_SIGNATURES, day_of,
+    CipherSuite, Exception, Module, Policy, PostQuantum, Profile, Resumption, Revocation, USABLE_GROUPS,
+    USABLE_SIGNATURES, day_of,
 };
 pub use sidecar::{Files, Inbound, Limits, Outbound, Path, Route, Sidecar};
 pub use syntax::{error as syntax_error, excerpt};

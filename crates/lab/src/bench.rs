@@ -27,14 +27,14 @@ use std::path::PathBuf;
 
 pub use environment::Environment;
 pub(crate) use environment::load_average;
+pub use figure::{Figure, Name, Target, Verdict, figures};
 pub(crate) use handshake::Ends;
 pub(crate) use pair::{Pair, Server};
 pub(crate) use papers::Papers;
 pub(crate) use peer::Reuse;
-pub(crate) use run::Site;
-pub use figure::{Figure, Name, Target, Verdict, figures};
 pub use peer::{Missing, Tools};
 pub use record::{Cpu, Measured, Over, Record, SCHEMA};
+pub(crate) use run::Site;
 pub use run::{Extent, Observer, Options, run};
 pub use server::serve;
 pub use way::{Level, Mode, Placement, Proxy, Way, What};

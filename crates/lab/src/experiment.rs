@@ -23,8 +23,8 @@ pub use error::ExperimentError;
 pub(crate) use error::{Fault, Place, read};
 pub use levels::Levels;
 pub use parameters::Parameters;
-pub(crate) use resolve::RUNNER;
 pub use plot::{Comparison, Form, Plot, PlotKind};
+pub(crate) use resolve::RUNNER;
 
 /// A question and how it is answered.
 #[derive(Debug, Clone, PartialEq)]

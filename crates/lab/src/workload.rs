@@ -6,14 +6,14 @@
 mod breakdown;
 mod clock;
 mod nagle;
-mod replay;
-mod ramp;
 mod new_connection;
-mod steady;
 mod proxies;
+mod ramp;
+mod replay;
 mod sbi;
 mod scale;
 mod service_calls;
+mod steady;
 mod tls_connections;
 mod transactions;
 

@@ -309,3 +309,125 @@ proptest! {
         prop_assert_eq!(server.body.len(), sent);
     }
 }
+
+#[test]
+fn a_chain_of_proxies_leaks_no_window() {
+    // server -> link | consumer -> client, as a sidecar between them.
+    let wide = Bounds {
+        stream_window: 16 << 20,
+        connection_window: 16 << 20,
+        ..BOUNDS
+    };
+    let mut server: Connection<u8> = Connection::new(Role::Server, BOUNDS);
+    let mut link: Connection<u32> = Connection::new(Role::Client, BOUNDS);
+    let mut consumer: Connection<u32> = Connection::new(Role::Server, BOUNDS);
+    let mut client: Connection<u8> = Connection::new(Role::Client, wide);
+    let body = vec![b'x'; 262_144];
+    let mut answered = 0;
+    let mut asked = 0;
+    let mut idle = 0;
+    let mut left: std::collections::BTreeMap<u32, usize> = std::collections::BTreeMap::new();
+    while answered < 200 {
+        let before = answered;
+        while asked < answered + 8 && asked < 200 && client.is_settled() && client.open(&request(), true, 0).is_some() {
+            asked += 1;
+        }
+        // client -> consumer
+        let bytes = client.output().to_vec();
+        client.wrote(bytes.len());
+        let mut events = Vec::new();
+        assert_eq!(consumer.receive(&bytes, &mut events).unwrap(), bytes.len());
+        for event in events {
+            match event {
+                Event::Head {
+                    stream, fields, end, ..
+                } => {
+                    let id = link.open(&fields, end, stream).unwrap();
+                    consumer.keep(stream, id);
+                }
+                Event::Moved { stream, bytes, over } => {
+                    let id = over.or_else(|| consumer.kept(stream).copied()).unwrap();
+                    link.release(id, bytes);
+                }
+                other => panic!("{other:?}"),
+            }
+        }
+        consumer.seen();
+        // link -> server
+        let bytes = link.output().to_vec();
+        link.wrote(bytes.len());
+        let mut events = Vec::new();
+        server.receive(&bytes, &mut events).unwrap();
+        for event in events {
+            if let Event::Head { stream, .. } = event {
+                server.send_head(stream, &response(), false);
+                left.insert(stream, body.len());
+            }
+        }
+        server.seen();
+        // The server sends as much as its windows allow, whole bodies at once.
+        for (stream, bytes) in std::mem::take(&mut left) {
+            server.send_data(stream, &body[..bytes], true);
+        }
+        let mut events = Vec::new();
+        server.pump(&mut events);
+        // server -> link, in small pieces
+        let bytes = server.output().to_vec();
+        server.wrote(bytes.len());
+        let mut events = Vec::new();
+        link.receive(&bytes, &mut events).unwrap();
+        for event in events {
+            match event {
+                Event::Head {
+                    stream, fields, end, ..
+                } => {
+                    let to = *link.kept(stream).unwrap();
+                    assert!(consumer.send_head(to, &fields, end));
+                }
+                Event::Data { stream, from, to, end } => {
+                    let onto = *link.kept(stream).unwrap();
+                    let sent = consumer.send_data(onto, &bytes[from..to], end);
+                    link.release(stream, sent.unwrap_or(to - from));
+                }
+                other => panic!("{other:?}"),
+            }
+        }
+        link.seen();
+        // consumer -> client
+        loop {
+            let mut events = Vec::new();
+            if consumer.output().is_empty() && consumer.holds() {
+                consumer.pump(&mut events);
+                for event in events.drain(..) {
+                    let Event::Moved { stream, bytes, over } = event else {
+                        panic!()
+                    };
+                    let id = over.or_else(|| consumer.kept(stream).copied()).unwrap();
+                    link.release(id, bytes);
+                }
+            }
+            let bytes = consumer.output().to_vec();
+            if bytes.is_empty() {
+                break;
+            }
+            consumer.wrote(bytes.len());
+            let mut events = Vec::new();
+            client.receive(&bytes, &mut events).unwrap();
+            for event in events {
+                if let Event::Data { stream, from, to, end } = event {
+                    client.release(stream, to - from);
+                    answered += u32::from(end);
+                }
+            }
+            client.seen();
+        }
+        idle = if answered == before { idle + 1 } else { 0 };
+        assert!(
+            idle < 1000,
+            "stuck after {answered}: link unreleased {:?}, receive {:?}, server window {}",
+            link.streams.all().map(|(id, s)| (id, s.unreleased)).collect::<Vec<_>>(),
+            link.receive,
+            server.send_window
+        );
+    }
+}
