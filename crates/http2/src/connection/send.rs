@@ -159,11 +159,7 @@ impl<T> Connection<T> {
                 }
             };
             if now > 0 {
-                events.push(Event::Moved {
-                    stream: id,
-                    bytes: now,
-                    over,
-                });
+                note_moved(events, id, now, over);
             }
         }
     }
@@ -273,4 +269,23 @@ impl<T> Connection<T> {
             Role::Server => Role::Client,
         }
     }
+}
+
+/// Tells how much of a stream went on its way, once for all its pieces: when they are looked at, its end may have taken the stream
+/// away, and with it what tells whose window the earlier ones belong to.
+fn note_moved<T>(events: &mut Vec<Event<T>>, id: u32, now: usize, end: Option<T>) {
+    for event in events.iter_mut() {
+        if let Event::Moved { stream, bytes, over } = event
+            && *stream == id
+        {
+            *bytes += now;
+            *over = end;
+            return;
+        }
+    }
+    events.push(Event::Moved {
+        stream: id,
+        bytes: now,
+        over: end,
+    });
 }

@@ -311,6 +311,49 @@ proptest! {
 }
 
 #[test]
+fn what_moves_is_told_while_it_is_known_whose_it_is() {
+    // Five pieces wait for the window; all of them and the end go on their way at once.
+    let bounds = Bounds {
+        stream_window: 1 << 20,
+        ..BOUNDS
+    };
+    let mut client: Connection<u8> = Connection::new(Role::Client, BOUNDS);
+    let mut server: Connection<u8> = Connection::new(Role::Server, bounds);
+    client.open(&request(), true, 0).unwrap();
+    let mut events = Vec::new();
+    server.receive(client.output(), &mut events).unwrap();
+    server.keep(1, 7);
+    server.seen();
+    assert!(server.send_head(1, &response(), false));
+    let body = vec![b'x'; 150_000];
+    let sent = server.send_data(1, &body, true).unwrap();
+    server.wrote(server.output().len());
+    assert!(sent < body.len());
+    let mut more = Vec::new();
+    frame::put_number(&mut more, frame::WINDOW_UPDATE, 0, 1 << 20);
+    frame::put_number(&mut more, frame::WINDOW_UPDATE, 1, 1 << 20);
+    let mut moved = 0;
+    events.clear();
+    server.receive(&more, &mut events).unwrap();
+    loop {
+        for event in events.drain(..) {
+            let Event::Moved { stream, bytes, over } = event else {
+                panic!("{event:?}");
+            };
+            assert_eq!(over.or_else(|| server.kept(stream).copied()), Some(7));
+            moved += bytes;
+        }
+        server.wrote(server.output().len());
+        if !server.holds() {
+            break;
+        }
+        server.pump(&mut events);
+    }
+    assert_eq!(moved, body.len() - sent);
+    assert!(server.is_idle());
+}
+
+#[test]
 fn a_chain_of_proxies_leaks_no_window() {
     // server -> link | consumer -> client, as a sidecar between them.
     let wide = Bounds {

@@ -39,6 +39,8 @@ pub(super) struct Inside<T> {
     owner: Option<Waker>,
     /// The owner waits until the socket takes more.
     blocked: bool,
+    /// Nothing was read because too much waits to be written: the owner reads on once it is.
+    unheard: bool,
     /// A write has failed. What the other side said before may still be read.
     broken: bool,
     /// Nothing new begins: it ends when nothing is under way.
@@ -101,6 +103,7 @@ impl<T> Port<T> {
             socket: Box::new(socket),
             owner: None,
             blocked: false,
+            unheard: false,
             broken: false,
             leaving: false,
             unused: role == Role::Client,
@@ -149,6 +152,9 @@ impl<T> Port<T> {
                     inside.broken = true;
                 }
                 ready!(polled)?;
+                if std::mem::take(&mut inside.unheard) {
+                    context.waker().wake_by_ref();
+                }
                 if !inside.connection.holds() {
                     return Poll::Ready(Ok(()));
                 }
@@ -179,6 +185,7 @@ impl<T> Port<T> {
             } else {
                 let mut inside = self.lock();
                 if inside.connection.output().len() > UNHEARD && inside.blocked {
+                    inside.unheard = true;
                     return Poll::Pending;
                 }
                 let mut buffer = ReadBuf::new(&mut input);
