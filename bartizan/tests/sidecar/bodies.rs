@@ -4,6 +4,8 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;
 
+use bartizan_host::Program;
+
 use crate::stage::{By, PAIRS, PATIENCE, Pair, Stage, curl};
 
 const MEGABYTE: usize = 1 << 20;
@@ -63,6 +65,25 @@ fn twenty_downloads_at_once_are_all_whole() {
             assert!(got == body, "{by:?} {number}");
         }
     }
+}
+
+/// Window of a link that was not given back for a part of each answer stalled it after some dozens.
+#[test]
+fn hundreds_of_large_answers_at_once_do_not_use_the_windows_up() {
+    let mut stage = Stage::new();
+    stage.write("large", vec![b'x'; MEGABYTE / 4]);
+    let pair = Pair::new(By::Http2, By::Http2);
+    let _function = stage.nghttpd(pair.ports.function, &[]);
+    let running = stage.run(&pair);
+    let load = Program::new("h2load")
+        .package("nghttp2-client")
+        .arguments(["-n", "300", "-c", "1", "-m", "8", "-w", "24", "-W", "24"])
+        .argument(format!("http://{}/large", running.ports.outbound));
+    let report = load.run(PATIENCE * 3).expect("h2load succeeds").text();
+    assert!(
+        report.contains("300 succeeded, 0 failed, 0 errored, 0 timeout"),
+        "{report}"
+    );
 }
 
 /// Resident memory of a process in bytes.
