@@ -116,8 +116,17 @@ impl Packets {
 
 /// When the bytes of a request began to pass to a port, and those of its answer ended to come from it.
 pub(crate) fn leg(passed: &[Passed], port: u16) -> Option<(u64, u64)> {
+    leg_from(passed, port, |one| one.payload > 0)
+}
+
+/// The same from the opening of its connection on, where that is new.
+pub(crate) fn leg_with_opening(passed: &[Passed], port: u16) -> Option<(u64, u64)> {
+    leg_from(passed, port, |one| one.payload > 0 || one.syn)
+}
+
+fn leg_from(passed: &[Passed], port: u16, begins: impl Fn(&Passed) -> bool) -> Option<(u64, u64)> {
     let full = |one: &&Passed| one.payload > 0;
-    let first = passed.iter().filter(full).find(|one| one.to == port)?;
+    let first = passed.iter().find(|one| one.to == port && begins(one))?;
     let last = passed.iter().filter(full).rev().find(|one| one.from == port)?;
     Some((first.at, last.at))
 }
@@ -160,6 +169,11 @@ mod tests {
         ];
         assert_eq!(leg(&all, 80), Some((2, 7)));
         assert_eq!(leg(&all, 81), None);
+        assert_eq!(leg_with_opening(&all, 80), Some((2, 7)));
+        let mut opened = all;
+        opened[0].syn = true;
+        assert_eq!(leg_with_opening(&opened, 80), Some((1, 7)));
+        assert_eq!(leg(&opened, 80), Some((2, 7)));
         assert_eq!(longest_silence(&all, 80), Some((4, false)));
         let waiting = [passed(1, 9, 80, 10), passed(41, 80, 9, 0), passed(42, 9, 80, 3)];
         assert_eq!(longest_silence(&waiting, 80), Some((40, true)));

@@ -5,8 +5,9 @@
 //!          a0 ......... b0 .................. c0 ... c1 .................. b1 ... a1
 //! ```
 //!
-//! `a0`, `b0`, `c0` are when the first byte of the request passed on a leg (of its connection, where that is new), `c1`, `b1`,
-//! `a1` when the last byte of the answer passed. The components add up to the latency:
+//! `a0` and `b0` are when the first byte of the request passed on a leg, or the SYN of its connection where that is new, `c0` when
+//! the first byte passed to the NRF, `c1`, `b1`, `a1` when the last byte of the answer passed. A sidecar accepts a connection after
+//! its SYN and asks the NRF after the handshake, so a handshake lies between `b0` and `c0`. The components add up to the latency:
 //!
 //! - `consumer` = latency - (a1 - a0): the asking function itself.
 //! - `client-proxy` = (b0 - a0) + (a1 - b1): the consumer's sidecar, both ways, record protection included.
@@ -22,7 +23,7 @@ use std::path::PathBuf;
 use std::thread;
 use std::time::Duration;
 
-use crate::sbi::packets::{Passed, Tap, leg};
+use crate::sbi::packets::{Passed, Tap, leg, leg_with_opening};
 use crate::sbi::{Deployment, Error as SbiError, Session};
 use crate::workload::sbi::{
     self, Asked, CA, CONNECTION, DEPLOYMENT, LATENCY, PLACEMENT, Stages, function, milliseconds,
@@ -216,18 +217,23 @@ fn through(ports: [u16; 3], passed: &[Passed], latency: f64, crypto: f64) -> Opt
     let [entry, middle, nrf] = ports;
     // Each leg within the one before it: what a connection still has to say of an earlier transaction (acknowledged settings,
     // windows) may pass meanwhile on the others.
-    let (a0, a1) = leg(passed, entry)?;
-    let (b0, b1) = leg(during(passed, a0, a1), middle)?;
+    let (a0, a1) = leg_with_opening(passed, entry)?;
+    let (b0, b1) = leg_with_opening(during(passed, a0, a1), middle)?;
     let (c0, c1) = leg(during(passed, b0, b1), nrf)?;
     // What is not in this order is not of one transaction.
     if ![a0, b0, c0, c1, b1, a1].is_sorted() {
         return None;
     }
     let between = |from: u64, to: u64| to.saturating_sub(from) as f64;
+    // Nor is a handshake that took longer than there was time for it.
+    let server_proxy = between(b0, c0) + between(c1, b1) - crypto;
+    if server_proxy < 0.0 {
+        return None;
+    }
     Some(Parts {
         consumer: (latency - between(a0, a1)).max(0.0),
         client_proxy: between(a0, b0) + between(b1, a1),
-        server_proxy: (between(b0, c0) + between(c1, b1) - crypto).max(0.0),
+        server_proxy,
         upstream: between(c0, c1),
         crypto,
     })
@@ -291,6 +297,19 @@ mod tests {
             through([1, 2, 3], &late, 300.0, 5.0).map(|parts| parts.upstream),
             Some(100.0)
         );
+        // A sidecar has accepted a connection, and times its handshake, before the first byte has come over it.
+        let mut opened = all.to_vec();
+        opened.insert(
+            1,
+            Passed {
+                syn: true,
+                payload: 0,
+                ..passed(20, 8, 2)
+            },
+        );
+        let parts = through([1, 2, 3], &opened, 300.0, 75.0).unwrap();
+        assert_eq!((parts.client_proxy, parts.server_proxy), (60.0, 5.0));
+        assert_eq!(through([1, 2, 3], &all, 300.0, 75.0), None);
         // An answer that ends before the request has begun is not one transaction.
         assert_eq!(through([1, 3, 2], &all, 300.0, 0.0), None);
         let parts = native(3, &all, 150.0, 20.0).unwrap();
