@@ -174,59 +174,6 @@ fn calls_of_a_service_are_as_many_as_a_handshake_has_operations() {
     }
 }
 
-#[test]
-fn components_of_a_transaction_add_up_to_its_latency() {
-    let played = play(
-        "  - id: breakdown\n    workload: breakdown\n    factors:\n\
-         \x20     - { name: deployment, levels: [native-h2c, native-tls, pqc-sidecar, tls-splice, pqc-splice] }\n\
-         \x20     - { name: connection, levels: [kept, new] }\n\
-         \x20   parameters: { transactions: 10 }\n    repetitions: 2\n    quick: { repetitions: 2 }\n    bound: 60\n    metrics: [latency]\n",
-        None,
-    )
-    .unwrap();
-    for (levels, observation) in &played {
-        let values = &observation.values;
-        assert!(count(observation, "latency") >= 9, "{levels:?}");
-        for (index, latency) in values["latency"].iter().enumerate() {
-            let parts = ["consumer", "client-proxy", "server-proxy", "crypto", "upstream"];
-            let sum: f64 = parts.iter().map(|part| values[*part][index]).sum();
-            assert!((sum - latency).abs() < 0.02 * latency, "{levels:?}: {sum} of {latency}");
-        }
-        let (deployment, new) = (
-            levels.level("deployment").unwrap(),
-            levels.level("connection") == Some("new"),
-        );
-        let shaken = new && (deployment.ends_with("splice") || deployment == "native-tls");
-        assert_eq!(
-            values["crypto"].iter().all(|crypto| *crypto > 0.0),
-            shaken,
-            "{levels:?}"
-        );
-    }
-}
-
-#[test]
-fn nginx_waits_for_acknowledgements_only_with_large_flights_and_without_nodelay() {
-    let played = play(
-        "  - id: nagle\n    workload: nagle\n    factors:\n\
-         \x20     - { name: session-reuse, levels: [\"on\", \"off\"] }\n\
-         \x20     - { name: mode, levels: [classical, post-quantum] }\n\
-         \x20   parameters: { transactions: 10 }\n    repetitions: 2\n    quick: { repetitions: 2 }\n    bound: 60\n    metrics: [latency]\n",
-        None,
-    )
-    .unwrap();
-    for (levels, observation) in &played {
-        let trap = levels.level("session-reuse") == Some("off") && levels.level("mode") == Some("post-quantum");
-        let waits = one(observation, "waits");
-        assert_eq!(
-            waits > 50.0,
-            trap,
-            "{levels:?}: {waits} %, {:?}",
-            observation.values["silence"]
-        );
-    }
-}
-
 /// An NRF that was not started by the workload.
 fn nrf() -> (Process, SocketAddr) {
     let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
@@ -319,25 +266,25 @@ fn steady_load_and_new_connections_are_answered_through_sidecars() {
     assert!(played.iter().all(|(_, observation)| count(observation, "opening") == 5));
 }
 
-/// Of a server that takes 5 ms for each request, one after the other, at most 200 requests are answered in a second, and of 8
-/// at once the last takes 40 ms at least.
+/// Of a server that takes 10 ms for each request, one after the other, at most 100 requests are answered in a second, and of 64
+/// at once each takes 640 ms. The bounds are far from what a busy machine adds to a level that can be held.
 #[test]
 fn a_ramp_finds_the_capacity_of_a_server_whose_capacity_is_known() {
     let part = |by: &str, first: u32, bound: u32| {
         format!(
             "  - id: ramp\n    workload: ramp\n    factors: [{{ name: deployment, levels: [native-h2c] }}]\n\
-             \x20   parameters: {{ by: {by}, first: {first}, growth: 2, most: 3200, bound-ms: {bound}, dwell-ms: 1000, work-us: 5000 }}\n\
+             \x20   parameters: {{ by: {by}, first: {first}, growth: 4, most: 6400, bound-ms: {bound}, dwell-ms: 500, work-us: 10000 }}\n\
              \x20   repetitions: 2\n    quick: {{ repetitions: 2 }}\n    bound: 60\n    metrics: [held]\n"
         )
     };
-    // 25, 50, 100 a second can be held, 400 cannot by any means: the answers of a second take two.
-    let rate = play(&part("rate", 25, 100), None).unwrap();
+    // 25 a second can be held, 400 cannot by any means: the answers of half a second take two.
+    let rate = play(&part("rate", 25, 1000), None).unwrap();
     let held = one(&rate[0].1, "held");
-    assert!((25.0..=200.0).contains(&held), "{held}");
+    assert!((25.0..=100.0).contains(&held), "{held}");
     assert!(rate[0].1.facts["broke"]["level"].as_f64().is_some());
-    let concurrency = play(&part("concurrency", 1, 35), None).unwrap();
+    let concurrency = play(&part("concurrency", 1, 500), None).unwrap();
     let held = one(&concurrency[0].1, "held");
-    assert!((1.0..=4.0).contains(&held), "{held}");
+    assert!((1.0..=16.0).contains(&held), "{held}");
     // Nothing is held where the first level breaks, and that is told.
     let nothing = play(&part("rate", 800, 1), None).unwrap();
     assert_eq!(one(&nothing[0].1, "held"), 0.0);
@@ -367,5 +314,63 @@ fn recorded_registrations_pass_through_a_sidecar_for_each_function() {
         assert!(
             facts["requests-that-name-their-consumer"].as_u64().unwrap() <= count(observation, "latency-nrf") as u64
         );
+    }
+}
+
+/// What is told by packets needs a capture.
+mod as_root {
+    use super::*;
+
+    #[test]
+    fn components_of_a_transaction_add_up_to_its_latency() {
+        let played = play(
+            "  - id: breakdown\n    workload: breakdown\n    factors:\n\
+             \x20     - { name: deployment, levels: [native-h2c, native-tls, pqc-sidecar, tls-splice, pqc-splice] }\n\
+             \x20     - { name: connection, levels: [kept, new] }\n\
+             \x20   parameters: { transactions: 10 }\n    repetitions: 2\n    quick: { repetitions: 2 }\n    bound: 60\n    metrics: [latency]\n",
+            None,
+        )
+        .unwrap();
+        for (levels, observation) in &played {
+            let values = &observation.values;
+            assert!(count(observation, "latency") >= 9, "{levels:?}");
+            for (index, latency) in values["latency"].iter().enumerate() {
+                let parts = ["consumer", "client-proxy", "server-proxy", "crypto", "upstream"];
+                let sum: f64 = parts.iter().map(|part| values[*part][index]).sum();
+                assert!((sum - latency).abs() < 0.02 * latency, "{levels:?}: {sum} of {latency}");
+            }
+            let (deployment, new) = (
+                levels.level("deployment").unwrap(),
+                levels.level("connection") == Some("new"),
+            );
+            let shaken = new && (deployment.ends_with("splice") || deployment == "native-tls");
+            assert_eq!(
+                values["crypto"].iter().all(|crypto| *crypto > 0.0),
+                shaken,
+                "{levels:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn nginx_waits_for_acknowledgements_only_with_large_flights_and_without_nodelay() {
+        let played = play(
+            "  - id: nagle\n    workload: nagle\n    factors:\n\
+             \x20     - { name: session-reuse, levels: [\"on\", \"off\"] }\n\
+             \x20     - { name: mode, levels: [classical, post-quantum] }\n\
+             \x20   parameters: { transactions: 10 }\n    repetitions: 2\n    quick: { repetitions: 2 }\n    bound: 60\n    metrics: [latency]\n",
+            None,
+        )
+        .unwrap();
+        for (levels, observation) in &played {
+            let trap = levels.level("session-reuse") == Some("off") && levels.level("mode") == Some("post-quantum");
+            let waits = one(observation, "waits");
+            assert_eq!(
+                waits > 50.0,
+                trap,
+                "{levels:?}: {waits} %, {:?}",
+                observation.values["silence"]
+            );
+        }
     }
 }
