@@ -48,15 +48,31 @@ impl LabRoot {
         Ok(Blueprint::new("trixie", 2, PACKAGES, cache()?))
     }
 
-    /// Debian sid, which changes from day to day: for nginx 1.30 (HTTP/2 to its upstreams) with OpenSSL 3.6. Built only
-    /// when it is asked for; what was unpacked, and when it is old, its package list says.
+    /// Debian sid, which changes from day to day: for strongSwan 6.1 (ML-KEM; trixie's 6.0.1 has none) and nginx 1.30 (HTTP/2 to
+    /// its upstreams) with OpenSSL 3.6. Built only when it is asked for; what was unpacked, and when it is old, its package list
+    /// says.
     ///
     /// # Errors
     ///
     /// When neither `BARTIZAN_CACHE` nor `XDG_CACHE_HOME` nor `HOME` says where to keep it.
     pub fn sid() -> Result<Blueprint, Error> {
-        const PACKAGES: &[&str] = &["ca-certificates", "nginx", "openssl"];
-        Ok(Blueprint::new("sid", 1, PACKAGES, cache()?))
+        const PACKAGES: &[&str] = &[
+            "ca-certificates",
+            "charon-systemd",
+            "iproute2",
+            "iputils-ping",
+            "kmod",
+            "libcharon-extra-plugins",
+            "libstrongswan-extra-plugins",
+            "libstrongswan-standard-plugins",
+            "lksctp-tools",
+            "nginx",
+            "openssl",
+            "strongswan-pki",
+            "strongswan-swanctl",
+            "tcpdump",
+        ];
+        Ok(Blueprint::new("sid", 2, PACKAGES, cache()?))
     }
 
     /// The directory, an absolute path.

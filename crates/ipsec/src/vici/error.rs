@@ -1,0 +1,74 @@
+//! Why charon did not do what it was asked, by whose fault.
+
+use std::io;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use super::message::{Malformed, TooLong};
+
+/// What can go wrong between us and charon.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The environment: nobody listens on the socket.
+    #[error("no charon answers on {}", socket.display())]
+    Absent {
+        /// The socket that was tried.
+        socket: PathBuf,
+    },
+    /// The environment: the socket is there and may not be used.
+    #[error("{} cannot be used: {source}", socket.display())]
+    Socket {
+        /// The socket that was tried.
+        socket: PathBuf,
+        /// What the kernel said.
+        source: io::Error,
+    },
+    /// charon understood and said no.
+    #[error("charon refused {command}: {reason}")]
+    Refused {
+        /// The command.
+        command: String,
+        /// Its own words.
+        reason: String,
+    },
+    /// charon has no such command or event: too old, or built without.
+    #[error("this charon has no `{what}`")]
+    Unknown {
+        /// The command or event.
+        what: String,
+    },
+    /// charon said nothing for too long.
+    #[error("charon did not answer {command} within {within:?}")]
+    Stalled {
+        /// The command.
+        command: String,
+        /// How long it was waited for.
+        within: Duration,
+    },
+    /// What came is not VICI, or not an answer.
+    #[error("what answers {command} is no charon: {cause}")]
+    Nonsense {
+        /// The command.
+        command: String,
+        /// What was wrong.
+        cause: Malformed,
+    },
+    /// charon closed the connection before it answered.
+    #[error("charon went away during {command}")]
+    Died {
+        /// The command.
+        command: String,
+    },
+    /// Ours: what was to be said does not fit.
+    #[error(transparent)]
+    TooLong(#[from] TooLong),
+}
+
+impl Error {
+    /// Whether another connection to the same socket may do better: charon was away, not of another mind.
+    #[must_use]
+    pub fn is_absence(&self) -> bool {
+        matches!(self, Self::Absent { .. } | Self::Died { .. } | Self::Stalled { .. })
+    }
+}
