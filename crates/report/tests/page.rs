@@ -24,9 +24,6 @@ fn report(repetitions: usize) -> Report {
 fn the_page_is_well_formed_and_needs_nothing_from_anywhere() {
     let report = report(30);
     let page = html(&report);
-    // To be looked at: target/tmp/report.html.
-    std::fs::write(format!("{}/report.html", env!("CARGO_TARGET_TMPDIR")), &page).unwrap();
-    std::fs::write(format!("{}/report.md", env!("CARGO_TARGET_TMPDIR")), markdown(&report)).unwrap();
     let document = parse(&page);
     let mut drawings = 0;
     for node in document.descendants().filter(roxmltree::Node::is_element) {
