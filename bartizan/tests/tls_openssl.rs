@@ -3,25 +3,13 @@
 
 mod tls_peer;
 
+use bartizan_deployment::USABLE_GROUPS;
 use bartizan_ledger::{Certificate, Verdict};
 use bartizan_pki::Algorithm;
 use bartizan_registry::{NamedGroup, SignatureScheme, group};
 use bartizan_tls::{Credentials, Established, Reason};
 
 use tls_peer::{Chain, Judged, Place, endpoint};
-
-/// Every group that both have.
-const GROUPS: [NamedGroup; 9] = [
-    NamedGroup::X25519MLKEM768,
-    NamedGroup::SECP256R1MLKEM768,
-    NamedGroup::SECP384R1MLKEM1024,
-    NamedGroup::MLKEM512,
-    NamedGroup::MLKEM768,
-    NamedGroup::MLKEM1024,
-    NamedGroup::X25519,
-    NamedGroup::SECP256R1,
-    NamedGroup::SECP384R1,
-];
 
 const LEVELS: [(Algorithm, SignatureScheme); 3] = [
     (Algorithm::MlDsa44, SignatureScheme::MLDSA44),
@@ -124,7 +112,7 @@ fn openssl_accepts(place: &mut Place, code: NamedGroup, scheme: SignatureScheme,
 #[test]
 fn openssl_connects_by_every_group() {
     let mut place = Place::new(Algorithm::MlDsa65, Chain::Intermediate);
-    for code in GROUPS {
+    for code in USABLE_GROUPS.iter().copied() {
         openssl_connects(&mut place, code, SignatureScheme::MLDSA65, 2);
     }
 }
@@ -132,7 +120,7 @@ fn openssl_connects_by_every_group() {
 #[test]
 fn openssl_accepts_every_group() {
     let mut place = Place::new(Algorithm::MlDsa65, Chain::Intermediate);
-    for code in GROUPS {
+    for code in USABLE_GROUPS.iter().copied() {
         openssl_accepts(&mut place, code, SignatureScheme::MLDSA65, 2);
     }
 }
