@@ -13,6 +13,7 @@ use std::io::{self, IsTerminal, Write};
 use std::path::PathBuf;
 
 use self::table::Colour;
+use super::deployment_file;
 use crate::{Failure, Outcome};
 
 pub(crate) use read::{Detail, inspect_file, read_ledgers};
@@ -41,6 +42,11 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE")]
     ledger: Vec<PathBuf>,
 
+    /// The deployment file: links are named by it and judged by its policies, and what is only in one of the two is a
+    /// finding
+    #[arg(long, value_name = "FILE", conflicts_with = "timing")]
+    deployment: Option<PathBuf>,
+
     /// One row for each connection instead of one for all that are alike
     #[arg(long)]
     all: bool,
@@ -67,6 +73,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
         };
         return timing::run(&args.files, form);
     }
+    let deployment = args.deployment.as_deref().map(deployment_file::read).transpose()?;
     let ledgers = read_ledgers(&args.ledger)?;
     let detail = if args.all || args.json {
         Detail::Each
@@ -76,7 +83,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let (mut reports, mut failures) = (Vec::new(), Vec::new());
     for file in &args.files {
         // One bad file must not cost what the others say.
-        match inspect_file(file, &ledgers, detail) {
+        match inspect_file(file, &ledgers, deployment.as_ref(), detail) {
             Ok(report) => {
                 failures.extend(report.failure().map(|failure| (file, failure)));
                 reports.push(report);

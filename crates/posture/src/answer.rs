@@ -56,13 +56,17 @@ impl Verdict {
     /// The worse of two, where both must hold: one weak half is enough for an attacker, and one unknown half keeps the
     /// whole unknown.
     pub(crate) fn worse(self, other: Self) -> Self {
-        let rank = |verdict| match verdict {
+        if other.rank() < self.rank() { other } else { self }
+    }
+
+    /// From 0, the worst.
+    pub(crate) fn rank(self) -> u8 {
+        match self {
             Self::Vulnerable => 0,
             Self::NotObservable => 1,
             Self::NotSeen => 2,
             Self::QuantumSafe => 3,
-        };
-        if rank(other) < rank(self) { other } else { self }
+        }
     }
 }
 

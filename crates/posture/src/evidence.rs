@@ -61,6 +61,8 @@ pub struct Posture {
     pub confidentiality: Judgement,
     /// Can someone with a quantum computer pass for one of the ends?
     pub authenticity: Judgement,
+    /// Whether a pre-shared key of an earlier handshake took part.
+    pub resumed: bool,
     /// Where ledgers and packets disagree. Verdicts follow the packets.
     pub contradictions: Vec<Contradiction>,
     /// Whether a ledger tells of this connection.
@@ -87,6 +89,7 @@ impl Posture {
             clear: open,
             confidentiality,
             authenticity,
+            resumed: false,
             contradictions: Vec::new(),
             in_ledger: false,
         }
@@ -143,6 +146,9 @@ impl<'a> Evidence<'a> {
             clear: questions::clear(self),
             confidentiality: confidentiality::judge(self),
             authenticity: authenticity::judge(self),
+            resumed: self
+                .server_hello()
+                .is_some_and(|hello| hello.value.pre_shared_key.is_some()),
             contradictions: self.contradictions(),
             in_ledger: !self.entries.is_empty(),
         }

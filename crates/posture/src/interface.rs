@@ -3,9 +3,11 @@
 use bartizan_registry::{sctp_application, sctp_application_at};
 use bartizan_wire::sctp::Association;
 
-/// What an interface was told by.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+/// What an interface was told by, the strongest first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Hint {
+    /// The deployment file.
+    Deployment,
     /// The payload protocol identifier of SCTP.
     PayloadProtocol,
     /// The first message.
@@ -19,15 +21,21 @@ impl Hint {
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
+            Self::Deployment => "deployment file",
             Self::PayloadProtocol => "PPID",
             Self::Content => "first message",
             Self::Port => "port",
         }
     }
+
+    /// Whether it is what packets say of themselves, rather than a habit.
+    pub(crate) fn is_strong(self) -> bool {
+        self != Self::Port
+    }
 }
 
 /// An interface, as far as packets tell.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Interface {
     /// Its name: `N2`.
     pub name: &'static str,

@@ -7,6 +7,9 @@
 //!
 //! An SCTP association is judged by [`association_posture`]; IKE_SAs and ESP are judged together, by [`Ipsec`].
 //!
+//! [`Links`] gathers all of these into links between hosts, or between the nodes of a deployment file, each of one
+//! interface.
+//!
 //! The crate does no I/O and reads no clock.
 #![forbid(unsafe_code)]
 
@@ -21,6 +24,7 @@ mod ipsec;
 mod key_exchange;
 mod kind;
 mod ledgers;
+mod link;
 mod questions;
 mod sctp;
 
@@ -31,4 +35,7 @@ pub use ipsec::{Ipsec, JudgedEspSa, JudgedIkeSa};
 pub use key_exchange::KeyExchangeClass;
 pub use kind::Kind;
 pub use ledgers::Ledgers;
+pub use link::{
+    Carrier, Concern, Direction, Link, LinkEnd, Links, Network, Objection, Occasion, Part, Phase, Standing,
+};
 pub use sctp::association_posture;

@@ -43,8 +43,8 @@ pub(super) struct View {
 
 /// Looks at a capture of the link.
 pub(super) fn look(capture: &Path, dropped: u64, ledgers: &[PathBuf]) -> Result<View, Failure> {
-    let alone = inspect_file(capture, &read_ledgers(&[])?, Detail::Alike)?;
-    let informed = inspect_file(capture, &read_ledgers(ledgers)?, Detail::Alike)?;
+    let alone = inspect_file(capture, &read_ledgers(&[])?, None, Detail::Alike)?;
+    let informed = inspect_file(capture, &read_ledgers(ledgers)?, None, Detail::Alike)?;
     let flight = |position: usize| {
         let sizes = alone.rows().iter().filter_map(|row| row.flights.get(position));
         sizes.copied().reduce(|(low, high), (a, b)| (low.min(a), high.max(b)))

@@ -2,6 +2,7 @@
 //! version.
 
 mod ipsec;
+mod links;
 
 use std::collections::BTreeMap;
 
@@ -50,6 +51,8 @@ struct File<'a> {
     summary: Summary<'a>,
     findings: Vec<Finding>,
     notes: Vec<String>,
+    links: Vec<links::JsonLink>,
+    links_not_seen: &'a [usize],
     connections: Vec<Connection>,
 }
 
@@ -264,6 +267,8 @@ impl<'a> File<'a> {
                 })
                 .collect(),
             notes: report.notes(),
+            links: report.network().links.iter().map(links::JsonLink::new).collect(),
+            links_not_seen: &report.network().unseen,
             connections: report.links().iter().map(Connection::new).collect(),
         }
     }

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 
-use bartizan_posture::{Interface, JudgedEspSa, JudgedIkeSa, Kind, Posture, Verdict, association_posture};
+use bartizan_posture::{Interface, JudgedEspSa, JudgedIkeSa, Kind, Posture, Verdict};
 use bartizan_registry::{NamedGroup, SignatureScheme};
 use bartizan_wire::esp::{Carrier, EspSa};
 use bartizan_wire::http2::Http2;
@@ -148,7 +148,7 @@ impl Link {
     }
 
     /// An SCTP association.
-    pub(crate) fn association(association: Association) -> Self {
+    pub(crate) fn association(association: Association, posture: Posture) -> Self {
         let direction = |sent: &sctp::Sent| traffic(sent.packets, sent.bytes, sent.missing);
         Self {
             number: association.number,
@@ -171,7 +171,7 @@ impl Link {
             http2: None,
             ike: None,
             esp: None,
-            posture: association_posture(&association),
+            posture,
             sctp: Some(Box::new(association)),
         }
     }

@@ -4,8 +4,9 @@ use std::fs::File;
 use std::io::{self, BufReader, IsTerminal, Read};
 use std::path::{Path, PathBuf};
 
+use bartizan_deployment::Deployment;
 use bartizan_ledger::Reader;
-use bartizan_posture::{Evidence, Ipsec, Ledgers};
+use bartizan_posture::{Evidence, Ipsec, Ledgers, Part, association_posture};
 use bartizan_wire::esp::EspSa;
 use bartizan_wire::ike::IkeSa;
 use bartizan_wire::sctp::Association;
@@ -74,11 +75,22 @@ pub(crate) fn read_ledgers(paths: &[PathBuf]) -> Result<Ledgers, Failure> {
 
 /// Reads a capture to its end and judges every connection in it. A capture that is cut or damaged behind a good
 /// beginning is judged as far as it goes; [`Report::failure`] then says where it ends.
-pub(crate) fn inspect_file(path: &Path, ledgers: &Ledgers, detail: Detail) -> Result<Report, Failure> {
+pub(crate) fn inspect_file(
+    path: &Path,
+    ledgers: &Ledgers,
+    deployment: Option<&Deployment>,
+    detail: Detail,
+) -> Result<Report, Failure> {
     const HINT: &str = "captures are made with `tcpdump -w FILE`, or by `bartizan demo --out DIR`";
     let mut report = Report::new(path, detail);
     if path.as_os_str() == "-" {
-        read(io::stdin().lock(), &ProgressBar::hidden(), ledgers, &mut report)
+        read(
+            io::stdin().lock(),
+            &ProgressBar::hidden(),
+            ledgers,
+            deployment,
+            &mut report,
+        )
     } else {
         let file = File::open(path).map_err(|error| unreadable(path, &error, HINT))?;
         let metadata = file.metadata().map_err(|error| unreadable(path, &error, HINT))?;
@@ -86,7 +98,7 @@ pub(crate) fn inspect_file(path: &Path, ledgers: &Ledgers, detail: Detail) -> Re
             return Err(Failure::new(format!("{}: is a directory", path.display())).hint(HINT));
         }
         let progress = progress(path, metadata.len());
-        let outcome = read(file, &progress, ledgers, &mut report);
+        let outcome = read(file, &progress, ledgers, deployment, &mut report);
         progress.finish_and_clear();
         outcome
     }
@@ -109,11 +121,14 @@ struct Judging<'a> {
 impl Sink for Judging<'_> {
     fn connection(&mut self, connection: Connection) {
         let posture = Evidence::new(&connection, self.ledgers).posture();
+        self.report.take(&Part::connection(&connection, &posture));
         self.report.add(Link::new(&connection, posture));
     }
 
     fn association(&mut self, association: Association) {
-        self.report.add(Link::association(association));
+        let posture = association_posture(&association);
+        self.report.take(&Part::association(&association, &posture));
+        self.report.add(Link::association(association, posture));
     }
 
     fn ike_sa(&mut self, sa: IkeSa) {
@@ -128,12 +143,20 @@ impl Sink for Judging<'_> {
 impl Judging<'_> {
     fn finish(self) {
         let (ike, esp) = self.ipsec.judge();
+        ike.iter().map(Part::ike).for_each(|part| self.report.take(&part));
+        esp.iter().map(Part::esp).for_each(|part| self.report.take(&part));
         let links = ike.into_iter().map(Link::ike).chain(esp.into_iter().map(Link::esp));
         links.for_each(|link| self.report.add(link));
     }
 }
 
-fn read(input: impl Read, progress: &ProgressBar, ledgers: &Ledgers, report: &mut Report) -> io::Result<()> {
+fn read(
+    input: impl Read,
+    progress: &ProgressBar,
+    ledgers: &Ledgers,
+    deployment: Option<&Deployment>,
+    report: &mut Report,
+) -> io::Result<()> {
     let mut input = unpacked(progress.wrap_read(input))?;
     let mut unpacked_bytes = 0;
     let mut capture = CaptureReader::new();
@@ -172,6 +195,7 @@ fn read(input: impl Read, progress: &ProgressBar, ledgers: &Ledgers, report: &mu
         capture.dropped_at_capture(),
         ledgers.lost(),
         damage,
+        deployment,
     );
     Ok(())
 }

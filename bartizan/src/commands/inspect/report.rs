@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, HashMap};
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
 
-use bartizan_posture::{Kind, Verdict};
+use bartizan_deployment::Deployment;
+use bartizan_posture::{Kind, Links, Network, Part, Verdict};
 use bartizan_wire::{CaptureError, Totals};
 
 use super::Detail;
@@ -25,6 +26,9 @@ pub(crate) struct Report {
     rows: Vec<Row>,
     places: HashMap<Likeness, usize>,
     links: Vec<Link>,
+    /// What the connections amount to, as they come.
+    parts: Links,
+    network: Network,
     gathered: Gathered,
     summary: Summary,
     totals: Totals,
@@ -92,6 +96,8 @@ impl Report {
             rows: Vec::new(),
             places: HashMap::new(),
             links: Vec::new(),
+            parts: Links::default(),
+            network: Network::default(),
             gathered: Gathered::default(),
             summary: Summary::default(),
             totals: Totals::default(),
@@ -99,6 +105,11 @@ impl Report {
             lost_by_ledger: 0,
             damage: None,
         }
+    }
+
+    /// Takes a connection into its link.
+    pub(super) fn take(&mut self, part: &Part<'_>) {
+        self.parts.add(part);
     }
 
     pub(super) fn add(&mut self, link: Link) {
@@ -144,7 +155,9 @@ impl Report {
         dropped_at_capture: u64,
         lost_by_ledger: u64,
         damage: Option<CaptureError>,
+        deployment: Option<&Deployment>,
     ) {
+        self.network = std::mem::take(&mut self.parts).finish(deployment);
         // Connections come as they end; a reader expects them as they began.
         self.rows.sort_by_key(|row| row.link.number);
         self.links.sort_by_key(|link| link.number);
@@ -185,6 +198,11 @@ impl Report {
     /// Each connection, in the order of first packets; empty unless asked for.
     pub(crate) fn links(&self) -> &[Link] {
         &self.links
+    }
+
+    /// What the connections amount to: links, and what the deployment file says of them.
+    pub(crate) fn network(&self) -> &Network {
+        &self.network
     }
 
     /// What its reader must look at.

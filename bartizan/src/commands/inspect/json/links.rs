@@ -1,0 +1,172 @@
+//! Links.
+
+use bartizan_posture::{Direction, Link, Objection, Phase, Standing};
+use serde::Serialize;
+
+use super::{Answer, Interface, Verdict, answer, sources, verdict};
+
+#[derive(Serialize)]
+pub(super) struct JsonLink {
+    ends: [End; 2],
+    interface: Option<Interface>,
+    in_deployment: &'static str,
+    /// The place of the interface in the deployment file, from 0.
+    deployment_interface: Option<usize>,
+    first_packet: u64,
+    last_packet: u64,
+    first_ns: u64,
+    last_ns: u64,
+    parts: u64,
+    attempts: u64,
+    in_ledger: u64,
+    by_kind: std::collections::BTreeMap<String, u64>,
+    key_exchanges: Vec<String>,
+    directions: [JsonDirection; 2],
+    confidentiality: Verdict,
+    authenticity: Verdict,
+    phases: Vec<JsonPhase>,
+    beyond_phases: u64,
+    objections: Vec<JsonObjection>,
+    exception: Option<String>,
+}
+
+#[derive(Serialize)]
+struct End {
+    address: String,
+    port: Option<u16>,
+    node: Option<String>,
+}
+
+#[derive(Serialize)]
+struct JsonDirection {
+    from: String,
+    to: String,
+    packets: u64,
+    bytes: u64,
+    offered: Answer,
+    preferred: Answer,
+    negotiated: Answer,
+    authenticated: Answer,
+    stayed: Answer,
+    clear: Answer,
+}
+
+#[derive(Serialize)]
+struct JsonPhase {
+    occasion: &'static str,
+    kind: String,
+    key_exchange: Option<String>,
+    confidentiality: &'static str,
+    authenticity: &'static str,
+    first_packet: u64,
+    latest_packet: u64,
+    last_packet: u64,
+    first_ns: u64,
+    latest_ns: u64,
+    last_ns: u64,
+    parts: u64,
+    rekeys: u64,
+}
+
+#[derive(Serialize)]
+struct JsonObjection {
+    concern: &'static str,
+    because: String,
+    sources: Vec<String>,
+}
+
+impl JsonLink {
+    pub(super) fn new(link: &Link) -> Self {
+        let [there, back] = &link.directions;
+        let [one, other] = &link.ends;
+        let groups = link.groups.iter().map(ToString::to_string);
+        let methods = link.methods.iter().map(ToString::to_string);
+        Self {
+            ends: [one, other].map(|end| End {
+                address: end.address.to_string(),
+                port: end.port,
+                node: end.node.as_ref().map(ToString::to_string),
+            }),
+            interface: link.interface.map(|interface| Interface {
+                name: interface.name,
+                known_by: interface.by.name(),
+            }),
+            in_deployment: match &link.standing {
+                Standing::NoDeployment => "no deployment file",
+                Standing::Listed(_) => "yes",
+                Standing::Unlisted => "no",
+                Standing::Within(_) => "within a node",
+            },
+            deployment_interface: match &link.standing {
+                Standing::Listed(place) => Some(*place),
+                _ => None,
+            },
+            first_packet: link.first.packet,
+            last_packet: link.last.packet,
+            first_ns: link.first.time.0,
+            last_ns: link.last.time.0,
+            parts: link.parts,
+            attempts: link.attempts,
+            in_ledger: link.in_ledger,
+            by_kind: link.by_kind.iter().map(|(kind, &count)| (kind.name(), count)).collect(),
+            key_exchanges: groups.chain(methods).collect(),
+            directions: [
+                JsonDirection::new(there, [one, other].map(ToString::to_string)),
+                JsonDirection::new(back, [other, one].map(ToString::to_string)),
+            ],
+            confidentiality: verdict(&link.confidentiality),
+            authenticity: verdict(&link.authenticity),
+            phases: link.phases.iter().map(JsonPhase::new).collect(),
+            beyond_phases: link.beyond_phases,
+            objections: link.objections.iter().map(JsonObjection::new).collect(),
+            exception: link.exception.clone(),
+        }
+    }
+}
+
+impl JsonDirection {
+    fn new(direction: &Direction, [from, to]: [String; 2]) -> Self {
+        Self {
+            from,
+            to,
+            packets: direction.packets,
+            bytes: direction.bytes,
+            offered: answer(&direction.offered),
+            preferred: answer(&direction.preferred),
+            negotiated: answer(&direction.negotiated),
+            authenticated: answer(&direction.authenticated),
+            stayed: answer(&direction.stayed),
+            clear: answer(&direction.clear),
+        }
+    }
+}
+
+impl JsonPhase {
+    fn new(phase: &Phase) -> Self {
+        Self {
+            occasion: phase.occasion.name(),
+            kind: phase.kind.name(),
+            key_exchange: phase.key_exchange.clone(),
+            confidentiality: phase.confidentiality.name(),
+            authenticity: phase.authenticity.name(),
+            first_packet: phase.first.packet,
+            latest_packet: phase.latest.packet,
+            last_packet: phase.last.packet,
+            first_ns: phase.first.time.0,
+            latest_ns: phase.latest.time.0,
+            last_ns: phase.last.time.0,
+            parts: phase.parts,
+            rekeys: phase.rekeys,
+        }
+    }
+}
+
+impl JsonObjection {
+    fn new(objection: &Objection) -> Self {
+        Self {
+            concern: objection.concern.name(),
+            because: objection.because.clone(),
+            sources: sources(&objection.sources),
+        }
+    }
+}

@@ -1,0 +1,118 @@
+//! What a link was first, and what became of it.
+
+use bartizan_wire::Moment;
+
+use super::part::{Occasion, Part};
+use crate::{Kind, Verdict};
+
+/// Phases of a link told apart; a stranger may choose what is negotiated.
+const PHASES: usize = 32;
+
+/// Parts of a link that are alike in what they negotiated and what that is worth.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Phase {
+    /// How these parts began.
+    pub occasion: Occasion,
+    /// What they are.
+    pub kind: Kind,
+    /// Their key exchange, where one is known.
+    pub key_exchange: Option<String>,
+    /// Their confidentiality.
+    pub confidentiality: Verdict,
+    /// Their authenticity.
+    pub authenticity: Verdict,
+    /// First packet of the first of them.
+    pub first: Moment,
+    /// First packet of the latest of them.
+    pub latest: Moment,
+    /// Last packet of any of them.
+    pub last: Moment,
+    /// How many there are.
+    pub parts: u64,
+    /// Rekeys inside them.
+    pub rekeys: u64,
+}
+
+impl Phase {
+    fn of(part: &Part<'_>) -> Self {
+        let posture = part.posture;
+        Self {
+            occasion: part.occasion,
+            kind: posture.kind,
+            key_exchange: posture.key_exchange(),
+            confidentiality: posture.confidentiality.verdict(),
+            authenticity: posture.authenticity.verdict(),
+            first: part.first,
+            latest: part.first,
+            last: part.last,
+            parts: 1,
+            rekeys: part.rekeys,
+        }
+    }
+
+    fn is_like(&self, other: &Self) -> bool {
+        let key = |phase: &Self| {
+            let Self {
+                occasion,
+                kind,
+                confidentiality,
+                authenticity,
+                ..
+            } = *phase;
+            (occasion, kind, confidentiality, authenticity)
+        };
+        key(self) == key(other) && self.key_exchange == other.key_exchange
+    }
+
+    fn take(&mut self, other: &Self) {
+        if other.first.packet < self.first.packet {
+            self.first = other.first;
+        }
+        if other.latest.packet > self.latest.packet {
+            self.latest = other.latest;
+        }
+        if other.last.packet > self.last.packet {
+            self.last = other.last;
+        }
+        self.parts += other.parts;
+        self.rekeys += other.rekeys;
+    }
+}
+
+/// The phases of a link.
+#[derive(Debug, Clone, Default)]
+pub(super) struct History {
+    phases: Vec<Phase>,
+    /// Parts whose phase was one too many.
+    omitted: u64,
+}
+
+impl History {
+    pub(super) fn add(&mut self, part: &Part<'_>) {
+        self.take(Phase::of(part));
+    }
+
+    pub(super) fn merge(&mut self, other: Self) {
+        self.omitted += other.omitted;
+        for phase in other.phases {
+            self.take(phase);
+        }
+    }
+
+    fn take(&mut self, phase: Phase) {
+        if let Some(known) = self.phases.iter_mut().find(|known| known.is_like(&phase)) {
+            known.take(&phase);
+        } else if self.phases.len() < PHASES {
+            self.phases.push(phase);
+        } else {
+            self.omitted += phase.parts;
+        }
+    }
+
+    /// The phases in the order of first packets, and how many parts are in none.
+    pub(super) fn finish(mut self) -> (Vec<Phase>, u64) {
+        self.phases.sort_by_key(|phase| phase.first.packet);
+        (self.phases, self.omitted)
+    }
+}

@@ -1,0 +1,255 @@
+//! Gathering parts into links.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use bartizan_deployment::Deployment;
+
+use super::bundle::Bundle;
+use super::matching::{Match, Nodes};
+use super::part::{Carrier, Part, Socket};
+use super::{Link, LinkEnd, Standing, objection};
+use crate::{Hint, Interface, Source};
+
+/// Pairs of ends told apart, for each carrier and interface.
+const BUNDLES: usize = 100_000;
+
+/// Gathers parts.
+#[derive(Debug, Default)]
+pub struct Links {
+    bundles: HashMap<Key, Gathered>,
+    untracked: u64,
+}
+
+/// What parts that are folded together have in common.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) struct Key {
+    /// The lesser first. Ports stand there where a deployment file may need them, or both addresses are the same.
+    pub(super) ends: [Socket; 2],
+    pub(super) carrier: Carrier,
+    pub(super) hint: Option<Interface>,
+}
+
+#[derive(Debug, Default)]
+struct Gathered {
+    carried: Bundle,
+    /// What was refused, or carried nothing.
+    attempted: Option<Box<Bundle>>,
+}
+
+/// All links of a capture.
+#[derive(Debug, Clone, Default)]
+#[non_exhaustive]
+pub struct Network {
+    /// The links, in the order of first packets.
+    pub links: Vec<Link>,
+    /// Places of the interfaces in the deployment file that carried nothing.
+    pub unseen: Vec<usize>,
+    /// Parts of no link, because there were too many links.
+    pub untracked: u64,
+}
+
+impl Links {
+    /// Adds a part.
+    pub fn add(&mut self, part: &Part<'_>) {
+        let [asks, answers] = part.ends;
+        let same_host = asks.address == answers.address;
+        // The port of the end that answers is a listener's: the other's is chosen at random.
+        let answers = Socket {
+            port: answers.port.filter(|_| same_host || part.carrier == Carrier::Tcp),
+            ..answers
+        };
+        let asks = Socket { port: None, ..asks };
+        let turned = answers < asks;
+        let key = Key {
+            ends: if turned { [answers, asks] } else { [asks, answers] },
+            carrier: part.carrier,
+            hint: part.hint(),
+        };
+        if self.bundles.len() >= BUNDLES && !self.bundles.contains_key(&key) {
+            self.untracked += 1;
+            return;
+        }
+        let gathered = self.bundles.entry(key).or_default();
+        let bundle = if part.carries() {
+            &mut gathered.carried
+        } else {
+            gathered.attempted.get_or_insert_default()
+        };
+        bundle.add(part, usize::from(turned));
+    }
+
+    /// The links; with a deployment file those it lists are named by it, and judged by their policies.
+    #[must_use]
+    pub fn finish(self, deployment: Option<&Deployment>) -> Network {
+        let nodes = deployment.map(Nodes::new);
+        let mut folded: BTreeMap<Place, Folded> = BTreeMap::new();
+        let mut bundles: Vec<(Key, Gathered)> = self.bundles.into_iter().collect();
+        bundles.sort_by_key(|(key, _)| *key);
+        for (key, gathered) in bundles {
+            let matched = nodes.as_ref().map_or(Match::NoDeployment, |nodes| nodes.find(&key));
+            for (place, ends, by_file) in places(&key, &matched, nodes.as_ref()) {
+                let turned = ends[0].address != key.ends[0].address
+                    || (ends[0].address == ends[1].address && ends[0].port != key.ends[0].port);
+                let link = folded.entry(place).or_insert_with(|| Folded::new(ends));
+                link.take(&key, &gathered, turned, by_file);
+            }
+        }
+        let mut links: Vec<Link> = folded
+            .into_iter()
+            .filter_map(|(place, folded)| folded.finish(&place, deployment))
+            .collect();
+        links.sort_by_key(|link| link.first.packet);
+        let seen: BTreeSet<usize> = links
+            .iter()
+            .filter(|link| link.carried())
+            .filter_map(|link| match link.standing {
+                Standing::Listed(place) => Some(place),
+                _ => None,
+            })
+            .collect();
+        let listed = deployment.map_or(0, |deployment| deployment.interfaces().len());
+        Network {
+            links,
+            unseen: (0..listed).filter(|place| !seen.contains(place)).collect(),
+            untracked: self.untracked,
+        }
+    }
+}
+
+/// What makes two bundles one link.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+enum Place {
+    Listed(usize),
+    /// By the file's nodes or not, between these ends, of the interface with this name.
+    Other {
+        ends: [Socket; 2],
+        name: Option<&'static str>,
+        /// What is not named is at least told apart by what carries it.
+        carrier: Option<Carrier>,
+        within: Option<String>,
+    },
+}
+
+/// A link while its bundles are put together.
+struct Folded {
+    ends: [LinkEnd; 2],
+    carried: Bundle,
+    attempted: Bundle,
+    carriers: BTreeSet<Carrier>,
+    hint: Option<Interface>,
+    standing: Standing,
+}
+
+/// Where a bundle belongs. What protects several interfaces of a pair of nodes, and does not tell which, belongs to each
+/// of them.
+fn places(key: &Key, matched: &Match, nodes: Option<&Nodes<'_>>) -> Vec<(Place, [LinkEnd; 2], Standing)> {
+    let end = |socket: Socket, port: Option<u16>| LinkEnd {
+        address: socket.address,
+        port,
+        node: nodes.and_then(|nodes| nodes.node(socket)).map(|node| node.name.clone()),
+    };
+    if let (Match::Listed(listed), Some(nodes)) = (matched, nodes) {
+        return listed
+            .iter()
+            .map(|&place| {
+                let ends = nodes.ends(place, key);
+                (Place::Listed(place), ends, Standing::Listed(place))
+            })
+            .collect();
+    }
+    let same_host = key.ends[0].address == key.ends[1].address;
+    let port = |socket: Socket| socket.port.filter(|_| same_host);
+    let ends = key.ends.map(|socket| end(socket, port(socket)));
+    let (standing, within) = match matched {
+        Match::Within(name) => (Standing::Within(name.clone()), Some(name.to_string())),
+        Match::NoDeployment => (Standing::NoDeployment, None),
+        Match::Listed(_) | Match::Unlisted => (Standing::Unlisted, None),
+    };
+    let name = key.hint.map(|hint| hint.name);
+    let place = Place::Other {
+        ends: key.ends.map(|socket| Socket {
+            port: port(socket),
+            ..socket
+        }),
+        name,
+        carrier: name.is_none().then_some(key.carrier),
+        within,
+    };
+    vec![(place, ends, standing)]
+}
+
+impl Folded {
+    fn new(ends: [LinkEnd; 2]) -> Self {
+        Self {
+            ends,
+            carried: Bundle::default(),
+            attempted: Bundle::default(),
+            carriers: BTreeSet::new(),
+            hint: None,
+            standing: Standing::NoDeployment,
+        }
+    }
+
+    fn take(&mut self, key: &Key, gathered: &Gathered, turned: bool, standing: Standing) {
+        self.carried.merge(gathered.carried.clone(), turned);
+        if let Some(attempted) = &gathered.attempted {
+            self.attempted.merge((**attempted).clone(), turned);
+        }
+        self.carriers.insert(key.carrier);
+        self.standing = standing;
+        // The strongest hint of all bundles.
+        self.hint = [self.hint, key.hint].into_iter().flatten().min_by_key(|hint| hint.by);
+    }
+
+    fn finish(mut self, place: &Place, deployment: Option<&Deployment>) -> Option<Link> {
+        let attempts = self.attempted.parts;
+        let parts = self.carried.parts;
+        let bundle = if parts > 0 { self.carried } else { self.attempted };
+        let (first, last, asked_first) = bundle.span()?;
+        let listed = match place {
+            Place::Listed(place) => deployment.and_then(|deployment| deployment.interfaces().get(*place)),
+            Place::Other { .. } => None,
+        };
+        let interface = match listed {
+            Some(listed) => Some(Interface {
+                name: listed.kind.name(),
+                by: Hint::Deployment,
+            }),
+            None => self.hint,
+        };
+        let mut bundle = bundle;
+        let by_kind = std::mem::take(&mut bundle.by_kind);
+        let groups = std::mem::take(&mut bundle.groups);
+        let methods = std::mem::take(&mut bundle.methods);
+        let in_ledger = bundle.in_ledger;
+        let (phases, beyond_phases) = std::mem::take(&mut bundle.history).finish();
+        let (mut directions, confidentiality, authenticity) = bundle.finish(&[Source::between(first, last)]);
+        if listed.is_none() && asked_first == 1 {
+            self.ends.swap(0, 1);
+            directions.swap(0, 1);
+        }
+        let mut link = Link {
+            ends: self.ends,
+            interface,
+            carriers: self.carriers,
+            standing: self.standing,
+            directions,
+            confidentiality,
+            authenticity,
+            phases,
+            beyond_phases,
+            by_kind,
+            parts,
+            attempts,
+            in_ledger,
+            groups,
+            methods,
+            first,
+            last,
+            objections: Vec::new(),
+            exception: None,
+        };
+        objection::object(&mut link, listed);
+        Some(link)
+    }
+}

@@ -1,0 +1,159 @@
+//! Which interface of the deployment file a bundle of parts is.
+
+use std::collections::HashMap;
+use std::net::{IpAddr, SocketAddr};
+
+use bartizan_deployment::{Deployment, InterfaceKind, Node, NodeName, Protection};
+
+use super::LinkEnd;
+use super::links::Key;
+use super::part::{Carrier, Socket};
+use crate::Interface;
+
+/// What a deployment file says of a bundle.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Match {
+    /// There is none.
+    NoDeployment,
+    /// It is one of these interfaces, and nothing tells which where there are several.
+    Listed(Vec<usize>),
+    /// It is none of them.
+    Unlisted,
+    /// It stays within a node.
+    Within(NodeName),
+}
+
+/// The nodes of a deployment file by where they are.
+pub(super) struct Nodes<'a> {
+    deployment: &'a Deployment,
+    by_socket: HashMap<SocketAddr, &'a Node>,
+    by_address: HashMap<IpAddr, Vec<&'a Node>>,
+    /// Where a node's function and its sidecar meet.
+    within: HashMap<SocketAddr, &'a Node>,
+}
+
+impl<'a> Nodes<'a> {
+    pub(super) fn new(deployment: &'a Deployment) -> Self {
+        let mut nodes = Self {
+            deployment,
+            by_socket: HashMap::new(),
+            by_address: HashMap::new(),
+            within: HashMap::new(),
+        };
+        for node in deployment.nodes() {
+            let mut addresses = vec![node.address];
+            if let Some(sidecar) = &node.sidecar {
+                for inbound in &sidecar.inbound {
+                    nodes.by_socket.insert(inbound.service, node);
+                    nodes.by_socket.insert(inbound.listen, node);
+                    nodes.within.insert(inbound.forward, node);
+                    addresses.push(inbound.listen.ip());
+                }
+                for outbound in &sidecar.outbound {
+                    nodes.within.insert(outbound.listen, node);
+                }
+            }
+            addresses.sort_unstable();
+            addresses.dedup();
+            for address in addresses.into_iter().filter(|address| !address.is_unspecified()) {
+                nodes.by_address.entry(address).or_default().push(node);
+            }
+        }
+        nodes
+    }
+
+    /// The node at a socket: by a listener of its own, else by an address that no other node has.
+    pub(super) fn node(&self, socket: Socket) -> Option<&'a Node> {
+        let by_socket = socket
+            .port
+            .and_then(|port| self.by_socket.get(&SocketAddr::new(socket.address, port)));
+        by_socket
+            .copied()
+            .or_else(|| match self.by_address.get(&socket.address)?.as_slice() {
+                [node] => Some(*node),
+                _ => None,
+            })
+    }
+
+    /// What the file says of parts with this key.
+    pub(super) fn find(&self, key: &Key) -> Match {
+        if let Some(node) = self.within(key) {
+            return Match::Within(node.name.clone());
+        }
+        let [Some(one), Some(other)] = key.ends.map(|end| self.node(end)) else {
+            return Match::Unlisted;
+        };
+        let candidates: Vec<usize> = (0..self.deployment.interfaces().len())
+            .filter(|&place| self.joins(place, [one, other], key.carrier))
+            .collect();
+        let named = |interface: Interface| -> Vec<usize> {
+            let fits = |place: &&usize| is_named(self.deployment.interfaces()[**place].kind, interface.name);
+            candidates.iter().filter(fits).copied().collect()
+        };
+        match key.hint {
+            _ if candidates.is_empty() => Match::Unlisted,
+            None => Match::Listed(candidates),
+            Some(hint) => match named(hint) {
+                fitting if !fitting.is_empty() => Match::Listed(fitting),
+                // What packets say of themselves outweighs that there is another link between the same nodes; a port
+                // does not.
+                _ if hint.by.is_strong() => Match::Unlisted,
+                _ => Match::Listed(candidates),
+            },
+        }
+    }
+
+    /// The ends of the interface at `place` as `key` shows them, in the order of the file.
+    pub(super) fn ends(&self, place: usize, key: &Key) -> [LinkEnd; 2] {
+        let interface = &self.deployment.interfaces()[place];
+        let first = self.node(key.ends[0]).map(|node| &node.name);
+        let in_order = first == Some(&interface.between[0]);
+        let sockets = if in_order { key.ends } else { [key.ends[1], key.ends[0]] };
+        let same_host = key.ends[0].address == key.ends[1].address;
+        [0, 1].map(|index| LinkEnd {
+            address: sockets[index].address,
+            port: sockets[index].port.filter(|_| same_host),
+            node: Some(interface.between[index].clone()),
+        })
+    }
+
+    /// Whether the interface at `place` joins these nodes and may be carried so.
+    fn joins(&self, place: usize, nodes: [&Node; 2], carrier: Carrier) -> bool {
+        let interface = &self.deployment.interfaces()[place];
+        let [a, b] = &interface.between;
+        let [one, other] = nodes.map(|node| &node.name);
+        let between = (a, b) == (one, other) || (b, a) == (one, other);
+        between && may_be_carried(interface.kind, interface.protection, carrier)
+    }
+
+    /// The node within which parts stay: one end is where its function and its sidecar meet, and the other is the same
+    /// host.
+    fn within(&self, key: &Key) -> Option<&'a Node> {
+        let [one, other] = key.ends;
+        [(one, other), (other, one)].into_iter().find_map(|(listens, asks)| {
+            let node = *self.within.get(&SocketAddr::new(listens.address, listens.port?))?;
+            let same_host =
+                asks.address == listens.address || asks.address.is_loopback() || asks.address == node.address;
+            same_host.then_some(node)
+        })
+    }
+}
+
+fn may_be_carried(kind: InterfaceKind, protection: Protection, carrier: Carrier) -> bool {
+    match carrier {
+        Carrier::Tcp => kind.over_tcp(),
+        Carrier::Sctp => matches!(
+            kind,
+            InterfaceKind::N2 | InterfaceKind::E1 | InterfaceKind::E2 | InterfaceKind::F1C | InterfaceKind::Xn
+        ),
+        Carrier::Ipsec => protection == Protection::Ipsec,
+    }
+}
+
+/// Whether packets that call themselves `name` are of this kind.
+fn is_named(kind: InterfaceKind, name: &str) -> bool {
+    match kind {
+        InterfaceKind::F1C => matches!(name, "F1" | "F1-C"),
+        _ => kind.name() == name,
+    }
+}

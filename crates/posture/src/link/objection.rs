@@ -1,0 +1,182 @@
+//! What there is to object to in a link.
+
+use std::time::{Duration, SystemTime};
+
+use bartizan_deployment::{Interface as Listed, Policy, Protection, day_of};
+use bartizan_registry::NamedGroup;
+
+use super::{Link, Phase, Standing};
+use crate::{Answer, Kind, Source, Verdict};
+
+/// What is at stake.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Concern {
+    /// Can be read later.
+    Confidentiality,
+    /// Can be forged.
+    Authenticity,
+    /// Post-quantum at set-up, and not in all that followed.
+    Regression,
+    /// Something else was negotiated than the policy names.
+    Policy,
+    /// Not in the deployment file.
+    Unlisted,
+    /// In the deployment file, and not in the capture.
+    Unseen,
+    /// Not shown to be safe.
+    Unproven,
+    /// Ledger and packets disagree.
+    Contradiction,
+}
+
+impl Concern {
+    /// As reports write it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Confidentiality => "confidentiality",
+            Self::Authenticity => "authenticity",
+            Self::Regression => "regression",
+            Self::Policy => "policy",
+            Self::Unlisted => "not in the file",
+            Self::Unseen => "not seen",
+            Self::Unproven => "unproven",
+            Self::Contradiction => "contradiction",
+        }
+    }
+}
+
+/// Something to object to. Only this crate makes one, from a link's verdicts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Objection {
+    /// What is at stake.
+    pub concern: Concern,
+    /// The reason, in words.
+    pub because: String,
+    /// The packets and records it rests on.
+    pub sources: Vec<Source>,
+}
+
+/// Fills in a link's objections, under the policy of `listed`, or else the profile `hybrid`.
+pub(super) fn object(link: &mut Link, listed: Option<&Listed>) {
+    if !link.carried() || matches!(link.standing, Standing::Within(_)) {
+        return;
+    }
+    let default = Policy::hybrid();
+    let policy = listed.map_or(&default, |listed| &listed.policy);
+    let unprotected_by_choice = listed.is_some_and(|listed| listed.protection == Protection::Nothing);
+    // Of a link that lived past midnight the later day counts: it is the stricter one.
+    let today = day_of(SystemTime::UNIX_EPOCH + Duration::from_nanos(link.last.time.0));
+    let classical_may_pass = policy.admits_classical(today);
+    let clear = link.directions.iter().map(|direction| direction.clear.answer());
+    let in_clear = clear.clone().any(|answer| answer == Answer::Yes);
+    let surely_encrypted = clear.clone().all(|answer| answer == Answer::No);
+    let passes = |link: &Link| {
+        classical_may_pass
+            && match link.confidentiality.verdict() {
+                Verdict::Vulnerable => !in_clear || unprotected_by_choice,
+                _ => surely_encrypted,
+            }
+    };
+    let mut objections = Vec::new();
+    let mut object = |concern, because: &str, sources: &[Source]| {
+        objections.push(Objection {
+            concern,
+            because: because.to_owned(),
+            sources: sources.to_vec(),
+        });
+    };
+    if link.standing == Standing::Unlisted {
+        let because = "seen, and not in the deployment file";
+        object(Concern::Unlisted, because, &[Source::between(link.first, link.last)]);
+    }
+    let passes = passes(link);
+    let mut excused = false;
+    let (confidentiality, authenticity) = (&link.confidentiality, &link.authenticity);
+    match confidentiality.verdict() {
+        Verdict::QuantumSafe => {}
+        _ if passes => excused = true,
+        Verdict::Vulnerable => object(
+            Concern::Confidentiality,
+            confidentiality.because(),
+            confidentiality.sources(),
+        ),
+        Verdict::NotObservable | Verdict::NotSeen => {
+            object(Concern::Unproven, confidentiality.because(), confidentiality.sources());
+        }
+    }
+    if authenticity.verdict() == Verdict::Vulnerable {
+        if passes || (classical_may_pass && !in_clear) {
+            excused = true;
+        } else {
+            object(Concern::Authenticity, authenticity.because(), authenticity.sources());
+        }
+    }
+    if let Some((before, after)) = fell(link) {
+        if passes {
+            excused = true;
+        } else {
+            let because = format!("first {}, then {}", named(before), named(after));
+            object(
+                Concern::Regression,
+                &because,
+                &[
+                    Source::between(before.first, before.first),
+                    Source::between(after.latest, after.latest),
+                ],
+            );
+        }
+    } else if confidentiality.verdict() == Verdict::QuantumSafe {
+        let stayed = link.directions.iter().map(|direction| &direction.stayed);
+        if let Some(stayed) = stayed.into_iter().find(|stayed| stayed.answer() == Answer::No) {
+            object(Concern::Regression, stayed.because(), stayed.sources());
+        }
+    }
+    if listed.is_some() {
+        let in_force = policy.in_force(today);
+        let others: Vec<String> = link
+            .groups
+            .iter()
+            .filter(|group| !in_force.groups.contains(group))
+            .map(NamedGroup::to_string)
+            .collect();
+        if !others.is_empty() {
+            let wanted: Vec<String> = in_force.groups.iter().map(NamedGroup::to_string).collect();
+            let because = format!(
+                "{} negotiated, the policy names {}",
+                others.join(", "),
+                wanted.join(", ")
+            );
+            object(Concern::Policy, &because, &[Source::between(link.first, link.last)]);
+        }
+    }
+    link.exception = policy
+        .exception
+        .as_ref()
+        .filter(|_| excused)
+        .map(|exception| format!("allowed until {}: {}", exception.expires, exception.reason));
+    link.objections = objections;
+}
+
+/// The first safe phase, and a vulnerable one that began after it. Where nothing tells what a link is, clear text beside
+/// TLS may be another application between the same hosts: it is an objection by itself, and no regression.
+fn fell(link: &Link) -> Option<(&Phase, &Phase)> {
+    let is = |phase: &&Phase, verdict| phase.confidentiality == verdict;
+    let safe = link.phases.iter().find(|phase| is(phase, Verdict::QuantumSafe))?;
+    let clear = |kind| matches!(kind, Kind::ClearHttp1 | Kind::ClearHttp2);
+    let worse = link.phases.iter().find(|phase| {
+        is(phase, Verdict::Vulnerable)
+            && phase.latest.packet > safe.first.packet
+            && (link.interface.is_some() || !clear(phase.kind))
+    })?;
+    Some((safe, worse))
+}
+
+fn named(phase: &Phase) -> String {
+    let kind = phase.kind.name();
+    match &phase.key_exchange {
+        Some(key_exchange) => format!("{kind} with {key_exchange}"),
+        None => kind,
+    }
+}

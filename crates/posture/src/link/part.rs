@@ -1,0 +1,187 @@
+//! One connection, association or security association, as a link takes it in.
+
+use std::net::{IpAddr, SocketAddr};
+
+use bartizan_wire::ike::Origin;
+use bartizan_wire::sctp::{Association, Begun};
+use bartizan_wire::{Connection, Moment, Start};
+
+use crate::{Interface, JudgedEspSa, JudgedIkeSa, Kind, Posture};
+
+/// What carries a part of a link.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Carrier {
+    /// TCP, whatever is in it.
+    Tcp,
+    /// SCTP, whatever is in it.
+    Sctp,
+    /// IKE and the ESP it keys.
+    Ipsec,
+}
+
+/// How a part began, as far as its own packets tell.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Occasion {
+    /// Set up in full: each end proved itself, if the protocol has proofs at all.
+    SetUp,
+    /// Set up with a pre-shared key of an earlier handshake.
+    Resumed,
+    /// Made by the rekey of an earlier one.
+    Rekeyed,
+    /// It was there before the capture.
+    Before,
+}
+
+impl Occasion {
+    /// As reports write it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::SetUp => "set up",
+            Self::Resumed => "resumed",
+            Self::Rekeyed => "rekeyed",
+            Self::Before => "there before the capture",
+        }
+    }
+}
+
+/// One end of a part.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) struct Socket {
+    pub(super) address: IpAddr,
+    pub(super) port: Option<u16>,
+}
+
+impl From<SocketAddr> for Socket {
+    fn from(socket: SocketAddr) -> Self {
+        Self {
+            address: socket.ip(),
+            port: Some(socket.port()),
+        }
+    }
+}
+
+impl From<IpAddr> for Socket {
+    fn from(address: IpAddr) -> Self {
+        Self { address, port: None }
+    }
+}
+
+/// A connection, an association, an IKE_SA or an ESP security association with what follows from it.
+#[derive(Debug, Clone, Copy)]
+pub struct Part<'a> {
+    pub(super) carrier: Carrier,
+    /// Who asks, then who answers; of ESP the sender, then the receiver.
+    pub(super) ends: [Socket; 2],
+    pub(super) first: Moment,
+    pub(super) last: Moment,
+    /// Sent by the end that asks, and by the one that answers.
+    pub(super) packets: [u64; 2],
+    pub(super) bytes: [u64; 2],
+    pub(super) occasion: Occasion,
+    /// Rekeys inside it.
+    pub(super) rekeys: u64,
+    pub(super) posture: &'a Posture,
+}
+
+impl<'a> Part<'a> {
+    /// A TCP connection with the posture made from it.
+    #[must_use]
+    pub fn connection(connection: &Connection, posture: &'a Posture) -> Self {
+        let occasion = match connection.start {
+            Start::Midstream => Occasion::Before,
+            Start::Syn if posture.resumed => Occasion::Resumed,
+            Start::Syn => Occasion::SetUp,
+        };
+        let [ours, theirs] = [&connection.from_client, &connection.from_server];
+        Self {
+            carrier: Carrier::Tcp,
+            ends: [connection.client.into(), connection.server.into()],
+            first: connection.first,
+            last: connection.last,
+            packets: [ours.packets, theirs.packets],
+            bytes: [ours.stream.bytes, theirs.stream.bytes],
+            occasion,
+            rekeys: 0,
+            posture,
+        }
+    }
+
+    /// An SCTP association with the posture made from it.
+    #[must_use]
+    pub fn association(association: &Association, posture: &'a Posture) -> Self {
+        let [ours, theirs] = [&association.from_initiator, &association.from_responder];
+        Self {
+            carrier: Carrier::Sctp,
+            ends: [association.initiator.into(), association.responder.into()],
+            first: association.first,
+            last: association.last,
+            packets: [ours.packets, theirs.packets],
+            bytes: [ours.bytes, theirs.bytes],
+            occasion: match association.begun {
+                Begun::Init => Occasion::SetUp,
+                Begun::Midstream => Occasion::Before,
+            },
+            rekeys: 0,
+            posture,
+        }
+    }
+
+    /// An IKE_SA.
+    #[must_use]
+    pub fn ike(judged: &'a JudgedIkeSa) -> Self {
+        let sa = &judged.sa;
+        let [ours, theirs] = [&sa.from_initiator, &sa.from_responder];
+        Self {
+            carrier: Carrier::Ipsec,
+            // Its ports say nothing of a link: ESP has none.
+            ends: [sa.initiator.ip().into(), sa.responder.ip().into()],
+            first: sa.first,
+            last: sa.last,
+            packets: [ours.packets, theirs.packets],
+            bytes: [ours.ip_bytes, theirs.ip_bytes],
+            occasion: match sa.origin {
+                Origin::Init => Occasion::SetUp,
+                Origin::Rekey => Occasion::Rekeyed,
+                Origin::Midstream => Occasion::Before,
+            },
+            rekeys: sa.rekeys.count(),
+            posture: &judged.posture,
+        }
+    }
+
+    /// An ESP security association: one direction.
+    #[must_use]
+    pub fn esp(judged: &'a JudgedEspSa) -> Self {
+        let sa = &judged.sa;
+        Self {
+            carrier: Carrier::Ipsec,
+            ends: [sa.source.into(), sa.destination.into()],
+            first: sa.first,
+            last: sa.last,
+            packets: [sa.packets, 0],
+            bytes: [sa.bytes, 0],
+            occasion: if sa.first_sequence == 1 {
+                Occasion::SetUp
+            } else {
+                Occasion::Before
+            },
+            rekeys: 0,
+            posture: &judged.posture,
+        }
+    }
+
+    /// What packets tell of its interface.
+    pub(super) fn hint(&self) -> Option<Interface> {
+        self.posture.interface
+    }
+
+    /// Whether anything was carried that somebody could want to read: what was refused or never answered endangers
+    /// nothing.
+    pub(super) fn carries(&self) -> bool {
+        !matches!(
+            self.posture.kind,
+            Kind::Silent | Kind::TlsNotAgreed | Kind::IkeNotAgreed | Kind::SctpSilent
+        )
+    }
+}

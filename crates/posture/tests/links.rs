@@ -1,0 +1,234 @@
+//! Links: what captures of real peers amount to, with and without a deployment file.
+
+use std::path::Path;
+
+use bartizan_deployment::Deployment;
+use bartizan_posture::{
+    Answer, Concern, Evidence, Hint, Ipsec, Ledgers, Link, Links, Network, Occasion, Part, Standing, Verdict,
+    association_posture,
+};
+use bartizan_wire::esp::EspSa;
+use bartizan_wire::ike::IkeSa;
+use bartizan_wire::sctp::Association;
+use bartizan_wire::{CaptureReader, Connection, Limits, Observer, Sink};
+
+const STRONGSWAN: &[u8] = include_bytes!("../../wire/tests/data/strongswan-6.1.0.pcap");
+const FLEXRIC: &[u8] = include_bytes!("../../wire/tests/data/e2-flexric-kpm.pcap");
+const N2: &[u8] = include_bytes!("../../wire/tests/data/n2-free5gc-two-registrations.pcap");
+const SBI: &[u8] = include_bytes!("../../wire/tests/data/sbi-free5gc-two-registrations.pcap");
+const SIDECAR: &[u8] = include_bytes!("../../wire/tests/data/sidecar-hybrid.pcap");
+
+#[derive(Default)]
+struct Gathered {
+    ledgers: Ledgers,
+    links: Links,
+    ipsec: Ipsec,
+}
+
+impl Sink for Gathered {
+    fn connection(&mut self, connection: Connection) {
+        let posture = Evidence::new(&connection, &self.ledgers).posture();
+        self.links.add(&Part::connection(&connection, &posture));
+    }
+
+    fn association(&mut self, association: Association) {
+        let posture = association_posture(&association);
+        self.links.add(&Part::association(&association, &posture));
+    }
+
+    fn ike_sa(&mut self, sa: IkeSa) {
+        self.ipsec.add_ike(sa);
+    }
+
+    fn esp_sa(&mut self, sa: EspSa) {
+        self.ipsec.add_esp(sa);
+    }
+}
+
+fn network(files: &[&[u8]], deployment: Option<&str>) -> Network {
+    let mut gathered = Gathered::default();
+    for file in files {
+        let mut reader = CaptureReader::new();
+        reader.push(file);
+        let mut observer = Observer::new(Limits::default());
+        while let Ok(Some(packet)) = reader.next_packet() {
+            observer.observe(&packet, &mut gathered);
+        }
+        observer.finish_into(&mut gathered);
+    }
+    let (ike, esp) = gathered.ipsec.judge();
+    ike.iter().map(Part::ike).for_each(|part| gathered.links.add(&part));
+    esp.iter().map(Part::esp).for_each(|part| gathered.links.add(&part));
+    let deployment = deployment.map(|text| Deployment::parse(text, "network.yaml", Path::new("")).unwrap());
+    gathered.links.finish(deployment.as_ref())
+}
+
+fn between<'a>(network: &'a Network, one: &str, other: &str) -> &'a Link {
+    let ends = |link: &Link| link.ends.each_ref().map(|end| end.address.to_string());
+    let mut found = network.links.iter().filter(|link| {
+        let [a, b] = ends(link);
+        (a == one && b == other) || (a == other && b == one)
+    });
+    let link = found.next().unwrap();
+    assert_eq!(found.next(), None, "one link between {one} and {other}");
+    link
+}
+
+fn concerns(link: &Link) -> Vec<Concern> {
+    link.objections.iter().map(|objection| objection.concern).collect()
+}
+
+#[test]
+fn connections_between_two_hosts_are_one_link_and_its_answers_name_packets() {
+    let network = network(&[SBI], None);
+    assert_eq!(network.links.len(), 6);
+    let link = between(&network, "127.0.0.1", "127.0.0.10");
+    assert_eq!((link.parts, link.attempts), (19, 0));
+    assert_eq!(link.standing, Standing::NoDeployment);
+    assert_eq!(link.confidentiality.verdict(), Verdict::Vulnerable);
+    assert!(!link.confidentiality.sources().is_empty());
+    for direction in &link.directions {
+        for (question, reply) in direction.questions() {
+            let expected = if question == "clear" { Answer::Yes } else { Answer::No };
+            assert_eq!(reply.answer(), expected, "{question}");
+            assert!(!reply.sources().is_empty(), "{question}");
+        }
+    }
+    assert_eq!(concerns(link), [Concern::Confidentiality, Concern::Authenticity]);
+}
+
+#[test]
+fn associations_are_named_by_what_packets_say() {
+    for (file, name, by) in [(N2, "N2", Hint::PayloadProtocol), (FLEXRIC, "E2", Hint::Content)] {
+        let network = network(&[file], None);
+        let [link] = &network.links[..] else { panic!("one link") };
+        let interface = link.interface.unwrap();
+        assert_eq!((interface.name, interface.by), (name, by));
+        assert!(link.directions.iter().all(|direction| direction.packets > 0));
+    }
+}
+
+#[test]
+fn an_ike_sa_and_the_esp_it_keyed_are_one_link_with_its_rekeys() {
+    let network = network(&[STRONGSWAN], None);
+    let link = between(&network, "10.77.3.1", "10.77.3.2");
+    assert_eq!(link.confidentiality.verdict(), Verdict::QuantumSafe);
+    assert_eq!(link.authenticity.verdict(), Verdict::NotObservable);
+    let occasions: Vec<Occasion> = link.phases.iter().map(|phase| phase.occasion).collect();
+    assert!(occasions.contains(&Occasion::SetUp) && occasions.contains(&Occasion::Rekeyed));
+    assert!(link.phases.iter().any(|phase| phase.rekeys > 0));
+    for direction in &link.directions {
+        assert_eq!(direction.negotiated.answer(), Answer::Yes);
+        assert_eq!(direction.stayed.answer(), Answer::Yes);
+        assert_eq!(direction.clear.answer(), Answer::No);
+    }
+    assert_eq!(concerns(link), []);
+    // Hybrid, and rekeyed without a post-quantum exchange.
+    let link = between(&network, "10.77.5.1", "10.77.5.2");
+    assert_eq!(link.confidentiality.verdict(), Verdict::QuantumSafe);
+    assert_eq!(concerns(link), [Concern::Regression]);
+    let link = between(&network, "10.77.1.1", "10.77.1.2");
+    assert_eq!(link.confidentiality.verdict(), Verdict::Vulnerable);
+}
+
+const FILE: &str = "
+nodes:
+  amf: { function: AMF, address: 127.0.0.18 }
+  gnb: { function: gNB, address: 127.0.0.100 }
+  cu: { function: O-CU-CP, address: 10.9.1.2 }
+  ric: { function: near-RT RIC, address: 10.9.0.1 }
+  secure-cu: { function: O-CU-CP, address: 10.77.3.1 }
+  secure-ric: { function: near-RT RIC, address: 10.77.3.2 }
+interfaces:
+  - { kind: N2, between: [amf, gnb], with: nothing, policy: { profile: transition, reason: lab, expires: 2099-01-01 } }
+  - { kind: E2, between: [cu, ric], with: ipsec }
+  - { kind: E2, between: [secure-cu, secure-ric], with: ipsec }
+  - { kind: SBI, between: [amf, ric], with: sidecar }
+";
+
+#[test]
+fn a_deployment_file_names_links_and_judges_them_by_its_policies() {
+    let network = network(&[N2, FLEXRIC, STRONGSWAN], Some(FILE));
+    assert_eq!(network.unseen, [3]);
+    let n2 = between(&network, "127.0.0.18", "127.0.0.100");
+    assert_eq!(n2.standing, Standing::Listed(0));
+    assert_eq!(n2.interface.unwrap().by, Hint::Deployment);
+    assert_eq!(n2.ends.each_ref().map(ToString::to_string), ["amf", "gnb"]);
+    assert_eq!(
+        n2.confidentiality.verdict(),
+        Verdict::Vulnerable,
+        "an exception changes no verdict"
+    );
+    assert_eq!(concerns(n2), []);
+    assert_eq!(n2.exception.as_deref(), Some("allowed until 2099-01-01: lab"));
+    // The gNB asks, and stands second in the file.
+    assert!(n2.directions.iter().all(|direction| direction.packets > 0));
+
+    let e2 = between(&network, "10.9.1.2", "10.9.0.1");
+    assert_eq!((&e2.standing, e2.name()), (&Standing::Listed(1), "E2"));
+    assert_eq!(concerns(e2), [Concern::Confidentiality, Concern::Authenticity]);
+
+    let secure = between(&network, "10.77.3.1", "10.77.3.2");
+    assert_eq!((&secure.standing, secure.name()), (&Standing::Listed(2), "E2"));
+    assert_eq!(concerns(secure), []);
+
+    let other = between(&network, "10.77.1.1", "10.77.1.2");
+    assert_eq!(other.standing, Standing::Unlisted);
+    assert_eq!(concerns(other)[0], Concern::Unlisted);
+}
+
+#[test]
+fn an_exception_that_had_ended_when_the_packets_passed_excuses_nothing() {
+    let ended = FILE.replace("2099-01-01", "2020-01-01");
+    let network = network(&[N2], Some(&ended));
+    let n2 = between(&network, "127.0.0.18", "127.0.0.100");
+    assert_eq!(concerns(n2), [Concern::Confidentiality, Concern::Authenticity]);
+    assert_eq!(n2.exception, None);
+}
+
+#[test]
+fn what_packets_say_of_themselves_outweighs_another_link_between_the_same_nodes() {
+    let file = FILE.replace("kind: N2, between: [amf, gnb]", "kind: E1, between: [amf, gnb]");
+    let network = network(&[N2], Some(&file));
+    let link = between(&network, "127.0.0.18", "127.0.0.100");
+    assert_eq!((&link.standing, link.name()), (&Standing::Unlisted, "N2"));
+    assert!(network.unseen.contains(&0));
+}
+
+#[test]
+fn hybrid_connections_of_sidecars_are_safe_from_recording() {
+    let network = network(&[SIDECAR], None);
+    for link in network.links.iter().filter(|link| link.carried()) {
+        assert_eq!(link.confidentiality.verdict(), Verdict::QuantumSafe, "{:?}", link.ends);
+        assert!(
+            link.directions
+                .iter()
+                .all(|direction| direction.negotiated.answer() == Answer::Yes)
+        );
+    }
+}
+
+#[test]
+fn a_classical_part_makes_the_whole_link_fall_and_says_how_many() {
+    // The same hosts: strongSwan's classical pair moved to the addresses of the hybrid one.
+    let mut moved = STRONGSWAN.to_vec();
+    let mut at = 24;
+    while at < moved.len() {
+        let length = u32::from_le_bytes(moved[at + 8..at + 12].try_into().unwrap()) as usize;
+        let frame = &mut moved[at + 16..at + 16 + length];
+        if frame[12..14] == [8, 0] {
+            for address in [26, 30] {
+                if frame[address..address + 3] == [10, 77, 1] {
+                    frame[address + 2] = 3;
+                }
+            }
+        }
+        at += 16 + length;
+    }
+    let network = network(&[&moved], None);
+    let link = between(&network, "10.77.3.1", "10.77.3.2");
+    assert_eq!(link.confidentiality.verdict(), Verdict::Vulnerable);
+    let because = link.confidentiality.because();
+    assert!(because.contains(" of "), "{because}");
+    assert!(concerns(link).contains(&Concern::Confidentiality));
+}
