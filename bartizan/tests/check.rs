@@ -304,5 +304,111 @@ fn the_page_s_example_passes() {
     let page = include_str!("../../docs/deployment-file.md");
     let example = page.split("```yaml\n").nth(1).unwrap().split("```").next().unwrap();
     let place = Place::new(example);
-    assert_eq!(place.findings("").len(), 3);
+    let found = place.findings("");
+    assert_eq!(found.len(), 2, "{found:?}");
+}
+
+/// What `check --json` says of the first interface.
+fn first_interface(place: &Place) -> serde_json::Value {
+    let report: serde_json::Value = serde_json::from_str(&place.bartizan("check core.yaml --json").out).unwrap();
+    report["interfaces"][0].clone()
+}
+
+/// E2 with a policy and settings of its own, and nothing missing.
+fn e2(policy: &str, link: &str) -> Place {
+    Place::new(&format!(
+        "\
+policy: {policy}
+trust: {{ roots: ca.crt.pem }}
+nodes:
+  cu: {{ function: O-CU-CP, address: 10.200.0.1, ipsec: {{ certificate: cu.crt.pem, key: cu.key.pem }} }}
+  ric: {{ function: near-RT RIC, address: 10.200.0.2, ipsec: {{ certificate: ric.crt.pem, key: ric.key.pem }} }}
+interfaces:
+  - {{ kind: E2, between: [cu, ric], with: ipsec, ipsec: {link} }}
+"
+    ))
+}
+
+#[test]
+fn a_hybrid_e2_link_is_clean_and_its_classical_authentication_is_told() {
+    let place = e2(
+        "hybrid",
+        "{ inner: { cu: [10.78.1.1], ric: [10.78.2.1] }, start: trap }",
+    );
+    assert_eq!(place.findings(""), Vec::<String>::new());
+    let said = place.works("check core.yaml");
+    insta::assert_snapshot!(timeless(&place, &said.out));
+    let link = &first_interface(&place)["ipsec"];
+    assert_eq!(link["key_exchanges"], serde_json::json!(["x25519-ke1_mlkem768"]));
+    assert_eq!(link["protects"], serde_json::json!(["sctp/36421 at ric"]));
+    assert_eq!(link["start"], "trap");
+}
+
+#[test]
+fn what_an_e2_link_protects_less_than_it_seems_to_is_found() {
+    let about = "E2 cu -- ric: ";
+    for (policy, link, expected) in [
+        (
+            "cnsa2",
+            "{}",
+            "asks for post-quantum signatures in IKE_AUTH, and no released strongSwan makes or checks them",
+        ),
+        (
+            "{ profile: cnsa2, ipsec: { authentication: classical-accepted } }",
+            "{}",
+            "accepts classical signatures, and CNSA 2.0 asks for ML-DSA-87",
+        ),
+        (
+            "{ profile: classical, lab: true }",
+            "{}",
+            "is classical: what is recorded today is read by a quantum computer later",
+        ),
+        (
+            "{ lab: true, ipsec: { key-exchanges: [mlkem512] } }",
+            "{}",
+            "may negotiate mlkem512, of NIST category 1",
+        ),
+        (
+            "hybrid",
+            "{ ike-fragments: false }",
+            "lets IKE fragment nothing, and the additional exchange of x25519-ke1_mlkem768 may exceed a packet",
+        ),
+        (
+            "{ profile: transition, reason: old CU, expires: 2020-12-31 }",
+            "{}",
+            "its exception ended with 2020-12-31: classical handshakes are refused since (old CU)",
+        ),
+    ] {
+        assert_eq!(
+            e2(policy, link).findings(""),
+            [format!("{about}{expected}")],
+            "{policy} {link}"
+        );
+    }
+}
+
+#[test]
+fn after_an_exception_no_classical_key_exchange_is_in_force() {
+    let exchanges = |expires: &str| {
+        let policy = format!("{{ profile: transition, reason: old CU, expires: {expires} }}");
+        first_interface(&e2(&policy, "{}"))["ipsec"]["key_exchanges"].clone()
+    };
+    assert_eq!(exchanges("2020-12-31"), serde_json::json!(["x25519-ke1_mlkem768"]));
+    let before = serde_json::json!(["x25519-ke1_mlkem768", "x25519", "ecp256", "ecp384"]);
+    assert_eq!(exchanges("2099-12-31"), before);
+}
+
+#[test]
+fn a_first_message_that_exceeds_a_packet_is_told() {
+    let notes = |link: &str| {
+        e2("{ ipsec: { key-exchanges: [mlkem1024] } }", link)
+            .works("check core.yaml")
+            .out
+    };
+    assert!(
+        notes("{}").contains("IKE_SA_INIT with mlkem1024 takes 1688 octets or more, and a packet has 1500"),
+        "{}",
+        notes("{}")
+    );
+    assert!(!notes("{ mtu: 9000 }").contains("IKE_SA_INIT"));
 }

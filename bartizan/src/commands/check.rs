@@ -3,6 +3,7 @@
 mod credentials;
 mod findings;
 mod in_force;
+mod ipsec;
 mod text;
 
 use std::io::{self, Write};
@@ -106,7 +107,7 @@ fn report(deployment: &Deployment, file: &Path, node: Option<&str>, now: SystemT
             .collect(),
         credentials,
         findings,
-        notes: findings::notes(deployment),
+        notes: findings::notes(deployment, now),
     }
 }
 

@@ -1,6 +1,7 @@
 //! The interfaces of a 5G core and of O-RAN, and what protects each.
 
 use crate::error::Fault;
+use crate::ipsec::IpsecLink;
 use crate::node::NodeName;
 use crate::policy::Policy;
 
@@ -50,6 +51,8 @@ pub struct Interface {
     pub protection: Protection,
     /// The policy in force: its own, or the file's.
     pub policy: Policy,
+    /// The IPsec link: there where IPsec protects it, and only there.
+    pub ipsec: Option<IpsecLink>,
 }
 
 impl InterfaceKind {

@@ -7,6 +7,7 @@
 mod error;
 mod identity;
 mod interface;
+mod ipsec;
 mod nearest;
 mod node;
 mod parse;
@@ -18,6 +19,10 @@ mod syntax;
 pub use error::Error;
 pub use identity::Identity;
 pub use interface::{Interface, InterfaceKind, Protection};
+pub use ipsec::{
+    Breach, CopyDscp, End, IkeAlgorithm, IkeAuthentication, IpsecLink, IpsecNode, IpsecPolicy, KeyExchange, Lifetimes,
+    Mode, Network, Selector, Side, Start, TrafficProtocol,
+};
 pub use nearest::nearest;
 pub use node::{Node, NodeName};
 pub use parse::Deployment;

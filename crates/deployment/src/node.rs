@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use crate::error::Fault;
 use crate::identity::Identity;
+use crate::ipsec::IpsecNode;
 use crate::sidecar::{Files, Sidecar};
 
 /// A node's name in the deployment file. It exists in the file it came from.
@@ -27,6 +28,8 @@ pub struct Node {
     pub files: Option<Files>,
     /// Its sidecar, where it has one.
     pub sidecar: Option<Sidecar>,
+    /// What it has for IPsec, where this file says so.
+    pub ipsec: Option<IpsecNode>,
 }
 
 impl NodeName {

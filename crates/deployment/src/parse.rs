@@ -7,9 +7,10 @@ use std::path::Path;
 use crate::error::{Error, Fault};
 use crate::identity::Identity;
 use crate::interface::{Interface, InterfaceKind, Protection};
+use crate::ipsec::{IpsecLink, IpsecNode};
 use crate::node::{Node, NodeName};
 use crate::policy::Policy;
-use crate::raw::{RawDeployment, RawInterface, RawNode, RawTrust};
+use crate::raw::{RawDeployment, RawInterface, RawIpsecLink, RawNode, RawTrust};
 use crate::sidecar::{Files, Inbound, Route, Sidecar};
 use crate::{nearest::nearest, syntax};
 
@@ -72,6 +73,15 @@ impl Deployment {
             })
     }
 
+    /// The IPsec links of `name`: the peer at the other end, the interface and the link, in the order of the file.
+    pub fn ipsec_links<'a>(&'a self, name: &'a str) -> impl Iterator<Item = (&'a Node, &'a Interface, &'a IpsecLink)> {
+        self.interfaces.iter().filter_map(move |interface| {
+            let link = interface.ipsec.as_ref()?;
+            let (_, other) = link.ends_from(name)?;
+            Some((self.nodes.get(other.node.as_str())?, interface, link))
+        })
+    }
+
     /// The node whose network function others know to be at `address`, with the inbound listener that leads to it.
     #[must_use]
     pub fn service_at(&self, address: SocketAddr) -> Option<(&Node, &Inbound)> {
@@ -114,7 +124,62 @@ impl Deployment {
         };
         deployment.check_identities()?;
         deployment.check_sidecars()?;
+        deployment.check_ipsec()?;
         Ok(deployment)
+    }
+
+    /// Every IPsec link has peers that IKE can name, and no two of them contradict each other.
+    fn check_ipsec(&self) -> Result<(), Fault> {
+        let links: Vec<_> = self
+            .interfaces
+            .iter()
+            .enumerate()
+            .filter_map(|(index, interface)| Some((index, interface, interface.ipsec.as_ref()?)))
+            .collect();
+        for (at, (index, interface, link)) in links.iter().enumerate() {
+            for node in interface.between.iter().map(|name| &self.nodes[name.as_str()]) {
+                if node.identity.dns().is_empty() && node.identity.ip().is_empty() {
+                    let cause = "has neither a DNS name nor an address that IKE could know it by";
+                    let hint = "add dns or ip: IKE peers name themselves by one of the two";
+                    return Err(Fault::new(format!("nodes.{}.names", node.name), cause, hint));
+                }
+            }
+            for (other_index, other_interface, other) in &links[..at] {
+                let same_ends = |one: &IpsecLink, two: &IpsecLink| {
+                    let outer = |link: &IpsecLink| {
+                        let mut outer = link.ends.each_ref().map(|end| end.outer);
+                        outer.sort_unstable();
+                        outer
+                    };
+                    outer(one) == outer(two)
+                };
+                if !same_ends(link, other) {
+                    continue;
+                }
+                let place = format!("interfaces[{index}].ipsec");
+                let names = || {
+                    format!(
+                        "{} and {} (interfaces[{other_index}])",
+                        interface.kind.name(),
+                        other_interface.kind.name()
+                    )
+                };
+                if !link.shares_ike_with(other) || interface.policy != other_interface.policy {
+                    let cause = format!(
+                        "{} join the same addresses and ask different things of one IKE_SA",
+                        names()
+                    );
+                    let hint = "give both the same policy, initiator, rekey-ike, reauth, dpd, ike-dscp, ike-fragments and mtu, or one other `outer` addresses";
+                    return Err(Fault::new(place, cause, hint));
+                }
+                if link.claims_packets_of(other) {
+                    let cause = format!("{} claim the same packets", names());
+                    let hint = "give them selectors or `inner` addresses that tell them apart";
+                    return Err(Fault::new(place, cause, hint));
+                }
+            }
+        }
+        Ok(())
     }
 
     /// The refusal of a route between two nodes that no sidecar protects.
@@ -216,6 +281,12 @@ fn resolve_node(name: &str, node: &RawNode, raw: &RawDeployment, base: &Path) ->
         identity,
         files: files(node, raw.trust.as_ref(), base)?,
         sidecar: sidecar.transpose().map_err(|fault| fault.within("sidecar"))?,
+        ipsec: match &node.ipsec {
+            None => None,
+            Some(ipsec) => {
+                Some(IpsecNode::parse(ipsec, raw.trust.as_ref(), base).map_err(|fault| fault.within("ipsec"))?)
+            }
+        },
     })
 }
 
@@ -258,10 +329,25 @@ fn resolve_interface(interface: &RawInterface, raw: &RawDeployment, policy: &Pol
     if between[0] == between[1] {
         return Err(Fault::new("between", "joins a node to itself", "name two nodes"));
     }
+    let protection = Protection::parse(&interface.protection, kind)?;
+    let ipsec = match (protection, &interface.ipsec) {
+        (Protection::Ipsec, link) => {
+            let ends = between.each_ref().map(|name| &raw.nodes[name.as_str()]);
+            let defaults = RawIpsecLink::default();
+            let link = IpsecLink::parse(link.as_ref().unwrap_or(&defaults), kind, &between, ends);
+            Some(link.map_err(|fault| fault.within("ipsec"))?)
+        }
+        (_, None) => None,
+        (_, Some(_)) => {
+            let cause = format!("stands beside `with: {}`", protection.name());
+            return Err(Fault::new("ipsec", cause, "write `with: ipsec`, or remove it"));
+        }
+    };
     Ok(Interface {
         kind,
         between,
-        protection: Protection::parse(&interface.protection, kind)?,
+        protection,
+        ipsec,
         policy: match &interface.policy {
             None => policy.clone(),
             Some(raw) => Policy::parse(raw).map_err(|fault| fault.within("policy"))?,

@@ -8,6 +8,7 @@ use time::macros::format_description;
 use time::{Date, OffsetDateTime};
 
 use crate::error::Fault;
+use crate::ipsec::IpsecPolicy;
 use crate::nearest::nearest;
 use crate::raw::{RawPolicy, RawPolicyMap};
 
@@ -126,6 +127,8 @@ pub struct Policy {
     pub revocation: Revocation,
     /// What the cryptographic module must be.
     pub module: Module,
+    /// What it asks of links that IPsec protects.
+    pub ipsec: IpsecPolicy,
 }
 
 impl Profile {
@@ -179,6 +182,7 @@ impl Policy {
             resumption: Resumption::Off,
             revocation: Revocation::IfPresent,
             module: Module::Any,
+            ipsec: IpsecPolicy::of(Profile::Hybrid),
         }
     }
 
@@ -191,6 +195,7 @@ impl Policy {
             signatures: vec![SignatureScheme::MLDSA87],
             chain_signatures: vec![SignatureScheme::MLDSA87],
             ciphers: vec![CipherSuite::Aes256Gcm],
+            ipsec: IpsecPolicy::of(Profile::Cnsa2),
             ..Self::hybrid()
         }
     }
@@ -211,6 +216,7 @@ impl Policy {
             resumption: hybrid.resumption,
             revocation: hybrid.revocation,
             module: hybrid.module,
+            ipsec: IpsecPolicy::of(Profile::Transition),
         }
     }
 
@@ -228,6 +234,7 @@ impl Policy {
             groups: vec![NamedGroup::X25519, NamedGroup::SECP256R1, NamedGroup::SECP384R1],
             signatures: signatures.clone(),
             chain_signatures: signatures,
+            ipsec: IpsecPolicy::of(Profile::Classical),
             ..Self::hybrid()
         }
     }
@@ -253,6 +260,7 @@ impl Policy {
             policy.groups.retain(|&code| quantum_safe_group(code));
             policy.signatures.retain(|&code| quantum_safe_signature(code));
             policy.chain_signatures.retain(|&code| quantum_safe_signature(code));
+            policy.ipsec.without_classical();
         }
         policy
     }
@@ -310,12 +318,14 @@ impl Policy {
             policy.groups = list(names, "groups", USABLE_GROUPS, group_of)?;
         }
         if let Some(names) = &raw.signatures {
-            policy.signatures = list(names, "signatures", USABLE_SIGNATURES, signature_of)?;
+            policy.signatures = signature_list(names, "signatures")?;
         }
         if let Some(names) = &raw.chain_signatures {
-            policy.chain_signatures = list(names, "chain-signatures", USABLE_SIGNATURES, signature_of)?;
+            policy.chain_signatures = signature_list(names, "chain-signatures")?;
         }
         policy.check_lists(raw.lab)?;
+        policy.ipsec = IpsecPolicy::parse(raw.ipsec.as_ref(), profile, post_quantum, raw.lab)
+            .map_err(|fault| fault.within("ipsec"))?;
         policy.resumption = resumption(raw.resumption.as_deref())?;
         policy.revocation = match raw.revocation.as_deref() {
             None | Some("if-present") => Revocation::IfPresent,
@@ -430,7 +440,12 @@ fn quantum_safe_group(code: NamedGroup) -> bool {
     group(code).is_some_and(|known| known.recording == Safety::QuantumSafe)
 }
 
-fn quantum_safe_signature(code: SignatureScheme) -> bool {
+/// The schemes of a list by their names; at least one, each once.
+pub(crate) fn signature_list(names: &[String], place: &str) -> Result<Vec<SignatureScheme>, Fault> {
+    list(names, place, USABLE_SIGNATURES, signature_of)
+}
+
+pub(crate) fn quantum_safe_signature(code: SignatureScheme) -> bool {
     signature(code).is_some_and(|known| known.forgery == Safety::QuantumSafe)
 }
 

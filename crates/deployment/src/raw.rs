@@ -78,6 +78,27 @@ pub(crate) struct RawPolicyMap {
     pub(crate) revocation: Option<String>,
     #[serde(default)]
     pub(crate) module: Option<String>,
+    #[serde(default)]
+    pub(crate) ipsec: Option<RawIpsecPolicy>,
+}
+
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub(crate) struct RawIpsecPolicy {
+    #[serde(default)]
+    pub(crate) key_exchanges: Option<Vec<String>>,
+    #[serde(default)]
+    pub(crate) ciphers: Option<Vec<String>>,
+    #[serde(default)]
+    pub(crate) prfs: Option<Vec<String>>,
+    #[serde(default)]
+    pub(crate) integrity: Option<Vec<String>>,
+    #[serde(default)]
+    pub(crate) authentication: Option<String>,
+    #[serde(default)]
+    pub(crate) signatures: Option<Vec<String>>,
+    #[serde(default)]
+    pub(crate) breach: Option<String>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -101,6 +122,23 @@ pub(crate) struct RawNode {
     pub(crate) key: Option<PathBuf>,
     #[serde(default)]
     pub(crate) sidecar: Option<RawSidecar>,
+    #[serde(default)]
+    pub(crate) ipsec: Option<RawIpsecNode>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct RawIpsecNode {
+    pub(crate) certificate: PathBuf,
+    pub(crate) key: PathBuf,
+    #[serde(default)]
+    pub(crate) roots: Option<PathBuf>,
+    #[serde(default)]
+    pub(crate) crl: Option<PathBuf>,
+    #[serde(default)]
+    pub(crate) vici: Option<PathBuf>,
+    #[serde(default)]
+    pub(crate) ledger: Option<PathBuf>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -190,4 +228,57 @@ pub(crate) struct RawInterface {
     pub(crate) protection: String,
     #[serde(default)]
     pub(crate) policy: Option<RawPolicy>,
+    #[serde(default)]
+    pub(crate) ipsec: Option<RawIpsecLink>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub(crate) struct RawIpsecLink {
+    #[serde(default)]
+    pub(crate) mode: Option<String>,
+    #[serde(default)]
+    pub(crate) initiator: Option<String>,
+    #[serde(default)]
+    pub(crate) outer: BTreeMap<String, IpAddr>,
+    #[serde(default)]
+    pub(crate) inner: BTreeMap<String, Vec<String>>,
+    #[serde(default)]
+    pub(crate) selectors: Option<Vec<RawSelector>>,
+    #[serde(default)]
+    pub(crate) esn: Option<bool>,
+    #[serde(default)]
+    pub(crate) replay_window: Option<u32>,
+    #[serde(default)]
+    pub(crate) ike_dscp: Option<u8>,
+    #[serde(default)]
+    pub(crate) copy_dscp: Option<String>,
+    #[serde(default)]
+    pub(crate) rekey_ike: Option<String>,
+    #[serde(default)]
+    pub(crate) rekey_child: Option<String>,
+    #[serde(default)]
+    pub(crate) rekey_bytes: Option<u64>,
+    #[serde(default)]
+    pub(crate) rekey_packets: Option<u64>,
+    #[serde(default)]
+    pub(crate) reauth: Option<String>,
+    #[serde(default)]
+    pub(crate) dpd: Option<String>,
+    #[serde(default)]
+    pub(crate) ike_fragments: Option<bool>,
+    #[serde(default)]
+    pub(crate) mtu: Option<u16>,
+    #[serde(default)]
+    pub(crate) start: Option<String>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct RawSelector {
+    pub(crate) protocol: String,
+    #[serde(default)]
+    pub(crate) port: Option<u16>,
+    #[serde(default)]
+    pub(crate) at: Option<String>,
 }

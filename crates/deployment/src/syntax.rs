@@ -75,6 +75,10 @@ fn hint(cause: &str) -> Option<String> {
         ("expected sequence start", "write a list: [ONE, ANOTHER]"),
         ("invalid boolean", "write true or false"),
         (
+            "cannot deserialize null into string",
+            "write a word; in quotes where the word is null",
+        ),
+        (
             "missing field `roots`",
             "name the file of trusted roots: trust: { roots: ca.crt.pem }",
         ),

@@ -5,8 +5,8 @@ use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use bartizan_deployment::{
-    CipherSuite, Deployment, InterfaceKind, Policy, PostQuantum, Profile, Protection, Resumption, Revocation, Route,
-    day_of,
+    Breach, CipherSuite, Deployment, IkeAuthentication, InterfaceKind, IpsecLink, KeyExchange, Policy, PostQuantum,
+    Profile, Protection, Resumption, Revocation, Route, day_of,
 };
 use bartizan_registry::{NamedGroup, SignatureScheme};
 use proptest::prelude::*;
@@ -115,6 +115,33 @@ fn the_page_names_every_field() {
         "lab",
         "resumption",
         "revocation",
+        "ipsec",
+        "roots",
+        "vici",
+        "mode",
+        "initiator",
+        "outer",
+        "inner",
+        "selectors",
+        "start",
+        "esn",
+        "replay-window",
+        "rekey-ike",
+        "rekey-child",
+        "rekey-bytes",
+        "rekey-packets",
+        "reauth",
+        "dpd",
+        "ike-fragments",
+        "mtu",
+        "ike-dscp",
+        "copy-dscp",
+        "key-exchanges",
+        "ciphers",
+        "integrity",
+        "prfs",
+        "authentication",
+        "breach",
     ] {
         assert!(
             DOCUMENT.contains(&format!("`{field}`")),
@@ -273,7 +300,144 @@ fn peers_are_those_a_sidecar_protects_seen_from_either_end() {
     assert_eq!(peers("nobody"), []);
 }
 
+/// The IPsec link of `kind` between nodes of these functions.
+fn link(kind: &str, functions: [&str; 2], settings: &str) -> IpsecLink {
+    let [one, other] = functions;
+    let text = format!(
+        "nodes:\n  a: {{ function: {one}, address: 10.0.0.1 }}\n  b: {{ function: {other}, address: 10.0.0.2 }}\n\
+         interfaces:\n  - {{ kind: {kind}, between: [a, b], with: ipsec, ipsec: {{ {settings} }} }}\n"
+    );
+    parse(&text).interfaces()[0].ipsec.clone().unwrap()
+}
+
+#[test]
+fn a_link_of_the_page_s_example_is_seen_from_both_ends() {
+    let deployment = parse(example());
+    let seen = |node| -> Vec<_> {
+        let links = deployment.ipsec_links(node);
+        links
+            .map(|(peer, interface, link)| {
+                let (own, other) = link.ends_from(node).unwrap();
+                let inner = |end: &bartizan_deployment::End| end.inner[0].to_string();
+                (peer.name.to_string(), interface.kind, inner(own), inner(other))
+            })
+            .collect()
+    };
+    let (cu, ric) = ("10.78.1.1/32".to_owned(), "10.78.2.1/32".to_owned());
+    assert_eq!(
+        seen("cu"),
+        [("ric".to_owned(), InterfaceKind::E2, cu.clone(), ric.clone())]
+    );
+    assert_eq!(seen("ric"), [("cu".to_owned(), InterfaceKind::E2, ric, cu)]);
+    assert_eq!(seen("nrf"), []);
+    let cu = deployment.node("cu").unwrap().ipsec.as_ref().unwrap();
+    assert_eq!(cu.roots, Path::new("/etc/bartizan/ipsec-ca.crt.pem"));
+    assert_eq!(cu.crl, None, "the lists of `trust` are those of other roots");
+    assert_eq!(deployment.interfaces()[2].policy, Policy::hybrid());
+}
+
+#[test]
+fn what_a_link_protects_by_itself_is_what_its_standard_runs() {
+    for (kind, functions, expected) in [
+        ("E2", ["O-CU-CP", "near-RT RIC"], "sctp/36421 at b"),
+        ("N2", ["AMF", "gNB"], "sctp/38412 at a"),
+        ("N3", ["gNB", "UPF"], "udp/2152 at either end"),
+        ("N4", ["SMF", "UPF"], "udp/8805 at either end"),
+        ("N9", ["UPF", "UPF"], "udp/2152 at either end"),
+        ("N26", ["AMF", "MME"], "udp/2123 at either end"),
+        ("F1-C", ["O-DU", "O-CU-CP"], "sctp/38472 at b"),
+        ("F1-U", ["O-DU", "O-CU-UP"], "udp/2152 at either end"),
+        ("E1", ["O-CU-CP", "O-CU-UP"], "sctp/38462 at either end"),
+        ("Xn", ["gNB", "gNB"], "sctp/38422 at either end udp/2152 at either end"),
+        ("O1", ["SMO", "O-DU"], "any"),
+        ("SBI", ["AMF", "NRF"], "any"),
+    ] {
+        let selectors = link(kind, functions, "").selectors;
+        let texts: Vec<_> = selectors.iter().map(ToString::to_string).collect();
+        assert_eq!(texts.join(" "), expected, "{kind}");
+    }
+    let own = link(
+        "E2",
+        ["CU", "RIC"],
+        "selectors: [{ protocol: sctp, port: 36422, at: a }, { protocol: tcp }]",
+    );
+    let texts: Vec<_> = own.selectors.iter().map(ToString::to_string).collect();
+    assert_eq!(texts, ["sctp/36422 at a", "tcp"]);
+}
+
+#[test]
+fn an_sa_without_extended_sequence_numbers_is_rekeyed_before_they_end() {
+    let packets = |settings| link("E2", ["CU", "RIC"], settings).lifetimes.child_packets;
+    assert_eq!(packets(""), None);
+    assert_eq!(packets("esn: false"), Some(1 << 31));
+    assert_eq!(packets("esn: false, rekey-packets: 1000"), Some(1000));
+    let never = link(
+        "E2",
+        ["CU", "RIC"],
+        "rekey-ike: never, rekey-child: never, reauth: never, dpd: never",
+    );
+    assert_eq!((never.lifetimes.ike, never.lifetimes.child), (None, None));
+    assert_eq!((never.lifetimes.reauthentication, never.dead_peer_delay), (None, None));
+}
+
+#[test]
+fn confidentiality_is_post_quantum_where_authentication_is_still_classical() {
+    let hybrid = Policy::hybrid().ipsec;
+    assert!(hybrid.key_exchanges.iter().all(KeyExchange::is_quantum_safe));
+    assert_eq!(hybrid.authentication, IkeAuthentication::ClassicalAccepted);
+    assert_eq!(hybrid.breach, Breach::Down);
+    let strict = policy("{ ipsec: { authentication: post-quantum } }").ipsec;
+    assert_eq!(strict.signatures, [SignatureScheme::MLDSA65, SignatureScheme::MLDSA87]);
+    let cnsa2 = policy("{ profile: cnsa2, ipsec: { authentication: classical-accepted, breach: report } }").ipsec;
+    let accepted = [SignatureScheme::MLDSA87, SignatureScheme::ECDSA_SECP384R1_SHA384];
+    assert_eq!(cnsa2.signatures, accepted);
+    assert_eq!(cnsa2.breach, Breach::Report);
+}
+
+#[test]
+fn two_links_between_the_same_nodes_share_their_ike_sa() {
+    parse(
+        "nodes:\n  a: { function: gNB, address: 10.0.0.1 }\n  b: { function: gNB, address: 10.0.0.2 }\n\
+         interfaces:\n  - { kind: Xn, between: [a, b], with: ipsec }\n  - { kind: F1-C, between: [a, b], with: ipsec }\n",
+    );
+}
+
 proptest! {
+    #[test]
+    fn no_value_of_an_ipsec_link_makes_it_panic(
+        field in prop::sample::select(vec!["mode", "initiator", "outer", "inner", "selectors", "rekey-ike", "reauth", "dpd", "start", "mtu", "replay-window"]),
+        value in ".{0,40}",
+        shape in 0..4,
+    ) {
+        let value = serde_json::Value::String(value).to_string();
+        let value = match shape {
+            0 => value,
+            1 => format!("[{value}]"),
+            2 => format!("{{ a: {value} }}"),
+            _ => format!("{{ a: [{value}] }}"),
+        };
+        let text = format!(
+            "nodes:\n  a: {{ function: CU, address: 10.0.0.1 }}\n  b: {{ function: RIC, address: 10.0.0.2 }}\n\
+             interfaces:\n  - {{ kind: E2, between: [a, b], with: ipsec, ipsec: {{ {field}: {value} }} }}\n"
+        );
+        let _ = Deployment::parse(&text, "core.yaml", Path::new("/"));
+    }
+
+    #[test]
+    fn a_key_exchange_is_read_back_as_it_was_written(
+        names in proptest::collection::vec(prop::sample::select(vec!["x25519", "ecp256", "ecp384", "mlkem768", "mlkem1024", "modp3072", "frodoa3"]), 1..5),
+    ) {
+        let additional = names.iter().enumerate().skip(1).map(|(index, name)| format!("-ke{index}_{name}"));
+        let text = format!("{}{}", names[0], additional.collect::<String>());
+        match KeyExchange::named(&text) {
+            Some(exchange) => {
+                prop_assert_eq!(exchange.to_string(), text);
+                prop_assert_eq!(exchange.methods().len(), names.len());
+            }
+            None => prop_assert!((1..names.len()).any(|index| names[..index].contains(&names[index]))),
+        }
+    }
+
     #[test]
     fn no_text_makes_it_panic(text in "(?s).{0,400}") {
         let _ = Deployment::parse(&text, "core.yaml", Path::new("/"));

@@ -170,14 +170,157 @@ const MISTAKES: &[(&str, &str)] = &[
     ("with: sidecar }", "with: sidecar, policy: { groups: [X25519] } }"),
 ];
 
+/// Two elements of an O-RAN joined by IPsec.
+const RIGHT_LINK: &str = "\
+policy: hybrid
+trust: { roots: ca.crt.pem }
+nodes:
+  cu:
+    function: O-CU-CP
+    address: 10.200.0.1
+    ipsec: { certificate: cu.crt.pem, key: cu.key.pem }
+  ric: { function: near-RT RIC, address: 10.200.0.2 }
+interfaces:
+  - { kind: E2, between: [cu, ric], with: ipsec, ipsec: { mode: tunnel } }
+";
+
+/// What stands in the right link, and the mistake in its place.
+const MISTAKEN_LINKS: &[(&str, &str)] = &[
+    ("mode: tunnel", "mod: tunnel"),
+    ("mode: tunnel", "mode: beet"),
+    ("mode: tunnel", "start: boot"),
+    ("mode: tunnel", "copy-dscp: always"),
+    ("mode: tunnel", "initiator: smf"),
+    ("mode: tunnel", "ike-dscp: 64"),
+    ("mode: tunnel", "replay-window: 5000"),
+    ("mode: tunnel", "mtu: 100"),
+    ("mode: tunnel", "esn: sometimes"),
+    ("mode: tunnel", "rekey-child: soon"),
+    ("mode: tunnel", "rekey-ike: 100ms"),
+    ("mode: tunnel", "reauth: 90d"),
+    ("mode: tunnel", "dpd: off"),
+    ("mode: tunnel", "rekey-bytes: 1"),
+    ("mode: tunnel", "rekey-bytes: 1GB"),
+    ("mode: tunnel", "esn: false, rekey-packets: 3000000000"),
+    ("mode: tunnel", "outer: { cv: 10.0.0.1 }"),
+    ("mode: tunnel", "outer: { cu: 10.200.0.2 }"),
+    ("mode: tunnel", "outer: { cu: \"fd00::1\" }"),
+    ("mode: tunnel", "outer: { cu: 0.0.0.0 }"),
+    ("mode: tunnel", "inner: { cu: [10.78.1.1/24] }"),
+    ("mode: tunnel", "inner: { cu: [] }"),
+    ("mode: tunnel", "inner: { cu: [10.78.0.0/16], ric: [10.78.2.1] }"),
+    ("mode: tunnel", "mode: transport, inner: { cu: [10.78.1.1] }"),
+    ("mode: tunnel", "selectors: []"),
+    ("mode: tunnel", "selectors: [{ protocol: dccp }]"),
+    ("mode: tunnel", "selectors: [{ protocol: any, port: 36421 }]"),
+    ("mode: tunnel", "selectors: [{ protocol: sctp, port: 0 }]"),
+    ("mode: tunnel", "selectors: [{ protocol: sctp, at: ric }]"),
+    ("mode: tunnel", "selectors: [{ protocol: sctp, port: 36421, at: smf }]"),
+    (
+        "mode: tunnel",
+        "selectors: [{ protocol: sctp }, { protocol: sctp, port: 36421 }]",
+    ),
+    ("with: ipsec,", "with: nothing,"),
+    (
+        "ipsec: { mode: tunnel } }\n",
+        "ipsec: { mode: tunnel } }\n  - { kind: N2, between: [ric, cu], with: ipsec, ipsec: { start: trap, dpd: 5s } }\n",
+    ),
+    (
+        "ipsec: { mode: tunnel } }\n",
+        "ipsec: { mode: tunnel } }\n  - { kind: N2, between: [cu, ric], with: ipsec, policy: cnsa2 }\n",
+    ),
+    (
+        "ipsec: { mode: tunnel } }\n",
+        "ipsec: { mode: tunnel } }\n  - { kind: O1, between: [cu, ric], with: ipsec }\n",
+    ),
+    (
+        "address: 10.200.0.2 }",
+        "address: 10.200.0.2, names: { uri: [\"urn:uuid:1\"] } }",
+    ),
+    ("trust: { roots: ca.crt.pem }\n", ""),
+    ("key: cu.key.pem }", "}"),
+    ("key: cu.key.pem }", "key: cu.key.pem, socket: charon.vici }"),
+    // What a policy asks of IPsec.
+    ("policy: hybrid", "policy: { ipsec: { key-exchange: [mlkem768] } }"),
+    ("policy: hybrid", "policy: { ipsec: { key-exchanges: [] } }"),
+    ("policy: hybrid", "policy: { ipsec: { key-exchanges: [x25519] } }"),
+    (
+        "policy: hybrid",
+        "policy: { ipsec: { key-exchanges: [X25519MLKEM768] } }",
+    ),
+    (
+        "policy: hybrid",
+        "policy: { ipsec: { key-exchanges: [x25519-mlkem768] } }",
+    ),
+    (
+        "policy: hybrid",
+        "policy: { ipsec: { key-exchanges: [x25519-ke1_mlkem512] } }",
+    ),
+    (
+        "policy: hybrid",
+        "policy: { ipsec: { key-exchanges: [mlkem768-ke1_mlkem768] } }",
+    ),
+    (
+        "policy: hybrid",
+        "policy: { ipsec: { key-exchanges: [mlkem768, mlkem768] } }",
+    ),
+    (
+        "policy: hybrid",
+        "policy: { ipsec: { key-exchanges: [modp1024-ke1_mlkem768] } }",
+    ),
+    ("policy: hybrid", "policy: { ipsec: { key-exchanges: [hqc-128] } }"),
+    ("policy: hybrid", "policy: { ipsec: { key-exchanges: [bike-l1] } }"),
+    ("policy: hybrid", "policy: { ipsec: { ciphers: [null] } }"),
+    ("policy: hybrid", "policy: { ipsec: { ciphers: [\"null\"] } }"),
+    ("policy: hybrid", "policy: { ipsec: { ciphers: [aes265gcm16] } }"),
+    ("policy: hybrid", "policy: { ipsec: { prfs: [prfsha1] } }"),
+    ("policy: hybrid", "policy: { ipsec: { integrity: [md5] } }"),
+    ("policy: hybrid", "policy: { ipsec: { authentication: any } }"),
+    (
+        "policy: hybrid",
+        "policy: { ipsec: { authentication: post-quantum, signatures: [ed25519] } }",
+    ),
+    ("policy: hybrid", "policy: { ipsec: { signatures: [rsa] } }"),
+    ("policy: hybrid", "policy: { ipsec: { breach: ignore } }"),
+    (
+        "policy: hybrid",
+        "policy: { profile: cnsa2, ipsec: { key-exchanges: [x25519-ke1_mlkem768] } }",
+    ),
+    (
+        "policy: hybrid",
+        "policy: { profile: cnsa2, ipsec: { ciphers: [aes128gcm16] } }",
+    ),
+    (
+        "policy: hybrid",
+        "policy: { profile: cnsa2, ipsec: { prfs: [prfsha256] } }",
+    ),
+    (
+        "policy: hybrid",
+        "policy: { profile: transition, reason: r, expires: 2027-06-30, ipsec: { key-exchanges: [x25519] } }",
+    ),
+    (
+        "policy: hybrid",
+        "policy: { profile: classical, lab: true, ipsec: { key-exchanges: [mlkem768] } }",
+    ),
+];
+
+#[test]
+fn every_mistake_about_ipsec_is_told_with_its_place_and_what_to_do() {
+    insta::assert_snapshot!(told(RIGHT_LINK, MISTAKEN_LINKS));
+}
+
 #[test]
 fn every_mistake_is_told_with_its_place_and_what_to_do() {
+    insta::assert_snapshot!(told(RIGHT, MISTAKES));
+}
+
+fn told(right: &str, mistakes: &[(&str, &str)]) -> String {
     let parse = |text: &str| Deployment::parse(text, "core.yaml", Path::new("/etc/bartizan"));
-    parse(RIGHT).unwrap();
+    parse(right).unwrap();
     let mut told = String::new();
-    for (right, wrong) in MISTAKES {
-        assert_eq!(RIGHT.matches(right).count().min(1), 1, "{right}");
-        let Err(error) = parse(&RIGHT.replacen(right, wrong, 1)) else {
+    for (stands, wrong) in mistakes {
+        assert_eq!(right.matches(stands).count().min(1), 1, "{stands}");
+        let Err(error) = parse(&right.replacen(stands, wrong, 1)) else {
             panic!("this passes: {wrong}")
         };
         writeln!(told, "──── {}", wrong.trim_end().replace('\n', "\n     ")).unwrap();
@@ -188,5 +331,5 @@ fn every_mistake_is_told_with_its_place_and_what_to_do() {
         }
         writeln!(told).unwrap();
     }
-    insta::assert_snapshot!(told);
+    told
 }

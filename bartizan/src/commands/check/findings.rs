@@ -6,6 +6,8 @@ use bartizan_deployment::{Deployment, Exception, Interface, PostQuantum, Profile
 use bartizan_registry::NamedGroup;
 use serde::Serialize;
 
+use super::ipsec;
+
 /// Something the file's author should look at.
 #[derive(Serialize)]
 pub(super) struct Finding {
@@ -52,6 +54,7 @@ pub(super) fn of(deployment: &Deployment, now: SystemTime) -> Vec<Finding> {
             ));
         }
     }
+    findings.extend(deployment.nodes().filter_map(|node| ipsec::of_node(deployment, node)));
     findings
 }
 
@@ -62,13 +65,15 @@ fn of_interface(interface: &Interface, now: SystemTime) -> Vec<Finding> {
             "is protected by nothing: whoever records it reads it".into(),
             "write `with: sidecar` where it runs over TCP, else `with: ipsec`",
         )],
-        Protection::Ipsec | Protection::Macsec => vec![find(
-            format!(
-                "is left to {}, which this version neither sets up nor looks at",
-                interface.protection.name()
-            ),
+        Protection::Macsec => vec![find(
+            "is left to macsec, which this version neither sets up nor looks at".into(),
             "show by a capture what protects it",
         )],
+        Protection::Ipsec => {
+            let link = interface.ipsec.as_ref();
+            link.map(|link| ipsec::findings(interface, link, now))
+                .unwrap_or_default()
+        }
         Protection::Sidecar => of_policy(interface, now),
     }
 }
@@ -95,7 +100,7 @@ fn of_policy(interface: &Interface, now: SystemTime) -> Vec<Finding> {
     findings
 }
 
-fn of_exception(interface: &Interface, exception: &Exception, now: SystemTime) -> Finding {
+pub(super) fn of_exception(interface: &Interface, exception: &Exception, now: SystemTime) -> Finding {
     let Exception { reason, expires } = exception;
     match exception.days_left(now) {
         0 => Finding::new(
@@ -117,8 +122,9 @@ fn of_exception(interface: &Interface, exception: &Exception, now: SystemTime) -
 }
 
 /// What is worth knowing and wrong in no way.
-pub(super) fn notes(deployment: &Deployment) -> Vec<Finding> {
-    let mut notes = Vec::new();
+pub(super) fn notes(deployment: &Deployment, now: SystemTime) -> Vec<Finding> {
+    let interfaces = deployment.interfaces().iter();
+    let mut notes: Vec<_> = interfaces.flat_map(|interface| ipsec::notes(interface, now)).collect();
     for node in deployment.nodes() {
         let name = node.name.as_str();
         if !deployment

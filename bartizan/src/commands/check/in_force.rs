@@ -1,12 +1,15 @@
 //! Nodes and interfaces as they are in force on one day.
 
+use std::path::Path;
 use std::time::SystemTime;
 
 use bartizan_deployment::{
-    CipherSuite, Identity, Inbound, Interface, Node, Outbound, Policy, Protection, Resumption, Revocation, Route,
-    day_of,
+    CipherSuite, Exception, Identity, Inbound, Interface, IpsecNode, Node, Outbound, Policy, Protection, Resumption,
+    Revocation, Route, day_of,
 };
 use serde::Serialize;
+
+use super::ipsec::IpsecInForce;
 
 /// One node.
 #[derive(Serialize)]
@@ -17,6 +20,19 @@ pub(super) struct NodeInForce {
     /// Names its certificate must carry: `dns:`, `ip:`, `uri:`.
     pub(super) names: Vec<String>,
     pub(super) sidecar: Option<SidecarInForce>,
+    pub(super) ipsec: Option<IpsecNodeInForce>,
+}
+
+/// What a node has for IPsec.
+#[derive(Serialize)]
+pub(super) struct IpsecNodeInForce {
+    pub(super) certificate: String,
+    pub(super) key: String,
+    pub(super) roots: String,
+    pub(super) crl: Option<String>,
+    /// The socket of the daemon the system runs; none where Bartizan runs one of its own.
+    pub(super) vici: Option<String>,
+    pub(super) ledger: Option<String>,
 }
 
 /// The listeners of a sidecar.
@@ -56,6 +72,8 @@ pub(super) struct InterfaceInForce {
     pub(super) protection: &'static str,
     /// Where sidecars protect it.
     pub(super) policy: Option<PolicyInForce>,
+    /// Where IPsec protects it.
+    pub(super) ipsec: Option<IpsecInForce>,
 }
 
 /// A policy as it holds on the day of the report.
@@ -96,6 +114,21 @@ impl NodeInForce {
             address: node.address.to_string(),
             names: names(&node.identity),
             sidecar,
+            ipsec: node.ipsec.as_ref().map(IpsecNodeInForce::of),
+        }
+    }
+}
+
+impl IpsecNodeInForce {
+    fn of(node: &IpsecNode) -> Self {
+        let shown = |path: &Path| path.display().to_string();
+        Self {
+            certificate: shown(&node.certificate),
+            key: shown(&node.key),
+            roots: shown(&node.roots),
+            crl: node.crl.as_deref().map(shown),
+            vici: node.vici.as_deref().map(shown),
+            ledger: node.ledger.as_deref().map(shown),
         }
     }
 }
@@ -135,6 +168,10 @@ impl InterfaceInForce {
             between: interface.between.each_ref().map(ToString::to_string),
             protection: interface.protection.name(),
             policy: by_sidecar.then(|| PolicyInForce::of(&interface.policy, now)),
+            ipsec: interface
+                .ipsec
+                .as_ref()
+                .map(|link| IpsecInForce::of(link, &interface.policy, now)),
         }
     }
 }
@@ -142,11 +179,7 @@ impl InterfaceInForce {
 impl PolicyInForce {
     fn of(policy: &Policy, now: SystemTime) -> Self {
         let in_force = policy.in_force(day_of(now));
-        let exception = policy.exception.as_ref().map(|exception| ExceptionInForce {
-            reason: exception.reason.clone(),
-            expires: exception.expires.to_string(),
-            days_left: exception.days_left(now),
-        });
+        let exception = policy.exception.as_ref();
         Self {
             profile: policy.profile.name(),
             post_quantum: policy.post_quantum.name(),
@@ -154,7 +187,7 @@ impl PolicyInForce {
             signatures: in_force.signatures.iter().map(ToString::to_string).collect(),
             chain_signatures: in_force.chain_signatures.iter().map(ToString::to_string).collect(),
             ciphers: in_force.ciphers.iter().map(|cipher| cipher_name(*cipher)).collect(),
-            exception,
+            exception: exception.map(|exception| ExceptionInForce::of(exception, now)),
             resumption_seconds: match policy.resumption {
                 Resumption::Off => None,
                 Resumption::Within(within) => Some(within.as_secs()),
@@ -164,6 +197,25 @@ impl PolicyInForce {
                 Revocation::IfPresent => "if-present",
             },
         }
+    }
+}
+
+impl ExceptionInForce {
+    pub(super) fn of(exception: &Exception, now: SystemTime) -> Self {
+        Self {
+            reason: exception.reason.clone(),
+            expires: exception.expires.to_string(),
+            days_left: exception.days_left(now),
+        }
+    }
+
+    /// For people.
+    pub(super) fn text(&self) -> String {
+        let left = match self.days_left {
+            0 => "ended".to_owned(),
+            days => format!("{days} days left"),
+        };
+        format!("until {} ({left}): {}", self.expires, self.reason)
     }
 }
 

@@ -5,7 +5,8 @@ use std::fmt::Write;
 use super::Report;
 use super::credentials::CredentialsInForce;
 use super::findings::Finding;
-use super::in_force::{InterfaceInForce, NodeInForce, PolicyInForce, SidecarInForce};
+use super::in_force::{InterfaceInForce, IpsecNodeInForce, NodeInForce, PolicyInForce, SidecarInForce};
+use super::ipsec::IpsecInForce;
 
 /// The whole report.
 pub(super) fn of(report: &Report) -> String {
@@ -63,6 +64,9 @@ impl Text {
         if let Some(policy) = &interface.policy {
             self.policy(policy);
         }
+        for (name, value) in interface.ipsec.iter().flat_map(IpsecInForce::fields) {
+            self.field(name, &value);
+        }
     }
 
     fn policy(&mut self, policy: &PolicyInForce) {
@@ -78,14 +82,7 @@ impl Text {
         self.field("chain signatures", &policy.chain_signatures.join(", "));
         self.field("cipher suites", &policy.ciphers.join(", "));
         if let Some(exception) = &policy.exception {
-            let left = match exception.days_left {
-                0 => "ended".to_owned(),
-                days => format!("{days} days left"),
-            };
-            self.field(
-                "exception",
-                &format!("until {} ({left}): {}", exception.expires, exception.reason),
-            );
+            self.field("exception", &exception.text());
         }
         match policy.resumption_seconds {
             None => self.field("resumption", "off"),
@@ -99,6 +96,22 @@ impl Text {
         self.field("known by", &node.names.join(", "));
         if let Some(sidecar) = &node.sidecar {
             self.sidecar(sidecar);
+        }
+        if let Some(ipsec) = &node.ipsec {
+            self.ipsec(ipsec);
+        }
+    }
+
+    fn ipsec(&mut self, ipsec: &IpsecNodeInForce) {
+        self.field("for IPsec", &format!("{}, key {}", ipsec.certificate, ipsec.key));
+        self.field("trusts", &ipsec.roots);
+        let daemon = match &ipsec.vici {
+            Some(socket) => format!("the one at {socket}"),
+            None => "one of its own".into(),
+        };
+        self.field("IKE daemon", &daemon);
+        if let Some(ledger) = &ipsec.ledger {
+            self.field("IPsec ledger", ledger);
         }
     }
 

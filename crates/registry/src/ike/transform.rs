@@ -91,6 +91,25 @@ pub struct Transform {
     pub note: Option<&'static str>,
 }
 
+impl Transform {
+    /// Whether this is a cipher that authenticates what it encrypts (RFC 5282), so that no integrity algorithm stands beside it.
+    #[must_use]
+    pub fn is_aead(&self) -> bool {
+        self.kind == TransformKind::Encryption
+            && ["GCM", "CCM", "POLY1305", "MGM", "GMAC"]
+                .iter()
+                .any(|mode| self.name.contains(mode))
+    }
+
+    /// strongSwan's keyword with a key of this many bits; none where it has no keyword, or the length is no attribute of it.
+    #[must_use]
+    pub fn strongswan_with_key(&self, bits: u16) -> Option<String> {
+        let keyword = self.strongswan?;
+        (self.kind == TransformKind::Encryption && keyword.contains("256"))
+            .then(|| keyword.replacen("256", &bits.to_string(), 1))
+    }
+}
+
 macro_rules! transforms {
     ($($kind:ident { $($id:literal $name:literal $initiator:tt $responder:tt $category:tt $recording:tt $standing:ident $strongswan:tt $($note:literal)?;)* })*) => {
         &[$($(Transform {
@@ -214,6 +233,23 @@ pub fn transform_named(kind: TransformKind, name: &str) -> Option<&'static Trans
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn modes_with_authentication_are_told_from_those_without() {
+        let cipher = |name| transform_named(TransformKind::Encryption, name).unwrap();
+        for name in ["aes256gcm16", "aes256ccm8", "chacha20poly1305", "aes256gmac"] {
+            assert!(cipher(name).is_aead(), "{name}");
+        }
+        for name in ["aes256", "aes256ctr", "camellia256", "null"] {
+            assert!(!cipher(name).is_aead(), "{name}");
+        }
+        assert_eq!(
+            cipher("aes256gcm16").strongswan_with_key(128).as_deref(),
+            Some("aes128gcm16")
+        );
+        assert_eq!(cipher("aes256").strongswan_with_key(192).as_deref(), Some("aes192"));
+        assert_eq!(cipher("chacha20poly1305").strongswan_with_key(256), None);
+    }
 
     #[test]
     fn additional_key_exchanges_share_the_numbers_of_the_first() {

@@ -1,0 +1,306 @@
+//! IPsec links as they are in force, and what in them protects less than it seems to.
+
+use std::time::{Duration, SystemTime};
+
+use bartizan_deployment::{
+    Deployment, End, IkeAuthentication, Interface, IpsecLink, IpsecPolicy, KeyExchange, Node, Policy, Profile, day_of,
+};
+use bartizan_registry::{Safety, signature};
+use serde::Serialize;
+
+use super::findings::{Finding, named, of_exception};
+use super::in_force::ExceptionInForce;
+
+/// A link that IPsec protects.
+#[derive(Serialize)]
+pub(super) struct IpsecInForce {
+    pub(super) profile: &'static str,
+    pub(super) post_quantum: &'static str,
+    pub(super) mode: &'static str,
+    pub(super) initiator: String,
+    pub(super) ends: Vec<EndInForce>,
+    /// Packets that are protected, between the inner addresses.
+    pub(super) protects: Vec<String>,
+    /// Of IKE_SAs, and of CHILD_SAs at every rekey.
+    pub(super) key_exchanges: Vec<String>,
+    pub(super) ciphers: Vec<String>,
+    pub(super) prfs: Vec<String>,
+    /// For ciphers that do not authenticate; empty where all do.
+    pub(super) integrity: Vec<String>,
+    /// `classical-accepted` or `post-quantum`.
+    pub(super) authentication: &'static str,
+    pub(super) signatures: Vec<String>,
+    /// What becomes of an SA that breaks the policy.
+    pub(super) breach: &'static str,
+    pub(super) exception: Option<ExceptionInForce>,
+    pub(super) extended_sequence_numbers: bool,
+    pub(super) replay_window: u32,
+    pub(super) ike_dscp: u8,
+    pub(super) copy_dscp: &'static str,
+    pub(super) ike_fragments: bool,
+    pub(super) mtu: u16,
+    pub(super) start: &'static str,
+    /// Seconds; none stands for never.
+    pub(super) rekey_ike_seconds: Option<u64>,
+    pub(super) reauthentication_seconds: Option<u64>,
+    pub(super) rekey_child_seconds: Option<u64>,
+    pub(super) rekey_child_bytes: Option<u64>,
+    pub(super) rekey_child_packets: Option<u64>,
+    pub(super) dead_peer_seconds: Option<u64>,
+}
+
+/// One end of it.
+#[derive(Serialize)]
+pub(super) struct EndInForce {
+    pub(super) node: String,
+    pub(super) outer: String,
+    pub(super) inner: Vec<String>,
+}
+
+impl EndInForce {
+    fn of(end: &End) -> Self {
+        Self {
+            node: end.node.to_string(),
+            outer: end.outer.to_string(),
+            inner: texts(&end.inner),
+        }
+    }
+}
+
+fn texts<T: ToString>(list: &[T]) -> Vec<String> {
+    list.iter().map(ToString::to_string).collect()
+}
+
+impl IpsecInForce {
+    pub(super) fn of(link: &IpsecLink, policy: &Policy, now: SystemTime) -> Self {
+        let in_force = policy.in_force(day_of(now)).ipsec;
+        let seconds = |value: Option<Duration>| value.map(|value| value.as_secs());
+        let all_authenticate = in_force.ciphers.iter().all(|cipher| cipher.known().is_aead());
+        Self {
+            profile: policy.profile.name(),
+            post_quantum: policy.post_quantum.name(),
+            mode: link.mode.name(),
+            initiator: link.initiator.to_string(),
+            ends: link.ends.iter().map(EndInForce::of).collect(),
+            protects: texts(&link.selectors),
+            key_exchanges: texts(&in_force.key_exchanges),
+            ciphers: texts(&in_force.ciphers),
+            prfs: texts(&in_force.prfs),
+            integrity: if all_authenticate {
+                Vec::new()
+            } else {
+                texts(&in_force.integrity)
+            },
+            authentication: in_force.authentication.name(),
+            signatures: texts(&in_force.signatures),
+            breach: in_force.breach.name(),
+            exception: policy
+                .exception
+                .as_ref()
+                .map(|exception| ExceptionInForce::of(exception, now)),
+            extended_sequence_numbers: link.extended_sequence_numbers,
+            replay_window: link.replay_window,
+            ike_dscp: link.ike_dscp,
+            copy_dscp: link.copy_dscp.name(),
+            ike_fragments: link.ike_fragments,
+            mtu: link.mtu,
+            start: link.start.name(),
+            rekey_ike_seconds: seconds(link.lifetimes.ike),
+            reauthentication_seconds: seconds(link.lifetimes.reauthentication),
+            rekey_child_seconds: seconds(link.lifetimes.child),
+            rekey_child_bytes: link.lifetimes.child_bytes,
+            rekey_child_packets: link.lifetimes.child_packets,
+            dead_peer_seconds: seconds(link.dead_peer_delay),
+        }
+    }
+
+    /// Names and values, for people.
+    pub(super) fn fields(&self) -> Vec<(&'static str, String)> {
+        let strength = match self.post_quantum {
+            "require" => "post-quantum key exchange is required",
+            "prefer" => "post-quantum key exchange is preferred",
+            "allow" => "post-quantum key exchange is allowed",
+            _ => "nothing post-quantum",
+        };
+        let mut fields = vec![("policy", format!("{}: {strength}", self.profile))];
+        let ends = self.ends.iter().map(|end| {
+            if end
+                .inner
+                .iter()
+                .all(|inner| inner.split('/').next() == Some(&end.outer))
+            {
+                format!("{} at {}", end.node, end.outer)
+            } else {
+                format!("{} at {}, for {}", end.node, end.outer, end.inner.join(" "))
+            }
+        });
+        fields.push(("ends", ends.collect::<Vec<_>>().join("; ")));
+        fields.push(("protects", self.protects.join("; ")));
+        fields.push((
+            "mode",
+            format!("{}; {} sets it up ({})", self.mode, self.initiator, self.start),
+        ));
+        fields.push(("key exchanges", self.key_exchanges.join(", ")));
+        fields.push(("ciphers", [&self.ciphers[..], &self.integrity].concat().join(", ")));
+        fields.push(("prfs", self.prfs.join(", ")));
+        fields.push((
+            "authentication",
+            format!("{}: {}", self.authentication, self.signatures.join(", ")),
+        ));
+        if let Some(exception) = &self.exception {
+            fields.push(("exception", exception.text()));
+        }
+        let breach = match self.breach {
+            "down" => "an SA that breaks the policy is taken down",
+            _ => "an SA that breaks the policy is reported and left",
+        };
+        fields.push(("breach", breach.into()));
+        fields.push(("rekey", self.rekey()));
+        let window = match self.replay_window {
+            0 => "off".into(),
+            packets => format!("{packets} packets"),
+        };
+        let numbers = if self.extended_sequence_numbers {
+            "64 bits"
+        } else {
+            "32 bits"
+        };
+        fields.push(("sequence", format!("{numbers}, replay window {window}")));
+        fields
+    }
+
+    fn rekey(&self) -> String {
+        let period = |seconds: Option<u64>| match seconds {
+            Some(seconds) => format!("{seconds} s"),
+            None => "never".into(),
+        };
+        let mut child = vec![period(self.rekey_child_seconds)];
+        child.extend(self.rekey_child_bytes.map(|bytes| format!("{bytes} bytes")));
+        child.extend(self.rekey_child_packets.map(|packets| format!("{packets} packets")));
+        format!(
+            "IKE_SA {}, CHILD_SA {}; peers prove themselves anew: {}",
+            period(self.rekey_ike_seconds),
+            child.join(" or "),
+            period(self.reauthentication_seconds)
+        )
+    }
+}
+
+/// What is wrong with a link that IPsec protects.
+pub(super) fn findings(interface: &Interface, link: &IpsecLink, now: SystemTime) -> Vec<Finding> {
+    let policy = &interface.policy;
+    let ipsec = policy.in_force(day_of(now)).ipsec;
+    let find = |finding: String, hint: &str| Finding::new(named(interface), finding, hint);
+    let mut findings = Vec::new();
+    if !ipsec.key_exchanges.iter().any(KeyExchange::is_quantum_safe) {
+        findings.push(find(
+            "is classical: what is recorded today is read by a quantum computer later".into(),
+            "a lab's baseline; anywhere else write `policy: hybrid`",
+        ));
+    }
+    for exchange in &ipsec.key_exchanges {
+        if exchange.is_quantum_safe() && exchange.category().is_none_or(|category| category.0 < 2) {
+            findings.push(find(
+                format!("may negotiate {exchange}, of NIST category 1"),
+                "a lab's choice; anywhere else leave it out of `key-exchanges`",
+            ));
+        }
+    }
+    if let Some(exception) = &policy.exception {
+        findings.push(of_exception(interface, exception, now));
+    }
+    if ipsec.authentication == IkeAuthentication::PostQuantum {
+        findings.push(find(
+            "asks for post-quantum signatures in IKE_AUTH, and no released strongSwan makes or checks them".into(),
+            "until one does, write `ipsec: { authentication: classical-accepted }` in its policy",
+        ));
+    } else if policy.profile == Profile::Cnsa2 {
+        findings.push(find(
+            "accepts classical signatures, and CNSA 2.0 asks for ML-DSA-87".into(),
+            "write `authentication: post-quantum` as soon as both ends can",
+        ));
+    }
+    if !link.ike_fragments
+        && let Some(exchange) = ipsec.key_exchanges.iter().find(|exchange| exchange.methods().len() > 1)
+    {
+        findings.push(find(
+            format!("lets IKE fragment nothing, and the additional exchange of {exchange} may exceed a packet"),
+            "remove `ike-fragments: false`: a lost fragment of IP loses the whole message",
+        ));
+    }
+    findings
+}
+
+/// Nodes at the end of an IPsec link that have nothing to prove themselves with.
+pub(super) fn of_node(deployment: &Deployment, node: &Node) -> Option<Finding> {
+    let peers: Vec<_> = deployment
+        .ipsec_links(node.name.as_str())
+        .map(|(peer, ..)| peer.name.as_str())
+        .collect();
+    if peers.is_empty() || node.ipsec.is_some() {
+        return None;
+    }
+    let finding = format!(
+        "has no certificate for IPsec, and its links to {} are to be protected by it",
+        peers.join(", ")
+    );
+    Some(Finding::new(
+        format!("nodes.{}", node.name),
+        finding,
+        "add `ipsec: { certificate: FILE, key: FILE }`; `bartizan ca issue --profile ipsec` makes both",
+    ))
+}
+
+/// What is worth knowing of a link and wrong in no way.
+pub(super) fn notes(interface: &Interface, now: SystemTime) -> Vec<Finding> {
+    let Some(link) = &interface.ipsec else {
+        return Vec::new();
+    };
+    let ipsec = interface.policy.in_force(day_of(now)).ipsec;
+    let mut notes = Vec::new();
+    if classical_signatures(&ipsec) && ipsec.key_exchanges.iter().all(KeyExchange::is_quantum_safe) {
+        notes.push(Finding::new(
+            named(interface),
+            "what is recorded stays safe; its peers prove themselves classically, and who can forge that later can set up SAs in their names then",
+            "released strongSwan has no post-quantum signatures; keep certificates short-lived",
+        ));
+    }
+    let needed = ipsec
+        .key_exchanges
+        .iter()
+        .filter_map(|exchange| Some((exchange, least_init(exchange, link)?)))
+        .find(|(_, octets)| *octets > usize::from(link.mtu));
+    if let Some((exchange, octets)) = needed {
+        notes.push(Finding::new(
+            named(interface),
+            format!(
+                "IKE_SA_INIT with {exchange} takes {octets} octets or more, and a packet has {}: IP fragments it",
+                link.mtu
+            ),
+            "IKE cannot fragment its first message (RFC 7383): begin with a small exchange, as in ecp384-ke1_mlkem1024",
+        ));
+    }
+    notes
+}
+
+fn classical_signatures(policy: &IpsecPolicy) -> bool {
+    policy
+        .signatures
+        .iter()
+        .any(|code| signature(*code).is_none_or(|known| known.forgery != Safety::QuantumSafe))
+}
+
+/// The fewest octets that an IKE_SA_INIT request with this key exchange takes on the wire (RFC 7296, sections 3.1 to 3.9).
+fn least_init(exchange: &KeyExchange, link: &IpsecLink) -> Option<usize> {
+    const UDP: usize = 8;
+    const IKE_HEADER: usize = 28;
+    /// Generic payload header, method and two reserved octets.
+    const KEY_EXCHANGE: usize = 4 + 4;
+    /// Generic payload header and the shortest nonce.
+    const NONCE: usize = 4 + 16;
+    /// Generic payload header, proposal, and three transforms.
+    const SECURITY_ASSOCIATION: usize = 4 + 8 + 3 * 8;
+    let ip = if link.ends[0].outer.is_ipv4() { 20 } else { 40 };
+    let data = usize::from(exchange.first().known().initiator?);
+    Some(ip + UDP + IKE_HEADER + SECURITY_ASSOCIATION + KEY_EXCHANGE + data + NONCE)
+}

@@ -1,0 +1,374 @@
+//! IPsec links: what stands between two nodes that speak IKEv2 and ESP with each other.
+
+mod algorithm;
+mod lifetime;
+mod policy;
+mod selector;
+
+use std::net::IpAddr;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+pub use algorithm::{IkeAlgorithm, KeyExchange};
+pub use lifetime::Lifetimes;
+pub use policy::{Breach, IkeAuthentication, IpsecPolicy};
+pub use selector::{Network, Selector, Side, TrafficProtocol};
+
+use crate::error::Fault;
+use crate::interface::InterfaceKind;
+use crate::node::NodeName;
+use crate::raw::{RawIpsecLink, RawIpsecNode, RawNode, RawTrust};
+
+/// How packets are wrapped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Mode {
+    /// The whole packet inside another: mandatory for TS 33.501, clause 9.1.2, and the default.
+    Tunnel,
+    /// The payload alone, between the nodes themselves: 20 bytes less over IPv4.
+    Transport,
+}
+
+/// When SAs are set up. Either way packets that have no SA yet are never sent in clear.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Start {
+    /// By the initiator, at once; taken up again when they are lost. The default.
+    AtOnce,
+    /// By the first packet that needs one.
+    Trap,
+}
+
+/// Which packets' DSCP is copied between the inner and the outer header.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum CopyDscp {
+    /// To the outer header of what is sent; the default, as the O-RAN security protocols ask.
+    Out,
+    /// To the inner header of what is received.
+    In,
+    /// Both.
+    Both,
+    /// Neither: an observer cannot tell classes of traffic apart.
+    Neither,
+}
+
+/// Where an end of a link is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct End {
+    /// The node.
+    pub node: NodeName,
+    /// Its address in the outer header, where its IKE daemon listens.
+    pub outer: IpAddr,
+    /// The addresses its traffic comes from; its outer address where the file names none.
+    pub inner: Vec<Network>,
+}
+
+/// An IPsec link.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct IpsecLink {
+    /// How packets are wrapped.
+    pub mode: Mode,
+    /// Its two ends, in the order of the interface.
+    pub ends: [End; 2],
+    /// Which of the two sets SAs up.
+    pub initiator: NodeName,
+    /// What is protected. Never empty.
+    pub selectors: Vec<Selector>,
+    /// Whether sequence numbers have 64 bits (RFC 4304).
+    pub extended_sequence_numbers: bool,
+    /// Packets that may overtake each other before the latest counts as replayed.
+    pub replay_window: u32,
+    /// DSCP of IKE packets.
+    pub ike_dscp: u8,
+    /// What becomes of the DSCP of protected packets; only in tunnel mode.
+    pub copy_dscp: CopyDscp,
+    /// When keys are renewed.
+    pub lifetimes: Lifetimes,
+    /// How long a silent peer is believed in before it is asked; none where it never is.
+    pub dead_peer_delay: Option<Duration>,
+    /// Whether IKE messages may be fragmented by IKE (RFC 7383).
+    pub ike_fragments: bool,
+    /// Octets that a packet on the path may have.
+    pub mtu: u16,
+    /// When SAs are set up.
+    pub start: Start,
+}
+
+/// What a node has for IPsec.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct IpsecNode {
+    /// Its certificate with intermediates, PEM: one that IKE daemons accept (`bartizan ca issue --profile ipsec`).
+    pub certificate: PathBuf,
+    /// Its private key, PEM.
+    pub key: PathBuf,
+    /// The roots it trusts, PEM.
+    pub roots: PathBuf,
+    /// Revocation lists, PEM.
+    pub crl: Option<PathBuf>,
+    /// The VICI socket of a daemon that the system runs; none where Bartizan runs one of its own.
+    pub vici: Option<PathBuf>,
+    /// Where its ledger is written.
+    pub ledger: Option<PathBuf>,
+}
+
+impl Mode {
+    /// The word in the deployment file.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Tunnel => "tunnel",
+            Self::Transport => "transport",
+        }
+    }
+}
+
+impl Start {
+    /// The word in the deployment file.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::AtOnce => "start",
+            Self::Trap => "trap",
+        }
+    }
+}
+
+impl CopyDscp {
+    /// The word in the deployment file.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Out => "out",
+            Self::In => "in",
+            Self::Both => "both",
+            Self::Neither => "no",
+        }
+    }
+}
+
+impl IpsecLink {
+    /// The end at `node`, and the other; none where it is neither's.
+    #[must_use]
+    pub fn ends_from(&self, node: &str) -> Option<(&End, &End)> {
+        let [one, other] = &self.ends;
+        match node {
+            _ if one.node.as_str() == node => Some((one, other)),
+            _ if other.node.as_str() == node => Some((other, one)),
+            _ => None,
+        }
+    }
+
+    /// Whether two links between the same addresses can share an IKE_SA: they ask the same of it.
+    pub(crate) fn shares_ike_with(&self, other: &Self) -> bool {
+        let of_ike = |link: &Self| {
+            (
+                link.lifetimes.ike,
+                link.lifetimes.reauthentication,
+                link.dead_peer_delay,
+                link.ike_dscp,
+                link.ike_fragments,
+                link.mtu,
+                link.initiator.clone(),
+            )
+        };
+        of_ike(self) == of_ike(other)
+    }
+
+    /// Whether some packet between the same inner addresses is for both links.
+    pub(crate) fn claims_packets_of(&self, other: &Self) -> bool {
+        let overlap = |one: &End, two: &End| one.inner.iter().any(|a| two.inner.iter().any(|b| a.overlaps(b)));
+        let selectors = self
+            .selectors
+            .iter()
+            .any(|a| other.selectors.iter().any(|b| a.overlaps(b)));
+        let [one, two] = &self.ends;
+        let [three, four] = &other.ends;
+        let straight = overlap(one, three) && overlap(two, four);
+        let crossed = overlap(one, four) && overlap(two, three);
+        selectors && (straight || crossed)
+    }
+
+    /// Reads a link. `nodes` are the raw nodes at its ends, in order.
+    pub(crate) fn parse(
+        raw: &RawIpsecLink,
+        kind: InterfaceKind,
+        between: &[NodeName; 2],
+        nodes: [&RawNode; 2],
+    ) -> Result<Self, Fault> {
+        let mode = match raw.mode.as_deref() {
+            None | Some("tunnel") => Mode::Tunnel,
+            Some("transport") => Mode::Transport,
+            Some(word) => return Err(unknown("mode", word, "write tunnel or transport")),
+        };
+        let start = match raw.start.as_deref() {
+            None | Some("start") => Start::AtOnce,
+            Some("trap") => Start::Trap,
+            Some(word) => return Err(unknown("start", word, "write start or trap")),
+        };
+        let copy_dscp = match raw.copy_dscp.as_deref() {
+            None | Some("out") => CopyDscp::Out,
+            Some("in") => CopyDscp::In,
+            Some("both") => CopyDscp::Both,
+            Some("no") => CopyDscp::Neither,
+            Some(word) => return Err(unknown("copy-dscp", word, "write out, in, both or no")),
+        };
+        let initiator = match &raw.initiator {
+            None => between[0].clone(),
+            Some(name) => end_named(name, between).map_err(|fault| fault.within("initiator"))?,
+        };
+        let ends = ends(raw, mode, between, nodes)?;
+        let functions = nodes.map(|node| node.function.as_str());
+        let extended_sequence_numbers = raw.esn.unwrap_or(true);
+        Ok(Self {
+            mode,
+            ends,
+            initiator,
+            selectors: selector::parse(raw.selectors.as_deref(), kind, between, functions)?,
+            extended_sequence_numbers,
+            replay_window: number("replay-window", raw.replay_window, 32, 0, MOST_REPLAY_WINDOW)?,
+            ike_dscp: number("ike-dscp", raw.ike_dscp, 0, 0, 63)?,
+            copy_dscp,
+            lifetimes: Lifetimes::parse(raw, extended_sequence_numbers)?,
+            dead_peer_delay: lifetime::period("dpd", raw.dpd.as_deref(), Some(DEAD_PEER_DELAY))?,
+            ike_fragments: raw.ike_fragments.unwrap_or(true),
+            // RFC 8200, section 5, has 1280 for IPv6; below it the hybrid's own packets grow in number.
+            mtu: number("mtu", raw.mtu, 1500, 576, 9216)?,
+            start,
+        })
+    }
+}
+
+/// The kernel's own bound is 4096 packets (XFRMA_REPLAY_ESN_MAX).
+const MOST_REPLAY_WINDOW: u32 = 4096;
+
+/// An SCTP association asks for its peer every 30 s (RFC 9260, section 16: HB.interval); nothing is gained by asking oftener.
+const DEAD_PEER_DELAY: Duration = Duration::from_secs(30);
+
+/// Most networks behind one end.
+const MOST_INNER: usize = 64;
+
+fn unknown(place: &str, word: &str, hint: &str) -> Fault {
+    let shown: String = word.chars().take(64).collect();
+    Fault::new(place, format!("`{shown}` is not known"), hint)
+}
+
+fn number<T: PartialOrd + std::fmt::Display>(
+    place: &str,
+    value: Option<T>,
+    default: T,
+    low: T,
+    high: T,
+) -> Result<T, Fault> {
+    match value {
+        None => Ok(default),
+        Some(value) if value >= low && value <= high => Ok(value),
+        Some(value) => Err(Fault::new(
+            place,
+            format!("{value} is out of bounds"),
+            format!("between {low} and {high}"),
+        )),
+    }
+}
+
+/// The end of a link that `name` names.
+fn end_named(name: &str, between: &[NodeName; 2]) -> Result<NodeName, Fault> {
+    between
+        .iter()
+        .find(|node| node.as_str() == name)
+        .cloned()
+        .ok_or_else(|| {
+            let shown: String = name.chars().take(64).collect();
+            let [one, other] = between;
+            Fault::new(
+                "",
+                format!("`{shown}` is at neither end of this link"),
+                format!("write {one} or {other}"),
+            )
+        })
+}
+
+fn ends(raw: &RawIpsecLink, mode: Mode, between: &[NodeName; 2], nodes: [&RawNode; 2]) -> Result<[End; 2], Fault> {
+    for (place, names) in [
+        ("outer", raw.outer.keys().collect::<Vec<_>>()),
+        ("inner", raw.inner.keys().collect()),
+    ] {
+        for name in names {
+            end_named(name, between).map_err(|fault| fault.within(place))?;
+        }
+    }
+    let end = |index: usize| -> Result<End, Fault> {
+        let name = between[index].as_str();
+        let outer = *raw.outer.get(name).unwrap_or(&nodes[index].address);
+        if outer.is_unspecified() || outer.is_multicast() {
+            let hint = "write the address the node's IKE daemon listens at";
+            return Err(Fault::new(
+                format!("outer.{name}"),
+                format!("nobody can call {outer}"),
+                hint,
+            ));
+        }
+        let inner = match raw.inner.get(name) {
+            None => vec![Network::of_host(outer)],
+            Some(_) if mode == Mode::Transport => {
+                let hint = "remove it, or write `mode: tunnel`";
+                let cause = "transport mode has no other addresses than the nodes' own";
+                return Err(Fault::new(format!("inner.{name}"), cause, hint));
+            }
+            Some(networks) if networks.is_empty() || networks.len() > MOST_INNER => {
+                let hint = format!("list 1 to {MOST_INNER} networks, or leave it out");
+                return Err(Fault::new(format!("inner.{name}"), "is empty or too long", hint));
+            }
+            Some(networks) => networks
+                .iter()
+                .enumerate()
+                .map(|(at, network)| {
+                    Network::parse(network).map_err(|fault| fault.within(&format!("inner.{name}[{at}]")))
+                })
+                .collect::<Result<_, _>>()?,
+        };
+        Ok(End {
+            node: between[index].clone(),
+            outer,
+            inner,
+        })
+    };
+    let ends = [end(0)?, end(1)?];
+    let [one, other] = &ends;
+    if one.outer == other.outer {
+        let cause = format!("both ends are at {}", one.outer);
+        return Err(Fault::new("outer", cause, "give each its own address"));
+    }
+    if one.outer.is_ipv4() != other.outer.is_ipv4() {
+        let cause = format!("{} and {} are of different families", one.outer, other.outer);
+        return Err(Fault::new("outer", cause, "give both an IPv4 or both an IPv6 address"));
+    }
+    if let Some((mine, theirs)) = one
+        .inner
+        .iter()
+        .flat_map(|mine| other.inner.iter().map(move |theirs| (mine, theirs)))
+        .find(|(mine, theirs)| mine.overlaps(theirs))
+    {
+        let cause = format!("{mine} of {} and {theirs} of {} overlap", one.node, other.node);
+        return Err(Fault::new("inner", cause, "an address is at one end of a link"));
+    }
+    Ok(ends)
+}
+
+impl IpsecNode {
+    /// `base` is the folder the file's relative paths start from.
+    pub(crate) fn parse(raw: &RawIpsecNode, trust: Option<&RawTrust>, base: &Path) -> Result<Self, Fault> {
+        let Some(roots) = raw.roots.as_ref().or(trust.map(|trust| &trust.roots)) else {
+            let hint = "add `roots: FILE` here, or `trust: { roots: FILE }` at the top";
+            return Err(Fault::new("certificate", "the file trusts no root", hint));
+        };
+        // Lists that belong to the file's roots would say nothing of others.
+        let lists = trust.filter(|_| raw.roots.is_none());
+        let crl = raw.crl.as_ref().or(lists.and_then(|trust| trust.crl.as_ref()));
+        Ok(Self {
+            certificate: base.join(&raw.certificate),
+            key: base.join(&raw.key),
+            roots: base.join(roots),
+            crl: crl.map(|path| base.join(path)),
+            vici: raw.vici.as_ref().map(|path| base.join(path)),
+            ledger: raw.ledger.as_ref().map(|path| base.join(path)),
+        })
+    }
+}

@@ -1,0 +1,317 @@
+//! Which packets a link protects.
+
+use std::fmt;
+use std::net::IpAddr;
+
+use bartizan_registry::{SCTP_APPLICATIONS, UDP_APPLICATIONS};
+
+use super::end_named;
+use crate::error::Fault;
+use crate::interface::InterfaceKind;
+use crate::node::NodeName;
+use crate::raw::RawSelector;
+
+/// Most selectors of one link.
+const MOST: usize = 16;
+
+/// What runs over IP.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum TrafficProtocol {
+    /// SCTP.
+    Sctp,
+    /// UDP.
+    Udp,
+    /// TCP.
+    Tcp,
+    /// Everything.
+    Any,
+}
+
+/// At which end of a link the selector's port is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Side {
+    /// At this node: the one that listens.
+    At(NodeName),
+    /// At either: both may listen, so both directions of asking are protected, by an SA each.
+    Either,
+}
+
+/// Packets between the inner addresses of a link's ends.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Selector {
+    /// Their protocol.
+    pub protocol: TrafficProtocol,
+    /// The port on the side that listens; the other side may have any. None stands for every port on both.
+    pub port: Option<u16>,
+    /// Where the port is.
+    pub side: Side,
+}
+
+/// Addresses with a common beginning.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Network {
+    address: IpAddr,
+    bits: u8,
+}
+
+impl TrafficProtocol {
+    /// The word in the deployment file and in strongSwan's selectors; `any` there is left out.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Sctp => "sctp",
+            Self::Udp => "udp",
+            Self::Tcp => "tcp",
+            Self::Any => "any",
+        }
+    }
+}
+
+impl Selector {
+    /// Whether some packet is of both.
+    pub(crate) fn overlaps(&self, other: &Self) -> bool {
+        let protocols = self.protocol == other.protocol
+            || self.protocol == TrafficProtocol::Any
+            || other.protocol == TrafficProtocol::Any;
+        let ports = match (self.port, other.port) {
+            (Some(one), Some(another)) => one == another,
+            _ => true,
+        };
+        protocols && ports
+    }
+}
+
+impl fmt::Display for Selector {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = self.protocol.name();
+        match (self.port, &self.side) {
+            (None, _) => f.pad(name),
+            (Some(port), Side::At(node)) => f.pad(&format!("{name}/{port} at {node}")),
+            (Some(port), Side::Either) => f.pad(&format!("{name}/{port} at either end")),
+        }
+    }
+}
+
+impl Network {
+    /// One address.
+    #[must_use]
+    pub fn of_host(address: IpAddr) -> Self {
+        Self {
+            address,
+            bits: width(address),
+        }
+    }
+
+    /// Its first address.
+    #[must_use]
+    pub fn address(&self) -> IpAddr {
+        self.address
+    }
+
+    /// Bits that all its addresses begin with.
+    #[must_use]
+    pub fn bits(&self) -> u8 {
+        self.bits
+    }
+
+    /// Whether an address is of both.
+    pub(crate) fn overlaps(&self, other: &Self) -> bool {
+        let bits = self.bits.min(other.bits);
+        self.address.is_ipv4() == other.address.is_ipv4() && masked(self.address, bits) == masked(other.address, bits)
+    }
+
+    pub(super) fn parse(text: &str) -> Result<Self, Fault> {
+        let shown: String = text.chars().take(64).collect();
+        let refuse = |hint: &str| Fault::new("", format!("`{shown}` is not a network"), hint);
+        let (address, bits) = match text.split_once('/') {
+            None => (text, None),
+            Some((address, bits)) => (address, Some(bits)),
+        };
+        let hint = "write an address, 10.78.1.1, or a network, 10.78.1.0/24";
+        let address: IpAddr = address.parse().map_err(|_| refuse(hint))?;
+        let bits = match bits {
+            None => width(address),
+            Some(bits) => bits.parse().map_err(|_| refuse(hint))?,
+        };
+        if bits > width(address) {
+            return Err(refuse(hint));
+        }
+        if masked(address, bits) != masked(address, width(address)) {
+            return Err(refuse("the bits behind the prefix are zero, as in 10.78.1.0/24"));
+        }
+        Ok(Self { address, bits })
+    }
+}
+
+impl fmt::Display for Network {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&format!("{}/{}", self.address, self.bits))
+    }
+}
+
+fn width(address: IpAddr) -> u8 {
+    if address.is_ipv4() { 32 } else { 128 }
+}
+
+/// The first bits of an address, as the upper ones of 128.
+fn masked(address: IpAddr, bits: u8) -> u128 {
+    let value = match address {
+        IpAddr::V4(address) => u128::from(address.to_bits()) << 96,
+        IpAddr::V6(address) => address.to_bits(),
+    };
+    match bits {
+        0 => 0,
+        bits => value & (u128::MAX << (128 - u32::from(bits.min(128)))),
+    }
+}
+
+/// The selectors of a link: those of the file, or what runs on the interface by its standard.
+pub(super) fn parse(
+    raw: Option<&[RawSelector]>,
+    kind: InterfaceKind,
+    between: &[NodeName; 2],
+    functions: [&str; 2],
+) -> Result<Vec<Selector>, Fault> {
+    let Some(raw) = raw else {
+        return Ok(of_standard(kind, between, functions));
+    };
+    if raw.is_empty() || raw.len() > MOST {
+        let hint = format!("list 1 to {MOST} selectors, or leave it out");
+        return Err(Fault::new("selectors", "is empty or too long", hint));
+    }
+    let mut selectors: Vec<Selector> = Vec::new();
+    for (index, raw) in raw.iter().enumerate() {
+        let place = format!("selectors[{index}]");
+        let selector = one(raw, between).map_err(|fault| fault.within(&place))?;
+        if let Some(other) = selectors.iter().find(|other| other.overlaps(&selector)) {
+            let cause = format!("{selector} and {other} claim the same packets");
+            return Err(Fault::new(place, cause, "remove one"));
+        }
+        selectors.push(selector);
+    }
+    Ok(selectors)
+}
+
+fn one(raw: &RawSelector, between: &[NodeName; 2]) -> Result<Selector, Fault> {
+    let protocol = match raw.protocol.as_str() {
+        "sctp" => TrafficProtocol::Sctp,
+        "udp" => TrafficProtocol::Udp,
+        "tcp" => TrafficProtocol::Tcp,
+        "any" => TrafficProtocol::Any,
+        word => return Err(super::unknown("protocol", word, "write sctp, udp, tcp or any")),
+    };
+    match (raw.port, &raw.at) {
+        (Some(0), _) => Err(Fault::new("port", "0 is no port", "leave it out for every port")),
+        (Some(_), _) if protocol == TrafficProtocol::Any => {
+            let hint = "name the protocol, or leave the port out";
+            Err(Fault::new("port", "stands beside `protocol: any`", hint))
+        }
+        (None, Some(_)) => Err(Fault::new("at", "names an end, and there is no port", "add `port`")),
+        (port, at) => {
+            let side = match at {
+                None => Side::Either,
+                Some(name) => Side::At(end_named(name, between).map_err(|fault| fault.within("at"))?),
+            };
+            Ok(Selector { protocol, port, side })
+        }
+    }
+}
+
+/// What runs on an interface by its standard: SCTP with its application's port, GTP-U and PFCP. Everything, where the
+/// standard names neither.
+fn of_standard(kind: InterfaceKind, between: &[NodeName; 2], functions: [&str; 2]) -> Vec<Selector> {
+    // F1-C and F1-U are one interface of two planes; Xn has both in one.
+    let sctp = match kind {
+        InterfaceKind::F1C => Some("F1"),
+        InterfaceKind::N2 | InterfaceKind::E1 | InterfaceKind::E2 | InterfaceKind::Xn => Some(kind.name()),
+        _ => None,
+    };
+    let sctp = SCTP_APPLICATIONS
+        .iter()
+        .filter(|known| Some(known.interface) == sctp)
+        .filter_map(|known| Some((TrafficProtocol::Sctp, known.port?)));
+    let udp = UDP_APPLICATIONS
+        .iter()
+        .filter(|known| known.interfaces.contains(&kind.name()))
+        .map(|known| (TrafficProtocol::Udp, known.port));
+    let selectors: Vec<_> = sctp
+        .chain(udp)
+        .map(|(protocol, port)| Selector {
+            protocol,
+            port: Some(port),
+            side: match protocol {
+                TrafficProtocol::Sctp => listening(kind, between, functions),
+                // GTP-U and PFCP send to the port from either end.
+                _ => Side::Either,
+            },
+        })
+        .collect();
+    if selectors.is_empty() {
+        return vec![Selector {
+            protocol: TrafficProtocol::Any,
+            port: None,
+            side: Side::Either,
+        }];
+    }
+    selectors
+}
+
+/// Which end listens, where the standard says so and the nodes' functions tell which is which: the near-RT RIC on E2
+/// (O-RAN E2GAP), the AMF on N2 (TS 38.412), the CU on F1-C (TS 38.472). On E1 and Xn either end may begin.
+fn listening(kind: InterfaceKind, between: &[NodeName; 2], functions: [&str; 2]) -> Side {
+    let listener = match kind {
+        InterfaceKind::E2 => "RIC",
+        InterfaceKind::N2 => "AMF",
+        InterfaceKind::F1C => "CU",
+        _ => return Side::Either,
+    };
+    let is_listener = |function: &str| {
+        function
+            .split(|c: char| !c.is_ascii_alphanumeric())
+            .any(|word| word.eq_ignore_ascii_case(listener))
+    };
+    match functions.map(is_listener) {
+        [true, false] => Side::At(between[0].clone()),
+        [false, true] => Side::At(between[1].clone()),
+        _ => Side::Either,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn networks_are_read_compared_and_written() {
+        let network = |text| Network::parse(text).unwrap();
+        assert_eq!(network("10.78.1.1").to_string(), "10.78.1.1/32");
+        assert_eq!(network("fd00::/64").to_string(), "fd00::/64");
+        assert!(network("10.78.0.0/16").overlaps(&network("10.78.1.1")));
+        assert!(network("0.0.0.0/0").overlaps(&network("10.78.1.1")));
+        assert!(!network("10.78.0.0/24").overlaps(&network("10.78.1.1")));
+        assert!(!network("::/0").overlaps(&network("0.0.0.0/0")));
+        for wrong in [
+            "10.78.1.1/24",
+            "10.78.1.1/33",
+            "10.78.1",
+            "10.0.0.0/",
+            "ric",
+            "10.0.0.0/-1",
+            "",
+        ] {
+            assert!(Network::parse(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn the_listening_end_is_known_by_function() {
+        let between = ["a", "b"].map(|name| NodeName::parse(name).unwrap());
+        let side = |kind, functions| listening(kind, &between, functions);
+        let at = |index: usize| Side::At(between[index].clone());
+        assert_eq!(side(InterfaceKind::E2, ["O-CU-CP", "near-RT RIC"]), at(1));
+        assert_eq!(side(InterfaceKind::N2, ["AMF", "gNB"]), at(0));
+        assert_eq!(side(InterfaceKind::F1C, ["O-DU", "O-CU-CP"]), at(1));
+        assert_eq!(side(InterfaceKind::F1C, ["CU", "CU"]), Side::Either);
+        assert_eq!(side(InterfaceKind::Xn, ["gNB", "gNB"]), Side::Either);
+    }
+}
