@@ -33,9 +33,13 @@ impl LabRoot {
         const PACKAGES: &[&str] = &[
             "ca-certificates",
             "curl",
+            "ethtool",
             "haproxy",
             "iproute2",
+            "iputils-ping",
+            "kmod",
             "libnginx-mod-stream",
+            "lksctp-tools",
             "nghttp2-client",
             "nghttp2-proxy",
             "nghttp2-server",
@@ -44,8 +48,9 @@ impl LabRoot {
             "stunnel4",
             "tcpdump",
             "tshark",
+            "user-mode-linux",
         ];
-        Ok(Blueprint::new("trixie", 2, PACKAGES, cache()?))
+        Ok(Blueprint::new("trixie", 3, PACKAGES, cache()?))
     }
 
     /// Debian sid, which changes from day to day: for strongSwan 6.1 (ML-KEM; trixie's 6.0.1 has none) and nginx 1.30 (HTTP/2 to

@@ -10,6 +10,7 @@
 mod capture;
 mod error;
 mod facts;
+mod features;
 mod group;
 mod lab_root;
 mod namespace;
@@ -27,6 +28,7 @@ mod veth;
 pub use capture::{Capture, Captured, Direction};
 pub use error::Error;
 pub use facts::{Facts, Permission};
+pub use features::{Feature, Support};
 pub use lab_root::{Blueprint, LabRoot, Progress, cache};
 pub use namespace::{Address, Namespace};
 pub use placing::{Priority, pin_this_thread, processors};
