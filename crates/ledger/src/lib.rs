@@ -4,14 +4,16 @@
 //! in one: no session key, no private key, no payload.
 #![forbid(unsafe_code)]
 
+mod ipsec;
 mod queue;
 mod read;
 mod record;
 mod write;
 
+pub use ipsec::{Algorithm, Authentication, Cause, ChildSa, EspSpi, Forgery, IkeSa, IkeSpi, Messages, SaClosed, Why};
 pub use read::{Damaged, Reader};
 pub use record::{
-    Bytes, Certificate, Closed, Code, Direction, Event, Handshake, Key, Lost, Negotiated, Random, Record, Times,
-    VERSION, Verdict,
+    Bytes, Certificate, Closed, Code, Direction, Event, Handshake, Key, LATEST, Lost, Negotiated, Random, Record,
+    Times, VERSION, Verdict,
 };
 pub use write::{Error, Ledger, Recorder};

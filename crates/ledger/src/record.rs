@@ -1,4 +1,4 @@
-//! The record: version 1.
+//! The record, and what TLS writes: version 1.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -6,8 +6,13 @@ use std::net::SocketAddr;
 use bartizan_registry::{NamedGroup, SignatureScheme};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// The version every record of this crate is written with.
+use crate::ipsec::{ChildSa, IkeSa, IkeSpi, SaClosed};
+
+/// The version that records of TLS are written with, and that of a gap.
 pub const VERSION: u32 = 1;
+
+/// The latest version: that of security associations. Older ones are read as they are.
+pub const LATEST: u32 = 2;
 
 /// One line of a ledger.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -33,6 +38,23 @@ pub enum Event {
     Closed(Closed),
     /// Records that could not be written because the disk was slower than the handshakes.
     Lost(Lost),
+    /// An IKE_SA stands: it was set up, rekeyed, authenticated anew, or found.
+    IkeSa(Box<IkeSa>),
+    /// A CHILD_SA stands.
+    ChildSa(Box<ChildSa>),
+    /// An IKE_SA or a CHILD_SA ended.
+    SaClosed(SaClosed),
+}
+
+impl Event {
+    /// The version its record is written with: the first that has it, so that older readers miss no more than they must.
+    #[must_use]
+    pub const fn version(&self) -> u32 {
+        match self {
+            Self::Handshake(_) | Self::Closed(_) | Self::Lost(_) => VERSION,
+            Self::IkeSa(_) | Self::ChildSa(_) | Self::SaClosed(_) => LATEST,
+        }
+    }
 }
 
 /// A handshake: what was negotiated, with whom, and what the policy said of it.
@@ -89,6 +111,13 @@ pub enum Key {
     Tls {
         /// 32 bytes, lower-case hexadecimal in a ledger.
         client_random: Random,
+    },
+    /// IKEv2: the SPIs of an IKE_SA, in the header of each of its messages.
+    Ike {
+        /// The initiator's.
+        initiator_spi: IkeSpi,
+        /// The responder's.
+        responder_spi: IkeSpi,
     },
 }
 

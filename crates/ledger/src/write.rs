@@ -137,7 +137,7 @@ impl Recorder {
     pub fn record(&self, event: Event) {
         let Some(queue) = &self.queue else { return };
         let record = Record {
-            v: VERSION,
+            v: event.version(),
             at_us: now_us(),
             node: self.node.to_string(),
             event,

@@ -173,10 +173,10 @@ fn a_damaged_line_in_the_middle_is_told_by_number_and_reading_goes_on() {
 
 #[test]
 fn a_record_of_a_later_version_is_named_so_whatever_its_shape() {
-    let text = "{\"v\":2,\"when\":\"later\"}\n".to_owned() + &lines(&[lost(1)]);
+    let text = "{\"v\":3,\"when\":\"later\"}\n".to_owned() + &lines(&[lost(1)]);
     assert_eq!(
         read(text.as_bytes()),
-        [Err("line 1: version 2 is not known here".into()), Ok(1)]
+        [Err("line 1: version 3 is not known here".into()), Ok(1)]
     );
 }
 
@@ -222,13 +222,29 @@ fn a_handshake_is_written_in_the_shape_the_document_shows() {
             again, document,
             "a field is missing from the document, or from the record"
         );
+        assert_eq!(record.v, record.event.version());
         kinds.push(match record.event {
             Event::Handshake(handshake) => format!("{:?}", handshake.verdict).split(' ').next().unwrap().to_owned(),
             Event::Closed(_) => "closed".into(),
             Event::Lost(_) => "lost".into(),
+            Event::IkeSa(_) => "ike-sa".into(),
+            Event::ChildSa(_) => "child-sa".into(),
+            Event::SaClosed(_) => "sa-closed".into(),
         });
     }
-    assert_eq!(kinds, ["Accepted", "Excepted", "Refused", "closed", "lost"]);
+    assert_eq!(
+        kinds,
+        [
+            "Accepted",
+            "Excepted",
+            "Refused",
+            "closed",
+            "ike-sa",
+            "child-sa",
+            "sa-closed",
+            "lost"
+        ]
+    );
 }
 
 proptest! {

@@ -58,7 +58,7 @@ impl Ledgers {
                 }
             }
             Event::Lost(lost) => self.lost = self.lost.saturating_add(lost.records),
-            Event::Closed(_) => {}
+            Event::Closed(_) | Event::IkeSa(_) | Event::ChildSa(_) | Event::SaClosed(_) => {}
         }
     }
 

@@ -140,7 +140,10 @@ fn describe(session: &Session) -> Value {
         Direction::Inbound => "inbound",
         Direction::Outbound => "outbound",
     };
-    let client_random = session.key.map(|Key::Tls { client_random }| client_random);
+    let client_random = session.key.and_then(|key| match key {
+        Key::Tls { client_random } => Some(client_random),
+        Key::Ike { .. } => None,
+    });
     let negotiated = &session.negotiated;
     let name = |code: &Option<bartizan_ledger::Code>| code.as_ref().map(|code| code.name.clone());
     let bytes = session.bytes();

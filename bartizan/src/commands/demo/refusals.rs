@@ -137,7 +137,7 @@ fn refused(ledger: &Path) -> Result<Vec<(String, String)>, Failure> {
                 Verdict::Refused { reason, detail } => Some((reason, detail)),
                 Verdict::Accepted | Verdict::Excepted { .. } => None,
             },
-            Event::Closed(_) | Event::Lost(_) => None,
+            _ => None,
         })
         .collect())
 }

@@ -1,0 +1,241 @@
+//! Security associations: the records of IKEv2 and ESP, version 2.
+
+use std::fmt;
+use std::net::SocketAddr;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use crate::record::{Bytes, Direction, Key, Verdict};
+
+/// An IKE_SA that stands.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct IkeSa {
+    /// Its SPIs, as packets show them.
+    pub key: Key,
+    /// How it came about.
+    pub cause: Cause,
+    /// The IKE_SA it took the place of, by a rekey.
+    pub replaces: Option<Key>,
+    /// The connection it belongs to, by its name in charon.
+    pub connection: String,
+    /// The interfaces of the standards it serves: `E2`.
+    pub interfaces: Vec<String>,
+    /// Who began it.
+    pub direction: Direction,
+    /// The node at the other end; absent where the connection is none of the deployment's.
+    pub peer: Option<String>,
+    /// The identity the peer has proven.
+    pub peer_identity: Option<String>,
+    /// Our end, with the port IKE uses now.
+    pub local_address: Option<SocketAddr>,
+    /// Their end.
+    pub peer_address: Option<SocketAddr>,
+    /// Key exchanges, the first and the additional ones (RFC 9370) in order: all of them were done.
+    pub key_exchanges: Vec<Algorithm>,
+    /// A pre-shared post-quantum key (RFC 8784) went into it.
+    pub ppk: bool,
+    /// What encrypts IKE.
+    pub encryption: Option<Algorithm>,
+    /// What authenticates IKE, where the cipher does not.
+    pub integrity: Option<Algorithm>,
+    /// What derives keys.
+    pub prf: Option<Algorithm>,
+    /// How both ends proved who they are, in the daemon's words; absent where it was not seen.
+    pub authentication: Option<Authentication>,
+    /// What its IKE messages took on the wire until now; absent where that was not seen.
+    pub messages: Option<Messages>,
+    /// Seconds since it was established, by the daemon's clock.
+    pub established_s: u64,
+    /// Microseconds from its first sign of life to its establishment, by the writer's clock; absent where it was there before.
+    pub set_up_us: Option<u64>,
+    /// What the policy says of its keys: whether recorded traffic stays secret.
+    pub verdict: Verdict,
+}
+
+/// A CHILD_SA that stands: a pair of ESP SAs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ChildSa {
+    /// The IKE_SA it belongs to.
+    pub key: Key,
+    /// SPI of what we receive.
+    pub spi_in: EspSpi,
+    /// SPI of what we send.
+    pub spi_out: EspSpi,
+    /// How it came about.
+    pub cause: Cause,
+    /// The inbound SPI of the CHILD_SA it took the place of.
+    pub replaces: Option<EspSpi>,
+    /// The connection, by its name in charon.
+    pub connection: String,
+    /// Its own name in charon.
+    pub child: String,
+    /// The interface of the standards: `E2`.
+    pub interface: Option<String>,
+    /// The node at the other end.
+    pub peer: Option<String>,
+    /// `TUNNEL` or `TRANSPORT`.
+    pub mode: String,
+    /// ESP travels in UDP.
+    pub udp: bool,
+    /// Sequence numbers have 64 bits.
+    pub extended_sequence_numbers: bool,
+    /// Key exchanges of its own. None: it is keyed from its IKE_SA and is worth what that is.
+    pub key_exchanges: Vec<Algorithm>,
+    /// What encrypts.
+    pub encryption: Option<Algorithm>,
+    /// What authenticates, where the cipher does not.
+    pub integrity: Option<Algorithm>,
+    /// What it protects at our end.
+    pub local: Vec<String>,
+    /// What it protects at theirs.
+    pub remote: Vec<String>,
+    /// Seconds since it was installed, by the daemon's clock.
+    pub installed_s: u64,
+    /// What the policy says of its keys.
+    pub verdict: Verdict,
+}
+
+/// The end of an IKE_SA or a CHILD_SA.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SaClosed {
+    /// The IKE_SA.
+    pub key: Key,
+    /// The inbound SPI, where a CHILD_SA ended.
+    pub spi_in: Option<EspSpi>,
+    /// Why.
+    pub why: Why,
+    /// Bytes of plain text that a CHILD_SA carried, as the daemon counted them last.
+    pub bytes: Bytes,
+    /// Packets it carried.
+    pub packets: Bytes,
+    /// Seconds it stood, by the daemon's clock.
+    pub lasted_s: u64,
+}
+
+/// How an SA came about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Cause {
+    /// Set up.
+    SetUp,
+    /// By a rekey of the one before.
+    Rekey,
+    /// By a re-authentication: a new IKE_SA beside one to the same peer.
+    ReAuthentication,
+    /// It stood when the watch began: how it came about was not seen.
+    Found,
+}
+
+/// Why an SA ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Why {
+    /// Another took its place.
+    Replaced,
+    /// It was deleted, by either end.
+    Deleted,
+    /// It broke the policy and was taken down by the writer.
+    Breach,
+    /// The daemon went away, and with it the SA.
+    DaemonGone,
+}
+
+/// An algorithm as the daemon names it, with its number where the registry has one.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Algorithm {
+    /// Transform identifier on the wire; absent for a name the registry does not know.
+    pub code: Option<u16>,
+    /// Its name in the registry, else the daemon's.
+    pub name: String,
+    /// Bits of key, where they are negotiated.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bits: Option<u16>,
+}
+
+/// How the ends of an IKE_SA proved who they are.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Authentication {
+    /// We: `ECDSA_WITH_SHA256_DER`.
+    pub local: Option<String>,
+    /// The peer.
+    pub peer: Option<String>,
+    /// Whether a forger with a quantum computer could pass for the peer later: apart from what a recorder can read.
+    pub forgery: Forgery,
+}
+
+/// Whether an identity can be forged later.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Forgery {
+    /// A classical signature: by whoever has a quantum computer when an SA is set up.
+    PossibleLater,
+    /// A post-quantum signature.
+    NotKnown,
+    /// It depends on a shared key.
+    AsSecretAsTheKey,
+    /// The method is not known here, or was not seen.
+    Unknown,
+}
+
+/// IKE messages on the wire, as the daemon told them.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Messages {
+    /// Packets.
+    pub packets: Bytes,
+    /// Bytes of UDP payload.
+    pub bytes: Bytes,
+    /// Of the packets, those that are fragments of IKE messages (RFC 7383).
+    pub fragments: Bytes,
+}
+
+/// An SPI of IKEv2: eight bytes, hexadecimal in a ledger.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct IkeSpi(pub u64);
+
+/// An SPI of ESP: four bytes, hexadecimal in a ledger.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct EspSpi(pub u32);
+
+macro_rules! hexadecimal {
+    ($($name:ident $number:ident $digits:literal;)*) => {$(
+        impl $name {
+            /// From its hexadecimal digits, all of them.
+            #[must_use]
+            pub fn parse(text: &str) -> Option<Self> {
+                let whole = text.len() == $digits && text.bytes().all(|digit| digit.is_ascii_hexdigit());
+                whole.then(|| $number::from_str_radix(text, 16).ok().map(Self)).flatten()
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, concat!("{:0", $digits, "x}"), self.0)
+            }
+        }
+
+        impl fmt::Debug for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, "{self}")
+            }
+        }
+
+        impl Serialize for $name {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.collect_str(self)
+            }
+        }
+
+        impl<'de> Deserialize<'de> for $name {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                let text = std::borrow::Cow::<'de, str>::deserialize(deserializer)?;
+                Self::parse(&text)
+                    .ok_or_else(|| serde::de::Error::custom(concat!("an SPI of ", $digits, " hexadecimal digits")))
+            }
+        }
+    )*};
+}
+
+hexadecimal! {
+    IkeSpi u64 16;
+    EspSpi u32 8;
+}
