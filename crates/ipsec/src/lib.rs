@@ -1,4 +1,7 @@
 //! IKEv2 and ESP links: strongSwan, driven and watched through VICI.
 #![forbid(unsafe_code)]
 
+mod instance;
 pub mod vici;
+
+pub use instance::{Engine, Instance, Kernel, Settings, StartError};

@@ -1,0 +1,203 @@
+//! A charon of our own: started with its own configuration, socket and directory, and nothing of it left afterwards.
+
+mod engine;
+mod kernel;
+mod settings;
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use bartizan_host::{Namespace, Process};
+
+pub use engine::Engine;
+pub use kernel::Kernel;
+pub use settings::Settings;
+
+use crate::vici::{self, Client, Section};
+
+/// How long charon may take from its start to its first answer: 50 ms on an idle machine.
+const START: Duration = Duration::from_secs(60);
+
+/// How often a charon that is starting is asked.
+const POLL: Duration = Duration::from_millis(5);
+
+/// How long charon may take to delete its SAs and end.
+const GRACE: Duration = Duration::from_secs(10);
+
+const SOCKET: &str = "charon.vici";
+const CONFIGURATION: &str = "strongswan.conf";
+const LOG: &str = "charon.log";
+
+/// Why an instance did not start.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StartError {
+    /// The environment: program, privileges, processes.
+    #[error(transparent)]
+    Host(#[from] bartizan_host::Error),
+    /// The environment: a file or directory.
+    #[error("{action}: {source}")]
+    Io {
+        /// What was tried.
+        action: String,
+        /// What the kernel said.
+        source: io::Error,
+    },
+    /// It runs and does not answer.
+    #[error("charon started and does not answer: {0}")]
+    Vici(#[from] vici::Error),
+    /// It ended instead; these are its last lines.
+    #[error("charon ended when it started: {tail}")]
+    Ended {
+        /// What it wrote last.
+        tail: String,
+    },
+    /// The environment: another instance has this directory.
+    #[error("{} belongs to another charon, which is running", directory.display())]
+    Taken {
+        /// The directory.
+        directory: PathBuf,
+    },
+}
+
+/// A running charon that ends with this value: its SAs are deleted, its directory is removed.
+#[derive(Debug)]
+pub struct Instance {
+    process: Option<Process>,
+    directory: PathBuf,
+}
+
+impl Instance {
+    /// Starts charon in `directory`, which is made (0700) and must not hold a living charon, inside `namespace` or in ours, and
+    /// waits for its first answer.
+    ///
+    /// # Errors
+    ///
+    /// See [`StartError`]; nothing is left of a start that failed.
+    pub fn start(
+        engine: &Engine,
+        directory: &Path,
+        namespace: Option<&Namespace>,
+        settings: &Settings,
+    ) -> Result<Self, StartError> {
+        let socket = directory.join(SOCKET);
+        if Client::connect(&socket, START).is_ok() {
+            return Err(StartError::Taken {
+                directory: directory.to_owned(),
+            });
+        }
+        let failed = |action: &str| {
+            let action = format!("{action} {}", directory.display());
+            move |source| StartError::Io { action, source }
+        };
+        fs::DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(directory)
+            .map_err(failed("making"))?;
+        let mut instance = Self {
+            process: None,
+            directory: directory.to_owned(),
+        };
+        // A charon that was killed leaves its socket behind.
+        match fs::remove_file(&socket) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(failed("clearing")(error)),
+            _ => {}
+        }
+        let inside = engine.sees(directory);
+        let text = settings.render(&inside.join(SOCKET), &inside.join(LOG));
+        fs::write(directory.join(CONFIGURATION), text).map_err(failed("writing in"))?;
+        let program = engine
+            .program(directory)?
+            .environment("STRONGSWAN_CONF", inside.join(CONFIGURATION))
+            .environment("LC_ALL", "C");
+        let program = match namespace {
+            Some(namespace) => program.inside(namespace),
+            None => program,
+        };
+        instance.process = Some(program.start()?);
+        instance.wait()?;
+        Ok(instance)
+    }
+
+    /// Until it answers: the socket is there a moment before charon serves it.
+    fn wait(&mut self) -> Result<(), StartError> {
+        let deadline = Instant::now() + START;
+        loop {
+            if let Some(process) = &mut self.process
+                && process.ended()?.is_some()
+            {
+                let tail = process.tail();
+                let log = fs::read_to_string(self.log()).unwrap_or_default();
+                let last = log.lines().last().unwrap_or_default();
+                let tail = if tail.is_empty() { last.to_owned() } else { tail };
+                return Err(StartError::Ended { tail });
+            }
+            let left = deadline.saturating_duration_since(Instant::now());
+            let answer = self
+                .client(left.max(POLL))
+                .and_then(|mut client| client.request("version", Section::new()));
+            match answer {
+                Ok(_) => return Ok(()),
+                Err(error) if left.is_zero() || !error.is_absence() => return Err(error.into()),
+                Err(_) => thread::sleep(POLL),
+            }
+        }
+    }
+
+    /// Its VICI socket.
+    #[must_use]
+    pub fn socket(&self) -> PathBuf {
+        self.directory.join(SOCKET)
+    }
+
+    /// Its log.
+    #[must_use]
+    pub fn log(&self) -> PathBuf {
+        self.directory.join(LOG)
+    }
+
+    /// A connection to it.
+    ///
+    /// # Errors
+    ///
+    /// Where it does not listen any more.
+    pub fn client(&self, patience: Duration) -> Result<Client, vici::Error> {
+        Client::connect(&self.socket(), patience)
+    }
+
+    /// Its process: for signals, and to see whether it still runs.
+    pub fn process(&mut self) -> Option<&mut Process> {
+        self.process.as_mut()
+    }
+
+    /// Ends it: its SAs are deleted at both ends, its directory is removed.
+    ///
+    /// # Errors
+    ///
+    /// When the kernel does not say how it ended.
+    pub fn stop(mut self) -> Result<(), StartError> {
+        if let Some(process) = self.process.take() {
+            process.terminate(GRACE)?;
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Instance {
+    fn drop(&mut self) {
+        if let Some(process) = self.process.take() {
+            // Nothing can be reported here; the process dies with us in any case.
+            let _ = process.terminate(GRACE);
+        }
+        for file in [SOCKET, CONFIGURATION, LOG] {
+            let _ = fs::remove_file(self.directory.join(file));
+        }
+        // Only when it is empty: whatever else is in it is not ours.
+        let _ = fs::remove_dir(&self.directory);
+    }
+}

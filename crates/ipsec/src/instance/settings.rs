@@ -1,0 +1,97 @@
+//! `strongswan.conf` of a charon of our own, each value with its reason.
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use super::Kernel;
+
+/// Plugins in the order they are asked: nothing that reads `swanctl.conf`, fetches from the network, speaks EAP or assigns
+/// addresses. `openssl` has X25519, ML-KEM, AES and signatures; the rest is what it lacks or has under other names.
+const PLUGINS: &str = "random nonce drbg openssl curve25519 aes sha1 sha2 mgf1 hmac kdf gcm ccm chapoly \
+                       pem pkcs1 pkcs8 x509 pubkey constraints revocation";
+
+/// What differs from one charon to another.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Settings {
+    /// Who does ESP.
+    pub kernel: Kernel,
+    /// Peers that may begin at the same time, as after a power cut: they must not meet cookies.
+    pub peers: u32,
+    /// Largest IP datagram of an IKE fragment, in bytes.
+    pub fragment_size: u16,
+    /// strongSwan's own values where it has its own: for comparisons.
+    pub defaults: bool,
+}
+
+impl Settings {
+    /// For an end with this many peers.
+    #[must_use]
+    pub const fn new(kernel: Kernel, peers: u32) -> Self {
+        Self {
+            kernel,
+            peers,
+            fragment_size: 1280,
+            defaults: false,
+        }
+    }
+
+    /// The text of the file.
+    pub(super) fn render(&self, socket: &Path, log: &Path) -> String {
+        let kernel = match self.kernel {
+            // The second one keeps routes and addresses where the first does ESP.
+            Kernel::Libipsec => "kernel-libipsec kernel-netlink",
+            Kernel::Netlink => "kernel-netlink",
+        };
+        let mut text = format!(
+            "charon-systemd {{\n  load = {PLUGINS} {kernel} socket-default vici\n  plugins {{\n    vici {{ socket = unix://{} }}\n",
+            socket.display()
+        );
+        // Writing to a string cannot fail.
+        let mut line = |line: std::fmt::Arguments<'_>| {
+            let _ = writeln!(text, "{line}");
+        };
+        if self.kernel == Kernel::Libipsec {
+            // A peer's own traffic selectors must not lead our IKE packets into the tunnel.
+            line(format_args!("    kernel-libipsec {{ allow_peer_ts = no }}"));
+        }
+        if !self.defaults {
+            line(format_args!("    openssl {{ load_legacy = no }}"));
+            // Revocation lists come with the credentials: a fetch in the middle of IKE_AUTH would stall the set-up.
+            line(format_args!("    revocation {{ enable_ocsp = no }}"));
+        }
+        line(format_args!("  }}"));
+        if !self.defaults {
+            // 16 is strongSwan's own, of which four wait for sockets; a set-up is bound by round trips, not by threads.
+            line(format_args!("  threads = 16"));
+            // 1280 bytes pass every IPv6 link and any tunnel that carries it. A hybrid ML-KEM-768 exchange is then two IKE fragments
+            // one way; with 1500 it is one packet, until a link on the way is smaller and it is IP fragments, which firewalls drop.
+            line(format_args!("  fragment_size = {}", self.fragment_size));
+            // The default of 10 000 drops what ML-DSA-87 chains and FrodoKEM keys need (100 of 100 set-ups failed when it was tried).
+            line(format_args!("  max_packet = 30000"));
+            // Cookies cost every peer a round trip. They are for strangers: the peers of the deployment may all begin at once,
+            // each with its own and one more attempt half open.
+            let cookies = self.peers.saturating_mul(2).max(30);
+            line(format_args!(
+                "  cookie_threshold = {cookies}\n  cookie_threshold_ip = 8\n  block_threshold = 16"
+            ));
+            // A lost packet of a set-up costs this much; the default of 4 s is for paths across the world. Seven tries of growing
+            // patience give up after 136 s, the default's five after 165 s.
+            line(format_args!(
+                "  retransmit_timeout = 1.0\n  retransmit_base = 1.8\n  retransmit_tries = 7"
+            ));
+            // The new IKE_SA of a re-authentication is up before the old one goes: no packet finds neither.
+            line(format_args!("  make_before_break = yes"));
+            // A peer that is not there when we start is tried again.
+            line(format_args!("  retry_initiate_interval = 5"));
+            line(format_args!(
+                "  send_vendor_id = no\n  accept_private_algs = no\n  install_virtual_ip = no"
+            ));
+        }
+        line(format_args!(
+            "  filelog {{ file {{\n    path = {}\n    default = 1\n    ike_name = yes\n    time_format = %Y-%m-%dT%H:%M:%S\n    flush_line = yes\n  }} }}\n  \
+             syslog {{\n    daemon {{ default = -1 }}\n    auth {{ default = -1 }}\n  }}\n  journal {{ default = -1 }}\n}}",
+            log.display()
+        ));
+        text
+    }
+}
