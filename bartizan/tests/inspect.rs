@@ -75,14 +75,14 @@ fn ledger_line(random: &str, direction: &str) -> String {
 
 #[test]
 fn a_table_of_a_real_core_names_every_link_as_clear() {
-    let output = inspect_in(&data(), &["sbi-free5gc-two-registrations.pcap"]);
+    let output = inspect_in(&data(), &["--alike", "sbi-free5gc-two-registrations.pcap"]);
     assert_eq!(output.status.code(), Some(1));
     insta::assert_snapshot!("free5gc", stdout(&output));
 }
 
 #[test]
 fn a_table_of_every_situation_reads_as_documented() {
-    let output = inspect_in(&data(), &["openssl-3.5.7.pcap"]);
+    let output = inspect_in(&data(), &["--alike", "openssl-3.5.7.pcap"]);
     assert_eq!(output.status.code(), Some(1));
     insta::assert_snapshot!("openssl", stdout(&output));
 }
@@ -307,7 +307,7 @@ fn names_from_the_network_cannot_move_the_cursor() {
     let place = file.windows(name.len()).position(|window| window == name).unwrap();
     file[place..place + name.len()].copy_from_slice(b"\x1b[2J\r\nx");
     fs::write(directory.path().join("hostile.pcap"), file).unwrap();
-    let output = inspect_in(directory.path(), &["hostile.pcap"]);
+    let output = inspect_in(directory.path(), &["--alike", "hostile.pcap"]);
     assert!(stdout(&output).contains("name      ?[2J??x"), "{}", stdout(&output));
     assert!(!output.stdout.iter().any(|byte| matches!(byte, 0x1b | b'\r')));
 }
@@ -369,10 +369,11 @@ fn a_finding_beyond_the_rows_of_the_table_is_still_a_finding() {
 
 #[test]
 fn e2_and_n2_in_clear_and_every_situation_of_strongswan_read_as_documented() {
-    let output = inspect_in(&data(), &["e2-flexric-kpm.pcap", "n2-free5gc-two-registrations.pcap"]);
+    let arguments = ["--alike", "e2-flexric-kpm.pcap", "n2-free5gc-two-registrations.pcap"];
+    let output = inspect_in(&data(), &arguments);
     assert_eq!(output.status.code(), Some(1));
     insta::assert_snapshot!("sctp", stdout(&output));
-    let output = inspect_in(&data(), &["strongswan-6.1.0.pcap"]);
+    let output = inspect_in(&data(), &["--alike", "strongswan-6.1.0.pcap"]);
     assert_eq!(output.status.code(), Some(1));
     insta::assert_snapshot!("strongswan", stdout(&output));
 }
@@ -424,4 +425,80 @@ fn a_reader_that_closes_the_pipe_is_no_error() {
     let output = child.wait_with_output().unwrap();
     assert_eq!(stderr(&output), "");
     assert_eq!(output.status.code(), Some(1));
+}
+
+/// Both ends of the recorded N2 and E2 links, one between sidecars, and a node nobody saw.
+const NETWORK: &str = "
+nodes:
+  amf: { function: AMF, address: 127.0.0.18 }
+  gnb: { function: gNB, address: 127.0.0.100 }
+  cu: { function: O-CU-CP, address: 10.9.1.2 }
+  ric: { function: near-RT RIC, address: 10.9.0.1 }
+  nrf: { function: NRF, address: 10.200.0.12 }
+  consumers: { function: AMF, address: 10.200.0.1 }
+interfaces:
+  - { kind: N2, between: [amf, gnb], with: nothing, policy: { profile: transition, reason: no IPsec yet, expires: 2099-01-01 } }
+  - { kind: SBI, between: [consumers, nrf], with: sidecar }
+  - { kind: E2, between: [cu, ric], with: ipsec }
+";
+
+fn with_network(text: &str, captures: &[&str]) -> Output {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("network.yaml");
+    fs::write(&file, text).unwrap();
+    let arguments = [&["--deployment", file.to_str().unwrap()], captures].concat();
+    inspect_in(&data(), &arguments)
+}
+
+#[test]
+fn links_of_real_peers_read_as_documented() {
+    let output = inspect_in(&data(), &["n2-free5gc-two-registrations.pcap", "strongswan-6.1.0.pcap"]);
+    assert_eq!(output.status.code(), Some(1));
+    insta::assert_snapshot!("links", stdout(&output));
+}
+
+#[test]
+fn a_deployment_file_names_every_link_and_misses_those_it_does_not_see() {
+    let captures = ["n2-free5gc-two-registrations.pcap", "sidecar-hybrid.pcap"];
+    let output = with_network(NETWORK, &captures);
+    assert_eq!(output.status.code(), Some(1), "E2 is in the file and in no capture");
+    insta::assert_snapshot!("links_deployed", stdout(&output));
+}
+
+#[test]
+fn a_network_that_is_all_there_and_keeps_its_policies_is_clean() {
+    let text = NETWORK
+        .lines()
+        .filter(|line| !line.contains("kind: E2"))
+        .collect::<Vec<_>>();
+    let captures = ["n2-free5gc-two-registrations.pcap", "sidecar-hybrid.pcap"];
+    let output = with_network(&text.join("\n"), &captures);
+    assert_eq!(output.status.code(), Some(0), "{}", stdout(&output));
+}
+
+#[test]
+fn a_link_that_is_not_in_the_file_is_a_finding_though_it_is_safe() {
+    let text = NETWORK
+        .lines()
+        .filter(|line| !line.contains("kind: SBI"))
+        .collect::<Vec<_>>();
+    let output = with_network(&text.join("\n"), &["--json", "sidecar-hybrid.pcap"]);
+    assert_eq!(output.status.code(), Some(1));
+    let file = &json_of(&output)["files"][0];
+    let link = &file["links"][0];
+    assert_eq!(link["in_deployment"], "no");
+    assert_eq!(link["ends"][0]["node"], "consumers");
+    assert_eq!(link["confidentiality"]["verdict"], "quantum-safe");
+    assert_eq!(link["objections"][0]["concern"], "not in the file");
+    assert_eq!(file["findings"][0]["concern"], "not in the file");
+    assert_eq!(file["links_not_seen"], json!([0, 1]));
+}
+
+#[test]
+fn a_deployment_file_that_cannot_be_read_is_a_usage_error() {
+    for text in ["nodes: [", "nodes: {}\nlinks: []\n"] {
+        let output = with_network(text, &["sidecar-hybrid.pcap"]);
+        assert_eq!(output.status.code(), Some(64));
+        assert!(stderr(&output).contains("network.yaml"), "{}", stderr(&output));
+    }
 }

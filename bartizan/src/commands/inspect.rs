@@ -28,7 +28,7 @@ pub(crate) use report::{Report, Row};
 /// Exit codes: 0 nothing to object to, 1 a finding, 2 a file could not be read to its end.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
-    bartizan inspect sbi.pcap                      one row for all connections that are alike\n  \
+    bartizan inspect sbi.pcap                      one row for each link\n  \
     bartizan inspect sbi.pcap --ledger amf.jsonl   with what the sidecar of amf wrote\n  \
     timeout 60 tcpdump -i any -w - | bartizan inspect -\n\n\
     Flights are the bytes of client, server and client in turn, five of them with a HelloRetryRequest. An asterisk marks \
@@ -47,16 +47,20 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE", conflicts_with = "timing")]
     deployment: Option<PathBuf>,
 
-    /// One row for each connection instead of one for all that are alike
+    /// One row for each connection instead of one for each link
     #[arg(long)]
     all: bool,
+
+    /// One row for all connections that are alike instead of one for each link
+    #[arg(long, conflicts_with = "all")]
+    alike: bool,
 
     /// Print JSON (schema `bartizan-inspect/1`, see docs/inspect.md)
     #[arg(long)]
     json: bool,
 
     /// Times, sizes and losses of connections and handshakes instead of verdicts (docs/timing.md)
-    #[arg(long, conflicts_with_all = ["ledger", "all"])]
+    #[arg(long, conflicts_with_all = ["ledger", "all", "alike"])]
     timing: bool,
 
     /// With --timing: one line of comma-separated values for each connection
@@ -75,10 +79,10 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     }
     let deployment = args.deployment.as_deref().map(deployment_file::read).transpose()?;
     let ledgers = read_ledgers(&args.ledger)?;
-    let detail = if args.all || args.json {
-        Detail::Each
-    } else {
-        Detail::Alike
+    let detail = match args {
+        Args { all: true, .. } | Args { json: true, .. } => Detail::Each,
+        Args { alike: true, .. } => Detail::Alike,
+        _ => Detail::Links,
     };
     let (mut reports, mut failures) = (Vec::new(), Vec::new());
     for file in &args.files {
@@ -91,12 +95,20 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
             Err(failure) => failures.push((file, failure)),
         }
     }
+    // An interface that one file does not show may be in another.
+    let unseen = reports.iter().map(|report| report.network().unseen.clone());
+    let unseen = unseen.reduce(|unseen, others| unseen.into_iter().filter(|place| others.contains(place)).collect());
+    for report in &mut reports {
+        report.not_seen(unseen.clone().unwrap_or_default());
+    }
     let text = if args.json {
         json::render(&reports).map_err(Failure::new)?
     } else {
         let coloured = io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
         let colour = if coloured { Colour::Yes } else { Colour::No };
-        let tables = reports.iter().map(|report| table::render(report, detail, colour));
+        let tables = reports
+            .iter()
+            .map(|report| table::render(report, deployment.as_ref(), detail, colour));
         tables.collect::<Vec<_>>().join("\n")
     };
     if !reports.is_empty() {

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use bartizan_posture::{Answer, Kind, Source, Verdict};
+use bartizan_posture::{Answer, Concern, Kind, Link as Between, Source, Verdict};
 use bartizan_wire::Unread;
 
 use super::link::Link;
@@ -12,40 +12,13 @@ use super::table::counted;
 /// Kinds of findings told apart. The reasons hold names a stranger may choose.
 const KINDS: usize = 1000;
 
-/// What is at stake.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) enum Concern {
-    /// Can be read later.
-    Confidentiality,
-    /// Can be forged.
-    Authenticity,
-    /// Post-quantum at set-up, and not in all that followed.
-    Regression,
-    /// Not shown to be safe.
-    Unproven,
-    /// Ledger and packets disagree.
-    Contradiction,
-}
-
-impl Concern {
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::Confidentiality => "confidentiality",
-            Self::Authenticity => "authenticity",
-            Self::Regression => "regression",
-            Self::Unproven => "unproven",
-            Self::Contradiction => "contradiction",
-        }
-    }
-}
-
 /// Something to look at, with the first connection it concerns.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Finding {
     pub(crate) concern: Concern,
     pub(crate) because: String,
     pub(crate) count: u64,
-    /// What is counted: connections, or packets where those are not read.
+    /// What is counted: links, connections, or packets where those are not read.
     pub(crate) unit: &'static str,
     /// The first: who, and the packets or records that say so. None for what is no connection.
     pub(crate) example: Option<String>,
@@ -56,7 +29,7 @@ pub(crate) struct Finding {
 pub(super) struct Gathered {
     findings: Vec<Finding>,
     places: HashMap<(Concern, String), usize>,
-    /// Connections with a finding of a kind beyond [`KINDS`].
+    /// Connections, or links, with a finding of a kind beyond [`KINDS`].
     beyond: u64,
 }
 
@@ -68,36 +41,30 @@ impl Gathered {
             (Concern::Authenticity, &posture.authenticity),
         ] {
             if judgement.verdict() == Verdict::Vulnerable {
-                self.found(concern, judgement.because(), link, judgement.sources());
+                let example = || example(link, judgement.sources());
+                self.found(concern, judgement.because(), "connection", example);
             }
         }
         let judgement = &posture.confidentiality;
         if link.ike.is_some() && judgement.verdict() == Verdict::QuantumSafe && posture.stayed.answer() == Answer::No {
-            self.found(
-                Concern::Regression,
-                posture.stayed.because(),
-                link,
-                posture.stayed.sources(),
-            );
+            let example = || example(link, posture.stayed.sources());
+            self.found(Concern::Regression, posture.stayed.because(), "connection", example);
         }
         let carries_data = !matches!(
             posture.kind,
             Kind::Silent | Kind::TlsNotAgreed | Kind::IkeNotAgreed | Kind::SctpSilent
         );
         if carries_data && matches!(judgement.verdict(), Verdict::NotObservable | Verdict::NotSeen) {
-            self.found(Concern::Unproven, judgement.because(), link, judgement.sources());
+            let example = || example(link, judgement.sources());
+            self.found(Concern::Unproven, judgement.because(), "connection", example);
         }
         for contradiction in &posture.contradictions {
-            self.found(
-                Concern::Contradiction,
-                &contradiction.what,
-                link,
-                &contradiction.sources,
-            );
+            let example = || example(link, &contradiction.sources);
+            self.found(Concern::Contradiction, &contradiction.what, "connection", example);
         }
     }
 
-    fn found(&mut self, concern: Concern, because: &str, link: &Link, sources: &[Source]) {
+    fn found(&mut self, concern: Concern, because: &str, unit: &'static str, example: impl FnOnce() -> String) {
         let key = (concern, because.to_owned());
         if let Some(&place) = self.places.get(&key) {
             self.findings[place].count += 1;
@@ -107,8 +74,8 @@ impl Gathered {
                 concern,
                 because: because.to_owned(),
                 count: 1,
-                unit: "connection",
-                example: Some(example(link, sources)),
+                unit,
+                example: Some(example()),
             });
         } else {
             self.beyond += 1;
@@ -117,7 +84,12 @@ impl Gathered {
 }
 
 pub(super) fn findings(report: &Report, gathered: &Gathered) -> Vec<Finding> {
-    let mut findings = gathered.findings.clone();
+    let by_link = by_link(report);
+    let beyond = gathered.beyond + by_link.beyond;
+    let mut findings = by_link.findings;
+    // A deployment file's policies hold for links; without one each connection is judged by the same.
+    let by_policy = |finding: &&Finding| report.listed().is_none() || finding.concern == Concern::Contradiction;
+    findings.extend(gathered.findings.iter().filter(by_policy).cloned());
     let mut unproven = |count: u64, unit: &'static str, because: String| {
         if count > 0 {
             findings.push(Finding {
@@ -139,9 +111,37 @@ pub(super) fn findings(report: &Report, gathered: &Gathered) -> Vec<Finding> {
     let because = "of connections beyond those that are followed, so nothing is said of them";
     unproven(totals.untracked, "packet", because.into());
     let because = format!("for reasons beyond the {KINDS} told apart");
-    unproven(gathered.beyond, "connection", because);
+    unproven(beyond, "link or connection", because);
+    let because = "of links beyond those that are told apart".to_owned();
+    unproven(report.network().untracked, "connection", because);
     findings.sort_by_key(|finding| finding.concern);
     findings
+}
+
+/// What there is to object to in links: with a deployment file all of it, without one only what connections by themselves
+/// do not show.
+fn by_link(report: &Report) -> Gathered {
+    let mut gathered = Gathered::default();
+    for link in &report.network().links {
+        for objection in &link.objections {
+            if report.listed().is_some() || objection.concern == Concern::Downgrade {
+                let example = || between(link, &objection.sources);
+                gathered.found(objection.concern, &objection.because, "link", example);
+            }
+        }
+    }
+    let listed = report.listed().unwrap_or_default();
+    for name in report.network().unseen.iter().filter_map(|&place| listed.get(place)) {
+        let because = "in the deployment file, and not in the capture";
+        gathered.found(Concern::Unseen, because, "link", || name.clone());
+    }
+    gathered
+}
+
+fn between(link: &Between, sources: &[Source]) -> String {
+    let [a, b] = &link.ends;
+    let sources: Vec<String> = sources.iter().map(source).collect();
+    format!("{} {a}, {b}: {}", link.name(), sources.join(", "))
 }
 
 pub(super) fn notes(report: &Report) -> Vec<String> {
@@ -183,6 +183,13 @@ pub(super) fn notes(report: &Report) -> Vec<String> {
         "connection",
         "not listed one by one, too many of them",
     );
+    for link in &report.network().links {
+        if let Some(exception) = &link.exception {
+            let [a, b] = &link.ends;
+            let because = link.confidentiality.because();
+            notes.push(format!("{} {a}, {b}: {because}: {exception}", link.name()));
+        }
+    }
     for (&unread, &packets) in &totals.unread {
         if protected_elsewhere(unread).is_none() {
             notes.push(format!("{}: not read ({})", counted(packets, "packet"), name(unread)));

@@ -27,6 +27,8 @@ const PROGRESS: u64 = 8 << 20;
 /// How much of a capture is kept for the report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Detail {
+    /// Links.
+    Links,
     /// Connections that are alike, counted.
     Alike,
     /// Each connection as well.

@@ -29,6 +29,8 @@ pub(crate) struct Report {
     /// What the connections amount to, as they come.
     parts: Links,
     network: Network,
+    /// The interfaces of the deployment file, as findings name them.
+    listed: Option<Vec<String>>,
     gathered: Gathered,
     summary: Summary,
     totals: Totals,
@@ -98,6 +100,7 @@ impl Report {
             links: Vec::new(),
             parts: Links::default(),
             network: Network::default(),
+            listed: None,
             gathered: Gathered::default(),
             summary: Summary::default(),
             totals: Totals::default(),
@@ -158,6 +161,7 @@ impl Report {
         deployment: Option<&Deployment>,
     ) {
         self.network = std::mem::take(&mut self.parts).finish(deployment);
+        self.listed = deployment.map(|deployment| deployment.interfaces().iter().map(described).collect());
         // Connections come as they end; a reader expects them as they began.
         self.rows.sort_by_key(|row| row.link.number);
         self.links.sort_by_key(|link| link.number);
@@ -205,6 +209,11 @@ impl Report {
         &self.network
     }
 
+    /// Which interfaces of the deployment file no capture shows: those of this one, less what others show.
+    pub(super) fn not_seen(&mut self, places: Vec<usize>) {
+        self.network.unseen = places;
+    }
+
     /// What its reader must look at.
     pub(crate) fn findings(&self) -> Vec<Finding> {
         findings::findings(self, &self.gathered)
@@ -213,6 +222,11 @@ impl Report {
     /// What limits what can be said, without being wrong in itself.
     pub(crate) fn notes(&self) -> Vec<String> {
         findings::notes(self)
+    }
+
+    /// The interfaces of the deployment file, by name and nodes; none without a file.
+    pub(super) fn listed(&self) -> Option<&[String]> {
+        self.listed.as_deref()
     }
 
     pub(crate) fn dropped_at_capture(&self) -> u64 {
@@ -262,6 +276,11 @@ impl Report {
             None => failure,
         })
     }
+}
+
+fn described(interface: &bartizan_deployment::Interface) -> String {
+    let [a, b] = &interface.between;
+    format!("{} {a}, {b}", interface.kind.name())
 }
 
 impl Row {

@@ -1,9 +1,11 @@
 //! The report for people.
 
 mod ike;
+mod links;
 
 use std::fmt::Display;
 
+use bartizan_deployment::Deployment;
 use bartizan_posture::Verdict;
 use bartizan_registry::{NamedGroup, Safety, SignatureScheme, is_grease, signature};
 use bartizan_wire::Timestamp;
@@ -23,21 +25,28 @@ pub(super) enum Colour {
 }
 
 /// One report as text.
-pub(super) fn render(report: &Report, detail: Detail, colour: Colour) -> String {
+pub(super) fn render(report: &Report, deployment: Option<&Deployment>, detail: Detail, colour: Colour) -> String {
     let mut page = Page(String::new());
     let (totals, summary) = (report.totals(), report.summary());
     let start = totals.first.map_or(Timestamp(0), |moment| moment.time);
     let length = totals.last.map_or(0, |moment| moment.time.since(start));
     page.line(format_args!(
-        "{}: {}, {}, {} s",
+        "{}: {}, {}, {}, {} s",
         report.name(),
         counted(totals.packets, "packet"),
         counted(summary.connections, "connection"),
+        counted(report.network().links.len() as u64, "link"),
         seconds(length)
     ));
-    if summary.connections > 0 {
+    if summary.connections > 0 || !report.network().unseen.is_empty() {
         page.line("");
-        page.rows(&rows(report, detail, start), colour);
+        match detail {
+            Detail::Links => {
+                let rows = links::rows(report.network(), deployment, start);
+                page.rows(links::HEADINGS, &rows, colour);
+            }
+            Detail::Each | Detail::Alike => page.rows(HEADINGS, &rows(report, detail, start), colour),
+        }
         page.line("");
         page.summary(report);
     }
@@ -70,17 +79,17 @@ impl Page {
         self.0.push('\n');
     }
 
-    fn rows(&mut self, rows: &[([String; 9], Vec<String>)], colour: Colour) {
+    fn rows<const N: usize>(&mut self, headings: [&str; N], rows: &[([String; N], Vec<String>)], colour: Colour) {
         let cells = || rows.iter().map(|(cells, _)| cells);
-        let widths: [usize; 9] = std::array::from_fn(|column| {
+        let widths: [usize; N] = std::array::from_fn(|column| {
             let widest = cells().map(|cells| cells[column].chars().count()).max();
-            widest.unwrap_or(0).max(HEADINGS[column].len())
+            widest.unwrap_or(0).max(headings[column].len())
         });
-        let row = |cells: [&str; 9]| -> String {
+        let row = |cells: [&str; N]| -> String {
             let padded = cells.iter().zip(widths).map(|(cell, width)| format!("{cell:width$}"));
             padded.collect::<Vec<_>>().join("  ").trim_end().to_owned()
         };
-        self.line(row(HEADINGS));
+        self.line(row(headings));
         for (cells, details) in rows {
             let start = self.0.len();
             self.line(row(cells.each_ref().map(String::as_str)));
@@ -166,7 +175,7 @@ fn rows(report: &Report, detail: Detail, start: Timestamp) -> Vec<([String; 9], 
             let one = |link: &Link| (cells(link, start, 1, &exact(link)), explain(link));
             report.links().iter().map(one).collect()
         }
-        Detail::Alike => {
+        Detail::Alike | Detail::Links => {
             let one = |row: &Row| (cells(&row.link, start, row.connections, &row.flights), explain_row(row));
             report.rows().iter().map(one).collect()
         }

@@ -17,6 +17,8 @@ pub enum Concern {
     Authenticity,
     /// Post-quantum at set-up, and not in all that followed.
     Regression,
+    /// Later parts of a link are weaker than earlier ones.
+    Downgrade,
     /// Something else was negotiated than the policy names.
     Policy,
     /// Not in the deployment file.
@@ -37,6 +39,7 @@ impl Concern {
             Self::Confidentiality => "confidentiality",
             Self::Authenticity => "authenticity",
             Self::Regression => "regression",
+            Self::Downgrade => "downgrade",
             Self::Policy => "policy",
             Self::Unlisted => "not in the file",
             Self::Unseen => "not seen",
@@ -119,7 +122,7 @@ pub(super) fn object(link: &mut Link, listed: Option<&Listed>) {
         } else {
             let because = format!("first {}, then {}", named(before), named(after));
             object(
-                Concern::Regression,
+                Concern::Downgrade,
                 &because,
                 &[
                     Source::between(before.first, before.first),
