@@ -12,6 +12,8 @@ pub(crate) mod completions;
 pub(crate) mod demo;
 mod deployment_file;
 #[cfg(feature = "full")]
+pub(crate) mod doctor;
+#[cfg(feature = "full")]
 pub(crate) mod inspect;
 #[cfg(feature = "full")]
 pub(crate) mod lab;

@@ -33,6 +33,8 @@ enum Command {
     #[cfg(feature = "full")]
     Demo(commands::demo::Args),
     #[cfg(feature = "full")]
+    Doctor(commands::doctor::Args),
+    #[cfg(feature = "full")]
     Inspect(commands::inspect::Args),
     #[cfg(feature = "full")]
     Lab(commands::lab::Args),
@@ -55,6 +57,8 @@ fn main() -> ExitCode {
         Command::Completions(args) => commands::completions::run(&args),
         #[cfg(feature = "full")]
         Command::Demo(args) => commands::demo::run(args),
+        #[cfg(feature = "full")]
+        Command::Doctor(args) => commands::doctor::run(&args),
         #[cfg(feature = "full")]
         Command::Inspect(args) => commands::inspect::run(&args),
         #[cfg(feature = "full")]

@@ -1,0 +1,210 @@
+//! `bartizan doctor`: what this host has, what each feature needs, and how to get what is not there.
+
+mod experiments;
+mod feature;
+mod processor;
+mod rights;
+mod text;
+mod thing;
+mod tool;
+mod tools;
+
+use std::io::{self, Write};
+
+use bartizan_host::{Facts, LabRoot};
+use serde::Serialize;
+
+use self::feature::{Feature, Inventory, Standing};
+use self::processor::Instructions;
+use self::thing::{Examined, Presence, Thing};
+use self::tool::Tool;
+use crate::{Failure, Outcome};
+
+/// Version of the JSON form: it changes when a field changes its meaning or goes.
+const SCHEMA: &str = "bartizan-doctor/1";
+
+/// Say what this host has, what each feature needs of it, and how to get what is not there.
+///
+/// Kernel, rights and programs are tried, not guessed from version numbers: a key is made, a namespace is entered, a cable is
+/// laid; nothing is left behind. Findings, exit code 1, are what a feature needs and is not there: of those everybody uses (sidecar,
+/// redirect, ca, inspect, demo), or of those asked for with --for.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:\n  \
+    bartizan doctor                             everything\n  \
+    bartizan doctor --for redirect              what the redirect needs, and nothing else\n  \
+    bartizan doctor --json | jq '.features[] | select(.ready | not)'")]
+pub(crate) struct Args {
+    /// Only what these features need; may be given more than once.
+    #[arg(long = "for", value_enum, value_name = "FEATURE")]
+    features: Vec<Feature>,
+    /// Print JSON instead of text.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Everything that was found.
+#[derive(Serialize)]
+struct Report {
+    schema: &'static str,
+    version: &'static str,
+    host: Facts,
+    processor: Vec<Instructions>,
+    rights: Vec<Examined>,
+    roots: Vec<Root>,
+    tools: Vec<Tool>,
+    features: Vec<Standing>,
+}
+
+/// A lab root that could be there.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+struct Root {
+    #[serde(flatten)]
+    examined: Examined,
+    /// Packages in it, where it is there.
+    packages: Option<usize>,
+}
+
+pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
+    let report = examine(&args.features)?;
+    let text = if args.json {
+        serde_json::to_string_pretty(&report)
+            .map(|text| text + "\n")
+            .map_err(|error| Failure::new(format!("cannot write JSON: {error}")))?
+    } else {
+        text::of(&report, args.features.is_empty())
+    };
+    print(&text)?;
+    let counts = |standing: &&Standing| !args.features.is_empty() || standing.default;
+    let ready = report.features.iter().filter(counts).all(|standing| standing.ready);
+    Ok(if ready { Outcome::Clean } else { Outcome::Finding })
+}
+
+fn examine(asked: &[Feature]) -> Result<Report, Failure> {
+    let things: Vec<Thing> = asked.iter().flat_map(|feature| feature.things()).collect();
+    let wanted = |thing: Thing| asked.is_empty() || things.contains(&thing);
+    let facts = Facts::gather();
+    let mut inventory = Inventory::default();
+    let mut keep = |examined: &Examined| inventory.add(examined.clone());
+
+    let rights = rights::examine(&facts);
+    rights.iter().for_each(&mut keep);
+    keep(&aes());
+    let present = present_roots();
+    let roots: Vec<Root> = if asked.is_empty() { roots(&present) } else { Vec::new() };
+    roots.iter().for_each(|root| keep(&root.examined));
+    let mut tools = Vec::new();
+    for kind in tools::KINDS {
+        let abilities = kind.abilities.iter().map(|ability| ability.thing);
+        if !abilities.chain([kind.thing]).any(wanted) {
+            continue;
+        }
+        let tool = kind.on_host();
+        keep(&Examined::new(kind.thing, kind.program, tool.presence.clone()));
+        tool.abilities.iter().for_each(&mut keep);
+        tools.push(tool);
+        // What a root has is used by the lab alone, which is asked itself what it lacks. Where nothing is tried with a program,
+        // that a root has it too tells nobody anything.
+        if asked.is_empty() && !kind.abilities.is_empty() {
+            tools.extend(present.iter().filter_map(|root| kind.in_root(root)));
+        }
+    }
+
+    let mut features = Vec::new();
+    for feature in [
+        Feature::Sidecar,
+        Feature::Redirect,
+        Feature::Ca,
+        Feature::Inspect,
+        Feature::Demo,
+        Feature::LabRoot,
+        Feature::Lab,
+    ] {
+        if !asked.is_empty() && !asked.contains(&feature) {
+            continue;
+        }
+        features.push(feature.standing(&inventory));
+        if feature == Feature::Lab {
+            features.extend(experiments::standings()?);
+        }
+    }
+    Ok(Report {
+        schema: SCHEMA,
+        version: env!("CARGO_PKG_VERSION"),
+        host: facts,
+        processor: processor::instructions(),
+        rights,
+        roots,
+        tools,
+        features,
+    })
+}
+
+fn aes() -> Examined {
+    let presence = match processor::aes() {
+        Some(true) => Presence::present(),
+        Some(false) => Presence::Absent {
+            reason: "this processor has none, or the kernel does not let programs use them".to_owned(),
+            get: "another processor, or a virtual machine that is given the host's".to_owned(),
+        },
+        None => Presence::Unknown {
+            reason: "not known of this kind of processor".to_owned(),
+            get: "an x86-64 or AArch64 processor".to_owned(),
+        },
+    };
+    Examined::new(Thing::AesInstructions, "AES instructions", presence)
+}
+
+fn present_roots() -> Vec<LabRoot> {
+    [LabRoot::trixie(), LabRoot::sid()]
+        .into_iter()
+        .flatten()
+        .filter_map(|blueprint| blueprint.present())
+        .collect()
+}
+
+fn roots(present: &[LabRoot]) -> Vec<Root> {
+    let of = |thing, name, blueprint: Result<bartizan_host::Blueprint, bartizan_host::Error>| {
+        let directory = match blueprint {
+            Ok(blueprint) => blueprint.directory(),
+            Err(error) => {
+                let presence = Presence::Unknown {
+                    reason: thing::in_a_line(&error),
+                    get: "BARTIZAN_CACHE=DIR says where they are".to_owned(),
+                };
+                let examined = Examined::new(thing, name, presence);
+                return Root {
+                    examined,
+                    packages: None,
+                };
+            }
+        };
+        let root = present.iter().find(|root| root.directory() == directory);
+        let presence = match root {
+            Some(_) => Presence::Present {
+                detail: Some(directory.display().to_string()),
+            },
+            None => Presence::Absent {
+                reason: format!("nothing that could be used in {}", directory.display()),
+                get: "as root, from a checkout: scripts/peers roots".to_owned(),
+            },
+        };
+        Root {
+            examined: Examined::new(thing, name, presence),
+            packages: root.map(|root| root.packages().count()),
+        }
+    };
+    vec![
+        of(Thing::TrixieRoot, "Debian trixie", LabRoot::trixie()),
+        of(Thing::SidRoot, "Debian sid", LabRoot::sid()),
+    ]
+}
+
+fn print(text: &str) -> Result<(), Failure> {
+    match io::stdout().lock().write_all(text.as_bytes()) {
+        // A closed pipe is the reader's choice, not an error of ours.
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            Err(Failure::new(format!("standard output: {error}")))
+        }
+        _ => Ok(()),
+    }
+}

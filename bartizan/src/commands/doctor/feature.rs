@@ -1,0 +1,286 @@
+//! What each feature needs, and whether it can be used here.
+
+use std::collections::BTreeMap;
+
+use clap::ValueEnum;
+use serde::Serialize;
+
+use super::thing::{Examined, Presence, Thing};
+
+/// A feature of Bartizan.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum Feature {
+    /// The proxy beside a network function
+    Sidecar,
+    /// The rules that lead a function's traffic to its sidecar
+    Redirect,
+    /// The certificate authority
+    Ca,
+    /// Verdicts from captures
+    Inspect,
+    /// The demonstration on real traffic
+    Demo,
+    /// Debian releases in a directory, for programs newer than this machine's
+    LabRoot,
+    /// Published experiments, each asked what it lacks
+    Lab,
+}
+
+/// Whether everybody's use of Bartizan rests on it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Weight {
+    /// Without it the feature does not work.
+    Needed,
+    /// Without it the feature does less, and says so.
+    Wanted,
+}
+
+/// What a feature needs: one of several things will do.
+struct Requirement {
+    any: &'static [Thing],
+    weight: Weight,
+    because: &'static str,
+}
+
+/// A requirement, and what became of it here.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(super) struct Need {
+    /// Any of these will do.
+    pub(super) any: Vec<Thing>,
+    pub(super) weight: Weight,
+    pub(super) because: String,
+    pub(super) met: bool,
+    /// Why it is not met.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) reason: Option<String>,
+    /// How to get it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) get: Option<String>,
+}
+
+/// A feature as it stands here.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(super) struct Standing {
+    /// `lab/ID` for an experiment.
+    pub(super) feature: String,
+    /// Whether findings in it count when nothing is asked for by name.
+    pub(super) default: bool,
+    /// Whether it works here.
+    pub(super) ready: bool,
+    pub(super) needs: Vec<Need>,
+}
+
+impl Feature {
+    pub(super) fn name(self) -> String {
+        self.to_possible_value()
+            .map_or_else(String::new, |value| value.get_name().to_owned())
+    }
+
+    /// Whether it belongs to what everybody uses: what remains is asked for by name.
+    pub(super) fn is_default(self) -> bool {
+        !matches!(self, Self::LabRoot | Self::Lab)
+    }
+
+    fn requirements(self) -> &'static [Requirement] {
+        match self {
+            Self::Sidecar => {
+                const {
+                    &[wanted(
+                        &[Thing::AesInstructions],
+                        "AES in instructions of the processor; without them it is computed by general ones",
+                    )]
+                }
+            }
+            Self::Ca | Self::Inspect | Self::Lab => &[],
+            Self::Redirect => {
+                const {
+                    &[
+                        needed(&[Thing::NetAdmin], "rules of a packet filter, routes"),
+                        needed(&[Thing::Nft], "the rules are nftables'"),
+                        needed(&[Thing::Ip], "the fence is made of routes"),
+                    ]
+                }
+            }
+            Self::Demo => {
+                const {
+                    &[
+                        needed(&[Thing::CurlHttp2], "the client that knows of no sidecar"),
+                        needed(&[Thing::Nghttpd], "the server that knows of no sidecar"),
+                        wanted(
+                            &[Thing::Veth],
+                            "hosts joined by virtual cables; without them all runs on loopback",
+                        ),
+                        wanted(&[Thing::Capture], "what an eavesdropper sees"),
+                        wanted(&[Thing::Nft], "the part that leads traffic by rules"),
+                    ]
+                }
+            }
+            Self::LabRoot => {
+                const {
+                    &[
+                        needed(&[Thing::Root], "unpacking a system with its owners"),
+                        needed(&[Thing::SysAdmin], "mounts while it is unpacked"),
+                        needed(&[Thing::Debootstrap], "it unpacks Debian"),
+                        needed(&[Thing::DebianKeys], "what is unpacked is checked against them"),
+                        needed(&[Thing::Unshare], "its mounts and processes go with it"),
+                        wanted(&[Thing::Chroot], "programs that see the root's files only"),
+                    ]
+                }
+            }
+        }
+    }
+
+    /// Everything it asks of the host.
+    pub(super) fn things(self) -> impl Iterator<Item = Thing> {
+        self.requirements().iter().flat_map(|one| one.any).copied()
+    }
+
+    /// How it stands on this host.
+    pub(super) fn standing(self, inventory: &Inventory) -> Standing {
+        let needs: Vec<Need> = self.requirements().iter().map(|one| one.need(inventory)).collect();
+        Standing::new(self.name(), self.is_default(), needs)
+    }
+}
+
+impl Standing {
+    pub(super) fn new(feature: String, default: bool, needs: Vec<Need>) -> Self {
+        Self {
+            feature,
+            default,
+            ready: needs.iter().all(|need| need.met || need.weight == Weight::Wanted),
+            needs,
+        }
+    }
+}
+
+const fn needed(any: &'static [Thing], because: &'static str) -> Requirement {
+    Requirement {
+        any,
+        weight: Weight::Needed,
+        because,
+    }
+}
+
+const fn wanted(any: &'static [Thing], because: &'static str) -> Requirement {
+    Requirement {
+        any,
+        weight: Weight::Wanted,
+        because,
+    }
+}
+
+impl Requirement {
+    fn need(&self, inventory: &Inventory) -> Need {
+        let met = self.any.iter().any(|&thing| inventory.has(thing));
+        let (mut reasons, mut ways) = (Vec::new(), Vec::new());
+        if !met {
+            for &thing in self.any {
+                let (name, reason, get) = inventory.want_of(thing);
+                reasons.push(format!("{name}: {reason}"));
+                if !ways.contains(&get) {
+                    ways.push(get);
+                }
+            }
+        }
+        Need {
+            any: self.any.to_vec(),
+            weight: self.weight,
+            because: self.because.to_owned(),
+            met,
+            reason: (!met).then(|| reasons.join("; ")),
+            get: (!met).then(|| ways.join(", or ")),
+        }
+    }
+}
+
+/// Everything that was looked at, by thing.
+#[derive(Debug, Default)]
+pub(super) struct Inventory(BTreeMap<Thing, Examined>);
+
+impl Inventory {
+    pub(super) fn add(&mut self, examined: Examined) {
+        self.0.insert(examined.thing, examined);
+    }
+
+    fn has(&self, thing: Thing) -> bool {
+        self.0.get(&thing).is_some_and(|one| one.presence.is_present())
+    }
+
+    /// Name, why it is not there, and how to get it.
+    fn want_of(&self, thing: Thing) -> (String, String, String) {
+        match self.0.get(&thing) {
+            Some(Examined {
+                name,
+                presence: Presence::Absent { reason, get } | Presence::Unknown { reason, get },
+                ..
+            }) => ((*name).to_owned(), reason.clone(), get.clone()),
+            // What a program could do was not asked, as the program itself is not there.
+            _ => match thing.program() {
+                Some(program) => self.want_of(program),
+                None => (format!("{thing:?}"), "not looked for".to_owned(), String::new()),
+            },
+        }
+    }
+}
+
+impl Thing {
+    /// The program whose ability this is.
+    fn program(self) -> Option<Self> {
+        Some(match self {
+            Self::CurlHttp2 => Self::Curl,
+            Self::OpensslMlKem | Self::OpensslMlDsa | Self::OpensslTlsHybrid => Self::Openssl,
+            Self::TsharkMlKem | Self::TsharkIkeMlKem => Self::Tshark,
+            Self::DebianKeys => Self::Debootstrap,
+            Self::StrongswanMlDsa => Self::StrongswanPki,
+            Self::WpaMacsec => Self::WpaSupplicant,
+            _ => return None,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn absent(thing: Thing, name: &'static str) -> Examined {
+        Examined::new(
+            thing,
+            name,
+            Presence::Absent {
+                reason: "not in PATH".to_owned(),
+                get: format!("apt-get install {name}"),
+            },
+        )
+    }
+
+    #[test]
+    fn what_is_needed_decides_and_what_is_wanted_does_not() {
+        let mut inventory = Inventory::default();
+        let standing = Feature::Demo.standing(&inventory);
+        assert!(!standing.ready);
+        inventory.add(Examined::new(Thing::CurlHttp2, "HTTP/2", Presence::present()));
+        inventory.add(Examined::new(Thing::Nghttpd, "nghttpd", Presence::present()));
+        let standing = Feature::Demo.standing(&inventory);
+        assert!(standing.ready);
+        assert_eq!(standing.needs.iter().filter(|need| !need.met).count(), 3);
+    }
+
+    #[test]
+    fn an_ability_of_a_program_that_is_not_there_is_got_by_getting_the_program() {
+        let mut inventory = Inventory::default();
+        inventory.add(absent(Thing::Curl, "curl"));
+        let standing = Feature::Demo.standing(&inventory);
+        let need = &standing.needs[0];
+        assert_eq!(need.reason.as_deref(), Some("curl: not in PATH"));
+        assert_eq!(need.get.as_deref(), Some("apt-get install curl"));
+    }
+
+    #[test]
+    fn every_feature_has_a_name_that_the_command_line_takes() {
+        for feature in Feature::value_variants() {
+            assert_eq!(Feature::from_str(&feature.name(), false).as_ref(), Ok(feature));
+        }
+    }
+}

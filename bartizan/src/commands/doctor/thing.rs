@@ -1,0 +1,117 @@
+//! What a feature may need of a host, and whether it is there.
+
+use serde::Serialize;
+
+/// Something that a feature may need.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum Thing {
+    Root,
+    NetAdmin,
+    SysAdmin,
+    UserNamespaces,
+    NetworkNamespaces,
+    Veth,
+    Capture,
+    AesInstructions,
+    Ip,
+    Nft,
+    Curl,
+    CurlHttp2,
+    Nghttpd,
+    H2load,
+    Openssl,
+    OpensslMlKem,
+    OpensslMlDsa,
+    OpensslTlsHybrid,
+    Tshark,
+    TsharkMlKem,
+    TsharkIkeMlKem,
+    Debootstrap,
+    DebianKeys,
+    Unshare,
+    Chroot,
+    Swanctl,
+    StrongswanPki,
+    StrongswanMlDsa,
+    WpaSupplicant,
+    WpaMacsec,
+    UserModeLinux,
+    TrixieRoot,
+    SidRoot,
+}
+
+/// Whether it is there.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(tag = "is", rename_all = "lowercase")]
+pub(super) enum Presence {
+    /// It was tried and works.
+    Present {
+        /// What more there is to say.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        detail: Option<String>,
+    },
+    /// It was tried and does not, or is not there.
+    Absent {
+        /// Why, in the words of what refused.
+        reason: String,
+        /// How to get it: a command, where there is one.
+        get: String,
+    },
+    /// It could not be tried.
+    Unknown {
+        /// Why not.
+        reason: String,
+        /// What to do so that it can.
+        get: String,
+    },
+}
+
+/// Something that was looked at.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(super) struct Examined {
+    pub(super) thing: Thing,
+    /// What a reader calls it.
+    pub(super) name: &'static str,
+    #[serde(flatten)]
+    pub(super) presence: Presence,
+}
+
+impl Presence {
+    pub(super) fn present() -> Self {
+        Self::Present { detail: None }
+    }
+
+    pub(super) fn is_present(&self) -> bool {
+        matches!(self, Self::Present { .. })
+    }
+
+    /// From what came of trying it.
+    pub(super) fn tried(result: Result<Option<String>, String>, get: impl Into<String>) -> Self {
+        match result {
+            Ok(detail) => Self::Present { detail },
+            Err(reason) => Self::Absent {
+                reason,
+                get: get.into(),
+            },
+        }
+    }
+}
+
+impl Examined {
+    pub(super) fn new(thing: Thing, name: &'static str, presence: Presence) -> Self {
+        Self { thing, name, presence }
+    }
+}
+
+/// The first line of what an error says.
+pub(super) fn in_a_line(error: &impl std::fmt::Display) -> String {
+    let text = error.to_string();
+    let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+    let first = lines.next().unwrap_or("no reason given").to_owned();
+    // What a failed program wrote stands on the lines behind.
+    match lines.next() {
+        Some(said) => format!("{first}: {said}"),
+        None => first,
+    }
+}

@@ -1,0 +1,150 @@
+//! The programs that Bartizan runs, speaks with or is tested against, and what is tried with each.
+
+use std::path::Path;
+
+use super::thing::Thing;
+use super::tool::{Ability, Kind, Place};
+
+const OPENSSL_35: &str =
+    "OpenSSL 3.5, as Debian 13 has it; Bartizan itself needs none, the lab has its own: scripts/peers roots";
+
+/// Every one.
+pub(super) const KINDS: &[Kind] = &[
+    plain("ip", "iproute2", Thing::Ip, Some("/sbin/ip"), &["-V"]),
+    plain("nft", "nftables", Thing::Nft, Some("/usr/sbin/nft"), &["--version"]),
+    Kind {
+        abilities: &[Ability {
+            thing: Thing::CurlHttp2,
+            name: "HTTP/2 without TLS",
+            attempt: |place| done(place, &["--http2-prior-knowledge", "--version"]),
+            get: "apt-get install curl: Debian builds it with HTTP/2",
+        }],
+        ..plain("curl", "curl", Thing::Curl, None, &["--version"])
+    },
+    plain("nghttpd", "nghttp2-server", Thing::Nghttpd, None, &["--version"]),
+    plain("h2load", "nghttp2-client", Thing::H2load, None, &["--version"]),
+    Kind {
+        abilities: &[
+            Ability {
+                thing: Thing::OpensslMlKem,
+                name: "ML-KEM-768 keys",
+                attempt: |place| done(place, &["genpkey", "-algorithm", "ML-KEM-768"]),
+                get: OPENSSL_35,
+            },
+            Ability {
+                thing: Thing::OpensslMlDsa,
+                name: "ML-DSA-65 keys",
+                attempt: |place| done(place, &["genpkey", "-algorithm", "ML-DSA-65"]),
+                get: OPENSSL_35,
+            },
+            Ability {
+                thing: Thing::OpensslTlsHybrid,
+                name: "X25519MLKEM768 in TLS",
+                attempt: |place| {
+                    let names = place.ask(&["list", "-tls-groups"])?.text();
+                    let known = names.split([':', '\n']).any(|name| name.trim() == "X25519MLKEM768");
+                    known.then_some(None).ok_or_else(|| "not among its groups".to_owned())
+                },
+                get: OPENSSL_35,
+            },
+        ],
+        ..plain("openssl", "openssl", Thing::Openssl, None, &["version"])
+    },
+    Kind {
+        abilities: &[
+            Ability {
+                thing: Thing::TsharkMlKem,
+                name: "names ML-KEM in TLS",
+                attempt: |place| names(place, "tls.handshake.extensions_supported_group", "X25519MLKEM768"),
+                get: "tshark 4.4, as Debian 13 has it; the lab has its own: scripts/peers roots",
+            },
+            Ability {
+                thing: Thing::TsharkIkeMlKem,
+                name: "names ML-KEM in IKE",
+                attempt: |place| names(place, "isakmp.tf.id.dh", "KEM"),
+                get: "not in tshark 4.4; bartizan inspect does",
+            },
+        ],
+        ..plain("tshark", "tshark", Thing::Tshark, None, &["--version"])
+    },
+    Kind {
+        abilities: &[Ability {
+            thing: Thing::DebianKeys,
+            name: "Debian's keys",
+            attempt: |_| {
+                let file = Path::new("/usr/share/keyrings/debian-archive-keyring.gpg");
+                let there = file.metadata().is_ok_and(|data| data.len() > 0);
+                there.then_some(None).ok_or_else(|| format!("no {}", file.display()))
+            },
+            get: "apt-get install debian-archive-keyring",
+        }],
+        ..plain("debootstrap", "debootstrap", Thing::Debootstrap, None, &["--version"])
+    },
+    plain("unshare", "util-linux", Thing::Unshare, None, &["--version"]),
+    plain("chroot", "coreutils", Thing::Chroot, None, &["--version"]),
+    plain("swanctl", "strongswan-swanctl", Thing::Swanctl, None, &["--help"]),
+    Kind {
+        abilities: &[Ability {
+            thing: Thing::StrongswanMlDsa,
+            name: "ML-DSA keys",
+            attempt: |place| done(place, &["--gen", "--type", "mldsa65"]),
+            get: "no release of strongSwan has it: authentication stays classical",
+        }],
+        ..plain("pki", "strongswan-pki", Thing::StrongswanPki, None, &["--help"])
+    },
+    Kind {
+        abilities: &[Ability {
+            thing: Thing::WpaMacsec,
+            name: "MACsec driver",
+            attempt: |place| {
+                let known = place.prints(&["-h"], |line| line.trim_start().starts_with("macsec_linux"))?;
+                known
+                    .then_some(None)
+                    .ok_or_else(|| "macsec_linux is not among its drivers".to_owned())
+            },
+            get: "apt-get install wpasupplicant: Debian builds it with MACsec",
+        }],
+        ..plain("wpa_supplicant", "wpasupplicant", Thing::WpaSupplicant, None, &["-v"])
+    },
+    plain(
+        "linux.uml",
+        "user-mode-linux",
+        Thing::UserModeLinux,
+        None,
+        &["--version"],
+    ),
+];
+
+const fn plain(
+    program: &'static str,
+    package: &'static str,
+    thing: Thing,
+    elsewhere: Option<&'static str>,
+    version: &'static [&'static str],
+) -> Kind {
+    Kind {
+        program,
+        package,
+        thing,
+        elsewhere,
+        version,
+        abilities: &[],
+    }
+}
+
+/// Whether it ends with status 0; what it prints, a key for example, is thrown away.
+fn done(place: &Place, arguments: &[&str]) -> Result<Option<String>, String> {
+    place.ask(arguments).map(|_| None)
+}
+
+/// Whether it has a name with this in it among the values of a field.
+fn names(place: &Place, field: &str, name: &str) -> Result<Option<String>, String> {
+    let of_field = |line: &str| {
+        let mut columns = line.split('\t').skip(1);
+        columns.next() == Some(field) && columns.nth(1).is_some_and(|value| value.contains(name))
+    };
+    let known = place.prints(&["-G", "values"], of_field)?;
+    known
+        .then_some(None)
+        .ok_or_else(|| format!("no {name} among the names of {field}"))
+}
