@@ -7,10 +7,10 @@ use crate::ipsec::JudgedIkeSa;
 use crate::{Answer, Judgement, Kind, Posture, Reply, Source, Verdict, ike};
 
 /// What follows for the association that is the `order`-th of its direction between its hosts; `ike` are the IKE_SAs
-/// between them, in the order of first packets.
-pub(crate) fn posture(sa: &EspSa, ike: &[&JudgedIkeSa], order: u64) -> Posture {
+/// between them, in the order of first packets; `named` is the one that a ledger says keyed it.
+pub(crate) fn posture(sa: &EspSa, ike: &[&JudgedIkeSa], order: u64, named: Option<&JudgedIkeSa>) -> Posture {
     let all = vec![Source::between(sa.first, sa.last)];
-    let keyed_by = keyed_by(sa, ike, order);
+    let keyed_by = named.map_or_else(|| keyed_by(sa, ike, order), Ok);
     let confidentiality = match (sa.in_clear, &keyed_by) {
         (Some(at), _) => Judgement::new(
             Verdict::Vulnerable,

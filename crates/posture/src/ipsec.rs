@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use bartizan_wire::esp::EspSa;
 use bartizan_wire::ike::{ExchangeType, IkeSa, Origin};
 
-use crate::{Posture, esp, ike};
+use crate::{Ledgers, Posture, esp, ike};
 
 /// An IKE_SA with what follows from it.
 #[derive(Debug, Clone)]
@@ -48,9 +48,9 @@ impl Ipsec {
         self.esp.push(sa);
     }
 
-    /// What follows for each, in the order of first packets.
+    /// What follows for each, in the order of first packets, joined with what ledgers say of the same SPIs.
     #[must_use]
-    pub fn judge(mut self) -> (Vec<JudgedIkeSa>, Vec<JudgedEspSa>) {
+    pub fn judge(mut self, ledgers: &Ledgers) -> (Vec<JudgedIkeSa>, Vec<JudgedEspSa>) {
         self.ike.sort_by_key(|sa| sa.first.packet);
         self.esp.sort_by_key(|sa| sa.first.packet);
         let mut judged: Vec<JudgedIkeSa> = Vec::with_capacity(self.ike.len());
@@ -61,7 +61,9 @@ impl Ipsec {
                 let parent = (sa.origin == Origin::Rekey)
                     .then(|| parent(&sa, known, &judged))
                     .flatten();
-                ike::posture(&sa, parent)
+                let mut posture = ike::posture(&sa, parent);
+                ledgers.recorded().refine_ike(&sa, &mut posture);
+                posture
             };
             known.push(judged.len());
             judged.push(JudgedIkeSa { sa, posture });
@@ -72,7 +74,10 @@ impl Ipsec {
             let ike: Vec<&JudgedIkeSa> = known.into_iter().flatten().map(|&index| &judged[index]).collect();
             let order = begun.entry((sa.source, sa.destination)).or_default();
             *order += 1;
-            let posture = esp::posture(&sa, &ike, *order);
+            let keyed = ledgers.recorded().keyed(&sa);
+            let keyed = keyed.and_then(|spis| ike.iter().copied().find(|judged| judged.spis() == spis));
+            let mut posture = esp::posture(&sa, &ike, *order, keyed);
+            ledgers.recorded().refine_esp(&sa, &mut posture);
             JudgedEspSa { sa, posture }
         });
         let esp = esp.collect();
@@ -102,6 +107,10 @@ fn parent<'a>(sa: &IkeSa, known: &[usize], judged: &'a [JudgedIkeSa]) -> Option<
 }
 
 impl JudgedIkeSa {
+    fn spis(&self) -> (u64, u64) {
+        (self.sa.initiator_spi, self.sa.responder_spi)
+    }
+
     /// Completed exchanges before a packet that make keys for ESP, and the packet of the last of them.
     pub(crate) fn keyed_before(&self, packet: u64) -> (u64, Option<u64>) {
         let exchanges = self.sa.exchanges.first.iter().filter(|exchange| {

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use bartizan_ledger::{Event, Handshake, Key, Record};
 
 use crate::Source;
+use crate::recorded::Recorded;
 
 /// A ledger's word on one handshake.
 #[derive(Debug, Clone)]
@@ -27,10 +28,11 @@ impl Entry {
     }
 }
 
-/// The handshakes of any number of ledgers, by client random. Both ends of a link may have written one each.
+/// The handshakes of any number of ledgers, by client random; IKE_SAs and CHILD_SAs by SPIs. Both ends of a link may have written one each.
 #[derive(Debug, Default)]
 pub struct Ledgers {
     by_client_random: HashMap<[u8; 32], Vec<Entry>>,
+    recorded: Recorded,
     lost: u64,
 }
 
@@ -58,14 +60,20 @@ impl Ledgers {
                 }
             }
             Event::Lost(lost) => self.lost = self.lost.saturating_add(lost.records),
-            Event::Closed(_) | Event::IkeSa(_) | Event::ChildSa(_) | Event::SaClosed(_) => {}
+            Event::IkeSa(sa) => self.recorded.add_ike(&sa, &record.node, record.at_us),
+            Event::ChildSa(sa) => self.recorded.add_child(&sa, &record.node, record.at_us),
+            Event::Closed(_) | Event::SaClosed(_) => {}
         }
     }
 
-    /// Number of handshakes that can be looked up.
+    /// Number of handshakes and IKE_SAs that can be looked up.
     #[must_use]
     pub fn handshakes(&self) -> usize {
-        self.by_client_random.len()
+        self.by_client_random.len() + self.recorded.ike_sas()
+    }
+
+    pub(crate) fn recorded(&self) -> &Recorded {
+        &self.recorded
     }
 
     /// Records that the ledgers say they could not write.

@@ -26,6 +26,7 @@ mod kind;
 mod ledgers;
 mod link;
 mod questions;
+mod recorded;
 mod sctp;
 
 pub use answer::{Answer, Judgement, Reply, Source, Verdict};

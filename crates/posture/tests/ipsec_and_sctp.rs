@@ -1,6 +1,8 @@
 //! Verdicts on captures of strongSwan, FlexRIC and free5GC, and on the same captures made worse.
 
-use bartizan_posture::{Answer, Hint, Ipsec, JudgedEspSa, JudgedIkeSa, Kind, Posture, Verdict, association_posture};
+use bartizan_posture::{
+    Answer, Hint, Ipsec, JudgedEspSa, JudgedIkeSa, Kind, Ledgers, Posture, Verdict, association_posture,
+};
 use bartizan_wire::esp::EspSa;
 use bartizan_wire::ike::IkeSa;
 use bartizan_wire::sctp::Association;
@@ -46,7 +48,7 @@ fn gather(file: &[u8]) -> Gathered {
 }
 
 fn judge(file: &[u8]) -> (Vec<JudgedIkeSa>, Vec<JudgedEspSa>) {
-    gather(file).ipsec.judge()
+    gather(file).ipsec.judge(&Ledgers::default())
 }
 
 fn of_situation(sas: &[JudgedIkeSa], number: u8) -> Vec<&Posture> {

@@ -56,7 +56,7 @@ fn network(files: &[&[u8]], deployment: Option<&str>) -> Network {
         }
         observer.finish_into(&mut gathered);
     }
-    let (ike, esp) = gathered.ipsec.judge();
+    let (ike, esp) = gathered.ipsec.judge(&gathered.ledgers);
     ike.iter().map(Part::ike).for_each(|part| gathered.links.add(&part));
     esp.iter().map(Part::esp).for_each(|part| gathered.links.add(&part));
     let deployment = deployment.map(|text| Deployment::parse(text, "network.yaml", Path::new("")).unwrap());

@@ -144,7 +144,7 @@ impl Sink for Judging<'_> {
 
 impl Judging<'_> {
     fn finish(self) {
-        let (ike, esp) = self.ipsec.judge();
+        let (ike, esp) = self.ipsec.judge(self.ledgers);
         ike.iter().map(Part::ike).for_each(|part| self.report.take(&part));
         esp.iter().map(Part::esp).for_each(|part| self.report.take(&part));
         let links = ike.into_iter().map(Link::ike).chain(esp.into_iter().map(Link::esp));

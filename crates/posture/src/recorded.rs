@@ -1,0 +1,352 @@
+//! What ledgers say of IKE_SAs and of the CHILD_SAs they keyed: key exchanges and proofs that IKE encrypts.
+
+use std::collections::HashMap;
+
+use bartizan_ledger::{Algorithm, Authentication, Cause, ChildSa, Direction, Forgery, IkeSa as Record, Key};
+use bartizan_registry::{Safety, TransformKind, transform};
+use bartizan_wire::esp::EspSa;
+use bartizan_wire::ike::{IkeSa, KeyExchangeMethod};
+
+use crate::key_exchange::KeyExchangeClass;
+use crate::{Answer, Contradiction, Judgement, Posture, Reply, Source, Verdict};
+
+/// The SPIs of an IKE_SA: the initiator's, the responder's.
+type Spis = (u64, u64);
+
+/// IKE_SAs that one after the other took each other's place: more are not followed.
+const REKEYS: usize = 10_000;
+
+/// A ledger's word on an IKE_SA.
+#[derive(Debug, Clone)]
+struct Ike {
+    source: Source,
+    node: String,
+    replaces: Option<Spis>,
+    cause: Cause,
+    methods: Vec<KeyExchangeMethod>,
+    encryption: Option<u16>,
+    direction: Direction,
+    authentication: Option<Authentication>,
+}
+
+/// A ledger's word on a CHILD_SA.
+#[derive(Debug, Clone)]
+struct Child {
+    source: Source,
+    node: String,
+    ike: Spis,
+    /// The lesser first: the two ends name them the other way round.
+    spis: [u32; 2],
+    cause: Cause,
+    methods: Vec<KeyExchangeMethod>,
+    encryption: Option<u16>,
+}
+
+/// All of it, by what packets show.
+#[derive(Debug, Default)]
+pub(crate) struct Recorded {
+    ike: HashMap<Spis, Vec<Ike>>,
+    /// Which IKE_SA took the place of which.
+    replaced_by: HashMap<Spis, Spis>,
+    children: HashMap<Spis, Vec<Child>>,
+    by_esp_spi: HashMap<u32, Vec<(Spis, usize)>>,
+}
+
+fn spis(key: &Key) -> Option<Spis> {
+    match key {
+        Key::Ike {
+            initiator_spi,
+            responder_spi,
+        } => Some((initiator_spi.0, responder_spi.0)),
+        Key::Tls { .. } => None,
+    }
+}
+
+/// A method without a number is one that the registry does not know.
+fn methods(algorithms: &[Algorithm]) -> Vec<KeyExchangeMethod> {
+    let code = |algorithm: &Algorithm| KeyExchangeMethod(algorithm.code.unwrap_or(0));
+    algorithms.iter().map(code).collect()
+}
+
+fn names(methods: &[KeyExchangeMethod]) -> String {
+    let names: Vec<String> = methods.iter().map(ToString::to_string).collect();
+    names.join(" + ")
+}
+
+/// Whether any of them withstands a recorder: their secrets are mixed.
+fn withstand(methods: &[KeyExchangeMethod]) -> bool {
+    let class = KeyExchangeClass::of(methods.iter().copied());
+    matches!(class, Some(KeyExchangeClass::PostQuantum | KeyExchangeClass::Hybrid))
+}
+
+fn in_clear(encryption: Option<u16>) -> bool {
+    let known = encryption.and_then(|code| transform(TransformKind::Encryption, code));
+    known.is_some_and(|known| known.recording == Some(Safety::Vulnerable))
+}
+
+impl Recorded {
+    pub(crate) fn add_ike(&mut self, record: &Record, node: &str, at_us: u64) {
+        let Some(key) = spis(&record.key) else { return };
+        let replaces = record.replaces.as_ref().and_then(spis);
+        if let Some(before) = replaces {
+            self.replaced_by.insert(before, key);
+        }
+        let source = Source::Ledger {
+            node: node.to_owned(),
+            at_us,
+        };
+        let entries = self.ike.entry(key).or_default();
+        if entries.iter().any(|entry| entry.source == source) {
+            return;
+        }
+        entries.push(Ike {
+            source,
+            node: node.to_owned(),
+            replaces,
+            cause: record.cause,
+            methods: methods(&record.key_exchanges),
+            encryption: record.encryption.as_ref().and_then(|algorithm| algorithm.code),
+            direction: record.direction,
+            authentication: record.authentication.clone(),
+        });
+    }
+
+    pub(crate) fn add_child(&mut self, record: &ChildSa, node: &str, at_us: u64) {
+        let Some(ike) = spis(&record.key) else { return };
+        let mut both = [record.spi_in.0, record.spi_out.0];
+        both.sort_unstable();
+        let children = self.children.entry(ike).or_default();
+        // Both ends tell of the same one.
+        if children.iter().any(|child| child.spis == both) {
+            return;
+        }
+        for spi in both {
+            self.by_esp_spi.entry(spi).or_default().push((ike, children.len()));
+        }
+        children.push(Child {
+            source: Source::Ledger {
+                node: node.to_owned(),
+                at_us,
+            },
+            node: node.to_owned(),
+            ike,
+            spis: both,
+            cause: record.cause,
+            methods: methods(&record.key_exchanges),
+            encryption: record.encryption.as_ref().and_then(|algorithm| algorithm.code),
+        });
+    }
+
+    /// Number of IKE_SAs that can be looked up.
+    pub(crate) fn ike_sas(&self) -> usize {
+        self.ike.len()
+    }
+
+    /// What ledgers make of an IKE_SA's posture. What packets prove stands; what they cannot show is the ledgers' word.
+    pub(crate) fn refine_ike(&self, sa: &IkeSa, posture: &mut Posture) {
+        let key = (sa.initiator_spi, sa.responder_spi);
+        let Some(entries) = self.ike.get(&key) else { return };
+        let Some(first) = entries.first() else { return };
+        posture.in_ledger = true;
+        let sources: Vec<Source> = entries.iter().map(|entry| entry.source.clone()).collect();
+        if sa.chosen.is_some() {
+            let ours: Vec<KeyExchangeMethod> = sa.key_exchanges().collect();
+            for entry in entries.iter().filter(|entry| entry.methods != ours) {
+                let [shown, told] = [names(&ours), names(&entry.methods)];
+                posture.contradictions.push(Contradiction {
+                    what: format!("the packets show {shown}, the ledger of {} says {told}", entry.node),
+                    sources: vec![Source::between(sa.first, sa.last), entry.source.clone()],
+                });
+            }
+        } else {
+            posture.key_exchanges.clone_from(&first.methods);
+        }
+        if unknown(posture.confidentiality.verdict())
+            && let Some(judgement) = self.judge(key, &sources)
+        {
+            let answer = if judgement.verdict() == Verdict::QuantumSafe {
+                Answer::Yes
+            } else {
+                Answer::No
+            };
+            posture.negotiated = Reply::new(answer, judgement.because(), sources.clone());
+            posture.confidentiality = judgement;
+        }
+        if let Some(reply) = self.stayed(key, sa, posture) {
+            posture.stayed = reply;
+        }
+        authenticate(entries, posture);
+    }
+
+    /// What an IKE_SA's key exchange is worth with those of the IKE_SAs it was made from by rekeys: each mixes into the
+    /// next (RFC 7296, section 2.18), so that one that holds is enough.
+    fn judge(&self, key: Spis, sources: &[Source]) -> Option<Judgement> {
+        let mut at = key;
+        for _ in 0..REKEYS {
+            let entry = self.ike.get(&at)?.first()?;
+            let node = &entry.node;
+            if in_clear(entry.encryption) {
+                let because = format!("sent in clear: its cipher does not encrypt, by the ledger of {node}");
+                return Some(Judgement::new(Verdict::Vulnerable, because, sources.to_vec()));
+            }
+            if withstand(&entry.methods) {
+                let because = format!("{} negotiated, by the ledger of {node}", names(&entry.methods));
+                return Some(Judgement::new(Verdict::QuantumSafe, because, sources.to_vec()));
+            }
+            match (entry.cause, entry.replaces) {
+                (Cause::Rekey, Some(before)) => at = before,
+                (Cause::SetUp | Cause::ReAuthentication, _)
+                    if KeyExchangeClass::of(entry.methods.iter().copied()) == Some(KeyExchangeClass::Classical) =>
+                {
+                    let because = format!(
+                        "{} negotiated: a classical key exchange, by the ledger of {node}",
+                        names(&entry.methods)
+                    );
+                    return Some(Judgement::new(Verdict::Vulnerable, because, sources.to_vec()));
+                }
+                // Found standing, or rekeyed from one that no ledger tells of: what went before is not known.
+                _ => return None,
+            }
+        }
+        None
+    }
+
+    /// Whether each rekey had a post-quantum exchange, where packets do not decide it and ledgers tell of all of them.
+    fn stayed(&self, key: Spis, sa: &IkeSa, posture: &Posture) -> Option<Reply> {
+        if posture.confidentiality.verdict() != Verdict::QuantumSafe
+            || !matches!(posture.stayed.answer(), Answer::NotObservable | Answer::NotSeen)
+        {
+            return None;
+        }
+        let children = self.children.get(&key).map_or(&[][..], Vec::as_slice);
+        let successor = self.replaced_by.get(&key).and_then(|next| self.ike.get(next)?.first());
+        let rekeyed = children.iter().filter(|child| child.cause == Cause::Rekey);
+        let rekeyed = rekeyed.map(|child| (&child.methods, &child.source, &child.node));
+        let successors = successor
+            .iter()
+            .map(|entry| (&entry.methods, &entry.source, &entry.node));
+        let told: Vec<_> = rekeyed.chain(successors).collect();
+        let sources = || told.iter().map(|(_, source, _)| (*source).clone()).collect();
+        if let Some((methods, source, node)) = told.iter().find(|(methods, ..)| !withstand(methods)) {
+            let with = if methods.is_empty() {
+                "without a key exchange".to_owned()
+            } else {
+                format!("with {}", names(methods))
+            };
+            let because = format!("rekeyed {with}, by the ledger of {node}: its keys rest on the IKE_SA's alone");
+            return Some(Reply::new(Answer::No, because, vec![(*source).clone()]));
+        }
+        let (_, _, node) = told.first()?;
+        // Each CREATE_CHILD_SA that packets show must be told of.
+        (told.len() as u64 >= sa.rekeys.count() + sa.unseen_rekeys).then(|| {
+            let because = format!(
+                "each rekey ({}) had a post-quantum key exchange, by the ledger of {node}",
+                told.len()
+            );
+            Reply::new(Answer::Yes, because, sources())
+        })
+    }
+
+    /// The IKE_SA that keyed an ESP security association, by ledgers.
+    pub(crate) fn keyed(&self, sa: &EspSa) -> Option<Spis> {
+        self.child(sa).map(|child| child.ike)
+    }
+
+    /// An SPI is the receiver's choice alone: two that are the same decide nothing.
+    fn child(&self, sa: &EspSa) -> Option<&Child> {
+        match self.by_esp_spi.get(&sa.spi)?.as_slice() {
+            [(ike, index)] => self.children.get(ike)?.get(*index),
+            _ => None,
+        }
+    }
+
+    /// What ledgers make of an ESP security association's posture; `ike` is that of its IKE_SA, where packets show one.
+    pub(crate) fn refine_esp(&self, sa: &EspSa, posture: &mut Posture) {
+        let Some(child) = self.child(sa) else { return };
+        posture.in_ledger = true;
+        let sources = vec![child.source.clone()];
+        let node = &child.node;
+        if in_clear(child.encryption) {
+            let because = format!("sent in clear: its cipher does not encrypt, by the ledger of {node}");
+            posture.clear = Reply::new(Answer::Yes, because.clone(), sources.clone());
+            posture.confidentiality = Judgement::new(Verdict::Vulnerable, because, sources);
+            return;
+        }
+        if posture.clear.answer() == Answer::Yes {
+            return;
+        }
+        if withstand(&child.methods) {
+            let because = format!("{} of its own, by the ledger of {node}", names(&child.methods));
+            posture.key_exchanges.clone_from(&child.methods);
+            posture.negotiated = Reply::new(Answer::Yes, because.clone(), sources.clone());
+            posture.confidentiality = Judgement::new(Verdict::QuantumSafe, because, sources);
+        } else if unknown(posture.confidentiality.verdict())
+            && let Some(judgement) = self.judge(child.ike, &sources)
+        {
+            let because = format!(
+                "keyed by the IKE_SA that the ledger of {node} names: {}",
+                judgement.because()
+            );
+            posture.confidentiality = Judgement::new(judgement.verdict(), because, sources);
+        }
+    }
+}
+
+fn unknown(verdict: Verdict) -> bool {
+    matches!(verdict, Verdict::NotObservable | Verdict::NotSeen)
+}
+
+/// How each end proved who it is. A ledger knows its own end's method by name; what a forger can do it says of the peer.
+fn authenticate(entries: &[Ike], posture: &mut Posture) {
+    for entry in entries {
+        let Some(authentication) = &entry.authentication else {
+            continue;
+        };
+        let source = vec![entry.source.clone()];
+        let node = &entry.node;
+        let reply = |method: &Option<String>| {
+            let method = method.as_ref()?;
+            Some(Reply::new(
+                Answer::Yes,
+                format!("by {method}, by the ledger of {node}"),
+                source.clone(),
+            ))
+        };
+        let (ours, theirs) = (reply(&authentication.local), reply(&authentication.peer));
+        let (client, server) = match entry.direction {
+            Direction::Outbound => (ours, theirs),
+            Direction::Inbound => (theirs, ours),
+        };
+        for (place, reply) in [
+            (&mut posture.client_authenticated, client),
+            (&mut posture.server_authenticated, server),
+        ] {
+            if let Some(reply) = reply
+                && place.answer() != Answer::Yes
+            {
+                *place = reply;
+            }
+        }
+    }
+    let peers = || {
+        entries
+            .iter()
+            .filter_map(|entry| Some((entry, entry.authentication.as_ref()?)))
+    };
+    let forged = peers().find(|(_, authentication)| authentication.forgery == Forgery::PossibleLater);
+    if let Some((entry, authentication)) = forged {
+        let method = authentication.peer.as_deref().unwrap_or("a classical method");
+        let because = format!("the peer of {} proved itself by {method}, by its ledger", entry.node);
+        posture.authenticity = Judgement::new(Verdict::Vulnerable, because, vec![entry.source.clone()]);
+    } else if let Some((entry, authentication)) = peers().next()
+        && unknown(posture.authenticity.verdict())
+    {
+        let what = match authentication.forgery {
+            Forgery::AsSecretAsTheKey => "a shared key: as hard to forge as the key is to learn",
+            Forgery::NotKnown => "a post-quantum signature; the certificates behind it are in no ledger given",
+            Forgery::Unknown | Forgery::PossibleLater => "a method that is not known",
+        };
+        let because = format!("the peer of {} proved itself by {what}", entry.node);
+        posture.authenticity = Judgement::new(Verdict::NotObservable, because, vec![entry.source.clone()]);
+    }
+}

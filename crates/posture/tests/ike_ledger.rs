@@ -1,0 +1,200 @@
+//! IKE_SAs and CHILD_SAs joined with ledgers: what packets encrypt, a ledger tells, and it never outweighs a packet.
+
+use bartizan_ledger::Record;
+use bartizan_posture::{Answer, Ipsec, JudgedEspSa, JudgedIkeSa, Ledgers, Verdict};
+use bartizan_wire::esp::EspSa;
+use bartizan_wire::ike::IkeSa;
+use bartizan_wire::{CaptureReader, Connection, Limits, Observer, Sink};
+use serde_json::{Value, json};
+
+const STRONGSWAN: &[u8] = include_bytes!("../../wire/tests/data/strongswan-6.1.0.pcap");
+
+#[derive(Default)]
+struct Gathered(Ipsec);
+
+impl Sink for Gathered {
+    fn connection(&mut self, _: Connection) {}
+
+    fn ike_sa(&mut self, sa: IkeSa) {
+        self.0.add_ike(sa);
+    }
+
+    fn esp_sa(&mut self, sa: EspSa) {
+        self.0.add_esp(sa);
+    }
+}
+
+/// The IKE_SAs and ESP security associations of a situation, by the packets from `first` on.
+fn situation(number: u8, first: u64, records: &[Value]) -> (Vec<JudgedIkeSa>, Vec<JudgedEspSa>) {
+    let mut reader = CaptureReader::new();
+    reader.push(STRONGSWAN);
+    let mut observer = Observer::new(Limits::default());
+    let mut gathered = Gathered::default();
+    while let Ok(Some(packet)) = reader.next_packet() {
+        if packet.number >= first {
+            observer.observe(&packet, &mut gathered);
+        }
+    }
+    observer.finish_into(&mut gathered);
+    let mut ledgers = Ledgers::default();
+    for record in records {
+        let record: Record = serde_json::from_value(record.clone()).unwrap();
+        ledgers.add(record);
+    }
+    let address = format!("10.77.{number}.");
+    let (mut ike, mut esp) = gathered.0.judge(&ledgers);
+    ike.retain(|judged| judged.sa.initiator.ip().to_string().starts_with(&address));
+    esp.retain(|judged| judged.sa.source.to_string().starts_with(&address));
+    (ike, esp)
+}
+
+fn key(sa: &IkeSa) -> Value {
+    json!({
+        "protocol": "ike",
+        "initiator_spi": format!("{:016x}", sa.initiator_spi),
+        "responder_spi": format!("{:016x}", sa.responder_spi),
+    })
+}
+
+fn method(code: u16) -> Value {
+    json!({ "code": code, "name": "as the daemon says" })
+}
+
+fn ike_record(key: &Value, replaces: &Value, methods: &[u16], forgery: &str) -> Value {
+    let methods: Vec<Value> = methods.iter().copied().map(method).collect();
+    json!({
+        "v": 2, "at_us": 1, "node": "cu", "event": "ike-sa", "key": key, "replaces": replaces,
+        "cause": if replaces.is_null() { "set-up" } else { "rekey" },
+        "connection": "ric", "interfaces": ["E2"], "direction": "outbound", "peer": "ric", "peer_identity": "ric",
+        "local_address": "10.77.0.1:500", "peer_address": "10.77.0.2:500", "key_exchanges": methods, "ppk": false,
+        "encryption": { "code": 20, "name": "ENCR_AES_GCM_16", "bits": 256 }, "integrity": null, "prf": null,
+        "authentication": { "local": "ECDSA_WITH_SHA256_DER", "peer": "ECDSA_WITH_SHA256_DER", "forgery": forgery },
+        "messages": null, "established_s": 0, "set_up_us": null, "verdict": { "verdict": "accepted" },
+    })
+}
+
+fn child_record(key: &Value, spis: [u32; 2], cause: &str, methods: &[u16], cipher: u16) -> Value {
+    let methods: Vec<Value> = methods.iter().copied().map(method).collect();
+    json!({
+        "v": 2, "at_us": 2, "node": "cu", "event": "child-sa", "key": key, "spi_in": format!("{:08x}", spis[0]),
+        "spi_out": format!("{:08x}", spis[1]), "cause": cause, "replaces": null, "connection": "ric", "child": "e2",
+        "interface": "E2", "peer": "ric", "mode": "TUNNEL", "udp": false, "extended_sequence_numbers": false,
+        "key_exchanges": methods, "encryption": { "code": cipher, "name": "cipher" }, "integrity": null,
+        "local": [], "remote": [], "installed_s": 0, "verdict": { "verdict": "accepted" },
+    })
+}
+
+/// Situation 3 from behind its IKE_SA_INIT: a rekeyed IKE_SA whose predecessor is not in the capture.
+const BEHIND: u64 = 105;
+
+#[test]
+fn an_ike_sa_whose_set_up_is_not_in_the_capture_is_judged_by_its_ledger() {
+    let (ike, _) = situation(3, BEHIND, &[]);
+    let sa = &ike.last().unwrap().sa;
+    assert_eq!(ike.last().unwrap().posture.confidentiality.verdict(), Verdict::NotSeen);
+    let before = json!({ "protocol": "ike", "initiator_spi": "0000000000000001", "responder_spi": "0000000000000002" });
+    for (own, earlier, verdict) in [
+        (&[31, 36][..], &[31, 36][..], Verdict::QuantumSafe),
+        // One of the two is enough: the older secret goes into the newer.
+        (&[31], &[31, 36], Verdict::QuantumSafe),
+        (&[31, 36], &[31], Verdict::QuantumSafe),
+        (&[31], &[31], Verdict::Vulnerable),
+        (&[], &[31], Verdict::Vulnerable),
+        (&[31], &[999], Verdict::NotSeen),
+    ] {
+        let records = [
+            ike_record(&before, &Value::Null, earlier, "unknown"),
+            ike_record(&key(sa), &before, own, "unknown"),
+        ];
+        let (ike, _) = situation(3, BEHIND, &records);
+        let posture = &ike.last().unwrap().posture;
+        assert_eq!(posture.confidentiality.verdict(), verdict, "{own:?} after {earlier:?}");
+        assert!(posture.in_ledger);
+    }
+    // Rekeyed from one that no ledger tells of: nobody knows.
+    let (ike, _) = situation(3, BEHIND, &[ike_record(&key(sa), &before, &[31], "unknown")]);
+    assert_eq!(ike.last().unwrap().posture.confidentiality.verdict(), Verdict::NotSeen);
+}
+
+#[test]
+fn rekeys_that_sizes_do_not_decide_are_decided_by_the_ledger() {
+    // Situation 2: ML-KEM-768 alone, rekeyed with data whose size says nothing.
+    let (ike, _) = situation(2, 0, &[]);
+    let [first, second] = &ike[..] else {
+        panic!("set up and rekeyed")
+    };
+    assert_eq!(first.posture.stayed.answer(), Answer::NotObservable);
+    let keys = [key(&first.sa), key(&second.sa)];
+    let set_up = ike_record(&keys[0], &Value::Null, &[36], "unknown");
+    let rekeyed = |methods: &[u16]| ike_record(&keys[1], &keys[0], methods, "unknown");
+    let child = |spi: u32, methods: &[u16]| child_record(&keys[0], [spi, spi + 1], "rekey", methods, 20);
+    for (records, answer) in [
+        (vec![set_up.clone(), rekeyed(&[36]), child(0x1000, &[36])], Answer::Yes),
+        (vec![set_up.clone(), rekeyed(&[36]), child(0x1000, &[31])], Answer::No),
+        (vec![set_up.clone(), rekeyed(&[36]), child(0x1000, &[])], Answer::No),
+        (vec![set_up.clone(), rekeyed(&[31]), child(0x1000, &[36])], Answer::No),
+        // A rekey that packets show and the ledger does not tell of.
+        (vec![set_up.clone(), rekeyed(&[36])], Answer::NotObservable),
+    ] {
+        let (ike, _) = situation(2, 0, &records);
+        let reply = &ike[0].posture.stayed;
+        assert_eq!(reply.answer(), answer, "{}", reply.because());
+    }
+}
+
+#[test]
+fn a_ledger_never_makes_safe_what_packets_show_to_be_classical() {
+    let (ike, _) = situation(1, 0, &[]);
+    let records = [ike_record(&key(&ike[0].sa), &Value::Null, &[31, 36], "not-known")];
+    let (ike, _) = situation(1, 0, &records);
+    let posture = &ike[0].posture;
+    assert_eq!(posture.confidentiality.verdict(), Verdict::Vulnerable);
+    assert_eq!(posture.contradictions.len(), 1);
+}
+
+#[test]
+fn how_the_ends_proved_themselves_is_the_ledgers_word() {
+    let (ike, _) = situation(3, 0, &[]);
+    for (forgery, verdict) in [
+        ("possible-later", Verdict::Vulnerable),
+        ("not-known", Verdict::NotObservable),
+        ("as-secret-as-the-key", Verdict::NotObservable),
+        ("unknown", Verdict::NotObservable),
+    ] {
+        let records = [ike_record(&key(&ike[0].sa), &Value::Null, &[31, 36], forgery)];
+        let (ike, _) = situation(3, 0, &records);
+        let posture = &ike[0].posture;
+        assert_eq!(posture.authenticity.verdict(), verdict, "{forgery}");
+        assert_eq!(posture.server_authenticated.answer(), Answer::Yes);
+        assert_eq!(posture.client_authenticated.answer(), Answer::Yes);
+        assert!(posture.server_authenticated.because().contains("ECDSA"));
+    }
+}
+
+#[test]
+fn esp_belongs_to_the_ike_sa_that_the_ledger_names() {
+    // Situation 3 without its IKE_SA_INIT; the ESP is told of, and the IKE_SA that keyed it.
+    let (_, esp) = situation(3, 79, &[]);
+    let spi = esp[0].sa.spi;
+    assert_eq!(esp[0].posture.confidentiality.verdict(), Verdict::NotObservable);
+    let other = json!({ "protocol": "ike", "initiator_spi": "0000000000000001", "responder_spi": "0000000000000002" });
+    for (methods, own, cipher, verdict) in [
+        (&[31, 36][..], &[][..], 20, Verdict::QuantumSafe),
+        (&[31], &[], 20, Verdict::Vulnerable),
+        (&[31], &[36], 20, Verdict::QuantumSafe),
+        (&[31, 36], &[36], 11, Verdict::Vulnerable),
+    ] {
+        let records = [
+            ike_record(&other, &Value::Null, methods, "unknown"),
+            child_record(&other, [spi, 7], "set-up", own, cipher),
+        ];
+        let (_, esp) = situation(3, 79, &records);
+        let posture = &esp[0].posture;
+        assert_eq!(
+            posture.confidentiality.verdict(),
+            verdict,
+            "{methods:?} {own:?} {cipher}"
+        );
+        assert!(posture.in_ledger && posture.confidentiality.because().contains("ledger of cu"));
+    }
+}
