@@ -2,6 +2,8 @@
 #![forbid(unsafe_code)]
 
 mod instance;
+pub mod proposal;
+pub mod render;
 pub mod vici;
 
 pub use instance::{Engine, Instance, Kernel, Settings, StartError};

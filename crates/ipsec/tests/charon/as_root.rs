@@ -1,3 +1,5 @@
+mod rendered;
+
 use std::time::Duration;
 
 use bartizan_ipsec::vici::{Client, Error, Section};

@@ -1,0 +1,241 @@
+//! A node's links as charon is told of them: VICI messages from the deployment file.
+
+mod child;
+mod credentials;
+#[cfg(test)]
+mod tests;
+
+use std::net::IpAddr;
+use std::time::Duration;
+
+use bartizan_deployment::{Deployment, Interface, InterfaceKind, IpsecLink, Node, NodeName, Revocation, Start};
+use bartizan_registry::SignatureScheme;
+use time::Date;
+
+use crate::proposal;
+use crate::vici::{Message, Section, Value};
+
+pub use credentials::{Credentials, CredentialsError};
+
+/// What the charon that is told can do, and the file cannot know.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Means {
+    /// Whether who does ESP for it counts sequence numbers of 64 bits. The kernel does; `kernel-libipsec` refuses such SAs, so links
+    /// are rendered without, and with the bound of packets that this needs.
+    pub extended_sequence_numbers: bool,
+}
+
+/// Why a link of the file cannot be told to charon.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum RenderError {
+    /// The configuration: its policy accepts none of the signatures that released strongSwan makes.
+    #[error("{link}: no released strongSwan makes a signature its policy accepts ({accepted})")]
+    Authentication {
+        /// The link: `E2 cu -- ric`.
+        link: String,
+        /// What the policy accepts.
+        accepted: String,
+    },
+}
+
+impl RenderError {
+    /// What to do next.
+    #[must_use]
+    pub fn hint(&self) -> &'static str {
+        match self {
+            Self::Authentication { .. } => {
+                "until one does, write `ipsec: { authentication: classical-accepted }` in the policy"
+            }
+        }
+    }
+}
+
+/// An IKE connection: everything between this node and one peer over one pair of addresses.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Connection {
+    /// What charon calls it, the same at both ends.
+    pub name: String,
+    /// The node at the other end.
+    pub peer: NodeName,
+    /// Whether this end sets SAs up without being asked by a packet.
+    pub initiates: bool,
+    /// Its CHILD_SAs.
+    pub children: Vec<Child>,
+    /// This end's and the other's.
+    addresses: [IpAddr; 2],
+    /// What its IKE_SA is made from.
+    ike: Section,
+    /// What its CHILD_SAs are made from, by name.
+    child: Section,
+}
+
+/// A CHILD_SA of a connection.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Child {
+    /// What charon calls it, the same at both ends.
+    pub name: String,
+    /// The interface it protects.
+    pub interface: InterfaceKind,
+}
+
+impl Connection {
+    /// The message of `load-conn`.
+    #[must_use]
+    pub fn load(&self) -> Message {
+        let message = self.ike.clone().with_section("children", self.child.clone());
+        Section::new().with_section(self.name.clone(), message)
+    }
+
+    /// The message of `unload-conn`.
+    #[must_use]
+    pub fn unload(&self) -> Message {
+        Section::new().with("name", &self.name)
+    }
+}
+
+/// The connections of `node` with the policies in force on `today`, in the order of the file. Peers' certificates must lead to the
+/// roots of `credentials`: whatever else this charon trusts opens none of these links.
+///
+/// # Errors
+///
+/// When a link asks for what no charon can be told.
+pub fn connections(
+    deployment: &Deployment,
+    node: &str,
+    credentials: &Credentials,
+    means: Means,
+    today: Date,
+) -> Result<Vec<Connection>, RenderError> {
+    let Some(own) = deployment.node(node) else {
+        return Ok(Vec::new());
+    };
+    let mut connections: Vec<Connection> = Vec::new();
+    for (peer, interface, link) in deployment.ipsec_links(node) {
+        let Some((here, there)) = link.ends_from(node) else {
+            continue;
+        };
+        let addresses = [here.outer, there.outer];
+        let index = match connections.iter().position(|known| known.addresses == addresses) {
+            Some(index) => index,
+            None => {
+                let between = interface.between.each_ref().map(NodeName::as_str);
+                let to_peer = connections.iter().filter(|known| known.peer == peer.name).count();
+                // Names are those of the interface, so that both ends write the same into their logs.
+                let name = match to_peer {
+                    0 => between.join("--"),
+                    more => format!("{}--{}", between.join("--"), more + 1),
+                };
+                connections.push(Connection {
+                    name,
+                    peer: peer.name.clone(),
+                    initiates: false,
+                    children: Vec::new(),
+                    addresses,
+                    ike: of_ike([own, peer], addresses, interface, link, credentials, today)?,
+                    child: Section::new(),
+                });
+                connections.len() - 1
+            }
+        };
+        let connection = &mut connections[index];
+        connection.initiates |= link.start == Start::AtOnce && link.initiator.as_str() == node;
+        for (name, section) in child::children(node, interface, link, means, today) {
+            connection.children.push(Child {
+                name: name.clone(),
+                interface: interface.kind,
+            });
+            connection.child.push(name, Value::Section(section));
+        }
+    }
+    Ok(connections)
+}
+
+/// What the IKE_SA is made from; the node and its address come before those of the peer.
+fn of_ike(
+    [own, peer]: [&Node; 2],
+    [here, there]: [IpAddr; 2],
+    interface: &Interface,
+    link: &IpsecLink,
+    credentials: &Credentials,
+    today: Date,
+) -> Result<Section, RenderError> {
+    let policy = interface.policy.in_force(today);
+    let authentication = authentication(&policy.ipsec.signatures).ok_or_else(|| {
+        let [one, other] = &interface.between;
+        let accepted: Vec<_> = policy.ipsec.signatures.iter().map(ToString::to_string).collect();
+        RenderError::Authentication {
+            link: format!("{} {one} -- {other}", interface.kind.name()),
+            accepted: accepted.join(", "),
+        }
+    })?;
+    let yes_no = |is: bool| if is { "yes" } else { "no" };
+    let revocation = match policy.revocation {
+        Revocation::Require => "strict",
+        Revocation::IfPresent => "relaxed",
+    };
+    let remote = Section::new()
+        .with("auth", authentication)
+        .with("id", identity(peer))
+        .with("revocation", revocation)
+        .with_list("cacerts", credentials.roots());
+    Ok(Section::new()
+        .with("version", "2")
+        .with_list("local_addrs", [here.to_string()])
+        .with_list("remote_addrs", [there.to_string()])
+        .with_list("proposals", proposal::ike(&policy.ipsec))
+        // Addresses are those of the file: a peer that moves is another one.
+        .with("mobike", "no")
+        .with("fragmentation", yes_no(link.ike_fragments))
+        .with("send_cert", "always")
+        // A peer that comes back after a restart takes the place of what it left.
+        .with("unique", "replace")
+        // The peer may be down for longer than any number of tries.
+        .with("keyingtries", "0")
+        .with("rekey_time", seconds(link.lifetimes.ike))
+        .with("reauth_time", seconds(link.lifetimes.reauthentication))
+        .with("dpd_delay", seconds(link.dead_peer_delay))
+        .with("dscp", format!("{:06b}", link.ike_dscp))
+        .with_section(
+            "local",
+            Section::new()
+                .with("auth", "pubkey")
+                .with("id", identity(own))
+                .with_list("certs", [credentials.leaf()]),
+        )
+        .with_section("remote", remote))
+}
+
+/// Seconds; 0 stands for never.
+fn seconds(period: Option<Duration>) -> String {
+    period.map_or(0, |period| period.as_secs()).to_string()
+}
+
+/// How a node names itself: by its first DNS name, else its first address. The deployment has seen to it that there is one.
+fn identity(node: &Node) -> String {
+    let dns = node.identity.dns().first().cloned();
+    let ip = || node.identity.ip().first().map(ToString::to_string);
+    dns.or_else(ip).unwrap_or_else(|| node.name.to_string())
+}
+
+/// What a peer may prove itself by, as `remote.auth` has it; none where charon has none of it. charon reads 63 octets of it and
+/// forgets the rest without a word: of classical schemes all fit, and post-quantum ones no release knows.
+fn authentication(schemes: &[SignatureScheme]) -> Option<String> {
+    let named = |scheme: SignatureScheme| schemes.contains(&scheme);
+    let (p256, p384) = (
+        named(SignatureScheme::ECDSA_SECP256R1_SHA256),
+        named(SignatureScheme::ECDSA_SECP384R1_SHA384),
+    );
+    let mut words = Vec::new();
+    // charon picks the hash by the key: the number is the least strength of any ECDSA key on the way.
+    words.extend(match (p256, p384) {
+        (true, true) => Some("ike:ecdsa-256-sha256-sha384"),
+        (true, false) => Some("ike:ecdsa-256-sha256"),
+        (false, true) => Some("ike:ecdsa-384-sha384"),
+        (false, false) => None,
+    });
+    if named(SignatureScheme::ED25519) {
+        words.push("ike:ed25519-identity");
+    }
+    (!words.is_empty()).then(|| words.join("-"))
+}

@@ -1,0 +1,128 @@
+//! The CHILD_SAs of a link.
+
+use bartizan_deployment::{CopyDscp, End, Interface, IpsecLink, Mode, Selector, Side, Start, TrafficProtocol};
+use bartizan_wire::ip;
+use time::Date;
+
+use super::{Means, seconds};
+use crate::proposal;
+use crate::vici::Section;
+
+/// Packets after which an SA with sequence numbers of 32 bits is rekeyed at the latest (RFC 4303, section 3.3.3).
+const PACKETS_OF_32_BITS: u64 = 1 << 31;
+
+/// How much of its life a CHILD_SA has left when its rekey begins, as a divisor: a tenth, as strongSwan has it for time.
+const LEFT_FOR_REKEY: u64 = 10;
+
+/// Each child of a link with its name, seen from `node`.
+pub(super) fn children(
+    node: &str,
+    interface: &Interface,
+    link: &IpsecLink,
+    means: Means,
+    today: Date,
+) -> Vec<(String, Section)> {
+    let Some((here, there)) = link.ends_from(node) else {
+        return Vec::new();
+    };
+    let common = common(node, interface, link, means, today);
+    let mut children = Vec::new();
+    let mut add = |local: Vec<String>, remote: Vec<String>| {
+        // Both ends count alike, so that the names are the same.
+        let name = match children.len() {
+            0 => interface.kind.name().to_owned(),
+            more => format!("{}-{}", interface.kind.name(), more + 1),
+        };
+        let selectors = Section::new()
+            .with_list("local_ts", local)
+            .with_list("remote_ts", remote);
+        let mut child = common.clone();
+        for (name, value) in selectors.entries() {
+            child.push(name, value.clone());
+        }
+        children.push((name, child));
+    };
+    for selector in &link.selectors {
+        let with = |end: &End| traffic(end, selector, selector.port);
+        let without = |end: &End| traffic(end, selector, None);
+        match (&selector.side, selector.port) {
+            (_, None) => add(without(here), without(there)),
+            (Side::At(listener), Some(_)) if *listener == here.node => add(with(here), without(there)),
+            (Side::At(_), Some(_)) => add(without(here), with(there)),
+            (Side::Either, Some(_)) => {
+                // One for what is asked of the file's second end, one for the other way.
+                let second = &link.ends[1].node;
+                if *second == here.node {
+                    add(with(here), without(there));
+                    add(without(here), with(there));
+                } else {
+                    add(without(here), with(there));
+                    add(with(here), without(there));
+                }
+            }
+        }
+    }
+    children
+}
+
+/// The traffic of one end: `10.78.1.1/32[132/36421]`. Protocols by number, since not every host has a file of their names.
+fn traffic(end: &End, selector: &Selector, port: Option<u16>) -> Vec<String> {
+    let protocol = match selector.protocol {
+        TrafficProtocol::Sctp => Some(ip::SCTP),
+        TrafficProtocol::Udp => Some(ip::UDP),
+        TrafficProtocol::Tcp => Some(ip::TCP),
+        TrafficProtocol::Any => None,
+    };
+    let of_protocol = match (protocol, port) {
+        (None, _) => String::new(),
+        (Some(protocol), None) => format!("[{protocol}]"),
+        (Some(protocol), Some(port)) => format!("[{protocol}/{port}]"),
+    };
+    end.inner
+        .iter()
+        .map(|network| format!("{network}{of_protocol}"))
+        .collect()
+}
+
+/// What all children of a link have in common.
+fn common(node: &str, interface: &Interface, link: &IpsecLink, means: Means, today: Date) -> Section {
+    let policy = interface.policy.in_force(today).ipsec;
+    let long_numbers = link.extended_sequence_numbers && means.extended_sequence_numbers;
+    let packets = match link.lifetimes.child_packets {
+        None if !long_numbers => Some(PACKETS_OF_32_BITS),
+        Some(packets) if !long_numbers => Some(packets.min(PACKETS_OF_32_BITS)),
+        packets => packets,
+    };
+    // Traps stay installed: a packet that finds no SA waits for one and is never sent in clear.
+    let again = match link.start {
+        Start::AtOnce if link.initiator.as_str() == node => "start",
+        _ => "trap",
+    };
+    let mut child = Section::new()
+        .with("mode", link.mode.name())
+        .with_list("esp_proposals", proposal::esp(&policy, long_numbers))
+        .with("start_action", "trap")
+        .with("close_action", again)
+        .with("dpd_action", again)
+        .with("replay_window", link.replay_window.to_string())
+        .with("rekey_time", seconds(link.lifetimes.child));
+    for (rekey, life, value) in [
+        ("rekey_bytes", "life_bytes", link.lifetimes.child_bytes),
+        ("rekey_packets", "life_packets", packets),
+    ] {
+        if let Some(value) = value {
+            child.set(rekey, value.to_string());
+            child.set(life, value.saturating_add(value / LEFT_FOR_REKEY).to_string());
+        }
+    }
+    if link.mode == Mode::Tunnel {
+        let copied = match link.copy_dscp {
+            CopyDscp::Out => "out",
+            CopyDscp::In => "in",
+            CopyDscp::Both => "yes",
+            CopyDscp::Neither => "no",
+        };
+        child.set("copy_dscp", copied);
+    }
+    child
+}

@@ -1,0 +1,170 @@
+//! Certificates, revocation lists and the key of a node, as charon is given them.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use bartizan_deployment::IpsecNode;
+use bartizan_pki::Certificate;
+use pem::Pem;
+use zeroize::Zeroizing;
+
+use crate::vici::{Message, Section};
+
+/// Most octets of one file: hundreds of certificates, and a list of some ten thousand revoked ones.
+const LARGEST: u64 = 4 * 1024 * 1024;
+
+/// Most octets of what goes into one value of a message (VICI counts them by 16 bits).
+const LARGEST_VALUE: usize = u16::MAX as usize;
+
+/// Why a node's files cannot be given to charon.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum CredentialsError {
+    /// The environment: a file cannot be read.
+    #[error("{}: {source}", path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// What the kernel said.
+        source: io::Error,
+    },
+    /// The configuration: a file does not hold what it should.
+    #[error("{}: {cause}", path.display())]
+    Unusable {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        cause: String,
+    },
+}
+
+/// What a node proves itself with and what it trusts, DER. The key is wiped when dropped.
+pub struct Credentials {
+    leaf: Vec<u8>,
+    between: Vec<Vec<u8>>,
+    roots: Vec<Vec<u8>>,
+    lists: Vec<Vec<u8>>,
+    key: Zeroizing<Vec<u8>>,
+}
+
+impl std::fmt::Debug for Credentials {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let (between, roots, lists) = (self.between.len(), self.roots.len(), self.lists.len());
+        write!(
+            f,
+            "Credentials {{ {between} intermediates, {roots} roots, {lists} lists }}"
+        )
+    }
+}
+
+impl Credentials {
+    /// Reads a node's files.
+    ///
+    /// # Errors
+    ///
+    /// When a file cannot be read, or does not hold a certificate, list or key in PEM.
+    pub fn read(files: &IpsecNode) -> Result<Self, CredentialsError> {
+        let mut chain = blocks(&files.certificate, |tag| tag == "CERTIFICATE", "certificate")?.into_iter();
+        // `blocks` has at least one.
+        let leaf = chain.next().map(Pem::into_contents).unwrap_or_default();
+        let place = files.certificate.display().to_string();
+        let certificate = Certificate::from_der(&leaf, &place).map_err(|error| unusable(&files.certificate, error))?;
+        if certificate.algorithm().is_quantum_safe() {
+            let cause = format!(
+                "its key is {}, which no released strongSwan can use: `bartizan ca issue --profile ipsec` makes one it can",
+                certificate.algorithm()
+            );
+            return Err(unusable(&files.certificate, cause));
+        }
+        let key = blocks(&files.key, |tag| tag.ends_with("PRIVATE KEY"), "private key")?;
+        if key[0].tag() == "ENCRYPTED PRIVATE KEY" {
+            return Err(unusable(
+                &files.key,
+                "the key is encrypted, and nobody is there to be asked",
+            ));
+        }
+        let key = key.into_iter().next().map(Pem::into_contents).unwrap_or_default();
+        let lists = match &files.crl {
+            Some(path) => blocks(path, |tag| tag == "X509 CRL", "revocation list")?,
+            None => Vec::new(),
+        };
+        Ok(Self {
+            leaf,
+            between: chain.map(Pem::into_contents).collect(),
+            roots: contents(blocks(&files.roots, |tag| tag == "CERTIFICATE", "certificate")?),
+            lists: contents(lists),
+            key: Zeroizing::new(key),
+        })
+    }
+
+    /// The node's own certificate, DER.
+    pub(super) fn leaf(&self) -> &[u8] {
+        &self.leaf
+    }
+
+    /// The roots, DER.
+    pub(super) fn roots(&self) -> &[Vec<u8>] {
+        &self.roots
+    }
+
+    /// Commands and messages that give all of it to charon, in order.
+    #[must_use]
+    pub fn load(&self) -> Vec<(&'static str, Message)> {
+        let certificate = |kind: &str, flag: &str, der: &[u8]| {
+            let message = Section::new().with("type", kind).with("flag", flag).with("data", der);
+            ("load-cert", message)
+        };
+        let roots = self.roots.iter().map(|der| certificate("X509", "CA", der));
+        // An intermediate of ours must not become an anchor of its own: it comes without the flag.
+        let between = self.between.iter().map(|der| certificate("X509", "NONE", der));
+        let lists = self.lists.iter().map(|der| certificate("X509_CRL", "NONE", der));
+        let key = Section::new().with("type", "any").with("data", &self.key);
+        roots
+            .chain(between)
+            .chain(lists)
+            .chain([certificate("X509", "NONE", &self.leaf), ("load-key", key)])
+            .collect()
+    }
+}
+
+fn contents(blocks: Vec<Pem>) -> Vec<Vec<u8>> {
+    blocks.into_iter().map(Pem::into_contents).collect()
+}
+
+fn unusable(path: &Path, cause: impl ToString) -> CredentialsError {
+    CredentialsError::Unusable {
+        path: path.to_owned(),
+        cause: cause.to_string(),
+    }
+}
+
+/// The PEM blocks of a file that are what is wanted; at least one.
+fn blocks(path: &Path, wanted: impl Fn(&str) -> bool, what: &str) -> Result<Vec<Pem>, CredentialsError> {
+    let read = |source| CredentialsError::Read {
+        path: path.to_owned(),
+        source,
+    };
+    let mut text = Zeroizing::new(Vec::new());
+    File::open(path)
+        .map_err(read)?
+        .take(LARGEST + 1)
+        .read_to_end(&mut text)
+        .map_err(read)?;
+    if text.len() as u64 > LARGEST {
+        return Err(unusable(path, format!("is larger than {LARGEST} octets")));
+    }
+    let blocks = pem::parse_many(&text).map_err(|error| unusable(path, error))?;
+    let blocks: Vec<_> = blocks.into_iter().filter(|block| wanted(block.tag())).collect();
+    if blocks.is_empty() {
+        return Err(unusable(path, format!("holds no {what} in PEM")));
+    }
+    if let Some(large) = blocks.iter().find(|block| block.contents().len() > LARGEST_VALUE) {
+        let cause = format!(
+            "a {what} has {} octets, and VICI takes {LARGEST_VALUE}",
+            large.contents().len()
+        );
+        return Err(unusable(path, cause));
+    }
+    Ok(blocks)
+}

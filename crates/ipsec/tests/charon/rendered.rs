@@ -1,0 +1,159 @@
+//! What is rendered from a deployment file, taken by real charons.
+
+use std::path::Path;
+use std::time::SystemTime;
+
+use bartizan_deployment::{Deployment, day_of};
+use bartizan_ipsec::Kernel;
+use bartizan_ipsec::render::{Connection, Credentials, Means, connections};
+use bartizan_ipsec::vici::{Error, Section};
+use bartizan_pki::{Algorithm, Authority, InitOptions, Leaf};
+
+use super::list_sas;
+use crate::stage::{End, Stage, eventually};
+
+/// An authority and, for each end, files and the deployment that names them.
+struct Network {
+    directory: tempfile::TempDir,
+    authority: Authority,
+    deployment: Deployment,
+}
+
+impl Network {
+    fn new(stage: &Stage, policy: &str, link: &str, algorithm: Algorithm) -> Self {
+        let directory = tempfile::tempdir().expect("a directory");
+        let now = SystemTime::now();
+        let options = InitOptions::new(Algorithm::EcdsaP256).with_intermediate(Algorithm::EcdsaP256);
+        let authority = Authority::init(&directory.path().join("ca"), options, now).expect("an authority");
+        let (near, far) = (&stage.near, &stage.far);
+        let node = |end: &End, function: &str| {
+            let (name, address) = (end.name, end.address());
+            format!(
+                "  {name}: {{ function: {function}, address: {address}, names: {{ dns: [{name}.test] }}, \
+                 ipsec: {{ certificate: {name}.crt.pem, key: {name}.key.pem }} }}\n"
+            )
+        };
+        let text = format!(
+            "policy: {policy}\ntrust: {{ roots: ca.crt.pem, crl: ca.crl.pem }}\nnodes:\n{}{}interfaces:\n  \
+             - {{ kind: E2, between: [near, far], with: ipsec, ipsec: {{ inner: {{ near: [{}], far: [{}] }}, {link} }} }}\n",
+            node(near, "O-CU-CP"),
+            node(far, "near-RT RIC"),
+            near.inner(),
+            far.inner(),
+        );
+        let deployment = Deployment::parse(&text, "e2.yaml", directory.path()).expect("a deployment");
+        let mut network = Self {
+            directory,
+            authority,
+            deployment,
+        };
+        for end in [near, far] {
+            network.issue(end.name, algorithm);
+        }
+        network
+    }
+
+    /// A fresh certificate for an end, and the list of now.
+    fn issue(&mut self, name: &str, algorithm: Algorithm) {
+        let leaf = Leaf::new(name)
+            .expect("a name")
+            .dns(&format!("{name}.test"))
+            .expect("a name");
+        let issued = self
+            .authority
+            .issue(&leaf.algorithm(algorithm), SystemTime::now())
+            .expect("a certificate");
+        let write = |file: String, text: &str| std::fs::write(self.path().join(file), text).expect("a file");
+        write(format!("{name}.crt.pem"), &issued.chain_pem());
+        write(format!("{name}.key.pem"), &issued.key_pem().expect("a key"));
+        write("ca.crt.pem".into(), &issued.root_pem());
+        std::fs::copy(self.path().join("ca/crl.pem"), self.path().join("ca.crl.pem")).expect("lists");
+    }
+
+    fn path(&self) -> &Path {
+        self.directory.path()
+    }
+
+    /// Tells an end's charon what the file says of it.
+    fn load(&self, end: &End) -> Vec<Connection> {
+        let node = self.deployment.node(end.name).expect("a node");
+        let credentials = Credentials::read(node.ipsec.as_ref().expect("files")).expect("credentials");
+        let means = Means {
+            extended_sequence_numbers: Kernel::of_this_machine().expect("root") == Kernel::Netlink,
+        };
+        let today = day_of(SystemTime::now());
+        let connections = connections(&self.deployment, end.name, &credentials, means, today).expect("rendered");
+        let mut client = end.client();
+        for (command, message) in credentials.load() {
+            client
+                .command(command, message)
+                .unwrap_or_else(|error| panic!("{command}: {error}"));
+        }
+        for connection in &connections {
+            client.command("load-conn", connection.load()).expect("charon takes it");
+        }
+        connections
+    }
+}
+
+/// Asks for the first child of the first connection.
+fn initiate(end: &End, connections: &[Connection]) -> Result<(), Error> {
+    let message = Section::new()
+        .with("ike", &connections[0].name)
+        .with("child", &connections[0].children[0].name)
+        .with("timeout", "60000");
+    end.client().command("initiate", message).map(drop)
+}
+
+#[test]
+fn a_link_of_the_file_comes_up_hybrid_and_protects_what_the_file_says() {
+    let stage = Stage::set_up();
+    for algorithm in [Algorithm::EcdsaP256, Algorithm::EcdsaP384, Algorithm::Ed25519] {
+        let network = Network::new(&stage, "hybrid", "esn: true", algorithm);
+        let loaded = network.load(&stage.near);
+        network.load(&stage.far);
+        assert!(loaded[0].initiates);
+        initiate(&stage.near, &loaded).unwrap_or_else(|error| panic!("{algorithm}: {error}"));
+        let mut client = stage.near.client();
+        let sas = list_sas(&mut client);
+        let sa = &sas[0];
+        assert_eq!(
+            (sa.text("dh-group"), sa.text("ake1")),
+            (Some("CURVE_25519"), Some("ML_KEM_768"))
+        );
+        assert_eq!(sa.text("prf-alg"), Some("PRF_HMAC_SHA2_384"));
+        let child = sa
+            .section("child-sas")
+            .and_then(|children| children.sections().next())
+            .expect("a child")
+            .1;
+        assert_eq!(child.text("encr-alg"), Some("AES_GCM_16"));
+        assert_eq!(child.text("encr-keysize"), Some("256"));
+        assert!(child.list("local-ts").eq(["10.78.0.1/32[132]"]), "{child:?}");
+        assert!(child.list("remote-ts").eq(["10.78.0.2/32[132/36421]"]), "{child:?}");
+        for end in [&stage.near, &stage.far] {
+            let mut client = end.client();
+            client.command("unload-conn", loaded[0].unload()).expect("unloaded");
+            // The other end's deletion may have been there first.
+            let _ = client.command(
+                "terminate",
+                Section::new().with("ike", &loaded[0].name).with("force", "yes"),
+            );
+            eventually("no SA is left", || list_sas(&mut client).is_empty().then_some(()));
+            client.command("clear-creds", Section::new()).expect("cleared");
+        }
+    }
+}
+
+#[test]
+fn a_peer_whose_signature_the_policy_does_not_accept_gets_no_link() {
+    let stage = Stage::set_up();
+    let policy = "{ ipsec: { signatures: [ed25519] } }";
+    let mut network = Network::new(&stage, policy, "start: trap", Algorithm::Ed25519);
+    network.issue("near", Algorithm::EcdsaP256);
+    let loaded = network.load(&stage.near);
+    network.load(&stage.far);
+    let refused = initiate(&stage.near, &loaded).expect_err("the peer refuses");
+    assert!(matches!(refused, Error::Refused { .. }), "{refused}");
+    assert!(list_sas(&mut stage.far.client()).is_empty());
+}
