@@ -8,6 +8,7 @@
 //! This crate is the one with operating-system code; most of it needs root.
 
 mod capture;
+mod cipher;
 mod error;
 mod facts;
 mod features;
@@ -20,12 +21,14 @@ mod pcap;
 mod placing;
 mod process;
 mod program;
+pub mod sctp;
 mod spawner;
 mod sweep;
 mod usage;
 mod veth;
 
 pub use capture::{Capture, Captured, Direction};
+pub use cipher::{KernelCipher, Request};
 pub use error::Error;
 pub use facts::{Facts, Permission};
 pub use features::{Feature, Support};

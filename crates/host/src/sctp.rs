@@ -1,0 +1,222 @@
+//! SCTP of the kernel, one association per socket: sctp(7), RFC 6458 section 4.
+//!
+//! A message is sent and received whole, with its stream and its payload protocol identifier. Notifications stay off: an
+//! association that ends shows as the end of the stream or as an error.
+
+use std::io;
+use std::mem;
+use std::net::SocketAddr;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::time::Duration;
+
+use socket2::{Domain, Protocol, Socket, Type};
+
+use crate::Error;
+
+mod message;
+
+pub use message::{Arrival, Message};
+
+/// Associations that wait to be accepted: as many E2 nodes as a RIC has at once in our workloads.
+const BACKLOG: libc::c_int = 128;
+
+/// How an end opens associations (RFC 6458, section 8.1.3).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Opening {
+    /// Outbound streams that are asked for.
+    pub outbound_streams: u16,
+    /// Inbound streams that are allowed.
+    pub inbound_streams: u16,
+    /// How often INIT is sent before the peer counts as absent.
+    pub attempts: u16,
+    /// The longest wait between two INIT; what is below a millisecond is cut.
+    pub longest_wait: Duration,
+}
+
+impl Default for Opening {
+    /// Ten streams each way (what the kernel asks for by itself), eight attempts, a second at most between two.
+    fn default() -> Self {
+        Self {
+            outbound_streams: 10,
+            inbound_streams: 10,
+            attempts: 8,
+            longest_wait: Duration::from_secs(1),
+        }
+    }
+}
+
+/// A socket that waits for associations.
+#[derive(Debug)]
+pub struct Listener {
+    socket: Socket,
+}
+
+/// One association.
+#[derive(Debug)]
+pub struct Association {
+    socket: Socket,
+    /// The beginning of a message whose rest has not come.
+    partial: Vec<u8>,
+}
+
+/// Whether the kernel of this machine has SCTP: a socket is made and closed.
+///
+/// # Errors
+/// What the kernel says where it has none.
+pub fn available() -> io::Result<()> {
+    socket(Domain::IPV4).map(drop)
+}
+
+impl Listener {
+    /// Waits for associations at this address; port 0 takes a free one.
+    ///
+    /// # Errors
+    /// When the kernel has no SCTP, or the address is not ours or taken.
+    pub fn bind(address: SocketAddr, opening: Opening) -> Result<Self, Error> {
+        let failed = || Error::io(format!("listening for SCTP on {address}"));
+        let socket = socket(Domain::for_address(address)).map_err(failed())?;
+        configure(&socket, opening).map_err(failed())?;
+        socket.set_reuse_address(true).map_err(failed())?;
+        socket.bind(&address.into()).map_err(failed())?;
+        socket.listen(BACKLOG).map_err(failed())?;
+        Ok(Self { socket })
+    }
+
+    /// Where it listens.
+    ///
+    /// # Errors
+    /// When the kernel does not say.
+    pub fn address(&self) -> io::Result<SocketAddr> {
+        let address = self.socket.local_addr()?;
+        address
+            .as_socket()
+            .ok_or_else(|| io::Error::from(io::ErrorKind::AddrNotAvailable))
+    }
+
+    /// The next association, and the peer's address. Where the listener does not block, [`io::ErrorKind::WouldBlock`] until there is one.
+    ///
+    /// # Errors
+    /// What the kernel says.
+    pub fn accept(&self) -> io::Result<(Association, SocketAddr)> {
+        let (socket, peer) = self.socket.accept()?;
+        // Options of an association are not taken from the listener by every kernel.
+        prepare(&socket)?;
+        let peer = peer.as_socket();
+        let peer = peer.ok_or_else(|| io::Error::from(io::ErrorKind::AddrNotAvailable))?;
+        Ok((Association::new(socket), peer))
+    }
+
+    /// Whether [`Listener::accept`] waits.
+    ///
+    /// # Errors
+    /// What the kernel says.
+    pub fn set_nonblocking(&self, nonblocking: bool) -> io::Result<()> {
+        self.socket.set_nonblocking(nonblocking)
+    }
+}
+
+impl Association {
+    fn new(socket: Socket) -> Self {
+        Self {
+            socket,
+            partial: Vec::new(),
+        }
+    }
+
+    /// Opens an association from an address of ours (port 0 takes a free one) and waits until it stands, as long as `opening`
+    /// allows.
+    ///
+    /// # Errors
+    /// When the kernel has no SCTP, the address is not ours or taken, or the peer does not answer or refuses.
+    pub fn connect(local: SocketAddr, peer: SocketAddr, opening: Opening) -> Result<Self, Error> {
+        let failed = || Error::io(format!("opening an SCTP association with {peer}"));
+        let socket = socket(Domain::for_address(peer)).map_err(failed())?;
+        configure(&socket, opening).map_err(failed())?;
+        socket.set_reuse_address(true).map_err(failed())?;
+        socket.bind(&local.into()).map_err(failed())?;
+        socket.connect(&peer.into()).map_err(failed())?;
+        Ok(Self::new(socket))
+    }
+
+    /// Whether sending and receiving wait.
+    ///
+    /// # Errors
+    /// What the kernel says.
+    pub fn set_nonblocking(&self, nonblocking: bool) -> io::Result<()> {
+        self.socket.set_nonblocking(nonblocking)
+    }
+
+    /// How long [`Association::receive`] waits at most.
+    ///
+    /// # Errors
+    /// What the kernel says.
+    pub fn set_patience(&self, patience: Option<Duration>) -> io::Result<()> {
+        self.socket.set_read_timeout(patience)
+    }
+
+    /// Room for messages not yet read, and not yet acknowledged, in bytes; the kernel doubles it for its own use.
+    ///
+    /// # Errors
+    /// What the kernel says.
+    pub fn set_room(&self, bytes: usize) -> io::Result<()> {
+        self.socket.set_recv_buffer_size(bytes)?;
+        self.socket.set_send_buffer_size(bytes)
+    }
+
+    /// Ends the association at once: ABORT instead of SHUTDOWN (RFC 9260, section 9.1).
+    ///
+    /// # Errors
+    /// What the kernel says.
+    pub fn abort(self) -> io::Result<()> {
+        self.socket.set_linger(Some(Duration::ZERO))
+    }
+
+    /// Says that nothing more will be sent; what was sent is still delivered (RFC 9260, section 9.2).
+    ///
+    /// # Errors
+    /// What the kernel says.
+    pub fn finish(&self) -> io::Result<()> {
+        self.socket.shutdown(std::net::Shutdown::Write)
+    }
+}
+
+impl AsFd for Association {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}
+
+impl AsFd for Listener {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}
+
+fn socket(domain: Domain) -> io::Result<Socket> {
+    Socket::new(domain, Type::STREAM, Some(Protocol::from(libc::IPPROTO_SCTP)))
+}
+
+fn configure(socket: &Socket, opening: Opening) -> io::Result<()> {
+    let wait = u16::try_from(opening.longest_wait.as_millis()).unwrap_or(u16::MAX);
+    let init = libc::sctp_initmsg {
+        sinit_num_ostreams: opening.outbound_streams,
+        sinit_max_instreams: opening.inbound_streams,
+        sinit_max_attempts: opening.attempts,
+        sinit_max_init_timeo: wait,
+    };
+    message::set(socket, libc::SCTP_INITMSG, &init)?;
+    prepare(socket)
+}
+
+/// No waiting for more to bundle, and each message comes with where it belongs.
+fn prepare(socket: &Socket) -> io::Result<()> {
+    let on: libc::c_int = 1;
+    message::set(socket, libc::SCTP_NODELAY, &on)?;
+    message::set(socket, libc::SCTP_RECVRCVINFO, &on)
+}
+
+/// What a message may have at most; E2AP has no such bound, our buffers do.
+const LARGEST_MESSAGE: usize = 1 << 20;
+/// What is read at once.
+const PIECE: usize = 64 << 10;
+const _: () = assert!(PIECE <= LARGEST_MESSAGE && mem::size_of::<libc::sctp_sndinfo>() == 16);
