@@ -8,6 +8,7 @@ mod handshake;
 mod overview;
 mod sequence;
 mod trace;
+mod turns;
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -21,6 +22,7 @@ pub use self::handshake::{Frame, Handshake, Untimed};
 pub use self::overview::Overview;
 pub use self::sequence::Sent;
 use self::trace::Trace;
+pub use self::turns::{Side, Turn, Turns};
 
 /// Frames that all connections together keep until their handshakes can be told: 16 bytes each. Beyond it handshakes of new
 /// connections are [`Untimed::Overlong`].
