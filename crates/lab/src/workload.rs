@@ -5,6 +5,7 @@
 
 mod breakdown;
 mod clock;
+mod e2;
 mod nagle;
 mod new_connection;
 mod proxies;
@@ -47,6 +48,11 @@ pub const KINDS: &[&Kind] = &[
     &new_connection::KIND,
     &ramp::KIND,
     &replay::KIND,
+    &e2::EXCHANGE,
+    &e2::PAIRS,
+    &e2::ECHO,
+    &e2::THROUGHPUT,
+    &e2::CIPHER,
 ];
 
 /// A kind of workload.

@@ -35,6 +35,31 @@ const BUILT_IN: &[(&str, &str, Option<&str>)] = &[
         include_str!("../../../../experiments/peers/experiment.yaml"),
         None,
     ),
+    (
+        "e2-throughput",
+        include_str!("../../../../experiments/e2-throughput/experiment.yaml"),
+        Some(include_str!("../../../../experiments/e2-throughput/published.yaml")),
+    ),
+    (
+        "e2-sizes",
+        include_str!("../../../../experiments/e2-sizes/experiment.yaml"),
+        Some(include_str!("../../../../experiments/e2-sizes/published.yaml")),
+    ),
+    (
+        "sack-delay",
+        include_str!("../../../../experiments/sack-delay/experiment.yaml"),
+        Some(include_str!("../../../../experiments/sack-delay/published.yaml")),
+    ),
+    (
+        "e2-latency",
+        include_str!("../../../../experiments/e2-latency/experiment.yaml"),
+        Some(include_str!("../../../../experiments/e2-latency/published.yaml")),
+    ),
+    (
+        "e2-delay-by-size",
+        include_str!("../../../../experiments/e2-delay-by-size/experiment.yaml"),
+        Some(include_str!("../../../../experiments/e2-delay-by-size/published.yaml")),
+    ),
 ];
 
 /// A place that has experiments.

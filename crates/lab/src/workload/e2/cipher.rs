@@ -1,0 +1,203 @@
+//! The cipher alone, as the code of the kernel does it, without any network: nothing that uses it on this processor is faster.
+
+use std::time::{Duration, Instant};
+
+use bartizan_host::{KernelCipher, Request};
+
+use super::{PROTECTION, number, protection_of};
+use crate::bench::Tools;
+use crate::experiment::Levels;
+use crate::workload::{
+    Better, Default, Error, FactorKind, Kind, Lack, MetricKind, Observation, ParameterKind, Setting, Targets, Trial,
+    Workload,
+};
+
+pub(in crate::workload) static KIND: Kind = Kind {
+    name: "esp-cipher",
+    about: "Encrypts packets of a size with the kernel's own code for the algorithms of ESP, asked for by AF_ALG.",
+    factors: &[
+        PROTECTION,
+        FactorKind {
+            name: "size",
+            about: "bytes that are encrypted; filled up to the cipher's block",
+            levels: &[],
+        },
+    ],
+    parameters: &[ParameterKind {
+        name: "packets",
+        about: "packets in a trial",
+        default: Some(Default::Number(300.0)),
+    }],
+    metrics: &[
+        MetricKind {
+            name: "encryption",
+            unit: "us",
+            about: "encrypting and authenticating one packet, with what asking for it costs (which is all that `null` measures)",
+            better: Better::Lower,
+        },
+        MetricKind {
+            name: "limit",
+            unit: "Mb/s",
+            about: "what one processor can encrypt and decrypt, both, without anything else: size over twice the median time less that of asking alone, taken in turn with it",
+            better: Better::Higher,
+        },
+    ],
+    targets: Targets::Own,
+    lacks,
+    start,
+};
+
+/// Packets that warm up.
+const WARM: usize = 20;
+/// Bytes beside the message that ESP authenticates: its header (RFC 4106, section 5).
+const ESP_HEADER: usize = 8;
+/// Of the check value.
+const CHECK: usize = 16;
+
+fn lacks(levels: &Levels, _: &Tools) -> Option<Lack> {
+    let protection = protection_of(levels).ok()?;
+    let cipher = Cipher::new(protection.name).err()?;
+    Some(Lack {
+        what: format!("{} by AF_ALG", protection.name),
+        reason: cipher.to_string(),
+        hint: "run it in a guest: --kernel guest".to_owned(),
+    })
+}
+
+struct Ciphers {
+    packets: usize,
+}
+
+fn start(setting: &Setting<'_>) -> Result<Box<dyn Workload>, Error> {
+    Ok(Box::new(Ciphers {
+        packets: setting.parameters.count("packets")?,
+    }))
+}
+
+/// One cipher with what it needs beside a message.
+struct Cipher {
+    kernel: KernelCipher,
+    vector: Vec<u8>,
+    associated: usize,
+    block: usize,
+}
+
+impl Cipher {
+    fn new(name: &str) -> Result<Self, Error> {
+        // Any key will do: no secret is encrypted, and the time does not depend on it.
+        let plain = |length: usize| vec![0x42; length];
+        let associated = ESP_HEADER;
+        let (kernel_name, key, vector, block) = match name {
+            "aes128-cbc-sha256" => ("authenc(hmac(sha256),cbc(aes))", authenc(16), plain(16), 16),
+            "aes256-cbc-sha256" => ("authenc(hmac(sha256),cbc(aes))", authenc(32), plain(16), 16),
+            "aes128-gcm" => ("gcm(aes)", plain(16), plain(12), 4),
+            "aes256-gcm" => ("gcm(aes)", plain(32), plain(12), 4),
+            // The first byte of CCM's vector says how long its counter is: 4 bytes (RFC 4309, section 4).
+            "aes128-ccm" => ("ccm(aes)", plain(16), ccm_vector(), 4),
+            "aes256-ccm" => ("ccm(aes)", plain(32), ccm_vector(), 4),
+            "chacha20-poly1305" => ("rfc7539(chacha20,poly1305)", plain(32), plain(12), 4),
+            "null" => {
+                let request = Request {
+                    name: "ecb(cipher_null)",
+                    key: &[],
+                    authenticated: None,
+                };
+                return Ok(Self {
+                    kernel: KernelCipher::new(request)?,
+                    vector: Vec::new(),
+                    associated: 0,
+                    block: 4,
+                });
+            }
+            _ => return Err(Error::Configuration(format!("{name} encrypts nothing"))),
+        };
+        let request = Request {
+            name: kernel_name,
+            key: &key,
+            authenticated: Some((associated as u32, CHECK)),
+        };
+        Ok(Self {
+            kernel: KernelCipher::new(request)?,
+            vector,
+            associated,
+            block,
+        })
+    }
+
+    fn time(&self, size: usize, buffer: &mut [u8]) -> Result<Duration, Error> {
+        // With the two bytes of ESP's trailer, as ESP would.
+        let message = vec![0x20; self.associated + (size + 2).next_multiple_of(self.block)];
+        let began = Instant::now();
+        self.kernel
+            .encrypt(&self.vector, &message, buffer)
+            .map_err(Error::Broken)?;
+        Ok(began.elapsed())
+    }
+}
+
+fn ccm_vector() -> Vec<u8> {
+    let mut vector = vec![0x42; 16];
+    vector[0] = 3;
+    vector
+}
+
+/// Keys of `authenc` as rtnetlink attribute: the length of the cipher's, the hash's, the cipher's (Linux, crypto/authenc.h).
+fn authenc(length: usize) -> Vec<u8> {
+    const ATTRIBUTE_LENGTH: u16 = 8;
+    const KEY_PARAMETERS: u16 = 1;
+    const HASH_KEY: usize = 32;
+    let mut key = Vec::with_capacity(8 + HASH_KEY + length);
+    key.extend(ATTRIBUTE_LENGTH.to_ne_bytes());
+    key.extend(KEY_PARAMETERS.to_ne_bytes());
+    key.extend((length as u32).to_be_bytes());
+    key.resize(8 + HASH_KEY + length, 0x42);
+    key
+}
+
+impl Workload for Ciphers {
+    fn trial(&mut self, trial: &Trial<'_>) -> Result<Observation, Error> {
+        let size = (number(trial.levels, "size", 1400.0)? as usize).clamp(1, 60_000);
+        let cipher = Cipher::new(protection_of(trial.levels)?.name)?;
+        let asking = Cipher::new("null")?;
+        let mut buffer = vec![0; size + 64];
+        let (mut times, mut alone) = (Vec::new(), Vec::new());
+        for packet in 0..WARM + self.packets {
+            if Instant::now() >= trial.deadline {
+                return Err(Error::Broken(std::io::ErrorKind::TimedOut.into()));
+            }
+            let (time, floor) = (cipher.time(size, &mut buffer)?, asking.time(size, &mut buffer)?);
+            if packet >= WARM {
+                times.push(super::microseconds(time));
+                alone.push(super::microseconds(floor));
+            }
+        }
+        let mut observation = Observation::default();
+        let net = median(&times) - median(&alone);
+        // Where the difference drowns in what asking costs, there is no limit to tell.
+        if net > 0.0 && trial.levels.level(PROTECTION.name) != Some("null") {
+            observation
+                .values
+                .insert("limit", vec![8.0 * size as f64 / (2.0 * net)]);
+        }
+        observation.values.insert("encryption", times);
+        Ok(observation)
+    }
+}
+
+fn median(values: &[f64]) -> f64 {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    sorted.get(sorted.len() / 2).copied().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_of_authenc_say_how_long_the_ciphers_is() {
+        let key = authenc(32);
+        assert_eq!(key.len(), 8 + 32 + 32);
+        assert_eq!(key[4..8], [0, 0, 0, 32]);
+    }
+}
