@@ -12,6 +12,8 @@ pub enum Hint {
     PayloadProtocol,
     /// The first message.
     Content,
+    /// What other links of its ends tell of them.
+    PeerRole,
     /// A port: the weakest.
     Port,
 }
@@ -24,13 +26,14 @@ impl Hint {
             Self::Deployment => "deployment file",
             Self::PayloadProtocol => "PPID",
             Self::Content => "first message",
+            Self::PeerRole => "role of its ends",
             Self::Port => "port",
         }
     }
 
     /// Whether it is what packets say of themselves, rather than a habit.
     pub(crate) fn is_strong(self) -> bool {
-        self != Self::Port
+        matches!(self, Self::PayloadProtocol | Self::Content)
     }
 }
 

@@ -42,6 +42,14 @@ pub enum Kind {
     DtlsChunks,
     /// SCTP without user data.
     SctpSilent,
+    /// GTP-U in clear.
+    GtpU,
+    /// PFCP in clear.
+    Pfcp,
+    /// GTPv2-C in clear.
+    GtpC,
+    /// QUIC.
+    Quic,
 }
 
 impl Kind {
@@ -86,6 +94,10 @@ impl Kind {
             Self::DtlsOverSctp => "DTLS over SCTP".into(),
             Self::DtlsChunks => "SCTP in DTLS chunks".into(),
             Self::SctpSilent => "SCTP, no data".into(),
+            Self::GtpU => "GTP-U in clear".into(),
+            Self::Pfcp => "PFCP in clear".into(),
+            Self::GtpC => "GTPv2-C in clear".into(),
+            Self::Quic => "QUIC".into(),
         }
     }
 }

@@ -5,7 +5,7 @@
 //! *confidentiality* against someone who records today and has a quantum computer later, and *authenticity* against
 //! someone who forges with one. What nobody saw is not called safe: "not observable" and "not seen" are answers.
 //!
-//! An SCTP association is judged by [`association_posture`]; IKE_SAs and ESP are judged together, by [`Ipsec`].
+//! An SCTP association is judged by [`association_posture`], a protocol over UDP by [`datagrams_posture`]; IKE_SAs and ESP are judged together, by [`Ipsec`].
 //!
 //! [`Links`] gathers all of these into links between hosts, or between the nodes of a deployment file, each of one
 //! interface.
@@ -16,6 +16,7 @@
 mod answer;
 mod authenticity;
 mod confidentiality;
+mod datagrams;
 mod esp;
 mod evidence;
 mod ike;
@@ -30,6 +31,7 @@ mod recorded;
 mod sctp;
 
 pub use answer::{Answer, Judgement, Reply, Source, Verdict};
+pub use datagrams::datagrams_posture;
 pub use evidence::{Contradiction, Evidence, Posture};
 pub use interface::{Hint, Interface};
 pub use ipsec::{Ipsec, JudgedEspSa, JudgedIkeSa};

@@ -11,6 +11,7 @@ mod links;
 mod matching;
 mod objection;
 mod part;
+mod roles;
 mod worst;
 
 use std::collections::{BTreeMap, BTreeSet};

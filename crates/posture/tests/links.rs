@@ -4,9 +4,10 @@ use std::path::Path;
 
 use bartizan_deployment::Deployment;
 use bartizan_posture::{
-    Answer, Concern, Evidence, Hint, Ipsec, Ledgers, Link, Links, Network, Occasion, Part, Standing, Verdict,
-    association_posture,
+    Answer, Concern, Evidence, Hint, Ipsec, Kind, Ledgers, Link, Links, Network, Occasion, Part, Standing, Verdict,
+    association_posture, datagrams_posture,
 };
+use bartizan_wire::datagrams::Datagrams;
 use bartizan_wire::esp::EspSa;
 use bartizan_wire::ike::IkeSa;
 use bartizan_wire::sctp::Association;
@@ -34,6 +35,11 @@ impl Sink for Gathered {
     fn association(&mut self, association: Association) {
         let posture = association_posture(&association);
         self.links.add(&Part::association(&association, &posture));
+    }
+
+    fn datagrams(&mut self, datagrams: Datagrams) {
+        let posture = datagrams_posture(&datagrams);
+        self.links.add(&Part::datagrams(&datagrams, &posture));
     }
 
     fn ike_sa(&mut self, sa: IkeSa) {
@@ -231,4 +237,120 @@ fn a_classical_part_makes_the_whole_link_fall_and_says_how_many() {
     let because = link.confidentiality.because();
     assert!(because.contains(" of "), "{because}");
     assert!(concerns(link).contains(&Concern::Confidentiality));
+}
+
+/// A capture of raw IP packets with UDP: source, destination, port at both ends, payload.
+fn udp(datagrams: &[(&str, &str, u16, &[u8])]) -> Vec<u8> {
+    let mut file = vec![
+        0xd4, 0xc3, 0xb2, 0xa1, 2, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 4, 0, 101, 0, 0, 0,
+    ];
+    for (source, destination, port, payload) in datagrams {
+        let address = |text: &str| text.parse::<std::net::Ipv4Addr>().unwrap().octets();
+        let length = u16::try_from(payload.len() + 28).unwrap();
+        let mut packet = vec![0x45, 0];
+        packet.extend(length.to_be_bytes());
+        packet.extend([0, 0, 0, 0, 64, 17, 0, 0]);
+        packet.extend(address(source));
+        packet.extend(address(destination));
+        packet.extend(port.to_be_bytes());
+        packet.extend(port.to_be_bytes());
+        packet.extend((length - 20).to_be_bytes());
+        packet.extend([0, 0]);
+        packet.extend(*payload);
+        file.extend([0; 8]);
+        file.extend(u32::from(length).to_le_bytes());
+        file.extend(u32::from(length).to_le_bytes());
+        file.extend(packet);
+    }
+    file
+}
+
+/// A G-PDU around an IPv4 packet.
+const G_PDU: &[u8] = &[
+    0x30, 255, 0, 20, 0, 0, 0, 1, 0x45, 0, 0, 20, 0, 0, 0, 0, 64, 1, 0, 0, 10, 60, 0, 1, 8, 8, 8, 8,
+];
+/// A G-PDU around what is no IP packet.
+const PDCP: &[u8] = &[0x30, 255, 0, 8, 0, 0, 0, 1, 0x80, 1, 2, 3, 4, 5, 6, 7];
+/// The header of a PFCP Session Establishment Request, and no more.
+const ESTABLISHMENT: &[u8] = &[0x21, 50, 0, 12, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0];
+/// A GTPv2-C Echo Request.
+const ECHO: &[u8] = &[0x40, 1, 0, 9, 0, 0, 1, 0, 3, 0, 1, 0, 7];
+
+#[test]
+fn the_user_plane_and_n4_in_clear_are_said_to_be_so_and_named_by_the_roles_of_their_ends() {
+    // The gNB of the N2 capture is at 127.0.0.100; two UPFs are controlled by one SMF.
+    let file = udp(&[
+        ("10.1.0.2", "10.1.0.8", 8805, ESTABLISHMENT),
+        ("10.1.0.2", "10.1.0.9", 8805, ESTABLISHMENT),
+        ("127.0.0.100", "10.1.0.8", 2152, G_PDU),
+        ("10.1.0.8", "127.0.0.100", 2152, G_PDU),
+        ("10.1.0.8", "10.1.0.9", 2152, G_PDU),
+        ("10.2.0.1", "10.2.0.2", 2152, PDCP),
+        ("127.0.0.18", "10.3.0.1", 2123, ECHO),
+    ]);
+    let network = network(&[N2, &file], None);
+    for (one, other, name, by, kind) in [
+        ("10.1.0.2", "10.1.0.8", "N4", Hint::Port, Kind::Pfcp),
+        ("127.0.0.100", "10.1.0.8", "N3", Hint::PeerRole, Kind::GtpU),
+        ("10.1.0.8", "10.1.0.9", "N9", Hint::PeerRole, Kind::GtpU),
+        ("10.2.0.1", "10.2.0.2", "GTP-U", Hint::Port, Kind::GtpU),
+        ("127.0.0.18", "10.3.0.1", "N26", Hint::Port, Kind::GtpC),
+    ] {
+        let link = between(&network, one, other);
+        let interface = link.interface.unwrap();
+        assert_eq!((interface.name, interface.by), (name, by));
+        assert!(link.by_kind.contains_key(&kind), "{name}");
+        assert!(concerns(link).contains(&Concern::Authenticity), "{name}");
+        // What stands in F1-U may be encrypted by PDCP; nobody can tell from here.
+        let expected = if name == "GTP-U" {
+            Verdict::NotObservable
+        } else {
+            Verdict::Vulnerable
+        };
+        assert_eq!(link.confidentiality.verdict(), expected, "{name}");
+        assert_eq!(link.directions[0].clear.answer(), Answer::Yes);
+    }
+    let n3 = between(&network, "127.0.0.100", "10.1.0.8");
+    assert!(
+        n3.confidentiality.because().contains("packets of users"),
+        "{}",
+        n3.confidentiality.because()
+    );
+    assert!(n3.directions.iter().all(|direction| direction.packets == 1));
+    let n9 = between(&network, "10.1.0.8", "10.1.0.9");
+    assert_eq!(n9.directions[1].clear.answer(), Answer::NotSeen, "nothing came back");
+}
+
+#[test]
+fn a_deployment_file_tells_which_interface_gtp_u_is() {
+    let file = udp(&[("10.4.0.1", "10.4.0.2", 2152, G_PDU)]);
+    let text = "
+nodes:
+  du: { function: O-DU, address: 10.4.0.1 }
+  cu: { function: O-CU-UP, address: 10.4.0.2 }
+interfaces:
+  - { kind: F1-C, between: [du, cu], with: ipsec }
+  - { kind: F1-U, between: [du, cu], with: ipsec }
+";
+    let network = network(&[&file], Some(text));
+    let link = between(&network, "10.4.0.1", "10.4.0.2");
+    assert_eq!((&link.standing, link.name()), (&Standing::Listed(1), "F1-U"));
+    assert_eq!(concerns(link), [Concern::Confidentiality, Concern::Authenticity]);
+    assert_eq!(network.unseen, [0]);
+}
+
+#[test]
+fn quic_is_named_and_its_packets_with_short_headers_belong_to_it() {
+    let mut initial = vec![0xc3, 0, 0, 0, 1, 8];
+    initial.extend([7; 1200]);
+    let short = [0x43; 40];
+    let file = udp(&[
+        ("10.5.0.1", "10.5.0.2", 443, &initial),
+        ("10.5.0.2", "10.5.0.1", 443, &short),
+    ]);
+    let network = network(&[&file], None);
+    let link = between(&network, "10.5.0.1", "10.5.0.2");
+    assert_eq!(link.by_kind.keys().collect::<Vec<_>>(), [&Kind::Quic]);
+    assert!(link.directions.iter().all(|direction| direction.packets == 1));
+    assert_eq!(concerns(link), [Concern::Unproven]);
 }

@@ -36,5 +36,5 @@ pub use primitive::{PRIMITIVES, Primitive, Purpose, primitive, primitives};
 pub use sctp::{SCTP_APPLICATIONS, SctpApplication, sctp_application, sctp_application_at};
 pub use signature::{SIGNATURES, Signature, signature, signature_named};
 pub use standing::{Category, Safety, Standing, State};
-pub use udp::{UDP_APPLICATIONS, UdpApplication};
+pub use udp::{QUIC_VERSIONS, UDP_APPLICATIONS, UdpApplication};
 pub use x509::{X509_ALGORITHMS, X509Algorithm, X509Use, x509_algorithm, x509_algorithm_named};

@@ -30,6 +30,9 @@ pub static UDP_APPLICATIONS: &[UdpApplication] = &[
     },
 ];
 
+/// Versions of QUIC, as its long headers carry them: 1 (RFC 9000) and 2 (RFC 9369).
+pub static QUIC_VERSIONS: &[u32] = &[0x0000_0001, 0x6b33_43cf];
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -25,7 +25,8 @@
 //! security associations come there too.
 //!
 //! Layers, outermost first: [`capture`] (pcap, pcapng), [`link`], [`ip`] (with fragments), and then [`tcp`] (segments,
-//! reassembly) with [`tls`] and [`http2`], told apart by [`opening`]; [`sctp`]; [`udp`] with [`ike`]; [`esp`].
+//! reassembly) with [`tls`] and [`http2`], told apart by [`opening`]; [`sctp`]; [`udp`] with [`ike`] and [`datagrams`];
+//! [`esp`].
 //! Everything a stranger can choose (lengths, counts, order) is bounded; what a bound drops is counted and said. Code
 //! points nobody knows are kept as the numbers they are.
 #![forbid(unsafe_code)]
@@ -33,6 +34,7 @@
 pub mod capture;
 mod connection;
 mod cursor;
+pub mod datagrams;
 pub mod esp;
 pub mod http2;
 pub mod ike;

@@ -2,6 +2,7 @@
 
 mod application;
 mod associations;
+mod datagrams;
 mod flow;
 mod ipsec;
 mod sink;
@@ -15,6 +16,7 @@ use crate::tcp::{self, Budget, Segment};
 use crate::{Connection, Ending, Moment, Packet};
 
 use associations::Associations;
+use datagrams::Datagrams;
 use flow::Flow;
 use ipsec::Ipsec;
 pub use sink::Sink;
@@ -138,6 +140,7 @@ pub struct Observer {
     fragments: Fragments,
     associations: Associations,
     ipsec: Ipsec,
+    datagrams: Datagrams,
     /// Connections and associations of all kinds that have begun: each is numbered.
     begun: u64,
     slots: HashMap<Ends, Slot>,
@@ -157,6 +160,7 @@ impl Observer {
             fragments: Fragments::new(limits.fragments),
             associations: Associations::default(),
             ipsec: Ipsec::default(),
+            datagrams: Datagrams::default(),
             begun: 0,
             slots: HashMap::new(),
             ended: VecDeque::new(),
@@ -202,8 +206,8 @@ impl Observer {
         self.finish_into(&mut TcpAlone(ended));
     }
 
-    /// Gives all that is still there: connections, associations, IKE_SAs, ESP security associations, each kind in the
-    /// order of first packets.
+    /// Gives all that is still there: connections, associations, IKE_SAs, ESP security associations, protocols over UDP,
+    /// each kind in the order of first packets.
     pub fn finish_into(&mut self, sink: &mut impl Sink) {
         self.fragments.finish();
         let abandoned = self.fragments.take_abandoned();
@@ -224,6 +228,7 @@ impl Observer {
         }
         self.associations.finish(sink);
         self.ipsec.finish(sink);
+        self.datagrams.finish(sink);
     }
 
     /// What went through so far.
@@ -285,7 +290,10 @@ impl Observer {
                 self.segment(datagram, &segment, arrived.at, |connection| sink.connection(connection));
                 None
             }
-            ip::UDP => self.ipsec.udp(arrived, &self.limits, &mut self.begun, &mut self.totals),
+            ip::UDP => match self.ipsec.udp(arrived, &self.limits, &mut self.begun, &mut self.totals) {
+                Some(Unread::Udp) => self.datagrams.packet(arrived, &mut self.begun, &mut self.totals),
+                other => other,
+            },
             ip::ESP => self.ipsec.esp(arrived, &self.limits, &mut self.begun, &mut self.totals),
             ip::SCTP => self
                 .associations

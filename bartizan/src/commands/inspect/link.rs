@@ -5,6 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 
 use bartizan_posture::{Interface, JudgedEspSa, JudgedIkeSa, Kind, Posture, Verdict};
 use bartizan_registry::{NamedGroup, SignatureScheme};
+use bartizan_wire::datagrams::{Datagrams, DatagramsSent};
 use bartizan_wire::esp::{Carrier, EspSa};
 use bartizan_wire::http2::Http2;
 use bartizan_wire::ike::{IkeSa, Origin};
@@ -233,6 +234,29 @@ impl Link {
             http2: None,
             ike: None,
             esp: Some(Box::new(sa)),
+            sctp: None,
+            posture,
+        }
+    }
+
+    /// A protocol over UDP between two ends.
+    pub(crate) fn datagrams(datagrams: &Datagrams, posture: Posture) -> Self {
+        let direction = |sent: &DatagramsSent| traffic(sent.packets, sent.bytes, 0);
+        Self {
+            number: datagrams.number,
+            client: End::Socket(datagrams.client),
+            server: End::Socket(datagrams.server),
+            roles: "sender",
+            first: datagrams.first,
+            last: datagrams.last,
+            start: "first packet",
+            ending: "open",
+            from_client: direction(&datagrams.from_client),
+            from_server: direction(&datagrams.from_server),
+            tls: None,
+            http2: None,
+            ike: None,
+            esp: None,
             sctp: None,
             posture,
         }

@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 
 use bartizan_deployment::Deployment;
 use bartizan_ledger::Reader;
-use bartizan_posture::{Evidence, Ipsec, Ledgers, Part, association_posture};
+use bartizan_posture::{Evidence, Ipsec, Ledgers, Part, association_posture, datagrams_posture};
+use bartizan_wire::datagrams::Datagrams;
 use bartizan_wire::esp::EspSa;
 use bartizan_wire::ike::IkeSa;
 use bartizan_wire::sctp::Association;
@@ -131,6 +132,12 @@ impl Sink for Judging<'_> {
         let posture = association_posture(&association);
         self.report.take(&Part::association(&association, &posture));
         self.report.add(Link::association(association, posture));
+    }
+
+    fn datagrams(&mut self, datagrams: Datagrams) {
+        let posture = datagrams_posture(&datagrams);
+        self.report.take(&Part::datagrams(&datagrams, &posture));
+        self.report.add(Link::datagrams(&datagrams, posture));
     }
 
     fn ike_sa(&mut self, sa: IkeSa) {

@@ -3,10 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use bartizan_deployment::Deployment;
+use bartizan_wire::datagrams::DatagramProtocol;
 
 use super::bundle::Bundle;
 use super::matching::{Match, Nodes};
 use super::part::{Carrier, Part, Socket};
+use super::roles::Roles;
 use super::{Link, LinkEnd, Standing, objection};
 use crate::{Hint, Interface, Source};
 
@@ -85,7 +87,11 @@ impl Links {
         let mut folded: BTreeMap<Place, Folded> = BTreeMap::new();
         let mut bundles: Vec<(Key, Gathered)> = self.bundles.into_iter().collect();
         bundles.sort_by_key(|(key, _)| *key);
-        for (key, gathered) in bundles {
+        let roles = roles(&bundles);
+        for (mut key, gathered) in bundles {
+            if key.carrier == Carrier::Udp(DatagramProtocol::GtpU) {
+                key.hint = roles.tunnels(key.ends.map(|end| end.address)).or(key.hint);
+            }
             let matched = nodes.as_ref().map_or(Match::NoDeployment, |nodes| nodes.find(&key));
             for (place, ends, by_file) in places(&key, &matched, nodes.as_ref()) {
                 let turned = ends[0].address != key.ends[0].address
@@ -114,6 +120,17 @@ impl Links {
             untracked: self.untracked,
         }
     }
+}
+
+/// What links that carried something tell of their ends.
+fn roles(bundles: &[(Key, Gathered)]) -> Roles {
+    let mut roles = Roles::default();
+    for (key, gathered) in bundles {
+        if let (Some(hint), Some((_, _, asks))) = (key.hint, gathered.carried.span()) {
+            roles.learn(hint, key.ends[asks].address, key.ends[1 - asks].address);
+        }
+    }
+    roles
 }
 
 /// What makes two bundles one link.

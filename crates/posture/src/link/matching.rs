@@ -5,6 +5,8 @@ use std::net::{IpAddr, SocketAddr};
 
 use bartizan_deployment::{Deployment, InterfaceKind, Node, NodeName, Protection};
 
+use bartizan_registry::UDP_APPLICATIONS;
+
 use super::LinkEnd;
 use super::links::Key;
 use super::part::{Carrier, Socket};
@@ -147,6 +149,10 @@ fn may_be_carried(kind: InterfaceKind, protection: Protection, carrier: Carrier)
             InterfaceKind::N2 | InterfaceKind::E1 | InterfaceKind::E2 | InterfaceKind::F1C | InterfaceKind::Xn
         ),
         Carrier::Ipsec => protection == Protection::Ipsec,
+        Carrier::Udp(protocol) => {
+            let known = UDP_APPLICATIONS.iter().find(|known| known.protocol == protocol.name());
+            known.is_some_and(|known| known.interfaces.contains(&kind.name()))
+        }
     }
 }
 

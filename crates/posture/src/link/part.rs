@@ -2,9 +2,10 @@
 
 use std::net::{IpAddr, SocketAddr};
 
+use bartizan_wire::datagrams::{DatagramProtocol, Datagrams};
 use bartizan_wire::ike::Origin;
 use bartizan_wire::sctp::{Association, Begun};
-use bartizan_wire::{Connection, Moment, Start};
+use bartizan_wire::{Connection, Moment, Side, Start};
 
 use crate::{Interface, JudgedEspSa, JudgedIkeSa, Kind, Posture};
 
@@ -17,6 +18,8 @@ pub enum Carrier {
     Sctp,
     /// IKE and the ESP it keys.
     Ipsec,
+    /// A protocol over UDP.
+    Udp(DatagramProtocol),
 }
 
 /// How a part began, as far as its own packets tell.
@@ -168,6 +171,31 @@ impl<'a> Part<'a> {
             },
             rekeys: 0,
             posture: &judged.posture,
+        }
+    }
+
+    /// A protocol over UDP with the posture made from it. Of PFCP the end in control counts as the one that asks.
+    #[must_use]
+    pub fn datagrams(datagrams: &Datagrams, posture: &'a Posture) -> Self {
+        let [client, server] = [datagrams.client, datagrams.server].map(|end| match datagrams.protocol {
+            DatagramProtocol::Quic => end.into(),
+            // Either end may send from any port: the protocol's is the carrier.
+            _ => end.ip().into(),
+        });
+        let (ours, theirs) = (datagrams.from_client, datagrams.from_server);
+        let turned = datagrams.controlled_by == Some(Side::Server);
+        let order = |[one, other]: [u64; 2]| if turned { [other, one] } else { [one, other] };
+        Self {
+            carrier: Carrier::Udp(datagrams.protocol),
+            ends: if turned { [server, client] } else { [client, server] },
+            first: datagrams.first,
+            last: datagrams.last,
+            packets: order([ours.packets, theirs.packets]),
+            bytes: order([ours.bytes, theirs.bytes]),
+            // Nothing is set up that could be missed.
+            occasion: Occasion::SetUp,
+            rekeys: 0,
+            posture,
         }
     }
 

@@ -1,6 +1,7 @@
 //! Where an observer puts what it has seen.
 
 use crate::Connection;
+use crate::datagrams::Datagrams;
 use crate::esp::EspSa;
 use crate::ike::IkeSa;
 use crate::sctp::{Association, Event};
@@ -28,6 +29,11 @@ pub trait Sink {
     /// All there is of an ESP security association.
     fn esp_sa(&mut self, sa: EspSa) {
         let _ = sa;
+    }
+
+    /// All there is of a protocol over UDP between two ends.
+    fn datagrams(&mut self, datagrams: Datagrams) {
+        let _ = datagrams;
     }
 }
 

@@ -1,0 +1,114 @@
+//! What GTP-U, PFCP, GTPv2-C and QUIC are worth.
+
+use bartizan_registry::UDP_APPLICATIONS;
+use bartizan_wire::datagrams::{DatagramProtocol, Datagrams};
+
+use crate::{Answer, Hint, Interface, Judgement, Kind, Posture, Reply, Source, Verdict};
+
+/// What follows for a protocol over UDP between two ends.
+#[must_use]
+pub fn datagrams_posture(datagrams: &Datagrams) -> Posture {
+    let posture = match datagrams.protocol {
+        DatagramProtocol::Quic => hidden(datagrams),
+        DatagramProtocol::GtpU if datagrams.user_packets > 0 && datagrams.user_packets_in_clear == 0 => {
+            outer(datagrams)
+        }
+        _ => plain(datagrams),
+    };
+    Posture {
+        interface: interface(datagrams.protocol),
+        ..posture
+    }
+}
+
+/// By port: a protocol that serves several interfaces is named by all of them until something tells which.
+fn interface(protocol: DatagramProtocol) -> Option<Interface> {
+    let known = UDP_APPLICATIONS
+        .iter()
+        .find(|known| known.protocol == protocol.name())?;
+    let name = match known.interfaces {
+        [one] => one,
+        _ => known.protocol,
+    };
+    Some(Interface { name, by: Hint::Port })
+}
+
+fn all(datagrams: &Datagrams) -> Vec<Source> {
+    vec![Source::between(datagrams.first, datagrams.last)]
+}
+
+fn uniform(kind: Kind, confidentiality: Judgement, authenticity: Judgement, reply: &Reply, clear: Reply) -> Posture {
+    Posture {
+        offered: reply.clone(),
+        preferred: reply.clone(),
+        negotiated: reply.clone(),
+        server_authenticated: reply.clone(),
+        client_authenticated: reply.clone(),
+        stayed: reply.clone(),
+        clear,
+        ..Posture::bare(kind, confidentiality, authenticity)
+    }
+}
+
+fn plain(datagrams: &Datagrams) -> Posture {
+    let name = datagrams.protocol.name();
+    let sources = match datagrams.first_in_clear {
+        Some(at) => vec![Source::between(at, at)],
+        None => all(datagrams),
+    };
+    let users = match datagrams.user_packets_in_clear {
+        0 => String::new(),
+        users => format!(", with {users} packets of users"),
+    };
+    let because = format!("sent in clear: {name} without IPsec{users}");
+    let confidentiality = Judgement::new(Verdict::Vulnerable, because, sources);
+    let messages = datagrams.from_client.packets + datagrams.from_server.packets;
+    let bytes = datagrams.from_client.bytes + datagrams.from_server.bytes;
+    let clear = format!("{messages} messages of {name}, {bytes} bytes{users}");
+    uniform(
+        kind(datagrams.protocol),
+        confidentiality,
+        forgeable(datagrams),
+        &Reply::new(Answer::No, "sent in clear", all(datagrams)),
+        Reply::new(Answer::Yes, clear, all(datagrams)),
+    )
+}
+
+/// Tunnels in clear, in which no user's packet stands in clear: on F1-U and Xn-U they hold PDCP, which the radio may
+/// encrypt from end to end.
+fn outer(datagrams: &Datagrams) -> Posture {
+    let because = "GTP-U without IPsec; whether PDCP encrypts what is in it is not shown";
+    uniform(
+        Kind::GtpU,
+        Judgement::new(Verdict::NotObservable, because, all(datagrams)),
+        forgeable(datagrams),
+        &Reply::new(Answer::No, "GTP-U negotiates nothing", all(datagrams)),
+        Reply::new(Answer::Yes, "the headers of GTP-U", all(datagrams)),
+    )
+}
+
+fn forgeable(datagrams: &Datagrams) -> Judgement {
+    let because = "none: sent in clear, neither end proves who it is";
+    Judgement::new(Verdict::Vulnerable, because, all(datagrams))
+}
+
+fn hidden(datagrams: &Datagrams) -> Posture {
+    let because = "QUIC, whose handshake is not read";
+    let judgement = Judgement::new(Verdict::NotObservable, because, all(datagrams));
+    uniform(
+        Kind::Quic,
+        judgement.clone(),
+        judgement,
+        &Reply::new(Answer::NotObservable, because, all(datagrams)),
+        Reply::new(Answer::No, "QUIC encrypts all but its first packets", all(datagrams)),
+    )
+}
+
+fn kind(protocol: DatagramProtocol) -> Kind {
+    match protocol {
+        DatagramProtocol::GtpU => Kind::GtpU,
+        DatagramProtocol::Pfcp => Kind::Pfcp,
+        DatagramProtocol::GtpC => Kind::GtpC,
+        DatagramProtocol::Quic => Kind::Quic,
+    }
+}

@@ -1,0 +1,61 @@
+//! What hosts are, told by other links of theirs: that names GTP-U, which several interfaces share.
+
+use std::collections::{BTreeSet, HashMap};
+use std::net::IpAddr;
+
+use crate::{Hint, Interface};
+
+/// What a host is known to be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) enum Role {
+    /// It began an N2 association.
+    Gnb,
+    /// It began an F1 association.
+    Du,
+    /// It answered one, or speaks E1.
+    Cu,
+    /// PFCP establishes sessions in it.
+    Upf,
+}
+
+/// Roles of hosts; one host may have several.
+#[derive(Debug, Default)]
+pub(super) struct Roles(HashMap<IpAddr, BTreeSet<Role>>);
+
+impl Roles {
+    /// Takes what an interface tells of its ends; `asks` is the one that began it, or, of N4, the one in control.
+    pub(super) fn learn(&mut self, interface: Interface, asks: IpAddr, answers: IpAddr) {
+        let told: &[(IpAddr, Role)] = match interface.name {
+            "N2" => &[(asks, Role::Gnb)],
+            "F1" => &[(asks, Role::Du), (answers, Role::Cu)],
+            "E1" => &[(asks, Role::Cu), (answers, Role::Cu)],
+            "N4" => &[(answers, Role::Upf)],
+            _ => &[],
+        };
+        for &(address, role) in told {
+            self.0.entry(address).or_default().insert(role);
+        }
+    }
+
+    /// Which of the interfaces that GTP-U serves stands between two hosts, where their roles leave one.
+    pub(super) fn tunnels(&self, [one, other]: [IpAddr; 2]) -> Option<Interface> {
+        let has = |address, role| self.0.get(&address).is_some_and(|roles| roles.contains(&role));
+        let between = |a, b| (has(one, a) && has(other, b)) || (has(one, b) && has(other, a));
+        let found: Vec<&'static str> = [
+            ("N3", between(Role::Gnb, Role::Upf)),
+            ("N9", between(Role::Upf, Role::Upf)),
+            ("F1-U", between(Role::Du, Role::Cu)),
+            ("Xn", between(Role::Gnb, Role::Gnb)),
+        ]
+        .into_iter()
+        .filter_map(|(name, fits)| fits.then_some(name))
+        .collect();
+        match found[..] {
+            [name] => Some(Interface {
+                name,
+                by: Hint::PeerRole,
+            }),
+            _ => None,
+        }
+    }
+}

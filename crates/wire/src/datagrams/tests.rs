@@ -1,0 +1,108 @@
+use proptest::prelude::*;
+
+use super::*;
+use crate::Timestamp;
+
+fn on(port: u16, payload: &[u8]) -> Udp<'_> {
+    Udp {
+        source_port: 40_000,
+        destination_port: port,
+        payload,
+        missing: 0,
+    }
+}
+
+/// A G-PDU with a PDU session container, as N3 has it, around `inner`.
+fn g_pdu(inner: &[u8]) -> Vec<u8> {
+    let mut message = vec![0x34, 255];
+    message.extend(u16::try_from(inner.len() + 8).unwrap().to_be_bytes());
+    message.extend([0, 0, 0, 1, 0, 0, 0, 0x85, 1, 0x10, 1, 0]);
+    message.extend(inner);
+    message
+}
+
+fn ipv4() -> Vec<u8> {
+    let mut packet = vec![0x45, 0, 0, 24, 0, 0, 0, 0, 64, 17, 0, 0, 10, 60, 0, 1, 8, 8, 8, 8];
+    packet.extend([1, 2, 3, 4]);
+    packet
+}
+
+fn moment(packet: u64) -> Moment {
+    Moment {
+        packet,
+        time: Timestamp(packet),
+    }
+}
+
+#[test]
+fn protocols_are_told_by_port_and_header_together() {
+    let tunnel = g_pdu(&ipv4());
+    assert_eq!(recognise(&on(2152, &tunnel)), Some(DatagramProtocol::GtpU));
+    assert_eq!(recognise(&on(2153, &tunnel)), None);
+    // Heartbeat Request with a recovery time stamp.
+    let heartbeat = [0x20, 1, 0, 12, 0, 0, 1, 0, 0, 96, 0, 4, 1, 2, 3, 4];
+    assert_eq!(recognise(&on(8805, &heartbeat)), Some(DatagramProtocol::Pfcp));
+    assert_eq!(recognise(&on(8805, &heartbeat[..15])), None, "shorter than it says");
+    assert_eq!(recognise(&on(2152, &heartbeat)), None);
+    // Echo Request with a restart counter.
+    let echo = [0x40, 1, 0, 9, 0, 0, 1, 0, 3, 0, 1, 0, 7];
+    assert_eq!(recognise(&on(2123, &echo)), Some(DatagramProtocol::GtpC));
+    for version in QUIC_VERSIONS {
+        let mut initial = vec![0xc3];
+        initial.extend(version.to_be_bytes());
+        initial.extend([8, 1, 2, 3, 4, 5, 6, 7, 8, 0, 0, 0]);
+        assert_eq!(recognise(&on(443, &initial)), Some(DatagramProtocol::Quic));
+        assert_eq!(
+            recognise(&on(8443, &initial)),
+            Some(DatagramProtocol::Quic),
+            "on any port"
+        );
+        initial[0] = 0x83;
+        assert_eq!(recognise(&on(443, &initial)), None, "its fixed bit is not set");
+    }
+}
+
+#[test]
+fn a_users_packet_in_a_tunnel_is_told_from_one_that_is_encrypted_above() {
+    let source: SocketAddr = "10.0.0.1:2152".parse().unwrap();
+    let destination = "10.0.0.2:2152".parse().unwrap();
+    let mut seen = Datagrams::new(1, DatagramProtocol::GtpU, source, destination, moment(1));
+    seen.datagram(source, &on(2152, &g_pdu(&[0x80; 60])), moment(1));
+    assert_eq!((seen.user_packets, seen.user_packets_in_clear), (1, 0));
+    seen.datagram(destination, &on(2152, &g_pdu(&ipv4())), moment(2));
+    assert_eq!((seen.user_packets, seen.user_packets_in_clear), (2, 1));
+    assert_eq!(seen.first_in_clear, Some(moment(2)));
+    assert_eq!((seen.from_client.packets, seen.from_server.packets), (1, 1));
+}
+
+#[test]
+fn who_establishes_sessions_is_the_control_plane() {
+    let source: SocketAddr = "10.0.0.1:8805".parse().unwrap();
+    let destination: SocketAddr = "10.0.0.2:8805".parse().unwrap();
+    for (sender, kind, expected) in [
+        (source, 50, Some(Side::Client)),
+        (destination, 50, Some(Side::Server)),
+        (destination, 51, Some(Side::Client)),
+        (source, 1, None),
+    ] {
+        let mut seen = Datagrams::new(1, DatagramProtocol::Pfcp, source, destination, moment(1));
+        seen.datagram(sender, &on(8805, &[0x21, kind, 0, 0]), moment(1));
+        assert_eq!(seen.controlled_by, expected);
+    }
+}
+
+proptest! {
+    #[test]
+    fn any_bytes_are_taken_without_a_fault(
+        port in prop::sample::select(vec![2152u16, 8805, 2123, 443]),
+        payload in prop::collection::vec(any::<u8>(), 0..200),
+        missing in 0usize..100,
+    ) {
+        let udp = Udp { missing, ..on(port, &payload) };
+        let protocol = recognise(&udp).unwrap_or(DatagramProtocol::GtpU);
+        let source: SocketAddr = "10.0.0.1:1".parse().unwrap();
+        let mut seen = Datagrams::new(1, protocol, source, "10.0.0.2:2".parse().unwrap(), moment(1));
+        seen.datagram(source, &udp, moment(1));
+        prop_assert!(seen.user_packets_in_clear <= seen.user_packets);
+    }
+}
