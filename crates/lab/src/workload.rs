@@ -6,6 +6,7 @@
 mod breakdown;
 mod clock;
 mod e2;
+mod ipsec_set_up;
 mod nagle;
 mod new_connection;
 mod proxies;
@@ -39,6 +40,7 @@ pub const KINDS: &[&Kind] = &[
     &transactions::KIND,
     &service_calls::KIND,
     &tls_connections::KIND,
+    &ipsec_set_up::KIND,
     &scale::HOLD,
     &scale::STORM,
     &scale::BODY,

@@ -31,6 +31,11 @@ const BUILT_IN: &[(&str, &str, Option<&str>)] = &[
         None,
     ),
     (
+        "sa-setup",
+        include_str!("../../../../experiments/sa-setup/experiment.yaml"),
+        Some(include_str!("../../../../experiments/sa-setup/published.yaml")),
+    ),
+    (
         "peers",
         include_str!("../../../../experiments/peers/experiment.yaml"),
         None,

@@ -1,0 +1,186 @@
+//! Two network namespaces on a cable, a charon in each.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use bartizan_host::{LabRoot, Namespace, Port, Program, Usage, connect};
+use bartizan_ipsec::vici::{Client, Section};
+use bartizan_ipsec::{Engine, Instance, Kernel, Settings, StartError};
+
+use super::papers::{ENDS, Papers};
+use super::{PATIENCE, refused};
+use crate::workload::Error;
+
+/// Name of the interface at either end.
+pub(super) const INTERFACE: &str = "ipsec0v";
+
+/// Run with: root, directory of the charon, child, connection. The mounts are in a namespace of their own and go with it.
+const SWANCTL: &str = r#"set -e
+mount --rbind /dev "$1/dev"
+mount -t tmpfs -o mode=755 tmpfs "$1/run"
+mkdir "$1/run/bartizan"
+mount --bind "$2" "$1/run/bartizan"
+exec chroot "$1" /usr/sbin/swanctl --initiate --child "$3" --ike "$4" --uri unix:///run/bartizan/charon.vici"#;
+
+/// Two ends that know of each other's connections.
+pub(super) struct Link {
+    // Before the namespaces they run in.
+    charons: [Instance; 2],
+    ends: [Namespace; 2],
+    root: PathBuf,
+    mtu: u16,
+    kernel: Kernel,
+    /// Identities whose certificates and keys both have.
+    known: Vec<String>,
+}
+
+impl Link {
+    pub(super) fn make(folder: &Path, root: &LabRoot, defaults: bool, mtu: u16) -> Result<Self, Error> {
+        let kernel = Kernel::of_this_machine()?;
+        let ends = [Namespace::create(ENDS[0])?, Namespace::create(ENDS[1])?];
+        let [one, other] = ends.each_ref().map(|end| Port::new(end, INTERFACE));
+        connect(&one, &other, mtu)?;
+        let settings = Settings {
+            defaults,
+            ..Settings::new(kernel, 1)
+        };
+        let engine = Engine::LabRoot(root.clone());
+        let kind = if defaults { "default" } else { "bartizan" };
+        let charon = |end: usize| {
+            let directory = folder.join(format!("{}-{kind}", ENDS[end]));
+            Instance::start(&engine, &directory, Some(&ends[end]), &settings).map_err(not_started)
+        };
+        Ok(Self {
+            charons: [charon(0)?, charon(1)?],
+            ends,
+            root: root.directory().to_owned(),
+            mtu,
+            kernel,
+            known: Vec::new(),
+        })
+    }
+
+    /// Makes a connection known to both ends.
+    pub(super) fn load(&mut self, number: u8, key_exchange: &str, papers: &Papers) -> Result<(), Error> {
+        let fresh = !self.known.contains(&papers.identity(0));
+        for end in [0, 1] {
+            let address = |network: u8| format!("10.{network}.{number}.{}", end + 1);
+            self.ends[end].add_address(INTERFACE, format!("{}/24", address(77)).parse()?)?;
+            for network in [78, 79] {
+                self.ends[end].add_address("lo", format!("{}/32", address(network)).parse()?)?;
+            }
+            let mut client = self.charons[end].client(PATIENCE).map_err(refused)?;
+            if fresh {
+                for (command, message) in papers.load(end) {
+                    client.command(command, message).map_err(refused)?;
+                }
+            }
+            let message = Section::new().with_section(connection(number), described(number, end, key_exchange, papers));
+            client.command("load-conn", message).map_err(refused)?;
+        }
+        self.known.push(papers.identity(0));
+        Ok(())
+    }
+
+    pub(super) fn initiator(&self) -> &Namespace {
+        &self.ends[0]
+    }
+
+    pub(super) fn mtu(&self) -> u16 {
+        self.mtu
+    }
+
+    /// Who encrypts ESP.
+    pub(super) fn esp(&self) -> &'static str {
+        match self.kernel {
+            Kernel::Netlink => "kernel",
+            Kernel::Libipsec => "libipsec",
+        }
+    }
+
+    /// To the initiator's charon.
+    pub(super) fn client(&self) -> Result<Client, Error> {
+        self.charons[0].client(PATIENCE).map_err(refused)
+    }
+
+    /// As its charon says it.
+    pub(super) fn version(&self) -> Result<String, Error> {
+        let said = self.client()?.request("version", Section::new()).map_err(refused)?;
+        let text = |name: &str| said.text(name).unwrap_or("unknown").to_owned();
+        Ok(format!("strongSwan {} ({})", text("version"), text("daemon")))
+    }
+
+    /// What initiator and responder have used so far.
+    pub(super) fn cpu(&mut self) -> Result<(Usage, Usage), Error> {
+        let [initiator, responder] = &mut self.charons;
+        let of = |charon: &mut Instance| match charon.process() {
+            Some(process) => Usage::of(process.id()).map_err(Error::from),
+            None => Err(Error::Configuration("a charon that has been stopped".to_owned())),
+        };
+        Ok((of(initiator)?, of(responder)?))
+    }
+
+    /// Asks for a connection's first CHILD_SA as an operator would.
+    pub(super) fn swanctl_initiate(&self, number: u8, patience: Duration) -> Result<(), Error> {
+        let socket = self.charons[0].socket();
+        let program = Program::new("unshare")
+            .package("util-linux")
+            .arguments(["--mount", "--propagation", "private", "sh", "-c", SWANCTL, "swanctl"])
+            .argument(&self.root)
+            .argument(socket.parent().unwrap_or(&socket))
+            .arguments([child("first", number), connection(number)]);
+        program.run(patience)?;
+        Ok(())
+    }
+}
+
+/// The name of a connection.
+pub(super) fn connection(number: u8) -> String {
+    format!("c{number}")
+}
+
+/// The name of a CHILD_SA of it.
+pub(super) fn child(which: &str, number: u8) -> String {
+    format!("{which}{number}")
+}
+
+/// `load-conn` at one of the ends.
+fn described(number: u8, end: usize, key_exchange: &str, papers: &Papers) -> Section {
+    let other = 1 - end;
+    let address = |network: u8, end: usize| format!("10.{network}.{number}.{}", end + 1);
+    let party = |end: usize| Section::new().with("auth", "pubkey").with("id", papers.identity(end));
+    let child_sa = |network: u8| {
+        Section::new()
+            .with("mode", "tunnel")
+            .with_list("local_ts", [format!("{}/32", address(network, end))])
+            .with_list("remote_ts", [format!("{}/32", address(network, other))])
+            .with_list("esp_proposals", [format!("aes256gcm16-{key_exchange}")])
+            .with("rekey_time", "0")
+    };
+    let children = Section::new()
+        .with_section(child("first", number), child_sa(78))
+        .with_section(child("second", number), child_sa(79));
+    Section::new()
+        .with("version", "2")
+        .with("mobike", "no")
+        .with_list("local_addrs", [address(77, end)])
+        .with_list("remote_addrs", [address(77, other)])
+        .with_list("proposals", [format!("aes256gcm16-prfsha384-{key_exchange}")])
+        .with("send_cert", "always")
+        .with_section("local-1", party(end))
+        .with_section("remote-1", party(other))
+        .with_section("children", children)
+        // Rekeys are asked for here, none comes by itself.
+        .with("rekey_time", "0")
+        .with("dpd_delay", "0")
+}
+
+fn not_started(error: StartError) -> Error {
+    match error {
+        StartError::Host(error) => error.into(),
+        other => Error::Refused {
+            error: other.to_string(),
+            hint: None,
+        },
+    }
+}
