@@ -98,10 +98,9 @@ impl LabRoot {
     ///
     /// [`Error::LabRoot`] when the root has no such program, [`Error::Architecture`] where no loader is known.
     pub fn command(&self, program: &str) -> Result<Program, Error> {
-        let architecture = Architecture::of_this_machine()?;
         let path = self.find(program)?;
-        let libraries = self.directory.join("usr/lib").join(architecture.triplet);
-        Ok(Program::new(self.directory.join(architecture.loader))
+        let (loader, libraries) = self.loader()?;
+        Ok(Program::new(loader)
             .shown_as(program)
             .argument("--argv0")
             .argument(program)
@@ -150,6 +149,22 @@ impl LabRoot {
                 place: self.directory.display().to_string(),
                 reason: format!("`{program} {argument}` says nothing"),
             })
+    }
+
+    /// The loader of its programs, and the folder of their libraries.
+    pub(crate) fn loader(&self) -> Result<(PathBuf, PathBuf), Error> {
+        let architecture = Architecture::of_this_machine()?;
+        let libraries = self.directory.join("usr/lib").join(architecture.triplet);
+        Ok((self.directory.join(architecture.loader), libraries))
+    }
+
+    /// An empty one, for tests.
+    #[cfg(test)]
+    pub(crate) fn made_up(directory: &Path) -> Self {
+        Self {
+            directory: directory.to_owned(),
+            stamp: Stamp::default(),
+        }
     }
 
     fn find(&self, program: &str) -> Result<PathBuf, Error> {

@@ -3,6 +3,7 @@
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io;
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -21,6 +22,7 @@ pub struct Program {
     namespace: Option<Result<File, Error>>,
     directory: Option<PathBuf>,
     log: Option<PathBuf>,
+    input: Option<OwnedFd>,
     /// How many of the first arguments messages leave out.
     hidden: usize,
 }
@@ -38,6 +40,7 @@ impl Program {
             namespace: None,
             directory: None,
             log: None,
+            input: None,
             hidden: 0,
         }
     }
@@ -93,6 +96,13 @@ impl Program {
         self
     }
 
+    /// What it reads as standard input, instead of nothing.
+    #[must_use]
+    pub(crate) fn input(mut self, input: OwnedFd) -> Self {
+        self.input = Some(input);
+        self
+    }
+
     /// How messages name it, where the name alone says too little (a program run through a loader).
     pub(crate) fn shown_as(mut self, shown: &str) -> Self {
         shown.clone_into(&mut self.shown);
@@ -124,7 +134,7 @@ impl Program {
         let mut command = Command::new(&self.name);
         command.args(&self.arguments).envs(self.environment);
         command
-            .stdin(Stdio::null())
+            .stdin(self.input.map_or_else(Stdio::null, Stdio::from))
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
         if let Some(directory) = &self.directory {

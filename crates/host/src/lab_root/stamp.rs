@@ -13,7 +13,7 @@ use crate::Error;
 const FILE: &str = "bartizan-root.json";
 
 /// What was asked for and what is in it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Stamp {
     pub(super) suite: String,

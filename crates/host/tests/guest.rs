@@ -1,0 +1,171 @@
+//! A guest kernel: what it can do, how it ends, what it leaves. The tests need root for the lab root and so that all of them run alike;
+//! without it each fails and says so.
+
+#![allow(missing_docs, reason = "a test file has no readers of its documentation")]
+
+mod as_root {
+    use std::env;
+    use std::fs;
+    use std::io::{Read as _, Write as _};
+    use std::net::Shutdown;
+    use std::path::Path;
+    use std::process::{Command, Stdio};
+    use std::time::{Duration, Instant};
+
+    use bartizan_host::{Facts, Guest, LabRoot};
+
+    /// A guest boots in a few seconds; here twenty of them may be waiting for two processors.
+    const LONG: Duration = Duration::from_secs(240);
+    /// In the environment of the run that is to be killed.
+    const OWNER: &str = "BARTIZAN_TEST_GUEST_OWNER";
+
+    fn root() -> LabRoot {
+        assert!(
+            Facts::gather().root,
+            "NOT RUN: this test needs root (`make test` as root runs it, `-- --skip as_root` leaves it out)"
+        );
+        LabRoot::trixie()
+            .unwrap()
+            .ensure(&mut |progress| eprintln!("{progress:?}"))
+            .unwrap()
+    }
+
+    #[test]
+    fn sctp_esp_macsec_and_netem_work_between_two_namespaces_of_a_guest() {
+        let root = root();
+        let guest = Guest::of(&root).unwrap();
+        let finished = guest
+            .program("sh")
+            .arguments(["-euc", include_str!("guest/protocols.sh"), "protocols"])
+            .argument(root.directory())
+            .run(LONG)
+            .unwrap();
+        let text = finished.text();
+        let value = |name: &str| {
+            let line = text
+                .lines()
+                .find_map(|line| line.strip_prefix(name)?.strip_prefix(": "));
+            line.unwrap_or_else(|| panic!("no {name} in {text}")).to_owned()
+        };
+        let number = |name: &str| value(name).parse::<f64>().unwrap();
+        assert_eq!(value("release"), guest.release());
+        assert_eq!(number("sctp associations accepted"), 1.0);
+        assert!(number("sctp data chunks received") >= 1.0, "{text}");
+        assert!(value("esp cipher").contains("rfc4106(gcm(aes))"), "{text}");
+        assert_eq!(number("esp packets each way"), 4.0);
+        assert_eq!(value("pings over macsec"), "4 received");
+        assert!(number("macsec frames that were in order") >= 4.0, "{text}");
+        // 25 ms each way: what is delayed is never early.
+        assert!(number("shortest round trip under netem, ms") >= 50.0, "{text}");
+        assert_eq!(value("pings without netem"), "3 received");
+    }
+
+    #[test]
+    fn program_in_a_guest_has_its_arguments_environment_directory_files_and_status() {
+        let directory = tempfile::tempdir().unwrap();
+        let finished = Guest::of(&root())
+            .unwrap()
+            .memory(256 << 20)
+            .program("sh")
+            .arguments([
+                "-c",
+                "printf '%s|' \"$@\" \"$WORD\" \"$PWD\"; echo gone >&2; echo kept > file; exit 7",
+            ])
+            .arguments(["sh", "one two", "", "it's\n$three"])
+            .environment("WORD", "a \"b\"\nc")
+            .directory(directory.path())
+            .start()
+            .unwrap()
+            .finish(LONG)
+            .unwrap();
+        let place = directory.path().display();
+        assert_eq!(finished.text(), format!("one two||it's\n$three|a \"b\"\nc|{place}|"));
+        let said = String::from_utf8_lossy(&finished.stderr).into_owned();
+        assert_eq!(said.trim_end(), "gone");
+        assert_eq!(finished.status.code(), Some(7));
+        assert_eq!(fs::read_to_string(directory.path().join("file")).unwrap(), "kept\n");
+    }
+
+    #[test]
+    fn line_carries_every_byte_both_ways_and_ends_when_it_is_closed() {
+        let (program, mut stream) = Guest::of(&root()).unwrap().program_with_line("sh").unwrap();
+        let process = program.arguments(["-c", "cat; echo closed >&2"]).start().unwrap();
+        let mut reader = stream.try_clone().unwrap();
+        // Every value of a byte, and more than any buffer on the way has.
+        let sent: Vec<u8> = (0..200_000_u32)
+            .map(|number| (number.wrapping_mul(2_654_435_761) >> 24) as u8)
+            .collect();
+        let expected = sent.clone();
+        let writer = std::thread::spawn(move || {
+            stream.write_all(&sent).unwrap();
+            stream
+        });
+        let mut received = vec![0; expected.len()];
+        reader.read_exact(&mut received).unwrap();
+        assert!(received == expected, "the bytes differ");
+        writer.join().unwrap().shutdown(Shutdown::Both).unwrap();
+        let finished = process.finish(LONG).unwrap();
+        let said = String::from_utf8_lossy(&finished.stderr).into_owned();
+        assert_eq!((said.trim_end(), finished.status.code()), ("closed", Some(0)));
+    }
+
+    #[test]
+    fn killed_run_leaves_no_guest_behind() {
+        let root = root();
+        if let Some(directory) = env::var_os(OWNER) {
+            let _process = Guest::of(&root)
+                .unwrap()
+                .program("sh")
+                .arguments(["-c", "ip netns add left; echo up > up; sleep 1000"])
+                .directory(directory)
+                .start()
+                .unwrap();
+            std::thread::sleep(LONG);
+            return;
+        }
+        let directory = tempfile::tempdir().unwrap();
+        // The run to be killed is this very test in a process of its own.
+        let mut owner = Command::new(env::current_exe().unwrap())
+            .args(["--exact", "as_root::killed_run_leaves_no_guest_behind", "--nocapture"])
+            .env(OWNER, directory.path())
+            .stdin(Stdio::null())
+            .spawn()
+            .unwrap();
+        let mark = format!("{OWNER}={}", directory.path().display());
+        until("the guest is up", || directory.path().join("up").exists());
+        assert!(marked(&mark) >= 3, "owner, wrapper, kernel");
+        owner.kill().unwrap();
+        owner.wait().unwrap();
+        until("everything of the guest is gone", || marked(&mark) == 0);
+        assert!(!Path::new("/run/netns/left").exists());
+        let mounts = fs::read_to_string("/proc/self/mounts").unwrap();
+        assert!(
+            !mounts.contains(&*root.directory().join("mnt").to_string_lossy()),
+            "{mounts}"
+        );
+        assert_eq!(fs::read_dir(root.directory().join("dev/shm")).unwrap().count(), 0);
+    }
+
+    /// Processes with this variable in their environment.
+    fn marked(variable: &str) -> usize {
+        fs::read_dir("/proc")
+            .unwrap()
+            .flatten()
+            .filter(|entry| {
+                fs::read(entry.path().join("environ")).is_ok_and(|environment| {
+                    environment
+                        .split(|&byte| byte == 0)
+                        .any(|one| one == variable.as_bytes())
+                })
+            })
+            .count()
+    }
+
+    fn until(what: &str, condition: impl Fn() -> bool) {
+        let begun = Instant::now();
+        while !condition() {
+            assert!(begun.elapsed() < LONG, "{what}: not within {LONG:?}");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+}
