@@ -1,8 +1,11 @@
 //! `bartizan inspect`.
 
 mod findings;
+mod input;
 mod json;
 mod link;
+mod output;
+mod page;
 mod read;
 mod report;
 mod table;
@@ -12,11 +15,13 @@ mod unpack;
 use std::io::{self, IsTerminal, Write};
 use std::path::PathBuf;
 
+use bartizan_report::cbom::Inventory;
+
 use self::table::Colour;
 use super::deployment_file;
 use crate::{Failure, Outcome};
 
-pub(crate) use read::{Detail, inspect_file, read_ledgers};
+pub(crate) use read::{Detail, Known, inspect_file, read_ledgers};
 pub(crate) use report::{Report, Row};
 
 /// From packets to verdicts: what each connection offered, negotiated, and what that is worth.
@@ -59,8 +64,16 @@ pub(crate) struct Args {
     #[arg(long)]
     json: bool,
 
+    /// Write a cryptographic bill of materials of what was observed: CycloneDX 1.7, JSON (docs/cbom.md)
+    #[arg(long, value_name = "OUT")]
+    cbom: Option<PathBuf>,
+
+    /// Write a page with the network drawn as a map and the evidence of each link: one HTML file that needs nothing else
+    #[arg(long, value_name = "OUT")]
+    html: Option<PathBuf>,
+
     /// Times, sizes and losses of connections and handshakes instead of verdicts (docs/timing.md)
-    #[arg(long, conflicts_with_all = ["ledger", "all", "alike"])]
+    #[arg(long, conflicts_with_all = ["ledger", "all", "alike", "cbom", "html"])]
     timing: bool,
 
     /// With --timing: one line of comma-separated values for each connection
@@ -84,10 +97,16 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
         Args { alike: true, .. } => Detail::Alike,
         _ => Detail::Links,
     };
+    let known = Known {
+        ledgers: &ledgers,
+        deployment: deployment.as_ref(),
+    };
+    // Both documents name the capture by its hash.
+    let mut inventory = (args.cbom.is_some() || args.html.is_some()).then(Inventory::default);
     let (mut reports, mut failures) = (Vec::new(), Vec::new());
     for file in &args.files {
         // One bad file must not cost what the others say.
-        match inspect_file(file, &ledgers, deployment.as_ref(), detail) {
+        match inspect_file(file, known, detail, inventory.as_mut()) {
             Ok(report) => {
                 failures.extend(report.failure().map(|failure| (file, failure)));
                 reports.push(report);
@@ -100,6 +119,12 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let unseen = unseen.reduce(|unseen, others| unseen.into_iter().filter(|place| others.contains(place)).collect());
     for report in &mut reports {
         report.not_seen(unseen.clone().unwrap_or_default());
+    }
+    if let (Some(path), Some(inventory)) = (&args.cbom, &inventory) {
+        output::write(path, &format!("{:#}\n", inventory.document()))?;
+    }
+    if let Some(path) = &args.html {
+        output::write(path, &page::render(&reports, deployment.as_ref()))?;
     }
     let text = if args.json {
         json::render(&reports).map_err(Failure::new)?

@@ -1,5 +1,6 @@
 //! Evidence, and all that follows from it.
 
+use bartizan_ledger::Handshake;
 use bartizan_registry::{CipherSuite, NamedGroup, SignatureScheme};
 use bartizan_wire::ike::KeyExchangeMethod;
 use bartizan_wire::tls::{ClientHello, ServerHello, Tls};
@@ -152,6 +153,11 @@ impl<'a> Evidence<'a> {
             contradictions: self.contradictions(),
             in_ledger: !self.entries.is_empty(),
         }
+    }
+
+    /// What ledgers say of this connection's handshake, each with its place.
+    pub fn records(&self) -> impl Iterator<Item = (Source, &'a Handshake)> + use<'a> {
+        self.entries.iter().map(|entry| (entry.source(), &*entry.handshake))
     }
 
     pub(crate) fn connection(&self) -> &Connection {

@@ -53,11 +53,8 @@ impl Cipher {
 }
 
 macro_rules! category_of {
-    (AES 128) => {
-        Some(Category(1))
-    };
-    (AES 256) => {
-        Some(Category(5))
+    (AES $bits:literal) => {
+        Category::of_aes($bits)
     };
     ($cipher:ident $bits:literal) => {
         None

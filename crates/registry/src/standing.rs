@@ -7,6 +7,19 @@ use serde::Serialize;
 #[serde(transparent)]
 pub struct Category(pub u8);
 
+impl Category {
+    /// The category of AES with a key of so many bits: 1, 3 and 5 are defined by it.
+    #[must_use]
+    pub const fn of_aes(key_bits: u16) -> Option<Self> {
+        match key_bits {
+            128 => Some(Self(1)),
+            192 => Some(Self(3)),
+            256 => Some(Self(5)),
+            _ => None,
+        }
+    }
+}
+
 /// Whether an algorithm withstands an attacker with a cryptographically relevant quantum computer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]

@@ -1,17 +1,15 @@
 //! A report as one HTML file that needs nothing else: no script, no font, no picture from anywhere, no network.
-//!
-//! It is XML as well, so that any XML parser can check it.
 
 mod parts;
 
 use bartizan_stats::Interval;
 use base64::Engine as _;
-use maud::{DOCTYPE, Markup, PreEscaped, html as markup};
+use maud::{Markup, html as markup};
 
 use crate::csv::{samples_csv, summary_csv};
+use crate::frame;
 use crate::json::json;
 use crate::model::{AnswerPiece, MeasuredBeside, PublishedValues, Quickness, Report};
-use crate::plot;
 use crate::quantity::{Shown, words};
 
 /// Samples are put into the page up to this size: reports are kept in repositories, and samples are in the record files too.
@@ -22,16 +20,7 @@ const MOST_EMBEDDED: usize = 256 << 10;
 pub fn html(report: &Report) -> String {
     let heading = &report.heading;
     let quick = report.quickness == Quickness::Quick;
-    let page = markup! {
-        (DOCTYPE)
-        html lang="en" {
-            head {
-                (PreEscaped("<meta charset=\"utf-8\"/><meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>"))
-                (PreEscaped("<meta name=\"color-scheme\" content=\"light dark\"/>"))
-                title { (heading.title) @if quick { " (quick run)" } }
-                style { (PreEscaped(plot::STYLE)) (PreEscaped(include_str!("html/style.css"))) }
-            }
-            body { main {
+    let body = markup! {
                 header {
                     p.kicker { "Bartizan lab report · " (heading.id)
                         @if let Some((first, last)) = &heading.span { " · " (days(first, last)) } }
@@ -60,15 +49,9 @@ pub fn html(report: &Report) -> String {
                 (raw(report))
                 (cite(report))
                 footer { "Made by Bartizan " (env!("CARGO_PKG_VERSION")) " from the records named above. The same records give the same report." }
-            } }
-        }
     };
-    // Control characters in a record's words are none of XML.
-    let allowed = |character: char| !character.is_control() || character == '\n';
-    let page = page.into_string();
-    page.chars()
-        .map(|character| if allowed(character) { character } else { '\u{fffd}' })
-        .collect()
+    let title = format!("{}{}", heading.title, if quick { " (quick run)" } else { "" });
+    frame::page(&title, &[], "", &body)
 }
 
 fn answer(pieces: &[AnswerPiece]) -> Markup {

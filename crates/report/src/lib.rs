@@ -4,12 +4,15 @@
 //! Renderers only arrange it: one HTML file that needs nothing else, Markdown, CSV and JSON. A record is read as `lab` wrote it.
 #![forbid(unsafe_code)]
 
+pub mod cbom;
 mod compare;
 mod csv;
+mod frame;
 mod html;
 mod json;
 mod markdown;
 mod model;
+pub mod network;
 pub mod plot;
 pub mod quantity;
 

@@ -4,7 +4,7 @@
 //! them along. No colour carries a meaning alone: what it means is written beside it.
 
 mod bars;
-mod canvas;
+pub(crate) mod canvas;
 mod distribution;
 mod ecdf;
 mod frame;

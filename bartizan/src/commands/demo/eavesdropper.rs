@@ -4,10 +4,11 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use bartizan_posture::Ledgers;
 use serde::Serialize;
 
 use crate::Failure;
-use crate::commands::inspect::{Detail, inspect_file, read_ledgers};
+use crate::commands::inspect::{Detail, Known, inspect_file, read_ledgers};
 
 /// What begins a subscriber's identity in SBI paths and bodies (TS 29.571, clause 5.3.2).
 const IDENTITIES: [&[u8]; 2] = [b"imsi-", b"suci-"];
@@ -43,8 +44,15 @@ pub(super) struct View {
 
 /// Looks at a capture of the link.
 pub(super) fn look(capture: &Path, dropped: u64, ledgers: &[PathBuf]) -> Result<View, Failure> {
-    let alone = inspect_file(capture, &read_ledgers(&[])?, None, Detail::Alike)?;
-    let informed = inspect_file(capture, &read_ledgers(ledgers)?, None, Detail::Alike)?;
+    let look_at = |ledgers: &Ledgers| {
+        let known = Known {
+            ledgers,
+            deployment: None,
+        };
+        inspect_file(capture, known, Detail::Alike, None)
+    };
+    let alone = look_at(&read_ledgers(&[])?)?;
+    let informed = look_at(&read_ledgers(ledgers)?)?;
     let flight = |position: usize| {
         let sizes = alone.rows().iter().filter_map(|row| row.flights.get(position));
         sizes.copied().reduce(|(low, high), (a, b)| (low.min(a), high.max(b)))

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use bartizan_deployment::Deployment;
 use bartizan_ledger::Reader;
 use bartizan_posture::{Evidence, Ipsec, Ledgers, Part, association_posture, datagrams_posture};
+use bartizan_report::cbom::Inventory;
 use bartizan_wire::datagrams::Datagrams;
 use bartizan_wire::esp::EspSa;
 use bartizan_wire::ike::IkeSa;
@@ -14,6 +15,7 @@ use bartizan_wire::sctp::Association;
 use bartizan_wire::{CaptureError, CaptureReader, Connection, Limits, Observer, Sink};
 use indicatif::{ProgressBar, ProgressStyle};
 
+use super::input::Input;
 use super::link::Link;
 use super::report::Report;
 use super::table::printable;
@@ -24,6 +26,13 @@ use crate::Failure;
 const PIECE: usize = 256 * 1024;
 /// A capture below this is read before anyone would look at a progress bar.
 const PROGRESS: u64 = 8 << 20;
+
+/// What is known beside the packets.
+#[derive(Clone, Copy)]
+pub(crate) struct Known<'a> {
+    pub(crate) ledgers: &'a Ledgers,
+    pub(crate) deployment: Option<&'a Deployment>,
+}
 
 /// How much of a capture is kept for the report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -78,22 +87,18 @@ pub(crate) fn read_ledgers(paths: &[PathBuf]) -> Result<Ledgers, Failure> {
 
 /// Reads a capture to its end and judges every connection in it. A capture that is cut or damaged behind a good
 /// beginning is judged as far as it goes; [`Report::failure`] then says where it ends.
+/// What was seen goes into the inventory as well, if there is one.
 pub(crate) fn inspect_file(
     path: &Path,
-    ledgers: &Ledgers,
-    deployment: Option<&Deployment>,
+    known: Known<'_>,
     detail: Detail,
+    inventory: Option<&mut Inventory>,
 ) -> Result<Report, Failure> {
     const HINT: &str = "captures are made with `tcpdump -w FILE`, or by `bartizan demo --out DIR`";
     let mut report = Report::new(path, detail);
     if path.as_os_str() == "-" {
-        read(
-            io::stdin().lock(),
-            &ProgressBar::hidden(),
-            ledgers,
-            deployment,
-            &mut report,
-        )
+        let input = Input::of(io::stdin().lock(), inventory.is_some());
+        read(input, &ProgressBar::hidden(), known, &mut report, inventory)
     } else {
         let file = File::open(path).map_err(|error| unreadable(path, &error, HINT))?;
         let metadata = file.metadata().map_err(|error| unreadable(path, &error, HINT))?;
@@ -101,7 +106,8 @@ pub(crate) fn inspect_file(
             return Err(Failure::new(format!("{}: is a directory", path.display())).hint(HINT));
         }
         let progress = progress(path, metadata.len());
-        let outcome = read(file, &progress, ledgers, deployment, &mut report);
+        let input = Input::of(file, inventory.is_some());
+        let outcome = read(input, &progress, known, &mut report, inventory);
         progress.finish_and_clear();
         outcome
     }
@@ -118,24 +124,35 @@ pub(crate) fn inspect_file(
 struct Judging<'a> {
     ledgers: &'a Ledgers,
     report: &'a mut Report,
+    inventory: Option<&'a mut Inventory>,
     ipsec: Ipsec,
 }
 
 impl Sink for Judging<'_> {
     fn connection(&mut self, connection: Connection) {
-        let posture = Evidence::new(&connection, self.ledgers).posture();
+        let evidence = Evidence::new(&connection, self.ledgers);
+        let posture = evidence.posture();
+        if let Some(inventory) = &mut self.inventory {
+            inventory.connection(&connection, &posture, evidence.records());
+        }
         self.report.take(&Part::connection(&connection, &posture));
         self.report.add(Link::new(&connection, posture));
     }
 
     fn association(&mut self, association: Association) {
         let posture = association_posture(&association);
+        if let Some(inventory) = &mut self.inventory {
+            inventory.association(&association, &posture);
+        }
         self.report.take(&Part::association(&association, &posture));
         self.report.add(Link::association(association, posture));
     }
 
     fn datagrams(&mut self, datagrams: Datagrams) {
         let posture = datagrams_posture(&datagrams);
+        if let Some(inventory) = &mut self.inventory {
+            inventory.datagrams(&datagrams, &posture);
+        }
         self.report.take(&Part::datagrams(&datagrams, &posture));
         self.report.add(Link::datagrams(&datagrams, posture));
     }
@@ -152,6 +169,10 @@ impl Sink for Judging<'_> {
 impl Judging<'_> {
     fn finish(self) {
         let (ike, esp) = self.ipsec.judge(self.ledgers);
+        if let Some(inventory) = self.inventory {
+            ike.iter().for_each(|judged| inventory.ike(judged));
+            esp.iter().for_each(|judged| inventory.esp(judged));
+        }
         ike.iter().map(Part::ike).for_each(|part| self.report.take(&part));
         esp.iter().map(Part::esp).for_each(|part| self.report.take(&part));
         let links = ike.into_iter().map(Link::ike).chain(esp.into_iter().map(Link::esp));
@@ -160,19 +181,23 @@ impl Judging<'_> {
 }
 
 fn read(
-    input: impl Read,
+    mut source: Input<impl Read>,
     progress: &ProgressBar,
-    ledgers: &Ledgers,
-    deployment: Option<&Deployment>,
+    known: Known<'_>,
     report: &mut Report,
+    mut inventory: Option<&mut Inventory>,
 ) -> io::Result<()> {
-    let mut input = unpacked(progress.wrap_read(input))?;
+    if let Some(inventory) = &mut inventory {
+        inventory.begin(report.name());
+    }
+    let mut input = unpacked(progress.wrap_read(&mut source))?;
     let mut unpacked_bytes = 0;
     let mut capture = CaptureReader::new();
     let mut observer = Observer::new(Limits::default());
     let mut judging = Judging {
-        ledgers,
+        ledgers: known.ledgers,
         report,
+        inventory: inventory.as_deref_mut(),
         ipsec: Ipsec::default(),
     };
     let mut piece = vec![0; PIECE];
@@ -199,12 +224,18 @@ fn read(
     };
     observer.finish_into(&mut judging);
     judging.finish();
+    drop(input);
+    if let Some(inventory) = inventory {
+        let sha256 = if damage.is_none() { source.finish()? } else { None };
+        inventory.end(sha256.clone(), observer.totals());
+        report.hashed(sha256);
+    }
     report.finish(
         observer.totals().clone(),
         capture.dropped_at_capture(),
-        ledgers.lost(),
+        known.ledgers.lost(),
         damage,
-        deployment,
+        known.deployment,
     );
     Ok(())
 }

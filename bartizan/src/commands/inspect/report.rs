@@ -37,6 +37,7 @@ pub(crate) struct Report {
     dropped_at_capture: u64,
     lost_by_ledger: u64,
     damage: Option<CaptureError>,
+    sha256: Option<String>,
 }
 
 /// Connections that are alike.
@@ -107,6 +108,7 @@ impl Report {
             dropped_at_capture: 0,
             lost_by_ledger: 0,
             damage: None,
+            sha256: None,
         }
     }
 
@@ -170,6 +172,16 @@ impl Report {
         self.dropped_at_capture = dropped_at_capture;
         self.lost_by_ledger = lost_by_ledger;
         self.damage = damage;
+    }
+
+    /// The capture was hashed on its way.
+    pub(super) fn hashed(&mut self, sha256: Option<String>) {
+        self.sha256 = sha256;
+    }
+
+    /// SHA-256 of the capture's bytes on disk, where it was asked for and all of them were read.
+    pub(crate) fn sha256(&self) -> Option<&str> {
+        self.sha256.as_deref()
     }
 
     /// The capture's name.

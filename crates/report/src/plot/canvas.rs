@@ -6,7 +6,7 @@ use super::STYLE;
 
 /// Where a text begins.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Anchor {
+pub(crate) enum Anchor {
     Start,
     Middle,
     End,
@@ -35,6 +35,14 @@ impl Drawing {
         out.push_str(&self.body);
         out.push_str("</svg>");
         out
+    }
+
+    /// As a small picture within words, which say the same: it has no title.
+    pub(crate) fn inside(&self, class: &str) -> String {
+        format!(
+            "<svg class=\"plot {class}\" aria-hidden=\"true\" viewBox=\"0 0 {:.0} {:.0}\">{}</svg>",
+            self.width, self.height, self.body
+        )
     }
 
     /// As a file of its own, readable on light and dark ground: it brings its ground along. The title stands above the plot,
@@ -70,7 +78,7 @@ impl Drawing {
     }
 
     /// With what the colours of parts stand for, above it.
-    pub(super) fn with_legend(self, parts: &[String]) -> Self {
+    pub(crate) fn with_legend(self, parts: &[String]) -> Self {
         let keys: Vec<(String, usize)> = parts
             .iter()
             .cloned()
@@ -81,7 +89,7 @@ impl Drawing {
     }
 
     /// With what the colours of curves stand for, above it.
-    pub(super) fn with_keys(self, names: &[(String, usize)]) -> Self {
+    pub(crate) fn with_keys(self, names: &[(String, usize)]) -> Self {
         self.above(names, |canvas, (x, y), tone| {
             let class = if tone % 16 < 8 { "curve" } else { "curve dash" };
             canvas.line((x - 4.0, y - 3.5), (x + 12.0, y - 3.5), class);
@@ -126,12 +134,12 @@ impl Drawing {
 
 /// A plot being drawn, in units of about a pixel of a page.
 #[derive(Debug, Default)]
-pub(super) struct Canvas {
+pub(crate) struct Canvas {
     body: String,
 }
 
 impl Canvas {
-    pub(super) fn finish(
+    pub(crate) fn finish(
         self,
         title: impl Into<String>,
         description: impl Into<String>,
@@ -148,7 +156,7 @@ impl Canvas {
     }
 
     /// Begins a group with what a pointer on it shows.
-    pub(super) fn open(&mut self, class: &str, tip: &str) {
+    pub(crate) fn open(&mut self, class: &str, tip: &str) {
         let _ = write!(self.body, "<g class=\"{class}\">");
         if !tip.is_empty() {
             self.body.push_str("<title>");
@@ -157,11 +165,61 @@ impl Canvas {
         }
     }
 
-    pub(super) fn close(&mut self) {
+    /// Begins what leads to another place of the page, with what a pointer on it shows.
+    pub(crate) fn open_link(&mut self, class: &str, target: &str, tip: &str) {
+        let _ = write!(self.body, "<a class=\"{class}\" href=\"#");
+        escape(&mut self.body, target);
+        self.body.push_str("\"><title>");
+        escape(&mut self.body, tip);
+        self.body.push_str("</title>");
+    }
+
+    pub(crate) fn close_link(&mut self) {
+        self.body.push_str("</a>");
+    }
+
+    /// A line bent towards a point.
+    pub(crate) fn bent(&mut self, from: (f64, f64), towards: (f64, f64), to: (f64, f64), class: &str) {
+        let _ = write!(
+            self.body,
+            "<path class=\"{class}\" d=\"M{:.1} {:.1}Q{:.1} {:.1} {:.1} {:.1}\"/>",
+            from.0, from.1, towards.0, towards.1, to.0, to.1
+        );
+    }
+
+    /// A field with round corners.
+    pub(crate) fn rounded(&mut self, at: (f64, f64), width: f64, height: f64, radius: f64, class: &str) {
+        let _ = write!(
+            self.body,
+            "<rect class=\"{class}\" rx=\"{radius:.1}\" x=\"{:.1}\" y=\"{:.1}\" width=\"{width:.1}\" height=\"{height:.1}\"/>",
+            at.0, at.1
+        );
+    }
+
+    /// Words along a direction (radians, clockwise from the right), beginning `distance` away from a point. Those that would
+    /// stand on their head are turned round.
+    pub(crate) fn text_along(&mut self, at: (f64, f64), direction: f64, distance: f64, class: &str, words: &str) {
+        let degrees = direction.to_degrees().rem_euclid(360.0);
+        let turned = (90.0..270.0).contains(&degrees);
+        let (degrees, distance, anchor) = if turned {
+            (degrees + 180.0, -distance, Anchor::End)
+        } else {
+            (degrees, distance, Anchor::Start)
+        };
+        let _ = write!(
+            self.body,
+            "<g transform=\"translate({:.1} {:.1}) rotate({degrees:.1})\">",
+            at.0, at.1
+        );
+        self.text(distance, 4.5, class, anchor, words);
+        self.close();
+    }
+
+    pub(crate) fn close(&mut self) {
         self.body.push_str("</g>");
     }
 
-    pub(super) fn text(&mut self, x: f64, y: f64, class: &str, anchor: Anchor, words: &str) {
+    pub(crate) fn text(&mut self, x: f64, y: f64, class: &str, anchor: Anchor, words: &str) {
         let anchor = match anchor {
             Anchor::Start => "start",
             Anchor::Middle => "middle",
@@ -175,7 +233,7 @@ impl Canvas {
         self.body.push_str("</text>");
     }
 
-    pub(super) fn line(&mut self, from: (f64, f64), to: (f64, f64), class: &str) {
+    pub(crate) fn line(&mut self, from: (f64, f64), to: (f64, f64), class: &str) {
         let _ = write!(
             self.body,
             "<line class=\"{class}\" x1=\"{:.1}\" y1=\"{:.1}\" x2=\"{:.1}\" y2=\"{:.1}\"/>",
@@ -183,7 +241,7 @@ impl Canvas {
         );
     }
 
-    pub(super) fn rect(&mut self, at: (f64, f64), width: f64, height: f64, class: &str) {
+    pub(crate) fn rect(&mut self, at: (f64, f64), width: f64, height: f64, class: &str) {
         let _ = write!(
             self.body,
             "<rect class=\"{class}\" x=\"{:.1}\" y=\"{:.1}\" width=\"{:.1}\" height=\"{:.1}\"/>",
@@ -195,7 +253,7 @@ impl Canvas {
     }
 
     /// A field of a heat map: `share` of full colour.
-    pub(super) fn shaded(&mut self, at: (f64, f64), width: f64, height: f64, share: f64) {
+    pub(crate) fn shaded(&mut self, at: (f64, f64), width: f64, height: f64, share: f64) {
         let _ = write!(
             self.body,
             "<rect class=\"fill\" fill-opacity=\"{:.2}\" rx=\"2\" x=\"{:.1}\" y=\"{:.1}\" width=\"{width:.1}\" height=\"{height:.1}\"/>",
@@ -203,7 +261,7 @@ impl Canvas {
         );
     }
 
-    pub(super) fn circle(&mut self, at: (f64, f64), radius: f64, class: &str) {
+    pub(crate) fn circle(&mut self, at: (f64, f64), radius: f64, class: &str) {
         let _ = write!(
             self.body,
             "<circle class=\"{class}\" cx=\"{:.1}\" cy=\"{:.1}\" r=\"{radius:.1}\"/>",
@@ -212,7 +270,7 @@ impl Canvas {
     }
 
     /// A line through these points, closed or open.
-    pub(super) fn path(&mut self, points: &[(f64, f64)], close: bool, class: &str) {
+    pub(crate) fn path(&mut self, points: &[(f64, f64)], close: bool, class: &str) {
         let _ = write!(self.body, "<path class=\"{class}\" d=\"");
         for (index, (x, y)) in points.iter().enumerate() {
             let _ = write!(self.body, "{}{x:.1} {y:.1}", if index == 0 { 'M' } else { 'L' });
@@ -222,7 +280,7 @@ impl Canvas {
 }
 
 /// As text between tags and in attributes; what XML does not allow at all becomes a replacement character.
-pub(super) fn escape(out: &mut String, text: &str) {
+pub(crate) fn escape(out: &mut String, text: &str) {
     for character in text.chars() {
         match character {
             '&' => out.push_str("&amp;"),
@@ -237,7 +295,7 @@ pub(super) fn escape(out: &mut String, text: &str) {
 }
 
 /// About how wide a text is at this size, by the widths of a wide common sans-serif: no font is at hand.
-pub(super) fn text_width(text: &str, size: f64) -> f64 {
+pub(crate) fn text_width(text: &str, size: f64) -> f64 {
     let ems: f64 = text
         .chars()
         .map(|character| match character {
@@ -267,7 +325,7 @@ fn lines(text: &str, size: f64, width: f64) -> Vec<String> {
 }
 
 /// Cut to this width, with what shows that it was.
-pub(super) fn fitting(text: &str, size: f64, width: f64) -> String {
+pub(crate) fn fitting(text: &str, size: f64, width: f64) -> String {
     if text_width(text, size) <= width {
         return text.to_owned();
     }

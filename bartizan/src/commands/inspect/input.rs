@@ -1,0 +1,41 @@
+//! The bytes of a capture as they lie on disk, with their SHA-256 where somebody wants it.
+
+use std::io::{self, Read};
+
+use aws_lc_rs::digest::{Context, SHA256};
+
+/// A reader that hashes what passes.
+pub(super) struct Input<R> {
+    reader: R,
+    hash: Option<Context>,
+}
+
+impl<R: Read> Input<R> {
+    /// `hashed` or not: a hash costs a second pass over every byte.
+    pub(super) fn of(reader: R, hashed: bool) -> Self {
+        Self {
+            reader,
+            hash: hashed.then(|| Context::new(&SHA256)),
+        }
+    }
+
+    /// Reads what is left behind the capture's end and gives the SHA-256 of everything, in lower-case hexadecimal.
+    pub(super) fn finish(mut self) -> io::Result<Option<String>> {
+        if self.hash.is_none() {
+            return Ok(None);
+        }
+        io::copy(&mut self, &mut io::sink())?;
+        let hash = self.hash.map(Context::finish);
+        Ok(hash.map(|hash| hash.as_ref().iter().map(|byte| format!("{byte:02x}")).collect()))
+    }
+}
+
+impl<R: Read> Read for Input<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let length = self.reader.read(buffer)?;
+        if let Some(hash) = &mut self.hash {
+            hash.update(&buffer[..length]);
+        }
+        Ok(length)
+    }
+}

@@ -1,0 +1,186 @@
+//! What `bartizan inspect --html` writes: whole, well-formed, in need of nothing else, and bounded.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use roxmltree::{Document, Node, ParsingOptions};
+
+fn data() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../crates/wire/tests/data")
+}
+
+fn page_in(directory: &Path, arguments: &[&str]) -> String {
+    let scratch = tempfile::tempdir().unwrap();
+    let out = scratch.path().join("page.html");
+    let output = Command::new(env!("CARGO_BIN_EXE_bartizan"))
+        .arg("inspect")
+        .args(arguments)
+        .args(["--html", out.to_str().unwrap()])
+        .current_dir(directory)
+        .output()
+        .unwrap();
+    assert!(matches!(output.status.code(), Some(0 | 1)), "{output:?}");
+    fs::read_to_string(out).unwrap()
+}
+
+fn parse(page: &str) -> Document<'_> {
+    let options = ParsingOptions {
+        allow_dtd: true,
+        ..ParsingOptions::default()
+    };
+    Document::parse_with_options(page, options).unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn with_class<'a>(document: &'a Document<'_>, class: &str) -> Vec<Node<'a, 'a>> {
+    let has = |node: &Node<'_, '_>| {
+        node.attribute("class")
+            .is_some_and(|own| own.split(' ').any(|one| one == class))
+    };
+    document.descendants().filter(has).collect()
+}
+
+/// A capture of TCP: each pair of addresses speaks HTTP/2 in clear, in one packet.
+fn clear_links(pairs: impl Iterator<Item = ([u8; 4], [u8; 4])>) -> Vec<u8> {
+    let mut capture = Vec::new();
+    for word in [0xa1b2_c3d4_u32, 0x0004_0002, 0, 0, 65535, 101] {
+        capture.extend(word.to_le_bytes());
+    }
+    let preface = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+    for (source, destination) in pairs {
+        let mut packet = vec![0x45, 0, 0, 0, 0, 0, 0, 0, 64, 6, 0, 0];
+        packet.extend(source);
+        packet.extend(destination);
+        packet.extend([
+            0xc0, 0x00, 0x1f, 0x40, 0, 0, 0, 1, 0, 0, 0, 1, 0x50, 0x18, 0xff, 0xff, 0, 0, 0, 0,
+        ]);
+        packet.extend(preface);
+        let length = u16::try_from(packet.len()).unwrap();
+        packet[2..4].copy_from_slice(&length.to_be_bytes());
+        for word in [1_763_000_000_u32, 0, u32::from(length), u32::from(length)] {
+            capture.extend(word.to_le_bytes());
+        }
+        capture.extend(packet);
+    }
+    capture
+}
+
+#[test]
+fn every_capture_in_the_tree_makes_a_page_that_needs_nothing_from_anywhere() {
+    for file in [
+        "openssl-3.5.7.pcap",
+        "strongswan-6.1.0.pcap",
+        "sbi-free5gc-two-registrations.pcap",
+        "n2-free5gc-two-registrations.pcap",
+        "e2-flexric-kpm.pcap",
+    ] {
+        let page = page_in(&data(), &[file]);
+        let document = parse(&page);
+        let ids: BTreeSet<&str> = document.descendants().filter_map(|node| node.attribute("id")).collect();
+        for node in document.descendants().filter(Node::is_element) {
+            assert!(!["script", "link", "img", "iframe", "object", "embed"].contains(&node.tag_name().name()));
+            for attribute in node.attributes() {
+                assert!(!attribute.name().starts_with("on"), "{attribute:?}");
+                if ["src", "href", "srcset", "action"].contains(&attribute.name()) {
+                    let target = attribute
+                        .value()
+                        .strip_prefix('#')
+                        .unwrap_or_else(|| panic!("{attribute:?}"));
+                    assert!(ids.contains(target), "{file}: nothing has the id {target}");
+                }
+            }
+        }
+        assert!(!page.contains("url(") && !page.contains("@import"));
+        assert!(!with_class(&document, "card").is_empty(), "{file}");
+    }
+}
+
+#[test]
+fn a_map_has_every_host_and_of_each_link_two_strokes_and_two_signs() {
+    let page = page_in(&data(), &["sbi-free5gc-two-registrations.pcap"]);
+    let document = parse(&page);
+    let map = with_class(&document, "drawing")[0];
+    let inside = |class: &str| {
+        with_class(&document, class)
+            .into_iter()
+            .filter(|node| node.ancestors().any(|up| up == map))
+            .count()
+    };
+    assert_eq!(inside("node"), 7);
+    assert_eq!((inside("stroke"), inside("sign")), (12, 12));
+    assert_eq!(inside("is-vulnerable"), 24);
+    assert_eq!(inside("is-safe"), 0);
+}
+
+#[test]
+fn two_verdicts_of_a_link_are_drawn_apart() {
+    let page = page_in(&data(), &["strongswan-6.1.0.pcap"]);
+    let document = parse(&page);
+    let both = with_class(&document, "badge").into_iter().filter(|badge| {
+        let has = |class: &str| {
+            badge.descendants().any(|node| {
+                node.attribute("class")
+                    .is_some_and(|own| own.split(' ').any(|one| one == class))
+            })
+        };
+        has("is-safe") && has("is-hidden")
+    });
+    assert_eq!(
+        both.count(),
+        8,
+        "quantum-safe keys, and nobody tells how the ends proved who they are"
+    );
+    // A rekey that lost its post-quantum exchange leaves both verdicts as they are, and is marked.
+    assert_eq!(with_class(&document, "mark").len(), 1 + 2, "one of them in the legend");
+}
+
+#[test]
+fn ledgers_make_both_strokes_safe() {
+    let ledgers = [
+        "--ledger",
+        "sidecar-hybrid.nrf.jsonl",
+        "--ledger",
+        "sidecar-hybrid.consumers.jsonl",
+    ];
+    let page = page_in(&data(), &[&["sidecar-hybrid.pcap"][..], &ledgers].concat());
+    let document = parse(&page);
+    let map = with_class(&document, "drawing")[0];
+    let strokes: Vec<&str> = map
+        .descendants()
+        .filter_map(|node| node.attribute("class"))
+        .filter(|class| class.starts_with("stroke"))
+        .collect();
+    assert_eq!(strokes, ["stroke is-safe", "stroke is-safe"]);
+}
+
+#[test]
+fn names_from_files_and_ledgers_are_words_and_no_markup() {
+    let scratch = tempfile::tempdir().unwrap();
+    let evil = "<script>alert(1)<\u{7f}\u{202e}br>.pcap";
+    fs::copy(data().join("e2-flexric-kpm.pcap"), scratch.path().join(evil)).unwrap();
+    let page = page_in(scratch.path(), &[evil]);
+    parse(&page);
+    assert!(!page.contains("<script"));
+    assert!(!page.contains('\u{7f}'));
+}
+
+#[test]
+fn a_network_of_a_thousand_hosts_has_a_map_of_two_hundred_and_says_so() {
+    let scratch = tempfile::tempdir().unwrap();
+    let host = |number: u16| [10, 9, number.to_be_bytes()[0], number.to_be_bytes()[1]];
+    let capture = clear_links((0..1000).map(|number| (host(number + 1), [10, 1, 1, 1])));
+    fs::write(scratch.path().join("many.pcap"), capture).unwrap();
+    let page = page_in(scratch.path(), &["many.pcap"]);
+    let document = parse(&page);
+    assert_eq!(with_class(&document, "node").len(), 200);
+    assert!(page.contains("Drawn are 199 of 1000 links"));
+    assert!(page.contains("The evidence of 400 further links is in the JSON."));
+    assert!(page.len() < 3 << 20, "{} bytes", page.len());
+}
+
+#[test]
+fn the_same_capture_makes_the_same_page() {
+    let [one, again] = [(); 2].map(|()| page_in(&data(), &["openssl-3.5.7.pcap"]));
+    assert_eq!(one, again);
+}

@@ -1,0 +1,164 @@
+//! Protocols as CycloneDX describes them: what two ends agreed on.
+
+use bartizan_registry::{CipherSuite, NamedGroup, SignatureScheme, TransformKind};
+use bartizan_wire::esp::EspSa;
+use bartizan_wire::ike::{Proposal, Transform};
+use bartizan_wire::tls::Version;
+use serde_json::{Map, Value, json};
+
+use super::algorithm::Algorithm;
+
+/// A protocol as a component of the document.
+pub(super) struct Protocol {
+    pub(super) reference: String,
+    pub(super) name: String,
+    /// `protocolProperties`.
+    pub(super) properties: Value,
+    /// What it was agreed to use, each with what shows it.
+    pub(super) algorithms: Vec<(Algorithm, Seen)>,
+}
+
+/// What shows that an algorithm is used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Seen {
+    /// The message that made the choice.
+    InHello,
+    /// What tells how the server was authenticated.
+    ByServer,
+    /// What tells how the client was authenticated.
+    ByClient,
+}
+
+/// Whether the additional key exchanges that an IKE_SA chose are shown to have taken place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Additional {
+    Shown,
+    NotShown,
+}
+
+/// What a TLS or DTLS handshake agreed on, as far as anybody tells.
+pub(super) struct Agreed {
+    pub(super) kind: &'static str,
+    pub(super) version: Version,
+    pub(super) suite: CipherSuite,
+    pub(super) group: Option<NamedGroup>,
+    /// The server's scheme and the client's.
+    pub(super) schemes: [Option<SignatureScheme>; 2],
+}
+
+impl Protocol {
+    pub(super) fn tls(agreed: &Agreed) -> Self {
+        let Agreed {
+            kind,
+            version,
+            suite,
+            group,
+            schemes,
+        } = agreed;
+        let in_hello = |algorithm| (algorithm, Seen::InHello);
+        let mut algorithms: Vec<_> = group.iter().map(|&group| in_hello(Algorithm::group(group))).collect();
+        let of_suite = Algorithm::of_suite(*suite);
+        let references: Vec<&str> = of_suite.iter().map(|algorithm| algorithm.reference.as_str()).collect();
+        let [high, low] = suite.0.to_be_bytes().map(|byte| format!("0x{byte:02X}"));
+        let mut described = Map::new();
+        described.insert("name".into(), json!(suite.to_string()));
+        described.insert("algorithms".into(), json!(references));
+        described.insert("identifiers".into(), json!([high, low]));
+        if let Some(group) = group {
+            described.insert("tlsGroups".into(), json!([group.to_string()]));
+        }
+        let mut named: Vec<String> = schemes.iter().flatten().map(ToString::to_string).collect();
+        named.dedup();
+        if !named.is_empty() {
+            described.insert("tlsSignatureSchemes".into(), json!(named));
+        }
+        for (scheme, by) in schemes.iter().zip([Seen::ByServer, Seen::ByClient]) {
+            algorithms.extend(scheme.map(|scheme| (Algorithm::scheme(scheme), by)));
+        }
+        algorithms.extend(of_suite.into_iter().map(in_hello));
+        let code = |code: Option<u16>| code.map_or_else(|| "-".to_owned(), |code| format!("0x{code:04x}"));
+        let [server, client] = schemes.map(|scheme| code(scheme.map(|scheme| scheme.0)));
+        let group_name = group.map_or_else(String::new, |group| format!(", {group}"));
+        let title = version.to_string();
+        Self {
+            reference: format!(
+                "protocol/{kind}/0x{:04x}/0x{:04x}/{}/{server}/{client}",
+                version.0,
+                suite.0,
+                code(group.map(|group| group.0))
+            ),
+            name: format!("{title}{group_name}, {suite}"),
+            properties: json!({
+                "type": kind,
+                "version": title.split_once(' ').map_or(title.as_str(), |(_, number)| number),
+                "cipherSuites": [described],
+            }),
+            algorithms,
+        }
+    }
+
+    /// An IKE_SA by the proposal that was chosen for it. What was chosen and is not `shown` to have happened, the additional
+    /// key exchanges, is left out.
+    pub(super) fn ike(version: (u8, u8), chosen: &Proposal, shown: Additional) -> Self {
+        let mut algorithms = Vec::new();
+        let (mut encr, mut prf, mut integ, mut ke) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        let mut names = Vec::new();
+        let counts = |transform: &&Transform| shown == Additional::Shown || !transform.is_additional();
+        for &transform in chosen.transforms.iter().filter(counts) {
+            let algorithm = Algorithm::transform(transform);
+            let reference = &algorithm.reference;
+            match TransformKind::of(transform.kind) {
+                Some(TransformKind::KeyExchange) => ke.push(json!({ "group": transform.id, "algorithm": reference })),
+                Some(TransformKind::Encryption) => {
+                    let mut described = json!({ "name": registry_name(&algorithm), "algorithm": reference });
+                    if let (Some(bits), Value::Object(described)) = (transform.key_length, &mut described) {
+                        described.insert("keyLength".into(), json!(bits));
+                    }
+                    encr.push(described);
+                }
+                Some(TransformKind::PseudoRandomFunction) => {
+                    prf.push(json!({ "name": algorithm.name, "algorithm": reference }));
+                }
+                Some(TransformKind::Integrity) => integ.push(json!({ "name": algorithm.name, "algorithm": reference })),
+                Some(TransformKind::SequenceNumbers) | None => {}
+            }
+            names.push(transform.to_string());
+            algorithms.push((algorithm, Seen::InHello));
+        }
+        let mut types = Map::new();
+        for (name, list) in [("encr", encr), ("prf", prf), ("integ", integ), ("ke", ke)] {
+            if !list.is_empty() {
+                types.insert(name.into(), Value::Array(list));
+            }
+        }
+        let version = format!("{}.{}", version.0, version.1);
+        Self {
+            reference: format!("protocol/ike/{version}/{}", names.join("/")),
+            name: format!("IKE {version}, {}", names.join(", ")),
+            properties: json!({ "type": "ike", "version": version, "ikev2TransformTypes": types }),
+            algorithms,
+        }
+    }
+
+    /// ESP. Its cipher was agreed on in IKE_AUTH, encrypted: what can be seen is whether it encrypts at all.
+    pub(super) fn esp(sa: &EspSa) -> Self {
+        let (reference, name) = if sa.in_clear.is_some() {
+            ("protocol/ipsec/esp-null", "ESP, NULL encryption")
+        } else {
+            ("protocol/ipsec/esp", "ESP, cipher not observable")
+        };
+        Self {
+            reference: reference.into(),
+            name: name.into(),
+            properties: json!({ "type": "ipsec", "version": "ESP (RFC 4303)" }),
+            algorithms: Vec::new(),
+        }
+    }
+}
+
+/// An encryption transform's name without the key length, which has a field of its own.
+fn registry_name(algorithm: &Algorithm) -> &str {
+    let parameters = algorithm.properties["parameterSetIdentifier"].as_str();
+    let plain = parameters.and_then(|bits| algorithm.name.strip_suffix(bits)?.strip_suffix('-'));
+    plain.unwrap_or(&algorithm.name)
+}

@@ -1,0 +1,345 @@
+//! The page around the map: what it amounts to, the findings, and the evidence of every link.
+
+use bartizan_posture::{Direction, Judgement, Link, Phase, Reply, Source, Standing, Verdict};
+use maud::{Markup, PreEscaped, html as markup};
+use time::OffsetDateTime;
+use time::format_description::well_known::Rfc3339;
+
+use super::map::{self, NODES};
+use super::{Survey, Told};
+use crate::frame;
+use crate::plot::canvas::Canvas;
+
+/// Links whose evidence is on the page; the others are in the JSON.
+const CARDS: usize = 600;
+/// Findings and notes shown.
+const FINDINGS: usize = 60;
+
+/// One page for all captures that were read together.
+pub(super) fn page(surveys: &[Survey<'_>]) -> String {
+    let names: Vec<&str> = surveys.iter().map(|survey| survey.name.as_str()).collect();
+    let kicker = format!("Bartizan inspect · {}", names.join(" · "));
+    let body = markup! {
+        header {
+            p.kicker { (kicker) }
+            h1 { "What the packets show" }
+            p.question { "Which links can be recorded today and decrypted later, and where identities can be forged: "
+                "two verdicts for each link, never merged, and only from evidence." }
+        }
+        (answer(surveys))
+        @for (index, survey) in surveys.iter().enumerate() { (capture(index, survey)) }
+        (method())
+        footer { "Made by Bartizan " (env!("CARGO_PKG_VERSION")) " from the captures named above. The same captures give the same page." }
+    };
+    frame::page("What the packets show", &[include_str!("style.css")], "broad", &body)
+}
+
+/// Links with each verdict: safe, vulnerable, and what nobody can tell.
+fn count(surveys: &[Survey<'_>], verdict: impl Fn(&Link) -> Verdict) -> [usize; 3] {
+    let links = surveys.iter().flat_map(|survey| &survey.network.links);
+    links.filter(|link| link.carried()).fold([0; 3], |mut counts, link| {
+        counts[match verdict(link) {
+            Verdict::QuantumSafe => 0,
+            Verdict::Vulnerable => 1,
+            Verdict::NotObservable | Verdict::NotSeen => 2,
+        }] += 1;
+        counts
+    })
+}
+
+fn answer(surveys: &[Survey<'_>]) -> Markup {
+    let of_recorder = count(surveys, |link| link.confidentiality.verdict());
+    let of_forger = count(surveys, |link| link.authenticity.verdict());
+    let total: usize = of_recorder.iter().sum();
+    let line = |counts: [usize; 3], of: [&str; 3]| {
+        let said: Vec<(usize, &str)> = counts.into_iter().zip(of).filter(|(count, _)| *count > 0).collect();
+        let last = said.len().saturating_sub(1);
+        markup! { @for (index, (count, what)) in said.iter().enumerate() {
+            @if index > 0 { @if index == last { ", and " } @else { ", " } }
+            strong { (count) } " " (what)
+        } ". " }
+    };
+    markup! {
+        p.answer {
+            span.by { "Answer" }
+            @if total == 0 {
+                "No link carried anything in these captures."
+            } @else {
+                "Of " strong { (total) } @if total == 1 { " link: " } @else { " links: " }
+                (line(of_recorder, ["withstand a recorder by all that is known", "can be recorded today and read later", "nobody can tell from these packets"]))
+                "Of their identities: "
+                (line(of_forger, ["withstand a forger by all that is known", "can be forged", "nobody can tell from these packets"]))
+            }
+        }
+    }
+}
+
+fn capture(index: usize, survey: &Survey<'_>) -> Markup {
+    let links = &survey.network.links;
+    let (drawing, drawn) = map::map(&format!("The network in {}", survey.name), index, links, &survey.unseen);
+    markup! {
+        section id=(format!("capture-{}", index + 1)) {
+            h2 { (survey.name) }
+            @if let Some(damage) = &survey.damage {
+                div.warnings { b { "not read to its end" } " — " (damage) }
+            }
+            @if links.is_empty() && survey.unseen.is_empty() {
+                p { "No links." }
+            } @else {
+                figure.map id=(format!("map-{}", index + 1)) {
+                    div.legend { (PreEscaped(map::legend().inline())) }
+                    div.drawing { (PreEscaped(drawing.inline())) }
+                    figcaption {
+                        "Of the two strokes of a link the upper (or left) one is " b { "confidentiality" } " against someone who records now and has a quantum "
+                        "computer later, the lower (or right) one " b { "authenticity" } " against someone who forges with one; the two chips say the same in "
+                        "that order. A click on a link leads to its evidence. "
+                        @if drawn < links.len() {
+                            "Drawn are " (drawn) " of " (links.len()) " links, of the first " (NODES) " ends at most; the table has "
+                            (links.len().min(CARDS)) " of them, the JSON all. "
+                        }
+                        @if survey.network.untracked > 0 { (survey.network.untracked) " connections are in no link, because there were too many links." }
+                    }
+                }
+            }
+            (findings("Findings", &survey.findings))
+            @if !links.is_empty() { (table(index, links)) }
+            (facts(survey))
+            @if !links.is_empty() { h2 { "Evidence" } }
+            @for (number, link) in links.iter().enumerate().take(CARDS) { (card(index, number, link)) }
+            @if links.len() > CARDS {
+                p.meta { "The evidence of " (links.len() - CARDS) " further links is in the JSON." }
+            }
+        }
+    }
+}
+
+fn findings(title: &str, told: &[Told]) -> Markup {
+    markup! {
+        @if !told.is_empty() {
+            div.findings {
+                h3 { (title) }
+                ul { @for one in told.iter().take(FINDINGS) {
+                    li { b { (one.concern) } " — " (one.words) @if let Some(example) = &one.example { br; span.places { "first: " (example) } } }
+                } }
+                @if told.len() > FINDINGS { p.meta { (told.len() - FINDINGS) " further ones are in the JSON." } }
+            }
+        }
+    }
+}
+
+fn table(index: usize, links: &[Link]) -> Markup {
+    let mut order: Vec<(usize, &Link)> = links.iter().enumerate().take(CARDS).collect();
+    order.sort_by_key(|(number, link)| {
+        let rank = |verdict| match verdict {
+            Verdict::Vulnerable => 0,
+            Verdict::NotObservable => 1,
+            Verdict::NotSeen => 2,
+            Verdict::QuantumSafe => 3,
+        };
+        (
+            rank(link.confidentiality.verdict()),
+            rank(link.authenticity.verdict()),
+            *number,
+        )
+    });
+    markup! {
+        h3 { "Links, the worst first" }
+        div.wide { table.links {
+            thead { tr { th { "Interface" } th { "Ends" } th { "What" } th { "Key exchange" } th { "Confidentiality" } th { "Authenticity" } } }
+            tbody { @for (number, link) in order { tr {
+                td { a href=(format!("#{}", map::anchor(index, number))) { (name(link)) } }
+                td { (link.ends[0]) " – " (link.ends[1]) }
+                td { (kinds(link)) }
+                td { (algorithms(link)) }
+                td { (says(&link.confidentiality)) }
+                td { (says(&link.authenticity)) }
+            } } }
+        } }
+    }
+}
+
+fn facts(survey: &Survey<'_>) -> Markup {
+    markup! {
+        h3 { "The capture" }
+        dl {
+            dt { "packets" } dd { (survey.packets) }
+            @if let (Some(first), Some(last)) = (survey.first_ns, survey.last_ns) {
+                dt { "from" } dd { (instant(first)) } dt { "to" } dd { (instant(last)) }
+            }
+            @if let Some(sha256) = &survey.sha256 { dt { "SHA-256" } dd { code { (sha256) } } }
+        }
+        @if !survey.notes.is_empty() {
+            ul.meta { @for note in survey.notes.iter().take(FINDINGS) { li { (note) } } }
+        }
+    }
+}
+
+fn card(index: usize, number: usize, link: &Link) -> Markup {
+    markup! {
+        article.card id=(map::anchor(index, number)) {
+            a.up href=(format!("#map-{}", index + 1)) { "to the map" }
+            h3 { (name(link)) " · " (link.ends[0]) " – " (link.ends[1]) }
+            p.meta {
+                (kinds(link)) " · " (link.parts) @if link.parts == 1 { " connection or association" } @else { " connections or associations" }
+                @if link.attempts > 0 { ", " (link.attempts) " more refused or without data" }
+                " · packets " (link.first.packet) "–" (link.last.packet)
+                @if link.in_ledger > 0 { " · " (link.in_ledger) " known to a ledger" }
+                @match &link.standing {
+                    Standing::Unlisted => " · not in the deployment file",
+                    Standing::Within(_) => " · within a node",
+                    Standing::Listed(_) | Standing::NoDeployment => "",
+                }
+                @if let Some(interface) = link.interface { " · interface told by " (interface.by.name()) }
+            }
+            div.verdicts {
+                (verdict("Confidentiality", &link.confidentiality))
+                (verdict("Authenticity", &link.authenticity))
+            }
+            @if !link.objections.is_empty() {
+                h4 { "To object to" }
+                ul.findings { @for objection in &link.objections {
+                    li { b { (objection.concern.name()) } " — " (objection.because) " " (places(&objection.sources)) }
+                } }
+            }
+            @if let Some(exception) = &link.exception { p { b { "Let through: " } (exception) } }
+            (questions(link))
+            (history(link))
+        }
+    }
+}
+
+fn verdict(axis: &str, judgement: &Judgement) -> Markup {
+    markup! {
+        div class=(map::class(judgement.verdict())) {
+            b { (axis) } ": " (chip(judgement.verdict())) span.says { (judgement.verdict().name()) }
+            br; (judgement.because())
+            br; (places(judgement.sources()))
+        }
+    }
+}
+
+fn says(judgement: &Judgement) -> Markup {
+    markup! {
+        span class=(map::class(judgement.verdict())) { (chip(judgement.verdict())) span.says { (judgement.verdict().name()) } }
+        br; span.because { (judgement.because()) }
+    }
+}
+
+fn chip(verdict: Verdict) -> Markup {
+    let mut canvas = Canvas::default();
+    map::sign(&mut canvas, (0.0, 0.0), 15.0, verdict);
+    let sign = canvas.finish("", "", 15.0, 15.0).inside("chip-in-text");
+    markup! { (PreEscaped(sign)) }
+}
+
+fn questions(link: &Link) -> Markup {
+    let [one, other] = &link.ends;
+    let [there, back] = &link.directions;
+    let directions: [(&Direction, String); 2] =
+        [(there, format!("{one} → {other}")), (back, format!("{other} → {one}"))];
+    markup! {
+        h4 { "Six questions, for each direction" }
+        div.wide { table {
+            thead { tr { th { "Was post-quantum …" } @for (direction, ends) in &directions { th { (ends) " (" (direction.packets) " packets, " (direction.bytes) " bytes)" } } } }
+            tbody { @for (place, question) in ASKED.iter().enumerate() { tr {
+                td { (question) }
+                @for (direction, _) in &directions { td { (reply(direction.questions()[place].1)) } }
+            } } }
+        } }
+    }
+}
+
+/// The questions in the words of the page, in the order of [`Direction::questions`].
+const ASKED: [&str; 6] = [
+    "offered?",
+    "preferred?",
+    "negotiated?",
+    "… and the sender authenticated, with what?",
+    "… and did it stay so?",
+    "… or anything sent in clear?",
+];
+
+fn reply(reply: &Reply) -> Markup {
+    markup! { b { (reply.answer().name()) } " " span.because { (reply.because()) } " " (places(reply.sources())) }
+}
+
+fn history(link: &Link) -> Markup {
+    markup! {
+        @if link.phases.len() > 1 || link.phases.iter().any(|phase| phase.rekeys > 0) {
+            h4 { "What it was first, and what it became" }
+            div.wide { table {
+                thead { tr { th { "How" } th { "What" } th { "Confidentiality" } th { "Authenticity" } th.number { "Times" } th.number { "Rekeys inside" } th.number { "Packets" } } }
+                tbody { @for phase in &link.phases { (row(phase)) } }
+            } }
+            @if link.beyond_phases > 0 { p.meta { (link.beyond_phases) " connections of further kinds are left out." } }
+        }
+    }
+}
+
+fn row(phase: &Phase) -> Markup {
+    markup! { tr {
+        td { (phase.occasion.name()) }
+        td { (phase.kind.name()) @if let Some(key_exchange) = &phase.key_exchange { ", " (key_exchange) } }
+        @for verdict in [phase.confidentiality, phase.authenticity] {
+            td class=(map::class(verdict)) { (chip(verdict)) span.says { (verdict.name()) } }
+        }
+        td.number { (phase.parts) } td.number { (phase.rekeys) } td.number { (phase.first.packet) "–" (phase.last.packet) }
+    } }
+}
+
+fn name(link: &Link) -> &str {
+    link.interface.map_or("unnamed", |interface| interface.name)
+}
+
+fn kinds(link: &Link) -> String {
+    let kinds: Vec<String> = link
+        .by_kind
+        .iter()
+        .map(|(kind, count)| format!("{count} × {}", kind.name()))
+        .collect();
+    if kinds.is_empty() {
+        "nothing carried".into()
+    } else {
+        kinds.join(", ")
+    }
+}
+
+fn algorithms(link: &Link) -> String {
+    let groups = link.groups.iter().map(ToString::to_string);
+    let all: Vec<String> = groups.chain(link.methods.iter().map(ToString::to_string)).collect();
+    if all.is_empty() { "–".into() } else { all.join(", ") }
+}
+
+fn places(sources: &[Source]) -> Markup {
+    let places: Vec<String> = sources.iter().map(place).collect();
+    markup! { @if !places.is_empty() { span.places { "[" (places.join("; ")) "]" } } }
+}
+
+fn place(source: &Source) -> String {
+    match source {
+        Source::Packets { first, last, .. } if first == last => format!("packet {first}"),
+        Source::Packets { first, last, .. } => format!("packets {first}–{last}"),
+        Source::Ledger { node, at_us, .. } => format!("ledger of {node}, {}", instant(at_us.saturating_mul(1000))),
+        _ => "elsewhere".into(),
+    }
+}
+
+/// Nanoseconds since 1970 as RFC 3339 writes them.
+fn instant(nanoseconds: u64) -> String {
+    OffsetDateTime::from_unix_timestamp_nanos(i128::from(nanoseconds))
+        .ok()
+        .and_then(|instant| instant.format(&Rfc3339).ok())
+        .unwrap_or_else(|| format!("{nanoseconds} ns"))
+}
+
+fn method() -> Markup {
+    markup! {
+        section id="method" {
+            h2 { "How to read it" }
+            p.meta { "A verdict is the worst over everything a link consists of, and is made from packets and ledgers only; what neither shows is "
+                "“not observable” (the protocol hides it) or “not seen” (the capture lacks it), never safe. TLS 1.3 and IKEv2 encrypt how "
+                "ends prove who they are: the ledgers of both ends supply it. Packet numbers are those Wireshark shows. Of long lists of places the "
+                "first eight are given." }
+        }
+    }
+}
