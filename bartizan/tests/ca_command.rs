@@ -27,6 +27,36 @@ fn the_three_fixed_files_are_written_and_the_key_is_its_owners() {
 }
 
 #[test]
+fn an_ipsec_endpoint_s_certificate_is_told_to_be_classical() {
+    let place = Place::new();
+    place.ca_works("init --dir pq --algorithm ml-dsa-65");
+    let refused = place.ca("issue --dir pq --name cu --dns cu --profile ipsec --out out");
+    assert_eq!(refused.code, 64, "{refused:?}");
+    assert!(
+        refused
+            .err
+            .contains("the root's key is ml-dsa-65, which no released strongSwan verifies")
+            && refused
+                .err
+                .contains("bartizan ca init --dir ipsec-ca --algorithm ecdsa-p384"),
+        "{refused:?}"
+    );
+    place.ca_works("init --dir ca --algorithm ecdsa-p384");
+    let said = place.ca("issue --dir ca --name cu --dns cu --profile ipsec --out out --json");
+    assert_eq!(said.code, 0, "{said:?}");
+    assert!(said.err.contains("note: ecdsa-p384 is classical"), "{said:?}");
+    let told: Value = serde_json::from_str(&said.out).expect("JSON");
+    assert_eq!(told["profile"], "ipsec");
+    let page = place.ca_works("show --dir ca cu");
+    assert!(
+        page.contains("profile           ipsec: an end of IPsec links, classical\n"),
+        "{page}"
+    );
+    let shown: Value = serde_json::from_str(&place.ca_works("show --dir ca cu --json")).expect("JSON");
+    assert_eq!(shown["profile"], "ipsec");
+}
+
+#[test]
 fn mistakes_in_the_arguments_are_usage_errors() {
     let place = Place::new();
     place.ca_works("init --dir ca --algorithm ed25519");
@@ -50,6 +80,18 @@ fn mistakes_in_the_arguments_are_usage_errors() {
         (
             "issue --dir ca --name nrf --dns nrf.5gc --days 4000 --allow-long --out out",
             "the issuer's own certificate ends",
+        ),
+        (
+            "issue --dir ca --name nrf --dns nrf.5gc --profile tls --out out",
+            "unknown profile",
+        ),
+        (
+            "issue --dir ca --name cu --uri https://cu.test/ --profile ipsec --out out",
+            "give --dns or --ip",
+        ),
+        (
+            "issue --dir ca --name cu --dns cu --profile ipsec --key-algorithm ml-dsa-65 --out out",
+            "--key-algorithm ecdsa-p256",
         ),
         ("revoke --dir ca nrf --reason boredom", "reason"),
         ("crl --dir ca --days 0", "0"),

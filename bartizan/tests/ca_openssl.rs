@@ -103,6 +103,37 @@ fn the_profile_is_that_of_a_network_function() {
 }
 
 #[test]
+fn the_profile_of_an_ipsec_endpoint_is_for_ike_and_for_nothing_else() {
+    let place = Place::with_openssl();
+    for algorithm in ["ecdsa-p256", "ecdsa-p384", "ed25519"] {
+        let (dir, out) = (format!("ca-{algorithm}"), format!("out-{algorithm}"));
+        place.ca_works(&format!("init --dir {dir} --algorithm {algorithm} --intermediate"));
+        place.ca_works(&format!("issue --dir {dir} --profile ipsec {NRF} --out {out}"));
+        assert_eq!(verify(&place, &out, "-verify_hostname nrf.5gc").code, 0, "{algorithm}");
+        for purpose in ["sslserver", "sslclient"] {
+            assert_ne!(
+                verify(&place, &out, &format!("-purpose {purpose}")).code,
+                0,
+                "{algorithm} {purpose}"
+            );
+        }
+        let names = "subjectAltName,keyUsage,extendedKeyUsage,basicConstraints";
+        let text = place.openssl_works(&format!("x509 -in {out}/nrf.crt.pem -noout -ext {names}"));
+        for line in [
+            "    DNS:nrf.5gc, IP Address:10.0.0.2, URI:urn:uuid:4947a69a-f61b-4bc1-b9da-47c9c5d14b64",
+            "    Digital Signature",
+            "    ipsec Internet Key Exchange",
+            "    CA:FALSE",
+        ] {
+            assert!(
+                text.lines().any(|found| found == line),
+                "{line:?} is missing in\n{text}"
+            );
+        }
+    }
+}
+
+#[test]
 fn an_authoritys_certificates_may_sign_and_nothing_else() {
     let place = Place::with_openssl();
     place.ca_works("init --dir ca --algorithm ml-dsa-65 --intermediate");

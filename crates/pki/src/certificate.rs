@@ -12,7 +12,8 @@ use x509_parser::extensions::GeneralName;
 use x509_parser::prelude::{FromDer, X509Certificate};
 use x509_parser::x509::SubjectPublicKeyInfo;
 
-use crate::{Algorithm, Error, PublicKey};
+use crate::profile::IPSEC_IKE;
+use crate::{Algorithm, Error, Profile, PublicKey};
 
 /// id-pe-nftype (RFC 9310, section 3).
 const NF_TYPE: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.3.6.1.5.5.7.1.34");
@@ -26,6 +27,7 @@ pub struct Certificate {
     public_key: PublicKey,
     names: Vec<String>,
     functions: Vec<String>,
+    profile: Profile,
     not_before: OffsetDateTime,
     not_after: OffsetDateTime,
 }
@@ -55,6 +57,7 @@ impl Certificate {
             public_key,
             names,
             functions: functions(&parsed),
+            profile: profile(&parsed),
             not_before: parsed.validity().not_before.to_datetime(),
             not_after: parsed.validity().not_after.to_datetime(),
         })
@@ -122,6 +125,12 @@ impl Certificate {
         &self.functions
     }
 
+    /// What it is for, by its extended key usage.
+    #[must_use]
+    pub fn profile(&self) -> Profile {
+        self.profile
+    }
+
     /// First second of validity.
     #[must_use]
     pub fn not_before(&self) -> SystemTime {
@@ -171,6 +180,24 @@ fn functions(certificate: &X509Certificate<'_>) -> Vec<String> {
         .and_then(|extension| Vec::<Ia5StringRef<'_>>::from_der(extension.value).ok())
         .map(|types| types.iter().map(|text| text.as_str().to_owned()).collect())
         .unwrap_or_default()
+}
+
+/// An IPsec endpoint's where id-kp-ipsecIKE is among its usages (RFC 4945, section 5.1.3.12).
+fn profile(certificate: &X509Certificate<'_>) -> Profile {
+    let usages = certificate.extended_key_usage().ok().flatten();
+    let for_ike = usages.is_some_and(|usages| {
+        let mut others = usages.value.other.iter();
+        others.any(|usage| {
+            usage
+                .iter()
+                .is_some_and(|mut arcs| arcs.by_ref().eq(IPSEC_IKE.iter().copied()))
+        })
+    });
+    if for_ike {
+        Profile::Ipsec
+    } else {
+        Profile::NetworkFunction
+    }
 }
 
 fn general_name(name: &GeneralName<'_>) -> String {

@@ -42,6 +42,20 @@ pub enum Error {
     /// An algorithm's name is not known.
     #[error("unknown algorithm {0:?}")]
     UnknownAlgorithm(String),
+    /// A profile's name is not known.
+    #[error("unknown profile {0:?}")]
+    UnknownProfile(String),
+    /// An IPsec endpoint's certificate cannot have this key, or stand under an authority with this key.
+    #[error("{what} is {algorithm}, which no released strongSwan verifies")]
+    NotForIpsec {
+        /// Whose key it is.
+        what: &'static str,
+        /// Its kind.
+        algorithm: Algorithm,
+    },
+    /// An IPsec endpoint has no name that IKE could use.
+    #[error("no DNS name or IP address by which IKE peers could know the endpoint")]
+    NoIkeName,
     /// The validity asked for is empty, too long or outlives its issuer.
     #[error("validity: {0}")]
     Lifetime(String),

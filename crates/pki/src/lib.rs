@@ -1,4 +1,4 @@
-//! The certificate authority of a mobile core: keys, certificates of network functions, revocation lists, records.
+//! The certificate authority of a mobile core: keys, certificates of network functions and IPsec endpoints, revocation lists, records.
 //!
 //! [`Authority`] issues, signs, renews and revokes; [`Register`] only reads what was done. A certificate is recorded in
 //! SQLite before the first byte of it is visible to anybody, and every file appears whole or not at all, so that a crash
@@ -30,6 +30,7 @@ pub use error::Error;
 pub use key::{Passphrase, PrivateKey, PublicKey};
 pub use lifetime::{Lifetime, LongLife};
 pub use name::{AlternativeName, DnsName, Name, NfType};
+pub use profile::Profile;
 pub use records::{Entry, Origin, Reason, Register, Role, State};
 pub use request::SigningRequest;
 pub use serial::Serial;

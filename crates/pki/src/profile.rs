@@ -1,6 +1,10 @@
-//! What stands in a certificate: the profiles of the authority's own certificates and of a network function's.
+//! What stands in a certificate: the profiles of the authority's own certificates, of a network function's and of an IPsec
+//! endpoint's.
 //!
-//! TS 33.310, clause 6.1.3c (service based architecture), over RFC 5280.
+//! TS 33.310, clause 6.1.3c (service based architecture), and RFC 4945, section 5.1 (IKEv2), over RFC 5280.
+
+use std::fmt;
+use std::str::FromStr;
 
 use std::net::IpAddr;
 
@@ -12,13 +16,16 @@ use rcgen::{
 };
 
 use crate::lifetime::Validity;
-use crate::{AlternativeName, Error, NfType, PublicKey, Serial};
+use crate::{Algorithm, AlternativeName, Error, NfType, PublicKey, Serial};
 
 /// id-ce-subjectAltName (RFC 5280, section 4.2.1.6).
 const SUBJECT_ALT_NAME: &[u64] = &[2, 5, 29, 17];
 
 /// id-pe-nftype (RFC 9310, section 3).
 const NF_TYPE: &[u64] = &[1, 3, 6, 1, 5, 5, 7, 1, 34];
+
+/// id-kp-ipsecIKE (RFC 4945, section 5.1.3.12).
+pub(crate) const IPSEC_IKE: &[u64] = &[1, 3, 6, 1, 5, 5, 7, 3, 17];
 
 /// Most types one certificate may name; a network function has one, a combined one a few.
 pub(crate) const MOST_NF_TYPES: usize = 8;
@@ -46,11 +53,56 @@ pub(crate) fn authority(
     params
 }
 
-/// A network function's certificate: a TLS client and server, for the names given.
+/// What a certificate is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Profile {
+    /// A network function: TLS client and server. The default.
+    #[default]
+    NetworkFunction,
+    /// An end of IPsec links: IKEv2 alone. Its key and all above it are classical, since no released strongSwan verifies others.
+    Ipsec,
+}
+
+impl Profile {
+    /// The word on the command line.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::NetworkFunction => "nf",
+            Self::Ipsec => "ipsec",
+        }
+    }
+
+    /// Whether a peer of this profile can use such a key.
+    pub(crate) fn takes(self, algorithm: Algorithm) -> bool {
+        self == Self::NetworkFunction || !algorithm.is_quantum_safe()
+    }
+}
+
+impl fmt::Display for Profile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for Profile {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self, Error> {
+        [Self::NetworkFunction, Self::Ipsec]
+            .into_iter()
+            .find(|profile| profile.name() == text)
+            .ok_or_else(|| Error::UnknownProfile(text.to_owned()))
+    }
+}
+
+/// A certificate of a network function or of an IPsec endpoint, for the names given.
 ///
 /// Key usage is digitalSignature alone: TLS 1.3 needs no other, and RFC 9881, section 5, forbids the encipherment bits to
 /// ML-DSA keys.
-pub(crate) fn network_function(
+#[expect(clippy::too_many_arguments, reason = "each is a field of the certificate")]
+pub(crate) fn leaf(
+    profile: Profile,
     serial: Serial,
     issuance: &Issuance,
     common_name: &str,
@@ -63,7 +115,11 @@ pub(crate) fn network_function(
     params.use_authority_key_identifier_extension = true;
     params.is_ca = IsCa::ExplicitNoCa;
     params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
-    params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth, ExtendedKeyUsagePurpose::ClientAuth];
+    // An IPsec endpoint's certificate is of no use in TLS, and the other way round.
+    params.extended_key_usages = match profile {
+        Profile::NetworkFunction => vec![ExtendedKeyUsagePurpose::ServerAuth, ExtendedKeyUsagePurpose::ClientAuth],
+        Profile::Ipsec => vec![ExtendedKeyUsagePurpose::Other(IPSEC_IKE.to_vec())],
+    };
     params.custom_extensions.push(subject_alt_name(names)?);
     if let Some(url) = &issuance.crl_url {
         params.crl_distribution_points = vec![CrlDistributionPoint {

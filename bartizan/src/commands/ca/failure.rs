@@ -39,6 +39,13 @@ pub(super) fn failure(error: Error) -> Failure {
                 failure
             }
         }
+        Error::NotForIpsec { what: "the endpoint's key", .. } => {
+            Failure::usage(message).hint("--key-algorithm ecdsa-p256, ecdsa-p384 or ed25519")
+        }
+        Error::NotForIpsec { .. } => Failure::usage(message)
+            .hint("make an authority for IPsec: bartizan ca init --dir ipsec-ca --algorithm ecdsa-p384"),
+        Error::NoIkeName => Failure::usage(message).hint("give --dns or --ip beside --uri"),
+        Error::UnknownProfile(_) => Failure::usage(message).hint("known are nf, ipsec"),
         Error::UnknownAlgorithm(_) => Failure::usage(message).hint(format!("known are {}", Algorithm::names())),
         Error::Lifetime(reason) if reason.contains("one year") => {
             Failure::usage(message).hint("--allow-long lifts the limit; short lives and renewal are safer")

@@ -2,14 +2,14 @@
 
 use std::time::SystemTime;
 
-use bartizan_pki::{Algorithm, Leaf, Name};
+use bartizan_pki::{Algorithm, Leaf, Name, Profile};
 
 use super::failure::failure;
 use super::leaf::{LifetimeArgs, NameArgs, OutputArgs};
 use super::{AuthorityArgs, lists};
 use crate::outcome::{Failure, Outcome};
 
-/// Issue a network function's certificate together with a fresh key.
+/// Issue a network function's or IPsec endpoint's certificate together with a fresh key.
 #[derive(clap::Args)]
 pub(super) struct Args {
     #[command(flatten)]
@@ -19,6 +19,9 @@ pub(super) struct Args {
     name: Name,
     #[command(flatten)]
     names: NameArgs,
+    /// What it is for: nf (a network function, TLS) or ipsec (an end of IPsec links, IKEv2)
+    #[arg(long, value_name = "PROFILE", default_value_t)]
+    profile: Profile,
     /// Kind of the key; the issuer's where none is given
     #[arg(long, value_name = "ALGORITHM")]
     key_algorithm: Option<Algorithm>,
@@ -35,6 +38,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
         name: args.name.clone(),
         names: args.names.names(),
         functions: args.names.functions(),
+        profile: args.profile,
         algorithm: args.key_algorithm,
         lifetime: args.lifetime.lifetime(),
         long_life: args.lifetime.long_life(),

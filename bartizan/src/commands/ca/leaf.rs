@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use bartizan_pki::{AlternativeName, Destination, Issued, Leaf, Lifetime, LongLife, NfType, Overwrite};
+use bartizan_pki::{AlternativeName, Destination, Issued, Leaf, Lifetime, LongLife, NfType, Overwrite, Profile};
 use serde_json::json;
 
 use super::show::date;
@@ -98,6 +98,13 @@ impl OutputArgs {
         if certificate.names().iter().all(|name| name.starts_with("IP:")) {
             eprintln!("note: the certificate names an address alone; O-RAN wants a DNS name or URI beside it");
         }
+        if certificate.profile() == Profile::Ipsec {
+            eprintln!(
+                "note: {} is classical, as all that strongSwan verifies: a quantum computer could act in its name, and reads \
+                 nothing that was recorded",
+                certificate.algorithm()
+            );
+        }
         let mut files = vec![("certificate", self.out.join(format!("{}.crt.pem", issued.name())))];
         if issued.key().is_some() {
             files.push(("key", self.out.join(format!("{}.key.pem", issued.name()))));
@@ -116,6 +123,7 @@ impl OutputArgs {
                 json!({
                     "name": issued.name(),
                     "serial": issued.serial(),
+                    "profile": certificate.profile().name(),
                     "algorithm": certificate.algorithm(),
                     "names": certificate.names(),
                     "not_after": date(certificate.not_after()),

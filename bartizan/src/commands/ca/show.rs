@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
-use bartizan_pki::{Destination, Entry, Overwrite, Register, State};
+use bartizan_pki::{Destination, Entry, Overwrite, Profile, Register, Role, State};
 use serde_json::{Value, json};
 
 use super::failure::failure;
@@ -104,6 +104,10 @@ fn describe(entry: &Entry, now: SystemTime) -> Value {
         "serial": entry.serial(),
         "role": entry.role().name(),
         "state": standing(entry, now),
+        "profile": match entry.role() {
+            Role::NetworkFunction => json!(certificate.profile().name()),
+            Role::Root | Role::Intermediate => Value::Null,
+        },
         "algorithm": certificate.algorithm(),
         "subject": certificate.subject(),
         "issuer": certificate.issuer(),
@@ -169,6 +173,9 @@ fn page(entry: &Entry, now: SystemTime) -> String {
     ];
     if let Some((when, reason)) = entry.revocation() {
         lines.push(("revoked", format!("{} ({reason})", moment(when))));
+    }
+    if entry.role() == Role::NetworkFunction && certificate.profile() == Profile::Ipsec {
+        lines.push(("profile", "ipsec: an end of IPsec links, classical".to_owned()));
     }
     lines.extend([
         ("algorithm", certificate.algorithm().to_string()),

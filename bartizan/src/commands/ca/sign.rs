@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::SystemTime;
 
-use bartizan_pki::{Error, Name, RequestedNames, Signing, SigningRequest};
+use bartizan_pki::{Error, Name, Profile, RequestedNames, Signing, SigningRequest};
 
 use super::failure::failure;
 use super::leaf::{LifetimeArgs, NameArgs, OutputArgs};
@@ -23,6 +23,9 @@ pub(super) struct Args {
     name: Option<Name>,
     #[command(flatten)]
     names: NameArgs,
+    /// What the certificate is for: nf (a network function, TLS) or ipsec (an end of IPsec links, IKEv2)
+    #[arg(long, value_name = "PROFILE", default_value_t)]
+    profile: Profile,
     /// Take the subject alternative names of the request; nothing else of it is ever taken
     #[arg(long)]
     accept_san: bool,
@@ -54,6 +57,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
             RequestedNames::Ignore
         },
         functions: args.names.functions(),
+        profile: args.profile,
         lifetime: args.lifetime.lifetime(),
         long_life: args.lifetime.long_life(),
     };

@@ -4,13 +4,14 @@ use std::path::Path;
 use std::time::SystemTime;
 
 use bartizan_deployment::{Deployment, day_of};
+use bartizan_host::{Error as HostError, LabRoot, Program};
 use bartizan_ipsec::Kernel;
 use bartizan_ipsec::render::{Connection, Credentials, Means, connections};
 use bartizan_ipsec::vici::{Error, Section};
-use bartizan_pki::{Algorithm, Authority, InitOptions, Leaf};
+use bartizan_pki::{Algorithm, Authority, InitOptions, Leaf, Profile, Reason};
 
 use super::list_sas;
-use crate::stage::{End, Stage, eventually};
+use crate::stage::{End, PATIENCE, Stage, eventually};
 
 /// An authority and, for each end, files and the deployment that names them.
 struct Network {
@@ -61,7 +62,7 @@ impl Network {
             .expect("a name");
         let issued = self
             .authority
-            .issue(&leaf.algorithm(algorithm), SystemTime::now())
+            .issue(&leaf.profile(Profile::Ipsec).algorithm(algorithm), SystemTime::now())
             .expect("a certificate");
         let write = |file: String, text: &str| std::fs::write(self.path().join(file), text).expect("a file");
         write(format!("{name}.crt.pem"), &issued.chain_pem());
@@ -156,4 +157,72 @@ fn a_peer_whose_signature_the_policy_does_not_accept_gets_no_link() {
     let refused = initiate(&stage.near, &loaded).expect_err("the peer refuses");
     assert!(matches!(refused, Error::Refused { .. }), "{refused}");
     assert!(list_sas(&mut stage.far.client()).is_empty());
+}
+
+#[test]
+fn a_peer_whose_certificate_was_revoked_gets_no_link() {
+    let stage = Stage::set_up();
+    let mut network = Network::new(&stage, "hybrid", "start: trap", Algorithm::EcdsaP256);
+    network
+        .authority
+        .revoke("near", Reason::KeyCompromise, SystemTime::now())
+        .expect("revoked");
+    std::fs::copy(network.path().join("ca/crl.pem"), network.path().join("ca.crl.pem")).expect("lists");
+    let loaded = network.load(&stage.near);
+    network.load(&stage.far);
+    let refused = initiate(&stage.near, &loaded).expect_err("the peer refuses");
+    assert!(matches!(refused, Error::Refused { .. }), "{refused}");
+    assert!(list_sas(&mut stage.far.client()).is_empty());
+}
+
+#[test]
+fn pki_of_strongswan_verifies_an_endpoint_s_certificate_and_finds_a_revoked_one() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let now = SystemTime::now();
+    let options = InitOptions::new(Algorithm::EcdsaP384).with_intermediate(Algorithm::Ed25519);
+    let mut authority = Authority::init(&directory.path().join("ca"), options, now).expect("an authority");
+    for name in ["good", "bad"] {
+        let leaf = Leaf::new(name).expect("a name").dns(name).expect("a name");
+        let leaf = leaf.profile(Profile::Ipsec).algorithm(Algorithm::EcdsaP256);
+        let issued = authority.issue(&leaf, now).expect("a certificate");
+        std::fs::write(directory.path().join(name), issued.chain_pem()).expect("a file");
+    }
+    authority.revoke("bad", Reason::KeyCompromise, now).expect("revoked");
+    // The program reads one list from a file.
+    let lists = std::fs::read_to_string(directory.path().join("ca/crl.pem")).expect("lists");
+    let (first, second) = lists.split_once("-----END X509 CRL-----\n").expect("two lists");
+    std::fs::write(
+        directory.path().join("1.crl"),
+        format!("{first}-----END X509 CRL-----\n"),
+    )
+    .expect("a file");
+    std::fs::write(directory.path().join("2.crl"), second).expect("a file");
+    let good = verified(directory.path(), "good").expect("strongSwan trusts it");
+    assert!(
+        good.contains("certificate trusted, lifetimes valid, certificate not revoked"),
+        "{good}"
+    );
+    let bad = verified(directory.path(), "bad").expect_err("strongSwan does not trust it");
+    assert!(
+        matches!(&bad, HostError::Failed { tail, .. } if tail.contains("certificate was revoked")),
+        "{bad}"
+    );
+}
+
+/// What strongSwan's `pki --verify` says of a certificate.
+fn verified(directory: &Path, name: &str) -> Result<String, HostError> {
+    const IN_ROOT: &str = r#"mount --bind "$2" "$1/mnt" && exec chroot "$1" /usr/bin/pki --verify --in "/mnt/$3" \
+        --cacert /mnt/ca/root.crt.pem --cacert /mnt/ca/intermediate.crt.pem --crl /mnt/1.crl --crl /mnt/2.crl"#;
+    let root = LabRoot::sid()
+        .expect("a cache directory")
+        .ensure(&mut |_| {})
+        .expect("a lab root");
+    let finished = Program::new("unshare")
+        .package("util-linux")
+        .arguments(["--mount", "--propagation", "private", "sh", "-c", IN_ROOT, "pki"])
+        .argument(root.directory())
+        .argument(directory)
+        .argument(name)
+        .run(PATIENCE)?;
+    Ok(String::from_utf8_lossy(&finished.stdout).into_owned())
 }

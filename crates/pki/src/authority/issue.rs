@@ -1,4 +1,4 @@
-//! Issuing a network function's certificate with a key made here.
+//! Issuing a network function's or an IPsec endpoint's certificate with a key made here.
 
 use std::path::Path;
 use std::time::SystemTime;
@@ -11,14 +11,14 @@ use crate::lifetime::{Validity, whole_seconds};
 use crate::profile::MOST_NF_TYPES;
 use crate::records::{self, Entry, Origin, Role, State};
 use crate::{
-    Algorithm, AlternativeName, Certificate, Error, Lifetime, LongLife, Name, NfType, PrivateKey, PublicKey, Serial,
-    profile,
+    Algorithm, AlternativeName, Certificate, Error, Lifetime, LongLife, Name, NfType, PrivateKey, Profile, PublicKey,
+    Serial, profile,
 };
 
 /// Most subject alternative names one certificate may carry.
 const MOST_NAMES: usize = 100;
 
-/// What a network function's certificate shall say.
+/// What a certificate of a network function or IPsec endpoint shall say.
 #[derive(Debug, Clone)]
 pub struct Leaf {
     /// Common name, and stem of the files.
@@ -27,6 +27,8 @@ pub struct Leaf {
     pub names: Vec<AlternativeName>,
     /// Types of the network function (RFC 9310), if they shall be in the certificate.
     pub functions: Vec<NfType>,
+    /// What it is for.
+    pub profile: Profile,
     /// Kind of the key; the issuer's where none is given.
     pub algorithm: Option<Algorithm>,
     /// Validity.
@@ -45,6 +47,7 @@ impl Leaf {
             name: name.parse()?,
             names: Vec::new(),
             functions: Vec::new(),
+            profile: Profile::default(),
             algorithm: None,
             lifetime: Lifetime::Days(Self::DAYS),
             long_life: LongLife::Refuse,
@@ -67,6 +70,13 @@ impl Leaf {
     pub fn uri(mut self, uri: &str) -> Result<Self, Error> {
         self.names.push(AlternativeName::uri(uri)?);
         Ok(self)
+    }
+
+    /// Sets what it is for.
+    #[must_use]
+    pub fn profile(mut self, profile: Profile) -> Self {
+        self.profile = profile;
+        self
     }
 
     /// Sets the kind of the key.
@@ -167,6 +177,7 @@ pub(super) struct Order<'a> {
     pub(super) name: &'a str,
     pub(super) names: &'a [AlternativeName],
     pub(super) functions: &'a [NfType],
+    pub(super) profile: Profile,
     pub(super) key: &'a PublicKey,
     pub(super) lifetime: Lifetime,
     pub(super) long_life: LongLife,
@@ -218,6 +229,9 @@ impl Authority {
                 functions: MOST_NF_TYPES,
             });
         }
+        if order.profile == Profile::Ipsec {
+            self.check_ipsec(order)?;
+        }
         let issuer = self.issuing();
         if issuer.revoked.is_some() {
             return Err(Error::Unsuitable {
@@ -231,7 +245,8 @@ impl Authority {
             .within_a_year(order.long_life)?
             .within_issuer(issuer.certificate.ends())?;
         let serial = Serial::random()?;
-        let params = profile::network_function(
+        let params = profile::leaf(
+            order.profile,
             serial,
             &self.issuance,
             order.name,
@@ -263,6 +278,25 @@ impl Authority {
         })
     }
 
+    /// Whether IKE peers can use such a certificate: every key on the way to the root, and the names.
+    fn check_ipsec(&self, order: &Order<'_>) -> Result<(), Error> {
+        for (what, algorithm) in [
+            ("the root's key", self.root.certificate.algorithm()),
+            ("the authority's key", self.key.algorithm()),
+            ("the endpoint's key", order.key.algorithm()),
+        ] {
+            if !order.profile.takes(algorithm) {
+                return Err(Error::NotForIpsec { what, algorithm });
+            }
+        }
+        let for_ike = |name: &AlternativeName| !matches!(name, AlternativeName::Uri(_));
+        if order.names.iter().any(for_ike) {
+            Ok(())
+        } else {
+            Err(Error::NoIkeName)
+        }
+    }
+
     /// Records a certificate: from here on it is never lost, whoever dies.
     pub(super) fn record(&mut self, entry: &Entry) -> Result<(), Error> {
         let transaction = self.records.begin()?;
@@ -288,6 +322,7 @@ fn order<'a>(leaf: &'a Leaf, key: &'a PrivateKey) -> Order<'a> {
         name: leaf.name.as_str(),
         names: &leaf.names,
         functions: &leaf.functions,
+        profile: leaf.profile,
         key: key.public_key(),
         lifetime: leaf.lifetime,
         long_life: leaf.long_life,

@@ -87,6 +87,7 @@ impl Authority {
             name: &old.name,
             names: &names,
             functions: &functions,
+            profile: old.certificate.profile(),
             key: key
                 .as_ref()
                 .map_or(old.certificate.public_key(), PrivateKey::public_key),

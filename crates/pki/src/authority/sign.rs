@@ -5,7 +5,7 @@ use std::time::SystemTime;
 use super::issue::Order;
 use super::{Authority, Destination, Issued, deliver};
 use crate::records::Origin;
-use crate::{AlternativeName, Error, Lifetime, LongLife, Name, NfType, SigningRequest};
+use crate::{AlternativeName, Error, Lifetime, LongLife, Name, NfType, Profile, SigningRequest};
 
 /// What the certificate for a request shall say.
 #[derive(Debug, Clone)]
@@ -18,6 +18,8 @@ pub struct Signing {
     pub requested: RequestedNames,
     /// Types of the network function (RFC 9310).
     pub functions: Vec<NfType>,
+    /// What the certificate is for.
+    pub profile: Profile,
     /// Validity.
     pub lifetime: Lifetime,
     /// Whether the validity may be longer than a year.
@@ -75,6 +77,7 @@ impl Authority {
             name: signing.name.as_str(),
             names: &names,
             functions: &signing.functions,
+            profile: signing.profile,
             key: request.public_key(),
             lifetime: signing.lifetime,
             long_life: signing.long_life,

@@ -9,7 +9,7 @@ use zeroize::Zeroizing;
 
 use super::*;
 use crate::records::{Reason, State};
-use crate::{AlternativeName, Lifetime, LongLife, Name, Register, Serial, SigningRequest, files};
+use crate::{AlternativeName, Lifetime, LongLife, Name, Profile, Register, Serial, SigningRequest, files};
 
 mod issuing;
 mod recovering;
@@ -53,6 +53,7 @@ fn request(name: &str) -> (SigningRequest, Signing) {
         name: name.parse::<Name>().unwrap(),
         names: vec![AlternativeName::dns(&format!("{name}.5gc")).unwrap()],
         requested: RequestedNames::Ignore,
+        profile: Profile::default(),
         functions: Vec::new(),
         lifetime: Lifetime::Days(30),
         long_life: LongLife::Refuse,
@@ -104,6 +105,7 @@ fn pending(authority: &mut Authority, out: &Destination) -> (Entry, PrivateKey) 
         name: "nrf",
         names: &leaf.names,
         functions: &[],
+        profile: Profile::default(),
         key: key.public_key(),
         lifetime: leaf.lifetime,
         long_life: LongLife::Refuse,

@@ -205,3 +205,58 @@ fn a_requesters_key_is_not_replaced_by_a_renewal() {
     let new = authority.renew("amf", &same, None, now()).unwrap();
     assert_eq!(new.certificate().public_key(), old.certificate().public_key());
 }
+
+#[test]
+fn an_ipsec_endpoint_s_certificate_stays_one_when_it_is_renewed() {
+    let (_dir, mut authority) = authority(quick());
+    let issued = authority.issue(&leaf("cu").profile(Profile::Ipsec), now()).unwrap();
+    assert_eq!(issued.certificate().profile(), Profile::Ipsec);
+    let renewal = Renewal {
+        key: RenewalKey::New,
+        previous: Previous::Keep,
+        lifetime: Lifetime::Days(30),
+        long_life: LongLife::Refuse,
+    };
+    let renewed = authority.renew("cu", &renewal, None, now()).unwrap();
+    assert_eq!(renewed.certificate().profile(), Profile::Ipsec);
+    let other = authority.issue(&leaf("nrf"), now()).unwrap();
+    assert_eq!(other.certificate().profile(), Profile::NetworkFunction);
+}
+
+#[test]
+fn what_no_ike_peer_could_use_is_not_issued_for_ipsec() {
+    let ipsec = || leaf("cu").profile(Profile::Ipsec);
+    let (_dir, mut classical) = authority(quick());
+    let quantum_safe = classical.issue(&ipsec().algorithm(Algorithm::MlDsa65), now());
+    assert!(
+        matches!(
+            quantum_safe,
+            Err(Error::NotForIpsec {
+                what: "the endpoint's key",
+                ..
+            })
+        ),
+        "{quantum_safe:?}"
+    );
+    let mut nameless = Leaf::new("cu").unwrap().uri("https://cu.test/").unwrap();
+    nameless.profile = Profile::Ipsec;
+    assert!(matches!(classical.issue(&nameless, now()), Err(Error::NoIkeName)));
+    for (options, place) in [
+        (InitOptions::new(Algorithm::MlDsa44), "the root's key"),
+        (
+            InitOptions::new(Algorithm::MlDsa44).with_intermediate(Algorithm::EcdsaP256),
+            "the root's key",
+        ),
+        (
+            InitOptions::new(Algorithm::EcdsaP256).with_intermediate(Algorithm::MlDsa44),
+            "the authority's key",
+        ),
+    ] {
+        let (_dir, mut authority) = authority(options);
+        let refused = authority.issue(&ipsec().algorithm(Algorithm::Ed25519), now());
+        assert!(
+            matches!(refused, Err(Error::NotForIpsec { what, .. }) if what == place),
+            "{refused:?}"
+        );
+    }
+}
