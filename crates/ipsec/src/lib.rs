@@ -4,6 +4,11 @@
 mod instance;
 pub mod proposal;
 pub mod render;
+pub mod judge;
+mod metrics;
+pub mod sa;
 pub mod vici;
+pub mod watch;
 
 pub use instance::{Engine, Instance, Kernel, Settings, StartError};
+pub use metrics::Metrics;

@@ -1,4 +1,5 @@
 mod rendered;
+mod watch;
 
 use std::time::Duration;
 

@@ -119,18 +119,15 @@ impl End {
         self.charon.as_ref().expect("it runs").socket()
     }
 
-    /// A connection `e2` to the other end with these key exchanges of IKE and of CHILD_SAs.
+    /// A connection `e2` to the other end with these key exchanges of IKE and, comma-separated, of CHILD_SAs.
     pub(crate) fn connection(&self, other: &Self, ike: &str, esp: &str) -> Section {
         let end = |name: &str| Section::new().with("auth", "pubkey").with("id", format!("{name}.test"));
-        let esp = match esp {
-            "" => "aes256gcm16".to_owned(),
-            esp => format!("aes256gcm16-{esp}"),
-        };
+        let esp = esp.split(',').map(|exchange| format!("aes256gcm16-{exchange}"));
         let child = Section::new()
             .with("mode", "tunnel")
             .with_list("local_ts", [format!("{}/32", self.inner())])
             .with_list("remote_ts", [format!("{}/32", other.inner())])
-            .with_list("esp_proposals", [esp])
+            .with_list("esp_proposals", esp)
             .with("rekey_time", "0");
         Section::new()
             .with("version", "2")

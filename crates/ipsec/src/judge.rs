@@ -1,0 +1,152 @@
+//! What a policy says of an SA.
+
+use bartizan_deployment::{IkeAlgorithm, KeyExchange, Policy};
+use bartizan_ledger::{Algorithm, Authentication, Forgery, Verdict};
+use bartizan_registry::{Safety, TransformKind, transform};
+
+use crate::sa::{ChildSa, IkeSa};
+
+/// The reason of a refusal: a stable word and a sentence.
+fn refused(reason: &str, detail: String) -> Verdict {
+    Verdict::Refused {
+        reason: reason.to_owned(),
+        detail,
+    }
+}
+
+/// What the policy in force says of an IKE_SA's keys. None of a connection that no interface of the deployment file has.
+#[must_use]
+pub fn of_ike(sa: &IkeSa, policy: Option<&Policy>) -> Verdict {
+    let Some(policy) = policy else {
+        let detail = format!("the connection {} is none of the deployment file's", sa.connection);
+        return refused("unknown-connection", detail);
+    };
+    let verdict = of_key_exchanges(&sa.key_exchanges, policy);
+    with_cipher(verdict, sa.encryption.as_ref(), policy)
+}
+
+/// What the policy in force says of a CHILD_SA's keys, `ike` being what it says of its IKE_SA's. `rekeyed` where it took the place
+/// of another, which asks for key exchanges of its own.
+#[must_use]
+pub fn of_child(child: &ChildSa, rekeyed: bool, ike: &Verdict, policy: Option<&Policy>) -> Verdict {
+    let Some(policy) = policy else {
+        let detail = format!("the CHILD_SA {} is of no interface of the deployment file", child.name);
+        return refused("unknown-connection", detail);
+    };
+    let verdict = match child.key_exchanges.as_slice() {
+        // Keyed from the IKE_SA: as safe as that is. A recorder gains nothing by a rekey without a fresh exchange either, but
+        // who learns the IKE_SA's key then has all the traffic after it, which is what the rekey is for.
+        [] if rekeyed => match ike {
+            Verdict::Refused { .. } => ike.clone(),
+            _ => refused(
+                "no-fresh-keys",
+                format!(
+                    "rekeyed without a key exchange of its own; the policy asks for {}",
+                    wanted(policy)
+                ),
+            ),
+        },
+        [] => ike.clone(),
+        own => of_key_exchanges(own, policy),
+    };
+    with_cipher(verdict, child.encryption.as_ref(), policy)
+}
+
+fn with_cipher(verdict: Verdict, encryption: Option<&Algorithm>, policy: &Policy) -> Verdict {
+    let Some(encryption) = encryption else { return verdict };
+    let is = |cipher: &IkeAlgorithm| Some(cipher.id()) == encryption.code && cipher.key_bits() == encryption.bits;
+    let fixed = |cipher: &IkeAlgorithm| Some(cipher.id()) == encryption.code && cipher.key_bits().is_none();
+    if matches!(verdict, Verdict::Refused { .. })
+        || policy.ipsec.ciphers.iter().any(|cipher| is(cipher) || fixed(cipher))
+    {
+        return verdict;
+    }
+    let bits = encryption
+        .bits
+        .map(|bits| format!(" with {bits} bits"))
+        .unwrap_or_default();
+    let wanted: Vec<_> = policy.ipsec.ciphers.iter().map(ToString::to_string).collect();
+    let detail = format!(
+        "it encrypts by {}{bits}; the policy asks for {}",
+        encryption.name,
+        wanted.join(" or ")
+    );
+    refused("cipher", detail)
+}
+
+fn of_key_exchanges(negotiated: &[Algorithm], policy: &Policy) -> Verdict {
+    let named = negotiated.iter().all(|method| method.code.is_some());
+    let in_policy = named && policy.ipsec.key_exchanges.iter().any(|wanted| same(wanted, negotiated));
+    let safe = negotiated.iter().any(is_quantum_safe);
+    match (in_policy, safe, &policy.exception) {
+        (true, true, _) => Verdict::Accepted,
+        (true, false, Some(exception)) => Verdict::Excepted {
+            reason: exception.reason.clone(),
+        },
+        // The baseline of measurements asks for nothing else.
+        (true, false, None) => Verdict::Accepted,
+        (false, safe, _) => {
+            let word = if safe { "not-in-policy" } else { "classical" };
+            let detail = format!("keyed by {}; the policy asks for {}", shown(negotiated), wanted(policy));
+            refused(word, detail)
+        }
+    }
+}
+
+/// Whether the same methods were done; their order decides nothing.
+fn same(wanted: &KeyExchange, negotiated: &[Algorithm]) -> bool {
+    let done = |method: &IkeAlgorithm| negotiated.iter().any(|known| known.code == Some(method.id()));
+    wanted.methods().len() == negotiated.len() && wanted.methods().iter().all(done)
+}
+
+fn is_quantum_safe(method: &Algorithm) -> bool {
+    let known = method.code.and_then(|code| transform(TransformKind::KeyExchange, code));
+    known.is_some_and(|known| known.recording == Some(Safety::QuantumSafe))
+}
+
+/// Key exchanges in a sentence.
+#[must_use]
+pub fn shown(key_exchanges: &[Algorithm]) -> String {
+    match key_exchanges {
+        [] => "its IKE_SA".to_owned(),
+        [one] => format!("{} alone", one.name),
+        several => several
+            .iter()
+            .map(|one| one.name.as_str())
+            .collect::<Vec<_>>()
+            .join(" and "),
+    }
+}
+
+fn wanted(policy: &Policy) -> String {
+    let names: Vec<_> = policy.ipsec.key_exchanges.iter().map(ToString::to_string).collect();
+    names.join(" or ")
+}
+
+/// What charon says of how both ends proved themselves, and whether it could be forged later.
+#[must_use]
+pub fn authentication(local: Option<String>, peer: Option<String>) -> Option<Authentication> {
+    if local.is_none() && peer.is_none() {
+        return None;
+    }
+    let forgery = match peer.as_deref() {
+        None => Forgery::Unknown,
+        // charon's words: `ECDSA_WITH_SHA256_DER`, `RSA_EMSA_PSS_SHA256`, `ED25519`, `ML_DSA_65`, `pre-shared key`.
+        Some(words) => {
+            let is = |names: &[&str]| names.iter().any(|name| bartizan_registry::mentions(words, name));
+            if is(&["ml-dsa", "slh-dsa"]) {
+                Forgery::NotKnown
+            } else if is(&["ecdsa", "rsa", "ed25519", "ed448", "dss"]) {
+                Forgery::PossibleLater
+            } else if is(&["pre-shared key"]) {
+                Forgery::AsSecretAsTheKey
+            } else {
+                Forgery::Unknown
+            }
+        }
+    };
+    Some(Authentication { local, peer, forgery })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,138 @@
+//! What the watch counts, as Prometheus reads it.
+
+use std::sync::atomic::{AtomicI64, AtomicU64};
+
+use bartizan_ledger::{Cause, Verdict};
+use prometheus_client::encoding::{EncodeLabelSet, text};
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::registry::Registry;
+
+use crate::watch::Sighting;
+
+/// Counters of a watch. Their label values are names of the deployment file and stable words: their number is bounded by it.
+#[derive(Debug)]
+pub struct Metrics {
+    registry: Registry,
+    sas: Family<Labels, Counter<u64, AtomicU64>>,
+    breaches: Family<Breached, Counter<u64, AtomicU64>>,
+    taken_down: Counter<u64, AtomicU64>,
+    ike_standing: Gauge<i64, AtomicI64>,
+    child_standing: Gauge<i64, AtomicI64>,
+    connected: Gauge<i64, AtomicI64>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Labels {
+    kind: &'static str,
+    peer: String,
+    cause: &'static str,
+    keyed_by: String,
+    verdict: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Breached {
+    peer: String,
+    reason: String,
+}
+
+impl Default for Metrics {
+    fn default() -> Self {
+        let mut registry = Registry::with_prefix("bartizan_ipsec");
+        let metrics = Self {
+            sas: Family::default(),
+            breaches: Family::default(),
+            taken_down: Counter::default(),
+            ike_standing: Gauge::default(),
+            child_standing: Gauge::default(),
+            connected: Gauge::default(),
+            registry: Registry::default(),
+        };
+        registry.register(
+            "sas",
+            "IKE_SAs and CHILD_SAs seen, by what keyed them and what the policy says",
+            metrics.sas.clone(),
+        );
+        registry.register("breaches", "SAs that broke their policy", metrics.breaches.clone());
+        registry.register(
+            "taken_down",
+            "SAs that broke their policy and are gone",
+            metrics.taken_down.clone(),
+        );
+        registry.register("ike_sas_standing", "IKE_SAs that stand", metrics.ike_standing.clone());
+        registry.register(
+            "child_sas_standing",
+            "CHILD_SAs that stand",
+            metrics.child_standing.clone(),
+        );
+        registry.register(
+            "charon_connected",
+            "1 while the watch sees charon",
+            metrics.connected.clone(),
+        );
+        Self { registry, ..metrics }
+    }
+}
+
+impl Metrics {
+    /// All of it in the text format of Prometheus (OpenMetrics).
+    #[must_use]
+    pub fn text(&self) -> String {
+        let mut out = String::new();
+        // Writing to a string cannot fail.
+        let _ = text::encode(&mut out, &self.registry);
+        out
+    }
+
+    pub(crate) fn connected(&self, is: bool) {
+        self.connected.set(is.into());
+    }
+
+    pub(crate) fn standing(&self, (ike, child): (usize, usize)) {
+        self.ike_standing.set(i64::try_from(ike).unwrap_or(i64::MAX));
+        self.child_standing.set(i64::try_from(child).unwrap_or(i64::MAX));
+    }
+
+    pub(crate) fn ike(&self, sighting: &Sighting) {
+        self.seen("ike", sighting);
+    }
+
+    pub(crate) fn child(&self, sighting: &Sighting) {
+        self.seen("child", sighting);
+    }
+
+    fn seen(&self, kind: &'static str, sighting: &Sighting) {
+        let labels = Labels {
+            kind,
+            peer: sighting.peer.clone().unwrap_or_default(),
+            cause: match sighting.cause {
+                Cause::SetUp => "set-up",
+                Cause::Rekey => "rekey",
+                Cause::ReAuthentication => "re-authentication",
+                Cause::Found => "found",
+            },
+            keyed_by: sighting.keyed_by.clone(),
+            verdict: match sighting.verdict {
+                Verdict::Accepted => "accepted",
+                Verdict::Excepted { .. } => "excepted",
+                Verdict::Refused { .. } => "refused",
+            },
+        };
+        self.sas.get_or_create(&labels).inc();
+    }
+
+    pub(crate) fn breach(&self, sighting: &Sighting) {
+        let reason = match &sighting.verdict {
+            Verdict::Refused { reason, .. } => reason.clone(),
+            Verdict::Accepted | Verdict::Excepted { .. } => String::new(),
+        };
+        let peer = sighting.peer.clone().unwrap_or_default();
+        self.breaches.get_or_create(&Breached { peer, reason }).inc();
+    }
+
+    pub(crate) fn taken_down(&self, _: &Sighting) {
+        self.taken_down.inc();
+    }
+}

@@ -1,0 +1,288 @@
+//! Security associations as charon tells of them (`list-sas` and its events), read into the ledger's terms.
+
+use std::net::{IpAddr, SocketAddr};
+
+use bartizan_ledger::{Algorithm, Bytes, EspSpi, IkeSpi, Key};
+use bartizan_registry::{TransformKind, transform_named};
+
+use crate::vici::Section;
+
+/// Additional key exchanges that an SA may have (RFC 9370, section 2.1).
+const MOST_ADDITIONAL: usize = 7;
+
+/// An IKE_SA.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct IkeSa {
+    /// The connection it belongs to.
+    pub connection: String,
+    /// charon's own number.
+    pub id: u32,
+    /// charon's word: `CONNECTING`, `ESTABLISHED`, `REKEYING`, `REKEYED`, `DELETING` ...
+    pub state: String,
+    /// Its SPIs; absent until the responder has answered.
+    pub key: Option<Key>,
+    /// We began it.
+    pub initiator: bool,
+    /// The identity the peer has proven, or is expected to prove.
+    pub peer_identity: Option<String>,
+    /// Our end.
+    pub local: Option<SocketAddr>,
+    /// Their end.
+    pub remote: Option<SocketAddr>,
+    /// The first key exchange and the additional ones, in order.
+    pub key_exchanges: Vec<Algorithm>,
+    /// A pre-shared post-quantum key went into it.
+    pub ppk: bool,
+    /// What encrypts.
+    pub encryption: Option<Algorithm>,
+    /// What authenticates, where the cipher does not.
+    pub integrity: Option<Algorithm>,
+    /// What derives keys.
+    pub prf: Option<Algorithm>,
+    /// Seconds since it was established.
+    pub established_s: u64,
+    /// Seconds until it is rekeyed, where it will be.
+    pub rekey_in_s: Option<u64>,
+    /// Its CHILD_SAs, as far as this message tells of them.
+    pub children: Vec<ChildSa>,
+}
+
+/// A CHILD_SA.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ChildSa {
+    /// Its name in the configuration.
+    pub name: String,
+    /// charon's own number.
+    pub id: u32,
+    /// charon's word: `INSTALLED`, `REKEYING`, `REKEYED`, `DELETING`, `DELETED` ...
+    pub state: String,
+    /// `TUNNEL` or `TRANSPORT`.
+    pub mode: String,
+    /// SPI of what we receive.
+    pub spi_in: EspSpi,
+    /// SPI of what we send.
+    pub spi_out: EspSpi,
+    /// ESP travels in UDP.
+    pub udp: bool,
+    /// Sequence numbers have 64 bits.
+    pub extended_sequence_numbers: bool,
+    /// Key exchanges of its own; none for one that is keyed from its IKE_SA.
+    pub key_exchanges: Vec<Algorithm>,
+    /// What encrypts.
+    pub encryption: Option<Algorithm>,
+    /// What authenticates, where the cipher does not.
+    pub integrity: Option<Algorithm>,
+    /// Plain text carried.
+    pub bytes: Bytes,
+    /// Packets carried.
+    pub packets: Bytes,
+    /// Seconds since it was installed.
+    pub installed_s: u64,
+    /// Seconds until it is rekeyed, where it will be.
+    pub rekey_in_s: Option<u64>,
+    /// What it protects at our end.
+    pub local: Vec<String>,
+    /// What it protects at theirs.
+    pub remote: Vec<String>,
+}
+
+impl IkeSa {
+    /// Reads the section of an IKE_SA; none where it lacks what every IKE_SA has.
+    #[must_use]
+    pub fn read(connection: &str, section: &Section) -> Option<Self> {
+        let spi = |name| IkeSpi::parse(section.text(name)?).filter(|spi| spi.0 != 0);
+        let address = |host: &str, port: &str| {
+            let ip: IpAddr = section.text(host)?.parse().ok()?;
+            Some(SocketAddr::new(ip, section.number(port)?.try_into().ok()?))
+        };
+        let key = spi("initiator-spi")
+            .zip(spi("responder-spi"))
+            .map(|(initiator_spi, responder_spi)| Key::Ike {
+                initiator_spi,
+                responder_spi,
+            });
+        let children = section.section("child-sas").into_iter().flat_map(Section::sections);
+        Some(Self {
+            connection: connection.to_owned(),
+            id: section.number("uniqueid")?.try_into().ok()?,
+            state: section.text("state")?.to_owned(),
+            key,
+            initiator: section.is_yes("initiator"),
+            peer_identity: section.text("remote-id").map(str::to_owned),
+            local: address("local-host", "local-port"),
+            remote: address("remote-host", "remote-port"),
+            key_exchanges: key_exchanges(section),
+            ppk: section.is_yes("ppk"),
+            encryption: encryption(section),
+            integrity: integrity(section),
+            prf: algorithm(TransformKind::PseudoRandomFunction, "", section.text("prf-alg")),
+            established_s: section.number("established").unwrap_or_default(),
+            rekey_in_s: section.number("rekey-time"),
+            children: children.filter_map(|(_, child)| ChildSa::read(child)).collect(),
+        })
+    }
+
+    /// The IKE_SAs in a row of `list-sas`.
+    pub fn of_row(row: &Section) -> impl Iterator<Item = Self> {
+        row.sections().filter_map(|(connection, sa)| Self::read(connection, sa))
+    }
+
+    /// Whether it stands: packets of its CHILD_SAs flow.
+    #[must_use]
+    pub fn stands(&self) -> bool {
+        matches!(self.state.as_str(), "ESTABLISHED" | "REKEYING")
+    }
+}
+
+impl ChildSa {
+    /// Reads the section of a CHILD_SA; none where it has no SPIs yet.
+    #[must_use]
+    pub fn read(section: &Section) -> Option<Self> {
+        let spi = |name| section.text(name).and_then(EspSpi::parse);
+        let count = |name| section.number(name).unwrap_or_default();
+        let texts = |name| section.list(name).map(str::to_owned).collect();
+        Some(Self {
+            name: section.text("name")?.to_owned(),
+            id: section.number("uniqueid")?.try_into().ok()?,
+            state: section.text("state")?.to_owned(),
+            mode: section.text("mode").unwrap_or_default().to_owned(),
+            spi_in: spi("spi-in")?,
+            spi_out: spi("spi-out")?,
+            udp: section.is_yes("encap"),
+            extended_sequence_numbers: section.text("esn").is_some_and(|esn| esn != "0" && esn != "no"),
+            key_exchanges: key_exchanges(section),
+            encryption: encryption(section),
+            integrity: integrity(section),
+            bytes: Bytes {
+                sent: count("bytes-out"),
+                received: count("bytes-in"),
+            },
+            packets: Bytes {
+                sent: count("packets-out"),
+                received: count("packets-in"),
+            },
+            installed_s: count("install-time"),
+            rekey_in_s: section.number("rekey-time"),
+            local: texts("local-ts"),
+            remote: texts("remote-ts"),
+        })
+    }
+
+    /// Whether packets flow in it: one that was rekeyed lives on for a moment for what is on its way.
+    #[must_use]
+    pub fn stands(&self) -> bool {
+        matches!(self.state.as_str(), "INSTALLED" | "REKEYING")
+    }
+}
+
+fn key_exchanges(section: &Section) -> Vec<Algorithm> {
+    let additional = (1..=MOST_ADDITIONAL).map(|number| format!("ake{number}"));
+    std::iter::once("dh-group".to_owned())
+        .chain(additional)
+        .filter_map(|name| algorithm(TransformKind::KeyExchange, "", section.text(&name)))
+        .collect()
+}
+
+fn encryption(section: &Section) -> Option<Algorithm> {
+    let known = algorithm(TransformKind::Encryption, "ENCR_", section.text("encr-alg"))?;
+    Some(Algorithm {
+        bits: section.number("encr-keysize").and_then(|bits| bits.try_into().ok()),
+        ..known
+    })
+}
+
+fn integrity(section: &Section) -> Option<Algorithm> {
+    algorithm(TransformKind::Integrity, "AUTH_", section.text("integ-alg"))
+}
+
+/// An algorithm by charon's name: strongSwan's own, or IANA's without its prefix.
+fn algorithm(kind: TransformKind, prefix: &str, name: Option<&str>) -> Option<Algorithm> {
+    let name = name?;
+    let known = transform_named(kind, name).or_else(|| transform_named(kind, &format!("{prefix}{name}")));
+    Some(match known {
+        Some(known) => Algorithm {
+            code: Some(known.id),
+            name: known.name.to_owned(),
+            bits: None,
+        },
+        None => Algorithm {
+            code: None,
+            name: name.to_owned(),
+            bits: None,
+        },
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// As charon 6.1.0 tells of it, cut to what is read.
+    fn told() -> Section {
+        let child = Section::new()
+            .with("name", "e2")
+            .with("uniqueid", "2")
+            .with("state", "INSTALLED")
+            .with("mode", "TUNNEL")
+            .with("encap", "yes")
+            .with("spi-in", "42ebcaae")
+            .with("spi-out", "0adfb4cf")
+            .with("encr-alg", "AES_CBC")
+            .with("encr-keysize", "256")
+            .with("integ-alg", "HMAC_SHA2_256_128")
+            .with("dh-group", "CURVE_25519")
+            .with("ake1", "ML_KEM_768")
+            .with("bytes-out", "84")
+            .with_list("local-ts", ["10.78.0.1/32"]);
+        Section::new()
+            .with("uniqueid", "1")
+            .with("state", "ESTABLISHED")
+            .with("local-host", "10.77.0.1")
+            .with("local-port", "4500")
+            .with("initiator", "yes")
+            .with("initiator-spi", "9f815c2206ce1954")
+            .with("responder-spi", "eef74d6b20dd86e3")
+            .with("encr-alg", "AES_GCM_16")
+            .with("encr-keysize", "256")
+            .with("prf-alg", "PRF_HMAC_SHA2_384")
+            .with("dh-group", "ECP_384")
+            .with("ake1", "HQC_128")
+            .with_section("child-sas", Section::new().with_section("e2-2", child))
+    }
+
+    fn names(algorithms: &[Algorithm]) -> Vec<(Option<u16>, &str)> {
+        let named = algorithms.iter().map(|known| (known.code, known.name.as_str()));
+        named.collect()
+    }
+
+    #[test]
+    fn algorithms_are_known_by_their_numbers_and_what_is_not_keeps_its_name() {
+        let sa = IkeSa::read("ric", &told()).unwrap();
+        assert_eq!(
+            names(&sa.key_exchanges),
+            [(Some(20), "384-bit random ECP"), (None, "HQC_128")]
+        );
+        assert_eq!(sa.encryption.as_ref().unwrap().name, "ENCR_AES_GCM_16");
+        assert_eq!(sa.encryption.unwrap().bits, Some(256));
+        assert_eq!(sa.prf.unwrap().code, Some(6));
+        let child = &sa.children[0];
+        assert_eq!(
+            names(&child.key_exchanges),
+            [(Some(31), "Curve25519"), (Some(36), "ml-kem-768")]
+        );
+        assert_eq!(child.integrity.as_ref().unwrap().name, "AUTH_HMAC_SHA2_256_128");
+        assert_eq!((child.bytes.sent, child.bytes.received), (84, 0));
+        assert!(child.stands() && child.udp);
+    }
+
+    #[test]
+    fn an_sa_without_its_number_or_spis_is_none() {
+        assert_eq!(IkeSa::read("ric", &Section::new()), None);
+        let begun = Section::new()
+            .with("uniqueid", "1")
+            .with("state", "CONNECTING")
+            .with("initiator-spi", "9f815c2206ce1954")
+            .with("responder-spi", "0000000000000000");
+        assert_eq!(IkeSa::read("ric", &begun).unwrap().key, None);
+    }
+}

@@ -1,0 +1,172 @@
+//! What only charon's log tells: how peers proved themselves, and how IKE messages went.
+//!
+//! Its lines are for people and may change from version to version: what is not understood is left out, and the record says that
+//! it was not seen.
+
+use std::collections::HashMap;
+use std::time::Instant;
+
+use bartizan_ledger::Messages;
+
+use crate::vici::Section;
+
+/// IKE_SAs kept in mind. Attempts that never come to anything are forgotten, oldest first, beyond it.
+const AT_MOST: usize = 4096;
+
+/// What was told of an IKE_SA.
+#[derive(Debug, Clone)]
+pub(crate) struct Tale {
+    /// When it was first heard of.
+    pub(crate) begun: Instant,
+    pub(crate) messages: Messages,
+    /// How we proved ourselves, in charon's words.
+    pub(crate) local: Option<String>,
+    /// How the peer did.
+    pub(crate) peer: Option<String>,
+    /// Fragments of the message that goes out, or comes in, next.
+    splitting: u64,
+}
+
+/// Tales by charon's number of the IKE_SA.
+#[derive(Debug, Default)]
+pub(crate) struct Told(HashMap<u32, Tale>);
+
+impl Told {
+    pub(crate) fn of(&self, id: u32) -> Option<&Tale> {
+        self.0.get(&id)
+    }
+
+    pub(crate) fn forget(&mut self, id: u32) {
+        self.0.remove(&id);
+    }
+
+    /// A rekey proves nothing anew: what the one before has proven holds on.
+    pub(crate) fn carry_on(&mut self, old: u32, new: u32) {
+        let Some(tale) = self.0.get(&old).cloned() else { return };
+        let tale = self.0.entry(new).or_insert(tale.clone()).merge(&tale);
+        self.0.insert(new, tale);
+    }
+
+    /// A line of the log: `log` events have `ikesa-uniqueid` and `msg`.
+    pub(crate) fn hear(&mut self, event: &Section) {
+        let Some(id) = event.number("ikesa-uniqueid").and_then(|id| id.try_into().ok()) else {
+            return;
+        };
+        let Some(line) = event.text("msg") else { return };
+        if self.0.len() >= AT_MOST && !self.0.contains_key(&id) {
+            let oldest = self.0.iter().min_by_key(|(_, tale)| tale.begun).map(|(id, _)| *id);
+            oldest.map(|oldest| self.0.remove(&oldest));
+        }
+        self.0.entry(id).or_insert_with(Tale::begin).hear(line);
+    }
+}
+
+impl Tale {
+    fn begin() -> Self {
+        Self {
+            begun: Instant::now(),
+            messages: Messages::default(),
+            local: None,
+            peer: None,
+            splitting: 0,
+        }
+    }
+
+    /// Its own times and messages, with what the one before has proven.
+    fn merge(&self, before: &Self) -> Self {
+        let mut merged = self.clone();
+        merged.local = merged.local.or_else(|| before.local.clone());
+        merged.peer = merged.peer.or_else(|| before.peer.clone());
+        merged
+    }
+
+    fn hear(&mut self, line: &str) {
+        if let Some((_, rest)) = line.split_once("authentication of '") {
+            let Some((_, method)) = rest.split_once("' ") else {
+                return;
+            };
+            let Some(method) = method.strip_suffix(" successful") else {
+                return;
+            };
+            match method.strip_prefix("(myself) with ") {
+                Some(method) => self.local = Some(bounded(method)),
+                None => self.peer = method.strip_prefix("with ").map(bounded),
+            }
+        } else if let Some(bytes) = line.strip_prefix("sending packet: ").and_then(size) {
+            self.messages.packets.sent += 1;
+            self.messages.bytes.sent += bytes;
+            self.messages.fragments.sent += u64::from(self.splitting > 0);
+            self.splitting = self.splitting.saturating_sub(1);
+        } else if let Some(bytes) = line.strip_prefix("received packet: ").and_then(size) {
+            self.messages.packets.received += 1;
+            self.messages.bytes.received += bytes;
+        } else if line.starts_with("received fragment #") {
+            self.messages.fragments.received += 1;
+        } else if let Some((_, fragments)) = line.split_once(" bytes) into ") {
+            let fragments = fragments
+                .strip_suffix(" fragments")
+                .and_then(|count| count.parse().ok());
+            self.splitting = fragments.unwrap_or_default();
+        }
+    }
+}
+
+/// A method's name is short; what is not is no method.
+fn bounded(method: &str) -> String {
+    method.chars().take(64).collect()
+}
+
+/// The bytes at the end of `... (248 bytes)`.
+fn size(line: &str) -> Option<u64> {
+    line.rsplit_once('(')?.1.strip_suffix(" bytes)")?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Lines of charon 6.1.0.
+    #[test]
+    fn a_set_up_is_told_by_its_log() {
+        let mut told = Told::default();
+        for line in [
+            "initiating IKE_SA e2[1] to 10.77.0.2",
+            "sending packet: from 10.77.0.1[500] to 10.77.0.2[500] (248 bytes)",
+            "received packet: from 10.77.0.2[500] to 10.77.0.1[500] (281 bytes)",
+            "splitting IKE message (1249 bytes) into 2 fragments",
+            "sending packet: from 10.77.0.1[4500] to 10.77.0.2[4500] (1248 bytes)",
+            "sending packet: from 10.77.0.1[4500] to 10.77.0.2[4500] (66 bytes)",
+            "authentication of 'near.test' (myself) with ECDSA_WITH_SHA256_DER successful",
+            "sending packet: from 10.77.0.1[4500] to 10.77.0.2[4500] (650 bytes)",
+            "received fragment #1 of 2, waiting for complete IKE message",
+            "authentication of 'far.test' with ED25519 successful",
+            "authentication of 'far.test' with",
+            "sending packet: (many bytes)",
+        ] {
+            told.hear(&Section::new().with("ikesa-uniqueid", "1").with("msg", line));
+        }
+        told.hear(&Section::new().with("msg", "sending packet: from nobody (1 bytes)"));
+        let tale = told.of(1).unwrap();
+        let Messages {
+            packets,
+            bytes,
+            fragments,
+        } = tale.messages;
+        assert_eq!((packets.sent, packets.received), (4, 1));
+        assert_eq!((bytes.sent, bytes.received), (248 + 1248 + 66 + 650, 281));
+        assert_eq!((fragments.sent, fragments.received), (2, 1));
+        assert_eq!(tale.local.as_deref(), Some("ECDSA_WITH_SHA256_DER"));
+        assert_eq!(tale.peer.as_deref(), Some("ED25519"));
+        told.carry_on(1, 2);
+        assert_eq!(told.of(2).unwrap().peer.as_deref(), Some("ED25519"));
+    }
+
+    #[test]
+    fn attempts_without_end_are_forgotten() {
+        let mut told = Told::default();
+        for id in 0..=AT_MOST {
+            told.hear(&Section::new().with("ikesa-uniqueid", id.to_string()).with("msg", "x"));
+        }
+        assert_eq!(told.0.len(), AT_MOST);
+    }
+}

@@ -1,0 +1,254 @@
+//! What the watch knows of the SAs that stand, and the records it writes of them.
+
+use std::collections::HashMap;
+
+use bartizan_ledger as ledger;
+use bartizan_ledger::{Cause, Direction, Key, SaClosed, Verdict, Why};
+
+use super::expectation::Expectation;
+use crate::sa::{ChildSa, IkeSa};
+
+/// SAs by charon's numbers.
+#[derive(Debug, Default)]
+pub(super) struct Tracked(HashMap<u32, Ike>);
+
+#[derive(Debug)]
+struct Ike {
+    key: Key,
+    /// Its own record is written: charon may tell of a CHILD_SA first.
+    recorded: bool,
+    connection: String,
+    peer_identity: Option<String>,
+    verdict: Verdict,
+    since: std::time::Instant,
+    children: HashMap<u32, Child>,
+}
+
+#[derive(Debug)]
+struct Child {
+    last: ChildSa,
+    verdict: Verdict,
+    since: std::time::Instant,
+}
+
+impl Tracked {
+    /// How an IKE_SA that charon tells of came about: beside one to the same peer it is a re-authentication.
+    pub(super) fn cause_of(&self, sa: &IkeSa) -> Cause {
+        let beside = self.0.iter().any(|(id, known)| {
+            *id != sa.id && known.connection == sa.connection && known.peer_identity == sa.peer_identity
+        });
+        if beside { Cause::ReAuthentication } else { Cause::SetUp }
+    }
+
+    /// Takes note of an IKE_SA; true when it was not known.
+    pub(super) fn is_new(&mut self, sa: &IkeSa, key: Key, verdict: &Verdict) -> bool {
+        let ike = self.entry(sa, key, verdict);
+        !std::mem::replace(&mut ike.recorded, true)
+    }
+
+    /// Takes note of a CHILD_SA; true when it was not known.
+    pub(super) fn is_new_child(&mut self, sa: &IkeSa, child: &ChildSa, key: Key, verdict: &Verdict) -> bool {
+        let ike = self.entry(sa, key, verdict);
+        let known = ike
+            .children
+            .get(&child.id)
+            .is_some_and(|known| known.last.spi_in == child.spi_in);
+        if !known {
+            let child = Child {
+                last: child.clone(),
+                verdict: verdict.clone(),
+                since: std::time::Instant::now(),
+            };
+            ike.children.insert(child.last.id, child);
+        }
+        !known
+    }
+
+    fn entry(&mut self, sa: &IkeSa, key: Key, verdict: &Verdict) -> &mut Ike {
+        let fresh = || Ike {
+            key,
+            recorded: false,
+            connection: sa.connection.clone(),
+            peer_identity: sa.peer_identity.clone(),
+            verdict: verdict.clone(),
+            since: std::time::Instant::now(),
+            children: HashMap::new(),
+        };
+        let ike = self.0.entry(sa.id).or_insert_with(fresh);
+        // A charon that was started again counts from 1 anew.
+        if ike.key != key {
+            *ike = fresh();
+        }
+        ike
+    }
+
+    /// Whether it is known to stand.
+    pub(super) fn stands(&self, ike: u32, child: Option<u32>) -> bool {
+        let known = self.0.get(&ike);
+        known.is_some_and(|known| child.is_none_or(|child| known.children.contains_key(&child)))
+    }
+
+    /// Takes note of a verdict; true when it is another one than before.
+    pub(super) fn judged(&mut self, ike: u32, child: Option<u32>, verdict: &Verdict) -> bool {
+        let Some(ike) = self.0.get_mut(&ike) else { return false };
+        let before = match child {
+            None => &mut ike.verdict,
+            Some(child) => match ike.children.get_mut(&child) {
+                Some(child) => &mut child.verdict,
+                None => return false,
+            },
+        };
+        let other = before != verdict;
+        before.clone_from(verdict);
+        other
+    }
+
+    /// Takes note of what a CHILD_SA has carried.
+    pub(super) fn count(&mut self, ike: u32, child: &ChildSa) {
+        if let Some(known) = self.0.get_mut(&ike).and_then(|ike| ike.children.get_mut(&child.id)) {
+            known.last = child.clone();
+        }
+    }
+
+    /// CHILD_SAs live on under the IKE_SA that took the place of theirs.
+    pub(super) fn hand_over(&mut self, old: u32, new: u32) {
+        let children = self.0.get_mut(&old).map(|old| std::mem::take(&mut old.children));
+        if let (Some(children), Some(new)) = (children, self.0.get_mut(&new)) {
+            new.children.extend(children);
+        }
+    }
+
+    /// Which of the known SAs are not among these.
+    pub(super) fn missing(&self, sas: &[IkeSa]) -> Vec<(u32, Option<u32>)> {
+        let mut missing = Vec::new();
+        for (id, known) in &self.0 {
+            match sas.iter().find(|sa| sa.id == *id && sa.key == Some(known.key)) {
+                None => missing.push((*id, None)),
+                Some(sa) => {
+                    let stands = |child: &u32| sa.children.iter().any(|now| now.id == *child && now.stands());
+                    let gone = known.children.keys().filter(|child| !stands(child));
+                    missing.extend(gone.map(|child| (*id, Some(*child))));
+                }
+            }
+        }
+        missing
+    }
+
+    /// Forgets an SA, an IKE_SA with all it has, and says what ended.
+    pub(super) fn close(&mut self, id: u32, child: Option<u32>, why: Why) -> Vec<SaClosed> {
+        let Some(ike) = self.0.get_mut(&id) else {
+            return Vec::new();
+        };
+        let key = ike.key;
+        let of_child = |child: &Child| SaClosed {
+            key,
+            spi_in: Some(child.last.spi_in),
+            why,
+            bytes: child.last.bytes,
+            packets: child.last.packets,
+            lasted_s: child.last.installed_s.max(child.since.elapsed().as_secs()),
+        };
+        if let Some(child) = child {
+            return ike.children.remove(&child).iter().map(of_child).collect();
+        }
+        let mut closed: Vec<_> = ike.children.values().map(of_child).collect();
+        closed.push(SaClosed {
+            key,
+            spi_in: None,
+            why,
+            bytes: ledger::Bytes::default(),
+            packets: ledger::Bytes::default(),
+            lasted_s: ike.since.elapsed().as_secs(),
+        });
+        self.0.remove(&id);
+        closed
+    }
+
+    /// The numbers of all IKE_SAs.
+    pub(super) fn ids(&self) -> Vec<u32> {
+        self.0.keys().copied().collect()
+    }
+
+    /// How many IKE_SAs and CHILD_SAs stand.
+    pub(super) fn standing(&self) -> (usize, usize) {
+        (self.0.len(), self.0.values().map(|ike| ike.children.len()).sum())
+    }
+}
+
+pub(super) fn ike_record(
+    sa: &IkeSa,
+    key: Key,
+    replaces: Option<&IkeSa>,
+    expectation: Option<&Expectation>,
+    set_up: Option<std::time::Duration>,
+    cause: Cause,
+    verdict: Verdict,
+) -> ledger::IkeSa {
+    let mut interfaces: Vec<_> = expectation
+        .into_iter()
+        .flat_map(|expectation| &expectation.children)
+        .map(|(_, kind, _)| kind.name().to_owned())
+        .collect();
+    interfaces.dedup();
+    ledger::IkeSa {
+        key,
+        cause,
+        replaces: replaces.and_then(|before| before.key),
+        connection: sa.connection.clone(),
+        interfaces,
+        direction: if sa.initiator {
+            Direction::Outbound
+        } else {
+            Direction::Inbound
+        },
+        peer: expectation.map(|expectation| expectation.peer.clone()),
+        peer_identity: sa.peer_identity.clone(),
+        local_address: sa.local,
+        peer_address: sa.remote,
+        key_exchanges: sa.key_exchanges.clone(),
+        ppk: sa.ppk,
+        encryption: sa.encryption.clone(),
+        integrity: sa.integrity.clone(),
+        prf: sa.prf.clone(),
+        // What charon's log tells is filled in when it has come.
+        authentication: None,
+        messages: None,
+        established_s: sa.established_s,
+        set_up_us: set_up
+            .filter(|_| cause != Cause::Found)
+            .map(|took| u64::try_from(took.as_micros()).unwrap_or(u64::MAX)),
+        verdict,
+    }
+}
+
+pub(super) fn child_record(
+    sa: &IkeSa,
+    child: &ChildSa,
+    key: Key,
+    replaces: Option<&ChildSa>,
+    (interface, peer): (Option<String>, Option<String>),
+    cause: Cause,
+    verdict: Verdict,
+) -> ledger::ChildSa {
+    ledger::ChildSa {
+        key,
+        spi_in: child.spi_in,
+        spi_out: child.spi_out,
+        cause,
+        replaces: replaces.map(|before| before.spi_in),
+        connection: sa.connection.clone(),
+        child: child.name.clone(),
+        interface,
+        peer,
+        mode: child.mode.clone(),
+        udp: child.udp,
+        extended_sequence_numbers: child.extended_sequence_numbers,
+        key_exchanges: child.key_exchanges.clone(),
+        encryption: child.encryption.clone(),
+        integrity: child.integrity.clone(),
+        local: child.local.clone(),
+        remote: child.remote.clone(),
+        installed_s: child.installed_s,
+        verdict,
+    }
+}

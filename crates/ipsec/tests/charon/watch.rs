@@ -1,0 +1,233 @@
+//! The watch over a real charon: what it records, and what it takes down.
+
+use std::fs::File;
+use std::io::BufReader;
+use std::path::Path;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+
+use bartizan_deployment::{InterfaceKind, Policy};
+use bartizan_ipsec::Metrics;
+use bartizan_ipsec::vici::Section;
+use bartizan_ipsec::watch::{Expectation, Expectations, Notice, Watch};
+use bartizan_ledger::{Cause, ChildSa, Event, Forgery, IkeSa, Ledger, Reader, Verdict, Why};
+
+use super::named;
+use crate::stage::*;
+
+/// What the watch said, by a word each.
+type Said = Mutex<Vec<String>>;
+
+fn expectations() -> Expectations {
+    let policy = Policy::hybrid();
+    Expectations::new(vec![Expectation {
+        connection: "e2".into(),
+        peer: "far".into(),
+        policy: policy.clone(),
+        children: vec![("e2".into(), InterfaceKind::E2, policy)],
+    }])
+}
+
+/// Runs `act` while a watch over the near charon runs; what it recorded and counted.
+fn watched(stage: &mut Stage, act: impl FnOnce(&mut Stage, &Said)) -> (Vec<Event>, String) {
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("ledger.jsonl");
+    let (metrics, expectations) = (Metrics::default(), expectations());
+    let ledger = Ledger::open(&path, "near").expect("a ledger");
+    let (stop, said) = (AtomicBool::new(false), Said::default());
+    let watch = Watch::new(stage.near.socket(), &expectations, ledger.recorder(), &metrics);
+    thread::scope(|scope| {
+        let (stop, said) = (&stop, &said);
+        scope.spawn(move || {
+            watch.run(&|| stop.load(Ordering::Relaxed), &mut |notice| {
+                said.lock().expect("not poisoned").push(word(&notice));
+            });
+        });
+        // Ends the watch also where an assertion fails.
+        let _stopped = Raised(stop);
+        wait_for(said, "connected");
+        act(stage, said);
+    });
+    drop(ledger);
+    (read(&path), metrics.text())
+}
+
+struct Raised<'a>(&'a AtomicBool);
+
+impl Drop for Raised<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+fn word(notice: &Notice<'_>) -> String {
+    match notice {
+        Notice::Connected => "connected".into(),
+        Notice::Away(_) => "away".into(),
+        Notice::Stands(sighting) => format!("stands {}", sighting.keyed_by),
+        Notice::Breach(sighting, _) => format!("breach {}", sighting.keyed_by),
+        Notice::TakenDown(sighting, _) => format!("taken down {}", sighting.keyed_by),
+        other => format!("{other:?}"),
+    }
+}
+
+fn wait_for(said: &Said, wanted: &str) {
+    eventually(wanted, || {
+        let said = said.lock().expect("not poisoned");
+        said.iter().any(|word| word.starts_with(wanted)).then_some(())
+    });
+}
+
+fn read(path: &Path) -> Vec<Event> {
+    let reader = Reader::new(BufReader::new(File::open(path).expect("a ledger")));
+    reader.map(|record| record.expect("whole").event).collect()
+}
+
+fn ikes(events: &[Event]) -> Vec<&IkeSa> {
+    let found = events.iter().filter_map(|event| match event {
+        Event::IkeSa(sa) => Some(&**sa),
+        _ => None,
+    });
+    found.collect()
+}
+
+fn children(events: &[Event]) -> Vec<&ChildSa> {
+    let found = events.iter().filter_map(|event| match event {
+        Event::ChildSa(sa) => Some(&**sa),
+        _ => None,
+    });
+    found.collect()
+}
+
+#[test]
+fn set_up_both_rekeys_and_the_end_are_recorded_with_what_keyed_them() {
+    let mut stage = Stage::set_up();
+    stage.load(HYBRID, HYBRID);
+    let (events, metrics) = watched(&mut stage, |stage, said| {
+        let mut client = stage.near.client();
+        client.command("initiate", named("e2")).expect("up");
+        client.command("rekey", named("e2")).expect("rekeyed");
+        wait_for(said, "stands Curve25519 and ml-kem-768");
+        eventually("the child is rekeyed", || {
+            let said = said.lock().expect("not poisoned");
+            // The IKE_SA, the first child keyed from it, and the child's rekey.
+            (said.iter().filter(|word| word.starts_with("stands")).count() == 3).then_some(())
+        });
+        client
+            .command("rekey", Section::new().with("ike", "e2"))
+            .expect("rekeyed");
+        eventually("the IKE_SA is rekeyed", || {
+            let said = said.lock().expect("not poisoned");
+            (said.iter().filter(|word| word.starts_with("stands")).count() == 4).then_some(())
+        });
+        client
+            .command("terminate", Section::new().with("ike", "e2"))
+            .expect("down");
+    });
+    let (ikes, children) = (ikes(&events), children(&events));
+    assert_eq!(
+        ikes.iter().map(|sa| sa.cause).collect::<Vec<_>>(),
+        [Cause::SetUp, Cause::Rekey]
+    );
+    assert_eq!(ikes[1].replaces, Some(ikes[0].key));
+    assert_eq!(
+        children.iter().map(|sa| sa.cause).collect::<Vec<_>>(),
+        [Cause::SetUp, Cause::Rekey]
+    );
+    assert_eq!(children[1].replaces, Some(children[0].spi_in));
+    assert!(children[0].key_exchanges.is_empty());
+    for exchanges in [
+        &ikes[0].key_exchanges,
+        &ikes[1].key_exchanges,
+        &children[1].key_exchanges,
+    ] {
+        assert_eq!(
+            exchanges.iter().map(|one| one.code).collect::<Vec<_>>(),
+            [Some(31), Some(36)]
+        );
+    }
+    for sa in &ikes {
+        let authentication = sa.authentication.as_ref().expect("charon's log tells");
+        assert_eq!(authentication.peer.as_deref(), Some("ECDSA_WITH_SHA256_DER"));
+        assert_eq!(authentication.forgery, Forgery::PossibleLater);
+        assert_eq!((sa.peer.as_deref(), &sa.verdict), (Some("far"), &Verdict::Accepted));
+    }
+    let messages = ikes[0].messages.expect("charon's log tells");
+    assert_eq!(
+        messages.fragments.sent, 2,
+        "the ML-KEM-768 key of IKE_INTERMEDIATE, at 1280 bytes"
+    );
+    assert!(
+        children
+            .iter()
+            .all(|sa| sa.verdict == Verdict::Accepted && sa.interface.as_deref() == Some("E2"))
+    );
+    let ends = events
+        .iter()
+        .filter(|event| matches!(event, Event::SaClosed(_)))
+        .count();
+    assert_eq!(ends, 4, "both IKE_SAs and both CHILD_SAs");
+    assert!(metrics.contains("bartizan_ipsec_ike_sas_standing 0"), "{metrics}");
+    assert!(!metrics.contains("verdict=\"refused\""), "{metrics}");
+}
+
+#[test]
+fn a_child_that_a_peer_rekeys_without_its_additional_key_exchange_is_taken_down() {
+    let mut stage = Stage::set_up();
+    // Set up by the hybrid; this charon's configuration would let the classical rekey pass, and the peer offers no other.
+    let both = format!("{HYBRID},x25519");
+    stage.near.load(&stage.far, &stage.authority, HYBRID, &both);
+    stage.far.load(&stage.near, &stage.authority, HYBRID, "x25519");
+    let (events, metrics) = watched(&mut stage, |stage, said| {
+        let mut client = stage.near.client();
+        client.command("initiate", named("e2")).expect("up");
+        wait_for(said, "stands its IKE_SA");
+        stage.far.client().command("rekey", named("e2")).expect("rekeyed");
+        wait_for(said, "breach Curve25519 alone");
+        wait_for(said, "taken down Curve25519 alone");
+    });
+    let children = children(&events);
+    let Verdict::Refused { reason, detail } = &children[1].verdict else {
+        panic!("{:?}", children[1].verdict);
+    };
+    assert_eq!(reason, "classical");
+    assert_eq!(
+        detail,
+        "keyed by Curve25519 alone; the policy asks for x25519-ke1_mlkem768"
+    );
+    let breach = |event: &Event| matches!(event, Event::SaClosed(closed) if closed.why == Why::Breach && closed.spi_in == Some(children[1].spi_in));
+    assert!(events.iter().any(breach), "{events:?}");
+    assert!(
+        metrics.contains(r#"breaches_total{peer="far",reason="classical"} 1"#),
+        "{metrics}"
+    );
+}
+
+#[test]
+fn an_sa_that_stands_before_the_watch_is_found_and_a_charon_started_again_is_watched_again() {
+    let mut stage = Stage::set_up();
+    stage.load(HYBRID, HYBRID);
+    stage.near.client().command("initiate", named("e2")).expect("up");
+    let (events, _) = watched(&mut stage, |stage, said| {
+        wait_for(said, "stands its IKE_SA");
+        let charon = stage.near.charon.as_mut().expect("it runs");
+        charon.process().expect("it runs").send(libc::SIGKILL);
+        wait_for(said, "away");
+        stage.near.charon = None;
+        said.lock().expect("not poisoned").clear();
+        stage.near.start();
+        wait_for(said, "connected");
+        stage.near.load(&stage.far, &stage.authority, HYBRID, HYBRID);
+        stage.near.client().command("initiate", named("e2")).expect("up again");
+        wait_for(said, "stands its IKE_SA");
+    });
+    let causes: Vec<_> = ikes(&events).iter().map(|sa| sa.cause).collect();
+    assert_eq!(causes, [Cause::Found, Cause::SetUp]);
+    let gone = |event: &&Event| matches!(event, Event::SaClosed(closed) if closed.why == Why::DaemonGone);
+    assert_eq!(
+        events.iter().filter(gone).count(),
+        2,
+        "the IKE_SA and its CHILD_SA: {events:?}"
+    );
+}
