@@ -1,6 +1,7 @@
 //! IKEv2 and ESP links: strongSwan, driven and watched through VICI.
 #![forbid(unsafe_code)]
 
+pub mod drive;
 mod instance;
 pub mod proposal;
 pub mod render;

@@ -189,6 +189,11 @@ impl Client {
         }
     }
 
+    /// An event that came while an answer was read, where there is one.
+    pub fn waiting_event(&mut self) -> Option<Event> {
+        self.events.pop_front()
+    }
+
     fn switch(&mut self, packet: Packet, event: &str) -> Result<(), Error> {
         let deadline = Deadline::new(event, self.patience);
         self.send(&packet, &deadline)?;

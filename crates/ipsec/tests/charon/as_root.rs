@@ -90,6 +90,14 @@ fn a_charon_that_is_stopped_by_a_signal_has_stalled() {
         .and_then(|charon| charon.process())
         .expect("it runs");
     process.send(libc::SIGSTOP);
+    let tasks = format!("/proc/{}/task", process.id());
+    // The signal is on its way when `send` returns; until the last thread has it, one may answer.
+    eventually("every thread is stopped", || {
+        let tasks = std::fs::read_dir(&tasks).expect("it is there");
+        let stopped = |stat: String| stat.rsplit(')').next().is_some_and(|rest| rest.starts_with(" T"));
+        let mut stats = tasks.map(|task| std::fs::read_to_string(task.expect("an entry").path().join("stat")));
+        stats.all(|stat| stat.is_ok_and(stopped)).then_some(())
+    });
     let error = client
         .request_within("stats", Section::new(), Duration::from_millis(100))
         .expect_err("it does not run");

@@ -30,7 +30,7 @@ fn expectations() -> Expectations {
 }
 
 /// Runs `act` while a watch over the near charon runs; what it recorded and counted.
-fn watched(stage: &mut Stage, act: impl FnOnce(&mut Stage, &Said)) -> (Vec<Event>, String) {
+fn watched(stage: &mut Stage, act: impl FnOnce(&mut Stage, &Said, &Metrics)) -> (Vec<Event>, String) {
     let directory = tempfile::tempdir().expect("a directory");
     let path = directory.path().join("ledger.jsonl");
     let (metrics, expectations) = (Metrics::default(), expectations());
@@ -47,7 +47,7 @@ fn watched(stage: &mut Stage, act: impl FnOnce(&mut Stage, &Said)) -> (Vec<Event
         // Ends the watch also where an assertion fails.
         let _stopped = Raised(stop);
         wait_for(said, "connected");
-        act(stage, said);
+        act(stage, said, &metrics);
     });
     drop(ledger);
     (read(&path), metrics.text())
@@ -104,7 +104,7 @@ fn children(events: &[Event]) -> Vec<&ChildSa> {
 fn set_up_both_rekeys_and_the_end_are_recorded_with_what_keyed_them() {
     let mut stage = Stage::set_up();
     stage.load(HYBRID, HYBRID);
-    let (events, metrics) = watched(&mut stage, |stage, said| {
+    let (events, metrics) = watched(&mut stage, |stage, said, metrics| {
         let mut client = stage.near.client();
         client.command("initiate", named("e2")).expect("up");
         client.command("rekey", named("e2")).expect("rekeyed");
@@ -179,7 +179,7 @@ fn a_child_that_a_peer_rekeys_without_its_additional_key_exchange_is_taken_down(
     let both = format!("{HYBRID},x25519");
     stage.near.load(&stage.far, &stage.authority, HYBRID, &both);
     stage.far.load(&stage.near, &stage.authority, HYBRID, "x25519");
-    let (events, metrics) = watched(&mut stage, |stage, said| {
+    let (events, metrics) = watched(&mut stage, |stage, said, _| {
         let mut client = stage.near.client();
         client.command("initiate", named("e2")).expect("up");
         wait_for(said, "stands its IKE_SA");
@@ -209,7 +209,7 @@ fn an_sa_that_stands_before_the_watch_is_found_and_a_charon_started_again_is_wat
     let mut stage = Stage::set_up();
     stage.load(HYBRID, HYBRID);
     stage.near.client().command("initiate", named("e2")).expect("up");
-    let (events, _) = watched(&mut stage, |stage, said| {
+    let (events, _) = watched(&mut stage, |stage, said, _| {
         wait_for(said, "stands its IKE_SA");
         let charon = stage.near.charon.as_mut().expect("it runs");
         charon.process().expect("it runs").send(libc::SIGKILL);

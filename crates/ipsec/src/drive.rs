@@ -1,0 +1,133 @@
+//! A node's links, brought up, looked at, rekeyed and taken down in a charon that runs.
+
+mod lock;
+mod reason;
+mod set_up;
+mod status;
+
+use std::time::{Duration, Instant};
+
+pub use lock::Lock;
+pub use reason::{Reason, reason};
+pub use set_up::{Attempt, Came, Link, Step, bring_up};
+pub use status::{ChildStatus, LinkStatus, status};
+
+use crate::sa::IkeSa;
+use crate::vici::{Client, Error, Section};
+
+/// How often SAs are looked at while a rekey is waited for: it takes round trips, and charon's answer comes before them.
+const POLL: Duration = Duration::from_millis(10);
+
+/// The IKE_SAs of a charon.
+///
+/// # Errors
+///
+/// Where charon does not answer.
+pub fn list_sas(client: &mut Client) -> Result<Vec<IkeSa>, Error> {
+    let rows = client.streamed("list-sas", "list-sa", Section::new())?;
+    Ok(rows.iter().flat_map(IkeSa::of_row).collect())
+}
+
+/// The names of the connections that charon has loaded.
+///
+/// # Errors
+///
+/// Where charon does not answer.
+pub fn list_connections(client: &mut Client) -> Result<Vec<String>, Error> {
+    let rows = client.streamed("list-conns", "list-conn", Section::new())?;
+    let names = rows
+        .iter()
+        .flat_map(|row| row.sections().map(|(name, _)| name.to_owned()));
+    Ok(names.collect())
+}
+
+/// Takes these connections down: unloaded first, so that nothing sets them up again, then their SAs deleted together with the peer,
+/// or without it when it does not answer in `patience`. What is not there any more is done already. The number of IKE_SAs deleted.
+///
+/// # Errors
+///
+/// Where charon does not answer or refuses.
+pub fn take_down(client: &mut Client, connections: &[String], patience: Duration) -> Result<usize, Error> {
+    let loaded = list_connections(client)?;
+    for name in connections.iter().filter(|name| loaded.contains(name)) {
+        client.command("unload-conn", Section::new().with("name", name))?;
+    }
+    let mut deleted = 0;
+    for sa in list_sas(client)?
+        .into_iter()
+        .filter(|sa| connections.contains(&sa.connection))
+    {
+        let message = Section::new()
+            .with("ike-id", sa.id.to_string())
+            .with("force", "yes")
+            .with("timeout", patience.as_millis().to_string());
+        match client.command_within("terminate", message, patience * 2) {
+            Ok(_) => deleted += 1,
+            // It went by itself in the meantime.
+            Err(Error::Refused { .. }) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(deleted)
+}
+
+/// What is to be rekeyed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Rekey {
+    /// The CHILD_SAs.
+    Children,
+    /// The IKE_SAs.
+    Ike,
+}
+
+/// Rekeys what stands of these connections and waits until the new SAs stand. The connections in which none came in time.
+///
+/// # Errors
+///
+/// Where charon does not answer or refuses.
+pub fn rekey(
+    client: &mut Client,
+    connections: &[String],
+    what: Rekey,
+    patience: Duration,
+) -> Result<Vec<String>, Error> {
+    let deadline = Instant::now() + patience;
+    let ours = |sas: Vec<IkeSa>| -> Vec<IkeSa> {
+        let standing = sas
+            .into_iter()
+            .filter(|sa| sa.stands() && connections.contains(&sa.connection));
+        standing.collect()
+    };
+    let mut waiting: Vec<(String, u32)> = Vec::new();
+    for sa in ours(list_sas(client)?) {
+        let numbers = match what {
+            Rekey::Ike => vec![("ike-id", sa.id)],
+            Rekey::Children => sa
+                .children
+                .iter()
+                .filter(|child| child.stands())
+                .map(|child| ("child-id", child.id))
+                .collect(),
+        };
+        for (name, id) in numbers {
+            client.command("rekey", Section::new().with(name, id.to_string()))?;
+            waiting.push((sa.connection.clone(), id));
+        }
+    }
+    loop {
+        let sas = ours(list_sas(client)?);
+        let still = |(connection, id): &(String, u32)| {
+            let mut of_it = sas.iter().filter(|sa| sa.connection == *connection);
+            let newer = of_it.any(|sa| match what {
+                Rekey::Ike => sa.id > *id,
+                Rekey::Children => sa.children.iter().any(|child| child.stands() && child.id > *id),
+            });
+            !newer
+        };
+        waiting.retain(still);
+        if waiting.is_empty() || Instant::now() >= deadline {
+            return Ok(waiting.into_iter().map(|(connection, _)| connection).collect());
+        }
+        std::thread::sleep(POLL);
+    }
+}
