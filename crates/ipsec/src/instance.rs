@@ -4,8 +4,8 @@ mod engine;
 mod kernel;
 mod settings;
 
-use std::fs;
-use std::io;
+use std::fs::{self, File};
+use std::io::{self, Write as _};
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::thread;
@@ -69,6 +69,8 @@ pub enum StartError {
 pub struct Instance {
     process: Option<Process>,
     directory: PathBuf,
+    /// Locked as long as charon is ours: two that start at once cannot both have the directory.
+    _configuration: File,
 }
 
 impl Instance {
@@ -85,11 +87,6 @@ impl Instance {
         settings: &Settings,
     ) -> Result<Self, StartError> {
         let socket = directory.join(SOCKET);
-        if Client::connect(&socket, START).is_ok() {
-            return Err(StartError::Taken {
-                directory: directory.to_owned(),
-            });
-        }
         let failed = |action: &str| {
             let action = format!("{action} {}", directory.display());
             move |source| StartError::Io { action, source }
@@ -99,18 +96,32 @@ impl Instance {
             .mode(0o700)
             .create(directory)
             .map_err(failed("making"))?;
+        let configuration = File::options()
+            .create(true)
+            .append(true)
+            .open(directory.join(CONFIGURATION))
+            .map_err(failed("writing in"))?;
+        if configuration.try_lock().is_err() {
+            return Err(StartError::Taken {
+                directory: directory.to_owned(),
+            });
+        }
+        let inside = engine.sees(directory);
+        let text = settings.render(&inside.join(SOCKET), &inside.join(LOG));
+        let written = configuration
+            .set_len(0)
+            .and_then(|()| (&configuration).write_all(text.as_bytes()));
         let mut instance = Self {
             process: None,
             directory: directory.to_owned(),
+            _configuration: configuration,
         };
+        written.map_err(failed("writing in"))?;
         // A charon that was killed leaves its socket behind.
         match fs::remove_file(&socket) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(failed("clearing")(error)),
             _ => {}
         }
-        let inside = engine.sees(directory);
-        let text = settings.render(&inside.join(SOCKET), &inside.join(LOG));
-        fs::write(directory.join(CONFIGURATION), text).map_err(failed("writing in"))?;
         let program = engine
             .program(directory)?
             .environment("STRONGSWAN_CONF", inside.join(CONFIGURATION))

@@ -1,15 +1,17 @@
 //! IKEv2 and ESP links: strongSwan, driven and watched through VICI.
 #![forbid(unsafe_code)]
 
+mod charon;
 pub mod drive;
 mod instance;
-pub mod proposal;
-pub mod render;
 pub mod judge;
 mod metrics;
+pub mod proposal;
+pub mod render;
 pub mod sa;
 pub mod vici;
 pub mod watch;
 
+pub use charon::Charon;
 pub use instance::{Engine, Instance, Kernel, Settings, StartError};
 pub use metrics::Metrics;

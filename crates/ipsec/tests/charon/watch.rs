@@ -124,6 +124,12 @@ fn set_up_both_rekeys_and_the_end_are_recorded_with_what_keyed_them() {
         client
             .command("terminate", Section::new().with("ike", "e2"))
             .expect("down");
+        eventually("the watch has heard", || {
+            metrics
+                .text()
+                .contains("bartizan_ipsec_ike_sas_standing 0")
+                .then_some(())
+        });
     });
     let (ikes, children) = (ikes(&events), children(&events));
     assert_eq!(
