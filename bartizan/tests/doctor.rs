@@ -73,7 +73,10 @@ fn every_feature_is_judged_and_the_exit_code_is_what_the_default_ones_say() {
 #[test]
 fn what_is_not_ready_says_why_and_how_to_get_it() {
     let empty = tempfile::tempdir().unwrap();
-    let (_, report) = json(&[], Some(empty.path()));
+    let asked = ["redirect", "demo", "ipsec", "guest", "lab-root", "lab"];
+    let arguments: Vec<&str> = asked.iter().flat_map(|feature| ["--for", feature]).collect();
+    let (code, report) = json(&arguments, Some(empty.path()));
+    assert_eq!(code, Some(1));
     for standing in report["features"].as_array().unwrap() {
         for need in standing["needs"].as_array().unwrap() {
             if need["met"] == false {
@@ -117,6 +120,7 @@ fn a_program_is_believed_by_what_it_does_and_not_by_what_it_says() {
         "case $1 in version) echo OpenSSL 3.9.0;; *) echo unknown algorithm >&2; exit 1;; esac",
     );
     // It does not know the option, whatever its version.
+    old_strongswan(folder.path());
     fake(
         folder.path(),
         "curl",
@@ -137,6 +141,9 @@ fn a_program_is_believed_by_what_it_does_and_not_by_what_it_says() {
             "{ability}"
         );
     }
+    let pki = tool(&report, "pki", folder.path());
+    assert_eq!(pki["version"], "strongSwan 5.9.8 PKI tool");
+    assert_eq!(pki["abilities"][0]["is"], "absent");
     let demo = feature(&report, "demo");
     assert_eq!(demo["ready"], false);
     assert!(
@@ -178,13 +185,80 @@ fn completions_know_the_features() {
         .unwrap();
     let script = String::from_utf8(output.stdout).unwrap();
     assert!(
-        script.contains("sidecar redirect ca inspect demo"),
+        script.contains("sidecar redirect ca inspect demo ipsec guest lab-root lab"),
         "no features of doctor"
     );
 }
 
+/// A strongSwan of the time before ML-KEM, as far as programs without a daemon can be that.
+fn old_strongswan(folder: &Path) {
+    fake(folder, "swanctl", "echo strongSwan 5.9.8 swanctl");
+    fake(
+        folder,
+        "pki",
+        "case $1 in --help) echo strongSwan 5.9.8 PKI tool;; *) echo error: invalid key type >&2; exit 1;; esac",
+    );
+    fake(
+        folder,
+        "charon-systemd",
+        "echo 'loading plugin vici failed: version mismatch' >&2; exit 1",
+    );
+}
+
+fn tool<'a>(report: &'a serde_json::Value, program: &str, folder: &Path) -> &'a serde_json::Value {
+    let path = folder.join(program);
+    let tools = report["tools"].as_array().unwrap();
+    tools
+        .iter()
+        .find(|tool| tool["path"] == path.to_str().unwrap())
+        .unwrap()
+}
+
 mod as_root {
     use super::*;
+
+    #[test]
+    fn an_old_strongswan_in_the_path_is_started_and_does_not_count() {
+        let folder = tempfile::tempdir().unwrap();
+        old_strongswan(folder.path());
+        // The attempt itself needs programs of the system.
+        let path = format!("{}:{}", folder.path().display(), std::env::var("PATH").unwrap());
+        let (_, report) = json(&["--for", "ipsec"], Some(Path::new(&path)));
+        let charon = tool(&report, "charon-systemd", folder.path());
+        assert_eq!(charon["is"], "absent");
+        assert!(
+            charon["reason"].as_str().unwrap().contains("version mismatch"),
+            "{charon}"
+        );
+        assert_eq!(charon["abilities"].as_array().unwrap().len(), 0);
+    }
+
+    /// The lab's strongSwan is a real one: what it is said to do it has done.
+    #[test]
+    fn strongswan_of_the_lab_root_speaks_ml_kem_and_knows_no_ml_dsa() {
+        let root = bartizan_host::LabRoot::sid().unwrap().ensure(&mut |_| {}).unwrap();
+        let (code, report) = json(&["--for", "ipsec"], None);
+        let tools = report["tools"].as_array().unwrap();
+        let of = root.directory().to_str().unwrap();
+        let charon = tools
+            .iter()
+            .find(|tool| tool["program"] == "charon-systemd" && tool["of"] == of)
+            .unwrap();
+        assert!(
+            charon["version"].as_str().unwrap().starts_with("strongSwan 6."),
+            "{charon}"
+        );
+        let is = |thing: &str| {
+            let abilities = charon["abilities"].as_array().unwrap();
+            abilities.iter().find(|one| one["thing"] == thing).unwrap()["is"].clone()
+        };
+        for thing in ["charon-ml-kem", "charon-hybrid", "charon-ppk", "charon-libipsec"] {
+            assert_eq!(is(thing), "present", "{thing}");
+        }
+        assert_eq!(is("charon-ml-dsa"), "absent");
+        let ready = feature(&report, "ipsec")["ready"] == true;
+        assert_eq!(code, Some(if ready { 0 } else { 1 }));
+    }
 
     /// Root tries with all rights, and with none: the same binary as a user who owns nothing.
     #[test]

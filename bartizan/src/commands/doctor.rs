@@ -2,8 +2,10 @@
 
 mod experiments;
 mod feature;
+mod kernel;
 mod processor;
 mod rights;
+mod strongswan;
 mod text;
 mod thing;
 mod tool;
@@ -12,12 +14,13 @@ mod tools;
 use std::io::{self, Write};
 
 use bartizan_host::{Facts, LabRoot};
+use clap::ValueEnum;
 use serde::Serialize;
 
 use self::feature::{Feature, Inventory, Standing};
 use self::processor::Instructions;
 use self::thing::{Examined, Presence, Thing};
-use self::tool::Tool;
+use self::tool::{Reach, Tool};
 use crate::{Failure, Outcome};
 
 /// Version of the JSON form: it changes when a field changes its meaning or goes.
@@ -50,6 +53,7 @@ struct Report {
     host: Facts,
     processor: Vec<Instructions>,
     rights: Vec<Examined>,
+    kernel: Vec<Examined>,
     roots: Vec<Root>,
     tools: Vec<Tool>,
     features: Vec<Standing>,
@@ -89,10 +93,24 @@ fn examine(asked: &[Feature]) -> Result<Report, Failure> {
     let rights = rights::examine(&facts);
     rights.iter().for_each(&mut keep);
     keep(&aes());
+    let kernel =
+        kernel::examine(bartizan_host::Feature::ALL.iter().copied().filter(|&feature| {
+            asked.is_empty() || things.iter().any(|&thing| kernel::feature_of(thing) == Some(feature))
+        }));
+    kernel.iter().for_each(&mut keep);
     let present = present_roots();
-    let roots: Vec<Root> = if asked.is_empty() { roots(&present) } else { Vec::new() };
+    let reach = if facts.root { Reach::Inside } else { Reach::Loader };
+    let roots: Vec<Root> = roots(&present);
     roots.iter().for_each(|root| keep(&root.examined));
     let mut tools = Vec::new();
+    if wanted(Thing::CharonHybrid) {
+        let roots = present.iter().filter_map(|root| strongswan::in_root(root, &facts));
+        for tool in strongswan::on_host(&facts).into_iter().chain(roots) {
+            keep(&Examined::new(Thing::Charon, tool.program, tool.presence.clone()));
+            tool.abilities.iter().for_each(&mut keep);
+            tools.push(tool);
+        }
+    }
     for kind in tools::KINDS {
         let abilities = kind.abilities.iter().map(|ability| ability.thing);
         if !abilities.chain([kind.thing]).any(wanted) {
@@ -105,20 +123,12 @@ fn examine(asked: &[Feature]) -> Result<Report, Failure> {
         // What a root has is used by the lab alone, which is asked itself what it lacks. Where nothing is tried with a program,
         // that a root has it too tells nobody anything.
         if asked.is_empty() && !kind.abilities.is_empty() {
-            tools.extend(present.iter().filter_map(|root| kind.in_root(root)));
+            tools.extend(present.iter().filter_map(|root| kind.in_root(root, reach)));
         }
     }
 
     let mut features = Vec::new();
-    for feature in [
-        Feature::Sidecar,
-        Feature::Redirect,
-        Feature::Ca,
-        Feature::Inspect,
-        Feature::Demo,
-        Feature::LabRoot,
-        Feature::Lab,
-    ] {
+    for &feature in Feature::value_variants() {
         if !asked.is_empty() && !asked.contains(&feature) {
             continue;
         }
@@ -133,6 +143,7 @@ fn examine(asked: &[Feature]) -> Result<Report, Failure> {
         host: facts,
         processor: processor::instructions(),
         rights,
+        kernel,
         roots,
         tools,
         features,

@@ -33,6 +33,10 @@ pub enum Feature {
     Tun,
     /// TLS records made by the kernel (kTLS).
     KernelTls,
+    /// Packet filter rules with address translation (`nft`): the redirect.
+    Nftables,
+    /// Packets past the kernel's stack (AF_XDP).
+    AfXdp,
 }
 
 /// What came of a try.
@@ -65,6 +69,8 @@ impl Feature {
         Self::Veth,
         Self::Tun,
         Self::KernelTls,
+        Self::Nftables,
+        Self::AfXdp,
     ];
 
     /// As it is written in files and messages.
@@ -78,6 +84,8 @@ impl Feature {
             Self::Veth => "veth",
             Self::Tun => "tun",
             Self::KernelTls => "kernel-tls",
+            Self::Nftables => "nftables",
+            Self::AfXdp => "af-xdp",
         }
     }
 
@@ -85,7 +93,9 @@ impl Feature {
     #[must_use]
     pub fn try_now(self) -> Support {
         match self {
-            Self::Sctp => sctp(),
+            Self::Sctp => socket(libc::AF_INET, libc::SOCK_STREAM, libc::IPPROTO_SCTP),
+            Self::AfXdp => socket(libc::AF_XDP, libc::SOCK_RAW, 0),
+            Self::Nftables => in_a_namespace(NFTABLES),
             Self::KernelTls => kernel_tls(),
             Self::Esp => in_a_namespace(ESP),
             Self::Macsec => in_a_namespace(MACSEC),
@@ -105,6 +115,7 @@ impl fmt::Display for Feature {
 const VETH: &str = "ip link add name btz0 type veth peer name btz1";
 const MACSEC: &str =
     "ip link add name btz0 type veth peer name btz1 && ip link add link btz0 name btz2 type macsec encrypt on";
+const NFTABLES: &str = "nft 'add table inet btz0; add chain inet btz0 c { type nat hook output priority -100; }; add rule inet btz0 c redirect'";
 /// A key of 16 bytes and a salt of four (RFC 4106, section 8.1), which nothing is ever encrypted with. The addresses are those of RFC 5737.
 const ESP: &str = "ip xfrm state add src 192.0.2.1 dst 192.0.2.2 proto esp spi 0x1000 mode tunnel \
     aead 'rfc4106(gcm(aes))' 0x0102030405060708090a0b0c0d0e0f1011121314 128";
@@ -141,15 +152,10 @@ fn path_with_sbin() -> String {
     format!("{path}:/usr/sbin:/sbin")
 }
 
-fn sctp() -> Support {
+/// Makes a socket and closes it.
+fn socket(family: i32, kind: i32, protocol: i32) -> Support {
     // SAFETY: socket takes numbers and returns a descriptor that nothing else owns.
-    let made = unsafe {
-        libc::socket(
-            libc::AF_INET,
-            libc::SOCK_STREAM | libc::SOCK_CLOEXEC,
-            libc::IPPROTO_SCTP,
-        )
-    };
+    let made = unsafe { libc::socket(family, kind | libc::SOCK_CLOEXEC, protocol) };
     if made < 0 {
         let error = io::Error::last_os_error();
         return match error.kind() {

@@ -21,6 +21,10 @@ pub(super) enum Feature {
     Inspect,
     /// The demonstration on real traffic
     Demo,
+    /// IPsec links, and experiments with them
+    Ipsec,
+    /// A kernel of its own for what this machine's lacks: `--kernel guest`
+    Guest,
     /// Debian releases in a directory, for programs newer than this machine's
     LabRoot,
     /// Published experiments, each asked what it lacks
@@ -80,7 +84,10 @@ impl Feature {
 
     /// Whether it belongs to what everybody uses: what remains is asked for by name.
     pub(super) fn is_default(self) -> bool {
-        !matches!(self, Self::LabRoot | Self::Lab)
+        matches!(
+            self,
+            Self::Sidecar | Self::Redirect | Self::Ca | Self::Inspect | Self::Demo
+        )
     }
 
     fn requirements(self) -> &'static [Requirement] {
@@ -99,6 +106,7 @@ impl Feature {
                     &[
                         needed(&[Thing::NetAdmin], "rules of a packet filter, routes"),
                         needed(&[Thing::Nft], "the rules are nftables'"),
+                        needed(&[Thing::Nftables], "the kernel's side of them"),
                         needed(&[Thing::Ip], "the fence is made of routes"),
                     ]
                 }
@@ -114,6 +122,31 @@ impl Feature {
                         ),
                         wanted(&[Thing::Capture], "what an eavesdropper sees"),
                         wanted(&[Thing::Nft], "the part that leads traffic by rules"),
+                    ]
+                }
+            }
+            Self::Ipsec => {
+                const {
+                    &[
+                        needed(&[Thing::Root], "an IKE daemon, addresses, routes"),
+                        needed(&[Thing::NetAdmin], "SAs and policies"),
+                        needed(&[Thing::CharonHybrid], "strongSwan that speaks ML-KEM beside X25519"),
+                        needed(
+                            &[Thing::Esp, Thing::Tun],
+                            "somebody who encrypts: the kernel, or charon through a TUN device",
+                        ),
+                        wanted(&[Thing::Esp], "ESP by the kernel, without UDP around it"),
+                        wanted(&[Thing::Sctp], "E2, N2, F1-C, E1 and Xn-C, which are SCTP"),
+                        wanted(&[Thing::CharonMlDsa], "authentication that no quantum computer forges"),
+                    ]
+                }
+            }
+            Self::Guest => {
+                const {
+                    &[
+                        needed(&[Thing::Root], "namespaces for its files"),
+                        needed(&[Thing::Unshare], "namespaces for its files"),
+                        needed(&[Thing::TrixieRoot], "the kernel is in this lab root"),
                     ]
                 }
             }
@@ -201,7 +234,11 @@ pub(super) struct Inventory(BTreeMap<Thing, Examined>);
 
 impl Inventory {
     pub(super) fn add(&mut self, examined: Examined) {
-        self.0.insert(examined.thing, examined);
+        // What is there in one place is there.
+        let known = self.0.get(&examined.thing);
+        if !known.is_some_and(|known| known.presence.is_present()) {
+            self.0.insert(examined.thing, examined);
+        }
     }
 
     fn has(&self, thing: Thing) -> bool {
@@ -235,6 +272,12 @@ impl Thing {
             Self::DebianKeys => Self::Debootstrap,
             Self::StrongswanMlDsa => Self::StrongswanPki,
             Self::WpaMacsec => Self::WpaSupplicant,
+            Self::CharonMlKem
+            | Self::CharonHybrid
+            | Self::CharonPpk
+            | Self::CharonMlDsa
+            | Self::CharonLibipsec
+            | Self::CharonPlugins => Self::Charon,
             _ => return None,
         })
     }

@@ -14,6 +14,7 @@ pub(super) fn of(report: &Report, everything: bool) -> String {
     if everything {
         let _ = writeln!(text, "{}", host(report));
         section(&mut text, "rights", report.rights.iter().map(examined));
+        section(&mut text, "kernel", report.kernel.iter().map(examined));
         section(&mut text, "lab roots", report.roots.iter().map(root));
         section(&mut text, "programs", report.tools.iter().flat_map(tool));
         let _ = writeln!(text);

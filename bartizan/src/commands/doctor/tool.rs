@@ -40,7 +40,16 @@ pub(super) struct Ability {
 /// Where a program is.
 pub(super) enum Place {
     Host(PathBuf),
-    Root(LabRoot, &'static str),
+    Root(LabRoot, &'static str, Reach),
+}
+
+/// How a program of a lab root is run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Reach {
+    /// Seeing the root's files alone, which takes root.
+    Inside,
+    /// By the root's loader, which anybody may.
+    Loader,
 }
 
 /// A program that was looked for.
@@ -64,7 +73,9 @@ impl Place {
     pub(super) fn program(&self) -> Result<Program, String> {
         match self {
             Self::Host(path) => Ok(Program::new(path)),
-            Self::Root(root, name) => root.command(name).map_err(|error| in_a_line(&error)),
+            // Only there it finds what it loads from places of its own.
+            Self::Root(root, name, Reach::Inside) => Ok(root.chroot(name)),
+            Self::Root(root, name, Reach::Loader) => root.command(name).map_err(|error| in_a_line(&error)),
         }
     }
 
@@ -113,10 +124,10 @@ impl Kind {
     }
 
     /// In a lab root; `None` where the root has no such program.
-    pub(super) fn in_root(&self, root: &LabRoot) -> Option<Tool> {
+    pub(super) fn in_root(&self, root: &LabRoot, reach: Reach) -> Option<Tool> {
         root.command(self.program).ok()?;
         let of = root.directory().display().to_string();
-        let place = Place::Root(root.clone(), self.program);
+        let place = Place::Root(root.clone(), self.program, reach);
         Some(self.at(&place, of, root.directory().to_owned()))
     }
 
@@ -149,7 +160,7 @@ impl Ability {
 }
 
 /// The file that a shell would run.
-fn in_path(program: &str) -> Option<PathBuf> {
+pub(super) fn in_path(program: &str) -> Option<PathBuf> {
     // Without PATH the C library looks here.
     let path = env::var_os("PATH").unwrap_or_else(|| "/bin:/usr/bin".into());
     let folders: Vec<PathBuf> = env::split_paths(&path).collect();
