@@ -15,7 +15,7 @@ use super::tool::{HOST, Tool, in_path};
 
 const PROGRAM: &str = "charon-systemd";
 /// How long charon may take for an answer.
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(60);
 const INSTALL: &str = "apt-get install charon-systemd libstrongswan-standard-plugins libcharon-extra-plugins";
 const ML_KEM: &str =
     "strongSwan 6.0.2 or later with OpenSSL 3.5, as Debian sid has it; the lab has its own: scripts/peers roots";

@@ -11,7 +11,7 @@ use serde::Serialize;
 use super::thing::{Examined, Presence, Thing, in_a_line};
 
 /// How long one question may take, on a machine that is busy too.
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A program that Bartizan runs or speaks with.
 pub(super) struct Kind {
