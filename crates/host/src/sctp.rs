@@ -55,6 +55,8 @@ pub struct Listener {
 #[derive(Debug)]
 pub struct Association {
     socket: Socket,
+    /// What is read into, kept from one message to the next: fresh pages cost more than most messages.
+    buffer: Vec<u8>,
     /// The beginning of a message whose rest has not come.
     partial: Vec<u8>,
 }
@@ -119,6 +121,7 @@ impl Association {
     fn new(socket: Socket) -> Self {
         Self {
             socket,
+            buffer: Vec::new(),
             partial: Vec::new(),
         }
     }

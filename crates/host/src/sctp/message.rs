@@ -91,9 +91,9 @@ impl Association {
     /// # Errors
     /// When the association was aborted or lost, or a message has more than a megabyte.
     pub fn receive(&mut self) -> io::Result<Arrival> {
-        let mut buffer = vec![0; PIECE];
+        self.buffer.resize(PIECE, 0);
         loop {
-            let (length, flags, information) = match self.piece(&mut buffer) {
+            let (length, flags, information) = match piece(&self.socket, &mut self.buffer) {
                 Ok(piece) => piece,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(Arrival::Nothing),
@@ -111,7 +111,7 @@ impl Association {
                     format!("a message of more than {LARGEST_MESSAGE} bytes"),
                 ));
             }
-            self.partial.extend_from_slice(&buffer[..length]);
+            self.partial.extend_from_slice(&self.buffer[..length]);
             if flags & libc::MSG_EOR == 0 {
                 continue;
             }
@@ -124,29 +124,29 @@ impl Association {
             }));
         }
     }
+}
 
-    /// One `recvmsg`: bytes, flags, and stream and payload protocol identifier.
-    fn piece(&self, buffer: &mut [u8]) -> io::Result<Told> {
-        let mut part = libc::iovec {
-            iov_base: buffer.as_mut_ptr().cast(),
-            iov_len: buffer.len(),
-        };
-        let mut control: Control = [MaybeUninit::uninit(); 8];
-        // SAFETY: all fields of this plain C structure may be zero.
-        let mut message = unsafe { mem::zeroed::<libc::msghdr>() };
-        message.msg_iov = &raw mut part;
-        message.msg_iovlen = 1;
-        message.msg_control = control.as_mut_ptr().cast();
-        message.msg_controllen = size_of_val(&control) as _;
-        // SAFETY: every pointer in `message` refers to a live local or to `buffer` with its true length.
-        let received = unsafe { libc::recvmsg(self.socket.as_raw_fd(), &raw mut message, 0) };
-        let Ok(received) = usize::try_from(received) else {
-            return Err(io::Error::last_os_error());
-        };
-        // SAFETY: `message` was filled by the kernel and its control buffer is still alive.
-        let information = unsafe { information(&message) };
-        Ok((received, message.msg_flags, information))
-    }
+/// One `recvmsg`: bytes, flags, and stream and payload protocol identifier.
+fn piece(socket: &Socket, buffer: &mut [u8]) -> io::Result<Told> {
+    let mut part = libc::iovec {
+        iov_base: buffer.as_mut_ptr().cast(),
+        iov_len: buffer.len(),
+    };
+    let mut control: Control = [MaybeUninit::uninit(); 8];
+    // SAFETY: all fields of this plain C structure may be zero.
+    let mut message = unsafe { mem::zeroed::<libc::msghdr>() };
+    message.msg_iov = &raw mut part;
+    message.msg_iovlen = 1;
+    message.msg_control = control.as_mut_ptr().cast();
+    message.msg_controllen = size_of_val(&control) as _;
+    // SAFETY: every pointer in `message` refers to a live local or to `buffer` with its true length.
+    let received = unsafe { libc::recvmsg(socket.as_raw_fd(), &raw mut message, 0) };
+    let Ok(received) = usize::try_from(received) else {
+        return Err(io::Error::last_os_error());
+    };
+    // SAFETY: `message` was filled by the kernel and its control buffer is still alive.
+    let information = unsafe { information(&message) };
+    Ok((received, message.msg_flags, information))
 }
 
 /// Stream and payload protocol identifier in the control messages.
