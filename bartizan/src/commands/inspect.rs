@@ -1,5 +1,6 @@
 //! `bartizan inspect`.
 
+mod diff;
 mod findings;
 mod input;
 mod json;
@@ -35,10 +36,15 @@ pub(crate) use report::{Report, Row};
 #[command(after_help = "Examples:\n  \
     bartizan inspect sbi.pcap                      one row for each link\n  \
     bartizan inspect sbi.pcap --ledger amf.jsonl   with what the sidecar of amf wrote\n  \
-    timeout 60 tcpdump -i any -w - | bartizan inspect -\n\n\
+    timeout 60 tcpdump -i any -w - | bartizan inspect -\n  \
+    bartizan inspect diff monday.json friday.pcap  what became of each link\n\n\
     Flights are the bytes of client, server and client in turn, five of them with a HelloRetryRequest. An asterisk marks \
     a group for which the client sent a key share.")]
+#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 pub(crate) struct Args {
+    #[command(subcommand)]
+    action: Option<Action>,
+
     /// Captures, pcap or pcapng, also packed with gzip or zstd; `-` reads one from standard input
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
@@ -81,7 +87,15 @@ pub(crate) struct Args {
     csv: bool,
 }
 
+#[derive(clap::Subcommand)]
+enum Action {
+    Diff(diff::Args),
+}
+
 pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
+    if let Some(Action::Diff(args)) = &args.action {
+        return diff::run(args);
+    }
     if args.timing {
         let form = match (args.json, args.csv) {
             (true, _) => timing::Form::Json,

@@ -227,7 +227,9 @@ fn radial(nodes: &[usize], neighbours: &[Vec<usize>], widest: f64) -> Vec<(usize
     }
     // Room is given by leaves.
     let mut leaves = vec![0usize; neighbours.len()];
+    let mut is_leaf = vec![false; neighbours.len()];
     for &(node, _) in order.iter().rev() {
+        is_leaf[node] = leaves[node] == 0;
         leaves[node] = leaves[node].max(1);
         if node != root {
             leaves[parent[node]] += leaves[node];
@@ -264,7 +266,7 @@ fn radial(nodes: &[usize], neighbours: &[Vec<usize>], widest: f64) -> Vec<(usize
         taken[parent[node]] += wedge;
         from[node] = start;
         let angle = start + wedge / 2.0;
-        let outward = (crowded && depth == deepest).then_some(angle);
+        let outward = (crowded && is_leaf[node]).then_some(angle);
         spots.push((
             node,
             Spot {
@@ -304,6 +306,18 @@ mod tests {
         for spot in &layout.spots {
             assert!((0.0..=layout.width).contains(&spot.x) && (0.0..=layout.height).contains(&spot.y));
         }
+    }
+
+    #[test]
+    fn in_a_crowd_the_names_of_all_that_have_one_neighbour_stand_outside_on_whatever_ring() {
+        let (mut names, mut pairs) = star(40);
+        names.push("10.1.0.1".into());
+        pairs.push((40, 41));
+        let layout = layout(&names, &pairs, 1100.0);
+        let inside: Vec<usize> = (0..names.len())
+            .filter(|&node| layout.spots[node].outward.is_none())
+            .collect();
+        assert_eq!(inside, [0, 40]);
     }
 
     #[test]

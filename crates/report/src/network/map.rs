@@ -16,8 +16,8 @@ const WIDTH: f64 = 1180.0;
 pub(super) const NODES: usize = 200;
 /// Links drawn.
 pub(super) const LINKS: usize = 600;
-/// Between a link's two strokes, from the middle.
-const APART: f64 = 2.9;
+/// Between a link's two strokes, from the middle; and where there are so many that they are drawn fine.
+const APART: (f64, f64) = (2.9, 1.6);
 /// Between links of the same two nodes.
 const BESIDE: f64 = 46.0;
 /// Side of a chip.
@@ -101,15 +101,16 @@ pub(super) fn map(title: &str, file: usize, links: &[Link], unseen: &[Unseen]) -
         );
         canvas.close();
     }
+    let fine = edges.len() > NAMED;
     let chips: Vec<(f64, f64)> = edges
         .iter()
-        .map(|edge| strokes(&mut canvas, &layout, edge, file))
+        .map(|edge| strokes(&mut canvas, &layout, edge, file, fine))
         .collect();
     for (name, spot) in names.iter().zip(&layout.spots) {
         node(&mut canvas, name, spot);
     }
     for (edge, at) in edges.iter().zip(&chips) {
-        badge(&mut canvas, edge, *at, file, edges.len() <= NAMED);
+        badge(&mut canvas, edge, *at, file, !fine);
     }
     let described: Vec<String> = edges.iter().map(|edge| sentence(edge.link)).collect();
     let drawn = edges.len();
@@ -141,16 +142,21 @@ fn at(layout: &Layout, node: usize) -> (f64, f64) {
 }
 
 /// The two strokes; where the chips belong.
-fn strokes(canvas: &mut Canvas, layout: &Layout, edge: &Edge<'_>, file: usize) -> (f64, f64) {
+fn strokes(canvas: &mut Canvas, layout: &Layout, edge: &Edge<'_>, file: usize, fine: bool) -> (f64, f64) {
+    let (apart, group) = if fine {
+        (APART.1, "link fine")
+    } else {
+        (APART.0, "link")
+    };
     let (from, to) = (at(layout, edge.ends.0), at(layout, edge.ends.1));
-    canvas.open_link("link", &anchor(file, edge.number), &sentence(edge.link));
+    canvas.open_link(group, &anchor(file, edge.number), &sentence(edge.link));
     let verdicts = [edge.link.confidentiality.verdict(), edge.link.authenticity.verdict()];
     let (dx, dy) = (to.0 - from.0, to.1 - from.1);
     let length = dx.hypot(dy);
     let chips = if length < 1.0 {
         // Within a node: an arc above it.
         let peak = (from.0 + edge.beside, from.1 - HEIGHT * 2.6);
-        for (verdict, side) in verdicts.into_iter().zip([APART, -APART]) {
+        for (verdict, side) in verdicts.into_iter().zip([apart, -apart]) {
             let foot = 16.0 + side;
             let class = format!("stroke {}", class(verdict));
             canvas.bent(
@@ -175,7 +181,7 @@ fn strokes(canvas: &mut Canvas, layout: &Layout, edge: &Edge<'_>, file: usize) -
         let bend = edge.beside * turn;
         let shifted = |point: (f64, f64), by: f64| (point.0 + normal.0 * by, point.1 + normal.1 * by);
         let middle = ((from.0 + to.0) / 2.0, (from.1 + to.1) / 2.0);
-        for (verdict, side) in verdicts.into_iter().zip([APART, -APART]) {
+        for (verdict, side) in verdicts.into_iter().zip([apart, -apart]) {
             let class = format!("stroke {}", class(verdict));
             if bend.abs() < 1.0 {
                 canvas.line(shifted(from, side), shifted(to, side), &class);

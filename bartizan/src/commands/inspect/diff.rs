@@ -1,0 +1,97 @@
+//! `bartizan inspect diff`.
+
+mod compare;
+mod record;
+mod text;
+
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+
+use super::read::{Detail, Known, inspect_file, read_ledgers};
+use super::{deployment_file, json};
+use crate::{Failure, Outcome};
+use compare::{Change, Verdict, compare};
+use record::Links;
+
+/// What became of each link between two dates: what appeared, vanished, got better and got worse.
+///
+/// A link is known again by its interface and its ends: the nodes of the deployment file, or else addresses. Worse is a
+/// verdict or an answer that fell, from whatever it was, and what is no longer shown; a vulnerable link that appeared counts as well.
+///
+/// Exit codes: 0 nothing got worse, 1 something did, 2 a file could not be read to its end.
+#[derive(clap::Args)]
+#[command(after_help = "A capture whose name is `diff` is read by `bartizan inspect ./diff`.")]
+pub(crate) struct Args {
+    /// Before: a capture, or what `bartizan inspect --json` printed
+    #[arg(value_name = "A")]
+    before: PathBuf,
+
+    /// After
+    #[arg(value_name = "B")]
+    after: PathBuf,
+
+    /// A ledger, for captures; may be given more than once
+    #[arg(long, value_name = "FILE")]
+    ledger: Vec<PathBuf>,
+
+    /// The deployment file, for captures: links are known again by its nodes
+    #[arg(long, value_name = "FILE")]
+    deployment: Option<PathBuf>,
+
+    /// Print JSON (schema `bartizan-inspect-diff/1`, see docs/inspect.md)
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Serialize)]
+struct Document<'a> {
+    schema: &'static str,
+    before: String,
+    after: String,
+    changes: &'a [Change],
+    worse: usize,
+}
+
+pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
+    let deployment = args.deployment.as_deref().map(deployment_file::read).transpose()?;
+    let ledgers = read_ledgers(&args.ledger)?;
+    let known = Known {
+        ledgers: &ledgers,
+        deployment: deployment.as_ref(),
+    };
+    let [before, after] = [links(&args.before, known)?, links(&args.after, known)?];
+    let changes = compare(&before, &after);
+    let worse = changes.iter().filter(|change| change.is_for_the_worse()).count();
+    let [before, after] = [&args.before, &args.after].map(|path| path.display().to_string());
+    let text = if args.json {
+        let document = Document {
+            schema: "bartizan-inspect-diff/1",
+            before,
+            after,
+            changes: &changes,
+            worse,
+        };
+        let mut text = serde_json::to_string_pretty(&document).map_err(Failure::new)?;
+        text.push('\n');
+        text
+    } else {
+        text::render(&before, &after, &changes)
+    };
+    super::print(&text)?;
+    Ok(if worse > 0 { Outcome::Finding } else { Outcome::Clean })
+}
+
+/// The links of a capture, or of a document made from one: both go the same way.
+fn links(path: &Path, known: Known<'_>) -> Result<Links, Failure> {
+    if let Some(links) = record::of_document(path)? {
+        return Ok(links);
+    }
+    let report = inspect_file(path, known, Detail::Links, None)?;
+    // Half a capture would show links as vanished that the other half has.
+    if let Some(failure) = report.failure() {
+        return Err(failure);
+    }
+    let document = json::render(&[report]).map_err(Failure::new)?;
+    record::parse(&document).map_err(|error| Failure::new(format!("{}: {error}", path.display())))
+}

@@ -1,0 +1,331 @@
+//! Two dates of a network, link by link.
+
+use serde::Serialize;
+
+use super::record::{Key, LinkRecord, Links, Statement};
+
+/// What became of a link.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum Verdict {
+    /// A verdict or an answer fell, or is no longer shown.
+    Worse,
+    /// It is there for the first time.
+    Appeared,
+    /// It is there no more.
+    Vanished,
+    /// A verdict or an answer rose, and none fell.
+    Better,
+    /// It changed, and nobody can tell whether for the better.
+    Changed,
+    /// As before.
+    Same,
+}
+
+impl Verdict {
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Worse => "worse",
+            Self::Appeared => "appeared",
+            Self::Vanished => "vanished",
+            Self::Better => "better",
+            Self::Changed => "changed",
+            Self::Same => "same",
+        }
+    }
+}
+
+/// A link on two dates.
+#[derive(Debug, Clone, Serialize)]
+pub(super) struct Change {
+    pub(super) change: Verdict,
+    pub(super) interface: String,
+    pub(super) ends: [String; 2],
+    pub(super) confidentiality: Step,
+    pub(super) authenticity: Step,
+    /// What differs, in words, with the places of the later date, or of the earlier where it vanished.
+    pub(super) differences: Vec<String>,
+}
+
+/// A verdict on two dates; none on a date without the link.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(super) struct Step {
+    pub(super) before: Option<String>,
+    pub(super) after: Option<String>,
+}
+
+impl Change {
+    /// Whether somebody must look at it: also a link that appeared, if it is vulnerable.
+    pub(super) fn is_for_the_worse(&self) -> bool {
+        let vulnerable = |step: &Step| step.after.as_deref() == Some("vulnerable");
+        match self.change {
+            Verdict::Worse => true,
+            Verdict::Appeared => vulnerable(&self.confidentiality) || vulnerable(&self.authenticity),
+            Verdict::Vanished | Verdict::Better | Verdict::Changed | Verdict::Same => false,
+        }
+    }
+}
+
+/// Every link of either date, the worst changes first.
+pub(super) fn compare(before: &Links, after: &Links) -> Vec<Change> {
+    let gone = before.iter().filter(|(key, _)| !after.contains_key(*key));
+    let mut changes: Vec<Change> = gone.map(|(key, link)| alone(key, link, Verdict::Vanished)).collect();
+    for (key, link) in after {
+        changes.push(match before.get(key) {
+            Some(earlier) => both(key, earlier, link),
+            None => alone(key, link, Verdict::Appeared),
+        });
+    }
+    changes.sort_by(|one, other| {
+        let key = |change: &Change| (!change.is_for_the_worse(), change.change);
+        key(one)
+            .cmp(&key(other))
+            .then_with(|| (&one.interface, &one.ends).cmp(&(&other.interface, &other.ends)))
+    });
+    changes
+}
+
+fn alone(key: &Key, link: &LinkRecord, change: Verdict) -> Change {
+    let step = |statement: &Statement| {
+        let says = Some(statement.says.clone());
+        match change {
+            Verdict::Vanished => Step {
+                before: says,
+                after: None,
+            },
+            _ => Step {
+                before: None,
+                after: says,
+            },
+        }
+    };
+    Change {
+        change,
+        interface: key.0.clone(),
+        ends: key.1.clone(),
+        confidentiality: step(&link.confidentiality),
+        authenticity: step(&link.authenticity),
+        differences: vec![
+            format!("confidentiality: {}", link.confidentiality.reason()),
+            format!("authenticity: {}", link.authenticity.reason()),
+        ],
+    }
+}
+
+fn both(key: &Key, before: &LinkRecord, after: &LinkRecord) -> Change {
+    let (mut fell, mut rose, mut differences) = (false, false, Vec::new());
+    let mut step = |name: &str, one: &Statement, other: &Statement, rank: fn(&str) -> u8| {
+        let (was, is) = (rank(&one.says), rank(&other.says));
+        if one.says != other.says {
+            fell |= is < was;
+            // From vulnerable to what nobody can tell is no improvement anybody could show.
+            rose |= is > was && is == SHOWN;
+            differences.push(format!("{name}: {} -> {}: {}", one.says, other.says, other.reason()));
+        }
+        Step {
+            before: Some(one.says.clone()),
+            after: Some(other.says.clone()),
+        }
+    };
+    let confidentiality = step(
+        "confidentiality",
+        &before.confidentiality,
+        &after.confidentiality,
+        rank_of_verdict,
+    );
+    let authenticity = step(
+        "authenticity",
+        &before.authenticity,
+        &after.authenticity,
+        rank_of_verdict,
+    );
+    for (place, answer) in &after.answers {
+        let Some(earlier) = before.answers.get(place) else {
+            continue;
+        };
+        let (ends, question) = place;
+        // The answer that is good to have: to the question for clear text it is no.
+        let rank = if *question == "clear" { rank_of_no } else { rank_of_yes };
+        // An answer that is only no longer given says nothing: what follows from it is in the verdicts.
+        if earlier.is_open() || answer.is_open() {
+            continue;
+        }
+        step(&format!("{question} ({ends})"), earlier, answer, rank);
+    }
+    if before.key_exchanges != after.key_exchanges {
+        let list = |names: &[String]| {
+            if names.is_empty() {
+                "none".to_owned()
+            } else {
+                names.join(", ")
+            }
+        };
+        differences.push(format!(
+            "key exchanges: {} -> {}",
+            list(&before.key_exchanges),
+            list(&after.key_exchanges)
+        ));
+    }
+    let change = match (fell, rose) {
+        (true, _) => Verdict::Worse,
+        (false, true) => Verdict::Better,
+        (false, false) if differences.is_empty() => Verdict::Same,
+        (false, false) => Verdict::Changed,
+    };
+    Change {
+        change,
+        interface: key.0.clone(),
+        ends: key.1.clone(),
+        confidentiality,
+        authenticity,
+        differences,
+    }
+}
+
+/// The rank of what is shown to be good.
+const SHOWN: u8 = 2;
+
+fn rank_of_verdict(says: &str) -> u8 {
+    match says {
+        "quantum-safe" => SHOWN,
+        "vulnerable" => 0,
+        _ => 1,
+    }
+}
+
+fn rank_of_yes(says: &str) -> u8 {
+    match says {
+        "yes" => SHOWN,
+        "no" => 0,
+        _ => 1,
+    }
+}
+
+fn rank_of_no(says: &str) -> u8 {
+    SHOWN - rank_of_yes(says)
+}
+
+impl Statement {
+    fn is_open(&self) -> bool {
+        !matches!(self.says.as_str(), "yes" | "no")
+    }
+
+    /// Why, and where.
+    fn reason(&self) -> String {
+        if self.sources.is_empty() {
+            self.because.clone()
+        } else {
+            format!("{} [{}]", self.because, self.sources.join("; "))
+        }
+    }
+}
+
+impl LinkRecord {
+    /// Takes what another capture, or another carrier, says worse of the same link.
+    pub(super) fn worst_of(&mut self, other: Self) {
+        let worse = |ours: &mut Statement, theirs: Statement, rank: fn(&str) -> u8| {
+            if rank(&theirs.says) < rank(&ours.says) {
+                *ours = theirs;
+            }
+        };
+        worse(&mut self.confidentiality, other.confidentiality, rank_of_verdict);
+        worse(&mut self.authenticity, other.authenticity, rank_of_verdict);
+        for (place, answer) in other.answers {
+            let rank = if place.1 == "clear" { rank_of_no } else { rank_of_yes };
+            match self.answers.get_mut(&place) {
+                Some(ours) => worse(ours, answer, rank),
+                None => drop(self.answers.insert(place, answer)),
+            }
+        }
+        self.key_exchanges.extend(other.key_exchanges);
+        self.key_exchanges.sort();
+        self.key_exchanges.dedup();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+
+    fn says(says: &str) -> Statement {
+        Statement {
+            says: says.into(),
+            because: "for a reason".into(),
+            sources: vec!["packet 7".into()],
+        }
+    }
+
+    fn link(confidentiality: &str, authenticity: &str, stayed: &str) -> LinkRecord {
+        LinkRecord {
+            confidentiality: says(confidentiality),
+            authenticity: says(authenticity),
+            key_exchanges: Vec::new(),
+            answers: BTreeMap::from([(("amf -> nrf".to_owned(), "stayed"), says(stayed))]),
+        }
+    }
+
+    fn became(before: &LinkRecord, after: &LinkRecord) -> Verdict {
+        let of =
+            |link: &LinkRecord| Links::from([(("SBI".to_owned(), ["amf".to_owned(), "nrf".to_owned()]), link.clone())]);
+        compare(&of(before), &of(after))[0].change
+    }
+
+    #[test]
+    fn what_falls_is_worse_whatever_else_rises() {
+        let safe = link("quantum-safe", "not observable", "yes");
+        assert_eq!(
+            became(&safe, &link("vulnerable", "quantum-safe", "yes")),
+            Verdict::Worse
+        );
+        assert_eq!(
+            became(&safe, &link("not seen", "not observable", "yes")),
+            Verdict::Worse
+        );
+        assert_eq!(
+            became(
+                &link("not seen", "not seen", "yes"),
+                &link("vulnerable", "not seen", "yes")
+            ),
+            Verdict::Worse
+        );
+    }
+
+    #[test]
+    fn a_rekey_that_no_longer_stays_post_quantum_is_worse_with_both_verdicts_as_they_were() {
+        let before = link("quantum-safe", "not observable", "yes");
+        assert_eq!(
+            became(&before, &link("quantum-safe", "not observable", "no")),
+            Verdict::Worse
+        );
+    }
+
+    #[test]
+    fn better_is_only_what_is_shown() {
+        let clear = link("vulnerable", "vulnerable", "no");
+        assert_eq!(
+            became(&clear, &link("quantum-safe", "vulnerable", "yes")),
+            Verdict::Better
+        );
+        assert_eq!(
+            became(&clear, &link("not observable", "not observable", "no")),
+            Verdict::Changed
+        );
+        assert_eq!(became(&clear, &clear), Verdict::Same);
+    }
+
+    #[test]
+    fn a_link_that_appears_is_to_be_looked_at_where_it_is_vulnerable() {
+        let key = ("N2".to_owned(), ["amf".to_owned(), "gnb".to_owned()]);
+        let appear = |link: LinkRecord| compare(&Links::new(), &Links::from([(key.clone(), link)]));
+        assert!(appear(link("quantum-safe", "vulnerable", "yes"))[0].is_for_the_worse());
+        assert!(!appear(link("quantum-safe", "not observable", "yes"))[0].is_for_the_worse());
+        let vanished = compare(
+            &Links::from([(key.clone(), link("vulnerable", "vulnerable", "no"))]),
+            &Links::new(),
+        );
+        assert_eq!(vanished[0].change, Verdict::Vanished);
+        assert!(!vanished[0].is_for_the_worse());
+    }
+}

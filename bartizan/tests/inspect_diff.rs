@@ -1,0 +1,131 @@
+//! `bartizan inspect diff`: two dates of a network.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+fn data() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../crates/wire/tests/data")
+}
+
+fn inspect(directory: &Path, arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_bartizan"))
+        .arg("inspect")
+        .args(arguments)
+        .current_dir(directory)
+        .output()
+        .unwrap()
+}
+
+fn stdout(output: &Output) -> String {
+    String::from_utf8(output.stdout.clone()).unwrap()
+}
+
+/// The JSON report of a capture in the tree.
+fn report(file: &str) -> Value {
+    serde_json::from_slice(&inspect(&data(), &[file, "--json"]).stdout).unwrap()
+}
+
+fn write(directory: &Path, name: &str, report: &Value) {
+    fs::write(directory.join(name), report.to_string()).unwrap();
+}
+
+#[test]
+fn a_capture_and_its_report_are_the_same_date() {
+    let scratch = tempfile::tempdir().unwrap();
+    for file in [
+        "strongswan-6.1.0.pcap",
+        "openssl-3.5.7.pcap",
+        "sbi-free5gc-two-registrations.pcap",
+    ] {
+        fs::copy(data().join(file), scratch.path().join("now.pcap")).unwrap();
+        write(scratch.path(), "then.json", &report(file));
+        let output = inspect(scratch.path(), &["diff", "then.json", "now.pcap"]);
+        assert_eq!(output.status.code(), Some(0), "{}", stdout(&output));
+        assert!(stdout(&output).contains("summary: 0 worse, 0 appeared, 0 vanished, 0 better, 0 changed, "));
+    }
+}
+
+#[test]
+fn a_link_that_falls_is_named_with_its_reason_and_packets_and_ends_with_1() {
+    let scratch = tempfile::tempdir().unwrap();
+    let after = report("e2-flexric-kpm.pcap");
+    let mut before = after.clone();
+    before["files"][0]["links"][0]["confidentiality"]["verdict"] = "quantum-safe".into();
+    write(scratch.path(), "monday.json", &before);
+    write(scratch.path(), "friday.json", &after);
+    let output = inspect(scratch.path(), &["diff", "monday.json", "friday.json"]);
+    assert_eq!(output.status.code(), Some(1));
+    let text = stdout(&output);
+    assert!(
+        text.contains("quantum-safe -> vulnerable: sent in clear: SCTP without DTLS or IPsec [packets 14-44]"),
+        "{text}"
+    );
+    assert!(
+        text.contains("summary: 1 worse, 0 appeared, 0 vanished, 0 better, 0 changed, 0 same"),
+        "{text}"
+    );
+    let back = inspect(scratch.path(), &["diff", "friday.json", "monday.json", "--json"]);
+    assert_eq!(back.status.code(), Some(0));
+    let document: Value = serde_json::from_slice(&back.stdout).unwrap();
+    assert_eq!(
+        (&document["schema"], &document["worse"]),
+        (&"bartizan-inspect-diff/1".into(), &0.into())
+    );
+    assert_eq!(document["changes"][0]["change"], "better");
+    assert_eq!(document["changes"][0]["interface"], "E2");
+}
+
+#[test]
+fn links_that_appear_and_vanish_are_told_and_a_vulnerable_one_that_appears_is_a_finding() {
+    let files = ["e2-flexric-kpm.pcap", "n2-free5gc-two-registrations.pcap"];
+    let output = inspect(&data(), &[&["diff"][..], &files].concat());
+    assert_eq!(output.status.code(), Some(1));
+    let text = stdout(&output);
+    assert!(text.contains("summary: 0 worse, 1 appeared, 1 vanished"), "{text}");
+    assert!(text.contains("of what appeared 1 is vulnerable"), "{text}");
+}
+
+#[test]
+fn words_of_a_report_cannot_move_the_cursor() {
+    let scratch = tempfile::tempdir().unwrap();
+    let mut before = report("e2-flexric-kpm.pcap");
+    write(scratch.path(), "a.json", &before);
+    before["files"][0]["links"][0]["authenticity"]["verdict"] = "\u{1b}[2Jsafe".into();
+    write(scratch.path(), "b.json", &before);
+    let output = inspect(scratch.path(), &["diff", "a.json", "b.json"]);
+    assert!(!stdout(&output).contains('\u{1b}'));
+}
+
+#[test]
+fn what_is_no_report_or_was_not_read_whole_is_refused_with_a_hint() {
+    let scratch = tempfile::tempdir().unwrap();
+    write(scratch.path(), "good.json", &report("e2-flexric-kpm.pcap"));
+    fs::write(
+        scratch.path().join("other.json"),
+        "{\"schema\": \"something/1\", \"files\": []}",
+    )
+    .unwrap();
+    fs::write(scratch.path().join("broken.json"), "{").unwrap();
+    let mut cut = fs::read(data().join("e2-flexric-kpm.pcap")).unwrap();
+    cut.truncate(cut.len() - 7);
+    fs::write(scratch.path().join("cut.pcap"), cut).unwrap();
+    for file in ["other.json", "broken.json", "cut.pcap", "missing.json"] {
+        let output = inspect(scratch.path(), &["diff", "good.json", file]);
+        assert_eq!(output.status.code(), Some(2), "{file}");
+        let words = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(words.contains(file) && words.contains("hint: "), "{words}");
+    }
+}
+
+#[test]
+fn a_capture_called_diff_is_read_by_its_place() {
+    let scratch = tempfile::tempdir().unwrap();
+    fs::copy(data().join("e2-flexric-kpm.pcap"), scratch.path().join("diff")).unwrap();
+    let output = inspect(scratch.path(), &["./diff"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(stdout(&output).starts_with("./diff: 44 packets"), "{}", stdout(&output));
+    assert_eq!(inspect(scratch.path(), &["diff"]).status.code(), Some(64));
+}
