@@ -16,5 +16,7 @@ pub(crate) mod doctor;
 #[cfg(feature = "full")]
 pub(crate) mod inspect;
 #[cfg(feature = "full")]
+pub(crate) mod ipsec;
+#[cfg(feature = "full")]
 pub(crate) mod lab;
 pub(crate) mod sidecar;

@@ -35,10 +35,20 @@ enum Command {
     #[cfg(feature = "full")]
     Doctor(commands::doctor::Args),
     #[cfg(feature = "full")]
+    Down(commands::ipsec::down::Args),
+    #[cfg(feature = "full")]
     Inspect(commands::inspect::Args),
     #[cfg(feature = "full")]
     Lab(commands::lab::Args),
+    #[cfg(feature = "full")]
+    Rekey(commands::ipsec::rekey::Args),
     Sidecar(commands::sidecar::Args),
+    #[cfg(feature = "full")]
+    Status(commands::ipsec::status::Args),
+    #[cfg(feature = "full")]
+    Up(commands::ipsec::up::Args),
+    #[cfg(feature = "full")]
+    Watch(commands::ipsec::watch::Args),
 }
 
 fn main() -> ExitCode {
@@ -60,10 +70,20 @@ fn main() -> ExitCode {
         #[cfg(feature = "full")]
         Command::Doctor(args) => commands::doctor::run(&args),
         #[cfg(feature = "full")]
+        Command::Down(args) => commands::ipsec::down::run(&args),
+        #[cfg(feature = "full")]
         Command::Inspect(args) => commands::inspect::run(&args),
         #[cfg(feature = "full")]
         Command::Lab(args) => commands::lab::run(args),
+        #[cfg(feature = "full")]
+        Command::Rekey(args) => commands::ipsec::rekey::run(&args),
         Command::Sidecar(args) => commands::sidecar::run(args),
+        #[cfg(feature = "full")]
+        Command::Status(args) => commands::ipsec::status::run(&args),
+        #[cfg(feature = "full")]
+        Command::Up(args) => commands::ipsec::up::run(&args),
+        #[cfg(feature = "full")]
+        Command::Watch(args) => commands::ipsec::watch::run(&args),
     };
     outcome::report(result)
 }

@@ -1,0 +1,59 @@
+//! IPsec links of a node: `bartizan up`, `down`, `status`, `rekey` and `watch`.
+
+pub(crate) mod down;
+mod endpoint;
+mod node;
+mod own;
+pub(crate) mod rekey;
+mod report;
+pub(crate) mod status;
+pub(crate) mod up;
+pub(crate) mod watch;
+mod watching;
+
+use std::io::{self, Write};
+use std::time::Duration;
+
+use bartizan_ipsec::vici;
+use serde::Serialize;
+
+use crate::Failure;
+
+/// How long charon may take to answer a question.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// How long another command that changes the same charon is waited for.
+const TURN: Duration = Duration::from_secs(120);
+
+/// What charon did not do, with what to do about it.
+fn failed(error: &vici::Error) -> Failure {
+    let failure = Failure::new(error);
+    match error {
+        vici::Error::Absent { .. } => failure
+            .hint("start it (`systemctl start strongswan`), or let `bartizan up` run one of its own: leave `vici` out of the file")
+            .hint("give its socket with --vici"),
+        vici::Error::Socket { .. } => failure.hint("VICI takes commands from root alone"),
+        vici::Error::Stalled { .. } => failure.hint("charon runs and does not serve its socket: see its log"),
+        vici::Error::Died { .. } => failure.hint("see charon's log; `bartizan status` says what is left"),
+        vici::Error::Nonsense { .. } => failure.hint("is this socket charon's? strongSwan's default is /run/charon.vici"),
+        vici::Error::Refused { .. } => failure.hint("charon's log says more"),
+        vici::Error::Unknown { .. } => failure.hint("strongSwan 6.1.0 or later is needed"),
+        _ => failure,
+    }
+}
+
+fn print(text: &str) -> Result<(), Failure> {
+    match io::stdout().lock().write_all(text.as_bytes()) {
+        // A closed pipe is the reader's choice, not an error of ours.
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            Err(Failure::new(format!("standard output: {error}")))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn print_json(value: &impl Serialize) -> Result<(), Failure> {
+    let text =
+        serde_json::to_string_pretty(value).map_err(|error| Failure::new(format!("cannot write JSON: {error}")))?;
+    print(&(text + "\n"))
+}

@@ -1,0 +1,162 @@
+//! Which node, and which charon.
+
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use bartizan_deployment::{Deployment, IpsecNode, day_of};
+use bartizan_ipsec::Charon;
+use bartizan_ipsec::drive::Link;
+use bartizan_ipsec::render::{Connection, Credentials, Means, connections};
+use bartizan_ipsec::vici::Client;
+use bartizan_ipsec::watch::Expectations;
+
+use super::{PATIENCE, failed};
+use crate::Failure;
+use crate::commands::deployment_file::read;
+
+/// Where charons of our own live, one directory per node.
+const RUN: &str = "/run/bartizan/ipsec";
+
+/// What every command of IPsec is told.
+#[derive(clap::Args)]
+pub(super) struct NodeArgs {
+    /// The deployment file.
+    pub(super) file: PathBuf,
+    /// The node whose links these are.
+    #[arg(long, value_name = "NAME")]
+    pub(super) node: String,
+    /// The VICI socket of a charon that runs, instead of the one in the file.
+    #[arg(long, value_name = "SOCKET")]
+    pub(super) vici: Option<PathBuf>,
+    /// Where a charon of our own lives [default: /run/bartizan/ipsec/NODE].
+    #[arg(long, value_name = "DIR", conflicts_with = "vici")]
+    pub(super) directory: Option<PathBuf>,
+}
+
+/// A node of a deployment that has IPsec links.
+pub(super) struct IpsecHost {
+    pub(super) deployment: Deployment,
+    pub(super) node: String,
+    pub(super) files: IpsecNode,
+    pub(super) place: Place,
+}
+
+/// Whose charon it is.
+pub(super) enum Place {
+    /// The system's, behind this socket.
+    System(PathBuf),
+    /// Ours, in this directory.
+    Own(PathBuf),
+}
+
+impl Place {
+    /// Where charon listens.
+    pub(super) fn socket(&self) -> PathBuf {
+        match self {
+            Self::System(socket) => socket.clone(),
+            Self::Own(directory) => directory.join("charon.vici"),
+        }
+    }
+}
+
+impl IpsecHost {
+    pub(super) fn read(args: &NodeArgs) -> Result<Self, Failure> {
+        let deployment = read(&args.file)?;
+        let file = args.file.display();
+        let Some(node) = deployment.node(&args.node) else {
+            let known: Vec<_> = deployment.nodes().map(|node| node.name.as_str()).take(12).collect();
+            return Err(Failure::usage(format!("{file}: no node is called `{}`", args.node))
+                .hint(format!("nodes are {}", known.join(", "))));
+        };
+        if deployment.ipsec_links(&args.node).next().is_none() {
+            return Err(Failure::usage(format!("{file}: {} has no IPsec link", args.node))
+                .hint("an interface with `with: ipsec` makes one"));
+        }
+        let Some(files) = node.ipsec.clone() else {
+            return Err(Failure::usage(format!("{file}: {} has no certificate for IPsec", args.node))
+                .hint("add `ipsec: { certificate: FILE, key: FILE }` to the node; `bartizan ca issue --profile ipsec` writes them"));
+        };
+        let system = args.vici.clone().or_else(|| files.vici.clone());
+        let place = match (&args.directory, system) {
+            (None, Some(socket)) => Place::System(socket),
+            (Some(directory), _) => Place::Own(directory.clone()),
+            (None, None) => Place::Own(Path::new(RUN).join(&args.node)),
+        };
+        Ok(Self {
+            node: args.node.clone(),
+            files,
+            place,
+            deployment,
+        })
+    }
+
+    /// A connection to its charon.
+    pub(super) fn client(&self) -> Result<Client, Failure> {
+        Client::connect(&self.place.socket(), PATIENCE).map_err(|error| match (&self.place, &error) {
+            (Place::Own(_), bartizan_ipsec::vici::Error::Absent { .. }) => {
+                Failure::new(format!("no charon of ours runs for {}", self.node))
+                    .hint(format!(
+                        "`bartizan up FILE --node {}` starts one and keeps it",
+                        self.node
+                    ))
+                    .hint("give the socket of one that the system runs with --vici, or as `vici` of the node")
+            }
+            _ => failed(&error),
+        })
+    }
+
+    /// What is rendered for it, with the policies of today.
+    pub(super) fn rendered(&self, long_numbers: bool) -> Result<(Credentials, Vec<Connection>), Failure> {
+        let credentials = Credentials::read(&self.files).map_err(Failure::new)?;
+        let means = Means {
+            extended_sequence_numbers: long_numbers,
+        };
+        let today = day_of(SystemTime::now());
+        let connections =
+            connections(&self.deployment, &self.node, &credentials, means, today).map_err(Failure::new)?;
+        Ok((credentials, connections))
+    }
+
+    /// The connections by name, peer and interface: for commands that load nothing and need no credentials.
+    pub(super) fn expectations(&self, connections: &[Connection]) -> Expectations {
+        let names = connections.iter().map(|connection| {
+            let children = connection
+                .children
+                .iter()
+                .map(|child| (child.name.as_str(), child.interface));
+            (connection.name.as_str(), connection.peer.as_str(), children.collect())
+        });
+        Expectations::of_deployment(&self.deployment, &self.node, names)
+    }
+
+    /// What the policies of today ask for and this charon cannot do: said before anything is loaded.
+    pub(super) fn refuse_incapable(&self, charon: &Charon) -> Result<(), Failure> {
+        let today = day_of(SystemTime::now());
+        for (peer, interface, _) in self.deployment.ipsec_links(&self.node) {
+            let policy = interface.policy.in_force(today);
+            let lacks = policy.ipsec.key_exchanges.iter().find(|exchange| !charon.can(exchange));
+            if let Some(exchange) = lacks {
+                return Err(Failure::new(format!(
+                    "{} to {}: this charon ({}) cannot do {exchange}",
+                    interface.kind.name(),
+                    peer.name,
+                    charon.version
+                ))
+                .hint("ML-KEM needs strongSwan 6.0.2 or later with OpenSSL 3.5, or its plugin `ml`; 6.1.0 is what is tested")
+                .hint("no release has FrodoKEM"));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// As they are loaded and set up.
+pub(super) fn links(connections: &[Connection]) -> Vec<Link> {
+    let links = connections.iter().map(|connection| Link {
+        name: connection.name.clone(),
+        load: connection.load(),
+        initiates: connection.initiates,
+        children: connection.children.iter().map(|child| child.name.clone()).collect(),
+    });
+    links.collect()
+}

@@ -1,0 +1,59 @@
+//! `bartizan rekey`: fresh keys for a node's IPsec links.
+
+use std::time::Duration;
+
+use bartizan_ipsec::{Charon, drive};
+
+use super::node::{IpsecHost, NodeArgs};
+use super::report::Report;
+use super::{failed, print, print_json};
+use crate::{Failure, Outcome};
+
+/// Rekey a node's IPsec links, and say what keys them now.
+///
+/// The CHILD_SAs that stand, or with --ike the IKE_SAs. It ends when the new ones stand, or when the time is over.
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    node: NodeArgs,
+    /// Rekey the IKE_SAs instead of the CHILD_SAs.
+    #[arg(long)]
+    ike: bool,
+    /// How long the new SAs are waited for, in seconds.
+    #[arg(long, value_name = "SECONDS", default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..=600))]
+    timeout: u64,
+    /// Print JSON instead of text.
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
+    let host = IpsecHost::read(&args.node)?;
+    let mut client = host.client()?;
+    let charon = Charon::ask(&mut client).map_err(|error| failed(&error))?;
+    let (_, connections) = host.rendered(charon.counts_64_bits())?;
+    let names: Vec<_> = connections.iter().map(|connection| connection.name.clone()).collect();
+    let what = if args.ike {
+        drive::Rekey::Ike
+    } else {
+        drive::Rekey::Children
+    };
+    let late =
+        drive::rekey(&mut client, &names, what, Duration::from_secs(args.timeout)).map_err(|error| failed(&error))?;
+    if !late.is_empty() {
+        return Err(
+            Failure::new(format!("{} was not rekeyed within {} s", late.join(", "), args.timeout))
+                .hint("the peer must accept one of the policy's key exchanges: charon's log says what it answered")
+                .hint("`bartizan status` says what stands"),
+        );
+    }
+    let expectations = host.expectations(&connections);
+    let status = drive::status(&mut client, &expectations).map_err(|error| failed(&error))?;
+    let report = Report::new(&host.node, charon.version, status);
+    if args.json {
+        print_json(&report)?;
+    } else {
+        print(&report.text())?;
+    }
+    Ok(if report.well { Outcome::Clean } else { Outcome::Finding })
+}

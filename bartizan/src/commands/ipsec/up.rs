@@ -1,0 +1,218 @@
+//! `bartizan up`: a node's IPsec links are brought up.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
+
+use bartizan_ipsec::drive::{self, Attempt, Came, Lock, Step};
+use bartizan_ipsec::render::{Connection, Credentials};
+use bartizan_ipsec::vici::Client;
+use bartizan_ipsec::watch::Expectations;
+use bartizan_ipsec::{Charon, Instance};
+use serde::Serialize;
+
+use super::node::{IpsecHost, NodeArgs, Place, links};
+use super::report::Report;
+use super::watching::{Opened, WatchArgs, start_log};
+use super::{TURN, failed, own, print, print_json};
+use crate::interrupt::Interrupt;
+use crate::{Failure, Outcome};
+
+/// Bring a node's IPsec links up, and say what was negotiated.
+///
+/// Credentials and connections of the node are loaded into charon and every link that this node initiates is set up. Where the file
+/// names no VICI socket, a charon of our own is started, kept and watched until SIGTERM or SIGINT, and nothing is left of it. A link
+/// that does not come up, or breaks its policy, is a finding: exit code 1.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:\n  \
+    bartizan up ran.yaml --node cu --vici /run/charon.vici    in the system's charon, once\n  \
+    bartizan up ran.yaml --node cu --watch                    and watched from then on\n  \
+    bartizan up ran.yaml --node cu                            in one of our own, where the file names no socket")]
+pub(crate) struct Args {
+    #[command(flatten)]
+    node: NodeArgs,
+    /// Stay, and watch every SA for life, as `bartizan watch` does.
+    #[arg(long)]
+    watch: bool,
+    #[command(flatten)]
+    watching: WatchArgs,
+    /// How long each link may take, in seconds.
+    #[arg(long, value_name = "SECONDS", default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..=600))]
+    timeout: u64,
+    /// Print JSON instead of text.
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Serialize)]
+struct Brought {
+    #[serde(flatten)]
+    report: Report,
+    attempts: Vec<Tried>,
+}
+
+/// What came of one CHILD_SA.
+#[derive(Serialize)]
+struct Tried {
+    connection: String,
+    child: String,
+    /// `up`, `stood`, `waits` or `failed`.
+    came: &'static str,
+    /// How long charon took.
+    took_us: Option<u128>,
+    reason: Option<&'static str>,
+    detail: Option<String>,
+    hint: Option<&'static str>,
+}
+
+pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
+    let interrupt = Interrupt::install()?;
+    let host = IpsecHost::read(&args.node)?;
+    // Before a charon is started: files that cannot be used are said at once.
+    host.rendered(true)?;
+    let own = match &host.place {
+        Place::System(_) => None,
+        Place::Own(directory) => own::start(&host, directory)?,
+    };
+    let stays = args.watch || own.is_some();
+    if stays {
+        start_log();
+    }
+    let mut client = host.client()?;
+    let charon = Charon::ask(&mut client).map_err(|error| failed(&error))?;
+    host.refuse_incapable(&charon)?;
+    let (credentials, connections) = host.rendered(charon.counts_64_bits())?;
+    let all = Loaded {
+        client,
+        charon,
+        credentials,
+        expectations: host.expectations(&connections),
+        connections,
+    };
+    if !stays {
+        return bring_up(args, &host, all);
+    }
+    let opened = Opened::new(&host, &args.watching)?;
+    let brought = watched(args, &host, &opened, all, &interrupt);
+    own.map(Instance::stop).transpose().map_err(Failure::new)?;
+    brought
+}
+
+/// What is loaded, and into what.
+struct Loaded {
+    client: Client,
+    charon: Charon,
+    credentials: Credentials,
+    connections: Vec<Connection>,
+    expectations: Expectations,
+}
+
+/// Brings links up under the eyes of a watch, and stays until a signal comes.
+fn watched(
+    args: &Args,
+    host: &IpsecHost,
+    opened: &Opened,
+    all: Loaded,
+    interrupt: &Interrupt,
+) -> Result<Outcome, Failure> {
+    let failed = AtomicBool::new(false);
+    let stop = || failed.load(Ordering::Relaxed) || interrupt.asked();
+    let expectations = all.expectations.clone();
+    let (sees, seen) = mpsc::channel();
+    thread::scope(|scope| {
+        let (stop, expectations) = (&stop, &expectations);
+        let sees = move || {
+            // After the first time nobody listens any more.
+            let _ = sees.send(());
+        };
+        scope.spawn(move || opened.watch(host, expectations, stop, &sees));
+        while !stop() && seen.recv_timeout(Duration::from_millis(100)).is_err() {}
+        let brought = interrupt.check().and_then(|()| bring_up(args, host, all));
+        // A link that is not up yet may come: only what cannot be done at all ends the watch.
+        failed.store(brought.is_err(), Ordering::Relaxed);
+        if brought.is_ok() {
+            interrupt.wait();
+        }
+        brought.map(|_| Outcome::Clean)
+    })
+}
+
+fn bring_up(args: &Args, host: &IpsecHost, all: Loaded) -> Result<Outcome, Failure> {
+    let Loaded {
+        mut client,
+        charon,
+        credentials,
+        connections,
+        expectations,
+    } = all;
+    let socket = host.place.socket();
+    let lock = Lock::take(&socket, TURN, || {
+        eprintln!("waiting for another bartizan command");
+    })
+    .map_err(Failure::new)?;
+    if lock.is_none() {
+        return Err(Failure::new(
+            "another bartizan command has this charon and does not end",
+        ));
+    }
+    let timeout = Duration::from_secs(args.timeout);
+    let progress = |step: Step| {
+        if let Step::Ended(attempt) = step
+            && !args.json
+        {
+            eprintln!("{}", said(&attempt));
+        }
+    };
+    let attempts = drive::bring_up(&socket, credentials.load(), &links(&connections), timeout, &progress)
+        .map_err(|error| failed(&error))?;
+    drop(lock);
+    let status = drive::status(&mut client, &expectations).map_err(|error| failed(&error))?;
+    let report = Report::new(&host.node, charon.version, status);
+    let came = |attempt: &Attempt| !matches!(attempt.came, Came::Failed(_));
+    // A link that the peer sets up may come later: it is no finding here.
+    let breaks = report.breaks();
+    let outcome = if attempts.iter().all(came) && !breaks {
+        Outcome::Clean
+    } else {
+        Outcome::Finding
+    };
+    if args.json {
+        let attempts = attempts.iter().map(tried).collect();
+        print_json(&Brought { report, attempts })?;
+    } else {
+        print(&report.text())?;
+    }
+    Ok(outcome)
+}
+
+fn said(attempt: &Attempt) -> String {
+    let name = format!("{}/{}", attempt.connection, attempt.child);
+    match &attempt.came {
+        Came::Up(took) => format!("{name}: up in {:.1} ms", took.as_secs_f64() * 1e3),
+        Came::Stood => format!("{name}: stood already"),
+        Came::Waits => format!("{name}: loaded; the peer sets it up"),
+        Came::Failed(reason) => format!(
+            "{name}: not up ({}): {}\nhint: {}",
+            reason.word, reason.sentence, reason.hint
+        ),
+    }
+}
+
+fn tried(attempt: &Attempt) -> Tried {
+    let (came, took_us, reason) = match &attempt.came {
+        Came::Up(took) => ("up", Some(took.as_micros()), None),
+        Came::Stood => ("stood", None, None),
+        Came::Waits => ("waits", None, None),
+        Came::Failed(reason) => ("failed", None, Some(reason)),
+    };
+    Tried {
+        connection: attempt.connection.clone(),
+        child: attempt.child.clone(),
+        came,
+        took_us,
+        reason: reason.map(|reason| reason.word),
+        detail: reason.map(|reason| reason.sentence.clone()),
+        hint: reason.map(|reason| reason.hint),
+    }
+}

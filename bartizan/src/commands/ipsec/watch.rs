@@ -1,0 +1,33 @@
+//! `bartizan watch`: every SA of a node's IPsec links for as long as they live.
+
+use bartizan_ipsec::Charon;
+
+use super::failed;
+use super::node::{IpsecHost, NodeArgs};
+use super::watching::{Opened, WatchArgs, start_log};
+use crate::interrupt::Interrupt;
+use crate::{Failure, Outcome};
+
+/// Watch a node's IPsec links for life.
+///
+/// Every IKE_SA and CHILD_SA, at set-up and at every rekey and re-authentication, goes into the ledger with what keyed it. One that
+/// breaks its policy is taken down, or reported where the policy says so. Runs until SIGTERM or SIGINT; a charon that goes away is
+/// waited for.
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    node: NodeArgs,
+    #[command(flatten)]
+    watch: WatchArgs,
+}
+
+pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
+    let interrupt = Interrupt::install()?;
+    start_log();
+    let host = IpsecHost::read(&args.node)?;
+    let opened = Opened::new(&host, &args.watch)?;
+    let charon = Charon::ask(&mut host.client()?).map_err(|error| failed(&error))?;
+    let (_, connections) = host.rendered(charon.counts_64_bits())?;
+    opened.watch(&host, &host.expectations(&connections), &|| interrupt.asked(), &|| ());
+    Ok(Outcome::Clean)
+}

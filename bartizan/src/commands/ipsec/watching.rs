@@ -1,0 +1,131 @@
+//! The watch as `up` and `watch` run it: ledger, metrics, log.
+
+use std::io::IsTerminal;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::thread;
+
+use bartizan_deployment::Breach;
+use bartizan_ipsec::Metrics;
+use bartizan_ipsec::watch::{Expectations, Notice, Sighting, Watch};
+use bartizan_ledger::{Ledger, Verdict};
+
+use super::endpoint::Endpoint;
+use super::node::IpsecHost;
+use crate::Failure;
+
+/// How a watch is told to write.
+#[derive(clap::Args)]
+pub(super) struct WatchArgs {
+    /// Where the ledger is written, instead of the place in the file.
+    #[arg(long, value_name = "FILE")]
+    ledger: Option<PathBuf>,
+    /// Serve /metrics for Prometheus at this address.
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    metrics: Option<SocketAddr>,
+}
+
+/// What a watch writes to; opened before anything is set up.
+pub(super) struct Opened {
+    ledger: Ledger,
+    endpoint: Option<Endpoint>,
+}
+
+impl Opened {
+    pub(super) fn new(host: &IpsecHost, args: &WatchArgs) -> Result<Self, Failure> {
+        let path = args.ledger.as_ref().or(host.files.ledger.as_ref());
+        let ledger = match path {
+            Some(path) => Ledger::open(path, &host.node)
+                .map_err(|error| Failure::new(error).hint("give another place with --ledger"))?,
+            None => {
+                let hint = "add `ledger: FILE` to the node's `ipsec`, or give --ledger";
+                tracing::warn!(hint, "nothing is recorded");
+                Ledger::none(&host.node)
+            }
+        };
+        let endpoint = args.metrics.map(Endpoint::bind).transpose()?;
+        Ok(Self { ledger, endpoint })
+    }
+
+    /// Watches until `stop` says so; calls `connected` when it sees charon for the first time: what is set up from then on is seen
+    /// from its beginning.
+    pub(super) fn watch(
+        &self,
+        host: &IpsecHost,
+        expectations: &Expectations,
+        stop: &(dyn Fn() -> bool + Sync),
+        connected: &(dyn Fn() + Sync),
+    ) {
+        let metrics = Metrics::default();
+        let watch = Watch::new(host.place.socket(), expectations, self.ledger.recorder(), &metrics);
+        thread::scope(|scope| {
+            if let Some(endpoint) = &self.endpoint {
+                if let Some(address) = endpoint.address() {
+                    tracing::info!(%address, "metrics");
+                }
+                scope.spawn(|| endpoint.serve(&metrics, stop));
+            }
+            watch.run(stop, &mut |notice| {
+                log(&notice);
+                if matches!(notice, Notice::Connected) {
+                    connected();
+                }
+            });
+        });
+    }
+}
+
+/// The log goes to standard error.
+pub(super) fn start_log() {
+    tracing_subscriber::fmt()
+        .with_env_filter(tracing_subscriber::EnvFilter::new("info"))
+        .with_writer(std::io::stderr)
+        .with_ansi(std::io::stderr().is_terminal())
+        .with_target(false)
+        .init();
+}
+
+fn log(notice: &Notice<'_>) {
+    match notice {
+        Notice::Connected => tracing::info!("watching charon"),
+        Notice::Away(error) => tracing::warn!(%error, "charon is away; trying on"),
+        Notice::Stands(sighting) => {
+            let reason = reason(sighting);
+            tracing::info!(
+                link = %name(sighting), cause = ?sighting.cause, keyed_by = %sighting.keyed_by, verdict = %reason, "SA stands"
+            );
+        }
+        Notice::Breach(sighting, breach) => {
+            let then = match breach {
+                Breach::Down => "it is taken down",
+                Breach::Report => "it stays: the policy asks for a report",
+            };
+            tracing::error!(
+                link = %name(sighting), cause = ?sighting.cause, keyed_by = %sighting.keyed_by, verdict = %reason(sighting), then,
+                "SA breaks the policy"
+            );
+        }
+        Notice::TakenDown(sighting, after) => {
+            tracing::warn!(link = %name(sighting), after_us = after.as_micros(), "SA that broke the policy is gone");
+        }
+        Notice::NotTakenDown(sighting, error) => {
+            tracing::error!(link = %name(sighting), %error, "SA that breaks the policy could not be taken down; trying on");
+        }
+        other => tracing::info!(?other, "watch"),
+    }
+}
+
+fn name(sighting: &Sighting) -> String {
+    match &sighting.child {
+        Some(child) => format!("{}/{child}", sighting.connection),
+        None => sighting.connection.clone(),
+    }
+}
+
+fn reason(sighting: &Sighting) -> String {
+    match &sighting.verdict {
+        Verdict::Accepted => "accepted".to_owned(),
+        Verdict::Excepted { reason } => format!("excepted: {reason}"),
+        Verdict::Refused { reason, detail } => format!("{reason}: {detail}"),
+    }
+}
