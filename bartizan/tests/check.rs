@@ -412,3 +412,13 @@ fn a_first_message_that_exceeds_a_packet_is_told() {
     );
     assert!(!notes("{ mtu: 9000 }").contains("IKE_SA_INIT"));
 }
+
+#[test]
+fn the_example_of_the_page_on_ipsec_is_clean() {
+    let page = include_str!("../../docs/ipsec.md");
+    let example = page.split("```yaml\n").nth(1).unwrap().split("```").next().unwrap();
+    let place = Place::new(example);
+    assert_eq!(place.findings(""), Vec::<String>::new());
+    let link = &first_interface(&place)["ipsec"];
+    assert_eq!(link["protects"], serde_json::json!(["sctp/36421 at ric"]));
+}

@@ -172,6 +172,23 @@ impl IpsecLink {
         of_ike(self) == of_ike(other)
     }
 
+    /// The fewest octets that an IKE_SA_INIT request with this key exchange takes on the wire (RFC 7296, sections 3.1 to 3.9); none
+    /// where the registry does not know the size of the first method.
+    #[must_use]
+    pub fn least_init(&self, exchange: &KeyExchange) -> Option<usize> {
+        const UDP: usize = 8;
+        const IKE_HEADER: usize = 28;
+        /// Generic payload header, method and two reserved octets.
+        const KEY_EXCHANGE: usize = 4 + 4;
+        /// Generic payload header and the shortest nonce.
+        const NONCE: usize = 4 + 16;
+        /// Generic payload header, proposal, and three transforms.
+        const SECURITY_ASSOCIATION: usize = 4 + 8 + 3 * 8;
+        let ip = if self.ends[0].outer.is_ipv4() { 20 } else { 40 };
+        let data = usize::from(exchange.first().known().initiator?);
+        Some(ip + UDP + IKE_HEADER + SECURITY_ASSOCIATION + KEY_EXCHANGE + data + NONCE)
+    }
+
     /// Whether some packet between the same inner addresses is for both links.
     pub(crate) fn claims_packets_of(&self, other: &Self) -> bool {
         let overlap = |one: &End, two: &End| one.inner.iter().any(|a| two.inner.iter().any(|b| a.overlaps(b)));

@@ -3,7 +3,8 @@
 use bartizan_deployment::{IkeAlgorithm, KeyExchange};
 use bartizan_registry::{TransformKind, transform_named};
 
-use crate::vici::{Client, Error, Section};
+use crate::render::Means;
+use crate::vici::{Client, Error, Message, Section};
 
 /// A charon and what it can do.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -12,9 +13,18 @@ pub struct Charon {
     pub version: String,
     /// Plugins it has loaded.
     pub plugins: Vec<String>,
-    /// Key exchange methods it has, by their numbers on the wire.
-    key_exchanges: Vec<u16>,
+    /// Algorithms that a plugin has, by kind and by their numbers on the wire.
+    algorithms: Vec<(TransformKind, u16)>,
 }
+
+/// The sections of `get-algorithms`, what they hold, and what stands before a name in IANA's registry that charon leaves out.
+const SECTIONS: [(&str, TransformKind, &str); 5] = [
+    ("ke", TransformKind::KeyExchange, ""),
+    ("encryption", TransformKind::Encryption, "ENCR_"),
+    ("aead", TransformKind::Encryption, "ENCR_"),
+    ("integrity", TransformKind::Integrity, "AUTH_"),
+    ("prf", TransformKind::PseudoRandomFunction, ""),
+];
 
 impl Charon {
     /// Asks it.
@@ -26,27 +36,60 @@ impl Charon {
         let version = client.request("version", Section::new())?;
         let stats = client.request("stats", Section::new())?;
         let algorithms = client.request("get-algorithms", Section::new())?;
-        let methods = algorithms.section("ke").into_iter().flat_map(Section::entries);
-        Ok(Self {
+        Ok(Self::of(&version, &stats, &algorithms))
+    }
+
+    /// What the answers to `version`, `stats` and `get-algorithms` say.
+    pub(crate) fn of(version: &Message, stats: &Message, algorithms: &Message) -> Self {
+        let algorithms = SECTIONS.into_iter().flat_map(|(section, kind, before)| {
+            let named = algorithms.section(section).into_iter().flat_map(Section::entries);
+            named.filter_map(move |(name, _)| Some((kind, transform_named(kind, &format!("{before}{name}"))?.id)))
+        });
+        Self {
             version: version.text("version").unwrap_or("unknown").to_owned(),
             plugins: stats.list("plugins").map(str::to_owned).collect(),
-            key_exchanges: methods
-                .filter_map(|(name, _)| transform_named(TransformKind::KeyExchange, name))
-                .map(|known| known.id)
-                .collect(),
-        })
+            algorithms: algorithms.collect(),
+        }
     }
 
     /// Whether its kernel interface counts sequence numbers of 64 bits.
     #[must_use]
     pub fn counts_64_bits(&self) -> bool {
-        !self.plugins.iter().any(|plugin| plugin == "kernel-libipsec")
+        !self.has_libipsec()
+    }
+
+    /// Whether it does ESP itself, not the kernel.
+    pub(crate) fn has_libipsec(&self) -> bool {
+        self.plugins.iter().any(|plugin| plugin == "kernel-libipsec")
+    }
+
+    /// What links are rendered for.
+    #[must_use]
+    pub fn means(&self) -> Means {
+        Means {
+            extended_sequence_numbers: self.counts_64_bits(),
+        }
+    }
+
+    /// Whether a plugin that is loaded has the algorithm.
+    #[must_use]
+    pub fn has(&self, algorithm: IkeAlgorithm) -> bool {
+        self.algorithms.contains(&(algorithm.kind(), algorithm.id()))
     }
 
     /// Whether it can do every method of a key exchange.
     #[must_use]
     pub fn can(&self, exchange: &KeyExchange) -> bool {
-        let methods = exchange.methods().iter();
-        methods.map(IkeAlgorithm::id).all(|id| self.key_exchanges.contains(&id))
+        exchange.methods().iter().all(|method| self.has(*method))
+    }
+
+    /// Whether it knows additional key exchanges (RFC 9370), which came with 6.0.0.
+    pub(crate) fn has_additional_exchanges(&self) -> bool {
+        let major = self
+            .version
+            .split('.')
+            .next()
+            .and_then(|major| major.parse::<u32>().ok());
+        major.is_none_or(|major| major >= 6)
     }
 }

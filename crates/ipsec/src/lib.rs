@@ -5,6 +5,7 @@ mod charon;
 pub mod drive;
 mod instance;
 pub mod judge;
+pub mod lint;
 mod metrics;
 pub mod proposal;
 pub mod render;

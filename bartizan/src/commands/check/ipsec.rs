@@ -268,7 +268,7 @@ pub(super) fn notes(interface: &Interface, now: SystemTime) -> Vec<Finding> {
     let needed = ipsec
         .key_exchanges
         .iter()
-        .filter_map(|exchange| Some((exchange, least_init(exchange, link)?)))
+        .filter_map(|exchange| Some((exchange, link.least_init(exchange)?)))
         .find(|(_, octets)| *octets > usize::from(link.mtu));
     if let Some((exchange, octets)) = needed {
         notes.push(Finding::new(
@@ -288,19 +288,4 @@ fn classical_signatures(policy: &IpsecPolicy) -> bool {
         .signatures
         .iter()
         .any(|code| signature(*code).is_none_or(|known| known.forgery != Safety::QuantumSafe))
-}
-
-/// The fewest octets that an IKE_SA_INIT request with this key exchange takes on the wire (RFC 7296, sections 3.1 to 3.9).
-fn least_init(exchange: &KeyExchange, link: &IpsecLink) -> Option<usize> {
-    const UDP: usize = 8;
-    const IKE_HEADER: usize = 28;
-    /// Generic payload header, method and two reserved octets.
-    const KEY_EXCHANGE: usize = 4 + 4;
-    /// Generic payload header and the shortest nonce.
-    const NONCE: usize = 4 + 16;
-    /// Generic payload header, proposal, and three transforms.
-    const SECURITY_ASSOCIATION: usize = 4 + 8 + 3 * 8;
-    let ip = if link.ends[0].outer.is_ipv4() { 20 } else { 40 };
-    let data = usize::from(exchange.first().known().initiator?);
-    Some(ip + UDP + IKE_HEADER + SECURITY_ASSOCIATION + KEY_EXCHANGE + data + NONCE)
 }

@@ -5,10 +5,13 @@ use std::time::SystemTime;
 
 use bartizan_deployment::{Deployment, day_of};
 use bartizan_host::{Error as HostError, LabRoot, Program};
-use bartizan_ipsec::Kernel;
+use bartizan_ipsec::Charon;
+use bartizan_ipsec::lint::{self, Severity};
 use bartizan_ipsec::render::{Connection, Credentials, Means, connections};
 use bartizan_ipsec::vici::{Error, Section};
 use bartizan_pki::{Algorithm, Authority, InitOptions, Leaf, Profile, Reason};
+
+use time::Date;
 
 use super::list_sas;
 use crate::stage::{End, PATIENCE, Stage, eventually};
@@ -75,14 +78,23 @@ impl Network {
         self.directory.path()
     }
 
+    /// Asks an end's charon what it can do, which must suffice for the file.
+    fn lint(&self, end: &End, today: Date) -> Means {
+        let charon = Charon::ask(&mut end.client()).expect("an answer");
+        for (_, interface, link) in self.deployment.ipsec_links(end.name) {
+            let remarks = lint::link(interface, link, &charon, today);
+            let refused = remarks.iter().find(|remark| remark.severity == Severity::Refused);
+            assert!(refused.is_none(), "{refused:?}");
+        }
+        charon.means()
+    }
+
     /// Tells an end's charon what the file says of it.
     fn load(&self, end: &End) -> Vec<Connection> {
         let node = self.deployment.node(end.name).expect("a node");
         let credentials = Credentials::read(node.ipsec.as_ref().expect("files")).expect("credentials");
-        let means = Means {
-            extended_sequence_numbers: Kernel::of_this_machine().expect("root") == Kernel::Netlink,
-        };
         let today = day_of(SystemTime::now());
+        let means = self.lint(end, today);
         let connections = connections(&self.deployment, end.name, &credentials, means, today).expect("rendered");
         let mut client = end.client();
         for (command, message) in credentials.load() {
