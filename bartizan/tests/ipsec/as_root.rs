@@ -1,0 +1,173 @@
+use std::io::{BufReader, Read as _, Write as _};
+use std::os::unix::net::UnixListener;
+use std::time::{Duration, SystemTime};
+
+use bartizan_ledger::{Cause, Event, Reader, Verdict};
+use bartizan_pki::Reason;
+use serde_json::Value;
+
+use crate::stage::*;
+
+/// What keys the first CHILD_SA that stands.
+fn child(report: &Value) -> &Value {
+    &report["links"][0]["children"][0]["sas"][0]
+}
+
+fn stderr(finished: &bartizan_host::Finished) -> String {
+    String::from_utf8_lossy(&finished.stderr).into_owned()
+}
+
+fn events(stage: &Stage, node: &str) -> Vec<Event> {
+    let file = std::fs::File::open(stage.path().join(format!("{node}.ledger"))).expect("a ledger");
+    let reader = Reader::new(BufReader::new(file));
+    reader.map(|record| record.expect("whole").event).collect()
+}
+
+#[test]
+fn a_link_comes_up_and_is_rekeyed_and_goes_down_as_status_says_and_nothing_is_left() {
+    let stage = Stage::set_up("hybrid", "hybrid");
+    let (ric, cu) = (stage.up("ric"), stage.up("cu"));
+    let report = eventually("the link stands", || {
+        let (code, report) = stage.json("status", "cu", &[]);
+        (code == 0).then_some(report)
+    });
+    assert_eq!(report["well"], true);
+    let names = |algorithms: &Value| -> Vec<String> {
+        let named = algorithms.as_array().expect("a list").iter();
+        named
+            .map(|one| one["name"].as_str().expect("a name").to_owned())
+            .collect()
+    };
+    let hybrid = ["Curve25519", "ml-kem-768"];
+    assert_eq!(names(&report["links"][0]["ike"][0]["key_exchanges"]), hybrid);
+    assert!(
+        names(&child(&report)["key_exchanges"]).is_empty(),
+        "keyed from its IKE_SA"
+    );
+
+    // Two at once, beside the one that stays: nothing is set up a second time.
+    let others = [(); 2].map(|()| stage.bartizan("up", "cu", &["--json"]).start().expect("it starts"));
+    for other in others {
+        let finished = other.finish(PATIENCE).expect("it ends");
+        let report: Value = serde_json::from_str(&finished.text()).expect("JSON");
+        assert_eq!(
+            (finished.status.code(), &report["attempts"][0]["came"]),
+            (Some(0), &"stood".into())
+        );
+        assert_eq!(report["links"][0]["ike"].as_array().map(Vec::len), Some(1));
+    }
+
+    let (code, report) = stage.json("rekey", "cu", &[]);
+    assert_eq!(
+        (code, names(&child(&report)["key_exchanges"]).as_slice()),
+        (0, hybrid.map(String::from).as_slice())
+    );
+    assert_eq!(stage.json("rekey", "cu", &["--ike"]).0, 0);
+
+    // Half-way down: charon has forgotten the connection, its SAs stand. The next `down` ends it.
+    let (code, report) = stage.json("down", "cu", &[]);
+    assert_eq!((code, &report["deleted"]), (0, &1.into()));
+    let (code, report) = stage.json("status", "cu", &[]);
+    assert_eq!((code, &report["links"][0]["loaded"]), (1, &false.into()));
+    assert_eq!(report["links"][0]["ike"].as_array().map(Vec::len), Some(0));
+    assert_eq!(stage.json("down", "cu", &[]).1["deleted"], 0);
+
+    for (node, process) in [("cu", cu), ("ric", ric)] {
+        let status = process.terminate(PATIENCE).expect("it ends");
+        assert_eq!(status.code(), Some(0), "{node}");
+        assert!(!stage.charon(node).exists(), "{node}");
+    }
+    let causes: Vec<_> = events(&stage, "cu")
+        .iter()
+        .filter_map(|event| match event {
+            Event::IkeSa(sa) => Some(("ike", sa.cause, sa.verdict == Verdict::Accepted)),
+            Event::ChildSa(sa) => Some(("child", sa.cause, sa.verdict == Verdict::Accepted)),
+            _ => None,
+        })
+        .collect();
+    for wanted in [
+        ("ike", Cause::SetUp, true),
+        ("child", Cause::SetUp, true),
+        ("child", Cause::Rekey, true),
+        ("ike", Cause::Rekey, true),
+    ] {
+        assert_eq!(causes.iter().filter(|cause| **cause == wanted).count(), 1, "{causes:?}");
+    }
+}
+
+#[test]
+fn a_peer_that_has_only_classical_key_exchange_gets_no_link() {
+    let stage = Stage::set_up("hybrid", "{ profile: classical, lab: true }");
+    let (_ric, _cu) = (stage.up("ric"), stage.up("cu"));
+    let (code, report) = stage.json("up", "cu", &[]);
+    assert_eq!(code, 1);
+    let attempt = &report["attempts"][0];
+    assert_eq!(
+        (&attempt["came"], &attempt["reason"]),
+        (&"failed".into(), &"no-common-proposal".into())
+    );
+    let (code, report) = stage.json("status", "cu", &[]);
+    assert_eq!((code, &report["well"]), (1, &false.into()));
+    assert_eq!(child(&report), &Value::Null);
+}
+
+#[test]
+fn a_certificate_that_has_run_out_or_was_revoked_opens_no_link() {
+    let mut stage = Stage::set_up("hybrid", "hybrid");
+    let then = SystemTime::now() - Duration::from_secs(50 * 24 * 3600);
+    stage.issue("ric", then);
+    let (ric, cu) = (stage.up("ric"), stage.up("cu"));
+    let (code, report) = stage.json("up", "cu", &[]);
+    assert_eq!(
+        (code, &report["attempts"][0]["reason"]),
+        (1, &"expired".into()),
+        "{report}"
+    );
+
+    for process in [ric, cu] {
+        process.terminate(PATIENCE).expect("it ends");
+    }
+    let serial = stage.issue("ric", SystemTime::now());
+    stage
+        .authority
+        .revoke(&serial, Reason::KeyCompromise, SystemTime::now())
+        .expect("revoked");
+    stage.publish();
+    let (_ric, _cu) = (stage.up("ric"), stage.up("cu"));
+    let (code, report) = stage.json("up", "cu", &[]);
+    assert_eq!(
+        (code, &report["attempts"][0]["reason"]),
+        (1, &"revoked".into()),
+        "{report}"
+    );
+}
+
+#[test]
+fn a_charon_that_is_absent_or_answers_nonsense_is_told_with_what_to_do() {
+    let stage = Stage::set_up("hybrid", "hybrid");
+    let finished = stage.run("status", "cu", &[]);
+    assert_eq!(finished.status.code(), Some(2));
+    assert!(
+        stderr(&finished).starts_with("error: no charon of ours runs for cu\nhint: "),
+        "{}",
+        stderr(&finished)
+    );
+
+    let socket = stage.charon("cu").join("charon.vici");
+    std::fs::create_dir(stage.charon("cu")).expect("a directory");
+    let listener = UnixListener::bind(&socket).expect("a socket");
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let (mut stream, _) = listener.accept().expect("a client");
+            let mut byte = [0];
+            stream.read_exact(&mut byte).expect("a request");
+            stream.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n").expect("it reads");
+            let _ = stream.read_to_end(&mut Vec::new());
+        });
+        let finished = stage.run("status", "cu", &[]);
+        assert_eq!(finished.status.code(), Some(2));
+        let said = stderr(&finished);
+        assert!(said.starts_with("error: what answers version is no charon: "), "{said}");
+        assert!(said.contains("hint: is this socket charon's?"), "{said}");
+    });
+}

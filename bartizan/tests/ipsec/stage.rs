@@ -1,0 +1,160 @@
+//! Two network namespaces joined by a veth pair, one deployment file, a certificate authority.
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant, SystemTime};
+
+use bartizan_host::{Finished, LabRoot, Namespace, Port, Process, Program, connect};
+use bartizan_pki::{Algorithm, Authority, InitOptions, Leaf, Lifetime};
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// How long anything is waited for.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+
+pub(crate) struct Stage {
+    pub(crate) cu: Namespace,
+    pub(crate) ric: Namespace,
+    pub(crate) authority: Authority,
+    directory: TempDir,
+}
+
+impl Stage {
+    /// Both nodes have certificates; no charon runs. `of_ric` is the policy that the RIC's own file has of the link.
+    pub(crate) fn set_up(policy: &str, of_ric: &str) -> Self {
+        LabRoot::sid()
+            .expect("a cache directory")
+            .ensure(&mut |_| {})
+            .expect("a lab root");
+        let directory = tempfile::tempdir().expect("a directory");
+        let (cu, ric) = (Namespace::create("cu"), Namespace::create("ric"));
+        let (cu, ric) = (cu.expect("a namespace"), ric.expect("a namespace"));
+        connect(
+            &Port::new(&cu, "v0").address("10.77.0.1/24").expect("an address"),
+            &Port::new(&ric, "v0").address("10.77.0.2/24").expect("an address"),
+            1500,
+        )
+        .expect("a veth pair");
+        for (space, inner) in [(&cu, "10.78.0.1/32"), (&ric, "10.78.0.2/32")] {
+            space
+                .add_address("lo", inner.parse().expect("an address"))
+                .expect("an address");
+        }
+        // Certificates of two months ago have run out; the authority has not.
+        let options = InitOptions::new(Algorithm::EcdsaP256);
+        let begun = SystemTime::now() - Duration::from_secs(60 * 24 * 3600);
+        let authority = Authority::init(&directory.path().join("ca"), options, begun).expect("an authority");
+        let mut stage = Self {
+            cu,
+            ric,
+            authority,
+            directory,
+        };
+        for (file, policy) in [("cu.yaml", policy), ("ric.yaml", of_ric)] {
+            std::fs::write(stage.path().join(file), deployment(policy)).expect("a file");
+        }
+        for name in ["cu", "ric"] {
+            stage.issue(name, SystemTime::now());
+        }
+        stage
+    }
+
+    /// A certificate as of `then`, valid for thirty days, and the revocation list of now; its serial number.
+    pub(crate) fn issue(&mut self, name: &str, then: SystemTime) -> String {
+        let leaf = Leaf::new(name)
+            .expect("a name")
+            .dns(&format!("{name}.test"))
+            .expect("a name");
+        let leaf = leaf.algorithm(Algorithm::EcdsaP256).lifetime(Lifetime::Days(30));
+        let issued = self.authority.issue(&leaf, then).expect("a certificate");
+        let write = |file: String, text: &str| std::fs::write(self.path().join(file), text).expect("a file");
+        write(format!("{name}.crt.pem"), &issued.chain_pem());
+        write(format!("{name}.key.pem"), &issued.key_pem().expect("a key"));
+        write("ca.crt.pem".into(), &issued.root_pem());
+        self.publish();
+        issued.serial().to_string()
+    }
+
+    /// The authority's list where both nodes read it.
+    pub(crate) fn publish(&mut self) {
+        let lists = self.authority.refresh_lists(7, SystemTime::now()).expect("lists");
+        std::fs::write(self.path().join("ca.crl.pem"), lists).expect("a file");
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        self.directory.path()
+    }
+
+    /// Where a node's own charon lives.
+    pub(crate) fn charon(&self, node: &str) -> PathBuf {
+        self.path().join(format!("{node}.charon"))
+    }
+
+    /// `bartizan COMMAND FILE --node NODE --directory ... MORE`, in the node's namespace.
+    pub(crate) fn bartizan(&self, command: &str, node: &str, more: &[&str]) -> Program {
+        let space = if node == "cu" { &self.cu } else { &self.ric };
+        Program::new(env!("CARGO_BIN_EXE_bartizan"))
+            .argument(command)
+            .argument(self.path().join(format!("{node}.yaml")))
+            .arguments(["--node", node, "--directory"])
+            .argument(self.charon(node))
+            .arguments(more)
+            .inside(space)
+    }
+
+    /// Runs it to its end.
+    pub(crate) fn run(&self, command: &str, node: &str, more: &[&str]) -> Finished {
+        let started = self.bartizan(command, node, more).start().expect("it starts");
+        started.finish(PATIENCE).expect("it ends")
+    }
+
+    /// Its exit code and the JSON it prints.
+    pub(crate) fn json(&self, command: &str, node: &str, more: &[&str]) -> (i32, Value) {
+        let finished = self.run(command, node, &[&["--json"], more].concat());
+        let code = finished.status.code().expect("no signal");
+        let text = finished.text();
+        let value = serde_json::from_str(&text)
+            .unwrap_or_else(|error| panic!("{error}: {text}{}", String::from_utf8_lossy(&finished.stderr)));
+        (code, value)
+    }
+
+    /// Starts `up` in a charon of our own and waits until its charon has the link loaded.
+    pub(crate) fn up(&self, node: &str) -> Process {
+        let process = self
+            .bartizan("up", node, &["--timeout", "20"])
+            .start()
+            .expect("it starts");
+        eventually("the link is loaded", || {
+            let finished = self.run("status", node, &["--json"]);
+            let value: Value = serde_json::from_str(&finished.text()).ok()?;
+            (value["links"][0]["loaded"] == true).then_some(())
+        });
+        process
+    }
+}
+
+fn deployment(policy: &str) -> String {
+    let node = |name: &str, function: &str, number: u8| {
+        format!(
+            "  {name}: {{ function: {function}, address: 10.77.0.{number}, names: {{ dns: [{name}.test] }}, \
+             ipsec: {{ certificate: {name}.crt.pem, key: {name}.key.pem, ledger: {name}.ledger }} }}\n"
+        )
+    };
+    format!(
+        "policy: {policy}\ntrust: {{ roots: ca.crt.pem, crl: ca.crl.pem }}\nnodes:\n{}{}interfaces:\n  \
+         - {{ kind: E2, between: [cu, ric], with: ipsec, ipsec: {{ inner: {{ cu: [10.78.0.1], ric: [10.78.0.2] }} }} }}\n",
+        node("cu", "O-CU-CP", 1),
+        node("ric", "near-RT RIC", 2)
+    )
+}
+
+/// Polls until it is so.
+pub(crate) fn eventually<T>(what: &str, mut is: impl FnMut() -> Option<T>) -> T {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        if let Some(found) = is() {
+            return found;
+        }
+        assert!(Instant::now() < deadline, "{what}: not within {PATIENCE:?}");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
