@@ -6,9 +6,11 @@ mod input;
 mod json;
 mod link;
 mod output;
+mod packets;
 mod page;
 mod read;
 mod report;
+mod size;
 mod table;
 mod timing;
 mod unpack;
@@ -17,6 +19,7 @@ use std::io::{self, IsTerminal, Write};
 use std::path::PathBuf;
 
 use bartizan_report::cbom::Inventory;
+use bartizan_wire::Limits;
 
 use self::table::Colour;
 use super::deployment_file;
@@ -24,6 +27,7 @@ use crate::{Failure, Outcome};
 
 pub(crate) use read::{Detail, Known, inspect_file, read_ledgers};
 pub(crate) use report::{Report, Row};
+pub(crate) use size::bytes;
 
 /// From packets to verdicts: what each connection offered, negotiated, and what that is worth.
 ///
@@ -85,6 +89,21 @@ pub(crate) struct Args {
     /// With --timing: one line of comma-separated values for each connection
     #[arg(long, requires = "timing", conflicts_with = "json")]
     csv: bool,
+
+    /// Most memory for what lives at a time, as 512MiB or 2.5GB; what is beyond it is not followed, and said to be a finding
+    #[arg(long, value_name = "SIZE", default_value = "2.5GB", value_parser = size::bytes)]
+    memory: usize,
+}
+
+impl Args {
+    fn limits(&self) -> Limits {
+        let default = Limits::default();
+        Limits {
+            memory: self.memory,
+            held_bytes: default.held_bytes.min(self.memory / 8),
+            ..default
+        }
+    }
 }
 
 #[derive(clap::Subcommand)]
@@ -102,7 +121,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
             (false, true) => timing::Form::Csv,
             (false, false) => timing::Form::Text,
         };
-        return timing::run(&args.files, form);
+        return timing::run(&args.files, form, args.limits());
     }
     let deployment = args.deployment.as_deref().map(deployment_file::read).transpose()?;
     let ledgers = read_ledgers(&args.ledger)?;
@@ -120,7 +139,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let (mut reports, mut failures) = (Vec::new(), Vec::new());
     for file in &args.files {
         // One bad file must not cost what the others say.
-        match inspect_file(file, known, detail, inventory.as_mut()) {
+        match inspect_file(file, known, detail, args.limits(), inventory.as_mut()) {
             Ok(report) => {
                 failures.extend(report.failure().map(|failure| (file, failure)));
                 reports.push(report);

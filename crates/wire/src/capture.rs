@@ -140,8 +140,10 @@ enum Step {
 /// Takes a capture piece by piece and gives its packets. Holds no more than one record and the piece pushed last.
 pub struct CaptureReader {
     format: Format,
+    /// Bytes of the file from `consumed` to `filled`; room behind them.
     buffer: Vec<u8>,
     consumed: usize,
+    filled: usize,
     /// File offset of `buffer[consumed]`.
     offset: u64,
     packets: u64,
@@ -162,6 +164,7 @@ impl CaptureReader {
             format: Format::Unknown,
             buffer: Vec::new(),
             consumed: 0,
+            filled: 0,
             offset: 0,
             packets: 0,
             error: None,
@@ -171,9 +174,26 @@ impl CaptureReader {
     /// Appends the file's next bytes. Take all packets with [`next_packet`](Self::next_packet) before pushing more, or
     /// the buffer grows.
     pub fn push(&mut self, bytes: &[u8]) {
-        self.buffer.drain(..self.consumed);
+        self.room(bytes.len())[..bytes.len()].copy_from_slice(bytes);
+        self.fill(bytes.len());
+    }
+
+    /// Room for the file's next bytes, at least so many: what is read from a file need not be copied once more.
+    /// [`fill`](Self::fill) says how many came. Take all packets before, as with [`push`](Self::push).
+    pub fn room(&mut self, length: usize) -> &mut [u8] {
+        // What is left is the beginning of one record.
+        self.buffer.copy_within(self.consumed..self.filled, 0);
+        self.filled -= self.consumed;
         self.consumed = 0;
-        self.buffer.extend_from_slice(bytes);
+        if self.buffer.len() < self.filled + length {
+            self.buffer.resize(self.filled + length, 0);
+        }
+        &mut self.buffer[self.filled..]
+    }
+
+    /// So many bytes were written into [`room`](Self::room); more than it has are as many as it has.
+    pub fn fill(&mut self, length: usize) {
+        self.filled = (self.filled + length).min(self.buffer.len());
     }
 
     /// The next packet; none until more bytes are pushed.
@@ -213,7 +233,7 @@ impl CaptureReader {
         if let Some(error) = &self.error {
             return Err(error.clone());
         }
-        let left = self.buffer.len() - self.consumed;
+        let left = self.filled - self.consumed;
         if self.offset == 0 && left == 0 {
             return Err(CaptureError::Empty);
         }
@@ -241,7 +261,7 @@ impl CaptureReader {
     }
 
     fn step(&mut self) -> Result<Step, CaptureError> {
-        let bytes = &self.buffer[self.consumed..];
+        let bytes = &self.buffer[self.consumed..self.filled];
         match &mut self.format {
             Format::Pcap(header) => header.record(bytes, self.offset),
             Format::Pcapng(section) => section.block(bytes, self.offset),

@@ -5,10 +5,12 @@ mod associations;
 mod datagrams;
 mod flow;
 mod ipsec;
+mod keyed;
+mod memory;
 mod sink;
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
-use std::net::SocketAddr;
+use std::collections::{BTreeMap, VecDeque};
+use std::net::{IpAddr, SocketAddr};
 
 use crate::ip::{self, Datagram, Fragment, FragmentLimits, Fragments, Taken};
 use crate::link::{self, Network};
@@ -19,6 +21,8 @@ use associations::Associations;
 use datagrams::Datagrams;
 use flow::Flow;
 use ipsec::Ipsec;
+use keyed::Table;
+use memory::{Bounds, Memory};
 pub use sink::Sink;
 use sink::TcpAlone;
 
@@ -28,6 +32,9 @@ const ENDED: usize = 1 << 16;
 /// What an [`Observer`] may hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
+    /// Bytes for everything that lives: connections, associations, IKE_SAs, ESP security associations, and what is held
+    /// back for them. Where it is reached, packets of new ones are counted in [`Totals::untracked`] and not read.
+    pub memory: usize,
     /// Connections at a time. Packets of more are counted in [`Totals::untracked`] and not read.
     pub connections: usize,
     /// Bytes that all connections together hold back for segments out of order.
@@ -43,15 +50,16 @@ pub struct Limits {
 }
 
 impl Default for Limits {
-    /// A million connections and as many ESP security associations, 256 MiB for segments out of order, 100 000
-    /// associations and IKE_SAs.
+    /// 2.5 GB, of which 256 MiB are for segments out of order; four million of each kind.
     fn default() -> Self {
+        const EACH: usize = 4_000_000;
         Self {
-            connections: 1_000_000,
+            memory: 2_500_000_000,
+            connections: EACH,
             held_bytes: 256 << 20,
-            associations: 100_000,
-            ike_sas: 100_000,
-            esp_sas: 1_000_000,
+            associations: EACH,
+            ike_sas: EACH,
+            esp_sas: EACH,
             fragments: FragmentLimits::default(),
         }
     }
@@ -114,9 +122,34 @@ pub struct Totals {
     pub last: Option<Moment>,
 }
 
-/// A connection's two ends, the lesser first.
+/// A connection's two ends, the lesser first, in as few bytes as a million of them should have.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-struct Ends(SocketAddr, SocketAddr);
+struct Ends {
+    /// Two words each; of IPv4 the first holds all of it.
+    addresses: [u64; 4],
+    ports: [u16; 2],
+    ipv6: bool,
+}
+
+impl Ends {
+    fn between(source: SocketAddr, destination: SocketAddr) -> Self {
+        let (one, other) = if source <= destination {
+            (source, destination)
+        } else {
+            (destination, source)
+        };
+        let words = |address: IpAddr| match address {
+            IpAddr::V4(address) => [u64::from(address.to_bits()), 0],
+            IpAddr::V6(address) => [(address.to_bits() >> 64) as u64, address.to_bits() as u64],
+        };
+        let ([a, b], [c, d]) = (words(one.ip()), words(other.ip()));
+        Self {
+            addresses: [a, b, c, d],
+            ports: [one.port(), other.port()],
+            ipv6: one.is_ipv6(),
+        }
+    }
+}
 
 enum Slot {
     Live(Box<Flow>),
@@ -136,6 +169,7 @@ struct Arrived<'a> {
 /// Takes packets and gives each connection when it ends.
 pub struct Observer {
     limits: Limits,
+    memory: Memory,
     budget: Budget,
     fragments: Fragments,
     associations: Associations,
@@ -143,7 +177,7 @@ pub struct Observer {
     datagrams: Datagrams,
     /// Connections and associations of all kinds that have begun: each is numbered.
     begun: u64,
-    slots: HashMap<Ends, Slot>,
+    slots: Table<Ends, Slot>,
     /// Slots in state `Ended`, oldest first.
     ended: VecDeque<Ends>,
     live: usize,
@@ -156,13 +190,14 @@ impl Observer {
     pub fn new(limits: Limits) -> Self {
         Self {
             limits,
+            memory: Memory::new(limits.memory.saturating_sub(limits.held_bytes)),
             budget: Budget::new(limits.held_bytes),
             fragments: Fragments::new(limits.fragments),
             associations: Associations::default(),
             ipsec: Ipsec::default(),
             datagrams: Datagrams::default(),
             begun: 0,
-            slots: HashMap::new(),
+            slots: Table::default(),
             ended: VecDeque::new(),
             live: 0,
             totals: Totals::default(),
@@ -222,6 +257,7 @@ impl Observer {
             .collect();
         self.ended.clear();
         self.live = 0;
+        self.memory.clear();
         flows.sort_unstable_by_key(|flow| flow.number());
         for flow in flows {
             sink.connection(flow.end(Ending::Open, &mut self.budget));
@@ -282,6 +318,12 @@ impl Observer {
 
     fn transport(&mut self, arrived: &Arrived<'_>, sink: &mut impl Sink) -> Option<Unread> {
         let datagram = &arrived.datagram;
+        let mut bounds = Bounds {
+            limits: &self.limits,
+            memory: &mut self.memory,
+            begun: &mut self.begun,
+            totals: &mut self.totals,
+        };
         match datagram.protocol {
             ip::TCP => {
                 let Some(segment) = tcp::segment(datagram.payload, datagram.missing) else {
@@ -290,14 +332,12 @@ impl Observer {
                 self.segment(datagram, &segment, arrived.at, |connection| sink.connection(connection));
                 None
             }
-            ip::UDP => match self.ipsec.udp(arrived, &self.limits, &mut self.begun, &mut self.totals) {
-                Some(Unread::Udp) => self.datagrams.packet(arrived, &mut self.begun, &mut self.totals),
+            ip::UDP => match self.ipsec.udp(arrived, &mut bounds) {
+                Some(Unread::Udp) => self.datagrams.packet(arrived, bounds.begun, bounds.totals),
                 other => other,
             },
-            ip::ESP => self.ipsec.esp(arrived, &self.limits, &mut self.begun, &mut self.totals),
-            ip::SCTP => self
-                .associations
-                .packet(arrived, &self.limits, &mut self.begun, &mut self.totals, sink),
+            ip::ESP => self.ipsec.esp(arrived, &mut bounds),
+            ip::SCTP => self.associations.packet(arrived, &mut bounds, sink),
             other => Some(Unread::Protocol(other)),
         }
     }
@@ -312,48 +352,60 @@ impl Observer {
         self.totals.segments += 1;
         let source = SocketAddr::new(datagram.source, segment.source_port);
         let destination = SocketAddr::new(datagram.destination, segment.destination_port);
-        let ends = if source <= destination {
-            Ends(source, destination)
-        } else {
-            Ends(destination, source)
-        };
-        // A connection is worth remembering once it says something: an acknowledgement alone may belong to one that has
-        // ended.
-        let begins = segment.flags.syn() || !segment.payload.is_empty() || segment.missing > 0;
-        match self.slots.get_mut(&ends) {
-            Some(Slot::Live(flow)) if flow.is_replaced_by(source, segment) => {
-                if let Some(Slot::Live(old)) = self.slots.remove(&ends) {
-                    self.live -= 1;
-                    give(old.end(Ending::Replaced, &mut self.budget));
-                }
+        let ends = Ends::between(source, destination);
+        let ended = match self.slots.get_mut(&ends) {
+            Some(Slot::Live(flow)) if !flow.is_replaced_by(source, segment) => {
+                let before = flow.held();
+                let ended = flow.segment(source, segment, at, &mut self.budget);
+                self.memory.changed(before, flow.held());
+                ended
             }
-            Some(Slot::Live(_)) => {}
             Some(Slot::Ended) if !segment.flags.syn() => return,
-            Some(Slot::Ended) => {}
-            None if !begins => return,
-            None => {}
+            Some(_) => self.begin(ends, (source, destination), segment, at, &mut give),
+            // A connection is worth remembering once it says something: an acknowledgement alone may belong to one that
+            // has ended.
+            None if !segment.flags.syn() && segment.payload.is_empty() && segment.missing == 0 => return,
+            None => self.begin(ends, (source, destination), segment, at, &mut give),
+        };
+        if let Some(ending) = ended {
+            self.close(ends, ending, &mut give);
         }
-        let flow = match self.slots.get_mut(&ends) {
-            Some(Slot::Live(flow)) => flow,
-            _ => {
-                if self.live >= self.limits.connections {
-                    self.totals.untracked += 1;
-                    return;
-                }
-                self.live += 1;
-                self.totals.connections += 1;
-                self.begun += 1;
-                let flow = Box::new(Flow::new(self.begun, source, destination, segment, at));
-                let slot = self.slots.entry(ends).insert_entry(Slot::Live(flow)).into_mut();
-                let Slot::Live(flow) = slot else { return };
-                flow
-            }
-        };
-        let Some(ending) = flow.segment(source, segment, at, &mut self.budget) else {
-            return;
-        };
+    }
+
+    /// A connection whose first segment this is, in the place of one that had the same ends; says how it ended, if it did
+    /// at once.
+    fn begin(
+        &mut self,
+        ends: Ends,
+        (source, destination): (SocketAddr, SocketAddr),
+        segment: &Segment<'_>,
+        at: Moment,
+        give: &mut impl FnMut(Connection),
+    ) -> Option<Ending> {
+        if let Some(Slot::Live(old)) = self.slots.remove(&ends) {
+            self.live -= 1;
+            self.memory.gone(old.held());
+            give(old.end(Ending::Replaced, &mut self.budget));
+        }
+        if self.live >= self.limits.connections || !self.memory.has_room() {
+            self.totals.untracked += 1;
+            return None;
+        }
+        self.live += 1;
+        self.totals.connections += 1;
+        self.begun += 1;
+        let mut flow = Box::new(Flow::new(self.begun, source, destination, segment, at));
+        let ended = flow.segment(source, segment, at, &mut self.budget);
+        self.memory.came(flow.held());
+        self.slots.insert(ends, Slot::Live(flow));
+        ended
+    }
+
+    /// The connection between these ends has ended.
+    fn close(&mut self, ends: Ends, ending: Ending, give: &mut impl FnMut(Connection)) {
         if let Some(Slot::Live(flow)) = self.slots.insert(ends, Slot::Ended) {
             self.live -= 1;
+            self.memory.gone(flow.held());
             give(flow.end(ending, &mut self.budget));
         }
         self.ended.push_back(ends);

@@ -5,6 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use bartizan_posture::Ledgers;
+use bartizan_wire::Limits;
 use serde::Serialize;
 
 use crate::Failure;
@@ -49,7 +50,7 @@ pub(super) fn look(capture: &Path, dropped: u64, ledgers: &[PathBuf]) -> Result<
             ledgers,
             deployment: None,
         };
-        inspect_file(capture, known, Detail::Alike, None)
+        inspect_file(capture, known, Detail::Alike, Limits::default(), None)
     };
     let alone = look_at(&read_ledgers(&[])?)?;
     let informed = look_at(&read_ledgers(ledgers)?)?;

@@ -6,6 +6,7 @@ mod text;
 
 use std::path::{Path, PathBuf};
 
+use bartizan_wire::Limits;
 use serde::Serialize;
 
 use super::read::{Detail, Known, inspect_file, read_ledgers};
@@ -87,7 +88,7 @@ fn links(path: &Path, known: Known<'_>) -> Result<Links, Failure> {
     if let Some(links) = record::of_document(path)? {
         return Ok(links);
     }
-    let report = inspect_file(path, known, Detail::Links, None)?;
+    let report = inspect_file(path, known, Detail::Links, Limits::default(), None)?;
     // Half a capture would show links as vanished that the other half has.
     if let Some(failure) = report.failure() {
         return Err(failure);

@@ -108,7 +108,7 @@ pub(super) fn findings(report: &Report, gathered: &Gathered) -> Vec<Finding> {
             unproven(packets, "packet", because);
         }
     }
-    let because = "of connections beyond those that are followed, so nothing is said of them";
+    let because = "of connections beyond those that memory allowed to follow (`--memory`), so nothing is said of them";
     unproven(totals.untracked, "packet", because.into());
     let because = format!("for reasons beyond the {KINDS} told apart");
     unproven(beyond, "link or connection", because);

@@ -12,18 +12,16 @@ use bartizan_wire::datagrams::Datagrams;
 use bartizan_wire::esp::EspSa;
 use bartizan_wire::ike::IkeSa;
 use bartizan_wire::sctp::Association;
-use bartizan_wire::{CaptureError, CaptureReader, Connection, Limits, Observer, Sink};
+use bartizan_wire::{Connection, Limits, Observer, Sink};
 use indicatif::{ProgressBar, ProgressStyle};
 
 use super::input::Input;
 use super::link::Link;
+use super::packets;
 use super::report::Report;
 use super::table::printable;
-use super::unpack::unpacked;
 use crate::Failure;
 
-/// Bytes read at a time.
-const PIECE: usize = 256 * 1024;
 /// A capture below this is read before anyone would look at a progress bar.
 const PROGRESS: u64 = 8 << 20;
 
@@ -92,13 +90,14 @@ pub(crate) fn inspect_file(
     path: &Path,
     known: Known<'_>,
     detail: Detail,
+    limits: Limits,
     inventory: Option<&mut Inventory>,
 ) -> Result<Report, Failure> {
     const HINT: &str = "captures are made with `tcpdump -w FILE`, or by `bartizan demo --out DIR`";
     let mut report = Report::new(path, detail);
     if path.as_os_str() == "-" {
         let input = Input::of(io::stdin().lock(), inventory.is_some());
-        read(input, &ProgressBar::hidden(), known, &mut report, inventory)
+        read(input, &ProgressBar::hidden(), known, limits, &mut report, inventory)
     } else {
         let file = File::open(path).map_err(|error| unreadable(path, &error, HINT))?;
         let metadata = file.metadata().map_err(|error| unreadable(path, &error, HINT))?;
@@ -107,7 +106,7 @@ pub(crate) fn inspect_file(
         }
         let progress = progress(path, metadata.len());
         let input = Input::of(file, inventory.is_some());
-        let outcome = read(input, &progress, known, &mut report, inventory);
+        let outcome = read(input, &progress, known, limits, &mut report, inventory);
         progress.finish_and_clear();
         outcome
     }
@@ -184,70 +183,37 @@ fn read(
     mut source: Input<impl Read>,
     progress: &ProgressBar,
     known: Known<'_>,
+    limits: Limits,
     report: &mut Report,
     mut inventory: Option<&mut Inventory>,
 ) -> io::Result<()> {
     if let Some(inventory) = &mut inventory {
         inventory.begin(report.name());
     }
-    let mut input = unpacked(progress.wrap_read(&mut source))?;
-    let mut unpacked_bytes = 0;
-    let mut capture = CaptureReader::new();
-    let mut observer = Observer::new(Limits::default());
+    let mut observer = Observer::new(limits);
     let mut judging = Judging {
         ledgers: known.ledgers,
         report,
         inventory: inventory.as_deref_mut(),
         ipsec: Ipsec::default(),
     };
-    let mut piece = vec![0; PIECE];
-    let damage = loop {
-        let length = match input.read(&mut piece) {
-            Ok(length) => length,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-            Err(error) if matches!(error.kind(), io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof) => {
-                break Some(CaptureError::Damaged {
-                    offset: unpacked_bytes,
-                    what: format!("it cannot be unpacked: {error}"),
-                });
-            }
-            Err(error) => return Err(error),
-        };
-        if length == 0 {
-            break capture.finish().err();
-        }
-        capture.push(&piece[..length]);
-        unpacked_bytes += length as u64;
-        if let Err(error) = packets(&mut capture, &mut observer, &mut judging) {
-            break Some(error);
-        }
-    };
+    let ended = packets::read(progress.wrap_read(&mut source), |packet| {
+        observer.observe(packet, &mut judging);
+    })?;
     observer.finish_into(&mut judging);
     judging.finish();
-    drop(input);
     if let Some(inventory) = inventory {
-        let sha256 = if damage.is_none() { source.finish()? } else { None };
+        let sha256 = if ended.damage.is_none() { source.finish()? } else { None };
         inventory.end(sha256.clone(), observer.totals());
         report.hashed(sha256);
     }
     report.finish(
         observer.totals().clone(),
-        capture.dropped_at_capture(),
+        ended.dropped_at_capture,
         known.ledgers.lost(),
-        damage,
+        ended.damage,
         known.deployment,
     );
-    Ok(())
-}
-
-fn packets(
-    capture: &mut CaptureReader,
-    observer: &mut Observer,
-    judging: &mut Judging<'_>,
-) -> Result<(), CaptureError> {
-    while let Some(packet) = capture.next_packet()? {
-        observer.observe(&packet, judging);
-    }
     Ok(())
 }
 

@@ -5,17 +5,15 @@ mod document;
 mod text;
 
 use std::fs::File;
-use std::io::{self, Read as _};
+use std::io;
 use std::path::Path;
 
+use bartizan_wire::Limits;
 use bartizan_wire::timing::{Overview, Timed, Timing};
-use bartizan_wire::{CaptureError, CaptureReader, Limits};
 
-use super::print;
+use super::{packets, print};
 use crate::{Failure, Outcome};
 
-/// Bytes read at a time.
-const PIECE: usize = 256 * 1024;
 /// Connections kept for the report; more are in the overview only.
 const LISTED: usize = 200_000;
 
@@ -33,15 +31,17 @@ struct Timings {
     overview: Overview,
     connections: Vec<Timed>,
     not_listed: u64,
+    /// Packets of connections beyond those that memory allowed to follow.
+    untracked: u64,
     /// Where the file is cut or damaged.
     damage: Option<String>,
 }
 
 /// Reads each file and prints what its packets took.
-pub(super) fn run(files: &[std::path::PathBuf], form: Form) -> Result<Outcome, Failure> {
+pub(super) fn run(files: &[std::path::PathBuf], form: Form, limits: Limits) -> Result<Outcome, Failure> {
     let (mut all, mut failure) = (Vec::new(), None);
     for file in files {
-        match read(file) {
+        match read(file, limits) {
             Ok(timings) => {
                 if let Some(damage) = &timings.damage {
                     failure.get_or_insert_with(|| {
@@ -63,59 +63,47 @@ pub(super) fn run(files: &[std::path::PathBuf], form: Form) -> Result<Outcome, F
             Form::Csv => csv::render(&all),
         })?;
     }
-    failure.map_or(Ok(Outcome::Clean), Err)
+    let mut outcome = Outcome::Clean;
+    for timings in all.iter().filter(|timings| timings.untracked > 0) {
+        eprintln!(
+            "warning: {}: {} packets of connections beyond those that memory allowed to follow (`--memory`): they are not timed",
+            timings.name, timings.untracked
+        );
+        outcome = Outcome::Finding;
+    }
+    failure.map_or(Ok(outcome), Err)
 }
 
-fn read(path: &Path) -> Result<Timings, Failure> {
+fn read(path: &Path, limits: Limits) -> Result<Timings, Failure> {
     let mut timings = Timings {
         name: path.display().to_string(),
         overview: Overview::default(),
         connections: Vec::new(),
         not_listed: 0,
+        untracked: 0,
         damage: None,
     };
     let unreadable = |error: io::Error| {
         Failure::new(format!("{}: {error}", path.display())).hint("captures are made with `tcpdump -w FILE`")
     };
-    let mut input: Box<dyn io::Read> = if path.as_os_str() == "-" {
+    let input: Box<dyn io::Read> = if path.as_os_str() == "-" {
         Box::new(io::stdin().lock())
     } else {
         Box::new(File::open(path).map_err(unreadable)?)
     };
-    let mut capture = CaptureReader::new();
-    let mut timing = Timing::new(Limits::default());
-    let mut piece = vec![0; PIECE];
-    let damage = loop {
-        let length = match input.read(&mut piece) {
-            Ok(length) => length,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-            Err(error) => return Err(unreadable(error)),
-        };
-        if length == 0 {
-            break capture.finish().err();
-        }
-        capture.push(&piece[..length]);
-        if let Err(error) = packets(&mut capture, &mut timing, &mut timings) {
-            break Some(error);
-        }
-    };
+    let mut timing = Timing::new(limits);
+    let ended = packets::read(input, |packet| timing.packet(packet, |timed| timings.add(timed))).map_err(unreadable)?;
     timing.finish(|timed| timings.add(timed));
     timings.overview = timing.overview().clone();
+    timings.untracked = timing.totals().untracked;
     timings.connections.sort_by_key(|timed| timed.connection.number);
-    if let (Some(error), 0) = (&damage, timing.totals().packets) {
+    if let (Some(error), 0) = (&ended.damage, timing.totals().packets) {
         return Err(
             Failure::new(format!("{}: {error}", path.display())).hint("captures are made with `tcpdump -w FILE`")
         );
     }
-    timings.damage = damage.map(|error| error.to_string());
+    timings.damage = ended.damage.map(|error| error.to_string());
     Ok(timings)
-}
-
-fn packets(capture: &mut CaptureReader, timing: &mut Timing, timings: &mut Timings) -> Result<(), CaptureError> {
-    while let Some(packet) = capture.next_packet()? {
-        timing.packet(&packet, |timed| timings.add(timed));
-    }
-    Ok(())
 }
 
 impl Timings {

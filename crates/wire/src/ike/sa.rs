@@ -129,6 +129,10 @@ impl<T> Default for Kept<T> {
 impl<T> Kept<T> {
     pub(super) fn push(&mut self, item: T, limit: usize) {
         if self.first.len() < limit {
+            // Most hold a few for good, and there may be a hundred thousand such lists: no room is kept for growing.
+            if self.first.len() == self.first.capacity() {
+                self.first.reserve_exact(1 + self.first.len() / 8);
+            }
             self.first.push(item);
         } else {
             self.omitted += 1;
@@ -188,7 +192,7 @@ pub struct IkeSa {
     /// Each CREATE_CHILD_SA that was not refused, with what followed it up.
     pub rekeys: Kept<Rekey>,
     /// Of all rekeys that were seen whole the one with the least room for key exchange data.
-    pub tightest_rekey: Option<Rekey>,
+    pub tightest_rekey: Option<Box<Rekey>>,
     /// CREATE_CHILD_SA that the other end refused.
     pub refused_rekeys: u64,
     /// CREATE_CHILD_SA of which a message or a fragment is missing.

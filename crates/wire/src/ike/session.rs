@@ -11,8 +11,9 @@ use super::{
 };
 use crate::{Moment, Seen};
 
-/// Exchanges that may still go on. Each end has one at a time unless a window was agreed on (RFC 7296, section 2.3).
-const OPEN: usize = 8;
+/// Exchanges that may still go on. Each end has one at a time unless a window was agreed on (RFC 7296, section 2.3); the
+/// others are for messages that come late.
+const OPEN: usize = 4;
 /// Exchanges, rekeys and notifications kept.
 const KEPT: usize = 64;
 /// Faults and retries kept.
@@ -48,7 +49,7 @@ pub struct Session {
     /// What the newest IKE_SA_INIT request said, to tell a repeated one from another try.
     request: Option<u64>,
     /// The newest CREATE_CHILD_SA of either end, waiting for what follows it up.
-    creating: [Option<Rekey>; 2],
+    creating: [Option<Box<Rekey>>; 2],
 }
 
 impl Session {
@@ -108,6 +109,28 @@ impl Session {
         self.sa.last
     }
 
+    /// Bytes it holds, about.
+    #[must_use]
+    pub fn held(&self) -> usize {
+        let sa = &self.sa;
+        let proposal = |proposal: &super::Proposal| {
+            size_of::<super::Proposal>() + proposal.transforms.capacity() * size_of::<super::Transform>()
+        };
+        let offered = sa.offered.iter().flat_map(|seen| &seen.value).map(proposal);
+        let rekeys = sa
+            .rekeys
+            .first
+            .iter()
+            .chain(self.creating.iter().flatten().map(AsRef::as_ref));
+        let rekeys = rekeys.map(|rekey| size_of::<Rekey>() + rekey.follow_ups.capacity() * size_of::<Exchange>());
+        size_of::<Self>()
+            + offered.sum::<usize>()
+            + sa.chosen.as_ref().map_or(0, |seen| proposal(&seen.value))
+            + (self.open.capacity() + sa.exchanges.first.capacity()) * size_of::<Exchange>()
+            + rekeys.sum::<usize>()
+            + sa.notified.first.capacity() * size_of::<Notified>()
+    }
+
     /// Whether the responder has agreed to a proposal.
     #[must_use]
     pub fn is_agreed(&self) -> bool {
@@ -162,7 +185,7 @@ impl Session {
         }
         for end in 0..2 {
             if let Some(rekey) = self.creating[end].take() {
-                self.rekeyed(rekey);
+                self.rekeyed(*rekey);
             }
         }
         self.sa
@@ -346,8 +369,8 @@ impl Session {
                     create: exchange,
                     follow_ups: Vec::new(),
                 };
-                if let Some(before) = self.creating[end].replace(rekey) {
-                    self.rekeyed(before);
+                if let Some(before) = self.creating[end].replace(Box::new(rekey)) {
+                    self.rekeyed(*before);
                 }
             }
             ExchangeType::IKE_FOLLOWUP_KE => {
@@ -370,9 +393,9 @@ impl Session {
         match rekey.capacity() {
             None => self.sa.unseen_rekeys += 1,
             Some((request, response)) => {
-                let tightest = self.sa.tightest_rekey.as_ref().and_then(Rekey::capacity);
+                let tightest = self.sa.tightest_rekey.as_deref().and_then(Rekey::capacity);
                 if tightest.is_none_or(|(ask, answer)| request.min(response) < ask.min(answer)) {
-                    self.sa.tightest_rekey = Some(rekey.clone());
+                    self.sa.tightest_rekey = Some(Box::new(rekey.clone()));
                 }
             }
         }

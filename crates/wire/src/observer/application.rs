@@ -6,12 +6,31 @@ use crate::{Content, Moment, Roles, Side, Start, http2, tls};
 
 /// The reader of a connection's bytes. Directions are those of the flow.
 pub(super) enum Application {
+    /// Nothing was said.
+    Silent(Start),
     /// Not decided.
-    Opening(Start, [Beginning; 2]),
+    Opening(Start, Box<[Beginning; 2]>),
     Tls(Box<tls::Session>),
     Http2(Box<http2::Session>),
     Http1,
-    Unknown([Prefix; 2]),
+    Unknown(Box<[Known; 2]>),
+}
+
+/// The first bytes of a direction in which no protocol was recognised.
+#[derive(Clone, Copy)]
+pub(super) struct Known {
+    prefix: Prefix,
+    /// Bytes are missing behind it: nothing is added.
+    broken: bool,
+}
+
+impl From<Beginning> for Known {
+    fn from(beginning: Beginning) -> Self {
+        Self {
+            prefix: beginning.prefix,
+            broken: beginning.lost.is_some(),
+        }
+    }
 }
 
 /// The first bytes of one direction.
@@ -27,11 +46,25 @@ pub(super) struct Beginning {
 
 impl Application {
     pub(super) fn new(start: Start) -> Self {
-        Self::Opening(start, [Beginning::default(); 2])
+        Self::Silent(start)
+    }
+
+    /// Bytes it holds on the heap, about.
+    pub(super) fn held(&self) -> usize {
+        match self {
+            Self::Silent(_) | Self::Http1 => 0,
+            Self::Opening(..) => size_of::<[Beginning; 2]>(),
+            Self::Tls(session) => size_of::<tls::Session>() + session.held(),
+            Self::Http2(_) => size_of::<http2::Session>(),
+            Self::Unknown(_) => size_of::<[Known; 2]>(),
+        }
     }
 
     /// Takes the next bytes of a direction; `client` is set when they tell who the client is.
     pub(super) fn take(&mut self, direction: usize, delivery: Delivery<'_>, client: &mut (usize, Roles)) {
+        if let Self::Silent(start) = self {
+            *self = Self::Opening(*start, Box::default());
+        }
         if let Self::Opening(start, beginnings) = self {
             let beginning = &mut beginnings[direction];
             let (rest, at) = match delivery {
@@ -56,7 +89,7 @@ impl Application {
                         beginning.lose(rest.len() as u64, at);
                     }
                     if beginnings.iter().all(|beginning| beginning.unknown) {
-                        *self = Self::Unknown(beginnings.map(|beginning| beginning.prefix));
+                        *self = Self::Unknown(Box::new(beginnings.map(Known::from)));
                     }
                 }
             }
@@ -72,6 +105,10 @@ impl Application {
             (Self::Tls(session), Delivery::Gap { bytes, at }) => session.gap(side, bytes, at),
             (Self::Http2(session), Delivery::Data { bytes, at }) => session.data(side, bytes, at),
             (Self::Http2(session), Delivery::Gap { bytes, at }) => session.gap(side, bytes, at),
+            (Self::Unknown(known), Delivery::Data { bytes, .. }) if !known[direction].broken => {
+                known[direction].prefix.fill(bytes);
+            }
+            (Self::Unknown(known), Delivery::Gap { .. }) => known[direction].broken = true,
             _ => {}
         }
     }
@@ -88,7 +125,7 @@ impl Application {
             });
             match found {
                 Some((protocol, direction, side)) => self.open(protocol, direction, side, client),
-                None => *self = Self::Unknown(beginnings.map(|beginning| beginning.prefix)),
+                None => *self = Self::Unknown(Box::new(beginnings.map(Known::from))),
             }
         }
     }
@@ -99,15 +136,16 @@ impl Application {
             Self::Tls(session) => Content::Tls(Box::new(session.outcome())),
             Self::Http2(session) => Content::Http2(Box::new(session.outcome())),
             Self::Http1 => Content::Http1,
+            Self::Silent(_) => Content::Nothing,
             Self::Opening(_, beginnings) => unknown(beginnings.map(|beginning| beginning.prefix), zero),
-            Self::Unknown(prefixes) => unknown(prefixes, zero),
+            Self::Unknown(known) => unknown(known.map(|known| known.prefix), zero),
         }
     }
 
     /// Starts the protocol's reader on what both directions have said so far.
     fn open(&mut self, protocol: Protocol, direction: usize, side: Option<Side>, client: &mut (usize, Roles)) {
         let Self::Opening(_, beginnings) = self else { return };
-        let beginnings = *beginnings;
+        let beginnings = **beginnings;
         let speaker = match side {
             Some(Side::Client) => direction,
             Some(Side::Server) => 1 - direction,

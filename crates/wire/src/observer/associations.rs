@@ -1,14 +1,20 @@
 //! SCTP associations.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::net::SocketAddr;
 
-use super::{Arrived, Limits, Sink, Totals, Unread};
+use super::keyed::Table;
+use super::memory::{Bounds, ENTRY};
+use super::{Arrived, Sink, Unread};
 use crate::Ending;
 use crate::sctp::{self, Init, Packet, Tracker, kind};
 
 /// Ended associations remembered, so that their last packets do not look like new ones.
 const ENDED: usize = 1 << 12;
+
+/// Bytes of an association's places in three tables, two in one of them.
+const ENTRIES: usize =
+    size_of::<(u64, u64)>() + 2 * size_of::<(Lane, Slot)>() + size_of::<((SocketAddr, SocketAddr), u64)>() + 4 * ENTRY;
 
 /// What packets of one direction carry: addresses may change, these do not (RFC 9260, section 8.5).
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -26,10 +32,10 @@ enum Slot {
 
 #[derive(Default)]
 pub(super) struct Associations {
-    trackers: HashMap<u64, Box<Tracker>>,
-    lanes: HashMap<Lane, Slot>,
+    trackers: Table<u64, Box<Tracker>>,
+    lanes: Table<Lane, Slot>,
     /// The newest association between two ends, the lesser first: to find it before both tags are known.
-    by_ends: HashMap<(SocketAddr, SocketAddr), u64>,
+    by_ends: Table<(SocketAddr, SocketAddr), u64>,
     /// Lanes in state `Ended`, oldest first.
     ended: VecDeque<Lane>,
 }
@@ -38,9 +44,7 @@ impl Associations {
     pub(super) fn packet(
         &mut self,
         arrived: &Arrived<'_>,
-        limits: &Limits,
-        begun: &mut u64,
-        totals: &mut Totals,
+        bounds: &mut Bounds<'_>,
         sink: &mut impl Sink,
     ) -> Option<Unread> {
         let datagram = &arrived.datagram;
@@ -60,26 +64,32 @@ impl Associations {
                 if !begins(&packet) {
                     return Some(Unread::Sctp);
                 }
-                if self.trackers.len() >= limits.associations {
-                    totals.untracked += u64::from(arrived.packets);
+                if self.trackers.len() >= bounds.limits.associations || !bounds.memory.has_room() {
+                    bounds.totals.untracked += u64::from(arrived.packets);
                     return None;
                 }
-                totals.associations += 1;
-                *begun += 1;
-                let tracker = Tracker::new(*begun, source, destination, &packet, arrived.first);
+                bounds.totals.associations += 1;
+                *bounds.begun += 1;
+                let number = *bounds.begun;
+                let tracker = Box::new(Tracker::new(number, source, destination, &packet, arrived.first));
                 let direction = tracker.direction_of(source, destination).unwrap_or(0);
-                self.trackers.insert(*begun, Box::new(tracker));
-                self.by_ends.insert(ends(source, destination), *begun);
-                (*begun, direction)
+                bounds.memory.came(ENTRIES + tracker.held());
+                self.trackers.insert(number, tracker);
+                self.by_ends.insert(ends(source, destination), number);
+                (number, direction)
             }
         };
         let tracker = self.trackers.get_mut(&number)?;
         let addresses = (source.ip(), destination.ip());
+        let before = tracker.held();
         let ending = tracker.packet(&packet, direction, addresses, arrived.at, |event| {
             sink.in_association(number, event);
         });
+        let after = tracker.held();
+        bounds.memory.changed(before, after);
         self.learn(number, direction, &packet);
         if let Some(ending) = ending {
+            bounds.memory.gone(ENTRIES + after);
             self.end(number, ending, sink);
         }
         None

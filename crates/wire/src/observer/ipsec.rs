@@ -1,9 +1,11 @@
 //! IKE_SAs and ESP security associations.
 
-use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::net::{IpAddr, SocketAddr};
 
-use super::{Arrived, Limits, Sink, Totals, Unread};
+use super::keyed::Table;
+use super::memory::{Bounds, ENTRY};
+use super::{Arrived, Sink, Unread};
 use crate::esp::{self, Carrier, EspSa};
 use crate::ike::{Arrival, ExchangeType, Header, Session};
 use crate::udp::{self, Encapsulated};
@@ -17,22 +19,22 @@ struct HalfOpen {
     addresses: [IpAddr; 2],
 }
 
+/// Bytes of an ESP security association in its table.
+const ESP_SA: usize = size_of::<((IpAddr, IpAddr, u32), EspSa)>() + ENTRY;
+/// Bytes of an IKE_SA's places in three tables.
+const IKE_SA_ENTRIES: usize =
+    size_of::<(u64, u64)>() + size_of::<((u64, u64), u64)>() + size_of::<(HalfOpen, u64)>() + 3 * ENTRY;
+
 #[derive(Default)]
 pub(super) struct Ipsec {
-    sessions: HashMap<u64, Box<Session>>,
-    by_spis: HashMap<(u64, u64), u64>,
-    half_open: HashMap<HalfOpen, u64>,
-    associations: HashMap<(IpAddr, IpAddr, u32), EspSa>,
+    sessions: Table<u64, Box<Session>>,
+    by_spis: Table<(u64, u64), u64>,
+    half_open: Table<HalfOpen, u64>,
+    associations: Table<(IpAddr, IpAddr, u32), EspSa>,
 }
 
 impl Ipsec {
-    pub(super) fn udp(
-        &mut self,
-        arrived: &Arrived<'_>,
-        limits: &Limits,
-        begun: &mut u64,
-        totals: &mut Totals,
-    ) -> Option<Unread> {
+    pub(super) fn udp(&mut self, arrived: &Arrived<'_>, bounds: &mut Bounds<'_>) -> Option<Unread> {
         let datagram = &arrived.datagram;
         let Some(udp) = udp::udp(datagram.payload, datagram.missing) else {
             return Some(Unread::Malformed);
@@ -44,7 +46,7 @@ impl Ipsec {
             match udp::encapsulated(udp.payload) {
                 Encapsulated::Ike(message) => message,
                 Encapsulated::KeepAlive => {
-                    totals.keep_alives += 1;
+                    bounds.totals.keep_alives += 1;
                     return None;
                 }
                 Encapsulated::Esp(packet) => {
@@ -53,7 +55,7 @@ impl Ipsec {
                         destination: udp.destination_port,
                     };
                     let ends = (source, destination);
-                    return self.packet(packet, udp.missing, ends, carrier, arrived, (limits, begun, totals));
+                    return self.packet(packet, udp.missing, ends, carrier, arrived, bounds);
                 }
                 Encapsulated::Unknown => return Some(Unread::Ike),
             }
@@ -79,25 +81,21 @@ impl Ipsec {
             whole: length <= message.len(),
         };
         let message = message.get(..length).unwrap_or(message);
-        let Some(session) = self.session(&header, &arrival, limits, begun, totals) else {
-            totals.untracked += u64::from(arrived.packets);
+        let Some(session) = self.session(&header, &arrival, bounds) else {
+            bounds.totals.untracked += u64::from(arrived.packets);
             return None;
         };
+        let before = session.held();
         session.message(&header, message, &arrival);
+        let after = session.held();
+        bounds.memory.changed(before, after);
         None
     }
 
-    pub(super) fn esp(
-        &mut self,
-        arrived: &Arrived<'_>,
-        limits: &Limits,
-        begun: &mut u64,
-        totals: &mut Totals,
-    ) -> Option<Unread> {
+    pub(super) fn esp(&mut self, arrived: &Arrived<'_>, bounds: &mut Bounds<'_>) -> Option<Unread> {
         let datagram = &arrived.datagram;
         let end = |address| SocketAddr::new(address, 0);
         let ends = (end(datagram.source), end(datagram.destination));
-        let bounds = (limits, begun, totals);
         self.packet(datagram.payload, datagram.missing, ends, Carrier::Ip, arrived, bounds)
     }
 
@@ -124,22 +122,30 @@ impl Ipsec {
         (source, destination): (SocketAddr, SocketAddr),
         carrier: Carrier,
         arrived: &Arrived<'_>,
-        (limits, begun, totals): (&Limits, &mut u64, &mut Totals),
+        bounds: &mut Bounds<'_>,
     ) -> Option<Unread> {
         let Some(header) = esp::header(packet) else {
             return Some(Unread::Malformed);
         };
         let key = (source.ip(), destination.ip(), header.spi);
-        let room = self.associations.len() < limits.esp_sas;
+        let room = self.associations.len() < bounds.limits.esp_sas && bounds.memory.has_room();
         let sa = match self.associations.entry(key) {
-            std::collections::hash_map::Entry::Occupied(entry) => entry.into_mut(),
-            std::collections::hash_map::Entry::Vacant(entry) if room => {
-                totals.esp_sas += 1;
-                *begun += 1;
-                entry.insert(EspSa::new(*begun, source, destination, carrier, header, arrived.first))
+            Entry::Occupied(entry) => entry.into_mut(),
+            Entry::Vacant(entry) if room => {
+                bounds.memory.came(ESP_SA);
+                bounds.totals.esp_sas += 1;
+                *bounds.begun += 1;
+                entry.insert(EspSa::new(
+                    *bounds.begun,
+                    source,
+                    destination,
+                    carrier,
+                    header,
+                    arrived.first,
+                ))
             }
-            std::collections::hash_map::Entry::Vacant(_) => {
-                totals.untracked += 1;
+            Entry::Vacant(_) => {
+                bounds.totals.untracked += 1;
                 return None;
             }
         };
@@ -148,14 +154,7 @@ impl Ipsec {
     }
 
     /// The IKE_SA a message belongs to; none where there is no room for another.
-    fn session(
-        &mut self,
-        header: &Header,
-        arrival: &Arrival,
-        limits: &Limits,
-        begun: &mut u64,
-        totals: &mut Totals,
-    ) -> Option<&mut Session> {
+    fn session(&mut self, header: &Header, arrival: &Arrival, bounds: &mut Bounds<'_>) -> Option<&mut Session> {
         let spis = (header.initiator_spi, header.responder_spi);
         let [one, other] = [arrival.source.ip(), arrival.destination.ip()];
         let half_open = HalfOpen {
@@ -173,15 +172,16 @@ impl Ipsec {
         let number = match known {
             Some(number) => number,
             None => {
-                if self.sessions.len() >= limits.ike_sas {
+                if self.sessions.len() >= bounds.limits.ike_sas || !bounds.memory.has_room() {
                     return None;
                 }
-                totals.ike_sas += 1;
-                *begun += 1;
-                self.sessions
-                    .insert(*begun, Box::new(Session::new(*begun, header, arrival)));
-                self.half_open.insert(half_open, *begun);
-                *begun
+                bounds.totals.ike_sas += 1;
+                *bounds.begun += 1;
+                let session = Box::new(Session::new(*bounds.begun, header, arrival));
+                bounds.memory.came(IKE_SA_ENTRIES + session.held());
+                self.sessions.insert(*bounds.begun, session);
+                self.half_open.insert(half_open, *bounds.begun);
+                *bounds.begun
             }
         };
         if header.responder_spi != 0 {

@@ -10,6 +10,8 @@ use crate::opening::Prefix;
 const EARLY: usize = 512;
 /// DATA chunks that wait for their acknowledgement.
 const UNACKNOWLEDGED: usize = 1024;
+/// Room that stays for these once all are acknowledged.
+const RESTING: usize = 8;
 /// A TSN this far from the expected one belongs to nobody.
 const WINDOW: u32 = 1 << 20;
 /// Payload protocols told apart.
@@ -110,6 +112,13 @@ pub(super) struct Direction {
 }
 
 impl Direction {
+    /// Bytes it holds on the heap, about.
+    pub(super) fn held(&self) -> usize {
+        self.early.len() * (size_of::<(u32, Piece)>() + 8)
+            + self.waiting.capacity() * size_of::<Waiting>()
+            + self.sent.payload_protocols.capacity() * size_of::<(u32, u64)>()
+    }
+
     /// The first TSN, as INIT says.
     pub(super) fn begin(&mut self, tsn: u32) {
         self.next.get_or_insert(tsn);
@@ -193,6 +202,10 @@ impl Direction {
         }
         while waiting.front().is_some_and(|entry| entry.acknowledged) {
             waiting.pop_front();
+        }
+        // A burst long ago must not be paid for as long as the association lives.
+        if waiting.is_empty() && waiting.capacity() > RESTING {
+            waiting.shrink_to(RESTING);
         }
     }
 

@@ -61,6 +61,17 @@ impl Tracker {
         self.number
     }
 
+    /// Bytes it holds, about.
+    #[must_use]
+    pub fn held(&self) -> usize {
+        let addresses = self
+            .addresses
+            .iter()
+            .map(|known| known.capacity() * size_of::<IpAddr>());
+        let directions = self.directions.iter().map(Direction::held);
+        size_of::<Self>() + addresses.sum::<usize>() + directions.sum::<usize>()
+    }
+
     /// Direction of a packet between its first two addresses; none for one between others, or where both ends have
     /// the same.
     #[must_use]

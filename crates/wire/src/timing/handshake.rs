@@ -1,6 +1,6 @@
 //! The TLS handshake of a connection: from its first byte to the packet with the last Finished.
 
-use crate::tls::{Flight, Tls, Version};
+use crate::tls::{Tls, Version};
 use crate::{Connection, Content, Moment, Side};
 
 /// One frame of a connection.
@@ -96,7 +96,7 @@ pub(super) fn of(connection: &Connection, frames: &[Frame], more: bool) -> Resul
     };
     let hello = tls.client_hello.as_ref().ok_or(Untimed::Partial)?.first;
     tls.server_hello.as_ref().ok_or(Untimed::Partial)?;
-    let flights = flights(tls);
+    let flights = &tls.flights;
     let expected = expected_flights(tls);
     let (flights, last) = match flights.get(..expected) {
         Some(flights) => (flights, flights.last().ok_or(Untimed::Partial)?),
@@ -144,28 +144,6 @@ pub(super) fn of(connection: &Connection, frames: &[Frame], more: bool) -> Resul
         client_bytes: bytes(Side::Client),
         server_bytes: bytes(Side::Server),
     })
-}
-
-/// The flights of the connection, without those of a client that hold a ChangeCipherSpec alone: in TLS 1.3 it means nothing (RFC
-/// 9846, appendix D.4), and rustls sends it while the server is still speaking.
-fn flights(tls: &Tls) -> Vec<Flight> {
-    /// Bytes of that record; no other is as short, for an alert in clear has one more.
-    const CHANGE_CIPHER_SPEC: u64 = 6;
-    let mut merged: Vec<Flight> = Vec::with_capacity(tls.flights.len());
-    let alone = |flight: &Flight| {
-        tls.version() == Some(Version::TLS13) && flight.from == Side::Client && flight.bytes == CHANGE_CIPHER_SPEC
-    };
-    for flight in tls.flights.iter().filter(|flight| !alone(flight)) {
-        match merged.last_mut().filter(|last| last.from == flight.from) {
-            Some(last) => {
-                last.bytes += flight.bytes;
-                last.records += flight.records;
-                last.last = flight.last;
-            }
-            None => merged.push(*flight),
-        }
-    }
-    merged
 }
 
 /// Client, server, client; five with a HelloRetryRequest; four in TLS 1.2, three when it resumes a session (the server then

@@ -26,60 +26,85 @@ pub(super) struct Message<'a> {
     pub(super) span: Span,
 }
 
-/// Puts one direction's messages together.
+/// Puts one direction's messages together. Holds nothing between two messages: a connection that lives for days must not
+/// hold what its handshake needed.
 #[derive(Default)]
-pub(super) struct Messages {
+pub(super) struct Messages(Option<Box<Partial>>);
+
+/// A message in the making.
+struct Partial {
     header: [u8; HEADER],
     filled: usize,
     body: Vec<u8>,
     /// Bytes of the body that came, kept or not.
     taken: usize,
-    first: Option<Moment>,
+    first: Moment,
+}
+
+impl Partial {
+    fn new(first: Moment) -> Self {
+        Self {
+            header: [0; HEADER],
+            filled: 0,
+            body: Vec::new(),
+            taken: 0,
+            first,
+        }
+    }
 }
 
 impl Messages {
     /// Takes bytes of handshake records and gives each message they complete.
     pub(super) fn push(&mut self, mut bytes: &[u8], at: Moment, mut give: impl FnMut(Message<'_>)) {
         while !bytes.is_empty() {
-            let first = *self.first.get_or_insert(at);
-            if self.filled < HEADER {
-                let taken = (HEADER - self.filled).min(bytes.len());
-                self.header[self.filled..self.filled + taken].copy_from_slice(&bytes[..taken]);
-                self.filled += taken;
+            let partial = self.0.get_or_insert_with(|| Box::new(Partial::new(at)));
+            if partial.filled < HEADER {
+                let taken = (HEADER - partial.filled).min(bytes.len());
+                partial.header[partial.filled..partial.filled + taken].copy_from_slice(&bytes[..taken]);
+                partial.filled += taken;
                 bytes = &bytes[taken..];
-                if self.filled < HEADER {
+                if partial.filled < HEADER {
                     return;
                 }
             }
-            let [kind, a, b, c] = self.header;
+            let [kind, a, b, c] = partial.header;
             let length = u32::from_be_bytes([0, a, b, c]) as usize;
-            let taken = (length - self.taken).min(bytes.len());
+            let taken = (length - partial.taken).min(bytes.len());
             let keep = length <= LONGEST_MESSAGE
                 && matches!(
                     kind,
                     CLIENT_HELLO | SERVER_HELLO | CERTIFICATE | SERVER_KEY_EXCHANGE | CERTIFICATE_VERIFY
                 );
             if keep {
-                self.body.extend_from_slice(&bytes[..taken]);
+                partial.body.extend_from_slice(&bytes[..taken]);
             }
-            self.taken += taken;
+            partial.taken += taken;
             bytes = &bytes[taken..];
-            if self.taken < length {
+            if partial.taken < length {
                 return;
             }
             give(Message {
                 kind,
-                body: keep.then_some(&self.body),
+                body: keep.then_some(&partial.body),
                 length,
-                span: Span { first, last: at },
+                span: Span {
+                    first: partial.first,
+                    last: at,
+                },
             });
-            // A connection that lives for days must not hold what its handshake needed.
-            *self = Self::default();
+            self.0 = None;
         }
     }
 
     /// Bytes are missing: the message in the making is given up.
     pub(super) fn reset(&mut self) {
-        *self = Self::default();
+        self.0 = None;
+    }
+
+    /// Bytes it holds.
+    pub(super) fn held(&self) -> usize {
+        self.0
+            .as_ref()
+            .map_or(0, |partial| size_of::<Partial>() + partial.body.capacity())
     }
 }

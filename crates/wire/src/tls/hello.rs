@@ -157,6 +157,22 @@ impl ServerHello {
 }
 
 impl ClientHello {
+    /// Bytes its lists hold.
+    pub(crate) fn held(&self) -> usize {
+        let two = self.cipher_suites.len()
+            + self.supported_versions.len()
+            + self.supported_groups.len()
+            + 2 * self.key_shares.len()
+            + self.signature_algorithms.len()
+            + self.signature_algorithms_cert.len();
+        let names = self.alpn.iter().map(|name| size_of::<String>() + name.capacity());
+        2 * two
+            + self.session_id.len()
+            + self.psk_key_exchange_modes.len()
+            + names.sum::<usize>()
+            + self.server_name.as_ref().map_or(0, String::capacity)
+    }
+
     /// Whether the client would speak this version.
     #[must_use]
     pub fn offers_version(&self, version: Version) -> bool {
@@ -314,6 +330,8 @@ fn list<'a, T>(
             *omitted += 1;
         }
     }
+    // A million connections may live: what a vector keeps for growing adds up.
+    items.shrink_to_fit();
     Some(items)
 }
 

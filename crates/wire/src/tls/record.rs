@@ -73,6 +73,11 @@ impl Records {
         }
     }
 
+    /// Whether the next byte begins a record.
+    pub(super) fn is_between(&self) -> bool {
+        matches!(self.state, State::Header { filled: 0, .. })
+    }
+
     /// Call at the start of each segment's bytes: after a gap, reading goes on where a segment begins with a record.
     pub(super) fn segment(&mut self, bytes: &[u8]) {
         if matches!(self.state, State::Astray)

@@ -7,9 +7,9 @@ use super::handshake::{self, Message, Messages};
 use super::hello::{ClientHello, Malformed, ServerHello};
 use super::legacy::{Certificates, ServerKeyExchange};
 use super::record::{self, Piece, Records};
-use crate::{Moment, Seen, Side};
+use crate::{Moment, Seen, Side, Timestamp};
 
-/// Flights kept; a TLS 1.3 handshake with HelloRetryRequest has five.
+/// Flights kept while nobody can say how many the handshake has; one of TLS 1.3 with HelloRetryRequest has five.
 const FLIGHTS: usize = 8;
 /// Alerts and faults kept; more repeat what the first ones say.
 const KEPT: usize = 8;
@@ -36,7 +36,9 @@ pub struct Tls {
     pub client_signature: Option<Seen<SignatureScheme>>,
     /// Alerts in clear.
     pub alerts: Vec<Seen<Alert>>,
-    /// Runs of bytes in one direction, in the order captured, up to eight.
+    /// Runs of bytes in one direction, in the order captured: those of the handshake, and while that cannot be told up to
+    /// eight. A ChangeCipherSpec that a TLS 1.3 client sends while the server speaks (rustls does) ends no flight of the
+    /// server: it means nothing (RFC 9846, appendix D.4), and is counted with the client's next.
     pub flights: Vec<Flight>,
     /// TLS 1.3: the packet with the end of the client's first protected record that is as long as Finished and nothing
     /// else. A client that puts its Finished into one record with other messages shows none.
@@ -47,8 +49,6 @@ pub struct Tls {
     pub from_server: Protected,
     /// What did not follow the standard, or is missing.
     pub faults: Vec<Seen<Fault>>,
-    /// The last flight kept has ended: nothing is added to it.
-    flights_over: bool,
 }
 
 impl Tls {
@@ -63,12 +63,17 @@ impl Tls {
     /// In TLS 1.3 the last one may also hold what the client had to say at once, which is encrypted alike.
     #[must_use]
     pub fn handshake_flights(&self) -> &[Flight] {
-        let count = match (self.version(), &self.hello_retry_request) {
-            (Some(Version::TLS13) | None, None) => 3,
-            (Some(Version::TLS13) | None, Some(_)) => 5,
-            (Some(_), _) => 4,
-        };
+        let count = flights_of(self.version(), self.hello_retry_request.is_some());
         &self.flights[..count.min(self.flights.len())]
+    }
+}
+
+/// How many flights a handshake has.
+fn flights_of(version: Option<Version>, retried: bool) -> usize {
+    match (version, retried) {
+        (Some(Version::TLS13) | None, false) => 3,
+        (Some(Version::TLS13) | None, true) => 5,
+        (Some(_), _) => 4,
     }
 }
 
@@ -192,6 +197,10 @@ struct Direction {
     alert: Option<u8>,
     /// From here on every record is protected (TLS 1.2, behind ChangeCipherSpec).
     sealed: bool,
+    /// Where the record began whose header is in the making.
+    begins: Moment,
+    /// Whether the record in progress belongs to the next flight.
+    withheld: bool,
     /// Where the record in progress began.
     record: Option<Moment>,
     /// Bytes of its body that have not come.
@@ -205,6 +214,11 @@ impl Direction {
             messages: Messages::default(),
             alert: None,
             sealed: false,
+            begins: Moment {
+                packet: 0,
+                time: Timestamp(0),
+            },
+            withheld: false,
             record: None,
             left: 0,
         }
@@ -233,37 +247,111 @@ impl Direction {
 /// Reads both directions.
 pub(crate) struct Session {
     directions: [Direction; 2],
-    tls: Tls,
+    tls: Watched,
+}
+
+/// What becomes a [`Tls`]; without room for what most connections do not have, for there may be a million.
+#[derive(Default)]
+struct Watched {
+    client_hello: Option<Seen<ClientHello>>,
+    server_hello: Option<Seen<ServerHello>>,
+    rare: Option<Box<Rare>>,
+    flights: Vec<Flight>,
+    client_finished: Option<Moment>,
+    from_client: Protected,
+    from_server: Protected,
+    /// Bytes and records of ChangeCipherSpec that the client's next flight begins with.
+    withheld: (u16, u8),
+    /// The last flight kept has ended: nothing is added to it.
+    flights_over: bool,
+}
+
+/// A HelloRetryRequest, TLS 1.2, trouble.
+#[derive(Default)]
+struct Rare {
+    hello_retry_request: Option<Seen<ServerHello>>,
+    second_client_hello: Option<Seen<ClientHello>>,
+    server_key_exchange: Option<Seen<ServerKeyExchange>>,
+    server_certificates: Option<Seen<Certificates>>,
+    client_certificates: Option<Seen<Certificates>>,
+    client_signature: Option<Seen<SignatureScheme>>,
+    alerts: Vec<Seen<Alert>>,
+    faults: Vec<Seen<Fault>>,
 }
 
 impl Session {
     pub(crate) fn new() -> Self {
         Self {
             directions: [Direction::new(), Direction::new()],
-            tls: Tls::default(),
+            tls: Watched::default(),
         }
     }
 
     pub(crate) fn outcome(self) -> Tls {
-        self.tls
+        let watched = self.tls;
+        let rare = watched.rare.map(|rare| *rare).unwrap_or_default();
+        Tls {
+            client_hello: watched.client_hello,
+            hello_retry_request: rare.hello_retry_request,
+            second_client_hello: rare.second_client_hello,
+            server_hello: watched.server_hello,
+            server_key_exchange: rare.server_key_exchange,
+            server_certificates: rare.server_certificates,
+            client_certificates: rare.client_certificates,
+            client_signature: rare.client_signature,
+            alerts: rare.alerts,
+            flights: watched.flights,
+            client_finished: watched.client_finished,
+            from_client: watched.from_client,
+            from_server: watched.from_server,
+            faults: rare.faults,
+        }
+    }
+
+    /// Bytes it holds on the heap, about.
+    pub(crate) fn held(&self) -> usize {
+        let hellos = |rare: &Rare| {
+            rare.second_client_hello.as_ref().map_or(0, |hello| hello.value.held())
+                + size_of_val(rare)
+                + rare.alerts.capacity() * size_of::<Seen<Alert>>()
+                + rare.faults.capacity() * size_of::<Seen<Fault>>()
+        };
+        self.directions.iter().map(|one| one.messages.held()).sum::<usize>()
+            + self.tls.client_hello.as_ref().map_or(0, |hello| hello.value.held())
+            + self.tls.rare.as_deref().map_or(0, hellos)
+            + self.tls.flights.capacity() * size_of::<Flight>()
     }
 
     /// Bytes of `from`, next in order.
     pub(crate) fn data(&mut self, from: Side, mut bytes: &[u8], at: Moment) {
         let Self { directions, tls } = self;
         let direction = &mut directions[from.index()];
-        tls.flight(from, bytes.len() as u64, at);
         direction.records.segment(bytes);
-        while let Some(piece) = direction.records.next(&mut bytes) {
+        loop {
+            if direction.records.is_between() {
+                direction.begins = at;
+            }
+            let Some(piece) = direction.records.next(&mut bytes) else {
+                break;
+            };
             match piece {
                 Piece::Broken => tls.fault(Fault::NotARecord { from }, at),
                 Piece::Begin(header) => {
                     direction.record = Some(at);
                     direction.left = usize::from(header.length);
+                    direction.withheld = from == Side::Client && tls.withholds(header.kind);
+                    if !direction.withheld {
+                        tls.flight(from, record::HEADER, 1, direction.begins, at);
+                    }
                     tls.begin(header.kind, direction.sealed, from);
                 }
                 Piece::Body(header, body) => {
                     direction.left = direction.left.saturating_sub(body.len());
+                    if direction.withheld {
+                        tls.withheld.0 = tls.withheld.0.saturating_add(body.len() as u16);
+                    } else {
+                        tls.flight(from, body.len(), 0, at, at);
+                    }
                     if direction.left == 0 && from == Side::Client {
                         tls.client_record(header.kind, usize::from(header.length), at);
                     }
@@ -300,33 +388,67 @@ impl Session {
     }
 }
 
-impl Tls {
-    fn flight(&mut self, from: Side, bytes: u64, at: Moment) {
+impl Watched {
+    /// What the server chose by, so far.
+    fn version(&self) -> Option<Version> {
+        let chosen = self.server_hello.as_ref().or(self.hello_retry_request())?;
+        Some(chosen.value.version)
+    }
+
+    fn hello_retry_request(&self) -> Option<&Seen<ServerHello>> {
+        self.rare.as_ref()?.hello_retry_request.as_ref()
+    }
+
+    fn rare(&mut self) -> &mut Rare {
+        self.rare.get_or_insert_default()
+    }
+
+    /// Whether this record of the client is a ChangeCipherSpec that would end a flight of the server in TLS 1.3; its header is
+    /// withheld then, and its body must be.
+    fn withholds(&mut self, kind: u8) -> bool {
+        let speaking = self.flights.last().is_some_and(|flight| flight.from == Side::Server) && !self.flights_over;
+        let withholds = kind == record::CHANGE_CIPHER_SPEC && speaking && !self.change_cipher_spec_seals();
+        if withholds {
+            let (bytes, records) = self.withheld;
+            self.withheld = (bytes.saturating_add(record::HEADER as u16), records.saturating_add(1));
+        }
+        withholds
+    }
+
+    /// Bytes of a record, and the record if it begins with them.
+    fn flight(&mut self, from: Side, bytes: usize, records: u64, first: Moment, last: Moment) {
         if self.flights_over {
             return;
         }
+        let bytes = bytes as u64;
         if let Some(flight) = self.flights.last_mut().filter(|flight| flight.from == from) {
             flight.bytes += bytes;
-            flight.last = at;
-        } else if self.flights.len() < FLIGHTS {
-            self.flights.push(Flight {
-                from,
-                bytes,
-                records: 0,
-                first: at,
-                last: at,
-            });
-        } else {
-            self.flights_over = true;
+            flight.records += records;
+            flight.last = last;
+            return;
         }
+        let most = match self.version() {
+            None => FLIGHTS,
+            version => flights_of(version, self.hello_retry_request().is_some()),
+        };
+        if self.flights.len() >= most {
+            self.flights_over = true;
+            return;
+        }
+        let (withheld, withheld_records) = match from {
+            Side::Client => std::mem::take(&mut self.withheld),
+            Side::Server => (0, 0),
+        };
+        self.flights.push(Flight {
+            from,
+            bytes: bytes + u64::from(withheld),
+            records: records + u64::from(withheld_records),
+            first,
+            last,
+        });
     }
 
     fn begin(&mut self, kind: u8, sealed: bool, from: Side) {
-        if let Some(flight) = self.flights.last_mut()
-            && !self.flights_over
-        {
-            flight.records += 1;
-        }
         if sealed || !matches!(kind, record::HANDSHAKE | record::ALERT | record::CHANGE_CIPHER_SPEC) {
             self.protected(from).records += 1;
         }
@@ -373,14 +495,16 @@ impl Tls {
     }
 
     fn fault(&mut self, fault: Fault, at: Moment) {
-        if self.faults.len() < KEPT {
-            self.faults.push(Seen::new(fault, at, at));
+        let faults = &mut self.rare().faults;
+        if faults.len() < KEPT {
+            faults.push(Seen::new(fault, at, at));
         }
     }
 
     fn alert(&mut self, alert: Seen<Alert>) {
-        if self.alerts.len() < KEPT {
-            self.alerts.push(alert);
+        let alerts = &mut self.rare().alerts;
+        if alerts.len() < KEPT {
+            alerts.push(alert);
         }
     }
 
@@ -410,20 +534,26 @@ impl Tls {
             (handshake::SERVER_KEY_EXCHANGE, Side::Server) => {
                 let version = self.version().unwrap_or(Version::TLS12);
                 let exchange = ServerKeyExchange::read(body, version);
-                self.server_key_exchange.get_or_insert(Seen::new(exchange, first, last));
+                self.rare()
+                    .server_key_exchange
+                    .get_or_insert(Seen::new(exchange, first, last));
             }
             (handshake::CERTIFICATE, Side::Server) => {
-                self.server_certificates
+                self.rare()
+                    .server_certificates
                     .get_or_insert(Seen::new(Certificates::read(body), first, last));
             }
             (handshake::CERTIFICATE, Side::Client) => {
-                self.client_certificates
+                self.rare()
+                    .client_certificates
                     .get_or_insert(Seen::new(Certificates::read(body), first, last));
             }
             (handshake::CERTIFICATE_VERIFY, Side::Client) => {
                 if let Some(code) = body.first_chunk() {
                     let scheme = SignatureScheme(u16::from_be_bytes(*code));
-                    self.client_signature.get_or_insert(Seen::new(scheme, first, last));
+                    self.rare()
+                        .client_signature
+                        .get_or_insert(Seen::new(scheme, first, last));
                 }
             }
             (kind, _) => self.fault(Fault::Unexpected { from, kind }, last),
@@ -433,8 +563,11 @@ impl Tls {
     fn client_hello(&mut self, hello: Seen<ClientHello>) {
         if self.client_hello.is_none() {
             self.client_hello = Some(hello);
-        } else if self.hello_retry_request.is_some() && self.second_client_hello.is_none() {
-            self.second_client_hello = Some(hello);
+        } else if let Some(rare) = &mut self.rare
+            && rare.hello_retry_request.is_some()
+            && rare.second_client_hello.is_none()
+        {
+            rare.second_client_hello = Some(hello);
         } else {
             self.fault(
                 Fault::Unexpected {
@@ -449,7 +582,7 @@ impl Tls {
     fn server_hello(&mut self, hello: Seen<ServerHello>) {
         let retry = hello.value.is_hello_retry_request();
         let place = if retry {
-            &mut self.hello_retry_request
+            &mut self.rare().hello_retry_request
         } else {
             &mut self.server_hello
         };

@@ -36,6 +36,8 @@ struct File<'a> {
     damage: Option<&'a str>,
     overview: Overview,
     not_listed: u64,
+    /// Packets of connections that memory did not allow to follow.
+    untracked: u64,
     connections: Vec<Connection>,
 }
 
@@ -140,6 +142,7 @@ impl<'a> File<'a> {
             damage: timings.damage.as_deref(),
             overview: Overview::new(timings),
             not_listed: timings.not_listed,
+            untracked: timings.untracked,
             connections: timings.connections.iter().map(Connection::new).collect(),
         }
     }

@@ -86,12 +86,47 @@ fn flights_count_bytes_and_records_of_each_side_in_turn() {
             (Side::Client, bytes(0), 1),
             (Side::Server, bytes(1), 4),
             (Side::Client, bytes(2), 2),
-            (Side::Server, bytes(3), 1)
-        ]
+        ],
+        "what the server says behind the handshake is none of its flights"
     );
     assert_eq!(tls.handshake_flights().len(), 3);
     assert_eq!((tls.from_server.records, tls.from_server.bytes), (3, 20_240));
     assert_eq!((tls.from_client.records, tls.from_client.bytes), (1, 74));
+    assert_eq!(tls.faults, []);
+}
+
+/// rustls sends its ChangeCipherSpec as soon as it has the ServerHello, while the rest of the server's flight is under way.
+#[test]
+fn a_lone_change_cipher_spec_of_the_client_splits_no_flight_of_the_server() {
+    let mut conversation = conversation();
+    let server = conversation[1].1.clone();
+    let finished = record(23, &[0; 74]);
+    let (early, late) = server.split_at(200);
+    conversation.splice(
+        1..3,
+        [
+            (Side::Server, early.to_vec()),
+            (Side::Client, record(20, &[1])),
+            (Side::Server, late.to_vec()),
+            (Side::Client, finished.clone()),
+        ],
+    );
+    let tls = read(&conversation);
+    let flights: Vec<_> = tls
+        .flights
+        .iter()
+        .map(|one| (one.from, one.bytes, one.records, one.first.packet))
+        .collect();
+    let hello = conversation[0].1.len() as u64;
+    assert_eq!(
+        flights,
+        [
+            (Side::Client, hello, 1, 0),
+            (Side::Server, server.len() as u64, 4, 1),
+            (Side::Client, 6 + finished.len() as u64, 2, 4),
+        ]
+    );
+    assert_eq!(tls.handshake_flights().len(), 3);
     assert_eq!(tls.faults, []);
 }
 

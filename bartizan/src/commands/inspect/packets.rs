@@ -1,0 +1,57 @@
+//! The packets of a capture, packed or not, as they come.
+
+use std::io::{self, Read};
+
+use bartizan_wire::{CaptureError, CaptureReader, Packet};
+
+use super::unpack::unpacked;
+
+/// Bytes read at a time.
+const PIECE: usize = 256 * 1024;
+
+/// How a capture ended.
+pub(super) struct Ended {
+    /// Where it is cut or damaged.
+    pub(super) damage: Option<CaptureError>,
+    /// Packets that the capturing host dropped, as the capture says.
+    pub(super) dropped_at_capture: u64,
+}
+
+/// Gives every packet, up to the end or to where the capture is damaged.
+pub(super) fn read(input: impl Read, mut give: impl FnMut(&Packet<'_>)) -> io::Result<Ended> {
+    let mut input = unpacked(input)?;
+    let mut unpacked_bytes = 0;
+    let mut capture = CaptureReader::new();
+    let damage = loop {
+        let length = match input.read(capture.room(PIECE)) {
+            Ok(length) => length,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Err(error) if matches!(error.kind(), io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof) => {
+                break Some(CaptureError::Damaged {
+                    offset: unpacked_bytes,
+                    what: format!("it cannot be unpacked: {error}"),
+                });
+            }
+            Err(error) => return Err(error),
+        };
+        if length == 0 {
+            break capture.finish().err();
+        }
+        capture.fill(length);
+        unpacked_bytes += length as u64;
+        if let Err(error) = packets(&mut capture, &mut give) {
+            break Some(error);
+        }
+    };
+    Ok(Ended {
+        damage,
+        dropped_at_capture: capture.dropped_at_capture(),
+    })
+}
+
+fn packets(capture: &mut CaptureReader, give: &mut impl FnMut(&Packet<'_>)) -> Result<(), CaptureError> {
+    while let Some(packet) = capture.next_packet()? {
+        give(&packet);
+    }
+    Ok(())
+}
