@@ -1,0 +1,101 @@
+//! One function for each reader.
+
+mod capture;
+mod esp;
+mod fragments;
+mod hello;
+mod ike;
+mod packet;
+mod sctp;
+mod segments;
+mod stream;
+mod timing;
+
+use bartizan_posture::{Evidence, Ipsec, Ledgers, association_posture};
+use bartizan_wire::esp::EspSa;
+use bartizan_wire::ike::IkeSa;
+use bartizan_wire::link::LinkType;
+use bartizan_wire::sctp::Association;
+use bartizan_wire::{Connection, Packet, Sink, Timestamp};
+
+/// A reader's target: panics where the reader does, or where what it gives contradicts itself.
+pub type Target = fn(&[u8]);
+
+/// All targets, by the names of their corpora.
+pub const ALL: [(&str, Target); 11] = [
+    ("capture", capture::run),
+    ("packet", packet::run),
+    ("timing", timing::run),
+    ("segments", segments::run),
+    ("fragments", fragments::run),
+    ("tls", stream::tls),
+    ("http2", stream::http2),
+    ("hello", hello::run),
+    ("ike", ike::run),
+    ("esp", esp::run),
+    ("sctp", sctp::run),
+];
+
+/// Runs the target of this name; there is one.
+pub fn run(name: &str, bytes: &[u8]) {
+    let target = ALL.iter().find(|(known, _)| *known == name);
+    target.unwrap_or_else(|| panic!("no target is called {name}")).1(bytes);
+}
+
+/// Judges all that an observer gives.
+#[derive(Default)]
+struct Everything {
+    ipsec: Ipsec,
+    judged: u64,
+}
+
+impl Everything {
+    /// How many were judged.
+    fn judge(self) -> u64 {
+        let (ike, esp) = self.ipsec.judge(&Ledgers::default());
+        self.judged + (ike.len() + esp.len()) as u64
+    }
+}
+
+impl Sink for Everything {
+    fn connection(&mut self, connection: Connection) {
+        let _ = Evidence::new(&connection, &Ledgers::default()).posture();
+        self.judged += 1;
+    }
+
+    fn association(&mut self, association: Association) {
+        let _ = association_posture(&association);
+        self.judged += 1;
+    }
+
+    fn ike_sa(&mut self, sa: IkeSa) {
+        self.ipsec.add_ike(sa);
+    }
+
+    fn esp_sa(&mut self, sa: EspSa) {
+        self.ipsec.add_esp(sa);
+    }
+}
+
+/// Pieces of the input, each behind its length in two bytes.
+fn slices(mut bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
+    std::iter::from_fn(move || {
+        let (length, rest) = bytes.split_first_chunk::<2>()?;
+        let (slice, rest) = rest.split_at(usize::from(u16::from_be_bytes(*length)).min(rest.len()));
+        bytes = rest;
+        Some(slice)
+    })
+}
+
+/// Each piece as a packet, a millisecond after the one before.
+fn packets(bytes: &[u8], link: LinkType, mut give: impl FnMut(&Packet<'_>)) {
+    for (number, data) in slices(bytes).enumerate() {
+        give(&Packet {
+            number: number as u64 + 1,
+            time: Timestamp(number as u64 * 1_000_000),
+            link,
+            data,
+            original_length: data.len() as u32,
+        });
+    }
+}

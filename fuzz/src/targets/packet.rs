@@ -1,0 +1,27 @@
+//! IP packets without a link header, one after another: each is behind its length in two bytes. Fragments, UDP, TCP, SCTP,
+//! ESP and IKE are reached from here, with next to no memory allowed as well.
+
+use bartizan_wire::link::LinkType;
+use bartizan_wire::{Limits, Observer};
+
+use super::{Everything, packets};
+
+pub(super) fn run(bytes: &[u8]) {
+    let limits = Limits::default();
+    let tight = Limits {
+        memory: limits.held_bytes + 3000,
+        ..limits
+    };
+    let counts = [limits, tight].map(|limits| {
+        let mut observer = Observer::new(limits);
+        let mut everything = Everything::default();
+        packets(bytes, LinkType::RAW, |packet| observer.observe(packet, &mut everything));
+        observer.finish_into(&mut everything);
+        let totals = observer.totals();
+        let begun = totals.connections + totals.associations + totals.ike_sas + totals.esp_sas;
+        assert_eq!(everything.judge(), begun, "all that began is given");
+        (totals.packets, totals.untracked)
+    });
+    assert_eq!(counts[0].0, counts[1].0);
+    assert_eq!(counts[0].1, 0, "memory for all");
+}

@@ -1,0 +1,90 @@
+//! What two ends of a TCP connection say in turn: a boundary between segments decides nothing.
+//!
+//! Input: pieces, each behind its length in two bytes; the first byte of each says which end.
+
+use bartizan_wire::link::LinkType;
+use bartizan_wire::{Connection, Content, Limits, Observer, Packet, Timestamp};
+
+use super::slices;
+
+/// Begins with a ClientHello, so that it is TLS.
+pub(super) fn tls(bytes: &[u8]) {
+    // Recognised by six bytes, of which the first three are content type and version.
+    run(bytes, &[22, 3, 1, 0, 4, 1, 0, 0, 0]);
+}
+
+/// Begins with the connection preface (RFC 9113, section 3.4).
+pub(super) fn http2(bytes: &[u8]) {
+    run(bytes, b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
+}
+
+fn run(bytes: &[u8], opening: &[u8]) {
+    let mut pieces: Vec<(usize, &[u8])> = slices(bytes)
+        .filter_map(|slice| slice.split_first().map(|(end, said)| (usize::from(end & 1), said)))
+        .collect();
+    // What the corpus says may begin the connection itself.
+    if pieces
+        .first()
+        .is_none_or(|(end, said)| *end != 0 || !said.starts_with(&opening[..3]))
+    {
+        pieces.insert(0, (0, opening));
+    }
+    let whole = observe(&pieces, usize::MAX);
+    for longest in [1, 5, 1000] {
+        let cut = observe(&pieces, longest);
+        assert_eq!(whole.content, cut.content, "segments of {longest}");
+        assert_eq!(whole.from_client.stream.bytes, cut.from_client.stream.bytes);
+    }
+    if let Content::Tls(tls) = &whole.content {
+        assert!(tls.flights.len() <= 8 && tls.faults.len() <= 8 && tls.alerts.len() <= 8);
+    }
+}
+
+/// The connection in which these pieces were said, in segments of at most so many bytes. All segments of a piece have the
+/// number and the time of the piece.
+fn observe(pieces: &[(usize, &[u8])], longest: usize) -> Connection {
+    let mut observer = Observer::new(Limits::default());
+    let mut seen = Vec::new();
+    let mut sequences = [1000u32, 2000];
+    let mut send = |end: usize, flags: u8, said: &[u8], number: u64, seen: &mut Vec<Connection>| {
+        let data = packet(end, sequences[end], flags, said);
+        sequences[end] = sequences[end].wrapping_add(said.len() as u32 + u32::from(flags & 2 != 0));
+        let packet = Packet {
+            number,
+            time: Timestamp(number),
+            link: LinkType::RAW,
+            data: &data,
+            original_length: data.len() as u32,
+        };
+        observer.packet(&packet, |connection| seen.push(connection));
+    };
+    send(0, 0x02, &[], 1, &mut seen);
+    send(1, 0x12, &[], 2, &mut seen);
+    for (index, (end, said)) in pieces.iter().enumerate() {
+        for said in said.chunks(longest.min(1 << 15)) {
+            send(*end, 0x10, said, index as u64 + 3, &mut seen);
+        }
+    }
+    observer.finish(|connection| seen.push(connection));
+    assert_eq!(seen.len(), 1);
+    seen.remove(0)
+}
+
+/// An IPv4 packet with a TCP segment of one end.
+fn packet(end: usize, sequence: u32, flags: u8, said: &[u8]) -> Vec<u8> {
+    let mut packet = vec![0; 40];
+    packet[0] = 0x45;
+    packet[2..4].copy_from_slice(&(40 + said.len() as u16).to_be_bytes());
+    packet[9] = 6;
+    let (source, destination) = if end == 0 { (1, 2) } else { (2, 1) };
+    packet[12..16].copy_from_slice(&[10, 0, 0, source]);
+    packet[16..20].copy_from_slice(&[10, 0, 0, destination]);
+    let ports = if end == 0 { [50_000u16, 443] } else { [443, 50_000] };
+    packet[20..22].copy_from_slice(&ports[0].to_be_bytes());
+    packet[22..24].copy_from_slice(&ports[1].to_be_bytes());
+    packet[24..28].copy_from_slice(&sequence.to_be_bytes());
+    packet[32] = 0x50;
+    packet[33] = flags;
+    packet.extend(said);
+    packet
+}
