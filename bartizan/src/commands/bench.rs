@@ -1,5 +1,6 @@
 //! `bartizan bench`.
 
+mod inspect;
 mod report;
 mod sidecar;
 mod table;
@@ -8,7 +9,7 @@ use std::net::{SocketAddr, TcpListener};
 
 use crate::{Failure, Outcome};
 
-/// Measure what the sidecar costs, beside other proxies in the same run.
+/// Measure what the sidecar costs and what the inspector does, beside other programs in the same run.
 #[derive(clap::Args)]
 pub(crate) struct Args {
     #[command(subcommand)]
@@ -18,6 +19,10 @@ pub(crate) struct Args {
 #[derive(clap::Subcommand)]
 enum Bench {
     Sidecar(sidecar::Args),
+    Inspect(inspect::Args),
+    /// Runs one program and says what it needed; started by the bench itself.
+    #[command(hide = true)]
+    Measured(inspect::MeasuredArgs),
     /// The server behind everything that is measured; started by the bench itself.
     #[command(hide = true)]
     Server {
@@ -30,6 +35,8 @@ enum Bench {
 pub(crate) fn run(args: Args) -> Result<Outcome, Failure> {
     match args.what {
         Bench::Sidecar(args) => sidecar::run(&args),
+        Bench::Inspect(args) => inspect::run(&args),
+        Bench::Measured(args) => inspect::measured(&args),
         Bench::Server { listen } => {
             let failed = |error| Failure::new(format!("serving on {listen}: {error}"));
             let listener = TcpListener::bind(listen).map_err(failed)?;

@@ -25,8 +25,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-pub use environment::Environment;
-pub(crate) use environment::load_average;
+pub use environment::{Environment, load_average};
 pub use figure::{Figure, Name, Target, Verdict, figures};
 pub(crate) use handshake::Ends;
 pub(crate) use pair::{Pair, Server};

@@ -49,7 +49,8 @@ impl Environment {
 }
 
 /// Load average over a minute; absent where the kernel does not tell.
-pub(crate) fn load_average() -> Option<f64> {
+#[must_use]
+pub fn load_average() -> Option<f64> {
     fs::read_to_string("/proc/loadavg")
         .ok()?
         .split(' ')

@@ -1,0 +1,284 @@
+//! `bartizan bench inspect`.
+
+use std::fs::File;
+use std::io::BufWriter;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use bartizan_host::{Priority, Program};
+use bartizan_lab::captures::{self, Contents, FlowKind, Flows};
+use bartizan_lab::inspection::{self, Cost};
+use bartizan_stats::Random;
+
+use self::report::{Reader, Report, Subject, Trial};
+use crate::interrupt::Interrupt;
+use crate::{Failure, Outcome};
+
+mod report;
+
+/// Longest that one reading of one capture may take.
+const LONGEST: Duration = Duration::from_secs(3600);
+/// Flows of one kind from which the memory of one is told, less those of a run with half as many. Both are beyond the links and
+/// rows that a report has at most, whose memory is another matter.
+const IDLE: u32 = 300_000;
+
+/// Measure what it costs to read captures, beside tshark asked for the same fields.
+///
+/// Captures are made from the recordings of this project by a seed; each program reads them in turn, in random order, one
+/// processor at a time. Memory is the most that was resident, of flows that all live when the capture ends.
+///
+/// Exit code 1 says that a figure does not reach its target.
+#[derive(clap::Args)]
+pub(super) struct Args {
+    /// What to measure: mixed (recordings, ESP, TLS records; beside tshark), bulk (ESP and TLS records), flows (memory of very
+    /// many at once), idle (memory of one, by kind) [default: all]
+    #[arg(long, value_name = "WHAT,...", value_delimiter = ',', value_parser = Subject::parse)]
+    what: Vec<Subject>,
+
+    /// Bytes of the captures
+    #[arg(long, value_name = "SIZE", default_value = "1GB", value_parser = crate::commands::inspect::bytes)]
+    size: usize,
+
+    /// Flows at once
+    #[arg(long, value_name = "N", default_value_t = 1_000_000, value_parser = clap::value_parser!(u32).range(1000..=10_000_000))]
+    flows: u32,
+
+    /// How often each is repeated
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..=1000))]
+    repetitions: u16,
+
+    /// The tshark that reads the same; `none` leaves it out
+    #[arg(long, value_name = "FILE", default_value = "tshark")]
+    tshark: PathBuf,
+
+    /// The bartizan that is measured [default: this one]
+    #[arg(long, value_name = "FILE")]
+    binary: Option<PathBuf>,
+
+    /// Decides contents and order
+    #[arg(long, value_name = "NUMBER", default_value_t = 1)]
+    seed: u64,
+
+    /// Write the mixed capture to this file, and measure nothing
+    #[arg(long, value_name = "FILE.pcap")]
+    write: Option<PathBuf>,
+
+    /// Print the figures as JSON (schema `bartizan-bench-inspect/1`) instead of tables
+    #[arg(long)]
+    json: bool,
+}
+
+/// Runs one program and says what it needed; started by the bench itself, because the kernel keeps one peak for all children.
+#[derive(clap::Args)]
+pub(super) struct MeasuredArgs {
+    /// Flows that it is fed, and of which kinds.
+    #[arg(long, requires = "kind")]
+    flows: Option<u32>,
+    #[arg(long, value_delimiter = ',', value_parser = flow_kind)]
+    kind: Vec<FlowKind>,
+    /// Processor that it may use.
+    #[arg(long)]
+    core: Option<usize>,
+    #[arg(last = true, required = true)]
+    command: Vec<String>,
+}
+
+fn flow_kind(name: &str) -> Result<FlowKind, String> {
+    let found = FlowKind::ALL.into_iter().find(|kind| kind.name() == name);
+    found.ok_or_else(|| format!("{name} is no kind of flow"))
+}
+
+pub(super) fn measured(args: &MeasuredArgs) -> Result<Outcome, Failure> {
+    if let Some(core) = args.core {
+        bartizan_host::pin_this_thread(&[core]).map_err(Failure::new)?;
+    }
+    let flows = args.flows.map(|count| Flows {
+        count,
+        kinds: args.kind.clone(),
+    });
+    let [program, arguments @ ..] = &args.command[..] else {
+        return Err(Failure::usage("no program"));
+    };
+    let cost = inspection::measure(Command::new(program).args(arguments), flows.as_ref())
+        .map_err(|error| Failure::new(format!("{program}: {error}")))?;
+    println!("{}", serde_json::to_string(&cost).map_err(Failure::new)?);
+    Ok(Outcome::Clean)
+}
+
+pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
+    if let Some(path) = &args.write {
+        let written = write(path, Contents::Mixed, args)?;
+        eprintln!(
+            "{}: {} bytes, {} packets",
+            path.display(),
+            written.bytes,
+            written.packets
+        );
+        return Ok(Outcome::Clean);
+    }
+    let interrupt = Interrupt::install()?;
+    let scratch = tempfile::Builder::new()
+        .prefix("bartizan-bench-")
+        .tempdir()
+        .map_err(|error| {
+            Failure::new(format!("a temporary folder: {error}")).hint("set TMPDIR to a folder that can be written")
+        })?;
+    let mut bench = Bench::new(args, interrupt)?;
+    let wanted = |subject| args.what.is_empty() || args.what.contains(&subject);
+    for (subject, contents) in [(Subject::Mixed, Contents::Mixed), (Subject::Bulk, Contents::Bulk)] {
+        if wanted(subject) {
+            let file = scratch.path().join(format!("{}.pcap", subject.name()));
+            let written = write(&file, contents, args)?;
+            bench.report.capture(subject, written);
+            bench.read(subject, &file)?;
+            // The next one needs its room.
+            let _ = std::fs::remove_file(&file);
+        }
+    }
+    if wanted(Subject::Flows) {
+        // Half of them TLS, as where an SBI is protected; the kinds a core has beside it.
+        const KINDS: &str = "tls,http2,tls,sctp,tls,ike,tls,http2,tls,esp";
+        for _ in 0..args.repetitions.min(3) {
+            bench.flows(Subject::Flows, KINDS, args.flows)?;
+        }
+    }
+    if wanted(Subject::Idle) {
+        for kind in FlowKind::ALL {
+            for count in [IDLE / 2, IDLE] {
+                bench.flows(Subject::Idle, kind.name(), count)?;
+            }
+        }
+    }
+    let report = bench.report;
+    if args.json {
+        println!(
+            "{}",
+            serde_json::to_string_pretty(&report.document()).map_err(Failure::new)?
+        );
+    } else {
+        print!("{}", report.text());
+    }
+    Ok(report.outcome())
+}
+
+fn write(path: &Path, contents: Contents, args: &Args) -> Result<captures::Written, Failure> {
+    let failed = |error| {
+        Failure::new(format!("{}: {error}", path.display())).hint("set TMPDIR to a folder with room for the captures")
+    };
+    let mut file = BufWriter::with_capacity(1 << 20, File::create(path).map_err(failed)?);
+    captures::write(contents, args.size as u64, args.seed, &mut file).map_err(failed)
+}
+
+struct Bench<'a> {
+    args: &'a Args,
+    own: PathBuf,
+    binary: PathBuf,
+    tshark: Option<PathBuf>,
+    core: Option<usize>,
+    order: Random,
+    interrupt: Interrupt,
+    report: Report,
+    _priority: Option<Priority>,
+}
+
+impl<'a> Bench<'a> {
+    fn new(args: &'a Args, interrupt: Interrupt) -> Result<Self, Failure> {
+        let own = std::env::current_exe().map_err(|error| Failure::new(format!("where this program lies: {error}")))?;
+        let mut report = Report::new(args.seed);
+        let tshark = (args.tshark.as_os_str() != "none").then(|| args.tshark.clone());
+        let tshark = tshark.and_then(|path| match version(&path) {
+            Ok(version) => {
+                report.tshark = Some(version);
+                Some(path)
+            }
+            Err(error) => {
+                eprintln!("left out tshark: {}", error.message());
+                eprintln!("hint: `apt-get install tshark`, or name one with --tshark");
+                None
+            }
+        });
+        // As root the run goes before other programs.
+        let priority = Priority::highest().ok();
+        report.raised = priority.is_some();
+        Ok(Self {
+            args,
+            binary: args.binary.clone().unwrap_or_else(|| own.clone()),
+            own,
+            tshark,
+            core: bartizan_host::processors().map_err(Failure::new)?.last().copied(),
+            order: Random::seeded(args.seed),
+            interrupt,
+            report,
+            _priority: priority,
+        })
+    }
+
+    /// Both programs read a capture, in turn.
+    fn read(&mut self, subject: Subject, file: &Path) -> Result<(), Failure> {
+        let path = file.to_string_lossy().into_owned();
+        for repetition in 0..self.args.repetitions {
+            let mut readers = vec![Reader::Ours];
+            if subject == Subject::Mixed && self.tshark.is_some() {
+                readers.push(Reader::Tshark);
+            }
+            self.order.shuffle(&mut readers);
+            for reader in readers {
+                let (program, arguments) = match (reader, &self.tshark) {
+                    (Reader::Tshark, Some(tshark)) => (tshark.clone(), inspection::tshark_arguments(&path)),
+                    _ => (self.binary.clone(), vec!["inspect".to_owned(), path.clone()]),
+                };
+                let core = self.core.map(|core| format!("--core={core}"));
+                let cost = self.measured(core.into_iter().collect(), &program, arguments)?;
+                self.report.add(Trial::new(subject, reader, repetition, cost));
+            }
+        }
+        Ok(())
+    }
+
+    /// Ours reads flows from a pipe.
+    fn flows(&mut self, subject: Subject, kinds: &str, count: u32) -> Result<(), Failure> {
+        let options = vec![format!("--flows={count}"), format!("--kind={kinds}")];
+        let arguments = ["inspect", "-"].map(str::to_owned).into();
+        let binary = self.binary.clone();
+        let cost = self.measured(options, &binary, arguments)?;
+        let mut trial = Trial::new(subject, Reader::Ours, 0, cost);
+        trial.flows = Some((kinds.to_owned(), count));
+        self.report.add(trial);
+        Ok(())
+    }
+
+    fn measured(&mut self, options: Vec<String>, program: &Path, arguments: Vec<String>) -> Result<Cost, Failure> {
+        self.interrupt.check()?;
+        let finished = Program::new(&self.own)
+            .arguments(["bench", "measured"])
+            .arguments(options)
+            .argument("--")
+            .argument(program)
+            .arguments(arguments)
+            .start()
+            .and_then(|process| process.finish(LONGEST))
+            .map_err(Failure::new)?;
+        if !finished.status.success() {
+            return Err(Failure::new(finished.into_error()));
+        }
+        let cost: Cost = serde_json::from_str(finished.text().trim()).map_err(Failure::new)?;
+        // inspect finds something in these captures, which is 1; what could not read them did not do the work.
+        match cost.status {
+            Some(0 | 1) => Ok(cost),
+            _ => Err(Failure::new(format!(
+                "{} ended with status {:?}",
+                program.display(),
+                cost.status
+            ))),
+        }
+    }
+}
+
+fn version(tshark: &Path) -> Result<String, Failure> {
+    let finished = Program::new(tshark)
+        .argument("--version")
+        .run(Duration::from_secs(60))
+        .map_err(Failure::new)?;
+    Ok(finished.text().lines().next().unwrap_or("tshark").to_owned())
+}

@@ -1,0 +1,339 @@
+//! What a run of `bartizan bench inspect` gives, as text and as JSON.
+
+use std::fmt::Write as _;
+
+use bartizan_host::Facts;
+use bartizan_lab::bench::load_average;
+use bartizan_lab::captures::Written;
+use bartizan_lab::inspection::Cost;
+use bartizan_stats::{Pairs, Resampling, Summary, ratio_of_medians};
+use serde::Serialize;
+
+use crate::Outcome;
+
+/// Ours is to be so many times as fast as tshark.
+const FASTER: f64 = 10.0;
+/// Bytes of bulk per second on one processor.
+const BULK: f64 = 500e6;
+/// Bytes for a million flows at once.
+const MILLION: f64 = 2.5e9;
+/// Bytes for one that is idle.
+const IDLE: f64 = 2000.0;
+
+/// What is measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Subject {
+    Mixed,
+    Bulk,
+    Flows,
+    Idle,
+}
+
+impl Subject {
+    const ALL: [Self; 4] = [Self::Mixed, Self::Bulk, Self::Flows, Self::Idle];
+
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Mixed => "mixed",
+            Self::Bulk => "bulk",
+            Self::Flows => "flows",
+            Self::Idle => "idle",
+        }
+    }
+
+    pub(super) fn parse(name: &str) -> Result<Self, String> {
+        let found = Self::ALL.into_iter().find(|subject| subject.name() == name);
+        found.ok_or_else(|| "it is one of mixed, bulk, flows, idle".to_owned())
+    }
+}
+
+/// Who reads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Reader {
+    Ours,
+    Tshark,
+}
+
+impl Reader {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Ours => "bartizan inspect",
+            Self::Tshark => "tshark -T fields",
+        }
+    }
+}
+
+/// One reading of one capture.
+#[derive(Debug, Clone, Serialize)]
+pub(super) struct Trial {
+    pub(super) subject: Subject,
+    pub(super) reader: Reader,
+    repetition: u16,
+    /// Kinds and number of flows, where it read those.
+    pub(super) flows: Option<(String, u32)>,
+    cost: Cost,
+    /// Load average over a minute when it ended.
+    load: Option<f64>,
+}
+
+impl Trial {
+    pub(super) fn new(subject: Subject, reader: Reader, repetition: u16, cost: Cost) -> Self {
+        Self {
+            subject,
+            reader,
+            repetition,
+            flows: None,
+            cost,
+            load: load_average(),
+        }
+    }
+}
+
+pub(super) struct Report {
+    seed: u64,
+    pub(super) raised: bool,
+    pub(super) tshark: Option<String>,
+    captures: Vec<(Subject, Written)>,
+    trials: Vec<Trial>,
+}
+
+/// One figure, and what it is to reach.
+#[derive(Debug, Clone, Serialize)]
+struct Figure {
+    what: String,
+    unit: &'static str,
+    summary: Summary,
+    /// At least, or at most, this.
+    target: Option<Target>,
+    reached: Option<bool>,
+}
+
+#[derive(Debug, Clone, Copy, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum Target {
+    AtLeast(f64),
+    AtMost(f64),
+}
+
+impl Report {
+    pub(super) fn new(seed: u64) -> Self {
+        Self {
+            seed,
+            raised: false,
+            tshark: None,
+            captures: Vec::new(),
+            trials: Vec::new(),
+        }
+    }
+
+    pub(super) fn capture(&mut self, subject: Subject, written: Written) {
+        self.captures.push((subject, written));
+    }
+
+    pub(super) fn add(&mut self, trial: Trial) {
+        let seconds = trial.cost.wall_ns as f64 / 1e9;
+        let what = trial
+            .flows
+            .as_ref()
+            .map_or_else(String::new, |(kinds, count)| format!(" {count} {kinds}"));
+        eprintln!(
+            "{}{what}, {}: {seconds:.2} s",
+            trial.subject.name(),
+            trial.reader.name()
+        );
+        self.trials.push(trial);
+    }
+
+    fn of(&self, subject: Subject, reader: Reader) -> impl Iterator<Item = &Cost> + Clone {
+        let trials = self.trials.iter();
+        trials
+            .filter(move |trial| trial.subject == subject && trial.reader == reader)
+            .map(|trial| &trial.cost)
+    }
+
+    fn figures(&self) -> Vec<Figure> {
+        let mut figures = Vec::new();
+        for (subject, written) in &self.captures {
+            for reader in [Reader::Ours, Reader::Tshark] {
+                let costs = self.of(*subject, reader);
+                let what = |what: &str| format!("{}, {}: {what}", subject.name(), reader.name());
+                let target = (*subject == Subject::Bulk).then_some(Target::AtLeast(BULK / 1e6));
+                let speed = |nanoseconds: u64| written.bytes as f64 * 1e3 / nanoseconds as f64;
+                let walls = costs.clone().map(|cost| speed(cost.wall_ns));
+                figures.extend(Figure::of(what("by the clock"), "MB/s", walls, target));
+                let cpus = costs.clone().map(|cost| speed(cost.cpu_ns));
+                figures.extend(Figure::of(what("by processor time"), "MB/s", cpus, None));
+                let peaks = costs.map(|cost| cost.peak_bytes as f64 / 1e6);
+                figures.extend(Figure::of(what("most memory"), "MB", peaks, None));
+            }
+            let pairs = self.of(*subject, Reader::Ours).zip(self.of(*subject, Reader::Tshark));
+            let ratios = pairs.map(|(ours, theirs)| theirs.wall_ns as f64 / ours.wall_ns as f64);
+            let what = format!("{}, times as fast as tshark", subject.name());
+            figures.extend(Figure::of(what, "times", ratios, Some(Target::AtLeast(FASTER))));
+        }
+        self.memory(&mut figures);
+        figures
+    }
+
+    fn memory(&self, figures: &mut Vec<Figure>) {
+        let mut many: Option<(&(String, u32), Vec<f64>)> = None;
+        let mut few: Option<(&str, u32, u64)> = None;
+        for trial in &self.trials {
+            let Some(flows) = &trial.flows else { continue };
+            let peak = trial.cost.peak_bytes;
+            match (trial.subject, few) {
+                (Subject::Flows, _) => {
+                    many.get_or_insert_with(|| (flows, Vec::new()))
+                        .1
+                        .push(peak as f64 / 1e6);
+                }
+                // The same kind with fewer went before.
+                (_, Some((kind, count, less))) if kind == flows.0 && count < flows.1 => {
+                    let each = peak.saturating_sub(less) as f64 / f64::from(flows.1 - count);
+                    let what = format!("one idle flow, {kind}");
+                    figures.extend(Figure::of(what, "bytes", [each], Some(Target::AtMost(IDLE))));
+                }
+                _ => few = Some((&flows.0, flows.1, peak)),
+            }
+        }
+        if let Some(((kinds, count), peaks)) = many {
+            let what = format!("{count} flows at once ({kinds}), most memory");
+            let target = MILLION / 1e6 * f64::from(*count).max(1e6) / 1e6;
+            figures.extend(Figure::of(what, "MB", peaks, Some(Target::AtMost(target))));
+        }
+    }
+
+    pub(super) fn outcome(&self) -> Outcome {
+        if self.figures().iter().any(|figure| figure.reached == Some(false)) {
+            Outcome::Finding
+        } else {
+            Outcome::Clean
+        }
+    }
+
+    /// The interval of how many times as fast as tshark, where both read.
+    fn interval(&self) -> Option<(f64, f64, f64)> {
+        let walls = |reader| -> Vec<f64> {
+            let costs = self.of(Subject::Mixed, reader);
+            costs.map(|cost| cost.wall_ns as f64).collect()
+        };
+        let pairs = Pairs::new(&walls(Reader::Tshark), &walls(Reader::Ours)).ok()?;
+        let estimate = ratio_of_medians(&pairs, &Resampling::seeded(self.seed)).ok()?;
+        Some((estimate.value, estimate.interval.low, estimate.interval.high))
+    }
+
+    pub(super) fn text(&self) -> String {
+        let mut text = String::new();
+        // Writing to a String cannot fail.
+        for (subject, written) in &self.captures {
+            let _ = writeln!(
+                text,
+                "{}: {} bytes, {} packets",
+                subject.name(),
+                written.bytes,
+                written.packets
+            );
+        }
+        let _ = writeln!(
+            text,
+            "{:<66}{:>4}{:>12}{:>12}{:>12} {:<6}  target",
+            "", "n", "quartile", "median", "quartile", ""
+        );
+        for figure in self.figures() {
+            let Summary {
+                n,
+                lower_quartile,
+                median,
+                upper_quartile,
+            } = figure.summary;
+            let _ = write!(
+                text,
+                "{:<66}{n:>4}{lower_quartile:>12.1}{median:>12.1}{upper_quartile:>12.1} {:<6}",
+                figure.what, figure.unit
+            );
+            let (word, target) = match figure.target {
+                Some(Target::AtLeast(target)) => ("at least", target),
+                Some(Target::AtMost(target)) => ("at most", target),
+                None => {
+                    text.push('\n');
+                    continue;
+                }
+            };
+            let verdict = if figure.reached == Some(true) {
+                "reached"
+            } else {
+                "not reached"
+            };
+            let _ = writeln!(text, "  {word} {target}: {verdict}");
+        }
+        if let Some((value, low, high)) = self.interval() {
+            let _ = writeln!(
+                text,
+                "ratio of the medians of tshark and ours {value:.1} [{low:.1}, {high:.1}], 95 %, by bootstrap over repetitions"
+            );
+        }
+        let loads = self.trials.iter().filter_map(|trial| trial.load);
+        let (low, high) = loads.fold((f64::INFINITY, 0.0_f64), |(low, high), load| {
+            (load.min(low), load.max(high))
+        });
+        let facts = Facts::gather();
+        let _ = writeln!(
+            text,
+            "{}, Linux {}, load average {low:.1} to {high:.1}, {}, seed {}; {}",
+            facts.cpu.as_deref().unwrap_or("unknown processor"),
+            facts.kernel,
+            if self.raised {
+                "before other programs"
+            } else {
+                "beside other programs"
+            },
+            self.seed,
+            self.tshark.as_deref().unwrap_or("without tshark")
+        );
+        text
+    }
+
+    pub(super) fn document(&self) -> serde_json::Value {
+        let facts = Facts::gather();
+        serde_json::json!({
+            "schema": "bartizan-bench-inspect/1",
+            "seed": self.seed,
+            "kernel": facts.kernel,
+            "cpu": facts.cpu,
+            "before_other_programs": self.raised,
+            "tshark": self.tshark,
+            "captures": self.captures.iter().map(|(subject, written)| serde_json::json!({
+                "what": subject.name(), "bytes": written.bytes, "packets": written.packets,
+            })).collect::<Vec<_>>(),
+            "figures": self.figures(),
+            "times_as_fast_as_tshark": self.interval().map(|(value, low, high)| serde_json::json!({
+                "value": value, "interval": [low, high],
+            })),
+            "trials": self.trials,
+        })
+    }
+}
+
+impl Figure {
+    fn of(
+        what: String,
+        unit: &'static str,
+        values: impl IntoIterator<Item = f64>,
+        target: Option<Target>,
+    ) -> Option<Self> {
+        let summary = Summary::of(values)?;
+        let reached = target.map(|target| match target {
+            Target::AtLeast(least) => summary.median >= least,
+            Target::AtMost(most) => summary.median <= most,
+        });
+        Some(Self {
+            what,
+            unit,
+            summary,
+            target,
+            reached,
+        })
+    }
+}
