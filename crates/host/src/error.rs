@@ -74,6 +74,14 @@ pub enum Error {
         /// The last lines it wrote.
         tail: String,
     },
+    /// The environment: the kernel was built without it, or its module is not there.
+    #[error("this kernel has no {feature}: {reason}")]
+    KernelLacks {
+        /// What it lacks.
+        feature: crate::Feature,
+        /// In its own words.
+        reason: String,
+    },
     /// Configuration: a name or address that the kernel cannot take.
     #[error("{what}: {reason}")]
     Unfit {
@@ -107,6 +115,7 @@ impl Error {
             Self::DiskFull { .. } => {
                 Some("free some space, or set BARTIZAN_CACHE to a directory on another file system".to_owned())
             }
+            Self::KernelLacks { .. } => Some("a guest's kernel has it (docs/guest.md): --kernel guest".to_owned()),
             Self::LabRoot { place, .. } => Some(format!("remove {place} and try again")),
             Self::MissingProgram { package: None, .. }
             | Self::Architecture { .. }

@@ -3,9 +3,11 @@
 //! Each try happens in a network namespace that passes with it. Without root one is made in a user namespace, where the system lets
 //! users have those.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::io;
 use std::os::fd::{FromRawFd as _, OwnedFd};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -89,7 +91,15 @@ impl Feature {
         }
     }
 
-    /// Tries it; leaves nothing behind but a module that the kernel may have loaded.
+    /// Whether it is there, tried once by this process: a kernel does not change while it runs.
+    #[must_use]
+    pub fn tried(self) -> Support {
+        static TRIED: Mutex<BTreeMap<Feature, Support>> = Mutex::new(BTreeMap::new());
+        let mut tried = TRIED.lock().unwrap_or_else(PoisonError::into_inner);
+        tried.entry(self).or_insert_with(|| self.try_now()).clone()
+    }
+
+    /// Tries it now; leaves nothing behind but a module that the kernel may have loaded.
     #[must_use]
     pub fn try_now(self) -> Support {
         match self {

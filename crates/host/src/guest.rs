@@ -97,7 +97,7 @@ impl Guest {
     /// directory as anywhere else. Its output and status are its own; standard error also has what the kernel had to say.
     /// When it ends the guest is turned off, and when it is killed, or the process that started it, nothing of the guest is left.
     ///
-    /// Boots in about three seconds. Works as root, and without where users may make user namespaces. Status 125 says that the
+    /// Works as root, and without where users may make user namespaces. Status 125 says that the
     /// guest ended before the program did: [`crate::Error::Failed`] has the last lines of its console.
     #[must_use]
     pub fn program(&self, name: impl AsRef<OsStr>) -> Program {

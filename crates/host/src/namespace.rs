@@ -1,7 +1,7 @@
 //! Network namespaces.
 
 use std::fs::File;
-use std::net::{Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::os::fd::AsFd as _;
 use std::path::PathBuf;
 use std::sync::Once;
@@ -19,7 +19,7 @@ use crate::{Error, Program};
 pub(crate) const PREFIX: &str = "btz-";
 
 /// How long an `ip` command may take: they take milliseconds; a machine out of memory takes longer.
-const IP_TIMEOUT: Duration = Duration::from_secs(20);
+pub(crate) const IP_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// A network namespace of our own, visible to `ip netns`, with its loopback up.
 ///
@@ -125,6 +125,33 @@ impl Namespace {
         ip(arguments)
     }
 
+    /// Sends packets to a network out of an interface, through the next hop if one is given; `0.0.0.0/0` and `::/0` stand for
+    /// all that no other route covers. An older route to the same network gives way.
+    ///
+    /// # Errors
+    ///
+    /// What `ip route` says: no such interface, a next hop that no address of the interface reaches, bits beyond the prefix.
+    pub fn add_route(&self, network: Address, via: Option<IpAddr>, interface: &str) -> Result<(), Error> {
+        let network = format!("{}/{}", network.ip, network.prefix_length);
+        let via = via.map(|hop| hop.to_string());
+        let mut arguments = vec!["-n", &self.name, "route", "replace", &network];
+        if let Some(hop) = &via {
+            arguments.extend(["via", hop]);
+        }
+        arguments.extend(["dev", interface]);
+        ip(arguments)
+    }
+
+    /// Sets the longest packet that an interface takes, in bytes of IP; the other end of a cable keeps its own.
+    ///
+    /// # Errors
+    ///
+    /// What `ip link set` says: no such interface, a size it cannot have.
+    pub fn set_mtu(&self, interface: &str, mtu: u16) -> Result<(), Error> {
+        let mtu = mtu.to_string();
+        ip(["-n", &self.name, "link", "set", "dev", interface, "mtu", &mtu])
+    }
+
     /// Another handle to the same namespace, for a child that is to run inside.
     pub(crate) fn handle(&self) -> Result<File, Error> {
         self.handle
@@ -142,7 +169,7 @@ impl Drop for Namespace {
 /// An address of an interface with the length of its network's prefix in bits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Address {
-    ip: std::net::IpAddr,
+    ip: IpAddr,
     prefix_length: u8,
 }
 
@@ -167,7 +194,7 @@ impl Address {
 
     /// The address without its prefix length.
     #[must_use]
-    pub fn ip(self) -> std::net::IpAddr {
+    pub fn ip(self) -> IpAddr {
         self.ip
     }
 }
@@ -179,8 +206,8 @@ impl std::str::FromStr for Address {
     fn from_str(text: &str) -> Result<Self, Error> {
         text.split_once('/')
             .and_then(|(ip, length)| match ip.parse().ok()? {
-                std::net::IpAddr::V4(ip) => Self::v4(ip, length.parse().ok()?),
-                std::net::IpAddr::V6(ip) => Self::v6(ip, length.parse().ok()?),
+                IpAddr::V4(ip) => Self::v4(ip, length.parse().ok()?),
+                IpAddr::V6(ip) => Self::v6(ip, length.parse().ok()?),
             })
             .ok_or_else(|| Error::Unfit {
                 what: format!("address `{text}`"),

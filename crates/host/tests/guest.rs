@@ -7,17 +7,19 @@ mod as_root {
     use std::env;
     use std::fs;
     use std::io::{Read as _, Write as _};
-    use std::net::Shutdown;
+    use std::net::{Shutdown, UdpSocket};
     use std::path::Path;
     use std::process::{Command, Stdio};
     use std::time::{Duration, Instant};
 
-    use bartizan_host::{Facts, Guest, LabRoot};
+    use bartizan_host::{Error, Facts, Feature, Guest, Impairment, LabRoot, Namespace, Port, Support, connect};
 
     /// A guest boots in a few seconds; here twenty of them may be waiting for two processors.
     const LONG: Duration = Duration::from_secs(240);
     /// In the environment of the run that is to be killed.
     const OWNER: &str = "BARTIZAN_TEST_GUEST_OWNER";
+    /// In the environment of a test that runs itself in a guest.
+    const INSIDE: &str = "BARTIZAN_TEST_IN_GUEST";
 
     fn root() -> LabRoot {
         assert!(
@@ -61,6 +63,104 @@ mod as_root {
     }
 
     #[test]
+    fn impairments_routes_and_mtu_of_a_cable_hold_in_a_guest() {
+        const NAME: &str = "as_root::impairments_routes_and_mtu_of_a_cable_hold_in_a_guest";
+        if env::var_os(INSIDE).is_some() {
+            return impair_a_cable();
+        }
+        // This very test, in a guest.
+        let finished = Guest::of(&root())
+            .unwrap()
+            .program(env::current_exe().unwrap())
+            .arguments(["--exact", NAME, "--nocapture"])
+            .environment(INSIDE, "1")
+            .run(LONG)
+            .unwrap_or_else(|error| panic!("{error}"));
+        assert!(finished.text().contains("1 passed"), "{}", finished.text());
+    }
+
+    fn impair_a_cable() {
+        let names = ["left", "middle", "right"];
+        let [left, middle, right] = names.map(|name| Namespace::create(name).unwrap());
+        for (one, other, interface, network) in [(&left, &middle, "west", 1), (&middle, &right, "east", 2)] {
+            let port = |namespace, end: u8| {
+                Port::new(namespace, interface)
+                    .address(&format!("10.77.{network}.{end}/24"))
+                    .unwrap()
+            };
+            connect(&port(one, 1), &port(other, 2), 1500).unwrap();
+        }
+        let network = |text: &str| text.parse().unwrap();
+        left.add_route(network("10.77.2.0/24"), Some("10.77.1.2".parse().unwrap()), "west")
+            .unwrap();
+        right
+            .add_route(network("0.0.0.0/0"), Some("10.77.2.1".parse().unwrap()), "east")
+            .unwrap();
+        let forward = middle.enter(|| fs::write("/proc/sys/net/ipv4/ip_forward", "1"));
+        forward.unwrap().unwrap();
+        left.set_mtu("west", 1400).unwrap();
+        let mtu = |namespace: &Namespace, interface: &str| {
+            let path = format!("/proc/sys/net/ipv6/conf/{interface}/mtu");
+            namespace.enter(|| fs::read_to_string(path).unwrap()).unwrap()
+        };
+        assert_eq!(
+            (mtu(&left, "west").trim(), mtu(&middle, "west").trim()),
+            ("1400", "1500")
+        );
+
+        let socket =
+            |namespace: &Namespace, address: &str| namespace.enter(|| UdpSocket::bind(address).unwrap()).unwrap();
+        let (asks, answers) = (socket(&left, "10.77.1.1:7000"), socket(&right, "10.77.2.2:7000"));
+        asks.connect("10.77.2.2:7000").unwrap();
+        let round_trip = |patience: Duration| {
+            let began = Instant::now();
+            asks.send(b"ping").unwrap();
+            let mut buffer = [0; 8];
+            answers.set_read_timeout(Some(patience)).unwrap();
+            let (length, from) = answers.recv_from(&mut buffer).ok()?;
+            answers.send_to(&buffer[..length], from).unwrap();
+            asks.set_read_timeout(Some(patience)).unwrap();
+            asks.recv(&mut buffer).ok()?;
+            Some(began.elapsed())
+        };
+        assert!(round_trip(LONG).is_some(), "across two cables");
+        let delay = Duration::from_millis(15);
+        let delayed = Impairment {
+            delay,
+            ..Impairment::default()
+        };
+        left.impair("west", &delayed).unwrap();
+        right.impair("east", &delayed).unwrap();
+        // What is delayed is never early.
+        assert!(round_trip(LONG).unwrap() >= 2 * delay);
+        let lossy = Impairment {
+            loss_percent: 100.0,
+            ..delayed
+        };
+        left.impair("west", &lossy).unwrap();
+        assert_eq!(round_trip(Duration::from_millis(300)), None);
+        left.impair("west", &Impairment::default()).unwrap();
+        assert!(round_trip(LONG).is_some(), "nothing is lost any more");
+        let error = left.impair("north", &delayed).unwrap_err();
+        assert!(error.to_string().contains("north"), "{error}");
+    }
+
+    #[test]
+    fn impairment_works_here_or_says_that_the_kernel_lacks_it() {
+        assert!(Facts::gather().root, "NOT RUN: this test needs root");
+        let namespace = Namespace::create("impair").unwrap();
+        let loss = Impairment {
+            loss_percent: 1.0,
+            ..Impairment::default()
+        };
+        match (Feature::Netem.tried(), namespace.impair("lo", &loss)) {
+            (Support::Present, done) => done.unwrap(),
+            (_, Err(error @ Error::KernelLacks { .. })) => assert!(error.hint().unwrap().contains("--kernel guest")),
+            (tried, done) => panic!("{tried:?} {done:?}"),
+        }
+    }
+
+    #[test]
     fn program_in_a_guest_has_its_arguments_environment_directory_files_and_status() {
         let directory = tempfile::tempdir().unwrap();
         let finished = Guest::of(&root())
@@ -73,6 +173,8 @@ mod as_root {
             ])
             .arguments(["sh", "one two", "", "it's\n$three"])
             .environment("WORD", "a \"b\"\nc")
+            // The kernel looks for a place for its memory there, and finds one elsewhere.
+            .environment("TMPDIR", directory.path())
             .directory(directory.path())
             .start()
             .unwrap()

@@ -32,7 +32,8 @@ sed -u -e 's/\r$//' -e '/^sysrq: Power Off/,$d' <"$place/console" >&2 &
 console=$!
 exec 3>&1 4>&2 5>"$place/console"
 status=0
-HOME=/dev/shm chroot "$root" setarch -R linux.uml quiet loglevel=3 "mem=${memory}M" rw rootfstype=hostfs rootflags=/mnt uml_dir=/dev/shm/ \
+# Folders of this machine that its environment names are not where the kernel runs.
+HOME=/dev/shm TMPDIR=/dev/shm chroot "$root" setarch -R linux.uml quiet loglevel=3 "mem=${memory}M" rw rootfstype=hostfs rootflags=/mnt uml_dir=/dev/shm/ \
     con=null con0=null,fd:5 ssl=null ssl0=null,fd:3 ssl1=$way ssl2=null,fd:4 "init=$place/init" >&5 2>&5 || status=$?
 exec 5>&-
 # A kernel that was killed leaves processes that hold its console open; they pass with the namespace.

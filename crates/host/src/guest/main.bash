@@ -20,6 +20,7 @@ off() {
 must() {
     "$@" && return
     echo "the guest cannot be made ready: $*"
+    echo 125 >"$place/status"
     off
 }
 
