@@ -1,6 +1,7 @@
 //! `bartizan lab list` and `run`, with the real binary: records, resuming, and what goes wrong.
 
 mod ends;
+mod guest;
 mod refusals;
 mod runs;
 mod stage;

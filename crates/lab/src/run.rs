@@ -3,6 +3,7 @@
 mod error;
 mod floor;
 mod guard;
+mod kernel;
 mod log;
 mod part;
 mod plan;
@@ -17,7 +18,7 @@ use bartizan_host::Priority;
 use crate::Experiment;
 use crate::bench::Tools;
 use crate::experiment::Part;
-use crate::trial::{LeftOut, RUN_SCHEMA, Record, Records, Run};
+use crate::trial::{KernelChoice, LeftOut, RUN_SCHEMA, Record, Records, Run};
 use crate::worker::now;
 use crate::workload::{Lack, Target, Targets};
 
@@ -69,6 +70,8 @@ pub struct Settings {
     pub target_ca: Option<PathBuf>,
     /// The binary whose sidecar is measured, instead of this.
     pub binary: Option<PathBuf>,
+    /// Whose kernel trials run on.
+    pub kernel: KernelChoice,
 }
 
 /// Who watches a run.
@@ -131,7 +134,7 @@ pub fn run(options: &Options<'_>, observer: &mut dyn Observer) -> Result<Ended, 
     let done: BTreeSet<u64> = before.trials.iter().map(|record| record.trial).collect();
     observer.begins(log.path(), done.len() as u64, trials);
     let tools = Tools::find(options.own.clone(), settings.binary.as_deref())?;
-    let left_out = lacking(&parts, &tools, observer);
+    let placed = kernel::place(&parts, &tools, settings.kernel, observer)?;
     let line = Run {
         schema: RUN_SCHEMA.to_owned(),
         experiment: experiment.id.clone(),
@@ -146,7 +149,8 @@ pub fn run(options: &Options<'_>, observer: &mut dyn Observer) -> Result<Ended, 
         target_ca: settings.target_ca.as_ref().map(|path| path.display().to_string()),
         binary: settings.binary.as_ref().map(|path| path.display().to_string()),
         trials,
-        left_out: left_out.clone(),
+        kernel: settings.kernel,
+        left_out: placed.left_out.clone(),
     };
     let recorded = done.len() as u64;
     log.write(&line).map_err(|source| RunError::Disk {
@@ -162,13 +166,14 @@ pub fn run(options: &Options<'_>, observer: &mut dyn Observer) -> Result<Ended, 
         let can_run = |trial: &&Planned| {
             trial.part == index
                 && !done.contains(&trial.trial)
-                && !left_out
+                && !placed
+                    .left_out
                     .iter()
                     .any(|left_out| left_out.part == part.id && left_out.levels == trial.levels)
         };
         let missing: Vec<&Planned> = planned.iter().filter(can_run).collect();
         if !missing.is_empty() {
-            runner.part(part, &missing)?;
+            runner.part(part, placed.guest(part), &missing)?;
         }
     }
     let (file, given_up) = runner.end();
@@ -180,7 +185,7 @@ pub fn run(options: &Options<'_>, observer: &mut dyn Observer) -> Result<Ended, 
         file,
         records,
         trials,
-        left_out,
+        left_out: placed.left_out,
         given_up,
     })
 }
@@ -209,6 +214,12 @@ fn parts(experiment: &Experiment, settings: &Settings) -> Result<Vec<Part>, RunE
             cause,
             hint: "--target takes http://127.0.0.10:8000, or https://nrf.5gc:8000 with --target-ca FILE".to_owned(),
         })?;
+        if settings.kernel == KernelChoice::Guest {
+            return Err(RunError::Usage {
+                cause: format!("{target} cannot be reached from a guest's kernel, which has no network but its own"),
+                hint: "leave --kernel or --target out".to_owned(),
+            });
+        }
         if let Some(part) = parts[1..].iter().find(|part| part.workload.targets == Targets::Own) {
             return Err(RunError::Usage {
                 cause: format!("part {} cannot be pointed at {target}", part.id),
@@ -232,28 +243,6 @@ fn repetitions(part: &Part, settings: &Settings) -> usize {
         Settings { quick: true, .. } => part.quick.repetitions,
         _ => part.repetitions,
     }
-}
-
-/// What cannot run here; says each lack once.
-fn lacking(parts: &[Part], tools: &Tools, observer: &mut dyn Observer) -> Vec<LeftOut> {
-    let (mut left_out, mut said) = (Vec::new(), BTreeSet::new());
-    for part in parts {
-        for levels in &part.combinations {
-            let Some(lack) = (part.workload.lacks)(levels, tools) else {
-                continue;
-            };
-            if said.insert(lack.what.clone()) {
-                observer.left_out(&lack);
-            }
-            left_out.push(LeftOut {
-                part: part.id.clone(),
-                levels: levels.clone(),
-                what: lack.what,
-                reason: lack.reason,
-            });
-        }
-    }
-    left_out
 }
 
 /// A file named by the time of day; a number is added when two runs begin in one second.

@@ -90,6 +90,19 @@ pub enum KernelKind {
     Guest,
 }
 
+/// Whose kernel the trials of a run shall have.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum KernelChoice {
+    /// The machine's; what it lacks is left out.
+    #[default]
+    Host,
+    /// A guest's, for everything.
+    Guest,
+    /// The machine's, and a guest's for parts that need what the machine's lacks.
+    Auto,
+}
+
 /// What came out of a trial.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "outcome", rename_all = "kebab-case")]
@@ -136,6 +149,9 @@ pub struct Run {
     pub target_ca: Option<String>,
     /// The binary whose sidecar is measured, where it is another than this.
     pub binary: Option<String>,
+    /// Whose kernel was asked for; runs from before there was a choice had the machine's.
+    #[serde(default)]
+    pub kernel: KernelChoice,
     /// Trials of the whole run.
     pub trials: u64,
     /// What cannot run on this machine.

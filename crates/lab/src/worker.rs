@@ -6,7 +6,7 @@
 mod message;
 
 use std::fs;
-use std::io::{self, BufRead as _, BufReader, Write as _};
+use std::io::{self, BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -20,14 +20,20 @@ use crate::trial::{Environment, KernelKind};
 use crate::workload::{Error, Kind, Setting, Target, Trial, Workload};
 pub(crate) use message::{Done, Measured, Order, Reply, Start, TrialOrder};
 
-/// Does what the runner asks for over this socket until it is closed.
+/// Does what the runner asks for over this socket, or over standard input and output, until it is closed.
 ///
 /// # Errors
 /// When the runner does not say what a runner says, or is gone in the middle of an answer.
-pub fn work(socket: &Path) -> io::Result<()> {
+pub fn work(socket: Option<&Path>) -> io::Result<()> {
+    let Some(socket) = socket else {
+        return serve(io::stdin().lock(), io::stdout().lock());
+    };
     let stream = UnixStream::connect(socket)?;
-    let mut lines = BufReader::new(stream.try_clone()?).lines();
-    let mut stream = stream;
+    serve(BufReader::new(stream.try_clone()?), stream)
+}
+
+fn serve(orders: impl BufRead, mut stream: impl Write) -> io::Result<()> {
+    let mut lines = orders.lines();
     let Some(first) = lines.next().transpose()? else {
         return Ok(());
     };
@@ -66,10 +72,11 @@ fn order(line: &str) -> io::Result<Order> {
     Ok(serde_json::from_str(line)?)
 }
 
-fn say(stream: &mut UnixStream, reply: &Reply) -> io::Result<()> {
+fn say(stream: &mut impl Write, reply: &Reply) -> io::Result<()> {
     let mut line = serde_json::to_vec(reply)?;
     line.push(b'\n');
-    stream.write_all(&line)
+    stream.write_all(&line)?;
+    stream.flush()
 }
 
 /// A workload that can be asked for trials.

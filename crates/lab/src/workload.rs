@@ -23,6 +23,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Instant;
 
+use bartizan_host::Feature;
 use serde_json::Value;
 
 pub use crate::bench::Error;
@@ -162,6 +163,8 @@ pub struct Lack {
     pub reason: String,
     /// How to get it.
     pub hint: String,
+    /// What the kernel lacks, where it is that: a guest's has it.
+    pub feature: Option<Feature>,
 }
 
 /// What a workload is started with.

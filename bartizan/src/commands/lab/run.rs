@@ -8,6 +8,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use bartizan_lab::experiment::Found;
 use bartizan_lab::run::{Guard, How, Options, RunError, Settings};
+use bartizan_lab::trial::KernelChoice;
 
 use crate::commands::lab::{Where, refused};
 use crate::interrupt::Interrupt;
@@ -39,7 +40,7 @@ pub(super) struct Args {
         value_name = "FILE",
         num_args = 0..=1,
         require_equals = true,
-        conflicts_with_all = ["quick", "seed", "repetitions", "part", "target", "target_ca", "binary"]
+        conflicts_with_all = ["quick", "seed", "repetitions", "part", "target", "target_ca", "binary", "kernel"]
     )]
     resume: Option<Option<PathBuf>>,
 
@@ -66,6 +67,10 @@ pub(super) struct Args {
     /// The bartizan whose sidecar is measured, for a comparison of builds [default: this one]
     #[arg(long, value_name = "FILE")]
     binary: Option<PathBuf>,
+
+    /// Whose kernel trials run on: auto takes a guest's (User-Mode Linux) for parts that need what this machine's lacks
+    #[arg(long, value_name = "WHOSE", value_enum, default_value_t = Kernel::Auto)]
+    kernel: Kernel,
 
     /// Where records go
     #[arg(long, value_name = "DIR", default_value = "results")]
@@ -132,6 +137,24 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
     Ok(outcome)
 }
 
+/// [`KernelChoice`] as it is typed.
+#[derive(Clone, Copy, clap::ValueEnum)]
+enum Kernel {
+    Host,
+    Guest,
+    Auto,
+}
+
+impl From<Kernel> for KernelChoice {
+    fn from(kernel: Kernel) -> Self {
+        match kernel {
+            Kernel::Host => Self::Host,
+            Kernel::Guest => Self::Guest,
+            Kernel::Auto => Self::Auto,
+        }
+    }
+}
+
 impl Args {
     fn how(&self, binary: Option<PathBuf>, target_ca: Option<PathBuf>) -> How {
         match &self.resume {
@@ -144,6 +167,7 @@ impl Args {
                 target: self.target.clone(),
                 target_ca,
                 binary,
+                kernel: self.kernel.into(),
             }),
         }
     }

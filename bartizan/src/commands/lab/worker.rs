@@ -6,9 +6,9 @@ use crate::{Failure, Outcome};
 
 #[derive(clap::Args)]
 pub(super) struct Args {
-    /// Where the runner listens.
+    /// Where the runner listens [default: the runner is at standard input and output]
     #[arg(long)]
-    socket: PathBuf,
+    socket: Option<PathBuf>,
 }
 
 #[derive(clap::Args)]
@@ -19,7 +19,8 @@ pub(super) struct GuardArgs {
 }
 
 pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
-    bartizan_lab::worker::work(&args.socket).map_err(|error| Failure::new(format!("a worker of the lab: {error}")))?;
+    bartizan_lab::worker::work(args.socket.as_deref())
+        .map_err(|error| Failure::new(format!("a worker of the lab: {error}")))?;
     Ok(Outcome::Clean)
 }
 

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::time::Instant;
 
+use bartizan_host::Guest;
 use bartizan_stats::Random;
 
 use crate::bench::Error;
@@ -37,6 +38,8 @@ pub(super) struct Runner<'a> {
 /// Where a part stands.
 struct Standing<'p> {
     part: &'p Part,
+    /// Where it runs, unless on this machine's kernel.
+    guest: Option<&'p Guest>,
     parameters: &'p Parameters,
     combinations: Vec<Levels>,
     worker: Option<Remote>,
@@ -74,11 +77,12 @@ impl<'a> Runner<'a> {
     }
 
     /// Does these trials of a part, in their order.
-    pub(super) fn part(&mut self, part: &Part, missing: &[&Planned]) -> Result<(), RunError> {
+    pub(super) fn part(&mut self, part: &Part, guest: Option<&Guest>, missing: &[&Planned]) -> Result<(), RunError> {
         self.observer.part(part, missing.len() as u64);
         let combinations: BTreeSet<&Levels> = missing.iter().map(|trial| &trial.levels).collect();
         let mut standing = Standing {
             part,
+            guest,
             parameters: if self.settings.quick {
                 &part.quick.parameters
             } else {
@@ -217,7 +221,10 @@ impl<'a> Runner<'a> {
             folder: PathBuf::new(),
             namespace: String::new(),
         };
-        Remote::start(&self.options.own, start, network, folder)
+        match standing.guest {
+            Some(guest) => Remote::in_guest(&self.options.own, start, guest, folder),
+            None => Remote::start(&self.options.own, start, network, folder),
+        }
     }
 
     fn cannot_begin(&mut self, part: &Part, error: &Error) {

@@ -2,11 +2,12 @@
 
 use std::fs;
 use std::io::{self, BufRead as _, BufReader, Write as _};
+use std::net::Shutdown;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use bartizan_host::{Namespace, Process, Program};
+use bartizan_host::{Guest, Namespace, Process, Program};
 
 use crate::bench::Error;
 use crate::trial::Environment;
@@ -20,6 +21,8 @@ const GRACE: Duration = Duration::from_secs(2);
 /// How long a worker may take to end what it has started, one after the other; the rest is killed, since nothing is read from it
 /// any more.
 const END: Duration = Duration::from_secs(3);
+/// The same for one in a guest, which is turned off then.
+const GUEST_END: Duration = Duration::from_secs(15);
 /// How often a silent worker is looked at.
 const POLL: Duration = Duration::from_millis(100);
 /// How long nothing may take to be answered.
@@ -33,6 +36,8 @@ pub(super) struct Remote {
     process: Process,
     _namespace: Option<Namespace>,
     folder: PathBuf,
+    /// How long it may take to end.
+    end: Duration,
     pub(super) environment: Environment,
 }
 
@@ -80,20 +85,45 @@ impl Remote {
         let stream = accept(&listener, &mut process)?;
         stream.set_read_timeout(Some(POLL)).map_err(Error::Broken)?;
         stream.set_write_timeout(Some(PING)).map_err(Error::Broken)?;
-        let mut remote = Self {
+        let remote = Self {
             reader: BufReader::new(stream),
             process,
             _namespace: namespace,
             folder,
+            end: END,
             environment: Environment::default(),
         };
+        remote.made_ready(start)
+    }
+
+    /// Starts one in a guest that is booted for it, and turned off with it.
+    pub(super) fn in_guest(own: &Path, mut start: Start, guest: &Guest, folder: PathBuf) -> Result<Self, Error> {
+        let work = folder.join("w");
+        fs::create_dir_all(&work).map_err(Error::file(&work))?;
+        start.folder = work;
+        start.namespace = "the guest's".to_owned();
+        let (program, stream) = guest.program_with_line(own)?;
+        stream.set_read_timeout(Some(POLL)).map_err(Error::Broken)?;
+        stream.set_write_timeout(Some(READY)).map_err(Error::Broken)?;
+        let remote = Self {
+            reader: BufReader::new(stream),
+            process: program.arguments(["lab", "worker"]).start()?,
+            _namespace: None,
+            folder,
+            end: GUEST_END,
+            environment: Environment::default(),
+        };
+        remote.made_ready(start)
+    }
+
+    fn made_ready(mut self, start: Start) -> Result<Self, Error> {
         let order = Order::Start(Box::new(start));
-        match remote.ask(&order, READY).map_err(Error::Configuration)? {
-            Reply::Ready(environment) => remote.environment = *environment,
+        match self.ask(&order, READY).map_err(Error::Configuration)? {
+            Reply::Ready(environment) => self.environment = *environment,
             Reply::Refused { error, hint } => return Err(Error::Refused { error, hint }),
             other => return Err(Error::Configuration(format!("the worker said {other:?}"))),
         }
-        Ok(remote)
+        Ok(self)
     }
 
     pub(super) fn trial(&mut self, order: TrialOrder, bound: Duration) -> Answer {
@@ -142,8 +172,11 @@ impl Remote {
         while Instant::now() < deadline {
             if let Ok(Some(status)) = self.process.ended() {
                 let tail = self.process.tail();
-                let last = tail.lines().last().map_or(String::new(), |line| format!(": {line}"));
-                return format!("the worker ended ({status}){last}");
+                // A guest says in its last lines why it did not boot.
+                let lines: Vec<&str> = tail.lines().collect();
+                let last = lines[lines.len().saturating_sub(3)..].join("; ");
+                let colon = if last.is_empty() { "" } else { ": " };
+                return format!("the worker ended ({status}){colon}{last}");
             }
             std::thread::sleep(Duration::from_millis(5));
         }
@@ -157,10 +190,13 @@ impl Remote {
             process,
             _namespace,
             folder,
+            end,
             ..
         } = self;
+        // Threads of the line of a guest hold the socket too.
+        let _ = reader.get_ref().shutdown(Shutdown::Both);
         drop(reader);
-        let ended = process.finish(END);
+        let ended = process.finish(end);
         drop(_namespace);
         if ended.is_err() {
             let _ = bartizan_host::sweep();

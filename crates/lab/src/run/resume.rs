@@ -68,6 +68,7 @@ fn settings(run: Run) -> Settings {
         target: run.target,
         target_ca: run.target_ca.map(PathBuf::from),
         binary: run.binary.map(PathBuf::from),
+        kernel: run.kernel,
     }
 }
 

@@ -12,7 +12,7 @@ mod throughput;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use bartizan_host::{Capture, Captured, Direction};
+use bartizan_host::{Capture, Captured, Direction, Feature, Support};
 use serde_json::Value;
 
 use crate::bench::Tools;
@@ -37,21 +37,20 @@ const PROTECTION: FactorKind = FactorKind {
 
 /// What a kernel needs for a link with ESP, and where it says whether it has it.
 fn lacks(levels: &Levels, _: &Tools) -> Option<Lack> {
-    let lack = |what: &str, reason: String| {
-        Some(Lack {
-            what: what.to_owned(),
-            reason,
-            hint: "run it in a guest: --kernel guest".to_owned(),
-        })
-    };
-    if let Err(error) = bartizan_host::sctp::available() {
-        return lack("SCTP of the kernel", error.to_string());
-    }
     let esp = protection_of(levels).is_ok_and(Protection::is_esp);
-    if esp && !Path::new("/proc/net/xfrm_stat").exists() {
-        return lack("ESP of the kernel", "there is no /proc/net/xfrm_stat".to_owned());
-    }
-    None
+    let needed = [("SCTP", Some(Feature::Sctp)), ("ESP", esp.then_some(Feature::Esp))];
+    needed.into_iter().find_map(|(name, feature)| {
+        let feature = feature?;
+        let (Support::Absent(reason) | Support::Unknown(reason)) = feature.tried() else {
+            return None;
+        };
+        Some(Lack {
+            what: format!("{name} of the kernel"),
+            reason,
+            hint: "a guest's kernel has it: --kernel auto".to_owned(),
+            feature: Some(feature),
+        })
+    })
 }
 
 fn protection_of(levels: &Levels) -> Result<Protection, Error> {

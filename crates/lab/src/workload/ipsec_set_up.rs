@@ -195,6 +195,7 @@ fn lacks(_: &Levels, tools: &Tools) -> Option<Lack> {
             what: what.to_owned(),
             reason,
             hint: hint.to_owned(),
+            feature: None,
         })
     };
     if !nix::unistd::geteuid().is_root() {

@@ -75,6 +75,7 @@ fn lacks(_: &Levels, tools: &Tools) -> Option<Lack> {
         what: "nginx".to_owned(),
         reason: missing.reason,
         hint: missing.hint,
+        feature: None,
     })
 }
 

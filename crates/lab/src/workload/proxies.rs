@@ -56,6 +56,7 @@ fn lacks(levels: &Levels, tools: &Tools) -> Option<Lack> {
         what: proxy.name().to_owned(),
         reason: missing.reason,
         hint: missing.hint,
+        feature: None,
     })
 }
 

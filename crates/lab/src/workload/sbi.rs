@@ -311,5 +311,6 @@ pub(super) fn lacks_sidecar(_: &Levels, tools: &Tools) -> Option<Lack> {
         what: "the sidecar".to_owned(),
         reason: format!("there is no file {}", tools.sidecar.display()),
         hint: "--binary takes a bartizan, for example target/release/bartizan".to_owned(),
+        feature: None,
     })
 }

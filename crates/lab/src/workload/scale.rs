@@ -42,5 +42,6 @@ fn lacks_openssl_root(_: &Levels, tools: &Tools) -> Option<Lack> {
         what: "nghttpd".to_owned(),
         reason: "there is no lab root".to_owned(),
         hint: "as root, from a checkout: scripts/peers roots".to_owned(),
+        feature: None,
     })
 }

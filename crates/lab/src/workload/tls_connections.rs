@@ -158,6 +158,7 @@ fn lacks(levels: &Levels, tools: &Tools) -> Option<Lack> {
             what: what.to_owned(),
             reason: reason.to_owned(),
             hint: hint.to_owned(),
+            feature: None,
         })
     };
     if !nix::unistd::geteuid().is_root() {

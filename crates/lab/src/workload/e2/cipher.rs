@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use bartizan_host::{KernelCipher, Request};
+use bartizan_host::{Feature, KernelCipher, Request};
 
 use super::{PROTECTION, number, protection_of};
 use crate::bench::Tools;
@@ -60,7 +60,9 @@ fn lacks(levels: &Levels, _: &Tools) -> Option<Lack> {
     Some(Lack {
         what: format!("{} by AF_ALG", protection.name),
         reason: cipher.to_string(),
-        hint: "run it in a guest: --kernel guest".to_owned(),
+        hint: "a guest's kernel has it: --kernel auto".to_owned(),
+        // Nothing else than ESP brings these ciphers.
+        feature: Some(Feature::Esp),
     })
 }
 
