@@ -143,6 +143,18 @@ fn a_certificate_that_has_run_out_or_was_revoked_opens_no_link() {
 }
 
 #[test]
+fn what_this_charon_cannot_do_is_said_before_anything_is_loaded() {
+    let policy = "{ profile: hybrid, ipsec: { key-exchanges: [x25519-ke1_frodoa3] } }";
+    let stage = Stage::set_up(policy, policy);
+    let finished = stage.run("up", "cu", &[]);
+    assert_eq!(finished.status.code(), Some(2));
+    let said = stderr(&finished);
+    assert!(said.contains("error: nothing is loaded: E2 cu -- ric"), "{said}");
+    assert!(said.contains("frodoa3"), "{said}");
+    assert!(!stage.charon("cu").exists(), "nothing is left of its charon");
+}
+
+#[test]
 fn a_charon_that_is_absent_or_answers_nonsense_is_told_with_what_to_do() {
     let stage = Stage::set_up("hybrid", "hybrid");
     let finished = stage.run("status", "cu", &[]);

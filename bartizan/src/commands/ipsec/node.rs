@@ -6,6 +6,7 @@ use std::time::SystemTime;
 use bartizan_deployment::{Deployment, IpsecNode, day_of};
 use bartizan_ipsec::Charon;
 use bartizan_ipsec::drive::Link;
+use bartizan_ipsec::lint::{self, Remark, Severity};
 use bartizan_ipsec::render::{Connection, Credentials, Means, connections};
 use bartizan_ipsec::vici::Client;
 use bartizan_ipsec::watch::Expectations;
@@ -112,8 +113,8 @@ impl IpsecHost {
             extended_sequence_numbers: long_numbers,
         };
         let today = day_of(SystemTime::now());
-        let connections =
-            connections(&self.deployment, &self.node, &credentials, means, today).map_err(Failure::new)?;
+        let connections = connections(&self.deployment, &self.node, &credentials, means, today)
+            .map_err(|error| Failure::new(&error).hint(error.hint()))?;
         Ok((credentials, connections))
     }
 
@@ -129,24 +130,22 @@ impl IpsecHost {
         Expectations::of_deployment(&self.deployment, &self.node, names)
     }
 
-    /// What the policies of today ask for and this charon cannot do: said before anything is loaded.
-    pub(super) fn refuse_incapable(&self, charon: &Charon) -> Result<(), Failure> {
+    /// What the linter has to say of the node's links in this charon: what it refuses is a failure, before anything is loaded; the
+    /// rest is handed over.
+    pub(super) fn lint(&self, charon: &Charon) -> Result<Vec<Remark>, Failure> {
         let today = day_of(SystemTime::now());
-        for (peer, interface, _) in self.deployment.ipsec_links(&self.node) {
-            let policy = interface.policy.in_force(today);
-            let lacks = policy.ipsec.key_exchanges.iter().find(|exchange| !charon.can(exchange));
-            if let Some(exchange) = lacks {
-                return Err(Failure::new(format!(
-                    "{} to {}: this charon ({}) cannot do {exchange}",
-                    interface.kind.name(),
-                    peer.name,
-                    charon.version
-                ))
-                .hint("ML-KEM needs strongSwan 6.0.2 or later with OpenSSL 3.5, or its plugin `ml`; 6.1.0 is what is tested")
-                .hint("no release has FrodoKEM"));
-            }
-        }
-        Ok(())
+        let remarks = self
+            .deployment
+            .ipsec_links(&self.node)
+            .flat_map(|(_, interface, link)| lint::link(interface, link, charon, today));
+        let (refused, told): (Vec<_>, Vec<_>) = remarks.partition(|remark| remark.severity == Severity::Refused);
+        let Some((first, more)) = refused.split_first() else {
+            return Ok(told);
+        };
+        let failure = Failure::new(format!("nothing is loaded: {first}")).hint(&first.hint);
+        Err(more.iter().fold(failure, |failure, remark| {
+            failure.hint(format!("refused as well: {remark}; {}", remark.hint))
+        }))
     }
 }
 

@@ -81,7 +81,9 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     }
     let mut client = host.client()?;
     let charon = Charon::ask(&mut client).map_err(|error| failed(&error))?;
-    host.refuse_incapable(&charon)?;
+    for remark in host.lint(&charon)? {
+        eprintln!("note: {remark}\nhint: {}", remark.hint);
+    }
     let (credentials, connections) = host.rendered(charon.counts_64_bits())?;
     let all = Loaded {
         client,
