@@ -469,10 +469,9 @@ fn a_deployment_file_names_every_link_and_misses_those_it_does_not_see() {
 fn a_network_that_is_all_there_and_keeps_its_policies_is_clean() {
     let text = NETWORK
         .lines()
-        .filter(|line| !line.contains("kind: E2"))
+        .filter(|line| !line.contains("kind: E2") && !line.contains("kind: N2"))
         .collect::<Vec<_>>();
-    let captures = ["n2-free5gc-two-registrations.pcap", "sidecar-hybrid.pcap"];
-    let output = with_network(&text.join("\n"), &captures);
+    let output = with_network(&text.join("\n"), &["sidecar-hybrid.pcap"]);
     assert_eq!(output.status.code(), Some(0), "{}", stdout(&output));
 }
 
@@ -500,5 +499,32 @@ fn a_deployment_file_that_cannot_be_read_is_a_usage_error() {
         let output = with_network(text, &["sidecar-hybrid.pcap"]);
         assert_eq!(output.status.code(), Some(64));
         assert!(stderr(&output).contains("network.yaml"), "{}", stderr(&output));
+    }
+}
+
+#[test]
+fn subscribers_that_the_null_scheme_does_not_conceal_are_a_finding_beside_the_transport() {
+    let captures = [
+        "n2-free5gc-two-registrations.pcap",
+        "sbi-free5gc-two-registrations.pcap",
+    ];
+    for capture in captures {
+        let output = inspect_in(&data(), &["--json", capture]);
+        let file = &json_of(&output)["files"][0];
+        let findings = file["findings"].as_array().unwrap();
+        let beside = findings
+            .iter()
+            .find(|finding| finding["concern"] == "beside the transport");
+        let because = beside.unwrap()["because"].as_str().unwrap();
+        assert!(because.contains("null scheme"), "{because}");
+        let holes = file["connections"].as_array().unwrap().iter();
+        let seen: u64 = holes
+            .flat_map(|connection| connection["beside"].as_array().unwrap())
+            .map(|hole| hole["count"].as_u64().unwrap())
+            .sum();
+        assert!(
+            seen >= 4,
+            "two registrations, each on its way to several functions: {seen}"
+        );
     }
 }

@@ -8,7 +8,7 @@ use bartizan_wire::{Connection, Content, Seen, Side};
 
 use crate::ledgers::Entry;
 use crate::{
-    Answer, Interface, Judgement, KeyExchangeClass, Kind, Ledgers, Reply, Source, authenticity, confidentiality,
+    Answer, Hole, Interface, Judgement, KeyExchangeClass, Kind, Ledgers, Reply, Source, authenticity, confidentiality,
     questions,
 };
 
@@ -66,6 +66,8 @@ pub struct Posture {
     pub resumed: bool,
     /// Where ledgers and packets disagree. Verdicts follow the packets.
     pub contradictions: Vec<Contradiction>,
+    /// What stands in clear beside the transport. No part of the verdicts above.
+    pub beside: Vec<Hole>,
     /// Whether a ledger tells of this connection.
     pub in_ledger: bool,
 }
@@ -92,6 +94,7 @@ impl Posture {
             authenticity,
             resumed: false,
             contradictions: Vec::new(),
+            beside: Vec::new(),
             in_ledger: false,
         }
     }
@@ -151,6 +154,7 @@ impl<'a> Evidence<'a> {
                 .server_hello()
                 .is_some_and(|hello| hello.value.pre_shared_key.is_some()),
             contradictions: self.contradictions(),
+            beside: self.beside(),
             in_ledger: !self.entries.is_empty(),
         }
     }
@@ -158,6 +162,13 @@ impl<'a> Evidence<'a> {
     /// What ledgers say of this connection's handshake, each with its place.
     pub fn records(&self) -> impl Iterator<Item = (Source, &'a Handshake)> + use<'a> {
         self.entries.iter().map(|entry| (entry.source(), &*entry.handshake))
+    }
+
+    fn beside(&self) -> Vec<Hole> {
+        match &self.connection.content {
+            Content::Http2(http2) => http2.beside.as_deref().map_or_else(Vec::new, Hole::all),
+            _ => Vec::new(),
+        }
     }
 
     pub(crate) fn connection(&self) -> &Connection {

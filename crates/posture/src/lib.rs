@@ -15,6 +15,7 @@
 
 mod answer;
 mod authenticity;
+mod beside;
 mod confidentiality;
 mod datagrams;
 mod esp;
@@ -31,6 +32,7 @@ mod recorded;
 mod sctp;
 
 pub use answer::{Answer, Judgement, Reply, Source, Verdict};
+pub use beside::Hole;
 pub use datagrams::datagrams_posture;
 pub use evidence::{Contradiction, Evidence, Posture};
 pub use interface::{Hint, Interface};

@@ -4,7 +4,7 @@ use bartizan_registry::Safety;
 use bartizan_wire::sctp::{Association, Dtls};
 
 use crate::confidentiality::group_safety;
-use crate::{Answer, Interface, Judgement, Kind, Posture, Reply, Source, Verdict};
+use crate::{Answer, Hole, Interface, Judgement, Kind, Posture, Reply, Source, Verdict};
 
 /// Version numbers of DTLS.
 const DTLS13: u16 = 0xfefc;
@@ -24,6 +24,7 @@ pub fn association_posture(association: &Association) -> Posture {
         Some(dtls) => dtls_posture(association, dtls),
     };
     posture.interface = interface;
+    posture.beside = Hole::all(&association.beside);
     posture
 }
 

@@ -8,6 +8,7 @@
 //! a record's `note` says what a reader must know before relying on the rest.
 #![forbid(unsafe_code)]
 
+mod beside;
 mod cipher;
 mod code;
 mod document;
@@ -23,6 +24,7 @@ mod standing;
 mod udp;
 mod x509;
 
+pub use beside::{JWS_ALGORITHMS, JwsAlgorithm, SUCI_SCHEMES, SuciScheme, jws_algorithm, suci_scheme};
 pub use cipher::{CIPHERS, Cipher, TlsVersion, cipher, cipher_named};
 pub use code::{CipherSuite, NamedGroup, SignatureScheme, is_grease};
 pub use group::{GROUPS, Group, Kind, group, group_named};

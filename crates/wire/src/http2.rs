@@ -1,5 +1,6 @@
 //! HTTP/2 frames in clear (RFC 9113, section 4.1): walked and counted, never stored.
 
+use crate::beside::{Scanner, Sightings};
 use crate::opening::HTTP2_PREFACE;
 use crate::{Moment, Side};
 
@@ -21,7 +22,7 @@ const HEADERS: u8 = 1;
 const FRAME_HEADER: usize = 9;
 
 /// What an HTTP/2 connection in clear carried.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Http2 {
     /// The packet with the last byte of the client's connection preface, where that was seen.
@@ -32,6 +33,8 @@ pub struct Http2 {
     pub from_client: Frames,
     /// What the server sent.
     pub from_server: Frames,
+    /// What stands in its bodies, in the clear: SUCIs and tokens. Header fields are compressed, and not looked into.
+    pub beside: Option<Box<Sightings>>,
 }
 
 /// One direction's frames.
@@ -67,6 +70,7 @@ enum State {
 pub(crate) struct Session {
     states: [State; 2],
     last_stream: u32,
+    scanners: [Scanner; 2],
     http2: Http2,
 }
 
@@ -75,11 +79,12 @@ impl Session {
         Self {
             states: [State::Preface { matched: 0 }, State::header()],
             last_stream: 0,
+            scanners: Default::default(),
             http2: Http2::default(),
         }
     }
 
-    pub(crate) fn outcome(&self) -> Http2 {
+    pub(crate) fn outcome(self) -> Http2 {
         self.http2
     }
 
@@ -91,6 +96,7 @@ impl Session {
 
     /// A gap inside a frame's payload changes nothing; elsewhere the next frame cannot be found.
     pub(crate) fn gap(&mut self, side: Side, missing: u64, at: Moment) {
+        self.scanners[side.index()].gap();
         let state = &mut self.states[side.index()];
         match state {
             State::Payload { left } if *left > missing => *left -= missing,
@@ -146,6 +152,7 @@ impl Session {
                 if *left == 0 {
                     *state = State::header();
                 }
+                self.scanners[side.index()].text(&bytes[..taken], at, &mut self.http2.beside);
                 &bytes[taken..]
             }
         }
@@ -241,8 +248,8 @@ mod tests {
         session.data(Side::Client, &bytes[..data + 9 + 100], moment(1));
         session.gap(Side::Client, 150, moment(2));
         session.data(Side::Client, &bytes[data + 9 + 250..], moment(3));
-        assert_eq!(session.outcome().streams, 2);
-        assert_eq!(session.outcome().from_client.lost, None);
+        assert_eq!(session.http2.streams, 2);
+        assert_eq!(session.http2.from_client.lost, None);
         session.gap(Side::Client, 1, moment(4));
         assert_eq!(session.outcome().from_client.lost, Some(moment(4)));
     }

@@ -31,6 +31,7 @@
 //! points nobody knows are kept as the numbers they are.
 #![forbid(unsafe_code)]
 
+pub mod beside;
 pub mod capture;
 mod connection;
 mod cursor;

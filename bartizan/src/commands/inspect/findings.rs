@@ -58,6 +58,12 @@ impl Gathered {
             let example = || example(link, judgement.sources());
             self.found(Concern::Unproven, judgement.because(), "connection", example);
         }
+        for hole in &posture.beside {
+            if hole.judgement.verdict() != Verdict::QuantumSafe {
+                let example = || example(link, hole.judgement.sources());
+                self.found(Concern::Beside, hole.judgement.because(), "connection", example);
+            }
+        }
         for contradiction in &posture.contradictions {
             let example = || example(link, &contradiction.sources);
             self.found(Concern::Contradiction, &contradiction.what, "connection", example);
@@ -88,7 +94,8 @@ pub(super) fn findings(report: &Report, gathered: &Gathered) -> Vec<Finding> {
     let beyond = gathered.beyond + by_link.beyond;
     let mut findings = by_link.findings;
     // A deployment file's policies hold for links; without one each connection is judged by the same.
-    let by_policy = |finding: &&Finding| report.listed().is_none() || finding.concern == Concern::Contradiction;
+    let of_connections = [Concern::Beside, Concern::Contradiction];
+    let by_policy = |finding: &&Finding| report.listed().is_none() || of_connections.contains(&finding.concern);
     findings.extend(gathered.findings.iter().filter(by_policy).cloned());
     let mut unproven = |count: u64, unit: &'static str, because: String| {
         if count > 0 {

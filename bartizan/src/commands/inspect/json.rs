@@ -111,6 +111,7 @@ struct Connection {
     confidentiality: Verdict,
     authenticity: Verdict,
     contradictions: Vec<String>,
+    beside: Vec<Hole>,
     in_ledger: bool,
 }
 
@@ -194,6 +195,26 @@ struct Http2 {
     frames_from_server: u64,
     data_bytes_from_client: u64,
     data_bytes_from_server: u64,
+}
+
+/// What stands in clear beside the transport.
+#[derive(Serialize)]
+struct Hole {
+    verdict: &'static str,
+    because: String,
+    count: u64,
+    sources: Vec<String>,
+}
+
+impl Hole {
+    fn new(hole: &bartizan_posture::Hole) -> Self {
+        Self {
+            verdict: hole.judgement.verdict().name(),
+            because: hole.judgement.because().to_owned(),
+            count: hole.count,
+            sources: sources(hole.judgement.sources()),
+        }
+    }
 }
 
 #[derive(Serialize)]
@@ -307,7 +328,7 @@ impl Connection {
             from_client: traffic(&link.from_client),
             from_server: traffic(&link.from_server),
             tls: link.tls.as_ref().map(|tls| Tls::new(tls, link)),
-            http2: link.http2.map(|http2| Http2 {
+            http2: link.http2.as_ref().map(|http2| Http2 {
                 requests: http2.streams,
                 preface_packet: http2.preface.map(|moment| moment.packet),
                 frames_from_client: http2.from_client.total(),
@@ -330,6 +351,7 @@ impl Connection {
             confidentiality: verdict(&posture.confidentiality),
             authenticity: verdict(&posture.authenticity),
             contradictions: posture.contradictions.iter().map(|found| found.what.clone()).collect(),
+            beside: posture.beside.iter().map(Hole::new).collect(),
             in_ledger: posture.in_ledger,
         }
     }

@@ -118,7 +118,7 @@ impl Link {
     pub(crate) fn new(connection: &Connection, posture: Posture) -> Self {
         let (tls, http2) = match &connection.content {
             Content::Tls(tls) => (Some(TlsFacts::new(tls)), None),
-            Content::Http2(http2) => (None, Some(**http2)),
+            Content::Http2(http2) => (None, Some((**http2).clone())),
             Content::Http1 | Content::Nothing | Content::Unknown(_) => (None, None),
         };
         Self {

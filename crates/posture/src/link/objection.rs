@@ -27,6 +27,8 @@ pub enum Concern {
     Unseen,
     /// Not shown to be safe.
     Unproven,
+    /// A hole beside the transport.
+    Beside,
     /// Ledger and packets disagree.
     Contradiction,
 }
@@ -44,6 +46,7 @@ impl Concern {
             Self::Unlisted => "not in the file",
             Self::Unseen => "not seen",
             Self::Unproven => "unproven",
+            Self::Beside => "beside the transport",
             Self::Contradiction => "contradiction",
         }
     }

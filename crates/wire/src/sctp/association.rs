@@ -3,6 +3,7 @@
 use std::net::{IpAddr, SocketAddr};
 
 use super::{Dtls, Sent};
+use crate::beside::Sightings;
 use crate::{Ending, Moment};
 
 /// What the capture has of an association's beginning.
@@ -96,4 +97,6 @@ pub struct Association {
     pub plain_messages: u64,
     /// The first of these.
     pub first_plain: Option<Moment>,
+    /// What stands in them in the clear beside their own protocol: SUCIs.
+    pub beside: Sightings,
 }

@@ -4,6 +4,7 @@ use std::net::{IpAddr, SocketAddr};
 
 use super::sent::Direction;
 use super::{Association, Begun, Chunk, Data, Dtls, Event, Init, Packet, Roles, Sack, kind};
+use crate::beside::Sightings;
 use crate::{Ending, Moment};
 
 /// Addresses of an end that are kept.
@@ -25,6 +26,7 @@ pub struct Tracker {
     dtls: Dtls,
     plain: u64,
     first_plain: Option<Moment>,
+    beside: Sightings,
 }
 
 impl Tracker {
@@ -52,6 +54,7 @@ impl Tracker {
             dtls: Dtls::default(),
             plain: 0,
             first_plain: None,
+            beside: Sightings::default(),
         }
     }
 
@@ -159,6 +162,7 @@ impl Tracker {
         if !self.dtls.message(data.payload, at) {
             self.plain += 1;
             self.first_plain.get_or_insert(at);
+            self.beside.ngap(data.payload, at);
         }
     }
 
@@ -192,6 +196,7 @@ impl Tracker {
             dtls: (self.dtls.messages > 0).then_some(self.dtls),
             plain_messages: self.plain,
             first_plain: self.first_plain,
+            beside: self.beside,
         }
     }
 }

@@ -1,0 +1,82 @@
+//! Holes beside the transport: SUCIs and tokens that stand in clear. They are judged by themselves, and never part of the
+//! verdicts on what carries them.
+
+use bartizan_registry::{Safety, jws_algorithm, suci_scheme};
+use bartizan_wire::beside::{Beside, Sighting, Sightings};
+
+use crate::{Judgement, Source, Verdict};
+
+/// Something seen beside the transport.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Hole {
+    /// How often it was seen.
+    pub count: u64,
+    /// Of a SUCI whether the subscriber's identifier can be read later, of a token whether one can be forged.
+    pub judgement: Judgement,
+}
+
+impl Hole {
+    pub(crate) fn all(sightings: &Sightings) -> Vec<Self> {
+        sightings.all().iter().map(Self::of).collect()
+    }
+
+    fn of(seen: &Sighting) -> Self {
+        let (verdict, because) = match &seen.what {
+            Beside::Suci(scheme) => suci(*scheme),
+            Beside::Token(algorithm) => token(algorithm),
+        };
+        // The first alone: others lie between it and the last without being next to each other.
+        let sources = vec![Source::between(seen.first, seen.first)];
+        Self {
+            count: seen.count,
+            judgement: Judgement::new(verdict, because, sources),
+        }
+    }
+}
+
+fn suci(code: u8) -> (Verdict, String) {
+    match suci_scheme(code) {
+        Some(known) => match known.recording {
+            None => {
+                let because = format!("SUCI with the {}: it is the subscriber's identifier itself", known.name);
+                (Verdict::Vulnerable, because)
+            }
+            Some(Safety::Vulnerable) => {
+                let because = format!(
+                    "SUCI with {}: classical, whoever records it reads the identifier later",
+                    known.name
+                );
+                (Verdict::Vulnerable, because)
+            }
+            Some(Safety::QuantumSafe) => (Verdict::QuantumSafe, format!("SUCI with {}", known.name)),
+        },
+        None => {
+            let because = format!("SUCI with scheme {code}, which the registry does not know");
+            (Verdict::NotObservable, because)
+        }
+    }
+}
+
+fn token(algorithm: &str) -> (Verdict, String) {
+    match jws_algorithm(algorithm).map(|known| known.forgery) {
+        Some(Some(Safety::Vulnerable)) if algorithm == "none" => (
+            Verdict::Vulnerable,
+            "JSON web token that nobody signed (none)".to_owned(),
+        ),
+        Some(Some(Safety::Vulnerable)) => {
+            let because =
+                format!("JSON web token signed with {algorithm}: classical, a forger grants himself access later");
+            (Verdict::Vulnerable, because)
+        }
+        Some(Some(Safety::QuantumSafe)) => (Verdict::QuantumSafe, format!("JSON web token signed with {algorithm}")),
+        Some(None) => {
+            let because = format!("JSON web token with {algorithm}: as hard to forge as its shared key is to learn");
+            (Verdict::NotObservable, because)
+        }
+        None => {
+            let because = format!("JSON web token signed with {algorithm}, which the registry does not know");
+            (Verdict::NotObservable, because)
+        }
+    }
+}
