@@ -97,6 +97,9 @@ impl Listener {
 
     /// The next association, and the peer's address. Where the listener does not block, [`io::ErrorKind::WouldBlock`] until there is one.
     ///
+    /// Linux sleeps until its next tick (10 ms at 100 Hz) even where it should not block and nobody waits (`sctp_wait_for_accept`, 6.12):
+    /// what must not stand still accepts only when the listener polls readable.
+    ///
     /// # Errors
     /// What the kernel says.
     pub fn accept(&self) -> io::Result<(Association, SocketAddr)> {

@@ -264,8 +264,9 @@ impl<'a> Rics<'a> {
             if Instant::now() >= deadline {
                 return Err(late("the RIC has not heard everything"));
             }
-            self.wait()?;
-            self.accept()?;
+            if self.wait()? {
+                self.accept()?;
+            }
             self.turn()?;
         }
         for (ric, _) in self.nodes.values() {
@@ -275,7 +276,8 @@ impl<'a> Rics<'a> {
         Ok(self.told)
     }
 
-    fn wait(&self) -> Result<(), Error> {
+    /// Whether somebody waits to be accepted.
+    fn wait(&self) -> Result<bool, Error> {
         let lanes = self
             .nodes
             .values()
@@ -288,24 +290,25 @@ impl<'a> Rics<'a> {
                 due = Some(due.map_or(next, |due: Instant| due.min(next)));
             }
         }
-        wait(&mut files, due)
+        wait(&mut files, due)?;
+        Ok(files.first().and_then(PollFd::any).unwrap_or_default())
     }
 
+    /// One at a time, and only who is known to wait: see [`Listener::accept`].
     fn accept(&mut self) -> Result<(), Error> {
-        loop {
-            match self.listener.accept() {
-                Ok((association, peer)) => {
-                    let lane = Lane::new(association).map_err(Error::Broken)?;
-                    if let Some((ric, old)) = self.nodes.get_mut(&peer) {
-                        ric.again();
-                        *old = Some(lane);
-                    } else {
-                        self.nodes.insert(peer, (Ric::new(self.script), Some(lane)));
-                    }
+        match self.listener.accept() {
+            Ok((association, peer)) => {
+                let lane = Lane::new(association).map_err(Error::Broken)?;
+                if let Some((ric, old)) = self.nodes.get_mut(&peer) {
+                    ric.again();
+                    *old = Some(lane);
+                } else {
+                    self.nodes.insert(peer, (Ric::new(self.script), Some(lane)));
                 }
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
-                Err(error) => return Err(Error::Broken(error)),
+                Ok(())
             }
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(()),
+            Err(error) => Err(Error::Broken(error)),
         }
     }
 
