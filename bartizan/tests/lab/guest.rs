@@ -40,6 +40,10 @@ mod as_root {
             assert_eq!(trial["outcome"], "measured", "{trial}");
             assert_eq!(environment["kernel_kind"], "guest");
             assert_eq!(environment["namespace"], "the guest's");
+            // The guest's own load says nothing of what else its machine does.
+            let under = &trial["under"];
+            assert!(under["load"].as_f64().is_some_and(|load| load >= 0.0), "{trial}");
+            assert!(under["processors"].as_u64().is_some_and(|count| count >= 1), "{trial}");
             assert!(
                 environment["kernel"].as_str().unwrap().starts_with("6."),
                 "{environment}"

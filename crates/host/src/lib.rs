@@ -7,6 +7,7 @@
 //!
 //! This crate is the one with operating-system code; most of it needs root.
 
+mod bridge;
 mod capture;
 mod cipher;
 mod error;

@@ -49,11 +49,23 @@ pub struct Record {
     pub cores: Vec<usize>,
     /// Load average over a minute when it began, our own part included; -1 where the kernel does not tell.
     pub load: f64,
+    /// Where it ran in a guest, whose load says nothing of what else the machine did; absent elsewhere, and in records from before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub under: Option<Under>,
     /// The machine.
     pub environment: Environment,
     /// What came out.
     #[serde(flatten)]
     pub outcome: Outcome,
+}
+
+/// The machine that a guest runs on.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Under {
+    /// Its load average over a minute when the trial was asked for, the guest included; -1 where its kernel does not tell.
+    pub load: f64,
+    /// How many processors it has for us.
+    pub processors: usize,
 }
 
 /// The machine and the precedence of a trial.

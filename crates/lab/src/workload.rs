@@ -306,3 +306,15 @@ impl Default {
 pub(crate) fn lacks_nothing(_: &Levels, _: &Tools) -> Option<Lack> {
     None
 }
+
+/// A level that is a number, or what stands for it where the experiment does not vary it.
+fn number(levels: &Levels, factor: &str, otherwise: f64) -> Result<f64, Error> {
+    let Some(level) = levels.level(factor) else {
+        return Ok(otherwise);
+    };
+    let number = level
+        .parse()
+        .ok()
+        .filter(|number: &f64| number.is_finite() && *number >= 0.0);
+    number.ok_or_else(|| Error::Configuration(format!("{factor} is {level}")))
+}

@@ -36,6 +36,11 @@ const BUILT_IN: &[(&str, &str, Option<&str>)] = &[
         Some(include_str!("../../../../experiments/sa-setup/published.yaml")),
     ),
     (
+        "sa-setup-path",
+        include_str!("../../../../experiments/sa-setup-path/experiment.yaml"),
+        None,
+    ),
+    (
         "peers",
         include_str!("../../../../experiments/peers/experiment.yaml"),
         None,

@@ -13,7 +13,7 @@ use crate::run::log::Log;
 use crate::run::plan::Planned;
 use crate::run::remote::{Answer, Network, Remote};
 use crate::run::{Observer, Options, RunError, Settings};
-use crate::trial::{Environment, Outcome, Record, SCHEMA};
+use crate::trial::{Environment, Outcome, Record, SCHEMA, Under};
 use crate::worker::{Done, Measured, Start, TrialOrder, now};
 use crate::workload::Kind;
 
@@ -117,10 +117,11 @@ impl<'a> Runner<'a> {
                 continue;
             }
             let (began, at) = (now(), Instant::now());
+            let under = standing.guest.map(|_| under());
             let Some((answer, environment)) = self.ask(standing, &trial.levels, trial.repetition, trial.seed)? else {
                 return Ok(());
             };
-            let record = self.record(standing.part, trial, answer, environment, began, at);
+            let record = self.record(standing.part, trial, answer, environment, (began, at, under));
             self.take(standing, record)?;
         }
         Ok(())
@@ -241,8 +242,7 @@ impl<'a> Runner<'a> {
         trial: &Planned,
         answer: Answer,
         environment: Environment,
-        began: String,
-        at: Instant,
+        (began, at, under): (String, Instant, Option<Under>),
     ) -> Record {
         let done = match answer {
             Answer::Done(done) => *done,
@@ -271,6 +271,7 @@ impl<'a> Runner<'a> {
             quick: self.settings.quick,
             cores: done.cores,
             load: done.load,
+            under,
             environment,
             outcome: outcome(part, done.result),
         }
@@ -313,6 +314,14 @@ impl<'a> Runner<'a> {
             });
         }
         Ok(())
+    }
+}
+
+/// What the machine under a guest does: only the runner, which is no guest, can see it.
+fn under() -> Under {
+    Under {
+        load: crate::bench::load_average().unwrap_or(-1.0),
+        processors: bartizan_host::processors().map_or(0, |processors| processors.len()),
     }
 }
 

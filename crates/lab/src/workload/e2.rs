@@ -20,7 +20,7 @@ use crate::e2::frames::{self, Frame, SCTP};
 use crate::e2::link::INTERFACE;
 use crate::e2::{Link, Protection, Selector, protection};
 use crate::experiment::Levels;
-use crate::workload::{Error, FactorKind, Lack};
+use crate::workload::{Error, FactorKind, Lack, number};
 
 pub(super) use self::cipher::KIND as CIPHER;
 pub(super) use self::echo::KIND as ECHO;
@@ -56,18 +56,6 @@ fn lacks(levels: &Levels, _: &Tools) -> Option<Lack> {
 fn protection_of(levels: &Levels) -> Result<Protection, Error> {
     let name = levels.level(PROTECTION.name).unwrap_or("none");
     Protection::named(name).ok_or_else(|| Error::Configuration(format!("no protection {name}")))
-}
-
-/// A level that is a number, or what stands for it where the experiment does not vary it.
-fn number(levels: &Levels, factor: &str, otherwise: f64) -> Result<f64, Error> {
-    let Some(level) = levels.level(factor) else {
-        return Ok(otherwise);
-    };
-    let number = level
-        .parse()
-        .ok()
-        .filter(|number: &f64| number.is_finite() && *number >= 0.0);
-    number.ok_or_else(|| Error::Configuration(format!("{factor} is {level}")))
 }
 
 /// A link whose protection is changed only where the next trial wants another.

@@ -1,216 +1,37 @@
-//! IPsec SAs set up, given another CHILD_SA, rekeyed and deleted, by two real charons over a virtual cable, timed from the packets at
-//! the initiator: what papers 1 and 2 time.
+//! IPsec SAs set up, given another CHILD_SA, rekeyed and deleted, by two real charons over a virtual cable or a path that delays and
+//! loses, timed from the packets at the initiator: what papers 1 and 2 time.
 
+mod kind;
 mod link;
 mod measure;
 mod papers;
+mod path;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use bartizan_host::{Capture, Direction, Usage};
+use bartizan_host::{Capture, Captured, Direction, Namespace, Usage};
 use bartizan_ipsec::vici::{Client, Section};
 use bartizan_registry::{TRANSFORMS, TransformKind};
 use serde_json::Value;
 
+pub(super) use self::kind::KIND;
+use self::kind::{AUTHENTICATION, CONFIGURATION, DRIVER, KEY_EXCHANGE, LOSS, ROUND_TRIP};
 use self::link::{INTERFACE, Link};
-use self::measure::Measured;
+use self::measure::{Measured, Reached};
 use self::papers::Papers;
-use crate::bench::Tools;
+use self::path::Condition;
 use crate::experiment::Levels;
-use crate::workload::{
-    Better, Default, Error, FactorKind, Kind, Lack, MetricKind, Observation, ParameterKind, Setting, Targets, Trial,
-    Workload,
-};
-
-const KEY_EXCHANGE: FactorKind = FactorKind {
-    name: "key-exchange",
-    about: "of IKE_SA and CHILD_SAs, in strongSwan's words: `x25519-ke1_mlkem768` is a hybrid of RFC 9370",
-    levels: &[
-        "x25519",
-        "mlkem512",
-        "mlkem768",
-        "mlkem1024",
-        "x25519-ke1_mlkem512",
-        "x25519-ke1_mlkem768",
-        "x25519-ke1_mlkem1024",
-    ],
-};
-
-const AUTHENTICATION: FactorKind = FactorKind {
-    name: "authentication",
-    about: "what both ends sign with, and their authority signs certificates with",
-    levels: &["ecdsa-p256", "ed25519"],
-};
-
-const CONFIGURATION: FactorKind = FactorKind {
-    name: "configuration",
-    about: "of both charons: what Bartizan writes, or strongSwan's own values",
-    levels: &["bartizan", "default"],
-};
-
-const DRIVER: FactorKind = FactorKind {
-    name: "driver",
-    about: "who asks for the SA: Bartizan over VICI, or `swanctl --initiate`",
-    levels: &["bartizan", "swanctl"],
-};
+use crate::workload::{Error, FactorKind, Observation, Setting, Trial, Workload};
 
 /// How long charon may take for an answer that sends no packet.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-const fn metric(name: &'static str, unit: &'static str, about: &'static str, better: Better) -> MetricKind {
-    MetricKind {
-        name,
-        unit,
-        about,
-        better,
-    }
-}
-
-pub(super) static KIND: Kind = Kind {
-    name: "ipsec-set-up",
-    about: "IKE_SAs set up, given a second CHILD_SA, rekeyed and deleted by two charons, timed from packets at the initiator.",
-    factors: &[KEY_EXCHANGE, AUTHENTICATION, CONFIGURATION, DRIVER],
-    parameters: &[
-        ParameterKind {
-            name: "set-ups",
-            about: "IKE_SAs in a trial, one after the other",
-            default: Some(Default::Number(1.0)),
-        },
-        ParameterKind {
-            name: "mtu",
-            about: "of the cable, in bytes",
-            default: Some(Default::Number(1500.0)),
-        },
-    ],
-    metrics: &[
-        metric(
-            "ike-sa-init",
-            "ms",
-            "IKE_SA_INIT: request's first byte to response's last",
-            Better::Lower,
-        ),
-        metric(
-            "intermediate",
-            "ms",
-            "IKE_INTERMEDIATE, where there is one: the same",
-            Better::Lower,
-        ),
-        metric(
-            "ike-auth",
-            "ms",
-            "IKE_AUTH, with which the first CHILD_SA comes: the same",
-            Better::Lower,
-        ),
-        metric(
-            "total",
-            "ms",
-            "first IKE_SA_INIT request to IKE_AUTH response: what the ends compute between is in it",
-            Better::Lower,
-        ),
-        metric(
-            "child-sa",
-            "ms",
-            "a second CHILD_SA with a key exchange of its own: CREATE_CHILD_SA request to the last response, IKE_FOLLOWUP_KE included",
-            Better::Lower,
-        ),
-        metric(
-            "rekey",
-            "ms",
-            "the first CHILD_SA rekeyed with a key exchange: the same",
-            Better::Lower,
-        ),
-        metric(
-            "call",
-            "ms",
-            "from asking charon for the SA to its answer that it is installed",
-            Better::Lower,
-        ),
-        metric(
-            "exchanges",
-            "exchanges",
-            "round trips until the SA is up",
-            Better::Lower,
-        ),
-        metric("bytes", "B", "IP bytes of the set-up in both directions", Better::Lower),
-        metric(
-            "packets",
-            "packets",
-            "IP packets of the set-up in both directions",
-            Better::Lower,
-        ),
-        metric(
-            "ip-fragments",
-            "packets",
-            "of these, parts of fragmented IP packets",
-            Better::Lower,
-        ),
-        metric(
-            "ike-fragments",
-            "messages",
-            "IKE fragments (RFC 7383) of the set-up",
-            Better::Neither,
-        ),
-        metric(
-            "rekey-bytes",
-            "B",
-            "IP bytes of the rekey in both directions",
-            Better::Lower,
-        ),
-        metric(
-            "rekey-packets",
-            "packets",
-            "IP packets of the rekey in both directions",
-            Better::Lower,
-        ),
-        metric(
-            "rekey-ip-fragments",
-            "packets",
-            "of these, parts of fragmented IP packets",
-            Better::Lower,
-        ),
-        metric(
-            "retransmissions",
-            "messages",
-            "IKE messages of the IKE_SA seen before",
-            Better::Lower,
-        ),
-        metric(
-            "cpu-initiator",
-            "ms",
-            "time on a processor of the initiator's charon for the set-up",
-            Better::Lower,
-        ),
-        metric("cpu-responder", "ms", "the same of the responder's", Better::Lower),
-    ],
-    targets: Targets::Own,
-    lacks,
-    start,
-};
-
-fn lacks(_: &Levels, tools: &Tools) -> Option<Lack> {
-    let lack = |what: &str, reason: String, hint: &str| {
-        Some(Lack {
-            what: what.to_owned(),
-            reason,
-            hint: hint.to_owned(),
-            feature: None,
-        })
-    };
-    if !nix::unistd::geteuid().is_root() {
-        return lack("root", "two charons on a cable need it".to_owned(), "run this as root");
-    }
-    let charon = |root: &bartizan_host::LabRoot| root.packages().any(|(name, _)| name == "charon-systemd");
-    if !tools.sid.as_ref().is_some_and(charon) {
-        let reason = "there is no lab root with strongSwan 6.1".to_owned();
-        return lack("strongSwan", reason, "as root, from a checkout: scripts/peers roots");
-    }
-    None
-}
-
 struct IpsecSetUp {
     set_ups: usize,
+    rekeys: bool,
+    patience: Duration,
     // Pairs of charons by their configuration.
     links: BTreeMap<String, Link>,
     connections: Vec<Connection>,
@@ -218,7 +39,7 @@ struct IpsecSetUp {
     programs: Vec<String>,
 }
 
-/// One combination, as both charons know it.
+/// One combination, as both charons know it; they do not know the path.
 struct Connection {
     levels: Levels,
     /// Tells it from the others by its addresses and names.
@@ -237,13 +58,24 @@ fn start(setting: &Setting<'_>) -> Result<Box<dyn Workload>, Error> {
         .sid
         .as_ref()
         .ok_or_else(|| Error::Configuration("no lab root sid".to_owned()))?;
+    let conditions = setting.combinations.iter().map(Condition::of);
+    let conditions = conditions.collect::<Result<Vec<_>, _>>()?;
+    let impaired = conditions.iter().any(|condition| !condition.is_none());
     let mut links = BTreeMap::new();
-    let mut connections = Vec::new();
+    let mut connections: Vec<Connection> = Vec::new();
     let mut papers: BTreeMap<&str, Papers> = BTreeMap::new();
-    for (number, levels) in (1..).zip(setting.combinations) {
+    for levels in setting.combinations {
+        let known = without_path(levels);
+        if connections.iter().any(|connection| connection.levels == known) {
+            continue;
+        }
+        let number = u8::try_from(connections.len() + 1)
+            .ok()
+            .filter(|number| *number < u8::MAX)
+            .ok_or_else(|| Error::Configuration("more combinations than a network has addresses for".to_owned()))?;
         let configuration = level(levels, &CONFIGURATION);
         if !links.contains_key(configuration) {
-            let link = Link::make(setting.folder, root, configuration == "default", mtu)?;
+            let link = Link::make(setting.folder, root, configuration == "default", mtu, impaired)?;
             links.insert(configuration.to_owned(), link);
         }
         let authentication = level(levels, &AUTHENTICATION);
@@ -255,19 +87,31 @@ fn start(setting: &Setting<'_>) -> Result<Box<dyn Workload>, Error> {
             link.load(number, key_exchange, papers)?;
         }
         connections.push(Connection {
-            levels: levels.clone(),
+            levels: known,
             number,
             methods: methods(key_exchange)?,
         });
     }
     let programs = links.values().next().map(Link::version).transpose()?;
+    let patience = setting.parameters.number("patience")?;
+    let patience = Duration::try_from_secs_f64(patience)
+        .ok()
+        .filter(|patience| !patience.is_zero())
+        .ok_or_else(|| Error::Configuration(format!("`patience` of {patience} s")))?;
     Ok(Box::new(IpsecSetUp {
         set_ups: setting.parameters.count("set-ups")?.max(1),
+        rekeys: setting.parameters.flag("rekeys")?,
+        patience,
         links,
         connections,
         folder: setting.folder.to_owned(),
         programs: programs.into_iter().collect(),
     }))
+}
+
+/// What charons know of a combination.
+fn without_path(levels: &Levels) -> Levels {
+    levels.clone().without(ROUND_TRIP.name).without(LOSS.name)
 }
 
 /// The level of a factor, or its first where the experiment does not vary it.
@@ -291,30 +135,29 @@ fn methods(key_exchange: &str) -> Result<Vec<u16>, Error> {
 impl Workload for IpsecSetUp {
     fn trial(&mut self, trial: &Trial<'_>) -> Result<Observation, Error> {
         let unknown = || Error::Configuration("a combination that was not announced".to_owned());
+        let known = without_path(trial.levels);
         let connection = self
             .connections
             .iter()
-            .find(|connection| connection.levels == *trial.levels)
+            .find(|connection| connection.levels == known)
             .ok_or_else(unknown)?;
         let link = self
             .links
             .get_mut(level(trial.levels, &CONFIGURATION))
             .ok_or_else(unknown)?;
+        let mut asked = Asked {
+            connection,
+            driver: level(trial.levels, &DRIVER),
+            rekeys: self.rekeys,
+            condition: Condition::of(trial.levels)?,
+            patience: self.patience,
+        };
         let mut observation = Observation::default();
         for _ in 0..self.set_ups {
-            let file = self.folder.join("trial.pcap");
-            let capture = Capture::start(Some(link.initiator()), INTERFACE, &file, Direction::Both)?;
-            let done = set_up(link, connection, level(trial.levels, &DRIVER), trial.deadline);
-            let captured = capture.stop()?;
-            let asked = done?;
-            if !captured.complete() {
-                return Err(Error::Configuration(format!(
-                    "the capture has lost {} packets: the machine is too busy",
-                    captured.dropped
-                )));
-            }
-            let measured = Measured::read(&file, &connection.methods)?;
-            for (name, value) in asked.into_iter().chain(measured.values()) {
+            let left = trial.deadline.saturating_duration_since(Instant::now());
+            // Charon answers within it, so that there is something to record when the trial must end.
+            asked.patience = self.patience.min(left.max(PATIENCE / 30));
+            for (name, value) in one(link, &asked, &self.folder)? {
                 observation.values.entry(name).or_default().push(value);
             }
         }
@@ -329,50 +172,139 @@ impl Workload for IpsecSetUp {
     }
 }
 
-/// Sets an SA up, gives it a second CHILD_SA, rekeys the first and deletes everything; what is not seen in packets is the result.
-fn set_up(
-    link: &mut Link,
-    connection: &Connection,
-    driver: &str,
-    deadline: Instant,
-) -> Result<Vec<(&'static str, f64)>, Error> {
-    let left = || deadline.saturating_duration_since(Instant::now()).max(PATIENCE / 30);
+/// What is asked for in a trial.
+struct Asked<'a> {
+    connection: &'a Connection,
+    driver: &'a str,
+    rekeys: bool,
+    condition: Condition,
+    patience: Duration,
+}
+
+/// What became of it, and what is not seen in packets.
+enum Came {
+    /// It was not up in time, on a path that loses packets.
+    Lost,
+    /// It was up, and all that was asked for came, or not in time.
+    Up(Reached, Vec<(&'static str, f64)>),
+}
+
+/// One SA: set up over the path as it is to be, and cleared away over one that does nothing, so that the next begins with nothing.
+fn one(link: &mut Link, asked: &Asked<'_>, folder: &std::path::Path) -> Result<Vec<(&'static str, f64)>, Error> {
+    let files = ["initiator.pcap", "responder.pcap"].map(|name| folder.join(name));
+    let start = |end: &Namespace, file| Capture::start(Some(end), INTERFACE, file, Direction::Both);
+    link.impair(asked.condition)?;
+    let near = start(link.initiator(), &files[0])?;
+    // What the responder takes is seen at its own end, by the same kernel's clock.
+    let far = match asked.condition.round_trip.is_zero() {
+        true => None,
+        false => Some(start(link.responder(), &files[1])?),
+    };
+    let came = set_up(link, asked);
+    let captured = [Some(near.stop()?), far.map(Capture::stop).transpose()?];
+    link.impair(Condition::default())?;
+    link.clear()?;
+    let came = came?;
+    captured.iter().flatten().try_for_each(complete)?;
+    let lossy = asked.condition.loss_percent > 0.0;
+    let Came::Up(reached, mut values) = came else {
+        return Ok(vec![("failures", 100.0)]);
+    };
+    let measured = Measured::read(&files[0], &asked.connection.methods, reached)?;
+    values.extend(measured.values());
+    if captured[1].is_some() {
+        let at_responder = measure::ike_sa(&files[1])?;
+        let path = asked.condition.round_trip;
+        values.extend(
+            measured
+                .round_trips(&at_responder, path)
+                .map(|count| ("round-trips", count)),
+        );
+    }
+    if lossy {
+        values.push(("failures", 0.0));
+        if asked.rekeys {
+            let failed = if reached == Reached::Rekeyed { 0.0 } else { 100.0 };
+            values.push(("rekey-failures", failed));
+        }
+    }
+    Ok(values)
+}
+
+fn complete(captured: &Captured) -> Result<(), Error> {
+    if captured.complete() {
+        return Ok(());
+    }
+    Err(Error::Configuration(format!(
+        "the capture has lost {} packets: the machine is too busy",
+        captured.dropped
+    )))
+}
+
+/// Sets an SA up and, where it is asked for, gives it a second CHILD_SA and rekeys the first.
+fn set_up(link: &mut Link, asked: &Asked<'_>) -> Result<Came, Error> {
+    let number = asked.connection.number;
     let mut client = link.client()?;
     let before = link.cpu()?;
     let began = Instant::now();
-    match driver {
-        "swanctl" => link.swanctl_initiate(connection.number, left())?,
-        _ => initiate(&mut client, "first", connection.number, left())?,
+    let up = match asked.driver {
+        "swanctl" => link.swanctl_initiate(number, asked.patience).map(|()| true),
+        _ => initiate(&mut client, "first", asked),
+    };
+    if !up? {
+        return Ok(Came::Lost);
     }
     let call = milliseconds(began.elapsed());
     let after = link.cpu()?;
-    initiate(&mut client, "second", connection.number, left())?;
-
-    let mut events = link.client()?;
-    events.register("child-rekey").map_err(refused)?;
-    let ask = Section::new().with("child", link::child("first", connection.number));
-    client.command("rekey", ask).map_err(refused)?;
-    // charon answers at once; that it is done it tells by an event.
-    if events.event(left()).map_err(refused)?.is_none() {
-        return Err(Error::Handshake("the rekey did not end".to_owned()));
-    }
-    let ask = Section::new().with("ike", link::connection(connection.number));
-    client.command_within("terminate", ask, left()).map_err(refused)?;
-    Ok(vec![
+    let values = vec![
         ("call", call),
         ("cpu-initiator", milliseconds(spent(before.0, after.0))),
         ("cpu-responder", milliseconds(spent(before.1, after.1))),
-    ])
+    ];
+    let reached = match asked.rekeys {
+        false => Reached::Up,
+        true if initiate(&mut client, "second", asked)? && rekey(link, &mut client, asked)? => Reached::Rekeyed,
+        true => Reached::UpAndMore,
+    };
+    Ok(Came::Up(reached, values))
 }
 
-fn initiate(client: &mut Client, which: &str, number: u8, patience: Duration) -> Result<(), Error> {
+/// Whether a CHILD_SA was up in time.
+fn initiate(client: &mut Client, which: &str, asked: &Asked<'_>) -> Result<bool, Error> {
+    let number = asked.connection.number;
     let ask = Section::new()
         .with("child", link::child(which, number))
-        .with("ike", link::connection(number));
-    client
-        .command_within("initiate", ask, patience)
-        .map(drop)
-        .map_err(refused)
+        .with("ike", link::connection(number))
+        .with("timeout", asked.patience.as_millis().to_string());
+    let began = Instant::now();
+    match client.command_within("initiate", ask, asked.patience + PATIENCE) {
+        Ok(_) => Ok(true),
+        // Charon has no word for it; what is refused for another reason is refused before.
+        Err(bartizan_ipsec::vici::Error::Refused { .. }) if asked.is_lost(began) => Ok(false),
+        Err(error) => Err(refused(error)),
+    }
+}
+
+/// Whether the first CHILD_SA was rekeyed in time.
+fn rekey(link: &Link, client: &mut Client, asked: &Asked<'_>) -> Result<bool, Error> {
+    let mut events = link.client()?;
+    events.register("child-rekey").map_err(refused)?;
+    let ask = Section::new().with("child", link::child("first", asked.connection.number));
+    let began = Instant::now();
+    client.command("rekey", ask).map_err(refused)?;
+    // charon answers at once; that it is done it tells by an event.
+    match events.event(asked.patience).map_err(refused)? {
+        Some(_) => Ok(true),
+        None if asked.is_lost(began) => Ok(false),
+        None => Err(Error::Handshake("the rekey did not end".to_owned())),
+    }
+}
+
+impl Asked<'_> {
+    /// Whether what began then has taken all its time, on a path where that can be by chance.
+    fn is_lost(&self, began: Instant) -> bool {
+        self.condition.loss_percent > 0.0 && began.elapsed() >= self.patience
+    }
 }
 
 fn spent(before: Usage, after: Usage) -> Duration {

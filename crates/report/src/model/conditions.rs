@@ -73,9 +73,9 @@ pub(crate) fn of(trials: &[Record], files: &[File]) -> Vec<Condition> {
         "network namespace",
         &of(|environment| Some(environment.namespace.clone())),
     );
-    if let Some(load) = load(trials) {
-        conditions.push(load);
-    }
+    conditions.extend(load("load average", trials.iter().map(|record| record.load)));
+    let under = trials.iter().filter_map(|record| record.under);
+    conditions.extend(load("load average under the guest", under.map(|under| under.load)));
     let mut programs: BTreeMap<String, usize> = BTreeMap::new();
     for program in trials.iter().flat_map(|record| &record.environment.programs) {
         *programs.entry(program.clone()).or_default() += 1;
@@ -146,8 +146,9 @@ fn floor(trials: &[Record]) -> Vec<Condition> {
     }]
 }
 
-fn load(trials: &[Record]) -> Option<Condition> {
-    let load = Sample::new(trials.iter().map(|record| record.load).filter(|load| *load >= 0.0)).ok()?;
+/// Averages over a minute; those that no kernel told are left out.
+fn load(name: &'static str, averages: impl Iterator<Item = f64>) -> Option<Condition> {
+    let load = Sample::new(averages.filter(|load| *load >= 0.0)).ok()?;
     let words = format!(
         "{:.2} to {:.2}, median {:.2}",
         load.quantile(0.0),
@@ -155,8 +156,8 @@ fn load(trials: &[Record]) -> Option<Condition> {
         load.median()
     );
     Some(Condition {
-        name: "load average",
-        values: vec![(words, trials.len())],
+        name,
+        values: vec![(words, load.n())],
     })
 }
 

@@ -103,12 +103,18 @@ fn missing(experiment: &Experiment, samples: &Samples, left_out: &[LeftOut], war
 
 fn machine(trials: &[Record], warnings: &mut Vec<Warning>) {
     let mut add = |kind: &'static str, text: String| warnings.push(Warning { kind, text });
-    let loaded: Vec<&Record> = trials
+    // Of the machine under a guest, where that is known: a guest sees itself only.
+    let load = |record: &Record| match record.under {
+        Some(under) => (under.load, under.processors),
+        None => (record.load, record.environment.processors.len()),
+    };
+    let loaded = trials
         .iter()
-        .filter(|record| record.load > record.environment.processors.len().max(1) as f64)
-        .collect();
+        .map(load)
+        .filter(|(load, processors)| *load > (*processors).max(1) as f64);
+    let loaded: Vec<f64> = loaded.map(|(load, _)| load).collect();
     if loaded.len() * 20 > trials.len() {
-        let most = loaded.iter().map(|record| record.load).fold(0.0, f64::max);
+        let most = loaded.iter().copied().fold(0.0, f64::max);
         add(
             "load",
             format!(

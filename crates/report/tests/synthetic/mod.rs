@@ -286,6 +286,7 @@ pub(crate) fn record(
         quick: false,
         cores: vec![1],
         load: 0.4 + (trial % 10) as f64 * 0.05,
+        under: None,
         environment: Environment {
             version: "0.1.0".to_owned(),
             kernel: "6.1.0".to_owned(),

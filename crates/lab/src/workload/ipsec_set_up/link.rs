@@ -1,18 +1,24 @@
-//! Two network namespaces on a cable, a charon in each.
+//! Two network namespaces with a path between them, a charon in each.
 
+use std::net::{Ipv4Addr, UdpSocket};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::thread;
+use std::time::{Duration, Instant};
 
-use bartizan_host::{LabRoot, Namespace, Port, Program, Usage, connect};
+use bartizan_host::{LabRoot, Namespace, Program, Usage};
 use bartizan_ipsec::vici::{Client, Section};
-use bartizan_ipsec::{Engine, Instance, Kernel, Settings, StartError};
+use bartizan_ipsec::{Engine, Instance, Kernel, Settings, StartError, drive};
 
 use super::papers::{ENDS, Papers};
+use super::path::{Condition, Path as Between};
 use super::{PATIENCE, refused};
 use crate::workload::Error;
 
 /// Name of the interface at either end.
 pub(super) const INTERFACE: &str = "ipsec0v";
+
+/// How often charon is asked whether its IKE_SAs are gone.
+const POLL: Duration = Duration::from_millis(2);
 
 /// Run with: root, directory of the charon, child, connection. The mounts are in a namespace of their own and go with it.
 const SWANCTL: &str = r#"set -e
@@ -27,6 +33,7 @@ pub(super) struct Link {
     // Before the namespaces they run in.
     charons: [Instance; 2],
     ends: [Namespace; 2],
+    between: Between,
     root: PathBuf,
     mtu: u16,
     kernel: Kernel,
@@ -35,11 +42,11 @@ pub(super) struct Link {
 }
 
 impl Link {
-    pub(super) fn make(folder: &Path, root: &LabRoot, defaults: bool, mtu: u16) -> Result<Self, Error> {
+    /// `impaired` says whether the path shall be able to delay and lose.
+    pub(super) fn make(folder: &Path, root: &LabRoot, defaults: bool, mtu: u16, impaired: bool) -> Result<Self, Error> {
         let kernel = Kernel::of_this_machine()?;
         let ends = [Namespace::create(ENDS[0])?, Namespace::create(ENDS[1])?];
-        let [one, other] = ends.each_ref().map(|end| Port::new(end, INTERFACE));
-        connect(&one, &other, mtu)?;
+        let between = Between::make(&ends, mtu, impaired)?;
         let settings = Settings {
             defaults,
             ..Settings::new(kernel, 1)
@@ -53,6 +60,7 @@ impl Link {
         Ok(Self {
             charons: [charon(0)?, charon(1)?],
             ends,
+            between,
             root: root.directory().to_owned(),
             mtu,
             kernel,
@@ -79,11 +87,59 @@ impl Link {
             client.command("load-conn", message).map_err(refused)?;
         }
         self.known.push(papers.identity(0));
+        self.introduce(number)
+    }
+
+    /// A first packet, of any kind, by which each end learns where the other is: no set-up waits for that, and no path loses it.
+    fn introduce(&self, number: u8) -> Result<(), Error> {
+        /// Nobody listens there (RFC 863).
+        const DISCARD: u16 = 9;
+        let address = |end: u8| Ipv4Addr::new(10, 77, number, end + 1);
+        let send = || UdpSocket::bind((address(0), 0))?.send_to(&[0], (address(1), DISCARD));
+        self.ends[0].enter(send)?.map(drop).map_err(Error::Broken)
+    }
+
+    /// Does this to packets on the path from now on.
+    pub(super) fn impair(&mut self, condition: Condition) -> Result<(), Error> {
+        self.between.set(condition)
+    }
+
+    /// Deletes every IKE_SA at both ends, also those that never came up.
+    pub(super) fn clear(&self) -> Result<(), Error> {
+        let deadline = Instant::now() + PATIENCE;
+        for charon in &self.charons {
+            let mut client = charon.client(PATIENCE).map_err(refused)?;
+            loop {
+                let sas = drive::list_sas(&mut client).map_err(refused)?;
+                if sas.is_empty() {
+                    break;
+                }
+                if Instant::now() >= deadline {
+                    return Err(Error::Handshake(format!("{} IKE_SAs do not go", sas.len())));
+                }
+                for sa in sas {
+                    let ask = Section::new()
+                        .with("ike-id", sa.id.to_string())
+                        .with("force", "yes")
+                        .with("timeout", "1000");
+                    match client.command_within("terminate", ask, PATIENCE) {
+                        // It went by itself in the meantime, or goes at its next look at the clock.
+                        Ok(_) | Err(bartizan_ipsec::vici::Error::Refused { .. }) => {}
+                        Err(error) => return Err(refused(error)),
+                    }
+                }
+                thread::sleep(POLL);
+            }
+        }
         Ok(())
     }
 
     pub(super) fn initiator(&self) -> &Namespace {
         &self.ends[0]
+    }
+
+    pub(super) fn responder(&self) -> &Namespace {
+        &self.ends[1]
     }
 
     pub(super) fn mtu(&self) -> u16 {

@@ -2,15 +2,32 @@
 
 use std::fs;
 use std::path::Path;
+use std::time::Duration;
 
 use bartizan_wire::ike::{Exchange, ExchangeType, Half, IkeSa, Rekey};
 use bartizan_wire::{CaptureReader, Connection, Limits, Observer, Sink};
 
 use crate::workload::Error;
 
-/// The IKE_SA of a capture: whole, and negotiated as asked.
+/// How far an IKE_SA has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Reached {
+    /// It is up, and nothing else was asked for.
+    Up,
+    /// It is up; what was asked for then did not come, or not all of it.
+    UpAndMore,
+    /// It was given a second CHILD_SA, and its first was rekeyed.
+    Rekeyed,
+}
+
+/// The IKE_SA of a capture: as far as it has come whole, and negotiated as asked.
 pub(super) struct Measured {
     sa: IkeSa,
+    rekeys: Option<Rekeys>,
+}
+
+/// What came after the set-up.
+struct Rekeys {
     child: Rekey,
     rekey: Rekey,
 }
@@ -36,25 +53,9 @@ impl Sink for Sas {
 }
 
 impl Measured {
-    /// Reads a capture with one IKE_SA in it that must have been made with these key exchanges.
-    pub(super) fn read(file: &Path, methods: &[u16]) -> Result<Self, Error> {
-        let bytes = fs::read(file).map_err(Error::file(file))?;
-        let unreadable = |error: &dyn std::fmt::Display| Error::Configuration(format!("{}: {error}", file.display()));
-        let (mut capture, mut observer) = (CaptureReader::new(), Observer::new(Limits::default()));
-        let mut sas = Sas::default();
-        capture.push(&bytes);
-        while let Some(packet) = capture.next_packet().map_err(|error| unreadable(&error))? {
-            observer.observe(&packet, &mut sas);
-        }
-        observer.finish_into(&mut sas);
-        let count = sas.0.len();
-        let Ok([sa]) = <[IkeSa; 1]>::try_from(sas.0) else {
-            return Err(Error::Handshake(format!("{count} IKE_SAs in the capture of one")));
-        };
-        Self::of(sa, methods)
-    }
-
-    fn of(sa: IkeSa, methods: &[u16]) -> Result<Self, Error> {
+    /// Reads a capture with one IKE_SA in it that must have been made with these key exchanges and come this far.
+    pub(super) fn read(file: &Path, methods: &[u16], reached: Reached) -> Result<Self, Error> {
+        let sa = ike_sa(file)?;
         let negotiated: Vec<u16> = sa.key_exchanges().map(|method| method.0).collect();
         if negotiated != methods {
             return Err(Error::Handshake(format!(
@@ -68,22 +69,11 @@ impl Measured {
                 "{intermediate} IKE_INTERMEDIATE for {additional} additional key exchanges"
             )));
         }
-        let [child, rekey] = sa.rekeys.first.as_slice() else {
-            return Err(Error::Handshake(format!(
-                "{} CREATE_CHILD_SA were agreed on instead of two",
-                sa.rekeys.count()
-            )));
+        let rekeys = match reached {
+            Reached::Rekeyed => Some(Rekeys::of(&sa, additional)?),
+            Reached::Up | Reached::UpAndMore => None,
         };
-        for (what, one) in [("the second CHILD_SA", child), ("the rekey", rekey)] {
-            if one.follow_ups.len() != additional {
-                return Err(Error::Handshake(format!(
-                    "{what} has {} IKE_FOLLOWUP_KE for {additional} additional key exchanges",
-                    one.follow_ups.len()
-                )));
-            }
-        }
-        let (child, rekey) = (child.clone(), rekey.clone());
-        Ok(Self { sa, child, rekey })
+        Ok(Self { sa, rekeys })
     }
 
     /// Each metric that comes from packets.
@@ -99,8 +89,8 @@ impl Measured {
             ("intermediate", sum(ExchangeType::IKE_INTERMEDIATE)),
             ("ike-auth", sum(ExchangeType::IKE_AUTH)),
             ("total", self.sa.set_up()),
-            ("child-sa", span(&self.child)),
-            ("rekey", span(&self.rekey)),
+            ("child-sa", self.rekeys.as_ref().and_then(|rekeys| span(&rekeys.child))),
+            ("rekey", self.rekeys.as_ref().and_then(|rekeys| span(&rekeys.rekey))),
         ];
         // What a capture has not whole is not measured.
         values.extend(
@@ -108,28 +98,90 @@ impl Measured {
                 .into_iter()
                 .filter_map(|(name, time)| Some((name, time? as f64 / 1e6))),
         );
-        let begin = [
-            ExchangeType::IKE_SA_INIT,
-            ExchangeType::IKE_INTERMEDIATE,
-            ExchangeType::IKE_AUTH,
-        ];
-        let set_up = || self.sa.exchanges.first.iter().filter(|one| begin.contains(&one.kind));
-        let up = Carried::by(set_up());
-        let rekey = Carried::by(std::iter::once(&self.rekey.create).chain(&self.rekey.follow_ups));
+        let up = Carried::by(set_up(&self.sa));
         let repeated = self.sa.from_initiator.repeated + self.sa.from_responder.repeated;
         values.extend([
-            ("exchanges", set_up().count() as f64),
+            ("exchanges", set_up(&self.sa).count() as f64),
             ("bytes", up.bytes as f64),
             ("packets", f64::from(up.packets)),
             ("ip-fragments", f64::from(up.ip_fragments)),
             ("ike-fragments", f64::from(up.ike_fragments)),
-            ("rekey-bytes", rekey.bytes as f64),
-            ("rekey-packets", f64::from(rekey.packets)),
-            ("rekey-ip-fragments", f64::from(rekey.ip_fragments)),
             ("retransmissions", repeated as f64),
         ]);
+        if let Some(Rekeys { rekey, .. }) = &self.rekeys {
+            let rekey = Carried::by(std::iter::once(&rekey.create).chain(&rekey.follow_ups));
+            values.extend([
+                ("rekey-bytes", rekey.bytes as f64),
+                ("rekey-packets", f64::from(rekey.packets)),
+                ("rekey-ip-fragments", f64::from(rekey.ip_fragments)),
+            ]);
+        }
         values
     }
+
+    /// How many round trips of the path the set-up was: what each request waited for its response, less what the responder had
+    /// it for by a capture at its own end, over the round trip. None where an exchange is not whole at either end.
+    pub(super) fn round_trips(&self, at_responder: &IkeSa, path: Duration) -> Option<f64> {
+        let mut away = 0.0;
+        for here in set_up(&self.sa) {
+            let same = |there: &&Exchange| (there.kind, there.message_id) == (here.kind, here.message_id);
+            let there = set_up(at_responder).find(same)?;
+            let (came, went) = (there.request.as_ref()?, there.response.as_ref()?);
+            let held = went.first.time.since(came.last.time);
+            away += here.duration()?.saturating_sub(held) as f64 / 1e9;
+        }
+        Some(away / path.as_secs_f64())
+    }
+}
+
+impl Rekeys {
+    /// Of an IKE_SA that shows both, each with as many additional key exchanges.
+    fn of(sa: &IkeSa, additional: usize) -> Result<Self, Error> {
+        let [child, rekey] = sa.rekeys.first.as_slice() else {
+            return Err(Error::Handshake(format!(
+                "{} CREATE_CHILD_SA were agreed on instead of two",
+                sa.rekeys.count()
+            )));
+        };
+        for (what, one) in [("the second CHILD_SA", child), ("the rekey", rekey)] {
+            if one.follow_ups.len() != additional {
+                return Err(Error::Handshake(format!(
+                    "{what} has {} IKE_FOLLOWUP_KE for {additional} additional key exchanges",
+                    one.follow_ups.len()
+                )));
+            }
+        }
+        let (child, rekey) = (child.clone(), rekey.clone());
+        Ok(Self { child, rekey })
+    }
+}
+
+/// The one IKE_SA of a capture.
+pub(super) fn ike_sa(file: &Path) -> Result<IkeSa, Error> {
+    let bytes = fs::read(file).map_err(Error::file(file))?;
+    let unreadable = |error: &dyn std::fmt::Display| Error::Configuration(format!("{}: {error}", file.display()));
+    let (mut capture, mut observer) = (CaptureReader::new(), Observer::new(Limits::default()));
+    let mut sas = Sas::default();
+    capture.push(&bytes);
+    while let Some(packet) = capture.next_packet().map_err(|error| unreadable(&error))? {
+        observer.observe(&packet, &mut sas);
+    }
+    observer.finish_into(&mut sas);
+    let count = sas.0.len();
+    let Ok([sa]) = <[IkeSa; 1]>::try_from(sas.0) else {
+        return Err(Error::Handshake(format!("{count} IKE_SAs in the capture of one")));
+    };
+    Ok(sa)
+}
+
+/// The exchanges until it is up.
+fn set_up(sa: &IkeSa) -> impl Iterator<Item = &Exchange> {
+    let begin = [
+        ExchangeType::IKE_SA_INIT,
+        ExchangeType::IKE_INTERMEDIATE,
+        ExchangeType::IKE_AUTH,
+    ];
+    sa.exchanges.first.iter().filter(move |one| begin.contains(&one.kind))
 }
 
 /// From the CREATE_CHILD_SA request to the last response that belongs to it, in nanoseconds.

@@ -18,10 +18,18 @@ fn every_level_of_the_key_exchange_is_one() {
 }
 
 mod as_root {
-    use bartizan_host::LabRoot;
+    use std::env;
 
+    use bartizan_host::{Guest, LabRoot};
+
+    use super::kind::lacks;
     use super::*;
+    use crate::bench::Tools;
     use crate::experiment::Parameters;
+
+    /// In the environment of a test that runs itself in a guest.
+    const INSIDE: &str = "BARTIZAN_TEST_IPSEC_PATH";
+    const LONG: Duration = Duration::from_secs(240);
 
     fn levels(key_exchange: &str, authentication: &str, configuration: &str, driver: &str) -> Levels {
         [
@@ -53,37 +61,14 @@ mod as_root {
         for levels in &combinations {
             assert_eq!(lacks(levels, &tools), None);
         }
-        let parameters: Parameters = [("set-ups", Value::from(2)), ("mtu", Value::from(1500))]
-            .into_iter()
-            .map(|(name, value)| (name.to_owned(), value))
-            .collect();
-        let mut workload = start(&Setting {
-            part: "test",
-            combinations: &combinations,
-            parameters: &parameters,
-            tools: &tools,
-            folder: folder.path(),
-            seed: 1,
-            quick: true,
-            target: None,
-            processors: &[],
-        })
-        .unwrap();
+        let mut workload = started(&combinations, &tools, folder.path(), 30.0);
         assert!(
             workload.programs()[0].starts_with("strongSwan 6."),
             "{:?}",
             workload.programs()
         );
 
-        let mut of = |number: usize| {
-            let trial = Trial {
-                levels: &combinations[number],
-                repetition: 0,
-                seed: 1,
-                deadline: Instant::now() + Duration::from_secs(60),
-            };
-            workload.trial(&trial).unwrap().values
-        };
+        let mut of = |number: usize| values(&mut *workload, &combinations[number]);
         let [classical, large, hybrid, default] = [of(0), of(1), of(2), of(3)];
         for values in [&classical, &large, &hybrid, &default] {
             for metric in [
@@ -115,5 +100,98 @@ mod as_root {
             assert_eq!(hybrid["ike-fragments"], [2.0, 2.0]);
             assert_eq!(hybrid["packets"], [7.0, 7.0]);
         }
+    }
+
+    fn started(combinations: &[Levels], tools: &Tools, folder: &std::path::Path, patience: f64) -> Box<dyn Workload> {
+        let parameters: Parameters = [
+            ("set-ups", Value::from(2)),
+            ("mtu", Value::from(1500)),
+            ("rekeys", Value::from(true)),
+            ("patience", Value::from(patience)),
+        ]
+        .into_iter()
+        .map(|(name, value)| (name.to_owned(), value))
+        .collect();
+        let setting = Setting {
+            part: "test",
+            combinations,
+            parameters: &parameters,
+            tools,
+            folder,
+            seed: 1,
+            quick: true,
+            target: None,
+            processors: &[],
+        };
+        start(&setting).unwrap()
+    }
+
+    fn values(workload: &mut dyn Workload, levels: &Levels) -> BTreeMap<&'static str, Vec<f64>> {
+        let trial = Trial {
+            levels,
+            repetition: 0,
+            seed: 1,
+            deadline: Instant::now() + LONG,
+        };
+        workload.trial(&trial).unwrap().values
+    }
+
+    #[test]
+    fn a_path_that_delays_costs_a_hybrid_three_round_trips_and_one_that_loses_all_is_a_result() {
+        const NAME: &str = "workload::ipsec_set_up::tests::as_root::a_path_that_delays_costs_a_hybrid_three_round_trips_and_one_that_loses_all_is_a_result";
+        if env::var_os(INSIDE).is_some() {
+            return over_a_path();
+        }
+        LabRoot::sid().unwrap().ensure(&mut |_| {}).unwrap();
+        let root = LabRoot::trixie().unwrap().ensure(&mut |_| {}).unwrap();
+        // This very test, in a guest, whose kernel has netem.
+        let program = Guest::of(&root).unwrap().program(env::current_exe().unwrap());
+        let program = program.arguments(["--exact", NAME, "--nocapture"]);
+        let finished = program
+            .environment(INSIDE, "1")
+            .run(LONG)
+            .unwrap_or_else(|error| panic!("{error}"));
+        assert!(finished.text().contains("1 passed"), "{}", finished.text());
+    }
+
+    fn over_a_path() {
+        let [folder, other] = [(); 2].map(|()| tempfile::tempdir().unwrap());
+        let tools = Tools::find(env::current_exe().unwrap(), None).unwrap();
+        let on = |key_exchange: &str, round_trip: &str, loss: &str| {
+            levels(key_exchange, "ecdsa-p256", "bartizan", "bartizan")
+                .with(ROUND_TRIP.name, round_trip)
+                .with(LOSS.name, loss)
+        };
+        let combinations = [
+            on("x25519-ke1_mlkem768", "20", "0"),
+            on("x25519-ke1_mlkem768", "0", "100"),
+            on("x25519", "20", "0"),
+        ];
+        for levels in &combinations {
+            assert_eq!(lacks(levels, &tools), None);
+        }
+        let mut workload = started(&combinations, &tools, folder.path(), 30.0);
+        let mut of = |number: usize| values(&mut *workload, &combinations[number]);
+        let (hybrid, classical) = (of(0), of(2));
+        for (values, exchanges) in [(&hybrid, 3.0), (&classical, 2.0)] {
+            assert_eq!(values["exchanges"], [exchanges; 2]);
+            assert_eq!(values["ip-fragments"], [0.0; 2]);
+            // What netem delays is never early; on a busy machine it is late.
+            let waited = &values["round-trips"];
+            assert!(
+                waited.len() == 2 && waited.iter().all(|count| *count >= exchanges),
+                "{waited:?}"
+            );
+            assert_eq!(values["rekey-packets"].len(), 2);
+            assert!(!values.contains_key("failures"), "nothing is lost by chance there");
+        }
+        drop(workload);
+
+        // Nothing arrives: a result, after which nothing of it is left at either end, or the trial had failed.
+        let mut workload = started(&combinations, &tools, other.path(), 1.0);
+        let lost = values(&mut *workload, &combinations[1]);
+        assert_eq!(lost["failures"], [100.0; 2]);
+        assert_eq!(lost.len(), 1, "{lost:?}");
+        drop(workload);
     }
 }

@@ -1,0 +1,242 @@
+//! What can be varied, given and measured.
+
+use bartizan_host::{Feature, Support};
+
+use super::start;
+use crate::bench::Tools;
+use crate::experiment::Levels;
+use crate::workload::{Better, Default, FactorKind, Kind, Lack, MetricKind, ParameterKind, Targets};
+
+pub(super) const KEY_EXCHANGE: FactorKind = FactorKind {
+    name: "key-exchange",
+    about: "of IKE_SA and CHILD_SAs, in strongSwan's words: `x25519-ke1_mlkem768` is a hybrid of RFC 9370",
+    levels: &[
+        "x25519",
+        "mlkem512",
+        "mlkem768",
+        "mlkem1024",
+        "x25519-ke1_mlkem512",
+        "x25519-ke1_mlkem768",
+        "x25519-ke1_mlkem1024",
+    ],
+};
+
+pub(super) const AUTHENTICATION: FactorKind = FactorKind {
+    name: "authentication",
+    about: "what both ends sign with, and their authority signs certificates with",
+    levels: &["ecdsa-p256", "ed25519"],
+};
+
+pub(super) const CONFIGURATION: FactorKind = FactorKind {
+    name: "configuration",
+    about: "of both charons: what Bartizan writes, or strongSwan's own values",
+    levels: &["bartizan", "default"],
+};
+
+pub(super) const DRIVER: FactorKind = FactorKind {
+    name: "driver",
+    about: "who asks for the SA: Bartizan over VICI, or `swanctl --initiate`",
+    levels: &["bartizan", "swanctl"],
+};
+
+pub(super) const ROUND_TRIP: FactorKind = FactorKind {
+    name: "round-trip",
+    about: "milliseconds that the path between the ends adds to a round trip, half of them each way",
+    levels: &[],
+};
+
+pub(super) const LOSS: FactorKind = FactorKind {
+    name: "loss",
+    about: "packets of a hundred that the path loses each way, each by its own chance",
+    levels: &[],
+};
+
+const fn metric(name: &'static str, unit: &'static str, about: &'static str, better: Better) -> MetricKind {
+    MetricKind {
+        name,
+        unit,
+        about,
+        better,
+    }
+}
+
+pub(in crate::workload) static KIND: Kind = Kind {
+    name: "ipsec-set-up",
+    about: "IKE_SAs set up, given a second CHILD_SA, rekeyed and deleted by two charons, timed from packets at the initiator.",
+    factors: &[KEY_EXCHANGE, AUTHENTICATION, CONFIGURATION, DRIVER, ROUND_TRIP, LOSS],
+    parameters: &[
+        ParameterKind {
+            name: "set-ups",
+            about: "IKE_SAs in a trial, one after the other",
+            default: Some(Default::Number(1.0)),
+        },
+        ParameterKind {
+            name: "mtu",
+            about: "of the cable, in bytes",
+            default: Some(Default::Number(1500.0)),
+        },
+        ParameterKind {
+            name: "rekeys",
+            about: "whether an SA that is up is given a second CHILD_SA and its first is rekeyed",
+            default: Some(Default::Flag(true)),
+        },
+        ParameterKind {
+            name: "patience",
+            about: "seconds within which an SA is up, and each of what follows is done; on a path that loses packets what is not counts as a failure, on others the trial fails",
+            default: Some(Default::Number(30.0)),
+        },
+    ],
+    metrics: &[
+        metric(
+            "ike-sa-init",
+            "ms",
+            "IKE_SA_INIT: request's first byte to response's last",
+            Better::Lower,
+        ),
+        metric(
+            "intermediate",
+            "ms",
+            "IKE_INTERMEDIATE, where there is one: the same",
+            Better::Lower,
+        ),
+        metric(
+            "ike-auth",
+            "ms",
+            "IKE_AUTH, with which the first CHILD_SA comes: the same",
+            Better::Lower,
+        ),
+        metric(
+            "total",
+            "ms",
+            "first IKE_SA_INIT request to IKE_AUTH response: what the ends compute between is in it",
+            Better::Lower,
+        ),
+        metric(
+            "child-sa",
+            "ms",
+            "a second CHILD_SA with a key exchange of its own: CREATE_CHILD_SA request to the last response, IKE_FOLLOWUP_KE included",
+            Better::Lower,
+        ),
+        metric(
+            "rekey",
+            "ms",
+            "the first CHILD_SA rekeyed with a key exchange: the same",
+            Better::Lower,
+        ),
+        metric(
+            "call",
+            "ms",
+            "from asking charon for the SA to its answer that it is installed",
+            Better::Lower,
+        ),
+        metric(
+            "exchanges",
+            "exchanges",
+            "requests and their responses until the SA is up; a cookie would be one more",
+            Better::Lower,
+        ),
+        metric(
+            "round-trips",
+            "round trips",
+            "what the initiator waited for responses less what the responder took for them, over the round trip of the path: what the set-up is on the path, waits for retransmissions included",
+            Better::Lower,
+        ),
+        metric("bytes", "B", "IP bytes of the set-up in both directions", Better::Lower),
+        metric(
+            "packets",
+            "packets",
+            "IP packets of the set-up in both directions",
+            Better::Lower,
+        ),
+        metric(
+            "ip-fragments",
+            "packets",
+            "of these, parts of fragmented IP packets",
+            Better::Lower,
+        ),
+        metric(
+            "ike-fragments",
+            "messages",
+            "IKE fragments (RFC 7383) of the set-up",
+            Better::Neither,
+        ),
+        metric(
+            "rekey-bytes",
+            "B",
+            "IP bytes of the rekey in both directions",
+            Better::Lower,
+        ),
+        metric(
+            "rekey-packets",
+            "packets",
+            "IP packets of the rekey in both directions",
+            Better::Lower,
+        ),
+        metric(
+            "rekey-ip-fragments",
+            "packets",
+            "of these, parts of fragmented IP packets",
+            Better::Lower,
+        ),
+        metric(
+            "retransmissions",
+            "messages",
+            "IKE messages of the IKE_SA that the initiator sent or received a second time",
+            Better::Lower,
+        ),
+        metric(
+            "failures",
+            "%",
+            "set-ups that were not done within `patience` on a path that loses packets; they have no other values",
+            Better::Lower,
+        ),
+        metric(
+            "rekey-failures",
+            "%",
+            "of SAs that came up, those whose second CHILD_SA or rekey was not done within `patience`",
+            Better::Lower,
+        ),
+        metric(
+            "cpu-initiator",
+            "ms",
+            "time on a processor of the initiator's charon for the set-up",
+            Better::Lower,
+        ),
+        metric("cpu-responder", "ms", "the same of the responder's", Better::Lower),
+    ],
+    targets: Targets::Own,
+    lacks,
+    start,
+};
+
+pub(super) fn lacks(levels: &Levels, tools: &Tools) -> Option<Lack> {
+    let lack = |what: &str, reason: String, hint: &str| {
+        Some(Lack {
+            what: what.to_owned(),
+            reason,
+            hint: hint.to_owned(),
+            feature: None,
+        })
+    };
+    if !nix::unistd::geteuid().is_root() {
+        return lack("root", "two charons on a cable need it".to_owned(), "run this as root");
+    }
+    let charon = |root: &bartizan_host::LabRoot| root.packages().any(|(name, _)| name == "charon-systemd");
+    if !tools.sid.as_ref().is_some_and(charon) {
+        let reason = "there is no lab root with strongSwan 6.1".to_owned();
+        return lack("strongSwan", reason, "as root, from a checkout: scripts/peers roots");
+    }
+    let impaired = [ROUND_TRIP, LOSS].iter().any(|factor| {
+        let level = levels.level(factor.name).and_then(|level| level.parse::<f64>().ok());
+        level.is_some_and(|level| level > 0.0)
+    });
+    if impaired && let Support::Absent(reason) | Support::Unknown(reason) = Feature::Netem.tried() {
+        return Some(Lack {
+            what: "netem of the kernel".to_owned(),
+            reason,
+            hint: "a guest's kernel has it: --kernel auto".to_owned(),
+            feature: Some(Feature::Netem),
+        });
+    }
+    None
+}
