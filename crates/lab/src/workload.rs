@@ -42,6 +42,7 @@ pub const KINDS: &[&Kind] = &[
     &service_calls::KIND,
     &tls_connections::KIND,
     &ipsec_set_up::KIND,
+    &ipsec_set_up::BREACH,
     &scale::HOLD,
     &scale::STORM,
     &scale::BODY,

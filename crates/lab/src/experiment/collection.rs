@@ -36,6 +36,11 @@ const BUILT_IN: &[(&str, &str, Option<&str>)] = &[
         Some(include_str!("../../../../experiments/sa-setup/published.yaml")),
     ),
     (
+        "sa-breach",
+        include_str!("../../../../experiments/sa-breach/experiment.yaml"),
+        None,
+    ),
+    (
         "sa-setup-path",
         include_str!("../../../../experiments/sa-setup-path/experiment.yaml"),
         None,

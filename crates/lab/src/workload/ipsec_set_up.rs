@@ -1,6 +1,7 @@
 //! IPsec SAs set up, given another CHILD_SA, rekeyed and deleted, by two real charons over a virtual cable or a path that delays and
 //! loses, timed from the packets at the initiator: what papers 1 and 2 time.
 
+mod breach;
 mod kind;
 mod link;
 mod measure;
@@ -16,6 +17,7 @@ use bartizan_ipsec::vici::{Client, Section};
 use bartizan_registry::{TRANSFORMS, TransformKind};
 use serde_json::Value;
 
+pub(super) use self::breach::KIND as BREACH;
 pub(super) use self::kind::KIND;
 use self::kind::{AUTHENTICATION, CONFIGURATION, DRIVER, KEY_EXCHANGE, LOSS, ROUND_TRIP};
 use self::link::{INTERFACE, Link};
@@ -84,7 +86,7 @@ fn start(setting: &Setting<'_>) -> Result<Box<dyn Workload>, Error> {
         }
         let key_exchange = level(levels, &KEY_EXCHANGE);
         if let (Some(link), Some(papers)) = (links.get_mut(configuration), papers.get(authentication)) {
-            link.load(number, key_exchange, papers)?;
+            link.load(number, key_exchange, [&[key_exchange]; 2], papers)?;
         }
         connections.push(Connection {
             levels: known,

@@ -68,8 +68,9 @@ impl Link {
         })
     }
 
-    /// Makes a connection known to both ends.
-    pub(super) fn load(&mut self, number: u8, key_exchange: &str, papers: &Papers) -> Result<(), Error> {
+    /// Makes a connection known to both ends: its IKE_SA by one key exchange, its CHILD_SAs by any of those that each end has, where
+    /// an empty one stands for none.
+    pub(super) fn load(&mut self, number: u8, ike: &str, children: [&[&str]; 2], papers: &Papers) -> Result<(), Error> {
         let fresh = !self.known.contains(&papers.identity(0));
         for end in [0, 1] {
             let address = |network: u8| format!("10.{network}.{number}.{}", end + 1);
@@ -83,7 +84,8 @@ impl Link {
                     client.command(command, message).map_err(refused)?;
                 }
             }
-            let message = Section::new().with_section(connection(number), described(number, end, key_exchange, papers));
+            let described = described(number, end, ike, children[end], papers);
+            let message = Section::new().with_section(connection(number), described);
             client.command("load-conn", message).map_err(refused)?;
         }
         self.known.push(papers.identity(0));
@@ -159,6 +161,22 @@ impl Link {
         self.charons[0].client(PATIENCE).map_err(refused)
     }
 
+    /// To the responder's.
+    pub(super) fn responder_client(&self) -> Result<Client, Error> {
+        self.charons[1].client(PATIENCE).map_err(refused)
+    }
+
+    /// Where the initiator's charon listens.
+    pub(super) fn socket(&self) -> PathBuf {
+        self.charons[0].socket()
+    }
+
+    /// A socket for what a connection's first CHILD_SA protects at this end.
+    pub(super) fn inner_socket(&self, number: u8, end: usize) -> Result<UdpSocket, Error> {
+        let bound = self.ends[end].enter(|| UdpSocket::bind((inner(number, end), 0)))?;
+        bound.map_err(Error::Broken)
+    }
+
     /// As its charon says it.
     pub(super) fn version(&self) -> Result<String, Error> {
         let said = self.client()?.request("version", Section::new()).map_err(refused)?;
@@ -200,20 +218,29 @@ pub(super) fn child(which: &str, number: u8) -> String {
     format!("{which}{number}")
 }
 
+/// What a connection's first CHILD_SA protects at an end.
+pub(super) fn inner(number: u8, end: usize) -> Ipv4Addr {
+    Ipv4Addr::new(10, 78, number, if end == 0 { 1 } else { 2 })
+}
+
 /// `load-conn` at one of the ends.
-fn described(number: u8, end: usize, key_exchange: &str, papers: &Papers) -> Section {
+fn described(number: u8, end: usize, ike: &str, children: &[&str], papers: &Papers) -> Section {
     let other = 1 - end;
     let address = |network: u8, end: usize| format!("10.{network}.{number}.{}", end + 1);
     let party = |end: usize| Section::new().with("auth", "pubkey").with("id", papers.identity(end));
+    let proposal = |key_exchange: &&str| match *key_exchange {
+        "" => "aes256gcm16".to_owned(),
+        key_exchange => format!("aes256gcm16-{key_exchange}"),
+    };
     let child_sa = |network: u8| {
         Section::new()
             .with("mode", "tunnel")
             .with_list("local_ts", [format!("{}/32", address(network, end))])
             .with_list("remote_ts", [format!("{}/32", address(network, other))])
-            .with_list("esp_proposals", [format!("aes256gcm16-{key_exchange}")])
+            .with_list("esp_proposals", children.iter().map(proposal))
             .with("rekey_time", "0")
     };
-    let children = Section::new()
+    let both = Section::new()
         .with_section(child("first", number), child_sa(78))
         .with_section(child("second", number), child_sa(79));
     Section::new()
@@ -221,11 +248,11 @@ fn described(number: u8, end: usize, key_exchange: &str, papers: &Papers) -> Sec
         .with("mobike", "no")
         .with_list("local_addrs", [address(77, end)])
         .with_list("remote_addrs", [address(77, other)])
-        .with_list("proposals", [format!("aes256gcm16-prfsha384-{key_exchange}")])
+        .with_list("proposals", [format!("aes256gcm16-prfsha384-{ike}")])
         .with("send_cert", "always")
         .with_section("local-1", party(end))
         .with_section("remote-1", party(other))
-        .with_section("children", children)
+        .with_section("children", both)
         // Rekeys are asked for here, none comes by itself.
         .with("rekey_time", "0")
         .with("dpd_delay", "0")

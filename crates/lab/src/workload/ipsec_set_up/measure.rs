@@ -4,6 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
+use bartizan_wire::esp::EspSa;
 use bartizan_wire::ike::{Exchange, ExchangeType, Half, IkeSa, Rekey};
 use bartizan_wire::{CaptureReader, Connection, Limits, Observer, Sink};
 
@@ -42,13 +43,20 @@ struct Carried {
 }
 
 #[derive(Default)]
-struct Sas(Vec<IkeSa>);
+struct Sas {
+    ike: Vec<IkeSa>,
+    esp: Vec<EspSa>,
+}
 
 impl Sink for Sas {
     fn connection(&mut self, _: Connection) {}
 
     fn ike_sa(&mut self, sa: IkeSa) {
-        self.0.push(sa);
+        self.ike.push(sa);
+    }
+
+    fn esp_sa(&mut self, sa: EspSa) {
+        self.esp.push(sa);
     }
 }
 
@@ -158,6 +166,16 @@ impl Rekeys {
 
 /// The one IKE_SA of a capture.
 pub(super) fn ike_sa(file: &Path) -> Result<IkeSa, Error> {
+    let (sas, _) = seen(file)?;
+    let count = sas.len();
+    let Ok([sa]) = <[IkeSa; 1]>::try_from(sas) else {
+        return Err(Error::Handshake(format!("{count} IKE_SAs in the capture of one")));
+    };
+    Ok(sa)
+}
+
+/// Every SA of a capture, of both kinds.
+pub(super) fn seen(file: &Path) -> Result<(Vec<IkeSa>, Vec<EspSa>), Error> {
     let bytes = fs::read(file).map_err(Error::file(file))?;
     let unreadable = |error: &dyn std::fmt::Display| Error::Configuration(format!("{}: {error}", file.display()));
     let (mut capture, mut observer) = (CaptureReader::new(), Observer::new(Limits::default()));
@@ -167,11 +185,7 @@ pub(super) fn ike_sa(file: &Path) -> Result<IkeSa, Error> {
         observer.observe(&packet, &mut sas);
     }
     observer.finish_into(&mut sas);
-    let count = sas.0.len();
-    let Ok([sa]) = <[IkeSa; 1]>::try_from(sas.0) else {
-        return Err(Error::Handshake(format!("{count} IKE_SAs in the capture of one")));
-    };
-    Ok(sa)
+    Ok((sas.ike, sas.esp))
 }
 
 /// The exchanges until it is up.

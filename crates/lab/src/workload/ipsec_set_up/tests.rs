@@ -194,4 +194,41 @@ mod as_root {
         assert_eq!(lost.len(), 1, "{lost:?}");
         drop(workload);
     }
+
+    #[test]
+    fn a_rekey_that_drops_its_additional_key_exchange_is_taken_down_and_what_went_through_it_is_counted() {
+        assert!(
+            bartizan_host::Facts::gather().root,
+            "NOT RUN: this test needs root (`make test` as root runs it, `-- --skip as_root` leaves it out)"
+        );
+        LabRoot::sid().unwrap().ensure(&mut |_| {}).unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let tools = Tools::find(env::current_exe().unwrap(), None).unwrap();
+        let combinations: Vec<Levels> = ["x25519", "none"]
+            .map(|left| Levels::default().with("rekey", left))
+            .into();
+        assert_eq!((BREACH.lacks)(&combinations[0], &tools), None);
+        let parameters: Parameters = [("interval", Value::from(1000)), ("size", Value::from(100))]
+            .into_iter()
+            .map(|(name, value)| (name.to_owned(), value))
+            .collect();
+        let mut workload = (BREACH.start)(&Setting {
+            part: "test",
+            combinations: &combinations,
+            parameters: &parameters,
+            tools: &tools,
+            folder: folder.path(),
+            seed: 1,
+            quick: true,
+            target: None,
+            processors: &[],
+        })
+        .unwrap();
+        for levels in &combinations {
+            // That it was a breach, and that it is gone, a trial has seen in packets and by charon's events, or it fails.
+            let values = values(&mut *workload, levels);
+            assert!(values["gone"][0] > 0.0, "{values:?}");
+            assert_eq!(values["carried-packets"][0] == 0.0, values["carried-bytes"][0] == 0.0);
+        }
+    }
 }
