@@ -4,6 +4,7 @@ mod diff;
 mod findings;
 mod input;
 mod json;
+mod keys;
 mod link;
 mod output;
 mod packets;
@@ -40,6 +41,7 @@ pub(crate) use size::bytes;
 #[command(after_help = "Examples:\n  \
     bartizan inspect sbi.pcap                      one row for each link\n  \
     bartizan inspect sbi.pcap --ledger amf.jsonl   with what the sidecar of amf wrote\n  \
+    bartizan inspect sbi.pcap --keylog keys.log    with the secrets of its connections: certificates, HTTP/2\n  \
     timeout 60 tcpdump -i any -w - | bartizan inspect -\n  \
     bartizan inspect diff monday.json friday.pcap  what became of each link\n\n\
     Flights are the bytes of client, server and client in turn, five of them with a HelloRetryRequest. An asterisk marks \
@@ -56,6 +58,11 @@ pub(crate) struct Args {
     /// A ledger written by a sidecar, joined by client random; may be given more than once
     #[arg(long, value_name = "FILE")]
     ledger: Vec<PathBuf>,
+
+    /// A TLS key log (what SSLKEYLOGFILE makes programs write, RFC 9850): connections it has the secrets of are opened; may be
+    /// given more than once
+    #[arg(long, value_name = "FILE", conflicts_with = "timing")]
+    keylog: Vec<PathBuf>,
 
     /// The deployment file: links are named by it and judged by its policies, and what is only in one of the two is a
     /// finding
@@ -125,6 +132,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     }
     let deployment = args.deployment.as_deref().map(deployment_file::read).transpose()?;
     let ledgers = read_ledgers(&args.ledger)?;
+    let keys = keys::read_key_logs(&args.keylog)?;
     let detail = match args {
         Args { all: true, .. } | Args { json: true, .. } => Detail::Each,
         Args { alike: true, .. } => Detail::Alike,
@@ -133,6 +141,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let known = Known {
         ledgers: &ledgers,
         deployment: deployment.as_ref(),
+        keys: &keys,
     };
     // Both documents name the capture by its hash.
     let mut inventory = (args.cbom.is_some() || args.html.is_some()).then(Inventory::default);

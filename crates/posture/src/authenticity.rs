@@ -2,7 +2,7 @@
 
 use bartizan_ledger::{Certificate, Code, Direction, Handshake, Verdict as PolicyVerdict};
 use bartizan_registry::{self as registry, Safety, SignatureScheme};
-use bartizan_wire::tls::{Tls, Version};
+use bartizan_wire::tls::{Opened, Tls, Version, alert_name};
 use bartizan_wire::{Content, Side};
 
 use crate::confidentiality::not_agreed;
@@ -83,7 +83,7 @@ pub(crate) fn end(evidence: &Evidence<'_>, tls: &Tls, side: Side) -> End {
             return End::new(Answer::NotObservable, Verdict::NotObservable, because, sources);
         }
     }
-    if let Some(end) = by_ledger(evidence, side) {
+    if let Some(end) = by_keys(tls, side).or_else(|| by_ledger(evidence, side)) {
         return end;
     }
     let resumed = hello.value.pre_shared_key.is_some();
@@ -149,6 +149,80 @@ fn legacy(evidence: &Evidence<'_>, tls: &Tls, side: Side, version: Version) -> E
     End::new(authenticated, Verdict::Vulnerable, because, sources)
 }
 
+/// What keys opened of one end: packets say so, to those who have the keys.
+fn by_keys(tls: &Tls, side: Side) -> Option<End> {
+    const BY: &str = "as the keys given show";
+    let opened = tls.opened.as_deref()?;
+    if let Some(alert) = tls.refusal() {
+        let name = alert_name(alert.value.description).unwrap_or("an alert");
+        let because = format!("refused by the {} ({name})", alert.value.from);
+        return Some(End::new(
+            Answer::NotSeen,
+            Verdict::NotSeen,
+            because,
+            vec![Source::seen(alert)],
+        ));
+    }
+    let (signature, certificates) = match side {
+        Side::Server => (&opened.server_signature, &opened.server_certificates),
+        Side::Client => (&opened.client_signature, &opened.client_certificates),
+    };
+    let Some(scheme) = signature else {
+        return unsigned(tls, opened, side);
+    };
+    let sources = || {
+        let chain = certificates.iter().map(Source::seen);
+        chain.chain([Source::seen(scheme)]).collect()
+    };
+    let how = format!("signed with {}, {BY}", scheme.value);
+    Some(match forgery(scheme.value) {
+        Some(Safety::QuantumSafe) => match certificates {
+            Some(chain) if !chain.value.is_empty() => {
+                let links = chain.value.iter().map(|certificate| Link {
+                    subject: &certificate.subject,
+                    public_key: &certificate.public_key,
+                    signature: &certificate.signature,
+                });
+                by_chain(&how, links, sources())
+            }
+            _ => {
+                let because = format!("{how}; its certificates were not opened");
+                End::new(Answer::Yes, Verdict::NotObservable, because, sources())
+            }
+        },
+        Some(Safety::Vulnerable) => End::new(Answer::Yes, Verdict::Vulnerable, how, sources()),
+        None => {
+            let because = format!("{how}; the registry does not know it");
+            End::new(Answer::Yes, Verdict::NotObservable, because, sources())
+        }
+    })
+}
+
+/// An end of which keys opened no signature: it gave none where all of its handshake was opened.
+fn unsigned(tls: &Tls, opened: &Opened, side: Side) -> Option<End> {
+    let finished = match side {
+        Side::Server => opened.server_finished.as_ref()?,
+        Side::Client => opened.client_finished.as_ref()?,
+    };
+    let sources = vec![Source::seen(finished)];
+    if tls.server_hello.as_ref()?.value.pre_shared_key.is_some() {
+        // Whoever made the key was authenticated then, or was not.
+        return None;
+    }
+    let because = match (side, &opened.server_finished, &opened.certificate_request) {
+        (Side::Client, Some(_), None) => "not authenticated: the server did not ask it to be, as the keys given show",
+        _ => "not authenticated: it sent no certificate, as the keys given show",
+    };
+    Some(End::new(Answer::No, Verdict::Vulnerable, because, sources))
+}
+
+/// A certificate of a chain, whoever tells of it.
+struct Link<'a> {
+    subject: &'a str,
+    public_key: &'a str,
+    signature: &'a str,
+}
+
 /// What ledgers know of one end: its signature from either end's record, its chain from the other end's only.
 fn by_ledger(evidence: &Evidence<'_>, side: Side) -> Option<End> {
     let told: Vec<(&Entry, bool)> = evidence
@@ -196,7 +270,7 @@ fn by_ledger(evidence: &Evidence<'_>, side: Side) -> Option<End> {
         }
     };
     Some(match witness.map(|entry| entry.handshake.chain.as_slice()) {
-        Some(chain) if !chain.is_empty() => by_chain(&how, chain, sources),
+        Some(chain) if !chain.is_empty() => by_chain(&how, chain.iter().map(Link::recorded), sources),
         _ => {
             let because = format!("{how}; its certificates are in no ledger given");
             End::new(Answer::Yes, Verdict::NotObservable, because, sources)
@@ -205,12 +279,13 @@ fn by_ledger(evidence: &Evidence<'_>, side: Side) -> Option<End> {
 }
 
 /// Every key and every signature in the chain must hold; the root is not sent, and trusted by being known.
-fn by_chain(how: &str, chain: &[Certificate], sources: Vec<Source>) -> End {
-    let mut unknown = None;
+fn by_chain<'a>(how: &str, chain: impl Iterator<Item = Link<'a>>, sources: Vec<Source>) -> End {
+    let (mut unknown, mut leaf) = (None, None);
     for certificate in chain {
+        leaf.get_or_insert(certificate.public_key);
         for (algorithm, part) in [
-            (&certificate.public_key, "has a key of"),
-            (&certificate.signature, "is signed with"),
+            (certificate.public_key, "has a key of"),
+            (certificate.signature, "is signed with"),
         ] {
             let statement = || {
                 format!(
@@ -225,17 +300,26 @@ fn by_chain(how: &str, chain: &[Certificate], sources: Vec<Source>) -> End {
             }
         }
     }
-    match (unknown, chain.first()) {
-        (Some(because), _) => End::new(Answer::Yes, Verdict::NotObservable, because, sources),
-        (None, leaf) => {
-            let key = leaf.map_or("", |leaf| leaf.public_key.as_str());
-            let because = format!("{how}, with a certified key of {key}");
+    match unknown {
+        Some(because) => End::new(Answer::Yes, Verdict::NotObservable, because, sources),
+        None => {
+            let because = format!("{how}, with a certified key of {}", leaf.unwrap_or_default());
             End::new(Answer::Yes, Verdict::QuantumSafe, because, sources)
         }
     }
 }
 
-/// The scheme an end signed with, and who says so: the packets of TLS 1.2, or else a ledger.
+impl<'a> Link<'a> {
+    fn recorded(certificate: &'a Certificate) -> Self {
+        Self {
+            subject: &certificate.subject,
+            public_key: &certificate.public_key,
+            signature: &certificate.signature,
+        }
+    }
+}
+
+/// The scheme an end signed with, and who says so: the packets of TLS 1.2, what keys opened, or else a ledger.
 pub(crate) fn scheme(evidence: &Evidence<'_>, side: Side) -> Option<(SignatureScheme, Source)> {
     let tls = evidence.tls()?;
     let seen = match side {
@@ -248,7 +332,13 @@ pub(crate) fn scheme(evidence: &Evidence<'_>, side: Side) -> Option<(SignatureSc
             .as_ref()
             .map(|seen| (seen.value, Source::seen(seen))),
     };
-    seen.or_else(|| {
+    let opened = tls.opened.as_deref();
+    let opened = opened.and_then(|opened| match side {
+        Side::Server => opened.server_signature.as_ref(),
+        Side::Client => opened.client_signature.as_ref(),
+    });
+    let opened = opened.map(|seen| (seen.value, Source::seen(seen)));
+    seen.or(opened).or_else(|| {
         evidence.entries().iter().find_map(|entry| {
             let code = signature_of(&entry.handshake, side)?;
             Some((SignatureScheme(code.code), entry.source()))
@@ -257,7 +347,7 @@ pub(crate) fn scheme(evidence: &Evidence<'_>, side: Side) -> Option<(SignatureSc
 }
 
 /// The scheme with which `side` signed, in a record that either end may have written.
-fn signature_of(handshake: &Handshake, side: Side) -> Option<&Code> {
+pub(crate) fn signature_of(handshake: &Handshake, side: Side) -> Option<&Code> {
     let negotiated = handshake.negotiated.as_ref()?;
     if is_peer(handshake, side) {
         negotiated.peer_signature.as_ref()

@@ -21,6 +21,14 @@ impl Hole {
         sightings.all().iter().map(Self::of).collect()
     }
 
+    /// Those that protection of the transport does not close: whoever forges a token need not read one.
+    pub(crate) fn tokens(sightings: &Sightings) -> Vec<Self> {
+        let all = sightings.all().iter();
+        all.filter(|seen| matches!(seen.what, Beside::Token(_)))
+            .map(Self::of)
+            .collect()
+    }
+
     fn of(seen: &Sighting) -> Self {
         let (verdict, because) = match &seen.what {
             Beside::Suci(scheme) => suci(*scheme),

@@ -3,13 +3,13 @@
 use bartizan_ledger::Handshake;
 use bartizan_registry::{CipherSuite, NamedGroup, SignatureScheme};
 use bartizan_wire::ike::KeyExchangeMethod;
-use bartizan_wire::tls::{ClientHello, ServerHello, Tls};
+use bartizan_wire::tls::{ClientHello, Opened, ServerHello, Tls};
 use bartizan_wire::{Connection, Content, Seen, Side};
 
 use crate::ledgers::Entry;
 use crate::{
-    Answer, Hole, Interface, Judgement, KeyExchangeClass, Kind, Ledgers, Reply, Source, authenticity, confidentiality,
-    questions,
+    Answer, Hole, Interface, Judgement, KeyExchangeClass, Kind, Ledgers, Reply, Source, Verdict, authenticity,
+    confidentiality, questions,
 };
 
 /// A connection that packets showed, with what ledgers say of it.
@@ -165,10 +165,27 @@ impl<'a> Evidence<'a> {
     }
 
     fn beside(&self) -> Vec<Hole> {
-        match &self.connection.content {
-            Content::Http2(http2) => http2.beside.as_deref().map_or_else(Vec::new, Hole::all),
-            _ => Vec::new(),
+        if let Content::Http2(http2) = &self.connection.content {
+            return http2.beside.as_deref().map(Hole::all).unwrap_or_default();
         }
+        let opened = self.opened().and_then(|opened| opened.http2.as_ref());
+        let Some(sightings) = opened.and_then(|http2| http2.beside.as_deref()) else {
+            return Vec::new();
+        };
+        match confidentiality::judge(self).verdict() {
+            Verdict::QuantumSafe => Hole::tokens(sightings),
+            _ => Hole::all(sightings),
+        }
+    }
+
+    /// Keys that were given for this connection and are not its keys.
+    fn wrong_keys(&self) -> Vec<Contradiction> {
+        let wrong = self.opened().into_iter().flat_map(|opened| &opened.wrong);
+        let contradiction = |seen: &Seen<String>| Contradiction {
+            what: format!("the secret in {} does not open what it names", seen.value),
+            sources: vec![Source::seen(seen)],
+        };
+        wrong.map(contradiction).collect()
     }
 
     pub(crate) fn connection(&self) -> &Connection {
@@ -184,6 +201,11 @@ impl<'a> Evidence<'a> {
             Content::Tls(tls) => Some(tls),
             _ => None,
         }
+    }
+
+    /// What keys opened.
+    pub(crate) fn opened(&self) -> Option<&Opened> {
+        self.tls()?.opened.as_deref()
     }
 
     pub(crate) fn client_hello(&self) -> Option<&Seen<ClientHello>> {
@@ -213,7 +235,7 @@ impl<'a> Evidence<'a> {
         let Some(hello) = self.server_hello() else {
             return Vec::new();
         };
-        let mut found = Vec::new();
+        let mut found = self.wrong_keys();
         for entry in self.entries {
             let Some(negotiated) = &entry.handshake.negotiated else {
                 continue;
@@ -225,6 +247,18 @@ impl<'a> Evidence<'a> {
                 });
             };
             let node = entry.node();
+            for side in [Side::Server, Side::Client] {
+                if let (Some((ours, _)), Some(theirs)) = (
+                    authenticity::scheme(self, side),
+                    authenticity::signature_of(&entry.handshake, side),
+                ) && ours.0 != theirs.code
+                {
+                    let theirs = SignatureScheme(theirs.code);
+                    differ(format!(
+                        "the keys given show that the {side} signed with {ours}, the ledger of {node} says {theirs}"
+                    ));
+                }
+            }
             if let Some(share) = hello.value.key_share
                 && share.group.0 != negotiated.group.code
             {

@@ -119,6 +119,12 @@ pub(crate) fn chain(chain: &[CertificateDer<'_>]) -> Vec<ledger::Certificate> {
     chain.iter().take(LONGEST_CHAIN).map(entry).collect()
 }
 
+/// The same of one certificate, by its DER encoding.
+#[must_use]
+pub fn certificate_of(der: &[u8]) -> ledger::Certificate {
+    entry(&CertificateDer::from(der))
+}
+
 fn entry(der: &CertificateDer<'_>) -> ledger::Certificate {
     let sha256 = hexadecimal(aws_lc_rs::digest::digest(&aws_lc_rs::digest::SHA256, der).as_ref());
     match parse(der) {

@@ -29,6 +29,7 @@ mod terms;
 mod verify;
 mod watch;
 
+pub use certificate::certificate_of;
 pub use credentials::Credentials;
 pub use endpoint::{Accepting, Connecting, Endpoint, module};
 pub use error::Error;

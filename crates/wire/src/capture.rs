@@ -127,6 +127,21 @@ struct Record {
     original_length: u32,
 }
 
+/// What was stepped over, and where in the buffer it lies.
+enum Found {
+    Packet { start: usize, record: Record },
+    KeyLog { data: Range<usize> },
+}
+
+/// What a capture holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CapturePart<'a> {
+    /// A packet.
+    Packet(Packet<'a>),
+    /// A TLS key log (RFC 9850), from one of pcapng's Decryption Secrets Blocks.
+    KeyLog(&'a [u8]),
+}
+
 /// What the bytes at hand begin with.
 enum Step {
     /// Too few bytes to say.
@@ -135,6 +150,8 @@ enum Step {
     Skip { length: usize },
     /// `length` bytes that hold one.
     Packet { length: usize, record: Record },
+    /// `length` bytes that hold a key log.
+    KeyLog { length: usize, data: Range<usize> },
 }
 
 /// Takes a capture piece by piece and gives its packets. Holds no more than one record and the piece pushed last.
@@ -201,6 +218,37 @@ impl CaptureReader {
     /// # Errors
     /// What is wrong with the file. The reader stays at that place: the same error is given again.
     pub fn next_packet(&mut self) -> Result<Option<Packet<'_>>, CaptureError> {
+        loop {
+            match self.step_to_part()? {
+                None => return Ok(None),
+                Some(Found::Packet { start, record }) => return Ok(Some(self.packet(start, &record))),
+                Some(Found::KeyLog { .. }) => {}
+            }
+        }
+    }
+
+    /// The next packet or key log; none until more bytes are pushed. A key log stands before the packets it is for.
+    ///
+    /// # Errors
+    /// As [`next_packet`](Self::next_packet).
+    pub fn next_part(&mut self) -> Result<Option<CapturePart<'_>>, CaptureError> {
+        Ok(self.step_to_part()?.map(|found| match found {
+            Found::Packet { start, record } => CapturePart::Packet(self.packet(start, &record)),
+            Found::KeyLog { data } => CapturePart::KeyLog(&self.buffer[data]),
+        }))
+    }
+
+    fn packet(&self, start: usize, record: &Record) -> Packet<'_> {
+        Packet {
+            number: self.packets,
+            time: record.time,
+            link: record.link,
+            data: &self.buffer[start + record.data.start..start + record.data.end],
+            original_length: record.original_length,
+        }
+    }
+
+    fn step_to_part(&mut self) -> Result<Option<Found>, CaptureError> {
         if let Some(error) = &self.error {
             return Err(error.clone());
         }
@@ -213,12 +261,13 @@ impl CaptureReader {
                     let start = self.consumed;
                     self.advance(length);
                     self.packets += 1;
-                    return Ok(Some(Packet {
-                        number: self.packets,
-                        time: record.time,
-                        link: record.link,
-                        data: &self.buffer[start + record.data.start..start + record.data.end],
-                        original_length: record.original_length,
+                    return Ok(Some(Found::Packet { start, record }));
+                }
+                Step::KeyLog { length, data } => {
+                    let start = self.consumed;
+                    self.advance(length);
+                    return Ok(Some(Found::KeyLog {
+                        data: start + data.start..start + data.end,
                     }));
                 }
             }

@@ -27,6 +27,7 @@
 //! Layers, outermost first: [`capture`] (pcap, pcapng), [`link`], [`ip`] (with fragments), and then [`tcp`] (segments,
 //! reassembly) with [`tls`] and [`http2`], told apart by [`opening`]; [`sctp`]; [`udp`] with [`ike`] and [`datagrams`];
 //! [`esp`].
+//! Where [`keys`] are given, what they open is read as well.
 //! Everything a stranger can choose (lengths, counts, order) is bounded; what a bound drops is counted and said. Code
 //! points nobody knows are kept as the numbers they are.
 #![forbid(unsafe_code)]
@@ -40,6 +41,7 @@ pub mod esp;
 pub mod http2;
 pub mod ike;
 pub mod ip;
+pub mod keys;
 pub mod link;
 mod moment;
 mod observer;
@@ -50,7 +52,7 @@ pub mod timing;
 pub mod tls;
 pub mod udp;
 
-pub use capture::{CaptureError, CaptureReader, Packet};
+pub use capture::{CaptureError, CapturePart, CaptureReader, Packet};
 pub use connection::{Connection, Content, Ending, Roles, Side, Start, Traffic};
 pub use ip::FragmentLimits;
 pub use moment::{Moment, Seen, Timestamp};

@@ -11,8 +11,10 @@ mod sink;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
 
 use crate::ip::{self, Datagram, Fragment, FragmentLimits, Fragments, Taken};
+use crate::keys::Keys;
 use crate::link::{self, Network};
 use crate::tcp::{self, Budget, Segment};
 use crate::{Connection, Ending, Moment, Packet};
@@ -182,6 +184,7 @@ pub struct Observer {
     ended: VecDeque<Ends>,
     live: usize,
     totals: Totals,
+    keys: Option<Arc<dyn Keys>>,
 }
 
 impl Observer {
@@ -201,6 +204,16 @@ impl Observer {
             ended: VecDeque::new(),
             live: 0,
             totals: Totals::default(),
+            keys: None,
+        }
+    }
+
+    /// The same, which reads what these keys open as well.
+    #[must_use]
+    pub fn with_keys(self, keys: Arc<dyn Keys>) -> Self {
+        Self {
+            keys: Some(keys),
+            ..self
         }
     }
 
@@ -260,7 +273,7 @@ impl Observer {
         self.memory.clear();
         flows.sort_unstable_by_key(|flow| flow.number());
         for flow in flows {
-            sink.connection(flow.end(Ending::Open, &mut self.budget));
+            sink.connection(flow.end(Ending::Open, &mut self.budget, self.keys.as_deref()));
         }
         self.associations.finish(sink);
         self.ipsec.finish(sink);
@@ -356,7 +369,7 @@ impl Observer {
         let ended = match self.slots.get_mut(&ends) {
             Some(Slot::Live(flow)) if !flow.is_replaced_by(source, segment) => {
                 let before = flow.held();
-                let ended = flow.segment(source, segment, at, &mut self.budget);
+                let ended = flow.segment(source, segment, at, &mut self.budget, self.keys.as_deref());
                 self.memory.changed(before, flow.held());
                 ended
             }
@@ -385,7 +398,7 @@ impl Observer {
         if let Some(Slot::Live(old)) = self.slots.remove(&ends) {
             self.live -= 1;
             self.memory.gone(old.held());
-            give(old.end(Ending::Replaced, &mut self.budget));
+            give(old.end(Ending::Replaced, &mut self.budget, self.keys.as_deref()));
         }
         if self.live >= self.limits.connections || !self.memory.has_room() {
             self.totals.untracked += 1;
@@ -395,7 +408,7 @@ impl Observer {
         self.totals.connections += 1;
         self.begun += 1;
         let mut flow = Box::new(Flow::new(self.begun, source, destination, segment, at));
-        let ended = flow.segment(source, segment, at, &mut self.budget);
+        let ended = flow.segment(source, segment, at, &mut self.budget, self.keys.as_deref());
         self.memory.came(flow.held());
         self.slots.insert(ends, Slot::Live(flow));
         ended
@@ -406,7 +419,7 @@ impl Observer {
         if let Some(Slot::Live(flow)) = self.slots.insert(ends, Slot::Ended) {
             self.live -= 1;
             self.memory.gone(flow.held());
-            give(flow.end(ending, &mut self.budget));
+            give(flow.end(ending, &mut self.budget, self.keys.as_deref()));
         }
         self.ended.push_back(ends);
         if self.ended.len() > ENDED

@@ -3,14 +3,22 @@
 mod handshake;
 mod hello;
 mod legacy;
+mod opened;
 mod record;
 mod session;
 
 pub use hello::{ClientHello, KeyShare, Malformed, ServerHello};
 pub use legacy::{Certificates, ServerKeyExchange, is_null_cipher};
+pub use opened::{Opened, Unopened};
 pub use session::{Alert, Fault, Flight, Protected, Tls, alert_name};
 
 pub(crate) use session::Session;
+
+use crate::cursor::Cursor;
+use crate::keys::Keys;
+
+/// Certificates read of one chain: as many as a ledger keeps.
+const LONGEST_CHAIN: usize = 10;
 
 /// A protocol version as it stands on the wire.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -34,4 +42,29 @@ impl std::fmt::Display for Version {
             other => write!(f, "unknown(0x{other:04x})"),
         }
     }
+}
+
+/// The body of a Certificate message that was sent compressed (RFC 8879, section 4).
+fn unpacked(body: &[u8], keys: &dyn Keys) -> Option<Vec<u8>> {
+    let mut cursor = Cursor::new(body);
+    let algorithm = cursor.u16()?;
+    let length = usize::try_from(cursor.u24()?).ok()?;
+    let packed = cursor.vector24()?.rest();
+    if length > handshake::LONGEST_MESSAGE {
+        return None;
+    }
+    keys.unpack(algorithm, packed, length)
+}
+
+/// The certificates in the body of a Certificate message of TLS 1.3, in DER (RFC 9846, section 4.4.2).
+fn certificates(body: &[u8]) -> Option<Vec<&[u8]>> {
+    let mut cursor = Cursor::new(body);
+    cursor.vector8()?;
+    let mut list = cursor.vector24()?;
+    let mut chain = Vec::new();
+    while !list.is_empty() && chain.len() < LONGEST_CHAIN {
+        chain.push(list.vector24()?.rest());
+        list.vector16()?;
+    }
+    Some(chain)
 }

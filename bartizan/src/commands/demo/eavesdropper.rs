@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use bartizan_posture::Ledgers;
 use bartizan_wire::Limits;
@@ -49,6 +50,7 @@ pub(super) fn look(capture: &Path, dropped: u64, ledgers: &[PathBuf]) -> Result<
         let known = Known {
             ledgers,
             deployment: None,
+            keys: &Arc::default(),
         };
         inspect_file(capture, known, Detail::Alike, Limits::default(), None)
     };

@@ -5,6 +5,7 @@ mod record;
 mod text;
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use bartizan_wire::Limits;
 use serde::Serialize;
@@ -60,6 +61,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
     let known = Known {
         ledgers: &ledgers,
         deployment: deployment.as_ref(),
+        keys: &Arc::default(),
     };
     let [before, after] = [links(&args.before, known)?, links(&args.after, known)?];
     let changes = compare(&before, &after);

@@ -3,6 +3,7 @@
 
 mod ipsec;
 mod links;
+mod opened;
 
 use std::collections::BTreeMap;
 
@@ -156,6 +157,8 @@ struct Tls {
     protected_bytes_from_server: u64,
     alerts: Vec<String>,
     faults: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    opened: Option<opened::Opened>,
 }
 
 #[derive(Serialize)]
@@ -195,6 +198,19 @@ struct Http2 {
     frames_from_server: u64,
     data_bytes_from_client: u64,
     data_bytes_from_server: u64,
+}
+
+impl Http2 {
+    fn new(http2: &bartizan_wire::http2::Http2) -> Self {
+        Self {
+            requests: http2.streams,
+            preface_packet: http2.preface.map(|moment| moment.packet),
+            frames_from_client: http2.from_client.total(),
+            frames_from_server: http2.from_server.total(),
+            data_bytes_from_client: http2.from_client.data_bytes,
+            data_bytes_from_server: http2.from_server.data_bytes,
+        }
+    }
 }
 
 /// What stands in clear beside the transport.
@@ -328,14 +344,7 @@ impl Connection {
             from_client: traffic(&link.from_client),
             from_server: traffic(&link.from_server),
             tls: link.tls.as_ref().map(|tls| Tls::new(tls, link)),
-            http2: link.http2.as_ref().map(|http2| Http2 {
-                requests: http2.streams,
-                preface_packet: http2.preface.map(|moment| moment.packet),
-                frames_from_client: http2.from_client.total(),
-                frames_from_server: http2.from_server.total(),
-                data_bytes_from_client: http2.from_client.data_bytes,
-                data_bytes_from_server: http2.from_server.data_bytes,
-            }),
+            http2: link.http2.as_ref().map(Http2::new),
             ike: link.ike.as_ref().map(|sa| ipsec::Ike::new(sa, posture)),
             esp: link.esp.as_ref().map(|sa| ipsec::Esp::new(sa)),
             sctp: link.sctp.as_ref().map(|association| ipsec::Sctp::new(association)),
@@ -408,6 +417,7 @@ impl Tls {
             protected_bytes_from_server: tls.protected_server.bytes,
             alerts: tls.alerts.clone(),
             faults: tls.faults.clone(),
+            opened: tls.opened.as_deref().map(opened::Opened::new),
         }
     }
 }

@@ -10,7 +10,7 @@ use bartizan_wire::esp::{Carrier, EspSa};
 use bartizan_wire::http2::Http2;
 use bartizan_wire::ike::{IkeSa, Origin};
 use bartizan_wire::sctp::{self, Association, Begun};
-use bartizan_wire::tls::{ClientHello, Flight, Protected, Tls};
+use bartizan_wire::tls::{ClientHello, Flight, Opened, Protected, Tls};
 use bartizan_wire::{Connection, Content, Ending, Moment, Roles, Start, Traffic};
 
 /// A connection, association or security association and what follows from it, without what only readers needed.
@@ -92,6 +92,7 @@ pub(crate) struct TlsFacts {
     pub(crate) protected_server: Protected,
     pub(crate) alerts: Vec<String>,
     pub(crate) faults: Vec<String>,
+    pub(crate) opened: Option<Box<Opened>>,
 }
 
 /// Connections that agree in this are one row of a table.
@@ -346,19 +347,8 @@ impl TlsFacts {
             flights: tls.handshake_flights().to_vec(),
             protected_client: tls.from_client,
             protected_server: tls.from_server,
-            alerts: tls
-                .alerts
-                .iter()
-                .map(|seen| {
-                    let alert = seen.value;
-                    let name = bartizan_wire::tls::alert_name(alert.description);
-                    format!(
-                        "{} from the {}",
-                        name.map_or_else(|| alert.description.to_string(), str::to_owned),
-                        alert.from
-                    )
-                })
-                .collect(),
+            alerts: tls.alerts.iter().map(|seen| seen.value.to_string()).collect(),
+            opened: tls.opened.clone(),
             faults: tls
                 .faults
                 .iter()

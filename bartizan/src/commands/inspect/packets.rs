@@ -2,7 +2,7 @@
 
 use std::io::{self, Read};
 
-use bartizan_wire::{CaptureError, CaptureReader, Packet};
+use bartizan_wire::{CaptureError, CapturePart, CaptureReader};
 
 use super::unpack::unpacked;
 
@@ -17,8 +17,8 @@ pub(super) struct Ended {
     pub(super) dropped_at_capture: u64,
 }
 
-/// Gives every packet, up to the end or to where the capture is damaged.
-pub(super) fn read(input: impl Read, mut give: impl FnMut(&Packet<'_>)) -> io::Result<Ended> {
+/// Gives every packet and key log, up to the end or to where the capture is damaged.
+pub(super) fn read(input: impl Read, mut give: impl FnMut(CapturePart<'_>)) -> io::Result<Ended> {
     let mut input = unpacked(input)?;
     let mut unpacked_bytes = 0;
     let mut capture = CaptureReader::new();
@@ -39,7 +39,7 @@ pub(super) fn read(input: impl Read, mut give: impl FnMut(&Packet<'_>)) -> io::R
         }
         capture.fill(length);
         unpacked_bytes += length as u64;
-        if let Err(error) = packets(&mut capture, &mut give) {
+        if let Err(error) = parts(&mut capture, &mut give) {
             break Some(error);
         }
     };
@@ -49,9 +49,9 @@ pub(super) fn read(input: impl Read, mut give: impl FnMut(&Packet<'_>)) -> io::R
     })
 }
 
-fn packets(capture: &mut CaptureReader, give: &mut impl FnMut(&Packet<'_>)) -> Result<(), CaptureError> {
-    while let Some(packet) = capture.next_packet()? {
-        give(&packet);
+fn parts(capture: &mut CaptureReader, give: &mut impl FnMut(CapturePart<'_>)) -> Result<(), CaptureError> {
+    while let Some(part) = capture.next_part()? {
+        give(part);
     }
     Ok(())
 }

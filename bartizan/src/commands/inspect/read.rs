@@ -3,8 +3,10 @@
 use std::fs::File;
 use std::io::{self, BufReader, IsTerminal, Read};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use bartizan_deployment::Deployment;
+use bartizan_keys::Keyring;
 use bartizan_ledger::Reader;
 use bartizan_posture::{Evidence, Ipsec, Ledgers, Part, association_posture, datagrams_posture};
 use bartizan_report::cbom::Inventory;
@@ -12,10 +14,11 @@ use bartizan_wire::datagrams::Datagrams;
 use bartizan_wire::esp::EspSa;
 use bartizan_wire::ike::IkeSa;
 use bartizan_wire::sctp::Association;
-use bartizan_wire::{Connection, Limits, Observer, Sink};
+use bartizan_wire::{CapturePart, Connection, Limits, Observer, Sink};
 use indicatif::{ProgressBar, ProgressStyle};
 
 use super::input::Input;
+use super::keys::Log;
 use super::link::Link;
 use super::packets;
 use super::report::Report;
@@ -30,6 +33,8 @@ const PROGRESS: u64 = 8 << 20;
 pub(crate) struct Known<'a> {
     pub(crate) ledgers: &'a Ledgers,
     pub(crate) deployment: Option<&'a Deployment>,
+    /// What a capture itself holds is added.
+    pub(crate) keys: &'a Arc<Keyring>,
 }
 
 /// How much of a capture is kept for the report.
@@ -190,16 +195,27 @@ fn read(
     if let Some(inventory) = &mut inventory {
         inventory.begin(report.name());
     }
-    let mut observer = Observer::new(limits);
+    let name = format!("the secrets in {}", report.name());
+    let mut observer = Observer::new(limits).with_keys(Arc::<Keyring>::clone(known.keys));
+    let mut own_keys = None;
     let mut judging = Judging {
         ledgers: known.ledgers,
         report,
         inventory: inventory.as_deref_mut(),
         ipsec: Ipsec::default(),
     };
-    let ended = packets::read(progress.wrap_read(&mut source), |packet| {
-        observer.observe(packet, &mut judging);
+    let ended = packets::read(progress.wrap_read(&mut source), |part| match part {
+        CapturePart::Packet(packet) => observer.observe(&packet, &mut judging),
+        CapturePart::KeyLog(bytes) => {
+            let log = own_keys.get_or_insert_with(|| Log::new(known.keys, name.clone()));
+            log.push(bytes);
+            // A line does not go on in the next block.
+            log.push(b"\n");
+        }
     })?;
+    if let Some(Err(failure)) = own_keys.map(Log::finish) {
+        eprintln!("warning: {}", failure.message());
+    }
     observer.finish_into(&mut judging);
     judging.finish();
     if let Some(inventory) = inventory {

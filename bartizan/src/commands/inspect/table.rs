@@ -2,6 +2,7 @@
 
 mod ike;
 mod links;
+mod opened;
 
 use std::fmt::Display;
 
@@ -270,6 +271,7 @@ fn explain(link: &Link) -> Vec<String> {
         }
         lines.extend(tls.alerts.iter().map(|alert| format!("alert     {alert}")));
         lines.extend(tls.faults.iter().map(|fault| format!("fault     {fault}")));
+        lines.extend(tls.opened.iter().flat_map(|opened| opened::explain(opened)));
     }
     if let Some(sa) = &link.ike {
         lines.extend(ike::explain(sa));

@@ -8,8 +8,8 @@ use std::fs::File;
 use std::io;
 use std::path::Path;
 
-use bartizan_wire::Limits;
 use bartizan_wire::timing::{Overview, Timed, Timing};
+use bartizan_wire::{CapturePart, Limits};
 
 use super::{packets, print};
 use crate::{Failure, Outcome};
@@ -92,7 +92,12 @@ fn read(path: &Path, limits: Limits) -> Result<Timings, Failure> {
         Box::new(File::open(path).map_err(unreadable)?)
     };
     let mut timing = Timing::new(limits);
-    let ended = packets::read(input, |packet| timing.packet(packet, |timed| timings.add(timed))).map_err(unreadable)?;
+    let ended = packets::read(input, |part| {
+        if let CapturePart::Packet(packet) = part {
+            timing.packet(&packet, |timed| timings.add(timed));
+        }
+    })
+    .map_err(unreadable)?;
     timing.finish(|timed| timings.add(timed));
     timings.overview = timing.overview().clone();
     timings.untracked = timing.totals().untracked;

@@ -1,6 +1,8 @@
 //! The newer format: blocks, in sections, with interfaces that each have a link type and a clock
 //! (draft-ietf-opsawg-pcapng).
 
+use std::ops::Range;
+
 use super::{CaptureError, LARGEST_BLOCK, Order, Record, Step};
 use crate::Timestamp;
 use crate::link::LinkType;
@@ -12,6 +14,10 @@ const PACKET: u32 = 2;
 const SIMPLE_PACKET: u32 = 3;
 const INTERFACE_STATISTICS: u32 = 5;
 const ENHANCED_PACKET: u32 = 6;
+const DECRYPTION_SECRETS: u32 = 10;
+
+/// Secrets of a Decryption Secrets Block that are a TLS key log (`TLSK`).
+const TLS_KEY_LOG: u32 = 0x544c_534b;
 
 const BYTE_ORDER_MAGIC: u32 = 0x1a2b_3c4d;
 /// Type, total length, and the total length again behind the body.
@@ -58,6 +64,13 @@ impl Interface {
     }
 }
 
+/// What a block holds, and where in its body.
+enum Holds {
+    Nothing,
+    Packet(Record),
+    KeyLog(Range<usize>),
+}
+
 impl Section {
     pub(super) fn new() -> Self {
         Self {
@@ -101,22 +114,27 @@ impl Section {
                 "a block of {length} bytes whose second length is another"
             )));
         }
-        let record = self
+        let held = self
             .body(order.u32(kind), &block[8..])
             .map_err(|what| damaged(what.into()))?;
         let length = length as usize;
-        Ok(match record {
-            None => Step::Skip { length },
-            Some(mut record) => {
-                // The body begins behind type and length.
-                record.data = record.data.start + 8..record.data.end + 8;
+        // The body begins behind type and length.
+        let within = |data: Range<usize>| data.start + 8..data.end + 8;
+        Ok(match held {
+            Holds::Nothing => Step::Skip { length },
+            Holds::KeyLog(data) => Step::KeyLog {
+                length,
+                data: within(data),
+            },
+            Holds::Packet(mut record) => {
+                record.data = within(record.data);
                 Step::Packet { length, record }
             }
         })
     }
 
-    /// Reads a block's body; gives the packet it holds, if it is of a kind that holds one.
-    fn body(&mut self, kind: u32, body: &[u8]) -> Result<Option<Record>, &'static str> {
+    /// Reads a block's body.
+    fn body(&mut self, kind: u32, body: &[u8]) -> Result<Holds, &'static str> {
         let order = self.order;
         let word = |at: usize| order.u32_at(body, at).ok_or("a block shorter than its fields");
         match kind {
@@ -126,7 +144,7 @@ impl Section {
                 }
                 self.dropped = self.dropped();
                 self.interfaces.clear();
-                Ok(None)
+                Ok(Holds::Nothing)
             }
             INTERFACE_DESCRIPTION => {
                 if self.interfaces.len() == INTERFACES {
@@ -135,26 +153,27 @@ impl Section {
                 let snap_length = word(4)?;
                 let link = LinkType(order.u16_at(body, 0).ok_or("a block shorter than its fields")?);
                 self.interfaces.push(self.interface(link, snap_length, &body[8..]));
-                Ok(None)
+                Ok(Holds::Nothing)
             }
             ENHANCED_PACKET => {
                 let (interface, high, low, captured, original) = (word(0)?, word(4)?, word(8)?, word(12)?, word(16)?);
                 let ticks = u64::from(high) << 32 | u64::from(low);
                 self.packet(interface, Some(ticks), 20, captured, original, body)
-                    .map(Some)
+                    .map(Holds::Packet)
             }
             PACKET => {
                 let interface = u32::from(order.u16_at(body, 0).ok_or("a block shorter than its fields")?);
                 let (high, low, captured, original) = (word(4)?, word(8)?, word(12)?, word(16)?);
                 let ticks = u64::from(high) << 32 | u64::from(low);
                 self.packet(interface, Some(ticks), 20, captured, original, body)
-                    .map(Some)
+                    .map(Holds::Packet)
             }
             SIMPLE_PACKET => {
                 let original = word(0)?;
                 let snap_length = self.interfaces.first().map_or(0, |interface| interface.snap_length);
                 let limit = if snap_length == 0 { u32::MAX } else { snap_length };
-                self.packet(0, None, 4, original.min(limit), original, body).map(Some)
+                self.packet(0, None, 4, original.min(limit), original, body)
+                    .map(Holds::Packet)
             }
             INTERFACE_STATISTICS => {
                 let interface = word(0)? as usize;
@@ -165,9 +184,20 @@ impl Section {
                     // Statistics are totals: the newest block holds them all.
                     interface.dropped = dropped;
                 }
-                Ok(None)
+                Ok(Holds::Nothing)
             }
-            _ => Ok(None),
+            DECRYPTION_SECRETS => {
+                let (kind, length) = (word(0)?, word(4)? as usize);
+                if body.len() < 8 + length {
+                    return Err("secrets longer than their block");
+                }
+                Ok(if kind == TLS_KEY_LOG {
+                    Holds::KeyLog(8..8 + length)
+                } else {
+                    Holds::Nothing
+                })
+            }
+            _ => Ok(Holds::Nothing),
         }
     }
 

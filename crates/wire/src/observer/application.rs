@@ -1,5 +1,6 @@
 //! What a connection carries: told by its first bytes, then read by the reader for it.
 
+use crate::keys::Keys;
 use crate::opening::{self, Opening, Prefix, Protocol, Recognition};
 use crate::tcp::Delivery;
 use crate::{Content, Moment, Roles, Side, Start, http2, tls};
@@ -61,7 +62,13 @@ impl Application {
     }
 
     /// Takes the next bytes of a direction; `client` is set when they tell who the client is.
-    pub(super) fn take(&mut self, direction: usize, delivery: Delivery<'_>, client: &mut (usize, Roles)) {
+    pub(super) fn take(
+        &mut self,
+        direction: usize,
+        delivery: Delivery<'_>,
+        client: &mut (usize, Roles),
+        keys: Option<&dyn Keys>,
+    ) {
         if let Self::Silent(start) = self {
             *self = Self::Opening(*start, Box::default());
         }
@@ -78,9 +85,9 @@ impl Application {
             match recognition {
                 Recognition::More => {}
                 Recognition::Protocol(protocol, side) if !beginning.unknown => {
-                    self.open(protocol, direction, side, client);
+                    self.open(protocol, direction, side, client, keys);
                     if !rest.is_empty() {
-                        self.take(direction, Delivery::Data { bytes: rest, at }, client);
+                        self.take(direction, Delivery::Data { bytes: rest, at }, client, keys);
                     }
                 }
                 _ => {
@@ -101,7 +108,7 @@ impl Application {
             Side::Server
         };
         match (self, delivery) {
-            (Self::Tls(session), Delivery::Data { bytes, at }) => session.data(side, bytes, at),
+            (Self::Tls(session), Delivery::Data { bytes, at }) => session.data(side, bytes, at, keys),
             (Self::Tls(session), Delivery::Gap { bytes, at }) => session.gap(side, bytes, at),
             (Self::Http2(session), Delivery::Data { bytes, at }) => session.data(side, bytes, at),
             (Self::Http2(session), Delivery::Gap { bytes, at }) => session.gap(side, bytes, at),
@@ -114,7 +121,7 @@ impl Application {
     }
 
     /// No more bytes will come: what is still open stays unknown.
-    pub(super) fn decide(&mut self, client: &mut (usize, Roles)) {
+    pub(super) fn decide(&mut self, client: &mut (usize, Roles), keys: Option<&dyn Keys>) {
         if let Self::Opening(start, beginnings) = self {
             let start = *start;
             let found = beginnings.iter().enumerate().find_map(|(direction, beginning)| {
@@ -124,7 +131,7 @@ impl Application {
                 }
             });
             match found {
-                Some((protocol, direction, side)) => self.open(protocol, direction, side, client),
+                Some((protocol, direction, side)) => self.open(protocol, direction, side, client, keys),
                 None => *self = Self::Unknown(Box::new(beginnings.map(Known::from))),
             }
         }
@@ -143,7 +150,14 @@ impl Application {
     }
 
     /// Starts the protocol's reader on what both directions have said so far.
-    fn open(&mut self, protocol: Protocol, direction: usize, side: Option<Side>, client: &mut (usize, Roles)) {
+    fn open(
+        &mut self,
+        protocol: Protocol,
+        direction: usize,
+        side: Option<Side>,
+        client: &mut (usize, Roles),
+        keys: Option<&dyn Keys>,
+    ) {
         let Self::Opening(_, beginnings) = self else { return };
         let beginnings = **beginnings;
         let speaker = match side {
@@ -166,10 +180,10 @@ impl Application {
             let beginning = &beginnings[direction];
             if let Some((_, last)) = beginning.at {
                 let bytes = beginning.prefix.bytes();
-                self.take(direction, Delivery::Data { bytes, at: last }, client);
+                self.take(direction, Delivery::Data { bytes, at: last }, client, keys);
             }
             if let Some((bytes, at)) = beginning.lost {
-                self.take(direction, Delivery::Gap { bytes, at }, client);
+                self.take(direction, Delivery::Gap { bytes, at }, client, keys);
             }
         }
     }

@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use super::Ends;
 use super::application::Application;
 use super::memory::ENTRY;
+use crate::keys::Keys;
 use crate::tcp::{Budget, Segment, Stream};
 use crate::{Connection, Content, Ending, Moment, Roles, Side, Start, Traffic};
 
@@ -80,6 +81,7 @@ impl Flow {
         segment: &Segment<'_>,
         at: Moment,
         budget: &mut Budget,
+        keys: Option<&dyn Keys>,
     ) -> Option<Ending> {
         let direction = self.direction(source);
         self.last = at;
@@ -91,7 +93,7 @@ impl Flow {
             ..
         } = self;
         streams[direction].segment(segment, at, budget, |delivery| {
-            application.take(direction, delivery, client);
+            application.take(direction, delivery, client, keys);
         });
         if segment.flags.rst() {
             return Some(Ending::Reset);
@@ -100,7 +102,7 @@ impl Flow {
     }
 
     /// What there was to see.
-    pub(super) fn end(mut self, ending: Ending, budget: &mut Budget) -> Connection {
+    pub(super) fn end(mut self, ending: Ending, budget: &mut Budget, keys: Option<&dyn Keys>) -> Connection {
         let Self {
             streams,
             application,
@@ -108,9 +110,9 @@ impl Flow {
             ..
         } = &mut self;
         for (direction, stream) in streams.iter_mut().enumerate() {
-            stream.finish(budget, |delivery| application.take(direction, delivery, client));
+            stream.finish(budget, |delivery| application.take(direction, delivery, client, keys));
         }
-        application.decide(client);
+        application.decide(client, keys);
         let (client, roles) = self.client;
         let server = 1 - client;
         let traffic = |direction: usize| Traffic {

@@ -3,16 +3,39 @@
 use super::record::Span;
 use crate::Moment;
 
-/// Message types that are kept and read.
+/// Message types.
 pub(super) const CLIENT_HELLO: u8 = 1;
 pub(super) const SERVER_HELLO: u8 = 2;
+pub(super) const NEW_SESSION_TICKET: u8 = 4;
+pub(super) const END_OF_EARLY_DATA: u8 = 5;
+pub(super) const ENCRYPTED_EXTENSIONS: u8 = 8;
 pub(super) const CERTIFICATE: u8 = 11;
 pub(super) const SERVER_KEY_EXCHANGE: u8 = 12;
+pub(super) const CERTIFICATE_REQUEST: u8 = 13;
 pub(super) const CERTIFICATE_VERIFY: u8 = 15;
+pub(super) const FINISHED: u8 = 20;
+pub(super) const KEY_UPDATE: u8 = 24;
+pub(super) const COMPRESSED_CERTIFICATE: u8 = 25;
+
+/// Of messages in clear those whose bodies are read.
+pub(super) const IN_CLEAR: &[u8] = &[
+    CLIENT_HELLO,
+    SERVER_HELLO,
+    CERTIFICATE,
+    SERVER_KEY_EXCHANGE,
+    CERTIFICATE_VERIFY,
+];
+/// Of messages that keys opened those whose bodies are read.
+pub(super) const OPENED: &[u8] = &[
+    ENCRYPTED_EXTENSIONS,
+    CERTIFICATE,
+    CERTIFICATE_VERIFY,
+    COMPRESSED_CERTIFICATE,
+];
 
 /// Longest message kept. A ClientHello with every post-quantum group OpenSSL has is under 8 kB; a chain of ML-DSA-87
 /// certificates under 32 kB.
-const LONGEST_MESSAGE: usize = 64 * 1024;
+pub(super) const LONGEST_MESSAGE: usize = 64 * 1024;
 const HEADER: usize = 4;
 
 /// One whole message.
@@ -54,10 +77,11 @@ impl Partial {
 }
 
 impl Messages {
-    /// Takes bytes of handshake records and gives each message they complete.
-    pub(super) fn push(&mut self, mut bytes: &[u8], at: Moment, mut give: impl FnMut(Message<'_>)) {
+    /// Takes bytes of handshake records, seen in these packets, and gives each message they complete, with the bodies of
+    /// these `kinds`.
+    pub(super) fn push(&mut self, mut bytes: &[u8], kinds: &[u8], seen: Span, mut give: impl FnMut(Message<'_>)) {
         while !bytes.is_empty() {
-            let partial = self.0.get_or_insert_with(|| Box::new(Partial::new(at)));
+            let partial = self.0.get_or_insert_with(|| Box::new(Partial::new(seen.first)));
             if partial.filled < HEADER {
                 let taken = (HEADER - partial.filled).min(bytes.len());
                 partial.header[partial.filled..partial.filled + taken].copy_from_slice(&bytes[..taken]);
@@ -70,11 +94,7 @@ impl Messages {
             let [kind, a, b, c] = partial.header;
             let length = u32::from_be_bytes([0, a, b, c]) as usize;
             let taken = (length - partial.taken).min(bytes.len());
-            let keep = length <= LONGEST_MESSAGE
-                && matches!(
-                    kind,
-                    CLIENT_HELLO | SERVER_HELLO | CERTIFICATE | SERVER_KEY_EXCHANGE | CERTIFICATE_VERIFY
-                );
+            let keep = length <= LONGEST_MESSAGE && kinds.contains(&kind);
             if keep {
                 partial.body.extend_from_slice(&bytes[..taken]);
             }
@@ -89,7 +109,7 @@ impl Messages {
                 length,
                 span: Span {
                     first: partial.first,
-                    last: at,
+                    last: seen.last,
                 },
             });
             self.0 = None;

@@ -261,6 +261,27 @@ impl ClientHello {
     }
 }
 
+/// What a server adds once its messages are protected.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct EncryptedExtensions {
+    /// The application protocol chosen.
+    pub(super) alpn: Option<String>,
+}
+
+impl EncryptedExtensions {
+    /// Reads the body of the message (RFC 9846, section 4.3.1).
+    pub(super) fn read(body: &[u8]) -> Result<Self, Malformed> {
+        let mut read = Self::default();
+        extensions(Cursor::new(body), |kind, mut data| {
+            if kind == extension::ALPN {
+                read.alpn = Some(text(data.vector16()?.vector8()?.rest()));
+            }
+            Some(())
+        })?;
+        Ok(read)
+    }
+}
+
 fn session_id(cursor: &mut Cursor<'_>) -> Result<Vec<u8>, Malformed> {
     let id = cursor.vector8().ok_or(Malformed("session id"))?.rest();
     if id.len() > 32 {

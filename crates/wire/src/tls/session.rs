@@ -6,7 +6,9 @@ use super::Version;
 use super::handshake::{self, Message, Messages};
 use super::hello::{ClientHello, Malformed, ServerHello};
 use super::legacy::{Certificates, ServerKeyExchange};
-use super::record::{self, Piece, Records};
+use super::opened::{Opened, Opener};
+use super::record::{self, Piece, Records, Span};
+use crate::keys::Keys;
 use crate::{Moment, Seen, Side, Timestamp};
 
 /// Flights kept while nobody can say how many the handshake has; one of TLS 1.3 with HelloRetryRequest has five.
@@ -49,6 +51,8 @@ pub struct Tls {
     pub from_server: Protected,
     /// What did not follow the standard, or is missing.
     pub faults: Vec<Seen<Fault>>,
+    /// What keys opened, where some were given for this connection.
+    pub opened: Option<Box<Opened>>,
 }
 
 impl Tls {
@@ -57,6 +61,16 @@ impl Tls {
     pub fn version(&self) -> Option<Version> {
         let chosen = self.server_hello.as_ref().or(self.hello_retry_request.as_ref())?;
         Some(chosen.value.version)
+    }
+
+    /// The alert with which an end refused the other, in clear or as keys opened it.
+    #[must_use]
+    pub fn refusal(&self) -> Option<&Seen<Alert>> {
+        let opened = self.opened.iter().flat_map(|opened| &opened.alerts);
+        // handshake_failure, those about certificates, decrypt_error, insufficient_security and certificate_required
+        // (RFC 9846, section 6).
+        let refuses = |alert: &&Seen<Alert>| matches!(alert.value.description, 40 | 42..=49 | 51 | 71 | 116);
+        self.alerts.iter().chain(opened).find(refuses)
     }
 
     /// The flights of the handshake: client, server, client; two more behind a HelloRetryRequest, one more in TLS 1.2.
@@ -86,6 +100,16 @@ pub struct Alert {
     pub level: u8,
     /// What for; [`alert_name`] names it.
     pub description: u8,
+}
+
+impl std::fmt::Display for Alert {
+    /// `bad_certificate from the client`.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match alert_name(self.description) {
+            Some(name) => write!(f, "{name} from the {}", self.from),
+            None => write!(f, "{} from the {}", self.description, self.from),
+        }
+    }
 }
 
 /// Bytes one side sent until the other side sent some.
@@ -248,6 +272,7 @@ impl Direction {
 pub(crate) struct Session {
     directions: [Direction; 2],
     tls: Watched,
+    opener: Option<Box<Opener>>,
 }
 
 /// What becomes a [`Tls`]; without room for what most connections do not have, for there may be a million.
@@ -284,6 +309,7 @@ impl Session {
         Self {
             directions: [Direction::new(), Direction::new()],
             tls: Watched::default(),
+            opener: None,
         }
     }
 
@@ -305,6 +331,7 @@ impl Session {
             from_client: watched.from_client,
             from_server: watched.from_server,
             faults: rare.faults,
+            opened: self.opener.map(|opener| opener.outcome()),
         }
     }
 
@@ -320,11 +347,16 @@ impl Session {
             + self.tls.client_hello.as_ref().map_or(0, |hello| hello.value.held())
             + self.tls.rare.as_deref().map_or(0, hellos)
             + self.tls.flights.capacity() * size_of::<Flight>()
+            + self.opener.as_ref().map_or(0, |opener| opener.held())
     }
 
-    /// Bytes of `from`, next in order.
-    pub(crate) fn data(&mut self, from: Side, mut bytes: &[u8], at: Moment) {
-        let Self { directions, tls } = self;
+    /// Bytes of `from`, next in order; where there are `keys` of this connection, also what they open.
+    pub(crate) fn data(&mut self, from: Side, mut bytes: &[u8], at: Moment, keys: Option<&dyn Keys>) {
+        let Self {
+            directions,
+            tls,
+            opener,
+        } = self;
         let direction = &mut directions[from.index()];
         direction.records.segment(bytes);
         loop {
@@ -344,6 +376,11 @@ impl Session {
                         tls.flight(from, record::HEADER, 1, direction.begins, at);
                     }
                     tls.begin(header.kind, direction.sealed, from);
+                    if let Some(opener) = opener
+                        && tls.is_protected(header.kind, direction.sealed)
+                    {
+                        opener.begin(from, direction.begins);
+                    }
                 }
                 Piece::Body(header, body) => {
                     direction.left = direction.left.saturating_sub(body.len());
@@ -357,7 +394,13 @@ impl Session {
                     }
                     match header.kind {
                         record::HANDSHAKE if !direction.sealed => {
-                            direction.messages.push(body, at, |message| tls.message(from, &message));
+                            let seen = Span { first: at, last: at };
+                            let kinds = handshake::IN_CLEAR;
+                            let messages = &mut direction.messages;
+                            messages.push(body, kinds, seen, |message| tls.message(from, &message));
+                            if let (None, Some(keys)) = (&opener, keys) {
+                                *opener = tls.opener(keys).map(Box::new);
+                            }
                         }
                         record::ALERT if !direction.sealed => {
                             // Two bytes; anything longer is not in clear.
@@ -369,7 +412,17 @@ impl Session {
                         }
                         record::CHANGE_CIPHER_SPEC => direction.sealed |= tls.change_cipher_spec_seals(),
                         // Application data, and what a ChangeCipherSpec has sealed.
-                        _ => tls.protected(from).bytes += body.len() as u64,
+                        _ => {
+                            tls.protected(from).bytes += body.len() as u64;
+                            if let (Some(opener), Some(keys)) = (&mut *opener, keys)
+                                && tls.is_protected(header.kind, direction.sealed)
+                            {
+                                opener.body(from, body);
+                                if direction.left == 0 {
+                                    opener.complete(from, header.kind, at, keys);
+                                }
+                            }
+                        }
                     }
                 }
             }
@@ -384,6 +437,9 @@ impl Session {
         direction.alert = None;
         if !harmless {
             self.tls.fault(Fault::Gap { from }, at);
+            if let Some(opener) = &mut self.opener {
+                opener.gap(from, at);
+            }
         }
     }
 }
@@ -397,6 +453,21 @@ impl Watched {
 
     fn hello_retry_request(&self) -> Option<&Seen<ServerHello>> {
         self.rare.as_ref()?.hello_retry_request.as_ref()
+    }
+
+    /// What opens the rest, once both hellos are there and if there are keys.
+    fn opener(&self, keys: &dyn Keys) -> Option<Opener> {
+        let (client, server) = (self.client_hello.as_ref()?, self.server_hello.as_ref()?);
+        Opener::new(&client.value, &server.value, keys)
+    }
+
+    /// Whether a record is encrypted: in TLS 1.3 those that say they are application data, before that all behind a
+    /// ChangeCipherSpec.
+    fn is_protected(&self, kind: u8, sealed: bool) -> bool {
+        match self.version() {
+            Some(Version::TLS13) => kind == record::APPLICATION_DATA,
+            _ => sealed && kind != record::CHANGE_CIPHER_SPEC,
+        }
     }
 
     fn rare(&mut self) -> &mut Rare {

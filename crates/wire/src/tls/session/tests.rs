@@ -65,7 +65,7 @@ fn conversation() -> Vec<(Side, Vec<u8>)> {
 fn read(pieces: &[(Side, Vec<u8>)]) -> Tls {
     let mut session = Session::new();
     for (index, (side, bytes)) in pieces.iter().enumerate() {
-        session.data(*side, bytes, at(index as u64));
+        session.data(*side, bytes, at(index as u64), None);
     }
     session.outcome()
 }
@@ -178,11 +178,12 @@ fn early_data_behind_a_compatibility_change_cipher_spec_does_not_hide_the_second
         Side::Client,
         &[record(22, &hello), record(20, &[1]), record(23, &[0; 40])].concat(),
         at(1),
+        None,
     );
     let mut retry = server_hello(0x0304, 0);
     retry[6..38].copy_from_slice(&crate::tls::hello::HELLO_RETRY_REQUEST);
-    session.data(Side::Server, &record(22, &retry), at(2));
-    session.data(Side::Client, &record(22, &hello), at(3));
+    session.data(Side::Server, &record(22, &retry), at(2), None);
+    session.data(Side::Client, &record(22, &hello), at(3), None);
     assert!(session.outcome().second_client_hello.is_some());
 }
 
@@ -203,8 +204,8 @@ fn an_alert_in_clear_is_named_with_its_sender() {
 fn an_alert_split_between_its_bytes_is_read_with_both_packets() {
     let alert = record(21, &[1, 0]);
     let mut session = Session::new();
-    session.data(Side::Client, &alert[..6], at(1));
-    session.data(Side::Client, &alert[6..], at(2));
+    session.data(Side::Client, &alert[..6], at(1), None);
+    session.data(Side::Client, &alert[6..], at(2), None);
     let tls = session.outcome();
     let seen = &tls.alerts[0];
     assert_eq!((seen.first, seen.last), (at(1), at(2)));
@@ -215,13 +216,13 @@ fn an_alert_split_between_its_bytes_is_read_with_both_packets() {
 fn a_gap_inside_a_record_body_costs_nothing_but_its_bytes() {
     let mut session = Session::new();
     for (index, (side, bytes)) in conversation().iter().take(3).enumerate() {
-        session.data(*side, bytes, at(index as u64));
+        session.data(*side, bytes, at(index as u64), None);
     }
     let last = record(23, &[0; 16_000]);
-    session.data(Side::Server, &last[..1000], at(4));
+    session.data(Side::Server, &last[..1000], at(4), None);
     session.gap(Side::Server, 10_000, at(5));
-    session.data(Side::Server, &last[11_000..], at(6));
-    session.data(Side::Server, &record(23, &[0; 10]), at(7));
+    session.data(Side::Server, &last[11_000..], at(6), None);
+    session.data(Side::Server, &record(23, &[0; 10]), at(7), None);
     let tls = session.outcome();
     assert_eq!(tls.faults, []);
     assert_eq!(tls.from_server.records, 4);
@@ -230,10 +231,10 @@ fn a_gap_inside_a_record_body_costs_nothing_but_its_bytes() {
 #[test]
 fn after_a_gap_in_the_handshake_reading_goes_on_at_a_segment_that_begins_with_a_record() {
     let mut session = Session::new();
-    session.data(Side::Client, &record(22, &client_hello(&[0x0304]))[..20], at(1));
+    session.data(Side::Client, &record(22, &client_hello(&[0x0304]))[..20], at(1), None);
     session.gap(Side::Client, 60, at(2));
-    session.data(Side::Client, b"the rest of something", at(3));
-    session.data(Side::Client, &record(23, &[0; 50]), at(4));
+    session.data(Side::Client, b"the rest of something", at(3), None);
+    session.data(Side::Client, &record(23, &[0; 50]), at(4), None);
     let tls = session.outcome();
     assert_eq!(tls.faults[0].value, Fault::Gap { from: Side::Client });
     assert_eq!(tls.client_hello, None);
@@ -273,7 +274,7 @@ fn flights_beyond_those_kept_are_not_added_to_the_last_one() {
     let mut session = Session::new();
     for index in 0..20 {
         let side = if index % 2 == 0 { Side::Client } else { Side::Server };
-        session.data(side, &record(23, &[0; 10]), at(index));
+        session.data(side, &record(23, &[0; 10]), at(index), None);
     }
     let tls = session.outcome();
     assert_eq!(tls.flights.len(), 8);
@@ -314,11 +315,11 @@ proptest! {
     ) {
         let mut session = Session::new();
         if open {
-            session.data(Side::Client, &record(22, &client_hello(&[0x0304])), at(0));
+            session.data(Side::Client, &record(22, &client_hello(&[0x0304])), at(0), None);
         }
         for (index, (client, bytes, gap)) in steps.iter().enumerate() {
             let side = if *client { Side::Client } else { Side::Server };
-            session.data(side, bytes, at(index as u64));
+            session.data(side, bytes, at(index as u64), None);
             if *gap > 35 {
                 session.gap(side, *gap, at(index as u64));
             }

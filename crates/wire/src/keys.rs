@@ -1,0 +1,101 @@
+//! What opens what is encrypted, where whoever captured it has the keys.
+//!
+//! Only the questions stand here. The answers take cryptography, which this crate has none of: the crate `keys` gives
+//! them.
+
+use bartizan_registry::CipherSuite;
+
+use crate::Side;
+use crate::tls::Version;
+
+/// Keys that somebody gave, looked up by what packets show.
+pub trait Keys: Send + Sync {
+    /// Whether there is a secret of the TLS connection with this client random.
+    fn knows_tls(&self, client_random: &[u8; 32]) -> bool;
+
+    /// The keys that may protect one direction of a TLS connection: one for each secret that was given for it. None
+    /// where none was given, or where the cipher suite is not one that can be opened.
+    fn tls(&self, wanted: &TlsDirection<'_>) -> Vec<Candidate>;
+
+    /// What a certificate message holds that was compressed by this algorithm (RFC 8879) and is of this length; none where it
+    /// does not become that, or the algorithm is not one that is unpacked.
+    fn unpack(&self, algorithm: u16, packed: &[u8], length: usize) -> Option<Vec<u8>>;
+
+    /// What a certificate says of itself, by its DER encoding.
+    fn certificate(&self, der: &[u8]) -> Certificate;
+}
+
+/// A direction of a TLS connection whose key is wanted.
+#[derive(Debug, Clone, Copy)]
+pub struct TlsDirection<'a> {
+    /// The random of its ClientHello.
+    pub client_random: &'a [u8; 32],
+    /// The random of its ServerHello.
+    pub server_random: &'a [u8; 32],
+    /// The version chosen.
+    pub version: Version,
+    /// The cipher suite chosen.
+    pub cipher_suite: CipherSuite,
+    /// Who protects with the key.
+    pub side: Side,
+    /// What for.
+    pub epoch: Epoch,
+}
+
+/// What a key of TLS 1.3 protects (RFC 9846, section 7.1). TLS 1.2 has one key for all.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Epoch {
+    /// Early data.
+    Early,
+    /// The handshake.
+    Handshake,
+    /// All that follows it.
+    Application,
+}
+
+/// A key that may be the right one.
+pub struct Candidate {
+    /// The key.
+    pub key: Box<dyn RecordKey>,
+    /// Where it was given, as a person looks it up: `line 3 of keys.log`.
+    pub given: String,
+}
+
+/// Opens the records of one direction.
+pub trait RecordKey: Send {
+    /// Opens a record in place: `body` holds what follows the record's header, and holds what was protected when it
+    /// returns `true`. `false` where the key is not that of the record, which `body` then no longer holds.
+    fn open(&mut self, sequence: u64, header: &[u8; 5], body: &mut Vec<u8>) -> bool;
+
+    /// Becomes the key that follows it, behind a KeyUpdate (RFC 9846, section 7.2). `false` where it cannot.
+    fn update(&mut self) -> bool;
+
+    /// Bytes it holds, about.
+    fn held(&self) -> usize;
+}
+
+/// What a certificate says of itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Certificate {
+    /// Its subject, printable and of bounded length.
+    pub subject: String,
+    /// The algorithm of its key, by the registry's name, else its object identifier.
+    pub public_key: String,
+    /// The algorithm it is signed with, likewise.
+    pub signature: String,
+    /// Last second of its validity, since 1970.
+    pub not_after: i64,
+    /// SHA-256 of it, in hexadecimal.
+    pub sha256: String,
+}
+
+impl Certificate {
+    /// Bytes it holds on the heap.
+    pub(crate) fn held(&self) -> usize {
+        size_of::<Self>()
+            + [&self.subject, &self.public_key, &self.signature, &self.sha256]
+                .iter()
+                .map(|text| text.capacity())
+                .sum::<usize>()
+    }
+}
