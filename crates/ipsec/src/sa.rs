@@ -10,6 +10,9 @@ use crate::vici::Section;
 /// Additional key exchanges that an SA may have (RFC 9370, section 2.1).
 const MOST_ADDITIONAL: usize = 7;
 
+/// Seconds between an IKE_SA and the CHILD_SA that was set up with it, at most: both are made when one message is read.
+pub const TOGETHER_S: u64 = 5;
+
 /// An IKE_SA.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IkeSa {
@@ -125,6 +128,14 @@ impl IkeSa {
     /// The IKE_SAs in a row of `list-sas`.
     pub fn of_row(row: &Section) -> impl Iterator<Item = Self> {
         row.sections().filter_map(|(connection, sa)| Self::read(connection, sa))
+    }
+
+    /// Whether this CHILD_SA of it was made by an exchange of its own, after the IKE_SA was set up: only the first is keyed together
+    /// with it (RFC 7296, section 1.2). Told by charon's clock: one made within [`TOGETHER_S`] counts as the first, and so does
+    /// every one that is older than an IKE_SA which was itself rekeyed.
+    #[must_use]
+    pub fn keyed_later(&self, child: &ChildSa) -> bool {
+        child.installed_s.saturating_add(TOGETHER_S) < self.established_s
     }
 
     /// Whether it stands: packets of its CHILD_SAs flow.

@@ -2,22 +2,25 @@
 //! the policy is taken down.
 
 mod expectation;
+mod hearing;
+mod judging;
+mod taking_down;
 mod told;
 mod track;
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant, SystemTime};
 
-use bartizan_deployment::{Breach, day_of};
-use bartizan_ledger::{Cause, Event, Recorder, Verdict, Why};
+use bartizan_deployment::Breach;
+use bartizan_ledger::{Cause, Recorder, SaClosed, Verdict};
 
 pub use expectation::{Expectation, Expectations};
+use taking_down::Condemned;
 use told::Told;
 use track::Tracked;
 
 use crate::metrics::Metrics;
-use crate::sa::{ChildSa, IkeSa};
-use crate::vici::{Client, Error, Event as Heard, Section};
+use crate::vici::{Client, Error};
 
 /// Events that tell of SAs.
 const EVENTS: [&str; 4] = ["ike-updown", "child-updown", "ike-rekey", "child-rekey"];
@@ -33,9 +36,6 @@ const TURN: Duration = Duration::from_millis(200);
 
 /// How often all SAs are looked at anew: exceptions expire while SAs stand, and what was missed is found.
 const SWEEP: Duration = Duration::from_secs(30);
-
-/// How long a CHILD_SA may take to be deleted together with the peer before its IKE_SA is destroyed without asking.
-const ESCALATE: Duration = Duration::from_secs(1);
 
 /// How long the record of an IKE_SA waits for what charon's log tells of it: the log comes a moment after the event.
 const TELL: Duration = Duration::from_millis(500);
@@ -87,19 +87,23 @@ pub struct Watch<'a> {
     metrics: &'a Metrics,
     tracked: Tracked,
     told: Told,
-    /// Records that wait for charon's log, by its number of the IKE_SA.
-    untold: Vec<(u32, Instant, bartizan_ledger::IkeSa)>,
+    /// Records that wait for charon's log.
+    untold: Vec<Untold>,
     /// What is to be gone, and since when.
     condemned: Vec<Condemned>,
+    clock: fn() -> SystemTime,
+    sweep: Duration,
 }
 
+/// The record of an IKE_SA that waits for what charon's log tells of it.
 #[derive(Debug)]
-struct Condemned {
-    ike: u32,
-    child: Option<u32>,
+struct Untold {
+    /// charon's number of it.
+    id: u32,
     since: Instant,
-    tried: Option<Instant>,
-    sighting: Sighting,
+    record: bartizan_ledger::IkeSa,
+    /// What ended of it in the meantime: it is written after it.
+    closed: Vec<SaClosed>,
 }
 
 impl<'a> Watch<'a> {
@@ -115,7 +119,17 @@ impl<'a> Watch<'a> {
             told: Told::default(),
             untold: Vec::new(),
             condemned: Vec::new(),
+            clock: SystemTime::now,
+            sweep: SWEEP,
         }
+    }
+
+    /// The same by another clock, for the day whose policies are in force, and with all SAs looked at anew this often.
+    #[must_use]
+    pub fn with_time(mut self, clock: fn() -> SystemTime, sweep: Duration) -> Self {
+        self.clock = clock;
+        self.sweep = sweep;
+        self
     }
 
     /// Watches until `stop` says so; a charon that goes away is waited for.
@@ -169,283 +183,11 @@ impl<'a> Watch<'a> {
             self.write(false);
             self.take_down(&mut commands, notice)?;
             // Events that wait say better than a sweep how an SA came about.
-            if heard.is_none() && swept.elapsed() >= SWEEP {
+            if heard.is_none() && swept.elapsed() >= self.sweep {
                 self.sweep(&mut commands, notice)?;
                 swept = Instant::now();
             }
         }
         Ok(())
-    }
-
-    fn hear(&mut self, event: &Heard, notice: &mut dyn FnMut(Notice<'_>)) {
-        let message = &event.message;
-        let old_and_new =
-            |section: &'_ Section| Some((section.section("old")?.clone(), section.section("new")?.clone()));
-        match event.name.as_str() {
-            LOG => self.told.hear(message),
-            "ike-updown" => {
-                let up = message.is_yes("up");
-                for sa in IkeSa::of_row(message) {
-                    if up {
-                        let cause = self.tracked.cause_of(&sa);
-                        self.ike(&sa, cause, None, notice);
-                    } else {
-                        self.gone(sa.id, None, notice);
-                    }
-                }
-            }
-            "ike-rekey" => {
-                for (connection, section) in message.sections() {
-                    let Some((old, new)) = old_and_new(section) else {
-                        continue;
-                    };
-                    let (Some(old), Some(new)) = (IkeSa::read(connection, &old), IkeSa::read(connection, &new)) else {
-                        continue;
-                    };
-                    self.told.carry_on(old.id, new.id);
-                    self.ike(&new, Cause::Rekey, Some(&old), notice);
-                    self.tracked.hand_over(old.id, new.id);
-                    self.condemned
-                        .retain(|condemned| condemned.ike != old.id || condemned.child.is_some());
-                    for condemned in self.condemned.iter_mut().filter(|condemned| condemned.ike == old.id) {
-                        condemned.ike = new.id;
-                    }
-                    self.closed(old.id, None, Why::Replaced);
-                }
-            }
-            "child-updown" => {
-                let up = message.is_yes("up");
-                for sa in IkeSa::of_row(message) {
-                    for child in &sa.children {
-                        if up {
-                            self.child(&sa, child, Cause::SetUp, None, notice);
-                        } else {
-                            self.tracked.count(sa.id, child);
-                            self.gone(sa.id, Some(child.id), notice);
-                        }
-                    }
-                }
-            }
-            "child-rekey" => {
-                for (connection, section) in message.sections() {
-                    let Some(sa) = IkeSa::read(connection, section) else {
-                        continue;
-                    };
-                    let children = section.section("child-sas").into_iter().flat_map(Section::sections);
-                    for (old, new) in children.filter_map(|(_, section)| old_and_new(section)) {
-                        let (Some(old), Some(new)) = (ChildSa::read(&old), ChildSa::read(&new)) else {
-                            continue;
-                        };
-                        self.child(&sa, &new, Cause::Rekey, Some(&old), notice);
-                        self.tracked.count(sa.id, &old);
-                        self.closed(sa.id, Some(old.id), Why::Replaced);
-                    }
-                }
-            }
-            _ => {}
-        }
-    }
-
-    /// All SAs as charon has them: unknown ones are recorded, known ones judged by today's policy, missing ones closed.
-    fn sweep(&mut self, commands: &mut Client, notice: &mut dyn FnMut(Notice<'_>)) -> Result<(), Error> {
-        let rows = commands.streamed("list-sas", "list-sa", Section::new())?;
-        let sas: Vec<_> = rows.iter().flat_map(IkeSa::of_row).filter(IkeSa::stands).collect();
-        for (ike, child) in self.tracked.missing(&sas) {
-            self.gone(ike, child, notice);
-        }
-        for sa in &sas {
-            self.ike(sa, Cause::Found, None, notice);
-            for child in sa.children.iter().filter(|child| child.stands()) {
-                self.tracked.count(sa.id, child);
-                self.child(sa, child, Cause::Found, None, notice);
-            }
-        }
-        self.metrics.standing(self.tracked.standing());
-        Ok(())
-    }
-
-    /// An IKE_SA stands: recorded when it is new, judged in any case.
-    fn ike(&mut self, sa: &IkeSa, cause: Cause, replaces: Option<&IkeSa>, notice: &mut dyn FnMut(Notice<'_>)) {
-        let Some(key) = sa.key else { return };
-        let today = day_of(SystemTime::now());
-        let expectation = self.expectations.of(&sa.connection);
-        let policy = expectation.map(|expectation| expectation.policy.in_force(today));
-        let verdict = crate::judge::of_ike(sa, policy.as_ref());
-        let sighting = Sighting {
-            connection: sa.connection.clone(),
-            child: None,
-            peer: expectation.map(|expectation| expectation.peer.clone()),
-            cause,
-            keyed_by: crate::judge::shown(&sa.key_exchanges),
-            verdict: verdict.clone(),
-        };
-        if self.tracked.is_new(sa, key, &verdict) {
-            self.metrics.ike(&sighting);
-            let set_up = self.told.of(sa.id).map(|tale| tale.begun.elapsed());
-            let record = track::ike_record(sa, key, replaces, expectation, set_up, cause, verdict);
-            self.untold.push((sa.id, Instant::now(), record));
-            self.notify(
-                &sighting,
-                policy.as_ref().map(|policy| policy.ipsec.breach),
-                sa.id,
-                None,
-                notice,
-            );
-        } else if self.tracked.judged(sa.id, None, &verdict) {
-            self.notify(
-                &sighting,
-                policy.as_ref().map(|policy| policy.ipsec.breach),
-                sa.id,
-                None,
-                notice,
-            );
-        }
-    }
-
-    /// Writes the records of IKE_SAs that charon's log has told of, or will not; `all` of them at the end.
-    fn write(&mut self, all: bool) {
-        let told = &self.told;
-        let ready = |(id, since, record): &mut (u32, Instant, bartizan_ledger::IkeSa)| {
-            let whole = told
-                .of(*id)
-                .is_some_and(|tale| tale.local.is_some() && tale.peer.is_some());
-            all || whole || record.cause == Cause::Found || since.elapsed() >= TELL
-        };
-        for (id, _, mut record) in self.untold.extract_if(.., ready) {
-            if record.cause != Cause::Found
-                && let Some(tale) = told.of(id)
-            {
-                record.authentication = crate::judge::authentication(tale.local.clone(), tale.peer.clone());
-                record.messages = Some(tale.messages);
-            }
-            self.recorder.record(Event::IkeSa(Box::new(record)));
-        }
-    }
-
-    fn child(
-        &mut self,
-        sa: &IkeSa,
-        child: &ChildSa,
-        cause: Cause,
-        replaces: Option<&ChildSa>,
-        notice: &mut dyn FnMut(Notice<'_>),
-    ) {
-        let Some(key) = sa.key else { return };
-        let today = day_of(SystemTime::now());
-        let expectation = self.expectations.of(&sa.connection);
-        let interface = expectation.and_then(|expectation| expectation.child(&child.name));
-        let policy = interface.map(|(_, policy)| policy.in_force(today));
-        let ike_policy = expectation.map(|expectation| expectation.policy.in_force(today));
-        let of_ike = crate::judge::of_ike(sa, ike_policy.as_ref());
-        let rekeyed = cause == Cause::Rekey;
-        let verdict = crate::judge::of_child(child, rekeyed, &of_ike, policy.as_ref());
-        let sighting = Sighting {
-            connection: sa.connection.clone(),
-            child: Some(child.name.clone()),
-            peer: expectation.map(|expectation| expectation.peer.clone()),
-            cause,
-            keyed_by: crate::judge::shown(&child.key_exchanges),
-            verdict: verdict.clone(),
-        };
-        let breach = policy.as_ref().map(|policy| policy.ipsec.breach);
-        if self.tracked.is_new_child(sa, child, key, &verdict) {
-            self.metrics.child(&sighting);
-            let interface = interface.map(|(kind, _)| kind.name().to_owned());
-            let peer = sighting.peer.clone();
-            let record = track::child_record(sa, child, key, replaces, (interface, peer), cause, verdict);
-            self.recorder.record(Event::ChildSa(Box::new(record)));
-            self.notify(&sighting, breach, sa.id, Some(child.id), notice);
-        } else if cause == Cause::Found && self.tracked.judged(sa.id, Some(child.id), &verdict) {
-            self.notify(&sighting, breach, sa.id, Some(child.id), notice);
-        }
-    }
-
-    fn notify(
-        &mut self,
-        sighting: &Sighting,
-        breach: Option<Breach>,
-        ike: u32,
-        child: Option<u32>,
-        notice: &mut dyn FnMut(Notice<'_>),
-    ) {
-        let (Verdict::Refused { .. }, Some(breach)) = (&sighting.verdict, breach) else {
-            // What belongs to no interface of the file belongs to somebody else: it is recorded and left alone.
-            notice(Notice::Stands(sighting));
-            return;
-        };
-        self.metrics.breach(sighting);
-        notice(Notice::Breach(sighting, breach));
-        if breach == Breach::Down {
-            self.condemned.push(Condemned {
-                ike,
-                child,
-                since: Instant::now(),
-                tried: None,
-                sighting: sighting.clone(),
-            });
-        }
-    }
-
-    /// Takes down what is condemned: a CHILD_SA with its peer; where that takes too long, and for an IKE_SA, without asking.
-    fn take_down(&mut self, commands: &mut Client, notice: &mut dyn FnMut(Notice<'_>)) -> Result<(), Error> {
-        let mut vanished = Vec::new();
-        for condemned in &mut self.condemned {
-            if condemned.tried.is_some_and(|tried| tried.elapsed() < ESCALATE) {
-                continue;
-            }
-            let message = match (condemned.child, condemned.tried) {
-                (Some(child), None) => Section::new().with("child-id", child.to_string()),
-                _ => Section::new()
-                    .with("ike-id", condemned.ike.to_string())
-                    .with("force", "yes"),
-            };
-            condemned.tried = Some(Instant::now());
-            // -1: charon answers at once, and its events say when it is done.
-            match commands.command("terminate", message.with("timeout", "-1")) {
-                Ok(_) => {}
-                // It went by itself in the meantime: its event is on the way, or the next sweep sees it.
-                Err(Error::Refused { .. }) if !self.tracked.stands(condemned.ike, condemned.child) => {
-                    vanished.push((condemned.ike, condemned.child));
-                }
-                Err(error @ Error::Refused { .. }) => notice(Notice::NotTakenDown(&condemned.sighting, &error)),
-                Err(error) => return Err(error),
-            }
-        }
-        self.condemned
-            .retain(|condemned| !vanished.contains(&(condemned.ike, condemned.child)));
-        Ok(())
-    }
-
-    /// charon tells, or a sweep finds, that it is no more.
-    fn gone(&mut self, ike: u32, child: Option<u32>, notice: &mut dyn FnMut(Notice<'_>)) {
-        let is_it = |condemned: &Condemned| condemned.ike == ike && (child.is_none() || condemned.child == child);
-        let mut why = Why::Deleted;
-        for condemned in self.condemned.extract_if(.., |condemned| is_it(condemned)) {
-            why = Why::Breach;
-            let after = condemned.since.elapsed();
-            self.metrics.taken_down(&condemned.sighting);
-            notice(Notice::TakenDown(&condemned.sighting, after));
-        }
-        self.closed(ike, child, why);
-    }
-
-    fn closed(&mut self, ike: u32, child: Option<u32>, why: Why) {
-        if self.untold.iter().any(|(id, ..)| *id == ike) {
-            self.write(true);
-        }
-        for record in self.tracked.close(ike, child, why) {
-            self.recorder.record(Event::SaClosed(record));
-        }
-        if child.is_none() {
-            self.told.forget(ike);
-        }
-        self.metrics.standing(self.tracked.standing());
-    }
-
-    fn all_gone(&mut self) {
-        self.condemned.clear();
-        for id in self.tracked.ids() {
-            self.closed(id, None, Why::DaemonGone);
-        }
     }
 }

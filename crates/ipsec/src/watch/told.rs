@@ -25,6 +25,8 @@ pub(crate) struct Tale {
     pub(crate) peer: Option<String>,
     /// Fragments of the message that goes out, or comes in, next.
     splitting: u64,
+    /// The one whose place it took by a rekey.
+    before: Option<u32>,
 }
 
 /// Tales by charon's number of the IKE_SA.
@@ -42,9 +44,12 @@ impl Told {
 
     /// A rekey proves nothing anew: what the one before has proven holds on.
     pub(crate) fn carry_on(&mut self, old: u32, new: u32) {
-        let Some(tale) = self.0.get(&old).cloned() else { return };
-        let tale = self.0.entry(new).or_insert(tale.clone()).merge(&tale);
-        self.0.insert(new, tale);
+        let Some(before) = self.0.get(&old).cloned() else {
+            return;
+        };
+        let tale = self.0.entry(new).or_insert_with(|| before.clone());
+        tale.before = Some(old);
+        tale.take_over(&before);
     }
 
     /// A line of the log: `log` events have `ikesa-uniqueid` and `msg`.
@@ -57,7 +62,14 @@ impl Told {
             let oldest = self.0.iter().min_by_key(|(_, tale)| tale.begun).map(|(id, _)| *id);
             oldest.map(|oldest| self.0.remove(&oldest));
         }
-        self.0.entry(id).or_insert_with(Tale::begin).hear(line);
+        let tale = self.0.entry(id).or_insert_with(Tale::begin);
+        tale.hear(line);
+        // The log may tell of a proof only after the event that told of the rekey.
+        if tale.local.is_some() || tale.peer.is_some() {
+            let tale = tale.clone();
+            let later = self.0.values_mut().filter(|later| later.before == Some(id));
+            later.for_each(|later| later.take_over(&tale));
+        }
     }
 }
 
@@ -69,15 +81,14 @@ impl Tale {
             local: None,
             peer: None,
             splitting: 0,
+            before: None,
         }
     }
 
-    /// Its own times and messages, with what the one before has proven.
-    fn merge(&self, before: &Self) -> Self {
-        let mut merged = self.clone();
-        merged.local = merged.local.or_else(|| before.local.clone());
-        merged.peer = merged.peer.or_else(|| before.peer.clone());
-        merged
+    /// What the one before has proven holds, where it has not proven anything of its own.
+    fn take_over(&mut self, before: &Self) {
+        self.local = self.local.take().or_else(|| before.local.clone());
+        self.peer = self.peer.take().or_else(|| before.peer.clone());
     }
 
     fn hear(&mut self, line: &str) {
@@ -159,6 +170,19 @@ mod tests {
         assert_eq!(tale.peer.as_deref(), Some("ED25519"));
         told.carry_on(1, 2);
         assert_eq!(told.of(2).unwrap().peer.as_deref(), Some("ED25519"));
+    }
+
+    #[test]
+    fn a_proof_that_is_told_after_the_rekey_holds_for_the_one_that_took_its_place() {
+        let mut told = Told::default();
+        let hear = |told: &mut Told, id: &str, line: &str| {
+            told.hear(&Section::new().with("ikesa-uniqueid", id).with("msg", line));
+        };
+        hear(&mut told, "1", "initiating IKE_SA e2[1] to 10.77.0.2");
+        told.carry_on(1, 2);
+        hear(&mut told, "1", "authentication of 'far.test' with ED25519 successful");
+        assert_eq!(told.of(2).unwrap().peer.as_deref(), Some("ED25519"));
+        assert_eq!(told.of(2).unwrap().local, None);
     }
 
     #[test]

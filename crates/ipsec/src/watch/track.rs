@@ -27,17 +27,35 @@ struct Ike {
 #[derive(Debug)]
 struct Child {
     last: ChildSa,
+    /// It took the place of another, or was made after its IKE_SA: fresh keys were asked for.
+    rekeyed: bool,
     verdict: Verdict,
     since: std::time::Instant,
 }
 
+impl Ike {
+    fn is_to_peer_of(&self, connection: &str, identity: Option<&str>) -> bool {
+        self.connection == connection && self.peer_identity.as_deref() == identity
+    }
+}
+
 impl Tracked {
-    /// How an IKE_SA that charon tells of came about: beside one to the same peer it is a re-authentication.
+    /// How an IKE_SA that charon tells of, and the CHILD_SAs set up with it, came about: beside an older one to the same peer it is
+    /// a re-authentication.
     pub(super) fn cause_of(&self, sa: &IkeSa) -> Cause {
-        let beside = self.0.iter().any(|(id, known)| {
-            *id != sa.id && known.connection == sa.connection && known.peer_identity == sa.peer_identity
-        });
-        if beside { Cause::ReAuthentication } else { Cause::SetUp }
+        let mut others = self.0.iter().filter(|(id, _)| **id < sa.id);
+        if others.any(|(_, known)| known.is_to_peer_of(&sa.connection, sa.peer_identity.as_deref())) {
+            Cause::ReAuthentication
+        } else {
+            Cause::SetUp
+        }
+    }
+
+    /// Whether a newer one to the same peer has taken its place.
+    pub(super) fn is_replaced(&self, id: u32) -> bool {
+        let Some(old) = self.0.get(&id) else { return false };
+        let mut others = self.0.iter().filter(|(other, _)| **other > id);
+        others.any(|(_, known)| known.is_to_peer_of(&old.connection, old.peer_identity.as_deref()))
     }
 
     /// Takes note of an IKE_SA; true when it was not known.
@@ -47,7 +65,14 @@ impl Tracked {
     }
 
     /// Takes note of a CHILD_SA; true when it was not known.
-    pub(super) fn is_new_child(&mut self, sa: &IkeSa, child: &ChildSa, key: Key, verdict: &Verdict) -> bool {
+    pub(super) fn is_new_child(
+        &mut self,
+        sa: &IkeSa,
+        child: &ChildSa,
+        key: Key,
+        rekeyed: bool,
+        verdict: &Verdict,
+    ) -> bool {
         let ike = self.entry(sa, key, verdict);
         let known = ike
             .children
@@ -56,12 +81,19 @@ impl Tracked {
         if !known {
             let child = Child {
                 last: child.clone(),
+                rekeyed,
                 verdict: verdict.clone(),
                 since: std::time::Instant::now(),
             };
             ike.children.insert(child.last.id, child);
         }
         !known
+    }
+
+    /// Whether this very CHILD_SA was noted as rekeyed.
+    pub(super) fn was_rekeyed(&self, ike: u32, child: &ChildSa) -> bool {
+        let known = self.0.get(&ike).and_then(|ike| ike.children.get(&child.id));
+        known.is_some_and(|known| known.rekeyed && known.last.spi_in == child.spi_in)
     }
 
     fn entry(&mut self, sa: &IkeSa, key: Key, verdict: &Verdict) -> &mut Ike {

@@ -1,3 +1,4 @@
+mod breaches;
 mod rendered;
 mod watch;
 

@@ -6,6 +6,7 @@ use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
+use std::time::{Duration, SystemTime};
 
 use bartizan_deployment::{InterfaceKind, Policy};
 use bartizan_ipsec::Metrics;
@@ -17,10 +18,9 @@ use super::named;
 use crate::stage::*;
 
 /// What the watch said, by a word each.
-type Said = Mutex<Vec<String>>;
+pub(super) type Said = Mutex<Vec<String>>;
 
-fn expectations() -> Expectations {
-    let policy = Policy::hybrid();
+fn expectations(policy: Policy) -> Expectations {
     Expectations::new(vec![Expectation {
         connection: "e2".into(),
         peer: "far".into(),
@@ -31,12 +31,28 @@ fn expectations() -> Expectations {
 
 /// Runs `act` while a watch over the near charon runs; what it recorded and counted.
 fn watched(stage: &mut Stage, act: impl FnOnce(&mut Stage, &Said, &Metrics)) -> (Vec<Event>, String) {
+    watched_by(Policy::hybrid(), EVERYDAY, stage, act)
+}
+
+/// A clock, and how often all SAs are looked at anew.
+pub(super) type Time = (fn() -> SystemTime, Duration);
+
+/// The clock of this machine, and the sweep as `up` and `watch` have it.
+pub(super) const EVERYDAY: Time = (SystemTime::now, Duration::from_secs(30));
+
+/// The same under this policy and by this time.
+pub(super) fn watched_by(
+    policy: Policy,
+    (clock, sweep): Time,
+    stage: &mut Stage,
+    act: impl FnOnce(&mut Stage, &Said, &Metrics),
+) -> (Vec<Event>, String) {
     let directory = tempfile::tempdir().expect("a directory");
     let path = directory.path().join("ledger.jsonl");
-    let (metrics, expectations) = (Metrics::default(), expectations());
+    let (metrics, expectations) = (Metrics::default(), expectations(policy));
     let ledger = Ledger::open(&path, "near").expect("a ledger");
     let (stop, said) = (AtomicBool::new(false), Said::default());
-    let watch = Watch::new(stage.near.socket(), &expectations, ledger.recorder(), &metrics);
+    let watch = Watch::new(stage.near.socket(), &expectations, ledger.recorder(), &metrics).with_time(clock, sweep);
     thread::scope(|scope| {
         let (stop, said) = (&stop, &said);
         scope.spawn(move || {
@@ -72,7 +88,7 @@ fn word(notice: &Notice<'_>) -> String {
     }
 }
 
-fn wait_for(said: &Said, wanted: &str) {
+pub(super) fn wait_for(said: &Said, wanted: &str) {
     eventually(wanted, || {
         let said = said.lock().expect("not poisoned");
         said.iter().any(|word| word.starts_with(wanted)).then_some(())
@@ -84,7 +100,7 @@ fn read(path: &Path) -> Vec<Event> {
     reader.map(|record| record.expect("whole").event).collect()
 }
 
-fn ikes(events: &[Event]) -> Vec<&IkeSa> {
+pub(super) fn ikes(events: &[Event]) -> Vec<&IkeSa> {
     let found = events.iter().filter_map(|event| match event {
         Event::IkeSa(sa) => Some(&**sa),
         _ => None,
@@ -92,7 +108,7 @@ fn ikes(events: &[Event]) -> Vec<&IkeSa> {
     found.collect()
 }
 
-fn children(events: &[Event]) -> Vec<&ChildSa> {
+pub(super) fn children(events: &[Event]) -> Vec<&ChildSa> {
     let found = events.iter().filter_map(|event| match event {
         Event::ChildSa(sa) => Some(&**sa),
         _ => None,

@@ -119,10 +119,17 @@ impl End {
         self.charon.as_ref().expect("it runs").socket()
     }
 
-    /// A connection `e2` to the other end with these key exchanges of IKE and, comma-separated, of CHILD_SAs.
+    /// A connection `e2` to the other end with these key exchanges of IKE and of CHILD_SAs, comma-separated; an empty one of a
+    /// CHILD_SA stands for none.
     pub(crate) fn connection(&self, other: &Self, ike: &str, esp: &str) -> Section {
         let end = |name: &str| Section::new().with("auth", "pubkey").with("id", format!("{name}.test"));
-        let esp = esp.split(',').map(|exchange| format!("aes256gcm16-{exchange}"));
+        let ike = ike
+            .split(',')
+            .map(|exchange| format!("aes256gcm16-prfsha384-{exchange}"));
+        let esp = esp.split(',').map(|exchange| match exchange {
+            "" => "aes256gcm16".to_owned(),
+            exchange => format!("aes256gcm16-{exchange}"),
+        });
         let child = Section::new()
             .with("mode", "tunnel")
             .with_list("local_ts", [format!("{}/32", self.inner())])
@@ -134,7 +141,7 @@ impl End {
             .with("mobike", "no")
             .with_list("local_addrs", [self.address().to_string()])
             .with_list("remote_addrs", [other.address().to_string()])
-            .with_list("proposals", [format!("aes256gcm16-prfsha384-{ike}")])
+            .with_list("proposals", ike)
             .with("send_cert", "always")
             .with_section("local-1", end(self.name))
             .with_section("remote-1", end(other.name))

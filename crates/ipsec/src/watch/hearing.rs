@@ -1,0 +1,80 @@
+//! What charon's events tell the watch.
+
+use bartizan_ledger::{Cause, Why};
+
+use super::{LOG, Notice, Watch};
+use crate::sa::{ChildSa, IkeSa};
+use crate::vici::{Event, Section};
+
+impl Watch<'_> {
+    /// One event: what it tells of is recorded, judged, or closed.
+    pub(super) fn hear(&mut self, event: &Event, notice: &mut dyn FnMut(Notice<'_>)) {
+        let message = &event.message;
+        let old_and_new =
+            |section: &'_ Section| Some((section.section("old")?.clone(), section.section("new")?.clone()));
+        match event.name.as_str() {
+            LOG => self.told.hear(message),
+            "ike-updown" => {
+                let up = message.is_yes("up");
+                for sa in IkeSa::of_row(message) {
+                    if up {
+                        let cause = self.tracked.cause_of(&sa);
+                        self.ike(&sa, cause, None, notice);
+                    } else {
+                        self.gone(sa.id, None, notice);
+                    }
+                }
+            }
+            "ike-rekey" => {
+                for (connection, section) in message.sections() {
+                    let Some((old, new)) = old_and_new(section) else {
+                        continue;
+                    };
+                    let (Some(old), Some(new)) = (IkeSa::read(connection, &old), IkeSa::read(connection, &new)) else {
+                        continue;
+                    };
+                    self.told.carry_on(old.id, new.id);
+                    self.ike(&new, Cause::Rekey, Some(&old), notice);
+                    self.tracked.hand_over(old.id, new.id);
+                    self.condemned
+                        .retain(|condemned| condemned.ike != old.id || condemned.child.is_some());
+                    for condemned in self.condemned.iter_mut().filter(|condemned| condemned.ike == old.id) {
+                        condemned.ike = new.id;
+                    }
+                    self.closed(old.id, None, Why::Replaced);
+                }
+            }
+            "child-updown" => {
+                let up = message.is_yes("up");
+                for sa in IkeSa::of_row(message) {
+                    for child in &sa.children {
+                        if up {
+                            let cause = self.tracked.cause_of(&sa);
+                            self.child(&sa, child, cause, None, notice);
+                        } else {
+                            self.tracked.count(sa.id, child);
+                            self.gone(sa.id, Some(child.id), notice);
+                        }
+                    }
+                }
+            }
+            "child-rekey" => {
+                for (connection, section) in message.sections() {
+                    let Some(sa) = IkeSa::read(connection, section) else {
+                        continue;
+                    };
+                    let children = section.section("child-sas").into_iter().flat_map(Section::sections);
+                    for (old, new) in children.filter_map(|(_, section)| old_and_new(section)) {
+                        let (Some(old), Some(new)) = (ChildSa::read(&old), ChildSa::read(&new)) else {
+                            continue;
+                        };
+                        self.child(&sa, &new, Cause::Rekey, Some(&old), notice);
+                        self.tracked.count(sa.id, &old);
+                        self.closed(sa.id, Some(old.id), Why::Replaced);
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+}

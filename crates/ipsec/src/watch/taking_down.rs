@@ -1,0 +1,108 @@
+//! What breaks its policy is taken down; what is no more is closed in the ledger.
+
+use std::time::{Duration, Instant};
+
+use bartizan_ledger::{Event, Why};
+
+use super::{Notice, Sighting, Watch};
+use crate::vici::{Client, Error, Section};
+
+/// How long a CHILD_SA may take to be deleted together with the peer before its IKE_SA is destroyed without asking.
+const ESCALATE: Duration = Duration::from_secs(1);
+
+/// An SA that is to be gone, and since when.
+#[derive(Debug)]
+pub(super) struct Condemned {
+    pub(super) ike: u32,
+    pub(super) child: Option<u32>,
+    since: Instant,
+    tried: Option<Instant>,
+    sighting: Sighting,
+}
+
+impl Condemned {
+    /// As of now.
+    pub(super) fn new(ike: u32, child: Option<u32>, sighting: Sighting) -> Self {
+        Self {
+            ike,
+            child,
+            since: Instant::now(),
+            tried: None,
+            sighting,
+        }
+    }
+}
+
+impl Watch<'_> {
+    /// Takes down what is condemned: a CHILD_SA with its peer; where that takes too long, and for an IKE_SA, without asking.
+    pub(super) fn take_down(&mut self, commands: &mut Client, notice: &mut dyn FnMut(Notice<'_>)) -> Result<(), Error> {
+        let mut vanished = Vec::new();
+        for condemned in &mut self.condemned {
+            if condemned.tried.is_some_and(|tried| tried.elapsed() < ESCALATE) {
+                continue;
+            }
+            let message = match (condemned.child, condemned.tried) {
+                (Some(child), None) => Section::new().with("child-id", child.to_string()),
+                _ => Section::new()
+                    .with("ike-id", condemned.ike.to_string())
+                    .with("force", "yes"),
+            };
+            condemned.tried = Some(Instant::now());
+            // -1: charon answers at once, and its events say when it is done.
+            match commands.command("terminate", message.with("timeout", "-1")) {
+                Ok(_) => {}
+                // It went by itself in the meantime: its event is on the way, or the next sweep sees it.
+                Err(Error::Refused { .. }) if !self.tracked.stands(condemned.ike, condemned.child) => {
+                    vanished.push((condemned.ike, condemned.child));
+                }
+                Err(error @ Error::Refused { .. }) => notice(Notice::NotTakenDown(&condemned.sighting, &error)),
+                Err(error) => return Err(error),
+            }
+        }
+        self.condemned
+            .retain(|condemned| !vanished.contains(&(condemned.ike, condemned.child)));
+        Ok(())
+    }
+
+    /// charon tells, or a sweep finds, that it is no more.
+    pub(super) fn gone(&mut self, ike: u32, child: Option<u32>, notice: &mut dyn FnMut(Notice<'_>)) {
+        let is_it = |condemned: &Condemned| condemned.ike == ike && (child.is_none() || condemned.child == child);
+        let mut why = if self.tracked.is_replaced(ike) {
+            Why::Replaced
+        } else {
+            Why::Deleted
+        };
+        for condemned in self.condemned.extract_if(.., |condemned| is_it(condemned)) {
+            why = Why::Breach;
+            let after = condemned.since.elapsed();
+            self.metrics.taken_down(&condemned.sighting);
+            notice(Notice::TakenDown(&condemned.sighting, after));
+        }
+        self.closed(ike, child, why);
+    }
+
+    /// It is no more, for this reason.
+    pub(super) fn closed(&mut self, ike: u32, child: Option<u32>, why: Why) {
+        let closed = self.tracked.close(ike, child, why);
+        match self.untold.iter_mut().find(|waiting| waiting.id == ike) {
+            Some(waiting) => waiting.closed.extend(closed),
+            None => {
+                for record in closed {
+                    self.recorder.record(Event::SaClosed(record));
+                }
+                if child.is_none() {
+                    self.told.forget(ike);
+                }
+            }
+        }
+        self.metrics.standing(self.tracked.standing());
+    }
+
+    /// charon is no more, and with it every SA.
+    pub(super) fn all_gone(&mut self) {
+        self.condemned.clear();
+        for id in self.tracked.ids() {
+            self.closed(id, None, Why::DaemonGone);
+        }
+    }
+}
