@@ -15,6 +15,9 @@ pub use status::{ChildStatus, LinkStatus, status};
 use crate::sa::IkeSa;
 use crate::vici::{Client, Error, Section};
 
+/// How much longer than a peer may take charon is waited for.
+const GRACE: Duration = Duration::from_secs(10);
+
 /// How often SAs are looked at while a rekey is waited for: it takes round trips, and charon's answer comes before them.
 const POLL: Duration = Duration::from_millis(10);
 
@@ -42,33 +45,48 @@ pub fn list_connections(client: &mut Client) -> Result<Vec<String>, Error> {
 }
 
 /// Takes these connections down: unloaded first, so that nothing sets them up again, then their SAs deleted together with the peer,
-/// or without it when it does not answer in `patience`. What is not there any more is done already. The number of IKE_SAs deleted.
+/// or without it when it does not answer in `patience`. What is not there any more is done already. The number of IKE_SAs that stood
+/// and are gone: charon refuses a deletion that the peer did not answer and does it all the same, so it is the list of SAs that says.
 ///
 /// # Errors
 ///
-/// Where charon does not answer or refuses.
+/// Where charon does not answer, refuses, or still has one of the SAs.
 pub fn take_down(client: &mut Client, connections: &[String], patience: Duration) -> Result<usize, Error> {
     let loaded = list_connections(client)?;
     for name in connections.iter().filter(|name| loaded.contains(name)) {
         client.command("unload-conn", Section::new().with("name", name))?;
     }
-    let mut deleted = 0;
-    for sa in list_sas(client)?
-        .into_iter()
-        .filter(|sa| connections.contains(&sa.connection))
-    {
+    let mut of_them = list_sas(client)?;
+    of_them.retain(|sa| connections.contains(&sa.connection));
+    let mut refused = None;
+    for sa in &of_them {
         let message = Section::new()
             .with("ike-id", sa.id.to_string())
             .with("force", "yes")
             .with("timeout", patience.as_millis().to_string());
-        match client.command_within("terminate", message, patience * 2) {
-            Ok(_) => deleted += 1,
-            // It went by itself in the meantime.
-            Err(Error::Refused { .. }) => {}
+        match client.command_within("terminate", message, patience + GRACE) {
+            Ok(_) => {}
+            // It went by itself in the meantime, or goes now.
+            Err(error @ Error::Refused { .. }) => refused = Some(error),
             Err(error) => return Err(error),
         }
     }
-    Ok(deleted)
+    let deadline = Instant::now() + GRACE;
+    while still_listed(client, &of_them)? {
+        if Instant::now() >= deadline {
+            return Err(refused.unwrap_or(Error::Stalled {
+                command: "terminate".to_owned(),
+                within: patience + GRACE,
+            }));
+        }
+        std::thread::sleep(POLL);
+    }
+    Ok(of_them.len())
+}
+
+fn still_listed(client: &mut Client, sas: &[IkeSa]) -> Result<bool, Error> {
+    let now = list_sas(client)?;
+    Ok(sas.iter().any(|sa| now.iter().any(|now| now.id == sa.id)))
 }
 
 /// What is to be rekeyed.

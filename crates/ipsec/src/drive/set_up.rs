@@ -6,14 +6,11 @@ use std::sync::Mutex;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::{Reason, list_sas, reason};
+use super::{GRACE, Reason, list_sas, reason};
 use crate::vici::{Client, Error, Message, Section};
 
 /// Links that are set up at the same time: charon has 16 threads, some of which wait for sockets.
 const AT_ONCE: usize = 8;
-
-/// How much longer than a set-up may take charon is waited for.
-const GRACE: Duration = Duration::from_secs(10);
 
 /// Lines of charon's log kept of one set-up: one that succeeds writes about thirty.
 const LINES: usize = 512;

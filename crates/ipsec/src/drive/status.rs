@@ -38,7 +38,8 @@ pub struct ChildStatus {
 }
 
 impl LinkStatus {
-    /// Whether every CHILD_SA stands and nothing that stands breaks the policy.
+    /// Whether charon has it, every CHILD_SA stands and nothing that stands breaks the policy. SAs of a connection that is not loaded
+    /// any more, as a `down` that was interrupted leaves them, are not taken up again when they end.
     #[must_use]
     pub fn is_well(&self) -> bool {
         let refused = |verdict: &Verdict| matches!(verdict, Verdict::Refused { .. });
@@ -47,7 +48,9 @@ impl LinkStatus {
             .children
             .iter()
             .flat_map(|child| child.sas.iter().map(|(_, verdict)| verdict));
-        self.children.iter().all(|child| !child.sas.is_empty()) && !verdicts.chain(of_children).any(refused)
+        self.loaded
+            && self.children.iter().all(|child| !child.sas.is_empty())
+            && !verdicts.chain(of_children).any(refused)
     }
 }
 
@@ -85,8 +88,10 @@ fn children(sas: &[IkeSa], expected: &Expectation) -> Vec<ChildStatus> {
         let policy = policy.in_force(today);
         let standing = of_connection(sas, expected).flat_map(|(sa, of_ike)| {
             let of_it = sa.children.iter().filter(|child| child.name == *name && child.stands());
-            // Whether one without key exchanges of its own was rekeyed, charon does not tell: the watch has seen it.
-            let judged = of_it.map(|child| (child.clone(), judge::of_child(child, false, &of_ike, Some(&policy))));
+            let judged = of_it.map(|child| {
+                let verdict = judge::of_child(child, sa.keyed_later(child), &of_ike, Some(&policy));
+                (child.clone(), verdict)
+            });
             judged.collect::<Vec<_>>()
         });
         ChildStatus {
