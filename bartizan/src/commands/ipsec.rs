@@ -2,6 +2,7 @@
 
 pub(crate) mod down;
 mod endpoint;
+mod guarding;
 mod node;
 mod own;
 pub(crate) mod rekey;

@@ -1,3 +1,7 @@
+mod clear_text;
+mod faults;
+mod scripted;
+
 use std::io::{BufReader, Read as _, Write as _};
 use std::os::unix::net::UnixListener;
 use std::time::{Duration, SystemTime};

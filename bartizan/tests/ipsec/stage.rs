@@ -1,10 +1,12 @@
 //! Two network namespaces joined by a veth pair, one deployment file, a certificate authority.
 
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
 use bartizan_host::{Finished, LabRoot, Namespace, Port, Process, Program, connect};
 use bartizan_pki::{Algorithm, Authority, InitOptions, Leaf, Lifetime};
+use nix::unistd::Pid;
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -34,10 +36,17 @@ impl Stage {
             1500,
         )
         .expect("a veth pair");
-        for (space, inner) in [(&cu, "10.78.0.1/32"), (&ric, "10.78.0.2/32")] {
+        let ends = [
+            (&cu, "10.78.0.1/32", "10.78.0.2/32", "10.77.0.2"),
+            (&ric, "10.78.0.2/32", "10.78.0.1/32", "10.77.0.1"),
+        ];
+        for (space, inner, other, hop) in ends {
             space
                 .add_address("lo", inner.parse().expect("an address"))
                 .expect("an address");
+            // As a host with a default route has it: what finds no SA has a way to the peer, in clear.
+            let (other, hop) = (other.parse().expect("a network"), hop.parse().expect("an address"));
+            space.add_route(other, Some(hop), "v0").expect("a route");
         }
         // Certificates of two months ago have run out; the authority has not.
         let options = InitOptions::new(Algorithm::EcdsaP256);
@@ -89,16 +98,47 @@ impl Stage {
         self.path().join(format!("{node}.charon"))
     }
 
+    pub(crate) fn space(&self, node: &str) -> &Namespace {
+        if node == "cu" { &self.cu } else { &self.ric }
+    }
+
+    /// The process of a node's charon, where one runs.
+    pub(crate) fn charon_process(&self, node: &str) -> Option<Pid> {
+        let inode = |path: &Path| std::fs::metadata(path).map(|known| known.ino()).ok();
+        let space = inode(&Path::new("/run/netns").join(self.space(node).name()))?;
+        let processes = std::fs::read_dir("/proc").expect("/proc").flatten();
+        let mut charons = processes.filter(|process| {
+            let name = std::fs::read_to_string(process.path().join("comm"));
+            let runs = std::fs::read_to_string(process.path().join("stat"));
+            name.is_ok_and(|name| name.trim() == "charon-systemd")
+                && runs.is_ok_and(|stat| !stat.rsplit(')').next().is_some_and(|rest| rest.starts_with(" Z")))
+                && inode(&process.path().join("ns/net")) == Some(space)
+        });
+        let number = charons.next()?.file_name().to_str()?.parse().ok()?;
+        Some(Pid::from_raw(number))
+    }
+
+    /// Runs `ip` on a node.
+    pub(crate) fn ip(&self, node: &str, arguments: &[&str]) {
+        let ip = Program::new("ip").arguments(["-n", self.space(node).name()]);
+        ip.arguments(arguments).run(PATIENCE).expect("ip does it");
+    }
+
     /// `bartizan COMMAND FILE --node NODE --directory ... MORE`, in the node's namespace.
     pub(crate) fn bartizan(&self, command: &str, node: &str, more: &[&str]) -> Program {
-        let space = if node == "cu" { &self.cu } else { &self.ric };
+        let charon = self.charon(node);
+        let directory = ["--directory", charon.to_str().expect("UTF-8")];
+        self.bartizan_at(command, node, &[&directory, more].concat())
+    }
+
+    /// The same wherever its charon is.
+    pub(crate) fn bartizan_at(&self, command: &str, node: &str, more: &[&str]) -> Program {
         Program::new(env!("CARGO_BIN_EXE_bartizan"))
             .argument(command)
             .argument(self.path().join(format!("{node}.yaml")))
-            .arguments(["--node", node, "--directory"])
-            .argument(self.charon(node))
+            .arguments(["--node", node])
             .arguments(more)
-            .inside(space)
+            .inside(self.space(node))
     }
 
     /// Runs it to its end.
@@ -115,6 +155,21 @@ impl Stage {
         let value = serde_json::from_str(&text)
             .unwrap_or_else(|error| panic!("{error}: {text}{}", String::from_utf8_lossy(&finished.stderr)));
         (code, value)
+    }
+
+    /// Waits until every SA of the node stands as its policy asks; what `status` says then.
+    pub(crate) fn stands(&self, node: &str) -> Value {
+        eventually("the link stands", || {
+            let (code, report) = self.try_json("status", node)?;
+            (code == 0).then_some(report)
+        })
+    }
+
+    /// The same as [`Stage::json`] while charon may be away: none where the command has nothing to print.
+    pub(crate) fn try_json(&self, command: &str, node: &str) -> Option<(i32, Value)> {
+        let finished = self.run(command, node, &["--json"]);
+        let value = serde_json::from_str(&finished.text()).ok()?;
+        Some((finished.status.code()?, value))
     }
 
     /// Starts `up` in a charon of our own and waits until its charon has the link loaded.

@@ -52,12 +52,6 @@ impl Charon {
         }
     }
 
-    /// Whether its kernel interface counts sequence numbers of 64 bits.
-    #[must_use]
-    pub fn counts_64_bits(&self) -> bool {
-        !self.has_libipsec()
-    }
-
     /// Whether it does ESP itself, not the kernel.
     pub(crate) fn has_libipsec(&self) -> bool {
         self.plugins.iter().any(|plugin| plugin == "kernel-libipsec")
@@ -66,8 +60,10 @@ impl Charon {
     /// What links are rendered for.
     #[must_use]
     pub fn means(&self) -> Means {
-        Means {
-            extended_sequence_numbers: self.counts_64_bits(),
+        if self.has_libipsec() {
+            Means::LIBIPSEC
+        } else {
+            Means::KERNEL
         }
     }
 

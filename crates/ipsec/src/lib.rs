@@ -3,6 +3,7 @@
 
 mod charon;
 pub mod drive;
+pub mod guard;
 mod instance;
 pub mod judge;
 pub mod lint;
@@ -10,6 +11,7 @@ mod metrics;
 pub mod proposal;
 pub mod render;
 pub mod sa;
+mod traffic;
 pub mod vici;
 pub mod watch;
 

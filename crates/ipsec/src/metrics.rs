@@ -21,6 +21,7 @@ pub struct Metrics {
     ike_standing: Gauge<i64, AtomicI64>,
     child_standing: Gauge<i64, AtomicI64>,
     connected: Gauge<i64, AtomicI64>,
+    guarded: Gauge<i64, AtomicI64>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -48,6 +49,7 @@ impl Default for Metrics {
             ike_standing: Gauge::default(),
             child_standing: Gauge::default(),
             connected: Gauge::default(),
+            guarded: Gauge::default(),
             registry: Registry::default(),
         };
         registry.register(
@@ -72,6 +74,11 @@ impl Default for Metrics {
             "1 while the watch sees charon",
             metrics.connected.clone(),
         );
+        registry.register(
+            "guard_standing",
+            "1 while packets of the links that no SA protects are dropped",
+            metrics.guarded.clone(),
+        );
         Self { registry, ..metrics }
     }
 }
@@ -84,6 +91,11 @@ impl Metrics {
         // Writing to a string cannot fail.
         let _ = text::encode(&mut out, &self.registry);
         out
+    }
+
+    /// Whether packets of the links that no SA protects are dropped.
+    pub fn guarded(&self, is: bool) {
+        self.guarded.set(is.into());
     }
 
     pub(crate) fn connected(&self, is: bool) {

@@ -23,6 +23,23 @@ pub struct Means {
     /// Whether who does ESP for it counts sequence numbers of 64 bits. The kernel does; `kernel-libipsec` refuses such SAs, so links
     /// are rendered without, and with the bound of packets that this needs.
     pub extended_sequence_numbers: bool,
+    /// Whether it finds the ports of SCTP. `kernel-libipsec` 6.1.0 reads those of TCP and UDP alone: an SA for a port of SCTP comes up
+    /// under it and carries nothing, so links are rendered for all of SCTP between their addresses.
+    pub sctp_ports: bool,
+}
+
+impl Means {
+    /// Those of a kernel that does ESP.
+    pub const KERNEL: Self = Self {
+        extended_sequence_numbers: true,
+        sctp_ports: true,
+    };
+
+    /// Those of `kernel-libipsec`.
+    pub const LIBIPSEC: Self = Self {
+        extended_sequence_numbers: false,
+        sctp_ports: false,
+    };
 }
 
 /// Why a link of the file cannot be told to charon.

@@ -3,18 +3,21 @@
 use std::time::Duration;
 
 use bartizan_ipsec::drive::{self, Lock};
+use bartizan_ipsec::render::Means;
+use bartizan_ipsec::vici::{self, Client};
 use serde::Serialize;
 
-use super::node::{IpsecHost, NodeArgs};
+use super::guarding::{self, ClearText};
+use super::node::{IpsecHost, NodeArgs, Place};
 use super::report::SCHEMA;
-use super::{TURN, failed, print, print_json};
+use super::{PATIENCE, TURN, failed, print, print_json};
 use crate::{Failure, Outcome};
 
 /// Take a node's IPsec links down.
 ///
 /// Connections are unloaded first, so that nothing sets them up again, then their SAs are deleted together with the peer, or
 /// without it when it does not answer. What is down already is no error, so a `down` that was interrupted is finished by the next.
-/// Packets of these links then leave unprotected, or not at all, as the host routes them.
+/// Packets of these links are dropped from then on, as `up` saw to it, until the next `up`; --unguard lets them leave in clear.
 #[derive(clap::Args)]
 pub(crate) struct Args {
     #[command(flatten)]
@@ -22,6 +25,9 @@ pub(crate) struct Args {
     /// How long a peer may take to answer, in seconds.
     #[arg(long, value_name = "SECONDS", default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..=600))]
     timeout: u64,
+    /// In the end, let packets of these links leave in clear: what `up` put in force against it is taken away.
+    #[arg(long)]
+    unguard: bool,
     /// Print JSON instead of text.
     #[arg(long)]
     json: bool,
@@ -35,35 +41,53 @@ struct Report {
     connections: Vec<String>,
     /// IKE_SAs that were deleted.
     deleted: usize,
+    /// What becomes of packets of the links now.
+    clear_text: ClearText,
 }
 
 pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let host = IpsecHost::read(&args.node)?;
-    let mut client = host.client()?;
-    let (_, connections) = host.rendered(true)?;
+    let (_, connections) = host.rendered(Means::KERNEL)?;
     let names: Vec<_> = connections.iter().map(|connection| connection.name.clone()).collect();
-    let lock = Lock::take(&host.place.socket(), TURN, || {
-        eprintln!("waiting for another bartizan command");
-    })
-    .map_err(Failure::new)?;
-    if lock.is_none() {
-        return Err(Failure::new(
-            "another bartizan command has this charon and does not end",
-        ));
-    }
     let patience = Duration::from_secs(args.timeout);
-    let deleted = drive::take_down(&mut client, &names, patience).map_err(|error| failed(&error))?;
+    let deleted = match Client::connect(&host.place.socket(), PATIENCE) {
+        Ok(mut client) => {
+            let lock = Lock::take(&host.place.socket(), TURN, || {
+                eprintln!("waiting for another bartizan command");
+            })
+            .map_err(Failure::new)?;
+            if lock.is_none() {
+                return Err(Failure::new(
+                    "another bartizan command has this charon and does not end",
+                ));
+            }
+            drive::take_down(&mut client, &names, patience).map_err(|error| failed(&error))?
+        }
+        // Ours ended with its `up`, and its SAs with it.
+        Err(vici::Error::Absent { .. }) if matches!(host.place, Place::Own(_)) => 0,
+        Err(error) => return Err(failed(&error)),
+    };
+    let guard = host.guard();
+    if args.unguard {
+        guard.open().map_err(guarding::failed)?;
+    }
+    let report = Report {
+        schema: SCHEMA,
+        node: host.node,
+        connections: names,
+        deleted,
+        clear_text: ClearText::of_or_unknown(&guard),
+    };
     if args.json {
-        let connections = names;
-        let node = host.node;
-        print_json(&Report {
-            schema: SCHEMA,
-            node,
-            connections,
-            deleted,
-        })?;
+        print_json(&report)?;
     } else {
-        print(&format!("{}: unloaded, {deleted} IKE_SAs deleted\n", names.join(", ")))?;
+        let names = report.connections.join(", ");
+        let clear_text = match (report.clear_text.guard, args.unguard) {
+            ("absent", true) => "packets of these links may leave in clear".to_owned(),
+            ("absent", false) => "no guard stands: packets of these links may leave in clear".to_owned(),
+            _ => format!("{}; --unguard lets it pass", report.clear_text.text()),
+        };
+        print(&format!("{names}: unloaded, {deleted} IKE_SAs deleted\n{clear_text}\n"))?;
     }
     Ok(Outcome::Clean)
 }

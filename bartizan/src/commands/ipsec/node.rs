@@ -6,6 +6,7 @@ use std::time::SystemTime;
 use bartizan_deployment::{Deployment, IpsecNode, day_of};
 use bartizan_ipsec::Charon;
 use bartizan_ipsec::drive::Link;
+use bartizan_ipsec::guard::Guard;
 use bartizan_ipsec::lint::{self, Remark, Severity};
 use bartizan_ipsec::render::{Connection, Credentials, Means, connections};
 use bartizan_ipsec::vici::Client;
@@ -107,11 +108,8 @@ impl IpsecHost {
     }
 
     /// What is rendered for it, with the policies of today.
-    pub(super) fn rendered(&self, long_numbers: bool) -> Result<(Credentials, Vec<Connection>), Failure> {
+    pub(super) fn rendered(&self, means: Means) -> Result<(Credentials, Vec<Connection>), Failure> {
         let credentials = Credentials::read(&self.files).map_err(Failure::new)?;
-        let means = Means {
-            extended_sequence_numbers: long_numbers,
-        };
         let today = day_of(SystemTime::now());
         let connections = connections(&self.deployment, &self.node, &credentials, means, today)
             .map_err(|error| Failure::new(&error).hint(error.hint()))?;
@@ -128,6 +126,11 @@ impl IpsecHost {
             (connection.name.as_str(), connection.peer.as_str(), children.collect())
         });
         Expectations::of_deployment(&self.deployment, &self.node, names)
+    }
+
+    /// What keeps packets of its links off the wire in clear.
+    pub(super) fn guard(&self) -> Guard {
+        Guard::of(&self.deployment, &self.node)
     }
 
     /// What the linter has to say of the node's links in this charon: what it refuses is a failure, before anything is loaded; the

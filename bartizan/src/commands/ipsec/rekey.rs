@@ -31,7 +31,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let host = IpsecHost::read(&args.node)?;
     let mut client = host.client()?;
     let charon = Charon::ask(&mut client).map_err(|error| failed(&error))?;
-    let (_, connections) = host.rendered(charon.counts_64_bits())?;
+    let (_, connections) = host.rendered(charon.means())?;
     let names: Vec<_> = connections.iter().map(|connection| connection.name.clone()).collect();
     let what = if args.ike {
         drive::Rekey::Ike
@@ -49,7 +49,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     }
     let expectations = host.expectations(&connections);
     let status = drive::status(&mut client, &expectations).map_err(|error| failed(&error))?;
-    let report = Report::new(&host.node, charon.version, status);
+    let report = Report::new(&host.node, charon.version, status, None);
     if args.json {
         print_json(&report)?;
     } else {

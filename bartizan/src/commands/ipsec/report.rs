@@ -7,6 +7,8 @@ use bartizan_ipsec::judge;
 use bartizan_ledger::Verdict;
 use serde::Serialize;
 
+use super::guarding::ClearText;
+
 /// Version of the JSON form: it changes when a field changes its meaning or goes.
 pub(super) const SCHEMA: &str = "bartizan-ipsec/1";
 
@@ -23,6 +25,8 @@ pub(super) struct Report {
     /// Everything that should stand does, and nothing breaks its policy.
     pub(super) well: bool,
     pub(super) links: Vec<Link>,
+    /// What becomes of packets that no SA protects; absent where it was asked not to be looked at.
+    pub(super) clear_text: Option<ClearText>,
     /// How peers prove themselves, apart from what keeps traffic secret.
     pub(super) identity: &'static str,
 }
@@ -78,15 +82,23 @@ struct ChildSa {
 }
 
 impl Report {
-    pub(super) fn new(node: &str, charon: String, status: Vec<LinkStatus>) -> Self {
-        Self {
+    pub(super) fn new(node: &str, charon: String, status: Vec<LinkStatus>, clear_text: Option<ClearText>) -> Self {
+        let mut report = Self {
             schema: SCHEMA,
             node: node.to_owned(),
             charon,
             well: status.iter().all(LinkStatus::is_well),
             links: status.into_iter().map(Link::from).collect(),
+            clear_text,
             identity: IDENTITY,
-        }
+        };
+        report.well &= report.is_guarded();
+        report
+    }
+
+    /// Whether nothing of the links can pass in clear, as far as it was looked at.
+    pub(super) fn is_guarded(&self) -> bool {
+        self.clear_text.as_ref().is_none_or(ClearText::is_kept)
     }
 
     /// Whether something that stands breaks its policy.
@@ -134,6 +146,9 @@ impl Report {
                     );
                 }
             }
+        }
+        if let Some(clear_text) = &self.clear_text {
+            let _ = writeln!(text, "{}", clear_text.text());
         }
         let _ = writeln!(text, "identities are proven {}", self.identity);
         text

@@ -2,6 +2,7 @@
 
 use bartizan_ipsec::{Charon, drive};
 
+use super::guarding::ClearText;
 use super::node::{IpsecHost, NodeArgs};
 use super::report::Report;
 use super::{failed, print, print_json};
@@ -10,7 +11,8 @@ use crate::{Failure, Outcome};
 /// Say how a node's IPsec links stand.
 ///
 /// Asked of charon now, never remembered: which connections are loaded, which IKE_SAs and CHILD_SAs stand, what keyed them, what
-/// they carried, and what the policy of today says. A link that does not stand, or breaks its policy, is a finding: exit code 1.
+/// they carried, what the policy of today says, and whether packets that find no SA are kept from leaving in clear. A link that does
+/// not stand, breaks its policy or can leak is a finding: exit code 1.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     bartizan status ran.yaml --node cu\n  \
@@ -18,6 +20,9 @@ use crate::{Failure, Outcome};
 pub(crate) struct Args {
     #[command(flatten)]
     node: NodeArgs,
+    /// Do not look at what keeps packets of these links off the wire in clear, for links brought up without.
+    #[arg(long)]
+    no_guard: bool,
     /// Print JSON instead of text.
     #[arg(long)]
     json: bool,
@@ -27,10 +32,14 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let host = IpsecHost::read(&args.node)?;
     let mut client = host.client()?;
     let charon = Charon::ask(&mut client).map_err(|error| failed(&error))?;
-    let (_, connections) = host.rendered(charon.counts_64_bits())?;
+    let (_, connections) = host.rendered(charon.means())?;
     let expectations = host.expectations(&connections);
     let status = drive::status(&mut client, &expectations).map_err(|error| failed(&error))?;
-    let report = Report::new(&host.node, charon.version, status);
+    let clear_text = match args.no_guard {
+        true => None,
+        false => Some(ClearText::of(&host.guard())?),
+    };
+    let report = Report::new(&host.node, charon.version, status, clear_text);
     if args.json {
         print_json(&report)?;
     } else {

@@ -6,12 +6,14 @@ use std::thread;
 use std::time::Duration;
 
 use bartizan_ipsec::drive::{self, Attempt, Came, Lock, Step};
-use bartizan_ipsec::render::{Connection, Credentials};
+use bartizan_ipsec::guard::Guard;
+use bartizan_ipsec::render::{Connection, Credentials, Means};
 use bartizan_ipsec::vici::Client;
 use bartizan_ipsec::watch::Expectations;
 use bartizan_ipsec::{Charon, Instance};
 use serde::Serialize;
 
+use super::guarding::{self, ClearText};
 use super::node::{IpsecHost, NodeArgs, Place, links};
 use super::report::Report;
 use super::watching::{Opened, WatchArgs, start_log};
@@ -19,11 +21,15 @@ use super::{TURN, failed, own, print, print_json};
 use crate::interrupt::Interrupt;
 use crate::{Failure, Outcome};
 
+/// How often it is looked at whether a charon of our own still runs.
+const LOOK: Duration = Duration::from_millis(100);
+
 /// Bring a node's IPsec links up, and say what was negotiated.
 ///
 /// Credentials and connections of the node are loaded into charon and every link that this node initiates is set up. Where the file
-/// names no VICI socket, a charon of our own is started, kept and watched until SIGTERM or SIGINT, and nothing is left of it. A link
-/// that does not come up, or breaks its policy, is a finding: exit code 1.
+/// names no VICI socket, a charon of our own is started, kept and watched until SIGTERM or SIGINT, and nothing is left of it. From
+/// before the first load until `bartizan down --unguard`, whatever becomes of charon and of this command, packets of the links that
+/// are not encrypted are dropped. A link that does not come up, or breaks its policy, is a finding: exit code 1.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     bartizan up ran.yaml --node cu --vici /run/charon.vici    in the system's charon, once\n  \
@@ -37,6 +43,9 @@ pub(crate) struct Args {
     watch: bool,
     #[command(flatten)]
     watching: WatchArgs,
+    /// Let packets of these links leave and arrive in clear wherever charon does not keep them: nftables is left alone.
+    #[arg(long)]
+    no_guard: bool,
     /// How long each link may take, in seconds.
     #[arg(long, value_name = "SECONDS", default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..=600))]
     timeout: u64,
@@ -70,8 +79,8 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let interrupt = Interrupt::install()?;
     let host = IpsecHost::read(&args.node)?;
     // Before a charon is started: files that cannot be used are said at once.
-    host.rendered(true)?;
-    let own = match &host.place {
+    host.rendered(Means::KERNEL)?;
+    let mut own = match &host.place {
         Place::System(_) => None,
         Place::Own(directory) => own::start(&host, directory)?,
     };
@@ -84,19 +93,24 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     for remark in host.lint(&charon)? {
         eprintln!("note: {remark}\nhint: {}", remark.hint);
     }
-    let (credentials, connections) = host.rendered(charon.counts_64_bits())?;
+    let (credentials, connections) = host.rendered(charon.means())?;
+    let guard = (!args.no_guard).then(|| host.guard());
+    if let Some(guard) = &guard {
+        guard.close().map_err(guarding::failed)?;
+    }
     let all = Loaded {
         client,
         charon,
         credentials,
         expectations: host.expectations(&connections),
         connections,
+        guard,
     };
     if !stays {
         return bring_up(args, &host, all);
     }
     let opened = Opened::new(&host, &args.watching)?;
-    let brought = watched(args, &host, &opened, all, &interrupt);
+    let brought = watched(args, &host, &opened, all, own.as_mut(), &interrupt);
     own.map(Instance::stop).transpose().map_err(Failure::new)?;
     brought
 }
@@ -108,6 +122,7 @@ struct Loaded {
     credentials: Credentials,
     connections: Vec<Connection>,
     expectations: Expectations,
+    guard: Option<Guard>,
 }
 
 /// Brings links up under the eyes of a watch, and stays until a signal comes.
@@ -116,6 +131,7 @@ fn watched(
     host: &IpsecHost,
     opened: &Opened,
     all: Loaded,
+    own: Option<&mut Instance>,
     interrupt: &Interrupt,
 ) -> Result<Outcome, Failure> {
     let failed = AtomicBool::new(false);
@@ -132,12 +148,31 @@ fn watched(
         while !stop() && seen.recv_timeout(Duration::from_millis(100)).is_err() {}
         let brought = interrupt.check().and_then(|()| bring_up(args, host, all));
         // A link that is not up yet may come: only what cannot be done at all ends the watch.
-        failed.store(brought.is_err(), Ordering::Relaxed);
-        if brought.is_ok() {
-            interrupt.wait();
-        }
-        brought.map(|_| Outcome::Clean)
+        let stayed = brought.and_then(|_| stay(own, interrupt));
+        failed.store(stayed.is_err(), Ordering::Relaxed);
+        stayed.map(|()| Outcome::Clean)
     })
+}
+
+/// Until a signal comes. A charon of the system is waited for when it goes away; one of ours that ends is a failure, so that whoever
+/// runs this starts both again.
+fn stay(own: Option<&mut Instance>, interrupt: &Interrupt) -> Result<(), Failure> {
+    let Some(instance) = own else {
+        interrupt.wait();
+        return Ok(());
+    };
+    while !interrupt.asked() {
+        let ended = match instance.process() {
+            Some(process) => process.ended().map_err(Failure::new)?,
+            None => None,
+        };
+        if let Some(status) = ended {
+            return Err(Failure::new(format!("charon ended by itself: {status}"))
+                .hint("packets of its links are dropped until the next `bartizan up`"));
+        }
+        thread::sleep(LOOK);
+    }
+    Ok(())
 }
 
 fn bring_up(args: &Args, host: &IpsecHost, all: Loaded) -> Result<Outcome, Failure> {
@@ -147,6 +182,7 @@ fn bring_up(args: &Args, host: &IpsecHost, all: Loaded) -> Result<Outcome, Failu
         credentials,
         connections,
         expectations,
+        guard,
     } = all;
     let socket = host.place.socket();
     let lock = Lock::take(&socket, TURN, || {
@@ -170,10 +206,11 @@ fn bring_up(args: &Args, host: &IpsecHost, all: Loaded) -> Result<Outcome, Failu
         .map_err(|error| failed(&error))?;
     drop(lock);
     let status = drive::status(&mut client, &expectations).map_err(|error| failed(&error))?;
-    let report = Report::new(&host.node, charon.version, status);
+    let clear_text = guard.map(|guard| ClearText::of(&guard)).transpose()?;
+    let report = Report::new(&host.node, charon.version, status, clear_text);
     let came = |attempt: &Attempt| !matches!(attempt.came, Came::Failed(_));
     // A link that the peer sets up may come later: it is no finding here.
-    let breaks = report.breaks();
+    let breaks = report.breaks() || !report.is_guarded();
     let outcome = if attempts.iter().all(came) && !breaks {
         Outcome::Clean
     } else {

@@ -4,15 +4,23 @@ use std::io::IsTerminal;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::thread;
+use std::time::{Duration, Instant};
 
 use bartizan_deployment::Breach;
 use bartizan_ipsec::Metrics;
+use bartizan_ipsec::guard::{Guard, Standing};
 use bartizan_ipsec::watch::{Expectations, Notice, Sighting, Watch};
 use bartizan_ledger::{Ledger, Verdict};
 
 use super::endpoint::Endpoint;
 use super::node::IpsecHost;
 use crate::Failure;
+
+/// How often it is looked at whether the guard stands.
+const GUARD: Duration = Duration::from_secs(5);
+
+/// How often the end is looked for in between.
+const TURN: Duration = Duration::from_millis(100);
 
 /// How a watch is told to write.
 #[derive(clap::Args)]
@@ -65,6 +73,7 @@ impl Opened {
                 }
                 scope.spawn(|| endpoint.serve(&metrics, stop));
             }
+            scope.spawn(|| guard_watched(&host.guard(), &metrics, stop));
             watch.run(stop, &mut |notice| {
                 log(&notice);
                 if matches!(notice, Notice::Connected) {
@@ -72,6 +81,27 @@ impl Opened {
                 }
             });
         });
+    }
+}
+
+/// Says when the guard goes, as when a firewall is loaded anew, and when it is back. One that never stood is nobody's loss.
+fn guard_watched(guard: &Guard, metrics: &Metrics, stop: &dyn Fn() -> bool) {
+    let (mut stood, mut looked) = (false, None::<Instant>);
+    while !stop() {
+        if looked.is_none_or(|looked| looked.elapsed() >= GUARD) {
+            looked = Some(Instant::now());
+            let stands = matches!(guard.standing(), Ok(Standing::InForce(_)));
+            metrics.guarded(stands);
+            if stood && !stands {
+                let hint = "`bartizan up` puts it in force again, without a pause for SAs";
+                tracing::error!(hint, "the guard is gone: what finds no SA may leave in clear");
+            }
+            if stands && !stood {
+                tracing::info!("the guard stands: what finds no SA is dropped");
+            }
+            stood = stands;
+        }
+        thread::sleep(TURN);
     }
 }
 

@@ -120,6 +120,12 @@ impl Network {
         self.address.is_ipv4() == other.address.is_ipv4() && masked(self.address, bits) == masked(other.address, bits)
     }
 
+    /// Whether every address of the other is of this one too.
+    #[must_use]
+    pub fn covers(&self, other: &Self) -> bool {
+        self.bits <= other.bits && self.overlaps(other)
+    }
+
     pub(super) fn parse(text: &str) -> Result<Self, Fault> {
         let shown: String = text.chars().take(64).collect();
         let refuse = |hint: &str| Fault::new("", format!("`{shown}` is not a network"), hint);
@@ -289,6 +295,8 @@ mod tests {
         assert!(network("10.78.0.0/16").overlaps(&network("10.78.1.1")));
         assert!(network("0.0.0.0/0").overlaps(&network("10.78.1.1")));
         assert!(!network("10.78.0.0/24").overlaps(&network("10.78.1.1")));
+        assert!(network("10.78.0.0/16").covers(&network("10.78.1.0/24")));
+        assert!(!network("10.78.1.0/24").covers(&network("10.78.0.0/16")));
         assert!(!network("::/0").overlaps(&network("0.0.0.0/0")));
         for wrong in [
             "10.78.1.1/24",

@@ -1,6 +1,6 @@
 //! What of a link one charon cannot do.
 
-use bartizan_deployment::{Interface, IpsecLink, KeyExchange, Mode};
+use bartizan_deployment::{Interface, IpsecLink, KeyExchange, Mode, Selector, TrafficProtocol};
 use bartizan_registry::{Safety, signature};
 use time::Date;
 
@@ -79,6 +79,16 @@ pub fn link(interface: &Interface, link: &IpsecLink, charon: &Charon, today: Dat
             Severity::Told,
             cause,
             "the link is loaded without, and rekeyed before they end; a kernel with ESP has them",
+        );
+    }
+    let with_port = |selector: &Selector| selector.protocol == TrafficProtocol::Sctp && selector.port.is_some();
+    if !means.sctp_ports && link.selectors.iter().any(with_port) {
+        let cause = "is for one port of SCTP, and kernel-libipsec does not find SCTP's ports".to_owned();
+        say(
+            Severity::Told,
+            cause,
+            "the link is loaded for all of SCTP between its addresses; it carries nothing where the peer's charon narrows it to the \
+             port, as one with a kernel's ESP does",
         );
     }
     remarks
@@ -235,13 +245,16 @@ mod tests {
     #[test]
     fn what_kernel_libipsec_cannot_do_is_told() {
         let libipsec = charon("6.1.0", &SID, &["kernel-libipsec", "kernel-netlink"]);
-        assert!(!libipsec.means().extended_sequence_numbers);
-        assert_eq!(said("hybrid", "esn: false", &libipsec), Vec::<String>::new());
+        let port = "Told is for one port of SCTP, and kernel-libipsec does not find SCTP's ports";
+        assert_eq!(said("hybrid", "esn: false", &libipsec), [port]);
+        let whole = "esn: false, selectors: [{ protocol: sctp }]";
+        assert_eq!(said("hybrid", whole, &libipsec), Vec::<String>::new());
         assert_eq!(
             said("hybrid", "mode: transport", &libipsec),
             [
                 "Refused asks for transport mode, and kernel-libipsec has tunnel mode alone",
-                "Told asks for sequence numbers of 64 bits, and kernel-libipsec counts 32"
+                "Told asks for sequence numbers of 64 bits, and kernel-libipsec counts 32",
+                port
             ]
         );
     }

@@ -1,11 +1,11 @@
 //! The CHILD_SAs of a link.
 
-use bartizan_deployment::{CopyDscp, End, Interface, IpsecLink, Mode, Selector, Side, Start, TrafficProtocol};
-use bartizan_wire::ip;
+use bartizan_deployment::{CopyDscp, Interface, IpsecLink, Mode, Start};
 use time::Date;
 
 use super::{Means, seconds};
 use crate::proposal;
+use crate::traffic;
 use crate::vici::Section;
 
 /// Packets after which an SA with sequence numbers of 32 bits is rekeyed at the latest (RFC 4303, section 3.3.3).
@@ -22,66 +22,24 @@ pub(super) fn children(
     means: Means,
     today: Date,
 ) -> Vec<(String, Section)> {
-    let Some((here, there)) = link.ends_from(node) else {
-        return Vec::new();
-    };
     let common = common(node, interface, link, means, today);
-    let mut children = Vec::new();
-    let mut add = |local: Vec<String>, remote: Vec<String>| {
+    let named = traffic::pairs(node, link).into_iter().enumerate();
+    let children = named.map(|(index, [here, there])| {
         // Both ends count alike, so that the names are the same.
-        let name = match children.len() {
+        let name = match index {
             0 => interface.kind.name().to_owned(),
             more => format!("{}-{}", interface.kind.name(), more + 1),
         };
         let selectors = Section::new()
-            .with_list("local_ts", local)
-            .with_list("remote_ts", remote);
+            .with_list("local_ts", here.texts(means))
+            .with_list("remote_ts", there.texts(means));
         let mut child = common.clone();
         for (name, value) in selectors.entries() {
             child.push(name, value.clone());
         }
-        children.push((name, child));
-    };
-    for selector in &link.selectors {
-        let with = |end: &End| traffic(end, selector, selector.port);
-        let without = |end: &End| traffic(end, selector, None);
-        match (&selector.side, selector.port) {
-            (_, None) => add(without(here), without(there)),
-            (Side::At(listener), Some(_)) if *listener == here.node => add(with(here), without(there)),
-            (Side::At(_), Some(_)) => add(without(here), with(there)),
-            (Side::Either, Some(_)) => {
-                // One for what is asked of the file's second end, one for the other way.
-                let second = &link.ends[1].node;
-                if *second == here.node {
-                    add(with(here), without(there));
-                    add(without(here), with(there));
-                } else {
-                    add(without(here), with(there));
-                    add(with(here), without(there));
-                }
-            }
-        }
-    }
-    children
-}
-
-/// The traffic of one end: `10.78.1.1/32[132/36421]`. Protocols by number, since not every host has a file of their names.
-fn traffic(end: &End, selector: &Selector, port: Option<u16>) -> Vec<String> {
-    let protocol = match selector.protocol {
-        TrafficProtocol::Sctp => Some(ip::SCTP),
-        TrafficProtocol::Udp => Some(ip::UDP),
-        TrafficProtocol::Tcp => Some(ip::TCP),
-        TrafficProtocol::Any => None,
-    };
-    let of_protocol = match (protocol, port) {
-        (None, _) => String::new(),
-        (Some(protocol), None) => format!("[{protocol}]"),
-        (Some(protocol), Some(port)) => format!("[{protocol}/{port}]"),
-    };
-    end.inner
-        .iter()
-        .map(|network| format!("{network}{of_protocol}"))
-        .collect()
+        (name, child)
+    });
+    children.collect()
 }
 
 /// What all children of a link have in common.

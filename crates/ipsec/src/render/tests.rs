@@ -9,9 +9,7 @@ use time::macros::date;
 
 use super::*;
 
-const KERNEL: Means = Means {
-    extended_sequence_numbers: true,
-};
+const KERNEL: Means = Means::KERNEL;
 
 const TODAY: Date = date!(2026 - 11 - 21);
 
@@ -160,9 +158,7 @@ fn an_exception_s_end_takes_the_classical_proposals_away() {
 
 #[test]
 fn a_kernel_that_counts_32_bits_gets_no_esn_and_a_bound_of_packets() {
-    let means = Means {
-        extended_sequence_numbers: false,
-    };
+    let means = Means::LIBIPSEC;
     let text = rendered("cu", "hybrid", E2, means);
     assert!(
         text.contains("esp_proposals = [aes256gcm16-x25519-ke1_mlkem768-noesn]"),
