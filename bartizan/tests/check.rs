@@ -422,3 +422,54 @@ fn the_example_of_the_page_on_ipsec_is_clean() {
     let link = &first_interface(&place)["ipsec"];
     assert_eq!(link["protects"], serde_json::json!(["sctp/36421 at ric"]));
 }
+
+#[test]
+fn a_swanctl_conf_is_read_with_its_includes_and_the_line_of_a_classical_choice_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).unwrap();
+    std::fs::create_dir(folder.path().join("conf.d")).unwrap();
+    write(
+        "swanctl.conf",
+        "# by hand\nhybrid {\n  proposals = aes256gcm16-prfsha384-x25519-ke1_mlkem768\n}\ninclude conf.d/*.conf\n",
+    );
+    write(
+        "conf.d/ric.conf",
+        "connections {\n  ric : hybrid {\n    children {\n      E2 {\n        esp_proposals = aes256gcm16-x25519-mlkem768\n      }\n    }\n  }\n}\n",
+    );
+    write("conf.d/.ric.conf.swp", "{");
+    let check = |more: &[&str]| {
+        let output = Command::new(env!("CARGO_BIN_EXE_bartizan"))
+            .args(["check", "--swanctl", "swanctl.conf"])
+            .args(more)
+            .current_dir(folder.path())
+            .output()
+            .unwrap();
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        (output.status.code(), text(&output.stdout), text(&output.stderr))
+    };
+    let (code, out, err) = check(&[]);
+    assert_eq!(code, Some(1), "{err}");
+    insta::assert_snapshot!(out);
+    let (_, out, _) = check(&["--json"]);
+    let report: serde_json::Value = serde_json::from_str(&out).unwrap();
+    let finding = &report["findings"][0];
+    assert_eq!(
+        (&finding["file"], &finding["line"], &finding["child"]),
+        (&"conf.d/ric.conf".into(), &5.into(), &"E2".into())
+    );
+
+    write("conf.d/ric.conf", "connections {\n  ric : nobody { }\n}\n");
+    let (code, _, err) = check(&[]);
+    assert_eq!(code, Some(64));
+    assert!(
+        err.starts_with("error: conf.d/ric.conf:2: no section is called `nobody`\n"),
+        "{err}"
+    );
+    write("conf.d/ric.conf", "");
+    let (code, _, err) = check(&[]);
+    assert_eq!(
+        (code, err.starts_with("error: swanctl.conf: no connections\n")),
+        (Some(64), true),
+        "{err}"
+    );
+}

@@ -4,6 +4,8 @@ mod credentials;
 mod findings;
 mod in_force;
 mod ipsec;
+#[cfg(feature = "full")]
+mod swanctl;
 mod text;
 
 use std::io::{self, Write};
@@ -26,15 +28,27 @@ const SCHEMA: &str = "bartizan-check/1";
 ///
 /// Prints nodes, listeners and the policy of every interface as it holds today. With --node the certificate, key, roots and
 /// revocation lists of that node are read too, and held against the names and policies of the file. Something that is
-/// protected by nothing, only for now, or not any more is a finding: exit code 1.
+/// protected by nothing, only for now, or not any more is a finding: exit code 1. With --swanctl the proposals of a strongSwan that
+/// is configured by hand are looked at instead.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     bartizan check core.yaml                    the whole network\n  \
     bartizan check core.yaml --node nrf         the same, and the files of nrf\n  \
-    bartizan check core.yaml --json | jq .findings")]
+    bartizan check core.yaml --json | jq .findings\n  \
+    bartizan check --swanctl /etc/swanctl/swanctl.conf    what strongSwan is told without Bartizan")]
 pub(crate) struct Args {
     /// The deployment file.
-    file: PathBuf,
+    #[cfg_attr(feature = "full", arg(required_unless_present = "swanctl"))]
+    #[cfg_attr(not(feature = "full"), arg(required = true))]
+    file: Option<PathBuf>,
+    /// Instead of a deployment file: the swanctl.conf of a strongSwan that is configured without Bartizan.
+    #[cfg(feature = "full")]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["file", "node"])]
+    swanctl: Option<PathBuf>,
+    /// With --swanctl: ask the charon behind this socket what it cannot do.
+    #[cfg(feature = "full")]
+    #[arg(long, value_name = "SOCKET", requires = "swanctl")]
+    vici: Option<PathBuf>,
     /// Also read this node's certificate files.
     #[arg(long, value_name = "NAME")]
     node: Option<String>,
@@ -61,18 +75,25 @@ struct Report {
 }
 
 pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
-    let deployment = read(&args.file)?;
+    #[cfg(feature = "full")]
+    if let Some(file) = &args.swanctl {
+        return swanctl::run(file, args.vici.as_deref(), args.json);
+    }
+    let Some(file) = &args.file else {
+        return Err(Failure::usage("no deployment file is given"));
+    };
+    let deployment = read(file)?;
     let now = SystemTime::now();
     if let Some(name) = &args.node
         && deployment.node(name).is_none()
     {
         let known: Vec<_> = deployment.nodes().map(|node| node.name.as_str()).take(12).collect();
         return Err(
-            Failure::usage(format!("{}: no node is called `{name}`", args.file.display()))
+            Failure::usage(format!("{}: no node is called `{name}`", file.display()))
                 .hint(format!("nodes are {}", known.join(", "))),
         );
     }
-    let report = report(&deployment, &args.file, args.node.as_deref(), now);
+    let report = report(&deployment, file, args.node.as_deref(), now);
     let text = if args.json {
         serde_json::to_string_pretty(&report)
             .map(|text| text + "\n")

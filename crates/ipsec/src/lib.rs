@@ -11,6 +11,7 @@ mod metrics;
 pub mod proposal;
 pub mod render;
 pub mod sa;
+pub mod swanctl;
 mod traffic;
 pub mod vici;
 pub mod watch;

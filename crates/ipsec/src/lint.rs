@@ -1,11 +1,14 @@
 //! What is wrong with proposals and links, said before charon is told of them.
 
+mod ability;
+mod file;
 mod link;
 
 use std::fmt;
 
 use bartizan_registry::{Category, Safety, primitive};
 
+pub use file::{Located, file};
 pub use link::link;
 
 use crate::proposal::Proposal;

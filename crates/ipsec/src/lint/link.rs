@@ -4,12 +4,10 @@ use bartizan_deployment::{Interface, IpsecLink, KeyExchange, Mode, Selector, Tra
 use bartizan_registry::{Safety, signature};
 use time::Date;
 
+use super::ability::{self, MAX_PACKET};
 use super::{Classical, Protocol, Remark, Severity, proposals};
 use crate::Charon;
 use crate::proposal;
-
-/// Octets of a message that charon takes where nobody set `max_packet` (strongswan.conf).
-const MAX_PACKET: u16 = 10_000;
 
 /// What is to be said of a link of the file before this charon is told of it.
 #[must_use]
@@ -42,16 +40,8 @@ pub fn link(interface: &Interface, link: &IpsecLink, charon: &Charon, today: Dat
         of_exchange(exchange, link, charon, &mut say);
     }
     for algorithm in policy.ciphers.iter().chain(&policy.prfs) {
-        if !charon.has(*algorithm) {
-            let cause = format!(
-                "no plugin that strongSwan {} has loaded knows {algorithm}",
-                charon.version
-            );
-            say(
-                Severity::Refused,
-                cause,
-                "load one that does: `swanctl --list-algs` says which are",
-            );
+        if let Some((cause, hint)) = ability::lacks(charon, *algorithm) {
+            say(Severity::Refused, cause, hint);
         }
     }
     let classical_scheme = |code: &_| signature(*code).is_none_or(|known| known.forgery != Safety::QuantumSafe);
@@ -100,23 +90,15 @@ fn of_exchange(
     charon: &Charon,
     say: &mut impl FnMut(Severity, String, &str),
 ) {
-    let version = &charon.version;
-    if exchange.methods().len() > 1 && !charon.has_additional_exchanges() {
-        let cause = format!("asks for {exchange}, and strongSwan {version} knows no additional key exchanges");
-        say(Severity::Refused, cause, "they came with 6.0.0 (RFC 9370)");
+    if exchange.methods().len() > 1
+        && let Some((cause, hint)) = ability::lacks_additional(charon)
+    {
+        say(Severity::Refused, format!("asks for {exchange}, and {cause}"), hint);
     }
-    for method in exchange.methods().iter().filter(|method| !charon.has(**method)) {
-        let known = method.known();
-        let cause = format!("asks for {exchange}, and no plugin that strongSwan {version} has loaded knows {method}");
-        let hint = match known.note {
-            // FrodoKEM: the registry says it is in no release.
-            Some("in no release") => "it is in no release of strongSwan: write mlkem768 or mlkem1024",
-            _ if method.is_quantum_safe() => {
-                "6.0.2 and later have it by the plugin openssl over OpenSSL 3.5, any 6 by the plugin ml; Debian trixie's 6.0.1 has neither"
-            }
-            _ => "load a plugin that does: `swanctl --list-algs` says which are",
-        };
-        say(Severity::Refused, cause, hint);
+    for method in exchange.methods() {
+        if let Some((cause, hint)) = ability::lacks(charon, *method) {
+            say(Severity::Refused, format!("asks for {exchange}, and {cause}"), hint);
+        }
     }
     let largest = exchange
         .methods()

@@ -1,0 +1,238 @@
+//! `bartizan check --swanctl`: the connections of a strongSwan that was configured without Bartizan.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use bartizan_ipsec::Charon;
+use bartizan_ipsec::lint::{self, Located, Severity};
+use bartizan_ipsec::swanctl::{Settings, parse};
+use bartizan_ipsec::vici::Client;
+use serde::Serialize;
+
+use super::print;
+use crate::{Failure, Outcome};
+
+/// Version of the JSON form: it changes when a field changes its meaning or goes.
+const SCHEMA: &str = "bartizan-check-swanctl/1";
+
+/// A configuration of thousands of connections has a few megabytes.
+const LARGEST: u64 = 16 << 20;
+
+/// How long charon may take for an answer.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+#[derive(Serialize)]
+struct Report {
+    schema: &'static str,
+    file: String,
+    /// How many connections it has.
+    connections: usize,
+    /// The version of the charon that was asked what it cannot do; none where none was.
+    charon: Option<String>,
+    /// What lets classical key exchange win, or what this charon does not take.
+    findings: Vec<Remark>,
+    /// What its author should know.
+    notes: Vec<Remark>,
+}
+
+#[derive(Serialize)]
+struct Remark {
+    file: String,
+    line: u32,
+    connection: String,
+    /// None where it is about the IKE_SA.
+    child: Option<String>,
+    /// The proposal or the name it is about.
+    about: String,
+    cause: String,
+    hint: String,
+}
+
+pub(super) fn run(file: &Path, vici: Option<&Path>, json: bool) -> Result<Outcome, Failure> {
+    let settings = read(file)?;
+    let connections = settings
+        .section("connections")
+        .map_or(0, |section| section.sections().count());
+    if connections == 0 {
+        return Err(Failure::usage(format!("{}: no connections", file.display()))
+            .hint("give the file that has `connections { ... }`, or includes those that do"));
+    }
+    let charon = vici.map(ask).transpose()?;
+    let (findings, notes): (Vec<_>, Vec<_>) = lint::file(&settings, charon.as_ref())
+        .into_iter()
+        .partition(|located| located.remark.severity == Severity::Refused);
+    let report = Report {
+        schema: SCHEMA,
+        file: file.display().to_string(),
+        connections,
+        charon: charon.map(|charon| charon.version),
+        findings: findings.into_iter().map(Remark::from).collect(),
+        notes: notes.into_iter().map(Remark::from).collect(),
+    };
+    let text = if json {
+        serde_json::to_string_pretty(&report)
+            .map(|text| text + "\n")
+            .map_err(|error| Failure::new(format!("cannot write JSON: {error}")))?
+    } else {
+        report.text()
+    };
+    print(&text)?;
+    Ok(if report.findings.is_empty() {
+        Outcome::Clean
+    } else {
+        Outcome::Finding
+    })
+}
+
+fn ask(socket: &Path) -> Result<Charon, Failure> {
+    let answer = Client::connect(socket, PATIENCE).and_then(|mut client| Charon::ask(&mut client));
+    answer.map_err(|error| Failure::new(error).hint("without --vici the file is looked at alone"))
+}
+
+impl From<Located> for Remark {
+    fn from(located: Located) -> Self {
+        Self {
+            file: located.place.file,
+            line: located.place.line,
+            connection: located.connection,
+            child: located.child,
+            about: located.remark.about,
+            cause: located.remark.cause,
+            hint: located.remark.hint,
+        }
+    }
+}
+
+impl Report {
+    fn text(&self) -> String {
+        let mut text = String::new();
+        let asked = match &self.charon {
+            Some(version) => format!("held against strongSwan {version}"),
+            None => "no charon was asked what it cannot do (--vici)".to_owned(),
+        };
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "{}: {} connections; {asked}", self.file, self.connections);
+        for (kind, remarks) in [("note", &self.notes), ("finding", &self.findings)] {
+            for remark in remarks {
+                let child = remark
+                    .child
+                    .as_ref()
+                    .map(|child| format!("/{child}"))
+                    .unwrap_or_default();
+                let _ = writeln!(
+                    text,
+                    "\n{kind}: {}:{}: {}{child}: {}: {}\nhint: {}",
+                    remark.file, remark.line, remark.connection, remark.about, remark.cause, remark.hint
+                );
+            }
+        }
+        let _ = match self.findings.len() {
+            0 => writeln!(
+                text,
+                "\nnothing to object to: no peer can choose a classical key exchange"
+            ),
+            1 => writeln!(text, "\n1 finding"),
+            several => writeln!(text, "\n{several} findings"),
+        };
+        text
+    }
+}
+
+fn read(file: &Path) -> Result<Settings, Failure> {
+    let text = content(file).map_err(|cause| {
+        Failure::usage(format!("{}: {cause}", file.display())).hint("give the path of a swanctl.conf")
+    })?;
+    let name = file.display().to_string();
+    parse(&name, &text, &mut |pattern, from| included(pattern, Path::new(from)))
+        .map_err(|error| Failure::usage(&error).hint("`swanctl --load-conns` reads the same format"))
+}
+
+fn content(file: &Path) -> Result<String, String> {
+    let length = fs::metadata(file).map_err(|error| error.to_string())?.len();
+    if length > LARGEST {
+        return Err(format!("has {length} bytes, more than {LARGEST}"));
+    }
+    fs::read_to_string(file).map_err(|error| error.to_string())
+}
+
+/// The files that an `include` stands for, in the order of their names. Patterns are in the last part of a path; that none matches is
+/// no error, as strongSwan has it.
+fn included(pattern: &str, from: &Path) -> Result<Vec<(String, String)>, String> {
+    let path = from.parent().unwrap_or(Path::new("")).join(pattern);
+    let (Some(directory), Some(name)) = (path.parent(), path.file_name().and_then(|name| name.to_str())) else {
+        return Err(format!("`{pattern}` names no file"));
+    };
+    if directory.to_string_lossy().contains(['*', '?', '[']) || name.contains('[') {
+        return Err(format!(
+            "`include {pattern}` is not followed: patterns are `*` and `?` in the last part of a path"
+        ));
+    }
+    let mut files: Vec<PathBuf> = if name.contains(['*', '?']) {
+        let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+        entries
+            .filter(|entry| entry.file_name().to_str().is_some_and(|file| matches(name, file)))
+            .map(|entry| entry.path())
+            .collect()
+    } else {
+        vec![path]
+    };
+    files.sort();
+    let read = files.into_iter().map(|file| {
+        let text = content(&file).map_err(|cause| format!("{}: {cause}", file.display()))?;
+        Ok((file.display().to_string(), text))
+    });
+    read.collect()
+}
+
+/// Whether a file's name is of a pattern of `*` and `?`; what begins with a dot only where the pattern does.
+fn matches(pattern: &str, name: &str) -> bool {
+    if name.starts_with('.') && !pattern.starts_with('.') {
+        return false;
+    }
+    let (pattern, name): (Vec<char>, Vec<char>) = (pattern.chars().collect(), name.chars().collect());
+    let (mut at, mut of) = (0, 0);
+    // Where the last `*` stood, and how much of the name it has taken.
+    let mut star = None;
+    while at < name.len() {
+        match pattern.get(of) {
+            Some('*') => {
+                star = Some((of, at));
+                of += 1;
+            }
+            Some(letter) if *letter == '?' || *letter == name[at] => {
+                at += 1;
+                of += 1;
+            }
+            _ => match star {
+                Some((place, taken)) => {
+                    star = Some((place, taken + 1));
+                    (at, of) = (taken + 1, place + 1);
+                }
+                None => return false,
+            },
+        }
+    }
+    pattern[of..].iter().all(|letter| *letter == '*')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::matches;
+
+    #[test]
+    fn names_match_as_in_a_shell() {
+        for (pattern, name, is) in [
+            ("*.conf", "ric.conf", true),
+            ("*.conf", "ric.conf.bak", false),
+            ("*.conf", ".conf", false),
+            ("?.conf", "a.conf", true),
+            ("a*b*c", "axxbyybzc", true),
+            ("a*b*c", "axxbyyb", false),
+            ("*", "", true),
+        ] {
+            assert_eq!(matches(pattern, name), is, "{pattern} {name}");
+        }
+    }
+}
