@@ -523,3 +523,36 @@ fn chunks_protocols_and_sack_delays_of_sctp_are_those_tshark_measures() {
         assert_eq!(field("most_ns").iter().max(), delays.iter().max(), "{name}");
     }
 }
+
+#[test]
+fn a_connection_is_named_by_the_request_that_tshark_reads_there() {
+    let name = "sbi-free5gc-two-registrations.pcap";
+    let fields = ["frame.number", "tcp.srcport", "http2.headers.path"];
+    let mut first: BTreeMap<u64, (u64, String)> = BTreeMap::new();
+    for row in tshark(name, &["-d", "tcp.port==8000,http2"], "http2.headers.path", &fields) {
+        let port = numbers(&row["tcp.srcport"])[0];
+        let request = (numbers(&row["frame.number"])[0], row["http2.headers.path"][0].clone());
+        first.entry(port).or_insert(request);
+    }
+    let connections = by_client_port(&inspect(name));
+    assert_eq!(connections.len(), 65);
+    for (port, connection) in connections {
+        let interface = &connection["interface"];
+        // free5GC opens some connections and closes them unused.
+        let Some((packet, path)) = first.get(&port) else {
+            assert!(
+                interface.is_null() && connection["http2"]["requests"] == 0,
+                "{connection}"
+            );
+            continue;
+        };
+        assert_eq!(interface["name"], "SBI");
+        assert_eq!(interface["known_by"], "request path");
+        assert_eq!(interface["sources"][0], format!("packet {packet}"));
+        let server = connection["functions"]["server"][0].as_str().unwrap().to_lowercase();
+        assert!(
+            path.starts_with(&format!("/n{server}-")),
+            "{path} is served by {server}"
+        );
+    }
+}

@@ -66,7 +66,7 @@ impl Fields {
     }
 
     /// Name, value and indexing of each field.
-    pub fn iter(&self) -> impl Iterator<Item = (&[u8], &[u8], Indexing)> {
+    pub fn iter(&self) -> impl Iterator<Item = (&[u8], &[u8], Indexing)> + Clone {
         self.spans.iter().map(|span| {
             let (name, value, end) = (span.name as usize, span.value as usize, span.end as usize);
             (&self.text[name..value], &self.text[value..end], span.indexing)

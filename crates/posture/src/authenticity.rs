@@ -30,7 +30,7 @@ pub(crate) fn judge(evidence: &Evidence<'_>) -> Judgement {
     let all = || vec![Source::all(connection)];
     match &connection.content {
         Content::Nothing => Judgement::new(Verdict::NotSeen, "no data was sent", all()),
-        Content::Http2(_) | Content::Http1 => {
+        Content::Http2(_) | Content::Http1(_) => {
             let because = "none: sent in clear, neither end proves who it is";
             Judgement::new(Verdict::Vulnerable, because, all())
         }

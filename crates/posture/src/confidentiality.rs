@@ -17,7 +17,7 @@ pub(crate) fn judge(evidence: &Evidence<'_>) -> Judgement {
                 .map_or_else(|| Source::all(connection), |at| Source::between(at, at));
             Judgement::new(Verdict::Vulnerable, "sent in clear: HTTP/2 without TLS", vec![source])
         }
-        Content::Http1 => Judgement::new(Verdict::Vulnerable, "sent in clear: HTTP/1 without TLS", all()),
+        Content::Http1(_) => Judgement::new(Verdict::Vulnerable, "sent in clear: HTTP/1 without TLS", all()),
         Content::Unknown(_) => Judgement::new(Verdict::NotObservable, "a protocol that is not read", all()),
         Content::Tls(tls) => judge_tls(evidence, tls),
     }

@@ -15,8 +15,10 @@ pub fn datagrams_posture(datagrams: &Datagrams) -> Posture {
         }
         _ => plain(datagrams),
     };
+    let interface = interface(datagrams.protocol);
     Posture {
-        interface: interface(datagrams.protocol),
+        interface,
+        named_by: interface.map(|_| Source::between(datagrams.first, datagrams.first)),
         ..posture
     }
 }

@@ -2,6 +2,7 @@
 
 use bartizan_ledger::Handshake;
 use bartizan_registry::{CipherSuite, NamedGroup, SignatureScheme};
+use bartizan_wire::beside::Sightings;
 use bartizan_wire::ike::KeyExchangeMethod;
 use bartizan_wire::tls::{ClientHello, Opened, ServerHello, Tls};
 use bartizan_wire::{Connection, Content, Seen, Side};
@@ -9,7 +10,7 @@ use bartizan_wire::{Connection, Content, Seen, Side};
 use crate::ledgers::Entry;
 use crate::{
     Answer, Hole, Interface, Judgement, KeyExchangeClass, Kind, Ledgers, Reply, Source, Verdict, authenticity,
-    confidentiality, questions,
+    confidentiality, interface, questions,
 };
 
 /// A connection that packets showed, with what ledgers say of it.
@@ -40,6 +41,11 @@ pub struct Posture {
     pub key_exchanges: Vec<KeyExchangeMethod>,
     /// The interface it belongs to, as far as packets tell.
     pub interface: Option<Interface>,
+    /// The packet that tells it.
+    pub named_by: Option<Source>,
+    /// What its requests tell of the two ends: network functions and the like, of the end that asks and of the one that
+    /// answers.
+    pub functions: [Vec<&'static str>; 2],
     /// The scheme the server signed with, where it can be known.
     pub server_signature: Option<SignatureScheme>,
     /// The scheme the client signed with, where it can be known.
@@ -81,6 +87,8 @@ impl Posture {
             group: None,
             key_exchanges: Vec::new(),
             interface: None,
+            named_by: None,
+            functions: Default::default(),
             server_signature: None,
             client_signature: None,
             offered: open.clone(),
@@ -134,11 +142,15 @@ impl<'a> Evidence<'a> {
     #[must_use]
     pub fn posture(&self) -> Posture {
         let signature = |side| authenticity::scheme(self, side).map(|(scheme, _)| scheme);
+        let told = interface::told(self.connection);
+        let beside = self.beside(&told.beside);
         Posture {
             kind: Kind::of(self.connection),
             group: self.group().map(|(group, _)| group),
             key_exchanges: Vec::new(),
-            interface: None,
+            interface: told.interface.map(|(interface, _)| interface),
+            named_by: told.interface.map(|(_, at)| Source::between(at, at)),
+            functions: told.functions.map(|functions| functions.into_iter().collect()),
             server_signature: signature(Side::Server),
             client_signature: signature(Side::Client),
             offered: questions::offered(self),
@@ -154,7 +166,7 @@ impl<'a> Evidence<'a> {
                 .server_hello()
                 .is_some_and(|hello| hello.value.pre_shared_key.is_some()),
             contradictions: self.contradictions(),
-            beside: self.beside(),
+            beside,
             in_ledger: !self.entries.is_empty(),
         }
     }
@@ -164,17 +176,19 @@ impl<'a> Evidence<'a> {
         self.entries.iter().map(|entry| (entry.source(), &*entry.handshake))
     }
 
-    fn beside(&self) -> Vec<Hole> {
-        if let Content::Http2(http2) = &self.connection.content {
-            return http2.beside.as_deref().map(Hole::all).unwrap_or_default();
-        }
+    fn beside(&self, in_fields: &Sightings) -> Vec<Hole> {
         let opened = self.opened().and_then(|opened| opened.http2.as_ref());
-        let Some(sightings) = opened.and_then(|http2| http2.beside.as_deref()) else {
-            return Vec::new();
-        };
+        let mut seen = match &self.connection.content {
+            Content::Http2(http2) => http2.beside.as_deref().cloned(),
+            Content::Http1(http1) => http1.beside.as_deref().cloned(),
+            _ => opened.and_then(|http2| http2.beside.as_deref().cloned()),
+        }
+        .unwrap_or_default();
+        seen.extend(in_fields);
+        // Who looks inside has the keys: others learn a SUCI only where these do not hold.
         match confidentiality::judge(self).verdict() {
-            Verdict::QuantumSafe => Hole::tokens(sightings),
-            _ => Hole::all(sightings),
+            Verdict::QuantumSafe => Hole::tokens(&seen),
+            _ => Hole::all(&seen),
         }
     }
 

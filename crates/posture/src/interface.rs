@@ -1,7 +1,11 @@
 //! Which interface of a mobile network a link is: hints, weaker than a deployment file.
 
-use bartizan_registry::{sctp_application, sctp_application_at};
+use bartizan_registry::{sctp_application, sctp_application_at, tcp_application_at};
 use bartizan_wire::sctp::Association;
+use bartizan_wire::{Connection, Content};
+
+use crate::Source;
+use crate::requests::Told;
 
 /// What an interface was told by, the strongest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -12,6 +16,12 @@ pub enum Hint {
     PayloadProtocol,
     /// The first message.
     Content,
+    /// The path of a request in clear.
+    RequestPath,
+    /// A header field of a request in clear.
+    RequestHeader,
+    /// The name by which a server is asked for, in TLS or in a request.
+    ServerName,
     /// What other links of its ends tell of them.
     PeerRole,
     /// A port: the weakest.
@@ -26,6 +36,9 @@ impl Hint {
             Self::Deployment => "deployment file",
             Self::PayloadProtocol => "PPID",
             Self::Content => "first message",
+            Self::RequestPath => "request path",
+            Self::RequestHeader => "request header",
+            Self::ServerName => "server name",
             Self::PeerRole => "role of its ends",
             Self::Port => "port",
         }
@@ -33,7 +46,10 @@ impl Hint {
 
     /// Whether it is what packets say of themselves, rather than a habit.
     pub(crate) fn is_strong(self) -> bool {
-        matches!(self, Self::PayloadProtocol | Self::Content)
+        matches!(
+            self,
+            Self::PayloadProtocol | Self::Content | Self::RequestPath | Self::RequestHeader
+        )
     }
 }
 
@@ -56,6 +72,18 @@ const FIRST_MESSAGES: [(&str, u8, u16); 2] = [
 ];
 
 impl Interface {
+    /// The packet of an association that names it so.
+    pub(crate) fn source(self, association: &Association) -> Source {
+        let data = association.dtls.as_ref().and_then(|dtls| dtls.first);
+        let data = [association.first_plain, data].into_iter().flatten();
+        let at = match self.by {
+            Hint::Port => None,
+            _ => data.min_by_key(|at| at.packet),
+        };
+        let at = at.unwrap_or(association.first);
+        Source::between(at, at)
+    }
+
     /// By payload protocol identifier, then by content, then by port.
     pub(crate) fn of(association: &Association) -> Option<Self> {
         let sent = [&association.from_initiator, &association.from_responder];
@@ -84,6 +112,36 @@ impl Interface {
         };
         by_protocol.or_else(by_content).or_else(by_port)
     }
+}
+
+/// What a connection tells of its interface and its ends: by requests, by the name of the server, by port.
+pub(crate) fn told(connection: &Connection) -> Told {
+    let mut told = Told::default();
+    let carrier = match &connection.content {
+        Content::Http2(http2) => return Told::by_http2(http2),
+        Content::Http1(http1) => return Told::by_http1(http1),
+        Content::Tls(tls) => {
+            // Keys that were given show what was asked for.
+            if let Some(http2) = tls.opened.as_ref().and_then(|opened| opened.http2.as_ref()) {
+                told = Told::by_http2(http2);
+            }
+            if let Some(hello) = &tls.client_hello
+                && let Some(name) = &hello.value.server_name
+            {
+                told.server_name(name, hello.last);
+            }
+            "TLS"
+        }
+        Content::Nothing | Content::Unknown(_) => return told,
+    };
+    let ports = [connection.server.port(), connection.client.port()];
+    if told.interface.is_none()
+        && let Some(known) = ports.into_iter().find_map(|port| tcp_application_at(port, carrier))
+    {
+        let name = known.interface;
+        told.interface = Some((Interface { name, by: Hint::Port }, connection.first));
+    }
+    told
 }
 
 /// The interface whose set-up request begins so.

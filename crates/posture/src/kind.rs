@@ -57,7 +57,7 @@ impl Kind {
         match &connection.content {
             Content::Nothing => Self::Silent,
             Content::Http2(_) => Self::ClearHttp2,
-            Content::Http1 => Self::ClearHttp1,
+            Content::Http1(_) => Self::ClearHttp1,
             Content::Unknown(_) => Self::Unknown,
             Content::Tls(tls) => Self::of_tls(tls),
         }

@@ -29,6 +29,7 @@ mod ledgers;
 mod link;
 mod questions;
 mod recorded;
+mod requests;
 mod sctp;
 
 pub use answer::{Answer, Judgement, Reply, Source, Verdict};

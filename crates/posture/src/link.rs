@@ -23,7 +23,7 @@ use bartizan_registry::NamedGroup;
 use bartizan_wire::Moment;
 use bartizan_wire::ike::KeyExchangeMethod;
 
-use crate::{Interface, Judgement, Kind, Reply};
+use crate::{Interface, Judgement, Kind, Reply, Source};
 
 pub use history::Phase;
 pub use links::{Links, Network};
@@ -110,6 +110,10 @@ pub struct Link {
     pub ends: [LinkEnd; 2],
     /// The interface, with what tells so; none where nothing does.
     pub interface: Option<Interface>,
+    /// The first packet that tells the interface; none where no single packet does.
+    pub named_by: Option<Source>,
+    /// What requests in clear tell of the two ends: network functions and the like.
+    pub functions: [Vec<&'static str>; 2],
     /// What carries it.
     pub carriers: BTreeSet<Carrier>,
     /// What the deployment file says of it.

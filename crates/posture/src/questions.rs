@@ -12,7 +12,7 @@ fn without_tls(evidence: &Evidence<'_>, clear: &str) -> Option<Reply> {
     let all = vec![Source::all(evidence.connection())];
     match &evidence.connection().content {
         Content::Nothing => Some(Reply::new(Answer::NotSeen, "no data was sent", all)),
-        Content::Http2(_) | Content::Http1 => Some(Reply::new(Answer::No, clear, all)),
+        Content::Http2(_) | Content::Http1(_) => Some(Reply::new(Answer::No, clear, all)),
         Content::Unknown(_) => Some(Reply::new(Answer::NotObservable, "a protocol that is not read", all)),
         Content::Tls(_) => None,
     }
@@ -179,7 +179,7 @@ pub(crate) fn clear(evidence: &Evidence<'_>) -> Reply {
                 all,
             )
         }
-        Content::Http1 => {
+        Content::Http1(_) => {
             let bytes = connection.from_client.stream.bytes + connection.from_server.stream.bytes;
             Reply::new(Answer::Yes, format!("HTTP/1, {bytes} bytes"), all)
         }

@@ -24,6 +24,7 @@ pub fn association_posture(association: &Association) -> Posture {
         Some(dtls) => dtls_posture(association, dtls),
     };
     posture.interface = interface;
+    posture.named_by = interface.map(|interface| interface.source(association));
     posture.beside = Hole::all(&association.beside);
     posture
 }

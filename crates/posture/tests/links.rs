@@ -354,3 +354,67 @@ fn quic_is_named_and_its_packets_with_short_headers_belong_to_it() {
     assert!(link.directions.iter().all(|direction| direction.packets == 1));
     assert_eq!(concerns(link), [Concern::Unproven]);
 }
+
+fn functions(link: &Link) -> [String; 2] {
+    link.functions.each_ref().map(|functions| functions.join(" "))
+}
+
+#[test]
+fn every_link_of_a_core_in_clear_is_named_by_its_requests_with_who_serves_and_who_asks() {
+    let network = network(&[SBI], None);
+    let mut seen: Vec<[String; 2]> = Vec::new();
+    for link in &network.links {
+        let interface = link.interface.unwrap();
+        assert_eq!((interface.name, interface.by), ("SBI", Hint::RequestPath));
+        assert!(link.named_by.is_some());
+        seen.push(functions(link));
+    }
+    let nobody = String::new;
+    let asked = ["AUSF", "UDM", "UDR", "PCF", "AMF"].map(|server| [nobody(), server.to_owned()]);
+    let mut expected = vec![["AMF AUSF PCF UDM".to_owned(), "NRF".to_owned()]];
+    expected.extend(asked);
+    assert_eq!(seen, expected);
+}
+
+/// Header compression refers to what went before: whatever is missing, a link is named rightly or not at all.
+#[test]
+fn a_core_that_is_watched_from_the_middle_is_named_rightly_or_not_at_all() {
+    let whole = network(&[SBI], None);
+    let mut named = 0;
+    for skipped in (1..1366).step_by(31) {
+        let mut reader = reader_from(SBI);
+        let mut gathered = Gathered::default();
+        let mut observer = Observer::new(Limits::default());
+        while let Ok(Some(packet)) = reader.next_packet() {
+            // From the middle, and then without every seventh packet.
+            if packet.number > skipped && packet.number % 7 != skipped % 7 {
+                observer.observe(&packet, &mut gathered);
+            }
+        }
+        observer.finish_into(&mut gathered);
+        for link in gathered.links.finish(None).links {
+            let Some(interface) = link.interface else { continue };
+            named += 1;
+            assert_eq!(interface.name, "SBI");
+            let known = between_any(&whole, &link);
+            let among = |ours: &[&str], theirs: &[&str]| ours.iter().all(|function| theirs.contains(function));
+            let turned = known.ends[0].address != link.ends[0].address;
+            for index in 0..2 {
+                let theirs = &known.functions[if turned { 1 - index } else { index }];
+                assert!(among(&link.functions[index], theirs), "{:?} {theirs:?}", link.functions);
+            }
+        }
+    }
+    assert!(named > 50, "{named}");
+}
+
+fn reader_from(file: &[u8]) -> CaptureReader {
+    let mut reader = CaptureReader::new();
+    reader.push(file);
+    reader
+}
+
+fn between_any<'a>(network: &'a Network, like: &Link) -> &'a Link {
+    let [one, other] = like.ends.each_ref().map(|end| end.address.to_string());
+    between(network, &one, &other)
+}

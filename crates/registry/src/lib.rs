@@ -13,6 +13,7 @@ mod cipher;
 mod code;
 mod document;
 mod group;
+mod http;
 mod ike;
 mod macsec;
 mod name;
@@ -21,6 +22,7 @@ mod row;
 mod sctp;
 mod signature;
 mod standing;
+mod tcp;
 mod udp;
 mod x509;
 
@@ -28,6 +30,10 @@ pub use beside::{JWS_ALGORITHMS, JwsAlgorithm, SUCI_SCHEMES, SuciScheme, jws_alg
 pub use cipher::{CIPHERS, Cipher, TlsVersion, cipher, cipher_named};
 pub use code::{CipherSuite, NamedGroup, SignatureScheme, is_grease};
 pub use group::{GROUPS, Group, Kind, group, group_named};
+pub use http::{
+    HTTP_APIS, HttpApi, NETWORK_DOMAIN, NETWORK_FUNCTIONS, NetworkFunction, SBI_HEADER, http_api,
+    network_function_named, network_function_of,
+};
 pub use ike::{
     AUTHENTICATION_METHODS, AuthenticationMethod, HASH_ALGORITHMS, HashAlgorithm, TRANSFORMS, Transform, TransformKind,
     authentication_method, hash_algorithm, transform, transform_named,
@@ -38,5 +44,6 @@ pub use primitive::{PRIMITIVES, Primitive, Purpose, primitive, primitives};
 pub use sctp::{SCTP_APPLICATIONS, SctpApplication, sctp_application, sctp_application_at};
 pub use signature::{SIGNATURES, Signature, signature, signature_named};
 pub use standing::{Category, Safety, Standing, State};
+pub use tcp::{TCP_APPLICATIONS, TcpApplication, tcp_application_at};
 pub use udp::{QUIC_VERSIONS, UDP_APPLICATIONS, UdpApplication};
 pub use x509::{X509_ALGORITHMS, X509Algorithm, X509Use, x509_algorithm, x509_algorithm_named};

@@ -36,6 +36,22 @@ pub struct Sighting {
 pub struct Sightings(Vec<Sighting>);
 
 impl Sightings {
+    /// Takes a whole text that a packet completed.
+    pub fn text(&mut self, text: &[u8], at: Moment) {
+        let mut found = None;
+        rest(text, at, &mut found);
+        for sighting in found.map_or_else(Vec::new, |found| found.0) {
+            self.take(sighting);
+        }
+    }
+
+    /// Adds what others have seen.
+    pub fn extend(&mut self, others: &Self) {
+        for sighting in &others.0 {
+            self.take(sighting.clone());
+        }
+    }
+
     /// Each kind, in the order of first sight.
     #[must_use]
     pub fn all(&self) -> &[Sighting] {
@@ -43,17 +59,31 @@ impl Sightings {
     }
 
     fn see(&mut self, what: Beside, at: Moment) {
-        if let Some(known) = self.0.iter_mut().find(|known| known.what == what) {
-            known.count += 1;
-            known.last = at;
+        self.take(Sighting {
+            what,
+            count: 1,
+            first: at,
+            last: at,
+        });
+    }
+
+    fn take(&mut self, seen: Sighting) {
+        if let Some(known) = self.0.iter_mut().find(|known| known.what == seen.what) {
+            known.count += seen.count;
+            if seen.first.packet < known.first.packet {
+                known.first = seen.first;
+            }
+            if seen.last.packet > known.last.packet {
+                known.last = seen.last;
+            }
         } else if self.0.len() < KINDS {
-            self.0.push(Sighting {
-                what,
-                count: 1,
-                first: at,
-                last: at,
-            });
+            self.0.push(seen);
         }
+    }
+
+    /// Bytes it holds on the heap.
+    pub(crate) fn held(&self) -> usize {
+        self.0.capacity() * size_of::<Sighting>()
     }
 
     /// Takes a message of NGAP: the NAS message in it may carry a SUCI as mobile identity (TS 24.501, section 9.11.3.4).
@@ -105,6 +135,11 @@ impl Scanner {
         let mut joined = std::mem::take(&mut self.carry);
         joined.extend(bytes);
         self.carry = rest(&joined, at, sightings).to_vec();
+    }
+
+    /// Bytes it holds on the heap.
+    pub(crate) fn held(&self) -> usize {
+        self.carry.capacity()
     }
 
     /// Bytes are missing.

@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 
 use crate::Moment;
+use crate::http1::Http1;
 use crate::http2::Http2;
 use crate::opening::Opening;
 use crate::tcp::StreamCounts;
@@ -89,7 +90,7 @@ pub enum Content {
     /// HTTP/2 in clear.
     Http2(Box<Http2>),
     /// HTTP/1 in clear.
-    Http1,
+    Http1(Box<Http1>),
     /// None of these.
     Unknown(Opening),
 }

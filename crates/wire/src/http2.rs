@@ -1,8 +1,14 @@
-//! HTTP/2 frames in clear (RFC 9113, section 4.1): walked and counted, never stored.
+//! HTTP/2 frames in clear (RFC 9113, section 4.1): walked and counted. Of what they hold nothing is stored but the header
+//! blocks of the first requests, as they stand: they say what a connection is for.
+
+mod blocks;
 
 use crate::beside::{Scanner, Sightings};
 use crate::opening::HTTP2_PREFACE;
 use crate::{Moment, Side};
+use blocks::Blocks;
+
+pub use blocks::HeaderBlock;
 
 /// Frame types of RFC 9113, section 6.
 pub const FRAME_TYPES: [&str; 10] = [
@@ -19,6 +25,7 @@ pub const FRAME_TYPES: [&str; 10] = [
 ];
 const DATA: u8 = 0;
 const HEADERS: u8 = 1;
+const CONTINUATION: u8 = 9;
 const FRAME_HEADER: usize = 9;
 
 /// What an HTTP/2 connection in clear carried.
@@ -33,7 +40,10 @@ pub struct Http2 {
     pub from_client: Frames,
     /// What the server sent.
     pub from_server: Frames,
-    /// What stands in its bodies, in the clear: SUCIs and tokens. Header fields are compressed, and not looked into.
+    /// Header blocks of its first requests, compressed (RFC 7541): at most eight, and a kilobyte of them together. There are
+    /// none behind bytes that are missing.
+    pub requests: Vec<HeaderBlock>,
+    /// What stands in its bodies, in the clear: SUCIs and tokens. What stands in `requests` is not counted here.
     pub beside: Option<Box<Sightings>>,
 }
 
@@ -71,6 +81,7 @@ pub(crate) struct Session {
     states: [State; 2],
     last_stream: u32,
     scanners: [Scanner; 2],
+    blocks: Blocks,
     http2: Http2,
 }
 
@@ -80,12 +91,24 @@ impl Session {
             states: [State::Preface { matched: 0 }, State::header()],
             last_stream: 0,
             scanners: Default::default(),
+            blocks: Blocks::default(),
             http2: Http2::default(),
         }
     }
 
-    pub(crate) fn outcome(self) -> Http2 {
+    pub(crate) fn outcome(mut self) -> Http2 {
+        self.http2.requests = self.blocks.finish();
         self.http2
+    }
+
+    /// Bytes it holds on the heap, about.
+    pub(crate) fn held(&self) -> usize {
+        let beside = self
+            .http2
+            .beside
+            .as_deref()
+            .map_or(0, |seen| size_of_val(seen) + seen.held());
+        self.scanners.iter().map(Scanner::held).sum::<usize>() + self.blocks.held() + beside
     }
 
     pub(crate) fn data(&mut self, side: Side, mut bytes: &[u8], at: Moment) {
@@ -97,6 +120,9 @@ impl Session {
     /// A gap inside a frame's payload changes nothing; elsewhere the next frame cannot be found.
     pub(crate) fn gap(&mut self, side: Side, missing: u64, at: Moment) {
         self.scanners[side.index()].gap();
+        if side == Side::Client {
+            self.blocks.gap();
+        }
         let state = &mut self.states[side.index()];
         match state {
             State::Payload { left } if *left > missing => *left -= missing,
@@ -104,6 +130,9 @@ impl Session {
             State::Lost => {}
             _ => {
                 *state = State::Lost;
+                if side == Side::Client {
+                    self.blocks.give_up();
+                }
                 self.frames(side).lost.get_or_insert(at);
             }
         }
@@ -142,23 +171,26 @@ impl Session {
                 *filled += taken;
                 if *filled == FRAME_HEADER {
                     let header = *header;
-                    self.frame(side, header);
+                    self.frame(side, header, at);
                 }
                 &bytes[taken..]
             }
             State::Payload { left } => {
                 let taken = usize::try_from(*left).unwrap_or(usize::MAX).min(bytes.len());
                 *left -= taken as u64;
-                if *left == 0 {
+                let ends = *left == 0;
+                if ends {
                     *state = State::header();
                 }
-                self.scanners[side.index()].text(&bytes[..taken], at, &mut self.http2.beside);
+                if side == Side::Server || !self.blocks.payload(&bytes[..taken], ends, at) {
+                    self.scanners[side.index()].text(&bytes[..taken], at, &mut self.http2.beside);
+                }
                 &bytes[taken..]
             }
         }
     }
 
-    fn frame(&mut self, side: Side, [a, b, c, kind, _flags, stream @ ..]: [u8; FRAME_HEADER]) {
+    fn frame(&mut self, side: Side, [a, b, c, kind, flags, stream @ ..]: [u8; FRAME_HEADER], at: Moment) {
         let length = u64::from(u32::from_be_bytes([0, a, b, c]));
         let stream = u32::from_be_bytes(stream) & 0x7fff_ffff;
         let frames = self.frames(side);
@@ -173,6 +205,9 @@ impl Session {
         if kind == HEADERS && side == Side::Client && stream > self.last_stream {
             self.last_stream = stream;
             self.http2.streams += 1;
+        }
+        if side == Side::Client {
+            self.blocks.frame(kind, flags, length, at);
         }
         self.states[side.index()] = if length == 0 {
             State::header()

@@ -25,7 +25,7 @@
 //! security associations come there too.
 //!
 //! Layers, outermost first: [`capture`] (pcap, pcapng), [`link`], [`ip`] (with fragments), and then [`tcp`] (segments,
-//! reassembly) with [`tls`] and [`http2`], told apart by [`opening`]; [`sctp`]; [`udp`] with [`ike`] and [`datagrams`];
+//! reassembly) with [`tls`], [`http2`] and [`http1`], told apart by [`opening`]; [`sctp`]; [`udp`] with [`ike`] and [`datagrams`];
 //! [`esp`].
 //! Where [`keys`] are given, what they open is read as well.
 //! Everything a stranger can choose (lengths, counts, order) is bounded; what a bound drops is counted and said. Code
@@ -38,6 +38,7 @@ mod connection;
 mod cursor;
 pub mod datagrams;
 pub mod esp;
+pub mod http1;
 pub mod http2;
 pub mod ike;
 pub mod ip;

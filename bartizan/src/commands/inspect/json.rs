@@ -101,6 +101,7 @@ struct Connection {
     ending: &'static str,
     kind: String,
     interface: Option<Interface>,
+    functions: Functions,
     from_client: Traffic,
     from_server: Traffic,
     tls: Option<Tls>,
@@ -120,6 +121,25 @@ struct Connection {
 struct Interface {
     name: &'static str,
     known_by: &'static str,
+    /// The packet that tells it; none where no single one does.
+    sources: Vec<String>,
+}
+
+impl Interface {
+    fn new(interface: bartizan_posture::Interface, named_by: Option<&Source>) -> Self {
+        Self {
+            name: interface.name,
+            known_by: interface.by.name(),
+            sources: named_by.into_iter().map(findings::source).collect(),
+        }
+    }
+}
+
+/// What requests in clear tell of the two ends.
+#[derive(Serialize)]
+struct Functions {
+    client: Vec<&'static str>,
+    server: Vec<&'static str>,
 }
 
 #[derive(Serialize)]
@@ -337,10 +357,13 @@ impl Connection {
             start: link.start,
             ending: link.ending,
             kind: posture.kind.name(),
-            interface: posture.interface.map(|interface| Interface {
-                name: interface.name,
-                known_by: interface.by.name(),
-            }),
+            interface: posture
+                .interface
+                .map(|interface| Interface::new(interface, posture.named_by.as_ref())),
+            functions: Functions {
+                client: posture.functions[0].clone(),
+                server: posture.functions[1].clone(),
+            },
             from_client: traffic(&link.from_client),
             from_server: traffic(&link.from_server),
             tls: link.tls.as_ref().map(|tls| Tls::new(tls, link)),

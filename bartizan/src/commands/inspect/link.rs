@@ -120,7 +120,7 @@ impl Link {
         let (tls, http2) = match &connection.content {
             Content::Tls(tls) => (Some(TlsFacts::new(tls)), None),
             Content::Http2(http2) => (None, Some((**http2).clone())),
-            Content::Http1 | Content::Nothing | Content::Unknown(_) => (None, None),
+            Content::Http1(_) | Content::Nothing | Content::Unknown(_) => (None, None),
         };
         Self {
             number: connection.number,

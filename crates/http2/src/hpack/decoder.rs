@@ -21,6 +21,8 @@ pub enum Size {
 #[derive(Debug, Default)]
 pub struct Decoder {
     table: Table,
+    /// Blocks may have been missed: what they put into the table is not known.
+    missed: bool,
 }
 
 impl Decoder {
@@ -30,10 +32,21 @@ impl Decoder {
         Self::default()
     }
 
+    /// One for a bystander who may have missed earlier blocks. What refers to an entry of those has an empty name, or is left
+    /// out where the value stands there too; where both ends agreed on a table larger than the default, its oldest
+    /// entries count as missed.
+    #[must_use]
+    pub fn for_bystander() -> Self {
+        Self {
+            missed: true,
+            ..Self::default()
+        }
+    }
+
     /// Reads one whole block. Fields beyond `at_most` bytes of the list are left out; the table is kept right all the same.
     ///
     /// # Errors
-    /// Where the block is no header block.
+    /// Where the block is no header block; what came before that is in the list all the same.
     pub fn decode(&mut self, mut block: &[u8], at_most: usize, fields: &mut Fields) -> Result<Size, Malformed> {
         let mut size = 0_usize;
         let mut begun = false;
@@ -42,7 +55,11 @@ impl Decoder {
             let (middle, indexing) = match first {
                 0x80.. => {
                     let index = integer::take(&mut block, 7).ok_or(Malformed)?;
-                    let (name, value) = self.table.field(index).ok_or(Malformed)?;
+                    let Some((name, value)) = self.table.field(index) else {
+                        self.forgive(index)?;
+                        begun = true;
+                        continue;
+                    };
                     fields.text().extend_from_slice(name);
                     fields.text().extend_from_slice(value);
                     (begin + name.len(), Indexing::Kept)
@@ -56,10 +73,10 @@ impl Decoder {
                 0x20..0x40 => {
                     // Only at the beginning of a block (section 4.2), and within what we said, which is the default.
                     let size = integer::take(&mut block, 5).ok_or(Malformed)?;
-                    if begun || size > DEFAULT_SIZE {
+                    if begun || size > DEFAULT_SIZE && !self.missed {
                         return Err(Malformed);
                     }
-                    self.table.bound(size);
+                    self.table.bound(size.min(DEFAULT_SIZE));
                     continue;
                 }
                 0x10..0x20 => (self.literal(&mut block, 4, fields)?, Indexing::Never),
@@ -76,14 +93,23 @@ impl Decoder {
         Ok(if size > at_most { Size::Exceeds } else { Size::Fits })
     }
 
+    /// Whether an index that leads nowhere may lead to an entry that was missed.
+    fn forgive(&self, index: usize) -> Result<(), Malformed> {
+        if self.missed && index > 0 {
+            Ok(())
+        } else {
+            Err(Malformed)
+        }
+    }
+
     /// Appends name and value of a literal to the text; gives where the value begins.
     fn literal(&self, block: &mut &[u8], prefix: u32, fields: &mut Fields) -> Result<usize, Malformed> {
         match integer::take(block, prefix).ok_or(Malformed)? {
             0 => string(block, fields.text())?,
-            index => {
-                let (name, _) = self.table.field(index).ok_or(Malformed)?;
-                fields.text().extend_from_slice(name);
-            }
+            index => match self.table.field(index) {
+                Some((name, _)) => fields.text().extend_from_slice(name),
+                None => self.forgive(index)?,
+            },
         }
         let middle = fields.text().len();
         string(block, fields.text())?;

@@ -141,3 +141,59 @@ proptest! {
         }
     }
 }
+
+/// A stranger who missed the first block of appendix C.4: what stands in the second itself is read, and what the first put
+/// into the table is left out.
+#[test]
+fn a_bystander_who_missed_a_block_reads_what_does_not_refer_to_it() {
+    let second = bytes("8286 84be 5886 a8eb 1064 9cbf");
+    assert_eq!(
+        Decoder::new().decode(&second, usize::MAX, &mut Fields::new()),
+        Err(Malformed)
+    );
+    let mut decoder = Decoder::for_bystander();
+    let fields = read(&mut decoder, &second);
+    assert_eq!(fields.len(), 4, "{fields:?}");
+    assert_eq!(fields[3], ("cache-control".into(), "no-cache".into()));
+    // The third refers to an entry of the second by its place, which counts from the newest.
+    let third = read(
+        &mut decoder,
+        &bytes("8287 85be 4088 25a8 49e9 5ba9 7d7f 8925 a849 e95b b8e8 b4bf"),
+    );
+    assert_eq!(third[3], ("cache-control".into(), "no-cache".into()));
+    assert_eq!(third[4], ("custom-key".into(), "custom-value".into()));
+}
+
+/// The name is in the part that was missed; the value stands here, and keeps its place in the table.
+#[test]
+fn a_value_behind_an_unknown_name_is_read_without_it() {
+    let mut decoder = Decoder::for_bystander();
+    let fields = read(&mut decoder, &[0x7f, 0x05, 0x03, b'a', b'b', b'c', 0xbe]);
+    assert_eq!(fields, [(String::new(), "abc".into()), (String::new(), "abc".into())]);
+}
+
+#[test]
+fn what_stands_before_the_cut_of_a_block_is_read() {
+    let mut fields = Fields::new();
+    let cut = bytes("8286 8441 8cf1 e3c2");
+    assert_eq!(
+        Decoder::for_bystander().decode(&cut, usize::MAX, &mut fields),
+        Err(Malformed)
+    );
+    assert_eq!(fields.value(b":path"), Some(&b"/"[..]));
+    assert_eq!(fields.value(b":authority"), None);
+}
+
+proptest! {
+    #[test]
+    fn a_bystander_reads_any_bytes(blocks in proptest::collection::vec(proptest::collection::vec(any::<u8>(), 0..200), 0..6)) {
+        let mut decoder = Decoder::for_bystander();
+        for block in blocks {
+            let mut fields = Fields::new();
+            let _ = decoder.decode(&block, 4096, &mut fields);
+            for (name, value, _) in fields.iter() {
+                prop_assert!(name.len() + value.len() <= 4096);
+            }
+        }
+    }
+}

@@ -92,6 +92,8 @@ pub(super) struct Bundle {
     pub(super) history: History,
     pub(super) groups: BTreeSet<NamedGroup>,
     pub(super) methods: BTreeSet<KeyExchangeMethod>,
+    /// What its two ends are, by what was said.
+    pub(super) functions: [BTreeSet<&'static str>; 2],
     pub(super) in_ledger: u64,
     /// First and last packet, and which of the two ends asked first.
     span: Option<(Moment, Moment, usize)>,
@@ -114,6 +116,9 @@ impl Bundle {
         if self.methods.len() < ALGORITHMS {
             self.methods.extend(&posture.key_exchanges);
         }
+        let [ours, theirs] = &posture.functions;
+        self.functions[asks].extend(ours);
+        self.functions[1 - asks].extend(theirs);
         self.in_ledger += u64::from(posture.in_ledger);
         self.parts += 1;
         self.stretch(part.first, part.last, asks);
@@ -144,6 +149,10 @@ impl Bundle {
             .take(room(self.methods.len()))
             .chain(std::mem::take(&mut self.methods))
             .collect();
+        let [one, two] = other.functions;
+        let [one, two] = if turned { [two, one] } else { [one, two] };
+        self.functions[0].extend(one);
+        self.functions[1].extend(two);
         self.in_ledger += other.in_ledger;
         self.parts += other.parts;
         if let Some((first, last, asks)) = other.span {

@@ -36,6 +36,8 @@ struct Gathered {
     carried: Bundle,
     /// What was refused, or carried nothing.
     attempted: Option<Box<Bundle>>,
+    /// The first packet that gives the hint.
+    named_by: Option<Source>,
 }
 
 /// All links of a capture.
@@ -78,6 +80,7 @@ impl Links {
             gathered.attempted.get_or_insert_default()
         };
         bundle.add(part, usize::from(turned));
+        gathered.named_by = earlier(gathered.named_by.take(), part.posture.named_by.as_ref());
     }
 
     /// The links; with a deployment file those it lists are named by it, and judged by their policies.
@@ -88,7 +91,9 @@ impl Links {
         let mut bundles: Vec<(Key, Gathered)> = self.bundles.into_iter().collect();
         bundles.sort_by_key(|(key, _)| *key);
         let roles = roles(&bundles);
+        let listeners = Listeners::new(&bundles);
         for (mut key, gathered) in bundles {
+            key.hint = key.hint.or_else(|| listeners.interface(&key));
             if key.carrier == Carrier::Udp(DatagramProtocol::GtpU) {
                 key.hint = roles.tunnels(key.ends.map(|end| end.address)).or(key.hint);
             }
@@ -120,6 +125,50 @@ impl Links {
             untracked: self.untracked,
         }
     }
+}
+
+/// The earlier of two packets.
+fn earlier(known: Option<Source>, other: Option<&Source>) -> Option<Source> {
+    let first = |source: &Source| match source {
+        Source::Packets { first, .. } => *first,
+        Source::Ledger { .. } => u64::MAX,
+    };
+    match (known, other) {
+        (Some(known), Some(other)) if first(other) < first(&known) => Some(other.clone()),
+        (None, other) => other.cloned(),
+        (known, _) => known,
+    }
+}
+
+/// What TCP listeners serve, by those of their connections that say so: the others belong to the same interface.
+struct Listeners(HashMap<Socket, Option<&'static str>>);
+
+impl Listeners {
+    fn new(bundles: &[(Key, Gathered)]) -> Self {
+        let mut listeners: HashMap<Socket, Option<&'static str>> = HashMap::new();
+        for (key, _) in bundles {
+            if let (Some(hint), Some(listener)) = (key.hint.filter(|hint| hint.by.is_strong()), listener(key)) {
+                let known = listeners.entry(listener).or_insert(Some(hint.name));
+                // One that serves several tells nothing.
+                *known = known.filter(|known| *known == hint.name);
+            }
+        }
+        Self(listeners)
+    }
+
+    fn interface(&self, key: &Key) -> Option<Interface> {
+        let name = (*self.0.get(&listener(key)?)?)?;
+        Some(Interface {
+            name,
+            by: Hint::PeerRole,
+        })
+    }
+}
+
+/// The end that a TCP connection was made to.
+fn listener(key: &Key) -> Option<Socket> {
+    let listens = key.ends.into_iter().find(|end| end.port.is_some());
+    listens.filter(|_| key.carrier == Carrier::Tcp)
 }
 
 /// What links that carried something tell of their ends.
@@ -154,6 +203,7 @@ struct Folded {
     attempted: Bundle,
     carriers: BTreeSet<Carrier>,
     hint: Option<Interface>,
+    named_by: Option<Source>,
     standing: Standing,
 }
 
@@ -203,6 +253,7 @@ impl Folded {
             attempted: Bundle::default(),
             carriers: BTreeSet::new(),
             hint: None,
+            named_by: None,
             standing: Standing::NoDeployment,
         }
     }
@@ -214,8 +265,21 @@ impl Folded {
         }
         self.carriers.insert(key.carrier);
         self.standing = standing;
-        // The strongest hint of all bundles.
-        self.hint = [self.hint, key.hint].into_iter().flatten().min_by_key(|hint| hint.by);
+        // The strongest hint of all bundles, and the first packet that gives it.
+        let strength = |hint: Option<Interface>| hint.map(|hint| hint.by);
+        let of_key = gathered
+            .named_by
+            .as_ref()
+            .filter(|_| strength(key.hint) != Some(Hint::PeerRole));
+        match (strength(self.hint), strength(key.hint)) {
+            (_, None) => {}
+            (Some(ours), Some(theirs)) if ours < theirs => {}
+            (Some(ours), Some(theirs)) if ours == theirs => self.named_by = earlier(self.named_by.take(), of_key),
+            _ => {
+                self.hint = key.hint;
+                self.named_by = of_key.cloned();
+            }
+        }
     }
 
     fn finish(mut self, place: &Place, deployment: Option<&Deployment>) -> Option<Link> {
@@ -239,15 +303,19 @@ impl Folded {
         let groups = std::mem::take(&mut bundle.groups);
         let methods = std::mem::take(&mut bundle.methods);
         let in_ledger = bundle.in_ledger;
+        let mut functions = std::mem::take(&mut bundle.functions);
         let (phases, beyond_phases) = std::mem::take(&mut bundle.history).finish();
         let (mut directions, confidentiality, authenticity) = bundle.finish(&[Source::between(first, last)]);
         if listed.is_none() && asked_first == 1 {
             self.ends.swap(0, 1);
             directions.swap(0, 1);
+            functions.swap(0, 1);
         }
         let mut link = Link {
             ends: self.ends,
+            named_by: self.named_by.filter(|_| listed.is_none()),
             interface,
+            functions: functions.map(|functions| functions.into_iter().collect()),
             carriers: self.carriers,
             standing: self.standing,
             directions,

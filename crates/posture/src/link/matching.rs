@@ -160,6 +160,8 @@ fn may_be_carried(kind: InterfaceKind, protection: Protection, carrier: Carrier)
 fn is_named(kind: InterfaceKind, name: &str) -> bool {
     match kind {
         InterfaceKind::F1C => matches!(name, "F1" | "F1-C"),
+        // N32-f forwards requests of the service-based interface as they are (TS 29.573, clause 5.3).
+        InterfaceKind::N32 => matches!(name, "N32" | "SBI"),
         _ => kind.name() == name,
     }
 }

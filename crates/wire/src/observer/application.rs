@@ -3,7 +3,7 @@
 use crate::keys::Keys;
 use crate::opening::{self, Opening, Prefix, Protocol, Recognition};
 use crate::tcp::Delivery;
-use crate::{Content, Moment, Roles, Side, Start, http2, tls};
+use crate::{Content, Moment, Roles, Side, Start, http1, http2, tls};
 
 /// The reader of a connection's bytes. Directions are those of the flow.
 pub(super) enum Application {
@@ -13,7 +13,7 @@ pub(super) enum Application {
     Opening(Start, Box<[Beginning; 2]>),
     Tls(Box<tls::Session>),
     Http2(Box<http2::Session>),
-    Http1,
+    Http1(Box<http1::Session>),
     Unknown(Box<[Known; 2]>),
 }
 
@@ -53,10 +53,11 @@ impl Application {
     /// Bytes it holds on the heap, about.
     pub(super) fn held(&self) -> usize {
         match self {
-            Self::Silent(_) | Self::Http1 => 0,
+            Self::Silent(_) => 0,
             Self::Opening(..) => size_of::<[Beginning; 2]>(),
             Self::Tls(session) => size_of::<tls::Session>() + session.held(),
-            Self::Http2(_) => size_of::<http2::Session>(),
+            Self::Http2(session) => size_of::<http2::Session>() + session.held(),
+            Self::Http1(session) => size_of::<http1::Session>() + session.held(),
             Self::Unknown(_) => size_of::<[Known; 2]>(),
         }
     }
@@ -112,6 +113,8 @@ impl Application {
             (Self::Tls(session), Delivery::Gap { bytes, at }) => session.gap(side, bytes, at),
             (Self::Http2(session), Delivery::Data { bytes, at }) => session.data(side, bytes, at),
             (Self::Http2(session), Delivery::Gap { bytes, at }) => session.gap(side, bytes, at),
+            (Self::Http1(session), Delivery::Data { bytes, at }) => session.data(side, bytes, at),
+            (Self::Http1(session), Delivery::Gap { .. }) => session.gap(side),
             (Self::Unknown(known), Delivery::Data { bytes, .. }) if !known[direction].broken => {
                 known[direction].prefix.fill(bytes);
             }
@@ -142,7 +145,7 @@ impl Application {
         match self {
             Self::Tls(session) => Content::Tls(Box::new(session.outcome())),
             Self::Http2(session) => Content::Http2(Box::new(session.outcome())),
-            Self::Http1 => Content::Http1,
+            Self::Http1(session) => Content::Http1(Box::new(session.outcome())),
             Self::Silent(_) => Content::Nothing,
             Self::Opening(_, beginnings) => unknown(beginnings.map(|beginning| beginning.prefix), zero),
             Self::Unknown(known) => unknown(known.map(|known| known.prefix), zero),
@@ -171,7 +174,7 @@ impl Application {
         *self = match protocol {
             Protocol::Tls => Self::Tls(Box::new(tls::Session::new())),
             Protocol::Http2 => Self::Http2(Box::new(http2::Session::new())),
-            Protocol::Http1 => Self::Http1,
+            Protocol::Http1 => Self::Http1(Box::new(http1::Session::new())),
         };
         // The direction that began first is read first: flights are runs of one direction.
         let mut order = [0, 1];

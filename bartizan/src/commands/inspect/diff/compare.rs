@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::record::{Key, LinkRecord, Links, Statement};
+use super::record::{Key, LinkRecord, Links, Statement, UNNAMED};
 
 /// What became of a link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -68,6 +68,7 @@ impl Change {
 
 /// Every link of either date, the worst changes first.
 pub(super) fn compare(before: &Links, after: &Links) -> Vec<Change> {
+    let (before, after) = (&named(before, after), &named(after, before));
     let gone = before.iter().filter(|(key, _)| !after.contains_key(*key));
     let mut changes: Vec<Change> = gone.map(|(key, link)| alone(key, link, Verdict::Vanished)).collect();
     for (key, link) in after {
@@ -83,6 +84,23 @@ pub(super) fn compare(before: &Links, after: &Links) -> Vec<Change> {
             .then_with(|| (&one.interface, &one.ends).cmp(&(&other.interface, &other.ends)))
     });
     changes
+}
+
+/// These links; one that nothing names has the name of the other date, where its ends have one link there and that is not here
+/// too: what names a link in clear is hidden once TLS carries it.
+fn named(links: &Links, other: &Links) -> Links {
+    let name = |(name, ends): &Key| {
+        if name != UNNAMED || other.contains_key(&(name.clone(), ends.clone())) {
+            return name.clone();
+        }
+        let mut candidates = other.keys().filter(|(_, theirs)| theirs == ends);
+        match (candidates.next(), candidates.next()) {
+            (Some(found), None) if !links.contains_key(found) => found.0.clone(),
+            _ => name.clone(),
+        }
+    };
+    let renamed = |(key, link): (&Key, &LinkRecord)| ((name(key), key.1.clone()), link.clone());
+    links.iter().map(renamed).collect()
 }
 
 fn alone(key: &Key, link: &LinkRecord, change: Verdict) -> Change {
@@ -270,6 +288,33 @@ mod tests {
         let of =
             |link: &LinkRecord| Links::from([(("SBI".to_owned(), ["amf".to_owned(), "nrf".to_owned()]), link.clone())]);
         compare(&of(before), &of(after))[0].change
+    }
+
+    #[test]
+    fn a_link_that_tls_made_nameless_is_the_one_that_was_named_in_clear() {
+        let (clear, safe) = (
+            link("vulnerable", "vulnerable", "no"),
+            link("quantum-safe", "not observable", "yes"),
+        );
+        let ends = ["amf".to_owned(), "nrf".to_owned()];
+        let of = |names: &[&str], link: &LinkRecord| -> Links {
+            names
+                .iter()
+                .map(|name| (((*name).to_owned(), ends.clone()), link.clone()))
+                .collect()
+        };
+        let changes = |before: &Links, after: &Links| -> Vec<(String, Verdict)> {
+            compare(before, after)
+                .into_iter()
+                .map(|change| (change.interface, change.change))
+                .collect()
+        };
+        let (named, unnamed) = (of(&["SBI"], &clear), of(&["-"], &safe));
+        assert_eq!(changes(&named, &unnamed), [("SBI".to_owned(), Verdict::Better)]);
+        assert_eq!(changes(&unnamed, &named), [("SBI".to_owned(), Verdict::Worse)]);
+        // Nothing tells which of two it is.
+        assert_eq!(changes(&of(&["SBI", "O1"], &clear), &unnamed).len(), 3);
+        assert_eq!(changes(&named, &of(&["SBI", "-"], &safe)).len(), 2);
     }
 
     #[test]

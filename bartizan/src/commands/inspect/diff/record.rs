@@ -13,6 +13,9 @@ use crate::commands::inspect::json::SCHEMA;
 /// What makes two links of two dates the same: the interface's name and both ends, the lesser first.
 pub(super) type Key = (String, [String; 2]);
 
+/// The name of a link that nothing names.
+pub(super) const UNNAMED: &str = "-";
+
 /// All links of a date.
 pub(super) type Links = BTreeMap<Key, LinkRecord>;
 
@@ -151,7 +154,7 @@ impl OneLink {
         }
         let interface = self
             .interface
-            .map_or_else(|| "-".to_owned(), |interface| interface.name);
+            .map_or_else(|| UNNAMED.to_owned(), |interface| interface.name);
         let mut sorted = names.clone();
         sorted.sort();
         let record = LinkRecord {

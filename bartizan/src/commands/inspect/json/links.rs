@@ -35,6 +35,7 @@ struct End {
     address: String,
     port: Option<u16>,
     node: Option<String>,
+    functions: Vec<&'static str>,
 }
 
 #[derive(Serialize)]
@@ -82,15 +83,15 @@ impl JsonLink {
         let groups = link.groups.iter().map(ToString::to_string);
         let methods = link.methods.iter().map(ToString::to_string);
         Self {
-            ends: [one, other].map(|end| End {
+            ends: [(one, 0), (other, 1)].map(|(end, index)| End {
                 address: end.address.to_string(),
                 port: end.port,
                 node: end.node.as_ref().map(ToString::to_string),
+                functions: link.functions[index].clone(),
             }),
-            interface: link.interface.map(|interface| Interface {
-                name: interface.name,
-                known_by: interface.by.name(),
-            }),
+            interface: link
+                .interface
+                .map(|interface| Interface::new(interface, link.named_by.as_ref())),
             in_deployment: match &link.standing {
                 Standing::NoDeployment => "no deployment file",
                 Standing::Listed(_) => "yes",

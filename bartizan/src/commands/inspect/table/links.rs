@@ -50,7 +50,10 @@ pub(super) fn rows(
 }
 
 fn cells(link: &Link, start: Timestamp) -> [String; 8] {
-    let [a, b] = &link.ends;
+    let [a, b] = [0, 1].map(|index| match &link.functions[index][..] {
+        [] => link.ends[index].to_string(),
+        functions => format!("{} ({})", link.ends[index], functions.join(" ")),
+    });
     let kinds: Vec<String> = link.by_kind.keys().map(|kind| kind.name()).collect();
     let groups = link.groups.iter().map(ToString::to_string);
     let exchanges: Vec<String> = groups.chain(link.methods.iter().map(ToString::to_string)).collect();
@@ -100,7 +103,11 @@ fn explain(link: &Link) -> Vec<String> {
         }
     }
     if let Some(interface) = link.interface {
-        lines.push(format!("interface  {}, by {}", interface.name, interface.by.name()));
+        let at = link
+            .named_by
+            .as_ref()
+            .map_or_else(String::new, |at| format!(" ({})", findings::source(at)));
+        lines.push(format!("interface  {}, by {}{at}", interface.name, interface.by.name()));
     }
     match &link.standing {
         Standing::Unlisted => lines.push("file       not in the deployment file".to_owned()),
