@@ -64,6 +64,11 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE", conflicts_with = "timing")]
     keylog: Vec<PathBuf>,
 
+    /// A table of IKE keys (what Wireshark calls ikev2_decryption_table and strongSwan's save-keys writes): IKE_SAs whose SPIs are
+    /// in it are opened; may be given more than once
+    #[arg(long, value_name = "FILE", conflicts_with = "timing")]
+    ike_keys: Vec<PathBuf>,
+
     /// The deployment file: links are named by it and judged by its policies, and what is only in one of the two is a
     /// finding
     #[arg(long, value_name = "FILE", conflicts_with = "timing")]
@@ -132,7 +137,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     }
     let deployment = args.deployment.as_deref().map(deployment_file::read).transpose()?;
     let ledgers = read_ledgers(&args.ledger)?;
-    let keys = keys::read_key_logs(&args.keylog)?;
+    let keys = keys::read(&args.keylog, &args.ike_keys)?;
     let detail = match args {
         Args { all: true, .. } | Args { json: true, .. } => Detail::Each,
         Args { alike: true, .. } => Detail::Alike,

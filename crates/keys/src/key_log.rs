@@ -1,8 +1,10 @@
-//! The lines of a key log (RFC 9850).
+//! The lines of a key log (RFC 9850), and of other files of keys.
 
 use bartizan_wire::Side;
 use bartizan_wire::keys::Epoch;
 use zeroize::Zeroizing;
+
+use crate::ike_table::{self, IkeSecret};
 
 /// Longest line that is read: the longest secret in hexadecimal is 96 digits, what is passed over (ECH configurations)
 /// is longer.
@@ -55,9 +57,26 @@ pub struct LineError {
     pub what: &'static str,
 }
 
-/// Reads a key log piece by piece.
+/// What a file of keys is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Format {
+    /// A key log of TLS.
+    #[default]
+    Tls,
+    /// A table of IKE keys, as Wireshark has it.
+    Ike,
+}
+
+/// A line's keys.
+pub(crate) enum Read {
+    Tls(Secret),
+    Ike(IkeSecret, u64),
+}
+
+/// Reads a file of keys piece by piece.
 #[derive(Default)]
 pub struct KeyLog {
+    format: Format,
     /// The line in the making.
     line: Zeroizing<Vec<u8>>,
     /// Lines that have ended.
@@ -68,8 +87,9 @@ pub struct KeyLog {
 impl KeyLog {
     /// At the first byte.
     #[must_use]
-    pub fn new() -> Self {
+    pub fn new(format: Format) -> Self {
         Self {
+            format,
             // As long as any line of a secret: a vector that grows leaves copies behind.
             line: Zeroizing::new(Vec::with_capacity(256)),
             ..Self::default()
@@ -77,7 +97,7 @@ impl KeyLog {
     }
 
     /// Takes the next bytes; gives each secret and each line that is none.
-    pub(crate) fn push(&mut self, bytes: &[u8], give: &mut impl FnMut(Result<Secret, LineError>)) {
+    pub(crate) fn push(&mut self, bytes: &[u8], give: &mut impl FnMut(Result<Read, LineError>)) {
         for piece in bytes.split_inclusive(|byte| *byte == b'\n') {
             let (text, ended) = match piece.split_last() {
                 Some((b'\n', text)) => (text, true),
@@ -102,28 +122,32 @@ impl KeyLog {
     }
 
     /// No more will come: a last line need not end.
-    pub(crate) fn finish(&mut self, give: &mut impl FnMut(Result<Secret, LineError>)) {
+    pub(crate) fn finish(&mut self, give: &mut impl FnMut(Result<Read, LineError>)) {
         if self.too_long || !self.line.is_empty() {
             self.end(give);
         }
     }
 
-    fn end(&mut self, give: &mut impl FnMut(Result<Secret, LineError>)) {
+    fn end(&mut self, give: &mut impl FnMut(Result<Read, LineError>)) {
         self.lines += 1;
-        let read = if self.too_long {
-            Err("longer than any line of a key log")
-        } else {
-            read(&self.line)
+        let line = self.lines;
+        let read = match self.format {
+            _ if self.too_long => Err("longer than any line of keys"),
+            Format::Tls => read(&self.line).map(|read| {
+                let (label, client_random, bytes) = read?;
+                Some(Read::Tls(Secret {
+                    label,
+                    client_random,
+                    bytes,
+                    line,
+                }))
+            }),
+            Format::Ike => ike_table::read(&self.line).map(|read| Some(Read::Ike(read?, line))),
         };
         match read {
-            Ok(Some((label, client_random, bytes))) => give(Ok(Secret {
-                label,
-                client_random,
-                bytes,
-                line: self.lines,
-            })),
+            Ok(Some(read)) => give(Ok(read)),
             Ok(None) => {}
-            Err(what) => give(Err(LineError { line: self.lines, what })),
+            Err(what) => give(Err(LineError { line, what })),
         }
         self.too_long = false;
         self.line.iter_mut().for_each(|byte| *byte = 0);
@@ -181,13 +205,14 @@ mod tests {
 
     use super::*;
 
-    type Read = (Vec<(Label, u64, usize)>, Vec<LineError>);
+    type Seen = (Vec<(Label, u64, usize)>, Vec<LineError>);
 
-    fn log(bytes: &[u8], size: usize) -> Read {
-        let mut log = KeyLog::new();
-        let mut read = Read::default();
-        let mut give = |one: Result<Secret, LineError>| match one {
-            Ok(secret) => read.0.push((secret.label, secret.line, secret.bytes.len())),
+    fn log(bytes: &[u8], size: usize) -> Seen {
+        let mut log = KeyLog::new(Format::Tls);
+        let mut read = Seen::default();
+        let mut give = |one: Result<Read, LineError>| match one {
+            Ok(Read::Tls(secret)) => read.0.push((secret.label, secret.line, secret.bytes.len())),
+            Ok(Read::Ike(..)) => panic!("a key log has none"),
             Err(error) => read.1.push(error),
         };
         for piece in bytes.chunks(size) {

@@ -5,18 +5,22 @@ use std::io::Read as _;
 use std::sync::{PoisonError, RwLock};
 
 use bartizan_tls::certificate_of;
-use bartizan_wire::keys::{Candidate, Certificate, Keys, TlsDirection};
+use bartizan_wire::keys::{Candidate, Certificate, IkeCandidate, Keys, TlsDirection};
 use bartizan_wire::tls::Version;
 use flate2::read::ZlibDecoder;
 use zeroize::Zeroizing;
 
-use crate::key_log::{KeyLog, Label, LineError, Secret};
+use crate::ike::IkeSaKey;
+use crate::ike_table::IkeSecret;
+use crate::key_log::{KeyLog, Label, LineError, Read, Secret};
 use crate::record::Record;
 
 /// Secrets that are kept: five are what a connection of TLS 1.3 has.
 const SECRETS: u64 = 5_000_000;
 /// Secrets kept for one direction of one connection; more than one is a mistake of whoever wrote them.
 const SAME: usize = 4;
+/// Sets of keys kept for one IKE_SA: one for IKE_SA_INIT, and one for each of at most seven additional exchanges.
+const IKE: usize = 16;
 
 /// What came of a piece of a key log.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -39,7 +43,15 @@ struct Kept {
     /// Names of key logs, in the order they were begun.
     names: Vec<String>,
     tls: HashMap<[u8; 32], Vec<Held>>,
+    ike: HashMap<(u64, u64), Vec<HeldIke>>,
     secrets: u64,
+}
+
+/// Keys of an IKE_SA.
+struct HeldIke {
+    secret: IkeSecret,
+    name: u32,
+    line: u64,
 }
 
 /// A secret of a connection.
@@ -62,10 +74,13 @@ impl Keyring {
         let mut added = Added::default();
         let mut kept = self.0.write().unwrap_or_else(PoisonError::into_inner);
         let name = kept.name(name);
-        let mut give = |one: Result<Secret, LineError>| match one {
-            Ok(secret) if kept.secrets < SECRETS => {
+        let mut give = |one: Result<Read, LineError>| match one {
+            Ok(read) if kept.secrets < SECRETS => {
                 added.secrets += 1;
-                kept.add(name, secret);
+                match read {
+                    Read::Tls(secret) => kept.add(name, secret),
+                    Read::Ike(secret, line) => kept.add_ike(name, secret, line),
+                }
             }
             Ok(_) => added.beyond += 1,
             Err(error) => added.damaged.push(error),
@@ -110,9 +125,17 @@ impl Kept {
         });
     }
 
-    fn place(&self, held: &Held) -> String {
-        let name = self.names.get(held.name as usize).map_or("a key log", String::as_str);
-        format!("line {} of {name}", held.line)
+    fn add_ike(&mut self, name: u32, secret: IkeSecret, line: u64) {
+        let held = self.ike.entry(secret.spis).or_default();
+        if held.len() < IKE && !held.iter().any(|known| known.secret == secret) {
+            self.secrets += 1;
+            held.push(HeldIke { secret, name, line });
+        }
+    }
+
+    fn place(&self, name: u32, line: u64) -> String {
+        let name = self.names.get(name as usize).map_or("a key log", String::as_str);
+        format!("line {line} of {name}")
     }
 }
 
@@ -134,7 +157,7 @@ impl Keys for Keyring {
             .filter_map(|held| {
                 Some(Candidate {
                     key: Box::new(Record::new(wanted, &held.bytes)?),
-                    given: kept.place(held),
+                    given: kept.place(held.name, held.line),
                 })
             })
             .collect()
@@ -151,6 +174,19 @@ impl Keys for Keyring {
         let most = u64::try_from(length).ok()?.checked_add(1)?;
         ZlibDecoder::new(packed).take(most).read_to_end(&mut body).ok()?;
         (body.len() == length).then_some(body)
+    }
+
+    fn ike(&self, initiator_spi: u64, responder_spi: u64) -> Vec<IkeCandidate> {
+        let kept = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        let held = kept.ike.get(&(initiator_spi, responder_spi)).into_iter().flatten();
+        held.filter_map(|held| {
+            let keys = held.secret.keys.each_ref().map(|(one, other)| (&one[..], &other[..]));
+            Some(IkeCandidate {
+                key: Box::new(IkeSaKey::new(held.secret.cipher, keys)?),
+                given: kept.place(held.name, held.line),
+            })
+        })
+        .collect()
     }
 
     fn certificate(&self, der: &[u8]) -> Certificate {

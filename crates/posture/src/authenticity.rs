@@ -3,7 +3,7 @@
 use bartizan_ledger::{Certificate, Code, Direction, Handshake, Verdict as PolicyVerdict};
 use bartizan_registry::{self as registry, Safety, SignatureScheme};
 use bartizan_wire::tls::{Opened, Tls, Version, alert_name};
-use bartizan_wire::{Content, Side};
+use bartizan_wire::{Content, Side, keys};
 
 use crate::confidentiality::not_agreed;
 use crate::ledgers::Entry;
@@ -16,7 +16,12 @@ pub(crate) struct End {
 }
 
 impl End {
-    fn new(authenticated: Answer, verdict: Verdict, because: impl Into<String>, sources: Vec<Source>) -> Self {
+    pub(crate) fn new(
+        authenticated: Answer,
+        verdict: Verdict,
+        because: impl Into<String>,
+        sources: Vec<Source>,
+    ) -> Self {
         Self {
             authenticated,
             judgement: Judgement::new(verdict, because, sources),
@@ -43,7 +48,7 @@ pub(crate) fn judge(evidence: &Evidence<'_>) -> Judgement {
     }
 }
 
-fn both(server: &Judgement, client: &Judgement) -> Judgement {
+pub(crate) fn both(server: &Judgement, client: &Judgement) -> Judgement {
     let because = if server.because() == client.because() {
         server.because().to_owned()
     } else {
@@ -178,11 +183,7 @@ fn by_keys(tls: &Tls, side: Side) -> Option<End> {
     Some(match forgery(scheme.value) {
         Some(Safety::QuantumSafe) => match certificates {
             Some(chain) if !chain.value.is_empty() => {
-                let links = chain.value.iter().map(|certificate| Link {
-                    subject: &certificate.subject,
-                    public_key: &certificate.public_key,
-                    signature: &certificate.signature,
-                });
+                let links = chain.value.iter().map(Shown::opened);
                 by_chain(&how, links, sources())
             }
             _ => {
@@ -217,7 +218,7 @@ fn unsigned(tls: &Tls, opened: &Opened, side: Side) -> Option<End> {
 }
 
 /// A certificate of a chain, whoever tells of it.
-struct Link<'a> {
+pub(crate) struct Shown<'a> {
     subject: &'a str,
     public_key: &'a str,
     signature: &'a str,
@@ -270,7 +271,7 @@ fn by_ledger(evidence: &Evidence<'_>, side: Side) -> Option<End> {
         }
     };
     Some(match witness.map(|entry| entry.handshake.chain.as_slice()) {
-        Some(chain) if !chain.is_empty() => by_chain(&how, chain.iter().map(Link::recorded), sources),
+        Some(chain) if !chain.is_empty() => by_chain(&how, chain.iter().map(Shown::recorded), sources),
         _ => {
             let because = format!("{how}; its certificates are in no ledger given");
             End::new(Answer::Yes, Verdict::NotObservable, because, sources)
@@ -279,7 +280,7 @@ fn by_ledger(evidence: &Evidence<'_>, side: Side) -> Option<End> {
 }
 
 /// Every key and every signature in the chain must hold; the root is not sent, and trusted by being known.
-fn by_chain<'a>(how: &str, chain: impl Iterator<Item = Link<'a>>, sources: Vec<Source>) -> End {
+pub(crate) fn by_chain<'a>(how: &str, chain: impl Iterator<Item = Shown<'a>>, sources: Vec<Source>) -> End {
     let (mut unknown, mut leaf) = (None, None);
     for certificate in chain {
         leaf.get_or_insert(certificate.public_key);
@@ -309,7 +310,15 @@ fn by_chain<'a>(how: &str, chain: impl Iterator<Item = Link<'a>>, sources: Vec<S
     }
 }
 
-impl<'a> Link<'a> {
+impl<'a> Shown<'a> {
+    pub(crate) fn opened(certificate: &'a keys::Certificate) -> Self {
+        Self {
+            subject: &certificate.subject,
+            public_key: &certificate.public_key,
+            signature: &certificate.signature,
+        }
+    }
+
     fn recorded(certificate: &'a Certificate) -> Self {
         Self {
             subject: &certificate.subject,

@@ -3,10 +3,11 @@
 use std::collections::HashMap;
 use std::net::IpAddr;
 
+use bartizan_wire::Seen;
 use bartizan_wire::esp::EspSa;
-use bartizan_wire::ike::{ExchangeType, IkeSa, Origin};
+use bartizan_wire::ike::{ExchangeType, IkeSa, Made, Origin};
 
-use crate::{Ledgers, Posture, esp, ike};
+use crate::{Ledgers, Posture, esp, ike, ike_opened};
 
 /// An IKE_SA with what follows from it.
 #[derive(Debug, Clone)]
@@ -62,6 +63,7 @@ impl Ipsec {
                     .then(|| parent(&sa, known, &judged))
                     .flatten();
                 let mut posture = ike::posture(&sa, parent);
+                ike_opened::refine(&sa, made(&sa, &judged), &mut posture);
                 ledgers.recorded().refine_ike(&sa, &mut posture);
                 posture
             };
@@ -76,13 +78,35 @@ impl Ipsec {
             *order += 1;
             let keyed = ledgers.recorded().keyed(&sa);
             let keyed = keyed.and_then(|spis| ike.iter().copied().find(|judged| judged.spis() == spis));
+            let opened = ike
+                .iter()
+                .find_map(|judged| Some((*judged, ike_opened::child(&sa, &judged.sa)?)));
+            let keyed = keyed.or(opened.map(|(judged, _)| judged));
             let mut posture = esp::posture(&sa, &ike, *order, keyed);
+            if let Some((_, child)) = opened {
+                ike_opened::refine_esp(child, &mut posture);
+            }
             ledgers.recorded().refine_esp(&sa, &mut posture);
             JudgedEspSa { sa, posture }
         });
         let esp = esp.collect();
         (judged, esp)
     }
+}
+
+/// The exchange that made an IKE_SA from another, by that one's keys, with that one's posture.
+fn made<'a>(sa: &IkeSa, judged: &'a [JudgedIkeSa]) -> Option<(&'a Seen<Made>, &'a Posture)> {
+    if sa.origin != Origin::Rekey {
+        return None;
+    }
+    let spis = (sa.initiator_spi, sa.responder_spi);
+    judged.iter().rev().find_map(|judged| {
+        let made = &judged.sa.opened.as_deref()?.made.first;
+        let found = made
+            .iter()
+            .find(|made| made.value.is_ike() && made.value.ike_spis() == Some(spis));
+        Some((found?, &judged.posture))
+    })
 }
 
 fn hosts(one: IpAddr, other: IpAddr) -> Hosts {

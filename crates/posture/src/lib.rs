@@ -21,6 +21,7 @@ mod datagrams;
 mod esp;
 mod evidence;
 mod ike;
+mod ike_opened;
 mod interface;
 mod ipsec;
 mod key_exchange;

@@ -6,6 +6,7 @@
 use bartizan_registry::CipherSuite;
 
 use crate::Side;
+use crate::ike::Party;
 use crate::tls::Version;
 
 /// Keys that somebody gave, looked up by what packets show.
@@ -23,6 +24,10 @@ pub trait Keys: Send + Sync {
 
     /// What a certificate says of itself, by its DER encoding.
     fn certificate(&self, der: &[u8]) -> Certificate;
+
+    /// All keys that were given for the IKE_SA with these SPIs, in the order given: each additional key exchange makes
+    /// others.
+    fn ike(&self, initiator_spi: u64, responder_spi: u64) -> Vec<IkeCandidate>;
 }
 
 /// A direction of a TLS connection whose key is wanted.
@@ -69,6 +74,25 @@ pub trait RecordKey: Send {
 
     /// Becomes the key that follows it, behind a KeyUpdate (RFC 9846, section 7.2). `false` where it cannot.
     fn update(&mut self) -> bool;
+
+    /// Bytes it holds, about.
+    fn held(&self) -> usize;
+}
+
+/// Keys that may be those of an IKE_SA.
+pub struct IkeCandidate {
+    /// The keys.
+    pub key: Box<dyn IkeKey>,
+    /// Where they were given, as a person looks it up.
+    pub given: String,
+}
+
+/// Opens the messages of both ends of an IKE_SA.
+pub trait IkeKey: Send {
+    /// What is encrypted in a message that `from` sent: `message` is all of it from the header on, `start` where the
+    /// initialization vector begins, behind the header of the payload. Without padding; none where the key is not that of the
+    /// message.
+    fn open(&self, from: Party, message: &[u8], start: usize) -> Option<Vec<u8>>;
 
     /// Bytes it holds, about.
     fn held(&self) -> usize;

@@ -336,6 +336,7 @@ impl Observer {
             memory: &mut self.memory,
             begun: &mut self.begun,
             totals: &mut self.totals,
+            keys: self.keys.as_deref(),
         };
         match datagram.protocol {
             ip::TCP => {

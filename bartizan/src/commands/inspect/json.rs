@@ -1,6 +1,7 @@
 //! The report for programs. docs/inspect.md documents each field; a field is never removed or changed within a schema
 //! version.
 
+mod ike_opened;
 mod ipsec;
 mod links;
 mod opened;

@@ -1,11 +1,11 @@
-//! Key logs from disk.
+//! Keys from disk.
 
 use std::fs::File;
 use std::io::{self, Read};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
-use bartizan_keys::{Added, KeyLog, Keyring};
+use bartizan_keys::{Added, Format, KeyLog, Keyring};
 use zeroize::Zeroizing;
 
 use crate::Failure;
@@ -17,14 +17,25 @@ const TOLD: usize = 3;
 const HINT: &str = "a key log is what programs write to the file that SSLKEYLOGFILE names, or `openssl s_client -keylogfile FILE`: \
                     a label, the client random and a secret in each line (RFC 9850)";
 
-/// Reads key logs; lines that are none are told on standard error by their numbers, and skipped.
-pub(crate) fn read_key_logs(paths: &[PathBuf]) -> Result<Arc<Keyring>, Failure> {
+const IKE_HINT: &str = "a table of IKE keys has in each line both SPIs, SK_ei, SK_er, the cipher's name, SK_ai, SK_ar and the integrity \
+                        algorithm's name, as Wireshark's ikev2_decryption_table";
+
+fn hint(format: Format) -> &'static str {
+    match format {
+        Format::Tls => HINT,
+        Format::Ike => IKE_HINT,
+    }
+}
+
+/// Reads key logs and tables of IKE keys; lines that are none are told on standard error by their numbers, and skipped.
+pub(super) fn read(key_logs: &[PathBuf], ike_tables: &[PathBuf]) -> Result<Arc<Keyring>, Failure> {
     let keyring = Arc::new(Keyring::new());
-    for path in paths {
+    let key_logs = key_logs.iter().map(|path| (path, Format::Tls));
+    for (path, format) in key_logs.chain(ike_tables.iter().map(|path| (path, Format::Ike))) {
+        let unreadable = |error: io::Error| Failure::new(format!("{}: {error}", path.display())).hint(hint(format));
         let name = super::table::printable(&path.display().to_string());
-        let mut log = Log::new(&keyring, name);
-        let file = File::open(path).map_err(|error| unreadable(path, &error))?;
-        log.read(file).map_err(|error| unreadable(path, &error))?;
+        let mut log = Log::new(&keyring, name, format);
+        log.read(File::open(path).map_err(unreadable)?).map_err(unreadable)?;
         log.finish()?;
     }
     Ok(keyring)
@@ -34,6 +45,7 @@ pub(crate) fn read_key_logs(paths: &[PathBuf]) -> Result<Arc<Keyring>, Failure> 
 pub(super) struct Log<'a> {
     keyring: &'a Keyring,
     name: String,
+    format: Format,
     log: KeyLog,
     secrets: u64,
     beyond: u64,
@@ -41,11 +53,12 @@ pub(super) struct Log<'a> {
 }
 
 impl<'a> Log<'a> {
-    pub(super) fn new(keyring: &'a Keyring, name: String) -> Self {
+    pub(super) fn new(keyring: &'a Keyring, name: String, format: Format) -> Self {
         Self {
             keyring,
             name,
-            log: KeyLog::new(),
+            format,
+            log: KeyLog::new(format),
             secrets: 0,
             beyond: 0,
             damaged: 0,
@@ -85,8 +98,11 @@ impl<'a> Log<'a> {
         let added = self.keyring.add(&self.name, &mut self.log, None);
         self.count(&added);
         if self.damaged > 0 && self.secrets == 0 {
-            let message = format!("{}: not a key log: none of its lines is a secret", self.name);
-            return Err(Failure::new(message).hint(HINT));
+            let what = match self.format {
+                Format::Tls => "not a key log: none of its lines is a secret",
+                Format::Ike => "not a table of IKE keys: none of its lines has any",
+            };
+            return Err(Failure::new(format!("{}: {what}", self.name)).hint(hint(self.format)));
         }
         if self.damaged > TOLD as u64 {
             eprintln!("warning: {}: {} lines are no secrets", self.name, self.damaged);
@@ -99,8 +115,4 @@ impl<'a> Log<'a> {
         }
         Ok(())
     }
-}
-
-fn unreadable(path: &Path, error: &io::Error) -> Failure {
-    Failure::new(format!("{}: {error}", path.display())).hint(HINT)
 }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use bartizan_deployment::Deployment;
-use bartizan_keys::Keyring;
+use bartizan_keys::{Format, Keyring};
 use bartizan_ledger::Reader;
 use bartizan_posture::{Evidence, Ipsec, Ledgers, Part, association_posture, datagrams_posture};
 use bartizan_report::cbom::Inventory;
@@ -207,7 +207,7 @@ fn read(
     let ended = packets::read(progress.wrap_read(&mut source), |part| match part {
         CapturePart::Packet(packet) => observer.observe(&packet, &mut judging),
         CapturePart::KeyLog(bytes) => {
-            let log = own_keys.get_or_insert_with(|| Log::new(known.keys, name.clone()));
+            let log = own_keys.get_or_insert_with(|| Log::new(known.keys, name.clone(), Format::Tls));
             log.push(bytes);
             // A line does not go on in the next block.
             log.push(b"\n");

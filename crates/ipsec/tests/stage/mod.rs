@@ -40,7 +40,11 @@ pub(crate) struct Stage {
 impl Stage {
     /// Both charons run and have loaded nothing.
     pub(crate) fn set_up() -> Self {
-        let engine = engine();
+        Self::set_up_with(engine())
+    }
+
+    /// The same with charons of this engine.
+    pub(crate) fn set_up_with(engine: Engine) -> Self {
         let directory = tempfile::tempdir().expect("a directory");
         let end = |name: &'static str, number: u8| End {
             charon: None,
@@ -119,13 +123,18 @@ impl End {
         self.charon.as_ref().expect("it runs").socket()
     }
 
-    /// A connection `e2` to the other end with these key exchanges of IKE and of CHILD_SAs, comma-separated; an empty one of a
-    /// CHILD_SA stands for none.
+    /// A connection `e2` to the other end with these key exchanges of IKE (or a whole proposal, which begins with its cipher) and
+    /// of CHILD_SAs, comma-separated; an empty one of a CHILD_SA stands for none.
     pub(crate) fn connection(&self, other: &Self, ike: &str, esp: &str) -> Section {
         let end = |name: &str| Section::new().with("auth", "pubkey").with("id", format!("{name}.test"));
-        let ike = ike
-            .split(',')
-            .map(|exchange| format!("aes256gcm16-prfsha384-{exchange}"));
+        let ike = ike.split(',').map(|exchange| {
+            let is_whole = ["aes", "chacha"].iter().any(|cipher| exchange.starts_with(cipher));
+            if is_whole {
+                exchange.to_owned()
+            } else {
+                format!("aes256gcm16-prfsha384-{exchange}")
+            }
+        });
         let esp = esp.split(',').map(|exchange| match exchange {
             "" => "aes256gcm16".to_owned(),
             exchange => format!("aes256gcm16-{exchange}"),

@@ -13,6 +13,8 @@ impl NotifyType {
     pub const INVALID_KE_PAYLOAD: Self = Self(17);
     /// Come again with this cookie.
     pub const COOKIE: Self = Self(16390);
+    /// The SA that is to be replaced.
+    pub const REKEY_SA: Self = Self(16393);
     /// IKE fragments can be read (RFC 7383).
     pub const IKEV2_FRAGMENTATION_SUPPORTED: Self = Self(16430);
     /// Hash algorithms for digital signatures (RFC 7427).

@@ -205,6 +205,8 @@ pub struct IkeSa {
     pub encapsulated: bool,
     /// What was wrong, each once.
     pub faults: Kept<Seen<Fault>>,
+    /// What keys opened, where some were given for it.
+    pub opened: Option<Box<super::Opened>>,
 }
 
 impl IkeSa {

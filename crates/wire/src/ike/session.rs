@@ -4,11 +4,13 @@ use std::collections::VecDeque;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::net::SocketAddr;
 
+use super::opened::Opener;
 use super::sa::{Kept, Notified};
 use super::{
     Body, Exchange, ExchangeType, Fault, Half, Header, IkeSa, KeyExchangeData, KeyExchangeMethod, Message, NotifyType,
     Origin, Party, PartyTraffic, Payload, PayloadType, Rekey, Retry,
 };
+use crate::keys::Keys;
 use crate::{Moment, Seen};
 
 /// Exchanges that may still go on. Each end has one at a time unless a window was agreed on (RFC 7296, section 2.3); the
@@ -50,6 +52,7 @@ pub struct Session {
     request: Option<u64>,
     /// The newest CREATE_CHILD_SA of either end, waiting for what follows it up.
     creating: [Option<Box<Rekey>>; 2],
+    opener: Option<Box<Opener>>,
 }
 
 impl Session {
@@ -88,12 +91,14 @@ impl Session {
             from_responder: PartyTraffic::default(),
             encapsulated: false,
             faults: Kept::default(),
+            opened: None,
         };
         Self {
             sa,
             open: VecDeque::new(),
             request: None,
             creating: [None, None],
+            opener: None,
         }
     }
 
@@ -129,6 +134,7 @@ impl Session {
             + (self.open.capacity() + sa.exchanges.first.capacity()) * size_of::<Exchange>()
             + rekeys.sum::<usize>()
             + sa.notified.first.capacity() * size_of::<Notified>()
+            + self.opener.as_ref().map_or(0, |opener| opener.held())
     }
 
     /// Whether the responder has agreed to a proposal.
@@ -177,9 +183,23 @@ impl Session {
             .take(header.length.into(), fragment, arrival);
     }
 
+    /// What keys open of a message behind IKE_SA_INIT; call it beside [`message`](Self::message).
+    pub fn open(&mut self, header: &Header, message: &[u8], arrival: &Arrival, keys: &dyn Keys) {
+        if header.major != 2 || header.exchange == ExchangeType::IKE_SA_INIT || !arrival.whole {
+            return;
+        }
+        if self.opener.is_none() {
+            self.opener = Opener::new(header, keys).map(Box::new);
+        }
+        if let Some(opener) = &mut self.opener {
+            opener.message(header, message, arrival, keys);
+        }
+    }
+
     /// Nothing more will come: what it amounts to.
     #[must_use]
     pub fn finish(mut self) -> IkeSa {
+        self.sa.opened = self.opener.take().map(|opener| opener.outcome());
         while let Some(exchange) = self.open.pop_front() {
             self.retire(exchange);
         }
@@ -440,7 +460,7 @@ fn fragment(first: PayloadType, rest: &[u8]) -> Result<Option<(u16, u16)>, Fault
 }
 
 /// Who sent a message.
-fn sender(header: &Header) -> Party {
+pub(super) fn sender(header: &Header) -> Party {
     if header.flags.is_from_initiator() {
         Party::Initiator
     } else {
@@ -449,7 +469,7 @@ fn sender(header: &Header) -> Party {
 }
 
 /// Who asked, in the exchange a message belongs to.
-fn requester(header: &Header) -> Party {
+pub(super) fn requester(header: &Header) -> Party {
     if header.flags.is_response() {
         sender(header).other()
     } else {
@@ -457,7 +477,7 @@ fn requester(header: &Header) -> Party {
     }
 }
 
-fn index(party: Party) -> usize {
+pub(super) fn index(party: Party) -> usize {
     match party {
         Party::Initiator => 0,
         Party::Responder => 1,

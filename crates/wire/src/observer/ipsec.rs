@@ -81,12 +81,16 @@ impl Ipsec {
             whole: length <= message.len(),
         };
         let message = message.get(..length).unwrap_or(message);
+        let keys = bounds.keys;
         let Some(session) = self.session(&header, &arrival, bounds) else {
             bounds.totals.untracked += u64::from(arrived.packets);
             return None;
         };
         let before = session.held();
         session.message(&header, message, &arrival);
+        if let Some(keys) = keys {
+            session.open(&header, message, &arrival, keys);
+        }
         let after = session.held();
         bounds.memory.changed(before, after);
         None

@@ -1,6 +1,7 @@
 //! How much of what is watched there may be.
 
 use super::{Limits, Totals};
+use crate::keys::Keys;
 
 /// What an entry in a table costs beyond key and value: tables are seven eighths full at most, and half full after they
 /// have grown.
@@ -46,4 +47,5 @@ pub(super) struct Bounds<'a> {
     /// Connections and associations of all kinds that have begun.
     pub(super) begun: &'a mut u64,
     pub(super) totals: &'a mut Totals,
+    pub(super) keys: Option<&'a dyn Keys>,
 }

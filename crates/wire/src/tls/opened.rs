@@ -176,7 +176,10 @@ impl Opener {
         size_of::<Self>()
             + self.halves.iter().map(half).sum::<usize>()
             + certificates.map(Certificate::held).sum::<usize>()
-            + self.http2.as_ref().map_or(0, |_| size_of::<http2::Session>())
+            + self
+                .http2
+                .as_ref()
+                .map_or(0, |session| size_of::<http2::Session>() + session.held())
     }
 
     /// A record begins.

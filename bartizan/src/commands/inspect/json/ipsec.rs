@@ -7,6 +7,7 @@ use bartizan_wire::sctp::{Association, Sent};
 use serde::Serialize;
 
 use super::Code;
+use super::ike_opened::IkeOpened;
 
 #[derive(Serialize)]
 pub(super) struct Ike {
@@ -35,6 +36,8 @@ pub(super) struct Ike {
     from_responder: PartyFacts,
     nat_traversal: bool,
     faults: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    opened: Option<IkeOpened>,
 }
 
 #[derive(Serialize)]
@@ -155,6 +158,7 @@ impl Ike {
                 .iter()
                 .map(|seen| format!("{} (packet {})", seen.value, seen.last.packet))
                 .collect(),
+            opened: sa.opened.as_deref().map(IkeOpened::new),
         }
     }
 }

@@ -28,7 +28,7 @@ pub(super) struct Opened {
 }
 
 #[derive(Serialize)]
-struct Shown {
+pub(super) struct Shown {
     subject: String,
     public_key: String,
     signature: String,
@@ -71,7 +71,7 @@ impl Opened {
 }
 
 impl Shown {
-    fn new(certificate: &Certificate) -> Self {
+    pub(super) fn new(certificate: &Certificate) -> Self {
         Self {
             subject: certificate.subject.clone(),
             public_key: certificate.public_key.clone(),

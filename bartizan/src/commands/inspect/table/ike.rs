@@ -8,6 +8,8 @@ use super::counted;
 
 /// Proposals printed; all of them are in the JSON.
 const PROPOSALS: usize = 4;
+/// SAs printed that keys showed; all of them are in the JSON.
+const MADE: usize = 8;
 
 /// Offer, choice, exchanges and rekeys.
 pub(super) fn explain(sa: &IkeSa) -> Vec<String> {
@@ -61,6 +63,20 @@ pub(super) fn explain(sa: &IkeSa) -> Vec<String> {
             sa.rekeys.count(),
             sa.refused_rekeys
         ));
+    }
+    if let Some(opened) = &sa.opened {
+        lines.extend(opened.made.first.iter().take(MADE).map(|made| {
+            let (what, packet) = (&made.value, made.last.packet);
+            let protocol = what.protocol();
+            let how = if what.is_rekey { "rekey" } else { "new" };
+            format!(
+                "opened    {} {how} {protocol} {} (packet {packet})",
+                what.by, what.chosen
+            )
+        }));
+        if opened.unopened > 0 {
+            lines.push(format!("unopened  {}", counted(opened.unopened, "message")));
+        }
     }
     lines.extend(sa.faults.first.iter().map(|fault| {
         let packet = fault.last.packet;

@@ -72,6 +72,10 @@ impl Keys for Letters {
         (algorithm == 1 && packed.len() == length).then(|| packed.iter().rev().copied().collect())
     }
 
+    fn ike(&self, _: u64, _: u64) -> Vec<crate::keys::IkeCandidate> {
+        Vec::new()
+    }
+
     fn certificate(&self, der: &[u8]) -> Certificate {
         let text = |text: &[u8]| String::from_utf8_lossy(text).into_owned();
         Certificate {

@@ -1,0 +1,176 @@
+//! Keys of IKE_SAs: AES-GCM and ChaCha20-Poly1305 (RFC 5282, RFC 7634), AES-CBC with HMAC (RFC 3602, RFC 4868).
+
+use aws_lc_rs::aead::{self, Aad, LessSafeKey, Nonce, UnboundKey};
+use aws_lc_rs::cipher::{self, DecryptingKey, DecryptionContext, UnboundCipherKey};
+use aws_lc_rs::iv::FixedLength;
+use aws_lc_rs::{constant_time, hmac};
+use bartizan_wire::ike::Party;
+use bartizan_wire::keys::IkeKey;
+use zeroize::Zeroizing;
+
+/// Bytes of the salt behind the key of an AEAD.
+const SALT: usize = 4;
+/// Bytes of the nonce that each message has in front.
+const EXPLICIT: usize = 8;
+/// Bytes of an AES block.
+const BLOCK: usize = 16;
+/// What a key takes beside its own size, about.
+const HELD: usize = 1024;
+
+/// How an IKE_SA encrypts, as far as it is opened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Cipher {
+    /// With a tag of 16 bytes.
+    AesGcm,
+    ChaCha20Poly1305,
+    AesCbc(Integrity),
+}
+
+/// How an IKE_SA proves that messages are whole.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Integrity {
+    HmacSha1_96,
+    HmacSha256_128,
+    HmacSha384_192,
+    HmacSha512_256,
+}
+
+impl Integrity {
+    fn algorithm(self) -> hmac::Algorithm {
+        match self {
+            Self::HmacSha1_96 => hmac::HMAC_SHA1_FOR_LEGACY_USE_ONLY,
+            Self::HmacSha256_128 => hmac::HMAC_SHA256,
+            Self::HmacSha384_192 => hmac::HMAC_SHA384,
+            Self::HmacSha512_256 => hmac::HMAC_SHA512,
+        }
+    }
+
+    /// Bytes of the check: half of the hash, of SHA-1 twelve.
+    fn check(self) -> usize {
+        match self {
+            Self::HmacSha1_96 => 12,
+            Self::HmacSha256_128 => 16,
+            Self::HmacSha384_192 => 24,
+            Self::HmacSha512_256 => 32,
+        }
+    }
+
+    /// Bytes of its key: those of the hash.
+    pub(crate) fn key(self) -> usize {
+        match self {
+            Self::HmacSha1_96 => 20,
+            Self::HmacSha256_128 => 32,
+            Self::HmacSha384_192 => 48,
+            Self::HmacSha512_256 => 64,
+        }
+    }
+}
+
+/// One direction's keys.
+enum Direction {
+    Aead {
+        key: LessSafeKey,
+        salt: Zeroizing<[u8; SALT]>,
+    },
+    Cbc {
+        key: Zeroizing<Box<[u8]>>,
+        integrity: Integrity,
+        check: Box<hmac::Key>,
+    },
+}
+
+/// Opens the messages of both ends of an IKE_SA.
+pub(crate) struct IkeSaKey {
+    directions: [Direction; 2],
+}
+
+impl IkeSaKey {
+    /// From SK_ei and SK_ai, SK_er and SK_ar; none where their lengths are not those of the cipher.
+    pub(crate) fn new(cipher: Cipher, keys: [(&[u8], &[u8]); 2]) -> Option<Self> {
+        let [initiator, responder] = keys.map(|(encryption, integrity)| Direction::new(cipher, encryption, integrity));
+        Some(Self {
+            directions: [initiator?, responder?],
+        })
+    }
+}
+
+impl Direction {
+    fn new(cipher: Cipher, encryption: &[u8], check: &[u8]) -> Option<Self> {
+        let aead = match (cipher, encryption.len()) {
+            (Cipher::AesGcm, 20) => &aead::AES_128_GCM,
+            (Cipher::AesGcm, 28) => &aead::AES_192_GCM,
+            (Cipher::AesGcm, 36) => &aead::AES_256_GCM,
+            (Cipher::ChaCha20Poly1305, 36) => &aead::CHACHA20_POLY1305,
+            (Cipher::AesCbc(integrity), 16 | 24 | 32) if check.len() == integrity.key() => {
+                return Some(Self::Cbc {
+                    key: Zeroizing::new(encryption.into()),
+                    integrity,
+                    check: Box::new(hmac::Key::new(integrity.algorithm(), check)),
+                });
+            }
+            _ => return None,
+        };
+        let (key, salt) = encryption.split_last_chunk::<SALT>()?;
+        Some(Self::Aead {
+            key: LessSafeKey::new(UnboundKey::new(aead, key).ok()?),
+            salt: Zeroizing::new(*salt),
+        })
+    }
+
+    fn open(&self, message: &[u8], start: usize) -> Option<Vec<u8>> {
+        let (header, sealed) = message.split_at_checked(start)?;
+        let mut content = match self {
+            Self::Aead { key, salt } => {
+                let (explicit, sealed) = sealed.split_first_chunk::<EXPLICIT>()?;
+                let mut nonce = [0; SALT + EXPLICIT];
+                nonce[..SALT].copy_from_slice(&salt[..]);
+                nonce[SALT..].copy_from_slice(explicit);
+                let mut content = sealed.to_vec();
+                let nonce = Nonce::assume_unique_for_key(nonce);
+                // All that stands in front is authenticated (RFC 5282, section 5.1).
+                let length = key.open_in_place(nonce, Aad::from(header), &mut content).ok()?.len();
+                content.truncate(length);
+                content
+            }
+            Self::Cbc { key, integrity, check } => {
+                let whole = message.len().checked_sub(integrity.check())?;
+                let (authenticated, sent) = message.split_at(whole);
+                let computed = hmac::sign(check, authenticated);
+                let computed = computed.as_ref().get(..sent.len())?;
+                constant_time::verify_slices_are_equal(computed, sent).ok()?;
+                let (iv, sealed) = authenticated.get(start..)?.split_first_chunk::<BLOCK>()?;
+                if !sealed.len().is_multiple_of(BLOCK) {
+                    return None;
+                }
+                let algorithm = match key.len() {
+                    16 => &cipher::AES_128,
+                    24 => &cipher::AES_192,
+                    _ => &cipher::AES_256,
+                };
+                let key = DecryptingKey::cbc(UnboundCipherKey::new(algorithm, key).ok()?).ok()?;
+                let mut content = sealed.to_vec();
+                let context = DecryptionContext::Iv128(FixedLength::from(*iv));
+                key.decrypt(&mut content, context).ok()?;
+                content
+            }
+        };
+        // Padding, and how much of it there is (RFC 7296, section 3.14).
+        let padding = usize::from(content.pop()?);
+        content.truncate(content.len().checked_sub(padding)?);
+        Some(content)
+    }
+}
+
+impl IkeKey for IkeSaKey {
+    fn open(&self, from: Party, message: &[u8], start: usize) -> Option<Vec<u8>> {
+        let [initiator, responder] = &self.directions;
+        match from {
+            Party::Initiator => initiator.open(message, start),
+            Party::Responder => responder.open(message, start),
+        }
+    }
+
+    fn held(&self) -> usize {
+        size_of::<Self>() + 2 * HELD
+    }
+}

@@ -1,0 +1,196 @@
+//! What follows for an IKE_SA where keys were given: how both ends proved who they are, and with which key exchanges it
+//! and its CHILD_SAs were rekeyed.
+
+use bartizan_registry::{Safety, TransformKind, authentication_method, transform, x509_algorithm};
+use bartizan_wire::Seen;
+use bartizan_wire::esp::EspSa;
+use bartizan_wire::ike::{ExchangeType, IkeSa, KeyExchangeMethod, Made, Opened, Party, Proof};
+
+use crate::authenticity::{End, Shown, both, by_chain};
+use crate::key_exchange::KeyExchangeClass;
+use crate::{Answer, Contradiction, Judgement, Posture, Reply, Source, Verdict};
+
+/// How a statement that rests on keys is marked.
+const BY: &str = "as the keys given show";
+
+/// What keys make of an IKE_SA's posture; `made` is what they show of the exchange that made it from another, with that
+/// one's posture.
+pub(crate) fn refine(sa: &IkeSa, made: Option<(&Seen<Made>, &Posture)>, posture: &mut Posture) {
+    if let Some((made, parent)) = made {
+        rekeyed(made, parent, posture);
+    }
+    let Some(opened) = sa.opened.as_deref() else { return };
+    for given in &opened.wrong {
+        posture.contradictions.push(Contradiction {
+            what: format!("the keys in {given} open none of its messages"),
+            sources: vec![Source::between(sa.first, sa.last)],
+        });
+    }
+    authenticate(opened, posture);
+    if posture.confidentiality.verdict() == Verdict::QuantumSafe
+        && let Some(reply) = stayed(sa, opened)
+    {
+        posture.stayed = reply;
+    }
+}
+
+fn names(methods: &[KeyExchangeMethod]) -> String {
+    let names: Vec<String> = methods.iter().map(ToString::to_string).collect();
+    names.join(" + ")
+}
+
+fn withstand(methods: &[KeyExchangeMethod]) -> bool {
+    let class = KeyExchangeClass::of(methods.iter().copied());
+    matches!(class, Some(KeyExchangeClass::PostQuantum | KeyExchangeClass::Hybrid))
+}
+
+/// An IKE_SA that a rekey made. Each secret goes into the next (RFC 7296, section 2.18): one that holds is enough.
+fn rekeyed(made: &Seen<Made>, parent: &Posture, posture: &mut Posture) {
+    let methods = &made.value.key_exchanges;
+    let sources = vec![Source::seen(made)];
+    let how = format!("made by a rekey with {}, {BY}", names(methods));
+    posture.key_exchanges.clone_from(methods);
+    let before = &parent.confidentiality;
+    posture.confidentiality = if in_clear(&made.value) {
+        let because = format!("sent in clear: its cipher does not encrypt, {BY}");
+        Judgement::new(Verdict::Vulnerable, because, sources)
+    } else if withstand(methods) {
+        Judgement::new(Verdict::QuantumSafe, how, sources)
+    } else {
+        let because = format!("{how}; of the IKE_SA it was made from: {}", before.because());
+        Judgement::new(before.verdict(), because, [sources, before.sources().to_vec()].concat())
+    };
+    let answer = if withstand(methods) { Answer::Yes } else { Answer::No };
+    let because = format!("{}, {BY}", names(methods));
+    posture.negotiated = Reply::new(answer, because, vec![Source::seen(made)]);
+    // Whoever has the keys of the one before is at both ends of this: nobody is asked again (RFC 7296, section 2.8).
+    posture.authenticity = parent.authenticity.clone();
+    posture.client_authenticated = parent.client_authenticated.clone();
+    posture.server_authenticated = parent.server_authenticated.clone();
+}
+
+fn in_clear(made: &Made) -> bool {
+    let code = TransformKind::Encryption.code();
+    let ciphers = made.chosen.transforms.iter().filter(|transform| transform.kind == code);
+    let mut known = ciphers.filter_map(|cipher| transform(TransformKind::Encryption, cipher.id));
+    known.any(|known| known.recording == Some(Safety::Vulnerable))
+}
+
+fn authenticate(opened: &Opened, posture: &mut Posture) {
+    let [initiator, responder] = &opened.proofs;
+    let (client, server) = (end(initiator), end(responder));
+    for (place, end) in [
+        (&mut posture.client_authenticated, &client),
+        (&mut posture.server_authenticated, &server),
+    ] {
+        if let Some(end) = end {
+            let judgement = &end.judgement;
+            *place = Reply::new(end.authenticated, judgement.because(), judgement.sources().to_vec());
+        }
+    }
+    posture.authenticity = match (server, client) {
+        (Some(server), Some(client)) => both(&server.judgement, &client.judgement),
+        // One of them that can be forged is enough.
+        (Some(one), None) | (None, Some(one)) if one.judgement.verdict() == Verdict::Vulnerable => one.judgement,
+        _ => return,
+    };
+}
+
+/// What an end's AUTH payload is worth; none where none was opened.
+fn end(proof: &Proof) -> Option<End> {
+    let method = proof.method.as_ref()?;
+    let sources = vec![Source::seen(method)];
+    let known = authentication_method(method.value);
+    let (name, forgery) = match &proof.algorithm {
+        Some(oid) => {
+            let known = x509_algorithm(oid, None);
+            let name = known.map_or(oid.as_str(), |known| known.name);
+            (format!("signed with {name}"), known.map(|known| known.safety))
+        }
+        None => match known {
+            Some(known) => (format!("by {}", known.name), known.forgery),
+            None => (format!("by method {}", method.value), None),
+        },
+    };
+    let how = format!("{name}, {BY}");
+    Some(match forgery {
+        Some(Safety::Vulnerable) => End::new(Answer::Yes, Verdict::Vulnerable, how, sources),
+        Some(Safety::QuantumSafe) if !proof.certificates.is_empty() => {
+            by_chain(&how, proof.certificates.iter().map(Shown::opened), sources)
+        }
+        Some(Safety::QuantumSafe) => {
+            let because = format!("{how}; it sent no certificate");
+            End::new(Answer::Yes, Verdict::NotObservable, because, sources)
+        }
+        None => {
+            let note = known
+                .and_then(|known| known.note)
+                .unwrap_or("not known to the registry");
+            End::new(Answer::Yes, Verdict::NotObservable, format!("{how}: {note}"), sources)
+        }
+    })
+}
+
+/// Whether each CREATE_CHILD_SA had a post-quantum exchange of its own.
+fn stayed(sa: &IkeSa, opened: &Opened) -> Option<Reply> {
+    let created = || {
+        let made = opened.made.first.iter();
+        made.filter(|made| made.value.by == ExchangeType::CREATE_CHILD_SA)
+    };
+    if let Some(weak) = created().find(|made| !withstand(&made.value.key_exchanges)) {
+        let what = if weak.value.is_rekey {
+            "rekeyed"
+        } else {
+            "keyed another CHILD_SA"
+        };
+        let with = if weak.value.key_exchanges.is_empty() {
+            "without a key exchange".to_owned()
+        } else {
+            format!("with {}", names(&weak.value.key_exchanges))
+        };
+        let because = format!("{what} {with}, {BY}: its keys rest on the IKE_SA's alone");
+        return Some(Reply::new(Answer::No, because, vec![Source::seen(weak)]));
+    }
+    let last = created().next_back()?;
+    let told = created().count() as u64 + opened.refused.count();
+    // Each that packets show must have been opened.
+    let all = opened.made.omitted == 0 && told >= sa.rekeys.count() + sa.unseen_rekeys;
+    all.then(|| {
+        let because = format!(
+            "each CREATE_CHILD_SA ({}) had a post-quantum key exchange ({}), {BY}",
+            created().count(),
+            names(&last.value.key_exchanges)
+        );
+        Reply::new(Answer::Yes, because, created().map(Source::seen).collect())
+    })
+}
+
+/// The CHILD_SA that an ESP association is one direction of, where the keys of its IKE_SA show it: the SPI is the
+/// receiver's.
+pub(crate) fn child<'a>(sa: &EspSa, ike: &'a IkeSa) -> Option<&'a Seen<Made>> {
+    let opened = ike.opened.as_deref()?;
+    let to_initiator = sa.destination == ike.initiator.ip();
+    opened.made.first.iter().rev().find(|made| {
+        let receiver = match (made.value.requester, to_initiator) {
+            (Party::Initiator, true) | (Party::Responder, false) => 0,
+            _ => 1,
+        };
+        made.value.esp_spis().is_some_and(|spis| spis[receiver] == sa.spi)
+    })
+}
+
+/// What such a CHILD_SA makes of the posture of its ESP association.
+pub(crate) fn refine_esp(made: &Seen<Made>, posture: &mut Posture) {
+    let sources = vec![Source::seen(made)];
+    let methods = &made.value.key_exchanges;
+    if in_clear(&made.value) {
+        let because = format!("sent in clear: its cipher does not encrypt, {BY}");
+        posture.clear = Reply::new(Answer::Yes, because.clone(), sources.clone());
+        posture.confidentiality = Judgement::new(Verdict::Vulnerable, because, sources);
+    } else if posture.clear.answer() != Answer::Yes && withstand(methods) {
+        let because = format!("{} of its own, {BY}", names(methods));
+        posture.key_exchanges.clone_from(methods);
+        posture.negotiated = Reply::new(Answer::Yes, because.clone(), sources.clone());
+        posture.confidentiality = Judgement::new(Verdict::QuantumSafe, because, sources);
+    }
+}
