@@ -288,6 +288,8 @@ fn http2_inside_tls_shows_its_requests_and_the_tokens_in_them() {
     // {"alg":"RS256"}
     let token = "eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiJhbWYifQ.c2lnbmF0dXJl";
     std::fs::write(stage.path("body"), format!("access_token={token}&")).unwrap();
+    // {"alg":"ES256"}
+    let in_header = "authorization: Bearer eyJhbGciOiJFUzI1NiJ9.eyJzdWIiOiJhbWYifQ.c2lnbmF0dXJl";
     let address = SocketAddr::from((own_address(), 8443));
     let mut server = stage
         .program("nghttpd")
@@ -307,6 +309,8 @@ fn http2_inside_tls_shows_its_requests_and_the_tokens_in_them() {
         .arguments([
             "-sk",
             "--http2",
+            "-H",
+            in_header,
             "--data-binary",
             "@body",
             &url,
@@ -330,7 +334,9 @@ fn http2_inside_tls_shows_its_requests_and_the_tokens_in_them() {
     assert_eq!(connection["questions"]["clear"]["answer"], "no");
     let beside = connection["beside"].as_array().unwrap();
     let said: Vec<&str> = beside.iter().map(|hole| hole["because"].as_str().unwrap()).collect();
-    assert!(said.iter().any(|because| because.contains("RS256")), "{said:?}");
+    for algorithm in ["RS256", "ES256"] {
+        assert!(said.iter().any(|because| because.contains(algorithm)), "{said:?}");
+    }
 }
 
 /// An address of loopback that no other process of tests has, so that any port of it is free.
