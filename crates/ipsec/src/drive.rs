@@ -1,5 +1,6 @@
 //! A node's links, brought up, looked at, rekeyed and taken down in a charon that runs.
 
+mod leftover;
 mod lock;
 mod reason;
 mod set_up;
@@ -7,6 +8,7 @@ mod status;
 
 use std::time::{Duration, Instant};
 
+pub use leftover::remove_leftover;
 pub use lock::Lock;
 pub use reason::{Reason, reason};
 pub use set_up::{Attempt, Came, Link, Step, bring_up};

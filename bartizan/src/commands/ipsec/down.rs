@@ -67,6 +67,9 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
         Err(vici::Error::Absent { .. }) if matches!(host.place, Place::Own(_)) => 0,
         Err(error) => return Err(failed(&error)),
     };
+    if matches!(host.place, Place::Own(_)) {
+        host.remove_leftover()?;
+    }
     let guard = host.guard();
     if args.unguard {
         guard.open().map_err(guarding::failed)?;

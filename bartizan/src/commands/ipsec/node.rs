@@ -5,7 +5,7 @@ use std::time::SystemTime;
 
 use bartizan_deployment::{Deployment, IpsecNode, day_of};
 use bartizan_ipsec::Charon;
-use bartizan_ipsec::drive::Link;
+use bartizan_ipsec::drive::{self, Link};
 use bartizan_ipsec::guard::Guard;
 use bartizan_ipsec::lint::{self, Remark, Severity};
 use bartizan_ipsec::render::{Connection, Credentials, Means, connections};
@@ -126,6 +126,15 @@ impl IpsecHost {
             (connection.name.as_str(), connection.peer.as_str(), children.collect())
         });
         Expectations::of_deployment(&self.deployment, &self.node, names)
+    }
+
+    /// Removes what a charon of ours that was killed has left in the kernel.
+    pub(super) fn remove_leftover(&self) -> Result<(), Failure> {
+        let ends = self
+            .deployment
+            .ipsec_links(&self.node)
+            .filter_map(|(_, _, link)| link.ends_from(&self.node));
+        drive::remove_leftover(ends.map(|(here, there)| [here.outer, there.outer])).map_err(Failure::new)
     }
 
     /// What keeps packets of its links off the wire in clear.

@@ -15,7 +15,11 @@ pub(super) fn start(host: &IpsecHost, directory: &Path) -> Result<Option<Instanc
     let peers = host.deployment.ipsec_links(&host.node).count();
     let settings = Settings::new(kernel, u32::try_from(peers).unwrap_or(u32::MAX));
     match Instance::start(&engine()?, directory, None, &settings) {
-        Ok(instance) => Ok(Some(instance)),
+        Ok(instance) => {
+            // It has loaded nothing yet: what stands is of one that was killed.
+            host.remove_leftover()?;
+            Ok(Some(instance))
+        }
         Err(StartError::Taken { .. }) => Ok(None),
         Err(error) => Err(Failure::new(error).hint("`bartizan doctor` says what this host has and what IPsec needs")),
     }
