@@ -1,0 +1,97 @@
+//! What a policy must not say: lists written by hand must not undermine the profile's promise.
+
+use bartizan_registry::{NamedGroup, SignatureScheme, group};
+
+use super::{Policy, PostQuantum, Profile, quantum_safe_group, quantum_safe_signature};
+use crate::error::Fault;
+
+impl Policy {
+    /// Lists written by hand must not undermine the profile's promise.
+    pub(super) fn check_lists(&self, lab: bool) -> Result<(), Fault> {
+        if self.profile == Profile::Classical && !lab {
+            return Err(Fault::new(
+                "profile",
+                "`classical` protects nothing from a recorder and is for measurements",
+                "write `{ profile: classical, lab: true }` in a lab; for peers that have no ML-KEM yet use transition",
+            ));
+        }
+        for &code in &self.groups {
+            let safe = quantum_safe_group(code);
+            if self.post_quantum == PostQuantum::Require && !safe {
+                return Err(Fault::new(
+                    "groups",
+                    format!(
+                        "{code} is classical, and the profile {} requires post-quantum",
+                        self.profile.name()
+                    ),
+                    "leave it out, or use the profile transition with a reason and an end",
+                ));
+            }
+            if code == NamedGroup::MLKEM512 && !lab {
+                return Err(Fault::new(
+                    "groups",
+                    "MLKEM512 is NIST category 1, below what any profile accepts",
+                    "add `lab: true` beside it for a measurement",
+                ));
+            }
+        }
+        for (place, schemes) in [
+            ("signatures", &self.signatures),
+            ("chain-signatures", &self.chain_signatures),
+        ] {
+            for &code in schemes {
+                if self.post_quantum == PostQuantum::Require && !quantum_safe_signature(code) {
+                    return Err(Fault::new(
+                        place,
+                        format!(
+                            "{code} is classical, and the profile {} requires post-quantum",
+                            self.profile.name()
+                        ),
+                        "leave it out, or use the profile transition with a reason and an end",
+                    ));
+                }
+            }
+        }
+        if self.profile == Profile::Transition {
+            let nothing = |place: &str, what: &str| {
+                let cause = "leaves nothing post-quantum to move to";
+                Fault::new(place, cause, format!("add {what} beside what must pass for now"))
+            };
+            if !self.groups.iter().any(|&code| quantum_safe_group(code)) {
+                return Err(nothing("groups", "X25519MLKEM768"));
+            }
+            if !self.signatures.iter().any(|&code| quantum_safe_signature(code)) {
+                return Err(nothing("signatures", "mldsa65"));
+            }
+            if !self.chain_signatures.iter().any(|&code| quantum_safe_signature(code)) {
+                return Err(nothing("chain-signatures", "mldsa65"));
+            }
+        }
+        if self.profile == Profile::Cnsa2 {
+            if let Some(code) = self
+                .groups
+                .iter()
+                .find(|code| group(**code).and_then(|g| g.category).is_none_or(|c| c.0 < 5))
+            {
+                return Err(Fault::new(
+                    "groups",
+                    format!("CNSA 2.0 does not accept {code}"),
+                    "MLKEM1024, and SecP384r1MLKEM1024 while migrating, are accepted",
+                ));
+            }
+            for (place, schemes) in [
+                ("signatures", &self.signatures),
+                ("chain-signatures", &self.chain_signatures),
+            ] {
+                if let Some(code) = schemes.iter().find(|code| **code != SignatureScheme::MLDSA87) {
+                    return Err(Fault::new(
+                        place,
+                        format!("CNSA 2.0 does not accept {code}"),
+                        "use mldsa87",
+                    ));
+                }
+            }
+        }
+        Ok(())
+    }
+}
