@@ -1,5 +1,7 @@
 //! Answers, verdicts, and what they rest on.
 
+use std::sync::Arc;
+
 use bartizan_wire::{Connection, Moment, Seen};
 
 /// The answer to a question about a link.
@@ -86,7 +88,7 @@ pub enum Source {
     #[non_exhaustive]
     Ledger {
         /// The node that wrote it.
-        node: String,
+        node: Arc<str>,
         /// Its time: microseconds since 1970.
         at_us: u64,
     },
@@ -110,39 +112,63 @@ impl Source {
 }
 
 /// Each source once, in the order of first mention.
-fn distinct(sources: Vec<Source>) -> Vec<Source> {
+fn distinct(sources: Vec<Source>) -> Arc<[Source]> {
+    if sources.len() < 2 {
+        return sources.into();
+    }
     let mut distinct = Vec::with_capacity(sources.len());
     for source in sources {
         if !distinct.contains(&source) {
             distinct.push(source);
         }
     }
-    distinct
+    distinct.into()
+}
+
+/// A reason and what it rests on. Shared, not copied: a hundred thousand links say few different things.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Grounds {
+    pub(crate) because: Arc<str>,
+    pub(crate) sources: Arc<[Source]>,
+}
+
+impl Grounds {
+    pub(crate) fn new(because: impl Into<Arc<str>>, sources: Vec<Source>) -> Self {
+        Self {
+            because: because.into(),
+            sources: distinct(sources),
+        }
+    }
 }
 
 /// An answer with its reason. Only this crate makes one, from [`Evidence`](crate::Evidence).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reply {
     answer: Answer,
-    because: String,
-    sources: Vec<Source>,
+    grounds: Grounds,
 }
 
 /// A verdict with its reason. Only this crate makes one, from [`Evidence`](crate::Evidence).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Judgement {
     verdict: Verdict,
-    because: String,
-    sources: Vec<Source>,
+    grounds: Grounds,
 }
 
 impl Reply {
-    pub(crate) fn new(answer: Answer, because: impl Into<String>, sources: Vec<Source>) -> Self {
+    pub(crate) fn new(answer: Answer, because: impl Into<Arc<str>>, sources: Vec<Source>) -> Self {
         Self {
             answer,
-            because: because.into(),
-            sources: distinct(sources),
+            grounds: Grounds::new(because, sources),
         }
+    }
+
+    pub(crate) fn on(answer: Answer, grounds: Grounds) -> Self {
+        Self { answer, grounds }
+    }
+
+    pub(crate) fn grounds(&self) -> &Grounds {
+        &self.grounds
     }
 
     /// The answer.
@@ -154,23 +180,30 @@ impl Reply {
     /// The reason, in words.
     #[must_use]
     pub fn because(&self) -> &str {
-        &self.because
+        &self.grounds.because
     }
 
     /// The packets and records it rests on.
     #[must_use]
     pub fn sources(&self) -> &[Source] {
-        &self.sources
+        &self.grounds.sources
     }
 }
 
 impl Judgement {
-    pub(crate) fn new(verdict: Verdict, because: impl Into<String>, sources: Vec<Source>) -> Self {
+    pub(crate) fn new(verdict: Verdict, because: impl Into<Arc<str>>, sources: Vec<Source>) -> Self {
         Self {
             verdict,
-            because: because.into(),
-            sources: distinct(sources),
+            grounds: Grounds::new(because, sources),
         }
+    }
+
+    pub(crate) fn on(verdict: Verdict, grounds: Grounds) -> Self {
+        Self { verdict, grounds }
+    }
+
+    pub(crate) fn grounds(&self) -> &Grounds {
+        &self.grounds
     }
 
     /// The verdict.
@@ -182,12 +215,12 @@ impl Judgement {
     /// The reason, in words.
     #[must_use]
     pub fn because(&self) -> &str {
-        &self.because
+        &self.grounds.because
     }
 
     /// The packets and records it rests on.
     #[must_use]
     pub fn sources(&self) -> &[Source] {
-        &self.sources
+        &self.grounds.sources
     }
 }

@@ -1,5 +1,7 @@
 //! Can someone with a quantum computer pass for one of the ends?
 
+use std::sync::Arc;
+
 use bartizan_ledger::{Certificate, Code, Direction, Handshake, Verdict as PolicyVerdict};
 use bartizan_registry::{self as registry, Safety, SignatureScheme};
 use bartizan_wire::tls::{Opened, Tls, Version, alert_name};
@@ -19,7 +21,7 @@ impl End {
     pub(crate) fn new(
         authenticated: Answer,
         verdict: Verdict,
-        because: impl Into<String>,
+        because: impl Into<Arc<str>>,
         sources: Vec<Source>,
     ) -> Self {
         Self {

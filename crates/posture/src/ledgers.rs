@@ -1,6 +1,7 @@
 //! Ledgers, looked up by what packets show.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use bartizan_ledger::{Event, Handshake, Key, Record};
 
@@ -10,7 +11,7 @@ use crate::recorded::Recorded;
 /// A ledger's word on one handshake.
 #[derive(Debug, Clone)]
 pub(crate) struct Entry {
-    node: String,
+    node: Arc<str>,
     at_us: u64,
     pub(crate) handshake: Box<Handshake>,
 }
@@ -18,7 +19,7 @@ pub(crate) struct Entry {
 impl Entry {
     pub(crate) fn source(&self) -> Source {
         Source::Ledger {
-            node: self.node.clone(),
+            node: Arc::clone(&self.node),
             at_us: self.at_us,
         }
     }
@@ -47,13 +48,13 @@ impl Ledgers {
                 let entries = self.by_client_random.entry(client_random.0).or_default();
                 // Two ends write two records; the same file given twice must not grow the list.
                 let known = entries.iter().any(|entry| {
-                    entry.node == record.node
+                    *entry.node == *record.node
                         && entry.at_us == record.at_us
                         && entry.handshake.direction == handshake.direction
                 });
                 if !known {
                     entries.push(Entry {
-                        node: record.node,
+                        node: record.node.into(),
                         at_us: record.at_us,
                         handshake,
                     });

@@ -10,7 +10,9 @@ mod history;
 mod links;
 mod matching;
 mod objection;
+mod omitted;
 mod part;
+mod reasons;
 mod roles;
 mod worst;
 
@@ -29,6 +31,14 @@ pub use history::Phase;
 pub use links::{Links, Network};
 pub use objection::{Concern, Objection};
 pub use part::{Carrier, Occasion, Part};
+
+/// Bytes that an allocation for so many of that size takes, with what an allocator adds; none for nothing.
+fn held(count: usize, size: usize) -> usize {
+    match count * size {
+        0 => 0,
+        bytes => (bytes + 8).next_multiple_of(16).max(32),
+    }
+}
 
 /// One end of a link.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]

@@ -92,7 +92,7 @@ impl Recorded {
             self.replaced_by.insert(before, key);
         }
         let source = Source::Ledger {
-            node: node.to_owned(),
+            node: node.into(),
             at_us,
         };
         let entries = self.ike.entry(key).or_default();
@@ -125,7 +125,7 @@ impl Recorded {
         }
         children.push(Child {
             source: Source::Ledger {
-                node: node.to_owned(),
+                node: node.into(),
                 at_us,
             },
             node: node.to_owned(),

@@ -1,94 +1,77 @@
 //! Parts between the same ends, folded as they come: a link of a hundred thousand connections takes no more room than
 //! one of two.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use bartizan_registry::NamedGroup;
 use bartizan_wire::Moment;
 use bartizan_wire::ike::KeyExchangeMethod;
 
-use super::Direction;
 use super::history::History;
+use super::omitted::Missing;
 use super::part::Part;
+use super::reasons::Reasons;
 use super::worst::{Wanted, Worst};
-use crate::{Answer, Judgement, Kind, Reply, Source, Verdict};
+use super::{Direction, held};
+use crate::{Answer, Judgement, Kind, Posture, Reply, Source, Verdict};
 
 /// Groups and methods of a link told apart.
 const ALGORITHMS: usize = 64;
+/// Kinds of parts told apart: versions of TLS are whatever an end writes.
+const KINDS: usize = 256;
 
-/// The questions of one direction.
+/// The questions whose answers are of a part, and not of one of its ends.
 #[derive(Debug, Clone, Default)]
 struct Questions {
-    packets: u64,
-    bytes: u64,
     offered: Worst<Wanted<true>>,
     preferred: Worst<Wanted<true>>,
     negotiated: Worst<Wanted<true>>,
-    authenticated: Worst<Wanted<true>>,
     stayed: Worst<Wanted<true>>,
     clear: Worst<Wanted<false>>,
 }
 
 impl Questions {
-    /// Adds what a part says of what one of its ends sent: the end at `index` of [`Part::ends`].
-    fn add(&mut self, part: &Part<'_>, index: usize) {
-        self.packets += part.packets[index];
-        self.bytes += part.bytes[index];
-        if part.packets[index] == 0 {
-            return;
-        }
-        let (posture, at) = (part.posture, part.first.packet);
-        let authenticated = if index == 0 {
-            &posture.client_authenticated
-        } else {
-            &posture.server_authenticated
-        };
-        self.offered.add(Wanted(posture.offered.clone()), at);
-        self.preferred.add(Wanted(posture.preferred.clone()), at);
-        self.negotiated.add(Wanted(posture.negotiated.clone()), at);
-        self.authenticated.add(Wanted(authenticated.clone()), at);
-        self.stayed.add(Wanted(posture.stayed.clone()), at);
-        self.clear.add(Wanted(posture.clear.clone()), at);
+    fn add(&mut self, posture: &Posture, at: u64, reasons: &mut Reasons) {
+        self.offered.replied(&posture.offered, at, reasons);
+        self.preferred.replied(&posture.preferred, at, reasons);
+        self.negotiated.replied(&posture.negotiated, at, reasons);
+        self.stayed.replied(&posture.stayed, at, reasons);
+        self.clear.replied(&posture.clear, at, reasons);
     }
 
     fn merge(&mut self, other: Self) {
-        self.packets += other.packets;
-        self.bytes += other.bytes;
         self.offered.merge(other.offered);
         self.preferred.merge(other.preferred);
         self.negotiated.merge(other.negotiated);
-        self.authenticated.merge(other.authenticated);
         self.stayed.merge(other.stayed);
         self.clear.merge(other.clear);
     }
 
-    fn finish(self, all: &[Source]) -> Direction {
-        fn reply<const YES: bool>(worst: Worst<Wanted<YES>>, all: &[Source]) -> Reply {
-            worst.finish().map_or_else(
-                || Reply::new(Answer::NotSeen, "nothing was sent in this direction", all.to_vec()),
-                |wanted| wanted.0,
-            )
-        }
-        Direction {
-            packets: self.packets,
-            bytes: self.bytes,
-            offered: reply(self.offered, all),
-            preferred: reply(self.preferred, all),
-            negotiated: reply(self.negotiated, all),
-            authenticated: reply(self.authenticated, all),
-            stayed: reply(self.stayed, all),
-            clear: reply(self.clear, all),
-        }
+    fn held(&self) -> usize {
+        let of_key_exchange = [&self.offered, &self.preferred, &self.negotiated, &self.stayed];
+        of_key_exchange.into_iter().map(Worst::held).sum::<usize>() + self.clear.held()
     }
+}
+
+/// What one end sent.
+#[derive(Debug, Clone, Default)]
+struct Sent {
+    packets: u64,
+    bytes: u64,
+    authenticated: Worst<Wanted<true>>,
+    /// Of parts in which this end alone sent: ESP has one direction.
+    alone: Option<Box<Questions>>,
 }
 
 /// Parts folded. Its two directions are those of a pair of ends that its owner knows.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Bundle {
-    directions: [Questions; 2],
-    confidentiality: Worst<Judgement>,
-    authenticity: Worst<Judgement>,
-    pub(super) by_kind: BTreeMap<Kind, u64>,
+    sent: [Sent; 2],
+    /// Of parts in which both ends sent: most of them.
+    both: Questions,
+    confidentiality: Worst<Verdict>,
+    authenticity: Worst<Verdict>,
+    pub(super) by_kind: Vec<(Kind, u64)>,
     pub(super) history: History,
     pub(super) groups: BTreeSet<NamedGroup>,
     pub(super) methods: BTreeSet<KeyExchangeMethod>,
@@ -102,13 +85,29 @@ pub(super) struct Bundle {
 
 impl Bundle {
     /// Adds a part whose asking end is the one at `asks` of the pair.
-    pub(super) fn add(&mut self, part: &Part<'_>, asks: usize) {
-        self.directions[asks].add(part, 0);
-        self.directions[1 - asks].add(part, 1);
+    pub(super) fn add(&mut self, part: &Part<'_>, asks: usize, reasons: &mut Reasons) {
         let (posture, at) = (part.posture, part.first.packet);
-        self.confidentiality.add(posture.confidentiality.clone(), at);
-        self.authenticity.add(posture.authenticity.clone(), at);
-        *self.by_kind.entry(posture.kind).or_default() += 1;
+        let authenticated = [&posture.client_authenticated, &posture.server_authenticated];
+        for (index, reply) in authenticated.into_iter().enumerate() {
+            let sent = &mut self.sent[asks ^ index];
+            sent.packets += part.packets[index];
+            sent.bytes += part.bytes[index];
+            if part.packets[index] > 0 {
+                sent.authenticated.replied(reply, at, reasons);
+            }
+        }
+        let questions = match part.packets {
+            [0, 0] => None,
+            [_, 0] => Some(&mut **self.sent[asks].alone.get_or_insert_default()),
+            [0, _] => Some(&mut **self.sent[1 - asks].alone.get_or_insert_default()),
+            _ => Some(&mut self.both),
+        };
+        if let Some(questions) = questions {
+            questions.add(posture, at, reasons);
+        }
+        self.confidentiality.judged(&posture.confidentiality, at, reasons);
+        self.authenticity.judged(&posture.authenticity, at, reasons);
+        self.count(posture.kind, 1);
         self.history.add(part);
         if self.groups.len() < ALGORITHMS {
             self.groups.extend(posture.group);
@@ -126,14 +125,21 @@ impl Bundle {
 
     /// Adds another's parts; its directions are the other way round where `turned`.
     pub(super) fn merge(&mut self, other: Self, turned: bool) {
-        let [one, two] = other.directions;
-        let [one, two] = if turned { [two, one] } else { [one, two] };
-        self.directions[0].merge(one);
-        self.directions[1].merge(two);
+        let [one, two] = other.sent;
+        let sent = if turned { [two, one] } else { [one, two] };
+        for (ours, theirs) in self.sent.iter_mut().zip(sent) {
+            ours.packets += theirs.packets;
+            ours.bytes += theirs.bytes;
+            ours.authenticated.merge(theirs.authenticated);
+            if let Some(alone) = theirs.alone {
+                ours.alone.get_or_insert_default().merge(*alone);
+            }
+        }
+        self.both.merge(other.both);
         self.confidentiality.merge(other.confidentiality);
         self.authenticity.merge(other.authenticity);
         for (kind, count) in other.by_kind {
-            *self.by_kind.entry(kind).or_default() += count;
+            self.count(kind, count);
         }
         self.history.merge(other.history);
         let room = |len: usize| ALGORITHMS.saturating_sub(len);
@@ -160,6 +166,46 @@ impl Bundle {
         }
     }
 
+    /// Of parts between the same ends nothing was read, the first of them at packet `at`: that answers every question.
+    pub(super) fn not_read(&mut self, because: &Judgement, at: u64, reasons: &mut Reasons) {
+        let reply = Reply::on(Answer::NotSeen, because.grounds().clone());
+        self.confidentiality.judged(because, at, reasons);
+        self.authenticity.judged(because, at, reasons);
+        for sent in &mut self.sent {
+            sent.authenticated.replied(&reply, at, reasons);
+        }
+        let questions = &mut self.both;
+        for question in [
+            &mut questions.offered,
+            &mut questions.preferred,
+            &mut questions.negotiated,
+            &mut questions.stayed,
+        ] {
+            question.replied(&reply, at, reasons);
+        }
+        questions.clear.replied(&reply, at, reasons);
+    }
+
+    /// Nothing of it was read at all: what is known is that there were packets, from either end.
+    pub(super) fn nothing_read(&mut self, missing: &Missing) {
+        for (sent, packets) in self.sent.iter_mut().zip(missing.packets) {
+            sent.packets += packets;
+        }
+        let asks = usize::from(missing.packets[0] == 0);
+        self.stretch(missing.first, missing.last, asks);
+        self.parts += 1;
+    }
+
+    fn count(&mut self, kind: Kind, parts: u64) {
+        if let Some((_, count)) = self.by_kind.iter_mut().find(|(known, _)| *known == kind) {
+            *count += parts;
+        } else if self.by_kind.len() < KINDS {
+            // Most links have one kind.
+            self.by_kind.reserve_exact(1);
+            self.by_kind.push((kind, parts));
+        }
+    }
+
     fn stretch(&mut self, first: Moment, last: Moment, asks: usize) {
         let (begins, ends, asked) = self.span.get_or_insert((first, last, asks));
         if first.packet < begins.packet {
@@ -175,17 +221,59 @@ impl Bundle {
         self.span
     }
 
+    /// Bytes it holds, what its reasons say not among them.
+    pub(super) fn held(&self) -> usize {
+        let sent = self.sent.iter().map(|sent| {
+            let alone = sent.alone.as_ref();
+            sent.authenticated.held() + alone.map_or(0, |alone| held(1, size_of::<Questions>()) + alone.held())
+        });
+        let verdicts = self.confidentiality.held() + self.authenticity.held();
+        // A set's leaf has room for eleven.
+        let sets = [self.groups.len(), self.methods.len()].map(|len| held(len.div_ceil(6), 48));
+        held(1, size_of::<Self>())
+            + sent.sum::<usize>()
+            + self.both.held()
+            + verdicts
+            + held(self.by_kind.capacity(), size_of::<(Kind, u64)>())
+            + self.history.held()
+            + sets.iter().sum::<usize>()
+            + self.functions.iter().map(|names| held(names.len().div_ceil(6), 192)).sum::<usize>()
+    }
+
     /// Both directions and both verdicts, which rest on `all` where nothing else is said.
     pub(super) fn finish(self, all: &[Source]) -> ([Direction; 2], Judgement, Judgement) {
-        let judgement = |worst: Worst<Judgement>| {
+        let judgement = |worst: Worst<Verdict>| {
             worst
-                .finish()
+                .judgement()
                 .unwrap_or_else(|| Judgement::new(Verdict::NotSeen, "nothing was sent", all.to_vec()))
         };
+        let both = self.both;
+        let directions = self.sent.map(|sent| direction(sent, both.clone(), all));
         (
-            self.directions.map(|questions| questions.finish(all)),
+            directions,
             judgement(self.confidentiality),
             judgement(self.authenticity),
         )
+    }
+}
+
+fn direction(sent: Sent, mut questions: Questions, all: &[Source]) -> Direction {
+    fn reply<const YES: bool>(worst: Worst<Wanted<YES>>, all: &[Source]) -> Reply {
+        worst
+            .reply()
+            .unwrap_or_else(|| Reply::new(Answer::NotSeen, "nothing was sent in this direction", all.to_vec()))
+    }
+    if let Some(alone) = sent.alone {
+        questions.merge(*alone);
+    }
+    Direction {
+        packets: sent.packets,
+        bytes: sent.bytes,
+        offered: reply(questions.offered, all),
+        preferred: reply(questions.preferred, all),
+        negotiated: reply(questions.negotiated, all),
+        authenticated: reply(sent.authenticated, all),
+        stayed: reply(questions.stayed, all),
+        clear: reply(questions.clear, all),
     }
 }

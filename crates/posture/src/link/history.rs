@@ -2,6 +2,7 @@
 
 use bartizan_wire::Moment;
 
+use super::held;
 use super::part::{Occasion, Part};
 use crate::{Kind, Verdict};
 
@@ -104,10 +105,21 @@ impl History {
         if let Some(known) = self.phases.iter_mut().find(|known| known.is_like(&phase)) {
             known.take(&phase);
         } else if self.phases.len() < PHASES {
+            // Most links have one phase.
+            if self.phases.len() == self.phases.capacity() {
+                self.phases.reserve_exact(1 + self.phases.len() / 2);
+            }
             self.phases.push(phase);
         } else {
             self.omitted += phase.parts;
         }
+    }
+
+    /// Bytes it holds beside its own.
+    pub(super) fn held(&self) -> usize {
+        let names = self.phases.iter().filter_map(|phase| phase.key_exchange.as_ref());
+        let names = names.map(|name| held(name.capacity(), 1));
+        held(self.phases.capacity(), size_of::<Phase>()) + names.sum::<usize>()
     }
 
     /// The phases in the order of first packets, and how many parts are in none.

@@ -1,25 +1,39 @@
 //! Gathering parts into links.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::net::IpAddr;
 
 use bartizan_deployment::Deployment;
+use bartizan_wire::Moment;
 use bartizan_wire::datagrams::DatagramProtocol;
 
 use super::bundle::Bundle;
 use super::matching::{Match, Nodes};
+use super::omitted::Omitted;
 use super::part::{Carrier, Part, Socket};
+use super::reasons::Reasons;
 use super::roles::Roles;
 use super::{Link, LinkEnd, Standing, objection};
 use crate::{Hint, Interface, Source};
 
-/// Pairs of ends told apart, for each carrier and interface.
-const BUNDLES: usize = 100_000;
-
 /// Gathers parts.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Links {
     bundles: HashMap<Key, Gathered>,
+    reasons: Reasons,
+    /// Bytes that the bundles hold.
+    held: usize,
+    /// Most bytes for all of it.
+    limit: usize,
+    omitted: Omitted,
     untracked: u64,
+}
+
+impl Default for Links {
+    /// A quarter of what `bartizan inspect` may use.
+    fn default() -> Self {
+        Self::within(625_000_000)
+    }
 }
 
 /// What parts that are folded together have in common.
@@ -31,14 +45,26 @@ pub(super) struct Key {
     pub(super) hint: Option<Interface>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 struct Gathered {
-    carried: Bundle,
+    carried: Option<Box<Bundle>>,
     /// What was refused, or carried nothing.
     attempted: Option<Box<Bundle>>,
     /// The first packet that gives the hint.
     named_by: Option<Source>,
 }
+
+impl Gathered {
+    fn held(&self) -> usize {
+        let bundles = [&self.carried, &self.attempted];
+        bundles.into_iter().flatten().map(|bundle| bundle.held()).sum()
+    }
+}
+
+/// Bytes of a pair of ends that is new: its bundle, and the link it becomes.
+const PAIR: usize = size_of::<Bundle>() + JUDGED;
+/// Bytes that a link has beyond its bundle once it is judged: its ends, its objections.
+const JUDGED: usize = 1024;
 
 /// All links of a capture.
 #[derive(Debug, Clone, Default)]
@@ -48,11 +74,50 @@ pub struct Network {
     pub links: Vec<Link>,
     /// Places of the interfaces in the deployment file that carried nothing.
     pub unseen: Vec<usize>,
-    /// Parts of no link, because there were too many links.
+    /// Parts of no link, or of one that could not take them, because links hold as much as they may.
     pub untracked: u64,
+    /// The first packet that was not read, or of which nothing was kept, because memory was full.
+    pub omitted_from: Option<Moment>,
 }
 
 impl Links {
+    /// Links that hold this many bytes at most.
+    #[must_use]
+    pub fn within(bytes: usize) -> Self {
+        Self {
+            bundles: HashMap::new(),
+            reasons: Reasons::default(),
+            held: 0,
+            limit: bytes,
+            omitted: Omitted::default(),
+            untracked: 0,
+        }
+    }
+
+    /// Bytes that they hold, and that judging them will take.
+    #[must_use]
+    pub fn held(&self) -> usize {
+        let table = table(self.bundles.capacity());
+        table + self.held + self.reasons.held() + self.bundles.len() * JUDGED
+    }
+
+    /// A packet between two hosts was not read, because memory was full: no link between them is called safe.
+    pub fn omit(&mut self, carrier: Carrier, source: IpAddr, destination: IpAddr, at: Moment) {
+        self.omitted.add(carrier, source, destination, at, 1);
+    }
+
+    /// Whether a pair of ends may be added, or one that is there grow. An eighth is left to those that are there.
+    fn has_room(&self, known: bool) -> bool {
+        let held = self.held();
+        if known {
+            return held < self.limit;
+        }
+        // A table that grows is there twice for a while.
+        let full = self.bundles.len() == self.bundles.capacity();
+        let growth = if full { table(2 * self.bundles.len().max(4)) } else { 0 };
+        held + growth + PAIR <= self.limit - self.limit / 8
+    }
+
     /// Adds a part.
     pub fn add(&mut self, part: &Part<'_>) {
         let [asks, answers] = part.ends;
@@ -69,25 +134,34 @@ impl Links {
             carrier: part.carrier,
             hint: part.hint(),
         };
-        if self.bundles.len() >= BUNDLES && !self.bundles.contains_key(&key) {
+        if !self.has_room(self.bundles.contains_key(&key)) {
             self.untracked += 1;
+            let [ours, theirs] = part.packets;
+            let [asks, answers] = part.ends.map(|end| end.address);
+            self.omitted.add(part.carrier, asks, answers, part.first, ours);
+            self.omitted.add(part.carrier, answers, asks, part.first, theirs);
             return;
         }
         let gathered = self.bundles.entry(key).or_default();
+        self.held -= gathered.held();
         let bundle = if part.carries() {
             &mut gathered.carried
         } else {
-            gathered.attempted.get_or_insert_default()
+            &mut gathered.attempted
         };
-        bundle.add(part, usize::from(turned));
+        bundle
+            .get_or_insert_default()
+            .add(part, usize::from(turned), &mut self.reasons);
+        self.held += gathered.held();
         gathered.named_by = earlier(gathered.named_by.take(), part.posture.named_by.as_ref());
     }
 
     /// The links; with a deployment file those it lists are named by it, and judged by their policies.
     #[must_use]
-    pub fn finish(self, deployment: Option<&Deployment>) -> Network {
+    pub fn finish(mut self, deployment: Option<&Deployment>) -> Network {
         let nodes = deployment.map(Nodes::new);
         let mut folded: BTreeMap<Place, Folded> = BTreeMap::new();
+        self.mark_omitted();
         let mut bundles: Vec<(Key, Gathered)> = self.bundles.into_iter().collect();
         bundles.sort_by_key(|(key, _)| *key);
         let roles = roles(&bundles);
@@ -98,11 +172,20 @@ impl Links {
                 key.hint = roles.tunnels(key.ends.map(|end| end.address)).or(key.hint);
             }
             let matched = nodes.as_ref().map_or(Match::NoDeployment, |nodes| nodes.find(&key));
-            for (place, ends, by_file) in places(&key, &matched, nodes.as_ref()) {
+            let mut take = |gathered: Gathered, (place, ends, by_file): (Place, [LinkEnd; 2], Standing)| {
                 let turned = ends[0].address != key.ends[0].address
                     || (ends[0].address == ends[1].address && ends[0].port != key.ends[0].port);
                 let link = folded.entry(place).or_insert_with(|| Folded::new(ends));
-                link.take(&key, &gathered, turned, by_file);
+                link.take(&key, gathered, turned, by_file);
+            };
+            // Nearly always there is one, and nothing is copied.
+            let mut places = places(&key, &matched, nodes.as_ref());
+            let last = places.pop();
+            for place in places {
+                take(gathered.clone(), place);
+            }
+            if let Some(last) = last {
+                take(gathered, last);
             }
         }
         let mut links: Vec<Link> = folded
@@ -123,7 +206,46 @@ impl Links {
             links,
             unseen: (0..listed).filter(|place| !seen.contains(place)).collect(),
             untracked: self.untracked,
+            omitted_from: self.omitted.first(),
         }
+    }
+
+    /// What was not read stands in every link it may belong to; hosts of which nothing was read have a link that says so.
+    fn mark_omitted(&mut self) {
+        if self.omitted.first().is_none() {
+            return;
+        }
+        let mut known = BTreeSet::new();
+        for (key, gathered) in &mut self.bundles {
+            let [one, other] = key.ends.map(|end| end.address);
+            let pair = (key.carrier, [one.min(other), one.max(other)]);
+            if let (Some((judgement, first)), Some(bundle)) = (self.omitted.of(&pair), &mut gathered.carried) {
+                bundle.not_read(&judgement, first.packet, &mut self.reasons);
+                known.insert(pair);
+            }
+        }
+        for (pair, missing) in self.omitted.named().filter(|(pair, _)| !known.contains(*pair)) {
+            let Some((judgement, first)) = self.omitted.of(pair) else {
+                continue;
+            };
+            let mut bundle = Bundle::default();
+            bundle.nothing_read(missing);
+            bundle.not_read(&judgement, first.packet, &mut self.reasons);
+            let key = Key {
+                ends: pair.1.map(Socket::from),
+                carrier: pair.0,
+                hint: None,
+            };
+            self.bundles.entry(key).or_default().carried = Some(Box::new(bundle));
+        }
+    }
+}
+
+/// Bytes of a table with room for so many: one byte of control for each of its places, a power of two, an eighth of them empty.
+fn table(capacity: usize) -> usize {
+    match capacity {
+        0 => 0,
+        _ => (capacity + capacity / 7).next_power_of_two() * (size_of::<(Key, Gathered)>() + 1),
     }
 }
 
@@ -175,7 +297,8 @@ fn listener(key: &Key) -> Option<Socket> {
 fn roles(bundles: &[(Key, Gathered)]) -> Roles {
     let mut roles = Roles::default();
     for (key, gathered) in bundles {
-        if let (Some(hint), Some((_, _, asks))) = (key.hint, gathered.carried.span()) {
+        let span = gathered.carried.as_ref().and_then(|carried| carried.span());
+        if let (Some(hint), Some((_, _, asks))) = (key.hint, span) {
             roles.learn(hint, key.ends[asks].address, key.ends[1 - asks].address);
         }
     }
@@ -199,8 +322,7 @@ enum Place {
 /// A link while its bundles are put together.
 struct Folded {
     ends: [LinkEnd; 2],
-    carried: Bundle,
-    attempted: Bundle,
+    gathered: Gathered,
     carriers: BTreeSet<Carrier>,
     hint: Option<Interface>,
     named_by: Option<Source>,
@@ -249,8 +371,7 @@ impl Folded {
     fn new(ends: [LinkEnd; 2]) -> Self {
         Self {
             ends,
-            carried: Bundle::default(),
-            attempted: Bundle::default(),
+            gathered: Gathered::default(),
             carriers: BTreeSet::new(),
             hint: None,
             named_by: None,
@@ -258,10 +379,16 @@ impl Folded {
         }
     }
 
-    fn take(&mut self, key: &Key, gathered: &Gathered, turned: bool, standing: Standing) {
-        self.carried.merge(gathered.carried.clone(), turned);
-        if let Some(attempted) = &gathered.attempted {
-            self.attempted.merge((**attempted).clone(), turned);
+    fn take(&mut self, key: &Key, gathered: Gathered, turned: bool, standing: Standing) {
+        for (ours, theirs) in [
+            (&mut self.gathered.carried, gathered.carried),
+            (&mut self.gathered.attempted, gathered.attempted),
+        ] {
+            match (ours, theirs) {
+                (ours @ None, Some(theirs)) if !turned => *ours = Some(theirs),
+                (ours, Some(theirs)) => ours.get_or_insert_default().merge(*theirs, turned),
+                (_, None) => {}
+            }
         }
         self.carriers.insert(key.carrier);
         self.standing = standing;
@@ -283,9 +410,10 @@ impl Folded {
     }
 
     fn finish(mut self, place: &Place, deployment: Option<&Deployment>) -> Option<Link> {
-        let attempts = self.attempted.parts;
-        let parts = self.carried.parts;
-        let bundle = if parts > 0 { self.carried } else { self.attempted };
+        let of = |bundle: &Option<Box<Bundle>>| bundle.as_ref().map_or(0, |bundle| bundle.parts);
+        let Gathered { carried, attempted } = self.gathered;
+        let (parts, attempts) = (of(&carried), of(&attempted));
+        let mut bundle = carried.or(attempted)?;
         let (first, last, asked_first) = bundle.span()?;
         let listed = match place {
             Place::Listed(place) => deployment.and_then(|deployment| deployment.interfaces().get(*place)),
@@ -298,8 +426,7 @@ impl Folded {
             }),
             None => self.hint,
         };
-        let mut bundle = bundle;
-        let by_kind = std::mem::take(&mut bundle.by_kind);
+        let by_kind = std::mem::take(&mut bundle.by_kind).into_iter().collect();
         let groups = std::mem::take(&mut bundle.groups);
         let methods = std::mem::take(&mut bundle.methods);
         let in_ledger = bundle.in_ledger;

@@ -1,73 +1,49 @@
 //! The worst of many statements, with how many say so.
 
+use std::sync::Arc;
+
+use super::reasons::Reasons;
+use crate::answer::Grounds;
 use crate::{Answer, Judgement, Reply, Source, Verdict};
 
 /// Sources kept for a statement: the first places to look.
 const SOURCES: usize = 8;
 
 /// What can be ranked from worst to best.
-pub(super) trait Statement: Clone {
+pub(super) trait Statement: Copy {
     /// 0 is the worst.
-    fn rank(&self) -> u8;
-    fn because(&self) -> &str;
-    fn sources(&self) -> &[Source];
-    /// The same statement with another reason and other sources.
-    fn with(&self, because: String, sources: Vec<Source>) -> Self;
+    fn rank(self) -> u8;
 }
 
-impl Statement for Judgement {
-    fn rank(&self) -> u8 {
-        self.verdict().rank()
-    }
-
-    fn because(&self) -> &str {
-        self.because()
-    }
-
-    fn sources(&self) -> &[Source] {
-        self.sources()
-    }
-
-    fn with(&self, because: String, sources: Vec<Source>) -> Self {
-        Self::new(self.verdict(), because, sources)
+impl Statement for Verdict {
+    fn rank(self) -> u8 {
+        Self::rank(self)
     }
 }
 
-/// A reply to a question of which one answer is the good one: to the question for clear text that is *no*.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Wanted<const YES: bool>(pub(super) Reply);
+/// An answer to a question of which one answer is the good one: to the question for clear text that is *no*.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Wanted<const YES: bool>(pub(super) Answer);
 
 impl<const YES: bool> Statement for Wanted<YES> {
-    fn rank(&self) -> u8 {
-        match (self.0.answer(), YES) {
+    fn rank(self) -> u8 {
+        match (self.0, YES) {
             (Answer::No, true) | (Answer::Yes, false) => Verdict::Vulnerable.rank(),
             (Answer::NotObservable, _) => Verdict::NotObservable.rank(),
             (Answer::NotSeen, _) => Verdict::NotSeen.rank(),
             (Answer::Yes, true) | (Answer::No, false) => Verdict::QuantumSafe.rank(),
         }
     }
-
-    fn because(&self) -> &str {
-        self.0.because()
-    }
-
-    fn sources(&self) -> &[Source] {
-        self.0.sources()
-    }
-
-    fn with(&self, because: String, sources: Vec<Source>) -> Self {
-        Self(Reply::new(self.0.answer(), because, sources))
-    }
 }
 
 /// The worst of the statements added, in whatever order they came.
 #[derive(Debug, Clone)]
 pub(super) struct Worst<S> {
-    worst: Option<S>,
+    worst: Option<(S, Grounds)>,
     /// First packet of the part that said so.
     at: u64,
-    /// Sources of those that agree with the worst, by the first packet of their part.
-    sources: Vec<(u64, Source)>,
+    /// Sources of those that agree with the worst, by the first packet of their part; of one alone its grounds have them.
+    sources: Option<Box<Vec<(u64, Source)>>>,
     agree: u64,
     total: u64,
 }
@@ -77,7 +53,7 @@ impl<S> Default for Worst<S> {
         Self {
             worst: None,
             at: 0,
-            sources: Vec::new(),
+            sources: None,
             agree: 0,
             total: 0,
         }
@@ -86,12 +62,28 @@ impl<S> Default for Worst<S> {
 
 impl<S: Statement> Worst<S> {
     /// Adds what a part says whose first packet is `at`.
-    pub(super) fn add(&mut self, said: S, at: u64) {
-        let sources = said.sources().iter().map(|source| (at, source.clone())).collect();
+    pub(super) fn add(&mut self, said: S, grounds: &Grounds, at: u64, reasons: &mut Reasons) {
+        // Most parts of a link agree, and nothing more is kept of what is no worse, or says what many have said before.
+        if let Some((worst, _)) = &self.worst {
+            let agrees = worst.rank() == said.rank();
+            let full = self.sources.as_ref().filter(|sources| sources.len() == SOURCES);
+            let late = full
+                .and_then(|sources| sources.last())
+                .is_some_and(|(last, _)| at >= *last);
+            if worst.rank() < said.rank() || (agrees && late) {
+                self.agree += u64::from(agrees);
+                self.total += 1;
+                return;
+            }
+        }
+        let grounds = Grounds {
+            because: reasons.one(&grounds.because),
+            sources: Arc::clone(&grounds.sources),
+        };
         self.merge(Self {
-            worst: Some(said),
+            worst: Some((said, grounds)),
             at,
-            sources,
+            sources: None,
             agree: 1,
             total: 1,
         });
@@ -100,39 +92,85 @@ impl<S: Statement> Worst<S> {
     /// Adds what another has gathered.
     pub(super) fn merge(&mut self, other: Self) {
         self.total += other.total;
-        let Some(theirs) = &other.worst else { return };
-        let ours = self.worst.as_ref().map(Statement::rank);
+        let Some((theirs, _)) = &other.worst else { return };
+        let ours = self.worst.as_ref().map(|(ours, _)| ours.rank());
         if ours.is_none_or(|ours| theirs.rank() < ours) {
             let total = self.total;
             *self = Self { total, ..other };
-            self.bound();
         } else if ours == Some(theirs.rank()) {
             self.agree += other.agree;
+            let theirs = other.sources();
+            let mut sources = self.sources.take().map_or_else(|| self.own(), |sources| *sources);
+            sources.extend(theirs);
+            // Stable: the sources of one part keep their order.
+            sources.sort_by_key(|(at, _)| *at);
+            sources.dedup_by(|one, other| one.1 == other.1);
+            sources.truncate(SOURCES);
+            self.sources = Some(Box::new(sources));
             if other.at < self.at {
                 self.at = other.at;
                 self.worst = other.worst;
             }
-            self.sources.extend(other.sources);
-            self.bound();
         }
     }
 
-    fn bound(&mut self) {
-        // Stable: the sources of one part keep their order.
-        self.sources.sort_by_key(|(at, _)| *at);
-        self.sources.dedup_by(|one, other| one.1 == other.1);
-        self.sources.truncate(SOURCES);
+    /// Bytes it holds beside its own, its reason not among them.
+    pub(super) fn held(&self) -> usize {
+        let own = self
+            .worst
+            .as_ref()
+            .map_or(0, |(_, grounds)| super::held(2 + grounds.sources.len(), 24));
+        let more = self.sources.as_ref();
+        own + more.map_or(0, |more| {
+            super::held(1, 24) + super::held(more.capacity(), size_of::<(u64, Source)>())
+        })
+    }
+
+    fn sources(&self) -> Vec<(u64, Source)> {
+        self.sources
+            .as_ref()
+            .map_or_else(|| self.own(), |sources| (**sources).clone())
+    }
+
+    fn own(&self) -> Vec<(u64, Source)> {
+        let sources = self.worst.iter().flat_map(|(_, grounds)| grounds.sources.iter());
+        sources.take(SOURCES).map(|source| (self.at, source.clone())).collect()
     }
 
     /// The worst, with how many of them say so where not all do; none where there were none.
-    pub(super) fn finish(self) -> Option<S> {
-        let worst = self.worst?;
-        let because = if self.agree < self.total {
-            format!("{} ({} of {})", worst.because(), self.agree, self.total)
-        } else {
-            worst.because().to_owned()
-        };
-        let sources = self.sources.into_iter().map(|(_, source)| source).collect();
-        Some(worst.with(because, sources))
+    pub(super) fn finish(self) -> Option<(S, Grounds)> {
+        let (worst, mut grounds) = self.worst?;
+        if self.agree < self.total {
+            grounds.because = format!("{} ({} of {})", grounds.because, self.agree, self.total).into();
+        }
+        if let Some(sources) = self.sources {
+            let sources = sources.into_iter().map(|(_, source)| source).collect();
+            grounds = Grounds::new(grounds.because, sources);
+        } else if grounds.sources.len() > SOURCES {
+            grounds.sources = grounds.sources[..SOURCES].into();
+        }
+        Some((worst, grounds))
+    }
+}
+
+impl Worst<Verdict> {
+    pub(super) fn judged(&mut self, judgement: &Judgement, at: u64, reasons: &mut Reasons) {
+        self.add(judgement.verdict(), judgement.grounds(), at, reasons);
+    }
+
+    /// The judgement, if there was one.
+    pub(super) fn judgement(self) -> Option<Judgement> {
+        self.finish().map(|(verdict, grounds)| Judgement::on(verdict, grounds))
+    }
+}
+
+impl<const YES: bool> Worst<Wanted<YES>> {
+    pub(super) fn replied(&mut self, reply: &Reply, at: u64, reasons: &mut Reasons) {
+        self.add(Wanted(reply.answer()), reply.grounds(), at, reasons);
+    }
+
+    /// The reply, if there was one.
+    pub(super) fn reply(self) -> Option<Reply> {
+        self.finish().map(|(wanted, grounds)| Reply::on(wanted.0, grounds))
     }
 }

@@ -37,7 +37,7 @@ impl Place {
             },
             Source::Ledger { node, at_us, .. } => Self::Ledger {
                 at_us: *at_us,
-                node: node.clone(),
+                node: node.to_string(),
                 between,
             },
             _ => return None,

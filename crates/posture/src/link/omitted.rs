@@ -1,0 +1,141 @@
+//! What was not read, or not kept, because memory was full: between whom, and from when on.
+
+use std::collections::BTreeMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::net::IpAddr;
+
+use bartizan_wire::Moment;
+
+use super::part::Carrier;
+use crate::{Judgement, Source, Verdict};
+
+/// Pairs of hosts that are named. Of more it is only known whether they are among those of which something is missing.
+const NAMED: usize = 256;
+/// Words of marks: 32 KiB.
+const WORDS: usize = 4096;
+
+/// Two hosts, the lesser first, and what carried what is missing.
+pub(super) type Pair = (Carrier, [IpAddr; 2]);
+
+/// What is missing between two hosts.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Missing {
+    pub(super) first: Moment,
+    pub(super) last: Moment,
+    /// Packets from the lesser host, and from the other.
+    pub(super) packets: [u64; 2],
+}
+
+/// All that is missing. A pair of which something is missing is always found; one of which nothing is may be, where very many
+/// are marked: then it is called unproven, never safe.
+#[derive(Debug, Default)]
+pub(super) struct Omitted {
+    marks: Vec<u64>,
+    named: BTreeMap<Pair, Missing>,
+    first: Option<Moment>,
+}
+
+impl Omitted {
+    /// Something from `source` to `destination` is missing.
+    pub(super) fn add(&mut self, carrier: Carrier, source: IpAddr, destination: IpAddr, at: Moment, packets: u64) {
+        let turned = destination < source;
+        let ends = if turned {
+            [destination, source]
+        } else {
+            [source, destination]
+        };
+        let pair = (carrier, ends);
+        if self.first.is_none_or(|first| at.packet < first.packet) {
+            self.first = Some(at);
+        }
+        self.marks.resize(WORDS, 0);
+        for (word, bit) in places(&pair) {
+            self.marks[word] |= bit;
+        }
+        let named = self.named.len();
+        let missing = match self.named.entry(pair) {
+            std::collections::btree_map::Entry::Vacant(_) if named >= NAMED => return,
+            entry => entry.or_insert(Missing {
+                first: at,
+                last: at,
+                packets: [0; 2],
+            }),
+        };
+        if at.packet < missing.first.packet {
+            missing.first = at;
+        }
+        if at.packet > missing.last.packet {
+            missing.last = at;
+        }
+        missing.packets[usize::from(turned)] += packets;
+    }
+
+    /// Why nobody can tell all of what passed between these two, if something of it is missing, and from which packet on.
+    pub(super) fn of(&self, pair: &Pair) -> Option<(Judgement, Moment)> {
+        let marked = !self.marks.is_empty() && places(pair).iter().all(|&(word, bit)| self.marks[word] & bit != 0);
+        let first = self.named.get(pair).map(|missing| missing.first).or(self.first)?;
+        let because = format!(
+            "memory was full: of what passed from packet {} on a part was not read",
+            first.packet
+        );
+        let judgement = Judgement::new(Verdict::NotSeen, because, vec![Source::between(first, first)]);
+        marked.then_some((judgement, first))
+    }
+
+    /// The pairs that are named.
+    pub(super) fn named(&self) -> impl Iterator<Item = (&Pair, &Missing)> {
+        self.named.iter()
+    }
+
+    /// The first packet of all.
+    pub(super) fn first(&self) -> Option<Moment> {
+        self.first
+    }
+}
+
+/// Two marks for each pair. The hash has no secret: whoever makes pairs collide makes them unproven.
+fn places(pair: &Pair) -> [(usize, u64); 2] {
+    let mut hasher = DefaultHasher::new();
+    pair.hash(&mut hasher);
+    let hash = hasher.finish();
+    [hash, hash >> 32].map(|hash| ((hash >> 6) as usize % WORDS, 1 << (hash & 63)))
+}
+
+#[cfg(test)]
+mod tests {
+    use bartizan_wire::Timestamp;
+
+    use super::*;
+
+    #[test]
+    fn whatever_is_missing_is_found_in_either_direction_and_few_others_are() {
+        let host = |number: u32| IpAddr::from(number.to_be_bytes());
+        let at = |packet| Moment {
+            packet,
+            time: Timestamp(packet),
+        };
+        let mut omitted = Omitted::default();
+        for number in 0..1000 {
+            omitted.add(
+                Carrier::Tcp,
+                host(number + 1),
+                host(number),
+                at(u64::from(number) + 7),
+                1,
+            );
+        }
+        let pair = |number| (Carrier::Tcp, [host(number), host(number + 1)]);
+        for number in 0..1000 {
+            let (judgement, _) = omitted.of(&pair(number)).unwrap();
+            assert_eq!(judgement.verdict(), Verdict::NotSeen);
+        }
+        assert_eq!(omitted.of(&pair(5)).unwrap().1.packet, 12);
+        let others = (2000..12_000)
+            .filter(|&number| omitted.of(&pair(number)).is_some())
+            .count();
+        // 2000 of 262144 marks, two for each pair: one in 17000 by chance.
+        assert!(others < 20, "{others}");
+        assert_eq!(omitted.named().count(), NAMED);
+        assert_eq!(omitted.first().unwrap().packet, 7);
+    }
+}
