@@ -11,6 +11,7 @@ mod packets;
 mod page;
 mod read;
 mod report;
+mod shares;
 mod size;
 mod table;
 mod timing;
@@ -20,14 +21,15 @@ use std::io::{self, IsTerminal, Write};
 use std::path::PathBuf;
 
 use bartizan_report::cbom::Inventory;
-use bartizan_wire::Limits;
 
+use self::shares::Shares;
 use self::table::Colour;
 use super::deployment_file;
 use crate::{Failure, Outcome};
 
 pub(crate) use read::{Detail, Known, inspect_file, read_ledgers};
 pub(crate) use report::{Report, Row};
+pub(crate) use shares::MEMORY;
 pub(crate) use size::bytes;
 
 /// From packets to verdicts: what each connection offered, negotiated, and what that is worth.
@@ -102,20 +104,9 @@ pub(crate) struct Args {
     #[arg(long, requires = "timing", conflicts_with = "json")]
     csv: bool,
 
-    /// Most memory for what lives at a time, as 512MiB or 2.5GB; what is beyond it is not followed, and said to be a finding
+    /// Most memory for what is kept, as 512MiB or 2.5GB; what is beyond it is not read, and said to be a finding
     #[arg(long, value_name = "SIZE", default_value = "2.5GB", value_parser = size::bytes)]
     memory: usize,
-}
-
-impl Args {
-    fn limits(&self) -> Limits {
-        let default = Limits::default();
-        Limits {
-            memory: self.memory,
-            held_bytes: default.held_bytes.min(self.memory / 8),
-            ..default
-        }
-    }
 }
 
 #[derive(clap::Subcommand)]
@@ -133,7 +124,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
             (false, true) => timing::Form::Csv,
             (false, false) => timing::Form::Text,
         };
-        return timing::run(&args.files, form, args.limits());
+        return timing::run(&args.files, form, Shares::of(args.memory, Detail::Links).limits);
     }
     let deployment = args.deployment.as_deref().map(deployment_file::read).transpose()?;
     let ledgers = read_ledgers(&args.ledger)?;
@@ -153,7 +144,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let (mut reports, mut failures) = (Vec::new(), Vec::new());
     for file in &args.files {
         // One bad file must not cost what the others say.
-        match inspect_file(file, known, detail, args.limits(), inventory.as_mut()) {
+        match inspect_file(file, known, detail, args.memory, inventory.as_mut()) {
             Ok(report) => {
                 failures.extend(report.failure().map(|failure| (file, failure)));
                 reports.push(report);
@@ -173,18 +164,20 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     if let Some(path) = &args.html {
         output::write(path, &page::render(&reports, deployment.as_ref()))?;
     }
-    let text = if args.json {
-        json::render(&reports).map_err(Failure::new)?
-    } else {
-        let coloured = io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
-        let colour = if coloured { Colour::Yes } else { Colour::No };
-        let tables = reports
-            .iter()
-            .map(|report| table::render(report, deployment.as_ref(), detail, colour));
-        tables.collect::<Vec<_>>().join("\n")
-    };
     if !reports.is_empty() {
-        print(&text)?;
+        let written = if args.json {
+            json::write(&reports, &mut io::BufWriter::new(io::stdout().lock()))
+        } else {
+            let coloured = io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
+            let colour = if coloured { Colour::Yes } else { Colour::No };
+            let tables = reports
+                .iter()
+                .map(|report| table::render(report, deployment.as_ref(), detail, colour));
+            io::stdout()
+                .lock()
+                .write_all(tables.collect::<Vec<_>>().join("\n").as_bytes())
+        };
+        said(written)?;
     }
     let mut failures = failures.into_iter();
     if let Some((_, first)) = failures.next() {
@@ -197,11 +190,16 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
 }
 
 /// A reader that closes the pipe has seen enough.
-fn print(text: &str) -> Result<(), Failure> {
-    match io::stdout().lock().write_all(text.as_bytes()) {
+fn said(written: io::Result<()>) -> Result<(), Failure> {
+    match written {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
             Err(Failure::new(format!("standard output: {error}")))
         }
         _ => Ok(()),
     }
+}
+
+/// Writes a text to standard output.
+fn print(text: &str) -> Result<(), Failure> {
+    said(io::stdout().lock().write_all(text.as_bytes()))
 }

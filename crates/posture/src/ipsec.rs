@@ -51,7 +51,16 @@ impl Ipsec {
 
     /// What follows for each, in the order of first packets, joined with what ledgers say of the same SPIs.
     #[must_use]
-    pub fn judge(mut self, ledgers: &Ledgers) -> (Vec<JudgedIkeSa>, Vec<JudgedEspSa>) {
+    pub fn judge(self, ledgers: &Ledgers) -> (Vec<JudgedIkeSa>, Vec<JudgedEspSa>) {
+        let mut judged = self.judge_ike(ledgers);
+        let mut esp = Vec::with_capacity(judged.esp.len());
+        judged.judge_esp(ledgers, |sa| esp.push(sa));
+        (judged.ike, esp)
+    }
+
+    /// The same of the IKE_SAs alone: of ESP there may be a million, and what follows for them need not all be there at once.
+    #[must_use]
+    pub fn judge_ike(mut self, ledgers: &Ledgers) -> JudgedIpsec {
         self.ike.sort_by_key(|sa| sa.first.packet);
         self.esp.sort_by_key(|sa| sa.first.packet);
         let mut judged: Vec<JudgedIkeSa> = Vec::with_capacity(self.ike.len());
@@ -70,10 +79,32 @@ impl Ipsec {
             known.push(judged.len());
             judged.push(JudgedIkeSa { sa, posture });
         }
+        JudgedIpsec {
+            ike: judged,
+            esp: self.esp,
+            between,
+        }
+    }
+}
+
+/// The IKE_SAs of a capture with what follows from them, and the ESP that is yet to be judged by them.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct JudgedIpsec {
+    /// IKE_SAs, in the order of first packets.
+    pub ike: Vec<JudgedIkeSa>,
+    esp: Vec<EspSa>,
+    /// Places of the IKE_SAs between the same hosts.
+    between: HashMap<Hosts, Vec<usize>>,
+}
+
+impl JudgedIpsec {
+    /// Gives each ESP security association with what follows for it, in the order of first packets.
+    pub fn judge_esp(&mut self, ledgers: &Ledgers, mut give: impl FnMut(JudgedEspSa)) {
         let mut begun: HashMap<(IpAddr, IpAddr), u64> = HashMap::new();
-        let esp = self.esp.into_iter().map(|sa| {
-            let known = between.get(&hosts(sa.source, sa.destination));
-            let ike: Vec<&JudgedIkeSa> = known.into_iter().flatten().map(|&index| &judged[index]).collect();
+        for sa in std::mem::take(&mut self.esp) {
+            let known = self.between.get(&hosts(sa.source, sa.destination));
+            let ike: Vec<&JudgedIkeSa> = known.into_iter().flatten().map(|&index| &self.ike[index]).collect();
             let order = begun.entry((sa.source, sa.destination)).or_default();
             *order += 1;
             let keyed = ledgers.recorded().keyed(&sa);
@@ -87,10 +118,8 @@ impl Ipsec {
                 ike_opened::refine_esp(child, &mut posture);
             }
             ledgers.recorded().refine_esp(&sa, &mut posture);
-            JudgedEspSa { sa, posture }
-        });
-        let esp = esp.collect();
-        (judged, esp)
+            give(JudgedEspSa { sa, posture });
+        }
     }
 }
 

@@ -38,7 +38,7 @@ pub use beside::Hole;
 pub use datagrams::datagrams_posture;
 pub use evidence::{Contradiction, Evidence, Posture};
 pub use interface::{Hint, Interface};
-pub use ipsec::{Ipsec, JudgedEspSa, JudgedIkeSa};
+pub use ipsec::{Ipsec, JudgedEspSa, JudgedIkeSa, JudgedIpsec};
 pub use key_exchange::KeyExchangeClass;
 pub use kind::Kind;
 pub use ledgers::Ledgers;

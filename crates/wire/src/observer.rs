@@ -13,6 +13,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
+use crate::datagrams::DatagramProtocol;
 use crate::ip::{self, Datagram, Fragment, FragmentLimits, Fragments, Taken};
 use crate::keys::Keys;
 use crate::link::{self, Network};
@@ -24,9 +25,10 @@ use datagrams::Datagrams;
 use flow::Flow;
 use ipsec::Ipsec;
 use keyed::Table;
+pub(crate) use memory::allocated;
 use memory::{Bounds, Memory};
-pub use sink::Sink;
 use sink::TcpAlone;
+pub use sink::{Omitted, Sink};
 
 /// Ended connections remembered, so that their last acknowledgements do not look like new ones.
 const ENDED: usize = 1 << 16;
@@ -90,6 +92,45 @@ pub enum Unread {
     Malformed,
 }
 
+/// What an [`Observer`] follows, each bounded by the [`Limits`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum FlowKind {
+    /// A TCP connection.
+    Connection,
+    /// An SCTP association.
+    Association,
+    /// An IKE_SA.
+    IkeSa,
+    /// An ESP security association.
+    EspSa,
+    /// A protocol over UDP between two ends.
+    Datagrams(DatagramProtocol),
+}
+
+impl FlowKind {
+    /// What several of them are called.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Connection => "TCP connections",
+            Self::Association => "SCTP associations",
+            Self::IkeSa => "IKE_SAs",
+            Self::EspSa => "ESP security associations",
+            Self::Datagrams(protocol) => protocol.name(),
+        }
+    }
+}
+
+/// Packets of one kind of flow that were not read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Omission {
+    /// How many.
+    pub packets: u64,
+    /// The first of them.
+    pub first: Moment,
+}
+
 /// What went through an [`Observer`].
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
@@ -116,6 +157,8 @@ pub struct Totals {
     pub reassembled: u64,
     /// Packets of connections and associations beyond the [`Limits`].
     pub untracked: u64,
+    /// The same by what they belong to.
+    pub omitted: BTreeMap<FlowKind, Omission>,
     /// Packets counted and not read, by what they carried.
     pub unread: BTreeMap<Unread, u64>,
     /// First packet.
@@ -180,6 +223,8 @@ pub struct Observer {
     /// Connections and associations of all kinds that have begun: each is numbered.
     begun: u64,
     slots: Table<Ends, Slot>,
+    /// What the packet at hand would have been, had there been room.
+    omitted: Option<Omitted>,
     /// Slots in state `Ended`, oldest first.
     ended: VecDeque<Ends>,
     live: usize,
@@ -201,6 +246,7 @@ impl Observer {
             datagrams: Datagrams::default(),
             begun: 0,
             slots: Table::default(),
+            omitted: None,
             ended: VecDeque::new(),
             live: 0,
             totals: Totals::default(),
@@ -247,6 +293,9 @@ impl Observer {
         if let Some(unread) = unread {
             self.unread(unread, 1);
         }
+        if let Some(omitted) = self.omitted.take() {
+            sink.omitted(omitted);
+        }
     }
 
     /// Gives every TCP connection that is still there, in the order of their first packets.
@@ -268,9 +317,10 @@ impl Observer {
                 Slot::Ended => None,
             })
             .collect();
-        self.ended.clear();
+        self.ended = VecDeque::new();
         self.live = 0;
-        self.memory.clear();
+        self.memory = Memory::new(self.limits.memory.saturating_sub(self.limits.held_bytes));
+        self.slots = Table::default();
         flows.sort_unstable_by_key(|flow| flow.number());
         for flow in flows {
             sink.connection(flow.end(Ending::Open, &mut self.budget, self.keys.as_deref()));
@@ -278,6 +328,12 @@ impl Observer {
         self.associations.finish(sink);
         self.ipsec.finish(sink);
         self.datagrams.finish(sink);
+    }
+
+    /// Bytes that what it follows holds, beside what it holds back of segments and fragments.
+    #[must_use]
+    pub fn held(&self) -> usize {
+        self.memory.used()
     }
 
     /// What went through so far.
@@ -337,6 +393,7 @@ impl Observer {
             begun: &mut self.begun,
             totals: &mut self.totals,
             keys: self.keys.as_deref(),
+            omitted: &mut self.omitted,
         };
         match datagram.protocol {
             ip::TCP => {
@@ -347,7 +404,7 @@ impl Observer {
                 None
             }
             ip::UDP => match self.ipsec.udp(arrived, &mut bounds) {
-                Some(Unread::Udp) => self.datagrams.packet(arrived, bounds.begun, bounds.totals),
+                Some(Unread::Udp) => self.datagrams.packet(arrived, &mut bounds),
                 other => other,
             },
             ip::ESP => self.ipsec.esp(arrived, &mut bounds),
@@ -371,7 +428,12 @@ impl Observer {
             Some(Slot::Live(flow)) if !flow.is_replaced_by(source, segment) => {
                 let before = flow.held();
                 let ended = flow.segment(source, segment, at, &mut self.budget, self.keys.as_deref());
-                self.memory.changed(before, flow.held());
+                let after = flow.held();
+                self.memory.changed(before, after);
+                if after > before && ended.is_none() && self.memory.is_exceeded() {
+                    self.give_up(&ends, source, destination, at, &mut give);
+                    return;
+                }
                 ended
             }
             Some(Slot::Ended) if !segment.flags.syn() => return,
@@ -401,8 +463,9 @@ impl Observer {
             self.memory.gone(old.held());
             give(old.end(Ending::Replaced, &mut self.budget, self.keys.as_deref()));
         }
-        if self.live >= self.limits.connections || !self.memory.has_room() {
-            self.totals.untracked += 1;
+        let bytes = flow::PROMISED + self.slots.growth();
+        if self.live >= self.limits.connections || !self.memory.has_room(bytes) {
+            self.omit(source.ip(), destination.ip(), at);
             return None;
         }
         self.live += 1;
@@ -412,7 +475,38 @@ impl Observer {
         let ended = flow.segment(source, segment, at, &mut self.budget, self.keys.as_deref());
         self.memory.came(flow.held());
         self.slots.insert(ends, Slot::Live(flow));
+        self.slots.grown(&mut self.memory);
         ended
+    }
+
+    /// The connection between these ends has grown beyond what there may be: it is given as far as it was read, and not
+    /// followed any more.
+    fn give_up(
+        &mut self,
+        ends: &Ends,
+        source: SocketAddr,
+        destination: SocketAddr,
+        at: Moment,
+        give: &mut impl FnMut(Connection),
+    ) {
+        if let Some(Slot::Live(flow)) = self.slots.remove(ends) {
+            self.live -= 1;
+            self.memory.gone(flow.held());
+            give(flow.end(Ending::Open, &mut self.budget, self.keys.as_deref()));
+        }
+        self.omit(source.ip(), destination.ip(), at);
+    }
+
+    /// A segment of a connection that has no room.
+    fn omit(&mut self, source: IpAddr, destination: IpAddr, at: Moment) {
+        let omitted = Omitted {
+            flow: FlowKind::Connection,
+            source,
+            destination,
+            at,
+        };
+        self.totals.omit(&omitted, 1);
+        self.omitted = Some(omitted);
     }
 
     /// The connection between these ends has ended.
@@ -422,7 +516,10 @@ impl Observer {
             self.memory.gone(flow.held());
             give(flow.end(ending, &mut self.budget, self.keys.as_deref()));
         }
+        let before = self.ended.capacity();
         self.ended.push_back(ends);
+        let bytes = |capacity| capacity * size_of::<Ends>();
+        self.memory.changed(bytes(before), bytes(self.ended.capacity()));
         if self.ended.len() > ENDED
             && let Some(oldest) = self.ended.pop_front()
             && matches!(self.slots.get(&oldest), Some(Slot::Ended))

@@ -5,8 +5,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use crate::commands::inspect::MEMORY;
 use bartizan_posture::Ledgers;
-use bartizan_wire::Limits;
 use serde::Serialize;
 
 use crate::Failure;
@@ -52,7 +52,7 @@ pub(super) fn look(capture: &Path, dropped: u64, ledgers: &[PathBuf]) -> Result<
             deployment: None,
             keys: &Arc::default(),
         };
-        inspect_file(capture, known, Detail::Alike, Limits::default(), None)
+        inspect_file(capture, known, Detail::Alike, MEMORY, None)
     };
     let alone = look_at(&read_ledgers(&[])?)?;
     let informed = look_at(&read_ledgers(ledgers)?)?;

@@ -7,7 +7,7 @@ mod text;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use bartizan_wire::Limits;
+use crate::commands::inspect::MEMORY;
 use serde::Serialize;
 
 use super::read::{Detail, Known, inspect_file, read_ledgers};
@@ -90,7 +90,7 @@ fn links(path: &Path, known: Known<'_>) -> Result<Links, Failure> {
     if let Some(links) = record::of_document(path)? {
         return Ok(links);
     }
-    let report = inspect_file(path, known, Detail::Links, Limits::default(), None)?;
+    let report = inspect_file(path, known, Detail::Links, MEMORY, None)?;
     // Half a capture would show links as vanished that the other half has.
     if let Some(failure) = report.failure() {
         return Err(failure);

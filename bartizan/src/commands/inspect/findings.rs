@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use bartizan_posture::{Answer, Concern, Kind, Link as Between, Source, Verdict};
-use bartizan_wire::Unread;
+use bartizan_wire::{FlowKind, Unread};
 
 use super::link::Link;
 use super::report::Report;
@@ -115,14 +115,51 @@ pub(super) fn findings(report: &Report, gathered: &Gathered) -> Vec<Finding> {
             unproven(packets, "packet", because);
         }
     }
-    let because = "of connections beyond those that memory allowed to follow (`--memory`), so nothing is said of them";
-    unproven(totals.untracked, "packet", because.into());
+    for omission in omissions(report) {
+        let because = format!(
+            "{} beyond what memory has room for (`--memory`), from packet {} on: nothing is said of them",
+            omission.what, omission.first_packet
+        );
+        unproven(omission.count, omission.unit, because);
+    }
     let because = format!("for reasons beyond the {KINDS} told apart");
     unproven(beyond, "link or connection", because);
-    let because = "of links beyond those that are told apart".to_owned();
-    unproven(report.network().untracked, "connection", because);
     findings.sort_by_key(|finding| finding.concern);
     findings
+}
+
+/// What memory had no room for, of one kind, and from which packet on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Omission {
+    pub(super) what: &'static str,
+    pub(super) count: u64,
+    /// What is counted.
+    pub(super) unit: &'static str,
+    pub(super) first_packet: u64,
+}
+
+/// All that memory had no room for.
+pub(super) fn omissions(report: &Report) -> Vec<Omission> {
+    let flows = report.totals().omitted.iter().map(|(flow, omission)| Omission {
+        what: match flow {
+            FlowKind::Connection => "of TCP connections",
+            FlowKind::Association => "of SCTP associations",
+            FlowKind::IkeSa => "of IKE_SAs",
+            FlowKind::EspSa => "of ESP security associations",
+            FlowKind::Datagrams(_) => "of protocols over UDP",
+        },
+        count: omission.packets,
+        unit: "packet",
+        first_packet: omission.first.packet,
+    });
+    let network = report.network();
+    let links = network.untracked_from.map(|first| Omission {
+        what: "in links",
+        count: network.untracked,
+        unit: "connection",
+        first_packet: first.packet,
+    });
+    flows.chain(links).collect()
 }
 
 /// What there is to object to in links: with a deployment file all of it, without one only what connections by themselves
@@ -180,16 +217,21 @@ pub(super) fn notes(report: &Report) -> Vec<String> {
         "record",
         "lost by the ledgers, as they say themselves",
     );
-    note(
-        summary.beyond_rows,
-        "connection",
-        "counted in the summary only, too many kinds of them",
-    );
-    note(
-        summary.beyond_links,
-        "connection",
-        "not listed one by one, too many of them",
-    );
+    for (beyond, text) in [
+        (
+            summary.beyond_rows,
+            "counted in the summary only, too many kinds of them",
+        ),
+        (summary.beyond_links, "not listed one by one, too many of them"),
+    ] {
+        if let Some((first, count)) = beyond {
+            note(
+                count,
+                "connection",
+                &format!("{text}, from the one with packet {first} on"),
+            );
+        }
+    }
     for link in &report.network().links {
         if let Some(exception) = &link.exception {
             let [a, b] = &link.ends;

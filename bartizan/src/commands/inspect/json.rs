@@ -7,11 +7,12 @@ mod links;
 mod opened;
 
 use std::collections::BTreeMap;
+use std::io;
 
 use bartizan_posture::{Judgement, Reply, Source};
 use bartizan_registry::{NamedGroup, SignatureScheme};
 use bartizan_wire::tls::{Flight, Version};
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use super::findings;
 use super::link::{Link, TlsFacts};
@@ -20,15 +21,22 @@ use super::report::{Report, Tally};
 /// Name and version of the schema.
 pub(crate) const SCHEMA: &str = "bartizan-inspect/1";
 
-/// All reports as one document.
-pub(super) fn render(reports: &[Report]) -> Result<String, serde_json::Error> {
+/// All reports as one document. It is never there as a whole: a list of connections becomes several times as large as it was.
+pub(super) fn write(reports: &[Report], out: &mut impl io::Write) -> io::Result<()> {
     let document = Document {
         schema: SCHEMA,
         files: reports.iter().map(File::new).collect(),
     };
-    let mut text = serde_json::to_string_pretty(&document)?;
-    text.push('\n');
-    Ok(text)
+    serde_json::to_writer_pretty(&mut *out, &document)?;
+    writeln!(out)?;
+    out.flush()
+}
+
+/// The same as text.
+pub(super) fn render(reports: &[Report]) -> io::Result<String> {
+    let mut bytes = Vec::new();
+    write(reports, &mut bytes)?;
+    String::from_utf8(bytes).map_err(io::Error::other)
 }
 
 #[derive(Serialize)]
@@ -49,13 +57,24 @@ struct File<'a> {
     dropped_at_capture: u64,
     snapped: u64,
     untracked: u64,
+    omitted: Vec<Omission>,
     unread: BTreeMap<String, u64>,
     summary: Summary<'a>,
     findings: Vec<Finding>,
     notes: Vec<String>,
-    links: Vec<links::JsonLink>,
+    #[serde(serialize_with = "each_link")]
+    links: &'a [bartizan_posture::Link],
     links_not_seen: &'a [usize],
-    connections: Vec<Connection>,
+    #[serde(serialize_with = "each_connection")]
+    connections: &'a [Link],
+}
+
+fn each_link<S: Serializer>(links: &&[bartizan_posture::Link], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_seq(links.iter().map(links::JsonLink::new))
+}
+
+fn each_connection<S: Serializer>(links: &&[Link], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_seq(links.iter().map(Connection::new))
 }
 
 #[derive(Serialize)]
@@ -69,6 +88,26 @@ struct Summary<'a> {
     confidentiality: Counts,
     authenticity: Counts,
     not_listed: u64,
+}
+
+/// What memory had no room for.
+#[derive(Serialize)]
+struct Omission {
+    what: &'static str,
+    count: u64,
+    unit: &'static str,
+    first_packet: u64,
+}
+
+impl From<findings::Omission> for Omission {
+    fn from(omission: findings::Omission) -> Self {
+        Self {
+            what: omission.what,
+            count: omission.count,
+            unit: omission.unit,
+            first_packet: omission.first_packet,
+        }
+    }
 }
 
 #[derive(Serialize)]
@@ -293,6 +332,7 @@ impl<'a> File<'a> {
             dropped_at_capture: report.dropped_at_capture(),
             snapped: totals.snapped,
             untracked: totals.untracked,
+            omitted: report.omissions().into_iter().map(Omission::from).collect(),
             unread: totals
                 .unread
                 .iter()
@@ -311,7 +351,7 @@ impl<'a> File<'a> {
                 in_ledger: summary.in_ledger,
                 confidentiality: summary.confidentiality.into(),
                 authenticity: summary.authenticity.into(),
-                not_listed: summary.beyond_links,
+                not_listed: summary.beyond_links.map_or(0, |(_, count)| count),
             },
             findings: report
                 .findings()
@@ -325,9 +365,9 @@ impl<'a> File<'a> {
                 })
                 .collect(),
             notes: report.notes(),
-            links: report.network().links.iter().map(links::JsonLink::new).collect(),
+            links: &report.network().links,
             links_not_seen: &report.network().unseen,
-            connections: report.links().iter().map(Connection::new).collect(),
+            connections: report.links(),
         }
     }
 }

@@ -14,7 +14,7 @@ use bartizan_wire::datagrams::Datagrams;
 use bartizan_wire::esp::EspSa;
 use bartizan_wire::ike::IkeSa;
 use bartizan_wire::sctp::Association;
-use bartizan_wire::{CapturePart, Connection, Limits, Observer, Sink};
+use bartizan_wire::{CapturePart, Connection, Observer, Omitted, Sink};
 use indicatif::{ProgressBar, ProgressStyle};
 
 use super::input::Input;
@@ -22,6 +22,7 @@ use super::keys::Log;
 use super::link::Link;
 use super::packets;
 use super::report::Report;
+use super::shares::Shares;
 use super::table::printable;
 use crate::Failure;
 
@@ -95,11 +96,13 @@ pub(crate) fn inspect_file(
     path: &Path,
     known: Known<'_>,
     detail: Detail,
-    limits: Limits,
+    memory: usize,
     inventory: Option<&mut Inventory>,
 ) -> Result<Report, Failure> {
     const HINT: &str = "captures are made with `tcpdump -w FILE`, or by `bartizan demo --out DIR`";
-    let mut report = Report::new(path, detail);
+    let shares = Shares::of(memory, detail);
+    let limits = shares.limits;
+    let mut report = Report::new(path, detail, shares);
     if path.as_os_str() == "-" {
         let input = Input::of(io::stdin().lock(), inventory.is_some());
         read(input, &ProgressBar::hidden(), known, limits, &mut report, inventory)
@@ -161,6 +164,10 @@ impl Sink for Judging<'_> {
         self.report.add(Link::datagrams(&datagrams, posture));
     }
 
+    fn omitted(&mut self, omitted: Omitted) {
+        self.report.omit(&omitted);
+    }
+
     fn ike_sa(&mut self, sa: IkeSa) {
         self.ipsec.add_ike(sa);
     }
@@ -171,16 +178,24 @@ impl Sink for Judging<'_> {
 }
 
 impl Judging<'_> {
-    fn finish(self) {
-        let (ike, esp) = self.ipsec.judge(self.ledgers);
-        if let Some(inventory) = self.inventory {
-            ike.iter().for_each(|judged| inventory.ike(judged));
-            esp.iter().for_each(|judged| inventory.esp(judged));
+    fn finish(mut self) {
+        let mut judged = std::mem::take(&mut self.ipsec).judge_ike(self.ledgers);
+        for ike in &judged.ike {
+            if let Some(inventory) = &mut self.inventory {
+                inventory.ike(ike);
+            }
+            self.report.take(&Part::ike(ike));
         }
-        ike.iter().map(Part::ike).for_each(|part| self.report.take(&part));
-        esp.iter().map(Part::esp).for_each(|part| self.report.take(&part));
-        let links = ike.into_iter().map(Link::ike).chain(esp.into_iter().map(Link::esp));
-        links.for_each(|link| self.report.add(link));
+        for ike in &judged.ike {
+            self.report.add(Link::ike(ike.clone()));
+        }
+        judged.judge_esp(self.ledgers, |esp| {
+            if let Some(inventory) = &mut self.inventory {
+                inventory.esp(&esp);
+            }
+            self.report.take(&Part::esp(&esp));
+            self.report.add(Link::esp(esp));
+        });
     }
 }
 
@@ -188,7 +203,7 @@ fn read(
     mut source: Input<impl Read>,
     progress: &ProgressBar,
     known: Known<'_>,
-    limits: Limits,
+    limits: bartizan_wire::Limits,
     report: &mut Report,
     mut inventory: Option<&mut Inventory>,
 ) -> io::Result<()> {

@@ -6,17 +6,18 @@ use std::path::{Path, PathBuf};
 
 use bartizan_deployment::Deployment;
 use bartizan_posture::{Kind, Links, Network, Part, Verdict};
-use bartizan_wire::{CaptureError, Totals};
+use bartizan_wire::{CaptureError, Omitted, Totals};
 
 use super::Detail;
-use super::findings::{self, Finding, Gathered};
+use super::findings::{self, Finding, Gathered, Omission};
 use super::link::{Likeness, Link};
+use super::shares::Shares;
 use crate::Failure;
 
-/// Rows kept apart; connections of further kinds are counted in the summary only.
+/// Rows kept apart, if memory has room for them; connections of further kinds are counted in the summary only.
 const ROWS: usize = 10_000;
-/// Connections kept one by one.
-const LINKS: usize = 200_000;
+/// Bytes of what makes a connection alike to others, its place in their table, and its row, about.
+const LIKENESS: usize = 700;
 
 /// One capture, judged.
 #[derive(Debug)]
@@ -26,6 +27,9 @@ pub(crate) struct Report {
     rows: Vec<Row>,
     places: HashMap<Likeness, usize>,
     links: Vec<Link>,
+    shares: Shares,
+    /// Bytes that rows and list hold.
+    held: [usize; 2],
     /// What the connections amount to, as they come.
     parts: Links,
     network: Network,
@@ -65,10 +69,10 @@ pub(crate) struct Summary {
     pub(crate) authenticity: Tally,
     /// Connections with bytes missing from the capture.
     pub(crate) with_gaps: u64,
-    /// Connections in no row, because there were too many rows.
-    pub(crate) beyond_rows: u64,
-    /// Connections not listed one by one, because there were too many.
-    pub(crate) beyond_links: u64,
+    /// Connections in no row, because there were too many rows: the least first packet of them, and how many.
+    pub(crate) beyond_rows: Option<(u64, u64)>,
+    /// Connections not listed one by one, because there were too many; the same.
+    pub(crate) beyond_links: Option<(u64, u64)>,
 }
 
 /// Connections by verdict.
@@ -92,14 +96,16 @@ impl Tally {
 }
 
 impl Report {
-    pub(super) fn new(path: &Path, detail: Detail) -> Self {
+    pub(super) fn new(path: &Path, detail: Detail, shares: Shares) -> Self {
         Self {
             path: path.to_owned(),
             detail,
             rows: Vec::new(),
             places: HashMap::new(),
             links: Vec::new(),
-            parts: Links::default(),
+            shares,
+            held: [0; 2],
+            parts: Links::within(shares.links),
             network: Network::default(),
             listed: None,
             gathered: Gathered::default(),
@@ -115,6 +121,11 @@ impl Report {
     /// Takes a connection into its link.
     pub(super) fn take(&mut self, part: &Part<'_>) {
         self.parts.add(part);
+    }
+
+    /// A packet was not read, because memory had no room for what it belongs to.
+    pub(super) fn omit(&mut self, omitted: &Omitted) {
+        self.parts.omit(omitted);
     }
 
     pub(super) fn add(&mut self, link: Link) {
@@ -133,11 +144,20 @@ impl Report {
         summary.with_gaps += u64::from(link.gaps() > 0);
         summary.confidentiality.count(posture.confidentiality.verdict());
         summary.authenticity.count(posture.authenticity.verdict());
-        let each = self.detail == Detail::Each;
-        if each && self.links.len() < LINKS {
-            self.links.push(link.clone());
-        } else if each {
-            summary.beyond_links += 1;
+        if self.detail == Detail::Each {
+            // A list that grows is there twice for a while.
+            let growth = if self.links.len() == self.links.capacity() {
+                2 * self.links.len()
+            } else {
+                0
+            };
+            let held = link.held();
+            if self.held[1] + held + growth * size_of::<Link>() <= self.shares.list {
+                self.held[1] += held;
+                self.links.push(link.clone());
+            } else {
+                beyond(&mut summary.beyond_links, &link);
+            }
         }
         self.add_to_row(link);
     }
@@ -146,11 +166,12 @@ impl Report {
         let likeness = link.likeness();
         if let Some(&place) = self.places.get(&likeness) {
             self.rows[place].take(&link);
-        } else if self.rows.len() < ROWS {
+        } else if self.rows.len() < ROWS && self.held[0] + link.held() + LIKENESS <= self.shares.rows {
+            self.held[0] += link.held() + LIKENESS;
             self.places.insert(likeness, self.rows.len());
             self.rows.push(Row::new(link));
         } else {
-            self.summary.beyond_rows += 1;
+            beyond(&mut self.summary.beyond_rows, &link);
         }
     }
 
@@ -226,6 +247,11 @@ impl Report {
         self.network.unseen = places;
     }
 
+    /// What memory had no room for.
+    pub(super) fn omissions(&self) -> Vec<Omission> {
+        findings::omissions(self)
+    }
+
     /// What its reader must look at.
     pub(crate) fn findings(&self) -> Vec<Finding> {
         findings::findings(self, &self.gathered)
@@ -288,6 +314,13 @@ impl Report {
             None => failure,
         })
     }
+}
+
+/// Counts one that is kept nowhere.
+fn beyond(counted: &mut Option<(u64, u64)>, link: &Link) {
+    let (first, count) = counted.get_or_insert((link.first.packet, 0));
+    *first = link.first.packet.min(*first);
+    *count += 1;
 }
 
 fn described(interface: &bartizan_deployment::Interface) -> String {

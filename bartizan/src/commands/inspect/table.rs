@@ -45,6 +45,10 @@ pub(super) fn render(report: &Report, deployment: Option<&Deployment>, detail: D
             Detail::Links => {
                 let rows = links::rows(report.network(), deployment, start);
                 page.rows(links::HEADINGS, &rows, colour);
+                let more = report.network().links.len().saturating_sub(links::LINKS) as u64;
+                if more > 0 {
+                    page.line(format_args!("{} more: --json has them", counted(more, "link")));
+                }
             }
             Detail::Each | Detail::Alike => page.rows(HEADINGS, &rows(report, detail, start), colour),
         }

@@ -1,11 +1,10 @@
 //! Gathering parts into links.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::net::IpAddr;
 
 use bartizan_deployment::Deployment;
-use bartizan_wire::Moment;
 use bartizan_wire::datagrams::DatagramProtocol;
+use bartizan_wire::{FlowKind, Moment};
 
 use super::bundle::Bundle;
 use super::matching::{Match, Nodes};
@@ -27,6 +26,7 @@ pub struct Links {
     limit: usize,
     omitted: Omitted,
     untracked: u64,
+    untracked_from: Option<Moment>,
 }
 
 impl Default for Links {
@@ -76,8 +76,8 @@ pub struct Network {
     pub unseen: Vec<usize>,
     /// Parts of no link, or of one that could not take them, because links hold as much as they may.
     pub untracked: u64,
-    /// The first packet that was not read, or of which nothing was kept, because memory was full.
-    pub omitted_from: Option<Moment>,
+    /// The first packet of these.
+    pub untracked_from: Option<Moment>,
 }
 
 impl Links {
@@ -91,6 +91,7 @@ impl Links {
             limit: bytes,
             omitted: Omitted::default(),
             untracked: 0,
+            untracked_from: None,
         }
     }
 
@@ -101,9 +102,16 @@ impl Links {
         table + self.held + self.reasons.held() + self.bundles.len() * JUDGED
     }
 
-    /// A packet between two hosts was not read, because memory was full: no link between them is called safe.
-    pub fn omit(&mut self, carrier: Carrier, source: IpAddr, destination: IpAddr, at: Moment) {
-        self.omitted.add(carrier, source, destination, at, 1);
+    /// A packet was not read, because memory was full: no link between its ends is called safe.
+    pub fn omit(&mut self, omitted: &bartizan_wire::Omitted) {
+        let carrier = match omitted.flow {
+            FlowKind::Connection => Carrier::Tcp,
+            FlowKind::Association => Carrier::Sctp,
+            FlowKind::IkeSa | FlowKind::EspSa => Carrier::Ipsec,
+            FlowKind::Datagrams(protocol) => Carrier::Udp(protocol),
+        };
+        self.omitted
+            .add(carrier, omitted.source, omitted.destination, omitted.at, 1);
     }
 
     /// Whether a pair of ends may be added, or one that is there grow. An eighth is left to those that are there.
@@ -136,6 +144,9 @@ impl Links {
         };
         if !self.has_room(self.bundles.contains_key(&key)) {
             self.untracked += 1;
+            if self.untracked_from.is_none_or(|first| part.first.packet < first.packet) {
+                self.untracked_from = Some(part.first);
+            }
             let [ours, theirs] = part.packets;
             let [asks, answers] = part.ends.map(|end| end.address);
             self.omitted.add(part.carrier, asks, answers, part.first, ours);
@@ -206,7 +217,7 @@ impl Links {
             links,
             unseen: (0..listed).filter(|place| !seen.contains(place)).collect(),
             untracked: self.untracked,
-            omitted_from: self.omitted.first(),
+            untracked_from: self.untracked_from,
         }
     }
 

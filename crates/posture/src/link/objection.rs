@@ -162,6 +162,7 @@ pub(super) fn object(link: &mut Link, listed: Option<&Listed>) {
         .as_ref()
         .filter(|_| excused)
         .map(|exception| format!("allowed until {}: {}", exception.expires, exception.reason));
+    objections.shrink_to_fit();
     link.objections = objections;
 }
 

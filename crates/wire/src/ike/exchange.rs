@@ -2,6 +2,7 @@
 
 use super::{ExchangeType, Header, Party};
 use crate::Moment;
+use crate::observer::allocated;
 
 /// Most fragments of one message that are told apart. FrodoKEM-1344 in fragments of 576 bytes has 40.
 const FRAGMENTS: u16 = 128;
@@ -148,6 +149,11 @@ impl Rekey {
     /// length and an eight-byte check; SA with one proposal of a four-byte SPI and two transforms, one of them with a
     /// key length; a nonce of 16 bytes. A response below that is a refusal.
     const SMALLEST_AGREEMENT: u64 = 28 + (4 + 8 + 1 + 8) + (4 + 8 + 4 + 12 + 8) + (4 + 16);
+
+    /// Bytes it takes in an allocation of its own.
+    pub(super) fn held(&self) -> usize {
+        allocated(size_of::<Self>()) + allocated(self.follow_ups.capacity() * size_of::<Exchange>())
+    }
 
     /// Whether the response is too short to agree to anything (TEMPORARY_FAILURE, INVALID_KE_PAYLOAD, ...).
     #[must_use]

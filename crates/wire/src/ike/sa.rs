@@ -4,6 +4,7 @@ use std::fmt;
 use std::net::SocketAddr;
 
 use super::{Exchange, KeyExchangeMethod, Malformed, NotifyType, Proposal, Rekey};
+use crate::observer::allocated;
 use crate::{Moment, Seen};
 
 /// One end of an IKE_SA.
@@ -210,6 +211,40 @@ pub struct IkeSa {
 }
 
 impl IkeSa {
+    /// Bytes it holds beside its own.
+    #[must_use]
+    pub fn held(&self) -> usize {
+        fn list<T>(capacity: usize) -> usize {
+            allocated(capacity * size_of::<T>())
+        }
+        let inside = |proposal: &Proposal| {
+            allocated(proposal.spi.capacity()) + list::<super::Transform>(proposal.transforms.capacity())
+        };
+        let offered = self.offered.as_ref();
+        let offered = offered.map_or(0, |seen| {
+            list::<Proposal>(seen.value.capacity()) + seen.value.iter().map(inside).sum::<usize>()
+        });
+        let rekeys = self
+            .rekeys
+            .first
+            .iter()
+            .map(|rekey| list::<Exchange>(rekey.follow_ups.capacity()));
+        offered
+            + self.chosen.as_ref().map_or(0, |seen| inside(&seen.value))
+            + list::<Exchange>(self.exchanges.first.capacity())
+            + list::<Rekey>(self.rekeys.first.capacity())
+            + rekeys.sum::<usize>()
+            + self.tightest_rekey.as_ref().map_or(0, |rekey| rekey.held())
+            + list::<Notified>(self.notified.first.capacity())
+            + self
+                .signature_hashes
+                .iter()
+                .map(|hashes| list::<u16>(hashes.capacity()))
+                .sum::<usize>()
+            + list::<Seen<Retry>>(self.retries.first.capacity())
+            + list::<Seen<Fault>>(self.faults.first.capacity())
+    }
+
     /// The key exchanges it was made with: those of the chosen proposal, the KE payload's first.
     pub fn key_exchanges(&self) -> impl Iterator<Item = KeyExchangeMethod> {
         self.chosen.iter().flat_map(|chosen| chosen.value.key_exchanges())

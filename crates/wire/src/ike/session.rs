@@ -11,6 +11,7 @@ use super::{
     Origin, Party, PartyTraffic, Payload, PayloadType, Rekey, Retry,
 };
 use crate::keys::Keys;
+use crate::observer::allocated;
 use crate::{Moment, Seen};
 
 /// Exchanges that may still go on. Each end has one at a time unless a window was agreed on (RFC 7296, section 2.3); the
@@ -114,26 +115,14 @@ impl Session {
         self.sa.last
     }
 
-    /// Bytes it holds, about.
+    /// Bytes it holds.
     #[must_use]
     pub fn held(&self) -> usize {
-        let sa = &self.sa;
-        let proposal = |proposal: &super::Proposal| {
-            size_of::<super::Proposal>() + proposal.transforms.capacity() * size_of::<super::Transform>()
-        };
-        let offered = sa.offered.iter().flat_map(|seen| &seen.value).map(proposal);
-        let rekeys = sa
-            .rekeys
-            .first
-            .iter()
-            .chain(self.creating.iter().flatten().map(AsRef::as_ref));
-        let rekeys = rekeys.map(|rekey| size_of::<Rekey>() + rekey.follow_ups.capacity() * size_of::<Exchange>());
-        size_of::<Self>()
-            + offered.sum::<usize>()
-            + sa.chosen.as_ref().map_or(0, |seen| proposal(&seen.value))
-            + (self.open.capacity() + sa.exchanges.first.capacity()) * size_of::<Exchange>()
+        let rekeys = self.creating.iter().flatten().map(|rekey| rekey.held());
+        allocated(size_of::<Self>())
+            + self.sa.held()
+            + allocated(self.open.capacity() * size_of::<Exchange>())
             + rekeys.sum::<usize>()
-            + sa.notified.first.capacity() * size_of::<Notified>()
             + self.opener.as_ref().map_or(0, |opener| opener.held())
     }
 

@@ -1,5 +1,6 @@
 //! What a connection carries: told by its first bytes, then read by the reader for it.
 
+use super::allocated;
 use crate::keys::Keys;
 use crate::opening::{self, Opening, Prefix, Protocol, Recognition};
 use crate::tcp::Delivery;
@@ -50,16 +51,21 @@ impl Application {
         Self::Silent(start)
     }
 
-    /// Bytes it holds on the heap, about.
+    /// Bytes it holds on the heap.
     pub(super) fn held(&self) -> usize {
         match self {
             Self::Silent(_) => 0,
-            Self::Opening(..) => size_of::<[Beginning; 2]>(),
-            Self::Tls(session) => size_of::<tls::Session>() + session.held(),
-            Self::Http2(session) => size_of::<http2::Session>() + session.held(),
-            Self::Http1(session) => size_of::<http1::Session>() + session.held(),
-            Self::Unknown(_) => size_of::<[Known; 2]>(),
+            Self::Opening(..) => allocated(size_of::<[Beginning; 2]>()),
+            Self::Tls(session) => allocated(size_of::<tls::Session>()) + session.held(),
+            Self::Http2(session) => allocated(size_of::<http2::Session>()) + session.held(),
+            Self::Http1(session) => allocated(size_of::<http1::Session>()) + session.held(),
+            Self::Unknown(_) => allocated(size_of::<[Known; 2]>()),
         }
+    }
+
+    /// Whether it may yet become anything.
+    pub(super) fn is_open(&self) -> bool {
+        matches!(self, Self::Silent(_) | Self::Opening(..))
     }
 
     /// Takes the next bytes of a direction; `client` is set when they tell who the client is.

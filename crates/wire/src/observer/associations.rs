@@ -4,17 +4,16 @@ use std::collections::VecDeque;
 use std::net::SocketAddr;
 
 use super::keyed::Table;
-use super::memory::{Bounds, ENTRY};
-use super::{Arrived, Sink, Unread};
+use super::memory::Bounds;
+use super::{Arrived, FlowKind, Omitted, Sink, Unread};
 use crate::Ending;
 use crate::sctp::{self, Init, Packet, Tracker, kind};
 
 /// Ended associations remembered, so that their last packets do not look like new ones.
 const ENDED: usize = 1 << 12;
 
-/// Bytes of an association's places in three tables, two in one of them.
-const ENTRIES: usize =
-    size_of::<(u64, u64)>() + 2 * size_of::<(Lane, Slot)>() + size_of::<((SocketAddr, SocketAddr), u64)>() + 4 * ENTRY;
+/// Bytes of an association with some user messages, measured.
+const PROMISED: usize = 1600;
 
 /// What packets of one direction carry: addresses may change, these do not (RFC 9260, section 8.5).
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -64,8 +63,9 @@ impl Associations {
                 if !begins(&packet) {
                     return Some(Unread::Sctp);
                 }
-                if self.trackers.len() >= bounds.limits.associations || !bounds.memory.has_room() {
-                    bounds.totals.untracked += u64::from(arrived.packets);
+                let growth = self.trackers.growth() + self.by_ends.growth() + self.lanes.growth();
+                if self.trackers.len() >= bounds.limits.associations || !bounds.memory.has_room(PROMISED + growth) {
+                    bounds.omit(omitted(arrived), arrived.packets.into());
                     return None;
                 }
                 bounds.totals.associations += 1;
@@ -73,9 +73,11 @@ impl Associations {
                 let number = *bounds.begun;
                 let tracker = Box::new(Tracker::new(number, source, destination, &packet, arrived.first));
                 let direction = tracker.direction_of(source, destination).unwrap_or(0);
-                bounds.memory.came(ENTRIES + tracker.held());
+                bounds.memory.came(tracker.held());
                 self.trackers.insert(number, tracker);
                 self.by_ends.insert(ends(source, destination), number);
+                self.trackers.grown(bounds.memory);
+                self.by_ends.grown(bounds.memory);
                 (number, direction)
             }
         };
@@ -88,8 +90,15 @@ impl Associations {
         let after = tracker.held();
         bounds.memory.changed(before, after);
         self.learn(number, direction, &packet);
+        self.lanes.grown(bounds.memory);
+        let mut ending = ending;
+        if after > before && bounds.memory.is_exceeded() {
+            // It is given as far as it was read.
+            bounds.omit(omitted(arrived), arrived.packets.into());
+            ending = ending.or(Some(Ending::Open));
+        }
         if let Some(ending) = ending {
-            bounds.memory.gone(ENTRIES + after);
+            bounds.memory.gone(after);
             self.end(number, ending, sink);
         }
         None
@@ -243,4 +252,13 @@ fn begins(packet: &Packet<'_>) -> bool {
 
 fn ends(one: SocketAddr, other: SocketAddr) -> (SocketAddr, SocketAddr) {
     (one.min(other), one.max(other))
+}
+
+fn omitted(arrived: &Arrived<'_>) -> Omitted {
+    Omitted {
+        flow: FlowKind::Association,
+        source: arrived.datagram.source,
+        destination: arrived.datagram.destination,
+        at: arrived.at,
+    }
 }

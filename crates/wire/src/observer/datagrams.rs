@@ -1,26 +1,26 @@
 //! Protocols over UDP beside IKE and ESP.
 
-use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::net::SocketAddr;
 
-use super::{Arrived, Sink, Totals, Unread};
+use super::keyed::Table;
+use super::memory::Bounds;
+use super::{Arrived, FlowKind, Omitted, Sink, Unread};
 use crate::datagrams::{self, DatagramProtocol, Datagrams as Seen};
 use crate::udp::{self, Udp};
-
-/// Pairs of ends followed; they never end. Packets of more are counted in [`Totals::untracked`].
-const PAIRS: usize = 100_000;
 
 /// A protocol, and the ends it is spoken between, the lesser first. Ports count for QUIC only.
 type Pair = (DatagramProtocol, SocketAddr, SocketAddr);
 
 #[derive(Default)]
 pub(super) struct Datagrams {
-    seen: HashMap<Pair, Seen>,
+    /// They never end.
+    seen: Table<Pair, Seen>,
 }
 
 impl Datagrams {
     /// Takes a packet of UDP that is neither IKE nor ESP.
-    pub(super) fn packet(&mut self, arrived: &Arrived<'_>, begun: &mut u64, totals: &mut Totals) -> Option<Unread> {
+    pub(super) fn packet(&mut self, arrived: &Arrived<'_>, bounds: &mut Bounds<'_>) -> Option<Unread> {
         let datagram = &arrived.datagram;
         let Some(udp) = udp::udp(datagram.payload, datagram.missing) else {
             return Some(Unread::Malformed);
@@ -30,15 +30,29 @@ impl Datagrams {
         let Some(pair) = self.pair(&udp, source, destination) else {
             return Some(Unread::Udp);
         };
-        if self.seen.len() >= PAIRS && !self.seen.contains_key(&pair) {
-            totals.untracked += 1;
-            return None;
-        }
-        let seen = self.seen.entry(pair).or_insert_with(|| {
-            *begun += 1;
-            Seen::new(*begun, pair.0, source, destination, arrived.first)
-        });
+        let room = bounds.memory.has_room(self.seen.growth());
+        let known = self.seen.len();
+        let seen = match self.seen.entry(pair) {
+            Entry::Occupied(entry) => entry.into_mut(),
+            Entry::Vacant(entry) if room => {
+                *bounds.begun += 1;
+                entry.insert(Seen::new(*bounds.begun, pair.0, source, destination, arrived.first))
+            }
+            Entry::Vacant(_) => {
+                let omitted = Omitted {
+                    flow: FlowKind::Datagrams(pair.0),
+                    source: datagram.source,
+                    destination: datagram.destination,
+                    at: arrived.at,
+                };
+                bounds.omit(omitted, arrived.packets.into());
+                return None;
+            }
+        };
         seen.datagram(source, &udp, arrived.at);
+        if known < self.seen.len() {
+            self.seen.grown(bounds.memory);
+        }
         None
     }
 

@@ -2,15 +2,14 @@
 
 use std::net::SocketAddr;
 
-use super::Ends;
+use super::allocated;
 use super::application::Application;
-use super::memory::ENTRY;
 use crate::keys::Keys;
 use crate::tcp::{Budget, Segment, Stream};
 use crate::{Connection, Content, Ending, Moment, Roles, Side, Start, Traffic};
 
 /// Bytes for a connection with a TLS handshake of today, measured: X25519MLKEM768, 30 cipher suites, ML-DSA offered.
-const PROMISED: usize = 2000;
+pub(super) const PROMISED: usize = 2000;
 
 /// Both streams of a connection and what is read from them. Directions are numbered: 0 is from the sender of the first
 /// packet seen.
@@ -57,10 +56,15 @@ impl Flow {
         }
     }
 
-    /// Bytes it holds, and at least those it may yet need: a flow that has only begun must not find the memory full when its
-    /// handshake comes. What its streams hold back is in their budget.
+    /// Bytes it holds; as long as nothing tells what it carries those it may yet need: a flow that has only begun must not
+    /// find the memory full when its handshake comes. What its streams hold back is in their budget.
     pub(super) fn held(&self) -> usize {
-        (size_of::<Self>() + size_of::<Ends>() + ENTRY + self.application.held()).max(PROMISED)
+        let held = allocated(size_of::<Self>()) + self.application.held();
+        if self.application.is_open() {
+            held.max(PROMISED)
+        } else {
+            held
+        }
     }
 
     pub(super) fn number(&self) -> u64 {

@@ -4,8 +4,8 @@ use std::collections::hash_map::Entry;
 use std::net::{IpAddr, SocketAddr};
 
 use super::keyed::Table;
-use super::memory::{Bounds, ENTRY};
-use super::{Arrived, Sink, Unread};
+use super::memory::Bounds;
+use super::{Arrived, FlowKind, Omitted, Sink, Unread};
 use crate::esp::{self, Carrier, EspSa};
 use crate::ike::{Arrival, ExchangeType, Header, Session};
 use crate::udp::{self, Encapsulated};
@@ -19,11 +19,8 @@ struct HalfOpen {
     addresses: [IpAddr; 2],
 }
 
-/// Bytes of an ESP security association in its table.
-const ESP_SA: usize = size_of::<((IpAddr, IpAddr, u32), EspSa)>() + ENTRY;
-/// Bytes of an IKE_SA's places in three tables.
-const IKE_SA_ENTRIES: usize =
-    size_of::<(u64, u64)>() + size_of::<((u64, u64), u64)>() + size_of::<(HalfOpen, u64)>() + 3 * ENTRY;
+/// Bytes that an IKE_SA takes at first; it has its exchanges yet to make.
+const PROMISED: usize = 2000;
 
 #[derive(Default)]
 pub(super) struct Ipsec {
@@ -82,8 +79,14 @@ impl Ipsec {
         };
         let message = message.get(..length).unwrap_or(message);
         let keys = bounds.keys;
-        let Some(session) = self.session(&header, &arrival, bounds) else {
-            bounds.totals.untracked += u64::from(arrived.packets);
+        // Every exchange of an IKE_SA is kept, up to some number.
+        let session = if bounds.memory.is_exceeded() {
+            None
+        } else {
+            self.session(&header, &arrival, bounds)
+        };
+        let Some(session) = session else {
+            bounds.omit(omitted(FlowKind::IkeSa, arrived), arrived.packets.into());
             return None;
         };
         let before = session.held();
@@ -106,8 +109,8 @@ impl Ipsec {
     /// Gives all of them, in the order of first packets.
     pub(super) fn finish(&mut self, sink: &mut impl Sink) {
         let mut sessions: Vec<_> = self.sessions.drain().map(|(_, session)| session).collect();
-        self.by_spis.clear();
-        self.half_open.clear();
+        self.by_spis = Table::default();
+        self.half_open = Table::default();
         sessions.sort_unstable_by_key(|session| session.number());
         for session in sessions {
             sink.ike_sa(session.finish());
@@ -132,11 +135,12 @@ impl Ipsec {
             return Some(Unread::Malformed);
         };
         let key = (source.ip(), destination.ip(), header.spi);
-        let room = self.associations.len() < bounds.limits.esp_sas && bounds.memory.has_room();
+        let room =
+            self.associations.len() < bounds.limits.esp_sas && bounds.memory.has_room(self.associations.growth());
+        let known = self.associations.len();
         let sa = match self.associations.entry(key) {
             Entry::Occupied(entry) => entry.into_mut(),
             Entry::Vacant(entry) if room => {
-                bounds.memory.came(ESP_SA);
                 bounds.totals.esp_sas += 1;
                 *bounds.begun += 1;
                 entry.insert(EspSa::new(
@@ -149,11 +153,14 @@ impl Ipsec {
                 ))
             }
             Entry::Vacant(_) => {
-                bounds.totals.untracked += 1;
+                bounds.omit(omitted(FlowKind::EspSa, arrived), 1);
                 return None;
             }
         };
         sa.packet(header, packet, missing, arrived.at);
+        if known < self.associations.len() {
+            self.associations.grown(bounds.memory);
+        }
         None
     }
 
@@ -176,21 +183,34 @@ impl Ipsec {
         let number = match known {
             Some(number) => number,
             None => {
-                if self.sessions.len() >= bounds.limits.ike_sas || !bounds.memory.has_room() {
+                let growth = self.sessions.growth() + self.by_spis.growth() + self.half_open.growth();
+                if self.sessions.len() >= bounds.limits.ike_sas || !bounds.memory.has_room(PROMISED + growth) {
                     return None;
                 }
                 bounds.totals.ike_sas += 1;
                 *bounds.begun += 1;
                 let session = Box::new(Session::new(*bounds.begun, header, arrival));
-                bounds.memory.came(IKE_SA_ENTRIES + session.held());
+                bounds.memory.came(session.held());
                 self.sessions.insert(*bounds.begun, session);
                 self.half_open.insert(half_open, *bounds.begun);
+                self.sessions.grown(bounds.memory);
+                self.half_open.grown(bounds.memory);
                 *bounds.begun
             }
         };
         if header.responder_spi != 0 {
             self.by_spis.entry(spis).or_insert(number);
+            self.by_spis.grown(bounds.memory);
         }
         self.sessions.get_mut(&number).map(Box::as_mut)
+    }
+}
+
+fn omitted(flow: FlowKind, arrived: &Arrived<'_>) -> Omitted {
+    Omitted {
+        flow,
+        source: arrived.datagram.source,
+        destination: arrived.datagram.destination,
+        at: arrived.at,
     }
 }

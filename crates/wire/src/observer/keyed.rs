@@ -2,10 +2,69 @@
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, Hasher, RandomState};
+use std::ops::{Deref, DerefMut};
+
+use super::memory::Memory;
 
 /// A table with a hash that costs a few nanoseconds. Whoever makes a capture chooses addresses, ports and SPIs: the hash is
-/// keyed by chance, so that nobody can choose those that collide.
-pub(super) type Table<K, V> = HashMap<K, V, Keyed>;
+/// keyed by chance, so that nobody can choose those that collide. It knows what it holds.
+pub(super) struct Table<K, V> {
+    entries: HashMap<K, V, Keyed>,
+    /// The most places it has had: it never gives any back, and counts those of removed entries as room only later.
+    places: usize,
+}
+
+impl<K, V> Default for Table<K, V> {
+    fn default() -> Self {
+        Self {
+            entries: HashMap::default(),
+            places: 0,
+        }
+    }
+}
+
+impl<K, V> Deref for Table<K, V> {
+    type Target = HashMap<K, V, Keyed>;
+
+    fn deref(&self) -> &Self::Target {
+        &self.entries
+    }
+}
+
+impl<K, V> DerefMut for Table<K, V> {
+    fn deref_mut(&mut self) -> &mut Self::Target {
+        &mut self.entries
+    }
+}
+
+impl<K, V> Table<K, V> {
+    /// Bytes that another entry may take: none where there is a place, else a table twice as large beside this one.
+    pub(super) fn growth(&self) -> usize {
+        if self.entries.len() < self.entries.capacity() {
+            return 0;
+        }
+        Self::bytes(2 * self.places.max(2))
+    }
+
+    /// Counts what it has grown by.
+    pub(super) fn grown(&mut self, memory: &mut Memory) {
+        let capacity = self.entries.capacity();
+        // A power of two, of which an eighth stays empty.
+        let places = match capacity {
+            0 => 0,
+            _ => (capacity + capacity / 7).next_power_of_two(),
+        };
+        if places > self.places {
+            memory.changed(Self::bytes(self.places), Self::bytes(places));
+            self.places = places;
+        }
+    }
+
+    /// One byte of control for each place.
+    fn bytes(places: usize) -> usize {
+        places * (size_of::<(K, V)>() + 1)
+    }
+}
 
 /// Two keys, other ones in each observer.
 #[derive(Clone)]

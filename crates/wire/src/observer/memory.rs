@@ -1,13 +1,17 @@
 //! How much of what is watched there may be.
 
-use super::{Limits, Totals};
+use super::{Limits, Omission, Omitted, Totals};
 use crate::keys::Keys;
 
-/// What an entry in a table costs beyond key and value: tables are seven eighths full at most, and half full after they
-/// have grown.
-pub(super) const ENTRY: usize = 48;
+/// Bytes that an allocation of so many takes, with what an allocator adds: eight, rounded up to sixteen.
+pub(crate) fn allocated(bytes: usize) -> usize {
+    match bytes {
+        0 => 0,
+        bytes => (bytes + 8).next_multiple_of(16).max(32),
+    }
+}
 
-/// Bytes that live flows hold, and those they may.
+/// Bytes that live flows and the tables they are found in hold, and those they may.
 pub(super) struct Memory {
     used: usize,
     limit: usize,
@@ -18,9 +22,18 @@ impl Memory {
         Self { used: 0, limit }
     }
 
-    /// Whether another flow may begin.
-    pub(super) fn has_room(&self) -> bool {
-        self.used < self.limit
+    /// Whether another flow may begin that takes so many bytes. A sixteenth is left for those that are there.
+    pub(super) fn has_room(&self, bytes: usize) -> bool {
+        self.used + bytes <= self.limit - self.limit / 16
+    }
+
+    /// Whether there is more than there may be: what has grown last must go.
+    pub(super) fn is_exceeded(&self) -> bool {
+        self.used > self.limit
+    }
+
+    pub(super) fn used(&self) -> usize {
+        self.used
     }
 
     pub(super) fn came(&mut self, held: usize) {
@@ -34,10 +47,6 @@ impl Memory {
     pub(super) fn changed(&mut self, before: usize, after: usize) {
         self.used = (self.used + after).saturating_sub(before);
     }
-
-    pub(super) fn clear(&mut self) {
-        self.used = 0;
-    }
 }
 
 /// What flows of all kinds share when one begins.
@@ -48,4 +57,25 @@ pub(super) struct Bounds<'a> {
     pub(super) begun: &'a mut u64,
     pub(super) totals: &'a mut Totals,
     pub(super) keys: Option<&'a dyn Keys>,
+    /// What this packet would have been.
+    pub(super) omitted: &'a mut Option<Omitted>,
+}
+
+impl Bounds<'_> {
+    /// What came in so many packets is not read, because there is no room for it.
+    pub(super) fn omit(&mut self, omitted: Omitted, packets: u64) {
+        self.totals.omit(&omitted, packets);
+        *self.omitted = Some(omitted);
+    }
+}
+
+impl Totals {
+    pub(super) fn omit(&mut self, omitted: &Omitted, packets: u64) {
+        self.untracked += packets;
+        let omission = self.omitted.entry(omitted.flow).or_insert(Omission {
+            packets: 0,
+            first: omitted.at,
+        });
+        omission.packets += packets;
+    }
 }

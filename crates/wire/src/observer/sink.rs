@@ -1,10 +1,27 @@
 //! Where an observer puts what it has seen.
 
-use crate::Connection;
+use std::net::IpAddr;
+
+use super::FlowKind;
 use crate::datagrams::Datagrams;
 use crate::esp::EspSa;
 use crate::ike::IkeSa;
 use crate::sctp::{Association, Event};
+use crate::{Connection, Moment};
+
+/// A packet that was not read, because what it belongs to has no room.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Omitted {
+    /// What it belongs to.
+    pub flow: FlowKind,
+    /// Its sender.
+    pub source: IpAddr,
+    /// Its receiver.
+    pub destination: IpAddr,
+    /// The packet.
+    pub at: Moment,
+}
 
 /// Takes what an [`Observer`](crate::Observer) gives. What an implementation leaves out is passed over.
 pub trait Sink {
@@ -29,6 +46,11 @@ pub trait Sink {
     /// All there is of an ESP security association.
     fn esp_sa(&mut self, sa: EspSa) {
         let _ = sa;
+    }
+
+    /// A packet was not read, because there was no room for what it belongs to.
+    fn omitted(&mut self, omitted: Omitted) {
+        let _ = omitted;
     }
 
     /// All there is of a protocol over UDP between two ends.

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use super::{Data, Event, Sack};
 use crate::Moment;
+use crate::observer::allocated;
 use crate::opening::Prefix;
 
 /// DATA chunks that wait for an earlier one. Linux's default window holds fewer.
@@ -115,8 +116,8 @@ impl Direction {
     /// Bytes it holds on the heap, about.
     pub(super) fn held(&self) -> usize {
         self.early.len() * (size_of::<(u32, Piece)>() + 8)
-            + self.waiting.capacity() * size_of::<Waiting>()
-            + self.sent.payload_protocols.capacity() * size_of::<(u32, u64)>()
+            + allocated(self.waiting.capacity() * size_of::<Waiting>())
+            + allocated(self.sent.payload_protocols.capacity() * size_of::<(u32, u64)>())
     }
 
     /// The first TSN, as INIT says.

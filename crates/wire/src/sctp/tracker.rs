@@ -5,6 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 use super::sent::Direction;
 use super::{Association, Begun, Chunk, Data, Dtls, Event, Init, Packet, Roles, Sack, kind};
 use crate::beside::Sightings;
+use crate::observer::allocated;
 use crate::{Ending, Moment};
 
 /// Addresses of an end that are kept.
@@ -70,9 +71,9 @@ impl Tracker {
         let addresses = self
             .addresses
             .iter()
-            .map(|known| known.capacity() * size_of::<IpAddr>());
+            .map(|known| allocated(known.capacity() * size_of::<IpAddr>()));
         let directions = self.directions.iter().map(Direction::held);
-        size_of::<Self>() + addresses.sum::<usize>() + directions.sum::<usize>()
+        allocated(size_of::<Self>()) + addresses.sum::<usize>() + directions.sum::<usize>()
     }
 
     /// Direction of a packet between its first two addresses; none for one between others, or where both ends have

@@ -2,6 +2,7 @@
 
 use super::record::Span;
 use crate::Moment;
+use crate::observer::allocated;
 
 /// Message types.
 pub(super) const CLIENT_HELLO: u8 = 1;
@@ -123,8 +124,8 @@ impl Messages {
 
     /// Bytes it holds.
     pub(super) fn held(&self) -> usize {
-        self.0
-            .as_ref()
-            .map_or(0, |partial| size_of::<Partial>() + partial.body.capacity())
+        self.0.as_ref().map_or(0, |partial| {
+            allocated(size_of::<Partial>()) + allocated(partial.body.capacity())
+        })
     }
 }

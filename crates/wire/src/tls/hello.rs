@@ -4,6 +4,7 @@ use bartizan_registry::{NamedGroup, SignatureScheme};
 
 use super::Version;
 use crate::cursor::Cursor;
+use crate::observer::allocated;
 
 /// Items kept of one list; OpenSSL, with everything switched on, sends under 100. More are counted in
 /// [`ClientHello::omitted`].
@@ -159,18 +160,21 @@ impl ServerHello {
 impl ClientHello {
     /// Bytes its lists hold.
     pub(crate) fn held(&self) -> usize {
-        let two = self.cipher_suites.len()
-            + self.supported_versions.len()
-            + self.supported_groups.len()
-            + 2 * self.key_shares.len()
-            + self.signature_algorithms.len()
-            + self.signature_algorithms_cert.len();
-        let names = self.alpn.iter().map(|name| size_of::<String>() + name.capacity());
-        2 * two
-            + self.session_id.len()
-            + self.psk_key_exchange_modes.len()
+        let two = [
+            self.cipher_suites.len(),
+            self.supported_versions.len(),
+            self.supported_groups.len(),
+            2 * self.key_shares.len(),
+            self.signature_algorithms.len(),
+            self.signature_algorithms_cert.len(),
+        ];
+        let names = self.alpn.iter().map(|name| allocated(name.capacity()));
+        two.into_iter().map(|count| allocated(2 * count)).sum::<usize>()
+            + allocated(self.session_id.len())
+            + allocated(self.psk_key_exchange_modes.len())
+            + allocated(self.alpn.len() * size_of::<String>())
             + names.sum::<usize>()
-            + self.server_name.as_ref().map_or(0, String::capacity)
+            + allocated(self.server_name.as_ref().map_or(0, String::capacity))
     }
 
     /// Whether the client would speak this version.

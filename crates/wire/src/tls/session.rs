@@ -9,6 +9,7 @@ use super::legacy::{Certificates, ServerKeyExchange};
 use super::opened::{Opened, Opener};
 use super::record::{self, Piece, Records, Span};
 use crate::keys::Keys;
+use crate::observer::allocated;
 use crate::{Moment, Seen, Side, Timestamp};
 
 /// Flights kept while nobody can say how many the handshake has; one of TLS 1.3 with HelloRetryRequest has five.
@@ -339,14 +340,14 @@ impl Session {
     pub(crate) fn held(&self) -> usize {
         let hellos = |rare: &Rare| {
             rare.second_client_hello.as_ref().map_or(0, |hello| hello.value.held())
-                + size_of_val(rare)
-                + rare.alerts.capacity() * size_of::<Seen<Alert>>()
-                + rare.faults.capacity() * size_of::<Seen<Fault>>()
+                + allocated(size_of_val(rare))
+                + allocated(rare.alerts.capacity() * size_of::<Seen<Alert>>())
+                + allocated(rare.faults.capacity() * size_of::<Seen<Fault>>())
         };
         self.directions.iter().map(|one| one.messages.held()).sum::<usize>()
             + self.tls.client_hello.as_ref().map_or(0, |hello| hello.value.held())
             + self.tls.rare.as_deref().map_or(0, hellos)
-            + self.tls.flights.capacity() * size_of::<Flight>()
+            + allocated(self.tls.flights.capacity() * size_of::<Flight>())
             + self.opener.as_ref().map_or(0, |opener| opener.held())
     }
 

@@ -20,6 +20,8 @@ pub(super) const HEADINGS: [&str; 8] = [
     "authenticity",
 ];
 
+/// Links printed; the rest are in the JSON.
+pub(super) const LINKS: usize = 2000;
 /// Phases printed; the rest are in the JSON.
 const PHASES: usize = 6;
 
@@ -29,7 +31,8 @@ pub(super) fn rows(
     deployment: Option<&Deployment>,
     start: Timestamp,
 ) -> Vec<([String; 8], Vec<String>)> {
-    let seen = network.links.iter().map(|link| (cells(link, start), explain(link)));
+    let seen = network.links.iter().take(LINKS);
+    let seen = seen.map(|link| (cells(link, start), explain(link)));
     let interfaces = deployment.map_or(&[][..], Deployment::interfaces);
     let unseen = network.unseen.iter().filter_map(|&place| interfaces.get(place));
     let unseen = unseen.map(|interface| {
