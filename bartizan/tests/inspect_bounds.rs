@@ -19,7 +19,7 @@ fn json(output: &Output) -> Value {
     })
 }
 
-const FLOWS: u32 = 10_000;
+const FLOWS: u32 = 20_000;
 
 fn flows(folder: &Path) -> PathBuf {
     let path = folder.join("flows.pcap");
@@ -36,7 +36,7 @@ fn flows(folder: &Path) -> PathBuf {
 fn connections_beyond_memory_are_counted_and_said_to_be_a_finding() {
     let folder = tempfile::tempdir().unwrap();
     let capture = flows(folder.path());
-    let output = bartizan(&["inspect", "--json", "--memory", "8MB"], &capture);
+    let output = bartizan(&["inspect", "--json", "--memory", "16MB"], &capture);
     assert_eq!(output.status.code(), Some(1));
     let document = json(&output);
     let file = &document["files"][0];
@@ -57,11 +57,12 @@ fn connections_beyond_memory_are_counted_and_said_to_be_a_finding() {
 
     let page = folder.path().join("page.html");
     let html = format!("--html={}", page.display());
-    let table = bartizan(&["inspect", "--memory", "8MB", &html], &capture);
+    let table = bartizan(&["inspect", "--memory", "16MB", &html], &capture);
     assert_eq!(table.status.code(), Some(1));
-    let said = format!("from packet {from} on: nothing is said of them");
-    assert!(String::from_utf8_lossy(&table.stdout).contains(&said));
-    assert!(std::fs::read_to_string(&page).unwrap().contains(&said));
+    // Without a list of connections there is room for some more of them.
+    let said = "of TCP connections beyond what memory has room for (`--memory`), from packet ";
+    assert!(String::from_utf8_lossy(&table.stdout).contains(said));
+    assert!(std::fs::read_to_string(&page).unwrap().contains(said));
 
     let output = bartizan(&["inspect", "--json", "--memory", "128MB"], &capture);
     let file = &json(&output)["files"][0];
@@ -77,13 +78,13 @@ fn hosts_whose_connections_found_no_room_have_a_link_that_is_not_seen() {
     let path = folder.path().join("flows.pcap");
     // All of them are post-quantum TLS.
     let flows = Flows {
-        count: 2000,
+        count: 6000,
         kinds: vec![FlowKind::Tls],
     };
     let mut file = BufWriter::new(File::create(&path).unwrap());
     flows.write(&mut file).unwrap();
     drop(file);
-    let output = bartizan(&["inspect", "--json", "--memory", "4MB"], &path);
+    let output = bartizan(&["inspect", "--json", "--memory", "16MB"], &path);
     assert_eq!(output.status.code(), Some(1));
     let document = json(&output);
     let file = &document["files"][0];
@@ -103,9 +104,11 @@ fn hosts_whose_connections_found_no_room_have_a_link_that_is_not_seen() {
     for link in &unseen {
         let because = link["confidentiality"]["because"].as_str().unwrap();
         assert!(because.contains("memory was full"), "{because}");
-        assert!(link["last_packet"].as_u64().unwrap() >= from, "{link}");
         assert_eq!(link["objections"][0]["concern"], "unproven");
     }
+    // Marks of others may fall on a link's by chance.
+    let before = |link: &&&Value| link["last_packet"].as_u64().unwrap() < from;
+    assert!(unseen.iter().filter(before).count() <= safe.len() / 20);
     for link in &safe {
         assert!(link["last_packet"].as_u64().unwrap() < from, "{link}");
     }

@@ -251,14 +251,14 @@ fn additional(sa: &IkeSa) -> Additional {
                 .find(|exchange| exchange.message_id == number && exchange.requester == Party::Initiator)
         };
         let (intermediate, auth) = (at(ExchangeType::IKE_INTERMEDIATE), at(ExchangeType::IKE_AUTH));
-        match (intermediate, intermediate.and_then(Exchange::capacity), auth) {
+        match (intermediate, intermediate.as_ref().and_then(Exchange::capacity), auth) {
             (Some(exchange), Some((request, response)), _) => {
                 if request >= u64::from(initiator) && response >= u64::from(responder) {
-                    return Additional::Done(*exchange);
+                    return Additional::Done(exchange);
                 }
-                found = Additional::TooSmall(method, *exchange);
+                found = Additional::TooSmall(method, exchange);
             }
-            (None, _, Some(auth)) => found = Additional::Skipped(method, *auth),
+            (None, _, Some(auth)) => found = Additional::Skipped(method, auth),
             _ => found = Additional::NotSeen(method),
         }
     }
@@ -405,20 +405,13 @@ fn stayed(sa: &IkeSa, judgement: &Judgement, parent: Option<&Posture>) -> Reply 
         let because = format!("before it was made: {}", before.because());
         return Reply::new(before.answer(), because, before.sources().to_vec());
     }
-    let count = sa.rekeys.count();
+    let count = sa.rekeys;
     let tightest = sa
         .tightest_rekey
         .as_ref()
         .and_then(|rekey| Some((rekey, rekey.capacity()?)));
     if let Some((rekey, capacity)) = tightest {
-        let follow_up = rekey.follow_ups.last().and_then(Exchange::last);
-        let last = follow_up.or(rekey.create.last());
-        let span = rekey
-            .create
-            .first()
-            .zip(last)
-            .map(|(first, last)| Source::between(first, last));
-        let sources: Vec<Source> = span.into_iter().collect();
+        let sources = vec![Source::between(rekey.first, rekey.last)];
         match Room::of(capacity) {
             Room::NoPostQuantum => {
                 let because = format!(
@@ -435,7 +428,7 @@ fn stayed(sa: &IkeSa, judgement: &Judgement, parent: Option<&Posture>) -> Reply 
                 return Reply::new(Answer::NotObservable, because, sources);
             }
             Room::PostQuantum if sa.unseen_rekeys == 0 => {
-                let because = if rekey.follow_ups.is_empty() {
+                let because = if rekey.follow_ups == 0 {
                     // Large data of another kind, a list of proposals, would look alike.
                     let because = format!(
                         "CREATE_CHILD_SA is encrypted; its {} and {} bytes suit a post-quantum key exchange",
@@ -495,7 +488,7 @@ fn authenticity(sa: &IkeSa, parent: Option<&Posture>) -> Judgement {
         );
     }
     let auth = sa.exchanges_of(ExchangeType::IKE_AUTH).next();
-    match auth.and_then(source) {
+    match auth.as_ref().and_then(source) {
         Some(source) => {
             let because = "IKE_AUTH encrypts how each end proves who it is, and no ledger tells of it";
             Judgement::new(Verdict::NotObservable, because, vec![source])

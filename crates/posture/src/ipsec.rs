@@ -144,10 +144,10 @@ fn hosts(one: IpAddr, other: IpAddr) -> Hosts {
 
 /// The IKE_SA a rekey made this one from: any between the same hosts that had a CREATE_CHILD_SA. Of several the worst.
 fn parent<'a>(sa: &IkeSa, known: &[usize], judged: &'a [JudgedIkeSa]) -> Option<&'a Posture> {
-    let candidates = known.iter().map(|&index| &judged[index]).filter(|candidate| {
-        let rekeys = candidate.sa.rekeys.count();
-        rekeys > 0 && candidate.sa.first.packet < sa.first.packet
-    });
+    let candidates = known
+        .iter()
+        .map(|&index| &judged[index])
+        .filter(|candidate| candidate.sa.rekeys > 0 && candidate.sa.first.packet < sa.first.packet);
     let worst = candidates.reduce(|worst, next| {
         let verdict = |judged: &JudgedIkeSa| judged.posture.confidentiality.verdict();
         if verdict(worst).worse(verdict(next)) == verdict(worst) {
@@ -166,7 +166,7 @@ impl JudgedIkeSa {
 
     /// Completed exchanges before a packet that make keys for ESP, and the packet of the last of them.
     pub(crate) fn keyed_before(&self, packet: u64) -> (u64, Option<u64>) {
-        let exchanges = self.sa.exchanges.first.iter().filter(|exchange| {
+        let exchanges = self.sa.exchanges.iter().filter(|exchange| {
             let makes_keys = matches!(exchange.kind, ExchangeType::IKE_AUTH | ExchangeType::CREATE_CHILD_SA);
             makes_keys && exchange.response.is_some_and(|response| response.last.packet < packet)
         });

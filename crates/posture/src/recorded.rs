@@ -238,7 +238,7 @@ impl Recorded {
         }
         let (_, _, node) = told.first()?;
         // Each CREATE_CHILD_SA that packets show must be told of.
-        (told.len() as u64 >= sa.rekeys.count() + sa.unseen_rekeys).then(|| {
+        (told.len() as u64 >= sa.rekeys + sa.unseen_rekeys).then(|| {
             let because = format!(
                 "each rekey ({}) had a post-quantum key exchange, by the ledger of {node}",
                 told.len()

@@ -5,6 +5,7 @@
 
 mod code;
 mod exchange;
+mod exchanges;
 mod header;
 mod notify;
 mod opened;
@@ -15,6 +16,7 @@ mod session;
 
 pub use code::{ExchangeType, KeyExchangeMethod, PayloadType};
 pub use exchange::{Exchange, Half, Rekey};
+pub use exchanges::Exchanges;
 pub use header::{Flags, Header};
 pub use notify::NotifyType;
 pub use opened::{Made, Opened, Proof};

@@ -20,8 +20,11 @@ mod report;
 /// Longest that one reading of one capture may take.
 const LONGEST: Duration = Duration::from_secs(3600);
 /// Flows of one kind from which the memory of one is told, less those of a run with half as many. Both are beyond the links and
-/// rows that a report has at most, whose memory is another matter.
+/// rows that a report has room for within [`IDLE_MEMORY`], whose memory is another matter.
 const IDLE: u32 = 300_000;
+const IDLE_MEMORY: &str = "--memory=1GB";
+/// Repetitions of what takes memory: it varies little, and takes minutes.
+const FEW: u16 = 3;
 
 /// Measure what it costs to read captures, beside tshark asked for the same fields.
 ///
@@ -139,14 +142,16 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
     if wanted(Subject::Flows) {
         // Half of them TLS, as where an SBI is protected; the kinds a core has beside it.
         const KINDS: &str = "tls,http2,tls,sctp,tls,ike,tls,http2,tls,esp";
-        for _ in 0..args.repetitions.min(3) {
-            bench.flows(Subject::Flows, KINDS, args.flows)?;
+        for _ in 0..args.repetitions.min(FEW) {
+            bench.flows(Subject::Flows, KINDS, args.flows, &[])?;
         }
     }
     if wanted(Subject::Idle) {
-        for kind in FlowKind::ALL {
-            for count in [IDLE / 2, IDLE] {
-                bench.flows(Subject::Idle, kind.name(), count)?;
+        for _ in 0..args.repetitions.min(FEW) {
+            for kind in FlowKind::ALL {
+                for count in [IDLE / 2, IDLE] {
+                    bench.flows(Subject::Idle, kind.name(), count, &[IDLE_MEMORY])?;
+                }
             }
         }
     }
@@ -237,9 +242,10 @@ impl<'a> Bench<'a> {
     }
 
     /// Ours reads flows from a pipe.
-    fn flows(&mut self, subject: Subject, kinds: &str, count: u32) -> Result<(), Failure> {
+    fn flows(&mut self, subject: Subject, kinds: &str, count: u32, more: &[&str]) -> Result<(), Failure> {
         let options = vec![format!("--flows={count}"), format!("--kind={kinds}")];
-        let arguments = ["inspect", "-"].map(str::to_owned).into();
+        let arguments = ["inspect", "-"].iter().chain(more);
+        let arguments = arguments.map(|&argument| argument.to_owned()).collect();
         let binary = self.binary.clone();
         let cost = self.measured(options, &binary, arguments)?;
         let mut trial = Trial::new(subject, Reader::Ours, 0, cost);

@@ -148,7 +148,7 @@ impl<'a> Part<'a> {
                 Origin::Rekey => Occasion::Rekeyed,
                 Origin::Midstream => Occasion::Before,
             },
-            rekeys: sa.rekeys.count(),
+            rekeys: sa.rekeys,
             posture: &judged.posture,
         }
     }

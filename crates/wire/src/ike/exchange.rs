@@ -27,8 +27,7 @@ pub struct Half {
     pub fragments: u16,
     /// Messages that were seen before: retransmissions.
     pub repeated: u32,
-    seen: u128,
-    complete: bool,
+    pub(super) complete: bool,
 }
 
 impl Half {
@@ -42,7 +41,6 @@ impl Half {
             ip_bytes: 0,
             fragments: 0,
             repeated: 0,
-            seen: 0,
             complete: false,
         }
     }
@@ -60,30 +58,81 @@ impl Half {
         self.bytes.saturating_sub(messages * (Header::LENGTH as u64 + 4))
     }
 
-    /// Takes a message, or the fragment with this number of so many.
-    pub(super) fn take(&mut self, bytes: u64, fragment: Option<(u16, u16)>, arrival: &super::Arrival) {
+    /// Takes a message or a fragment of it, of which `step` says what it adds.
+    pub(super) fn take(&mut self, bytes: u64, step: Step, arrival: &super::Arrival) {
         self.packets = self.packets.saturating_add(arrival.packets);
         self.ip_bytes += arrival.ip_bytes;
         if arrival.packets > 1 {
             self.ip_fragments = self.ip_fragments.saturating_add(arrival.packets);
         }
-        let (number, total) = fragment.unwrap_or((1, 0));
-        // A sender may cut a message anew, into smaller and so into more fragments (RFC 7383, section 2.5.2).
-        if total > self.fragments && !self.complete {
-            self.fragments = total;
-            self.seen = 0;
+        if step.anew {
             self.bytes = 0;
+        }
+        self.fragments = step.fragments;
+        self.complete = step.complete;
+        if step.repeated {
+            self.repeated = self.repeated.saturating_add(1);
+        } else {
+            self.bytes += bytes;
+            self.last = arrival.at;
+        }
+    }
+}
+
+/// Which parts of a request or a response were seen.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Assembly {
+    fragments: u16,
+    complete: bool,
+    /// A bit for each, as long as some are missing.
+    seen: Option<Box<u128>>,
+}
+
+/// What a message, or a fragment of it, adds to what was seen.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Step {
+    /// It was there before, or is not to be counted.
+    pub(super) repeated: bool,
+    /// The message begins anew, cut otherwise.
+    anew: bool,
+    fragments: u16,
+    complete: bool,
+}
+
+impl Assembly {
+    pub(super) fn is_complete(&self) -> bool {
+        self.complete
+    }
+
+    /// Bytes it holds beside its own.
+    pub(super) fn held(&self) -> usize {
+        self.seen.as_ref().map_or(0, |_| allocated(size_of::<u128>()))
+    }
+
+    /// Takes a message, or the fragment with this number of so many.
+    pub(super) fn take(&mut self, fragment: Option<(u16, u16)>) -> Step {
+        let (number, total) = fragment.unwrap_or((1, 0));
+        let mut seen = self.seen.as_ref().map_or(0, |seen| **seen);
+        // A sender may cut a message anew, into smaller and so into more fragments (RFC 7383, section 2.5.2).
+        let anew = total > self.fragments && !self.complete;
+        if anew {
+            self.fragments = total;
+            seen = 0;
         }
         let bit = 1u128.checked_shl(u32::from(number - 1)).unwrap_or(0);
         let stale = total < self.fragments;
-        if self.complete || stale || bit == 0 || self.seen & bit != 0 {
-            self.repeated = self.repeated.saturating_add(1);
-            return;
+        let repeated = self.complete || stale || bit == 0 || seen & bit != 0;
+        if !repeated {
+            seen |= bit;
+            self.complete = total <= FRAGMENTS && seen.count_ones() >= u32::from(total.max(1));
         }
-        self.seen |= bit;
-        self.bytes += bytes;
-        self.last = arrival.at;
-        self.complete = total <= FRAGMENTS && self.seen.count_ones() >= u32::from(total.max(1));
+        self.seen = (!self.complete && seen != 0).then(|| Box::new(seen));
+        Step {
+            repeated,
+            anew,
+            fragments: self.fragments,
+            complete: self.complete,
+        }
     }
 }
 
@@ -135,13 +184,17 @@ impl Exchange {
 
 /// A CREATE_CHILD_SA and the exchanges that follow it up: another CHILD_SA, or a rekey of one or of the IKE_SA. Which
 /// of the three, and with which methods, is encrypted; sizes and the exchanges themselves are not.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Rekey {
-    /// The CREATE_CHILD_SA.
-    pub create: Exchange,
+    /// The first packet of the CREATE_CHILD_SA.
+    pub first: Moment,
+    /// The last packet of the last of them.
+    pub last: Moment,
     /// Its IKE_FOLLOWUP_KE, one for each additional key exchange.
-    pub follow_ups: Vec<Exchange>,
+    pub follow_ups: u8,
+    refused: bool,
+    capacity: Option<(u64, u64)>,
 }
 
 impl Rekey {
@@ -149,33 +202,47 @@ impl Rekey {
     /// length and an eight-byte check; SA with one proposal of a four-byte SPI and two transforms, one of them with a
     /// key length; a nonce of 16 bytes. A response below that is a refusal.
     const SMALLEST_AGREEMENT: u64 = 28 + (4 + 8 + 1 + 8) + (4 + 8 + 4 + 12 + 8) + (4 + 16);
+    /// Additional key exchanges of one rekey: ADDKE1 to ADDKE7.
+    const FOLLOW_UPS: u8 = 7;
 
-    /// Bytes it takes in an allocation of its own.
-    pub(super) fn held(&self) -> usize {
-        allocated(size_of::<Self>()) + allocated(self.follow_ups.capacity() * size_of::<Exchange>())
+    /// A CREATE_CHILD_SA that nothing followed yet; none where neither half of it was seen.
+    pub(super) fn of(create: &Exchange) -> Option<Self> {
+        let refused = create
+            .response
+            .is_some_and(|response| response.complete && response.bytes < Self::SMALLEST_AGREEMENT);
+        Some(Self {
+            first: create.first()?,
+            last: create.last()?,
+            follow_ups: 0,
+            refused,
+            capacity: create.capacity(),
+        })
+    }
+
+    /// Takes an IKE_FOLLOWUP_KE.
+    pub(super) fn follow(&mut self, exchange: &Exchange) {
+        if self.follow_ups == Self::FOLLOW_UPS {
+            return;
+        }
+        self.follow_ups += 1;
+        self.last = exchange.last().unwrap_or(self.last);
+        if let (Some(best), Some(next)) = (&mut self.capacity, exchange.capacity())
+            && next.0.min(next.1) > best.0.min(best.1)
+        {
+            *best = next;
+        }
     }
 
     /// Whether the response is too short to agree to anything (TEMPORARY_FAILURE, INVALID_KE_PAYLOAD, ...).
     #[must_use]
     pub fn is_refused(&self) -> bool {
-        self.create
-            .response
-            .as_ref()
-            .is_some_and(|response| response.complete && response.bytes < Self::SMALLEST_AGREEMENT)
+        self.refused
     }
 
     /// The roomiest of its exchanges: bytes its request and its response have for encrypted payloads. None where the
     /// CREATE_CHILD_SA was not seen whole.
     #[must_use]
     pub fn capacity(&self) -> Option<(u64, u64)> {
-        let create = self.create.capacity()?;
-        let follow_ups = self.follow_ups.iter().filter_map(Exchange::capacity);
-        Some(follow_ups.fold(create, |best, next| {
-            if next.0.min(next.1) > best.0.min(best.1) {
-                next
-            } else {
-                best
-            }
-        }))
+        self.capacity
     }
 }

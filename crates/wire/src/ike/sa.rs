@@ -3,7 +3,7 @@
 use std::fmt;
 use std::net::SocketAddr;
 
-use super::{Exchange, KeyExchangeMethod, Malformed, NotifyType, Proposal, Rekey};
+use super::{Exchange, ExchangeType, Exchanges, KeyExchangeMethod, Malformed, NotifyType, Proposal, Rekey};
 use crate::observer::allocated;
 use crate::{Moment, Seen};
 
@@ -187,13 +187,13 @@ pub struct IkeSa {
     /// nothing of it.
     pub signature_hashes: [Vec<u16>; 2],
     /// All exchanges but INFORMATIONAL, in the order of their first packets.
-    pub exchanges: Kept<Exchange>,
+    pub exchanges: Exchanges,
     /// INFORMATIONAL exchanges.
     pub informational: u64,
-    /// Each CREATE_CHILD_SA that was not refused, with what followed it up.
-    pub rekeys: Kept<Rekey>,
+    /// CREATE_CHILD_SA that were not refused.
+    pub rekeys: u64,
     /// Of all rekeys that were seen whole the one with the least room for key exchange data.
-    pub tightest_rekey: Option<Box<Rekey>>,
+    pub tightest_rekey: Option<Rekey>,
     /// CREATE_CHILD_SA that the other end refused.
     pub refused_rekeys: u64,
     /// CREATE_CHILD_SA of which a message or a fragment is missing.
@@ -224,17 +224,9 @@ impl IkeSa {
         let offered = offered.map_or(0, |seen| {
             list::<Proposal>(seen.value.capacity()) + seen.value.iter().map(inside).sum::<usize>()
         });
-        let rekeys = self
-            .rekeys
-            .first
-            .iter()
-            .map(|rekey| list::<Exchange>(rekey.follow_ups.capacity()));
         offered
             + self.chosen.as_ref().map_or(0, |seen| inside(&seen.value))
-            + list::<Exchange>(self.exchanges.first.capacity())
-            + list::<Rekey>(self.rekeys.first.capacity())
-            + rekeys.sum::<usize>()
-            + self.tightest_rekey.as_ref().map_or(0, |rekey| rekey.held())
+            + self.exchanges.held()
             + list::<Notified>(self.notified.first.capacity())
             + self
                 .signature_hashes
@@ -251,11 +243,28 @@ impl IkeSa {
     }
 
     /// Exchanges of one kind, in their order, as far as kept.
-    pub fn exchanges_of(&self, kind: super::ExchangeType) -> impl Iterator<Item = &Exchange> {
-        self.exchanges
-            .first
-            .iter()
-            .filter(move |exchange| exchange.kind == kind)
+    pub fn exchanges_of(&self, kind: ExchangeType) -> impl Iterator<Item = Exchange> {
+        self.exchanges.iter().filter(move |exchange| exchange.kind == kind)
+    }
+
+    /// Each CREATE_CHILD_SA that is kept with the IKE_FOLLOWUP_KE that followed it, those that were refused left out.
+    #[must_use]
+    pub fn rekeyed(&self) -> Vec<(Exchange, Vec<Exchange>)> {
+        let mut rekeyed: Vec<(Exchange, Vec<Exchange>)> = Vec::new();
+        for exchange in self.exchanges.iter() {
+            match exchange.kind {
+                ExchangeType::CREATE_CHILD_SA => rekeyed.push((exchange, Vec::new())),
+                ExchangeType::IKE_FOLLOWUP_KE => {
+                    let mut newest = rekeyed.iter_mut().rev();
+                    if let Some((_, follow_ups)) = newest.find(|(create, _)| create.requester == exchange.requester) {
+                        follow_ups.push(exchange);
+                    }
+                }
+                _ => {}
+            }
+        }
+        rekeyed.retain(|(create, _)| !Rekey::of(create).is_some_and(|rekey| rekey.is_refused()));
+        rekeyed
     }
 
     /// Whether an end notified this.
@@ -269,11 +278,11 @@ impl IkeSa {
     pub fn set_up(&self) -> Option<u64> {
         let first = self
             .exchanges_of(super::ExchangeType::IKE_SA_INIT)
-            .find_map(|init| init.request.as_ref())?;
+            .find_map(|init| init.request)?;
         // With EAP there are several; the last of those without a gap ends it.
-        let last = self.exchanges_of(super::ExchangeType::IKE_AUTH).last()?;
+        let last = self.exchanges_of(ExchangeType::IKE_AUTH).last()?;
         last.duration()?;
-        let last = last.response.as_ref()?;
+        let last = last.response?;
         Some(last.last.time.since(first.first.time))
     }
 }

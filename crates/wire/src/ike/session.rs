@@ -4,11 +4,12 @@ use std::collections::VecDeque;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::net::SocketAddr;
 
+use super::exchange::Assembly;
 use super::opened::Opener;
 use super::sa::{Kept, Notified};
 use super::{
-    Body, Exchange, ExchangeType, Fault, Half, Header, IkeSa, KeyExchangeData, KeyExchangeMethod, Message, NotifyType,
-    Origin, Party, PartyTraffic, Payload, PayloadType, Rekey, Retry,
+    Body, Exchange, ExchangeType, Exchanges, Fault, Half, Header, IkeSa, KeyExchangeData, KeyExchangeMethod, Message,
+    NotifyType, Origin, Party, PartyTraffic, Payload, PayloadType, Rekey, Retry,
 };
 use crate::keys::Keys;
 use crate::observer::allocated;
@@ -21,8 +22,6 @@ const OPEN: usize = 4;
 const KEPT: usize = 64;
 /// Faults and retries kept.
 const FAULTS: usize = 8;
-/// Additional key exchanges of one rekey: ADDKE1 to ADDKE7.
-const FOLLOW_UPS: usize = 7;
 /// Hash algorithms kept of one notification; seven exist.
 const HASHES: usize = 16;
 
@@ -48,12 +47,32 @@ pub struct Arrival {
 /// One IKE_SA while it lives.
 pub struct Session {
     sa: IkeSa,
-    open: VecDeque<Exchange>,
+    open: VecDeque<Open>,
     /// What the newest IKE_SA_INIT request said, to tell a repeated one from another try.
     request: Option<u64>,
     /// The newest CREATE_CHILD_SA of either end, waiting for what follows it up.
     creating: [Option<Box<Rekey>>; 2],
     opener: Option<Box<Opener>>,
+}
+
+/// An exchange that may still go on.
+struct Open {
+    kind: ExchangeType,
+    message_id: u32,
+    requester: Party,
+    /// Request and response.
+    halves: [Assembly; 2],
+    kept: Where,
+}
+
+/// Where an exchange is kept while it is open.
+enum Where {
+    /// Among those of its IKE_SA, at this place.
+    Listed(usize),
+    /// Here: it is one too many to be listed, and yet part of a rekey.
+    Here(Box<Exchange>),
+    /// Nowhere: it is one too many, or INFORMATIONAL.
+    Nowhere,
 }
 
 impl Session {
@@ -82,9 +101,9 @@ impl Session {
             refused: None,
             notified: Kept::default(),
             signature_hashes: [Vec::new(), Vec::new()],
-            exchanges: Kept::default(),
+            exchanges: Exchanges::from(arrival.first),
             informational: 0,
-            rekeys: Kept::default(),
+            rekeys: 0,
             tightest_rekey: None,
             refused_rekeys: 0,
             unseen_rekeys: 0,
@@ -118,11 +137,16 @@ impl Session {
     /// Bytes it holds.
     #[must_use]
     pub fn held(&self) -> usize {
-        let rekeys = self.creating.iter().flatten().map(|rekey| rekey.held());
+        let rekeys = self.creating.iter().flatten().count();
+        let open = self.open.iter().map(|open| {
+            let here = matches!(open.kept, Where::Here(_)).then(|| allocated(size_of::<Exchange>()));
+            here.unwrap_or(0) + open.halves.iter().map(Assembly::held).sum::<usize>()
+        });
         allocated(size_of::<Self>())
             + self.sa.held()
-            + allocated(self.open.capacity() * size_of::<Exchange>())
-            + rekeys.sum::<usize>()
+            + allocated(self.open.capacity() * size_of::<Open>())
+            + open.sum::<usize>()
+            + rekeys * allocated(size_of::<Rekey>())
             + self.opener.as_ref().map_or(0, |opener| opener.held())
     }
 
@@ -168,8 +192,7 @@ impl Session {
         if fragment.is_some() {
             self.traffic(from).ike_fragments += 1;
         }
-        self.half(header, arrival, false)
-            .take(header.length.into(), fragment, arrival);
+        self.take(header, arrival, false, fragment);
     }
 
     /// What keys open of a message behind IKE_SA_INIT; call it beside [`message`](Self::message).
@@ -211,9 +234,7 @@ impl Session {
             another = self.request.is_some_and(|before| before != digest);
             self.request = Some(digest);
         }
-        let half = self.half(header, arrival, another);
-        let repeated = half.is_complete();
-        half.take(header.length.into(), None, arrival);
+        let repeated = self.take(header, arrival, another, None);
         let response = header.flags.is_response();
         if repeated && !response || !arrival.whole {
             return;
@@ -323,70 +344,99 @@ impl Session {
         }
     }
 
-    /// The half of an exchange that a message belongs to; `another` asks for an exchange of its own.
-    fn half(&mut self, header: &Header, arrival: &Arrival, another: bool) -> &mut Half {
+    /// Takes a message, or a fragment of it, into its exchange; `another` asks for an exchange of its own. Says whether all of
+    /// the message was there before.
+    fn take(&mut self, header: &Header, arrival: &Arrival, another: bool, fragment: Option<(u16, u16)>) -> bool {
         let requester = requester(header);
-        let place = self.open.iter().rposition(|exchange| {
-            exchange.kind == header.exchange
-                && exchange.message_id == header.message_id
-                && exchange.requester == requester
+        let place = self.open.iter().rposition(|open| {
+            open.kind == header.exchange && open.message_id == header.message_id && open.requester == requester
         });
         let place = match place {
             Some(place) if !another => place,
-            _ => {
-                if self.open.len() == OPEN
-                    && let Some(oldest) = self.open.pop_front()
-                {
-                    self.retire(oldest);
-                }
-                self.open.push_back(Exchange {
-                    kind: header.exchange,
-                    message_id: header.message_id,
-                    requester,
-                    request: None,
-                    response: None,
-                });
-                self.open.len() - 1
+            _ => self.begin(header, requester),
+        };
+        let open = &mut self.open[place];
+        let response = header.flags.is_response();
+        let assembly = &mut open.halves[usize::from(response)];
+        let before = assembly.is_complete();
+        let step = assembly.take(fragment);
+        let change = |exchange: &mut Exchange| {
+            let half = if response {
+                &mut exchange.response
+            } else {
+                &mut exchange.request
+            };
+            let half = half.get_or_insert_with(|| Half::new(arrival));
+            half.take(header.length.into(), step, arrival);
+        };
+        match &mut open.kept {
+            Where::Listed(place) => self.sa.exchanges.change(*place, change),
+            Where::Here(exchange) => change(exchange),
+            Where::Nowhere => {}
+        }
+        self.traffic(sender(header)).repeated += u64::from(step.repeated);
+        before
+    }
+
+    /// Opens an exchange. They are kept in the order of their first packets.
+    fn begin(&mut self, header: &Header, requester: Party) -> usize {
+        if self.open.len() == OPEN
+            && let Some(oldest) = self.open.pop_front()
+        {
+            self.retire(oldest);
+        }
+        let exchange = Exchange {
+            kind: header.exchange,
+            message_id: header.message_id,
+            requester,
+            request: None,
+            response: None,
+        };
+        let of_rekey = [ExchangeType::CREATE_CHILD_SA, ExchangeType::IKE_FOLLOWUP_KE];
+        let kept = if header.exchange == ExchangeType::INFORMATIONAL {
+            Where::Nowhere
+        } else {
+            match self.sa.exchanges.push(&exchange, KEPT) {
+                Some(place) => Where::Listed(place),
+                None if of_rekey.contains(&header.exchange) => Where::Here(Box::new(exchange)),
+                None => Where::Nowhere,
             }
         };
-        let exchange = &mut self.open[place];
-        let half = if header.flags.is_response() {
-            &mut exchange.response
-        } else {
-            &mut exchange.request
-        };
-        half.get_or_insert_with(|| Half::new(arrival))
+        // An idle IKE_SA has a few for good.
+        self.open.reserve_exact(1);
+        self.open.push_back(Open {
+            kind: header.exchange,
+            message_id: header.message_id,
+            requester,
+            halves: Default::default(),
+            kept,
+        });
+        self.open.len() - 1
     }
 
     /// An exchange to which nothing is expected any more. They come in the order of their first packets.
-    fn retire(&mut self, exchange: Exchange) {
-        let halves = [exchange.request, exchange.response];
-        for (half, from) in halves.iter().zip([exchange.requester, exchange.requester.other()]) {
-            if let Some(half) = half {
-                self.traffic(from).repeated += u64::from(half.repeated);
-            }
-        }
-        if exchange.kind == ExchangeType::INFORMATIONAL {
+    fn retire(&mut self, open: Open) {
+        if open.kind == ExchangeType::INFORMATIONAL {
             self.sa.informational += 1;
             return;
         }
-        self.sa.exchanges.push(exchange, KEPT);
-        let end = index(exchange.requester);
-        match exchange.kind {
+        let exchange = match open.kept {
+            Where::Listed(place) => self.sa.exchanges.iter().nth(place),
+            Where::Here(exchange) => Some(*exchange),
+            Where::Nowhere => None,
+        };
+        let Some(exchange) = exchange else { return };
+        let end = index(open.requester);
+        match open.kind {
             ExchangeType::CREATE_CHILD_SA => {
-                let rekey = Rekey {
-                    create: exchange,
-                    follow_ups: Vec::new(),
-                };
-                if let Some(before) = self.creating[end].replace(Box::new(rekey)) {
+                let rekey = Rekey::of(&exchange).map(Box::new);
+                if let Some(before) = std::mem::replace(&mut self.creating[end], rekey) {
                     self.rekeyed(*before);
                 }
             }
             ExchangeType::IKE_FOLLOWUP_KE => {
-                if let Some(rekey) = &mut self.creating[end]
-                    && rekey.follow_ups.len() < FOLLOW_UPS
-                {
-                    rekey.follow_ups.push(exchange);
+                if let Some(rekey) = &mut self.creating[end] {
+                    rekey.follow(&exchange);
                 }
             }
             _ => {}
@@ -402,13 +452,13 @@ impl Session {
         match rekey.capacity() {
             None => self.sa.unseen_rekeys += 1,
             Some((request, response)) => {
-                let tightest = self.sa.tightest_rekey.as_deref().and_then(Rekey::capacity);
+                let tightest = self.sa.tightest_rekey.as_ref().and_then(Rekey::capacity);
                 if tightest.is_none_or(|(ask, answer)| request.min(response) < ask.min(answer)) {
-                    self.sa.tightest_rekey = Some(Box::new(rekey.clone()));
+                    self.sa.tightest_rekey = Some(rekey);
                 }
             }
         }
-        self.sa.rekeys.push(rekey, KEPT);
+        self.sa.rekeys += 1;
     }
 
     fn traffic(&mut self, from: Party) -> &mut PartyTraffic {

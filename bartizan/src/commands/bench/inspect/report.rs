@@ -179,11 +179,12 @@ impl Report {
 
     fn memory(&self, figures: &mut Vec<Figure>) {
         let mut many: Option<(&(String, u32), Vec<f64>)> = None;
+        let mut idle: Vec<(&str, Vec<f64>)> = Vec::new();
         let mut few: Option<(&str, u32, u64)> = None;
         for trial in &self.trials {
             let Some(flows) = &trial.flows else { continue };
             let peak = trial.cost.peak_bytes;
-            match (trial.subject, few) {
+            match (trial.subject, few.take()) {
                 (Subject::Flows, _) => {
                     many.get_or_insert_with(|| (flows, Vec::new()))
                         .1
@@ -192,11 +193,17 @@ impl Report {
                 // The same kind with fewer went before.
                 (_, Some((kind, count, less))) if kind == flows.0 && count < flows.1 => {
                     let each = peak.saturating_sub(less) as f64 / f64::from(flows.1 - count);
-                    let what = format!("one idle flow, {kind}");
-                    figures.extend(Figure::of(what, "bytes", [each], Some(Target::AtMost(IDLE))));
+                    match idle.iter_mut().find(|(known, _)| *known == kind) {
+                        Some((_, values)) => values.push(each),
+                        None => idle.push((kind, vec![each])),
+                    }
                 }
                 _ => few = Some((&flows.0, flows.1, peak)),
             }
+        }
+        for (kind, values) in idle {
+            let what = format!("one idle flow, {kind}");
+            figures.extend(Figure::of(what, "bytes", values, Some(Target::AtMost(IDLE))));
         }
         if let Some(((kinds, count), peaks)) = many {
             let what = format!("{count} flows at once ({kinds}), most memory");

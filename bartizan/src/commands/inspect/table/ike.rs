@@ -36,12 +36,8 @@ pub(super) fn explain(sa: &IkeSa) -> Vec<String> {
         ExchangeType::IKE_INTERMEDIATE,
         ExchangeType::IKE_AUTH,
     ];
-    let times = sa
-        .exchanges
-        .first
-        .iter()
-        .filter(|exchange| set_up.contains(&exchange.kind));
-    let times: Vec<String> = times.map(exchange).collect();
+    let times = sa.exchanges.iter().filter(|exchange| set_up.contains(&exchange.kind));
+    let times: Vec<String> = times.map(|one| exchange(&one)).collect();
     if !times.is_empty() {
         lines.push(format!("took      {}", times.join(", ")));
     }
@@ -56,12 +52,11 @@ pub(super) fn explain(sa: &IkeSa) -> Vec<String> {
         counted(ike_fragments, "IKE fragment"),
         counted(ours.repeated + theirs.repeated, "retransmission")
     ));
-    if sa.rekeys.count() + sa.refused_rekeys > 0 {
-        let follow_ups: usize = sa.rekeys.first.iter().map(|rekey| rekey.follow_ups.len()).sum();
+    if sa.rekeys + sa.refused_rekeys > 0 {
+        let follow_ups: usize = sa.rekeyed().iter().map(|(_, follow_ups)| follow_ups.len()).sum();
         lines.push(format!(
             "rekeyed   {} CREATE_CHILD_SA, {follow_ups} IKE_FOLLOWUP_KE, {} refused",
-            sa.rekeys.count(),
-            sa.refused_rekeys
+            sa.rekeys, sa.refused_rekeys
         ));
     }
     if let Some(opened) = &sa.opened {

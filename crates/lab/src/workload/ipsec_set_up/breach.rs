@@ -302,10 +302,11 @@ fn judge(file: &Path, left: &str, taken: &Taken) -> Result<Vec<(&'static str, f6
     if !made.eq(wanted.iter().copied()) {
         return unlike("the IKE_SA is not a hybrid one".to_owned());
     }
-    let [rekey] = sa.rekeys.first.as_slice() else {
-        return unlike(format!("{} rekeys in the capture of one", sa.rekeys.count()));
+    let rekeyed = sa.rekeyed();
+    let [(rekey, follow_ups)] = rekeyed.as_slice() else {
+        return unlike(format!("{} rekeys in the capture of one", sa.rekeys));
     };
-    if !rekey.follow_ups.is_empty() {
+    if !follow_ups.is_empty() {
         return unlike("the rekey has an additional key exchange".to_owned());
     }
     let own: Vec<_> = taken.child.key_exchanges.iter().map(|one| one.code).collect();
@@ -326,7 +327,7 @@ fn judge(file: &Path, left: &str, taken: &Taken) -> Result<Vec<(&'static str, f6
         ),
         ("carried-bytes", carried.iter().map(|sa| sa.bytes).sum::<u64>() as f64),
     ];
-    let made = rekey.create.last().map(|moment| moment.time);
+    let made = rekey.last().map(|moment| moment.time);
     let last = carried.iter().map(|sa| sa.last.time).max();
     values.extend(
         made.zip(last)

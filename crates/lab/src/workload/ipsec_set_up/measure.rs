@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use bartizan_wire::esp::EspSa;
-use bartizan_wire::ike::{Exchange, ExchangeType, Half, IkeSa, Rekey};
+use bartizan_wire::ike::{Exchange, ExchangeType, Half, IkeSa};
 use bartizan_wire::{CaptureReader, Connection, Limits, Observer, Sink};
 
 use crate::workload::Error;
@@ -26,6 +26,9 @@ pub(super) struct Measured {
     sa: IkeSa,
     rekeys: Option<Rekeys>,
 }
+
+/// A CREATE_CHILD_SA, and the IKE_FOLLOWUP_KE that followed it.
+type Rekey = (Exchange, Vec<Exchange>);
 
 /// What came after the set-up.
 struct Rekeys {
@@ -90,7 +93,7 @@ impl Measured {
         let sum = |kind| {
             let mut exchanges = self.sa.exchanges_of(kind).peekable();
             exchanges.peek()?;
-            exchanges.map(Exchange::duration).sum::<Option<u64>>()
+            exchanges.map(|exchange| exchange.duration()).sum::<Option<u64>>()
         };
         let times = [
             ("ike-sa-init", sum(ExchangeType::IKE_SA_INIT)),
@@ -117,7 +120,7 @@ impl Measured {
             ("retransmissions", repeated as f64),
         ]);
         if let Some(Rekeys { rekey, .. }) = &self.rekeys {
-            let rekey = Carried::by(std::iter::once(&rekey.create).chain(&rekey.follow_ups));
+            let rekey = Carried::by(std::iter::once(rekey.0).chain(rekey.1.iter().copied()));
             values.extend([
                 ("rekey-bytes", rekey.bytes as f64),
                 ("rekey-packets", f64::from(rekey.packets)),
@@ -132,7 +135,7 @@ impl Measured {
     pub(super) fn round_trips(&self, at_responder: &IkeSa, path: Duration) -> Option<f64> {
         let mut away = 0.0;
         for here in set_up(&self.sa) {
-            let same = |there: &&Exchange| (there.kind, there.message_id) == (here.kind, here.message_id);
+            let same = |there: &Exchange| (there.kind, there.message_id) == (here.kind, here.message_id);
             let there = set_up(at_responder).find(same)?;
             let (came, went) = (there.request.as_ref()?, there.response.as_ref()?);
             let held = went.first.time.since(came.last.time);
@@ -145,17 +148,18 @@ impl Measured {
 impl Rekeys {
     /// Of an IKE_SA that shows both, each with as many additional key exchanges.
     fn of(sa: &IkeSa, additional: usize) -> Result<Self, Error> {
-        let [child, rekey] = sa.rekeys.first.as_slice() else {
+        let rekeyed = sa.rekeyed();
+        let [child, rekey] = rekeyed.as_slice() else {
             return Err(Error::Handshake(format!(
                 "{} CREATE_CHILD_SA were agreed on instead of two",
-                sa.rekeys.count()
+                sa.rekeys
             )));
         };
         for (what, one) in [("the second CHILD_SA", child), ("the rekey", rekey)] {
-            if one.follow_ups.len() != additional {
+            if one.1.len() != additional {
                 return Err(Error::Handshake(format!(
                     "{what} has {} IKE_FOLLOWUP_KE for {additional} additional key exchanges",
-                    one.follow_ups.len()
+                    one.1.len()
                 )));
             }
         }
@@ -189,26 +193,26 @@ pub(super) fn seen(file: &Path) -> Result<(Vec<IkeSa>, Vec<EspSa>), Error> {
 }
 
 /// The exchanges until it is up.
-fn set_up(sa: &IkeSa) -> impl Iterator<Item = &Exchange> {
+fn set_up(sa: &IkeSa) -> impl Iterator<Item = Exchange> {
     let begin = [
         ExchangeType::IKE_SA_INIT,
         ExchangeType::IKE_INTERMEDIATE,
         ExchangeType::IKE_AUTH,
     ];
-    sa.exchanges.first.iter().filter(move |one| begin.contains(&one.kind))
+    sa.exchanges.iter().filter(move |one| begin.contains(&one.kind))
 }
 
 /// From the CREATE_CHILD_SA request to the last response that belongs to it, in nanoseconds.
-fn span(rekey: &Rekey) -> Option<u64> {
-    let last = rekey.follow_ups.last().unwrap_or(&rekey.create);
-    rekey.create.duration()?;
+fn span((create, follow_ups): &Rekey) -> Option<u64> {
+    let last = follow_ups.last().unwrap_or(create);
+    create.duration()?;
     last.duration()?;
-    let (first, last) = (rekey.create.request.as_ref()?, last.response.as_ref()?);
+    let (first, last) = (create.request.as_ref()?, last.response.as_ref()?);
     Some(last.last.time.since(first.first.time))
 }
 
 impl Carried {
-    fn by<'a>(exchanges: impl Iterator<Item = &'a Exchange>) -> Self {
+    fn by(exchanges: impl Iterator<Item = Exchange>) -> Self {
         let halves = exchanges.flat_map(|one| [one.request, one.response]).flatten();
         halves.fold(Self::default(), |sum, half: Half| Self {
             bytes: sum.bytes + half.ip_bytes,
