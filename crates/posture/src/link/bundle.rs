@@ -237,7 +237,11 @@ impl Bundle {
             + held(self.by_kind.capacity(), size_of::<(Kind, u64)>())
             + self.history.held()
             + sets.iter().sum::<usize>()
-            + self.functions.iter().map(|names| held(names.len().div_ceil(6), 192)).sum::<usize>()
+            + self
+                .functions
+                .iter()
+                .map(|names| held(names.len().div_ceil(6), 192))
+                .sum::<usize>()
     }
 
     /// Both directions and both verdicts, which rest on `all` where nothing else is said.

@@ -422,7 +422,7 @@ impl Folded {
 
     fn finish(mut self, place: &Place, deployment: Option<&Deployment>) -> Option<Link> {
         let of = |bundle: &Option<Box<Bundle>>| bundle.as_ref().map_or(0, |bundle| bundle.parts);
-        let Gathered { carried, attempted } = self.gathered;
+        let Gathered { carried, attempted, .. } = self.gathered;
         let (parts, attempts) = (of(&carried), of(&attempted));
         let mut bundle = carried.or(attempted)?;
         let (first, last, asked_first) = bundle.span()?;
