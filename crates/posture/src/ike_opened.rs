@@ -154,7 +154,7 @@ fn stayed(sa: &IkeSa, opened: &Opened) -> Option<Reply> {
     let last = created().next_back()?;
     let told = created().count() as u64 + opened.refused.count();
     // Each that packets show must have been opened.
-    let all = opened.made.omitted == 0 && told >= sa.rekeys.count() + sa.unseen_rekeys;
+    let all = opened.made.omitted == 0 && told >= sa.rekeys + sa.unseen_rekeys;
     all.then(|| {
         let because = format!(
             "each CREATE_CHILD_SA ({}) had a post-quantum key exchange ({}), {BY}",
