@@ -98,7 +98,7 @@ impl Program {
 
     /// What it reads as standard input, instead of nothing.
     #[must_use]
-    pub(crate) fn input(mut self, input: OwnedFd) -> Self {
+    pub fn input(mut self, input: OwnedFd) -> Self {
         self.input = Some(input);
         self
     }

@@ -22,10 +22,14 @@ pub struct ServerKeyExchange {
 }
 
 impl ServerKeyExchange {
-    /// Reads the body of the message; what it holds depends on the cipher suite, so anything but a named curve is left
-    /// alone.
+    /// Reads the body of the message. What it holds depends on the cipher suite, and its shape tells: finite-field parameters
+    /// (RFC 5246, section 7.4.3) whose signature ends where the body ends, or a named curve. Anything else, as the hints of
+    /// pre-shared keys, is left alone.
     #[must_use]
     pub fn read(body: &[u8], version: Version) -> Self {
+        if let Some(signature) = finite_field(body, version) {
+            return Self { group: None, signature };
+        }
         let mut cursor = Cursor::new(body);
         let group = (cursor.u8() == Some(NAMED_CURVE))
             .then(|| cursor.u16().map(NamedGroup))
@@ -37,6 +41,23 @@ impl ServerKeyExchange {
             .map(SignatureScheme);
         Self { group, signature }
     }
+}
+
+/// The scheme that prime, generator and public value are signed with, if the body is these and no byte more.
+fn finite_field(body: &[u8], version: Version) -> Option<Option<SignatureScheme>> {
+    let mut cursor = Cursor::new(body);
+    for _ in 0..3 {
+        cursor.vector16()?;
+    }
+    let scheme = if version == Version::TLS12 && !cursor.is_empty() {
+        Some(SignatureScheme(cursor.u16()?))
+    } else {
+        None
+    };
+    if !cursor.is_empty() {
+        cursor.vector16()?;
+    }
+    cursor.is_empty().then_some(scheme)
 }
 
 /// Certificates sent in clear, as TLS 1.2 and older do.
@@ -103,8 +124,26 @@ mod tests {
         );
     }
 
+    /// Prime, generator, public value, and a signature of 256 bytes.
+    fn finite_field_body(prime: usize, scheme: &[u8]) -> Vec<u8> {
+        let vector = |length: usize| [&u16::try_from(length).unwrap().to_be_bytes()[..], &vec![0xff; length]].concat();
+        [&vector(prime)[..], &vector(1), &vector(prime), scheme, &vector(256)].concat()
+    }
+
     #[test]
-    fn finite_field_parameters_are_left_alone() {
+    fn finite_field_parameters_name_a_scheme_and_are_no_curve() {
+        // The length of 6144 bits begins with the octet that means a named curve.
+        for prime in [256, 384, 512, 768, 1024] {
+            let read = ServerKeyExchange::read(&finite_field_body(prime, &[0x04, 0x03]), Version::TLS12);
+            assert_eq!(read.group, None, "{prime}");
+            assert_eq!(read.signature, Some(SignatureScheme::ECDSA_SECP256R1_SHA256), "{prime}");
+            let older = ServerKeyExchange::read(&finite_field_body(prime, &[]), Version(0x0302));
+            assert_eq!((older.group, older.signature), (None, None), "{prime}");
+        }
+    }
+
+    #[test]
+    fn finite_field_parameters_that_are_cut_are_left_alone() {
         let read = ServerKeyExchange::read(&[1, 0, 0xff, 0xff], Version::TLS12);
         assert_eq!((read.group, read.signature), (None, None));
     }

@@ -1,0 +1,4 @@
+//! Captures that real peers make while the tests run: each is made once and shared by the tests of this program.
+
+mod handshakes;
+mod tls;
