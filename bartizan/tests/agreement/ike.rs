@@ -129,15 +129,19 @@ fn halves(file: &Path, document: &Value) -> usize {
         let exchange = exchanges.iter().find(is).unwrap();
         let half = &exchange[if *response { "response" } else { "request" }];
         assert_eq!(half["first_packet"], messages[0].0);
-        assert_eq!(half["last_packet"], messages[messages.len() - 1].0);
         assert_eq!(half["packets"], messages.len());
+        assert_eq!(half["complete"], true);
+        // Of what was sent again by a busy machine tshark does not say which came first.
+        if half["retransmissions"] != 0 {
+            continue;
+        }
+        assert_eq!(half["last_packet"], messages[messages.len() - 1].0);
         let fragments = if messages.len() > 1 { messages.len() } else { 0 };
         assert_eq!(half["ike_fragments"], fragments);
         assert_eq!(
             half["ike_bytes"],
             messages.iter().map(|(_, length)| length).sum::<u64>()
         );
-        assert_eq!(half["complete"], true);
     }
     theirs.len()
 }

@@ -2,6 +2,9 @@
 //! the tree, and on captures that OpenSSL 3.5 and strongSwan 6.1 make while the tests run (see `as_root`).
 
 mod as_root;
+#[expect(dead_code, reason = "some of it serves the tests of crates/ipsec alone")]
+#[path = "../../../crates/ipsec/tests/stage/mod.rs"]
+mod charons;
 mod ike;
 mod recorded;
 mod sctp;
