@@ -150,6 +150,8 @@ pub struct Link {
     pub groups: BTreeSet<NamedGroup>,
     /// Key exchange methods of IKEv2.
     pub methods: BTreeSet<KeyExchangeMethod>,
+    /// The same as they were combined: the first of a set-up, then the additional ones.
+    pub key_exchanges: BTreeSet<Vec<KeyExchangeMethod>>,
     /// First packet.
     pub first: Moment,
     /// Last packet.

@@ -418,3 +418,83 @@ fn between_any<'a>(network: &'a Network, like: &Link) -> &'a Link {
     let [one, other] = like.ends.each_ref().map(|end| end.address.to_string());
     between(network, &one, &other)
 }
+
+/// Two interfaces between these outer addresses, under this policy.
+fn behind_gateways(policy: &str, near: &str, far: &str) -> String {
+    format!(
+        "
+policy: {policy}
+nodes:
+  du1: {{ function: O-DU, address: 10.1.1.1 }}
+  du2: {{ function: O-DU, address: 10.1.1.2 }}
+  cu: {{ function: O-CU-CP, address: 10.1.2.1 }}
+interfaces:
+  - {{ kind: F1-C, between: [du1, cu], with: ipsec, ipsec: {{ initiator: cu, outer: {{ du1: {near}, cu: {far} }}, inner: {{ du1: [10.1.1.1], cu: [10.1.2.1] }} }} }}
+  - {{ kind: F1-C, between: [cu, du2], with: ipsec, ipsec: {{ initiator: cu, outer: {{ du2: {near}, cu: {far} }}, inner: {{ du2: [10.1.1.2], cu: [10.1.2.1] }} }} }}
+"
+    )
+}
+
+#[test]
+fn ike_and_esp_between_security_gateways_are_links_of_the_nodes_behind_them() {
+    let text = behind_gateways("hybrid", "10.77.3.1", "10.77.3.2");
+    let network = network(&[STRONGSWAN], Some(&text));
+    assert!(network.unseen.is_empty(), "{:?}", network.unseen);
+    for (place, names) in [(0, ["du1", "cu"]), (1, ["cu", "du2"])] {
+        let mut links = network.links.iter();
+        let link = links.find(|link| link.standing == Standing::Listed(place)).unwrap();
+        assert_eq!(link.ends.each_ref().map(ToString::to_string), names);
+        assert_eq!(link.confidentiality.verdict(), Verdict::QuantumSafe);
+        assert!(!concerns(link).contains(&Concern::Policy));
+        // The first direction is the first end's, whichever end of the file that is.
+        let first = if place == 0 { "10.77.3.1" } else { "10.77.3.2" };
+        assert_eq!(link.ends[0].address.to_string(), first);
+    }
+    // One gateway for two nodes is neither of them; one for a single node is it.
+    let elsewhere = behind_gateways("hybrid", "10.77.3.1", "10.77.99.2");
+    let network = self::network(&[STRONGSWAN], Some(&elsewhere));
+    assert_eq!(network.unseen, [0, 1]);
+    let link = between(&network, "10.77.3.1", "10.77.3.2");
+    assert_eq!(link.standing, Standing::Unlisted);
+    assert!(link.ends.iter().all(|end| end.node.is_none()));
+}
+
+#[test]
+fn key_exchanges_of_ike_are_held_against_what_the_policy_names() {
+    for (situation, policy, named) in [
+        (3, "hybrid", None),
+        (
+            3,
+            "cnsa2",
+            Some("Curve25519+ml-kem-768 negotiated, the policy names ecp384-ke1_mlkem1024, mlkem1024"),
+        ),
+        (4, "cnsa2", None),
+        (
+            2,
+            "hybrid",
+            Some("ml-kem-768 negotiated, the policy names x25519-ke1_mlkem768"),
+        ),
+        (2, "{ ipsec: { key-exchanges: [x25519-ke1_mlkem768, mlkem768] } }", None),
+        (
+            10,
+            "{ ipsec: { key-exchanges: [x25519-ke1_mlkem768] } }",
+            Some("Curve25519+ml-kem-768+ml-kem-512 negotiated, the policy names x25519-ke1_mlkem768"),
+        ),
+        // While an exception lasts the classical one may pass, and only one that is named.
+        (1, "{ profile: transition, reason: lab, expires: 2099-01-01 }", None),
+        (
+            1,
+            "{ profile: transition, reason: lab, expires: 2000-01-01 }",
+            Some("Curve25519 negotiated, the policy names x25519-ke1_mlkem768"),
+        ),
+    ] {
+        let [near, far] = [1, 2].map(|end| format!("10.77.{situation}.{end}"));
+        let network = network(&[STRONGSWAN], Some(&behind_gateways(policy, &near, &far)));
+        let mut links = network.links.iter();
+        let link = links.find(|link| link.standing == Standing::Listed(0)).unwrap();
+        let mut objections = link.objections.iter();
+        let objection = objections.find(|objection| objection.concern == Concern::Policy);
+        let because = objection.map(|objection| objection.because.as_str());
+        assert_eq!(because, named, "{situation} under {policy}");
+    }
+}

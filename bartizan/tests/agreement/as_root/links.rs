@@ -196,7 +196,7 @@ impl Link {
             .with("send_cert", "always")
             .with_section("local-1", end(mine))
             .with_section("remote-1", end(theirs))
-            .with_section("children", Section::new().with_section(&self.called(), child))
+            .with_section("children", Section::new().with_section(self.called(), child))
             .with("rekey_time", "0")
             .with("dpd_delay", "0")
     }
@@ -211,7 +211,7 @@ impl Link {
                 .add_address("lo", address(format!("{}/32", self.inner(me))))
                 .expect("an address");
             let names = if me == 1 { ["near", "far"] } else { ["far", "near"] };
-            let connection = Section::new().with_section(&self.called(), self.connection(me, names));
+            let connection = Section::new().with_section(self.called(), self.connection(me, names));
             end.client().command("load-conn", connection).expect("the connection");
         }
     }

@@ -77,6 +77,7 @@ pub(super) struct Bundle {
     pub(super) methods: BTreeSet<KeyExchangeMethod>,
     /// What its two ends are, by what was said.
     pub(super) functions: [BTreeSet<&'static str>; 2],
+    pub(super) key_exchanges: BTreeSet<Vec<KeyExchangeMethod>>,
     pub(super) in_ledger: u64,
     /// First and last packet, and which of the two ends asked first.
     span: Option<(Moment, Moment, usize)>,
@@ -118,6 +119,9 @@ impl Bundle {
         let [ours, theirs] = &posture.functions;
         self.functions[asks].extend(ours);
         self.functions[1 - asks].extend(theirs);
+        if self.key_exchanges.len() < ALGORITHMS && !posture.key_exchanges.is_empty() {
+            self.key_exchanges.insert(posture.key_exchanges.clone());
+        }
         self.in_ledger += u64::from(posture.in_ledger);
         self.parts += 1;
         self.stretch(part.first, part.last, asks);
@@ -159,6 +163,12 @@ impl Bundle {
         let [one, two] = if turned { [two, one] } else { [one, two] };
         self.functions[0].extend(one);
         self.functions[1].extend(two);
+        self.key_exchanges = other
+            .key_exchanges
+            .into_iter()
+            .take(room(self.key_exchanges.len()))
+            .chain(std::mem::take(&mut self.key_exchanges))
+            .collect();
         self.in_ledger += other.in_ledger;
         self.parts += other.parts;
         if let Some((first, last, asks)) = other.span {

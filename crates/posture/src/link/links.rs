@@ -440,6 +440,7 @@ impl Folded {
         let by_kind = std::mem::take(&mut bundle.by_kind).into_iter().collect();
         let groups = std::mem::take(&mut bundle.groups);
         let methods = std::mem::take(&mut bundle.methods);
+        let key_exchanges = std::mem::take(&mut bundle.key_exchanges);
         let in_ledger = bundle.in_ledger;
         let mut functions = std::mem::take(&mut bundle.functions);
         let (phases, beyond_phases) = std::mem::take(&mut bundle.history).finish();
@@ -467,6 +468,7 @@ impl Folded {
             in_ledger,
             groups,
             methods,
+            key_exchanges,
             first,
             last,
             objections: Vec::new(),

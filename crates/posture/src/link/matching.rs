@@ -30,6 +30,8 @@ pub(super) struct Nodes<'a> {
     deployment: &'a Deployment,
     by_socket: HashMap<SocketAddr, &'a Node>,
     by_address: HashMap<IpAddr, Vec<&'a Node>>,
+    /// Where IKE daemons listen at addresses that are no node's: security gateways, of one node or of several.
+    by_outer: HashMap<IpAddr, Vec<&'a Node>>,
     /// Where a node's function and its sidecar meet.
     within: HashMap<SocketAddr, &'a Node>,
 }
@@ -40,6 +42,7 @@ impl<'a> Nodes<'a> {
             deployment,
             by_socket: HashMap::new(),
             by_address: HashMap::new(),
+            by_outer: HashMap::new(),
             within: HashMap::new(),
         };
         for node in deployment.nodes() {
@@ -61,20 +64,36 @@ impl<'a> Nodes<'a> {
                 nodes.by_address.entry(address).or_default().push(node);
             }
         }
+        for end in deployment
+            .interfaces()
+            .iter()
+            .filter_map(|interface| interface.ipsec.as_ref())
+            .flat_map(|link| &link.ends)
+        {
+            let known = nodes.by_outer.entry(end.outer).or_default();
+            if let Some(node) = deployment.node(end.node.as_str())
+                && !known.iter().any(|other| other.name == node.name)
+            {
+                known.push(node);
+            }
+        }
         nodes
     }
 
-    /// The node at a socket: by a listener of its own, else by an address that no other node has.
+    /// The node at a socket: by a listener of its own, else by an address that no other node has, else by a gateway that is for no
+    /// other.
     pub(super) fn node(&self, socket: Socket) -> Option<&'a Node> {
         let by_socket = socket
             .port
             .and_then(|port| self.by_socket.get(&SocketAddr::new(socket.address, port)));
+        let alone = |nodes: &[&'a Node]| match nodes {
+            [node] => Some(*node),
+            _ => None,
+        };
+        let at = |nodes: &HashMap<IpAddr, Vec<&'a Node>>| nodes.get(&socket.address).map(|found| alone(found));
         by_socket
             .copied()
-            .or_else(|| match self.by_address.get(&socket.address)?.as_slice() {
-                [node] => Some(*node),
-                _ => None,
-            })
+            .or_else(|| at(&self.by_address).or_else(|| at(&self.by_outer)).flatten())
     }
 
     /// What the file says of parts with this key.
@@ -82,11 +101,13 @@ impl<'a> Nodes<'a> {
         if let Some(node) = self.within(key) {
             return Match::Within(node.name.clone());
         }
-        let [Some(one), Some(other)] = key.ends.map(|end| self.node(end)) else {
-            return Match::Unlisted;
-        };
+        let nodes = key.ends.map(|end| self.node(end));
         let candidates: Vec<usize> = (0..self.deployment.interfaces().len())
-            .filter(|&place| self.joins(place, [one, other], key.carrier))
+            .filter(|&place| match nodes {
+                _ if key.carrier == Carrier::Ipsec => self.stands_between(place, key),
+                [Some(one), Some(other)] => self.joins(place, [one, other], key.carrier),
+                _ => false,
+            })
             .collect();
         let named = |interface: Interface| -> Vec<usize> {
             let fits = |place: &&usize| is_named(self.deployment.interfaces()[**place].kind, interface.name);
@@ -108,8 +129,10 @@ impl<'a> Nodes<'a> {
     /// The ends of the interface at `place` as `key` shows them, in the order of the file.
     pub(super) fn ends(&self, place: usize, key: &Key) -> [LinkEnd; 2] {
         let interface = &self.deployment.interfaces()[place];
-        let first = self.node(key.ends[0]).map(|node| &node.name);
-        let in_order = first == Some(&interface.between[0]);
+        let in_order = match &interface.ipsec {
+            Some(link) if key.carrier == Carrier::Ipsec => link.ends[0].outer == key.ends[0].address,
+            _ => self.node(key.ends[0]).map(|node| &node.name) == Some(&interface.between[0]),
+        };
         let sockets = if in_order { key.ends } else { [key.ends[1], key.ends[0]] };
         let same_host = key.ends[0].address == key.ends[1].address;
         [0, 1].map(|index| LinkEnd {
@@ -117,6 +140,17 @@ impl<'a> Nodes<'a> {
             port: sockets[index].port.filter(|_| same_host),
             node: Some(interface.between[index].clone()),
         })
+    }
+
+    /// Whether the interface at `place` is protected between the two addresses of `key`: its own outer ones, whatever else is at
+    /// them.
+    fn stands_between(&self, place: usize, key: &Key) -> bool {
+        let Some(link) = &self.deployment.interfaces()[place].ipsec else {
+            return false;
+        };
+        let [a, b] = [&link.ends[0], &link.ends[1]].map(|end| end.outer);
+        let [one, other] = key.ends.map(|end| end.address);
+        (a, b) == (one, other) || (b, a) == (one, other)
     }
 
     /// Whether the interface at `place` joins these nodes and may be carried so.

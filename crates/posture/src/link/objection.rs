@@ -2,8 +2,9 @@
 
 use std::time::{Duration, SystemTime};
 
-use bartizan_deployment::{Interface as Listed, Policy, Protection, day_of};
+use bartizan_deployment::{IkeAlgorithm, Interface as Listed, KeyExchange, Policy, Protection, day_of};
 use bartizan_registry::NamedGroup;
+use bartizan_wire::ike::KeyExchangeMethod;
 
 use super::{Link, Phase, Standing};
 use crate::{Answer, Kind, Source, Verdict};
@@ -141,20 +142,12 @@ pub(super) fn object(link: &mut Link, listed: Option<&Listed>) {
     }
     if listed.is_some() {
         let in_force = policy.in_force(today);
-        let others: Vec<String> = link
-            .groups
-            .iter()
-            .filter(|group| !in_force.groups.contains(group))
-            .map(NamedGroup::to_string)
-            .collect();
-        if !others.is_empty() {
-            let wanted: Vec<String> = in_force.groups.iter().map(NamedGroup::to_string).collect();
-            let because = format!(
-                "{} negotiated, the policy names {}",
-                others.join(", "),
-                wanted.join(", ")
-            );
-            object(Concern::Policy, &because, &[Source::between(link.first, link.last)]);
+        let sources = [Source::between(link.first, link.last)];
+        for because in [other_groups(link, &in_force), other_key_exchanges(link, &in_force)]
+            .into_iter()
+            .flatten()
+        {
+            object(Concern::Policy, &because, &sources);
         }
     }
     link.exception = policy
@@ -164,6 +157,40 @@ pub(super) fn object(link: &mut Link, listed: Option<&Listed>) {
         .map(|exception| format!("allowed until {}: {}", exception.expires, exception.reason));
     objections.shrink_to_fit();
     link.objections = objections;
+}
+
+/// Groups of TLS that the policy does not name.
+fn other_groups(link: &Link, policy: &Policy) -> Option<String> {
+    let others = link.groups.iter().filter(|group| !policy.groups.contains(group));
+    instead(
+        others.map(NamedGroup::to_string),
+        policy.groups.iter().map(NamedGroup::to_string),
+    )
+}
+
+/// Key exchanges of IKE that the policy does not name: each is judged as it was combined, because ML-KEM behind another first
+/// method is another key exchange.
+fn other_key_exchanges(link: &Link, policy: &Policy) -> Option<String> {
+    let allowed = &policy.ipsec.key_exchanges;
+    let is = |found: &[KeyExchangeMethod], wanted: &KeyExchange| {
+        let wanted = wanted.methods().iter().map(IkeAlgorithm::id);
+        found.iter().map(|method| method.0).eq(wanted)
+    };
+    let others = link
+        .key_exchanges
+        .iter()
+        .filter(|found| !allowed.iter().any(|wanted| is(found, wanted)));
+    let named = |methods: &Vec<KeyExchangeMethod>| {
+        let names: Vec<String> = methods.iter().map(ToString::to_string).collect();
+        names.join("+")
+    };
+    instead(others.map(named), allowed.iter().map(KeyExchange::to_string))
+}
+
+/// What was negotiated, and what should have been; none where nothing else was.
+fn instead(others: impl Iterator<Item = String>, wanted: impl Iterator<Item = String>) -> Option<String> {
+    let [others, wanted] = [others.collect::<Vec<_>>(), wanted.collect()].map(|names| names.join(", "));
+    (!others.is_empty()).then(|| format!("{others} negotiated, the policy names {wanted}"))
 }
 
 /// The first safe phase, and a vulnerable one that began after it. Where nothing tells what a link is, clear text beside
