@@ -7,6 +7,7 @@ mod link;
 mod measure;
 mod papers;
 mod path;
+mod whole;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -24,6 +25,7 @@ use self::link::{INTERFACE, Link};
 use self::measure::{Measured, Reached};
 use self::papers::Papers;
 use self::path::Condition;
+use self::whole::Whole;
 use crate::experiment::Levels;
 use crate::workload::{Error, FactorKind, Observation, Setting, Trial, Workload};
 
@@ -34,8 +36,9 @@ struct IpsecSetUp {
     set_ups: usize,
     rekeys: bool,
     patience: Duration,
-    // Pairs of charons by their configuration.
+    // Pairs of charons by their configuration, and one for those who load everything themselves.
     links: BTreeMap<String, Link>,
+    whole: Option<Whole>,
     connections: Vec<Connection>,
     folder: PathBuf,
     programs: Vec<String>,
@@ -65,6 +68,7 @@ fn start(setting: &Setting<'_>) -> Result<Box<dyn Workload>, Error> {
     let impaired = conditions.iter().any(|condition| !condition.is_none());
     let mut links = BTreeMap::new();
     let mut connections: Vec<Connection> = Vec::new();
+    let mut whole = None;
     let mut papers: BTreeMap<&str, Papers> = BTreeMap::new();
     for levels in setting.combinations {
         let known = without_path(levels);
@@ -75,18 +79,28 @@ fn start(setting: &Setting<'_>) -> Result<Box<dyn Workload>, Error> {
             .ok()
             .filter(|number| *number < u8::MAX)
             .ok_or_else(|| Error::Configuration("more combinations than a network has addresses for".to_owned()))?;
-        let configuration = level(levels, &CONFIGURATION);
-        if !links.contains_key(configuration) {
-            let link = Link::make(setting.folder, root, configuration == "default", mtu, impaired)?;
-            links.insert(configuration.to_owned(), link);
+        let pair = pair(levels);
+        if !links.contains_key(pair) {
+            let defaults = level(levels, &CONFIGURATION) == "default";
+            let link = Link::make(setting.folder, root, pair, defaults, mtu, impaired)?;
+            links.insert(pair.to_owned(), link);
         }
         let authentication = level(levels, &AUTHENTICATION);
         if !papers.contains_key(authentication) {
             papers.insert(authentication, Papers::issue(setting.folder, authentication)?);
         }
         let key_exchange = level(levels, &KEY_EXCHANGE);
-        if let (Some(link), Some(papers)) = (links.get_mut(configuration), papers.get(authentication)) {
-            link.load(number, key_exchange, [&[key_exchange]; 2], papers)?;
+        if let (Some(link), Some(papers)) = (links.get_mut(pair), papers.get(authentication)) {
+            if pair != WHOLE {
+                link.load(number, key_exchange, [&[key_exchange]; 2], papers)?;
+            } else if key_exchange != whole::KEY_EXCHANGE || authentication != AUTHENTICATION.levels[0] {
+                let cause = format!("whole commands are taken with {} alone", whole::KEY_EXCHANGE);
+                return Err(Error::Configuration(cause));
+            } else if whole.is_none() {
+                link.address(number)?;
+                let (folder, own) = (setting.folder, &setting.tools.own);
+                whole = Some(Whole::prepare(folder, own, root.directory(), link, number, papers)?);
+            }
         }
         connections.push(Connection {
             levels: known,
@@ -105,10 +119,22 @@ fn start(setting: &Setting<'_>) -> Result<Box<dyn Workload>, Error> {
         rekeys: setting.parameters.flag("rekeys")?,
         patience,
         links,
+        whole,
         connections,
         folder: setting.folder.to_owned(),
         programs: programs.into_iter().collect(),
     }))
+}
+
+/// The pair of charons that whoever loads everything himself may clear.
+const WHOLE: &str = "whole";
+
+/// Which pair of charons a combination is taken with.
+fn pair(levels: &Levels) -> &str {
+    match level(levels, &DRIVER) {
+        "up" | "swanctl-load-all" => WHOLE,
+        _ => level(levels, &CONFIGURATION),
+    }
 }
 
 /// What charons know of a combination.
@@ -143,14 +169,13 @@ impl Workload for IpsecSetUp {
             .iter()
             .find(|connection| connection.levels == known)
             .ok_or_else(unknown)?;
-        let link = self
-            .links
-            .get_mut(level(trial.levels, &CONFIGURATION))
-            .ok_or_else(unknown)?;
+        let link = self.links.get_mut(pair(trial.levels)).ok_or_else(unknown)?;
         let mut asked = Asked {
             connection,
             driver: level(trial.levels, &DRIVER),
-            rekeys: self.rekeys,
+            whole: self.whole.as_ref().filter(|_| pair(trial.levels) == WHOLE),
+            // Their names for it are others.
+            rekeys: self.rekeys && pair(trial.levels) != WHOLE,
             condition: Condition::of(trial.levels)?,
             patience: self.patience,
         };
@@ -178,6 +203,8 @@ impl Workload for IpsecSetUp {
 struct Asked<'a> {
     connection: &'a Connection,
     driver: &'a str,
+    /// For those who load everything themselves.
+    whole: Option<&'a Whole>,
     rekeys: bool,
     condition: Condition,
     patience: Duration,
@@ -247,10 +274,17 @@ fn complete(captured: &Captured) -> Result<(), Error> {
 fn set_up(link: &mut Link, asked: &Asked<'_>) -> Result<Came, Error> {
     let number = asked.connection.number;
     let mut client = link.client()?;
+    if let Some(whole) = asked.whole {
+        whole.forget(link)?;
+    } else if asked.driver == "bartizan-listening" {
+        client.register("control-log").map_err(refused)?;
+    }
     let before = link.cpu()?;
     let began = Instant::now();
-    let up = match asked.driver {
-        "swanctl" => link.swanctl_initiate(number, asked.patience).map(|()| true),
+    let up = match (asked.driver, asked.whole) {
+        ("up", Some(whole)) => whole.up(link, asked.patience).map(|()| true),
+        (_, Some(whole)) => whole.swanctl(link, asked.patience).map(|()| true),
+        ("swanctl", _) => link.swanctl_initiate(number, asked.patience).map(|()| true),
         _ => initiate(&mut client, "first", asked),
     };
     if !up? {

@@ -109,7 +109,7 @@ fn start(setting: &Setting<'_>) -> Result<Box<dyn Workload>, Error> {
         .sid
         .as_ref()
         .ok_or_else(|| Error::Configuration("no lab root sid".to_owned()))?;
-    let mut link = Link::make(setting.folder, root, false, 1500, false)?;
+    let mut link = Link::make(setting.folder, root, "watched", false, 1500, false)?;
     let papers = Papers::issue(setting.folder, AUTHENTICATION.levels[0])?;
     let mut connections = Vec::new();
     for (number, levels) in (1..).zip(setting.combinations) {

@@ -35,8 +35,8 @@ pub(super) const CONFIGURATION: FactorKind = FactorKind {
 
 pub(super) const DRIVER: FactorKind = FactorKind {
     name: "driver",
-    about: "who asks for the SA: Bartizan over VICI, or `swanctl --initiate`",
-    levels: &["bartizan", "swanctl"],
+    about: "who asks for the SA: Bartizan over VICI, the same taking charon's log meanwhile, or `swanctl --initiate`; and from nothing loaded `bartizan up` or `swanctl --load-all` and `--initiate`",
+    levels: &["bartizan", "bartizan-listening", "swanctl", "up", "swanctl-load-all"],
 };
 
 pub(super) const ROUND_TRIP: FactorKind = FactorKind {

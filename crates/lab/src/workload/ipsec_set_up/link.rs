@@ -42,8 +42,15 @@ pub(super) struct Link {
 }
 
 impl Link {
-    /// `impaired` says whether the path shall be able to delay and lose.
-    pub(super) fn make(folder: &Path, root: &LabRoot, defaults: bool, mtu: u16, impaired: bool) -> Result<Self, Error> {
+    /// `name` tells its charons' directories from those of others; `impaired` says whether the path shall be able to delay and lose.
+    pub(super) fn make(
+        folder: &Path,
+        root: &LabRoot,
+        name: &str,
+        defaults: bool,
+        mtu: u16,
+        impaired: bool,
+    ) -> Result<Self, Error> {
         let kernel = Kernel::of_this_machine()?;
         let ends = [Namespace::create(ENDS[0])?, Namespace::create(ENDS[1])?];
         let between = Between::make(&ends, mtu, impaired)?;
@@ -52,9 +59,8 @@ impl Link {
             ..Settings::new(kernel, 1)
         };
         let engine = Engine::LabRoot(root.clone());
-        let kind = if defaults { "default" } else { "bartizan" };
         let charon = |end: usize| {
-            let directory = folder.join(format!("{}-{kind}", ENDS[end]));
+            let directory = folder.join(format!("{}-{name}", ENDS[end]));
             Instance::start(&engine, &directory, Some(&ends[end]), &settings).map_err(not_started)
         };
         Ok(Self {
@@ -72,12 +78,8 @@ impl Link {
     /// an empty one stands for none.
     pub(super) fn load(&mut self, number: u8, ike: &str, children: [&[&str]; 2], papers: &Papers) -> Result<(), Error> {
         let fresh = !self.known.contains(&papers.identity(0));
+        self.address(number)?;
         for end in [0, 1] {
-            let address = |network: u8| format!("10.{network}.{number}.{}", end + 1);
-            self.ends[end].add_address(INTERFACE, format!("{}/24", address(77)).parse()?)?;
-            for network in [78, 79] {
-                self.ends[end].add_address("lo", format!("{}/32", address(network)).parse()?)?;
-            }
             let mut client = self.charons[end].client(PATIENCE).map_err(refused)?;
             if fresh {
                 for (command, message) in papers.load(end) {
@@ -89,6 +91,18 @@ impl Link {
             client.command("load-conn", message).map_err(refused)?;
         }
         self.known.push(papers.identity(0));
+        Ok(())
+    }
+
+    /// Gives both ends the addresses of a connection.
+    pub(super) fn address(&self, number: u8) -> Result<(), Error> {
+        for (end, namespace) in self.ends.iter().enumerate() {
+            let address = |network: u8| format!("10.{network}.{number}.{}", end + 1);
+            namespace.add_address(INTERFACE, format!("{}/24", address(77)).parse()?)?;
+            for network in [78, 79] {
+                namespace.add_address("lo", format!("{}/32", address(network)).parse()?)?;
+            }
+        }
         self.introduce(number)
     }
 
@@ -169,6 +183,11 @@ impl Link {
     /// Where the initiator's charon listens.
     pub(super) fn socket(&self) -> PathBuf {
         self.charons[0].socket()
+    }
+
+    /// Where the responder's does.
+    pub(super) fn responder_socket(&self) -> PathBuf {
+        self.charons[1].socket()
     }
 
     /// A socket for what a connection's first CHILD_SA protects at this end.

@@ -1,7 +1,7 @@
 //! An authority of the trial and a certificate for either end.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use bartizan_ipsec::vici::Section;
@@ -16,6 +16,8 @@ pub(super) const ENDS: [&str; 2] = ["initiator", "responder"];
 pub(super) struct Papers {
     /// By which certificates and keys of several authorities are told apart.
     algorithm: String,
+    /// Where everything of it is in files: `ca.crt.pem`, and `IDENTITY.crt.pem` and `IDENTITY.key.pem` of either end.
+    folder: PathBuf,
     authority: Vec<u8>,
     /// Certificate and key, in PEM.
     ends: [(Vec<u8>, zeroize::Zeroizing<Vec<u8>>); 2],
@@ -43,6 +45,7 @@ impl Papers {
         let ends = [issue(ENDS[0])?, issue(ENDS[1])?];
         Ok(Self {
             algorithm: algorithm.to_owned(),
+            folder: folder.clone(),
             authority: read("ca.crt.pem".to_owned())?,
             ends,
         })
@@ -51,6 +54,22 @@ impl Papers {
     /// What the end of this number is called in its certificate.
     pub(super) fn identity(&self, end: usize) -> String {
         format!("{}-{}", ENDS[end], self.algorithm)
+    }
+
+    /// Where its files are.
+    pub(super) fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// The authority's certificate, in PEM.
+    pub(super) fn root(&self) -> &[u8] {
+        &self.authority
+    }
+
+    /// Certificate and key of the end of this number, in PEM.
+    pub(super) fn of(&self, end: usize) -> (&[u8], &[u8]) {
+        let (certificate, key) = &self.ends[end];
+        (certificate, key)
     }
 
     /// Commands that give the end of this number what it needs.
