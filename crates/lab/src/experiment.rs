@@ -23,7 +23,7 @@ pub use error::ExperimentError;
 pub(crate) use error::{Fault, Place, read};
 pub use levels::Levels;
 pub use parameters::Parameters;
-pub use plot::{Comparison, Form, Plot, PlotKind};
+pub use plot::{Comparison, Form, Limit, Plot, PlotKind};
 pub(crate) use resolve::RUNNER;
 
 /// A question and how it is answered.

@@ -14,7 +14,7 @@ mod rows;
 mod scale;
 mod stacked;
 
-pub use bars::{Bar, bars};
+pub use bars::{Bar, bars, line_of};
 pub use canvas::Drawing;
 pub use distribution::{Cloud, distribution};
 pub use ecdf::{Curve, ecdf};

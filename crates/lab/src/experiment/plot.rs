@@ -53,6 +53,17 @@ pub struct Plot {
     pub only: Levels,
 }
 
+/// A bound of what is drawn, measured by itself: the median of a metric of any part of the experiment, for each bar at the bar's level.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Limit {
+    /// Id of the part.
+    pub part: String,
+    /// Of that part, in the unit of what is drawn.
+    pub metric: &'static MetricKind,
+    /// Which of its combinations, beside the bar's level.
+    pub only: Levels,
+}
+
 /// What is drawn. Factors are those of the part; metrics are among those it records.
 #[derive(Debug, Clone, PartialEq)]
 pub enum PlotKind {
@@ -76,6 +87,8 @@ pub enum PlotKind {
         metric: &'static MetricKind,
         /// One bar for each level of this factor.
         by: String,
+        /// What no bar can pass, each a line across the bars.
+        limits: Vec<Limit>,
     },
     /// Medians by two factors.
     HeatMap {

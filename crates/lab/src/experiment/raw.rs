@@ -85,5 +85,16 @@ pub(super) struct RawPlot {
     pub(super) columns: Option<Spanned<String>>,
     pub(super) x: Option<Spanned<String>>,
     #[serde(default)]
+    pub(super) limits: Vec<Spanned<RawLimit>>,
+    #[serde(default)]
+    pub(super) only: RawLevels,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RawLimit {
+    pub(super) part: Spanned<String>,
+    pub(super) metric: Spanned<String>,
+    #[serde(default)]
     pub(super) only: RawLevels,
 }

@@ -46,6 +46,7 @@ fn resolve(raw: RawExperiment, text: &str) -> Result<Experiment, Fault> {
         }
         parts.push(part(raw)?);
     }
+    picture::limits(&raw.parts.value, &mut parts)?;
     let answer = raw
         .answer
         .as_ref()

@@ -85,6 +85,33 @@ fn an_experiment_is_read_with_its_defaults() {
 }
 
 #[test]
+fn a_limit_is_a_metric_of_any_part_at_the_level_of_each_bar_in_the_unit_of_the_bars() {
+    let limited = |limit: &str| {
+        let plot = "{ kind: bars, metric: cpu, by: proxy, only: { streams: 16 }";
+        assert!(GOOD.contains(plot));
+        parse(&GOOD.replacen(plot, &format!("{plot}, limits: [{limit}]"), 1))
+    };
+    let experiment = limited("{ part: load, metric: cpu, only: { streams: 1 } }").unwrap();
+    let PlotKind::Bars { limits, .. } = &experiment.parts[0].plots[1].kind else {
+        panic!("{:?}", experiment.parts[0].plots);
+    };
+    assert_eq!((limits[0].part.as_str(), limits[0].metric.name), ("load", "cpu"));
+    assert_eq!(limits[0].only.level("streams"), Some("1"));
+    for (limit, cause) in [
+        ("{ part: laod, metric: cpu }", "laod"),
+        ("{ part: load, metric: throughput }", "cpu in"),
+        ("{ part: empty, metric: clock }", "clock is in"),
+        ("{ part: load, metric: cpu, only: { streams: 2 } }", "level"),
+    ] {
+        let error = limited(limit).expect_err(limit).to_string();
+        assert!(error.contains(cause), "{error}");
+    }
+    let lines = "{ kind: lines, metric: throughput, x: streams, by: proxy";
+    let error = parse(&GOOD.replacen(lines, &format!("{lines}, limits: [{{ part: load, metric: cpu }}]"), 1));
+    assert!(error.unwrap_err().to_string().contains("lines has no field `limits`"));
+}
+
+#[test]
 fn a_comparison_pairs_combinations_that_agree_in_all_it_does_not_name() {
     let experiment = parse(GOOD).unwrap();
     let part = &experiment.parts[0];

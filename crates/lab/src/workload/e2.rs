@@ -5,6 +5,7 @@
 mod cipher;
 mod echo;
 mod exchange;
+mod library;
 mod machine;
 mod pairs;
 mod throughput;

@@ -1,11 +1,11 @@
 //! The plots of a part, filled from its tables.
 
-use bartizan_lab::experiment::{self, Levels, Plot, PlotKind};
+use bartizan_lab::experiment::{self, Levels, Limit, Plot, PlotKind};
 use bartizan_stats::Sample;
 
-use super::{Cell, Statistics, Table};
+use super::{Cell, Samples, Statistics, Table};
 use crate::plot::{Axis, Bar, Cloud, Curve, Drawing, Line, Panel, Point, Stack};
-use crate::plot::{bars, distribution, ecdf, heat_map, lines, stacked};
+use crate::plot::{bars, distribution, ecdf, heat_map, line_of, lines, stacked};
 use crate::quantity::{Shown, words};
 
 /// The colour of the path without anything.
@@ -27,8 +27,8 @@ pub struct Figure {
 }
 
 /// The plot, where anything of it was measured.
-pub(crate) fn of(part: &experiment::Part, plot: &Plot, tables: &[Table]) -> Option<Figure> {
-    let mut figure = draw(part, plot, tables)?;
+pub(crate) fn of(part: &experiment::Part, plot: &Plot, tables: &[Table], samples: &Samples) -> Option<Figure> {
+    let mut figure = draw(part, plot, tables, samples)?;
     if !plot.only.is_empty() {
         figure
             .drawing
@@ -37,13 +37,16 @@ pub(crate) fn of(part: &experiment::Part, plot: &Plot, tables: &[Table]) -> Opti
     Some(figure)
 }
 
-fn draw(part: &experiment::Part, plot: &Plot, tables: &[Table]) -> Option<Figure> {
+fn draw(part: &experiment::Part, plot: &Plot, tables: &[Table], samples: &Samples) -> Option<Figure> {
     let table = |metric: &str| tables.iter().find(|table| table.metric.name == metric);
     let view = |along: &[&str]| View::of(part, &plot.only, along);
     match &plot.kind {
         PlotKind::Distribution { metric, by } => view(&[by]).distribution(table(metric.name)?, by),
         PlotKind::Ecdf { metric, by } => view(&[by]).ecdf(table(metric.name)?, by),
-        PlotKind::Bars { metric, by } => view(&[by]).bars(table(metric.name)?, by),
+        PlotKind::Bars { metric, by, limits } => {
+            let limits = Limits { limits, samples };
+            view(&[by]).bars(table(metric.name)?, by, &limits)
+        }
         PlotKind::HeatMap { metric, rows, columns } => {
             view(&[rows, columns]).heat_map(table(metric.name)?, rows, columns)
         }
@@ -168,20 +171,24 @@ impl<'a> View<'a> {
         ))
     }
 
-    fn bars(&self, table: &Table, by: &str) -> Option<Figure> {
+    fn bars(&self, table: &Table, by: &str, limits: &Limits<'_>) -> Option<Figure> {
         let panels = self.panels(table, |cell, statistics| {
             Some(Bar {
                 name: level(cell, by),
                 tone: self.tone(by, cell, true),
                 value: statistics.median,
                 interval: statistics.interval,
+                limits: limits.at(by, &level(cell, by)),
             })
         })?;
         let direction = match table.direction() {
             "" => String::new(),
             words => format!("; {words}"),
         };
-        let caption = format!("Median of the trials' medians with its 95 % interval{direction}.");
+        let caption = format!(
+            "Median of the trials' medians with its 95 % interval{direction}.{}",
+            limits.sentence()
+        );
         Some(figure(
             "bars",
             table,
@@ -319,6 +326,40 @@ impl<'a> View<'a> {
         let caption = "Median of the trials' medians with its 95 % interval at each level.";
         let title = format!("Median {} over {x} by {by}", table.metric.name);
         Some(figure("lines", table, caption, lines(&title, &axis(table), x, &panels)))
+    }
+}
+
+/// What bars are drawn against.
+struct Limits<'a> {
+    limits: &'a [Limit],
+    samples: &'a Samples,
+}
+
+impl Limits<'_> {
+    /// The median of each at the level of a bar, where it was measured.
+    fn at(&self, by: &str, level: &str) -> Vec<Option<f64>> {
+        let of = |limit: &Limit| {
+            let levels = limit.only.clone().with(by, level);
+            let trials = self.samples.matching(&limit.part, &levels, limit.metric.name);
+            Some(Statistics::of(&trials)?.median)
+        };
+        self.limits.iter().map(of).collect()
+    }
+
+    fn sentence(&self) -> String {
+        let named = |(index, limit): (usize, &Limit)| {
+            let only = match limit.only.is_empty() {
+                true => String::new(),
+                false => format!(" ({})", words(&limit.only)),
+            };
+            format!(
+                " {}: median {} of part {}{only}.",
+                line_of(index),
+                limit.metric.name,
+                limit.part
+            )
+        };
+        self.limits.iter().enumerate().map(named).collect()
     }
 }
 

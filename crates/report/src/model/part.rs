@@ -45,7 +45,7 @@ impl Part {
             figures: part
                 .plots
                 .iter()
-                .filter_map(|plot| figures::of(part, plot, &tables))
+                .filter_map(|plot| figures::of(part, plot, &tables, samples))
                 .collect(),
             comparisons: part
                 .comparisons

@@ -19,6 +19,14 @@ pub struct Bar {
     pub value: f64,
     /// Its interval, where there is one.
     pub interval: Option<Interval>,
+    /// What it cannot pass: a line across it for each that is known, every bar's in the same order.
+    pub limits: Vec<Option<f64>>,
+}
+
+/// How the limit of this number is drawn, for the words beside a plot.
+#[must_use]
+pub fn line_of(index: usize) -> &'static str {
+    ["Line across a bar", "Dashed line", "Dotted line"][index.min(2)]
 }
 
 /// Medians with intervals: bars from 0, or points on a logarithmic axis where medians span more than twenty times.
@@ -43,7 +51,9 @@ impl Row for Bar {
 
     fn values(&self) -> Vec<f64> {
         let ends = self.interval.map(|interval| [interval.low, interval.high]);
-        std::iter::once(self.value).chain(ends.into_iter().flatten()).collect()
+        let limits = self.limits.iter().flatten().copied();
+        let ends = ends.into_iter().flatten();
+        std::iter::once(self.value).chain(ends).chain(limits).collect()
     }
 
     fn draw(&self, canvas: &mut Canvas, scale: &Scale, _: &Axis, top: f64, bottom: f64) {
@@ -70,6 +80,41 @@ impl Row for Bar {
         if scale.is_logarithmic() {
             canvas.circle((end, middle), 5.0, "point");
         }
+        for (index, limit) in self.limits.iter().enumerate() {
+            let class = ["limit", "limit dashed", "limit dotted"][index.min(2)];
+            if let Some(at) = limit.map(|limit| scale.place(limit)) {
+                canvas.line((at, top + 3.0), (at, bottom - 3.0), class);
+            }
+        }
         canvas.close();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::quantity::Shown;
+
+    #[test]
+    fn a_limit_is_a_line_across_its_bar_and_the_axis_reaches_it() {
+        let bar = |value: f64, limits: &[Option<f64>]| Bar {
+            name: format!("at {value}"),
+            tone: 0,
+            value,
+            interval: None,
+            limits: limits.to_vec(),
+        };
+        let axis = Axis {
+            quantity: "rate".to_owned(),
+            unit: Shown::bare(),
+        };
+        let panel = Panel {
+            heading: None,
+            items: vec![bar(1.0, &[Some(5.0), Some(9.0)]), bar(2.0, &[None, Some(9.0)])],
+        };
+        let drawn = bars("Rates", &axis, &[panel]).inline();
+        assert_eq!(drawn.matches("class=\"limit\"").count(), 1);
+        assert_eq!(drawn.matches("class=\"limit dashed\"").count(), 2);
+        assert!(drawn.contains(">8<"), "{drawn}");
     }
 }

@@ -142,6 +142,7 @@ pub(crate) fn experiment() -> Experiment {
         plot(PlotKind::Bars {
             metric: &METRICS[0],
             by: by(),
+            limits: Vec::new(),
         }),
         plot(PlotKind::HeatMap {
             metric: &METRICS[0],
@@ -182,6 +183,7 @@ pub(crate) fn experiment() -> Experiment {
         plot(PlotKind::Bars {
             metric: &METRICS[4],
             by: by(),
+            limits: Vec::new(),
         }),
     ];
     Experiment {

@@ -2,9 +2,9 @@
 
 use serde_saphyr::Spanned;
 
-use crate::experiment::raw::RawPlot;
+use crate::experiment::raw::{RawLimit, RawPart, RawPlot};
 use crate::experiment::resolve::{levels, metric, nothing_has, unknown};
-use crate::experiment::{Fault, Part, Place, Plot, PlotKind};
+use crate::experiment::{Fault, Limit, Part, Place, Plot, PlotKind};
 use crate::workload::MetricKind;
 
 /// Kinds of plots with the fields that they need.
@@ -36,6 +36,14 @@ pub(super) fn plot(raw: &Spanned<RawPlot>, part: &Part) -> Result<Plot, Fault> {
             return Err(Fault::new(place, format!("{name} {says} field `{field}`"), hint));
         }
     }
+    if let Some(limit) = raw.limits.first().filter(|_| *name != "bars") {
+        let hint = "bars are what a limit is drawn across";
+        return Err(Fault::new(
+            Place::of(limit),
+            format!("{name} has no field `limits`"),
+            hint,
+        ));
+    }
     let missing = |field: &str| Fault::new(place, format!("{name} needs the field `{field}`"), needed.join(", "));
     let value = || metric(raw.metric.as_ref().ok_or_else(|| missing("metric"))?, part);
     let over = |field: &str, name: &Option<Spanned<String>>| factor(name.as_ref().ok_or_else(|| missing(field))?, part);
@@ -52,6 +60,7 @@ pub(super) fn plot(raw: &Spanned<RawPlot>, part: &Part) -> Result<Plot, Fault> {
         "bars" => PlotKind::Bars {
             metric: value()?,
             by: by()?,
+            limits: Vec::new(),
         },
         "heat-map" => PlotKind::HeatMap {
             metric: value()?,
@@ -73,6 +82,51 @@ pub(super) fn plot(raw: &Spanned<RawPlot>, part: &Part) -> Result<Plot, Fault> {
         return Err(nothing_has(place, &only));
     }
     Ok(Plot { kind, only })
+}
+
+/// Fills in what bars are drawn against, which may be of any part.
+pub(super) fn limits(raw: &[RawPart], parts: &mut [Part]) -> Result<(), Fault> {
+    let known = parts.to_vec();
+    for (raw, part) in raw.iter().zip(parts) {
+        for (raw, plot) in raw.plots.iter().zip(&mut part.plots) {
+            if let PlotKind::Bars { metric, by, limits } = &mut plot.kind {
+                let resolved = raw.value.limits.iter().map(|raw| limit(raw, metric, by, &known));
+                *limits = resolved.collect::<Result<_, _>>()?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn limit(raw: &Spanned<RawLimit>, drawn: &MetricKind, by: &str, parts: &[Part]) -> Result<Limit, Fault> {
+    let (place, raw) = (Place::of(raw), &raw.value);
+    let part = parts.iter().find(|part| part.id == raw.part.value);
+    let part = part.ok_or_else(|| unknown(&raw.part, "part", parts.iter().map(|part| part.id.as_str())))?;
+    let metric = metric(&raw.metric, part)?;
+    if metric.unit != drawn.unit {
+        let cause = format!(
+            "{} is in {}, {} in {}",
+            metric.name, metric.unit, drawn.name, drawn.unit
+        );
+        return Err(Fault::new(
+            Place::of(&raw.metric),
+            cause,
+            "a limit has the unit of what it limits",
+        ));
+    }
+    if part.factor(by).is_none() {
+        let cause = format!("part {} does not vary {by}, by which the bars are", part.id);
+        return Err(Fault::new(place, cause, "a limit is measured at the level of each bar"));
+    }
+    let only = levels(&raw.only, &part.factors)?;
+    if part.matching(&only).next().is_none() {
+        return Err(nothing_has(place, &only));
+    }
+    Ok(Limit {
+        part: part.id.clone(),
+        metric,
+        only,
+    })
 }
 
 fn factor(name: &Spanned<String>, part: &Part) -> Result<String, Fault> {

@@ -1,9 +1,11 @@
-//! The cipher alone, as the code of the kernel does it, without any network: nothing that uses it on this processor is faster.
+//! The cipher alone, as the code of the kernel or a library does it, without any network: nothing that uses it on this processor is
+//! faster.
 
 use std::time::{Duration, Instant};
 
 use bartizan_host::{Feature, KernelCipher, Request};
 
+use super::library::LibraryCipher;
 use super::{PROTECTION, number, protection_of};
 use crate::bench::Tools;
 use crate::experiment::Levels;
@@ -14,9 +16,10 @@ use crate::workload::{
 
 pub(in crate::workload) static KIND: Kind = Kind {
     name: "esp-cipher",
-    about: "Encrypts packets of a size with the kernel's own code for the algorithms of ESP, asked for by AF_ALG.",
+    about: "Encrypts packets of a size with the algorithms of ESP, by the kernel's own code (asked for by AF_ALG) or by a library.",
     factors: &[
         PROTECTION,
+        PROVIDER,
         FactorKind {
             name: "size",
             about: "bytes that are encrypted; filled up to the cipher's block",
@@ -47,15 +50,31 @@ pub(in crate::workload) static KIND: Kind = Kind {
     start,
 };
 
+const PROVIDER: FactorKind = FactorKind {
+    name: "provider",
+    about: "whose code: the kernel's, or AWS-LC's in this binary, which takes AES and vector instructions of the processor also in a guest, whose kernel is generic C",
+    levels: &["kernel", "aws-lc"],
+};
+
+/// Packets of a library that are timed together: each takes about as long as what a guest's clock can tell apart, a microsecond.
+const TOGETHER: u32 = 32;
 /// Packets that warm up.
 const WARM: usize = 20;
 /// Bytes beside the message that ESP authenticates: its header (RFC 4106, section 5).
-const ESP_HEADER: usize = 8;
+pub(super) const ESP_HEADER: usize = 8;
 /// Of the check value.
 const CHECK: usize = 16;
 
 fn lacks(levels: &Levels, _: &Tools) -> Option<Lack> {
     let protection = protection_of(levels).ok()?;
+    if is_library(levels) {
+        return LibraryCipher::named(protection.name).is_none().then(|| Lack {
+            what: format!("{} of AWS-LC", protection.name),
+            reason: "the library has it not".to_owned(),
+            hint: "leave it out with `except`".to_owned(),
+            feature: None,
+        });
+    }
     let cipher = Cipher::new(protection.name).err()?;
     Some(Lack {
         what: format!("{} by AF_ALG", protection.name),
@@ -64,6 +83,10 @@ fn lacks(levels: &Levels, _: &Tools) -> Option<Lack> {
         // Nothing else than ESP brings these ciphers.
         feature: Some(Feature::Esp),
     })
+}
+
+fn is_library(levels: &Levels) -> bool {
+    levels.level(PROVIDER.name) == Some("aws-lc")
 }
 
 struct Ciphers {
@@ -127,13 +150,56 @@ impl Cipher {
     }
 
     fn time(&self, size: usize, buffer: &mut [u8]) -> Result<Duration, Error> {
-        // With the two bytes of ESP's trailer, as ESP would.
-        let message = vec![0x20; self.associated + (size + 2).next_multiple_of(self.block)];
+        let message = vec![0x20; self.associated + filled(size, self.block)];
         let began = Instant::now();
         self.kernel
             .encrypt(&self.vector, &message, buffer)
             .map_err(Error::Broken)?;
         Ok(began.elapsed())
+    }
+}
+
+/// With the two bytes of ESP's trailer, filled up to the cipher's block, as ESP would.
+fn filled(size: usize, block: usize) -> usize {
+    (size + 2).next_multiple_of(block)
+}
+
+/// Either code: the time of a packet, and that of asking for one without anything to do.
+enum Code {
+    Kernel { cipher: Cipher, asking: Cipher },
+    Library { cipher: LibraryCipher, block: usize },
+}
+
+impl Code {
+    fn of(levels: &Levels) -> Result<Self, Error> {
+        let name = protection_of(levels)?.name;
+        if !is_library(levels) {
+            return Ok(Self::Kernel {
+                cipher: Cipher::new(name)?,
+                asking: Cipher::new("null")?,
+            });
+        }
+        let cipher = LibraryCipher::named(name);
+        Ok(Self::Library {
+            block: if name.contains("cbc") { 16 } else { 4 },
+            cipher: cipher.ok_or_else(|| Error::Configuration(format!("AWS-LC has no {name}")))?,
+        })
+    }
+
+    fn times(&self, size: usize, buffer: &mut [u8]) -> Result<(Duration, Duration), Error> {
+        match self {
+            Self::Kernel { cipher, asking } => Ok((cipher.time(size, buffer)?, asking.time(size, buffer)?)),
+            Self::Library { cipher, block } => {
+                let mut message = vec![0x20; filled(size, *block)];
+                let began = Instant::now();
+                let done = (0..TOGETHER).try_for_each(|_| cipher.encrypt(&mut message));
+                let time = began.elapsed();
+                done.map_err(|_| Error::Configuration("AWS-LC does not encrypt".to_owned()))?;
+                // Nothing but the two looks at the clock.
+                let began = Instant::now();
+                Ok((time / TOGETHER, began.elapsed() / TOGETHER))
+            }
+        }
     }
 }
 
@@ -159,15 +225,14 @@ fn authenc(length: usize) -> Vec<u8> {
 impl Workload for Ciphers {
     fn trial(&mut self, trial: &Trial<'_>) -> Result<Observation, Error> {
         let size = (number(trial.levels, "size", 1400.0)? as usize).clamp(1, 60_000);
-        let cipher = Cipher::new(protection_of(trial.levels)?.name)?;
-        let asking = Cipher::new("null")?;
+        let code = Code::of(trial.levels)?;
         let mut buffer = vec![0; size + 64];
         let (mut times, mut alone) = (Vec::new(), Vec::new());
         for packet in 0..WARM + self.packets {
             if Instant::now() >= trial.deadline {
                 return Err(Error::Broken(std::io::ErrorKind::TimedOut.into()));
             }
-            let (time, floor) = (cipher.time(size, &mut buffer)?, asking.time(size, &mut buffer)?);
+            let (time, floor) = code.times(size, &mut buffer)?;
             if packet >= WARM {
                 times.push(super::microseconds(time));
                 alone.push(super::microseconds(floor));
