@@ -64,7 +64,7 @@ fn connections_beyond_memory_are_counted_and_said_to_be_a_finding() {
     assert!(String::from_utf8_lossy(&table.stdout).contains(said));
     assert!(std::fs::read_to_string(&page).unwrap().contains(said));
 
-    let output = bartizan(&["inspect", "--json", "--memory", "128MB"], &capture);
+    let output = bartizan(&["inspect", "--json", "--memory", "1GB"], &capture);
     let file = &json(&output)["files"][0];
     assert_eq!(
         (&file["summary"]["connections"], &file["untracked"], &file["omitted"]),

@@ -12,7 +12,7 @@ pub(crate) const MEMORY: usize = 2_500_000_000;
 pub(crate) struct Shares {
     /// What lives, segments out of order, fragments of IP packets.
     pub(crate) limits: Limits,
-    /// Links: an eighth.
+    /// Links: five 32nds.
     pub(crate) links: usize,
     /// Rows of connections that are alike, and the list of single ones where it is asked for: a 64th and an eighth.
     pub(crate) rows: usize,
@@ -22,7 +22,7 @@ pub(crate) struct Shares {
 impl Shares {
     pub(crate) fn of(memory: usize, detail: Detail) -> Self {
         let default = Limits::default();
-        let links = memory / 8;
+        let links = memory / 32 * 5;
         let rows = memory / 64;
         let list = if detail == Detail::Each { memory / 8 } else { 0 };
         let fragments = FragmentLimits {

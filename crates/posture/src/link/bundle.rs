@@ -74,10 +74,10 @@ pub(super) struct Bundle {
     pub(super) by_kind: Vec<(Kind, u64)>,
     pub(super) history: History,
     pub(super) groups: BTreeSet<NamedGroup>,
-    pub(super) methods: BTreeSet<KeyExchangeMethod>,
-    /// What its two ends are, by what was said.
-    pub(super) functions: [BTreeSet<&'static str>; 2],
-    pub(super) key_exchanges: BTreeSet<Vec<KeyExchangeMethod>>,
+    /// What its two ends are, where something was said of it.
+    functions: Option<Box<[Vec<&'static str>; 2]>>,
+    /// Key exchanges of IKEv2, each with the methods that were mixed, in their order.
+    key_exchanges: Vec<Box<[KeyExchangeMethod]>>,
     pub(super) in_ledger: u64,
     /// First and last packet, and which of the two ends asked first.
     span: Option<(Moment, Moment, usize)>,
@@ -113,14 +113,11 @@ impl Bundle {
         if self.groups.len() < ALGORITHMS {
             self.groups.extend(posture.group);
         }
-        if self.methods.len() < ALGORITHMS {
-            self.methods.extend(&posture.key_exchanges);
+        for (index, names) in posture.functions.iter().enumerate() {
+            self.name(asks ^ index, names);
         }
-        let [ours, theirs] = &posture.functions;
-        self.functions[asks].extend(ours);
-        self.functions[1 - asks].extend(theirs);
-        if self.key_exchanges.len() < ALGORITHMS && !posture.key_exchanges.is_empty() {
-            self.key_exchanges.insert(posture.key_exchanges.clone());
+        if !posture.key_exchanges.is_empty() {
+            self.exchanged(&posture.key_exchanges);
         }
         self.in_ledger += u64::from(posture.in_ledger);
         self.parts += 1;
@@ -153,22 +150,10 @@ impl Bundle {
             .take(room(self.groups.len()))
             .chain(std::mem::take(&mut self.groups))
             .collect();
-        self.methods = other
-            .methods
-            .into_iter()
-            .take(room(self.methods.len()))
-            .chain(std::mem::take(&mut self.methods))
-            .collect();
-        let [one, two] = other.functions;
-        let [one, two] = if turned { [two, one] } else { [one, two] };
-        self.functions[0].extend(one);
-        self.functions[1].extend(two);
-        self.key_exchanges = other
-            .key_exchanges
-            .into_iter()
-            .take(room(self.key_exchanges.len()))
-            .chain(std::mem::take(&mut self.key_exchanges))
-            .collect();
+        for (index, names) in other.functions.iter().flat_map(|ends| ends.iter().enumerate()) {
+            self.name(index ^ usize::from(turned), names);
+        }
+        other.key_exchanges.iter().for_each(|methods| self.exchanged(methods));
         self.in_ledger += other.in_ledger;
         self.parts += other.parts;
         if let Some((first, last, asks)) = other.span {
@@ -216,6 +201,46 @@ impl Bundle {
         }
     }
 
+    /// Methods that were mixed in a key exchange.
+    fn exchanged(&mut self, methods: &[KeyExchangeMethod]) {
+        let known = self.key_exchanges.iter().any(|known| **known == *methods);
+        if !known && self.key_exchanges.len() < ALGORITHMS {
+            self.key_exchanges.reserve_exact(1);
+            self.key_exchanges.push(methods.into());
+        }
+    }
+
+    /// Key exchanges of IKEv2, by the methods of each, and all of these.
+    pub(super) fn key_exchanges(&mut self) -> (BTreeSet<Vec<KeyExchangeMethod>>, BTreeSet<KeyExchangeMethod>) {
+        let key_exchanges = std::mem::take(&mut self.key_exchanges);
+        let methods = key_exchanges
+            .iter()
+            .flat_map(|methods| methods.iter().copied())
+            .collect();
+        (key_exchanges.into_iter().map(Vec::from).collect(), methods)
+    }
+
+    /// What is said of one of its ends.
+    fn name(&mut self, end: usize, names: &[&'static str]) {
+        for name in names {
+            let known = &mut self.functions.get_or_insert_default()[end];
+            if !known.contains(name) {
+                known.reserve_exact(1);
+                known.push(name);
+            }
+        }
+    }
+
+    /// What its two ends are, by name.
+    pub(super) fn functions(&mut self) -> [Vec<&'static str>; 2] {
+        let mut functions = self
+            .functions
+            .take()
+            .map_or_else(Default::default, |functions| *functions);
+        functions.iter_mut().for_each(|names| names.sort_unstable());
+        functions
+    }
+
     fn stretch(&mut self, first: Moment, last: Moment, asks: usize) {
         let (begins, ends, asked) = self.span.get_or_insert((first, last, asks));
         if first.packet < begins.packet {
@@ -239,19 +264,23 @@ impl Bundle {
         });
         let verdicts = self.confidentiality.held() + self.authenticity.held();
         // A set's leaf has room for eleven.
-        let sets = [self.groups.len(), self.methods.len()].map(|len| held(len.div_ceil(6), 48));
+        let methods = self
+            .key_exchanges
+            .iter()
+            .map(|methods| held(methods.len(), size_of::<KeyExchangeMethod>()));
         held(1, size_of::<Self>())
             + sent.sum::<usize>()
             + self.both.held()
             + verdicts
             + held(self.by_kind.capacity(), size_of::<(Kind, u64)>())
             + self.history.held()
-            + sets.iter().sum::<usize>()
-            + self
-                .functions
-                .iter()
-                .map(|names| held(names.len().div_ceil(6), 192))
-                .sum::<usize>()
+            + held(self.groups.len().div_ceil(6), 48)
+            + held(self.key_exchanges.capacity(), size_of::<Box<[KeyExchangeMethod]>>())
+            + methods.sum::<usize>()
+            + self.functions.as_ref().map_or(0, |ends| {
+                let names = ends.iter().map(|names| held(names.capacity(), size_of::<&str>()));
+                held(2, size_of::<Vec<&str>>()) + names.sum::<usize>()
+            })
     }
 
     /// Both directions and both verdicts, which rest on `all` where nothing else is said.

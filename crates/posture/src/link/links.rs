@@ -439,10 +439,9 @@ impl Folded {
         };
         let by_kind = std::mem::take(&mut bundle.by_kind).into_iter().collect();
         let groups = std::mem::take(&mut bundle.groups);
-        let methods = std::mem::take(&mut bundle.methods);
-        let key_exchanges = std::mem::take(&mut bundle.key_exchanges);
+        let (key_exchanges, methods) = bundle.key_exchanges();
         let in_ledger = bundle.in_ledger;
-        let mut functions = std::mem::take(&mut bundle.functions);
+        let mut functions = bundle.functions();
         let (phases, beyond_phases) = std::mem::take(&mut bundle.history).finish();
         let (mut directions, confidentiality, authenticity) = bundle.finish(&[Source::between(first, last)]);
         if listed.is_none() && asked_first == 1 {
@@ -454,7 +453,7 @@ impl Folded {
             ends: self.ends,
             named_by: self.named_by.filter(|_| listed.is_none()),
             interface,
-            functions: functions.map(|functions| functions.into_iter().collect()),
+            functions,
             carriers: self.carriers,
             standing: self.standing,
             directions,

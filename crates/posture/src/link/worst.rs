@@ -36,6 +36,10 @@ impl<const YES: bool> Statement for Wanted<YES> {
     }
 }
 
+/// Sources by the first packet of their part. Most links have one part, and need no list: it is kept apart.
+#[derive(Debug, Clone)]
+struct Sources(Vec<(u64, Source)>);
+
 /// The worst of the statements added, in whatever order they came.
 #[derive(Debug, Clone)]
 pub(super) struct Worst<S> {
@@ -43,7 +47,7 @@ pub(super) struct Worst<S> {
     /// First packet of the part that said so.
     at: u64,
     /// Sources of those that agree with the worst, by the first packet of their part; of one alone its grounds have them.
-    sources: Option<Box<Vec<(u64, Source)>>>,
+    sources: Option<Box<Sources>>,
     agree: u64,
     total: u64,
 }
@@ -66,9 +70,9 @@ impl<S: Statement> Worst<S> {
         // Most parts of a link agree, and nothing more is kept of what is no worse, or says what many have said before.
         if let Some((worst, _)) = &self.worst {
             let agrees = worst.rank() == said.rank();
-            let full = self.sources.as_ref().filter(|sources| sources.len() == SOURCES);
+            let full = self.sources.as_ref().filter(|sources| sources.0.len() == SOURCES);
             let late = full
-                .and_then(|sources| sources.last())
+                .and_then(|sources| sources.0.last())
                 .is_some_and(|(last, _)| at >= *last);
             if worst.rank() < said.rank() || (agrees && late) {
                 self.agree += u64::from(agrees);
@@ -100,13 +104,13 @@ impl<S: Statement> Worst<S> {
         } else if ours == Some(theirs.rank()) {
             self.agree += other.agree;
             let theirs = other.sources();
-            let mut sources = self.sources.take().map_or_else(|| self.own(), |sources| *sources);
+            let mut sources = self.sources.take().map_or_else(|| self.own(), |sources| sources.0);
             sources.extend(theirs);
             // Stable: the sources of one part keep their order.
             sources.sort_by_key(|(at, _)| *at);
             sources.dedup_by(|one, other| one.1 == other.1);
             sources.truncate(SOURCES);
-            self.sources = Some(Box::new(sources));
+            self.sources = Some(Box::new(Sources(sources)));
             if other.at < self.at {
                 self.at = other.at;
                 self.worst = other.worst;
@@ -122,14 +126,14 @@ impl<S: Statement> Worst<S> {
             .map_or(0, |(_, grounds)| super::held(2 + grounds.sources.len(), 24));
         let more = self.sources.as_ref();
         own + more.map_or(0, |more| {
-            super::held(1, 24) + super::held(more.capacity(), size_of::<(u64, Source)>())
+            super::held(1, size_of::<Sources>()) + super::held(more.0.capacity(), size_of::<(u64, Source)>())
         })
     }
 
     fn sources(&self) -> Vec<(u64, Source)> {
         self.sources
             .as_ref()
-            .map_or_else(|| self.own(), |sources| (**sources).clone())
+            .map_or_else(|| self.own(), |sources| sources.0.clone())
     }
 
     fn own(&self) -> Vec<(u64, Source)> {
@@ -144,7 +148,7 @@ impl<S: Statement> Worst<S> {
             grounds.because = format!("{} ({} of {})", grounds.because, self.agree, self.total).into();
         }
         if let Some(sources) = self.sources {
-            let sources = sources.into_iter().map(|(_, source)| source).collect();
+            let sources = sources.0.into_iter().map(|(_, source)| source).collect();
             grounds = Grounds::new(grounds.because, sources);
         } else if grounds.sources.len() > SOURCES {
             grounds.sources = grounds.sources[..SOURCES].into();
