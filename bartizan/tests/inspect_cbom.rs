@@ -90,6 +90,7 @@ fn every_capture_in_the_tree_makes_a_document_that_meets_the_published_schema() 
         "sbi-free5gc-two-registrations.pcap",
         "n2-free5gc-two-registrations.pcap",
         "e2-flexric-kpm.pcap",
+        "openssh-10.0.pcap",
     ] {
         assert_published(&document(&[file], &[]));
     }
@@ -215,4 +216,27 @@ fn a_folder_that_is_not_there_is_a_failure_with_a_hint() {
     let output = inspect(&data(), &["e2-flexric-kpm.pcap", "--cbom", "nowhere/cbom.json"]);
     assert_eq!(output.status.code(), Some(2));
     assert!(String::from_utf8_lossy(&output.stderr).contains("hint: "), "{output:?}");
+}
+
+#[test]
+fn ssh_is_listed_by_what_was_agreed_on_and_signed_with() {
+    let document = document(&["openssh-10.0.pcap"], &[]);
+    let components = document["components"].as_array().unwrap();
+    let properties = |component: &Value| component["cryptoProperties"].clone();
+    let of_ssh: Vec<&str> = components
+        .iter()
+        .filter(|component| properties(component)["protocolProperties"]["type"] == "ssh")
+        .map(|component| component["name"].as_str().unwrap())
+        .collect();
+    // Of seven connections one agreed on nothing.
+    assert_eq!(of_ssh.len(), 6);
+    assert!(of_ssh.contains(&"SSH 2.0, mlkem768x25519-sha256, ssh-ed25519"));
+    let level = |name: &str| {
+        let component = components.iter().find(|component| component["name"] == name).unwrap();
+        properties(component)["algorithmProperties"]["nistQuantumSecurityLevel"].clone()
+    };
+    assert_eq!(level("mlkem768x25519-sha256"), 3);
+    assert!(level("sntrup761x25519-sha512").is_null(), "NIST did not choose it");
+    assert_eq!(level("curve25519-sha256"), 0);
+    assert_eq!(level("rsa-sha2-512"), 0);
 }

@@ -205,3 +205,55 @@ fn a_connection_is_named_by_the_request_that_tshark_reads_there() {
         );
     }
 }
+
+#[test]
+fn what_both_ends_of_ssh_can_do_and_the_host_key_are_those_tshark_reads() {
+    let file = capture("openssh-10.0.pcap");
+    let fields = [
+        "tcp.srcport",
+        "tcp.dstport",
+        "frame.number",
+        "ssh.kex_algorithms",
+        "ssh.server_host_key_algorithms",
+        "ssh.encryption_algorithms_client_to_server",
+        "ssh.host_key.type",
+    ];
+    let options: Vec<String> = [830, 4502, 4503, 4504, 4505, 4506, 4507]
+        .iter()
+        .flat_map(|port| ["-d".to_owned(), format!("tcp.port=={port},ssh")])
+        .collect();
+    let options: Vec<&str> = options.iter().map(String::as_str).collect();
+    let connections = by_client_port(&inspect(&file));
+    assert_eq!(connections.len(), 7);
+    let (mut lists, mut keys) = (0, 0);
+    for row in rows(&file, &options, "ssh.message_code", &fields) {
+        let [source, destination] = ["tcp.srcport", "tcp.dstport"].map(|field| numbers(&row[field])[0]);
+        let (side, connection) = match connections.get(&source) {
+            Some(connection) => ("client", connection),
+            None => ("server", &connections[&destination]),
+        };
+        let packet = numbers(&row["frame.number"])[0];
+        let end = &connection["ssh"][side];
+        for (ours, theirs) in [
+            ("key_exchanges_offered", "ssh.kex_algorithms"),
+            ("host_keys_offered", "ssh.server_host_key_algorithms"),
+            (
+                "ciphers_from_client_offered",
+                "ssh.encryption_algorithms_client_to_server",
+            ),
+        ] {
+            if !row[theirs].is_empty() {
+                assert_eq!(end[ours], serde_json::json!(row[theirs]), "packet {packet}");
+                assert_eq!(end["kex_init_packet"], packet);
+                lists += 1;
+            }
+        }
+        if let Some(key) = row["ssh.host_key.type"].first() {
+            let ours = &connection["ssh"]["host_key"];
+            assert_eq!(ours["packet"], packet);
+            assert_eq!(ours["key"], *key);
+            keys += 1;
+        }
+    }
+    assert_eq!((lists, keys), (7 * 2 * 3, 6));
+}

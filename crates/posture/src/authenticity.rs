@@ -9,7 +9,7 @@ use bartizan_wire::{Content, Side, keys};
 
 use crate::confidentiality::not_agreed;
 use crate::ledgers::Entry;
-use crate::{Answer, Evidence, Judgement, Source, Verdict};
+use crate::{Answer, Evidence, Judgement, Source, Verdict, ssh};
 
 /// What is known of one end: whether it was authenticated, and what a forger can do about it.
 pub(crate) struct End {
@@ -42,6 +42,7 @@ pub(crate) fn judge(evidence: &Evidence<'_>) -> Judgement {
             Judgement::new(Verdict::Vulnerable, because, all())
         }
         Content::Unknown(_) => Judgement::new(Verdict::NotObservable, "a protocol that is not read", all()),
+        Content::Ssh(carried) => ssh::posture(connection, carried).authenticity,
         Content::Tls(tls) => refused(evidence).unwrap_or_else(|| {
             let server = end(evidence, tls, Side::Server).judgement;
             let client = end(evidence, tls, Side::Client).judgement;

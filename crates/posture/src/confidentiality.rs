@@ -4,7 +4,7 @@ use bartizan_registry::{self as registry, NamedGroup, Safety};
 use bartizan_wire::tls::{self, Fault, Tls, Version};
 use bartizan_wire::{Content, Seen, Start};
 
-use crate::{Evidence, Judgement, Source, Verdict};
+use crate::{Evidence, Judgement, Source, Verdict, ssh};
 
 pub(crate) fn judge(evidence: &Evidence<'_>) -> Judgement {
     let connection = evidence.connection();
@@ -20,6 +20,7 @@ pub(crate) fn judge(evidence: &Evidence<'_>) -> Judgement {
         Content::Http1(_) => Judgement::new(Verdict::Vulnerable, "sent in clear: HTTP/1 without TLS", all()),
         Content::Unknown(_) => Judgement::new(Verdict::NotObservable, "a protocol that is not read", all()),
         Content::Tls(tls) => judge_tls(evidence, tls),
+        Content::Ssh(carried) => ssh::posture(connection, carried).confidentiality,
     }
 }
 

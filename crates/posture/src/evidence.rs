@@ -10,7 +10,7 @@ use bartizan_wire::{Connection, Content, Seen, Side};
 use crate::ledgers::Entry;
 use crate::{
     Answer, Hole, Interface, Judgement, KeyExchangeClass, Kind, Ledgers, Reply, Source, Verdict, authenticity,
-    confidentiality, interface, questions,
+    confidentiality, interface, questions, ssh,
 };
 
 /// A connection that packets showed, with what ledgers say of it.
@@ -39,6 +39,8 @@ pub struct Posture {
     pub group: Option<NamedGroup>,
     /// The methods an IKE_SA was made with, the KE payload's first; for ESP those of the IKE_SA that keyed it.
     pub key_exchanges: Vec<KeyExchangeMethod>,
+    /// The key exchange method of SSH.
+    pub ssh_key_exchange: Option<String>,
     /// The interface it belongs to, as far as packets tell.
     pub interface: Option<Interface>,
     /// The packet that tells it.
@@ -86,6 +88,7 @@ impl Posture {
             kind,
             group: None,
             key_exchanges: Vec::new(),
+            ssh_key_exchange: None,
             interface: None,
             named_by: None,
             functions: Default::default(),
@@ -107,11 +110,14 @@ impl Posture {
         }
     }
 
-    /// The key exchange as one name: a TLS group, or IKE's methods joined.
+    /// The key exchange as one name: a TLS group, the method of SSH, or IKE's methods joined.
     #[must_use]
     pub fn key_exchange(&self) -> Option<String> {
         if let Some(group) = self.group {
             return Some(group.to_string());
+        }
+        if self.ssh_key_exchange.is_some() {
+            return self.ssh_key_exchange.clone();
         }
         let names: Vec<String> = self.key_exchanges.iter().map(ToString::to_string).collect();
         (!names.is_empty()).then(|| names.join("+"))
@@ -144,10 +150,18 @@ impl<'a> Evidence<'a> {
         let signature = |side| authenticity::scheme(self, side).map(|(scheme, _)| scheme);
         let told = interface::told(self.connection);
         let beside = self.beside(&told.beside);
+        if let Content::Ssh(carried) = &self.connection.content {
+            return Posture {
+                interface: told.interface.map(|(interface, _)| interface),
+                named_by: told.interface.map(|(_, at)| Source::between(at, at)),
+                ..ssh::posture(self.connection, carried)
+            };
+        }
         Posture {
             kind: Kind::of(self.connection),
             group: self.group().map(|(group, _)| group),
             key_exchanges: Vec::new(),
+            ssh_key_exchange: None,
             interface: told.interface.map(|(interface, _)| interface),
             named_by: told.interface.map(|(_, at)| Source::between(at, at)),
             functions: told.functions.map(|functions| functions.into_iter().collect()),

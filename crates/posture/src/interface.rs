@@ -132,6 +132,7 @@ pub(crate) fn told(connection: &Connection) -> Told {
             }
             "TLS"
         }
+        Content::Ssh(_) => "SSH",
         Content::Nothing | Content::Unknown(_) => return told,
     };
     let ports = [connection.server.port(), connection.client.port()];

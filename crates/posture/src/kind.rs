@@ -18,6 +18,12 @@ pub enum Kind {
     ClearHttp2,
     /// HTTP/1 in clear.
     ClearHttp1,
+    /// SSH.
+    Ssh,
+    /// SSH, ended before both ends had agreed.
+    SshNotAgreed,
+    /// SSH whose key exchange is missing from the capture.
+    SshNotSeen,
     /// A protocol that is not read.
     Unknown,
     /// No data.
@@ -60,6 +66,7 @@ impl Kind {
             Content::Http1(_) => Self::ClearHttp1,
             Content::Unknown(_) => Self::Unknown,
             Content::Tls(tls) => Self::of_tls(tls),
+            Content::Ssh(ssh) => crate::ssh::kind(ssh),
         }
     }
 
@@ -82,6 +89,9 @@ impl Kind {
             Self::TlsNotSeen => "TLS, handshake not seen".into(),
             Self::ClearHttp2 => "HTTP/2 in clear".into(),
             Self::ClearHttp1 => "HTTP/1 in clear".into(),
+            Self::Ssh => "SSH".into(),
+            Self::SshNotAgreed => "SSH, not established".into(),
+            Self::SshNotSeen => "SSH, key exchange not seen".into(),
             Self::Unknown => "unknown protocol".into(),
             Self::Silent => "no data".into(),
             Self::Ike => "IKEv2".into(),

@@ -32,6 +32,7 @@ mod questions;
 mod recorded;
 mod requests;
 mod sctp;
+mod ssh;
 
 pub use answer::{Answer, Judgement, Reply, Source, Verdict};
 pub use beside::Hole;

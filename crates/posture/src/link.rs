@@ -152,6 +152,8 @@ pub struct Link {
     pub methods: BTreeSet<KeyExchangeMethod>,
     /// The same as they were combined: the first of a set-up, then the additional ones.
     pub key_exchanges: BTreeSet<Vec<KeyExchangeMethod>>,
+    /// Key exchange methods of SSH.
+    pub ssh_methods: BTreeSet<String>,
     /// First packet.
     pub first: Moment,
     /// Last packet.

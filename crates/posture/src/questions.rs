@@ -5,7 +5,7 @@ use bartizan_wire::tls::{self, ClientHello, Version};
 use bartizan_wire::{Content, Seen, Side};
 
 use crate::confidentiality::{group_safety, not_agreed, stray_bytes};
-use crate::{Answer, Evidence, Reply, Source, Verdict, authenticity, confidentiality};
+use crate::{Answer, Evidence, Reply, Source, Verdict, authenticity, confidentiality, ssh};
 
 /// Answers that do not depend on TLS; `clear` is what to say where everything was sent in clear.
 fn without_tls(evidence: &Evidence<'_>, clear: &str) -> Option<Reply> {
@@ -14,7 +14,7 @@ fn without_tls(evidence: &Evidence<'_>, clear: &str) -> Option<Reply> {
         Content::Nothing => Some(Reply::new(Answer::NotSeen, "no data was sent", all)),
         Content::Http2(_) | Content::Http1(_) => Some(Reply::new(Answer::No, clear, all)),
         Content::Unknown(_) => Some(Reply::new(Answer::NotObservable, "a protocol that is not read", all)),
-        Content::Tls(_) => None,
+        Content::Tls(_) | Content::Ssh(_) => None,
     }
 }
 
@@ -184,6 +184,7 @@ pub(crate) fn clear(evidence: &Evidence<'_>) -> Reply {
             Reply::new(Answer::Yes, format!("HTTP/1, {bytes} bytes"), all)
         }
         Content::Unknown(_) => Reply::new(Answer::NotObservable, "a protocol that is not read", all),
+        Content::Ssh(carried) => ssh::posture(connection, carried).clear,
         Content::Tls(tls) => match &tls.server_hello {
             Some(hello) if tls::is_null_cipher(hello.value.cipher_suite) => Reply::new(
                 Answer::Yes,

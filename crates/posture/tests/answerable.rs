@@ -6,10 +6,11 @@ use bartizan_wire::ike::{IkeSa, Origin};
 use bartizan_wire::sctp::Association;
 use bartizan_wire::{CaptureReader, Connection, Limits, Observer, Sink, Start};
 
-const CAPTURES: [&[u8]; 6] = [
+const CAPTURES: [&[u8]; 7] = [
     include_bytes!("../../wire/tests/data/openssl-3.5.7.pcap"),
     include_bytes!("../../wire/tests/data/sidecar-hybrid.pcap"),
     include_bytes!("../../wire/tests/data/strongswan-6.1.0.pcap"),
+    include_bytes!("../../wire/tests/data/openssh-10.0.pcap"),
     include_bytes!("../../wire/tests/data/e2-flexric-kpm.pcap"),
     include_bytes!("../../wire/tests/data/n2-free5gc-two-registrations.pcap"),
     include_bytes!("../../wire/tests/data/sbi-free5gc-two-registrations.pcap"),
@@ -78,6 +79,7 @@ fn row(kind: Kind) -> Option<[Wire; 6]> {
         Kind::Tls13 => [Either, Either, Either, Silent, Either, Either],
         Kind::TlsLegacy(_) => [Either, Either, No, Either, No, Either],
         Kind::ClearHttp2 | Kind::ClearSctp => [No, No, No, No, No, Yes],
+        Kind::Ssh => [Either, Either, Either, Silent, Silent, Either],
         Kind::Ike => [Either, Either, Either, Silent, Silent, Either],
         Kind::Esp => [Silent, Silent, Silent, Silent, Silent, Either],
         _ => return None,
@@ -90,6 +92,10 @@ fn what_the_wire_can_answer_is_answered() {
     for posture in postures() {
         let Some(row) = row(posture.kind) else { continue };
         *seen.entry(posture.kind).or_default() += 1;
+        if posture.kind == Kind::Ssh {
+            // The server's signature stands in clear; the client's does not.
+            assert_eq!(posture.server_authenticated.answer(), Answer::Yes);
+        }
         let resumed_alone = posture.resumed && posture.group.is_none();
         let ask = |question: &str, reply: &Reply, wire: Wire| {
             let answer = reply.answer();
@@ -120,7 +126,15 @@ fn what_the_wire_can_answer_is_answered() {
         ask("clear", &posture.clear, row[5]);
     }
     let asked: Vec<String> = seen.keys().map(|kind| kind.name()).collect();
-    for kind in ["TLS 1.3", "TLS 1.2", "HTTP/2 in clear", "IKEv2", "ESP", "SCTP in clear"] {
+    for kind in [
+        "TLS 1.3",
+        "TLS 1.2",
+        "HTTP/2 in clear",
+        "SSH",
+        "IKEv2",
+        "ESP",
+        "SCTP in clear",
+    ] {
         assert!(asked.iter().any(|name| name == kind), "no {kind} was asked");
     }
 }

@@ -163,4 +163,4 @@ macro_rules! survive_any_bytes {
     };
 }
 
-survive_any_bytes!(capture packet timing segments fragments tls http2 hello ike esp sctp);
+survive_any_bytes!(capture packet timing segments fragments tls http2 http1 ssh hello ike esp sctp);

@@ -10,13 +10,14 @@ use bartizan_wire::esp::EspSa;
 use bartizan_wire::ike::IkeSa;
 use bartizan_wire::{CaptureReader, Connection, Limits, Observer, Sink};
 
-const CAPTURES: [(&str, &[u8]); 3] = [
+const CAPTURES: [(&str, &[u8]); 4] = [
     ("openssl", include_bytes!("../../wire/tests/data/openssl-3.5.7.pcap")),
     ("sidecar", include_bytes!("../../wire/tests/data/sidecar-hybrid.pcap")),
     (
         "strongswan",
         include_bytes!("../../wire/tests/data/strongswan-6.1.0.pcap"),
     ),
+    ("openssh", include_bytes!("../../wire/tests/data/openssh-10.0.pcap")),
 ];
 
 /// What is judged: a connection by its ends, IKE and ESP by their hosts, SPI and kind.
@@ -296,6 +297,53 @@ fn cleared_records(frame: &Frame<'_>) -> Change {
     }
 }
 
+/// Key exchange methods of SSH in what one end says it can do: post-quantum ones turned into another name of the same length.
+fn ssh_methods(from_server: bool, to: &'static str) -> impl Fn(&Frame<'_>) -> Change {
+    move |frame| {
+        let ports = frame
+            .payload
+            .start
+            .checked_sub(32)
+            .map(|at| [frame.bytes[at], frame.bytes[at + 1]]);
+        let of_server = ports.is_some_and(|port| u16::from_be_bytes(port) < 5000);
+        if frame.protocol != 6 || of_server != from_server || frame.payload().get(5) != Some(&20) {
+            return Change::Keep;
+        }
+        let mut bytes = frame.bytes.to_vec();
+        for name in [
+            "mlkem768x25519-sha256",
+            "sntrup761x25519-sha512@openssh.com",
+            "sntrup761x25519-sha512",
+        ] {
+            let mut at = 0;
+            while let Some(found) = bytes[at..]
+                .windows(name.len())
+                .position(|window| window == name.as_bytes())
+            {
+                // A list stays one: what is left of the longer name becomes a name nobody knows.
+                let rest = name.len() - to.len() - 1;
+                let text = format!("{to},{}", "z".repeat(rest));
+                bytes[at + found..at + found + name.len()].copy_from_slice(text.as_bytes());
+                at += found + name.len();
+            }
+        }
+        if bytes == frame.bytes {
+            Change::Keep
+        } else {
+            Change::Turn(bytes)
+        }
+    }
+}
+
+/// SSH's new keys never come, from one end.
+fn without_new_keys(frame: &Frame<'_>) -> Change {
+    if frame.protocol == 6 && frame.payload().get(5) == Some(&21) {
+        Change::Drop
+    } else {
+        Change::Keep
+    }
+}
+
 const ML_KEM: [u16; 3] = [35, 36, 37];
 
 fn exchange(kind: u8) -> impl Fn(&Frame<'_>) -> Change {
@@ -353,8 +401,12 @@ struct Mutation<'a> {
     hits: &'a dyn Fn(&Subject, &Posture) -> bool,
 }
 
-fn is_connection(subject: &Subject, _: &Posture) -> bool {
-    matches!(subject, Subject::Connection(..))
+fn is_connection(subject: &Subject, posture: &Posture) -> bool {
+    matches!(subject, Subject::Connection(..)) && posture.ssh_key_exchange.is_none()
+}
+
+fn is_ssh(_: &Subject, posture: &Posture) -> bool {
+    posture.ssh_key_exchange.is_some()
 }
 
 fn is_ike(subject: &Subject, _: &Posture) -> bool {
@@ -447,6 +499,26 @@ fn every_safe_capture_turned_towards_classical_falls_and_nothing_rises() {
             name: "IKE_SA_INIT dropped",
             change: &exchange(34),
             hits: &ipsec_v4,
+        },
+        Mutation {
+            name: "SSH server has curve25519 only",
+            change: &ssh_methods(true, "curve25519-sha256"),
+            hits: &is_ssh,
+        },
+        Mutation {
+            name: "SSH client offers P-256 only",
+            change: &ssh_methods(false, "ecdh-sha2-nistp256"),
+            hits: &is_ssh,
+        },
+        Mutation {
+            name: "SSH methods nobody knows",
+            change: &ssh_methods(false, "mlkem9999"),
+            hits: &|subject, posture| is_ssh(subject, posture),
+        },
+        Mutation {
+            name: "SSH_MSG_NEWKEYS dropped",
+            change: &without_new_keys,
+            hits: &is_ssh,
         },
         Mutation {
             name: "ESP in clear",

@@ -96,6 +96,19 @@ documents! {
     RFC_9935             rfc      "RFC 9935"                              "2026-03";
     COMPOSITE_SIGNATURES draft    "draft-ietf-lamps-pq-composite-sigs-19" "2026-04-21";
 
+    // SSH
+    RFC_4253             rfc      "RFC 4253"                              "2006-01";
+    RFC_4419             rfc      "RFC 4419"                              "2006-03";
+    RFC_4432             rfc      "RFC 4432"                              "2006-03";
+    RFC_5656             rfc      "RFC 5656"                              "2009-12";
+    RFC_6187             rfc      "RFC 6187"                              "2011-03";
+    RFC_8268             rfc      "RFC 8268"                              "2017-12";
+    RFC_8332             rfc      "RFC 8332"                              "2018-03";
+    RFC_8709             rfc      "RFC 8709"                              "2020-02";
+    RFC_8731             rfc      "RFC 8731"                              "2020-02";
+    RFC_9941             rfc      "RFC 9941"                              "2026-04";
+    RFC_10042            rfc      "RFC 10042"                             "2026-08";
+
     // Primitives
     FIPS_203             standard "FIPS 203"                              "2024-08-13";
     FIPS_204             standard "FIPS 204"                              "2024-08-13";
@@ -117,6 +130,8 @@ documents! {
 pub(crate) const OQS: Standing = private("OQS test point");
 /// FrodoKEM, BIKE and others as strongSwan's branches number them.
 pub(crate) const STRONGSWAN_BRANCH: Standing = private("strongSwan branch frodokem");
+/// Names of SSH with a domain behind them.
+pub(crate) const SSH_PRIVATE: Standing = private("RFC 4251, private name");
 /// A range for private use.
 pub(crate) const PRIVATE_USE: Standing = private("RFC 7296, private use");
 /// A value Linux and hostapd send where the standard has another.

@@ -21,6 +21,7 @@ mod primitive;
 mod row;
 mod sctp;
 mod signature;
+mod ssh;
 mod standing;
 mod tcp;
 mod udp;
@@ -43,6 +44,9 @@ pub use name::{mentions, same_name};
 pub use primitive::{PRIMITIVES, Primitive, Purpose, primitive, primitives};
 pub use sctp::{SCTP_APPLICATIONS, SctpApplication, sctp_application, sctp_application_at};
 pub use signature::{SIGNATURES, Signature, signature, signature_named};
+pub use ssh::{
+    SSH_KEY_EXCHANGES, SSH_NO_CIPHER, SSH_PUBLIC_KEYS, SshKeyExchange, SshPublicKey, ssh_key_exchange, ssh_public_key,
+};
 pub use standing::{Category, Safety, Standing, State};
 pub use tcp::{TCP_APPLICATIONS, TcpApplication, tcp_application_at};
 pub use udp::{QUIC_VERSIONS, UDP_APPLICATIONS, UdpApplication};

@@ -6,6 +6,7 @@ use crate::Moment;
 use crate::http1::Http1;
 use crate::http2::Http2;
 use crate::opening::Opening;
+use crate::ssh::Ssh;
 use crate::tcp::StreamCounts;
 use crate::tls::Tls;
 
@@ -91,6 +92,8 @@ pub enum Content {
     Http2(Box<Http2>),
     /// HTTP/1 in clear.
     Http1(Box<Http1>),
+    /// SSH.
+    Ssh(Box<Ssh>),
     /// None of these.
     Unknown(Opening),
 }

@@ -25,7 +25,7 @@
 //! security associations come there too.
 //!
 //! Layers, outermost first: [`capture`] (pcap, pcapng), [`link`], [`ip`] (with fragments), and then [`tcp`] (segments,
-//! reassembly) with [`tls`], [`http2`] and [`http1`], told apart by [`opening`]; [`sctp`]; [`udp`] with [`ike`] and [`datagrams`];
+//! reassembly) with [`tls`], [`http2`], [`http1`] and [`ssh`], told apart by [`opening`]; [`sctp`]; [`udp`] with [`ike`] and [`datagrams`];
 //! [`esp`].
 //! Where [`keys`] are given, what they open is read as well.
 //! Everything a stranger can choose (lengths, counts, order) is bounded; what a bound drops is counted and said. Code
@@ -48,6 +48,7 @@ mod moment;
 mod observer;
 pub mod opening;
 pub mod sctp;
+pub mod ssh;
 pub mod tcp;
 pub mod timing;
 pub mod tls;

@@ -34,6 +34,8 @@ pub enum Protocol {
     Http2,
     /// HTTP/1 in clear.
     Http1,
+    /// SSH.
+    Ssh,
 }
 
 /// The first bytes of both directions where no protocol was recognised.
@@ -112,7 +114,7 @@ pub enum Recognition {
 /// picked up in mid-stream.
 #[must_use]
 pub fn recognise(prefix: &[u8], start: Start) -> Recognition {
-    let candidates = [tls(prefix), http2(prefix, start), http1(prefix)];
+    let candidates = [tls(prefix), http2(prefix, start), http1(prefix), ssh(prefix)];
     if let Some(found) = candidates
         .iter()
         .find(|candidate| matches!(candidate, Recognition::Protocol(..)))
@@ -197,6 +199,15 @@ fn http1(prefix: &[u8]) -> Recognition {
     more_if(HTTP1_STATUS.starts_with(prefix) || HTTP1_METHODS.iter().any(|method| method.starts_with(prefix)))
 }
 
+/// Both ends begin so (RFC 4253, section 4.2).
+fn ssh(prefix: &[u8]) -> Recognition {
+    const IDENTIFICATION: &[u8] = b"SSH-";
+    if prefix.starts_with(IDENTIFICATION) {
+        return Recognition::Protocol(Protocol::Ssh, None);
+    }
+    more_if(IDENTIFICATION.starts_with(prefix))
+}
+
 fn more_if(possible: bool) -> Recognition {
     if possible {
         Recognition::More
@@ -211,7 +222,8 @@ mod tests {
 
     #[test]
     fn each_protocol_is_recognised_at_the_byte_that_decides_and_not_before() {
-        let cases: [(&[u8], Protocol, Option<Side>); 7] = [
+        let cases: [(&[u8], Protocol, Option<Side>); 8] = [
+            (b"SSH-", Protocol::Ssh, None),
             (b"\x16\x03\x01\x06\x00\x01", Protocol::Tls, Some(Side::Client)),
             (b"\x16\x03\x03\x00\x7a\x02", Protocol::Tls, Some(Side::Server)),
             (b"\x17\x03\x03\x40\x11", Protocol::Tls, None),
@@ -245,7 +257,7 @@ mod tests {
     #[test]
     fn other_protocols_are_unknown() {
         for bytes in [
-            &b"SSH-2.0-OpenSSH_9.2"[..],
+            &b"220 mail.example ESMTP"[..],
             b"\x30\x0c\x02\x01\x01\x60\x07\x02\x01\x03",
             b"\x80\x2e\x01\x03\x01\x00\x15\x00\x00",
         ] {

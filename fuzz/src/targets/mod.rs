@@ -22,7 +22,7 @@ use bartizan_wire::{Connection, Packet, Sink, Timestamp};
 pub type Target = fn(&[u8]);
 
 /// All targets, by the names of their corpora.
-pub const ALL: [(&str, Target); 11] = [
+pub const ALL: [(&str, Target); 13] = [
     ("capture", capture::run),
     ("packet", packet::run),
     ("timing", timing::run),
@@ -30,6 +30,8 @@ pub const ALL: [(&str, Target); 11] = [
     ("fragments", fragments::run),
     ("tls", stream::tls),
     ("http2", stream::http2),
+    ("http1", stream::http1),
+    ("ssh", stream::ssh),
     ("hello", hello::run),
     ("ike", ike::run),
     ("esp", esp::run),

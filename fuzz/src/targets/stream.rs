@@ -18,6 +18,16 @@ pub(super) fn http2(bytes: &[u8]) {
     run(bytes, b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
 }
 
+/// Begins with a request.
+pub(super) fn http1(bytes: &[u8]) {
+    run(bytes, b"GET / HTTP/1.1\r\n");
+}
+
+/// Begins with an identification (RFC 4253, section 4.2).
+pub(super) fn ssh(bytes: &[u8]) {
+    run(bytes, b"SSH-2.0-client\r\n");
+}
+
 fn run(bytes: &[u8], opening: &[u8]) {
     let mut pieces: Vec<(usize, &[u8])> = slices(bytes)
         .filter_map(|slice| slice.split_first().map(|(end, said)| (usize::from(end & 1), said)))

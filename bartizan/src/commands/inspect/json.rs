@@ -5,6 +5,7 @@ mod ike_opened;
 mod ipsec;
 mod links;
 mod opened;
+mod ssh;
 
 use std::collections::BTreeMap;
 use std::io;
@@ -146,6 +147,7 @@ struct Connection {
     from_server: Traffic,
     tls: Option<Tls>,
     http2: Option<Http2>,
+    ssh: Option<ssh::Ssh>,
     ike: Option<ipsec::Ike>,
     esp: Option<ipsec::Esp>,
     sctp: Option<ipsec::Sctp>,
@@ -409,6 +411,7 @@ impl Connection {
             from_server: traffic(&link.from_server),
             tls: link.tls.as_ref().map(|tls| Tls::new(tls, link)),
             http2: link.http2.as_ref().map(Http2::new),
+            ssh: link.ssh.as_deref().map(ssh::Ssh::new),
             ike: link.ike.as_ref().map(|sa| ipsec::Ike::new(sa, posture)),
             esp: link.esp.as_ref().map(|sa| ipsec::Esp::new(sa)),
             sctp: link.sctp.as_ref().map(|association| ipsec::Sctp::new(association)),

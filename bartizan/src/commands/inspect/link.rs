@@ -10,6 +10,7 @@ use bartizan_wire::esp::{Carrier, EspSa};
 use bartizan_wire::http2::Http2;
 use bartizan_wire::ike::{IkeSa, Origin};
 use bartizan_wire::sctp::{self, Association, Begun};
+use bartizan_wire::ssh::Ssh;
 use bartizan_wire::tls::{ClientHello, Flight, Opened, Protected, Tls};
 use bartizan_wire::{Connection, Content, Ending, Moment, Roles, Start, Traffic};
 
@@ -29,6 +30,7 @@ pub(crate) struct Link {
     pub(crate) from_server: Traffic,
     pub(crate) tls: Option<TlsFacts>,
     pub(crate) http2: Option<Http2>,
+    pub(crate) ssh: Option<Box<Ssh>>,
     pub(crate) ike: Option<Box<IkeSa>>,
     pub(crate) esp: Option<Box<EspSa>>,
     pub(crate) sctp: Option<Box<Association>>,
@@ -117,11 +119,13 @@ pub(crate) struct Likeness {
 
 impl Link {
     pub(crate) fn new(connection: &Connection, posture: Posture) -> Self {
-        let (tls, http2) = match &connection.content {
-            Content::Tls(tls) => (Some(TlsFacts::new(tls)), None),
-            Content::Http2(http2) => (None, Some((**http2).clone())),
-            Content::Http1(_) | Content::Nothing | Content::Unknown(_) => (None, None),
-        };
+        let (mut tls, mut http2, mut ssh) = (None, None, None);
+        match &connection.content {
+            Content::Tls(seen) => tls = Some(TlsFacts::new(seen)),
+            Content::Http2(seen) => http2 = Some((**seen).clone()),
+            Content::Ssh(seen) => ssh = Some(seen.clone()),
+            Content::Http1(_) | Content::Nothing | Content::Unknown(_) => {}
+        }
         Self {
             number: connection.number,
             client: End::Socket(connection.client),
@@ -142,6 +146,7 @@ impl Link {
             from_server: connection.from_server,
             tls,
             http2,
+            ssh,
             ike: None,
             esp: None,
             sctp: None,
@@ -171,6 +176,7 @@ impl Link {
             from_server: direction(&association.from_responder),
             tls: None,
             http2: None,
+            ssh: None,
             ike: None,
             esp: None,
             posture,
@@ -199,6 +205,7 @@ impl Link {
             from_server: traffic(theirs.packets, theirs.ip_bytes, 0),
             tls: None,
             http2: None,
+            ssh: None,
             ike: Some(Box::new(sa)),
             esp: None,
             sctp: None,
@@ -233,6 +240,7 @@ impl Link {
             from_server: Traffic::default(),
             tls: None,
             http2: None,
+            ssh: None,
             ike: None,
             esp: Some(Box::new(sa)),
             sctp: None,
@@ -256,6 +264,7 @@ impl Link {
             from_server: direction(&datagrams.from_server),
             tls: None,
             http2: None,
+            ssh: None,
             ike: None,
             esp: None,
             sctp: None,

@@ -10,6 +10,7 @@ use bartizan_deployment::Deployment;
 use bartizan_posture::Verdict;
 use bartizan_registry::{NamedGroup, Safety, SignatureScheme, is_grease, signature};
 use bartizan_wire::Timestamp;
+use bartizan_wire::ssh::{Sent, Ssh};
 
 use super::Detail;
 use super::link::Link;
@@ -277,6 +278,9 @@ fn explain(link: &Link) -> Vec<String> {
         lines.extend(tls.faults.iter().map(|fault| format!("fault     {fault}")));
         lines.extend(tls.opened.iter().flat_map(|opened| opened::explain(opened)));
     }
+    if let Some(ssh) = &link.ssh {
+        lines.extend(explain_ssh(ssh));
+    }
     if let Some(sa) = &link.ike {
         lines.extend(ike::explain(sa));
         lines.push(format!(
@@ -299,6 +303,24 @@ fn explain(link: &Link) -> Vec<String> {
             .iter()
             .map(|found| format!("disagree  {}", found.what)),
     );
+    lines
+}
+
+/// What both ends of SSH say they can do.
+fn explain_ssh(ssh: &Ssh) -> Vec<String> {
+    let mut lines = Vec::new();
+    for (side, end) in [("client", &ssh.client), ("server", &ssh.server)] {
+        if let Some(seen) = &end.identification {
+            lines.push(format!("{side}    {}", seen.value));
+        }
+    }
+    let list = |end: &Sent| {
+        end.kex_init
+            .as_ref()
+            .map(|seen| seen.value.key_exchange.replace(',', " "))
+    };
+    lines.extend(list(&ssh.client).map(|names| format!("offered   {names}")));
+    lines.extend(list(&ssh.server).map(|names| format!("server has {names}")));
     lines
 }
 

@@ -74,6 +74,7 @@ pub(super) struct Bundle {
     pub(super) by_kind: Vec<(Kind, u64)>,
     pub(super) history: History,
     pub(super) groups: BTreeSet<NamedGroup>,
+    pub(super) ssh_methods: BTreeSet<String>,
     /// What its two ends are, where something was said of it.
     functions: Option<Box<[Vec<&'static str>; 2]>>,
     /// Key exchanges of IKEv2, each with the methods that were mixed, in their order.
@@ -116,6 +117,9 @@ impl Bundle {
         for (index, names) in posture.functions.iter().enumerate() {
             self.name(asks ^ index, names);
         }
+        if self.ssh_methods.len() < ALGORITHMS {
+            self.ssh_methods.extend(posture.ssh_key_exchange.clone());
+        }
         if !posture.key_exchanges.is_empty() {
             self.exchanged(&posture.key_exchanges);
         }
@@ -150,6 +154,8 @@ impl Bundle {
             .take(room(self.groups.len()))
             .chain(std::mem::take(&mut self.groups))
             .collect();
+        let of_ssh = room(self.ssh_methods.len());
+        self.ssh_methods.extend(other.ssh_methods.into_iter().take(of_ssh));
         for (index, names) in other.functions.iter().flat_map(|ends| ends.iter().enumerate()) {
             self.name(index ^ usize::from(turned), names);
         }
@@ -277,6 +283,8 @@ impl Bundle {
             + held(self.groups.len().div_ceil(6), 48)
             + held(self.key_exchanges.capacity(), size_of::<Box<[KeyExchangeMethod]>>())
             + methods.sum::<usize>()
+            + held(self.ssh_methods.len().div_ceil(6), 288)
+            + self.ssh_methods.iter().map(|name| held(1, name.len())).sum::<usize>()
             + self.functions.as_ref().map_or(0, |ends| {
                 let names = ends.iter().map(|names| held(names.capacity(), size_of::<&str>()));
                 held(2, size_of::<Vec<&str>>()) + names.sum::<usize>()

@@ -440,6 +440,7 @@ impl Folded {
         let by_kind = std::mem::take(&mut bundle.by_kind).into_iter().collect();
         let groups = std::mem::take(&mut bundle.groups);
         let (key_exchanges, methods) = bundle.key_exchanges();
+        let ssh_methods = std::mem::take(&mut bundle.ssh_methods);
         let in_ledger = bundle.in_ledger;
         let mut functions = bundle.functions();
         let (phases, beyond_phases) = std::mem::take(&mut bundle.history).finish();
@@ -468,6 +469,7 @@ impl Folded {
             groups,
             methods,
             key_exchanges,
+            ssh_methods,
             first,
             last,
             objections: Vec::new(),

@@ -209,7 +209,7 @@ impl<'a> Part<'a> {
     pub(super) fn carries(&self) -> bool {
         !matches!(
             self.posture.kind,
-            Kind::Silent | Kind::TlsNotAgreed | Kind::IkeNotAgreed | Kind::SctpSilent
+            Kind::Silent | Kind::TlsNotAgreed | Kind::SshNotAgreed | Kind::IkeNotAgreed | Kind::SctpSilent
         )
     }
 }

@@ -1,7 +1,7 @@
 //! Algorithms as CycloneDX describes them, from the registry's names.
 
 use bartizan_registry::{
-    self as registry, Category, CipherSuite, Kind, NamedGroup, SignatureScheme, TransformKind, X509Use,
+    self as registry, Category, CipherSuite, Kind, NamedGroup, Safety, SignatureScheme, TransformKind, X509Use,
 };
 use bartizan_wire::ike::Transform;
 use serde_json::{Map, Value, json};
@@ -108,6 +108,37 @@ impl Algorithm {
             }
             None => Self::new(reference, code.to_string(), UNKNOWN, Naming::default(), None),
         }
+    }
+
+    /// A key exchange method of SSH.
+    pub(super) fn ssh_key_exchange(name: &str) -> Self {
+        let reference = format!("algorithm/ssh-key-exchange/{name}");
+        let naming = Naming {
+            parameters: Some(name.to_owned()),
+            ..Naming::default()
+        };
+        let Some(known) = registry::ssh_key_exchange(name) else {
+            return Self::new(reference, name.to_owned(), UNKNOWN, Naming::default(), None);
+        };
+        match known.recording {
+            // All that are defined mix a KEM with an elliptic curve; not each has a category.
+            Safety::QuantumSafe => {
+                let level = known.category.map(|category| category.0);
+                Self::new(reference, name.to_owned(), COMBINER, naming, level)
+            }
+            Safety::Vulnerable => Self::new(reference, name.to_owned(), KEY_AGREEMENT, naming, Some(level(None))),
+        }
+    }
+
+    /// A signature algorithm of SSH.
+    pub(super) fn ssh_signature(name: &str) -> Self {
+        let reference = format!("algorithm/ssh-signature/{name}");
+        let known = registry::ssh_public_key(name).filter(|known| known.forgery == Safety::Vulnerable);
+        let (role, level) = match known {
+            Some(_) => (SIGNATURE, Some(level(None))),
+            None => (UNKNOWN, None),
+        };
+        Self::new(reference, name.to_owned(), role, Naming::default(), level)
     }
 
     /// The record cipher and the hash of a TLS cipher suite; none where the registry does not know it.

@@ -9,6 +9,7 @@ use bartizan_posture::{JudgedEspSa, JudgedIkeSa, Posture, Reply, Source, Verdict
 use bartizan_registry::CipherSuite;
 use bartizan_wire::datagrams::Datagrams;
 use bartizan_wire::sctp::Association;
+use bartizan_wire::ssh::KexInit;
 use bartizan_wire::tls::ServerHello;
 use bartizan_wire::{Connection, Content, Moment, Seen, Totals};
 use serde_json::{Value, json};
@@ -90,6 +91,16 @@ impl Inventory {
             && let Some(hello) = &tls.server_hello
         {
             uses.insert(self.agreed("tls", hello, posture, &between));
+        }
+        if let Content::Ssh(ssh) = &connection.content
+            && let Some(protocol) = Protocol::ssh(ssh)
+        {
+            let ends = [&ssh.client, &ssh.server].map(|end| end.kex_init.as_ref());
+            let place = |seen: &Seen<KexInit>| self.packets(seen.first, seen.last, &between);
+            let places: Vec<Place> = ends.into_iter().flatten().map(place).collect();
+            let signed = ssh.host_key.as_ref();
+            let signed = signed.map(|seen| self.packets(seen.first, seen.last, &between));
+            uses.insert(self.protocol(protocol, &places, &[signed.into_iter().collect(), Vec::new()]));
         }
         for (source, handshake) in records {
             let place = Place::of(&source, self.current(), &between);

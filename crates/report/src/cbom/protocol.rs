@@ -3,6 +3,7 @@
 use bartizan_registry::{CipherSuite, NamedGroup, SignatureScheme, TransformKind};
 use bartizan_wire::esp::EspSa;
 use bartizan_wire::ike::{Proposal, Transform};
+use bartizan_wire::ssh::Ssh;
 use bartizan_wire::tls::Version;
 use serde_json::{Map, Value, json};
 
@@ -138,6 +139,27 @@ impl Protocol {
             properties: json!({ "type": "ike", "version": version, "ikev2TransformTypes": types }),
             algorithms,
         }
+    }
+
+    /// What both ends of SSH agreed on; none before they had.
+    pub(super) fn ssh(ssh: &Ssh) -> Option<Self> {
+        let method = ssh.key_exchange().filter(|_| ssh.established())?;
+        let mut algorithms = vec![(Algorithm::ssh_key_exchange(method), Seen::InHello)];
+        let signature = ssh.host_key.as_ref().map(|seen| seen.value.signature.as_str());
+        algorithms.extend(signature.map(|name| (Algorithm::ssh_signature(name), Seen::ByServer)));
+        let references: Vec<&str> = algorithms.iter().map(|(known, _)| known.reference.as_str()).collect();
+        let properties = json!({
+            "type": "ssh",
+            "version": "2.0",
+            "cipherSuites": [{ "name": method, "algorithms": references }],
+        });
+        let signed = signature.unwrap_or("-");
+        Some(Self {
+            reference: format!("protocol/ssh/{method}/{signed}"),
+            name: format!("SSH 2.0, {method}, {signed}"),
+            properties,
+            algorithms,
+        })
     }
 
     /// ESP. Its cipher was agreed on in IKE_AUTH, encrypted: what can be seen is whether it encrypts at all.

@@ -4,7 +4,7 @@ use super::allocated;
 use crate::keys::Keys;
 use crate::opening::{self, Opening, Prefix, Protocol, Recognition};
 use crate::tcp::Delivery;
-use crate::{Content, Moment, Roles, Side, Start, http1, http2, tls};
+use crate::{Content, Moment, Roles, Side, Start, http1, http2, ssh, tls};
 
 /// The reader of a connection's bytes. Directions are those of the flow.
 pub(super) enum Application {
@@ -15,6 +15,7 @@ pub(super) enum Application {
     Tls(Box<tls::Session>),
     Http2(Box<http2::Session>),
     Http1(Box<http1::Session>),
+    Ssh(Box<ssh::Session>),
     Unknown(Box<[Known; 2]>),
 }
 
@@ -59,6 +60,7 @@ impl Application {
             Self::Tls(session) => allocated(size_of::<tls::Session>()) + session.held(),
             Self::Http2(session) => allocated(size_of::<http2::Session>()) + session.held(),
             Self::Http1(session) => allocated(size_of::<http1::Session>()) + session.held(),
+            Self::Ssh(session) => allocated(size_of::<ssh::Session>()) + session.held(),
             Self::Unknown(_) => allocated(size_of::<[Known; 2]>()),
         }
     }
@@ -121,6 +123,13 @@ impl Application {
             (Self::Http2(session), Delivery::Gap { bytes, at }) => session.gap(side, bytes, at),
             (Self::Http1(session), Delivery::Data { bytes, at }) => session.data(side, bytes, at),
             (Self::Http1(session), Delivery::Gap { .. }) => session.gap(side),
+            (Self::Ssh(session), Delivery::Data { bytes, at }) => {
+                let turned = session.data(side, bytes, at);
+                if turned {
+                    *client = (1 - client.0, Roles::Content);
+                }
+            }
+            (Self::Ssh(session), Delivery::Gap { at, .. }) => session.gap(side, at),
             (Self::Unknown(known), Delivery::Data { bytes, .. }) if !known[direction].broken => {
                 known[direction].prefix.fill(bytes);
             }
@@ -152,6 +161,7 @@ impl Application {
             Self::Tls(session) => Content::Tls(Box::new(session.outcome())),
             Self::Http2(session) => Content::Http2(Box::new(session.outcome())),
             Self::Http1(session) => Content::Http1(Box::new(session.outcome())),
+            Self::Ssh(session) => Content::Ssh(Box::new(session.outcome())),
             Self::Silent(_) => Content::Nothing,
             Self::Opening(_, beginnings) => unknown(beginnings.map(|beginning| beginning.prefix), zero),
             Self::Unknown(known) => unknown(known.map(|known| known.prefix), zero),
@@ -181,6 +191,7 @@ impl Application {
             Protocol::Tls => Self::Tls(Box::new(tls::Session::new())),
             Protocol::Http2 => Self::Http2(Box::new(http2::Session::new())),
             Protocol::Http1 => Self::Http1(Box::new(http1::Session::new())),
+            Protocol::Ssh => Self::Ssh(Box::new(ssh::Session::new())),
         };
         // The direction that began first is read first: flights are runs of one direction.
         let mut order = [0, 1];

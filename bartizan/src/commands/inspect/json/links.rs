@@ -110,7 +110,7 @@ impl JsonLink {
             attempts: link.attempts,
             in_ledger: link.in_ledger,
             by_kind: link.by_kind.iter().map(|(kind, &count)| (kind.name(), count)).collect(),
-            key_exchanges: groups.chain(methods).collect(),
+            key_exchanges: groups.chain(methods).chain(link.ssh_methods.iter().cloned()).collect(),
             directions: [
                 JsonDirection::new(there, [one, other].map(ToString::to_string)),
                 JsonDirection::new(back, [other, one].map(ToString::to_string)),

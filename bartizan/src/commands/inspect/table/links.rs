@@ -59,7 +59,10 @@ fn cells(link: &Link, start: Timestamp) -> [String; 8] {
     });
     let kinds: Vec<String> = link.by_kind.keys().map(|kind| kind.name()).collect();
     let groups = link.groups.iter().map(ToString::to_string);
-    let exchanges: Vec<String> = groups.chain(link.methods.iter().map(ToString::to_string)).collect();
+    let exchanges: Vec<String> = groups
+        .chain(link.methods.iter().map(ToString::to_string))
+        .chain(link.ssh_methods.iter().cloned())
+        .collect();
     [
         seconds(link.first.time.since(start)),
         link.name().to_owned(),

@@ -1,0 +1,241 @@
+//! What an SSH connection is worth. Both ends say in clear what they can do, so what they agree on follows; the server's key and
+//! signature stand in clear too. How the client proves who it is, and key exchanges behind the first, do not.
+
+use bartizan_registry::{SSH_NO_CIPHER, Safety, ssh_key_exchange, ssh_public_key};
+use bartizan_wire::ssh::Ssh;
+use bartizan_wire::{Connection, Side};
+
+use crate::{Answer, Judgement, Kind, Posture, Reply, Source, Verdict};
+
+/// What follows for a connection that carries SSH.
+pub(crate) fn posture(connection: &Connection, ssh: &Ssh) -> Posture {
+    let all = vec![Source::all(connection)];
+    let kind = kind(ssh);
+    let confidentiality = match kind {
+        Kind::Ssh => confidentiality(ssh, &all),
+        Kind::SshNotAgreed => Judgement::new(Verdict::NotSeen, not_agreed(ssh), all.clone()),
+        _ => Judgement::new(
+            Verdict::NotSeen,
+            "the key exchange is missing from the capture",
+            all.clone(),
+        ),
+    };
+    let (server, authenticity) = match kind {
+        Kind::Ssh => authenticity(ssh, &confidentiality, &all),
+        _ => {
+            let answer = Reply::new(Answer::NotSeen, confidentiality.because(), all.clone());
+            (answer, confidentiality.clone())
+        }
+    };
+    let client = match kind {
+        Kind::Ssh => Reply::new(Answer::NotObservable, CLIENT, all.clone()),
+        _ => server.clone(),
+    };
+    let (offered, preferred) = offer(ssh, &all);
+    Posture {
+        ssh_key_exchange: (kind == Kind::Ssh)
+            .then(|| ssh.key_exchange().map(str::to_owned))
+            .flatten(),
+        offered,
+        preferred,
+        negotiated: negotiated(ssh, &confidentiality),
+        server_authenticated: server,
+        client_authenticated: client,
+        stayed: stayed(&confidentiality),
+        clear: clear(kind, ssh, all),
+        ..Posture::bare(kind, confidentiality, authenticity)
+    }
+}
+
+const CLIENT: &str = "SSH encrypts how the client proves who it is";
+
+fn is_first_version(ssh: &Ssh) -> bool {
+    // SSH-1.99 speaks both, and in sight the second (RFC 4253, section 5.1).
+    let old = |text: &str| text.starts_with("SSH-1.") && !text.starts_with("SSH-1.99");
+    [&ssh.client, &ssh.server]
+        .into_iter()
+        .any(|end| end.identification.as_ref().is_some_and(|seen| old(&seen.value)))
+}
+
+/// What it is.
+pub(crate) fn kind(ssh: &Ssh) -> Kind {
+    let ends = [&ssh.client, &ssh.server];
+    if is_first_version(ssh) || ssh.established() {
+        return Kind::Ssh;
+    }
+    if ends.iter().any(|end| end.lost.is_some()) {
+        // What was agreed on may still follow from what both ends said.
+        return match ssh.key_exchange() {
+            Some(_) => Kind::Ssh,
+            None => Kind::SshNotSeen,
+        };
+    }
+    Kind::SshNotAgreed
+}
+
+fn not_agreed(ssh: &Ssh) -> String {
+    let both = ssh.client.kex_init.is_some() && ssh.server.kex_init.is_some();
+    if both && ssh.key_exchange().is_none() {
+        return "nothing was negotiated: the ends have no key exchange method in common".into();
+    }
+    match &ssh.disconnected {
+        Some(seen) => format!("nothing was negotiated: the {} disconnected", seen.value),
+        None => "the key exchange was not finished".into(),
+    }
+}
+
+/// The messages in which both ends say what they can do.
+fn choice(ssh: &Ssh) -> Vec<Source> {
+    let ends = [&ssh.client, &ssh.server];
+    ends.into_iter()
+        .filter_map(|end| end.kex_init.as_ref().map(Source::seen))
+        .collect()
+}
+
+fn has_no_cipher(ssh: &Ssh) -> bool {
+    [Side::Client, Side::Server]
+        .into_iter()
+        .any(|side| ssh.cipher(side) == Some(SSH_NO_CIPHER))
+}
+
+fn confidentiality(ssh: &Ssh, all: &[Source]) -> Judgement {
+    if is_first_version(ssh) {
+        let because = "SSH 1: no post-quantum key exchange exists for it";
+        return Judgement::new(Verdict::Vulnerable, because, all.to_vec());
+    }
+    let Some(method) = ssh.key_exchange() else {
+        let because = "the key exchange is missing from the capture";
+        return Judgement::new(Verdict::NotSeen, because, all.to_vec());
+    };
+    if has_no_cipher(ssh) {
+        let because = "sent in clear: the cipher agreed on does not encrypt";
+        return Judgement::new(Verdict::Vulnerable, because, choice(ssh));
+    }
+    let (verdict, because) = match ssh_key_exchange(method).map(|known| known.recording) {
+        Some(Safety::QuantumSafe) if !ssh.established() => (
+            Verdict::NotSeen,
+            format!("{method} negotiated, and whether it took place is missing from the capture"),
+        ),
+        Some(Safety::QuantumSafe) => (Verdict::QuantumSafe, format!("{method} negotiated")),
+        Some(Safety::Vulnerable) => (
+            Verdict::Vulnerable,
+            format!("{method} negotiated: a classical key exchange"),
+        ),
+        None => (
+            Verdict::NotObservable,
+            format!("{method} negotiated, which the registry does not know"),
+        ),
+    };
+    Judgement::new(verdict, because, choice(ssh))
+}
+
+/// How the server proved itself, and what is in it for a forger of either end.
+fn authenticity(ssh: &Ssh, confidentiality: &Judgement, all: &[Source]) -> (Reply, Judgement) {
+    if is_first_version(ssh) {
+        let because = "SSH 1 has no post-quantum signature";
+        let reply = Reply::new(Answer::NotObservable, because, all.to_vec());
+        return (reply, Judgement::new(Verdict::Vulnerable, because, all.to_vec()));
+    }
+    let (answer, name, because, sources) = match (&ssh.host_key, ssh.host_key_algorithm()) {
+        (Some(seen), _) => {
+            let bits = seen
+                .value
+                .bits
+                .map_or_else(String::new, |bits| format!(" of {bits} bits"));
+            let because = format!(
+                "signed with {}, with a key {}{bits}",
+                seen.value.signature, seen.value.key
+            );
+            (
+                Answer::Yes,
+                seen.value.signature.as_str(),
+                because,
+                vec![Source::seen(seen)],
+            )
+        }
+        (None, Some(name)) => {
+            let because = format!("its signature is missing from the capture; {name} was agreed on");
+            (Answer::NotSeen, name, because, choice(ssh))
+        }
+        (None, None) => {
+            let because = confidentiality.because().to_owned();
+            (Answer::NotSeen, "", because, all.to_vec())
+        }
+    };
+    let reply = Reply::new(answer, because.clone(), sources.clone());
+    let (verdict, note) = match ssh_public_key(name).map(|known| known.forgery) {
+        _ if name.is_empty() => (Verdict::NotSeen, ""),
+        Some(Safety::Vulnerable) => (Verdict::Vulnerable, ""),
+        Some(Safety::QuantumSafe) => (Verdict::NotObservable, ""),
+        None => (Verdict::NotObservable, ", which the registry does not know"),
+    };
+    let because = format!("server: {because}{note}; client: {CLIENT}");
+    (reply, Judgement::new(verdict, because, sources))
+}
+
+fn offer(ssh: &Ssh, all: &[Source]) -> (Reply, Reply) {
+    let Some(seen) = &ssh.client.kex_init else {
+        let (answer, because) = if is_first_version(ssh) {
+            (Answer::No, "SSH 1")
+        } else {
+            (Answer::NotSeen, "what the client can do is missing from the capture")
+        };
+        let reply = Reply::new(answer, because, all.to_vec());
+        return (reply.clone(), reply);
+    };
+    let source = || vec![Source::seen(seen)];
+    let safe = |name: &&str| ssh_key_exchange(name).is_some_and(|known| known.recording == Safety::QuantumSafe);
+    let names = || seen.value.key_exchange.split(',');
+    let offered: Vec<&str> = names().filter(safe).collect();
+    let offered = if offered.is_empty() {
+        Reply::new(
+            Answer::No,
+            "no post-quantum key exchange method among those offered",
+            source(),
+        )
+    } else {
+        Reply::new(Answer::Yes, offered.join(", "), source())
+    };
+    let first = names().next().unwrap_or_default();
+    let answer = if safe(&first) { Answer::Yes } else { Answer::No };
+    (offered, Reply::new(answer, format!("{first} stands first"), source()))
+}
+
+fn negotiated(ssh: &Ssh, confidentiality: &Judgement) -> Reply {
+    let method = ssh
+        .key_exchange()
+        .and_then(ssh_key_exchange)
+        .map(|known| known.recording);
+    let answer = match (confidentiality.verdict(), method) {
+        (Verdict::QuantumSafe, _) => Answer::Yes,
+        // The key exchange is one thing, a cipher that does not encrypt another.
+        (Verdict::Vulnerable, Some(Safety::QuantumSafe)) => Answer::Yes,
+        (Verdict::Vulnerable, _) => Answer::No,
+        (Verdict::NotObservable, _) => Answer::NotObservable,
+        (Verdict::NotSeen, _) => Answer::NotSeen,
+    };
+    Reply::new(answer, confidentiality.because(), confidentiality.sources().to_vec())
+}
+
+fn stayed(confidentiality: &Judgement) -> Reply {
+    let sources = confidentiality.sources().to_vec();
+    match confidentiality.verdict() {
+        Verdict::QuantumSafe => {
+            let because = "a key exchange behind the first is encrypted by it (RFC 4253, section 9)";
+            Reply::new(Answer::NotObservable, because, sources)
+        }
+        Verdict::Vulnerable => Reply::new(Answer::No, "it was not post-quantum from the start", sources),
+        Verdict::NotObservable => Reply::new(Answer::NotObservable, confidentiality.because(), sources),
+        Verdict::NotSeen => Reply::new(Answer::NotSeen, confidentiality.because(), sources),
+    }
+}
+
+fn clear(kind: Kind, ssh: &Ssh, all: Vec<Source>) -> Reply {
+    if kind == Kind::Ssh && has_no_cipher(ssh) {
+        return Reply::new(Answer::Yes, "the cipher agreed on does not encrypt", choice(ssh));
+    }
+    if kind == Kind::SshNotSeen {
+        return Reply::new(Answer::NotSeen, "the key exchange is missing from the capture", all);
+    }
+    Reply::new(Answer::No, "SSH packets only", all)
+}

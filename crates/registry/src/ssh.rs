@@ -1,0 +1,154 @@
+//! SSH: key exchange methods, and public key algorithms that prove who a server is, by the names that stand in SSH_MSG_KEXINIT
+//! (RFC 4253, section 7.1).
+
+use serde::Serialize;
+
+use crate::document::*;
+use crate::row::{category, note};
+use crate::{Category, Safety, Standing};
+
+/// A key exchange method.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub struct SshKeyExchange {
+    /// Its name on the wire.
+    pub name: &'static str,
+    /// NIST category of its post-quantum part, where NIST gives one.
+    pub category: Option<Category>,
+    /// Safe against an attacker who records today and computes later.
+    pub recording: Safety,
+    /// The defining document.
+    pub standing: Standing,
+    /// What a reader must know beside the name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub note: Option<&'static str>,
+}
+
+macro_rules! methods {
+    ($($safety:ident { $($name:literal $category:tt $standing:ident $($note:literal)?;)* })*) => {
+        &[$($(SshKeyExchange {
+            name: $name,
+            category: category!($category),
+            recording: Safety::$safety,
+            standing: $standing,
+            note: note!($($note)?),
+        },)*)*]
+    };
+}
+
+/// Every key exchange method of SSH this project knows.
+pub static SSH_KEY_EXCHANGES: &[SshKeyExchange] = methods! {
+    // name, category, document, note
+    QuantumSafe {
+        "mlkem768x25519-sha256"                    3 RFC_10042   "default of OpenSSH from 10.0 on";
+        "mlkem768nistp256-sha256"                  3 RFC_10042;
+        "mlkem1024nistp384-sha384"                 5 RFC_10042;
+        "sntrup761x25519-sha512"                   - RFC_9941    "Streamlined NTRU Prime, which NIST did not choose";
+        "sntrup761x25519-sha512@openssh.com"       - RFC_9941    "the same before it had an RFC; default of OpenSSH 9.0 to 9.9";
+        "sntrup4591761x25519-sha512@tinyssh.org"   - SSH_PRIVATE "replaced by sntrup761";
+    }
+    Vulnerable {
+        "curve25519-sha256"                        - RFC_8731;
+        "curve25519-sha256@libssh.org"             - RFC_8731    "the same before it had an RFC";
+        "curve448-sha512"                          - RFC_8731;
+        "ecdh-sha2-nistp256"                       - RFC_5656;
+        "ecdh-sha2-nistp384"                       - RFC_5656;
+        "ecdh-sha2-nistp521"                       - RFC_5656;
+        "diffie-hellman-group-exchange-sha1"       - RFC_4419;
+        "diffie-hellman-group-exchange-sha256"     - RFC_4419;
+        "diffie-hellman-group1-sha1"               - RFC_4253    "1024 bits: broken without a quantum computer";
+        "diffie-hellman-group14-sha1"              - RFC_4253;
+        "diffie-hellman-group14-sha256"            - RFC_8268;
+        "diffie-hellman-group15-sha512"            - RFC_8268;
+        "diffie-hellman-group16-sha512"            - RFC_8268;
+        "diffie-hellman-group17-sha512"            - RFC_8268;
+        "diffie-hellman-group18-sha512"            - RFC_8268;
+        "rsa2048-sha256"                           - RFC_4432;
+    }
+};
+
+/// A public key algorithm: what a host key is, or what a signature is made with.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub struct SshPublicKey {
+    /// Its name on the wire.
+    pub name: &'static str,
+    /// Whether a forger with a quantum computer can sign.
+    pub forgery: Safety,
+    /// The defining document.
+    pub standing: Standing,
+}
+
+macro_rules! keys {
+    ($($safety:ident { $($name:literal $standing:ident;)* })*) => {
+        &[$($(SshPublicKey { name: $name, forgery: Safety::$safety, standing: $standing },)*)*]
+    };
+}
+
+/// Every public key algorithm of SSH this project knows. None that a release of OpenSSH has is post-quantum.
+pub static SSH_PUBLIC_KEYS: &[SshPublicKey] = keys! {
+    // name, document
+    Vulnerable {
+        "ssh-ed25519"                              RFC_8709;
+        "ssh-ed448"                                RFC_8709;
+        "ecdsa-sha2-nistp256"                      RFC_5656;
+        "ecdsa-sha2-nistp384"                      RFC_5656;
+        "ecdsa-sha2-nistp521"                      RFC_5656;
+        "rsa-sha2-256"                             RFC_8332;
+        "rsa-sha2-512"                             RFC_8332;
+        "ssh-rsa"                                  RFC_4253;
+        "ssh-dss"                                  RFC_4253;
+        "x509v3-ssh-rsa"                           RFC_6187;
+        "x509v3-rsa2048-sha256"                    RFC_6187;
+        "x509v3-ecdsa-sha2-nistp256"               RFC_6187;
+        "x509v3-ecdsa-sha2-nistp384"               RFC_6187;
+        "x509v3-ecdsa-sha2-nistp521"               RFC_6187;
+        "ssh-ed25519-cert-v01@openssh.com"         SSH_PRIVATE;
+        "ssh-rsa-cert-v01@openssh.com"             SSH_PRIVATE;
+        "rsa-sha2-256-cert-v01@openssh.com"        SSH_PRIVATE;
+        "rsa-sha2-512-cert-v01@openssh.com"        SSH_PRIVATE;
+        "ecdsa-sha2-nistp256-cert-v01@openssh.com" SSH_PRIVATE;
+        "ecdsa-sha2-nistp384-cert-v01@openssh.com" SSH_PRIVATE;
+        "ecdsa-sha2-nistp521-cert-v01@openssh.com" SSH_PRIVATE;
+        "sk-ssh-ed25519@openssh.com"               SSH_PRIVATE;
+        "sk-ecdsa-sha2-nistp256@openssh.com"       SSH_PRIVATE;
+    }
+};
+
+/// The cipher of SSH that does not encrypt (RFC 4253, section 6.3).
+pub const SSH_NO_CIPHER: &str = "none";
+
+/// The key exchange method of this name.
+#[must_use]
+pub fn ssh_key_exchange(name: &str) -> Option<&'static SshKeyExchange> {
+    SSH_KEY_EXCHANGES.iter().find(|known| known.name == name)
+}
+
+/// The public key algorithm of this name.
+#[must_use]
+pub fn ssh_public_key(name: &str) -> Option<&'static SshPublicKey> {
+    SSH_PUBLIC_KEYS.iter().find(|known| known.name == name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_method_is_safe_by_its_whole_name_only() {
+        let safety = |name| ssh_key_exchange(name).map(|known| known.recording);
+        assert_eq!(safety("mlkem768x25519-sha256"), Some(Safety::QuantumSafe));
+        assert_eq!(safety("sntrup761x25519-sha512@openssh.com"), Some(Safety::QuantumSafe));
+        assert_eq!(safety("curve25519-sha256"), Some(Safety::Vulnerable));
+        assert_eq!(safety("mlkem768x25519-sha256@example.com"), None);
+        assert_eq!(safety("kex-strict-s-v00@openssh.com"), None);
+    }
+
+    #[test]
+    fn no_name_stands_twice() {
+        let mut names: Vec<&str> = SSH_KEY_EXCHANGES.iter().map(|known| known.name).collect();
+        names.extend(SSH_PUBLIC_KEYS.iter().map(|known| known.name));
+        let count = names.len();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), count);
+    }
+}

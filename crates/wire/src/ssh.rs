@@ -1,0 +1,78 @@
+//! SSH's transport (RFC 4253) as a bystander sees it: identification, both SSH_MSG_KEXINIT, and the server's host key and signature
+//! stand in clear; behind SSH_MSG_NEWKEYS everything is encrypted, later key exchanges too.
+
+mod message;
+mod session;
+
+use crate::{Moment, Seen, Side};
+
+pub use message::{HostKey, KexInit};
+pub(crate) use session::Session;
+
+/// What an SSH connection showed.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Ssh {
+    /// What the client sent.
+    pub client: Sent,
+    /// What the server sent.
+    pub server: Sent,
+    /// The server's key and signature.
+    pub host_key: Option<Seen<HostKey>>,
+    /// SSH_MSG_DISCONNECT in clear, and who sent it.
+    pub disconnected: Option<Seen<Side>>,
+}
+
+/// What one end sent.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Sent {
+    /// Its identification: `SSH-2.0-OpenSSH_10.0p2`.
+    pub identification: Option<Seen<String>>,
+    /// What it can do.
+    pub kex_init: Option<Seen<KexInit>>,
+    /// SSH_MSG_NEWKEYS: all that follows is encrypted.
+    pub new_keys: Option<Moment>,
+    /// Bytes behind it, as far as captured.
+    pub protected_bytes: u64,
+    /// Where reading ended before it: bytes are missing, or are no SSH.
+    pub lost: Option<Moment>,
+}
+
+impl Ssh {
+    /// The key exchange method both ends agree on: the client's first that the server has too (section 7.1). Of a name in more
+    /// than one list both ends mean the same.
+    #[must_use]
+    pub fn key_exchange(&self) -> Option<&str> {
+        self.agreed(|init| &init.key_exchange)
+    }
+
+    /// The kind of host key they agree on.
+    #[must_use]
+    pub fn host_key_algorithm(&self) -> Option<&str> {
+        self.agreed(|init| &init.host_key)
+    }
+
+    /// The cipher for what this end sends.
+    #[must_use]
+    pub fn cipher(&self, from: Side) -> Option<&str> {
+        self.agreed(|init| match from {
+            Side::Client => &init.cipher_to_server,
+            Side::Server => &init.cipher_to_client,
+        })
+    }
+
+    /// Whether both ends went over to the new keys.
+    #[must_use]
+    pub fn established(&self) -> bool {
+        self.client.new_keys.is_some() && self.server.new_keys.is_some()
+    }
+
+    fn agreed(&self, list: impl for<'a> Fn(&'a KexInit) -> &'a str) -> Option<&str> {
+        let (ours, theirs) = (self.client.kex_init.as_ref()?, self.server.kex_init.as_ref()?);
+        let (ours, theirs) = (list(&ours.value), list(&theirs.value));
+        ours.split(',')
+            .filter(|name| (1..=message::NAME).contains(&name.len()))
+            .find(|name| theirs.split(',').any(|other| other == *name))
+    }
+}
