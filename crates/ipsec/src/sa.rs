@@ -186,6 +186,26 @@ impl ChildSa {
     }
 }
 
+/// The old and the new IKE_SA of an event `ike-rekey`.
+pub fn rekeyed_ike_sas(message: &Section) -> impl Iterator<Item = (IkeSa, IkeSa)> {
+    message.sections().filter_map(|(connection, section)| {
+        let (old, new) = (section.section("old")?, section.section("new")?);
+        Some((IkeSa::read(connection, old)?, IkeSa::read(connection, new)?))
+    })
+}
+
+/// The IKE_SA, the old and the new CHILD_SA of an event `child-rekey`.
+pub fn rekeyed_child_sas(message: &Section) -> impl Iterator<Item = (IkeSa, ChildSa, ChildSa)> {
+    message.sections().flat_map(|(connection, section)| {
+        let sa = IkeSa::read(connection, section);
+        let children = section.section("child-sas").into_iter().flat_map(Section::sections);
+        children.filter_map(move |(_, child)| {
+            let (old, new) = (child.section("old")?, child.section("new")?);
+            Some((sa.clone()?, ChildSa::read(old)?, ChildSa::read(new)?))
+        })
+    })
+}
+
 fn key_exchanges(section: &Section) -> Vec<Algorithm> {
     let additional = (1..=MOST_ADDITIONAL).map(|number| format!("ake{number}"));
     std::iter::once("dh-group".to_owned())
@@ -284,6 +304,36 @@ mod tests {
         assert_eq!(child.integrity.as_ref().unwrap().name, "AUTH_HMAC_SHA2_256_128");
         assert_eq!((child.bytes.sent, child.bytes.received), (84, 0));
         assert!(child.stands() && child.udp);
+    }
+
+    #[test]
+    fn a_rekey_is_told_with_what_was_and_what_is() {
+        let whole = told();
+        let children = whole.section("child-sas").unwrap();
+        let (_, old) = children.sections().next().unwrap();
+        // The first entry of a name counts.
+        let mut new = Section::new().with("uniqueid", "3");
+        for (name, value) in old.entries() {
+            new.push(name, value.clone());
+        }
+        let pair = Section::new().with_section("old", old.clone()).with_section("new", new);
+        let mut told = Section::new();
+        for (name, value) in whole.entries().filter(|(name, _)| *name != "child-sas") {
+            told.push(name, value.clone());
+        }
+        let told = told.with_section("child-sas", Section::new().with_section("e2-2", pair));
+        let event = Section::new().with_section("ric", told);
+        let [(sa, old, new)] = &rekeyed_child_sas(&event).collect::<Vec<_>>()[..] else {
+            panic!("one rekey is told");
+        };
+        assert_eq!((sa.connection.as_str(), old.id, new.id), ("ric", 2, 3));
+        let pair = Section::new()
+            .with_section("old", whole.clone())
+            .with_section("new", whole);
+        let event = Section::new().with_section("ric", pair);
+        assert_eq!(rekeyed_ike_sas(&event).count(), 1);
+        assert_eq!(rekeyed_child_sas(&event).count(), 0);
+        assert_eq!(rekeyed_ike_sas(&Section::new()).count(), 0);
     }
 
     #[test]

@@ -3,15 +3,13 @@
 use bartizan_ledger::{Cause, Why};
 
 use super::{LOG, Notice, Watch};
-use crate::sa::{ChildSa, IkeSa};
-use crate::vici::{Event, Section};
+use crate::sa::{self, IkeSa};
+use crate::vici::Event;
 
 impl Watch<'_> {
     /// One event: what it tells of is recorded, judged, or closed.
     pub(super) fn hear(&mut self, event: &Event, notice: &mut dyn FnMut(Notice<'_>)) {
         let message = &event.message;
-        let old_and_new =
-            |section: &'_ Section| Some((section.section("old")?.clone(), section.section("new")?.clone()));
         match event.name.as_str() {
             LOG => self.told.hear(message),
             "ike-updown" => {
@@ -26,13 +24,7 @@ impl Watch<'_> {
                 }
             }
             "ike-rekey" => {
-                for (connection, section) in message.sections() {
-                    let Some((old, new)) = old_and_new(section) else {
-                        continue;
-                    };
-                    let (Some(old), Some(new)) = (IkeSa::read(connection, &old), IkeSa::read(connection, &new)) else {
-                        continue;
-                    };
+                for (old, new) in sa::rekeyed_ike_sas(message) {
                     self.told.carry_on(old.id, new.id);
                     self.ike(&new, Cause::Rekey, Some(&old), notice);
                     self.tracked.hand_over(old.id, new.id);
@@ -59,19 +51,10 @@ impl Watch<'_> {
                 }
             }
             "child-rekey" => {
-                for (connection, section) in message.sections() {
-                    let Some(sa) = IkeSa::read(connection, section) else {
-                        continue;
-                    };
-                    let children = section.section("child-sas").into_iter().flat_map(Section::sections);
-                    for (old, new) in children.filter_map(|(_, section)| old_and_new(section)) {
-                        let (Some(old), Some(new)) = (ChildSa::read(&old), ChildSa::read(&new)) else {
-                            continue;
-                        };
-                        self.child(&sa, &new, Cause::Rekey, Some(&old), notice);
-                        self.tracked.count(sa.id, &old);
-                        self.closed(sa.id, Some(old.id), Why::Replaced);
-                    }
+                for (sa, old, new) in sa::rekeyed_child_sas(message) {
+                    self.child(&sa, &new, Cause::Rekey, Some(&old), notice);
+                    self.tracked.count(sa.id, &old);
+                    self.closed(sa.id, Some(old.id), Why::Replaced);
                 }
             }
             _ => {}
