@@ -3,10 +3,11 @@
 //!
 //! [`exchange`] is the recording, [`script`] what it becomes at a scale. [`node`] and [`ric`] are the two ends without sockets and
 //! without a clock; [`play`] gives them both. [`link`](mod@link) is the cable between two namespaces they meet on, [`protection`] what is set up
-//! on it.
+//! on it, [`ike`] the two charons that key it where that is asked.
 
 pub mod exchange;
 pub mod frames;
+pub mod ike;
 pub mod link;
 pub mod node;
 pub mod play;
@@ -16,6 +17,7 @@ pub mod script;
 pub mod synthetic;
 
 pub use exchange::{End, Exchange, Procedure};
+pub use ike::Ike;
 pub use link::Link;
 pub use play::{Played, play};
 pub use protection::{Protection, Selector};

@@ -8,6 +8,7 @@
 
 pub mod bench;
 pub mod captures;
+mod charons;
 pub mod discovery;
 pub mod e2;
 pub mod exchange;

@@ -56,6 +56,8 @@ pub const KINDS: &[&Kind] = &[
     &e2::PAIRS,
     &e2::ECHO,
     &e2::THROUGHPUT,
+    &e2::START_UP,
+    &e2::REKEY,
     &e2::CIPHER,
 ];
 

@@ -1,4 +1,5 @@
-//! E2 over kernel SCTP, in clear and in ESP, in a guest whose kernel has both; judged outside by tshark.
+//! E2 over kernel SCTP, in clear and in ESP, keyed statically and by two charons, in a guest whose kernel has both; judged outside by
+//! tshark.
 //!
 //! One boot for all of it: the test runs itself again in the guest, which leaves captures and what it counted in a folder that
 //! both see.
@@ -12,17 +13,23 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use bartizan_host::sctp::{Arrival, Association, Listener, Opening};
-use bartizan_host::{Capture, Direction, Guest, LabRoot, Program};
+use bartizan_host::{Capture, Direction, Guest, Impairment, LabRoot, Program};
+use bartizan_ipsec::drive::list_sas;
+use bartizan_lab::e2::ike::At;
 use bartizan_lab::e2::link::{INTERFACE, NODE};
 use bartizan_lab::e2::play::Faults;
 use bartizan_lab::e2::script::{Load, Pace};
-use bartizan_lab::e2::{End, Exchange, Link, Played, Protection, Script, Selector, play};
+use bartizan_lab::e2::{End, Exchange, Ike, Link, Played, Protection, Script, Selector, play};
 use serde::{Deserialize, Serialize};
 
 /// Where the guest leaves what it found; set in the guest only.
 const FOLDER: &str = "BARTIZAN_E2_GUEST_TEST";
 const LONG: Duration = Duration::from_secs(240);
 const PROTECTIONS: [&str; 3] = ["none", "aes256-gcm", "aes256-cbc-sha256"];
+/// Captures of a link keyed by IKE: its first packet sets the SA up; it is cut for a while; a charon is killed.
+const KEYED: [&str; 3] = ["trap", "cut", "killed"];
+/// What is left when that charon's SAs have run out.
+const RUN_OUT: &str = "run-out";
 
 /// What the guest counted in a run.
 #[derive(Debug, Serialize, Deserialize)]
@@ -59,6 +66,7 @@ mod as_root {
         }
         let folder = tempfile::tempdir().unwrap();
         let root = LabRoot::trixie().unwrap().ensure(&mut |_| {}).unwrap();
+        LabRoot::sid().unwrap().ensure(&mut |_| {}).unwrap();
         let name = "as_root::e2_is_played_in_a_guest_and_nothing_protected_is_readable";
         let program = Guest::of(&root).unwrap().program(env::current_exe().unwrap());
         let program = program
@@ -85,15 +93,7 @@ fn inside(folder: &Path) {
             .unwrap()
             .set_up(&link, Selector::Sctp, folder)
             .unwrap();
-        let capture = |namespace, end: &str| {
-            let path = folder.join(format!("{name}-{end}.pcap"));
-            Capture::start(Some(namespace), INTERFACE, path, Direction::Outbound).unwrap()
-        };
-        let captures = [capture(link.node(), "node"), capture(link.ric(), "ric")];
-        let played = run(&link, load, Faults::default());
-        for capture in captures {
-            assert!(capture.stop().unwrap().complete());
-        }
+        let played = captured(&link, folder, name, || run(&link, load, Faults::default()));
         write(folder, name, played);
     }
     // Still protected: four nodes in a control loop with the standard's PPID, one of which loses its association.
@@ -108,6 +108,96 @@ fn inside(folder: &Path) {
     };
     let faults = Faults { abort_after: Some(3) };
     write(folder, "loop", run(&link, load, faults));
+    keyed(&link, folder);
+}
+
+/// What leaves both hosts while something is done, in two files.
+fn captured<T>(link: &Link, folder: &Path, name: &str, done: impl FnOnce() -> T) -> T {
+    let capture = |namespace, end: &str| {
+        let path = folder.join(format!("{name}-{end}.pcap"));
+        Capture::start(Some(namespace), INTERFACE, path, Direction::Outbound).unwrap()
+    };
+    let captures = [capture(link.node(), "node"), capture(link.ric(), "ric")];
+    let done = done();
+    for capture in captures {
+        assert!(capture.stop().unwrap().complete());
+    }
+    done
+}
+
+/// The link keyed by two charons, and what happens to it.
+fn keyed(link: &Link, folder: &Path) {
+    let root = LabRoot::sid().unwrap().ensure(&mut |_| {}).unwrap();
+    Protection::named("none")
+        .unwrap()
+        .set_up(link, Selector::Sctp, folder)
+        .unwrap();
+    let mut ike = Ike::start(link, &root, folder).unwrap();
+    ike.trap("x25519-ke1_mlkem768", Selector::Sctp).unwrap();
+    let load = Load {
+        nodes: 1,
+        pace: Pace::Rate {
+            kilobits: 100.0,
+            lasting: Duration::from_secs(3),
+        },
+        control: Some(133),
+        payload_protocol: None,
+    };
+    let played = captured(link, folder, KEYED[0], || run(link, load, Faults::default()));
+    write(folder, KEYED[0], played);
+    for at in At::BOTH {
+        let sas = list_sas(&mut ike.client(at).unwrap()).unwrap();
+        let codes: Vec<_> = sas[0].key_exchanges.iter().map(|one| one.code).collect();
+        assert_eq!(codes, [Some(31), Some(36)], "{sas:?}");
+        assert_eq!(sas[0].children.len(), 1, "{sas:?}");
+    }
+    // Nothing arrives for a second, and then everything again.
+    let during = |fault: &mut dyn FnMut()| {
+        std::thread::scope(|scope| {
+            let played = scope.spawn(|| run(link, load, Faults::default()));
+            std::thread::sleep(Duration::from_secs(1));
+            fault();
+            played.join().unwrap()
+        })
+    };
+    let lose = |loss_percent| {
+        for namespace in [link.node(), link.ric()] {
+            let impairment = Impairment {
+                loss_percent,
+                ..Impairment::default()
+            };
+            namespace.impair(INTERFACE, &impairment).unwrap();
+        }
+    };
+    let mut cut = || {
+        lose(100.0);
+        std::thread::sleep(Duration::from_secs(1));
+        lose(0.0);
+    };
+    let played = captured(link, folder, KEYED[1], || during(&mut cut));
+    write(folder, KEYED[1], played);
+    // What charon has told the kernel outlives it: E2 goes on in its SA.
+    let mut kill = || ike.kill(At::Node).unwrap();
+    let played = captured(link, folder, KEYED[2], || during(&mut kill));
+    write(folder, KEYED[2], played);
+    // And without the SA nothing of E2 leaves at all.
+    captured(link, folder, RUN_OUT, || {
+        for namespace in [link.node(), link.ric()] {
+            let flush = ["-n", namespace.name(), "xfrm", "state", "flush"];
+            Program::new("ip")
+                .package("iproute2")
+                .arguments(flush)
+                .run(LONG)
+                .unwrap();
+        }
+        let opening = Opening {
+            attempts: 3,
+            longest_wait: Duration::from_millis(200),
+            ..Opening::default()
+        };
+        let connect = || Association::connect((NODE, 0).into(), Link::ric_address(), opening);
+        assert!(link.node().enter(connect).unwrap().is_err(), "nobody sets the SA up");
+    });
 }
 
 fn run(link: &Link, load: Load, faults: Faults) -> Counted {
@@ -204,6 +294,23 @@ fn judge(folder: &Path) {
         assert!(clear.is_empty(), "{name}: packets {clear:?} are readable");
         assert!(tshark(&both, "esp", "frame.number").len() > 20, "{name}");
     }
+    for name in KEYED {
+        let counted: Counted = serde_json::from_slice(&fs::read(folder.join(format!("{name}.json"))).unwrap()).unwrap();
+        assert!(counted.loops > 0, "{name}: {counted:?}");
+        assert_eq!((counted.lost, counted.reconnects), (0, 0), "{name}");
+        let both = merged(folder, name);
+        let clear = tshark(&both, "sctp", "frame.number");
+        assert!(clear.is_empty(), "{name}: packets {clear:?} are readable");
+        assert!(tshark(&both, "esp", "frame.number").len() > 10, "{name}");
+    }
+    // IKE_SA_INIT, IKE_INTERMEDIATE, IKE_AUTH: the set-up is in the capture that must have nothing readable.
+    let types = tshark(&merged(folder, KEYED[0]), "isakmp", "isakmp.exchangetype");
+    for kind in ["34", "35", "43"] {
+        assert!(types.iter().any(|found| found == kind), "{kind} is not in {types:?}");
+    }
+    let both = merged(folder, RUN_OUT);
+    let left = tshark(&both, "sctp or esp", "frame.number");
+    assert!(left.is_empty(), "without an SA packets {left:?} left");
     let counted: Counted = serde_json::from_slice(&fs::read(folder.join("loop.json")).unwrap()).unwrap();
     assert_eq!(counted.reconnects, 1);
     assert_eq!(counted.sent, counted.loops + counted.lost, "{counted:?}");

@@ -34,6 +34,15 @@ pub struct Outgoing {
     pub bytes: Vec<u8>,
 }
 
+/// An indication and the control message that answered it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Loop {
+    /// When the indication was handed to the kernel.
+    pub sent: Instant,
+    /// Until the control message was there.
+    pub took: Duration,
+}
+
 /// What came that the script does not have.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
@@ -56,7 +65,7 @@ pub struct Node<'a> {
     /// Control messages that a lost association took with it.
     lost: usize,
     /// From each indication to its control message.
-    loops: Vec<Duration>,
+    loops: Vec<Loop>,
     /// When reporting is counted from; it goes on over a new association.
     since: Option<Instant>,
 }
@@ -183,7 +192,8 @@ impl<'a> Node<'a> {
                 Some((Kind::Control, number)) => {
                     let sent = self.awaiting.remove(&number);
                     let sent = sent.ok_or_else(|| Unexpected(format!("control {number} comes unasked")))?;
-                    self.loops.push(now.saturating_duration_since(sent));
+                    let took = now.saturating_duration_since(sent);
+                    self.loops.push(Loop { sent, took });
                     self.replies.push_back(number);
                 }
                 _ => {
@@ -215,7 +225,7 @@ impl<'a> Node<'a> {
 
     /// From each indication to its control message, in the order in which these came.
     #[must_use]
-    pub fn loops(&self) -> &[Duration] {
+    pub fn loops(&self) -> &[Loop] {
         &self.loops
     }
 

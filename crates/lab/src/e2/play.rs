@@ -12,7 +12,7 @@ use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::time::TimeSpec;
 
 use super::link::Link;
-use super::node::{Node, Outgoing, Unexpected};
+use super::node::{Loop, Node, Outgoing, Unexpected};
 use super::ric::Ric;
 use super::script::Script;
 use crate::bench::Error;
@@ -28,7 +28,7 @@ pub struct Faults {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Played {
     /// From each indication being handed to the kernel to its control message being there, at the nodes.
-    pub loops: Vec<Duration>,
+    pub loops: Vec<Loop>,
     /// From each control message to its reply, at the RIC.
     pub replies: Vec<Duration>,
     /// Indications sent.
@@ -78,7 +78,7 @@ pub fn play(script: &Script, link: &Link, faults: Faults, deadline: Instant) -> 
     }
     Ok(Played {
         loops: nodes.loops,
-        replies: ric.loops,
+        replies: ric.replies,
         sent: nodes.indications,
         received: ric.indications,
         lost: nodes.lost,
@@ -95,7 +95,10 @@ fn joined<T>(thread: thread::ScopedJoinHandle<'_, T>) -> T {
 /// What one side has to tell.
 #[derive(Debug, Default)]
 struct Told {
-    loops: Vec<Duration>,
+    /// At the nodes.
+    loops: Vec<Loop>,
+    /// At the RIC.
+    replies: Vec<Duration>,
     indications: usize,
     lost: usize,
     reconnects: usize,
@@ -167,7 +170,7 @@ impl Lane {
 }
 
 /// Waits until one of these is ready or the moment is there.
-fn wait(files: &mut [PollFd<'_>], due: Option<Instant>) -> Result<(), Error> {
+pub(crate) fn wait(files: &mut [PollFd<'_>], due: Option<Instant>) -> Result<(), Error> {
     let now = Instant::now();
     let patience = due.map_or(LOOK, |due| due.saturating_duration_since(now).min(LOOK));
     match ppoll(files, Some(TimeSpec::from_duration(patience)), None) {
@@ -270,7 +273,7 @@ impl<'a> Rics<'a> {
             self.turn()?;
         }
         for (ric, _) in self.nodes.values() {
-            self.told.loops.extend(ric.replies());
+            self.told.replies.extend(ric.replies());
             self.told.indications += ric.received();
         }
         Ok(self.told)

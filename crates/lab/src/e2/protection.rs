@@ -1,5 +1,5 @@
-//! ESP between the two hosts, by the kernel's own tables and keys from chance: for what the cipher costs, where the key exchange
-//! is not the question. Whoever wants IKE wants a daemon.
+//! ESP between the two hosts. Keys come from chance and go into the kernel's own tables, for what a cipher costs, where the key
+//! exchange is not the question; or from IKE, which takes a daemon at either end ([`Ike`](super::Ike)).
 
 use std::fmt::Write as _;
 use std::fs;
@@ -26,6 +26,8 @@ pub struct Protection {
     /// Its name.
     pub name: &'static str,
     suite: Option<Suite>,
+    /// Of IKE, in strongSwan's words; none where keys come from chance.
+    key_exchange: Option<&'static str>,
 }
 
 /// How a packet grows and what the kernel calls its algorithms.
@@ -85,55 +87,61 @@ const fn cbc(algorithms: &'static [(&'static str, &'static str, usize, Option<u1
     })
 }
 
+const fn fixed(name: &'static str, suite: Option<Suite>) -> Protection {
+    Protection {
+        name,
+        suite,
+        key_exchange: None,
+    }
+}
+
+/// What Bartizan's profiles have charon negotiate: AES-256-GCM.
+const fn ike(name: &'static str, key_exchange: &'static str) -> Protection {
+    Protection {
+        name,
+        suite: aead(&[]),
+        key_exchange: Some(key_exchange),
+    }
+}
+
 /// All we know. The keys of AES in a counter mode carry a salt of 4 bytes (3 with CCM; RFC 4106, RFC 4309, RFC 7634).
 pub static PROTECTIONS: &[Protection] = &[
-    Protection {
-        name: "none",
-        suite: None,
-    },
-    Protection {
-        name: "null",
-        suite: Some(Suite {
+    fixed("none", None),
+    fixed(
+        "null",
+        Some(Suite {
             algorithms: &[("enc", "ecb(cipher_null)", 0, None), ("auth", "digest_null", 0, None)],
             vector: 0,
             block: 4,
             check: 0,
         }),
-    },
-    Protection {
-        name: "aes128-cbc-sha256",
-        suite: cbc(&[
+    ),
+    fixed(
+        "aes128-cbc-sha256",
+        cbc(&[
             ("enc", "cbc(aes)", 16, None),
             ("auth-trunc", "hmac(sha256)", 32, Some(128)),
         ]),
-    },
-    Protection {
-        name: "aes256-cbc-sha256",
-        suite: cbc(&[
+    ),
+    fixed(
+        "aes256-cbc-sha256",
+        cbc(&[
             ("enc", "cbc(aes)", 32, None),
             ("auth-trunc", "hmac(sha256)", 32, Some(128)),
         ]),
-    },
-    Protection {
-        name: "aes128-ccm",
-        suite: aead(&[("aead", "rfc4309(ccm(aes))", 16 + 3, Some(128))]),
-    },
-    Protection {
-        name: "aes256-ccm",
-        suite: aead(&[("aead", "rfc4309(ccm(aes))", 32 + 3, Some(128))]),
-    },
-    Protection {
-        name: "aes128-gcm",
-        suite: aead(&[("aead", "rfc4106(gcm(aes))", 16 + 4, Some(128))]),
-    },
-    Protection {
-        name: "aes256-gcm",
-        suite: aead(&[("aead", "rfc4106(gcm(aes))", 32 + 4, Some(128))]),
-    },
-    Protection {
-        name: "chacha20-poly1305",
-        suite: aead(&[("aead", "rfc7539esp(chacha20,poly1305)", 32 + 4, Some(128))]),
-    },
+    ),
+    fixed("aes128-ccm", aead(&[("aead", "rfc4309(ccm(aes))", 16 + 3, Some(128))])),
+    fixed("aes256-ccm", aead(&[("aead", "rfc4309(ccm(aes))", 32 + 3, Some(128))])),
+    fixed("aes128-gcm", aead(&[("aead", "rfc4106(gcm(aes))", 16 + 4, Some(128))])),
+    fixed("aes256-gcm", aead(&[("aead", "rfc4106(gcm(aes))", 32 + 4, Some(128))])),
+    fixed(
+        "chacha20-poly1305",
+        aead(&[("aead", "rfc7539esp(chacha20,poly1305)", 32 + 4, Some(128))]),
+    ),
+    ike("ike-x25519", "x25519"),
+    ike("ike-mlkem768", "mlkem768"),
+    ike("ike-mlkem1024", "mlkem1024"),
+    ike("ike-x25519-ke1_mlkem768", "x25519-ke1_mlkem768"),
 ];
 
 /// Their names, as levels of a factor.
@@ -147,6 +155,10 @@ pub const NAMES: &[&str] = &[
     "aes128-gcm",
     "aes256-gcm",
     "chacha20-poly1305",
+    "ike-x25519",
+    "ike-mlkem768",
+    "ike-mlkem1024",
+    "ike-x25519-ke1_mlkem768",
 ];
 
 impl Protection {
@@ -160,6 +172,12 @@ impl Protection {
     #[must_use]
     pub fn is_esp(self) -> bool {
         self.suite.is_some()
+    }
+
+    /// The key exchange of IKE that keys it, in strongSwan's words; none where keys come from chance.
+    #[must_use]
+    pub fn key_exchange(self) -> Option<&'static str> {
+        self.key_exchange
     }
 
     /// What it makes of an IP packet of this many bytes; none where nothing is set up (RFC 4303, section 2).
@@ -178,7 +196,7 @@ impl Protection {
         })
     }
 
-    /// Replaces whatever is set up on the link by this, with new keys. `scratch` takes a file with the keys for as long as `ip` reads
+    /// Replaces whatever is set up on the link by this, with new keys; by nothing where a daemon has to do it. `scratch` takes a file with the keys for as long as `ip` reads
     /// it, which nobody else may read.
     ///
     /// # Errors
@@ -194,7 +212,9 @@ impl Protection {
                     .run(IP_TIMEOUT)?;
             }
         }
-        let Some(suite) = self.suite else { return Ok(()) };
+        let (Some(suite), None) = (self.suite, self.key_exchange) else {
+            return Ok(());
+        };
         let states: String = [(NODE, RIC, SPIS[0]), (RIC, NODE, SPIS[1])]
             .into_iter()
             .map(|(from, to, spi)| {

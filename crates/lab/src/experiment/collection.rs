@@ -75,6 +75,16 @@ const BUILT_IN: &[(&str, &str, Option<&str>)] = &[
         include_str!("../../../../experiments/e2-delay-by-size/experiment.yaml"),
         Some(include_str!("../../../../experiments/e2-delay-by-size/published.yaml")),
     ),
+    (
+        "xapp-start",
+        include_str!("../../../../experiments/xapp-start/experiment.yaml"),
+        Some(include_str!("../../../../experiments/xapp-start/published.yaml")),
+    ),
+    (
+        "rekey",
+        include_str!("../../../../experiments/rekey/experiment.yaml"),
+        None,
+    ),
 ];
 
 /// A place that has experiments.

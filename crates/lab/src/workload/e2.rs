@@ -8,49 +8,66 @@ mod exchange;
 mod library;
 mod machine;
 mod pairs;
+mod rekey;
+mod start_up;
+#[cfg(test)]
+mod tests;
 mod throughput;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant, SystemTime};
 
-use bartizan_host::{Capture, Captured, Direction, Feature, Support};
+use bartizan_host::{Capture, Captured, Direction, Feature, LabRoot, Support};
 use serde_json::Value;
 
 use crate::bench::Tools;
+use crate::charons;
 use crate::e2::frames::{self, Frame, SCTP};
+use crate::e2::ike::AUTHENTICATION;
 use crate::e2::link::INTERFACE;
-use crate::e2::{Link, Protection, Selector, protection};
+use crate::e2::{Ike, Link, Protection, Selector, protection};
 use crate::experiment::Levels;
-use crate::workload::{Error, FactorKind, Lack, number};
+use crate::workload::{Error, FactorKind, Lack, Setting, number};
 
 pub(super) use self::cipher::KIND as CIPHER;
 pub(super) use self::echo::KIND as ECHO;
 pub(super) use self::exchange::KIND as EXCHANGE;
 pub(super) use self::pairs::KIND as PAIRS;
+pub(super) use self::rekey::KIND as REKEY;
+pub(super) use self::start_up::KIND as START_UP;
 pub(super) use self::throughput::KIND as THROUGHPUT;
 
-/// How the link is protected: by ESP in tunnel mode with keys from chance, without IKE.
+/// How the link is protected: by ESP in tunnel mode with keys from chance, or from two charons.
 const PROTECTION: FactorKind = FactorKind {
     name: "protection",
-    about: "ESP in tunnel mode between the two hosts, by static random keys (`ip xfrm`, no IKE): none, null (ESP that neither encrypts nor checks), or a cipher",
+    about: "ESP in tunnel mode between the two hosts: none; by static random keys (`ip xfrm`, no IKE) null (ESP that neither encrypts nor checks) or a cipher; `ike-` and a key exchange: AES-256-GCM keyed by two charons",
     levels: protection::NAMES,
 };
 
-/// What a kernel needs for a link with ESP, and where it says whether it has it.
-fn lacks(levels: &Levels, _: &Tools) -> Option<Lack> {
-    let esp = protection_of(levels).is_ok_and(Protection::is_esp);
+/// What a link with ESP needs of the kernel, and one keyed by IKE of the lab roots.
+fn lacks(levels: &Levels, tools: &Tools) -> Option<Lack> {
+    let protection = protection_of(levels).ok();
+    let ike = protection.and_then(Protection::key_exchange).is_some();
+    if let Some(lack) = ike.then(|| charons::lack(tools)).flatten() {
+        return Some(lack);
+    }
+    let esp = protection.is_some_and(Protection::is_esp);
     let needed = [("SCTP", Some(Feature::Sctp)), ("ESP", esp.then_some(Feature::Esp))];
-    needed.into_iter().find_map(|(name, feature)| {
-        let feature = feature?;
-        let (Support::Absent(reason) | Support::Unknown(reason)) = feature.tried() else {
-            return None;
-        };
-        Some(Lack {
-            what: format!("{name} of the kernel"),
-            reason,
-            hint: "a guest's kernel has it: --kernel auto".to_owned(),
-            feature: Some(feature),
-        })
+    let mut needed = needed.into_iter().filter_map(|(name, feature)| Some((name, feature?)));
+    needed.find_map(|(name, feature)| lacks_feature(name, feature))
+}
+
+/// Whether the kernel has a feature; a guest's has each.
+fn lacks_feature(name: &str, feature: Feature) -> Option<Lack> {
+    let (Support::Absent(reason) | Support::Unknown(reason)) = feature.tried() else {
+        return None;
+    };
+    Some(Lack {
+        what: format!("{name} of the kernel"),
+        reason,
+        hint: "a guest's kernel has it: --kernel auto".to_owned(),
+        feature: Some(feature),
     })
 }
 
@@ -61,27 +78,106 @@ fn protection_of(levels: &Levels) -> Result<Protection, Error> {
 
 /// A link whose protection is changed only where the next trial wants another.
 struct Protected {
+    // Before the link.
+    ike: Option<Ike>,
     link: Link,
     now: Option<(Protection, Selector)>,
     folder: PathBuf,
+    root: Option<LabRoot>,
 }
 
 impl Protected {
-    fn make(folder: &Path) -> Result<Self, Error> {
+    fn make(setting: &Setting<'_>) -> Result<Self, Error> {
         Ok(Self {
+            ike: None,
             link: Link::make()?,
             now: None,
-            folder: folder.to_owned(),
+            folder: setting.folder.to_owned(),
+            root: setting.tools.sid.clone(),
         })
     }
 
-    fn with(&mut self, protection: Protection, selector: Selector) -> Result<&Link, Error> {
-        if self.now != Some((protection, selector)) {
-            self.now = None;
-            protection.set_up(&self.link, selector, &self.folder)?;
-            self.now = Some((protection, selector));
+    /// Protected so; where IKE keys it, an SA stands.
+    fn with(&mut self, protection: Protection, selector: Selector) -> Result<(), Error> {
+        if self.change(protection, selector)?
+            && let Some(ike) = &self.ike
+            && protection.key_exchange().is_some()
+        {
+            ike.set_up(charons::PATIENCE)?;
         }
-        Ok(&self.link)
+        Ok(())
+    }
+
+    /// Protected so; where IKE keys it, no SA stands, and the first packet has one set up.
+    fn trapped(&mut self, protection: Protection, selector: Selector) -> Result<(), Error> {
+        if !self.change(protection, selector)?
+            && let Some(ike) = &self.ike
+        {
+            ike.delete()?;
+        }
+        Ok(())
+    }
+
+    /// Whether it had to be changed.
+    fn change(&mut self, protection: Protection, selector: Selector) -> Result<bool, Error> {
+        if self.now == Some((protection, selector)) {
+            return Ok(false);
+        }
+        self.now = None;
+        if let Some(ike) = &mut self.ike {
+            ike.clear()?;
+        }
+        protection.set_up(&self.link, selector, &self.folder)?;
+        if let Some(key_exchange) = protection.key_exchange() {
+            let ike = match &mut self.ike {
+                Some(ike) => ike,
+                none => {
+                    let root = self.root.as_ref();
+                    let root = root.ok_or_else(|| Error::Configuration("no lab root sid".to_owned()))?;
+                    none.insert(Ike::start(&self.link, root, &self.folder)?)
+                }
+            };
+            ike.trap(key_exchange, selector)?;
+        }
+        self.now = Some((protection, selector));
+        Ok(true)
+    }
+
+    /// The charons, where they key the link now.
+    fn ike(&self) -> Option<&Ike> {
+        let (protection, _) = self.now?;
+        self.ike.as_ref().filter(|_| protection.key_exchange().is_some())
+    }
+
+    /// What every record says of how the link was protected.
+    fn facts(&self) -> Result<BTreeMap<String, Value>, Error> {
+        let mut facts = BTreeMap::new();
+        let mut fact = |name: &str, value: String| facts.insert(name.to_owned(), Value::from(value));
+        let protection = self.now.map(|(protection, _)| protection);
+        let key_exchange = protection.and_then(Protection::key_exchange);
+        match (self.ike(), key_exchange) {
+            (Some(ike), Some(key_exchange)) => {
+                fact(
+                    "keys",
+                    format!("IKEv2 by two charons, {key_exchange}, {AUTHENTICATION}"),
+                );
+                fact("charon", ike.version()?);
+                fact("esp", ike.esp().to_owned());
+            }
+            _ if protection.is_some_and(Protection::is_esp) => {
+                fact("keys", "static random keys by ip xfrm, no IKE".to_owned());
+            }
+            _ => {
+                fact("keys", "none".to_owned());
+            }
+        }
+        Ok(facts)
+    }
+
+    /// Names and versions of what it has started.
+    fn programs(&self) -> Vec<String> {
+        let version = self.ike.as_ref().and_then(|ike| ike.version().ok());
+        version.into_iter().collect()
     }
 }
 
@@ -136,16 +232,38 @@ fn complete(captured: Captured) -> Result<(), Error> {
     )))
 }
 
-/// What every record says of how the link was protected.
-fn facts(protection: Protection) -> BTreeMap<String, Value> {
-    let keys = if protection.is_esp() {
-        "static random keys by ip xfrm, no IKE"
-    } else {
-        "none"
-    };
-    BTreeMap::from([("keys".to_owned(), Value::from(keys))])
+/// A moment by both clocks: that of this program, and the kernel's, by which captures are.
+#[derive(Clone, Copy)]
+struct Anchor {
+    ours: Instant,
+    /// Nanoseconds since 1970.
+    captured: u64,
 }
 
-fn microseconds(duration: std::time::Duration) -> f64 {
+impl Anchor {
+    fn now() -> Self {
+        let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+        Self {
+            ours: Instant::now(),
+            captured: since.map_or(0, nanoseconds),
+        }
+    }
+
+    /// A later moment by the kernel's clock.
+    fn captured(self, later: Instant) -> u64 {
+        self.captured + nanoseconds(later.saturating_duration_since(self.ours))
+    }
+}
+
+fn nanoseconds(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// Between two moments by the kernel's clock, in milliseconds; negative where the second was first.
+fn milliseconds_between(first: u64, second: u64) -> f64 {
+    (second as f64 - first as f64) / 1e6
+}
+
+fn microseconds(duration: Duration) -> f64 {
     duration.as_nanos() as f64 / 1e3
 }

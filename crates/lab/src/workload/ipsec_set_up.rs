@@ -5,7 +5,6 @@ mod breach;
 mod kind;
 mod link;
 mod measure;
-mod papers;
 mod path;
 mod whole;
 
@@ -15,22 +14,19 @@ use std::time::{Duration, Instant};
 
 use bartizan_host::{Capture, Captured, Direction, Namespace, Usage};
 use bartizan_ipsec::vici::{Client, Section};
-use bartizan_registry::{TRANSFORMS, TransformKind};
+use bartizan_pki::Profile;
 use serde_json::Value;
 
 pub(super) use self::breach::KIND as BREACH;
 pub(super) use self::kind::KIND;
 use self::kind::{AUTHENTICATION, CONFIGURATION, DRIVER, KEY_EXCHANGE, LOSS, ROUND_TRIP};
-use self::link::{INTERFACE, Link};
+use self::link::{ENDS, INTERFACE, Link};
 use self::measure::{Measured, Reached};
-use self::papers::Papers;
 use self::path::Condition;
 use self::whole::Whole;
+use crate::charons::{self, PATIENCE, Papers, ike_sa, methods, refused};
 use crate::experiment::Levels;
 use crate::workload::{Error, FactorKind, Observation, Setting, Trial, Workload};
-
-/// How long charon may take for an answer that sends no packet.
-const PATIENCE: Duration = Duration::from_secs(30);
 
 struct IpsecSetUp {
     set_ups: usize,
@@ -58,11 +54,7 @@ fn start(setting: &Setting<'_>) -> Result<Box<dyn Workload>, Error> {
         .ok()
         .filter(|mtu| (576..=9000).contains(mtu))
         .ok_or_else(|| Error::Configuration("`mtu` is 576 to 9000 bytes".to_owned()))?;
-    let root = setting
-        .tools
-        .sid
-        .as_ref()
-        .ok_or_else(|| Error::Configuration("no lab root sid".to_owned()))?;
+    let root = charons::root(setting.tools)?;
     let conditions = setting.combinations.iter().map(Condition::of);
     let conditions = conditions.collect::<Result<Vec<_>, _>>()?;
     let impaired = conditions.iter().any(|condition| !condition.is_none());
@@ -87,7 +79,7 @@ fn start(setting: &Setting<'_>) -> Result<Box<dyn Workload>, Error> {
         }
         let authentication = level(levels, &AUTHENTICATION);
         if !papers.contains_key(authentication) {
-            papers.insert(authentication, Papers::issue(setting.folder, authentication)?);
+            papers.insert(authentication, issue(setting.folder, authentication)?);
         }
         let key_exchange = level(levels, &KEY_EXCHANGE);
         if let (Some(link), Some(papers)) = (links.get_mut(pair), papers.get(authentication)) {
@@ -147,17 +139,9 @@ fn level<'a>(levels: &'a Levels, factor: &FactorKind) -> &'a str {
     levels.level(factor.name).unwrap_or(factor.levels[0])
 }
 
-/// Code points of `x25519-ke1_mlkem768`.
-fn methods(key_exchange: &str) -> Result<Vec<u16>, Error> {
-    let method = |word: &str| {
-        let keyword = word.split_once('_').map_or(word, |(_, keyword)| keyword);
-        let mut known = TRANSFORMS.iter().filter(|one| one.kind == TransformKind::KeyExchange);
-        let known = known.find(|one| one.strongswan == Some(keyword));
-        known
-            .map(|one| one.id)
-            .ok_or_else(|| Error::Configuration(format!("no key exchange is called `{keyword}`")))
-    };
-    key_exchange.split('-').map(method).collect()
+/// An authority and certificates by this algorithm.
+fn issue(folder: &std::path::Path, authentication: &str) -> Result<Papers, Error> {
+    Papers::issue(folder, authentication, ENDS, Profile::NetworkFunction)
 }
 
 impl Workload for IpsecSetUp {
@@ -242,7 +226,7 @@ fn one(link: &mut Link, asked: &Asked<'_>, folder: &std::path::Path) -> Result<V
     let measured = Measured::read(&files[0], &asked.connection.methods, reached)?;
     values.extend(measured.values());
     if captured[1].is_some() {
-        let at_responder = measure::ike_sa(&files[1])?;
+        let at_responder = ike_sa(&files[1])?;
         let path = asked.condition.round_trip;
         values.extend(
             measured
@@ -294,8 +278,8 @@ fn set_up(link: &mut Link, asked: &Asked<'_>) -> Result<Came, Error> {
     let after = link.cpu()?;
     let values = vec![
         ("call", call),
-        ("cpu-initiator", milliseconds(spent(before.0, after.0))),
-        ("cpu-responder", milliseconds(spent(before.1, after.1))),
+        ("cpu-initiator", milliseconds(spent(before[0], after[0]))),
+        ("cpu-responder", milliseconds(spent(before[1], after[1]))),
     ];
     let reached = match asked.rekeys {
         false => Reached::Up,
@@ -349,14 +333,6 @@ fn spent(before: Usage, after: Usage) -> Duration {
 
 fn milliseconds(time: Duration) -> f64 {
     time.as_secs_f64() * 1e3
-}
-
-/// What charon said to a command.
-fn refused(error: bartizan_ipsec::vici::Error) -> Error {
-    Error::Refused {
-        error: error.to_string(),
-        hint: None,
-    }
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use bartizan_host::sctp::{Arrival, Association, Listener, Opening};
 use nix::sys::socket::{AddressFamily, SockFlag, SockProtocol, SockType, socket};
 
-use super::{PROTECTION, Protected, facts, lacks, microseconds, number, protection_of};
+use super::{PROTECTION, Protected, lacks, microseconds, number, protection_of};
 use crate::e2::link::{Link, NODE, RIC};
 use crate::e2::protection::Selector;
 use crate::workload::{
@@ -73,7 +73,7 @@ struct Echo {
 
 fn start(setting: &Setting<'_>) -> Result<Box<dyn Workload>, Error> {
     Ok(Box::new(Echo {
-        link: Protected::make(setting.folder)?,
+        link: Protected::make(setting)?,
         messages: setting.parameters.count("messages")?,
         pause: Duration::from_micros(setting.parameters.count("pause")? as u64),
     }))
@@ -91,7 +91,8 @@ impl Workload for Echo {
         let protection = protection_of(trial.levels)?;
         let size = number(trial.levels, "size", 64.0)?.max(4.0) as usize;
         let transport = trial.levels.level("transport").unwrap_or("sctp");
-        let link = self.link.with(protection, Selector::All)?;
+        self.link.with(protection, Selector::All)?;
+        let link = &self.link.link;
         let (messages, pause) = (self.messages, self.pause);
         let trips = thread::scope(|scope| {
             let mut near = match transport {
@@ -135,12 +136,16 @@ impl Workload for Echo {
             trips
         })?;
         let mut observation = Observation {
-            facts: facts(protection),
+            facts: self.link.facts()?,
             ..Observation::default()
         };
         let halves = trips.iter().map(|trip| microseconds(*trip) / 2.0).collect();
         observation.values.insert("half-round-trip", halves);
         Ok(observation)
+    }
+
+    fn programs(&self) -> Vec<String> {
+        self.link.programs()
     }
 }
 

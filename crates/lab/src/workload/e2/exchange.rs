@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use super::machine::{Ticks, retransmissions};
-use super::{Egress, PROTECTION, Protected, facts, lacks, microseconds, number, protection_of};
+use super::{Egress, PROTECTION, Protected, lacks, microseconds, number, protection_of};
 use crate::e2::Exchange;
 use crate::e2::frames::UDP;
 use crate::e2::link::{Link, NODE, RIC};
@@ -159,7 +159,7 @@ fn start(setting: &Setting<'_>) -> Result<Box<dyn Workload>, Error> {
     let parameters = setting.parameters;
     let some = |count| Some(count).filter(|&count| count > 0);
     Ok(Box::new(Replay {
-        link: Protected::make(setting.folder)?,
+        link: Protected::make(setting)?,
         folder: setting.folder.to_owned(),
         exchange: Exchange::flexric(),
         lasting: Duration::from_millis(parameters.count("lasting")? as u64),
@@ -199,7 +199,9 @@ impl Workload for Replay {
         let protection = protection_of(trial.levels)?;
         let script = self.script(trial)?;
         let megabits = number(trial.levels, "background", 0.0)?;
-        let link = self.link.with(protection, Selector::Sctp)?;
+        // Where IKE keys it, the time before the SA is captured too.
+        self.link.trapped(protection, Selector::Sctp)?;
+        let link = &self.link.link;
         let again = || Ok::<_, Error>(retransmissions(link.node())? + retransmissions(link.ric())?);
         let (before, ticks) = (again()?, Ticks::now()?);
         let egress = Egress::start(link, &self.folder)?;
@@ -212,12 +214,12 @@ impl Workload for Replay {
         let left = egress.stop()?;
         let shares = Ticks::now()?.since(ticks);
         let mut observation = Observation {
-            facts: facts(protection),
+            facts: self.link.facts()?,
             ..Observation::default()
         };
         let values = &mut observation.values;
         if self.control.is_some() {
-            values.insert("loop", played.loops.iter().copied().map(microseconds).collect());
+            values.insert("loop", played.loops.iter().map(|one| microseconds(one.took)).collect());
             values.insert("reply", played.replies.iter().copied().map(microseconds).collect());
             values.insert("lost", vec![played.lost as f64]);
         } else {
@@ -256,6 +258,10 @@ impl Workload for Replay {
         let control = self.control.map_or(Value::Null, Value::from);
         facts.insert("synthetic-control-bytes".to_owned(), control);
         Ok(observation)
+    }
+
+    fn programs(&self) -> Vec<String> {
+        self.link.programs()
     }
 }
 

@@ -1,5 +1,6 @@
 //! What the kernel that runs us says of its processors and of SCTP.
 
+use std::collections::BTreeMap;
 use std::fs;
 
 use bartizan_host::Namespace;
@@ -63,26 +64,80 @@ impl Ticks {
     }
 }
 
+/// Counters of a namespace, by name: a file of lines of a name and a number.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Counters(BTreeMap<String, u64>);
+
+impl Counters {
+    /// Of its SCTP.
+    pub(super) fn of_sctp(namespace: &Namespace) -> Result<Self, Error> {
+        Self::read(namespace, "/proc/thread-self/net/sctp/snmp")
+    }
+
+    /// Packets that ESP's tables sent to nowhere, by reason.
+    pub(super) fn of_esp(namespace: &Namespace) -> Result<Self, Error> {
+        Self::read(namespace, "/proc/thread-self/net/xfrm_stat")
+    }
+
+    fn read(namespace: &Namespace, path: &str) -> Result<Self, Error> {
+        let text = namespace
+            .enter(|| fs::read_to_string(path))?
+            .map_err(Error::file(path))?;
+        let unread = || Error::Configuration(format!("{path} is not names and numbers"));
+        Self::parse(&text).ok_or_else(unread)
+    }
+
+    fn parse(text: &str) -> Option<Self> {
+        let pair = |line: &str| {
+            let (name, count) = line.split_once(char::is_whitespace)?;
+            Some((name.to_owned(), count.trim().parse().ok()?))
+        };
+        text.lines().map(pair).collect::<Option<_>>().map(Self)
+    }
+
+    /// What was counted under a name.
+    fn get(&self, name: &str) -> Result<u64, Error> {
+        let count = self.0.get(name).copied();
+        count.ok_or_else(|| Error::Configuration(format!("the kernel does not count {name}")))
+    }
+
+    /// DATA chunks that were sent again.
+    pub(super) fn retransmissions(&self) -> Result<u64, Error> {
+        let names = ["SctpT3Retransmits", "SctpFastRetransmits", "SctpPmtudRetransmits"];
+        names.into_iter().map(|name| self.get(name)).sum()
+    }
+
+    /// INIT chunks that nothing answered in time.
+    pub(super) fn unanswered_inits(&self) -> Result<u64, Error> {
+        self.get("SctpT1InitExpireds")
+    }
+
+    /// Packets whose checksum was wrong when they came.
+    pub(super) fn wrong_checksums(&self) -> Result<u64, Error> {
+        self.get("SctpChecksumErrors")
+    }
+
+    /// What was counted since an earlier look, without what was not.
+    pub(super) fn since(&self, earlier: &Self) -> BTreeMap<String, u64> {
+        let more = self.0.iter().map(|(name, count)| {
+            let before = earlier.0.get(name).copied().unwrap_or_default();
+            (name.clone(), count.saturating_sub(before))
+        });
+        more.filter(|(_, count)| *count > 0).collect()
+    }
+}
+
 /// DATA chunks that the SCTP of a namespace has sent again until now.
 pub(super) fn retransmissions(namespace: &Namespace) -> Result<u64, Error> {
-    let path = "/proc/thread-self/net/sctp/snmp";
-    let text = namespace
-        .enter(|| fs::read_to_string(path))?
-        .map_err(Error::file(path))?;
-    let sum = |text: &str| {
-        let lines = text.lines().filter_map(|line| line.split_once(char::is_whitespace));
-        let counted = lines
-            .filter(|(name, _)| ["SctpT3Retransmits", "SctpFastRetransmits", "SctpPmtudRetransmits"].contains(name));
-        counted
-            .map(|(_, count)| count.trim().parse::<u64>())
-            .collect::<Result<Vec<_>, _>>()
-    };
-    match sum(&text) {
-        Ok(counts) if counts.len() == 3 => Ok(counts.iter().sum()),
-        _ => Err(Error::Configuration(format!(
-            "{path} does not count what was sent again"
-        ))),
-    }
+    Counters::of_sctp(namespace)?.retransmissions()
+}
+
+/// Sets a value of a namespace's network, `sctp/rto_initial` for one.
+pub(super) fn set(namespace: &Namespace, name: &str, value: u64) -> Result<(), Error> {
+    let path = format!("/proc/sys/net/{name}");
+    namespace
+        .enter(|| fs::write(&path, value.to_string()))?
+        .map_err(Error::file(&path))
 }
 
 #[cfg(test)]
@@ -107,5 +162,18 @@ mod tests {
         assert_eq!(Ticks::parse("cpu0 1 2 3\n"), None);
         assert_eq!(Ticks::parse("cpu 1 2 3\n"), None);
         assert!(Ticks::now().is_ok());
+    }
+
+    #[test]
+    fn counters_are_read_by_name_and_what_is_new_is_told() {
+        let earlier = Counters::parse("XfrmInError \t0\nXfrmOutNoStates   2\n").unwrap();
+        let later = Counters::parse("XfrmInError \t0\nXfrmOutNoStates   5\n").unwrap();
+        assert_eq!(
+            later.since(&earlier),
+            BTreeMap::from([("XfrmOutNoStates".to_owned(), 3)])
+        );
+        assert!(later.retransmissions().is_err());
+        assert_eq!(Counters::parse("a\n"), None);
+        assert_eq!(Counters::parse("a b\n"), None);
     }
 }

@@ -9,7 +9,7 @@ use std::time::Duration;
 use bartizan_host::sctp::{Arrival, Association, Listener, Opening};
 use bartizan_host::{Capture, Direction};
 
-use super::{Egress, PROTECTION, Protected, complete, facts, lacks, protection_of};
+use super::{Egress, PROTECTION, Protected, complete, lacks, protection_of};
 use crate::e2::frames::{self, ESP, Frame, SCTP};
 use crate::e2::link::{INTERFACE, Link, NODE};
 use crate::e2::protection::{Growth, Selector};
@@ -101,7 +101,7 @@ struct Pairs {
 fn start(setting: &Setting<'_>) -> Result<Box<dyn Workload>, Error> {
     let parameters = setting.parameters;
     Ok(Box::new(Pairs {
-        link: Protected::make(setting.folder)?,
+        link: Protected::make(setting)?,
         folder: setting.folder.to_owned(),
         pairs: parameters.count("pairs")?,
         pause: Duration::from_micros(parameters.count("pause")? as u64),
@@ -112,7 +112,8 @@ fn start(setting: &Setting<'_>) -> Result<Box<dyn Workload>, Error> {
 impl Workload for Pairs {
     fn trial(&mut self, trial: &Trial<'_>) -> Result<Observation, Error> {
         let protection = protection_of(trial.levels)?;
-        let link = self.link.with(protection, Selector::Sctp)?;
+        self.link.with(protection, Selector::Sctp)?;
+        let link = &self.link.link;
         let (pairs, pause, [short, long]) = (self.pairs, self.pause, self.sizes);
         let listener = link
             .ric()
@@ -161,7 +162,7 @@ impl Workload for Pairs {
             )));
         }
         let mut observation = Observation {
-            facts: facts(protection),
+            facts: self.link.facts()?,
             ..Observation::default()
         };
         observation.values.insert("sack-delay", delays);
@@ -185,6 +186,10 @@ impl Workload for Pairs {
         let clear = if protection.is_esp() { egress.clear() } else { 0 };
         observation.values.insert("clear-packets", vec![clear as f64]);
         Ok(observation)
+    }
+
+    fn programs(&self) -> Vec<String> {
+        self.link.programs()
     }
 }
 

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use bartizan_host::sctp::{Arrival, Association, Listener, Opening};
 
 use super::machine::Ticks;
-use super::{PROTECTION, Protected, facts, lacks, number, protection_of};
+use super::{PROTECTION, Protected, lacks, number, protection_of};
 use crate::e2::link::{Link, NODE, RIC};
 use crate::e2::protection::Selector;
 use crate::workload::{
@@ -94,7 +94,7 @@ struct Throughput {
 
 fn start(setting: &Setting<'_>) -> Result<Box<dyn Workload>, Error> {
     Ok(Box::new(Throughput {
-        link: Protected::make(setting.folder)?,
+        link: Protected::make(setting)?,
         lasting: Duration::from_millis(setting.parameters.count("lasting")? as u64),
         size: setting.parameters.count("size")?.clamp(1, 64 << 10),
     }))
@@ -119,7 +119,8 @@ impl Workload for Throughput {
         let protection = protection_of(trial.levels)?;
         let offered = number(trial.levels, "offered", 0.0)?;
         let tcp = trial.levels.level("transport") == Some("tcp");
-        let link = self.link.with(protection, Selector::All)?;
+        self.link.with(protection, Selector::All)?;
+        let link = &self.link.link;
         let (size, lasting) = (self.size, self.lasting);
         let (received, shares, busy) = thread::scope(|scope| {
             let (mut sender, receiver) = if tcp {
@@ -155,7 +156,7 @@ impl Workload for Throughput {
             Ok::<_, Error>((received.map_err(Error::Broken)?, shares, lasted))
         })?;
         let mut observation = Observation {
-            facts: facts(protection),
+            facts: self.link.facts()?,
             ..Observation::default()
         };
         let processors = processors();
@@ -169,6 +170,10 @@ impl Workload for Throughput {
         let spent = busy.as_secs_f64() * 1e6 * processors * shares.busy / 100.0;
         values.insert("per-message", vec![spent / received.messages.max(1) as f64]);
         Ok(observation)
+    }
+
+    fn programs(&self) -> Vec<String> {
+        self.link.programs()
     }
 }
 

@@ -10,18 +10,17 @@ use std::time::{Duration, Instant};
 use bartizan_deployment::{InterfaceKind, Policy};
 use bartizan_host::{Capture, Direction};
 use bartizan_ipsec::Metrics;
-use bartizan_ipsec::sa::{ChildSa, IkeSa};
+use bartizan_ipsec::sa::{ChildSa, IkeSa, rekeyed_child_sas};
 use bartizan_ipsec::vici::{Client, Event, Section};
 use bartizan_ipsec::watch::{Expectation, Expectations, Notice, Watch};
 use bartizan_ledger::Ledger;
 use bartizan_wire::esp::EspSa;
 
 use super::kind::AUTHENTICATION;
-use super::link::{INTERFACE, Link};
-use super::measure::seen;
-use super::papers::{ENDS, Papers};
-use super::{PATIENCE, complete, level, link, methods, milliseconds, refused};
+use super::link::{ENDS, INTERFACE, Link};
+use super::{complete, issue, level, link, milliseconds};
 use crate::bench::Tools;
+use crate::charons::{self, PATIENCE, methods, negotiated, refused, seen};
 use crate::experiment::Levels;
 use crate::workload::{
     Better, Default, Error, FactorKind, Kind, Lack, MetricKind, Observation, ParameterKind, Setting, Targets, Trial,
@@ -104,13 +103,9 @@ struct Breach {
 }
 
 fn start(setting: &Setting<'_>) -> Result<Box<dyn Workload>, Error> {
-    let root = setting
-        .tools
-        .sid
-        .as_ref()
-        .ok_or_else(|| Error::Configuration("no lab root sid".to_owned()))?;
+    let root = charons::root(setting.tools)?;
     let mut link = Link::make(setting.folder, root, "watched", false, 1500, false)?;
-    let papers = Papers::issue(setting.folder, AUTHENTICATION.levels[0])?;
+    let papers = issue(setting.folder, AUTHENTICATION.levels[0])?;
     let mut connections = Vec::new();
     for (number, levels) in (1..).zip(setting.combinations) {
         let left = level(levels, &REKEY);
@@ -284,11 +279,8 @@ fn next(events: &mut Client, patience: Duration) -> Result<Event, Error> {
 
 /// The new CHILD_SA of a `child-rekey`.
 fn rekeyed_to(event: &Event) -> Option<ChildSa> {
-    let of_event = event.message.sections().filter(|_| event.name == "child-rekey");
-    let mut children = of_event
-        .filter_map(|(_, sa)| sa.section("child-sas"))
-        .flat_map(Section::sections);
-    children.find_map(|(_, child)| ChildSa::read(child.section("new")?))
+    let mut rekeyed = rekeyed_child_sas(&event.message).filter(|_| event.name == "child-rekey");
+    rekeyed.next().map(|(_, _, new)| new)
 }
 
 /// The values, of a capture that shows a hybrid IKE_SA and a rekey without the additional key exchange.
@@ -298,10 +290,7 @@ fn judge(file: &Path, left: &str, taken: &Taken) -> Result<Vec<(&'static str, f6
     let [sa] = sas.as_slice() else {
         return unlike(format!("{} IKE_SAs in the capture of one", sas.len()));
     };
-    let (made, wanted) = (sa.key_exchanges().map(|method| method.0), methods(HYBRID)?);
-    if !made.eq(wanted.iter().copied()) {
-        return unlike("the IKE_SA is not a hybrid one".to_owned());
-    }
+    negotiated(sa, &methods(HYBRID)?)?;
     let rekeyed = sa.rekeyed();
     let [(rekey, follow_ups)] = rekeyed.as_slice() else {
         return unlike(format!("{} rekeys in the capture of one", sa.rekeys));

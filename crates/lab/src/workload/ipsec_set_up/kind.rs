@@ -4,6 +4,7 @@ use bartizan_host::{Feature, Support};
 
 use super::start;
 use crate::bench::Tools;
+use crate::charons;
 use crate::experiment::Levels;
 use crate::workload::{Better, Default, FactorKind, Kind, Lack, MetricKind, ParameterKind, Targets};
 
@@ -210,21 +211,8 @@ pub(in crate::workload) static KIND: Kind = Kind {
 };
 
 pub(super) fn lacks(levels: &Levels, tools: &Tools) -> Option<Lack> {
-    let lack = |what: &str, reason: String, hint: &str| {
-        Some(Lack {
-            what: what.to_owned(),
-            reason,
-            hint: hint.to_owned(),
-            feature: None,
-        })
-    };
-    if !nix::unistd::geteuid().is_root() {
-        return lack("root", "two charons on a cable need it".to_owned(), "run this as root");
-    }
-    let charon = |root: &bartizan_host::LabRoot| root.packages().any(|(name, _)| name == "charon-systemd");
-    if !tools.sid.as_ref().is_some_and(charon) {
-        let reason = "there is no lab root with strongSwan 6.1".to_owned();
-        return lack("strongSwan", reason, "as root, from a checkout: scripts/peers roots");
+    if let Some(lack) = charons::lack(tools) {
+        return Some(lack);
     }
     let impaired = [ROUND_TRIP, LOSS].iter().any(|factor| {
         let level = levels.level(factor.name).and_then(|level| level.parse::<f64>().ok());

@@ -2,23 +2,19 @@
 
 use std::net::{Ipv4Addr, UdpSocket};
 use std::path::{Path, PathBuf};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use bartizan_host::{LabRoot, Namespace, Program, Usage};
 use bartizan_ipsec::vici::{Client, Section};
-use bartizan_ipsec::{Engine, Instance, Kernel, Settings, StartError, drive};
 
-use super::papers::{ENDS, Papers};
 use super::path::{Condition, Path as Between};
-use super::{PATIENCE, refused};
+use crate::charons::{Charons, Papers, refused};
 use crate::workload::Error;
 
+/// Names of the ends.
+pub(super) const ENDS: [&str; 2] = ["initiator", "responder"];
 /// Name of the interface at either end.
 pub(super) const INTERFACE: &str = "ipsec0v";
-
-/// How often charon is asked whether its IKE_SAs are gone.
-const POLL: Duration = Duration::from_millis(2);
 
 /// Run with: root, directory of the charon, child, connection. The mounts are in a namespace of their own and go with it.
 const SWANCTL: &str = r#"set -e
@@ -31,12 +27,11 @@ exec chroot "$1" /usr/sbin/swanctl --initiate --child "$3" --ike "$4" --uri unix
 /// Two ends that know of each other's connections.
 pub(super) struct Link {
     // Before the namespaces they run in.
-    charons: [Instance; 2],
+    charons: Charons,
     ends: [Namespace; 2],
     between: Between,
     root: PathBuf,
     mtu: u16,
-    kernel: Kernel,
     /// Identities whose certificates and keys both have.
     known: Vec<String>,
 }
@@ -51,25 +46,15 @@ impl Link {
         mtu: u16,
         impaired: bool,
     ) -> Result<Self, Error> {
-        let kernel = Kernel::of_this_machine()?;
         let ends = [Namespace::create(ENDS[0])?, Namespace::create(ENDS[1])?];
         let between = Between::make(&ends, mtu, impaired)?;
-        let settings = Settings {
-            defaults,
-            ..Settings::new(kernel, 1)
-        };
-        let engine = Engine::LabRoot(root.clone());
-        let charon = |end: usize| {
-            let directory = folder.join(format!("{}-{name}", ENDS[end]));
-            Instance::start(&engine, &directory, Some(&ends[end]), &settings).map_err(not_started)
-        };
+        let end = |end: usize| (&ends[end], folder.join(format!("{}-{name}", ENDS[end])));
         Ok(Self {
-            charons: [charon(0)?, charon(1)?],
+            charons: Charons::start(root, [end(0), end(1)], defaults)?,
             ends,
             between,
             root: root.directory().to_owned(),
             mtu,
-            kernel,
             known: Vec::new(),
         })
     }
@@ -77,10 +62,10 @@ impl Link {
     /// Makes a connection known to both ends: its IKE_SA by one key exchange, its CHILD_SAs by any of those that each end has, where
     /// an empty one stands for none.
     pub(super) fn load(&mut self, number: u8, ike: &str, children: [&[&str]; 2], papers: &Papers) -> Result<(), Error> {
-        let fresh = !self.known.contains(&papers.identity(0));
+        let fresh = !self.known.iter().any(|known| known == papers.identity(0));
         self.address(number)?;
         for end in [0, 1] {
-            let mut client = self.charons[end].client(PATIENCE).map_err(refused)?;
+            let mut client = self.charons.client(end)?;
             if fresh {
                 for (command, message) in papers.load(end) {
                     client.command(command, message).map_err(refused)?;
@@ -90,7 +75,7 @@ impl Link {
             let message = Section::new().with_section(connection(number), described);
             client.command("load-conn", message).map_err(refused)?;
         }
-        self.known.push(papers.identity(0));
+        self.known.push(papers.identity(0).to_owned());
         Ok(())
     }
 
@@ -122,32 +107,7 @@ impl Link {
 
     /// Deletes every IKE_SA at both ends, also those that never came up.
     pub(super) fn clear(&self) -> Result<(), Error> {
-        let deadline = Instant::now() + PATIENCE;
-        for charon in &self.charons {
-            let mut client = charon.client(PATIENCE).map_err(refused)?;
-            loop {
-                let sas = drive::list_sas(&mut client).map_err(refused)?;
-                if sas.is_empty() {
-                    break;
-                }
-                if Instant::now() >= deadline {
-                    return Err(Error::Handshake(format!("{} IKE_SAs do not go", sas.len())));
-                }
-                for sa in sas {
-                    let ask = Section::new()
-                        .with("ike-id", sa.id.to_string())
-                        .with("force", "yes")
-                        .with("timeout", "1000");
-                    match client.command_within("terminate", ask, PATIENCE) {
-                        // It went by itself in the meantime, or goes at its next look at the clock.
-                        Ok(_) | Err(bartizan_ipsec::vici::Error::Refused { .. }) => {}
-                        Err(error) => return Err(refused(error)),
-                    }
-                }
-                thread::sleep(POLL);
-            }
-        }
-        Ok(())
+        self.charons.delete_all()
     }
 
     pub(super) fn initiator(&self) -> &Namespace {
@@ -164,30 +124,27 @@ impl Link {
 
     /// Who encrypts ESP.
     pub(super) fn esp(&self) -> &'static str {
-        match self.kernel {
-            Kernel::Netlink => "kernel",
-            Kernel::Libipsec => "libipsec",
-        }
+        self.charons.esp()
     }
 
     /// To the initiator's charon.
     pub(super) fn client(&self) -> Result<Client, Error> {
-        self.charons[0].client(PATIENCE).map_err(refused)
+        self.charons.client(0)
     }
 
     /// To the responder's.
     pub(super) fn responder_client(&self) -> Result<Client, Error> {
-        self.charons[1].client(PATIENCE).map_err(refused)
+        self.charons.client(1)
     }
 
     /// Where the initiator's charon listens.
     pub(super) fn socket(&self) -> PathBuf {
-        self.charons[0].socket()
+        self.charons.socket(0)
     }
 
     /// Where the responder's does.
     pub(super) fn responder_socket(&self) -> PathBuf {
-        self.charons[1].socket()
+        self.charons.socket(1)
     }
 
     /// A socket for what a connection's first CHILD_SA protects at this end.
@@ -198,24 +155,17 @@ impl Link {
 
     /// As its charon says it.
     pub(super) fn version(&self) -> Result<String, Error> {
-        let said = self.client()?.request("version", Section::new()).map_err(refused)?;
-        let text = |name: &str| said.text(name).unwrap_or("unknown").to_owned();
-        Ok(format!("strongSwan {} ({})", text("version"), text("daemon")))
+        self.charons.version()
     }
 
     /// What initiator and responder have used so far.
-    pub(super) fn cpu(&mut self) -> Result<(Usage, Usage), Error> {
-        let [initiator, responder] = &mut self.charons;
-        let of = |charon: &mut Instance| match charon.process() {
-            Some(process) => Usage::of(process.id()).map_err(Error::from),
-            None => Err(Error::Configuration("a charon that has been stopped".to_owned())),
-        };
-        Ok((of(initiator)?, of(responder)?))
+    pub(super) fn cpu(&mut self) -> Result<[Usage; 2], Error> {
+        self.charons.usage()
     }
 
     /// Asks for a connection's first CHILD_SA as an operator would.
     pub(super) fn swanctl_initiate(&self, number: u8, patience: Duration) -> Result<(), Error> {
-        let socket = self.charons[0].socket();
+        let socket = self.charons.socket(0);
         let program = Program::new("unshare")
             .package("util-linux")
             .arguments(["--mount", "--propagation", "private", "sh", "-c", SWANCTL, "swanctl"])
@@ -275,14 +225,4 @@ fn described(number: u8, end: usize, ike: &str, children: &[&str], papers: &Pape
         // Rekeys are asked for here, none comes by itself.
         .with("rekey_time", "0")
         .with("dpd_delay", "0")
-}
-
-fn not_started(error: StartError) -> Error {
-    match error {
-        StartError::Host(error) => error.into(),
-        other => Error::Refused {
-            error: other.to_string(),
-            hint: None,
-        },
-    }
 }

@@ -1,13 +1,11 @@
 //! From the capture of one set-up to its times and sizes.
 
-use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use bartizan_wire::esp::EspSa;
 use bartizan_wire::ike::{Exchange, ExchangeType, Half, IkeSa};
-use bartizan_wire::{CaptureReader, Connection, Limits, Observer, Sink};
 
+use crate::charons::{Rekey, ike_sa, negotiated, span};
 use crate::workload::Error;
 
 /// How far an IKE_SA has come.
@@ -27,9 +25,6 @@ pub(super) struct Measured {
     rekeys: Option<Rekeys>,
 }
 
-/// A CREATE_CHILD_SA, and the IKE_FOLLOWUP_KE that followed it.
-type Rekey = (Exchange, Vec<Exchange>);
-
 /// What came after the set-up.
 struct Rekeys {
     child: Rekey,
@@ -45,34 +40,11 @@ struct Carried {
     ike_fragments: u32,
 }
 
-#[derive(Default)]
-struct Sas {
-    ike: Vec<IkeSa>,
-    esp: Vec<EspSa>,
-}
-
-impl Sink for Sas {
-    fn connection(&mut self, _: Connection) {}
-
-    fn ike_sa(&mut self, sa: IkeSa) {
-        self.ike.push(sa);
-    }
-
-    fn esp_sa(&mut self, sa: EspSa) {
-        self.esp.push(sa);
-    }
-}
-
 impl Measured {
     /// Reads a capture with one IKE_SA in it that must have been made with these key exchanges and come this far.
     pub(super) fn read(file: &Path, methods: &[u16], reached: Reached) -> Result<Self, Error> {
         let sa = ike_sa(file)?;
-        let negotiated: Vec<u16> = sa.key_exchanges().map(|method| method.0).collect();
-        if negotiated != methods {
-            return Err(Error::Handshake(format!(
-                "the capture shows key exchanges {negotiated:?} instead of {methods:?}"
-            )));
-        }
+        negotiated(&sa, methods)?;
         let additional = methods.len() - 1;
         let intermediate = sa.exchanges_of(ExchangeType::IKE_INTERMEDIATE).count();
         if intermediate != additional {
@@ -95,13 +67,14 @@ impl Measured {
             exchanges.peek()?;
             exchanges.map(|exchange| exchange.duration()).sum::<Option<u64>>()
         };
+        let took = |rekey: &Rekey| span(rekey).map(|(first, last)| last.saturating_sub(first));
         let times = [
             ("ike-sa-init", sum(ExchangeType::IKE_SA_INIT)),
             ("intermediate", sum(ExchangeType::IKE_INTERMEDIATE)),
             ("ike-auth", sum(ExchangeType::IKE_AUTH)),
             ("total", self.sa.set_up()),
-            ("child-sa", self.rekeys.as_ref().and_then(|rekeys| span(&rekeys.child))),
-            ("rekey", self.rekeys.as_ref().and_then(|rekeys| span(&rekeys.rekey))),
+            ("child-sa", self.rekeys.as_ref().and_then(|rekeys| took(&rekeys.child))),
+            ("rekey", self.rekeys.as_ref().and_then(|rekeys| took(&rekeys.rekey))),
         ];
         // What a capture has not whole is not measured.
         values.extend(
@@ -168,30 +141,6 @@ impl Rekeys {
     }
 }
 
-/// The one IKE_SA of a capture.
-pub(super) fn ike_sa(file: &Path) -> Result<IkeSa, Error> {
-    let (sas, _) = seen(file)?;
-    let count = sas.len();
-    let Ok([sa]) = <[IkeSa; 1]>::try_from(sas) else {
-        return Err(Error::Handshake(format!("{count} IKE_SAs in the capture of one")));
-    };
-    Ok(sa)
-}
-
-/// Every SA of a capture, of both kinds.
-pub(super) fn seen(file: &Path) -> Result<(Vec<IkeSa>, Vec<EspSa>), Error> {
-    let bytes = fs::read(file).map_err(Error::file(file))?;
-    let unreadable = |error: &dyn std::fmt::Display| Error::Configuration(format!("{}: {error}", file.display()));
-    let (mut capture, mut observer) = (CaptureReader::new(), Observer::new(Limits::default()));
-    let mut sas = Sas::default();
-    capture.push(&bytes);
-    while let Some(packet) = capture.next_packet().map_err(|error| unreadable(&error))? {
-        observer.observe(&packet, &mut sas);
-    }
-    observer.finish_into(&mut sas);
-    Ok((sas.ike, sas.esp))
-}
-
 /// The exchanges until it is up.
 fn set_up(sa: &IkeSa) -> impl Iterator<Item = Exchange> {
     let begin = [
@@ -200,15 +149,6 @@ fn set_up(sa: &IkeSa) -> impl Iterator<Item = Exchange> {
         ExchangeType::IKE_AUTH,
     ];
     sa.exchanges.iter().filter(move |one| begin.contains(&one.kind))
-}
-
-/// From the CREATE_CHILD_SA request to the last response that belongs to it, in nanoseconds.
-fn span((create, follow_ups): &Rekey) -> Option<u64> {
-    let last = follow_ups.last().unwrap_or(create);
-    create.duration()?;
-    last.duration()?;
-    let (first, last) = (create.request.as_ref()?, last.response.as_ref()?);
-    Some(last.last.time.since(first.first.time))
 }
 
 impl Carried {

@@ -3,14 +3,6 @@
 use super::*;
 
 #[test]
-fn a_hybrid_in_strongswans_words_is_its_code_points_in_order() {
-    assert_eq!(methods("x25519").unwrap(), [31]);
-    assert_eq!(methods("mlkem1024").unwrap(), [37]);
-    assert_eq!(methods("x25519-ke1_mlkem768").unwrap(), [31, 36]);
-    assert!(methods("x25519-ke1_nothing").is_err());
-}
-
-#[test]
 fn every_level_of_the_key_exchange_is_one() {
     for level in KEY_EXCHANGE.levels {
         assert!(methods(level).is_ok(), "{level}");

@@ -13,9 +13,8 @@ use bartizan_ipsec::render::{Connection, Credentials, connections};
 use bartizan_ipsec::vici::{Section, Value};
 use bartizan_ipsec::{Charon, drive};
 
-use super::link::Link;
-use super::papers::{ENDS, Papers};
-use super::{PATIENCE, refused};
+use super::link::{ENDS, Link};
+use crate::charons::{PATIENCE, Papers, refused};
 use crate::workload::Error;
 
 /// The key exchange of the policy `hybrid`, which is the one there is here.

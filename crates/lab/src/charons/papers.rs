@@ -5,26 +5,24 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use bartizan_ipsec::vici::Section;
-use bartizan_pki::{Algorithm, Authority, InitOptions, Leaf, Overwrite};
+use bartizan_pki::{Algorithm, Authority, InitOptions, Leaf, Overwrite, Profile};
 
-use crate::workload::Error;
-
-/// Names of the ends.
-pub(super) const ENDS: [&str; 2] = ["initiator", "responder"];
+use crate::bench::Error;
 
 /// What both charons are given.
-pub(super) struct Papers {
-    /// By which certificates and keys of several authorities are told apart.
-    algorithm: String,
-    /// Where everything of it is in files: `ca.crt.pem`, and `IDENTITY.crt.pem` and `IDENTITY.key.pem` of either end.
+pub(crate) struct Papers {
+    /// Where all of it is in files: `NAME.crt.pem`, `NAME.key.pem`, `ca.crt.pem`.
     folder: PathBuf,
+    /// What the ends are called in their certificates; of several authorities no two the same.
+    names: [String; 2],
     authority: Vec<u8>,
     /// Certificate and key, in PEM.
     ends: [(Vec<u8>, zeroize::Zeroizing<Vec<u8>>); 2],
 }
 
 impl Papers {
-    pub(super) fn issue(folder: &Path, algorithm: &str) -> Result<Self, Error> {
+    /// A new authority in the folder, and a certificate of this profile for each end.
+    pub(crate) fn issue(folder: &Path, algorithm: &str, ends: [&str; 2], profile: Profile) -> Result<Self, Error> {
         let kind = Algorithm::ALL.into_iter().find(|one| one.name() == algorithm);
         let kind = kind.ok_or_else(|| Error::Configuration(format!("`{algorithm}` is not known here")))?;
         let folder = folder.join(format!("papers-{algorithm}"));
@@ -37,43 +35,45 @@ impl Papers {
         };
         let mut issue = |end: &str| {
             let name = format!("{end}-{algorithm}");
-            let leaf = Leaf::new(&name)?.dns(&name)?;
+            let leaf = Leaf::new(&name)?.dns(&name)?.profile(profile);
             authority.issue(&leaf, now)?.write_to(&folder, Overwrite::Replace)?;
             let certificate = read(format!("{name}.crt.pem"))?;
             Ok::<_, Error>((certificate, read(format!("{name}.key.pem"))?.into()))
         };
-        let ends = [issue(ENDS[0])?, issue(ENDS[1])?];
+        let names = ends.map(|end| format!("{end}-{algorithm}"));
+        let ends = [issue(ends[0])?, issue(ends[1])?];
+        let authority = read("ca.crt.pem".to_owned())?;
         Ok(Self {
-            algorithm: algorithm.to_owned(),
-            folder: folder.clone(),
-            authority: read("ca.crt.pem".to_owned())?,
+            folder,
+            names,
+            authority,
             ends,
         })
     }
 
     /// What the end of this number is called in its certificate.
-    pub(super) fn identity(&self, end: usize) -> String {
-        format!("{}-{}", ENDS[end], self.algorithm)
+    pub(crate) fn identity(&self, end: usize) -> &str {
+        &self.names[end]
     }
 
-    /// Where its files are.
-    pub(super) fn folder(&self) -> &Path {
+    /// Where the files are.
+    pub(crate) fn folder(&self) -> &Path {
         &self.folder
     }
 
     /// The authority's certificate, in PEM.
-    pub(super) fn root(&self) -> &[u8] {
+    pub(crate) fn root(&self) -> &[u8] {
         &self.authority
     }
 
     /// Certificate and key of the end of this number, in PEM.
-    pub(super) fn of(&self, end: usize) -> (&[u8], &[u8]) {
+    pub(crate) fn of(&self, end: usize) -> (&[u8], &[u8]) {
         let (certificate, key) = &self.ends[end];
         (certificate, key)
     }
 
     /// Commands that give the end of this number what it needs.
-    pub(super) fn load(&self, end: usize) -> [(&'static str, Section); 3] {
+    pub(crate) fn load(&self, end: usize) -> [(&'static str, Section); 3] {
         let certificate = |flag: &str, data: &[u8]| {
             let section = Section::new()
                 .with("type", "X509")

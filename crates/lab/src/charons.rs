@@ -1,0 +1,203 @@
+//! Two charons of the lab root, one in the namespace of either end of a cable, and what they prove themselves by.
+
+mod papers;
+mod seen;
+
+use std::path::PathBuf;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use bartizan_host::{LabRoot, Namespace, Usage};
+use bartizan_ipsec::vici::{Client, Section};
+use bartizan_ipsec::{Engine, Instance, Kernel, Settings, StartError, drive, vici};
+use bartizan_registry::{TRANSFORMS, TransformKind};
+use nix::sys::signal::Signal;
+
+use crate::bench::{Error, Tools};
+use crate::workload::Lack;
+
+pub(crate) use papers::Papers;
+pub(crate) use seen::{Rekey, ike_sa, negotiated, seen, span};
+
+/// How long charon may take for an answer that sends no packet.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
+
+/// How often charon is asked whether its IKE_SAs are gone.
+const POLL: Duration = Duration::from_millis(2);
+
+/// They end with this value, before the namespaces they run in.
+#[derive(Debug)]
+pub(crate) struct Charons {
+    instances: [Instance; 2],
+    kernel: Kernel,
+}
+
+impl Charons {
+    /// Starts one in each namespace, its files in the directory beside it; with `defaults` by strongSwan's own values.
+    pub(crate) fn start(root: &LabRoot, ends: [(&Namespace, PathBuf); 2], defaults: bool) -> Result<Self, Error> {
+        let kernel = Kernel::of_this_machine()?;
+        let settings = Settings {
+            defaults,
+            ..Settings::new(kernel, 1)
+        };
+        let engine = Engine::LabRoot(root.clone());
+        let [one, other] = ends.map(|(namespace, directory)| {
+            Instance::start(&engine, &directory, Some(namespace), &settings).map_err(not_started)
+        });
+        Ok(Self {
+            instances: [one?, other?],
+            kernel,
+        })
+    }
+
+    /// A connection to the one at this end.
+    pub(crate) fn client(&self, end: usize) -> Result<Client, Error> {
+        self.instances[end].client(PATIENCE).map_err(refused)
+    }
+
+    /// Where the one at this end listens.
+    pub(crate) fn socket(&self, end: usize) -> PathBuf {
+        self.instances[end].socket()
+    }
+
+    /// Ends the one at this end as a crash does, and waits until it is gone.
+    pub(crate) fn kill(&mut self, end: usize) -> Result<(), Error> {
+        let Some(process) = self.instances[end].process() else {
+            return Ok(());
+        };
+        process.send(Signal::SIGKILL as i32);
+        let deadline = Instant::now() + PATIENCE;
+        while process.ended()?.is_none() {
+            if Instant::now() >= deadline {
+                return Err(Error::Configuration("a charon that was killed runs".to_owned()));
+            }
+            thread::sleep(Duration::from_millis(5));
+        }
+        Ok(())
+    }
+
+    /// Deletes every IKE_SA at both ends, also those that never came up.
+    pub(crate) fn delete_all(&self) -> Result<(), Error> {
+        let deadline = Instant::now() + PATIENCE;
+        for end in 0..self.instances.len() {
+            let mut client = self.client(end)?;
+            loop {
+                let sas = drive::list_sas(&mut client).map_err(refused)?;
+                if sas.is_empty() {
+                    break;
+                }
+                if Instant::now() >= deadline {
+                    return Err(Error::Handshake(format!("{} IKE_SAs do not go", sas.len())));
+                }
+                for sa in sas {
+                    let ask = Section::new()
+                        .with("ike-id", sa.id.to_string())
+                        .with("force", "yes")
+                        .with("timeout", "1000");
+                    match client.command_within("terminate", ask, PATIENCE) {
+                        // It went by itself in the meantime, or goes at its next look at the clock.
+                        Ok(_) | Err(vici::Error::Refused { .. }) => {}
+                        Err(error) => return Err(refused(error)),
+                    }
+                }
+                thread::sleep(POLL);
+            }
+        }
+        Ok(())
+    }
+
+    /// Who encrypts ESP.
+    pub(crate) fn esp(&self) -> &'static str {
+        match self.kernel {
+            Kernel::Netlink => "kernel",
+            Kernel::Libipsec => "libipsec",
+        }
+    }
+
+    /// As charon says it.
+    pub(crate) fn version(&self) -> Result<String, Error> {
+        let said = self.client(0)?.request("version", Section::new()).map_err(refused)?;
+        let text = |name: &str| said.text(name).unwrap_or("unknown").to_owned();
+        Ok(format!("strongSwan {} ({})", text("version"), text("daemon")))
+    }
+
+    /// What both have used so far.
+    pub(crate) fn usage(&mut self) -> Result<[Usage; 2], Error> {
+        let [one, other] = self.instances.each_mut().map(|charon| match charon.process() {
+            Some(process) => Usage::of(process.id()).map_err(Error::from),
+            None => Err(Error::Configuration("a charon that has been stopped".to_owned())),
+        });
+        Ok([one?, other?])
+    }
+}
+
+/// What a machine needs for them and has not.
+pub(crate) fn lack(tools: &Tools) -> Option<Lack> {
+    let lack = |what: &str, reason: &str, hint: &str| {
+        Some(Lack {
+            what: what.to_owned(),
+            reason: reason.to_owned(),
+            hint: hint.to_owned(),
+            feature: None,
+        })
+    };
+    if !nix::unistd::geteuid().is_root() {
+        return lack("root", "two charons on a cable need it", "run this as root");
+    }
+    let charon = |root: &LabRoot| root.packages().any(|(name, _)| name == "charon-systemd");
+    if !tools.sid.as_ref().is_some_and(charon) {
+        let hint = "as root, from a checkout: scripts/peers roots";
+        return lack("strongSwan", "there is no lab root with strongSwan 6.1", hint);
+    }
+    None
+}
+
+/// The lab root they are from; [`lack`] has said that there is one.
+pub(crate) fn root(tools: &Tools) -> Result<&LabRoot, Error> {
+    let missing = || Error::Configuration("no lab root sid".to_owned());
+    tools.sid.as_ref().ok_or_else(missing)
+}
+
+/// Code points of `x25519-ke1_mlkem768`, the KE payload's first.
+pub(crate) fn methods(key_exchange: &str) -> Result<Vec<u16>, Error> {
+    let method = |word: &str| {
+        let keyword = word.split_once('_').map_or(word, |(_, keyword)| keyword);
+        let mut known = TRANSFORMS.iter().filter(|one| one.kind == TransformKind::KeyExchange);
+        let known = known.find(|one| one.strongswan == Some(keyword));
+        known
+            .map(|one| one.id)
+            .ok_or_else(|| Error::Configuration(format!("no key exchange is called `{keyword}`")))
+    };
+    key_exchange.split('-').map(method).collect()
+}
+
+/// What charon said to a command.
+pub(crate) fn refused(error: vici::Error) -> Error {
+    Error::Refused {
+        error: error.to_string(),
+        hint: None,
+    }
+}
+
+fn not_started(error: StartError) -> Error {
+    match error {
+        StartError::Host(error) => error.into(),
+        other => Error::Refused {
+            error: other.to_string(),
+            hint: None,
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_hybrid_in_strongswans_words_is_its_code_points_in_order() {
+        assert_eq!(methods("x25519").unwrap(), [31]);
+        assert_eq!(methods("mlkem1024").unwrap(), [37]);
+        assert_eq!(methods("x25519-ke1_mlkem768").unwrap(), [31, 36]);
+        assert!(methods("x25519-ke1_nothing").is_err());
+    }
+}

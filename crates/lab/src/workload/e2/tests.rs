@@ -1,0 +1,165 @@
+//! Workloads whose link two charons key, one short trial of each; no time is judged.
+
+use std::collections::BTreeMap;
+
+use super::*;
+
+mod as_root {
+    use std::env;
+
+    use bartizan_host::Guest;
+
+    use super::*;
+    use crate::experiment::Parameters;
+    use crate::workload::{Kind, Observation, Trial};
+
+    /// Set in the guest only.
+    const INSIDE: &str = "BARTIZAN_E2_IKE_TEST";
+    const LONG: Duration = Duration::from_secs(300);
+    const HYBRID: &str = "ike-x25519-ke1_mlkem768";
+
+    /// The test runs itself again in a guest, whose kernel has SCTP and ESP.
+    #[test]
+    fn workloads_run_over_a_link_that_charons_key() {
+        if env::var_os(INSIDE).is_some() {
+            inside();
+            return;
+        }
+        let guest = LabRoot::trixie().unwrap().ensure(&mut |_| {}).unwrap();
+        LabRoot::sid().unwrap().ensure(&mut |_| {}).unwrap();
+        let name = "workload::e2::tests::as_root::workloads_run_over_a_link_that_charons_key";
+        let program = Guest::of(&guest).unwrap().program(env::current_exe().unwrap());
+        let program = program
+            .arguments(["--exact", name, "--nocapture"])
+            .environment(INSIDE, "1");
+        let finished = program.run(LONG).unwrap();
+        assert!(finished.text().contains("1 passed"), "{}", finished.text());
+    }
+
+    fn inside() {
+        an_exchange_whose_first_packet_sets_the_sa_up();
+        a_start_up_waits_for_its_sa();
+        rekeys_of_both_ends_collide_and_stay_hybrid();
+    }
+
+    /// One trial of each combination.
+    fn trials(kind: &Kind, given: &[(&str, u64)], combinations: &[&[(&str, &str)]]) -> Vec<Observation> {
+        let folder = tempfile::tempdir().unwrap();
+        let tools = Tools::find(env::current_exe().unwrap(), None).unwrap();
+        let of = |levels: &&[(&str, &str)]| -> Levels {
+            let levels = levels.iter();
+            levels
+                .map(|(name, level)| ((*name).to_owned(), (*level).to_owned()))
+                .collect()
+        };
+        let combinations: Vec<Levels> = combinations.iter().map(of).collect();
+        for levels in &combinations {
+            assert_eq!((kind.lacks)(levels, &tools), None);
+        }
+        let defaults = kind.parameters.iter();
+        let defaults = defaults.filter_map(|one| Some((one.name, one.default?.value())));
+        let given = given.iter().map(|(name, value)| (*name, Value::from(*value)));
+        let parameters: Parameters = defaults
+            .chain(given)
+            .map(|(name, value)| (name.to_owned(), value))
+            .collect();
+        let setting = Setting {
+            part: "test",
+            combinations: &combinations,
+            parameters: &parameters,
+            tools: &tools,
+            folder: folder.path(),
+            seed: 1,
+            quick: true,
+            target: None,
+            processors: &[],
+        };
+        let mut workload = (kind.start)(&setting).unwrap();
+        let mut trial = |levels| {
+            let trial = Trial {
+                levels,
+                repetition: 0,
+                seed: 1,
+                deadline: Instant::now() + LONG,
+            };
+            let observation = workload.trial(&trial).unwrap();
+            assert_eq!(observation.values["clear-packets"], [0.0], "{levels:?}");
+            observation
+        };
+        combinations.iter().map(&mut trial).collect()
+    }
+
+    fn keyed_by(facts: &BTreeMap<String, Value>, key_exchange: &str) {
+        let text = |name: &str| facts[name].as_str().unwrap().to_owned();
+        assert_eq!(
+            text("keys"),
+            format!("IKEv2 by two charons, {key_exchange}, ecdsa-p256")
+        );
+        assert_eq!(text("esp"), "kernel");
+        assert!(text("charon").starts_with("strongSwan 6."), "{}", text("charon"));
+    }
+
+    fn an_exchange_whose_first_packet_sets_the_sa_up() {
+        // The SA goes and comes again between the first two, and static keys take its place for the last.
+        let levels: [&[(&str, &str)]; 3] = [
+            &[("protection", HYBRID)],
+            &[("protection", HYBRID)],
+            &[("protection", "aes256-gcm")],
+        ];
+        let all = trials(&EXCHANGE, &[("lasting", 500)], &levels);
+        for one in &all {
+            assert_eq!(
+                (&one.values["lost"], &one.values["reconnects"]),
+                (&vec![0.0], &vec![0.0])
+            );
+            assert!(!one.values["loop"].is_empty());
+        }
+        keyed_by(&all[1].facts, "x25519-ke1_mlkem768");
+        assert_eq!(
+            all[2].facts["keys"].as_str().unwrap(),
+            "static random keys by ip xfrm, no IKE"
+        );
+    }
+
+    fn a_start_up_waits_for_its_sa() {
+        let levels: [&[(&str, &str)]; 3] = [
+            &[("protection", "none")],
+            &[("protection", HYBRID), ("sa", "trap"), ("rto-initial", "500")],
+            &[("protection", "ike-x25519"), ("sa", "standing")],
+        ];
+        let [clear, trap, standing] = &trials(&START_UP, &[], &levels)[..] else {
+            panic!("one of each");
+        };
+        for one in [clear, trap, standing] {
+            for metric in ["delivered", "associated", "node-packet", "ric-packet"] {
+                assert_eq!(one.values[metric].len(), 1, "{metric}");
+            }
+        }
+        keyed_by(&trap.facts, "x25519-ke1_mlkem768");
+        keyed_by(&standing.facts, "x25519");
+        // The kernel dropped the packet that asked for the SA, and SCTP had to send another.
+        assert!(trap.values["inits-again"][0] >= 1.0, "{:?}", trap.values);
+        assert!(
+            trap.facts["esp-counters"]["XfrmOutNoStates"].as_u64() >= Some(1),
+            "{:?}",
+            trap.facts
+        );
+        assert_eq!((trap.values["ike"].len(), trap.values["idle"].len()), (1, 1));
+        assert!(!standing.values.contains_key("idle"));
+        assert!(!clear.values.contains_key("ike"));
+    }
+
+    fn rekeys_of_both_ends_collide_and_stay_hybrid() {
+        let given = [("lasting", 5000), ("period", 1500), ("ike-every", 3), ("delay", 100)];
+        let levels: [&[(&str, &str)]; 1] = [&[("protection", HYBRID), ("rekeys", "both-ends")]];
+        // What did not happen as asked, or by another key exchange, fails a trial.
+        let [one] = &trials(&REKEY, &given, &levels)[..] else {
+            panic!("one trial");
+        };
+        keyed_by(&one.facts, "x25519-ke1_mlkem768");
+        assert!(one.values["collisions"][0] >= 1.0 && one.values["child-rekeys"][0] >= 1.0);
+        assert_eq!(one.values["loop-worst"].len(), 1);
+        let parts = one.values["loop-during"].len() + one.values["loop-beside"].len();
+        assert_eq!(one.values["loop"].len(), parts);
+    }
+}
