@@ -1,4 +1,6 @@
 mod breaches;
+mod fragments;
+mod relay;
 mod rendered;
 mod watch;
 

@@ -45,6 +45,19 @@ impl Stage {
 
     /// The same with charons of this engine.
     pub(crate) fn set_up_with(engine: Engine) -> Self {
+        Self::joined(engine, |near, far| {
+            let port = |end: &End| format!("{}/24", end.address());
+            connect(
+                &Port::new(&near.space, "v0").address(&port(near)).expect("an address"),
+                &Port::new(&far.space, "v0").address(&port(far)).expect("an address"),
+                1500,
+            )
+            .expect("a veth pair");
+        })
+    }
+
+    /// The same with something of one's own between `v0` of both ends.
+    pub(crate) fn joined(engine: Engine, join: impl FnOnce(&End, &End)) -> Self {
         let directory = tempfile::tempdir().expect("a directory");
         let end = |name: &'static str, number: u8| End {
             charon: None,
@@ -55,13 +68,7 @@ impl Stage {
             engine: engine.clone(),
         };
         let (mut near, mut far) = (end("near", 1), end("far", 2));
-        let port = |end: &'_ End| format!("{}/24", end.address());
-        connect(
-            &Port::new(&near.space, "v0").address(&port(&near)).expect("an address"),
-            &Port::new(&far.space, "v0").address(&port(&far)).expect("an address"),
-            1500,
-        )
-        .expect("a veth pair");
+        join(&near, &far);
         for end in [&mut near, &mut far] {
             let inner = format!("{}/32", end.inner()).parse().expect("an address");
             end.space.add_address("lo", inner).expect("an address");
@@ -160,7 +167,7 @@ impl End {
     }
 }
 
-fn engine() -> Engine {
+pub(crate) fn engine() -> Engine {
     let blueprint = LabRoot::sid().expect("a cache directory");
     Engine::LabRoot(blueprint.ensure(&mut |_| {}).expect("a lab root"))
 }
