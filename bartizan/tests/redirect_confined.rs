@@ -1,13 +1,13 @@
 //! A sidecar that has given up its rights still does all its work: requests, new handshakes, metrics, ledger, drain.
 
 use std::io::{BufRead as _, BufReader, Read as _};
-use std::net::{SocketAddr, TcpListener};
+use std::net::SocketAddr;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use bartizan_deployment::Deployment;
-use bartizan_host::{Process, Program};
+use bartizan_host::{Process, Program, loopback_addresses};
 use bartizan_sidecar::Sidecar;
 use bartizan_sidecar::confine::{self, Confinement};
 
@@ -26,13 +26,13 @@ struct Ports {
 
 impl Ports {
     fn free() -> Self {
-        let listeners: Vec<_> = (0..4).map(|_| TcpListener::bind("127.0.0.1:0").unwrap()).collect();
-        let port = |index: usize| listeners[index].local_addr().unwrap().port();
+        let ports = loopback_addresses().unwrap().map(|address| address.port());
+        let [inbound, function, outbound, admin] = ports;
         Self {
-            inbound: port(0),
-            function: port(1),
-            outbound: port(2),
-            admin: port(3),
+            inbound,
+            function,
+            outbound,
+            admin,
         }
     }
 

@@ -1,13 +1,12 @@
 //! What is in `deploy/` is what this version understands: units, images, the overlay for free5gc-compose, the dashboard.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
 use bartizan_deployment::Deployment;
-use bartizan_host::{Process, Program};
+use bartizan_host::{Process, Program, loopback_addresses};
 use bartizan_sidecar::redirect::Plan;
 use serde_json::Value;
 
@@ -233,12 +232,7 @@ struct Busy {
 impl Busy {
     fn start() -> Self {
         let place = tempfile::tempdir().unwrap();
-        let listeners: Vec<_> = (0..5).map(|_| TcpListener::bind("127.0.0.1:0").unwrap()).collect();
-        let port: Vec<_> = listeners
-            .iter()
-            .map(|listener| listener.local_addr().unwrap().port())
-            .collect();
-        drop(listeners);
+        let port: [u16; 5] = loopback_addresses().unwrap().map(|address| address.port());
         let file = place.path().join("deployment.yaml");
         let deployment = format!(
             "

@@ -1,13 +1,11 @@
 //! An authority, deployment files, sidecars and the programs on both outer ends, all on loopback and all ended with the test.
 
-use std::collections::HashSet;
 use std::fmt::Write;
-use std::net::{SocketAddr, TcpListener};
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
 use std::time::{Duration, Instant, SystemTime};
 
-use bartizan_host::{Finished, Process, Program};
+use bartizan_host::{Finished, Process, Program, loopback_addresses};
 use bartizan_ledger::{Event, Handshake, Reader, Record, Verdict};
 use bartizan_pki::{Algorithm, Authority, InitOptions, Issued, Leaf, Lifetime, Reason};
 use serde_json::Value;
@@ -97,27 +95,15 @@ impl By {
     }
 }
 
-/// A port nobody listens on. Handed out once in this process; others may take it in between, as with any free port.
-pub(crate) fn free_port() -> SocketAddr {
-    static TAKEN: Mutex<Option<HashSet<u16>>> = Mutex::new(None);
-    loop {
-        let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
-        let address = listener.local_addr().expect("its address");
-        let mut taken = TAKEN.lock().expect("no test panics here");
-        if taken.get_or_insert_default().insert(address.port()) {
-            return address;
-        }
-    }
-}
-
 impl Ports {
     pub(crate) fn free() -> Self {
+        let [function, outbound, inbound, amf_admin, nrf_admin] = loopback_addresses().expect("free ports");
         Self {
-            function: free_port(),
-            outbound: free_port(),
-            inbound: free_port(),
-            amf_admin: free_port(),
-            nrf_admin: free_port(),
+            function,
+            outbound,
+            inbound,
+            amf_admin,
+            nrf_admin,
         }
     }
 }

@@ -22,7 +22,7 @@ pub use error::Error;
 pub use function::Function;
 pub use papers::{Authority, Papers};
 pub use session::{Procedure, Session};
-pub(crate) use stage::{CONSUMER, NRF, free_ports};
+pub(crate) use stage::{CONSUMER, NRF};
 pub use stage::{Deployment, Handshakes, Spent, Stage, Wanted};
 pub use uuid::uuid;
 pub use way::Way;

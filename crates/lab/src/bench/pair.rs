@@ -1,11 +1,11 @@
 //! Two proxies that run, and the server behind them.
 
 use std::fs;
-use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use bartizan_host::{Process, Program, Usage};
+use bartizan_host::{Process, Program, Usage, loopback_addresses};
 use bartizan_ledger::{Direction, Event, Reader, Verdict};
 
 use crate::bench::papers::Papers;
@@ -27,7 +27,7 @@ pub(crate) struct Server {
 
 impl Server {
     pub(crate) fn start(tools: &Tools) -> Result<Self, Error> {
-        let [address] = free_ports()?;
+        let [address] = loopback_addresses()?;
         let program = Program::new(&tools.own)
             .arguments(["bench", "server", "--listen"])
             .argument(address.to_string());
@@ -63,7 +63,7 @@ impl Pair {
         folder: &Path,
     ) -> Result<Self, Error> {
         fs::create_dir_all(folder).map_err(Error::file(folder))?;
-        let [entry, middle] = free_ports()?;
+        let [entry, middle] = loopback_addresses()?;
         let link = Link {
             papers,
             reuse,
@@ -145,22 +145,4 @@ fn handshakes(ledger: &Path) -> Result<(u64, u64), Error> {
         }
     }
     Ok((full, other))
-}
-
-/// Ports of loopback that nobody listens on; somebody else may take one before it is used, who is then named by the program
-/// that wanted it.
-fn free_ports<const N: usize>() -> Result<[SocketAddr; N], Error> {
-    let failed = |source| Error::Connection {
-        address: (Ipv4Addr::LOCALHOST, 0).into(),
-        source,
-    };
-    // All are held until all are known, so that they differ.
-    let mut held = Vec::new();
-    let mut addresses = [SocketAddr::from((Ipv4Addr::LOCALHOST, 0)); N];
-    for address in &mut addresses {
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).map_err(failed)?;
-        *address = listener.local_addr().map_err(failed)?;
-        held.push(listener);
-    }
-    Ok(addresses)
 }

@@ -1,11 +1,11 @@
 //! What lies between a consumer and an NRF: nothing, TLS of their own, or a pair of sidecars; each a process of its own.
 
 use std::fs;
-use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use bartizan_host::{Process, Program, Usage};
+use bartizan_host::{Process, Program, Usage, loopback_addresses};
 use bartizan_ledger::{self as ledger, Event, Reader, Verdict};
 
 use super::{Authority, Connections, Error, Papers, Way};
@@ -156,7 +156,7 @@ impl Stage {
     /// Where a program cannot be started; [`Error::Unplayable`] where the deployment does not fit the target.
     pub fn start(wanted: &Wanted<'_>) -> Result<Self, Error> {
         fs::create_dir_all(wanted.folder).map_err(Error::file(wanted.folder))?;
-        let [entry, middle, own] = free_ports()?;
+        let [entry, middle, own] = loopback_addresses()?;
         match (wanted.target, wanted.deployment.path()) {
             (Some(target), path) => Self::check_target(wanted.deployment, target, path)?,
             (None, _) if wanted.deployment != Deployment::NativeH2c && wanted.papers.is_none() => {
@@ -410,21 +410,6 @@ fn deployment(papers: &Papers, path: &str, connections: Connections, places: [So
         papers.files(CONSUMER),
         papers.files(NRF),
     )
-}
-
-/// Ports of loopback that nobody listens on; somebody else may take one before it is used, who is then named by the program
-/// that wanted it.
-pub(crate) fn free_ports<const N: usize>() -> Result<[SocketAddr; N], Error> {
-    // All are held until all are known, so that they differ.
-    let mut held = Vec::new();
-    let mut addresses = [SocketAddr::from((Ipv4Addr::LOCALHOST, 0)); N];
-    for address in &mut addresses {
-        let failed = || Error::io("looking for a free port");
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).map_err(failed())?;
-        *address = listener.local_addr().map_err(failed())?;
-        held.push(listener);
-    }
-    Ok(addresses)
 }
 
 #[cfg(test)]

@@ -10,14 +10,14 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use bartizan_host::{LabRoot, Process};
+use bartizan_host::{LabRoot, Process, loopback_addresses};
 
 use crate::bench::Tools;
 use crate::experiment::Levels;
 use crate::sbi::packets::{Tap, longest_silence};
 use crate::sbi::{
     Authority, CONSUMER, Client, Connections, Deployment, Error as SbiError, Function, NRF, Papers, Session, Stage,
-    Wanted, Way, free_ports,
+    Wanted, Way,
 };
 use crate::workload::sbi::{self, LATENCY};
 use crate::workload::{
@@ -185,7 +185,7 @@ impl Workload for Nagle {
 impl Nagle {
     fn pair(&self, reuse: bool, post_quantum: bool) -> Result<Pair, Error> {
         let papers = &self.papers[usize::from(post_quantum)];
-        let [entry, middle] = free_ports()?;
+        let [entry, middle] = loopback_addresses()?;
         let name = format!("nginx-{reuse}-{post_quantum}");
         let folder = self.folder.join(name);
         fs::create_dir_all(&folder).map_err(SbiError::file(&folder))?;

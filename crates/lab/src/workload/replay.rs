@@ -10,11 +10,11 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use bartizan_host::{Process, Program};
+use bartizan_host::{Process, Program, loopback_addresses};
 
 use crate::Exchange;
 use crate::replay::{Behaviour, Idle, Responder, Speed, Targets, Think, play};
-use crate::sbi::{Authority, CONSUMER, Deployment, Error as SbiError, Papers, free_ports};
+use crate::sbi::{Authority, CONSUMER, Deployment, Error as SbiError, Papers};
 use crate::workload::sbi::{self, CA, LATENCY, milliseconds};
 use crate::workload::{
     self, Better, Default, Error, FactorKind, Kind, MetricKind, Observation, ParameterKind, Setting, Trial, Workload,
@@ -232,7 +232,7 @@ impl Core {
         let (mut targets, mut middles) = (Targets::new(), Vec::new());
         let (mut outbound, mut nodes, mut interfaces) = (String::new(), String::new(), String::new());
         for (number, (server, function)) in functions.iter().enumerate() {
-            let [entry, middle]: [SocketAddr; 2] = free_ports()?;
+            let [entry, middle]: [SocketAddr; 2] = loopback_addresses()?;
             let node = server.to_ascii_lowercase();
             // Writing to a string does not fail.
             let _ = write!(outbound, "{{ listen: \"{entry}\", to: {node}, path: {path} }}, ");

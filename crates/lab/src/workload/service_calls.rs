@@ -2,10 +2,10 @@
 
 use std::time::{Duration, Instant};
 
-use bartizan_host::{Process, Program};
+use bartizan_host::{Process, Program, loopback_addresses};
 
 use crate::sbi::wrapper::{Caller, Keys, Operation};
-use crate::sbi::{Connections, Error as SbiError, free_ports};
+use crate::sbi::{Connections, Error as SbiError};
 use crate::workload::sbi::{CONNECTION, in_time, late, milliseconds};
 use crate::workload::{
     Better, Default, Error, FactorKind, Kind, MetricKind, Observation, ParameterKind, Setting, Targets, Trial,
@@ -98,7 +98,7 @@ struct ServiceCalls {
 }
 
 fn start(setting: &Setting<'_>) -> Result<Box<dyn Workload>, Error> {
-    let [address] = free_ports()?;
+    let [address] = loopback_addresses()?;
     let program = Program::new(&setting.tools.own)
         .arguments(["lab", "crypto-service", "--listen"])
         .argument(address.to_string())

@@ -1,12 +1,12 @@
 //! A producer's sidecar with a server behind it, and a consumer's before it.
 
 use std::fs;
-use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use bartizan_deployment::Deployment;
-use bartizan_host::{Process, Program, Usage};
+use bartizan_host::{Process, Program, Usage, loopback_addresses};
 use bartizan_pki::{Algorithm, Authority, InitOptions, Leaf, Overwrite};
 use bartizan_tls::{Credentials, Endpoint, peers};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
@@ -59,22 +59,8 @@ pub(super) struct Places {
 
 impl Places {
     pub(super) fn choose() -> Result<Self, Error> {
-        let free = || {
-            let failed = |source| Error::Connection {
-                address: (Ipv4Addr::LOCALHOST, 0).into(),
-                source,
-            };
-            let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).map_err(failed)?;
-            let address = listener.local_addr().map_err(failed)?;
-            Ok::<_, Error>((listener, address))
-        };
-        // All are held until all are known, so that they differ.
-        let (one, other, last) = (free()?, free()?, free()?);
-        Ok(Self {
-            entry: one.1,
-            middle: other.1,
-            server: last.1,
-        })
+        let [entry, middle, server] = loopback_addresses()?;
+        Ok(Self { entry, middle, server })
     }
 }
 
