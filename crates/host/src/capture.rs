@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use crate::{Error, Namespace, pcap};
 
@@ -127,7 +127,7 @@ impl Drop for Capture {
     }
 }
 
-/// How long the socket is waited on before the stop flag is looked at.
+/// How long the socket is waited on before the stop flag is looked at, and for what is on its way when it is set.
 const WAIT: Duration = Duration::from_millis(20);
 
 fn record(
@@ -138,10 +138,16 @@ fn record(
 ) -> Result<Captured, Error> {
     let mut buffer = vec![0; pcap::SNAP_LENGTH as usize];
     let mut dropped = 0;
+    // Traffic that never pauses does not keep a capture from ending.
+    let mut end = None;
     loop {
         // The flag is read before the socket: a quiet socket after it means that all that came before is written.
         let stopping = stop.load(Ordering::Acquire);
+        if stopping && end.is_none() {
+            end = SystemTime::now().duration_since(UNIX_EPOCH).ok().map(|now| now + WAIT);
+        }
         match socket.receive(&mut buffer, WAIT)? {
+            Some(packet) if end.is_some_and(|end| packet.time > end) => break,
             Some(packet) => {
                 if wanted(&packet, direction, socket.is_loopback()) {
                     writer.write(&packet)?;

@@ -11,6 +11,8 @@ mod as_root {
     use std::net::{IpAddr, SocketAddr, UdpSocket};
     use std::path::Path;
     use std::process::{Command, Stdio};
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::sync::mpsc;
     use std::time::{Duration, Instant};
 
     use bartizan_host::{Capture, Direction, Error, Facts, LabRoot, Namespace, Port, Program, connect, sweep};
@@ -271,6 +273,30 @@ mod as_root {
             })
             .unwrap();
         assert_eq!(capture.stop().unwrap().packets, 7);
+    }
+
+    #[test]
+    fn a_capture_ends_while_packets_never_cease() {
+        let pair = Pair::new(1500);
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("lo.pcap");
+        let capture = Capture::start(Some(&pair.left), "lo", file, Direction::Both).unwrap();
+        let ended = AtomicBool::new(false);
+        let captured = std::thread::scope(|scope| {
+            scope.spawn(|| {
+                let sender = pair.left.enter(|| UdpSocket::bind("127.0.0.1:0").unwrap()).unwrap();
+                while !ended.load(Ordering::Relaxed) {
+                    // Nobody listens there (RFC 863), which may be told with the next one.
+                    let _ = sender.send_to(b"x", "127.0.0.1:9");
+                }
+            });
+            let (done, stopped) = mpsc::channel();
+            scope.spawn(move || done.send(capture.stop()));
+            let captured = stopped.recv_timeout(LONG);
+            ended.store(true, Ordering::Relaxed);
+            captured
+        });
+        assert!(captured.expect("it ends by itself").unwrap().packets > 0);
     }
 
     #[test]
