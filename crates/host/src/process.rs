@@ -85,9 +85,13 @@ impl Process {
         self.child.id()
     }
 
-    /// The last lines it wrote, at most a dozen: of standard error, or of standard output when that is empty.
+    /// The last lines it wrote, at most a dozen: of standard error, or of standard output when that is empty. Of one that
+    /// is known to have ended, its last words are among them.
     #[must_use]
     pub fn tail(&self) -> String {
+        if self.ended.is_some() {
+            self.read_to_the_end();
+        }
         self.output.last_lines()
     }
 
@@ -175,7 +179,6 @@ impl Process {
                 return Ok(());
             }
             if let Some(status) = ended {
-                self.read_to_the_end();
                 return Err(Error::Failed {
                     program: self.shown.clone(),
                     status,

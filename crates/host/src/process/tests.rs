@@ -99,6 +99,18 @@ fn program_that_does_not_listen_in_time_is_reported() {
     );
 }
 
+/// Its end may be seen before its last words are read.
+#[test]
+fn tail_of_a_program_that_has_ended_has_its_last_words() {
+    for round in 0..200 {
+        let mut process = shell("echo last words >&2; exit 1").start().unwrap();
+        while process.ended().unwrap().is_none() {
+            thread::yield_now();
+        }
+        assert_eq!(process.tail(), "last words", "round {round}");
+    }
+}
+
 #[test]
 fn child_outlives_the_thread_that_asked_for_it() {
     let mut process = thread::spawn(|| shell("sleep 1000").start().unwrap()).join().unwrap();
