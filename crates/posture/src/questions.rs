@@ -4,7 +4,7 @@ use bartizan_registry::{self as registry, NamedGroup, Safety};
 use bartizan_wire::tls::{self, ClientHello, Version};
 use bartizan_wire::{Content, Seen, Side};
 
-use crate::confidentiality::{group_safety, not_agreed, stray_bytes};
+use crate::confidentiality::{group_safety, not_agreed, not_borne_out, stray_bytes};
 use crate::{Answer, Evidence, Reply, Source, Verdict, authenticity, confidentiality, ssh};
 
 /// Answers that do not depend on TLS; `clear` is what to say where everything was sent in clear.
@@ -91,6 +91,9 @@ pub(crate) fn negotiated(evidence: &Evidence<'_>) -> Reply {
     if let Some(reply) = without_tls(evidence, "sent in clear") {
         return reply;
     }
+    if let Some(judgement) = not_borne_out(evidence) {
+        return Reply::new(Answer::NotObservable, judgement.because(), judgement.sources().to_vec());
+    }
     let judgement = confidentiality::judge(evidence);
     match evidence.group() {
         Some((group, source)) => {
@@ -143,6 +146,9 @@ pub(crate) fn stayed(evidence: &Evidence<'_>) -> Reply {
     if hello.value.version > Version::TLS13 {
         let because = format!("version {} is not known", hello.value.version);
         return Reply::new(Answer::NotObservable, because, source);
+    }
+    if let Some(judgement) = not_borne_out(evidence) {
+        return Reply::new(Answer::NotObservable, judgement.because(), judgement.sources().to_vec());
     }
     let safe = evidence.group().is_some_and(|(group, _)| is_post_quantum(group));
     match (hello.value.pre_shared_key, hello.value.key_share, safe) {

@@ -1,0 +1,272 @@
+//! What an IKE_SA's choice is worth against a recorder, and whether the packets bear it out.
+
+use bartizan_registry::{Safety, TransformKind, transform};
+use bartizan_wire::ike::{
+    Exchange, ExchangeType, Fault, IkeSa, KeyExchangeMethod, NotifyType, Origin, Party, Proposal, Transform,
+};
+
+use super::{all, source};
+use crate::key_exchange::KeyExchangeClass;
+use crate::{Judgement, Posture, Source, Verdict};
+
+/// Can someone who records it read it with a quantum computer? By what was chosen, and whether it took place.
+pub(super) fn judge(sa: &IkeSa, parent: Option<&Posture>) -> Judgement {
+    let judgement = by_choice(sa, parent);
+    let contradicted = if judgement.verdict() == Verdict::QuantumSafe {
+        contradicted(sa)
+    } else {
+        None
+    };
+    contradicted.unwrap_or(judgement)
+}
+
+/// What is left of a choice that the packets contradict: one that nobody proposed, or an IKE_INTERMEDIATE that an end does
+/// not understand. No two ends that follow the standards go on from there.
+fn contradicted(sa: &IkeSa) -> Option<Judgement> {
+    let (chosen, offered) = (sa.chosen.as_ref()?, sa.offered.as_ref());
+    let mut sources = vec![Source::seen(chosen)];
+    sources.extend(offered.map(Source::seen));
+    let transforms = &chosen.value.transforms;
+    let is_in = |proposal: &Proposal| transforms.iter().all(|wanted| proposal.transforms.contains(wanted));
+    if offered.is_some_and(|offered| !offered.value.iter().any(is_in)) {
+        let because = format!("{} was chosen, and not proposed like that", names(sa));
+        return Some(Judgement::new(Verdict::NotObservable, because, sources));
+    }
+    // The KE payload's method alone needs no other exchange, and what is not kept may have been said.
+    let needed = primary(sa).is_ok_and(|method| method.safety() != Some(Safety::QuantumSafe));
+    if !needed || sa.notified.omitted > 0 {
+        return None;
+    }
+    let speakers = [(Party::Responder, true), (Party::Initiator, offered.is_some())];
+    let says = |end| sa.has_notified(end, NotifyType::INTERMEDIATE_EXCHANGE_SUPPORTED);
+    let (silent, _) = speakers.into_iter().find(|&(end, seen)| seen && !says(end))?;
+    let because = format!(
+        "{} was agreed on, and the {silent} does not announce IKE_INTERMEDIATE",
+        names(sa)
+    );
+    Some(Judgement::new(Verdict::NotObservable, because, sources))
+}
+
+fn by_choice(sa: &IkeSa, parent: Option<&Posture>) -> Judgement {
+    if sa.version.0 == 1 {
+        let because = "IKEv1: no post-quantum key exchange exists for it";
+        return Judgement::new(Verdict::Vulnerable, because, all(sa));
+    }
+    let fault = |wanted: Fault| sa.faults.first.iter().find(|seen| seen.value == wanted);
+    if let Some(seen) = fault(Fault::TwoAnswers) {
+        let because = format!("{}: which of them counts is encrypted", seen.value);
+        return Judgement::new(Verdict::NotObservable, because, vec![Source::seen(seen)]);
+    }
+    let Some(chosen) = &sa.chosen else {
+        return without_choice(sa, parent);
+    };
+    let mut sources = vec![Source::seen(chosen)];
+    if let Some(judgement) = cipher(&chosen.value.transforms, &sources) {
+        return judgement;
+    }
+    let primary = match primary(sa) {
+        Ok(method) => method,
+        Err(because) => return Judgement::new(Verdict::NotObservable, because, sources),
+    };
+    if primary.safety() == Some(Safety::QuantumSafe) {
+        return Judgement::new(Verdict::QuantumSafe, format!("{} negotiated", names(sa)), sources);
+    }
+    match additional(sa) {
+        Additional::None => {}
+        Additional::Done(exchange) => {
+            sources.extend(source(&exchange));
+            return Judgement::new(Verdict::QuantumSafe, format!("{} negotiated", names(sa)), sources);
+        }
+        Additional::Skipped(method, exchange) => {
+            sources.extend(source(&exchange));
+            let because = format!("{method} was agreed on and not exchanged: no IKE_INTERMEDIATE came before IKE_AUTH");
+            return Judgement::new(Verdict::Vulnerable, because, sources);
+        }
+        Additional::TooSmall(method, exchange) => {
+            sources.extend(source(&exchange));
+            let because = format!("{method} was agreed on, and its IKE_INTERMEDIATE has no room for it");
+            return Judgement::new(Verdict::Vulnerable, because, sources);
+        }
+        Additional::NotSeen(method) => {
+            let because = format!("{method} was agreed on, and its IKE_INTERMEDIATE is not in the capture");
+            return Judgement::new(Verdict::NotSeen, because, sources);
+        }
+    }
+    match KeyExchangeClass::of(sa.key_exchanges()) {
+        Some(KeyExchangeClass::Classical) => {
+            let both = |kind| [Party::Initiator, Party::Responder].map(|end| sa.has_notified(end, kind)) == [true; 2];
+            if both(NotifyType::USE_PPK_INT) {
+                let because = format!(
+                    "{} negotiated, and both ends announce a PPK in IKE_INTERMEDIATE: whether one was used is encrypted",
+                    names(sa)
+                );
+                return Judgement::new(Verdict::NotObservable, because, sources);
+            }
+            let ppk = if announces_ppk(sa) {
+                "; the PPK both ends announce would protect what it keys, not the IKE_SA itself"
+            } else {
+                ""
+            };
+            let because = format!("{} negotiated: a classical key exchange{ppk}", names(sa));
+            Judgement::new(Verdict::Vulnerable, because, sources)
+        }
+        _ => {
+            let because = format!("{} negotiated, which the registry does not know", names(sa));
+            Judgement::new(Verdict::NotObservable, because, sources)
+        }
+    }
+}
+
+/// Whether both ends announce that a post-quantum pre-shared key may be mixed into what the IKE_SA keys (RFC 8784).
+pub(crate) fn announces_ppk(sa: &IkeSa) -> bool {
+    [Party::Initiator, Party::Responder]
+        .iter()
+        .all(|&end| sa.has_notified(end, NotifyType::USE_PPK))
+}
+
+/// Why no choice of the responder was seen, or whose choice it inherits.
+pub(super) fn without_choice(sa: &IkeSa, parent: Option<&Posture>) -> Judgement {
+    match (sa.origin, parent) {
+        (Origin::Rekey, Some(parent)) => {
+            let judgement = &parent.confidentiality;
+            let because = format!(
+                "made by a rekey of an IKE_SA between the same hosts: {}",
+                judgement.because()
+            );
+            let sources = [judgement.sources(), &all(sa)].concat();
+            Judgement::new(judgement.verdict(), because, sources)
+        }
+        (Origin::Rekey, None) => {
+            let because = "made by a rekey of an IKE_SA that is not in the capture";
+            Judgement::new(Verdict::NotSeen, because, all(sa))
+        }
+        (Origin::Midstream, _) => Judgement::new(Verdict::NotSeen, "its IKE_SA_INIT was before the capture", all(sa)),
+        (Origin::Init, _) => Judgement::new(Verdict::NotSeen, not_agreed(sa), all(sa)),
+    }
+}
+
+fn not_agreed(sa: &IkeSa) -> String {
+    if let Some(refused) = &sa.refused {
+        return format!("nothing was negotiated: the responder refused ({})", refused.value);
+    }
+    match (sa.faults.first.first(), sa.retries.first.last()) {
+        (Some(fault), _) => format!("no choice of the responder was read: {}", fault.value),
+        (None, Some(_)) => "the responder asked for another IKE_SA_INIT, and no answer to one was seen".into(),
+        (None, None) => "no answer to IKE_SA_INIT was seen".into(),
+    }
+}
+
+/// What the cipher of the IKE_SA makes of it before any key exchange counts.
+pub(super) fn cipher(transforms: &[Transform], sources: &[Source]) -> Option<Judgement> {
+    let code = TransformKind::Encryption.code();
+    let Some(cipher) = transforms.iter().find(|transform| transform.kind == code) else {
+        let because = "the responder's choice names no cipher";
+        return Some(Judgement::new(Verdict::NotObservable, because, sources.to_vec()));
+    };
+    match transform(TransformKind::Encryption, cipher.id).map(|known| known.recording) {
+        Some(Some(Safety::QuantumSafe)) => None,
+        Some(Some(Safety::Vulnerable)) => {
+            let because = format!("sent in clear: {cipher} does not encrypt");
+            Some(Judgement::new(Verdict::Vulnerable, because, sources.to_vec()))
+        }
+        _ => {
+            let because = format!("cipher {cipher}, which the registry does not know");
+            Some(Judgement::new(Verdict::NotObservable, because, sources.to_vec()))
+        }
+    }
+}
+
+/// The method of the KE payloads, if both are of the method chosen and as long as it asks.
+fn primary(sa: &IkeSa) -> Result<KeyExchangeMethod, String> {
+    let chosen = sa.chosen.iter().flat_map(|chosen| &chosen.value.transforms);
+    let mut methods = chosen.filter(|transform| transform.kind == Transform::KE);
+    let (Some(method), None) = (methods.next(), methods.next()) else {
+        return Err("the responder's choice names not one key exchange method".into());
+    };
+    let method = KeyExchangeMethod(method.id);
+    let Some(answer) = sa.chosen_key_exchange else {
+        return Err("the responder sent no key exchange data".into());
+    };
+    let known = method.known();
+    let sides = [
+        (
+            "initiator",
+            sa.offered_key_exchange,
+            known.and_then(|known| known.initiator),
+        ),
+        ("responder", Some(answer), known.and_then(|known| known.responder)),
+    ];
+    for (side, data, length) in sides {
+        // The capture may lack the request; what the responder answers with is what counts.
+        let Some(data) = data else { continue };
+        if data.method != method {
+            return Err(format!("{method} was agreed on, and the {side} sent {}", data.method));
+        }
+        if length.is_some_and(|length| usize::from(length) != data.length) {
+            return Err(format!("the {side} sent {} bytes for {method}", data.length));
+        }
+    }
+    Ok(method)
+}
+
+/// What became of the post-quantum additional key exchanges that were agreed on.
+enum Additional {
+    /// None was.
+    None,
+    /// At least one was made.
+    Done(Exchange),
+    /// None was made: IKE_AUTH, given here, has a number that leaves no room for an IKE_INTERMEDIATE.
+    Skipped(KeyExchangeMethod, Exchange),
+    /// The exchange in its place is too small.
+    TooSmall(KeyExchangeMethod, Exchange),
+    /// The exchange in its place was not seen whole.
+    NotSeen(KeyExchangeMethod),
+}
+
+fn additional(sa: &IkeSa) -> Additional {
+    let chosen = sa
+        .chosen
+        .iter()
+        .flat_map(|chosen| chosen.value.additional_key_exchanges());
+    let mut found = Additional::None;
+    for (place, transform) in chosen.enumerate() {
+        let method = KeyExchangeMethod(transform.id);
+        if method.safety() != Some(Safety::QuantumSafe) {
+            continue;
+        }
+        let Some((initiator, responder)) = method
+            .known()
+            .and_then(|known| Some((known.initiator?, known.responder?)))
+        else {
+            continue;
+        };
+        // Message 0 is IKE_SA_INIT; each additional exchange has the next number, in the order of the transforms'
+        // types (RFC 9370, section 2.2.2).
+        let number = u32::try_from(place).unwrap_or(u32::MAX).saturating_add(1);
+        let at = |kind| {
+            sa.exchanges_of(kind)
+                .find(|exchange| exchange.message_id == number && exchange.requester == Party::Initiator)
+        };
+        let (intermediate, auth) = (at(ExchangeType::IKE_INTERMEDIATE), at(ExchangeType::IKE_AUTH));
+        match (intermediate, intermediate.as_ref().and_then(Exchange::capacity), auth) {
+            (Some(exchange), Some((request, response)), _) => {
+                if request >= u64::from(initiator) && response >= u64::from(responder) {
+                    return Additional::Done(exchange);
+                }
+                found = Additional::TooSmall(method, exchange);
+            }
+            (None, _, Some(auth)) => found = Additional::Skipped(method, auth),
+            _ => found = Additional::NotSeen(method),
+        }
+    }
+    found
+}
+
+fn names(sa: &IkeSa) -> String {
+    let names: Vec<String> = sa.key_exchanges().map(|method| method.to_string()).collect();
+    if names.is_empty() {
+        "no key exchange".into()
+    } else {
+        names.join(" + ")
+    }
+}

@@ -1,0 +1,184 @@
+//! A capture file as packets that may be changed, and the places in a frame of what is changed.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::ops::Range;
+
+/// A pcap file, little-endian, of Ethernet frames.
+#[derive(Clone)]
+pub(crate) struct Capture {
+    header: Vec<u8>,
+    pub(crate) packets: Vec<Packet>,
+}
+
+/// A packet of it.
+#[derive(Clone, PartialEq)]
+pub(crate) struct Packet {
+    /// Seconds and their fraction.
+    time: [u8; 8],
+    /// Bytes it had on the wire.
+    length: u32,
+    pub(crate) bytes: Vec<u8>,
+}
+
+impl Capture {
+    pub(crate) fn read(file: &[u8]) -> Self {
+        let word = |at: usize| u32::from_le_bytes(file[at..at + 4].try_into().unwrap());
+        let mut packets = Vec::new();
+        let mut at = 24;
+        while at < file.len() {
+            let kept = word(at + 8) as usize;
+            packets.push(Packet {
+                time: file[at..at + 8].try_into().unwrap(),
+                length: word(at + 12),
+                bytes: file[at + 16..at + 16 + kept].to_vec(),
+            });
+            at += 16 + kept;
+        }
+        Self {
+            header: file[..24].to_vec(),
+            packets,
+        }
+    }
+
+    pub(crate) fn file(&self) -> Vec<u8> {
+        let mut file = self.header.clone();
+        for packet in &self.packets {
+            file.extend(packet.time);
+            file.extend(u32::try_from(packet.bytes.len()).unwrap().to_le_bytes());
+            file.extend(packet.length.to_le_bytes());
+            file.extend(&packet.bytes);
+        }
+        file
+    }
+
+    /// The same with these packets.
+    pub(crate) fn with(&self, packets: Vec<Packet>) -> Self {
+        Self {
+            header: self.header.clone(),
+            packets,
+        }
+    }
+}
+
+impl Packet {
+    /// At the same time, with other bytes.
+    pub(crate) fn with(&self, bytes: Vec<u8>) -> Self {
+        Self {
+            time: self.time,
+            length: u32::try_from(bytes.len()).unwrap(),
+            bytes,
+        }
+    }
+
+    /// The first bytes of it, as a snap length leaves them.
+    pub(crate) fn snapped(&self, length: usize) -> Self {
+        Self {
+            bytes: self.bytes[..self.bytes.len().min(length)].to_vec(),
+            ..self.clone()
+        }
+    }
+}
+
+/// Sender and receiver.
+pub(crate) type Ends = (SocketAddr, SocketAddr);
+
+/// A frame, with the places of what is changed in it.
+pub(crate) struct Frame<'a> {
+    pub(crate) bytes: &'a [u8],
+    /// Where the header of TCP, UDP or ESP begins.
+    pub(crate) transport: usize,
+    /// The payload of TCP, UDP or ESP; empty of other protocols.
+    pub(crate) payload: Range<usize>,
+    /// Of IP; 0 where it is not read.
+    pub(crate) protocol: u8,
+    /// Ports are 0 where there are none.
+    pub(crate) ends: Option<Ends>,
+}
+
+impl<'a> Frame<'a> {
+    pub(crate) fn read(bytes: &'a [u8]) -> Self {
+        let none = Self {
+            bytes,
+            transport: 0,
+            payload: 0..0,
+            protocol: 0,
+            ends: None,
+        };
+        let four = |at: usize| IpAddr::from(Ipv4Addr::from(<[u8; 4]>::try_from(&bytes[at..at + 4]).unwrap()));
+        let six = |at: usize| IpAddr::from(Ipv6Addr::from(<[u8; 16]>::try_from(&bytes[at..at + 16]).unwrap()));
+        let (transport, end, protocol, addresses) = match bytes.get(12..14) {
+            Some([8, 0]) => {
+                // Parts of a fragmented packet have no header of their own.
+                if u16::from_be_bytes([bytes[20], bytes[21]]) & 0x1fff != 0 {
+                    return none;
+                }
+                let length = usize::from(u16::from_be_bytes([bytes[16], bytes[17]]));
+                let header = usize::from(bytes[14] & 0x0f) * 4;
+                (14 + header, 14 + length, bytes[23], [four(26), four(30)])
+            }
+            Some([0x86, 0xdd]) => {
+                let length = usize::from(u16::from_be_bytes([bytes[18], bytes[19]]));
+                (54, 54 + length, bytes[20], [six(22), six(38)])
+            }
+            _ => return none,
+        };
+        let header = match protocol {
+            6 => usize::from(bytes[transport + 12] >> 4) * 4,
+            17 | 50 => 8,
+            _ => return none,
+        };
+        let port = |at: usize| u16::from_be_bytes([bytes[transport + at], bytes[transport + at + 1]]);
+        let ports = if protocol == 50 { [0, 0] } else { [port(0), port(2)] };
+        let [source, destination] = addresses;
+        Self {
+            bytes,
+            transport,
+            payload: transport + header..end.min(bytes.len()),
+            protocol,
+            ends: Some((
+                SocketAddr::new(source, ports[0]),
+                SocketAddr::new(destination, ports[1]),
+            )),
+        }
+    }
+
+    pub(crate) fn payload(&self) -> &'a [u8] {
+        &self.bytes[self.payload.clone()]
+    }
+
+    /// Whether one of its ports is this one.
+    pub(crate) fn is_on(&self, port: u16) -> bool {
+        let ports = self.ends.map(|(one, other)| [one.port(), other.port()]);
+        ports.is_some_and(|ports| ports.contains(&port))
+    }
+
+    /// Whether it begins or ends a connection of TCP.
+    pub(crate) fn begins_or_ends(&self) -> bool {
+        // FIN, SYN and RST.
+        self.protocol == 6 && self.bytes[self.transport + 13] & 0x07 != 0
+    }
+
+    /// Its bytes with `value` written at `at` of the payload; none where that is not all in it.
+    pub(crate) fn written(&self, at: usize, value: &[u8]) -> Option<Vec<u8>> {
+        let mut bytes = self.bytes.to_vec();
+        let payload = &mut bytes[self.payload.clone()];
+        payload.get_mut(at..at + value.len())?.copy_from_slice(value);
+        Some(bytes)
+    }
+
+    /// Its bytes with another payload; lengths are made right, checksums are not (captures of offloading hosts have none).
+    pub(crate) fn with_payload(&self, payload: &[u8]) -> Vec<u8> {
+        let mut bytes = self.bytes[..self.payload.start].to_vec();
+        bytes.extend(payload);
+        let length = |from: usize| u16::try_from(bytes.len() - from).unwrap().to_be_bytes();
+        let (ip, udp) = match self.bytes[12..14] {
+            [8, 0] => ((16, length(14)), length(self.transport)),
+            _ => ((18, length(54)), length(self.transport)),
+        };
+        bytes[ip.0..ip.0 + 2].copy_from_slice(&ip.1);
+        if self.protocol == 17 {
+            bytes[self.transport + 4..self.transport + 6].copy_from_slice(&udp);
+        }
+        bytes
+    }
+}

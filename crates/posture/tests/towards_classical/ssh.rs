@@ -1,0 +1,73 @@
+//! SSH turned towards classical: the key exchange methods in clear.
+
+use bartizan_posture::Posture;
+
+use super::frame::Frame;
+use super::judged::Subject;
+use super::mutation::{Change, Mutation, Takes};
+
+const KEX_INIT: u8 = 20;
+const NEW_KEYS: u8 = 21;
+
+/// Each with what it does.
+pub(crate) fn mutations() -> Vec<Mutation> {
+    let mutation = |name, change| Mutation {
+        name,
+        change,
+        reaches: is_ssh,
+        takes: Takes::Safety,
+    };
+    vec![
+        mutation("SSH server has curve25519 only", methods(true, "curve25519-sha256")),
+        mutation("SSH client offers P-256 only", methods(false, "ecdh-sha2-nistp256")),
+        mutation("SSH methods nobody knows", methods(false, "mlkem9999")),
+        mutation("SSH_MSG_NEWKEYS dropped", Box::new(without_new_keys)),
+    ]
+}
+
+fn is_ssh(_: &Subject, posture: &Posture) -> bool {
+    posture.ssh_key_exchange.is_some()
+}
+
+/// The message in clear that a segment begins with: behind the length of packet and padding.
+fn message(frame: &Frame<'_>) -> Option<u8> {
+    frame.payload().get(5).copied().filter(|_| frame.protocol == 6)
+}
+
+/// Key exchange methods in what one end says it can do: post-quantum ones turned into another name of the same length.
+fn methods(from_server: bool, to: &'static str) -> Box<dyn Fn(&Frame<'_>) -> Change> {
+    Box::new(move |frame| {
+        let of_server = frame.ends.is_some_and(|(source, _)| source.port() < 5000);
+        if of_server != from_server || message(frame) != Some(KEX_INIT) {
+            return Change::Keep;
+        }
+        let mut bytes = frame.bytes.to_vec();
+        for name in [
+            "mlkem768x25519-sha256",
+            "sntrup761x25519-sha512@openssh.com",
+            "sntrup761x25519-sha512",
+        ] {
+            let mut at = 0;
+            while let Some(found) = bytes[at..]
+                .windows(name.len())
+                .position(|window| window == name.as_bytes())
+            {
+                // A list stays one: what is left of the longer name becomes a name nobody knows.
+                let rest = name.len() - to.len() - 1;
+                let text = format!("{to},{}", "z".repeat(rest));
+                bytes[at + found..at + found + name.len()].copy_from_slice(text.as_bytes());
+                at += found + name.len();
+            }
+        }
+        Change::to(frame, bytes)
+    })
+}
+
+/// SSH's new keys never come, from one end.
+fn without_new_keys(frame: &Frame<'_>) -> Change {
+    if message(frame) == Some(NEW_KEYS) {
+        Change::Drop
+    } else {
+        Change::Keep
+    }
+}
