@@ -3,4 +3,5 @@
 mod handshakes;
 mod ike;
 mod links;
+mod mutated;
 mod tls;

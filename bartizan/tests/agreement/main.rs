@@ -9,4 +9,7 @@ mod ike;
 mod recorded;
 mod sctp;
 mod tls;
+#[expect(dead_code, reason = "SSH is mutated in the recorded captures alone")]
+#[path = "../../../crates/posture/tests/towards_classical/mod.rs"]
+mod towards_classical;
 mod tshark;
