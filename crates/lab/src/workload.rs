@@ -59,6 +59,7 @@ pub const KINDS: &[&Kind] = &[
     &e2::START_UP,
     &e2::REKEY,
     &e2::CIPHER,
+    &e2::MESSAGE,
 ];
 
 /// A kind of workload.

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use bartizan_host::sctp::{Arrival, Association, Listener, Opening};
 
-use super::machine::Ticks;
+use super::machine::{self, Ticks};
 use super::{PROTECTION, Protected, lacks, number, protection_of};
 use crate::e2::link::{Link, NODE, RIC};
 use crate::e2::protection::Selector;
@@ -54,9 +54,18 @@ pub(in crate::workload) static KIND: Kind = Kind {
             "cpu",
             "time of all processors of the kernel that ran it that was not idle: sender, receiver and both kernels' halves together",
         ),
-        share("cpu-user", "of it, in programs"),
-        share("cpu-system", "of it, in system calls"),
-        share("cpu-interrupts", "of it, in interrupts, where packets are received"),
+        share("cpu-user", "of it, in programs; where the kernel tells them apart"),
+        share("cpu-system", "of it, in system calls; where the kernel tells"),
+        share(
+            "cpu-interrupts",
+            "of it, in interrupts, where packets are received; where the kernel tells",
+        ),
+        MetricKind {
+            name: "cpu-by-rate",
+            unit: "%/(Mb/s)",
+            about: "per cent of one processor for each megabit per second received",
+            better: Better::Lower,
+        },
         MetricKind {
             name: "per-message",
             unit: "us",
@@ -90,6 +99,8 @@ struct Throughput {
     link: Protected,
     lasting: Duration,
     size: usize,
+    /// Whether shares of system calls and interrupts are to be believed.
+    told_apart: bool,
 }
 
 fn start(setting: &Setting<'_>) -> Result<Box<dyn Workload>, Error> {
@@ -97,6 +108,7 @@ fn start(setting: &Setting<'_>) -> Result<Box<dyn Workload>, Error> {
         link: Protected::make(setting)?,
         lasting: Duration::from_millis(setting.parameters.count("lasting")? as u64),
         size: setting.parameters.count("size")?.clamp(1, 64 << 10),
+        told_apart: machine::tells_system_calls()?,
     }))
 }
 
@@ -159,14 +171,23 @@ impl Workload for Throughput {
             facts: self.link.facts()?,
             ..Observation::default()
         };
+        let told_apart = if self.told_apart {
+            "system calls and interrupts apart"
+        } else {
+            "whole: this kernel's ticks are all the program's"
+        };
+        observation.facts.insert("accounting".to_owned(), told_apart.into());
         let processors = processors();
         let values = &mut observation.values;
         let rate = 8.0 * received.bytes as f64 / received.took.as_secs_f64() / 1e6;
         values.insert("achieved", vec![rate]);
         values.insert("cpu", vec![shares.busy]);
-        values.insert("cpu-user", vec![shares.user]);
-        values.insert("cpu-system", vec![shares.system]);
-        values.insert("cpu-interrupts", vec![shares.interrupts]);
+        values.insert("cpu-by-rate", vec![processors * shares.busy / rate]);
+        if self.told_apart {
+            values.insert("cpu-user", vec![shares.user]);
+            values.insert("cpu-system", vec![shares.system]);
+            values.insert("cpu-interrupts", vec![shares.interrupts]);
+        }
         let spent = busy.as_secs_f64() * 1e6 * processors * shares.busy / 100.0;
         values.insert("per-message", vec![spent / received.messages.max(1) as f64]);
         Ok(observation)
