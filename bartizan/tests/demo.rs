@@ -5,6 +5,7 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use bartizan_host::LabRoot;
 use serde_json::Value;
 
 /// The demo ends in under two minutes on an idle machine; a busy one gets more.
@@ -47,13 +48,16 @@ fn verdict<'a>(run: &'a Value, column: &str) -> &'a str {
     all[0][0].as_str().expect("a word")
 }
 
-/// By tshark, over both cables of the consumer: packets and bytes of network functions in clear, and the groups that servers chose.
+/// By tshark 4.4 of the lab root, over both cables of the consumer: packets and bytes of network functions in clear, and the groups that servers chose.
 fn on_the_cables(folder: &Path, case: &str) -> (u64, u64, Vec<String>) {
+    let root = LabRoot::trixie().expect("a cache directory").present();
+    let root = root.expect("no lab root: `make lab-root` builds it, and `make test` does so first");
     let fields = |filter: &str, field: &str| {
         let mut all = Vec::new();
         for cable in ["to-nrf", "to-udm"] {
-            let output = Command::new("tshark")
-                .args([
+            let tshark = root.command("tshark").expect("tshark in the lab root");
+            let output = tshark
+                .arguments([
                     "-n",
                     "-d",
                     "tcp.port==7443,tls",
@@ -65,11 +69,10 @@ fn on_the_cables(folder: &Path, case: &str) -> (u64, u64, Vec<String>) {
                     filter,
                     "-r",
                 ])
-                .arg(folder.join(format!("{case}.{cable}.pcap")))
-                .output()
-                .expect("tshark runs");
-            assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-            all.extend(String::from_utf8_lossy(&output.stdout).lines().map(str::to_owned));
+                .argument(folder.join(format!("{case}.{cable}.pcap")))
+                .run(PATIENCE)
+                .unwrap_or_else(|error| panic!("{error}"));
+            all.extend(output.text().lines().map(str::to_owned));
         }
         all
     };

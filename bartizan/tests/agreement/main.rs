@@ -8,6 +8,7 @@ mod charons;
 mod ike;
 mod recorded;
 mod sctp;
+mod timing;
 mod tls;
 #[expect(dead_code, reason = "SSH is mutated in the recorded captures alone")]
 #[path = "../../../crates/posture/tests/towards_classical/mod.rs"]

@@ -3,16 +3,12 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 use serde_json::Value;
 
-fn capture(name: &str) -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
-        .join("../crates/wire/tests/data")
-        .join(name)
-}
+use crate::tshark::{ENDS, Row, capture, ends, numbers, rows};
 
 /// One TCP packet, as tshark has it.
 struct Packet {
@@ -32,61 +28,26 @@ fn tshark(file: &Path) -> Vec<Packet> {
         "frame.time_epoch",
         "frame.len",
         "tcp.stream",
-        "ip.src",
-        "ipv6.src",
-        "tcp.srcport",
         "tcp.len",
         "tcp.analysis.retransmission",
         "tcp.analysis.out_of_order",
     ];
-    let mut command = Command::new("tshark");
-    command
-        .arg("-r")
-        .arg(file)
-        .args(["-Y", "tcp", "-T", "fields", "-E", "separator=/t"]);
-    for field in fields {
-        command.args(["-e", field]);
-    }
-    let output = command
-        .output()
-        .expect("tshark runs: `apt-get install tshark`, or `make setup`");
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let text = String::from_utf8(output.stdout).unwrap();
-    text.lines()
-        .map(|line| {
-            let cells: Vec<_> = line.split('\t').collect();
-            let [
-                number,
-                time,
-                bytes,
-                stream,
-                v4,
-                v6,
-                port,
-                payload,
-                retransmission,
-                out_of_order,
-            ] = cells[..]
-            else {
-                panic!("{line}");
-            };
-            let (seconds, fraction) = time.split_once('.').unwrap();
-            Packet {
-                number: number.parse().unwrap(),
-                time_ns: seconds.parse::<u64>().unwrap() * 1_000_000_000 + fraction.parse::<u64>().unwrap(),
-                bytes: bytes.parse().unwrap(),
-                stream: stream.parse().unwrap(),
-                source: if v6.is_empty() {
-                    format!("{v4}:{port}")
-                } else {
-                    format!("[{v6}]:{port}")
-                },
-                payload: payload.parse().unwrap(),
-                retransmission: !retransmission.is_empty(),
-                out_of_order: !out_of_order.is_empty(),
-            }
-        })
-        .collect()
+    let packet = |row: Row| {
+        let one = |field: &str| numbers(&row[field])[0];
+        let (seconds, fraction) = row["frame.time_epoch"][0].split_once('.').unwrap();
+        Packet {
+            number: one("frame.number"),
+            time_ns: seconds.parse::<u64>().unwrap() * 1_000_000_000 + fraction.parse::<u64>().unwrap(),
+            bytes: one("frame.len"),
+            stream: one("tcp.stream"),
+            source: ends(&row).0.to_string(),
+            payload: one("tcp.len"),
+            retransmission: !row["tcp.analysis.retransmission"].is_empty(),
+            out_of_order: !row["tcp.analysis.out_of_order"].is_empty(),
+        }
+    };
+    let all = [&fields[..], &ENDS].concat();
+    rows(file, &[], "tcp", &all).into_iter().map(packet).collect()
 }
 
 fn timing(file: &Path) -> Value {
