@@ -3,7 +3,7 @@
 mod choice;
 
 use bartizan_registry::Safety;
-use bartizan_wire::ike::{Exchange, ExchangeType, Fault, IkeSa, KeyExchangeMethod, Origin, Transform};
+use bartizan_wire::ike::{Exchange, ExchangeType, Fault, IkeSa, KeyExchangeMethod, Origin, Retry, Transform};
 
 use crate::key_exchange::{KeyExchangeClass, Room};
 use crate::{Answer, Judgement, Kind, Posture, Reply, Source, Verdict};
@@ -102,10 +102,22 @@ fn preferred(sa: &IkeSa, parent: Option<&Posture>) -> Reply {
     if let Some(reply) = v1(sa) {
         return reply;
     }
-    let Some(offered) = &sa.offered else {
-        return inherited(sa, parent, |posture| &posture.preferred);
+    // What it asks for once it was told what it gets is no wish of its own: the first request counts (RFC 7296, section 1.2).
+    let (offered, data) = match (&sa.first_offer, &sa.offered) {
+        (Some(first), _) => (&first.proposals, first.key_exchange),
+        (None, Some(offered)) => (offered, sa.offered_key_exchange),
+        (None, None) => return inherited(sa, parent, |posture| &posture.preferred),
     };
     let source = vec![Source::seen(offered)];
+    let told = sa
+        .retries
+        .first
+        .iter()
+        .find(|retry| matches!(retry.value, Retry::KeyExchange(_)));
+    if let (None, Some(told)) = (&sa.first_offer, told) {
+        let because = "what it asked for before it was told what to ask for is missing from the capture";
+        return Reply::new(Answer::NotSeen, because, vec![Source::seen(told)]);
+    }
     let Some(first) = offered.value.first() else {
         return Reply::new(Answer::No, "nothing is proposed", source);
     };
@@ -118,7 +130,7 @@ fn preferred(sa: &IkeSa, parent: Option<&Posture>) -> Reply {
     }
     let is_safe = |method: KeyExchangeMethod| method.safety() == Some(Safety::QuantumSafe);
     // The KE payload is made for the method wanted most (RFC 7296, section 1.2).
-    let payload = sa.offered_key_exchange.is_some_and(|data| is_safe(data.method));
+    let payload = data.is_some_and(|data| is_safe(data.method));
     let additional = wanted
         .iter()
         .any(|transform| transform.is_additional() && transform.key_exchange().is_some_and(is_safe));
@@ -126,8 +138,7 @@ fn preferred(sa: &IkeSa, parent: Option<&Posture>) -> Reply {
     let because = format!(
         "the first proposal begins with {}, and the key exchange data are of {}",
         names.join("/"),
-        sa.offered_key_exchange
-            .map_or_else(|| "nothing".to_owned(), |data| data.method.to_string())
+        data.map_or_else(|| "nothing".to_owned(), |data| data.method.to_string())
     );
     let answer = if payload || additional { Answer::Yes } else { Answer::No };
     Reply::new(answer, because, source)

@@ -1,5 +1,7 @@
 //! Verdicts on captures of strongSwan, FlexRIC and free5GC, and on the same captures made worse.
 
+use std::cell::Cell;
+
 use bartizan_posture::{
     Answer, Hint, Ipsec, JudgedEspSa, JudgedIkeSa, Kind, Ledgers, Posture, Verdict, association_posture,
 };
@@ -100,7 +102,7 @@ fn every_situation_of_strongswan_gets_the_verdict_its_negotiation_deserves() {
         (4, QuantumSafe, Answer::Yes, Answer::Yes, Answer::NotObservable),
         (5, QuantumSafe, Answer::Yes, Answer::Yes, Answer::No),
         (6, QuantumSafe, Answer::Yes, Answer::Yes, Answer::No),
-        (7, QuantumSafe, Answer::Yes, Answer::Yes, Answer::Yes),
+        (7, QuantumSafe, Answer::Yes, Answer::No, Answer::Yes),
         (8, NotSeen, Answer::No, Answer::No, Answer::NotSeen),
         (9, Vulnerable, Answer::Yes, Answer::Yes, Answer::No),
         (10, QuantumSafe, Answer::Yes, Answer::Yes, Answer::Yes),
@@ -116,6 +118,24 @@ fn every_situation_of_strongswan_gets_the_verdict_its_negotiation_deserves() {
         // Who proved what stands in IKE_AUTH, encrypted.
         assert_ne!(posture.authenticity.verdict(), Verdict::QuantumSafe);
     }
+}
+
+#[test]
+fn what_an_initiator_prefers_is_what_it_asked_for_before_it_was_told() {
+    let (ike, _) = judge(STRONGSWAN);
+    let preferred = &of_situation(&ike, 7)[0].preferred;
+    assert_eq!(
+        preferred.because(),
+        "the first proposal begins with Curve25519, and the key exchange data are of Curve25519"
+    );
+    // Without its first request nobody can tell.
+    let first = Cell::new(true);
+    let later = keep(STRONGSWAN, |_, frame| {
+        let asks = is_exchange(frame, 34) && frame[26..30] == [10, 77, 7, 1];
+        !asks || !first.replace(false)
+    });
+    let (ike, _) = judge(&later);
+    assert_eq!(of_situation(&ike, 7)[0].preferred.answer(), Answer::NotSeen);
 }
 
 #[test]

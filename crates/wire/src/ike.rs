@@ -22,7 +22,7 @@ pub use notify::NotifyType;
 pub use opened::{Made, Opened, Proof};
 pub use payload::{Body, Message, Payload, TrafficSelector};
 pub use proposal::{Proposal, Transform};
-pub use sa::{Fault, IkeSa, Kept, KeyExchangeData, Notified, Origin, Party, PartyTraffic, Retry};
+pub use sa::{Fault, FirstOffer, IkeSa, Kept, KeyExchangeData, Notified, Origin, Party, PartyTraffic, Retry};
 pub use session::{Arrival, Session};
 
 /// Why a message could not be read.

@@ -113,8 +113,8 @@ pub(crate) static LINKS: [Link; 13] = [
     Link {
         methods: &[36],
         takes: &["mlkem768"],
-        // In its second request, the one that counts, the asking end puts first what it was asked for.
-        answers: ["yes", "yes", "yes", "not observable"],
+        // It asks for the classical one, and for the other when it is told to.
+        answers: ["yes", "no", "yes", "not observable"],
         ..link(
             10,
             "another method asked for",

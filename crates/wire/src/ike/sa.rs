@@ -147,6 +147,16 @@ impl<T> Kept<T> {
     }
 }
 
+/// What an initiator wanted before it was told what the responder takes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct FirstOffer {
+    /// What it proposed.
+    pub proposals: Seen<Vec<Proposal>>,
+    /// Its KE payload.
+    pub key_exchange: Option<KeyExchangeData>,
+}
+
 /// An IKE_SA, at the capture's end. Only a [`Session`](super::Session) makes one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
@@ -173,6 +183,8 @@ pub struct IkeSa {
     pub offered: Option<Seen<Vec<Proposal>>>,
     /// The initiator's KE payload in that.
     pub offered_key_exchange: Option<KeyExchangeData>,
+    /// What it proposed first, where it was another thing: an initiator that is asked for another method proposes that one.
+    pub first_offer: Option<Box<FirstOffer>>,
     /// What the responder chose.
     pub chosen: Option<Seen<Proposal>>,
     /// The responder's KE payload.
@@ -220,11 +232,13 @@ impl IkeSa {
         let inside = |proposal: &Proposal| {
             allocated(proposal.spi.capacity()) + list::<super::Transform>(proposal.transforms.capacity())
         };
-        let offered = self.offered.as_ref();
-        let offered = offered.map_or(0, |seen| {
+        let proposals = |seen: &Seen<Vec<Proposal>>| {
             list::<Proposal>(seen.value.capacity()) + seen.value.iter().map(inside).sum::<usize>()
-        });
-        offered
+        };
+        let first = self.first_offer.as_ref();
+        let first = first.map_or(0, |first| list::<FirstOffer>(1) + proposals(&first.proposals));
+        self.offered.as_ref().map_or(0, proposals)
+            + first
             + self.chosen.as_ref().map_or(0, |seen| inside(&seen.value))
             + self.exchanges.held()
             + list::<Notified>(self.notified.first.capacity())

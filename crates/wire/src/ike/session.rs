@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 
 use super::exchange::Assembly;
 use super::opened::Opener;
-use super::sa::{Kept, Notified};
+use super::sa::{FirstOffer, Kept, Notified};
 use super::{
     Body, Exchange, ExchangeType, Exchanges, Fault, Half, Header, IkeSa, KeyExchangeData, KeyExchangeMethod, Message,
     NotifyType, Origin, Party, PartyTraffic, Payload, PayloadType, Rekey, Retry,
@@ -95,6 +95,7 @@ impl Session {
             last: arrival.at,
             offered: None,
             offered_key_exchange: None,
+            first_offer: None,
             chosen: None,
             chosen_key_exchange: None,
             retries: Kept::default(),
@@ -252,6 +253,10 @@ impl Session {
             return;
         }
         self.notifications(Party::Initiator, &message.payloads);
+        let before = self.sa.offered.take().map(|proposals| FirstOffer {
+            proposals,
+            key_exchange: self.sa.offered_key_exchange.take(),
+        });
         for payload in &message.payloads {
             match &payload.body {
                 Body::Proposals(proposals) => {
@@ -265,6 +270,19 @@ impl Session {
                 }
                 _ => {}
             }
+        }
+        let Some(before) = before else { return };
+        let again = same_method(before.key_exchange, self.sa.offered_key_exchange);
+        match &self.sa.offered {
+            // Nothing is proposed in it: what was proposed stands.
+            None => {
+                self.sa.offered = Some(before.proposals);
+                self.sa.offered_key_exchange = self.sa.offered_key_exchange.or(before.key_exchange);
+            }
+            Some(now) if self.sa.first_offer.is_none() && !(again && now.value == before.proposals.value) => {
+                self.sa.first_offer = Some(Box::new(before));
+            }
+            Some(_) => {}
         }
     }
 
@@ -499,6 +517,10 @@ fn fragment(first: PayloadType, rest: &[u8]) -> Result<Option<(u16, u16)>, Fault
 }
 
 /// Who sent a message.
+fn same_method(one: Option<KeyExchangeData>, other: Option<KeyExchangeData>) -> bool {
+    one.map(|data| data.method) == other.map(|data| data.method)
+}
+
 pub(super) fn sender(header: &Header) -> Party {
     if header.flags.is_from_initiator() {
         Party::Initiator
