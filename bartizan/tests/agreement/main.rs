@@ -2,9 +2,11 @@
 //! the tree, and on captures that OpenSSL 3.5 and strongSwan 6.1 make while the tests run (see `as_root`).
 
 mod as_root;
+mod certificates;
 #[expect(dead_code, reason = "some of it serves the tests of crates/ipsec alone")]
 #[path = "../../../crates/ipsec/tests/stage/mod.rs"]
 mod charons;
+mod dtls;
 mod ike;
 mod recorded;
 mod sctp;

@@ -30,6 +30,7 @@ fn every_handshake_of_openssl_is_read_as_tshark_reads_it() {
         curves: 2,
         signatures: 2,
         alerts: 1,
+        certificates: 3,
     };
     assert_eq!(agreed, expected);
 }

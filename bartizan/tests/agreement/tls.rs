@@ -5,6 +5,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
+use crate::certificates;
 use crate::tshark::{ENDS, Row, by_ends, ends, list, numbers, rows};
 
 /// What `random` is in a HelloRetryRequest (RFC 8446, section 4.1.3).
@@ -22,6 +23,7 @@ pub(crate) struct Agreed {
     pub(crate) curves: usize,
     pub(crate) signatures: usize,
     pub(crate) alerts: usize,
+    pub(crate) certificates: usize,
 }
 
 fn handshakes(file: &Path, filter: &str, fields: &[&str]) -> Vec<Row> {
@@ -44,6 +46,7 @@ pub(crate) fn agree(file: &Path, document: &Value) -> Agreed {
     server_hellos(file, document, &mut agreed);
     signatures(file, document, &mut agreed);
     alerts(file, document, &mut agreed);
+    certificates(file, document, &mut agreed);
     agreed
 }
 
@@ -194,6 +197,30 @@ fn signatures(file: &Path, document: &Value, agreed: &mut Agreed) {
             agreed.signatures += 1;
         }
     }
+}
+
+/// Before TLS 1.3 both ends show their certificates.
+fn certificates(file: &Path, document: &Value, agreed: &mut Agreed) {
+    let ours = by_ends(document);
+    let mut seen = 0;
+    for row in handshakes(
+        file,
+        "tls.handshake.type == 11",
+        &["tls.handshake.certificate", certificates::ALGORITHMS],
+    ) {
+        let (from, to) = ends(&row);
+        let (connection, member) = match ours.get(&(from, to)) {
+            Some(connection) => (connection, "client_certificates"),
+            None => (&ours[&(to, from)], "server_certificates"),
+        };
+        agreed.certificates += certificates::agree(&connection["tls"][member], &row, "tls.handshake.certificate");
+        seen += 1;
+    }
+    let members = ["server_certificates", "client_certificates"];
+    let shown = ours
+        .values()
+        .flat_map(|one| members.map(|member| one["tls"][member].is_array()));
+    assert_eq!(shown.filter(|is| *is).count(), seen, "none that tshark does not see");
 }
 
 /// Fatal alerts in clear: ours names the end and the alert. What follows a NULL cipher's ChangeCipherSpec, tshark reads on; to us

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use bartizan_ledger::{Certificate, Code, Direction, Handshake, Verdict as PolicyVerdict};
 use bartizan_registry::{self as registry, Safety, SignatureScheme};
-use bartizan_wire::tls::{Opened, Tls, Version, alert_name};
-use bartizan_wire::{Content, Side, keys};
+use bartizan_wire::tls::{Certificates, Opened, Tls, Version, alert_name};
+use bartizan_wire::{Content, Seen, Side, keys};
 
 use crate::confidentiality::not_agreed;
 use crate::ledgers::Entry;
@@ -129,32 +129,61 @@ fn by_offer(evidence: &Evidence<'_>) -> Option<End> {
     ))
 }
 
-/// TLS 1.2 and older: signatures stand in clear, and none is post-quantum.
+/// TLS 1.2 and older: signatures and certificates stand in clear.
 fn legacy(evidence: &Evidence<'_>, tls: &Tls, side: Side, version: Version) -> End {
-    if let Some((scheme, source)) = scheme(evidence, side) {
-        return End::new(
-            Answer::Yes,
-            Verdict::Vulnerable,
-            format!("{version}, signed with {scheme}"),
-            vec![source],
-        );
-    }
-    let sources = vec![Source::all(evidence.connection())];
     let certificates = match side {
         Side::Server => &tls.server_certificates,
         Side::Client => &tls.client_certificates,
     };
-    let authenticated = match certificates {
-        Some(seen) if seen.value.count > 0 => Answer::Yes,
+    InClear {
+        version: version.to_string(),
+        signature: scheme(evidence, side),
+        certificates: certificates.as_ref(),
         // Without a full handshake in sight nothing says that there was no certificate.
-        _ if tls.server_certificates.is_none() => Answer::NotSeen,
-        _ => Answer::No,
-    };
-    let because = match authenticated {
-        Answer::No => "not authenticated: it sent no certificate".to_owned(),
-        _ => format!("{version} has no post-quantum signature"),
-    };
-    End::new(authenticated, Verdict::Vulnerable, because, sources)
+        in_full: tls.server_certificates.is_some(),
+        all: Source::all(evidence.connection()),
+    }
+    .end()
+}
+
+/// What an end showed before TLS 1.3, where no post-quantum signature is defined.
+pub(crate) struct InClear<'a> {
+    pub(crate) version: String,
+    pub(crate) signature: Option<(SignatureScheme, Source)>,
+    pub(crate) certificates: Option<&'a Seen<Certificates>>,
+    /// Whether a certificate would have been seen, had there been one.
+    pub(crate) in_full: bool,
+    pub(crate) all: Source,
+}
+
+impl InClear<'_> {
+    pub(crate) fn end(self) -> End {
+        let version = self.version;
+        let shown = self.certificates.filter(|seen| seen.value.count > 0);
+        let certified = shown.and_then(|seen| seen.value.chain.first()).map(|leaf| {
+            let (key, signature) = (&leaf.public_key, &leaf.signature);
+            format!("a key of {key} that is certified with {signature}")
+        });
+        let mut sources: Vec<Source> = shown.into_iter().map(Source::seen).collect();
+        if let Some((scheme, source)) = self.signature {
+            let with = certified.map_or_else(String::new, |key| format!(", with {key}"));
+            let because = format!("{version}, signed with {scheme}{with}");
+            sources.push(source);
+            return End::new(Answer::Yes, Verdict::Vulnerable, because, sources);
+        }
+        let (authenticated, because) = match (shown, self.in_full) {
+            (Some(_), _) => {
+                let with = certified.map_or_else(String::new, |key| format!("; it has {key}"));
+                (Answer::Yes, format!("{version} has no post-quantum signature{with}"))
+            }
+            (None, false) => (Answer::NotSeen, format!("{version} has no post-quantum signature")),
+            (None, true) => (Answer::No, "not authenticated: it sent no certificate".to_owned()),
+        };
+        if sources.is_empty() {
+            sources.push(self.all);
+        }
+        End::new(authenticated, Verdict::Vulnerable, because, sources)
+    }
 }
 
 /// What keys opened of one end: packets say so, to those who have the keys.

@@ -18,6 +18,7 @@ mod authenticity;
 mod beside;
 mod confidentiality;
 mod datagrams;
+mod dtls;
 mod esp;
 mod evidence;
 mod ike;

@@ -34,10 +34,14 @@ pub(crate) fn offered(evidence: &Evidence<'_>) -> Reply {
     if let Some(reply) = without_tls(evidence, "sent in clear") {
         return reply;
     }
-    let hello = match hello(evidence) {
-        Ok(hello) => hello,
-        Err(reply) => return reply,
-    };
+    match hello(evidence) {
+        Ok(hello) => offer(hello, Version::TLS13),
+        Err(reply) => reply,
+    }
+}
+
+/// Whether a client offers a post-quantum group, and with it the version that has such groups.
+pub(crate) fn offer(hello: &Seen<ClientHello>, version: Version) -> Reply {
     let groups: Vec<String> = hello
         .value
         .supported_groups
@@ -46,8 +50,8 @@ pub(crate) fn offered(evidence: &Evidence<'_>) -> Reply {
         .map(NamedGroup::to_string)
         .collect();
     let source = vec![Source::seen(hello)];
-    if !hello.value.offers_version(Version::TLS13) {
-        return Reply::new(Answer::No, "the client does not offer TLS 1.3", source);
+    if !hello.value.offers_version(version) {
+        return Reply::new(Answer::No, format!("the client does not offer {version}"), source);
     }
     if groups.is_empty() {
         return Reply::new(Answer::No, "no post-quantum group among those offered", source);
@@ -59,10 +63,14 @@ pub(crate) fn preferred(evidence: &Evidence<'_>) -> Reply {
     if let Some(reply) = without_tls(evidence, "sent in clear") {
         return reply;
     }
-    let hello = match hello(evidence) {
-        Ok(hello) => hello,
-        Err(reply) => return reply,
-    };
+    match hello(evidence) {
+        Ok(hello) => preference(hello),
+        Err(reply) => reply,
+    }
+}
+
+/// What a client wants most.
+pub(crate) fn preference(hello: &Seen<ClientHello>) -> Reply {
     let source = vec![Source::seen(hello)];
     let real = |group: &NamedGroup| !registry::is_grease(group.0);
     let group = hello.value.supported_groups.iter().copied().find(real);

@@ -1,14 +1,9 @@
 //! What an SCTP association is worth.
 
-use bartizan_registry::Safety;
-use bartizan_wire::sctp::{Association, Dtls};
+use bartizan_wire::sctp::Association;
 
-use crate::confidentiality::group_safety;
+use crate::dtls::dtls_posture;
 use crate::{Answer, Hole, Interface, Judgement, Kind, Posture, Reply, Source, Verdict};
-
-/// Version numbers of DTLS.
-const DTLS13: u16 = 0xfefc;
-const DTLS12: u16 = 0xfefd;
 
 /// What follows for an association.
 #[must_use]
@@ -29,12 +24,12 @@ pub fn association_posture(association: &Association) -> Posture {
     posture
 }
 
-fn all(association: &Association) -> Vec<Source> {
+pub(crate) fn all(association: &Association) -> Vec<Source> {
     vec![Source::between(association.first, association.last)]
 }
 
 /// The same answer to all questions but the last.
-fn uniform(posture: Posture, answer: Answer, because: &str, sources: &[Source]) -> Posture {
+pub(crate) fn uniform(posture: Posture, answer: Answer, because: &str, sources: &[Source]) -> Posture {
     let reply = Reply::new(answer, because, sources.to_vec());
     Posture {
         offered: reply.clone(),
@@ -107,80 +102,4 @@ fn hidden(association: &Association, because: &str) -> Posture {
         ..Posture::bare(Kind::DtlsChunks, judgement.clone(), judgement)
     };
     uniform(posture, Answer::NotObservable, because, &all(association))
-}
-
-fn dtls_posture(association: &Association, dtls: &Dtls) -> Posture {
-    let hello = dtls.server_hello.as_ref();
-    let source = hello.map_or_else(|| all(association), |seen| vec![Source::seen(seen)]);
-    let version = hello.map(|seen| seen.value.version.0);
-    let group = hello.and_then(|seen| seen.value.key_share).map(|share| share.group);
-    // A record header that DTLS 1.3 gave up for encrypted records proves an older version without a ServerHello.
-    let older = match version {
-        Some(DTLS13) => false,
-        Some(_) => true,
-        None => dtls.legacy_protected > 0,
-    };
-    let confidentiality = if older {
-        let name = match version {
-            Some(DTLS12) => "DTLS 1.2",
-            Some(0xfeff) => "DTLS 1.0",
-            _ => "DTLS before 1.3",
-        };
-        let because = format!(
-            "{name} over SCTP: quantum-vulnerable by construction, as no post-quantum key exchange is defined below DTLS 1.3"
-        );
-        Judgement::new(Verdict::Vulnerable, because, source.clone())
-    } else {
-        match (version, group, group.and_then(group_safety)) {
-            (Some(_), Some(group), Some(Safety::QuantumSafe)) => {
-                Judgement::new(Verdict::QuantumSafe, format!("{group} negotiated"), source.clone())
-            }
-            (Some(_), Some(group), Some(Safety::Vulnerable)) => {
-                let because = format!("{group} negotiated: a classical key exchange");
-                Judgement::new(Verdict::Vulnerable, because, source.clone())
-            }
-            (Some(_), _, _) => {
-                let because = "DTLS 1.3 with a key exchange that cannot be told";
-                Judgement::new(Verdict::NotObservable, because, source.clone())
-            }
-            (None, _, _) => {
-                let because = "DTLS whose handshake was not seen or not read";
-                Judgement::new(Verdict::NotSeen, because, source.clone())
-            }
-        }
-    };
-    let answer = match confidentiality.verdict() {
-        Verdict::QuantumSafe => Answer::Yes,
-        Verdict::Vulnerable => Answer::No,
-        Verdict::NotObservable => Answer::NotObservable,
-        Verdict::NotSeen => Answer::NotSeen,
-    };
-    let authenticity = if older {
-        let because = "DTLS before 1.3 has no post-quantum signature";
-        Judgement::new(Verdict::Vulnerable, because, source.clone())
-    } else {
-        let because = "DTLS 1.3 encrypts certificates, and no ledger tells of this handshake";
-        Judgement::new(Verdict::NotObservable, because, source.clone())
-    };
-    let because = confidentiality.because().to_owned();
-    let authenticated = Reply::new(
-        Answer::NotObservable,
-        "the certificates of DTLS are not read",
-        source.clone(),
-    );
-    let posture = Posture {
-        clear: Reply::new(Answer::No, "DTLS records only", all(association)),
-        group,
-        ..Posture::bare(Kind::DtlsOverSctp, confidentiality, authenticity)
-    };
-    let posture = uniform(posture, answer, &because, &source);
-    // What a client of DTLS 1.3 offers is not read.
-    let offered = if older { answer } else { Answer::NotObservable };
-    Posture {
-        offered: Reply::new(offered, because.clone(), source.clone()),
-        preferred: Reply::new(offered, because, source),
-        server_authenticated: authenticated.clone(),
-        client_authenticated: authenticated,
-        ..posture
-    }
 }

@@ -6,11 +6,12 @@ use bartizan_wire::ike::{IkeSa, Origin};
 use bartizan_wire::sctp::Association;
 use bartizan_wire::{CaptureReader, Connection, Limits, Observer, Sink, Start};
 
-const CAPTURES: [&[u8]; 7] = [
+const CAPTURES: [&[u8]; 8] = [
     include_bytes!("../../wire/tests/data/openssl-3.5.7.pcap"),
     include_bytes!("../../wire/tests/data/sidecar-hybrid.pcap"),
     include_bytes!("../../wire/tests/data/strongswan-6.1.0.pcap"),
     include_bytes!("../../wire/tests/data/openssh-10.0.pcap"),
+    include_bytes!("../../wire/tests/data/dtls-1.2-in-sctp.pcap"),
     include_bytes!("../../wire/tests/data/e2-flexric-kpm.pcap"),
     include_bytes!("../../wire/tests/data/n2-free5gc-two-registrations.pcap"),
     include_bytes!("../../wire/tests/data/sbi-free5gc-two-registrations.pcap"),
@@ -79,6 +80,7 @@ fn row(kind: Kind) -> Option<[Wire; 6]> {
         Kind::Tls13 => [Either, Either, Either, Silent, Either, Either],
         Kind::TlsLegacy(_) => [Either, Either, No, Either, No, Either],
         Kind::ClearHttp2 | Kind::ClearSctp => [No, No, No, No, No, Yes],
+        Kind::DtlsOverSctp => [Either, Either, No, Either, No, Either],
         Kind::Ssh => [Either, Either, Either, Silent, Silent, Either],
         Kind::Ike => [Either, Either, Either, Silent, Silent, Either],
         Kind::Esp => [Silent, Silent, Silent, Silent, Silent, Either],
@@ -134,6 +136,7 @@ fn what_the_wire_can_answer_is_answered() {
         "IKEv2",
         "ESP",
         "SCTP in clear",
+        "DTLS over SCTP",
     ] {
         assert!(asked.iter().any(|name| name == kind), "no {kind} was asked");
     }

@@ -22,7 +22,8 @@ pub trait Keys: Send + Sync {
     /// does not become that, or the algorithm is not one that is unpacked.
     fn unpack(&self, algorithm: u16, packed: &[u8], length: usize) -> Option<Vec<u8>>;
 
-    /// What a certificate says of itself, by its DER encoding.
+    /// What a certificate says of itself, by its DER encoding: that takes no key, only somebody who reads certificates. Before
+    /// TLS 1.3 they stand in clear.
     fn certificate(&self, der: &[u8]) -> Certificate;
 
     /// All keys that were given for the IKE_SA with these SPIs, in the order given: each additional key exchange makes
@@ -114,8 +115,9 @@ pub struct Certificate {
 }
 
 impl Certificate {
-    /// Bytes it holds on the heap.
-    pub(crate) fn held(&self) -> usize {
+    /// Bytes it holds, about.
+    #[must_use]
+    pub fn held(&self) -> usize {
         size_of::<Self>()
             + [&self.subject, &self.public_key, &self.signature, &self.sha256]
                 .iter()

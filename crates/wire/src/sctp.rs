@@ -2,7 +2,8 @@
 //!
 //! A packet is read by [`packet`], its chunks by [`Packet::chunks`]. A [`Tracker`] follows an association through both
 //! directions, whatever addresses its ends use, and gives an [`Association`]. User messages that were cut into several
-//! DATA or I-DATA chunks are counted as one, their bytes are not put together: nobody reads further than the first.
+//! DATA or I-DATA chunks are counted as one; their bytes are put together for the handshake of DTLS only: of others nobody reads
+//! further than the first.
 
 mod association;
 mod chunk;

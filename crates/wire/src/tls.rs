@@ -12,6 +12,9 @@ pub use legacy::{Certificates, ServerKeyExchange, is_null_cipher};
 pub use opened::{Opened, Unopened};
 pub use session::{Alert, Fault, Flight, Protected, Tls, alert_name};
 
+pub(crate) use handshake::{
+    CERTIFICATE, CERTIFICATE_VERIFY, CLIENT_HELLO, IN_CLEAR, LONGEST_MESSAGE, SERVER_HELLO, SERVER_KEY_EXCHANGE,
+};
 pub(crate) use session::Session;
 
 use crate::cursor::Cursor;
@@ -25,10 +28,22 @@ const LONGEST_CHAIN: usize = 10;
 pub struct Version(pub u16);
 
 impl Version {
+    /// TLS 1.1.
+    pub const TLS11: Self = Self(0x0302);
     /// TLS 1.2.
     pub const TLS12: Self = Self(0x0303);
     /// TLS 1.3.
     pub const TLS13: Self = Self(0x0304);
+    /// DTLS 1.0.
+    pub const DTLS10: Self = Self(0xfeff);
+    /// DTLS 1.2.
+    pub const DTLS12: Self = Self(0xfefd);
+    /// DTLS 1.3.
+    pub const DTLS13: Self = Self(0xfefc);
+
+    fn is_dtls(self) -> bool {
+        self.0 >> 8 == 0xfe
+    }
 }
 
 impl std::fmt::Display for Version {
@@ -39,6 +54,9 @@ impl std::fmt::Display for Version {
             0x0302 => f.pad("TLS 1.1"),
             0x0303 => f.pad("TLS 1.2"),
             0x0304 => f.pad("TLS 1.3"),
+            0xfeff => f.pad("DTLS 1.0"),
+            0xfefd => f.pad("DTLS 1.2"),
+            0xfefc => f.pad("DTLS 1.3"),
             other => write!(f, "unknown(0x{other:04x})"),
         }
     }

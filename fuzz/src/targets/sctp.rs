@@ -18,7 +18,7 @@ pub(super) fn run(bytes: &[u8]) {
             continue;
         };
         let tracker = tracker.get_or_insert_with(|| Tracker::new(1, ends[0], ends[1], &read, at));
-        tracker.packet(&read, direction.into(), (ends[0].ip(), ends[1].ip()), at, |_| {});
+        tracker.packet(&read, direction.into(), (ends[0].ip(), ends[1].ip()), at, None, |_| {});
     }
     if let Some(tracker) = tracker {
         tracker.finish(Ending::Open, |_| {});

@@ -1,6 +1,7 @@
 //! The report for programs. docs/inspect.md documents each field; a field is never removed or changed within a schema
 //! version.
 
+mod dtls;
 mod ike_opened;
 mod ipsec;
 mod links;
@@ -18,6 +19,7 @@ use serde::{Serialize, Serializer};
 use super::findings;
 use super::link::{Link, TlsFacts};
 use super::report::{Report, Tally};
+use opened::{Shown, shown};
 
 /// Name and version of the schema.
 pub(crate) const SCHEMA: &str = "bartizan-inspect/1";
@@ -211,6 +213,8 @@ struct Tls {
     group: Option<Code>,
     server_signature: Option<Code>,
     client_signature: Option<Code>,
+    server_certificates: Option<Vec<Shown>>,
+    client_certificates: Option<Vec<Shown>>,
     resumed: bool,
     flights: Vec<FlightFacts>,
     protected_records_from_client: u64,
@@ -414,7 +418,10 @@ impl Connection {
             ssh: link.ssh.as_deref().map(ssh::Ssh::new),
             ike: link.ike.as_ref().map(|sa| ipsec::Ike::new(sa, posture)),
             esp: link.esp.as_ref().map(|sa| ipsec::Esp::new(sa)),
-            sctp: link.sctp.as_ref().map(|association| ipsec::Sctp::new(association)),
+            sctp: link
+                .sctp
+                .as_ref()
+                .map(|association| ipsec::Sctp::new(association, posture)),
             questions: Questions {
                 offered: answer(&posture.offered),
                 preferred: answer(&posture.preferred),
@@ -476,6 +483,8 @@ impl Tls {
             group: posture.group.map(Code::from),
             server_signature: posture.server_signature.map(Code::from),
             client_signature: posture.client_signature.map(Code::from),
+            server_certificates: tls.server_certificates.as_deref().map(shown),
+            client_certificates: tls.client_certificates.as_deref().map(shown),
             resumed: tls.resumed,
             flights: tls.flights.iter().map(FlightFacts::new).collect(),
             protected_records_from_client: tls.protected_client.records,

@@ -9,10 +9,11 @@ use bartizan_wire::datagrams::{Datagrams, DatagramsSent};
 use bartizan_wire::esp::{Carrier, EspSa};
 use bartizan_wire::http2::Http2;
 use bartizan_wire::ike::{IkeSa, Origin};
+use bartizan_wire::keys::Certificate;
 use bartizan_wire::sctp::{self, Association, Begun};
 use bartizan_wire::ssh::Ssh;
-use bartizan_wire::tls::{ClientHello, Flight, Opened, Protected, Tls};
-use bartizan_wire::{Connection, Content, Ending, Moment, Roles, Start, Traffic};
+use bartizan_wire::tls::{Certificates, ClientHello, Flight, Opened, Protected, Tls};
+use bartizan_wire::{Connection, Content, Ending, Moment, Roles, Seen, Start, Traffic};
 
 /// A connection, association or security association and what follows from it, without what only readers needed.
 #[derive(Debug, Clone)]
@@ -89,6 +90,9 @@ pub(crate) struct TlsFacts {
     /// The group a HelloRetryRequest asked for, if there was one.
     pub(crate) hello_retry_request: Option<Option<NamedGroup>>,
     pub(crate) resumed: bool,
+    /// Certificates in clear, as before TLS 1.3; none where no message with them was seen.
+    pub(crate) server_certificates: Option<Box<[Certificate]>>,
+    pub(crate) client_certificates: Option<Box<[Certificate]>>,
     pub(crate) flights: Vec<Flight>,
     pub(crate) protected_client: Protected,
     pub(crate) protected_server: Protected,
@@ -289,13 +293,16 @@ impl Link {
         });
         let tls = self.tls.as_ref().map_or(0, |tls| {
             let texts = tls.alerts.iter().chain(&tls.faults).map(|text| text.len() + 40);
-            tls.flights.len() * size_of::<Flight>() + texts.sum::<usize>()
+            let shown = tls.server_certificates.iter().chain(&tls.client_certificates);
+            let shown = shown.flatten().map(|one| one.held() + 16).sum::<usize>();
+            tls.flights.len() * size_of::<Flight>() + texts.sum::<usize>() + shown
         });
         let ike = self.ike.as_ref().map_or(0, |sa| sa.held());
         let esp = self.esp.as_ref().map_or(0, |_| size_of::<EspSa>() + 16);
         let sctp = self.sctp.as_ref().map_or(0, |association| {
             let addresses = association.initiator_addresses.len() + association.responder_addresses.len();
-            size_of::<Association>() + 32 * addresses + 128
+            let dtls = association.dtls.as_ref().map_or(0, sctp::Dtls::held);
+            size_of::<Association>() + 32 * addresses + 128 + dtls
         });
         let texts = self.posture.contradictions.iter().map(|found| found.what.len() + 80);
         let beside = self.posture.beside.len() * 200;
@@ -375,6 +382,7 @@ impl TlsFacts {
             Some(_) => resumed_12(),
             None => false,
         };
+        let chain = |seen: &Option<Seen<Certificates>>| Some(seen.as_ref()?.value.chain.clone().into_boxed_slice());
         Self {
             hello: hello.map(|seen| seen.value.clone()),
             cipher_suite: server.map(|server| server.cipher_suite),
@@ -383,6 +391,8 @@ impl TlsFacts {
                 .as_ref()
                 .map(|seen| seen.value.key_share.map(|share| share.group)),
             resumed,
+            server_certificates: chain(&tls.server_certificates),
+            client_certificates: chain(&tls.client_certificates),
             flights: tls.handshake_flights().to_vec(),
             protected_client: tls.from_client,
             protected_server: tls.from_server,

@@ -274,6 +274,17 @@ fn explain(link: &Link) -> Vec<String> {
         if tls.resumed {
             lines.push("resumed   by a pre-shared key".into());
         }
+        let shown = [
+            ("server", &tls.server_certificates),
+            ("client", &tls.client_certificates),
+        ];
+        for (end, chain) in shown {
+            lines.extend(
+                chain
+                    .iter()
+                    .map(|chain| format!("shown     {end} {}", opened::of(chain))),
+            );
+        }
         lines.extend(tls.alerts.iter().map(|alert| format!("alert     {alert}")));
         lines.extend(tls.faults.iter().map(|fault| format!("fault     {fault}")));
         lines.extend(tls.opened.iter().flat_map(|opened| opened::explain(opened)));

@@ -40,7 +40,7 @@ pub(crate) fn handshakes() -> &'static Handshakes {
 }
 
 /// Kinds of keys, as `openssl req -newkey` takes them.
-const CERTIFICATES: [(&str, &str); 9] = [
+const CERTIFICATES: [(&str, &str); 10] = [
     ("mldsa44", "ML-DSA-44"),
     ("mldsa65", "ML-DSA-65"),
     ("mldsa87", "ML-DSA-87"),
@@ -50,10 +50,11 @@ const CERTIFICATES: [(&str, &str); 9] = [
     ("rsapss", "rsa-pss -pkeyopt rsa_keygen_bits:2048"),
     ("ed25519", "ed25519"),
     ("ed448", "ed448"),
+    ("chain", "rsa:2048 -CA p256.crt -CAkey p256.key"),
 ];
 
 /// Certificates, ports and options of servers that answer one request after the other.
-const SERVERS: [(&str, u16, &str); 9] = [
+const SERVERS: [(&str, u16, &str); 10] = [
     ("p256", 14420, "-groups X25519MLKEM768"),
     ("p256", 14421, "-groups secp521r1"),
     ("mldsa87", 14422, "-groups SecP384r1MLKEM1024"),
@@ -75,6 +76,7 @@ const SERVERS: [(&str, u16, &str); 9] = [
     ),
     ("p256", 14427, "-6 -groups MLKEM512:SecP256r1MLKEM768"),
     ("p384", 14429, "-Verify 1"),
+    ("chain", 14430, "-Verify 1 -cert_chain p256.crt"),
 ];
 /// Takes early data, which a server of web pages does not.
 const EARLY: u16 = 14_428;
@@ -223,6 +225,12 @@ fn plan(groups: &[String]) -> [Vec<Situation>; 3] {
             "TLS 1.2, both ends",
             14429,
             "-tls1_2 -cert p256.crt -key p256.key",
+            None,
+        ),
+        (
+            "TLS 1.2, a chain and a client by Ed25519",
+            14430,
+            "-tls1_2 -cert ed25519.crt -key ed25519.key",
             None,
         ),
     ] {

@@ -84,7 +84,7 @@ impl Associations {
         let tracker = self.trackers.get_mut(&number)?;
         let addresses = (source.ip(), destination.ip());
         let before = tracker.held();
-        let ending = tracker.packet(&packet, direction, addresses, arrived.at, |event| {
+        let ending = tracker.packet(&packet, direction, addresses, arrived.at, bounds.keys, |event| {
             sink.in_association(number, event);
         });
         let after = tracker.held();

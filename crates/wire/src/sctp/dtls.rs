@@ -1,14 +1,20 @@
-//! DTLS in SCTP user messages (RFC 6083): recognised, and its ServerHello read.
+//! DTLS in SCTP user messages (RFC 6083): recognised, and what of its handshake is in clear read.
 
-use crate::tls::ServerHello;
+mod assembly;
+mod fragments;
+mod handshake;
+
+use bartizan_registry::SignatureScheme;
+
+use self::handshake::Handshake;
+use super::Data;
+use crate::keys::Keys;
+use crate::observer::allocated;
+use crate::tls::{Certificates, ClientHello, ServerHello, ServerKeyExchange};
 use crate::{Moment, Seen};
 
 /// Bytes of a DTLS record's header before version 1.3.
 const RECORD: usize = 13;
-/// Bytes of a DTLS handshake message's header.
-const HANDSHAKE: usize = 12;
-/// Records of one message that are looked at.
-const RECORDS: usize = 16;
 
 /// What the DTLS of an association shows.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -20,58 +26,107 @@ pub struct Dtls {
     pub messages: u64,
     /// Encrypted records with the header that DTLS 1.3 gave up: those of 1.2 or 1.0.
     pub legacy_protected: u64,
-    /// What the server chose; its version is that of DTLS: `0xfefd` for 1.2, `0xfefc` for 1.3.
+    /// Who is the client of DTLS: 0 the association's initiator, 1 its responder; none where no message tells.
+    pub client: Option<usize>,
+    /// What the client offers; of two ClientHellos the second.
+    pub client_hello: Option<Seen<ClientHello>>,
+    /// What the server chose; its version is that of DTLS.
     pub server_hello: Option<Seen<ServerHello>>,
+    /// DTLS 1.2 and older: the server's key exchange.
+    pub server_key_exchange: Option<Seen<ServerKeyExchange>>,
+    /// DTLS 1.2 and older: the server's certificates.
+    pub server_certificates: Option<Seen<Certificates>>,
+    /// DTLS 1.2 and older: the client's certificates.
+    pub client_certificates: Option<Seen<Certificates>>,
+    /// DTLS 1.2: the scheme the client signed with.
+    pub client_signature: Option<Seen<SignatureScheme>>,
 }
 
 impl Dtls {
+    /// Bytes it holds on the heap, about.
+    #[must_use]
+    pub fn held(&self) -> usize {
+        let certificates = [&self.server_certificates, &self.client_certificates];
+        let certificates = certificates.into_iter().flatten().map(|seen| seen.value.held());
+        self.client_hello.as_ref().map_or(0, |hello| hello.value.held()) + certificates.sum::<usize>()
+    }
+}
+
+/// Looks at the user messages of both directions. Holds little as long as they are no DTLS.
+#[derive(Default)]
+pub(super) struct Reader {
+    first: Option<Moment>,
+    messages: u64,
+    legacy_protected: u64,
+    handshake: Option<Box<Handshake>>,
+}
+
+impl Reader {
     /// Looks at the beginning of a user message; says whether it is a DTLS record.
     pub(super) fn message(&mut self, bytes: &[u8], at: Moment) -> bool {
         // DTLS 1.3 shortens the header of encrypted records to one that begins with 001 (RFC 9147, section 4): without
         // a handshake before, that may be anything.
         let short = self.messages > 0 && bytes.first().is_some_and(|byte| byte >> 5 == 1);
-        if !short && !is_record(bytes) {
+        if !short && Record::read(bytes).is_none() {
             return false;
         }
         self.first.get_or_insert(at);
         self.messages += 1;
         let epoch = bytes.get(3..5).is_some_and(|epoch| epoch != [0, 0]);
         self.legacy_protected += u64::from(!short && epoch);
-        if self.server_hello.is_none() && !short {
-            self.server_hello = server_hello(bytes).map(|hello| Seen::new(hello, at, at));
-        }
         true
     }
+
+    /// Takes a DATA chunk that is new, of a message that may be DTLS; `keys` read certificates.
+    pub(super) fn chunk(&mut self, data: &Data<'_>, from: usize, at: Moment, keys: Option<&dyn Keys>) {
+        self.handshake.get_or_insert_default().chunk(data, from, at, keys);
+    }
+
+    /// It is no DTLS, or not only: nothing is put together.
+    pub(super) fn give_up(&mut self) {
+        if let Some(handshake) = &mut self.handshake {
+            handshake.give_up();
+        }
+    }
+
+    /// Bytes it holds on the heap, about.
+    pub(super) fn held(&self) -> usize {
+        let handshake = self.handshake.as_ref();
+        handshake.map_or(0, |handshake| allocated(size_of::<Handshake>()) + handshake.held())
+    }
+
+    /// What there was to see; none where nothing was DTLS.
+    pub(super) fn outcome(self) -> Option<Dtls> {
+        let shown = self.handshake.map(|handshake| handshake.outcome()).unwrap_or_default();
+        (self.messages > 0).then_some(Dtls {
+            first: self.first,
+            messages: self.messages,
+            legacy_protected: self.legacy_protected,
+            ..shown
+        })
+    }
 }
 
-/// Whether bytes begin with a DTLS record: content type, version 1.0 or 1.2 (1.3 says 1.2), a length that can be.
-fn is_record(bytes: &[u8]) -> bool {
-    let Some(header) = bytes.first_chunk::<RECORD>() else {
-        return false;
-    };
-    let length = u16::from_be_bytes([header[11], header[12]]);
-    matches!(header[0], 20..=26) && header[1] == 0xfe && matches!(header[2], 0xfd | 0xff) && length <= (1 << 14) + 2048
+/// A record with the header of DTLS before version 1.3, which 1.3 still has in clear.
+struct Record<'a> {
+    kind: u8,
+    epoch: u16,
+    length: usize,
+    /// What is there of its body, and behind it.
+    rest: &'a [u8],
 }
 
-/// The ServerHello in these records, where it is whole.
-fn server_hello(mut bytes: &[u8]) -> Option<ServerHello> {
-    const HANDSHAKE_RECORD: u8 = 22;
-    const SERVER_HELLO: u8 = 2;
-    for _ in 0..RECORDS {
+impl<'a> Record<'a> {
+    /// Whether bytes begin with one: content type, version 1.0 or 1.2 (1.3 says 1.2), a length that can be.
+    fn read(bytes: &'a [u8]) -> Option<Self> {
         let (header, rest) = bytes.split_first_chunk::<RECORD>()?;
         let length = usize::from(u16::from_be_bytes([header[11], header[12]]));
-        let body = rest.get(..length)?;
-        let epoch = u16::from_be_bytes([header[3], header[4]]);
-        if is_record(bytes) && header[0] == HANDSHAKE_RECORD && epoch == 0 {
-            let (message, data) = body.split_first_chunk::<HANDSHAKE>()?;
-            let number = |at: usize| u32::from_be_bytes([0, message[at], message[at + 1], message[at + 2]]) as usize;
-            let (whole, offset, part) = (number(1), number(6), number(9));
-            if message[0] == SERVER_HELLO && offset == 0 && part == whole {
-                let hello = ServerHello::read(data.get(..whole)?).ok()?;
-                return (!hello.is_hello_retry_request()).then_some(hello);
-            }
-        }
-        bytes = &rest[length..];
+        let known = matches!(header[0], 20..=26) && header[1] == 0xfe && matches!(header[2], 0xfd | 0xff);
+        (known && length <= (1 << 14) + 2048).then_some(Self {
+            kind: header[0],
+            epoch: u16::from_be_bytes([header[3], header[4]]),
+            length,
+            rest,
+        })
     }
-    None
 }

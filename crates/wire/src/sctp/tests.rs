@@ -56,7 +56,7 @@ fn follow(packets: &[(usize, Vec<u8>)]) -> (Association, Vec<Event>) {
     for (number, (direction, bytes)) in packets.iter().enumerate() {
         let read = packet(bytes, 0).unwrap();
         let addresses = (ends[*direction].ip(), ends[1 - direction].ip());
-        tracker.packet(&read, *direction, addresses, at(number as u64 + 1), |event| {
+        tracker.packet(&read, *direction, addresses, at(number as u64 + 1), None, |event| {
             events.push(event);
         });
     }
@@ -191,6 +191,138 @@ fn dtls_in_user_messages_is_recognised_with_its_version() {
     assert_eq!((hello.version.0, hello.cipher_suite), (0xfefd, 0xc02c));
 }
 
+/// A handshake message of DTLS 1.2 as records, each with a fragment of at most so many bytes.
+fn dtls_message(kind: u8, sequence: u8, body: &[u8], most: usize) -> Vec<Vec<u8>> {
+    let three = |number: usize| (number as u32).to_be_bytes()[1..].to_vec();
+    let record = |(nth, piece): (usize, &[u8])| {
+        let mut fragment = vec![kind];
+        fragment.extend(three(body.len()));
+        fragment.extend([0, sequence]);
+        fragment.extend(three(nth * most));
+        fragment.extend(three(piece.len()));
+        fragment.extend(piece);
+        let mut record = vec![22, 0xfe, 0xfd, 0, 0, 0, 0, 0, 0, 0, 1];
+        record.extend((fragment.len() as u16).to_be_bytes());
+        record.extend(fragment);
+        record
+    };
+    body.chunks(most).enumerate().map(record).collect()
+}
+
+/// Two certificates of 700 and 400 bytes, nothing that reads as one.
+fn certificates() -> Vec<u8> {
+    let mut list = Vec::new();
+    for length in [700_u32, 400] {
+        list.extend(&length.to_be_bytes()[1..]);
+        list.extend((0..length).map(|byte| byte as u8));
+    }
+    [&(list.len() as u32).to_be_bytes()[1..], &list].concat()
+}
+
+/// Each record as one user message, cut into chunks of at most so many bytes.
+fn chunks_of(records: &[Vec<u8>], first: u32, most: usize) -> Vec<(u8, u8, Vec<u8>)> {
+    let mut tsn = first;
+    let mut chunks = Vec::new();
+    for record in records {
+        let pieces = record.chunks(most);
+        let last = pieces.len() - 1;
+        for (nth, piece) in pieces.enumerate() {
+            chunks.push(data(tsn, u8::from(nth == last) | u8::from(nth == 0) << 1, piece));
+            tsn = tsn.wrapping_add(1);
+        }
+    }
+    chunks
+}
+
+#[test]
+fn fragments_of_a_message_are_one_whatever_their_order_and_however_often_they_come() {
+    let body = certificates();
+    let whole = dtls_message(11, 2, &body, 250);
+    let otherwise = dtls_message(11, 2, &body, 333);
+    let mut reversed = whole.clone();
+    reversed.reverse();
+    let twice = [&whole[..3], &otherwise[..], &whole[3..]].concat();
+    for records in [&whole, &reversed, &twice] {
+        let records = [&[server_hello()][..], records].concat();
+        let packets: Vec<_> = chunks_of(&records, 1, 80)
+            .into_iter()
+            .map(|chunk| up(&[chunk]))
+            .collect();
+        let (association, _) = follow(&packets);
+        let dtls = association.dtls.unwrap();
+        let shown = dtls
+            .server_certificates
+            .expect("the initiator sent a ServerHello")
+            .value;
+        assert_eq!((shown.count, shown.length), (2, body.len() + 4));
+        assert_eq!((dtls.client, dtls.client_certificates), (Some(1), None));
+    }
+}
+
+#[test]
+fn a_message_of_which_a_part_is_missing_or_that_contradicts_itself_is_none() {
+    let body = certificates();
+    let whole = dtls_message(11, 2, &body, 250);
+    let mut other = body.clone();
+    other[300] ^= 1;
+    // What is sent again says another thing of the same bytes.
+    let contradiction = [&whole[..2], &dtls_message(11, 2, &other, 333)[..]].concat();
+    for records in [&whole[1..], &whole[..4], &contradiction] {
+        let records = [&[server_hello()][..], records].concat();
+        let packets: Vec<_> = chunks_of(&records, 1, 500)
+            .into_iter()
+            .map(|chunk| up(&[chunk]))
+            .collect();
+        assert_eq!(follow(&packets).0.dtls.unwrap().server_certificates, None);
+    }
+    // A chunk of it is not in the capture.
+    let records = [server_hello(), dtls_message(11, 2, &body, 2000).remove(0)];
+    let mut chunks = chunks_of(&records, 1, 200);
+    chunks.remove(3);
+    let packets: Vec<_> = chunks.into_iter().map(|chunk| up(&[chunk])).collect();
+    let dtls = follow(&packets).0.dtls.unwrap();
+    assert_eq!((dtls.server_hello.is_some(), dtls.server_certificates), (true, None));
+}
+
+#[test]
+fn what_waits_for_the_rest_of_a_handshake_stays_bounded() {
+    let ends = ["10.0.0.1:1000".parse().unwrap(), "10.0.0.2:2000".parse().unwrap()];
+    let first = up(&[data(0, 3, &server_hello())]).1;
+    let mut tracker = Tracker::new(1, ends[0], ends[1], &packet(&first, 0).unwrap(), at(1));
+    let mut records = dtls_message(11, 0, &[7; 60_000], 1100);
+    let mut most = 0;
+    for number in 0..4000_u32 {
+        // Beginnings without end, ends without beginning, fragments of messages that never are whole.
+        let fragment = &mut records[number as usize % 50];
+        let sequence = 13 + 5;
+        fragment[sequence] = (number % 64) as u8;
+        let flags = [2, 0, 3][number as usize % 3];
+        let bytes = up(&[data(number, flags, fragment)]).1;
+        let addresses = (ends[0].ip(), ends[1].ip());
+        tracker.packet(&packet(&bytes, 0).unwrap(), 0, addresses, at(2), None, |_| {});
+        most = most.max(tracker.held());
+    }
+    assert!(most < 250_000, "{most}");
+}
+
+#[test]
+fn behind_the_handshake_nothing_is_put_together() {
+    let sealed = [&[23, 0xfe, 0xfd, 0, 1, 0, 0, 0, 0, 0, 1, 3, 232][..], &[9; 1000]].concat();
+    let mut chunks = chunks_of(&[server_hello()], 1, 2000);
+    chunks.extend(chunks_of(&vec![sealed; 60], 2, 300));
+    let packets: Vec<_> = chunks.into_iter().map(|chunk| up(&[chunk])).collect();
+    let ends = ["10.0.0.1:1000".parse().unwrap(), "10.0.0.2:2000".parse().unwrap()];
+    let mut tracker = Tracker::new(1, ends[0], ends[1], &packet(&packets[0].1, 0).unwrap(), at(1));
+    let resting = tracker.held();
+    for (_, bytes) in &packets {
+        let addresses = (ends[0].ip(), ends[1].ip());
+        tracker.packet(&packet(bytes, 0).unwrap(), 0, addresses, at(2), None, |_| {});
+    }
+    // Beside the hello there are the numbers of chunks that nobody has acknowledged.
+    assert!(tracker.held() < resting + 20_000, "{} {resting}", tracker.held());
+    assert_eq!(tracker.finish(Ending::Open, |_| {}).dtls.unwrap().messages, 61);
+}
+
 #[test]
 fn ngap_beside_dtls_is_plain() {
     let (association, _) = follow(&[
@@ -201,6 +333,23 @@ fn ngap_beside_dtls_is_plain() {
 }
 
 proptest! {
+    #[test]
+    fn certificates_of_dtls_are_the_same_however_they_are_cut(
+        fragment in 60..1300usize,
+        chunk in 100..1500usize,
+        order in any::<prop::sample::Index>(),
+    ) {
+        let body = certificates();
+        let mut records = dtls_message(11, 2, &body, fragment);
+        let count = records.len();
+        records.rotate_left(order.index(count));
+        records.insert(0, server_hello());
+        let packets: Vec<_> = chunks_of(&records, 1, chunk).into_iter().map(|chunk| up(&[chunk])).collect();
+        let shown = follow(&packets).0.dtls.unwrap().server_certificates.map(|seen| seen.value);
+        let expected = crate::tls::Certificates::read(&body, None);
+        prop_assert_eq!(shown, Some(expected));
+    }
+
     #[test]
     fn any_bytes_never_panic(packets in vec((0..2usize, vec(any::<u8>(), 12..200)), 1..20)) {
         let readable: Vec<_> = packets.into_iter().filter(|(_, bytes)| packet(bytes, 0).is_some()).collect();

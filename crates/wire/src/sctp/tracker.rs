@@ -3,8 +3,9 @@
 use std::net::{IpAddr, SocketAddr};
 
 use super::sent::Direction;
-use super::{Association, Begun, Chunk, Data, Dtls, Event, Init, Packet, Roles, Sack, kind};
+use super::{Association, Begun, Chunk, Data, Event, Init, Packet, Roles, Sack, dtls, kind};
 use crate::beside::Sightings;
+use crate::keys::Keys;
 use crate::observer::allocated;
 use crate::{Ending, Moment};
 
@@ -24,7 +25,7 @@ pub struct Tracker {
     /// The tag that packets *to* this end carry.
     tags: [Option<u32>; 2],
     directions: [Direction; 2],
-    dtls: Dtls,
+    dtls: dtls::Reader,
     plain: u64,
     first_plain: Option<Moment>,
     beside: Sightings,
@@ -52,7 +53,7 @@ impl Tracker {
             last: at,
             tags: [None; 2],
             directions: Default::default(),
-            dtls: Dtls::default(),
+            dtls: dtls::Reader::default(),
             plain: 0,
             first_plain: None,
             beside: Sightings::default(),
@@ -73,7 +74,7 @@ impl Tracker {
             .iter()
             .map(|known| allocated(known.capacity() * size_of::<IpAddr>()));
         let directions = self.directions.iter().map(Direction::held);
-        allocated(size_of::<Self>()) + addresses.sum::<usize>() + directions.sum::<usize>()
+        allocated(size_of::<Self>()) + addresses.sum::<usize>() + directions.sum::<usize>() + self.dtls.held()
     }
 
     /// Direction of a packet between its first two addresses; none for one between others, or where both ends have
@@ -91,13 +92,14 @@ impl Tracker {
         self.tags[1 - direction.min(1)]
     }
 
-    /// Takes a packet of a direction; says how the association ended, if it did.
+    /// Takes a packet of a direction; says how the association ended, if it did. `keys` read certificates.
     pub fn packet(
         &mut self,
         packet: &Packet<'_>,
         direction: usize,
         (source, destination): (IpAddr, IpAddr),
         at: Moment,
+        keys: Option<&dyn Keys>,
         mut give: impl FnMut(Event),
     ) -> Option<Ending> {
         let (from, to) = (direction.min(1), 1 - direction.min(1));
@@ -110,17 +112,24 @@ impl Tracker {
         }
         let mut ending = None;
         for chunk in packet.chunks() {
-            ending = ending.or(self.chunk(&chunk, from, at, &mut give));
+            ending = ending.or(self.chunk(&chunk, from, at, keys, &mut give));
         }
         ending
     }
 
-    fn chunk(&mut self, chunk: &Chunk<'_>, from: usize, at: Moment, give: &mut impl FnMut(Event)) -> Option<Ending> {
+    fn chunk(
+        &mut self,
+        chunk: &Chunk<'_>,
+        from: usize,
+        at: Moment,
+        keys: Option<&dyn Keys>,
+        give: &mut impl FnMut(Event),
+    ) -> Option<Ending> {
         match chunk.kind {
             kind::DATA | kind::I_DATA => {
                 self.established = true;
                 if let Some(data) = Data::read(chunk) {
-                    self.data(&data, from, at, give);
+                    self.data(&data, from, at, keys, give);
                 }
             }
             kind::SACK => {
@@ -152,16 +161,35 @@ impl Tracker {
         None
     }
 
-    fn data(&mut self, data: &Data<'_>, from: usize, at: Moment, give: &mut impl FnMut(Event)) {
-        if !self.directions[from].data(data, from, at, give) || !data.begins {
+    fn data(
+        &mut self,
+        data: &Data<'_>,
+        from: usize,
+        at: Moment,
+        keys: Option<&dyn Keys>,
+        give: &mut impl FnMut(Event),
+    ) {
+        if !self.directions[from].data(data, from, at, give) {
             return;
         }
+        if data.begins {
+            self.message(data, from, at);
+        }
+        // Beside anything in clear it matters no longer how DTLS was set up.
+        if self.plain == 0 {
+            self.dtls.chunk(data, from, at, keys);
+        }
+    }
+
+    /// A user message begins.
+    fn message(&mut self, data: &Data<'_>, from: usize, at: Moment) {
         let opening = &mut self.directions[from].sent.opening;
         if opening.bytes().is_empty() {
             opening.fill(data.payload);
         }
         if !self.dtls.message(data.payload, at) {
             self.plain += 1;
+            self.dtls.give_up();
             self.first_plain.get_or_insert(at);
             self.beside.ngap(data.payload, at);
         }
@@ -194,7 +222,7 @@ impl Tracker {
             last: self.last,
             from_initiator: initiator.finish(0, &mut give),
             from_responder: responder.finish(1, &mut give),
-            dtls: (self.dtls.messages > 0).then_some(self.dtls),
+            dtls: self.dtls.outcome(),
             plain_messages: self.plain,
             first_plain: self.first_plain,
             beside: self.beside,

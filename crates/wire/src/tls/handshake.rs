@@ -5,21 +5,21 @@ use crate::Moment;
 use crate::observer::allocated;
 
 /// Message types.
-pub(super) const CLIENT_HELLO: u8 = 1;
-pub(super) const SERVER_HELLO: u8 = 2;
+pub(crate) const CLIENT_HELLO: u8 = 1;
+pub(crate) const SERVER_HELLO: u8 = 2;
 pub(super) const NEW_SESSION_TICKET: u8 = 4;
 pub(super) const END_OF_EARLY_DATA: u8 = 5;
 pub(super) const ENCRYPTED_EXTENSIONS: u8 = 8;
-pub(super) const CERTIFICATE: u8 = 11;
-pub(super) const SERVER_KEY_EXCHANGE: u8 = 12;
+pub(crate) const CERTIFICATE: u8 = 11;
+pub(crate) const SERVER_KEY_EXCHANGE: u8 = 12;
 pub(super) const CERTIFICATE_REQUEST: u8 = 13;
-pub(super) const CERTIFICATE_VERIFY: u8 = 15;
+pub(crate) const CERTIFICATE_VERIFY: u8 = 15;
 pub(super) const FINISHED: u8 = 20;
 pub(super) const KEY_UPDATE: u8 = 24;
 pub(super) const COMPRESSED_CERTIFICATE: u8 = 25;
 
 /// Of messages in clear those whose bodies are read.
-pub(super) const IN_CLEAR: &[u8] = &[
+pub(crate) const IN_CLEAR: &[u8] = &[
     CLIENT_HELLO,
     SERVER_HELLO,
     CERTIFICATE,
@@ -36,7 +36,7 @@ pub(super) const OPENED: &[u8] = &[
 
 /// Longest message kept. A ClientHello with every post-quantum group OpenSSL has is under 8 kB; a chain of ML-DSA-87
 /// certificates under 32 kB.
-pub(super) const LONGEST_MESSAGE: usize = 64 * 1024;
+pub(crate) const LONGEST_MESSAGE: usize = 64 * 1024;
 const HEADER: usize = 4;
 
 /// One whole message.

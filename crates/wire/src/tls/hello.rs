@@ -33,6 +33,13 @@ pub(super) const HELLO_RETRY_REQUEST: [u8; 32] = [
     0x16, 0x7a, 0xbb, 0x8c, 0x5e, 0x07, 0x9e, 0x09, 0xe2, 0xc8, 0xa8, 0x33, 0x9c,
 ];
 
+/// What carries a ClientHello: over datagrams it has a cookie.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Transport {
+    Stream,
+    Datagrams,
+}
+
 /// A message that does not follow its standard; names the part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
@@ -181,7 +188,11 @@ impl ClientHello {
     #[must_use]
     pub fn offers_version(&self, version: Version) -> bool {
         if self.supported_versions.is_empty() {
-            return self.legacy_version >= version;
+            return match version.is_dtls() {
+                // Its versions count down (RFC 6347, section 4.1).
+                true => self.legacy_version.is_dtls() && self.legacy_version <= version,
+                false => self.legacy_version >= version,
+            };
         }
         self.supported_versions.contains(&version)
     }
@@ -191,13 +202,32 @@ impl ClientHello {
     /// # Errors
     /// The part that does not follow RFC 9846, section 4.1.2.
     pub fn read(body: &[u8]) -> Result<Self, Malformed> {
+        Self::read_as(body, Transport::Stream)
+    }
+
+    /// Reads the body of a ClientHello of DTLS.
+    ///
+    /// # Errors
+    /// The part that does not follow RFC 6347, section 4.2.1, or RFC 9147, section 5.3.
+    pub(crate) fn read_dtls(body: &[u8]) -> Result<Self, Malformed> {
+        Self::read_as(body, Transport::Datagrams)
+    }
+
+    fn read_as(body: &[u8], transport: Transport) -> Result<Self, Malformed> {
         let fail = Malformed("ClientHello");
         let mut cursor = Cursor::new(body);
         let mut omitted = 0;
+        let legacy_version = Version(cursor.u16().ok_or(fail)?);
+        let random = cursor.random().ok_or(fail)?;
+        let session_id = session_id(&mut cursor)?;
+        if transport == Transport::Datagrams {
+            // The cookie.
+            cursor.vector8().ok_or(fail)?;
+        }
         let mut hello = Self {
-            legacy_version: Version(cursor.u16().ok_or(fail)?),
-            random: cursor.random().ok_or(fail)?,
-            session_id: session_id(&mut cursor)?,
+            legacy_version,
+            random,
+            session_id,
             cipher_suites: list(cursor.vector16().ok_or(fail)?, Cursor::u16, &mut omitted).ok_or(fail)?,
             server_name: None,
             alpn: Vec::new(),

@@ -2,8 +2,10 @@
 
 use bartizan_registry::{NamedGroup, SignatureScheme};
 
-use super::Version;
+use super::{LONGEST_CHAIN, Version};
 use crate::cursor::Cursor;
+use crate::keys::{Certificate, Keys};
+use crate::observer::allocated;
 
 /// `ECCurveType.named_curve` (RFC 8422, section 5.4).
 const NAMED_CURVE: u8 = 3;
@@ -61,29 +63,46 @@ fn finite_field(body: &[u8], version: Version) -> Option<Option<SignatureScheme>
 }
 
 /// Certificates sent in clear, as TLS 1.2 and older do.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Certificates {
     /// How many.
     pub count: u32,
     /// Bytes of the message, with its header.
     pub length: usize,
+    /// The first ten, the sender's own before those that vouch for it; empty where nobody was given who reads them.
+    pub chain: Vec<Certificate>,
 }
 
 impl Certificates {
-    /// Reads the body of a Certificate message of TLS 1.2 or older.
+    /// Reads the body of a Certificate message of TLS 1.2 or older (RFC 5246, section 7.4.2); what each says of itself takes
+    /// somebody who reads certificates.
     #[must_use]
-    pub fn read(body: &[u8]) -> Self {
-        let mut count = 0;
-        if let Some(mut chain) = Cursor::new(body).vector24() {
-            while count < CHAIN && chain.vector24().is_some() {
+    pub fn read(body: &[u8], keys: Option<&dyn Keys>) -> Self {
+        let (mut count, mut chain) = (0, Vec::new());
+        if let Some(mut list) = Cursor::new(body).vector24() {
+            while count < CHAIN
+                && let Some(der) = list.vector24()
+            {
                 count += 1;
+                if let Some(keys) = keys
+                    && chain.len() < LONGEST_CHAIN
+                {
+                    chain.push(keys.certificate(der.rest()));
+                }
             }
         }
+        chain.shrink_to_fit();
         Self {
             count,
             length: body.len() + 4,
+            chain,
         }
+    }
+
+    /// Bytes it holds on the heap.
+    pub(crate) fn held(&self) -> usize {
+        self.chain.iter().map(|one| allocated(one.held())).sum()
     }
 }
 
@@ -150,8 +169,8 @@ mod tests {
 
     #[test]
     fn certificates_are_counted_and_a_short_chain_ends_the_count() {
-        assert_eq!(Certificates::read(&[0, 0, 9, 0, 0, 1, 7, 0, 0, 2, 7, 7]).count, 2);
-        assert_eq!(Certificates::read(&[0, 0, 5, 0, 0, 1, 7, 0]).count, 1);
-        assert_eq!(Certificates::read(&[0, 0, 9]).count, 0);
+        assert_eq!(Certificates::read(&[0, 0, 9, 0, 0, 1, 7, 0, 0, 2, 7, 7], None).count, 2);
+        assert_eq!(Certificates::read(&[0, 0, 5, 0, 0, 1, 7, 0], None).count, 1);
+        assert_eq!(Certificates::read(&[0, 0, 9], None).count, 0);
     }
 }

@@ -339,7 +339,13 @@ impl Session {
     /// Bytes it holds on the heap, about.
     pub(crate) fn held(&self) -> usize {
         let hellos = |rare: &Rare| {
+            let certificates = [&rare.server_certificates, &rare.client_certificates];
             rare.second_client_hello.as_ref().map_or(0, |hello| hello.value.held())
+                + certificates
+                    .into_iter()
+                    .flatten()
+                    .map(|seen| seen.value.held())
+                    .sum::<usize>()
                 + allocated(size_of_val(rare))
                 + allocated(rare.alerts.capacity() * size_of::<Seen<Alert>>())
                 + allocated(rare.faults.capacity() * size_of::<Seen<Fault>>())
@@ -398,7 +404,7 @@ impl Session {
                             let seen = Span { first: at, last: at };
                             let kinds = handshake::IN_CLEAR;
                             let messages = &mut direction.messages;
-                            messages.push(body, kinds, seen, |message| tls.message(from, &message));
+                            messages.push(body, kinds, seen, |message| tls.message(from, &message, keys));
                             if let (None, Some(keys)) = (&opener, keys) {
                                 *opener = tls.opener(keys).map(Box::new);
                             }
@@ -580,7 +586,7 @@ impl Watched {
         }
     }
 
-    fn message(&mut self, from: Side, message: &Message<'_>) {
+    fn message(&mut self, from: Side, message: &Message<'_>, keys: Option<&dyn Keys>) {
         let (first, last) = (message.span.first, message.span.last);
         let Some(body) = message.body else {
             if matches!(message.kind, handshake::CLIENT_HELLO | handshake::SERVER_HELLO) {
@@ -613,12 +619,12 @@ impl Watched {
             (handshake::CERTIFICATE, Side::Server) => {
                 self.rare()
                     .server_certificates
-                    .get_or_insert(Seen::new(Certificates::read(body), first, last));
+                    .get_or_insert(Seen::new(Certificates::read(body, keys), first, last));
             }
             (handshake::CERTIFICATE, Side::Client) => {
                 self.rare()
                     .client_certificates
-                    .get_or_insert(Seen::new(Certificates::read(body), first, last));
+                    .get_or_insert(Seen::new(Certificates::read(body, keys), first, last));
             }
             (handshake::CERTIFICATE_VERIFY, Side::Client) => {
                 if let Some(code) = body.first_chunk() {

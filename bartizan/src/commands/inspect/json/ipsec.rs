@@ -6,8 +6,8 @@ use bartizan_wire::ike::{Exchange, Half, IkeSa, KeyExchangeMethod, Notified, Par
 use bartizan_wire::sctp::{Association, Sent};
 use serde::Serialize;
 
-use super::Code;
 use super::ike_opened::IkeOpened;
+use super::{Code, dtls};
 
 #[derive(Serialize)]
 pub(super) struct Ike {
@@ -263,6 +263,7 @@ pub(super) struct Sctp {
     plain_messages: u64,
     dtls_messages: u64,
     dtls_version: Option<u16>,
+    dtls: Option<dtls::DtlsFacts>,
 }
 
 #[derive(Serialize)]
@@ -295,7 +296,7 @@ struct Delays {
 }
 
 impl Sctp {
-    pub(super) fn new(association: &Association) -> Self {
+    pub(super) fn new(association: &Association, posture: &Posture) -> Self {
         let names = |addresses: &[std::net::IpAddr]| addresses.iter().map(ToString::to_string).collect();
         let tag = |tag: Option<u32>| tag.map(|tag| format!("{tag:08x}"));
         let dtls = association.dtls.as_ref();
@@ -310,6 +311,7 @@ impl Sctp {
             plain_messages: association.plain_messages,
             dtls_messages: dtls.map_or(0, |dtls| dtls.messages),
             dtls_version: dtls.and_then(|dtls| Some(dtls.server_hello.as_ref()?.value.version.0)),
+            dtls: dtls.map(|dtls| dtls::DtlsFacts::new(dtls, posture)),
         }
     }
 }

@@ -38,10 +38,7 @@ pub(super) struct Shown {
 
 impl Opened {
     pub(super) fn new(opened: &tls::Opened) -> Self {
-        let chain = |seen: &Option<Seen<Vec<Certificate>>>| {
-            let chain = seen.as_ref()?;
-            Some(chain.value.iter().map(Shown::new).collect())
-        };
+        let chain = |seen: &Option<Seen<Vec<Certificate>>>| seen.as_ref().map(|seen| shown(&seen.value));
         let ended = |side: Side| {
             let [client, server] = &opened.ended;
             let ended: &Option<Seen<Unopened>> = if side == Side::Client { client } else { server };
@@ -68,6 +65,11 @@ impl Opened {
             http2: opened.http2.as_deref().map(Http2::new),
         }
     }
+}
+
+/// A chain, the sender's own certificate first.
+pub(super) fn shown(chain: &[Certificate]) -> Vec<Shown> {
+    chain.iter().map(Shown::new).collect()
 }
 
 impl Shown {

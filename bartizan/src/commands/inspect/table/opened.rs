@@ -1,6 +1,5 @@
 //! What keys opened, below a connection's row.
 
-use bartizan_wire::Seen;
 use bartizan_wire::keys::Certificate;
 use bartizan_wire::tls::Opened;
 
@@ -14,7 +13,7 @@ pub(super) fn explain(opened: &Opened) -> Vec<String> {
     ];
     for (end, chain) in ends {
         if let Some(chain) = chain {
-            lines.push(format!("opened    {end} {}", of(chain)));
+            lines.push(format!("opened    {end} {}", of(&chain.value)));
         }
     }
     if let Some(http2) = &opened.http2 {
@@ -30,10 +29,11 @@ pub(super) fn explain(opened: &Opened) -> Vec<String> {
     lines
 }
 
-fn of(chain: &Seen<Vec<Certificate>>) -> String {
-    let Some(leaf) = chain.value.first() else {
+/// A chain in a few words.
+pub(super) fn of(chain: &[Certificate]) -> String {
+    let Some(leaf) = chain.first() else {
         return "sent no certificate".into();
     };
-    let keys: Vec<&str> = chain.value.iter().map(|one| one.public_key.as_str()).collect();
+    let keys: Vec<&str> = chain.iter().map(|one| one.public_key.as_str()).collect();
     format!("{}, keys {}", leaf.subject, keys.join(" by "))
 }

@@ -1,0 +1,52 @@
+//! The handshake of DTLS in SCTP in the report for programs.
+
+use bartizan_posture::Posture;
+use bartizan_wire::Seen;
+use bartizan_wire::sctp::Dtls;
+use bartizan_wire::tls::Certificates;
+use serde::Serialize;
+
+use super::Code;
+use super::opened::{Shown, shown};
+
+#[derive(Serialize)]
+pub(super) struct DtlsFacts {
+    client: Option<&'static str>,
+    client_random: Option<String>,
+    versions_offered: Vec<Code>,
+    groups_offered: Vec<Code>,
+    signature_schemes_offered: Vec<Code>,
+    cipher_suites_offered: Vec<u16>,
+    cipher_suite: Option<u16>,
+    group: Option<Code>,
+    server_signature: Option<Code>,
+    client_signature: Option<Code>,
+    server_certificates: Option<Vec<Shown>>,
+    client_certificates: Option<Vec<Shown>>,
+}
+
+impl DtlsFacts {
+    pub(super) fn new(dtls: &Dtls, posture: &Posture) -> Self {
+        let hello = dtls.client_hello.as_ref().map(|seen| &seen.value);
+        let chain = |seen: &Option<Seen<Certificates>>| seen.as_ref().map(|seen| shown(&seen.value.chain));
+        let signed = dtls.server_key_exchange.as_ref().and_then(|seen| seen.value.signature);
+        Self {
+            client: dtls.client.map(|end| if end == 0 { "initiator" } else { "responder" }),
+            client_random: hello.map(|hello| hello.random.iter().map(|byte| format!("{byte:02x}")).collect()),
+            versions_offered: codes(hello.map(|hello| &hello.supported_versions)),
+            groups_offered: codes(hello.map(|hello| &hello.supported_groups)),
+            signature_schemes_offered: codes(hello.map(|hello| &hello.signature_algorithms)),
+            cipher_suites_offered: hello.map_or_else(Vec::new, |hello| hello.cipher_suites.clone()),
+            cipher_suite: dtls.server_hello.as_ref().map(|seen| seen.value.cipher_suite),
+            group: posture.group.map(Code::from),
+            server_signature: signed.map(Code::from),
+            client_signature: dtls.client_signature.as_ref().map(|seen| seen.value.into()),
+            server_certificates: chain(&dtls.server_certificates),
+            client_certificates: chain(&dtls.client_certificates),
+        }
+    }
+}
+
+fn codes<T: Copy + Into<Code>>(list: Option<&Vec<T>>) -> Vec<Code> {
+    list.into_iter().flatten().map(|&item| item.into()).collect()
+}
