@@ -85,6 +85,38 @@ fn on_the_cables(folder: &Path, case: &str) -> (u64, u64, Vec<String>) {
     (lengths.len() as u64, bytes, groups)
 }
 
+/// The capture of a run between sidecars, read as anybody reads it: with the ledgers nothing is left open.
+fn proved_by_packets_and_ledgers(run: &Path) {
+    let inspect = |ledgers: &[String]| -> Value {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_bartizan"));
+        command.args(["inspect", "--json"]).arg(run.join("link.pcap"));
+        for ledger in ledgers {
+            command.arg("--ledger").arg(run.join(ledger));
+        }
+        let output = command.output().expect("it runs");
+        let words = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(0), "{words}");
+        serde_json::from_slice::<Value>(&output.stdout).expect("JSON")["files"][0]["summary"].clone()
+    };
+    let mut ledgers = files(run);
+    ledgers.retain(|name| name.ends_with(".ledger.jsonl"));
+    let (alone, joined) = (inspect(&[]), inspect(&ledgers));
+    let all = &joined["connections"];
+    assert!(all.as_u64() > Some(0) && ledgers.len() > 1, "{all} {ledgers:?}");
+    assert_eq!(
+        (&alone["connections"], &alone["authenticity"]["not_observable"]),
+        (all, all)
+    );
+    for known in [
+        &alone["confidentiality"]["quantum_safe"],
+        &joined["confidentiality"]["quantum_safe"],
+        &joined["authenticity"]["quantum_safe"],
+        &joined["in_ledger"],
+    ] {
+        assert_eq!(known, all, "{}: {joined:#}", run.display());
+    }
+}
+
 #[test]
 fn without_root_the_demo_does_what_it_can_and_says_what_it_left_out() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -236,6 +268,7 @@ mod as_root {
             assert_eq!(run["eavesdropper"]["readable_count"], 0);
             // Every handshake on the wire is in the ledgers of those who accepted it, and the reverse.
             assert_eq!(run["handshakes"], run["eavesdropper"]["connections"], "{case}");
+            proved_by_packets_and_ledgers(&folder.path().join("out").join(case));
         }
 
         let attempts = report["transparent"].as_array().expect("attempts");

@@ -16,3 +16,4 @@ mod tls;
 #[path = "../../../crates/posture/tests/towards_classical/mod.rs"]
 mod towards_classical;
 mod tshark;
+mod tunnels;

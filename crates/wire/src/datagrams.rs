@@ -1,7 +1,11 @@
 //! What UDP carries on the interfaces of a mobile network beside IKE and ESP: GTP-U, PFCP and GTPv2-C, told by port and
 //! header, and QUIC, told by its long header. Counted, never stored.
 
+mod message;
+
 use std::net::SocketAddr;
+
+pub use message::Messages;
 
 use bartizan_registry::{QUIC_VERSIONS, UDP_APPLICATIONS};
 
@@ -96,7 +100,7 @@ pub struct DatagramsSent {
 }
 
 /// Everything of one protocol between two ends: of GTP-U, PFCP and GTPv2-C between two hosts, of QUIC between two sockets.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Datagrams {
     /// Its place in the order of first packets, from 1, among everything an observer gives.
@@ -115,6 +119,8 @@ pub struct Datagrams {
     pub from_client: DatagramsSent,
     /// What the server sent.
     pub from_server: DatagramsSent,
+    /// Of GTP-U, PFCP and GTPv2-C the messages by type and by whom they are for.
+    pub messages: Messages,
     /// Of GTP-U the messages that carry a user's packet (G-PDU).
     pub user_packets: u64,
     /// Of these, those in which an IP packet stands in clear.
@@ -142,6 +148,7 @@ impl Datagrams {
             last: at,
             from_client: DatagramsSent::default(),
             from_server: DatagramsSent::default(),
+            messages: Messages::default(),
             user_packets: 0,
             user_packets_in_clear: 0,
             first_in_clear: None,
@@ -161,30 +168,34 @@ impl Datagrams {
         sent.packets += 1;
         sent.bytes += (udp.payload.len() + udp.missing) as u64;
         self.last = at;
-        match self.protocol {
-            DatagramProtocol::GtpU => {
-                if let Some(carried) = carried(udp.payload) {
-                    self.user_packets += 1;
-                    if is_ip(carried, udp.missing) {
-                        self.user_packets_in_clear += 1;
-                        self.first_in_clear.get_or_insert(at);
-                    }
-                }
+        for header in message::headers(self.protocol, udp.payload) {
+            self.messages.take(header, side);
+            if self.protocol == DatagramProtocol::Pfcp {
+                self.controls(header.kind, side);
             }
-            DatagramProtocol::Pfcp => {
-                let other = if side == Side::Client {
-                    Side::Server
-                } else {
-                    Side::Client
-                };
-                match udp.payload.get(1) {
-                    // Session Establishment Request and its response (TS 29.244, table 7.3-1).
-                    Some(50) => self.controlled_by = Some(side),
-                    Some(51) => self.controlled_by = Some(other),
-                    _ => {}
-                }
+        }
+        if self.protocol == DatagramProtocol::GtpU
+            && let Some(carried) = carried(udp.payload)
+        {
+            self.user_packets += 1;
+            if is_ip(carried, udp.missing) {
+                self.user_packets_in_clear += 1;
+                self.first_in_clear.get_or_insert(at);
             }
-            DatagramProtocol::GtpC | DatagramProtocol::Quic => {}
+        }
+    }
+
+    /// Who establishes sessions is the control plane.
+    fn controls(&mut self, kind: u8, side: Side) {
+        let other = match side {
+            Side::Client => Side::Server,
+            Side::Server => Side::Client,
+        };
+        match kind {
+            // Session Establishment Request and its response (TS 29.244, table 7.3-1).
+            50 => self.controlled_by = Some(side),
+            51 => self.controlled_by = Some(other),
+            _ => {}
         }
     }
 }

@@ -1,6 +1,7 @@
 //! The report for programs. docs/inspect.md documents each field; a field is never removed or changed within a schema
 //! version.
 
+mod datagrams;
 mod dtls;
 mod ike_opened;
 mod ipsec;
@@ -153,6 +154,7 @@ struct Connection {
     ike: Option<ipsec::Ike>,
     esp: Option<ipsec::Esp>,
     sctp: Option<ipsec::Sctp>,
+    datagrams: Option<datagrams::DatagramFacts>,
     questions: Questions,
     confidentiality: Verdict,
     authenticity: Verdict,
@@ -422,6 +424,7 @@ impl Connection {
                 .sctp
                 .as_ref()
                 .map(|association| ipsec::Sctp::new(association, posture)),
+            datagrams: link.datagrams.as_deref().map(datagrams::DatagramFacts::new),
             questions: Questions {
                 offered: answer(&posture.offered),
                 preferred: answer(&posture.preferred),

@@ -35,6 +35,7 @@ pub(crate) struct Link {
     pub(crate) ike: Option<Box<IkeSa>>,
     pub(crate) esp: Option<Box<EspSa>>,
     pub(crate) sctp: Option<Box<Association>>,
+    pub(crate) datagrams: Option<Box<Datagrams>>,
     pub(crate) posture: Posture,
 }
 
@@ -154,6 +155,7 @@ impl Link {
             ike: None,
             esp: None,
             sctp: None,
+            datagrams: None,
             posture,
         }
     }
@@ -184,6 +186,7 @@ impl Link {
             ike: None,
             esp: None,
             posture,
+            datagrams: None,
             sctp: Some(Box::new(association)),
         }
     }
@@ -213,6 +216,7 @@ impl Link {
             ike: Some(Box::new(sa)),
             esp: None,
             sctp: None,
+            datagrams: None,
             posture,
         }
     }
@@ -248,12 +252,13 @@ impl Link {
             ike: None,
             esp: Some(Box::new(sa)),
             sctp: None,
+            datagrams: None,
             posture,
         }
     }
 
     /// A protocol over UDP between two ends.
-    pub(crate) fn datagrams(datagrams: &Datagrams, posture: Posture) -> Self {
+    pub(crate) fn datagrams(datagrams: Datagrams, posture: Posture) -> Self {
         let direction = |sent: &DatagramsSent| traffic(sent.packets, sent.bytes, 0);
         Self {
             number: datagrams.number,
@@ -272,6 +277,7 @@ impl Link {
             ike: None,
             esp: None,
             sctp: None,
+            datagrams: Some(Box::new(datagrams)),
             posture,
         }
     }
@@ -304,9 +310,13 @@ impl Link {
             let dtls = association.dtls.as_ref().map_or(0, sctp::Dtls::held);
             size_of::<Association>() + 32 * addresses + 128 + dtls
         });
+        let datagrams = self
+            .datagrams
+            .as_ref()
+            .map_or(0, |one| size_of::<Datagrams>() + one.messages.held());
         let texts = self.posture.contradictions.iter().map(|found| found.what.len() + 80);
         let beside = self.posture.beside.len() * 200;
-        size_of::<Self>() + POSTURE + hello + tls + ike + esp + sctp + texts.sum::<usize>() + beside
+        size_of::<Self>() + POSTURE + hello + tls + ike + esp + sctp + datagrams + texts.sum::<usize>() + beside
     }
 
     pub(crate) fn likeness(&self) -> Likeness {

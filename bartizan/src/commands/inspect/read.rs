@@ -161,7 +161,7 @@ impl Sink for Judging<'_> {
             inventory.datagrams(&datagrams, &posture);
         }
         self.report.take(&Part::datagrams(&datagrams, &posture));
-        self.report.add(Link::datagrams(&datagrams, posture));
+        self.report.add(Link::datagrams(datagrams, posture));
     }
 
     fn omitted(&mut self, omitted: Omitted) {

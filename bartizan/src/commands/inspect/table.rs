@@ -10,6 +10,7 @@ use bartizan_deployment::Deployment;
 use bartizan_posture::Verdict;
 use bartizan_registry::{NamedGroup, Safety, SignatureScheme, is_grease, signature};
 use bartizan_wire::Timestamp;
+use bartizan_wire::datagrams::{DatagramProtocol, Datagrams};
 use bartizan_wire::ssh::{Sent, Ssh};
 
 use super::Detail;
@@ -303,6 +304,7 @@ fn explain(link: &Link) -> Vec<String> {
     if let Some(association) = &link.sctp {
         lines.extend(ike::explain_association(association, posture.interface));
     }
+    lines.extend(link.datagrams.as_deref().and_then(endpoints));
     lines.push(format!(
         "because   confidentiality: {}",
         posture.confidentiality.because()
@@ -315,6 +317,29 @@ fn explain(link: &Link) -> Vec<String> {
             .map(|found| format!("disagree  {}", found.what)),
     );
     lines
+}
+
+/// Tunnels of GTP-U, and sessions of PFCP and GTPv2-C, by the end that numbered them.
+fn endpoints(datagrams: &Datagrams) -> Option<String> {
+    let seen = &datagrams.messages;
+    let [at_server, at_client] = &seen.endpoints;
+    if at_server.is_empty() && at_client.is_empty() {
+        return None;
+    }
+    let what = match datagrams.protocol {
+        DatagramProtocol::Pfcp => "sessions",
+        _ => "tunnels",
+    };
+    let count = |named: &[(u64, u64)], others: u64| {
+        let more = if others > 0 { " or more" } else { "" };
+        format!("{}{more}", named.len())
+    };
+    let [to_server, to_client] = seen.other_endpoints;
+    Some(format!(
+        "{what:<9} {} at the server, {} at the client",
+        count(at_server, to_server),
+        count(at_client, to_client)
+    ))
 }
 
 /// What both ends of SSH say they can do.

@@ -75,6 +75,66 @@ fn a_users_packet_in_a_tunnel_is_told_from_one_that_is_encrypted_above() {
     assert_eq!((seen.from_client.packets, seen.from_server.packets), (1, 1));
 }
 
+/// A message of PFCP or GTPv2-C: flags, type, session or tunnel as it stands there, and what follows.
+fn control(flags: u8, kind: u8, endpoint: &[u8], rest: &[u8]) -> Vec<u8> {
+    let mut message = vec![flags, kind];
+    message.extend(u16::try_from(endpoint.len() + rest.len()).unwrap().to_be_bytes());
+    message.extend([endpoint, rest].concat());
+    message
+}
+
+#[test]
+fn messages_are_counted_by_type_and_by_the_session_they_are_for() {
+    let source: SocketAddr = "10.0.0.1:8805".parse().unwrap();
+    let destination: SocketAddr = "10.0.0.2:8805".parse().unwrap();
+    let mut seen = Datagrams::new(1, DatagramProtocol::Pfcp, source, destination, moment(1));
+    // No session is known yet to the end that is asked; then two messages in one datagram.
+    let establish = control(0x21, 50, &[0; 8], &[0, 0, 1, 0]);
+    let answer = control(0x21, 51, &[0, 0, 0, 0, 0, 0, 0, 7], &[0, 0, 1, 0]);
+    let both = [
+        control(0x25, 52, &[0, 0, 0, 0, 0, 0, 1, 9], &[0, 0, 2, 0]),
+        control(0x20, 1, &[], &[0, 0, 3, 0]),
+    ]
+    .concat();
+    for (sender, payload) in [(source, establish), (destination, answer), (source, both)] {
+        seen.datagram(sender, &on(8805, &payload), moment(1));
+    }
+    assert_eq!(
+        seen.messages.types,
+        [(50, [1, 0]), (51, [0, 1]), (52, [1, 0]), (1, [1, 0])]
+    );
+    assert_eq!(seen.messages.endpoints, [vec![(0x109, 1)], vec![(7, 1)]]);
+    assert_eq!(seen.controlled_by, Some(Side::Client));
+
+    let mut seen = Datagrams::new(1, DatagramProtocol::GtpC, source, destination, moment(1));
+    let piggybacked = [
+        control(0x58, 33, &[0, 0, 0, 5], &[0, 0, 1, 0]),
+        control(0x48, 95, &[0, 0, 0, 5], &[0, 0, 2, 0]),
+    ]
+    .concat();
+    seen.datagram(destination, &on(2123, &piggybacked), moment(1));
+    seen.datagram(source, &on(2123, &control(0x40, 1, &[], &[0, 0, 3, 0])), moment(2));
+    assert_eq!(seen.messages.types, [(33, [0, 1]), (95, [0, 1]), (1, [1, 0])]);
+    assert_eq!(seen.messages.endpoints, [vec![], vec![(5, 2)]]);
+}
+
+#[test]
+fn more_types_and_tunnels_than_are_named_are_counted_together() {
+    let source: SocketAddr = "10.0.0.1:2152".parse().unwrap();
+    let destination = "10.0.0.2:2152".parse().unwrap();
+    let mut seen = Datagrams::new(1, DatagramProtocol::GtpU, source, destination, moment(1));
+    for number in 0..100u8 {
+        let message = [&[0x30, number, 0, 0][..], &[0, 0, 1, number]].concat();
+        seen.datagram(source, &on(2152, &message), moment(1));
+    }
+    assert_eq!((seen.messages.types.len(), seen.messages.other_types), (32, 68));
+    assert_eq!(
+        (seen.messages.endpoints[0].len(), seen.messages.other_endpoints),
+        (16, [84, 0])
+    );
+    assert!(seen.messages.held() < 2000);
+}
+
 #[test]
 fn who_establishes_sessions_is_the_control_plane() {
     let source: SocketAddr = "10.0.0.1:8805".parse().unwrap();

@@ -49,7 +49,9 @@ impl Datagrams {
                 return None;
             }
         };
+        let before = seen.messages.held();
         seen.datagram(source, &udp, arrived.at);
+        bounds.memory.changed(before, seen.messages.held());
         if known < self.seen.len() {
             self.seen.grown(bounds.memory);
         }
