@@ -1,37 +1,18 @@
 //! What `bartizan inspect --cbom` writes, against the published schema of CycloneDX 1.7.
 
+mod cyclonedx;
+
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use jsonschema::{Draft, Registry, Validator};
-use serde_json::Value;
+use serde_json::{Value, json};
+
+use cyclonedx::{assert_published, assets, component, places, published};
 
 fn data() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../crates/wire/tests/data")
-}
-
-fn schema(name: &str) -> Value {
-    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/data/cyclonedx-1.7");
-    serde_json::from_slice(&fs::read(folder.join(name)).unwrap()).unwrap()
-}
-
-/// The published schema and those it refers to: nothing is fetched.
-fn published() -> Validator {
-    let others = ["cryptography-defs", "jsf-0.82", "spdx"].map(|name| schema(&format!("{name}.schema.json")));
-    let mut registry = Registry::new();
-    for other in others {
-        let id = other["$id"].as_str().unwrap().to_owned();
-        registry = registry.add(id, Draft::Draft7.create_resource(other)).unwrap();
-    }
-    let registry = registry.prepare().unwrap();
-    jsonschema::options()
-        .with_draft(Draft::Draft7)
-        .with_registry(&registry)
-        .should_validate_formats(true)
-        .build(&schema("bom-1.7.schema.json"))
-        .unwrap()
 }
 
 fn inspect(directory: &Path, arguments: &[&str]) -> Output {
@@ -53,33 +34,6 @@ fn document(files: &[&str], ledgers: &[&str]) -> Value {
     let output = inspect(&data(), &arguments);
     assert!(matches!(output.status.code(), Some(0 | 1)), "{output:?}");
     serde_json::from_slice(&fs::read(out).unwrap()).unwrap()
-}
-
-fn assert_published(document: &Value) {
-    let validator = published();
-    let errors: Vec<String> = validator
-        .iter_errors(document)
-        .map(|error| format!("{}: {error}", error.instance_path()))
-        .collect();
-    assert!(errors.is_empty(), "{errors:#?}");
-    let references = |list: &str, key: &str| -> BTreeSet<String> {
-        let items = document[list].as_array().unwrap().iter();
-        items.map(|item| item[key].as_str().unwrap().to_owned()).collect()
-    };
-    let mut known = references("components", "bom-ref");
-    known.extend(references("services", "bom-ref"));
-    for dependency in document["dependencies"].as_array().unwrap() {
-        let on = dependency["dependsOn"].as_array().unwrap().iter();
-        for reference in on.chain([&dependency["ref"]]) {
-            assert!(known.contains(reference.as_str().unwrap()), "{reference} is nowhere");
-        }
-    }
-}
-
-fn component<'a>(document: &'a Value, reference: &str) -> &'a Value {
-    let mut components = document["components"].as_array().unwrap().iter();
-    let found = components.find(|component| component["bom-ref"] == reference);
-    found.unwrap_or_else(|| panic!("{reference} is not in {document:#}"))
 }
 
 #[test]
@@ -123,12 +77,16 @@ fn a_hybrid_handshake_names_its_group_suite_level_packets_and_capture() {
     assert_eq!(suite["tlsGroups"][0], "X25519MLKEM768");
     assert_eq!(suite["identifiers"], serde_json::json!(["0x13", "0x02"]));
     let file = component(&document, "capture/1");
-    let printed = Command::new("sha256sum")
-        .arg(data().join("openssl-3.5.7.pcap"))
-        .output()
-        .unwrap();
+    assert_eq!(
+        file["hashes"][0]["content"],
+        sha256sum(&data().join("openssl-3.5.7.pcap"))
+    );
+}
+
+fn sha256sum(file: &Path) -> String {
+    let printed = Command::new("sha256sum").arg(file).output().unwrap();
     let printed = String::from_utf8(printed.stdout).unwrap();
-    assert_eq!(file["hashes"][0]["content"].as_str(), printed.split(' ').next());
+    printed.split(' ').next().unwrap().to_owned()
 }
 
 #[test]
@@ -172,15 +130,102 @@ fn ledgers_supply_certificates_and_signature_schemes_and_are_named_as_their_sour
             .all(|place| place["location"].as_str().unwrap().starts_with("ledger of ")),
         "{places:#?}"
     );
-    let certificates = document["components"].as_array().unwrap().iter();
-    let certificates = certificates.filter(|component| component["cryptoProperties"]["assetType"] == "certificate");
-    let subjects: BTreeSet<&str> = certificates
+    let subjects: BTreeSet<&str> = assets(&document, "certificate")
         .filter_map(|certificate| certificate["name"].as_str())
         .collect();
     assert_eq!(
         subjects,
         BTreeSet::from(["O=Bartizan, CN=consumers", "O=Bartizan, CN=nrf"])
     );
+}
+
+/// Records of the IKE_SA that a rekey made in situation 3, whose choice is encrypted, and of the CHILD_SA under it.
+fn ledger_of_situation_3() -> String {
+    let output = inspect(&data(), &["--json", "strongswan-6.1.0.pcap"]);
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let connections = report["files"][0]["connections"].as_array().unwrap();
+    let of = |member: &str, client: &str| -> Vec<&Value> {
+        let here = connections
+            .iter()
+            .filter(|one| one["client"].as_str().unwrap().starts_with(client));
+        here.map(|one| &one[member]).filter(|of| of.is_object()).collect()
+    };
+    let rekeyed = *of("ike", "10.77.3.1:").last().unwrap();
+    assert!(rekeyed["chosen"].is_null(), "{rekeyed}");
+    let key = json!({
+        "protocol": "ike",
+        "initiator_spi": rekeyed["initiator_spi"],
+        "responder_spi": rekeyed["responder_spi"],
+    });
+    let spi = |client: &str| of("esp", client)[0]["spi"].clone();
+    let exchanges = json!([{ "code": 31, "name": "CURVE_25519" }, { "code": 36, "name": "ML_KEM_768" }]);
+    let cipher = json!({ "code": 20, "name": "AES_GCM_16", "bits": 256 });
+    let accepted = json!({ "verdict": "accepted" });
+    let ike = json!({
+        "v": 2, "at_us": 1_000_000, "node": "cu", "event": "ike-sa", "key": key, "replaces": null, "cause": "rekey",
+        "connection": "ric", "interfaces": ["E2"], "direction": "outbound", "peer": "ric", "peer_identity": "ric",
+        "local_address": "10.77.3.1:500", "peer_address": "10.77.3.2:500", "key_exchanges": exchanges, "ppk": false,
+        "encryption": cipher, "integrity": null, "prf": { "code": 6, "name": "PRF_HMAC_SHA2_384" },
+        "authentication": { "local": "ED25519", "peer": "ECDSA_WITH_SHA256_DER", "forgery": "possible-later" },
+        "messages": null, "established_s": 0, "set_up_us": null, "verdict": accepted,
+    });
+    let child = json!({
+        "v": 2, "at_us": 2_000_000, "node": "cu", "event": "child-sa", "key": key, "spi_in": spi("10.77.3.2:"),
+        "spi_out": spi("10.77.3.1:"), "cause": "rekey", "replaces": null, "connection": "ric", "child": "e2", "interface": "E2",
+        "peer": "ric", "mode": "TUNNEL", "udp": true, "extended_sequence_numbers": false, "key_exchanges": exchanges,
+        "encryption": cipher, "integrity": null, "local": [], "remote": [], "installed_s": 0, "verdict": accepted,
+    });
+    format!("{ike}\n{child}\n")
+}
+
+#[test]
+fn what_ledgers_say_of_ike_and_esp_is_listed_as_their_word_with_their_hashes() {
+    let scratch = tempfile::tempdir().unwrap();
+    let file = scratch.path().join("cu.jsonl");
+    fs::write(&file, ledger_of_situation_3()).unwrap();
+    let name = file.to_str().unwrap();
+    let informed = document(&["strongswan-6.1.0.pcap"], &[name]);
+    assert_published(&informed);
+    let ledger = component(&informed, "ledger/1");
+    assert_eq!(
+        (ledger["type"].as_str(), ledger["name"].as_str()),
+        (Some("file"), Some(name))
+    );
+    assert_eq!(ledger["hashes"][0]["content"], sha256sum(&file));
+    assert_eq!(
+        ledger["properties"],
+        json!([{ "name": "bartizan:records", "value": "2" }, { "name": "bartizan:ledger-of", "value": "cu" }])
+    );
+    let place = |protocol: &Value| -> Vec<String> {
+        let of_ledger = places(protocol)
+            .into_iter()
+            .filter(|(location, _)| location.starts_with("ledger"));
+        of_ledger
+            .map(|(location, beside)| format!("{location}, {beside}"))
+            .collect()
+    };
+    let ike = "protocol/ike/2.0/ENCR_AES_GCM_16-256/PRF_HMAC_SHA2_384/Curve25519/ke1_ml-kem-768/ECDSA_WITH_SHA256_DER";
+    let by_ledger = component(&informed, ike);
+    let told = place(by_ledger);
+    let at = "record of 1970-01-01T00:00:01Z";
+    assert!(
+        told[0].starts_with(&format!("ledger of cu ({name}), {at}: 10.77.3.1:")),
+        "{told:?}"
+    );
+    let types = &by_ledger["cryptoProperties"]["protocolProperties"]["ikev2TransformTypes"];
+    assert_eq!(types["ke"][1]["group"], 36);
+    assert_eq!(types["auth"][0]["name"], "ECDSA_WITH_SHA256_DER");
+    let esp = component(
+        &informed,
+        "protocol/ipsec/esp/ENCR_AES_GCM_16-256/Curve25519/32-bit Sequential Numbers/ke1_ml-kem-768",
+    );
+    assert_eq!(place(esp).len(), 2, "both directions: {esp:#}");
+    // Without a ledger nobody tells.
+    let alone = document(&["strongswan-6.1.0.pcap"], &[]);
+    let all: Vec<&str> = assets(&alone, "protocol")
+        .filter_map(|one| one["bom-ref"].as_str())
+        .collect();
+    assert!(all.contains(&"protocol/ipsec/esp") && !all.contains(&ike), "{all:?}");
 }
 
 #[test]

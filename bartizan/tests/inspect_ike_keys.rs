@@ -2,6 +2,8 @@
 //! only a wrapper of this test asks for; tshark is given the same.
 
 #[allow(dead_code, reason = "each test program uses its own part")]
+mod cyclonedx;
+#[allow(dead_code, reason = "each test program uses its own part")]
 #[path = "../../crates/ipsec/tests/stage/mod.rs"]
 mod stage;
 
@@ -17,6 +19,7 @@ mod as_root {
     use serde_json::{Value, json};
     use tempfile::TempDir;
 
+    use crate::cyclonedx;
     use crate::stage::{HYBRID, PATIENCE, Stage, eventually};
 
     /// Asks charon for all it can log of IKE, and runs the lab root's with its directory at its own place. The mounts go
@@ -279,6 +282,47 @@ exec chroot "$1" /usr/sbin/charon-systemd' sh ROOT "$directory"
         assert!(
             because.contains("made by a rekey with Curve25519 + ml-kem-768"),
             "{because}"
+        );
+        assert_listed(&recorded, opened);
+    }
+
+    /// What was opened is in the bill of materials: the proofs and certificates of both ends, the cipher of ESP, the rekey.
+    fn assert_listed(recorded: &Recorded, opened: &Value) {
+        recorded.inspect(&["e2.pcap", "--ike-keys", "ike.keys", "--cbom", "cbom.json"]);
+        let document = std::fs::read(recorded.folder.path().join("cbom.json")).expect("a document");
+        let document: Value = serde_json::from_slice(&document).expect("JSON");
+        cyclonedx::assert_published(&document);
+        for end in ["initiator", "responder"] {
+            let sha256 = opened[end]["certificates"][0]["sha256"].as_str().unwrap();
+            let certificate = cyclonedx::component(&document, &format!("certificate/{sha256}"));
+            let (_, beside) = cyclonedx::places(certificate)[0];
+            assert!(beside.ends_with(", opened by the keys given"), "{beside}");
+        }
+        let protocols: Vec<&Value> = cyclonedx::assets(&document, "protocol").collect();
+        let of_kind = |kind: &str| -> Vec<&Value> {
+            let properties = |protocol: &Value| protocol["cryptoProperties"]["protocolProperties"]["type"] == kind;
+            protocols
+                .iter()
+                .copied()
+                .filter(|protocol| properties(protocol))
+                .collect()
+        };
+        let esp = of_kind("ipsec");
+        let with_keys = |protocol: &&Value| {
+            protocol["name"]
+                .as_str()
+                .unwrap()
+                .starts_with("ESP, ENCR_AES_GCM_16-256, ")
+        };
+        assert!(!esp.is_empty() && esp.iter().all(with_keys), "{esp:#?}");
+        let proven = |protocol: &&&Value| {
+            let types = &protocol["cryptoProperties"]["protocolProperties"]["ikev2TransformTypes"];
+            types["auth"].is_array()
+        };
+        assert_eq!(
+            of_kind("ike").iter().filter(proven).count(),
+            1,
+            "the IKE_SA with an IKE_AUTH"
         );
     }
 

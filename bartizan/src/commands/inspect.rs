@@ -127,7 +127,9 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
         return timing::run(&args.files, form, Shares::of(args.memory, Detail::Links).limits);
     }
     let deployment = args.deployment.as_deref().map(deployment_file::read).transpose()?;
-    let ledgers = read_ledgers(&args.ledger)?;
+    // Both documents name the captures by their hashes.
+    let mut inventory = (args.cbom.is_some() || args.html.is_some()).then(Inventory::default);
+    let ledgers = read_ledgers(&args.ledger, inventory.as_mut())?;
     let keys = keys::read(&args.keylog, &args.ike_keys)?;
     let detail = match args {
         Args { all: true, .. } | Args { json: true, .. } => Detail::Each,
@@ -139,8 +141,6 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
         deployment: deployment.as_ref(),
         keys: &keys,
     };
-    // Both documents name the capture by its hash.
-    let mut inventory = (args.cbom.is_some() || args.html.is_some()).then(Inventory::default);
     let (mut reports, mut failures) = (Vec::new(), Vec::new());
     for file in &args.files {
         // One bad file must not cost what the others say.

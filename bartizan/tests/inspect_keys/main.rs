@@ -1,6 +1,8 @@
 //! `bartizan inspect --keylog` on what real peers sent: OpenSSL 3.5, curl and nghttpd of the lab root; tshark has the same
 //! keys and must see the same.
 
+#[path = "../cyclonedx/mod.rs"]
+mod cyclonedx;
 mod stage;
 
 use std::net::{Ipv4Addr, SocketAddr};
@@ -110,6 +112,49 @@ fn how_both_ends_signed_is_what_openssl_and_tshark_say() {
         assert_eq!(opened["wrong_secrets"].as_array().unwrap().len(), 0);
         assert_eq!(connection["in_ledger"], false);
     }
+}
+
+#[test]
+fn chains_that_keys_opened_are_in_the_bill_of_materials_and_no_secret_is() {
+    let stage = Stage::new();
+    let (nrf, amf) = (stage.identity("nrf", "ml-dsa-65"), stage.identity("amf", "ml-dsa-44"));
+    exchange(&stage, &nrf, Some(&amf), "-tls1_3");
+    let connection = opened(&stage);
+    stage.inspect(&["sbi.pcap", "--keylog", "keys.log", "--cbom", "cbom.json"]);
+    let text = std::fs::read_to_string(stage.path("cbom.json")).unwrap();
+    let document: Value = serde_json::from_str(&text).unwrap();
+    cyclonedx::assert_published(&document);
+    for (end, subject, key) in [
+        ("server", "CN=nrf", "id-ml-dsa-65"),
+        ("client", "CN=amf", "id-ml-dsa-44"),
+    ] {
+        let shown = &connection["tls"]["opened"][format!("{end}_certificates")][0];
+        let sha256 = shown["sha256"].as_str().unwrap();
+        let certificate = cyclonedx::component(&document, &format!("certificate/{sha256}"));
+        assert_eq!(certificate["name"], subject);
+        let properties = &certificate["cryptoProperties"]["certificateProperties"];
+        assert_eq!(properties["fingerprint"]["content"], sha256);
+        assert_eq!(
+            properties["relatedCryptographicAssets"][1]["ref"],
+            format!("algorithm/x509/{key}")
+        );
+        let scheme = connection["tls"][format!("{end}_signature")]["code"].as_u64().unwrap();
+        let scheme = cyclonedx::component(&document, &format!("algorithm/tls-signature/0x{scheme:04x}"));
+        for component in [certificate, scheme] {
+            let places = cyclonedx::places(component);
+            let opened =
+                |(file, beside): &(&str, &str)| *file == "sbi.pcap" && beside.ends_with(", opened by the keys given");
+            assert!(!places.is_empty() && places.iter().all(opened), "{places:?}");
+        }
+    }
+    let secrets = std::fs::read_to_string(stage.path("keys.log")).unwrap();
+    for secret in secrets.lines().filter_map(|line| line.split(' ').nth(2)) {
+        assert!(!text.contains(secret), "a secret was written");
+    }
+    // Without keys nobody sees them.
+    stage.inspect(&["sbi.pcap", "--cbom", "cbom.json"]);
+    let document: Value = serde_json::from_slice(&std::fs::read(stage.path("cbom.json")).unwrap()).unwrap();
+    assert_eq!(cyclonedx::assets(&document, "certificate").count(), 0);
 }
 
 #[test]

@@ -23,6 +23,8 @@ pub struct JudgedIkeSa {
 pub struct JudgedEspSa {
     /// What packets showed.
     pub sa: EspSa,
+    /// What was agreed on for it, where the keys of its IKE_SA show that.
+    pub made: Option<Box<Seen<Made>>>,
     /// What follows.
     pub posture: Posture,
 }
@@ -118,7 +120,8 @@ impl JudgedIpsec {
                 ike_opened::refine_esp(child, &mut posture);
             }
             ledgers.recorded().refine_esp(&sa, &mut posture);
-            give(JudgedEspSa { sa, posture });
+            let made = opened.map(|(_, made)| Box::new(made.clone()));
+            give(JudgedEspSa { sa, made, posture });
         }
     }
 }

@@ -4,6 +4,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use bartizan_ledger::{Event, Handshake, Key, Record};
+use bartizan_wire::esp::EspSa;
+use bartizan_wire::ike::IkeSa;
 
 use crate::Source;
 use crate::recorded::Recorded;
@@ -61,8 +63,8 @@ impl Ledgers {
                 }
             }
             Event::Lost(lost) => self.lost = self.lost.saturating_add(lost.records),
-            Event::IkeSa(sa) => self.recorded.add_ike(&sa, &record.node, record.at_us),
-            Event::ChildSa(sa) => self.recorded.add_child(&sa, &record.node, record.at_us),
+            Event::IkeSa(sa) => self.recorded.add_ike(sa, &record.node, record.at_us),
+            Event::ChildSa(sa) => self.recorded.add_child(sa, &record.node, record.at_us),
             Event::Closed(_) | Event::SaClosed(_) => {}
         }
     }
@@ -71,6 +73,17 @@ impl Ledgers {
     #[must_use]
     pub fn handshakes(&self) -> usize {
         self.by_client_random.len() + self.recorded.ike_sas()
+    }
+
+    /// What they say of an IKE_SA, by its SPIs.
+    pub fn of_ike(&self, sa: &IkeSa) -> impl Iterator<Item = (Source, &bartizan_ledger::IkeSa)> {
+        self.recorded.of_ike(sa)
+    }
+
+    /// What they say of the CHILD_SA that an ESP security association is one direction of; none where its SPI names several.
+    #[must_use]
+    pub fn of_esp(&self, sa: &EspSa) -> Option<(Source, &bartizan_ledger::ChildSa)> {
+        self.recorded.of_esp(sa)
     }
 
     pub(crate) fn recorded(&self) -> &Recorded {

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use bartizan_ledger::{Algorithm, Authentication, Cause, ChildSa, Direction, Forgery, IkeSa as Record, Key};
+use bartizan_ledger::{Algorithm, Cause, ChildSa, Direction, Forgery, IkeSa as Record, Key};
 use bartizan_registry::{Safety, TransformKind, transform};
 use bartizan_wire::esp::EspSa;
 use bartizan_wire::ike::{IkeSa, KeyExchangeMethod};
@@ -21,12 +21,8 @@ const REKEYS: usize = 10_000;
 struct Ike {
     source: Source,
     node: String,
-    replaces: Option<Spis>,
-    cause: Cause,
     methods: Vec<KeyExchangeMethod>,
-    encryption: Option<u16>,
-    direction: Direction,
-    authentication: Option<Authentication>,
+    record: Box<Record>,
 }
 
 /// A ledger's word on a CHILD_SA.
@@ -37,9 +33,8 @@ struct Child {
     ike: Spis,
     /// The lesser first: the two ends name them the other way round.
     spis: [u32; 2],
-    cause: Cause,
     methods: Vec<KeyExchangeMethod>,
-    encryption: Option<u16>,
+    record: Box<ChildSa>,
 }
 
 /// All of it, by what packets show.
@@ -79,13 +74,14 @@ fn withstand(methods: &[KeyExchangeMethod]) -> bool {
     matches!(class, Some(KeyExchangeClass::PostQuantum | KeyExchangeClass::Hybrid))
 }
 
-fn in_clear(encryption: Option<u16>) -> bool {
-    let known = encryption.and_then(|code| transform(TransformKind::Encryption, code));
+fn in_clear(encryption: Option<&Algorithm>) -> bool {
+    let code = encryption.and_then(|algorithm| algorithm.code);
+    let known = code.and_then(|code| transform(TransformKind::Encryption, code));
     known.is_some_and(|known| known.recording == Some(Safety::Vulnerable))
 }
 
 impl Recorded {
-    pub(crate) fn add_ike(&mut self, record: &Record, node: &str, at_us: u64) {
+    pub(crate) fn add_ike(&mut self, record: Box<Record>, node: &str, at_us: u64) {
         let Some(key) = spis(&record.key) else { return };
         let replaces = record.replaces.as_ref().and_then(spis);
         if let Some(before) = replaces {
@@ -102,16 +98,12 @@ impl Recorded {
         entries.push(Ike {
             source,
             node: node.to_owned(),
-            replaces,
-            cause: record.cause,
             methods: methods(&record.key_exchanges),
-            encryption: record.encryption.as_ref().and_then(|algorithm| algorithm.code),
-            direction: record.direction,
-            authentication: record.authentication.clone(),
+            record,
         });
     }
 
-    pub(crate) fn add_child(&mut self, record: &ChildSa, node: &str, at_us: u64) {
+    pub(crate) fn add_child(&mut self, record: Box<ChildSa>, node: &str, at_us: u64) {
         let Some(ike) = spis(&record.key) else { return };
         let mut both = [record.spi_in.0, record.spi_out.0];
         both.sort_unstable();
@@ -131,10 +123,22 @@ impl Recorded {
             node: node.to_owned(),
             ike,
             spis: both,
-            cause: record.cause,
             methods: methods(&record.key_exchanges),
-            encryption: record.encryption.as_ref().and_then(|algorithm| algorithm.code),
+            record,
         });
+    }
+
+    /// The records of an IKE_SA, one of each end, each with its place.
+    pub(crate) fn of_ike(&self, sa: &IkeSa) -> impl Iterator<Item = (Source, &Record)> {
+        let entries = self.ike.get(&(sa.initiator_spi, sa.responder_spi));
+        let entries = entries.into_iter().flatten();
+        entries.map(|entry| (entry.source.clone(), &*entry.record))
+    }
+
+    /// The record of the CHILD_SA that an ESP security association is one direction of.
+    pub(crate) fn of_esp(&self, sa: &EspSa) -> Option<(Source, &ChildSa)> {
+        let child = self.child(sa)?;
+        Some((child.source.clone(), &child.record))
     }
 
     /// Number of IKE_SAs that can be looked up.
@@ -185,7 +189,7 @@ impl Recorded {
         for _ in 0..REKEYS {
             let entry = self.ike.get(&at)?.first()?;
             let node = &entry.node;
-            if in_clear(entry.encryption) {
+            if in_clear(entry.record.encryption.as_ref()) {
                 let because = format!("sent in clear: its cipher does not encrypt, by the ledger of {node}");
                 return Some(Judgement::new(Verdict::Vulnerable, because, sources.to_vec()));
             }
@@ -193,7 +197,7 @@ impl Recorded {
                 let because = format!("{} negotiated, by the ledger of {node}", names(&entry.methods));
                 return Some(Judgement::new(Verdict::QuantumSafe, because, sources.to_vec()));
             }
-            match (entry.cause, entry.replaces) {
+            match (entry.record.cause, entry.record.replaces.as_ref().and_then(spis)) {
                 (Cause::Rekey, Some(before)) => at = before,
                 (Cause::SetUp | Cause::ReAuthentication, _)
                     if KeyExchangeClass::of(entry.methods.iter().copied()) == Some(KeyExchangeClass::Classical) =>
@@ -220,7 +224,7 @@ impl Recorded {
         }
         let children = self.children.get(&key).map_or(&[][..], Vec::as_slice);
         let successor = self.replaced_by.get(&key).and_then(|next| self.ike.get(next)?.first());
-        let rekeyed = children.iter().filter(|child| child.cause == Cause::Rekey);
+        let rekeyed = children.iter().filter(|child| child.record.cause == Cause::Rekey);
         let rekeyed = rekeyed.map(|child| (&child.methods, &child.source, &child.node));
         let successors = successor
             .iter()
@@ -266,7 +270,7 @@ impl Recorded {
         posture.in_ledger = true;
         let sources = vec![child.source.clone()];
         let node = &child.node;
-        if in_clear(child.encryption) {
+        if in_clear(child.record.encryption.as_ref()) {
             let because = format!("sent in clear: its cipher does not encrypt, by the ledger of {node}");
             posture.clear = Reply::new(Answer::Yes, because.clone(), sources.clone());
             posture.confidentiality = Judgement::new(Verdict::Vulnerable, because, sources);
@@ -299,7 +303,7 @@ fn unknown(verdict: Verdict) -> bool {
 /// How each end proved who it is. A ledger knows its own end's method by name; what a forger can do it says of the peer.
 fn authenticate(entries: &[Ike], posture: &mut Posture) {
     for entry in entries {
-        let Some(authentication) = &entry.authentication else {
+        let Some(authentication) = &entry.record.authentication else {
             continue;
         };
         let source = vec![entry.source.clone()];
@@ -313,7 +317,7 @@ fn authenticate(entries: &[Ike], posture: &mut Posture) {
             ))
         };
         let (ours, theirs) = (reply(&authentication.local), reply(&authentication.peer));
-        let (client, server) = match entry.direction {
+        let (client, server) = match entry.record.direction {
             Direction::Outbound => (ours, theirs),
             Direction::Inbound => (theirs, ours),
         };
@@ -331,7 +335,7 @@ fn authenticate(entries: &[Ike], posture: &mut Posture) {
     let peers = || {
         entries
             .iter()
-            .filter_map(|entry| Some((entry, entry.authentication.as_ref()?)))
+            .filter_map(|entry| Some((entry, entry.record.authentication.as_ref()?)))
     };
     let forged = peers().find(|(_, authentication)| authentication.forgery == Forgery::PossibleLater);
     if let Some((entry, authentication)) = forged {

@@ -54,8 +54,8 @@ pub(super) fn look(capture: &Path, dropped: u64, ledgers: &[PathBuf]) -> Result<
         };
         inspect_file(capture, known, Detail::Alike, MEMORY, None)
     };
-    let alone = look_at(&read_ledgers(&[])?)?;
-    let informed = look_at(&read_ledgers(ledgers)?)?;
+    let alone = look_at(&read_ledgers(&[], None)?)?;
+    let informed = look_at(&read_ledgers(ledgers, None)?)?;
     let flight = |position: usize| {
         let sizes = alone.rows().iter().filter_map(|row| row.flights.get(position));
         sizes.copied().reduce(|(low, high), (a, b)| (low.min(a), high.max(b)))

@@ -57,7 +57,7 @@ struct Document<'a> {
 
 pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
     let deployment = args.deployment.as_deref().map(deployment_file::read).transpose()?;
-    let ledgers = read_ledgers(&args.ledger)?;
+    let ledgers = read_ledgers(&args.ledger, None)?;
     let known = Known {
         ledgers: &ledgers,
         deployment: deployment.as_ref(),

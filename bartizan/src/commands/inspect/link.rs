@@ -223,7 +223,7 @@ impl Link {
 
     /// An ESP security association: one direction, its sender in the place of the client.
     pub(crate) fn esp(judged: JudgedEspSa) -> Self {
-        let JudgedEspSa { sa, posture } = judged;
+        let JudgedEspSa { sa, posture, .. } = judged;
         let (client, server) = match sa.carrier {
             Carrier::Ip => (End::Host(sa.source), End::Host(sa.destination)),
             Carrier::Udp { source, destination } => (

@@ -1,5 +1,6 @@
 //! Captures and ledgers from disk.
 
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{self, BufReader, IsTerminal, Read};
 use std::path::{Path, PathBuf};
@@ -49,22 +50,23 @@ pub(crate) enum Detail {
     Each,
 }
 
-/// Reads ledgers; lines that are no records are told on standard error and skipped.
-pub(crate) fn read_ledgers(paths: &[PathBuf]) -> Result<Ledgers, Failure> {
+/// Reads ledgers; lines that are no records are told on standard error and skipped. The inventory, if there is one, is told of
+/// the files.
+pub(crate) fn read_ledgers(paths: &[PathBuf], mut inventory: Option<&mut Inventory>) -> Result<Ledgers, Failure> {
+    const HINT: &str = "a ledger is the file that a sidecar's deployment names under `ledger`";
     let mut ledgers = Ledgers::default();
     for path in paths {
-        let file = File::open(path).map_err(|error| {
-            unreadable(
-                path,
-                &error,
-                "a ledger is the file that a sidecar's deployment names under `ledger`",
-            )
-        })?;
+        let file = File::open(path).map_err(|error| unreadable(path, &error, HINT))?;
+        let mut input = Input::of(file, inventory.is_some());
+        let mut nodes = BTreeSet::new();
         let (mut records, mut damaged) = (0u64, 0u64);
-        for record in Reader::new(BufReader::new(file)) {
+        for record in Reader::new(BufReader::new(&mut input)) {
             match record {
                 Ok(record) => {
                     records += 1;
+                    if inventory.is_some() && !nodes.contains(&record.node) {
+                        nodes.insert(record.node.clone());
+                    }
                     ledgers.add(record);
                 }
                 Err(error) => {
@@ -84,6 +86,10 @@ pub(crate) fn read_ledgers(paths: &[PathBuf]) -> Result<Ledgers, Failure> {
         }
         if damaged > 3 {
             eprintln!("warning: {}: {damaged} lines are no records", path.display());
+        }
+        if let Some(inventory) = &mut inventory {
+            let sha256 = input.finish().map_err(|error| unreadable(path, &error, HINT))?;
+            inventory.ledger(printable(&path.display().to_string()), sha256, records, nodes);
         }
     }
     Ok(ledgers)
@@ -182,7 +188,7 @@ impl Judging<'_> {
         let mut judged = std::mem::take(&mut self.ipsec).judge_ike(self.ledgers);
         for ike in &judged.ike {
             if let Some(inventory) = &mut self.inventory {
-                inventory.ike(ike);
+                inventory.ike(ike, self.ledgers.of_ike(&ike.sa));
             }
             self.report.take(&Part::ike(ike));
         }
@@ -191,7 +197,7 @@ impl Judging<'_> {
         }
         judged.judge_esp(self.ledgers, |esp| {
             if let Some(inventory) = &mut self.inventory {
-                inventory.esp(&esp);
+                inventory.esp(&esp, self.ledgers.of_esp(&esp.sa));
             }
             self.report.take(&Part::esp(&esp));
             self.report.add(Link::esp(esp));

@@ -1,6 +1,7 @@
-//! Certificates that ledgers tell of.
+//! Certificates that ledgers tell of, or that keys opened.
 
-use bartizan_ledger::Certificate;
+use bartizan_ledger as ledger;
+use bartizan_wire::keys;
 use serde_json::{Value, json};
 
 use super::algorithm::Algorithm;
@@ -17,13 +18,42 @@ pub(super) struct Described {
 }
 
 impl Described {
-    pub(super) fn new(certificate: &Certificate) -> Self {
-        let key = Algorithm::x509(&certificate.public_key);
-        let signature = Algorithm::x509(&certificate.signature);
-        let end = u128::try_from(certificate.not_after).unwrap_or(0) * 1_000_000_000;
+    /// One that a ledger tells of.
+    pub(super) fn told(certificate: &ledger::Certificate) -> Self {
+        let mut described = Self::new(
+            &certificate.subject,
+            [&certificate.public_key, &certificate.signature],
+            certificate.not_after,
+            &certificate.sha256,
+        );
+        described.properties["serialNumber"] = json!(certificate.serial);
+        if !is_hash(&certificate.sha256) {
+            described.reference = format!("certificate/{}/{}", certificate.subject, certificate.serial);
+        }
+        if !certificate.names.is_empty() {
+            described.properties["certificateExtensions"] = json!([{
+                "commonExtensionName": "subjectAlternativeName",
+                "commonExtensionValue": certificate.names.join(", "),
+            }]);
+        }
+        described
+    }
+
+    /// One that keys opened.
+    pub(super) fn opened(certificate: &keys::Certificate) -> Self {
+        Self::new(
+            &certificate.subject,
+            [&certificate.public_key, &certificate.signature],
+            certificate.not_after,
+            &certificate.sha256,
+        )
+    }
+
+    fn new(subject: &str, algorithms: [&str; 2], not_after: i64, sha256: &str) -> Self {
+        let [key, signature] = algorithms.map(Algorithm::x509);
+        let end = u128::try_from(not_after).unwrap_or(0) * 1_000_000_000;
         let mut properties = json!({
-            "subjectName": certificate.subject,
-            "serialNumber": certificate.serial,
+            "subjectName": subject,
             "notValidAfter": instant(end),
             "certificateFormat": "X.509",
             "relatedCryptographicAssets": [
@@ -31,21 +61,18 @@ impl Described {
                 { "type": "publicKey", "ref": key.reference },
             ],
         });
-        let whole = certificate.sha256.len() == 64 && certificate.sha256.bytes().all(|digit| digit.is_ascii_hexdigit());
-        if whole {
-            properties["fingerprint"] = json!({ "alg": "SHA-256", "content": certificate.sha256 });
-        }
-        if !certificate.names.is_empty() {
-            properties["certificateExtensions"] = json!([{
-                "commonExtensionName": "subjectAlternativeName",
-                "commonExtensionValue": certificate.names.join(", "),
-            }]);
+        if is_hash(sha256) {
+            properties["fingerprint"] = json!({ "alg": "SHA-256", "content": sha256 });
         }
         Self {
-            reference: format!("certificate/{}/{}", certificate.sha256, certificate.serial),
-            name: certificate.subject.clone(),
+            reference: format!("certificate/{sha256}"),
+            name: subject.to_owned(),
             properties,
             algorithms: [key, signature],
         }
     }
+}
+
+fn is_hash(sha256: &str) -> bool {
+    sha256.len() == 64 && sha256.bytes().all(|digit| digit.is_ascii_hexdigit())
 }

@@ -1,6 +1,6 @@
 //! Where an asset was seen.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use bartizan_posture::Source;
 use serde_json::{Value, json};
@@ -19,12 +19,51 @@ pub(super) enum Place {
         first: u64,
         last: u64,
         between: String,
+        read: Read,
     },
     /// In a ledger's record.
     Ledger { at_us: u64, node: String, between: String },
 }
 
+/// How packets were read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Read {
+    /// As anybody reads them.
+    Plain,
+    /// Opened by the keys given.
+    Opened,
+}
+
+/// What captures and ledgers are called.
+#[derive(Debug, Default)]
+pub(super) struct Names {
+    /// Captures, in the order in which they were read.
+    pub(super) captures: Vec<String>,
+    /// The ledgers' files, by the node that wrote them.
+    pub(super) ledgers: BTreeMap<String, String>,
+}
+
 impl Place {
+    /// The same, in packets that keys opened.
+    pub(super) fn opened(self) -> Self {
+        match self {
+            Self::Packets {
+                capture,
+                first,
+                last,
+                between,
+                ..
+            } => Self::Packets {
+                capture,
+                first,
+                last,
+                between,
+                read: Read::Opened,
+            },
+            ledger @ Self::Ledger { .. } => ledger,
+        }
+    }
+
     /// The place a source names, for what passed `between` two ends; none where it names no place.
     pub(super) fn of(source: &Source, capture: usize, between: &str) -> Option<Self> {
         let between = between.to_owned();
@@ -34,6 +73,7 @@ impl Place {
                 first: *first,
                 last: *last,
                 between,
+                read: Read::Plain,
             },
             Source::Ledger { node, at_us, .. } => Self::Ledger {
                 at_us: *at_us,
@@ -44,26 +84,37 @@ impl Place {
         })
     }
 
-    fn occurrence(&self, captures: &[String]) -> Value {
+    fn occurrence(&self, names: &Names) -> Value {
         match self {
             Self::Packets {
                 capture,
                 first,
                 last,
                 between,
+                read,
             } => {
                 let packets = if first == last {
                     format!("packet {first}")
                 } else {
                     format!("packets {first}-{last}")
                 };
-                let location = captures.get(*capture).map_or("a capture", String::as_str);
-                json!({ "location": location, "additionalContext": format!("{packets}: {between}") })
+                let location = names.captures.get(*capture).map_or("a capture", String::as_str);
+                let by = match read {
+                    Read::Plain => "",
+                    Read::Opened => ", opened by the keys given",
+                };
+                json!({ "location": location, "additionalContext": format!("{packets}: {between}{by}") })
             }
-            Self::Ledger { at_us, node, between } => json!({
-                "location": format!("ledger of {node}"),
-                "additionalContext": format!("record of {}: {between}", instant(u128::from(*at_us) * 1000)),
-            }),
+            Self::Ledger { at_us, node, between } => {
+                let file = names
+                    .ledgers
+                    .get(node)
+                    .map_or_else(String::new, |file| format!(" ({file})"));
+                json!({
+                    "location": format!("ledger of {node}{file}"),
+                    "additionalContext": format!("record of {}: {between}", instant(u128::from(*at_us) * 1000)),
+                })
+            }
         }
     }
 }
@@ -93,8 +144,8 @@ impl Evidence {
     }
 
     /// As the document writes it.
-    pub(super) fn occurrences(&self, captures: &[String]) -> Vec<Value> {
-        self.first.iter().map(|place| place.occurrence(captures)).collect()
+    pub(super) fn occurrences(&self, names: &Names) -> Vec<Value> {
+        self.first.iter().map(|place| place.occurrence(names)).collect()
     }
 }
 
@@ -120,6 +171,7 @@ mod tests {
             first,
             last: first,
             between: "a -> b".into(),
+            read: Read::Plain,
         }
     }
 
@@ -130,7 +182,11 @@ mod tests {
             evidence.add([place(first)]);
         }
         assert_eq!(evidence.seen(), 100);
-        let occurrences = evidence.occurrences(&["one.pcap".into()]);
+        let names = Names {
+            captures: vec!["one.pcap".into()],
+            ..Names::default()
+        };
+        let occurrences = evidence.occurrences(&names);
         assert_eq!(occurrences.len(), PLACES);
         assert_eq!(
             occurrences[0],

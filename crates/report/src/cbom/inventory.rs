@@ -1,24 +1,26 @@
 //! What was observed, folded into assets.
 
+mod document;
+mod ipsec;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Display;
 
-use aws_lc_rs::digest::{SHA256, digest};
 use bartizan_ledger::Handshake;
-use bartizan_posture::{JudgedEspSa, JudgedIkeSa, Posture, Reply, Source, Verdict};
+use bartizan_posture::{Posture, Reply, Source};
 use bartizan_registry::CipherSuite;
 use bartizan_wire::datagrams::Datagrams;
 use bartizan_wire::sctp::Association;
 use bartizan_wire::ssh::KexInit;
-use bartizan_wire::tls::ServerHello;
-use bartizan_wire::{Connection, Content, Moment, Seen, Totals};
+use bartizan_wire::tls::{Opened, ServerHello, Version};
+use bartizan_wire::{Connection, Content, Moment, Seen, Totals, keys};
 use serde_json::{Value, json};
 
 use super::algorithm::Algorithm;
 use super::certificate::Described;
-use super::evidence::{Evidence, Place, instant};
-use super::protocol::{Additional, Agreed, Protocol, Seen as Shown};
-use super::service::{Service, property};
+use super::evidence::{Evidence, Place, Read};
+use super::protocol::{Agreed, Protocol, Seen as Shown};
+use super::service::Service;
 
 /// Assets and links told apart: what is negotiated, a stranger may choose.
 const KEPT: usize = 10_000;
@@ -36,6 +38,15 @@ struct Capture {
     complete: bool,
 }
 
+/// A ledger that was read.
+#[derive(Debug)]
+struct Ledger {
+    name: String,
+    sha256: Option<String>,
+    records: u64,
+    nodes: BTreeSet<String>,
+}
+
 /// A component of the document.
 #[derive(Debug)]
 struct Asset {
@@ -50,6 +61,7 @@ struct Asset {
 #[derive(Debug, Default)]
 pub struct Inventory {
     captures: Vec<Capture>,
+    ledgers: Vec<Ledger>,
     assets: BTreeMap<String, Asset>,
     services: BTreeMap<String, (Service, BTreeSet<String>)>,
     beyond: u64,
@@ -76,6 +88,16 @@ impl Inventory {
             capture.packets = totals.packets;
             capture.last = totals.last;
         }
+    }
+
+    /// A ledger was read: so many records, which these nodes wrote. The SHA-256 is that of all its bytes.
+    pub fn ledger(&mut self, name: impl Display, sha256: Option<String>, records: u64, nodes: BTreeSet<String>) {
+        self.ledgers.push(Ledger {
+            name: name.to_string(),
+            sha256,
+            records,
+            nodes,
+        });
     }
 
     /// Adds a connection, what follows from it, and what ledgers say of it.
@@ -105,18 +127,13 @@ impl Inventory {
         for (source, handshake) in records {
             let place = Place::of(&source, self.current(), &between);
             for certificate in &handshake.chain {
-                let described = Described::new(certificate);
-                let related = self.algorithms(&described.algorithms, place.as_slice());
-                let properties = json!({ "assetType": "certificate", "certificateProperties": described.properties });
-                self.asset(
-                    &described.reference,
-                    &described.name,
-                    properties,
-                    related,
-                    place.as_slice(),
-                );
-                uses.insert(described.reference);
+                uses.insert(self.certificate(Described::told(certificate), place.as_slice()));
             }
+        }
+        if let Content::Tls(tls) = &connection.content
+            && let Some(opened) = tls.opened.as_deref()
+        {
+            uses.extend(self.opened(opened, &between));
         }
         let span = (connection.first.packet, connection.last.packet);
         self.service("tcp", &connection.server.to_string(), posture, span, uses);
@@ -139,107 +156,6 @@ impl Inventory {
         self.service("udp", &datagrams.server.to_string(), posture, span, BTreeSet::new());
     }
 
-    /// Adds an IKE_SA.
-    pub fn ike(&mut self, judged: &JudgedIkeSa) {
-        let sa = &judged.sa;
-        let between = format!("{} -> {}", sa.initiator, sa.responder);
-        let mut uses = BTreeSet::new();
-        if let Some(chosen) = &sa.chosen {
-            let place = self.packets(chosen.first, chosen.last, &between);
-            // Chosen is not done: a verdict is safe only where the exchange itself was seen.
-            let additional = match judged.posture.confidentiality.verdict() {
-                Verdict::QuantumSafe => Additional::Shown,
-                _ => Additional::NotShown,
-            };
-            let protocol = Protocol::ike(sa.version, &chosen.value, additional);
-            uses.insert(self.protocol(protocol, &[place], &NOBODY));
-        }
-        let span = (sa.first.packet, sa.last.packet);
-        self.service("udp", &sa.responder.to_string(), &judged.posture, span, uses);
-    }
-
-    /// Adds an ESP security association.
-    pub fn esp(&mut self, judged: &JudgedEspSa) {
-        let sa = &judged.sa;
-        let between = format!("{} -> {}, SPI 0x{:08x}", sa.source, sa.destination, sa.spi);
-        let place = self.packets(sa.first, sa.last, &between);
-        let uses = BTreeSet::from([self.protocol(Protocol::esp(sa), &[place], &NOBODY)]);
-        let server = match sa.destination {
-            std::net::IpAddr::V4(address) => address.to_string(),
-            std::net::IpAddr::V6(address) => format!("[{address}]"),
-        };
-        self.service("esp", &server, &judged.posture, (sa.first.packet, sa.last.packet), uses);
-    }
-
-    /// The document. It has no clock: its time is that of the last packet, its serial number is made from its content.
-    #[must_use]
-    pub fn document(&self) -> Value {
-        let names: Vec<String> = self.captures.iter().map(|capture| capture.name.clone()).collect();
-        let mut components: Vec<Value> = self.captures.iter().enumerate().map(Capture::component).collect();
-        components.extend(
-            self.assets
-                .iter()
-                .map(|(reference, asset)| asset.component(reference, &names)),
-        );
-        let services: Vec<Value> = self
-            .services
-            .iter()
-            .map(|(reference, (service, _))| service.document(reference, &names))
-            .collect();
-        let of_assets = self
-            .assets
-            .iter()
-            .map(|(reference, asset)| (reference, &asset.depends_on));
-        let of_services = self.services.iter().map(|(reference, (_, uses))| (reference, uses));
-        let dependencies: Vec<Value> = of_assets
-            .chain(of_services)
-            .map(|(reference, on)| {
-                // An asset beyond the bound is in no component: nothing may refer to it.
-                let on: Vec<&String> = on.iter().filter(|used| self.assets.contains_key(*used)).collect();
-                json!({ "ref": reference, "dependsOn": on })
-            })
-            .collect();
-        let last = self
-            .captures
-            .iter()
-            .filter_map(|capture| capture.last)
-            .map(|last| last.time.0)
-            .max();
-        let mut properties = vec![property(
-            "confidentiality",
-            "against a recorder who has a quantum computer later",
-        )];
-        properties.push(property("authenticity", "against a forger who has a quantum computer"));
-        if self.beyond > 0 {
-            properties.push(property(
-                "beyond",
-                &format!("{} further assets or links are left out", self.beyond),
-            ));
-        }
-        let mut document = json!({
-            "$schema": "http://cyclonedx.org/schema/bom-1.7.schema.json",
-            "bomFormat": "CycloneDX",
-            "specVersion": "1.7",
-            "version": 1,
-            "metadata": {
-                "timestamp": instant(u128::from(last.unwrap_or(0))),
-                "lifecycles": [{ "phase": "operations" }],
-                "tools": { "components": [{
-                    "type": "application",
-                    "name": "bartizan",
-                    "version": env!("CARGO_PKG_VERSION"),
-                    "description": "inspect: from packets to verdicts",
-                }] },
-                "properties": properties,
-            },
-            "components": components,
-            "services": services,
-            "dependencies": dependencies,
-        });
-        document["serialNumber"] = json!(serial_number(&document));
-        document
-    }
-
     fn current(&self) -> usize {
         self.captures.len().saturating_sub(1)
     }
@@ -250,7 +166,33 @@ impl Inventory {
             first: first.packet,
             last: last.packet,
             between: between.to_owned(),
+            read: Read::Plain,
         }
+    }
+
+    /// The chains that keys opened of a connection; their references.
+    fn opened(&mut self, opened: &Opened, between: &str) -> Vec<String> {
+        let chains = [&opened.server_certificates, &opened.client_certificates];
+        let mut references = Vec::new();
+        for chain in chains.into_iter().flatten() {
+            let place = self.packets(chain.first, chain.last, between).opened();
+            references.extend(self.chain(&chain.value, &place));
+        }
+        references
+    }
+
+    /// Certificates that keys opened in one place; their references.
+    fn chain(&mut self, chain: &[keys::Certificate], place: &Place) -> Vec<String> {
+        let place = std::slice::from_ref(place);
+        let described = chain.iter().map(Described::opened);
+        described.map(|described| self.certificate(described, place)).collect()
+    }
+
+    fn certificate(&mut self, described: Described, places: &[Place]) -> String {
+        let related = self.algorithms(&described.algorithms, places);
+        let properties = json!({ "assetType": "certificate", "certificateProperties": described.properties });
+        self.asset(&described.reference, &described.name, properties, related, places);
+        described.reference
     }
 
     /// What a ServerHello agreed to; the reference of the protocol.
@@ -264,10 +206,13 @@ impl Inventory {
             schemes,
         });
         let places = [self.packets(hello.first, hello.last, between)];
+        // TLS 1.3 encrypts how its ends are authenticated: packets say so to those who have the keys.
+        let hidden = hello.value.version == Version::TLS13;
         let of = |reply: &Reply| {
-            let sources = reply.sources().iter();
-            sources
-                .filter_map(|source| Place::of(source, self.current(), between))
+            let places = reply.sources().iter();
+            let places = places.filter_map(|source| Place::of(source, self.current(), between));
+            places
+                .map(|place| if hidden { place.opened() } else { place })
                 .collect::<Vec<_>>()
         };
         let signed = [of(&posture.server_authenticated), of(&posture.client_authenticated)];
@@ -344,57 +289,4 @@ impl Inventory {
             self.beyond += 1;
         }
     }
-}
-
-impl Capture {
-    fn component((index, capture): (usize, &Self)) -> Value {
-        let complete = if capture.complete {
-            "yes"
-        } else {
-            "no: not read to its end, so it has no hash here"
-        };
-        let mut component = json!({
-            "type": "file",
-            "bom-ref": format!("capture/{}", index + 1),
-            "name": capture.name,
-            "properties": [property("packets", &capture.packets.to_string()), property("complete", complete)],
-        });
-        if let Some(sha256) = &capture.sha256 {
-            component["hashes"] = json!([{ "alg": "SHA-256", "content": sha256 }]);
-        }
-        component
-    }
-}
-
-impl Asset {
-    fn component(&self, reference: &str, captures: &[String]) -> Value {
-        json!({
-            "type": "cryptographic-asset",
-            "bom-ref": reference,
-            "name": self.name,
-            "cryptoProperties": self.properties,
-            "evidence": { "occurrences": self.evidence.occurrences(captures) },
-            "properties": [property("seen", &self.evidence.seen().to_string())],
-        })
-    }
-}
-
-/// A UUID of version 8 (RFC 9562) from the content: the same observation has the same number, another one another.
-fn serial_number(document: &Value) -> String {
-    let hash = digest(&SHA256, document.to_string().as_bytes());
-    let mut bytes = [0; 16];
-    for (byte, hashed) in bytes.iter_mut().zip(hash.as_ref()) {
-        *byte = *hashed;
-    }
-    bytes[6] = bytes[6] & 0x0f | 0x80;
-    bytes[8] = bytes[8] & 0x3f | 0x80;
-    let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
-    format!(
-        "urn:uuid:{}-{}-{}-{}-{}",
-        &hex[..8],
-        &hex[8..12],
-        &hex[12..16],
-        &hex[16..20],
-        &hex[20..]
-    )
 }

@@ -1,13 +1,15 @@
 //! Protocols as CycloneDX describes them: what two ends agreed on.
 
-use bartizan_registry::{CipherSuite, NamedGroup, SignatureScheme, TransformKind};
-use bartizan_wire::esp::EspSa;
-use bartizan_wire::ike::{Proposal, Transform};
+mod ipsec;
+
+use bartizan_registry::{CipherSuite, NamedGroup, SignatureScheme};
 use bartizan_wire::ssh::Ssh;
 use bartizan_wire::tls::Version;
 use serde_json::{Map, Value, json};
 
 use super::algorithm::Algorithm;
+
+pub(super) use ipsec::{Additional, Agreement};
 
 /// A protocol as a component of the document.
 pub(super) struct Protocol {
@@ -28,13 +30,6 @@ pub(super) enum Seen {
     ByServer,
     /// What tells how the client was authenticated.
     ByClient,
-}
-
-/// Whether the additional key exchanges that an IKE_SA chose are shown to have taken place.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Additional {
-    Shown,
-    NotShown,
 }
 
 /// What a TLS or DTLS handshake agreed on, as far as anybody tells.
@@ -98,49 +93,6 @@ impl Protocol {
         }
     }
 
-    /// An IKE_SA by the proposal that was chosen for it. What was chosen and is not `shown` to have happened, the additional
-    /// key exchanges, is left out.
-    pub(super) fn ike(version: (u8, u8), chosen: &Proposal, shown: Additional) -> Self {
-        let mut algorithms = Vec::new();
-        let (mut encr, mut prf, mut integ, mut ke) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        let mut names = Vec::new();
-        let counts = |transform: &&Transform| shown == Additional::Shown || !transform.is_additional();
-        for &transform in chosen.transforms.iter().filter(counts) {
-            let algorithm = Algorithm::transform(transform);
-            let reference = &algorithm.reference;
-            match TransformKind::of(transform.kind) {
-                Some(TransformKind::KeyExchange) => ke.push(json!({ "group": transform.id, "algorithm": reference })),
-                Some(TransformKind::Encryption) => {
-                    let mut described = json!({ "name": registry_name(&algorithm), "algorithm": reference });
-                    if let (Some(bits), Value::Object(described)) = (transform.key_length, &mut described) {
-                        described.insert("keyLength".into(), json!(bits));
-                    }
-                    encr.push(described);
-                }
-                Some(TransformKind::PseudoRandomFunction) => {
-                    prf.push(json!({ "name": algorithm.name, "algorithm": reference }));
-                }
-                Some(TransformKind::Integrity) => integ.push(json!({ "name": algorithm.name, "algorithm": reference })),
-                Some(TransformKind::SequenceNumbers) | None => {}
-            }
-            names.push(transform.to_string());
-            algorithms.push((algorithm, Seen::InHello));
-        }
-        let mut types = Map::new();
-        for (name, list) in [("encr", encr), ("prf", prf), ("integ", integ), ("ke", ke)] {
-            if !list.is_empty() {
-                types.insert(name.into(), Value::Array(list));
-            }
-        }
-        let version = format!("{}.{}", version.0, version.1);
-        Self {
-            reference: format!("protocol/ike/{version}/{}", names.join("/")),
-            name: format!("IKE {version}, {}", names.join(", ")),
-            properties: json!({ "type": "ike", "version": version, "ikev2TransformTypes": types }),
-            algorithms,
-        }
-    }
-
     /// What both ends of SSH agreed on; none before they had.
     pub(super) fn ssh(ssh: &Ssh) -> Option<Self> {
         let method = ssh.key_exchange().filter(|_| ssh.established())?;
@@ -161,26 +113,4 @@ impl Protocol {
             algorithms,
         })
     }
-
-    /// ESP. Its cipher was agreed on in IKE_AUTH, encrypted: what can be seen is whether it encrypts at all.
-    pub(super) fn esp(sa: &EspSa) -> Self {
-        let (reference, name) = if sa.in_clear.is_some() {
-            ("protocol/ipsec/esp-null", "ESP, NULL encryption")
-        } else {
-            ("protocol/ipsec/esp", "ESP, cipher not observable")
-        };
-        Self {
-            reference: reference.into(),
-            name: name.into(),
-            properties: json!({ "type": "ipsec", "version": "ESP (RFC 4303)" }),
-            algorithms: Vec::new(),
-        }
-    }
-}
-
-/// An encryption transform's name without the key length, which has a field of its own.
-fn registry_name(algorithm: &Algorithm) -> &str {
-    let parameters = algorithm.properties["parameterSetIdentifier"].as_str();
-    let plain = parameters.and_then(|bits| algorithm.name.strip_suffix(bits)?.strip_suffix('-'));
-    plain.unwrap_or(&algorithm.name)
 }

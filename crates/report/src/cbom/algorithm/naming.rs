@@ -1,0 +1,148 @@
+//! What CycloneDX calls algorithms by.
+
+/// Family, elliptic curve and parameter set, as CycloneDX lists them; empty where its lists have none.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Naming {
+    pub(super) family: Option<&'static str>,
+    pub(super) curve: Option<String>,
+    pub(super) parameters: Option<String>,
+}
+
+fn digits(name: &str) -> Option<String> {
+    let digits: String = name.chars().filter(char::is_ascii_digit).collect();
+    (!digits.is_empty()).then_some(digits)
+}
+
+/// What CycloneDX calls a key exchange by.
+pub(super) fn key_exchange(name: &str) -> Naming {
+    let plain = name.to_ascii_lowercase().replace(['-', '_'], "");
+    let elliptic = |curve: String| Naming {
+        family: Some("ECDH"),
+        parameters: curve.rsplit('/').next().map(str::to_owned),
+        curve: Some(curve),
+    };
+    if let Some(size) = plain.strip_prefix("mlkem") {
+        return Naming {
+            family: Some("ML-KEM"),
+            parameters: Some(size.to_owned()),
+            curve: None,
+        };
+    }
+    if plain.ends_with("25519") {
+        return elliptic("other/Curve25519".into());
+    }
+    if plain.ends_with("448") && !plain.contains("bit") {
+        return elliptic("other/Curve448".into());
+    }
+    if plain.starts_with("secp") {
+        return elliptic(format!("secg/{plain}"));
+    }
+    if plain.contains("bitrandomecp") {
+        return elliptic(format!("secg/secp{}r1", plain.trim_end_matches("bitrandomecp")));
+    }
+    if plain.starts_with("brainpoolp") {
+        return elliptic(format!("brainpool/{}", name.trim_end_matches("tls13")));
+    }
+    if plain == "curvesm2" {
+        return elliptic("oscaa/SM2".into());
+    }
+    let family = if plain.starts_with("ffdhe") || plain.contains("modp") {
+        Some("FFDH")
+    } else if plain.starts_with("gost") {
+        Some("GOST")
+    } else {
+        None
+    };
+    let parameters = match family {
+        // "2048-bit MODP with 224-bit subgroup": the modulus comes first.
+        Some("FFDH") => digits(plain.split("bit").next().unwrap_or(&plain)),
+        _ => Some(name.to_owned()),
+    };
+    Naming {
+        family,
+        parameters,
+        curve: None,
+    }
+}
+
+/// What CycloneDX calls a signature by.
+pub(super) fn signature(name: &str) -> Naming {
+    let plain = name.to_ascii_lowercase().replace(['-', '_', ' ', ','], "");
+    let of = |family, curve: Option<&str>, parameters: Option<String>| Naming {
+        family: Some(family),
+        curve: curve.map(str::to_owned),
+        parameters,
+    };
+    if let Some(size) = plain.strip_prefix("mldsa").filter(|size| size.len() == 2) {
+        return of("ML-DSA", None, Some(size.to_owned()));
+    }
+    if let Some(set) = plain.strip_prefix("slhdsa") {
+        let set = match set.strip_prefix("sha2") {
+            Some(rest) => format!("SHA2-{rest}"),
+            None => format!("SHAKE-{}", set.trim_start_matches("shake")),
+        };
+        return of("SLH-DSA", None, Some(set));
+    }
+    // A composite, or a pre-hashed one: no family of CycloneDX is right for it.
+    if plain.contains("mldsa") {
+        return Naming {
+            parameters: Some(name.to_owned()),
+            ..Naming::default()
+        };
+    }
+    if plain.contains("ed25519") {
+        return of("EdDSA", Some("other/Ed25519"), Some("Ed25519".into()));
+    }
+    if plain.contains("ed448") {
+        return of("EdDSA", Some("other/Ed448"), Some("Ed448".into()));
+    }
+    if plain.contains("ecdsa") || plain.contains("ecpublickey") {
+        let curves = [
+            ("secp256r1", "secg/secp256r1"),
+            ("secp384r1", "secg/secp384r1"),
+            ("secp521r1", "secg/secp521r1"),
+            ("ecpublickeyp256", "secg/secp256r1"),
+            ("ecpublickeyp384", "secg/secp384r1"),
+            ("ecpublickeyp521", "secg/secp521r1"),
+            ("brainpoolp256r1", "brainpool/brainpoolP256r1"),
+            ("brainpoolp384r1", "brainpool/brainpoolP384r1"),
+            ("brainpoolp512r1", "brainpool/brainpoolP512r1"),
+        ];
+        let curve = curves
+            .into_iter()
+            .find(|(word, _)| plain.contains(word))
+            .map(|(_, curve)| curve);
+        return of(
+            "ECDSA",
+            curve,
+            curve.and_then(|curve| curve.rsplit('/').next()).map(str::to_owned),
+        );
+    }
+    if plain.contains("pss") {
+        return of("RSASSA-PSS", None, None);
+    }
+    if plain.contains("pkcs1") || plain.ends_with("withrsaencryption") {
+        return of("RSASSA-PKCS1", None, None);
+    }
+    if plain.starts_with("sm2") {
+        return of("SM2", Some("oscaa/SM2"), None);
+    }
+    Naming::default()
+}
+
+/// What CycloneDX calls a cipher by, without its key length.
+pub(super) fn encryption(name: &str) -> Naming {
+    let families = [
+        ("AES", "AES"),
+        ("CHACHA20", "ChaCha20"),
+        ("CAMELLIA", "CAMELLIA"),
+        ("SM4", "SM4"),
+        ("KUZNYECHIK", "GOST"),
+        ("MAGMA", "GOST"),
+    ];
+    let family = families.into_iter().find(|(word, _)| name.contains(word));
+    Naming {
+        family: family.map(|(_, family)| family),
+        ..Naming::default()
+    }
+}
