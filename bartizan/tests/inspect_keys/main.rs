@@ -158,6 +158,34 @@ fn chains_that_keys_opened_are_in_the_bill_of_materials_and_no_secret_is() {
 }
 
 #[test]
+fn two_dates_are_compared_by_what_keys_open_of_both() {
+    let stage = Stage::new();
+    let (nrf, amf) = (stage.identity("nrf", "ml-dsa-65"), stage.identity("amf", "ml-dsa-65"));
+    exchange(&stage, &nrf, Some(&amf), "-tls1_3");
+    std::fs::rename(stage.path("sbi.pcap"), stage.path("monday.pcap")).unwrap();
+    let classical = stage.identity("classical", "ed25519");
+    exchange(&stage, &classical, Some(&amf), "-tls1_3");
+    let diff = |arguments: &[&str]| -> (Option<i32>, Value) {
+        let output = stage.inspect(&[&["diff", "monday.pcap", "sbi.pcap", "--json"], arguments].concat());
+        let document = serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {output:?}"));
+        (output.status.code(), document)
+    };
+    // The tap writes the same addresses each time: it is one link on two dates.
+    let (code, document) = diff(&["--keylog", "keys.log"]);
+    let authenticity = &document["changes"][0]["authenticity"];
+    assert_eq!(
+        (&authenticity["before"], &authenticity["after"]),
+        (&"quantum-safe".into(), &"vulnerable".into())
+    );
+    assert_eq!((code, document["worse"].as_u64()), (Some(1), Some(1)));
+    let (code, document) = diff(&[]);
+    assert_eq!((code, document["worse"].as_u64()), (Some(0), Some(0)), "{document:#}");
+    let output = stage.inspect(&["diff", "monday.pcap", "sbi.pcap", "--ike-keys", "keys.log"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("not a table of IKE keys"));
+}
+
+#[test]
 fn a_classical_end_beside_a_post_quantum_one_is_enough_for_a_forger() {
     let stage = Stage::new();
     let (nrf, amf) = (stage.identity("nrf", "ml-dsa-65"), stage.identity("amf", "ed25519"));

@@ -5,13 +5,12 @@ mod record;
 mod text;
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use crate::commands::inspect::MEMORY;
 use serde::Serialize;
 
 use super::read::{Detail, Known, inspect_file, read_ledgers};
-use super::{deployment_file, json};
+use super::{deployment_file, json, keys};
 use crate::{Failure, Outcome};
 use compare::{Change, Verdict, compare};
 use record::Links;
@@ -37,6 +36,14 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE")]
     ledger: Vec<PathBuf>,
 
+    /// A TLS key log, for captures: connections it has the secrets of are opened; may be given more than once
+    #[arg(long, value_name = "FILE")]
+    keylog: Vec<PathBuf>,
+
+    /// A table of IKE keys, for captures: IKE_SAs whose SPIs are in it are opened; may be given more than once
+    #[arg(long, value_name = "FILE")]
+    ike_keys: Vec<PathBuf>,
+
     /// The deployment file, for captures: links are known again by its nodes
     #[arg(long, value_name = "FILE")]
     deployment: Option<PathBuf>,
@@ -61,7 +68,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
     let known = Known {
         ledgers: &ledgers,
         deployment: deployment.as_ref(),
-        keys: &Arc::default(),
+        keys: &keys::read(&args.keylog, &args.ike_keys)?,
     };
     let [before, after] = [links(&args.before, known)?, links(&args.after, known)?];
     let changes = compare(&before, &after);
