@@ -5,6 +5,7 @@ mod esp;
 mod fragments;
 mod hello;
 mod ike;
+mod keys;
 mod packet;
 mod sctp;
 mod segments;
@@ -16,13 +17,13 @@ use bartizan_wire::esp::EspSa;
 use bartizan_wire::ike::IkeSa;
 use bartizan_wire::link::LinkType;
 use bartizan_wire::sctp::Association;
-use bartizan_wire::{Connection, Packet, Sink, Timestamp};
+use bartizan_wire::{Connection, Content, Packet, Sink, Timestamp};
 
 /// A reader's target: panics where the reader does, or where what it gives contradicts itself.
 pub type Target = fn(&[u8]);
 
 /// All targets, by the names of their corpora.
-pub const ALL: [(&str, Target); 13] = [
+pub const ALL: [(&str, Target); 16] = [
     ("capture", capture::run),
     ("packet", packet::run),
     ("timing", timing::run),
@@ -36,6 +37,9 @@ pub const ALL: [(&str, Target); 13] = [
     ("ike", ike::run),
     ("esp", esp::run),
     ("sctp", sctp::run),
+    ("key_log", keys::key_log),
+    ("ike_keys", keys::ike_keys),
+    ("secrets", keys::secrets),
 ];
 
 /// Runs the target of this name; there is one.
@@ -44,11 +48,15 @@ pub fn run(name: &str, bytes: &[u8]) {
     target.unwrap_or_else(|| panic!("no target is called {name}")).1(bytes);
 }
 
+pub use keys::{opened_by_ike_keys, opened_by_secrets};
+
 /// Judges all that an observer gives.
 #[derive(Default)]
 struct Everything {
     ipsec: Ipsec,
     judged: u64,
+    /// Records of TLS that keys opened.
+    opened: u64,
 }
 
 impl Everything {
@@ -63,6 +71,10 @@ impl Sink for Everything {
     fn connection(&mut self, connection: Connection) {
         let _ = Evidence::new(&connection, &Ledgers::default()).posture();
         self.judged += 1;
+        if let Content::Tls(tls) = &connection.content {
+            let opened = tls.opened.iter().flat_map(|opened| opened.records);
+            self.opened += opened.sum::<u64>();
+        }
     }
 
     fn association(&mut self, association: Association) {

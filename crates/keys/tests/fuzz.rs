@@ -140,6 +140,17 @@ fn fuzz(target: &str) {
     }
 }
 
+/// A corpus that opens nothing would leave most of its target unread.
+#[test]
+fn keys_in_the_corpora_open_what_stands_beside_them() {
+    for (name, bytes) in corpus("secrets") {
+        assert!(targets::opened_by_secrets(&bytes) > 0, "{name}");
+    }
+    for (name, bytes) in corpus("ike_keys") {
+        assert!(targets::opened_by_ike_keys(&bytes) > 0, "{name}");
+    }
+}
+
 macro_rules! survive_any_bytes {
     ($($name:ident)*) => {
         $(
@@ -163,4 +174,4 @@ macro_rules! survive_any_bytes {
     };
 }
 
-survive_any_bytes!(capture packet timing segments fragments tls http2 http1 ssh hello ike esp sctp);
+survive_any_bytes!(capture packet timing segments fragments tls http2 http1 ssh hello ike esp sctp key_log ike_keys secrets);
