@@ -8,8 +8,8 @@ mod tests;
 use std::io::{self, IsTerminal, Write};
 
 use bartizan_registry::{
-    AUTHENTICATION_METHODS, CIPHERS, GROUPS, HASH_ALGORITHMS, MACSEC_SUITES, Purpose, SIGNATURES, TRANSFORMS,
-    X509_ALGORITHMS, primitives,
+    AUTHENTICATION_METHODS, CIPHERS, GROUPS, HASH_ALGORITHMS, MACSEC_SUITES, Purpose, SIGNATURES, SSH_KEY_EXCHANGES,
+    SSH_PUBLIC_KEYS, TRANSFORMS, X509_ALGORITHMS, primitives,
 };
 use clap::ValueEnum;
 use serde_json::{Map, Value, json};
@@ -53,6 +53,8 @@ enum Kind {
     CipherSuite,
     /// IKEv2 transforms, authentication methods and signature hashes.
     Ike,
+    /// SSH key exchange methods and public key algorithms.
+    Ssh,
     /// MACsec cipher suites.
     Macsec,
     /// Keys and signatures of X.509 certificates.
@@ -174,6 +176,22 @@ fn sections(kinds: &[Kind], filter: Option<&str>) -> Vec<Section> {
             "IKEv2 signature hashes",
             "announced in SIGNATURE_HASH_ALGORITHMS",
             HASH_ALGORITHMS,
+            filter,
+        ));
+    }
+    if wanted(Kind::Ssh) {
+        sections.push(Section::of(
+            "ssh_key_exchanges",
+            "SSH key exchange methods",
+            "RECORDING: safe from an attacker who records today and computes later",
+            SSH_KEY_EXCHANGES,
+            filter,
+        ));
+        sections.push(Section::of(
+            "ssh_public_keys",
+            "SSH public key algorithms",
+            "of host keys and of what they sign; FORGERY: safe from a forger with a quantum computer",
+            SSH_PUBLIC_KEYS,
             filter,
         ));
     }

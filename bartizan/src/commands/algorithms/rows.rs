@@ -1,5 +1,7 @@
 //! How each table of the registry becomes rows: its columns, its cells, and what a filter compares.
 
+mod ssh;
+
 use bartizan_registry::{
     AuthenticationMethod, Cipher, Group, HashAlgorithm, Kind, MacsecSuite, Primitive, Safety, Signature, Standing,
     State, TlsVersion, Transform, X509Algorithm, X509Use, mentions,

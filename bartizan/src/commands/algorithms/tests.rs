@@ -27,6 +27,11 @@ fn ike_is_transforms_methods_and_hashes() {
 }
 
 #[test]
+fn ssh_is_key_exchange_methods_and_public_keys() {
+    insta::assert_snapshot!(text(&[Kind::Ssh], None));
+}
+
+#[test]
 fn macsec_suites_name_the_legacy_identifier() {
     insta::assert_snapshot!(text(&[Kind::Macsec], None));
 }
@@ -60,6 +65,8 @@ fn every_row_of_the_registry_is_listed() {
         + TRANSFORMS.len()
         + AUTHENTICATION_METHODS.len()
         + HASH_ALGORITHMS.len()
+        + SSH_KEY_EXCHANGES.len()
+        + SSH_PUBLIC_KEYS.len()
         + MACSEC_SUITES.len()
         + X509_ALGORITHMS.len()
         + bartizan_registry::PRIMITIVES.len();
