@@ -1,6 +1,6 @@
 //! What `bartizan inspect --html` writes: whole, well-formed, in need of nothing else, and bounded.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -111,6 +111,42 @@ fn a_map_has_every_host_and_of_each_link_two_strokes_and_two_signs() {
     assert_eq!((inside("stroke"), inside("sign")), (12, 12));
     assert_eq!(inside("is-vulnerable"), 24);
     assert_eq!(inside("is-safe"), 0);
+}
+
+#[test]
+fn nodes_are_called_by_the_functions_that_requests_tell_of() {
+    let name = "sbi-free5gc-two-registrations.pcap";
+    let output = Command::new(env!("CARGO_BIN_EXE_bartizan"))
+        .args(["inspect", "--json", name])
+        .current_dir(data())
+        .output()
+        .unwrap();
+    let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let mut told: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for connection in report["files"][0]["connections"].as_array().unwrap() {
+        for end in ["client", "server"] {
+            let address = connection[end].as_str().unwrap().rsplit_once(':').unwrap().0;
+            let functions = connection["functions"][end].as_array().into_iter().flatten();
+            let functions = functions.map(|function| function.as_str().unwrap().to_owned());
+            told.entry(address.to_owned()).or_default().extend(functions);
+        }
+    }
+    let label = |(address, functions): (&String, &BTreeSet<String>)| {
+        let functions: Vec<&str> = functions.iter().map(String::as_str).collect();
+        match functions.as_slice() {
+            [] => address.clone(),
+            all if all.len() > 3 => format!("{address} · {} +{}", all[..3].join(", "), all.len() - 3),
+            all => format!("{address} · {}", all.join(", ")),
+        }
+    };
+    let expected: BTreeSet<String> = told.iter().map(label).collect();
+    let page = page_in(&data(), &[name]);
+    let document = parse(&page);
+    let drawn = with_class(&document, "host-name")
+        .into_iter()
+        .filter_map(|node| node.text());
+    assert_eq!(drawn.map(str::to_owned).collect::<BTreeSet<_>>(), expected);
+    assert!(expected.iter().any(|name| name.ends_with(" · NRF")), "{expected:?}");
 }
 
 #[test]

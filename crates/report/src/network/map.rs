@@ -2,7 +2,7 @@
 //!
 //! A verdict is told four times: by colour, by the stroke's dashes, by the chip's sign and in words. One of them is enough.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use bartizan_posture::{Concern, Link, Verdict};
 
@@ -16,6 +16,8 @@ const WIDTH: f64 = 1180.0;
 pub(super) const NODES: usize = 200;
 /// Links drawn.
 pub(super) const LINKS: usize = 600;
+/// Network functions named beside a node.
+const FUNCTIONS: usize = 3;
 /// Between a link's two strokes, from the middle; and where there are so many that they are drawn fine.
 const APART: (f64, f64) = (2.9, 1.6);
 /// Between links of the same two nodes.
@@ -81,6 +83,7 @@ pub(super) fn map(title: &str, file: usize, links: &[Link], unseen: &[Unseen]) -
         .collect();
     let mut pairs: Vec<(usize, usize)> = edges.iter().map(|edge| edge.ends).collect();
     pairs.extend(absent.iter().map(|&(one, other, _)| (one, other)));
+    let names = labels(names, &edges);
     let layout = layout(&names, &pairs, WIDTH);
     spread(&mut edges);
     let mut canvas = Canvas::default();
@@ -118,6 +121,29 @@ pub(super) fn map(title: &str, file: usize, links: &[Link], unseen: &[Unseen]) -
         canvas.finish(title, described.join("; "), layout.width, layout.height.max(40.0)),
         drawn,
     )
+}
+
+/// What nodes are called on the map: behind the name the network functions that requests in clear tell of.
+fn labels(names: Vec<String>, edges: &[Edge<'_>]) -> Vec<String> {
+    let mut functions: Vec<BTreeSet<&str>> = vec![BTreeSet::new(); names.len()];
+    for edge in edges {
+        let [one, other] = &edge.link.functions;
+        functions[edge.ends.0].extend(one);
+        functions[edge.ends.1].extend(other);
+    }
+    let label = |(name, functions): (String, &BTreeSet<&str>)| {
+        let shown: Vec<&str> = functions.iter().copied().take(FUNCTIONS).collect();
+        let beyond = match functions.len().saturating_sub(FUNCTIONS) {
+            0 => String::new(),
+            count => format!(" +{count}"),
+        };
+        if shown.is_empty() {
+            name
+        } else {
+            format!("{name} · {}{beyond}", shown.join(", "))
+        }
+    };
+    names.into_iter().zip(&functions).map(label).collect()
 }
 
 /// Links of the same two nodes stand beside each other.
