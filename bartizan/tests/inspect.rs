@@ -88,6 +88,13 @@ fn a_table_of_every_situation_reads_as_documented() {
 }
 
 #[test]
+fn dtls_in_sctp_reads_as_documented() {
+    let output = inspect_in(&data(), &["--all", "dtls-1.2-in-sctp.pcap"]);
+    assert_eq!(output.status.code(), Some(1));
+    insta::assert_snapshot!("dtls", stdout(&output));
+}
+
+#[test]
 fn json_of_one_connection_has_the_documented_shape() {
     let directory = tempfile::tempdir().unwrap();
     fs::write(directory.path().join("hybrid.pcap"), only_port(4401)).unwrap();

@@ -5,6 +5,7 @@ use std::cell::Cell;
 use bartizan_posture::{
     Answer, Hint, Ipsec, JudgedEspSa, JudgedIkeSa, Kind, Ledgers, Posture, Verdict, association_posture,
 };
+use bartizan_registry::NamedGroup;
 use bartizan_wire::esp::EspSa;
 use bartizan_wire::ike::IkeSa;
 use bartizan_wire::sctp::Association;
@@ -13,6 +14,7 @@ use proptest::prelude::*;
 
 const STRONGSWAN: &[u8] = include_bytes!("../../wire/tests/data/strongswan-6.1.0.pcap");
 const FLEXRIC: &[u8] = include_bytes!("../../wire/tests/data/e2-flexric-kpm.pcap");
+const DTLS: &[u8] = include_bytes!("../../wire/tests/data/dtls-1.2-in-sctp.pcap");
 const FREE5GC: &[u8] = include_bytes!("../../wire/tests/data/n2-free5gc-two-registrations.pcap");
 
 #[derive(Default)]
@@ -316,6 +318,62 @@ fn dtls_over_sctp_is_vulnerable_by_construction() {
     assert_eq!(posture.confidentiality.verdict(), Verdict::Vulnerable);
     assert!(posture.confidentiality.because().contains("by construction"));
     assert_eq!(posture.clear.answer(), Answer::No);
+}
+
+#[test]
+fn the_handshake_of_dtls_says_who_proved_what_and_changes_nothing_about_the_key_exchange() {
+    let associations = gather(DTLS).associations;
+    let expected = [
+        ("N2", NamedGroup::X25519, Answer::No),
+        ("Xn", NamedGroup::SECP256R1, Answer::Yes),
+        ("F1", NamedGroup::SECP521R1, Answer::Yes),
+        ("E1", NamedGroup::SECP384R1, Answer::Yes),
+    ];
+    assert_eq!(associations.len(), expected.len());
+    for (association, (name, group, client)) in associations.iter().zip(expected) {
+        let posture = association_posture(association);
+        assert_eq!(posture.interface.map(|interface| interface.name), Some(name));
+        assert_eq!((posture.kind, posture.group), (Kind::DtlsOverSctp, Some(group)));
+        // Xn was set up by the server of DTLS: who asks there is the end that answered the association.
+        let [asks, answers] = match name {
+            "Xn" => [&posture.server_authenticated, &posture.client_authenticated],
+            _ => [&posture.client_authenticated, &posture.server_authenticated],
+        };
+        assert_eq!((answers.answer(), asks.answer()), (Answer::Yes, client), "{name}");
+        assert!(
+            answers.because().starts_with("DTLS 1.2, signed with "),
+            "{}",
+            answers.because()
+        );
+        assert_eq!(posture.offered.because(), "the client does not offer DTLS 1.3");
+        for judgement in [&posture.confidentiality, &posture.authenticity] {
+            assert_eq!(judgement.verdict(), Verdict::Vulnerable, "{name}");
+        }
+        assert!(posture.confidentiality.because().contains("by construction"));
+    }
+}
+
+#[test]
+fn dtls_whose_handshake_is_not_in_the_capture_is_vulnerable_by_its_records_alone() {
+    let count = records(DTLS).len();
+    for from in 2..=count {
+        let cut = keep(DTLS, |number, _| number >= from);
+        for association in &gather(&cut).associations {
+            let posture = association_posture(association);
+            let verdict = posture.confidentiality.verdict();
+            assert!(
+                matches!(verdict, Verdict::Vulnerable | Verdict::NotSeen),
+                "{from}: {verdict:?}"
+            );
+            if association
+                .dtls
+                .as_ref()
+                .is_some_and(|dtls| dtls.client_hello.is_none())
+            {
+                assert_eq!(posture.offered.answer(), Answer::NotSeen, "{from}");
+            }
+        }
+    }
 }
 
 proptest! {

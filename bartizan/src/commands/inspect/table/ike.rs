@@ -4,7 +4,7 @@ use bartizan_posture::Interface;
 use bartizan_wire::ike::{Exchange, ExchangeType, IkeSa, Retry};
 use bartizan_wire::sctp::{Association, Sent};
 
-use super::counted;
+use super::{counted, opened};
 
 /// Proposals printed; all of them are in the JSON.
 const PROPOSALS: usize = 4;
@@ -111,6 +111,16 @@ pub(super) fn explain_association(association: &Association, interface: Option<I
         let names: Vec<String> = more.concat().iter().map(ToString::to_string).collect();
         lines.push(format!("addresses {}", names.join(" ")));
     }
+    let dtls = association.dtls.iter();
+    let shown = dtls.flat_map(|dtls| {
+        [
+            ("server", &dtls.server_certificates),
+            ("client", &dtls.client_certificates),
+        ]
+    });
+    lines.extend(
+        shown.filter_map(|(end, seen)| Some(format!("shown     {end} {}", opened::of(&seen.as_ref()?.value.chain)))),
+    );
     lines
 }
 
