@@ -45,6 +45,7 @@ fn every_capture_in_the_tree_makes_a_document_that_meets_the_published_schema() 
         "n2-free5gc-two-registrations.pcap",
         "e2-flexric-kpm.pcap",
         "openssh-10.0.pcap",
+        "dtls-1.2-in-sctp.pcap",
     ] {
         assert_published(&document(&[file], &[]));
     }
@@ -136,6 +137,45 @@ fn ledgers_supply_certificates_and_signature_schemes_and_are_named_as_their_sour
     assert_eq!(
         subjects,
         BTreeSet::from(["O=Bartizan, CN=consumers", "O=Bartizan, CN=nrf"])
+    );
+}
+
+#[test]
+fn certificates_in_clear_are_listed_with_the_packets_that_carried_them() {
+    for (file, expected) in [
+        // One certificate, which both ends of a connection show, and the server of another.
+        ("openssl-3.5.7.pcap", vec!["CN=nrf.5gc"]),
+        (
+            "dtls-1.2-in-sctp.pcap",
+            vec![
+                "CN=chain.test",
+                "CN=ed25519.test",
+                "CN=p256.test",
+                "CN=p384.test",
+                "CN=rsa.test",
+            ],
+        ),
+    ] {
+        let document = document(&[file], &[]);
+        assert_published(&document);
+        let mut names: Vec<&str> = Vec::new();
+        for certificate in assets(&document, "certificate") {
+            names.push(certificate["name"].as_str().unwrap());
+            let places = certificate["evidence"]["occurrences"].as_array().unwrap();
+            assert!(!places.is_empty());
+            assert!(
+                places.iter().all(|place| place["location"] == file),
+                "{file}: {places:#?}"
+            );
+        }
+        names.sort_unstable();
+        assert_eq!(names, expected, "{file}");
+    }
+    let document = document(&["dtls-1.2-in-sctp.pcap"], &[]);
+    let key = component(&document, "algorithm/x509/id-Ed25519");
+    assert_eq!(
+        key["cryptoProperties"]["algorithmProperties"]["nistQuantumSecurityLevel"],
+        0
     );
 }
 

@@ -1,4 +1,4 @@
-//! Certificates that ledgers tell of, or that keys opened.
+//! Certificates that ledgers tell of, or that packets show.
 
 use bartizan_ledger as ledger;
 use bartizan_wire::keys;
@@ -39,8 +39,8 @@ impl Described {
         described
     }
 
-    /// One that keys opened.
-    pub(super) fn opened(certificate: &keys::Certificate) -> Self {
+    /// One that packets show, in clear or as keys opened them.
+    pub(super) fn shown(certificate: &keys::Certificate) -> Self {
         Self::new(
             &certificate.subject,
             [&certificate.public_key, &certificate.signature],

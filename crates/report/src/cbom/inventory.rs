@@ -12,7 +12,7 @@ use bartizan_registry::CipherSuite;
 use bartizan_wire::datagrams::Datagrams;
 use bartizan_wire::sctp::Association;
 use bartizan_wire::ssh::KexInit;
-use bartizan_wire::tls::{Opened, ServerHello, Version};
+use bartizan_wire::tls::{Certificates, Opened, ServerHello, Version};
 use bartizan_wire::{Connection, Content, Moment, Seen, Totals, keys};
 use serde_json::{Value, json};
 
@@ -130,10 +130,11 @@ impl Inventory {
                 uses.insert(self.certificate(Described::told(certificate), place.as_slice()));
             }
         }
-        if let Content::Tls(tls) = &connection.content
-            && let Some(opened) = tls.opened.as_deref()
-        {
-            uses.extend(self.opened(opened, &between));
+        if let Content::Tls(tls) = &connection.content {
+            uses.extend(self.shown([&tls.server_certificates, &tls.client_certificates], &between));
+            if let Some(opened) = tls.opened.as_deref() {
+                uses.extend(self.opened(opened, &between));
+            }
         }
         let span = (connection.first.packet, connection.last.packet);
         self.service("tcp", &connection.server.to_string(), posture, span, uses);
@@ -145,6 +146,9 @@ impl Inventory {
         let mut uses = BTreeSet::new();
         if let Some(hello) = association.dtls.as_ref().and_then(|dtls| dtls.server_hello.as_ref()) {
             uses.insert(self.agreed("dtls", hello, posture, &between));
+        }
+        if let Some(dtls) = &association.dtls {
+            uses.extend(self.shown([&dtls.server_certificates, &dtls.client_certificates], &between));
         }
         let span = (association.first.packet, association.last.packet);
         self.service("sctp", &association.responder.to_string(), posture, span, uses);
@@ -181,10 +185,20 @@ impl Inventory {
         references
     }
 
-    /// Certificates that keys opened in one place; their references.
+    /// The chains that both ends showed in clear, as before TLS 1.3; their references.
+    fn shown(&mut self, chains: [&Option<Seen<Certificates>>; 2], between: &str) -> Vec<String> {
+        let mut references = Vec::new();
+        for seen in chains.into_iter().flatten() {
+            let place = self.packets(seen.first, seen.last, between);
+            references.extend(self.chain(&seen.value.chain, &place));
+        }
+        references
+    }
+
+    /// Certificates of one chain in one place; their references.
     fn chain(&mut self, chain: &[keys::Certificate], place: &Place) -> Vec<String> {
         let place = std::slice::from_ref(place);
-        let described = chain.iter().map(Described::opened);
+        let described = chain.iter().map(Described::shown);
         described.map(|described| self.certificate(described, place)).collect()
     }
 
