@@ -21,12 +21,14 @@ pub struct Http1 {
 }
 
 /// Reads both directions.
+#[derive(Clone)]
 pub(crate) struct Session {
     head: Head,
     scanners: [Scanner; 2],
     http1: Http1,
 }
 
+#[derive(Clone)]
 enum Head {
     Before,
     Within {

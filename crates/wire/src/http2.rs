@@ -69,6 +69,7 @@ impl Frames {
     }
 }
 
+#[derive(Clone)]
 enum State {
     Preface { matched: usize },
     Header { bytes: [u8; FRAME_HEADER], filled: usize },
@@ -77,6 +78,7 @@ enum State {
 }
 
 /// Walks both directions.
+#[derive(Clone)]
 pub(crate) struct Session {
     states: [State; 2],
     last_stream: u32,

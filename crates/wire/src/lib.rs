@@ -58,4 +58,4 @@ pub use capture::{CaptureError, CapturePart, CaptureReader, Packet};
 pub use connection::{Connection, Content, Ending, Roles, Side, Start, Traffic};
 pub use ip::FragmentLimits;
 pub use moment::{Moment, Seen, Timestamp};
-pub use observer::{FlowKind, Limits, Observer, Omission, Omitted, Sink, Totals, Unread};
+pub use observer::{FlowKind, Holding, Limits, Observer, Omission, Omitted, Sink, Totals, Unread};

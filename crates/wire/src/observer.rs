@@ -6,6 +6,7 @@ mod datagrams;
 mod flow;
 mod ipsec;
 mod keyed;
+mod live;
 mod memory;
 mod sink;
 
@@ -25,6 +26,7 @@ use datagrams::Datagrams;
 use flow::Flow;
 use ipsec::Ipsec;
 use keyed::Table;
+pub use live::Holding;
 pub(crate) use memory::allocated;
 use memory::{Bounds, Memory};
 use sink::TcpAlone;

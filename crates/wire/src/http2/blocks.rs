@@ -26,7 +26,7 @@ pub struct HeaderBlock {
 }
 
 /// What is kept, and the block in the making.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Blocks {
     kept: Vec<HeaderBlock>,
     open: Option<Box<Open>>,
@@ -34,7 +34,7 @@ pub(super) struct Blocks {
     over: bool,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct Open {
     block: Vec<u8>,
     /// The payload of the frame in progress, as far as it may be needed; none between two frames.

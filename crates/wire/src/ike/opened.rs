@@ -111,6 +111,7 @@ impl Made {
 }
 
 /// A request for a security association that is not answered yet.
+#[derive(Clone)]
 struct Asked {
     message_id: u32,
     proposals: Vec<(u8, Vec<u8>)>,
@@ -118,6 +119,7 @@ struct Asked {
 }
 
 /// A message in the making.
+#[derive(Clone)]
 struct Partial {
     place: Place,
     first: Moment,
@@ -143,6 +145,22 @@ pub(super) struct Opener {
     shown: Opened,
 }
 
+/// A copy opens nothing more: keys cannot be copied.
+impl Clone for Opener {
+    fn clone(&self) -> Self {
+        Self {
+            candidates: Vec::new(),
+            partial: self.partial.clone(),
+            done: self.done.clone(),
+            asked: self.asked.clone(),
+            shown: Opened {
+                wrong: self.wrong(),
+                ..self.shown.clone()
+            },
+        }
+    }
+}
+
 impl Opener {
     /// For the IKE_SA of this message, if there are keys of it.
     pub(super) fn new(header: &Header, keys: &dyn Keys) -> Option<Self> {
@@ -158,11 +176,18 @@ impl Opener {
     }
 
     pub(super) fn outcome(mut self) -> Box<Opened> {
-        if self.shown.messages == [0, 0] && self.shown.unopened > 0 {
-            let wrong = self.candidates.iter().map(|(candidate, _)| candidate.given.clone());
-            self.shown.wrong = wrong.collect();
-        }
+        let wrong = self.wrong();
+        self.shown.wrong.extend(wrong);
         Box::new(self.shown)
+    }
+
+    /// Where keys were given that opened nothing.
+    fn wrong(&self) -> Vec<String> {
+        if self.shown.messages != [0, 0] || self.shown.unopened == 0 {
+            return Vec::new();
+        }
+        let given = self.candidates.iter().map(|(candidate, _)| candidate.given.clone());
+        given.collect()
     }
 
     /// Bytes it holds on the heap, about, and its own.

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 
 use super::exchange::Assembly;
 use super::opened::Opener;
@@ -45,6 +45,7 @@ pub struct Arrival {
 }
 
 /// One IKE_SA while it lives.
+#[derive(Clone)]
 pub struct Session {
     sa: IkeSa,
     open: VecDeque<Open>,
@@ -56,6 +57,7 @@ pub struct Session {
 }
 
 /// An exchange that may still go on.
+#[derive(Clone)]
 struct Open {
     kind: ExchangeType,
     message_id: u32,
@@ -66,6 +68,7 @@ struct Open {
 }
 
 /// Where an exchange is kept while it is open.
+#[derive(Clone)]
 enum Where {
     /// Among those of its IKE_SA, at this place.
     Listed(usize),
@@ -127,6 +130,12 @@ impl Session {
     #[must_use]
     pub fn number(&self) -> u64 {
         self.sa.number
+    }
+
+    /// The hosts at its two ends.
+    #[must_use]
+    pub fn hosts(&self) -> [IpAddr; 2] {
+        [self.sa.initiator.ip(), self.sa.responder.ip()]
     }
 
     /// When it was last heard of.

@@ -7,6 +7,7 @@ use crate::tcp::Delivery;
 use crate::{Content, Moment, Roles, Side, Start, http1, http2, ssh, tls};
 
 /// The reader of a connection's bytes. Directions are those of the flow.
+#[derive(Clone)]
 pub(super) enum Application {
     /// Nothing was said.
     Silent(Start),

@@ -4,10 +4,10 @@ use std::collections::VecDeque;
 use std::net::SocketAddr;
 
 use super::keyed::Table;
-use super::memory::Bounds;
+use super::memory::{Bounds, Memory};
 use super::{Arrived, FlowKind, Omitted, Sink, Unread};
-use crate::Ending;
 use crate::sctp::{self, Init, Packet, Tracker, kind};
+use crate::{Ending, Timestamp};
 
 /// Ended associations remembered, so that their last packets do not look like new ones.
 const ENDED: usize = 1 << 12;
@@ -114,6 +114,45 @@ impl Associations {
             sink.association(association);
         }
         *self = Self::default();
+    }
+
+    /// Gives all of them as they are now, in the order of first packets.
+    pub(super) fn live_into(&self, sink: &mut impl Sink) {
+        let mut trackers: Vec<_> = self.trackers.values().collect();
+        trackers.sort_unstable_by_key(|tracker| tracker.number());
+        for tracker in trackers {
+            sink.association((**tracker).clone().finish(Ending::Open, |_| {}));
+        }
+    }
+
+    /// Gives those whose last packet came before `since`, and forgets them.
+    pub(super) fn forget_idle(&mut self, since: Timestamp, memory: &mut Memory, sink: &mut impl Sink) {
+        let idle = self.trackers.values().filter(|tracker| tracker.last().time < since);
+        let mut idle: Vec<u64> = idle.map(|tracker| tracker.number()).collect();
+        if idle.is_empty() {
+            return;
+        }
+        idle.sort_unstable();
+        for &number in &idle {
+            if let Some(tracker) = self.trackers.remove(&number) {
+                memory.gone(tracker.held());
+                let association = tracker.finish(Ending::Open, |event| sink.in_association(number, event));
+                sink.association(association);
+            }
+        }
+        let gone = |number: &u64| idle.binary_search(number).is_ok();
+        self.by_ends.retain(|_, number| !gone(number));
+        // A lane that is remembered as ended would swallow packets that come yet.
+        self.lanes
+            .retain(|_, slot| !matches!(slot, Slot::Live { number, .. } if gone(number)));
+        self.trackers.shrink(memory);
+        self.by_ends.shrink(memory);
+        self.lanes.shrink(memory);
+    }
+
+    /// Associations that live.
+    pub(super) fn live(&self) -> usize {
+        self.trackers.len()
     }
 
     fn find(&self, packet: &Packet<'_>, source: SocketAddr, destination: SocketAddr) -> Found {

@@ -4,8 +4,9 @@ use std::collections::hash_map::Entry;
 use std::net::SocketAddr;
 
 use super::keyed::Table;
-use super::memory::Bounds;
+use super::memory::{Bounds, Memory};
 use super::{Arrived, FlowKind, Omitted, Sink, Unread};
+use crate::Timestamp;
 use crate::datagrams::{self, DatagramProtocol, Datagrams as Seen};
 use crate::udp::{self, Udp};
 
@@ -72,6 +73,33 @@ impl Datagrams {
         }
         let quic = pair(DatagramProtocol::Quic);
         self.seen.contains_key(&quic).then_some(quic)
+    }
+
+    /// Gives all of them as they are now, in the order of first packets.
+    pub(super) fn live_into(&self, sink: &mut impl Sink) {
+        let mut seen: Vec<&Seen> = self.seen.values().collect();
+        seen.sort_unstable_by_key(|seen| seen.number);
+        seen.into_iter().for_each(|seen| sink.datagrams(seen.clone()));
+    }
+
+    /// Gives those whose last packet came before `since`, and forgets them.
+    pub(super) fn forget_idle(&mut self, since: Timestamp, memory: &mut Memory, sink: &mut impl Sink) {
+        let mut idle: Vec<Seen> = self
+            .seen
+            .extract_if(|_, seen| seen.last.time < since)
+            .map(|(_, seen)| seen)
+            .collect();
+        idle.sort_unstable_by_key(|seen| seen.number);
+        for seen in idle {
+            memory.gone(seen.messages.held());
+            sink.datagrams(seen);
+        }
+        self.seen.shrink(memory);
+    }
+
+    /// How many there are.
+    pub(super) fn live(&self) -> usize {
+        self.seen.len()
     }
 
     /// Gives all of them, in the order of first packets.

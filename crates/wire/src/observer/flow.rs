@@ -13,6 +13,7 @@ pub(super) const PROMISED: usize = 2000;
 
 /// Both streams of a connection and what is read from them. Directions are numbered: 0 is from the sender of the first
 /// packet seen.
+#[derive(Clone)]
 pub(super) struct Flow {
     number: u64,
     ends: [SocketAddr; 2],
@@ -69,6 +70,11 @@ impl Flow {
 
     pub(super) fn number(&self) -> u64 {
         self.number
+    }
+
+    /// Its last packet so far.
+    pub(super) fn last(&self) -> Moment {
+        self.last
     }
 
     /// Whether a SYN begins another connection between the same ports.

@@ -1,11 +1,14 @@
 //! IKE_SAs and ESP security associations.
 
+use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::net::{IpAddr, SocketAddr};
 
 use super::keyed::Table;
-use super::memory::Bounds;
+use super::live::hosts;
+use super::memory::{Bounds, Memory};
 use super::{Arrived, FlowKind, Omitted, Sink, Unread};
+use crate::Timestamp;
 use crate::esp::{self, Carrier, EspSa};
 use crate::ike::{Arrival, ExchangeType, Header, Session};
 use crate::udp::{self, Encapsulated};
@@ -120,6 +123,67 @@ impl Ipsec {
         for sa in associations {
             sink.esp_sa(sa);
         }
+    }
+
+    /// Gives all of them as they are now, in the order of first packets.
+    pub(super) fn live_into(&self, sink: &mut impl Sink) {
+        let mut sessions: Vec<_> = self.sessions.values().collect();
+        sessions.sort_unstable_by_key(|session| session.number());
+        for session in sessions {
+            sink.ike_sa((**session).clone().finish());
+        }
+        let mut associations: Vec<_> = self.associations.values().collect();
+        associations.sort_unstable_by_key(|sa| sa.number);
+        for sa in associations {
+            sink.esp_sa(*sa);
+        }
+    }
+
+    /// Gives what is between hosts that exchanged nothing since `since`, and forgets it: what an ESP security association
+    /// is worth hangs on all IKE between its hosts, and on how many there were.
+    pub(super) fn forget_idle(&mut self, since: Timestamp, memory: &mut Memory, sink: &mut impl Sink) {
+        let mut last: HashMap<[IpAddr; 2], Timestamp> = HashMap::new();
+        let mut seen = |hosts, time| {
+            let known = last.entry(hosts).or_insert(time);
+            *known = time.max(*known);
+        };
+        for session in self.sessions.values() {
+            let [one, other] = session.hosts();
+            seen(hosts(one, other), session.last().time);
+        }
+        for sa in self.associations.values() {
+            seen(hosts(sa.source, sa.destination), sa.last.time);
+        }
+        last.retain(|_, last| *last < since);
+        if last.is_empty() {
+            return;
+        }
+        let gone = |[one, other]: [IpAddr; 2]| last.contains_key(&hosts(one, other));
+        let sessions = self.sessions.extract_if(|_, session| gone(session.hosts()));
+        let mut sessions: Vec<_> = sessions.map(|(_, session)| session).collect();
+        sessions.sort_unstable_by_key(|session| session.number());
+        for session in sessions {
+            memory.gone(session.held());
+            sink.ike_sa(session.finish());
+        }
+        let known = &self.sessions;
+        self.by_spis.retain(|_, number| known.contains_key(number));
+        self.half_open.retain(|_, number| known.contains_key(number));
+        let associations = self.associations.extract_if(|_, sa| gone([sa.source, sa.destination]));
+        let mut associations: Vec<_> = associations.map(|(_, sa)| sa).collect();
+        associations.sort_unstable_by_key(|sa| sa.number);
+        for sa in associations {
+            sink.esp_sa(sa);
+        }
+        self.sessions.shrink(memory);
+        self.by_spis.shrink(memory);
+        self.half_open.shrink(memory);
+        self.associations.shrink(memory);
+    }
+
+    /// IKE_SAs and ESP security associations that live.
+    pub(super) fn live(&self) -> (usize, usize) {
+        (self.sessions.len(), self.associations.len())
     }
 
     fn packet(

@@ -1,7 +1,7 @@
 //! Hash tables that every packet is looked up in.
 
 use std::collections::HashMap;
-use std::hash::{BuildHasher, Hasher, RandomState};
+use std::hash::{BuildHasher, Hash, Hasher, RandomState};
 use std::ops::{Deref, DerefMut};
 
 use super::memory::Memory;
@@ -10,7 +10,7 @@ use super::memory::Memory;
 /// keyed by chance, so that nobody can choose those that collide. It knows what it holds.
 pub(super) struct Table<K, V> {
     entries: HashMap<K, V, Keyed>,
-    /// The most places it has had: it never gives any back, and counts those of removed entries as room only later.
+    /// The most places it has had since it last gave any back: it counts those of removed entries as room only later.
     places: usize,
 }
 
@@ -63,6 +63,19 @@ impl<K, V> Table<K, V> {
     /// One byte of control for each place.
     fn bytes(places: usize) -> usize {
         places * (size_of::<(K, V)>() + 1)
+    }
+}
+
+impl<K: Eq + Hash, V> Table<K, V> {
+    /// Gives places back once three of four are empty.
+    pub(super) fn shrink(&mut self, memory: &mut Memory) {
+        if 4 * self.entries.len() >= self.places {
+            return;
+        }
+        self.entries.shrink_to_fit();
+        let before = std::mem::take(&mut self.places);
+        memory.gone(Self::bytes(before));
+        self.grown(memory);
     }
 }
 

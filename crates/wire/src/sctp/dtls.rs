@@ -53,7 +53,7 @@ impl Dtls {
 }
 
 /// Looks at the user messages of both directions. Holds little as long as they are no DTLS.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct Reader {
     first: Option<Moment>,
     messages: u64,

@@ -102,7 +102,7 @@ struct Waiting {
 }
 
 /// One direction of an association while it lives.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct Direction {
     pub(super) sent: Sent,
     /// The TSN that is next in order.

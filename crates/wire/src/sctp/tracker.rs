@@ -13,6 +13,7 @@ use crate::{Ending, Moment};
 const ADDRESSES: usize = 16;
 
 /// Follows both directions of an association. Directions are numbered: 0 is from the initiator.
+#[derive(Clone)]
 pub struct Tracker {
     number: u64,
     ends: [SocketAddr; 2],
@@ -64,6 +65,12 @@ impl Tracker {
     #[must_use]
     pub fn number(&self) -> u64 {
         self.number
+    }
+
+    /// Its last packet so far.
+    #[must_use]
+    pub fn last(&self) -> Moment {
+        self.last
     }
 
     /// Bytes it holds, about.

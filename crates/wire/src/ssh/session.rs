@@ -13,6 +13,7 @@ const PACKET: usize = 64 << 10;
 /// The shortest: a padding length, a message number and four bytes of padding.
 const SHORTEST: usize = 6;
 
+#[derive(Clone)]
 enum State {
     /// Lines up to the identification.
     Lines {
@@ -34,12 +35,14 @@ enum State {
     Lost,
 }
 
+#[derive(Clone)]
 struct Direction {
     state: State,
     sent: Sent,
 }
 
 /// Reads both directions.
+#[derive(Clone)]
 pub(crate) struct Session {
     directions: [Direction; 2],
     host_key: Option<Seen<HostKey>>,

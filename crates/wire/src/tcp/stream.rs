@@ -28,6 +28,12 @@ impl Budget {
         Self { limit: bytes, used: 0 }
     }
 
+    /// Bytes held back.
+    #[must_use]
+    pub fn used(&self) -> usize {
+        self.used
+    }
+
     fn is_exceeded(&self) -> bool {
         self.used > self.limit
     }
@@ -70,6 +76,7 @@ pub struct StreamCounts {
     pub stray: u64,
 }
 
+#[derive(Clone)]
 struct Pending {
     bytes: Box<[u8]>,
     missing: usize,
@@ -88,7 +95,7 @@ impl Pending {
 
 /// Puts one direction's segments in order. Holds back a bounded number of bytes; a hole that outlives the bound becomes
 /// a gap.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct Stream {
     /// The sequence number that `offset` has; none before the first segment.
     next: Option<u32>,

@@ -52,10 +52,11 @@ pub(super) struct Message<'a> {
 
 /// Puts one direction's messages together. Holds nothing between two messages: a connection that lives for days must not
 /// hold what its handshake needed.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct Messages(Option<Box<Partial>>);
 
 /// A message in the making.
+#[derive(Clone)]
 struct Partial {
     header: [u8; HEADER],
     filled: usize,

@@ -108,6 +108,21 @@ impl Half {
     }
 }
 
+/// A copy opens nothing more: keys cannot be copied.
+impl Clone for Half {
+    fn clone(&self) -> Self {
+        Self {
+            epoch: self.epoch,
+            key: None,
+            sequence: self.sequence,
+            messages: self.messages.clone(),
+            record: self.record.clone(),
+            began: self.began,
+            over: self.over,
+        }
+    }
+}
+
 /// Early data, which the server may take or not.
 #[derive(Default)]
 struct Early {
@@ -117,7 +132,19 @@ struct Early {
     tried: Vec<Seen<String>>,
 }
 
+/// A copy opens nothing more: keys cannot be copied.
+impl Clone for Early {
+    fn clone(&self) -> Self {
+        Self {
+            key: None,
+            sequence: self.sequence,
+            tried: self.tried.clone(),
+        }
+    }
+}
+
 /// Opens both directions.
+#[derive(Clone)]
 pub(super) struct Opener {
     client_random: [u8; 32],
     server_random: [u8; 32],

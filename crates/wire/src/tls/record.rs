@@ -30,6 +30,7 @@ pub(super) enum Piece<'a> {
     Broken,
 }
 
+#[derive(Clone)]
 enum State {
     Header {
         bytes: [u8; HEADER],
@@ -45,6 +46,7 @@ enum State {
 }
 
 /// Finds the records of one direction.
+#[derive(Clone)]
 pub(super) struct Records {
     state: State,
 }

@@ -215,6 +215,7 @@ pub fn alert_name(description: u8) -> Option<&'static str> {
     })
 }
 
+#[derive(Clone)]
 struct Direction {
     records: Records,
     messages: Messages,
@@ -270,6 +271,7 @@ impl Direction {
 }
 
 /// Reads both directions.
+#[derive(Clone)]
 pub(crate) struct Session {
     directions: [Direction; 2],
     tls: Watched,
@@ -277,7 +279,7 @@ pub(crate) struct Session {
 }
 
 /// What becomes a [`Tls`]; without room for what most connections do not have, for there may be a million.
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct Watched {
     client_hello: Option<Seen<ClientHello>>,
     server_hello: Option<Seen<ServerHello>>,
@@ -293,7 +295,7 @@ struct Watched {
 }
 
 /// A HelloRetryRequest, TLS 1.2, trouble.
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct Rare {
     hello_retry_request: Option<Seen<ServerHello>>,
     second_client_hello: Option<Seen<ClientHello>>,

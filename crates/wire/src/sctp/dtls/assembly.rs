@@ -12,12 +12,13 @@ const PARTS: usize = 64;
 const BYTES: usize = 64 << 10;
 
 /// Parts of the messages of one direction, until all of one are there.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct Assembly {
     parts: BTreeMap<u32, Part>,
     bytes: usize,
 }
 
+#[derive(Clone)]
 struct Part {
     stream: u16,
     begins: bool,

@@ -16,9 +16,10 @@ const FRAGMENTS: usize = 64;
 const IN_ONE_RECORD: usize = 16;
 
 /// The messages of one end, until all of one is there.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct Fragments(BTreeMap<u16, Partial>);
 
+#[derive(Clone)]
 struct Partial {
     kind: u8,
     length: usize,

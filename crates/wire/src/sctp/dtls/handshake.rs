@@ -19,7 +19,7 @@ const RECORDS: usize = 16;
 const BEHIND: u8 = 32;
 
 /// Both ends' handshake messages, as they complete.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct Handshake {
     ends: [End; 2],
     client: Option<usize>,
@@ -33,7 +33,7 @@ pub(super) struct Handshake {
 }
 
 /// What one end has sent in part.
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct End {
     assembly: Assembly,
     fragments: Fragments,

@@ -1,0 +1,94 @@
+//! What an observer holds while packets still come: what there is to see of it so far, and what of it can be let go.
+
+use std::net::IpAddr;
+
+use super::{Observer, Sink, Slot};
+use crate::{Ending, Timestamp};
+
+/// What lives in an [`Observer`], and the memory for it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Holding {
+    /// TCP connections.
+    pub connections: usize,
+    /// SCTP associations.
+    pub associations: usize,
+    /// IKE_SAs.
+    pub ike_sas: usize,
+    /// ESP security associations.
+    pub esp_sas: usize,
+    /// Protocols over UDP between two ends.
+    pub datagrams: usize,
+    /// Bytes that these and the tables they are found in take, with what is held back for segments out of order and what is
+    /// remembered of ended ones.
+    pub bytes: usize,
+}
+
+impl Observer {
+    /// Gives all that lives as [`finish_into`](Self::finish_into) would give it now, each kind in the order of first
+    /// packets, and goes on with it. What is encrypted is shown as far as it was opened: segments that still wait for an
+    /// earlier one are not opened for it.
+    pub fn live_into(&self, sink: &mut impl Sink) {
+        let mut flows: Vec<_> = self
+            .slots
+            .values()
+            .filter_map(|slot| match slot {
+                Slot::Live(flow) => Some(flow),
+                Slot::Ended => None,
+            })
+            .collect();
+        flows.sort_unstable_by_key(|flow| flow.number());
+        // What a copy gives back was never taken from it.
+        let mut budget = self.budget;
+        for flow in flows {
+            let before = budget;
+            sink.connection((**flow).clone().end(Ending::Open, &mut budget, None));
+            budget = before;
+        }
+        self.associations.live_into(sink);
+        self.ipsec.live_into(sink);
+        self.datagrams.live_into(sink);
+    }
+
+    /// Gives all whose last packet came before `since` as if the capture ended here, and forgets it. Packets of it that
+    /// come yet are those of something picked up in mid-stream. What IPsec there is between two hosts is judged together
+    /// and goes together.
+    pub fn forget_idle(&mut self, since: Timestamp, sink: &mut impl Sink) {
+        let idle = self.slots.iter().filter_map(|(ends, slot)| match slot {
+            Slot::Live(flow) if flow.last().time < since => Some((flow.number(), *ends)),
+            _ => None,
+        });
+        let mut idle: Vec<_> = idle.collect();
+        idle.sort_unstable_by_key(|(number, _)| *number);
+        for (_, ends) in idle {
+            if let Some(Slot::Live(flow)) = self.slots.remove(&ends) {
+                self.live -= 1;
+                self.memory.gone(flow.held());
+                sink.connection(flow.end(Ending::Open, &mut self.budget, self.keys.as_deref()));
+            }
+        }
+        self.slots.shrink(&mut self.memory);
+        self.associations.forget_idle(since, &mut self.memory, sink);
+        self.ipsec.forget_idle(since, &mut self.memory, sink);
+        self.datagrams.forget_idle(since, &mut self.memory, sink);
+    }
+
+    /// What lives, and what memory it takes.
+    #[must_use]
+    pub fn holding(&self) -> Holding {
+        let (ike_sas, esp_sas) = self.ipsec.live();
+        Holding {
+            connections: self.live,
+            associations: self.associations.live(),
+            ike_sas,
+            esp_sas,
+            datagrams: self.datagrams.live(),
+            bytes: self.memory.used() + self.budget.used(),
+        }
+    }
+}
+
+/// The hosts at both ends of IPsec, the lesser first.
+pub(super) fn hosts(one: IpAddr, other: IpAddr) -> [IpAddr; 2] {
+    [one.min(other), one.max(other)]
+}
