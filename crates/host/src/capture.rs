@@ -1,4 +1,4 @@
-//! Packets of an interface into a file.
+//! Packets of an interface into a file, or to whoever wants them.
 
 use std::fs::File;
 use std::io::{BufWriter, Write as _};
@@ -11,9 +11,12 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use crate::{Error, Namespace, pcap};
 
+mod feed;
 mod socket;
 
-use socket::{PacketSocket, Received, Side};
+pub use feed::{Batch, Fed, Feed, Frame, interfaces};
+pub use socket::Side;
+use socket::{PacketSocket, Received};
 
 /// Which packets of the interface are kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

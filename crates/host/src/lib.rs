@@ -31,7 +31,7 @@ mod sweep;
 mod usage;
 mod veth;
 
-pub use capture::{Capture, Captured, Direction};
+pub use capture::{Batch, Capture, Captured, Direction, Fed, Feed, Frame, Side, interfaces};
 pub use cipher::{KernelCipher, Request};
 pub use error::Error;
 pub use facts::{Facts, Permission};

@@ -16,13 +16,16 @@ const RECEIVE_BUFFER: libc::c_int = 32 << 20;
 pub(super) struct PacketSocket {
     socket: OwnedFd,
     interface: String,
+    index: libc::c_uint,
     loopback: bool,
 }
 
 /// Whether a packet arrived at or left by the interface.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Side {
+pub enum Side {
+    /// It arrived.
     Inbound,
+    /// It left.
     Outbound,
 }
 
@@ -31,6 +34,8 @@ pub(super) struct Received<'a> {
     /// Since the epoch, by the kernel.
     pub(super) time: Duration,
     pub(super) side: Side,
+    /// What the first byte begins, as the kernel names the device: an `ARPHRD_` value.
+    pub(super) hardware: u16,
     pub(super) bytes: &'a [u8],
     /// Bytes on the wire, which may be more than were kept.
     pub(super) length: u32,
@@ -60,16 +65,40 @@ impl PacketSocket {
         let socket = Self {
             socket,
             interface: interface.to_owned(),
+            index,
             loopback: interface == "lo",
         };
+        // Beyond the system's own bound only with CAP_NET_ADMIN: without it as much as the bound allows. What then has no
+        // room is counted.
         socket
             .set(libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, RECEIVE_BUFFER)
+            .or_else(|_| socket.set(libc::SOL_SOCKET, libc::SO_RCVBUF, RECEIVE_BUFFER))
             .map_err(Error::io(&action))?;
         socket
             .set(libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, 1)
             .map_err(Error::io(&action))?;
         socket.bind(index).map_err(Error::io(&action))?;
         Ok(socket)
+    }
+
+    /// Takes frames that are addressed to others too, for as long as the socket is open: on a mirror port all are.
+    pub(super) fn promiscuous(&self) -> Result<(), Error> {
+        let member = libc::packet_mreq {
+            mr_ifindex: libc::c_int::try_from(self.index).unwrap_or_default(),
+            mr_type: libc::PACKET_MR_PROMISC as libc::c_ushort,
+            mr_alen: 0,
+            mr_address: [0; 8],
+        };
+        self.set(libc::SOL_PACKET, libc::PACKET_ADD_MEMBERSHIP, member)
+            .map_err(Error::io(format!(
+                "taking all frames of the interface {}",
+                self.interface
+            )))
+    }
+
+    /// The number of the interface it is bound to.
+    pub(super) fn index(&self) -> u32 {
+        self.index
     }
 
     pub(super) fn is_loopback(&self) -> bool {
@@ -127,6 +156,7 @@ impl PacketSocket {
         Ok(Some(Received {
             time: time.unwrap_or_else(|| SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()),
             side,
+            hardware: from.sll_hatype,
             length: u32::try_from(received).unwrap_or(u32::MAX),
             bytes: &buffer[..received.min(buffer.len())],
         }))
@@ -196,7 +226,8 @@ impl PacketSocket {
         }
     }
 
-    fn set(&self, level: libc::c_int, option: libc::c_int, value: libc::c_int) -> io::Result<()> {
+    /// Sets an option to a plain C value, of the type that the option asks for.
+    fn set<T: Copy>(&self, level: libc::c_int, option: libc::c_int, value: T) -> io::Result<()> {
         // SAFETY: the pointer refers to a live local of the length given.
         let result = unsafe {
             libc::setsockopt(
