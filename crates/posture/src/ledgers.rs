@@ -69,6 +69,13 @@ impl Ledgers {
         }
     }
 
+    /// Forgets handshakes recorded before `since_us` (microseconds since 1970), unless `wanted` says that a connection with
+    /// this client random lives. What is known of IKE_SAs stays.
+    pub fn forget_handshakes(&mut self, since_us: u64, wanted: impl Fn(&[u8; 32]) -> bool) {
+        self.by_client_random
+            .retain(|random, entries| entries.iter().any(|entry| entry.at_us >= since_us) || wanted(random));
+    }
+
     /// Number of handshakes and IKE_SAs that can be looked up.
     #[must_use]
     pub fn handshakes(&self) -> usize {

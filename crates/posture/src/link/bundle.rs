@@ -47,6 +47,18 @@ impl Questions {
         self.clear.merge(other.clear);
     }
 
+    fn share(&mut self, reasons: &mut Reasons) {
+        for question in [
+            &mut self.offered,
+            &mut self.preferred,
+            &mut self.negotiated,
+            &mut self.stayed,
+        ] {
+            question.share(reasons);
+        }
+        self.clear.share(reasons);
+    }
+
     fn held(&self) -> usize {
         let of_key_exchange = [&self.offered, &self.preferred, &self.negotiated, &self.stayed];
         of_key_exchange.into_iter().map(Worst::held).sum::<usize>() + self.clear.held()
@@ -165,6 +177,24 @@ impl Bundle {
         if let Some((first, last, asks)) = other.span {
             self.stretch(first, last, if turned { 1 - asks } else { asks });
         }
+    }
+
+    /// Gives its reasons as these keep them.
+    pub(super) fn share(&mut self, reasons: &mut Reasons) {
+        self.confidentiality.share(reasons);
+        self.authenticity.share(reasons);
+        self.both.share(reasons);
+        for sent in &mut self.sent {
+            sent.authenticated.share(reasons);
+            if let Some(alone) = &mut sent.alone {
+                alone.share(reasons);
+            }
+        }
+    }
+
+    /// Packets that either end sent.
+    pub(super) fn packets(&self) -> [u64; 2] {
+        [&self.sent[0], &self.sent[1]].map(|sent| sent.packets)
     }
 
     /// Of parts between the same ends nothing was read, the first of them at packet `at`: that answers every question.

@@ -144,9 +144,7 @@ impl Links {
         };
         if !self.has_room(self.bundles.contains_key(&key)) {
             self.untracked += 1;
-            if self.untracked_from.is_none_or(|first| part.first.packet < first.packet) {
-                self.untracked_from = Some(part.first);
-            }
+            self.untracked_from = earliest(self.untracked_from, Some(part.first));
             let [ours, theirs] = part.packets;
             let [asks, answers] = part.ends.map(|end| end.address);
             self.omitted.add(part.carrier, asks, answers, part.first, ours);
@@ -165,6 +163,49 @@ impl Links {
             .add(part, usize::from(turned), &mut self.reasons);
         self.held += gathered.held();
         gathered.named_by = earlier(gathered.named_by.take(), part.posture.named_by.as_ref());
+    }
+
+    /// Adds all parts that another gathered, and what it knows to be missing. What finds no room is missing from then on.
+    pub fn merge(&mut self, other: &Self) {
+        self.untracked += other.untracked;
+        self.untracked_from = earliest(self.untracked_from, other.untracked_from);
+        self.omitted.merge(&other.omitted);
+        for (key, gathered) in &other.bundles {
+            if !self.has_room(self.bundles.contains_key(key)) {
+                self.give_up(key, gathered);
+                continue;
+            }
+            let known = self.bundles.entry(*key).or_default();
+            self.held -= known.held();
+            for (ours, theirs) in [
+                (&mut known.carried, &gathered.carried),
+                (&mut known.attempted, &gathered.attempted),
+            ] {
+                let Some(mut theirs) = theirs.clone() else { continue };
+                theirs.share(&mut self.reasons);
+                match ours {
+                    Some(ours) => ours.merge(*theirs, false),
+                    None => *ours = Some(theirs),
+                }
+            }
+            self.held += known.held();
+            known.named_by = earlier(known.named_by.take(), gathered.named_by.as_ref());
+        }
+    }
+
+    /// There is no room for these parts.
+    fn give_up(&mut self, key: &Key, gathered: &Gathered) {
+        let [one, other] = key.ends.map(|end| end.address);
+        for bundle in [&gathered.carried, &gathered.attempted].into_iter().flatten() {
+            self.untracked += bundle.parts;
+            let Some((first, last, _)) = bundle.span() else {
+                continue;
+            };
+            self.untracked_from = earliest(self.untracked_from, Some(first));
+            let [ours, theirs] = bundle.packets();
+            self.omitted.add(key.carrier, one, other, first, ours);
+            self.omitted.add(key.carrier, other, one, last, theirs);
+        }
     }
 
     /// The links; with a deployment file those it lists are named by it, and judged by their policies.
@@ -258,6 +299,11 @@ fn table(capacity: usize) -> usize {
         0 => 0,
         _ => (capacity + capacity / 7).next_power_of_two() * (size_of::<(Key, Gathered)>() + 1),
     }
+}
+
+/// The first of two packets, where there are any.
+fn earliest(one: Option<Moment>, other: Option<Moment>) -> Option<Moment> {
+    one.into_iter().chain(other).min_by_key(|at| at.packet)
 }
 
 /// The earlier of two packets.

@@ -39,14 +39,38 @@ impl Omitted {
     /// Something from `source` to `destination` is missing.
     pub(super) fn add(&mut self, carrier: Carrier, source: IpAddr, destination: IpAddr, at: Moment, packets: u64) {
         let turned = destination < source;
-        let ends = if turned {
-            [destination, source]
+        let (ends, packets) = if turned {
+            ([destination, source], [0, packets])
         } else {
-            [source, destination]
+            ([source, destination], [packets, 0])
         };
-        let pair = (carrier, ends);
-        if self.first.is_none_or(|first| at.packet < first.packet) {
-            self.first = Some(at);
+        let missing = Missing {
+            first: at,
+            last: at,
+            packets,
+        };
+        self.miss((carrier, ends), &missing);
+    }
+
+    /// All that another knows to be missing is missing here too.
+    pub(super) fn merge(&mut self, other: &Self) {
+        let Some(first) = other.first else { return };
+        self.marks.resize(WORDS, 0);
+        for (ours, theirs) in self.marks.iter_mut().zip(&other.marks) {
+            *ours |= theirs;
+        }
+        for (pair, missing) in &other.named {
+            self.miss(*pair, missing);
+        }
+        // Those that were not named may have begun before all that were.
+        if self.first.is_none_or(|known| first.packet < known.packet) {
+            self.first = Some(first);
+        }
+    }
+
+    fn miss(&mut self, pair: Pair, more: &Missing) {
+        if self.first.is_none_or(|first| more.first.packet < first.packet) {
+            self.first = Some(more.first);
         }
         self.marks.resize(WORDS, 0);
         for (word, bit) in places(&pair) {
@@ -56,18 +80,19 @@ impl Omitted {
         let missing = match self.named.entry(pair) {
             std::collections::btree_map::Entry::Vacant(_) if named >= NAMED => return,
             entry => entry.or_insert(Missing {
-                first: at,
-                last: at,
                 packets: [0; 2],
+                ..*more
             }),
         };
-        if at.packet < missing.first.packet {
-            missing.first = at;
+        if more.first.packet < missing.first.packet {
+            missing.first = more.first;
         }
-        if at.packet > missing.last.packet {
-            missing.last = at;
+        if more.last.packet > missing.last.packet {
+            missing.last = more.last;
         }
-        missing.packets[usize::from(turned)] += packets;
+        for (ours, theirs) in missing.packets.iter_mut().zip(more.packets) {
+            *ours += theirs;
+        }
     }
 
     /// Why nobody can tell all of what passed between these two, if something of it is missing, and from which packet on.

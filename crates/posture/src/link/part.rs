@@ -199,6 +199,18 @@ impl<'a> Part<'a> {
         }
     }
 
+    /// The hosts at its ends, the one that asks first.
+    #[must_use]
+    pub fn hosts(&self) -> [IpAddr; 2] {
+        self.ends.map(|end| end.address)
+    }
+
+    /// Its first packet and its last.
+    #[must_use]
+    pub fn span(&self) -> [Moment; 2] {
+        [self.first, self.last]
+    }
+
     /// What packets tell of its interface.
     pub(super) fn hint(&self) -> Option<Interface> {
         self.posture.interface

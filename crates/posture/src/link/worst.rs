@@ -118,6 +118,13 @@ impl<S: Statement> Worst<S> {
         }
     }
 
+    /// Gives its reason as these keep it.
+    pub(super) fn share(&mut self, reasons: &mut Reasons) {
+        if let Some((_, grounds)) = &mut self.worst {
+            grounds.because = reasons.one(&grounds.because);
+        }
+    }
+
     /// Bytes it holds beside its own, its reason not among them.
     pub(super) fn held(&self) -> usize {
         let own = self
