@@ -19,4 +19,6 @@ pub(crate) mod inspect;
 pub(crate) mod ipsec;
 #[cfg(feature = "full")]
 pub(crate) mod lab;
+#[cfg(feature = "full")]
+mod metrics_endpoint;
 pub(crate) mod sidecar;

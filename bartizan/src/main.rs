@@ -37,7 +37,7 @@ enum Command {
     #[cfg(feature = "full")]
     Down(commands::ipsec::down::Args),
     #[cfg(feature = "full")]
-    Inspect(commands::inspect::Args),
+    Inspect(Box<commands::inspect::Args>),
     #[cfg(feature = "full")]
     Lab(commands::lab::Args),
     #[cfg(feature = "full")]

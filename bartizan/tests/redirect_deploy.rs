@@ -1,5 +1,7 @@
 //! What is in `deploy/` is what this version understands: units, images, the overlay for free5gc-compose, the dashboard.
 
+mod dashboard;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -168,7 +170,11 @@ fn image_is_built_from_files_that_are_there_and_runs_as_its_own_user() {
 #[test]
 fn units_are_what_systemd_takes_and_give_the_sidecar_no_right() {
     // The unit files are read here in any case; systemd's own judgement follows where it is installed.
-    for unit in ["bartizan-sidecar@.service", "bartizan-redirect@.service"] {
+    for unit in [
+        "bartizan-sidecar@.service",
+        "bartizan-redirect@.service",
+        "bartizan-follow@.service",
+    ] {
         let text = text(&format!("systemd/{unit}"));
         let mut sections = BTreeSet::new();
         for line in text.lines().filter(|line| !line.is_empty() && !line.starts_with('#')) {
@@ -191,7 +197,11 @@ fn units_are_what_systemd_takes_and_give_the_sidecar_no_right() {
         return;
     }
     let place = tempfile::tempdir().unwrap();
-    for (unit, exposure) in [("bartizan-sidecar@", 20), ("bartizan-redirect@", 30)] {
+    for (unit, exposure) in [
+        ("bartizan-sidecar@", 20),
+        ("bartizan-redirect@", 30),
+        ("bartizan-follow@", 30),
+    ] {
         // systemd looks for the binary: it is the one under test.
         let text =
             text(&format!("systemd/{unit}.service")).replace("/usr/bin/bartizan", env!("CARGO_BIN_EXE_bartizan"));
@@ -324,93 +334,14 @@ interfaces: [ {{ kind: SBI, between: [amf, nrf], with: sidecar }} ]
     }
 }
 
-/// Names with their labels, from the text a sidecar's admin port answers with.
-fn exported(metrics: &str) -> BTreeMap<String, BTreeSet<String>> {
-    let mut exported = BTreeMap::<String, BTreeSet<String>>::new();
-    for line in metrics.lines().filter(|line| !line.starts_with('#')) {
-        let end = line.find(['{', ' ']).unwrap();
-        let labels = exported.entry(line[..end].to_owned()).or_default();
-        let mut rest = &line[end..];
-        while let Some((before, after)) = rest.split_once("=\"") {
-            labels.insert(before.rsplit(['{', ',']).next().unwrap().to_owned());
-            rest = after.split_once('"').unwrap().1;
-        }
-    }
-    exported
-}
-
-/// Words of a query outside of quotes and durations, each with what follows it.
-fn identifiers(query: &str) -> Vec<(String, String)> {
-    let mut words = Vec::new();
-    let mut rest = query;
-    while let Some(start) = rest.find(|c: char| c.is_ascii_alphabetic() || matches!(c, '_' | '"' | '[')) {
-        let tail = &rest[start..];
-        let length = match tail.as_bytes()[0] {
-            b'"' => 2 + tail[1..].find('"').unwrap(),
-            b'[' => 1 + tail.find(']').unwrap(),
-            _ => {
-                let length = tail
-                    .find(|c: char| !c.is_ascii_alphanumeric() && c != '_')
-                    .unwrap_or(tail.len());
-                words.push((tail[..length].to_owned(), tail[length..].trim_start().to_owned()));
-                length
-            }
-        };
-        rest = &tail[length..];
-    }
-    words
-}
-
 #[test]
 fn every_query_of_the_dashboard_names_exported_metrics_and_labels() {
-    /// Labels that Prometheus adds, or that a histogram has.
-    const ADDED: [&str; 2] = ["instance", "le"];
-    const WORDS: [&str; 2] = ["by", "or"];
-    let dashboard: Value = serde_json::from_str(&text("grafana/bartizan-sidecar.json")).unwrap();
-    let panels = dashboard["panels"].as_array().unwrap();
-    let queries: Vec<_> = panels
-        .iter()
-        .flat_map(|panel| panel["targets"].as_array().into_iter().flatten())
-        .map(|target| target["expr"].as_str().unwrap().to_owned())
-        .chain([dashboard["templating"]["list"][1]["query"]["query"]
-            .as_str()
-            .unwrap()
-            .to_owned()])
-        .collect();
-    assert!(queries.len() > 20, "{}", queries.len());
-    let ids: BTreeSet<_> = panels.iter().map(|panel| panel["id"].as_u64().unwrap()).collect();
-    assert_eq!(ids.len(), panels.len(), "two panels share a number");
-
-    let exported = exported(&Busy::start().metrics());
-    for query in &queries {
-        let words = identifiers(query);
-        let metrics: Vec<_> = words
-            .iter()
-            .filter(|(word, _)| word.starts_with("bartizan_") || word.starts_with("process_"))
-            .map(|(word, _)| word)
-            .collect();
-        assert!(!metrics.is_empty(), "{query}");
-        for metric in &metrics {
-            assert!(exported.contains_key(*metric), "{query}: no sidecar exports {metric}");
-        }
-        for (word, next) in &words {
-            // What is followed by a bracket is a function.
-            if metrics.contains(&word) || WORDS.contains(&word.as_str()) || next.starts_with('(') {
-                continue;
-            }
-            // `sum by (..)` also puts the operator before the word `by`.
-            if next.starts_with("by ") {
-                continue;
-            }
-            let known = ADDED.contains(&word.as_str()) || metrics.iter().any(|metric| exported[*metric].contains(word));
-            assert!(known, "{query}: no metric in it has the label {word}");
-        }
-    }
+    dashboard::assert_exported("bartizan-sidecar.json", 20, &Busy::start().metrics());
 }
 
 #[test]
 fn identifiers_of_a_query_are_its_metrics_labels_and_functions() {
-    let words: Vec<_> = identifiers("sum by (le) (rate(a_bucket{side=\"in out\", x!~\"[2]\"}[5m])) / 2")
+    let words: Vec<_> = dashboard::identifiers("sum by (le) (rate(a_bucket{side=\"in out\", x!~\"[2]\"}[5m])) / 2")
         .into_iter()
         .map(|(word, _)| word)
         .collect();

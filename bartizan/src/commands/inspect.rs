@@ -2,24 +2,31 @@
 
 mod diff;
 mod findings;
+mod follow;
 mod input;
+mod interface;
 mod json;
 mod keys;
 mod link;
 mod output;
 mod packets;
 mod page;
+mod progress;
 mod read;
 mod report;
 mod shares;
 mod size;
+mod source;
+mod stream;
 mod table;
+mod tail;
 mod timing;
 mod unpack;
 
 use std::io::{self, IsTerminal, Write};
 use std::path::PathBuf;
 
+use bartizan_deployment::Deployment;
 use bartizan_report::cbom::Inventory;
 
 use self::shares::Shares;
@@ -44,6 +51,7 @@ pub(crate) use size::bytes;
     bartizan inspect sbi.pcap                      one row for each link\n  \
     bartizan inspect sbi.pcap --ledger amf.jsonl   with what the sidecar of amf wrote\n  \
     bartizan inspect sbi.pcap --keylog keys.log    with the secrets of its connections: certificates, HTTP/2\n  \
+    bartizan inspect --interface eth0 --follow     what becomes of each link, while it does (docs/follow.md)\n  \
     timeout 60 tcpdump -i any -w - | bartizan inspect -\n  \
     bartizan inspect diff monday.json friday.pcap  what became of each link\n\n\
     Flights are the bytes of client, server and client in turn, five of them with a HelloRetryRequest. An asterisk marks \
@@ -54,7 +62,7 @@ pub(crate) struct Args {
     action: Option<Action>,
 
     /// Captures, pcap or pcapng, also packed with gzip or zstd; `-` reads one from standard input
-    #[arg(required = true, value_name = "FILE")]
+    #[arg(required_unless_present = "interface", value_name = "FILE")]
     files: Vec<PathBuf>,
 
     /// A ledger written by a sidecar, joined by client random; may be given more than once
@@ -107,6 +115,27 @@ pub(crate) struct Args {
     /// Most memory for what is kept, as 512MiB or 2.5GB; what is beyond it is not read, and said to be a finding
     #[arg(long, value_name = "SIZE", default_value = "2.5GB", value_parser = size::bytes)]
     memory: usize,
+
+    #[command(flatten)]
+    live: follow::FollowArgs,
+}
+
+impl Args {
+    fn detail(&self) -> Detail {
+        match self {
+            // Days of single connections have no end: they are in their links.
+            Self { alike: false, live, .. } if live.follow => Detail::Links,
+            Self { all: true, .. } | Self { json: true, .. } => Detail::Each,
+            Self { alike: true, .. } => Detail::Alike,
+            _ => Detail::Links,
+        }
+    }
+
+    /// What each of so many sources that are read at the same time may keep.
+    fn shares(&self, sources: usize) -> Shares {
+        let shares = Shares::of(self.memory / sources.max(1), self.detail());
+        if self.live.is_live() { shares.followed() } else { shares }
+    }
 }
 
 #[derive(clap::Subcommand)]
@@ -126,16 +155,19 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
         };
         return timing::run(&args.files, form, Shares::of(args.memory, Detail::Links).limits);
     }
+    if args.live.is_live() {
+        return follow::run(args);
+    }
+    if args.live.bounds_given() {
+        return Err(Failure::usage("--for and --packets bound what still comes")
+            .hint("give --interface, or --follow for a file that grows"));
+    }
     let deployment = args.deployment.as_deref().map(deployment_file::read).transpose()?;
     // Both documents name the captures by their hashes.
     let mut inventory = (args.cbom.is_some() || args.html.is_some()).then(Inventory::default);
     let ledgers = read_ledgers(&args.ledger, inventory.as_mut())?;
     let keys = keys::read(&args.keylog, &args.ike_keys)?;
-    let detail = match args {
-        Args { all: true, .. } | Args { json: true, .. } => Detail::Each,
-        Args { alike: true, .. } => Detail::Alike,
-        _ => Detail::Links,
-    };
+    let detail = args.detail();
     let known = Known {
         ledgers: &ledgers,
         deployment: deployment.as_ref(),
@@ -152,32 +184,9 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
             Err(failure) => failures.push((file, failure)),
         }
     }
-    // An interface that one file does not show may be in another.
-    let unseen = reports.iter().map(|report| report.network().unseen.clone());
-    let unseen = unseen.reduce(|unseen, others| unseen.into_iter().filter(|place| others.contains(place)).collect());
-    for report in &mut reports {
-        report.not_seen(unseen.clone().unwrap_or_default());
-    }
-    if let (Some(path), Some(inventory)) = (&args.cbom, &inventory) {
-        output::write(path, &format!("{:#}\n", inventory.document()))?;
-    }
-    if let Some(path) = &args.html {
-        output::write(path, &page::render(&reports, deployment.as_ref()))?;
-    }
+    conclude(args, &mut reports, inventory.as_ref(), deployment.as_ref())?;
     if !reports.is_empty() {
-        let written = if args.json {
-            json::write(&reports, &mut io::BufWriter::new(io::stdout().lock()))
-        } else {
-            let coloured = io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
-            let colour = if coloured { Colour::Yes } else { Colour::No };
-            let tables = reports
-                .iter()
-                .map(|report| table::render(report, deployment.as_ref(), detail, colour));
-            io::stdout()
-                .lock()
-                .write_all(tables.collect::<Vec<_>>().join("\n").as_bytes())
-        };
-        said(written)?;
+        show(args, &reports, deployment.as_ref())?;
     }
     let mut failures = failures.into_iter();
     if let Some((_, first)) = failures.next() {
@@ -187,6 +196,44 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     }
     let finding = reports.iter().any(|report| !report.findings().is_empty());
     Ok(if finding { Outcome::Finding } else { Outcome::Clean })
+}
+
+/// What all of the reports know together, and the documents that are asked for beside them.
+fn conclude(
+    args: &Args,
+    reports: &mut [Report],
+    inventory: Option<&Inventory>,
+    deployment: Option<&Deployment>,
+) -> Result<(), Failure> {
+    // An interface that one file does not show may be in another.
+    let unseen = reports.iter().map(|report| report.network().unseen.clone());
+    let unseen = unseen.reduce(|unseen, others| unseen.into_iter().filter(|place| others.contains(place)).collect());
+    for report in reports.iter_mut() {
+        report.not_seen(unseen.clone().unwrap_or_default());
+    }
+    if let (Some(path), Some(inventory)) = (&args.cbom, inventory) {
+        output::write(path, &format!("{:#}\n", inventory.document()))?;
+    }
+    if let Some(path) = &args.html {
+        output::write(path, &page::render(reports, deployment))?;
+    }
+    Ok(())
+}
+
+/// Writes the reports to standard output.
+fn show(args: &Args, reports: &[Report], deployment: Option<&Deployment>) -> Result<(), Failure> {
+    said(if args.json {
+        json::write(reports, &mut io::BufWriter::new(io::stdout().lock()))
+    } else {
+        let coloured = io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
+        let colour = if coloured { Colour::Yes } else { Colour::No };
+        let tables = reports
+            .iter()
+            .map(|report| table::render(report, deployment, args.detail(), colour));
+        io::stdout()
+            .lock()
+            .write_all(tables.collect::<Vec<_>>().join("\n").as_bytes())
+    })
 }
 
 /// A reader that closes the pipe has seen enough.

@@ -1,7 +1,6 @@
 //! IPsec links of a node: `bartizan up`, `down`, `status`, `rekey` and `watch`.
 
 pub(crate) mod down;
-mod endpoint;
 mod guarding;
 mod node;
 mod own;

@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
-use bartizan_posture::{Answer, Concern, Kind, Link as Between, Source, Verdict};
-use bartizan_wire::{FlowKind, Unread};
+use bartizan_posture::{Answer, Concern, Kind, Link as Between, Network, Source, Verdict};
+use bartizan_wire::{FlowKind, Totals, Unread};
 
 use super::link::Link;
 use super::report::Report;
@@ -116,11 +116,7 @@ pub(super) fn findings(report: &Report, gathered: &Gathered) -> Vec<Finding> {
         }
     }
     for omission in omissions(report) {
-        let because = format!(
-            "{} beyond what memory has room for (`--memory`), from packet {} on: nothing is said of them",
-            omission.what, omission.first_packet
-        );
-        unproven(omission.count, omission.unit, because);
+        unproven(omission.count, omission.unit, omission.because());
     }
     let because = format!("for reasons beyond the {KINDS} told apart");
     unproven(beyond, "link or connection", because);
@@ -138,9 +134,23 @@ pub(super) struct Omission {
     pub(super) first_packet: u64,
 }
 
+impl Omission {
+    pub(super) fn because(&self) -> String {
+        format!(
+            "{} beyond what memory has room for (`--memory`), from packet {} on: nothing is said of them",
+            self.what, self.first_packet
+        )
+    }
+}
+
 /// All that memory had no room for.
 pub(super) fn omissions(report: &Report) -> Vec<Omission> {
-    let flows = report.totals().omitted.iter().map(|(flow, omission)| Omission {
+    beyond_memory(report.totals(), report.network())
+}
+
+/// The same, of packets and the links made from them.
+pub(super) fn beyond_memory(totals: &Totals, network: &Network) -> Vec<Omission> {
+    let flows = totals.omitted.iter().map(|(flow, omission)| Omission {
         what: match flow {
             FlowKind::Connection => "of TCP connections",
             FlowKind::Association => "of SCTP associations",
@@ -152,7 +162,6 @@ pub(super) fn omissions(report: &Report) -> Vec<Omission> {
         unit: "packet",
         first_packet: omission.first.packet,
     });
-    let network = report.network();
     let links = network.untracked_from.map(|first| Omission {
         what: "in links",
         count: network.untracked,
@@ -248,7 +257,7 @@ pub(super) fn notes(report: &Report) -> Vec<String> {
 }
 
 /// Links of a mobile network that this version does not read: to pass over them would be to call them safe.
-fn protected_elsewhere(unread: Unread) -> Option<&'static str> {
+pub(super) fn protected_elsewhere(unread: Unread) -> Option<&'static str> {
     match unread {
         Unread::Ike => Some("packets on the ports of IKE that are neither IKE nor ESP"),
         Unread::MacSec => Some("MACsec"),

@@ -25,13 +25,21 @@ use opened::{Shown, shown};
 /// Name and version of the schema.
 pub(crate) const SCHEMA: &str = "bartizan-inspect/1";
 
-/// All reports as one document. It is never there as a whole: a list of connections becomes several times as large as it was.
-pub(super) fn write(reports: &[Report], out: &mut impl io::Write) -> io::Result<()> {
-    let document = Document {
+/// All reports as one value.
+pub(super) fn value(reports: &[Report]) -> Result<serde_json::Value, serde_json::Error> {
+    serde_json::to_value(document(reports))
+}
+
+fn document(reports: &[Report]) -> Document<'_> {
+    Document {
         schema: SCHEMA,
         files: reports.iter().map(File::new).collect(),
-    };
-    serde_json::to_writer_pretty(&mut *out, &document)?;
+    }
+}
+
+/// All reports as one document. It is never there as a whole: a list of connections becomes several times as large as it was.
+pub(super) fn write(reports: &[Report], out: &mut impl io::Write) -> io::Result<()> {
+    serde_json::to_writer_pretty(&mut *out, &document(reports))?;
     writeln!(out)?;
     out.flush()
 }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use bartizan_deployment::Deployment;
 use bartizan_keys::{Format, Keyring};
 use bartizan_ledger::Reader;
-use bartizan_posture::{Evidence, Ipsec, Ledgers, Part, association_posture, datagrams_posture};
+use bartizan_posture::{Evidence, Ipsec, Ledgers, Part, Posture, association_posture, datagrams_posture};
 use bartizan_report::cbom::Inventory;
 use bartizan_wire::datagrams::Datagrams;
 use bartizan_wire::esp::EspSa;
@@ -18,6 +18,7 @@ use bartizan_wire::sctp::Association;
 use bartizan_wire::{CapturePart, Connection, Observer, Omitted, Sink};
 use indicatif::{ProgressBar, ProgressStyle};
 
+use super::follow::Recent;
 use super::input::Input;
 use super::keys::Log;
 use super::link::Link;
@@ -53,10 +54,9 @@ pub(crate) enum Detail {
 /// Reads ledgers; lines that are no records are told on standard error and skipped. The inventory, if there is one, is told of
 /// the files.
 pub(crate) fn read_ledgers(paths: &[PathBuf], mut inventory: Option<&mut Inventory>) -> Result<Ledgers, Failure> {
-    const HINT: &str = "a ledger is the file that a sidecar's deployment names under `ledger`";
     let mut ledgers = Ledgers::default();
     for path in paths {
-        let file = File::open(path).map_err(|error| unreadable(path, &error, HINT))?;
+        let file = File::open(path).map_err(|error| unreadable_ledger(path, &error))?;
         let mut input = Input::of(file, inventory.is_some());
         let mut nodes = BTreeSet::new();
         let (mut records, mut damaged) = (0u64, 0u64);
@@ -88,7 +88,7 @@ pub(crate) fn read_ledgers(paths: &[PathBuf], mut inventory: Option<&mut Invento
             eprintln!("warning: {}: {damaged} lines are no records", path.display());
         }
         if let Some(inventory) = &mut inventory {
-            let sha256 = input.finish().map_err(|error| unreadable(path, &error, HINT))?;
+            let sha256 = input.finish().map_err(|error| unreadable_ledger(path, &error))?;
             inventory.ledger(printable(&path.display().to_string()), sha256, records, nodes);
         }
     }
@@ -134,11 +134,13 @@ pub(crate) fn inspect_file(
 }
 
 /// Judges what an observer gives, as it ends; IPsec when all of it is there.
-struct Judging<'a> {
-    ledgers: &'a Ledgers,
-    report: &'a mut Report,
-    inventory: Option<&'a mut Inventory>,
-    ipsec: Ipsec,
+pub(super) struct Judging<'a> {
+    pub(super) ledgers: &'a Ledgers,
+    pub(super) report: &'a mut Report,
+    pub(super) inventory: Option<&'a mut Inventory>,
+    pub(super) ipsec: Ipsec,
+    /// What ended of late, where somebody follows it.
+    pub(super) recent: Option<&'a mut Recent>,
 }
 
 impl Sink for Judging<'_> {
@@ -148,7 +150,7 @@ impl Sink for Judging<'_> {
         if let Some(inventory) = &mut self.inventory {
             inventory.connection(&connection, &posture, evidence.records());
         }
-        self.report.take(&Part::connection(&connection, &posture));
+        self.take(&Part::connection(&connection, &posture), &posture);
         self.report.add(Link::new(&connection, posture));
     }
 
@@ -157,7 +159,7 @@ impl Sink for Judging<'_> {
         if let Some(inventory) = &mut self.inventory {
             inventory.association(&association, &posture);
         }
-        self.report.take(&Part::association(&association, &posture));
+        self.take(&Part::association(&association, &posture), &posture);
         self.report.add(Link::association(association, posture));
     }
 
@@ -166,12 +168,15 @@ impl Sink for Judging<'_> {
         if let Some(inventory) = &mut self.inventory {
             inventory.datagrams(&datagrams, &posture);
         }
-        self.report.take(&Part::datagrams(&datagrams, &posture));
+        self.take(&Part::datagrams(&datagrams, &posture), &posture);
         self.report.add(Link::datagrams(datagrams, posture));
     }
 
     fn omitted(&mut self, omitted: Omitted) {
         self.report.omit(&omitted);
+        if let Some(recent) = &mut self.recent {
+            recent.omit(&omitted);
+        }
     }
 
     fn ike_sa(&mut self, sa: IkeSa) {
@@ -184,13 +189,21 @@ impl Sink for Judging<'_> {
 }
 
 impl Judging<'_> {
-    fn finish(mut self) {
+    fn take(&mut self, part: &Part<'_>, posture: &Posture) {
+        self.report.take(part);
+        if let Some(recent) = &mut self.recent {
+            recent.add(part, posture);
+        }
+    }
+
+    /// Judges what IPsec came.
+    pub(super) fn finish(mut self) {
         let mut judged = std::mem::take(&mut self.ipsec).judge_ike(self.ledgers);
         for ike in &judged.ike {
             if let Some(inventory) = &mut self.inventory {
                 inventory.ike(ike, self.ledgers.of_ike(&ike.sa));
             }
-            self.report.take(&Part::ike(ike));
+            self.take(&Part::ike(ike), &ike.posture);
         }
         for ike in &judged.ike {
             self.report.add(Link::ike(ike.clone()));
@@ -199,7 +212,7 @@ impl Judging<'_> {
             if let Some(inventory) = &mut self.inventory {
                 inventory.esp(&esp, self.ledgers.of_esp(&esp.sa));
             }
-            self.report.take(&Part::esp(&esp));
+            self.take(&Part::esp(&esp), &esp.posture);
             self.report.add(Link::esp(esp));
         });
     }
@@ -224,6 +237,7 @@ fn read(
         report,
         inventory: inventory.as_deref_mut(),
         ipsec: Ipsec::default(),
+        recent: None,
     };
     let ended = packets::read(progress.wrap_read(&mut source), |part| match part {
         CapturePart::Packet(packet) => observer.observe(&packet, &mut judging),
@@ -263,6 +277,11 @@ fn progress(path: &Path, length: u64) -> ProgressBar {
         Ok(style) => bar.with_style(style),
         Err(_) => bar,
     }
+}
+
+pub(super) fn unreadable_ledger(path: &Path, error: &io::Error) -> Failure {
+    const HINT: &str = "a ledger is the file that a sidecar's deployment names under `ledger`";
+    unreadable(path, error, HINT)
 }
 
 fn unreadable(path: &Path, error: &io::Error, hint: &str) -> Failure {

@@ -36,6 +36,7 @@ pub(crate) struct Report {
     /// The interfaces of the deployment file, as findings name them.
     listed: Option<Vec<String>>,
     gathered: Gathered,
+    remarks: Vec<String>,
     summary: Summary,
     totals: Totals,
     dropped_at_capture: u64,
@@ -109,6 +110,7 @@ impl Report {
             network: Network::default(),
             listed: None,
             gathered: Gathered::default(),
+            remarks: Vec::new(),
             summary: Summary::default(),
             totals: Totals::default(),
             dropped_at_capture: 0,
@@ -259,7 +261,14 @@ impl Report {
 
     /// What limits what can be said, without being wrong in itself.
     pub(crate) fn notes(&self) -> Vec<String> {
-        findings::notes(self)
+        let mut notes = self.remarks.clone();
+        notes.extend(findings::notes(self));
+        notes
+    }
+
+    /// Something to be said with the notes.
+    pub(super) fn remark(&mut self, remark: String) {
+        self.remarks.push(remark);
     }
 
     /// The interfaces of the deployment file, by name and nodes; none without a file.
@@ -282,37 +291,37 @@ impl Report {
 
     /// The same as a failure of the command.
     pub(crate) fn failure(&self) -> Option<Failure> {
-        let damage = self.damage.as_ref()?;
-        let failure = Failure::new(format!("{}: {damage}", self.name()));
-        let read = match self.totals.packets {
-            0 => None,
-            1 => Some("the packet before that place was read; the report above is of it".to_owned()),
-            many => Some(format!(
-                "the {many} packets before that place were read; the report above is of them"
-            )),
-        };
-        let failure = match damage {
-            CaptureError::Empty => {
-                failure.hint("was the capture stopped before its first packet, or was the disk full?")
-            }
-            CaptureError::NotACapture { .. } => {
-                failure.hint("inspect reads pcap and pcapng, as `tcpdump -w FILE` and `dumpcap` write them")
-            }
-            CaptureError::Compressed { with } => failure.hint(format!(
-                "decompress it first, or pipe it: `{with} -dc FILE | bartizan inspect -`"
-            )),
-            CaptureError::Unsupported { .. } => failure.hint("`editcap -F pcapng OLD NEW` (Wireshark) writes it anew"),
-            CaptureError::Damaged { .. } => {
-                failure.hint("the file was changed or its disk failed: capture again, or copy it again")
-            }
-            CaptureError::Cut { .. } => {
-                failure.hint("the capture was still being written, or its copy stopped half-way")
-            }
-        };
-        Some(match read {
-            Some(read) => failure.hint(read),
-            None => failure,
-        })
+        Some(damaged(self.name(), self.damage.as_ref()?, self.totals.packets))
+    }
+}
+
+/// Why a capture could not be read to its end, after so many packets.
+pub(super) fn damaged(name: impl Display, damage: &CaptureError, packets: u64) -> Failure {
+    let failure = Failure::new(format!("{name}: {damage}"));
+    let read = match packets {
+        0 => None,
+        1 => Some("the packet before that place was read; the report above is of it".to_owned()),
+        many => Some(format!(
+            "the {many} packets before that place were read; the report above is of them"
+        )),
+    };
+    let failure = match damage {
+        CaptureError::Empty => failure.hint("was the capture stopped before its first packet, or was the disk full?"),
+        CaptureError::NotACapture { .. } => {
+            failure.hint("inspect reads pcap and pcapng, as `tcpdump -w FILE` and `dumpcap` write them")
+        }
+        CaptureError::Compressed { with } => failure.hint(format!(
+            "decompress it first, or pipe it: `{with} -dc FILE | bartizan inspect -`"
+        )),
+        CaptureError::Unsupported { .. } => failure.hint("`editcap -F pcapng OLD NEW` (Wireshark) writes it anew"),
+        CaptureError::Damaged { .. } => {
+            failure.hint("the file was changed or its disk failed: capture again, or copy it again")
+        }
+        CaptureError::Cut { .. } => failure.hint("the capture was still being written, or its copy stopped half-way"),
+    };
+    match read {
+        Some(read) => failure.hint(read),
+        None => failure,
     }
 }
 

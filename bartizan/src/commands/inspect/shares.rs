@@ -17,7 +17,16 @@ pub(crate) struct Shares {
     /// Rows of connections that are alike, and the list of single ones where it is asked for: a 64th and an eighth.
     pub(crate) rows: usize,
     pub(crate) list: usize,
+    /// Where packets still come: links of the window, and of a view of it.
+    pub(crate) window: usize,
+    pub(crate) view: usize,
+    /// Closed connections that wait for a ledger's word.
+    pub(crate) waiting: usize,
 }
+
+/// Bytes of an IKE_SA and of an ESP security association with what follows from it, about.
+const IKE_SA: usize = 8 << 10;
+const ESP_SA: usize = 512;
 
 impl Shares {
     pub(crate) fn of(memory: usize, detail: Detail) -> Self {
@@ -40,6 +49,30 @@ impl Shares {
             links,
             rows,
             list,
+            window: 0,
+            view: 0,
+            waiting: 0,
+        }
+    }
+
+    /// The same where what lives is looked at while it does: links of the window and of a view have half of what links have in
+    /// the end, closed connections that wait a 16th of what lives. A view judges all of IPsec at once: an eighth of what lives is for
+    /// its copies, and no more is followed than these are of.
+    pub(crate) fn followed(self) -> Self {
+        let (window, view) = (self.links / 2, self.links / 2);
+        let waiting = self.limits.memory / 16;
+        let copies = self.limits.memory / 8;
+        Self {
+            limits: Limits {
+                memory: self.limits.memory - window - view - waiting - copies,
+                ike_sas: copies / 2 / IKE_SA,
+                esp_sas: copies / 2 / ESP_SA,
+                ..self.limits
+            },
+            window,
+            view,
+            waiting,
+            ..self
         }
     }
 }
@@ -56,6 +89,12 @@ mod tests {
                 let report = shares.links + shares.rows + shares.list;
                 assert_eq!(report + shares.limits.memory + shares.limits.fragments.bytes, memory);
                 assert!(shares.limits.memory - shares.limits.held_bytes > memory / 2);
+                let followed = shares.followed();
+                let limits = followed.limits;
+                let copies = limits.ike_sas * IKE_SA + limits.esp_sas * ESP_SA;
+                let all = report + limits.memory + limits.fragments.bytes + copies;
+                assert!(all + followed.window + followed.view + followed.waiting <= memory);
+                assert!(limits.memory - limits.held_bytes > memory / 5);
             }
         }
     }

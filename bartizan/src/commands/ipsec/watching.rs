@@ -12,9 +12,9 @@ use bartizan_ipsec::guard::{Guard, Standing};
 use bartizan_ipsec::watch::{Expectations, Notice, Sighting, Watch};
 use bartizan_ledger::{Ledger, Verdict};
 
-use super::endpoint::Endpoint;
 use super::node::IpsecHost;
 use crate::Failure;
+use crate::commands::metrics_endpoint::Endpoint;
 
 /// How often it is looked at whether the guard stands.
 const GUARD: Duration = Duration::from_secs(5);
@@ -71,7 +71,7 @@ impl Opened {
                 if let Some(address) = endpoint.address() {
                     tracing::info!(%address, "metrics");
                 }
-                scope.spawn(|| endpoint.serve(&metrics, stop));
+                scope.spawn(|| endpoint.serve(&|| metrics.text(), stop));
             }
             scope.spawn(|| guard_watched(&host.guard(), &metrics, stop));
             watch.run(stop, &mut |notice| {

@@ -4,8 +4,6 @@ use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::time::Duration;
 
-use bartizan_ipsec::Metrics;
-
 use crate::Failure;
 
 /// How long a client may take for its request, and for the answer.
@@ -15,10 +13,10 @@ const PATIENCE: Duration = Duration::from_secs(5);
 const LONGEST: usize = 8192;
 
 /// A bound endpoint.
-pub(super) struct Endpoint(TcpListener);
+pub(crate) struct Endpoint(TcpListener);
 
 impl Endpoint {
-    pub(super) fn bind(address: SocketAddr) -> Result<Self, Failure> {
+    pub(crate) fn bind(address: SocketAddr) -> Result<Self, Failure> {
         let failed =
             |error| Failure::new(format!("--metrics {address}: {error}")).hint("choose a free port of this host");
         let listener = TcpListener::bind(address).map_err(failed)?;
@@ -26,12 +24,12 @@ impl Endpoint {
         Ok(Self(listener))
     }
 
-    pub(super) fn address(&self) -> Option<SocketAddr> {
+    pub(crate) fn address(&self) -> Option<SocketAddr> {
         self.0.local_addr().ok()
     }
 
-    /// Answers until `stop` says so.
-    pub(super) fn serve(&self, metrics: &Metrics, stop: &dyn Fn() -> bool) {
+    /// Answers with what `metrics` gives, in the text format of Prometheus (OpenMetrics), until `stop` says so.
+    pub(crate) fn serve(&self, metrics: &dyn Fn() -> String, stop: &dyn Fn() -> bool) {
         while !stop() {
             match self.0.accept() {
                 // A client that breaks off costs nobody else anything.
@@ -44,7 +42,7 @@ impl Endpoint {
     }
 }
 
-fn answer(mut stream: TcpStream, metrics: &Metrics) -> std::io::Result<()> {
+fn answer(mut stream: TcpStream, metrics: &dyn Fn() -> String) -> std::io::Result<()> {
     stream.set_nonblocking(false)?;
     stream.set_read_timeout(Some(PATIENCE))?;
     stream.set_write_timeout(Some(PATIENCE))?;
@@ -57,7 +55,7 @@ fn answer(mut stream: TcpStream, metrics: &Metrics) -> std::io::Result<()> {
         }
     }
     let (status, body) = if head.starts_with(b"GET /metrics ") {
-        ("200 OK", metrics.text())
+        ("200 OK", metrics())
     } else {
         ("404 Not Found", "only GET /metrics is served here\n".to_owned())
     };

@@ -1,0 +1,493 @@
+//! The loop: packets, ledgers and time in, events and a report out.
+
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use bartizan_deployment::Deployment;
+use bartizan_keys::Keyring;
+use bartizan_posture::{Concern, Ledgers};
+use bartizan_report::cbom::Inventory;
+use bartizan_wire::Timestamp;
+
+use super::event::{Event, Form, LinkName, Teller};
+use super::ledgers::GrowingLedgers;
+use super::metrics::Metrics;
+use super::tracker::{Tracker, finding};
+use crate::commands::deployment_file;
+use crate::commands::inspect::progress::Progress;
+use crate::commands::inspect::report::Report;
+use crate::commands::inspect::source::{Notice, Source, Turn};
+use crate::commands::inspect::stream::{Context, Following, Stream};
+use crate::commands::inspect::{Args, Known, conclude, json, keys, show};
+use crate::commands::metrics_endpoint::Endpoint;
+use crate::interrupt::Interrupt;
+use crate::{Failure, Outcome};
+
+/// Pause where no source has anything.
+const PAUSE: Duration = Duration::from_millis(20);
+/// Between two views where something came, and where nothing did.
+const BUSY_TICK: Duration = Duration::from_millis(250);
+const QUIET_TICK: Duration = Duration::from_secs(1);
+/// A view may take this part of the time between two: one tenth.
+const SHARE: u32 = 10;
+/// How long sources may take to hand over what had arrived when the end was asked for.
+const DRAIN: Duration = Duration::from_secs(30);
+/// Recorded handshakes beyond which those that nobody waits for are let go, and how often that is looked at.
+const REMEMBERED: usize = 50_000;
+const REMEMBERING: Duration = Duration::from_secs(60);
+
+/// One source with what was told of it.
+pub(super) struct Watched {
+    pub(super) source: Source,
+    pub(super) stream: Stream,
+    pub(super) tracker: Tracker,
+    ended: bool,
+}
+
+/// Why it ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Reason {
+    Signal,
+    Time,
+    Packets,
+    Sources,
+    Unheard,
+}
+
+impl Reason {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Signal => "signal",
+            Self::Time => "time",
+            Self::Packets => "packets",
+            Self::Sources => "nothing more to read",
+            Self::Unheard => "nobody reads",
+        }
+    }
+}
+
+pub(super) struct Run<'a> {
+    args: &'a Args,
+    deployment: Option<&'a Deployment>,
+    ledgers: Ledgers,
+    keys: Arc<Keyring>,
+    pub(super) growing: GrowingLedgers,
+    inventory: Option<Inventory>,
+    pub(super) watched: Vec<Watched>,
+    /// With `--follow`.
+    teller: Option<Teller>,
+    progress: Progress,
+    metrics: &'a Metrics,
+    pub(super) events: BTreeMap<&'static str, u64>,
+    begun: Instant,
+    /// Interfaces of the deployment file told as not seen.
+    pub(super) unseen: BTreeSet<usize>,
+    lost_by_ledger: u64,
+    remembered: Instant,
+    pub(super) view_took: Duration,
+    failures: Vec<Failure>,
+}
+
+/// Captures, or follows, until asked to end; then reports.
+pub(in super::super) fn run(args: &Args) -> Result<Outcome, Failure> {
+    let live = &args.live;
+    let names: Vec<PathBuf> = if live.interface.is_empty() {
+        args.files.clone()
+    } else {
+        live.interface.iter().map(PathBuf::from).collect()
+    };
+    if args.cbom.is_some() && names.len() > 1 {
+        return Err(
+            Failure::usage("--cbom takes one interface, or one file that is followed")
+                .hint("a bill of materials names each capture's packets in turn: run one for each"),
+        );
+    }
+    let deployment = args.deployment.as_deref().map(deployment_file::read).transpose()?;
+    let mut growing = GrowingLedgers::open(&args.ledger)?;
+    let mut ledgers = Ledgers::default();
+    while growing.read_on(&mut ledgers) {}
+    let keys = keys::read(&args.keylog, &args.ike_keys)?;
+    let endpoint = live.metrics.map(Endpoint::bind).transpose()?;
+    let interrupt = Interrupt::install()?;
+    let mut inventory = args.cbom.is_some().then(Inventory::default);
+    let watched = names
+        .iter()
+        .map(|name| watch(args, name, names.len(), &growing, &keys, inventory.as_mut()));
+    let watched = watched.collect::<Result<Vec<_>, Failure>>()?;
+    let metrics = Metrics::default();
+    let run = Run {
+        args,
+        deployment: deployment.as_ref(),
+        ledgers,
+        keys,
+        growing,
+        inventory,
+        watched,
+        teller: live
+            .follow
+            .then(|| Teller::new(if args.json { Form::Json } else { Form::Text })),
+        progress: Progress::new(),
+        metrics: &metrics,
+        events: BTreeMap::new(),
+        begun: Instant::now(),
+        unseen: BTreeSet::new(),
+        lost_by_ledger: 0,
+        remembered: Instant::now(),
+        view_took: Duration::ZERO,
+        failures: Vec::new(),
+    };
+    let ended = AtomicBool::new(false);
+    thread::scope(|scope| {
+        if let Some(endpoint) = &endpoint {
+            scope.spawn(|| endpoint.serve(&|| metrics.text(), &|| ended.load(Ordering::Relaxed)));
+        }
+        let outcome = run.run(&interrupt, endpoint.as_ref().and_then(Endpoint::address));
+        ended.store(true, Ordering::Relaxed);
+        outcome
+    })
+}
+
+fn watch(
+    args: &Args,
+    name: &Path,
+    sources: usize,
+    growing: &GrowingLedgers,
+    keys: &Arc<Keyring>,
+    inventory: Option<&mut Inventory>,
+) -> Result<Watched, Failure> {
+    let live = &args.live;
+    let source = if live.interface.is_empty() {
+        Source::file(name)?
+    } else {
+        Source::interface(&name.to_string_lossy())?
+    };
+    let following = Following {
+        window: live.follow.then_some(live.window),
+        hold: (!growing.is_empty()).then_some(live.grace),
+        idle: live.follow.then_some(live.forget),
+    };
+    let stream = Stream::new(
+        name,
+        args.detail(),
+        args.shares(sources),
+        following,
+        live.packets,
+        keys,
+        inventory,
+    );
+    Ok(Watched {
+        tracker: Tracker::new(stream.name()),
+        source,
+        stream,
+        ended: false,
+    })
+}
+
+impl Run<'_> {
+    fn run(mut self, interrupt: &Interrupt, metrics: Option<SocketAddr>) -> Result<Outcome, Failure> {
+        self.begin(metrics)?;
+        let reason = self.go(interrupt)?;
+        self.drain(reason)?;
+        self.tick(true)?;
+        self.end(reason)
+    }
+
+    fn begin(&mut self, metrics: Option<SocketAddr>) -> Result<(), Failure> {
+        let sources: Vec<&str> = self.watched.iter().map(|watched| watched.stream.name()).collect();
+        let names = sources.join(", ");
+        let live = &self.args.live;
+        if self.teller.is_none() {
+            eprintln!("capturing on {names}; Ctrl-C ends it");
+            return Ok(());
+        }
+        let mut words = format!("following {names}; Ctrl-C ends it");
+        if let Some(address) = metrics {
+            words = format!("{words}; metrics at http://{address}/metrics");
+        }
+        let event = Event::new("begin", words)
+            .with("sources", sources)
+            .with("version", env!("CARGO_PKG_VERSION"))
+            .with("metrics", metrics.map(|address| address.to_string()))
+            .with("window_s", live.window.as_secs())
+            .with("grace_s", live.grace.as_secs())
+            .with("forget_s", live.forget.as_secs());
+        self.tell(&event)
+    }
+
+    /// Until there is a reason to end.
+    fn go(&mut self, interrupt: &Interrupt) -> Result<Reason, Failure> {
+        let (mut ticked, mut changed) = (Instant::now(), true);
+        loop {
+            let busy = self.turn()?;
+            changed |= busy;
+            let pause = if changed { BUSY_TICK } else { QUIET_TICK };
+            if ticked.elapsed() >= pause.max(self.view_took * SHARE) {
+                self.tick(false)?;
+                (ticked, changed) = (Instant::now(), false);
+            }
+            if interrupt.asked() {
+                return Ok(Reason::Signal);
+            }
+            if self
+                .args
+                .live
+                .lasting
+                .is_some_and(|lasting| self.begun.elapsed() >= lasting)
+            {
+                return Ok(Reason::Time);
+            }
+            if self.teller.as_ref().is_some_and(|teller| teller.unheard) {
+                return Ok(Reason::Unheard);
+            }
+            if self
+                .watched
+                .iter()
+                .all(|watched| watched.ended || watched.stream.is_full())
+            {
+                let full = self.watched.iter().all(|watched| watched.stream.is_full());
+                return Ok(if full { Reason::Packets } else { Reason::Sources });
+            }
+            if !busy {
+                thread::sleep(PAUSE);
+            }
+        }
+    }
+
+    /// Each source's turn; says whether there was anything.
+    fn turn(&mut self) -> Result<bool, Failure> {
+        let (mut busy, mut told) = (false, Vec::new());
+        for (place, watched) in self.watched.iter_mut().enumerate() {
+            if watched.ended || watched.stream.is_full() {
+                continue;
+            }
+            let mut context = Context {
+                ledgers: &self.ledgers,
+                keys: &self.keys,
+                inventory: self.inventory.as_mut(),
+            };
+            let turn = watched
+                .source
+                .turn(&mut watched.stream, &mut context, |notice| told.push((place, notice)));
+            match turn {
+                Ok(Turn::Busy) => busy = true,
+                Ok(Turn::Quiet) => {}
+                Ok(Turn::Ended) => watched.ended = true,
+                // What the others see must not be lost by it.
+                Err(failure) => {
+                    watched.ended = true;
+                    self.failures.push(failure);
+                }
+            }
+        }
+        for (place, notice) in told {
+            self.noticed(place, &notice)?;
+        }
+        Ok(busy)
+    }
+
+    fn noticed(&mut self, place: usize, notice: &Notice) -> Result<(), Failure> {
+        let watched = &mut self.watched[place];
+        let name = watched.stream.name().to_owned();
+        let event = match notice {
+            Notice::Lost(packets) => {
+                let words = format!("{packets} packets had no room in the kernel: nothing is said of them");
+                Event::of(&name, "loss", words)
+                    .with("packets", *packets)
+                    .with("where", "capture")
+            }
+            Notice::Down => Event::of(&name, "interface-down", "the interface went down, or is gone"),
+            Notice::Back => Event::of(&name, "interface-back", "the interface gives packets again"),
+            Notice::Replaced { incomplete } => {
+                let cut = if *incomplete {
+                    ", the last record of the old one is cut"
+                } else {
+                    ""
+                };
+                Event::of(&name, "rotation", format!("another file stands in its place{cut}"))
+                    .with("incomplete", *incomplete)
+            }
+        };
+        if self.teller.is_none() && *notice == Notice::Down {
+            let first = watched.stream.packets();
+            let remark =
+                format!("the interface went down, or is gone, after {first} packets: what came before is here");
+            eprintln!("warning: {name}: {remark}");
+            watched.stream.remark(remark);
+            watched.source.stop();
+        }
+        self.tell(&event)
+    }
+
+    fn tell(&mut self, event: &Event) -> Result<(), Failure> {
+        *self.events.entry(event.name).or_default() += 1;
+        match &mut self.teller {
+            Some(teller) => self.progress.aside(|| teller.tell(event)),
+            None => Ok(()),
+        }
+    }
+
+    /// Reads ledgers on, lets go what is old, and tells what has changed. The last one waits for nothing that may come yet.
+    fn tick(&mut self, last: bool) -> Result<(), Failure> {
+        self.growing.read_on(&mut self.ledgers);
+        let mut events = Vec::new();
+        let begun = Instant::now();
+        for watched in &mut self.watched {
+            let mut context = Context {
+                ledgers: &self.ledgers,
+                keys: &self.keys,
+                inventory: self.inventory.as_mut(),
+            };
+            watched.stream.age(&mut context);
+            if self.teller.is_some() {
+                let view = watched.stream.view(&self.ledgers, self.deployment, last);
+                let newest = watched.stream.newest();
+                let forget = u64::try_from(self.args.live.forget.as_nanos()).unwrap_or(u64::MAX);
+                let forget = Timestamp(newest.0.saturating_sub(forget));
+                events.extend(watched.tracker.compare(&view, watched.stream.totals(), newest, forget));
+            }
+        }
+        self.view_took = begun.elapsed();
+        if self.teller.is_some() {
+            events.extend(self.listed(last));
+        }
+        let lost = self.ledgers.lost();
+        if lost > self.lost_by_ledger {
+            let records = lost - self.lost_by_ledger;
+            self.lost_by_ledger = lost;
+            let words = format!("{records} records were lost by the ledgers, as they say themselves");
+            events.push(
+                Event::new("loss", words)
+                    .with("records", records)
+                    .with("where", "ledger"),
+            );
+        }
+        for event in &events {
+            self.tell(event)?;
+        }
+        self.forget_records();
+        let numbers = self.numbers();
+        self.progress.show(&numbers.sources, numbers.findings.values().sum());
+        self.metrics.set(numbers);
+        Ok(())
+    }
+
+    /// What becomes of the interfaces of the deployment file that were not seen.
+    fn listed(&mut self, last: bool) -> Vec<Event> {
+        let Some(deployment) = self.deployment else {
+            return Vec::new();
+        };
+        let seen: BTreeSet<usize> = self
+            .watched
+            .iter()
+            .flat_map(|watched| watched.tracker.listed())
+            .copied()
+            .collect();
+        let late = last || self.begun.elapsed() >= self.args.live.grace;
+        let mut events = Vec::new();
+        for (place, listed) in deployment.interfaces().iter().enumerate() {
+            let state = match (seen.contains(&place), self.unseen.contains(&place)) {
+                (true, true) => "cleared",
+                (false, false) if late => "new",
+                _ => continue,
+            };
+            let mut event = finding(Concern::Unseen, state, "in the deployment file, and not in the packets");
+            event.link = Some(LinkName {
+                ends: listed.between.clone().map(|node| node.to_string()),
+                interface: Some(listed.kind.name()),
+            });
+            events.push(event);
+            if state == "new" {
+                self.unseen.insert(place);
+            } else {
+                self.unseen.remove(&place);
+            }
+        }
+        events
+    }
+
+    /// Ledgers tell of every handshake there is; those of connections that nobody saw need not be kept.
+    fn forget_records(&mut self) {
+        if self.ledgers.handshakes() < REMEMBERED || self.remembered.elapsed() < REMEMBERING {
+            return;
+        }
+        self.remembered = Instant::now();
+        let newest = self.watched.iter().map(|watched| watched.stream.newest()).min();
+        let wanted: HashSet<[u8; 32]> = self
+            .watched
+            .iter()
+            .flat_map(|watched| watched.stream.client_randoms())
+            .collect();
+        let grace = u64::try_from(self.args.live.grace.as_micros()).unwrap_or(u64::MAX);
+        let since = newest.map_or(0, |newest| (newest.0 / 1000).saturating_sub(grace.saturating_mul(2)));
+        self.ledgers.forget_handshakes(since, |random| wanted.contains(random));
+    }
+
+    /// Takes what had arrived when the end was asked for.
+    fn drain(&mut self, reason: Reason) -> Result<(), Failure> {
+        self.watched.iter_mut().for_each(|watched| watched.source.stop());
+        let until = Instant::now() + DRAIN;
+        while reason != Reason::Packets && Instant::now() < until {
+            let busy = self.turn()?;
+            let open = |watched: &Watched| !watched.ended && !watched.stream.is_full();
+            let waits = self
+                .watched
+                .iter()
+                .any(|watched| open(watched) && watched.source.is_interface());
+            if !busy && !waits {
+                break;
+            }
+            if !busy {
+                thread::sleep(PAUSE);
+            }
+        }
+        Ok(())
+    }
+
+    fn end(mut self, reason: Reason) -> Result<Outcome, Failure> {
+        self.progress.finish();
+        let standing = self.standing();
+        if self.teller.is_some() {
+            let count: u64 = standing.values().sum();
+            let words = format!("{}; {count} findings stand", reason.name());
+            let event = Event::new("end", words)
+                .with("reason", reason.name())
+                .with("standing", serde_json::json!(standing));
+            self.tell(&event)?;
+        }
+        let known = Known {
+            ledgers: &self.ledgers,
+            deployment: self.deployment,
+            keys: &self.keys,
+        };
+        let mut inventory = self.inventory;
+        if let Some(inventory) = &mut inventory {
+            self.growing.told(inventory);
+        }
+        let reports = self
+            .watched
+            .into_iter()
+            .map(|watched| watched.stream.finish(known, inventory.as_mut()));
+        let mut reports: Vec<Report> = reports.collect();
+        conclude(self.args, &mut reports, inventory.as_ref(), self.deployment)?;
+        match (&mut self.teller, self.args.json) {
+            (Some(teller), true) => {
+                let report = json::value(&reports).map_err(Failure::new)?;
+                teller.tell(&Event::new("report", "").with("report", report))?;
+            }
+            _ => show(self.args, &reports, self.deployment)?,
+        }
+        if let Some(failure) = self.failures.into_iter().next() {
+            return Err(failure);
+        }
+        let finding = match self.teller {
+            Some(_) => !standing.is_empty(),
+            None => reports.iter().any(|report| !report.findings().is_empty()),
+        };
+        Ok(if finding { Outcome::Finding } else { Outcome::Clean })
+    }
+}

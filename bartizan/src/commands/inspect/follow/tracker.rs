@@ -1,0 +1,359 @@
+//! What was told of a source, compared with what is to be seen of it now.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use bartizan_posture::{Carrier, Concern, Judgement, Link, Standing, Verdict};
+use bartizan_wire::{Timestamp, Totals};
+
+use super::event::{self, Event, LinkName};
+use super::view::{Occurring, View};
+use crate::commands::inspect::findings::{beyond_memory, protected_elsewhere};
+
+/// Links remembered. More are counted, and said.
+const LINKS: usize = 100_000;
+
+/// What makes two links the same at two times: their ends in the order of their names, the interface, and, of an unnamed
+/// link, what carries it.
+type Identity = ([String; 2], Option<&'static str>, BTreeSet<Carrier>);
+
+/// What was told of a link.
+#[derive(Debug)]
+struct Told {
+    name: LinkName,
+    carriers: BTreeSet<Carrier>,
+    confidentiality: Verdict,
+    authenticity: Verdict,
+    /// Whether it was ever shown to be safe from a recorder.
+    was_safe: bool,
+    /// What stands, with its reason.
+    findings: BTreeMap<Concern, String>,
+    /// The last packet within a window.
+    last: Timestamp,
+}
+
+/// Remembers what was told of a source.
+#[derive(Debug)]
+pub(super) struct Tracker {
+    source: String,
+    links: BTreeMap<Identity, Told>,
+    occurrences: BTreeSet<Occurring>,
+    /// What stands of the source as a whole.
+    whole: BTreeSet<&'static str>,
+    untracked: u64,
+    /// Links that were one too many.
+    beyond: u64,
+    /// Interfaces of the deployment file that carried something.
+    listed: BTreeSet<usize>,
+}
+
+impl Tracker {
+    pub(super) fn new(source: &str) -> Self {
+        Self {
+            source: source.to_owned(),
+            links: BTreeMap::new(),
+            occurrences: BTreeSet::new(),
+            whole: BTreeSet::new(),
+            untracked: 0,
+            beyond: 0,
+            listed: BTreeSet::new(),
+        }
+    }
+
+    /// What happened since the last view. `newest` is the source's last packet; a link without packets since `forget` is let
+    /// go.
+    pub(super) fn compare(&mut self, view: &View, totals: &Totals, newest: Timestamp, forget: Timestamp) -> Vec<Event> {
+        let mut events = Vec::new();
+        let seen: BTreeMap<Identity, &Link> = view
+            .network
+            .links
+            .iter()
+            .filter(|link| link.carried() && !matches!(link.standing, Standing::Within(_)))
+            .map(|link| (identity(link), link))
+            .collect();
+        for (identity, link) in &seen {
+            if let Standing::Listed(place) = link.standing {
+                self.listed.insert(place);
+            }
+            let known = self.links.len();
+            match self.links.get_mut(identity) {
+                Some(told) => told.changed(link, &mut events),
+                None if known >= LINKS => self.beyond += 1,
+                None => {
+                    self.links.insert(identity.clone(), Told::new(link, &mut events));
+                }
+            }
+        }
+        self.superseded(&seen, &mut events);
+        self.forgotten(forget, &seen, &mut events);
+        self.occurred(view, &mut events);
+        self.whole(view, totals, &mut events);
+        for event in &mut events {
+            event.source = Some(self.source.clone());
+            event.packet_ns = (newest.0 > 0).then_some(newest.0);
+        }
+        events
+    }
+
+    /// Links that are not seen any more because more is known of what they were.
+    fn superseded(&mut self, seen: &BTreeMap<Identity, &Link>, events: &mut Vec<Event>) {
+        let named = |told: &Told| {
+            seen.values().find(|link| {
+                let name = LinkName::of(link);
+                let same = name.ends == told.name.ends || name.ends.iter().rev().eq(&told.name.ends);
+                same && name.interface.is_some()
+                    && name.interface != told.name.interface
+                    && !link.carriers.is_disjoint(&told.carriers)
+                    // It is as new as what it is named after: another link between the same ends is older or goes on.
+                    && link.last.time >= told.last
+            })
+        };
+        let gone = self
+            .links
+            .iter()
+            .filter(|(identity, told)| !seen.contains_key(*identity) && !told.is_named() && named(told).is_some());
+        let gone: Vec<Identity> = gone.map(|(identity, _)| identity.clone()).collect();
+        for identity in gone {
+            if let Some(told) = self.links.remove(&identity) {
+                let name = named(&told)
+                    .and_then(|link| link.interface)
+                    .map(|interface| interface.name);
+                let because = format!("now known to be {}", name.unwrap_or("-"));
+                let mut event = Event::new("link-named", because.clone()).with("interface", name);
+                event.link = Some(told.name.clone());
+                events.push(event);
+                told.clear_all(&because, events);
+            }
+        }
+    }
+
+    fn forgotten(&mut self, forget: Timestamp, seen: &BTreeMap<Identity, &Link>, events: &mut Vec<Event>) {
+        let gone = self
+            .links
+            .extract_if(.., |identity, told| told.last < forget && !seen.contains_key(identity));
+        for (_, told) in gone {
+            let mut event = Event::new("link-gone", "no packets for so long that it is let go");
+            event.link = Some(told.name.clone());
+            events.push(event);
+            told.clear_all("the link is gone", events);
+        }
+    }
+
+    /// Contradictions and holes beside the transport stand while a part that shows them is within the window.
+    fn occurred(&mut self, view: &View, events: &mut Vec<Event>) {
+        for (key, occurrence) in &view.occurrences {
+            if self.occurrences.insert(key.clone()) {
+                events.push(occurring(key, "new").with("sources", event::sources(&occurrence.sources)));
+            }
+        }
+        let gone = self
+            .occurrences
+            .extract_if(.., |key| !view.occurrences.contains_key(key));
+        events.extend(gone.map(|key| occurring(&key, "cleared")));
+    }
+
+    /// What of the source as a whole cannot be said to be safe.
+    fn whole(&mut self, view: &View, totals: &Totals, events: &mut Vec<Event>) {
+        let unread = totals.unread.keys().filter_map(|&unread| protected_elsewhere(unread));
+        for what in unread {
+            let because = format!("{what}: not read by this version, so nothing is said of it");
+            self.stands(what, because, events);
+        }
+        if totals.untracked > self.untracked {
+            let packets = totals.untracked - self.untracked;
+            self.untracked = totals.untracked;
+            let words =
+                format!("{packets} packets beyond what memory has room for (`--memory`): nothing is said of them");
+            events.push(Event::new("ceiling", words).with("packets", packets));
+        }
+        for omission in beyond_memory(totals, &view.network) {
+            self.stands(omission.what, omission.because(), events);
+        }
+        if self.beyond > 0 {
+            let because = format!("links beyond the {LINKS} that are told apart");
+            self.stands("links", because, events);
+        }
+    }
+
+    fn stands(&mut self, what: &'static str, because: String, events: &mut Vec<Event>) {
+        if self.whole.insert(what) {
+            events.push(finding(Concern::Unproven, "new", &because));
+        }
+    }
+
+    /// Interfaces of the deployment file that carried something at any time.
+    pub(super) fn listed(&self) -> &BTreeSet<usize> {
+        &self.listed
+    }
+
+    /// What stands, by concern.
+    pub(super) fn standing(&self) -> BTreeMap<Concern, u64> {
+        let mut standing = BTreeMap::new();
+        let of_links = self.links.values().flat_map(|told| told.findings.keys().copied());
+        let occurring = self.occurrences.iter().map(|(concern, ..)| *concern);
+        let whole = self.whole.iter().map(|_| Concern::Unproven);
+        for concern in of_links.chain(occurring).chain(whole) {
+            *standing.entry(concern).or_default() += 1;
+        }
+        standing
+    }
+
+    /// The links told, each with both verdicts.
+    pub(super) fn links(&self) -> impl Iterator<Item = (&LinkName, Verdict, Verdict)> {
+        self.links
+            .values()
+            .map(|told| (&told.name, told.confidentiality, told.authenticity))
+    }
+}
+
+fn identity(link: &Link) -> Identity {
+    let name = LinkName::of(link);
+    let mut ends = name.ends;
+    ends.sort();
+    let carriers = if name.interface.is_none() {
+        link.carriers.clone()
+    } else {
+        BTreeSet::new()
+    };
+    (ends, name.interface, carriers)
+}
+
+fn occurring((concern, [asks, answers], because): &Occurring, state: &'static str) -> Event {
+    let mut event = finding(*concern, state, because);
+    event.link = Some(LinkName {
+        ends: [asks.to_string(), answers.to_string()],
+        interface: None,
+    });
+    event
+}
+
+/// Something to object to, new or cleared.
+pub(super) fn finding(concern: Concern, state: &'static str, because: &str) -> Event {
+    Event::new(event::name(concern), format!("{state}: {}: {because}", concern.name()))
+        .with("state", state)
+        .with("concern", concern.name())
+        .with("because", because)
+}
+
+impl Told {
+    /// Tells of a link that was not seen before.
+    fn new(link: &Link, events: &mut Vec<Event>) -> Self {
+        let mut told = Self {
+            name: LinkName::of(link),
+            carriers: link.carriers.clone(),
+            confidentiality: link.confidentiality.verdict(),
+            authenticity: link.authenticity.verdict(),
+            was_safe: false,
+            findings: BTreeMap::new(),
+            last: link.last.time,
+        };
+        let words = format!(
+            "{}, key exchange {}: confidentiality {} ({}), authenticity {} ({})",
+            link.by_kind
+                .keys()
+                .map(|kind| kind.name())
+                .collect::<Vec<_>>()
+                .join(", "),
+            key_exchanges(link),
+            told.confidentiality.name(),
+            link.confidentiality.because(),
+            told.authenticity.name(),
+            link.authenticity.because(),
+        );
+        events.push(told.event(Event::new("link-seen", words), link));
+        told.judge(link, events);
+        told
+    }
+
+    /// Tells what has changed.
+    fn changed(&mut self, link: &Link, events: &mut Vec<Event>) {
+        let [confidentiality, authenticity] = [&link.confidentiality, &link.authenticity].map(Judgement::verdict);
+        if (confidentiality, authenticity) != (self.confidentiality, self.authenticity) {
+            let mut words = Vec::new();
+            for (what, before, after) in [
+                ("confidentiality", self.confidentiality, &link.confidentiality),
+                ("authenticity", self.authenticity, &link.authenticity),
+            ] {
+                if before != after.verdict() {
+                    let after_name = after.verdict().name();
+                    words.push(format!(
+                        "{what} {} -> {after_name} ({})",
+                        before.name(),
+                        after.because()
+                    ));
+                }
+            }
+            let verdicts = |confidentiality: Verdict, authenticity: Verdict| serde_json::json!({ "confidentiality": confidentiality.name(), "authenticity": authenticity.name() });
+            let event = Event::new("verdict-changed", words.join("; "))
+                .with("from", verdicts(self.confidentiality, self.authenticity))
+                .with("to", verdicts(confidentiality, authenticity));
+            (self.confidentiality, self.authenticity) = (confidentiality, authenticity);
+            events.push(self.event(event, link));
+        }
+        self.last = link.last.time;
+        self.carriers.extend(&link.carriers);
+        self.judge(link, events);
+    }
+
+    /// Tells what there is to object to that was not told, and what was told and stands no more.
+    fn judge(&mut self, link: &Link, events: &mut Vec<Event>) {
+        let mut found: BTreeMap<Concern, (String, Vec<String>)> = BTreeMap::new();
+        for objection in &link.objections {
+            let sources = event::sources(&objection.sources);
+            found
+                .entry(objection.concern)
+                .or_insert((objection.because.clone(), sources));
+        }
+        // The window may have left the safe part behind.
+        if self.was_safe
+            && let Some((because, sources)) = found.get(&Concern::Confidentiality).cloned()
+        {
+            let because = format!("quantum-safe before, then {because}");
+            found.entry(Concern::Downgrade).or_insert((because, sources));
+        }
+        self.was_safe |= self.confidentiality == Verdict::QuantumSafe || found.contains_key(&Concern::Downgrade);
+        for (&concern, (because, sources)) in &found {
+            if !self.findings.contains_key(&concern) {
+                let event = finding(concern, "new", because).with("sources", sources.clone());
+                events.push(self.event(event, link));
+            }
+        }
+        for (&concern, because) in &self.findings {
+            if !found.contains_key(&concern) {
+                events.push(self.event(finding(concern, "cleared", because), link));
+            }
+        }
+        self.findings = found
+            .into_iter()
+            .map(|(concern, (because, _))| (concern, because))
+            .collect();
+    }
+
+    /// With the link and its state.
+    fn event(&self, event: Event, link: &Link) -> Event {
+        let mut event = event
+            .with("confidentiality", event::judgement(&link.confidentiality))
+            .with("authenticity", event::judgement(&link.authenticity))
+            .with("key_exchange", key_exchanges(link));
+        event.link = Some(self.name.clone());
+        event
+    }
+
+    fn clear_all(&self, because: &str, events: &mut Vec<Event>) {
+        for &concern in self.findings.keys() {
+            let mut event = finding(concern, "cleared", because);
+            event.link = Some(self.name.clone());
+            events.push(event);
+        }
+    }
+
+    fn is_named(&self) -> bool {
+        self.name.interface.is_some_and(|name| name != "GTP-U")
+    }
+}
+
+fn key_exchanges(link: &Link) -> String {
+    let groups = link.groups.iter().map(ToString::to_string);
+    let methods = link.methods.iter().map(ToString::to_string);
+    let all: Vec<String> = groups.chain(methods).collect();
+    if all.is_empty() { "-".to_owned() } else { all.join(", ") }
+}

@@ -1,0 +1,237 @@
+//! What is to be seen of a source now: parts that had packets within the window, whether they live or not.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+use std::time::Duration;
+
+use bartizan_deployment::Deployment;
+use bartizan_posture::{
+    Concern, Evidence, Ipsec, Judgement, Ledgers, Links, Network, Part, Posture, Source, Verdict, association_posture,
+    datagrams_posture,
+};
+use bartizan_wire::datagrams::Datagrams;
+use bartizan_wire::esp::EspSa;
+use bartizan_wire::ike::IkeSa;
+use bartizan_wire::sctp::Association;
+use bartizan_wire::{Connection, FlowKind, Moment, Omitted, Sink, Timestamp};
+
+use crate::commands::inspect::shares::Shares;
+
+/// Parts of the window that go out of it at once.
+const SLICES: u64 = 8;
+
+/// What is not shown to be safe waits so long before it is told: a handshake takes several packets, and an IKE_SA several
+/// exchanges.
+const SETTLED_NS: u64 = 5_000_000_000;
+
+/// Occurrences told apart; a stranger chooses what they say.
+const OCCURRENCES: usize = 1000;
+
+/// Something in a part that is no property of its link: a contradiction, a hole beside the transport.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Occurrence {
+    pub(super) sources: Vec<Source>,
+    /// The newest packet of a part that shows it.
+    pub(super) last: Timestamp,
+}
+
+/// What makes two occurrences the same: what is at stake, between whom, and the reason.
+pub(super) type Occurring = (Concern, [IpAddr; 2], String);
+
+#[derive(Debug, Clone, Default)]
+struct Occurrences(BTreeMap<Occurring, Occurrence>);
+
+impl Occurrences {
+    fn add(&mut self, part: &Part<'_>, posture: &Posture) {
+        let contradictions = posture.contradictions.iter();
+        let contradictions =
+            contradictions.map(|found| (Concern::Contradiction, found.what.as_str(), found.sources.as_slice()));
+        let holes = posture.beside.iter().map(|hole| &hole.judgement);
+        let holes = holes
+            .filter(|judgement| judgement.verdict() != Verdict::QuantumSafe)
+            .map(|judgement: &Judgement| (Concern::Beside, judgement.because(), judgement.sources()));
+        for (concern, because, sources) in contradictions.chain(holes) {
+            let key = (concern, part.hosts(), because.to_owned());
+            let last = part.span()[1].time;
+            if let Some(known) = self.0.get_mut(&key) {
+                known.last = known.last.max(last);
+            } else if self.0.len() < OCCURRENCES {
+                let sources = sources.to_vec();
+                self.0.insert(key, Occurrence { sources, last });
+            }
+        }
+    }
+}
+
+/// What has ended within the window, and what memory had no room for.
+pub(in super::super) struct Recent {
+    window_ns: u64,
+    /// By the time of their last packets, in eighths of the window.
+    slices: BTreeMap<u64, Links>,
+    /// Bytes that all slices together may hold, and those that a view may.
+    within: usize,
+    view_within: usize,
+    /// IPsec that was not read, at any time: what ESP is worth hangs on all IKE between its hosts, however long ago.
+    missing: Links,
+    occurrences: Occurrences,
+}
+
+impl Recent {
+    pub(in super::super) fn new(window: Duration, shares: Shares) -> Self {
+        Self {
+            window_ns: u64::try_from(window.as_nanos()).unwrap_or(u64::MAX),
+            slices: BTreeMap::new(),
+            within: shares.window,
+            view_within: shares.view,
+            missing: Links::within(0),
+            occurrences: Occurrences::default(),
+        }
+    }
+
+    fn slice(&self, time: Timestamp) -> u64 {
+        time.0 / (self.window_ns / SLICES).max(1)
+    }
+
+    /// Takes a part that has ended.
+    pub(in super::super) fn add(&mut self, part: &Part<'_>, posture: &Posture) {
+        self.links_at(part.span()[1].time).add(part);
+        self.occurrences.add(part, posture);
+    }
+
+    /// A packet was not read: as long as it is within the window nothing that it may belong to is called safe, and IPsec never again.
+    pub(in super::super) fn omit(&mut self, omitted: &Omitted) {
+        match omitted.flow {
+            FlowKind::IkeSa | FlowKind::EspSa => self.missing.omit(omitted),
+            FlowKind::Connection | FlowKind::Association | FlowKind::Datagrams(_) => {
+                self.links_at(omitted.at.time).omit(omitted);
+            }
+        }
+    }
+
+    /// The slice for this time. Where all together hold too much, the oldest goes into the one behind it: pairs of hosts that both have
+    /// are kept once, and what was in it stays within the window for longer.
+    fn links_at(&mut self, time: Timestamp) -> &mut Links {
+        let slice = self.slice(time);
+        while self.slices.len() > 1 && self.slices.values().map(Links::held).sum::<usize>() >= self.within {
+            let Some((_, oldest)) = self.slices.pop_first() else {
+                break;
+            };
+            if let Some(mut next) = self.slices.first_entry() {
+                next.get_mut().merge(&oldest);
+            }
+        }
+        let within = self.within;
+        self.slices.entry(slice).or_insert_with(|| Links::within(within))
+    }
+
+    /// Lets go what the window has left behind: a part goes when its slice is as old as a window.
+    pub(in super::super) fn age(&mut self, newest: Timestamp) {
+        let first = self.slice(newest).saturating_sub(SLICES);
+        self.slices = self.slices.split_off(&first);
+        let since = Timestamp(newest.0.saturating_sub(self.window_ns));
+        self.occurrences.0.retain(|_, occurrence| occurrence.last >= since);
+    }
+
+    /// The view at this time, with nothing that lives in it yet.
+    pub(in super::super) fn view<'a>(&self, ledgers: &'a Ledgers, now: Timestamp, last: bool) -> Viewing<'a> {
+        let mut links = Links::within(self.view_within);
+        links.merge(&self.missing);
+        for slice in self.slices.values() {
+            links.merge(slice);
+        }
+        Viewing {
+            ledgers,
+            now,
+            last,
+            since: Timestamp(now.0.saturating_sub(self.window_ns)),
+            links,
+            occurrences: self.occurrences.clone(),
+            ipsec: Ipsec::default(),
+        }
+    }
+}
+
+/// A view while it is put together.
+pub(in super::super) struct Viewing<'a> {
+    ledgers: &'a Ledgers,
+    now: Timestamp,
+    /// Nothing will come that could tell more.
+    last: bool,
+    since: Timestamp,
+    links: Links,
+    occurrences: Occurrences,
+    ipsec: Ipsec,
+}
+
+/// What there is to see now.
+pub(in super::super) struct View {
+    pub(super) network: Network,
+    pub(super) occurrences: BTreeMap<Occurring, Occurrence>,
+}
+
+#[cfg(test)]
+impl View {
+    pub(in super::super) fn network(&self) -> &Network {
+        &self.network
+    }
+}
+
+impl Viewing<'_> {
+    fn take(&mut self, part: &Part<'_>, posture: &Posture) {
+        let [first, last] = part.span();
+        if last.time < self.since || !self.is_settled(first, posture) {
+            return;
+        }
+        self.links.add(part);
+        self.occurrences.add(part, posture);
+    }
+
+    /// Whether enough of it was seen to say what it is: what is shown to be safe or vulnerable stays so, the rest may have
+    /// only begun.
+    fn is_settled(&self, first: Moment, posture: &Posture) -> bool {
+        let verdict = posture.confidentiality.verdict();
+        self.last
+            || !matches!(verdict, Verdict::NotSeen | Verdict::NotObservable)
+            || self.now.since(first.time) >= SETTLED_NS
+    }
+
+    pub(in super::super) fn finish(mut self, deployment: Option<&Deployment>) -> View {
+        let ledgers = self.ledgers;
+        let mut judged = std::mem::take(&mut self.ipsec).judge_ike(ledgers);
+        for ike in &judged.ike {
+            self.take(&Part::ike(ike), &ike.posture);
+        }
+        judged.judge_esp(ledgers, |esp| self.take(&Part::esp(&esp), &esp.posture));
+        View {
+            network: self.links.finish(deployment),
+            occurrences: self.occurrences.0,
+        }
+    }
+}
+
+impl Sink for Viewing<'_> {
+    fn connection(&mut self, connection: Connection) {
+        if connection.last.time >= self.since {
+            let posture = Evidence::new(&connection, self.ledgers).posture();
+            self.take(&Part::connection(&connection, &posture), &posture);
+        }
+    }
+
+    fn association(&mut self, association: Association) {
+        let posture = association_posture(&association);
+        self.take(&Part::association(&association, &posture), &posture);
+    }
+
+    fn datagrams(&mut self, datagrams: Datagrams) {
+        let posture = datagrams_posture(&datagrams);
+        self.take(&Part::datagrams(&datagrams, &posture), &posture);
+    }
+
+    fn ike_sa(&mut self, sa: IkeSa) {
+        self.ipsec.add_ike(sa);
+    }
+
+    fn esp_sa(&mut self, sa: EspSa) {
+        self.ipsec.add_esp(sa);
+    }
+}

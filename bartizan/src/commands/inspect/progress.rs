@@ -1,0 +1,50 @@
+//! How far it is, on a terminal.
+
+use std::io::{self, IsTerminal};
+use std::time::Duration;
+
+use indicatif::{HumanBytes, HumanCount, ProgressBar};
+
+use super::follow::SourceNumbers;
+
+/// One line at the foot of the terminal; nothing where standard error is none.
+pub(super) struct Progress(ProgressBar);
+
+impl Progress {
+    pub(super) fn new() -> Self {
+        if !io::stderr().is_terminal() {
+            return Self(ProgressBar::hidden());
+        }
+        let bar = ProgressBar::new_spinner();
+        bar.enable_steady_tick(Duration::from_millis(500));
+        Self(bar)
+    }
+
+    /// Writes elsewhere, with the line out of the way.
+    pub(super) fn aside<T>(&self, write: impl FnOnce() -> T) -> T {
+        self.0.suspend(write)
+    }
+
+    /// What was read, what is held, what stands.
+    pub(super) fn show(&self, sources: &[SourceNumbers], findings: u64) {
+        let sources = sources.iter().map(|source| {
+            let holding = &source.holding;
+            let live =
+                holding.connections + holding.associations + holding.ike_sas + holding.esp_sas + holding.datagrams;
+            format!(
+                "{}: {} packets, {} lost, {live} live in {}",
+                source.name,
+                HumanCount(source.packets),
+                HumanCount(source.dropped),
+                HumanBytes(holding.bytes as u64),
+            )
+        });
+        let sources: Vec<String> = sources.collect();
+        self.0
+            .set_message(format!("{}; {findings} findings", sources.join("; ")));
+    }
+
+    pub(super) fn finish(&self) {
+        self.0.finish_and_clear();
+    }
+}

@@ -1,0 +1,242 @@
+//! Where packets come from while they come: interfaces, files that grow, standard input.
+
+use std::io::{self, Read};
+use std::path::Path;
+use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
+use std::thread;
+
+use bartizan_host::{Fed, Feed};
+use bartizan_wire::CaptureError;
+
+use super::stream::{Context, Stream};
+use super::tail::{Grown, Tail};
+use super::{interface, report};
+use crate::Failure;
+
+/// Batches that wait between the thread that reads an interface and the one that judges: 64 MiB of packets at most, then the
+/// kernel keeps what it has room for, and counts what it has not.
+const RING: usize = 256;
+/// Pieces taken from one source before the next one's turn.
+const TURN: usize = 64;
+/// Bytes read at a time.
+const PIECE: usize = 256 * 1024;
+
+/// One source of packets.
+pub(super) struct Source {
+    kind: Kind,
+    ended: bool,
+}
+
+enum Kind {
+    Interface {
+        /// Goes first: a feed that waits for room here could not end.
+        fed: Receiver<Fed>,
+        feed: Feed,
+        down: bool,
+    },
+    File(Tail),
+    Pipe(Receiver<io::Result<Vec<u8>>>),
+}
+
+/// What a source has to say beside its packets.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Notice {
+    /// So many packets had no room in the kernel.
+    Lost(u64),
+    /// The interface went down or is gone.
+    Down,
+    /// It gives packets again.
+    Back,
+    /// The capture file was replaced, or cut and begun anew; `incomplete` when its last record was not there in full.
+    Replaced {
+        /// Whether the last record was cut.
+        incomplete: bool,
+    },
+}
+
+/// What a turn came to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Turn {
+    /// There was something.
+    Busy,
+    /// There was nothing.
+    Quiet,
+    /// There will be nothing more.
+    Ended,
+}
+
+impl Source {
+    /// An interface of this network namespace.
+    pub(super) fn interface(name: &str) -> Result<Self, Failure> {
+        let (give, fed) = sync_channel(RING);
+        let feed =
+            Feed::start(name, move |piece| give.send(piece).is_ok()).map_err(|error| interface::failed(name, error))?;
+        Ok(Self::of(Kind::Interface { fed, feed, down: false }))
+    }
+
+    /// A file that another program writes; `-` is standard input.
+    pub(super) fn file(path: &Path) -> Result<Self, Failure> {
+        if path.as_os_str() == "-" {
+            let (give, pieces) = sync_channel(TURN);
+            thread::Builder::new()
+                .name("standard input".to_owned())
+                .spawn(move || pump(&give))
+                .map_err(|error| Failure::new(format!("a thread for standard input: {error}")))?;
+            return Ok(Self::of(Kind::Pipe(pieces)));
+        }
+        let tail = Tail::open(path).map_err(|error| {
+            Failure::new(format!("{}: {error}", path.display()))
+                .hint("a capture that is followed must be there: start what writes it first, as `tcpdump -U -w FILE`")
+        })?;
+        Ok(Self::of(Kind::File(tail)))
+    }
+
+    fn of(kind: Kind) -> Self {
+        Self { kind, ended: false }
+    }
+
+    /// Asks it to end; what has arrived until now still comes.
+    pub(super) fn stop(&mut self) {
+        if let Kind::Interface { feed, .. } = &self.kind {
+            feed.stop();
+        }
+    }
+
+    /// Whether it is an interface: it tells directions apart, and ends by itself once it is asked to.
+    pub(super) fn is_interface(&self) -> bool {
+        matches!(self.kind, Kind::Interface { .. })
+    }
+
+    /// Gives `stream` what there is, up to a bound; tells what else happened.
+    pub(super) fn turn(
+        &mut self,
+        stream: &mut Stream,
+        context: &mut Context<'_>,
+        mut tell: impl FnMut(Notice),
+    ) -> Result<Turn, Failure> {
+        if self.ended {
+            return Ok(Turn::Ended);
+        }
+        let mut came = false;
+        for _ in 0..TURN {
+            let turn = match &mut self.kind {
+                Kind::Interface { fed, down, .. } => from_interface(fed, down, stream, context, &mut tell),
+                Kind::File(tail) => from_file(tail, stream, context, &mut tell),
+                Kind::Pipe(pieces) => from_pipe(pieces, stream, context),
+            };
+            match turn {
+                Ok(Turn::Busy) => came = true,
+                Ok(Turn::Quiet) => break,
+                Ok(Turn::Ended) => {
+                    self.ended = true;
+                    return Ok(Turn::Ended);
+                }
+                Err(failure) => {
+                    self.ended = true;
+                    return Err(failure);
+                }
+            }
+            if stream.is_full() {
+                break;
+            }
+        }
+        Ok(if came { Turn::Busy } else { Turn::Quiet })
+    }
+}
+
+pub(super) fn from_interface(
+    fed: &Receiver<Fed>,
+    down: &mut bool,
+    stream: &mut Stream,
+    context: &mut Context<'_>,
+    tell: &mut impl FnMut(Notice),
+) -> Result<Turn, Failure> {
+    match fed.try_recv() {
+        Ok(Fed::Packets(batch)) => {
+            if batch.dropped > 0 {
+                stream.lost(batch.dropped);
+                tell(Notice::Lost(batch.dropped));
+            }
+            if !batch.is_empty() && std::mem::take(down) {
+                tell(Notice::Back);
+            }
+            stream.batch(&batch, context);
+            Ok(Turn::Busy)
+        }
+        Ok(Fed::Down) => {
+            *down = true;
+            tell(Notice::Down);
+            Ok(Turn::Busy)
+        }
+        Ok(Fed::Ended(Ok(()))) | Err(TryRecvError::Disconnected) => Ok(Turn::Ended),
+        Ok(Fed::Ended(Err(error))) => Err(interface::failed(stream.name(), error)),
+        Err(TryRecvError::Empty) => Ok(Turn::Quiet),
+    }
+}
+
+fn from_file(
+    tail: &mut Tail,
+    stream: &mut Stream,
+    context: &mut Context<'_>,
+    tell: &mut impl FnMut(Notice),
+) -> Result<Turn, Failure> {
+    let grown = tail.read(stream.room(PIECE));
+    match grown.map_err(|error| Failure::new(format!("{}: {error}", stream.name())))? {
+        Grown::Nothing => Ok(Turn::Quiet),
+        Grown::Bytes(length) => {
+            stream
+                .fill(length, context)
+                .map_err(|damage| damaged(stream, &damage))?;
+            Ok(Turn::Busy)
+        }
+        Grown::Replaced => {
+            let incomplete = stream.next_file();
+            tell(Notice::Replaced { incomplete });
+            Ok(Turn::Busy)
+        }
+    }
+}
+
+fn from_pipe(
+    pieces: &Receiver<io::Result<Vec<u8>>>,
+    stream: &mut Stream,
+    context: &mut Context<'_>,
+) -> Result<Turn, Failure> {
+    match pieces.try_recv() {
+        Ok(Ok(piece)) => {
+            stream.room(piece.len())[..piece.len()].copy_from_slice(&piece);
+            stream
+                .fill(piece.len(), context)
+                .map_err(|damage| damaged(stream, &damage))?;
+            Ok(Turn::Busy)
+        }
+        Ok(Err(error)) => Err(Failure::new(format!("standard input: {error}"))),
+        Err(TryRecvError::Empty) => Ok(Turn::Quiet),
+        Err(TryRecvError::Disconnected) => Ok(Turn::Ended),
+    }
+}
+
+/// Reads standard input until it ends or nobody wants it.
+fn pump(give: &SyncSender<io::Result<Vec<u8>>>) {
+    let mut input = io::stdin();
+    loop {
+        let mut piece = vec![0; PIECE];
+        let read = match input.read(&mut piece) {
+            Ok(0) => return,
+            Ok(length) => {
+                piece.truncate(length);
+                Ok(piece)
+            }
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Err(error) => Err(error),
+        };
+        let failed = read.is_err();
+        if give.send(read).is_err() || failed {
+            return;
+        }
+    }
+}
+
+fn damaged(stream: &Stream, damage: &CaptureError) -> Failure {
+    report::damaged(stream.name(), damage, stream.packets())
+}

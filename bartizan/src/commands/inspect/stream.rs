@@ -1,0 +1,389 @@
+//! The packets of one source while they come: what of them has ended, and what lives.
+
+use std::collections::VecDeque;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use bartizan_deployment::Deployment;
+use bartizan_host::{Batch, Side};
+use bartizan_keys::{Format, Keyring};
+use bartizan_posture::{Ipsec, Ledgers};
+use bartizan_report::cbom::Inventory;
+use bartizan_wire::datagrams::Datagrams;
+use bartizan_wire::esp::EspSa;
+use bartizan_wire::ike::IkeSa;
+use bartizan_wire::link::LinkType;
+use bartizan_wire::sctp::Association;
+use bartizan_wire::{
+    CaptureError, CapturePart, CaptureReader, Connection, Holding, Observer, Omitted, Packet, Sink, Timestamp, Totals,
+};
+
+use super::follow::{Recent, View};
+use super::keys::Log;
+use super::read::Judging;
+use super::report::Report;
+use super::shares::Shares;
+use super::{Detail, Known};
+
+/// Closed connections that wait for a ledger's word at most, and bytes of each, about; with more the oldest are judged without it.
+const WAITING: usize = 100_000;
+const CONNECTION: usize = 4 << 10;
+
+/// What packets are judged with.
+pub(super) struct Context<'a> {
+    pub(super) ledgers: &'a Ledgers,
+    pub(super) keys: &'a Arc<Keyring>,
+    pub(super) inventory: Option<&'a mut Inventory>,
+}
+
+/// How a source is followed.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Following {
+    /// What a link's state is made from: parts with packets no older. None where nobody looks before the end.
+    pub(super) window: Option<Duration>,
+    /// How long a closed connection waits for a ledger's word; none where no ledger is followed.
+    pub(super) hold: Option<Duration>,
+    /// What had no packets for so long is let go.
+    pub(super) idle: Option<Duration>,
+}
+
+/// Packets and bytes of one direction of an interface.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Passed {
+    pub(super) packets: u64,
+    pub(super) bytes: u64,
+}
+
+/// One source of packets, judged.
+pub(super) struct Stream {
+    name: String,
+    observer: Observer,
+    report: Report,
+    following: Following,
+    recent: Recent,
+    /// Closed connections that wait for a ledger's word, with when they closed, and how many there may be.
+    waiting: VecDeque<(Instant, Connection)>,
+    waiting_most: usize,
+    reader: CaptureReader,
+    /// Packets of the files before the one that is read.
+    before: u64,
+    dropped: u64,
+    /// By direction, of an interface: in, out.
+    passed: [Passed; 2],
+    newest: Timestamp,
+    arrived: Instant,
+    /// Packets that may yet be taken.
+    left: Option<u64>,
+}
+
+impl Stream {
+    /// Nothing read yet. `left` bounds the packets taken.
+    pub(super) fn new(
+        name: &Path,
+        detail: Detail,
+        shares: Shares,
+        following: Following,
+        left: Option<u64>,
+        keys: &Arc<Keyring>,
+        inventory: Option<&mut Inventory>,
+    ) -> Self {
+        let report = Report::new(name, detail, shares);
+        let name = report.name().to_string();
+        if let Some(inventory) = inventory {
+            inventory.begin(&name);
+        }
+        Self {
+            name,
+            observer: Observer::new(shares.limits).with_keys(Arc::<Keyring>::clone(keys)),
+            report,
+            recent: Recent::new(following.window.unwrap_or(Duration::MAX), shares),
+            following,
+            waiting: VecDeque::new(),
+            waiting_most: WAITING.min(shares.waiting / CONNECTION),
+            reader: CaptureReader::new(),
+            before: 0,
+            dropped: 0,
+            passed: [Passed::default(); 2],
+            newest: Timestamp(0),
+            arrived: Instant::now(),
+            left,
+        }
+    }
+
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
+    pub(super) fn packets(&self) -> u64 {
+        self.observer.totals().packets
+    }
+
+    pub(super) fn totals(&self) -> &Totals {
+        self.observer.totals()
+    }
+
+    /// What lives, and its memory.
+    pub(super) fn holding(&self) -> Holding {
+        self.observer.holding()
+    }
+
+    /// Packets lost at the capture.
+    pub(super) fn dropped(&self) -> u64 {
+        self.dropped + self.reader.dropped_at_capture()
+    }
+
+    /// What came in by the interface, and what went out.
+    pub(super) fn passed(&self) -> [Passed; 2] {
+        self.passed
+    }
+
+    /// The time of the newest packet; zero before the first.
+    pub(super) fn newest(&self) -> Timestamp {
+        self.newest
+    }
+
+    /// Whether all packets that were asked for have come.
+    pub(super) fn is_full(&self) -> bool {
+        self.left == Some(0)
+    }
+
+    /// Something to be said in the report.
+    pub(super) fn remark(&mut self, remark: String) {
+        self.report.remark(remark);
+    }
+
+    /// The capture lost so many packets.
+    pub(super) fn lost(&mut self, packets: u64) {
+        self.dropped += packets;
+    }
+
+    /// Takes packets of an interface.
+    pub(super) fn batch(&mut self, batch: &Batch, context: &mut Context<'_>) {
+        for frame in batch.frames() {
+            if self.is_full() {
+                return;
+            }
+            let passed = &mut self.passed[usize::from(frame.side == Side::Outbound)];
+            passed.packets += 1;
+            passed.bytes += u64::from(frame.length);
+            let packet = Packet {
+                number: self.packets() + 1,
+                // Nanoseconds since 1970 fit until 2554.
+                time: Timestamp(u64::try_from(frame.time.as_nanos()).unwrap_or(u64::MAX)),
+                link: LinkType(frame.link),
+                data: frame.bytes,
+                original_length: frame.length,
+            };
+            self.observe(&packet, context);
+        }
+        self.arrived = Instant::now();
+    }
+
+    /// Room for a capture file's next bytes.
+    pub(super) fn room(&mut self, length: usize) -> &mut [u8] {
+        self.reader.room(length)
+    }
+
+    /// So many bytes of a capture file were written into [`room`](Self::room).
+    pub(super) fn fill(&mut self, length: usize, context: &mut Context<'_>) -> Result<(), CaptureError> {
+        self.reader.fill(length);
+        // The reader lends each packet: it is put aside for the loop.
+        let mut reader = std::mem::take(&mut self.reader);
+        let read = loop {
+            match reader.next_part() {
+                Ok(Some(CapturePart::Packet(packet))) if !self.is_full() => {
+                    let packet = Packet {
+                        number: self.before + packet.number,
+                        ..packet
+                    };
+                    self.observe(&packet, context);
+                }
+                Ok(Some(CapturePart::KeyLog(bytes))) => self.key_log(bytes, context),
+                Ok(Some(CapturePart::Packet(_)) | None) => break Ok(()),
+                Err(error) => break Err(error),
+            }
+        };
+        self.reader = reader;
+        self.arrived = Instant::now();
+        read
+    }
+
+    /// Another file takes the place of the one that was read; says whether its last record was cut. Packets are numbered on.
+    pub(super) fn next_file(&mut self) -> bool {
+        let reader = std::mem::take(&mut self.reader);
+        self.before = self.packets();
+        self.dropped += reader.dropped_at_capture();
+        matches!(reader.finish(), Err(CaptureError::Cut { .. }))
+    }
+
+    /// Secrets that the capture holds itself.
+    fn key_log(&mut self, bytes: &[u8], context: &Context<'_>) {
+        let mut log = Log::new(context.keys, format!("the secrets in {}", self.name), Format::Tls);
+        log.push(bytes);
+        if let Err(failure) = log.finish() {
+            eprintln!("warning: {}", failure.message());
+        }
+    }
+
+    fn observe(&mut self, packet: &Packet<'_>, context: &mut Context<'_>) {
+        self.left = self.left.map(|left| left.saturating_sub(1));
+        self.newest = self.newest.max(packet.time);
+        let hold = self.following.hold.is_some();
+        let mut folding = Folding {
+            judging: judging(&mut self.report, &mut self.recent, self.following, context),
+            waiting: hold.then_some((&mut self.waiting, self.waiting_most)),
+        };
+        self.observer.observe(packet, &mut folding);
+    }
+
+    /// Where time stands: at the newest packet, and on from there as long as none comes.
+    fn now(&self) -> Timestamp {
+        let passed = u64::try_from(self.arrived.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        match self.newest {
+            Timestamp(0) => Timestamp(0),
+            Timestamp(newest) => Timestamp(newest.saturating_add(passed)),
+        }
+    }
+
+    /// Lets go what has waited, or was quiet, for long enough.
+    pub(super) fn age(&mut self, context: &mut Context<'_>) {
+        if let Some(hold) = self.following.hold {
+            while let Some((closed, _)) = self.waiting.front()
+                && closed.elapsed() >= hold
+                && let Some((_, connection)) = self.waiting.pop_front()
+            {
+                judging(&mut self.report, &mut self.recent, self.following, context).connection(connection);
+            }
+        }
+        let Some(idle) = self.following.idle else { return };
+        let idle = u64::try_from(idle.as_nanos()).unwrap_or(u64::MAX);
+        let since = Timestamp(self.now().0.saturating_sub(idle));
+        let mut judging = judging(&mut self.report, &mut self.recent, self.following, context);
+        self.observer.forget_idle(since, &mut judging);
+        judging.finish();
+        self.recent.age(self.newest);
+    }
+
+    /// What there is to see now of what passed within the window; the last one does not wait for what may come yet.
+    pub(super) fn view(&self, ledgers: &Ledgers, deployment: Option<&Deployment>, last: bool) -> View {
+        let mut view = self.recent.view(ledgers, self.now(), last);
+        for (_, connection) in &self.waiting {
+            view.connection(connection.clone());
+        }
+        self.observer.live_into(&mut view);
+        view.finish(deployment)
+    }
+
+    /// Whether a connection with this client random has not been let go.
+    pub(super) fn client_randoms(&self) -> std::collections::HashSet<[u8; 32]> {
+        let mut randoms = Randoms::default();
+        for (_, connection) in &self.waiting {
+            randoms.note(connection);
+        }
+        self.observer.live_into(&mut randoms);
+        randoms.0
+    }
+
+    /// Everything there was, as a report.
+    pub(super) fn finish(mut self, known: Known<'_>, mut inventory: Option<&mut Inventory>) -> Report {
+        let mut context = Context {
+            ledgers: known.ledgers,
+            keys: known.keys,
+            inventory: inventory.as_deref_mut(),
+        };
+        let mut judging = judging(&mut self.report, &mut self.recent, self.following, &mut context);
+        for (_, connection) in std::mem::take(&mut self.waiting) {
+            judging.connection(connection);
+        }
+        self.observer.finish_into(&mut judging);
+        judging.finish();
+        if let Some(inventory) = inventory {
+            inventory.end(None, self.observer.totals());
+        }
+        let dropped = self.dropped();
+        let totals = self.observer.totals().clone();
+        self.report
+            .finish(totals, dropped, known.ledgers.lost(), None, known.deployment);
+        self.report
+    }
+}
+
+fn judging<'a>(
+    report: &'a mut Report,
+    recent: &'a mut Recent,
+    following: Following,
+    context: &'a mut Context<'_>,
+) -> Judging<'a> {
+    Judging {
+        ledgers: context.ledgers,
+        report,
+        inventory: context.inventory.as_deref_mut(),
+        ipsec: Ipsec::default(),
+        recent: following.window.map(|_| recent),
+    }
+}
+
+/// Judges what ends; a connection only once ledgers had time to tell of it.
+struct Folding<'a> {
+    judging: Judging<'a>,
+    /// Those that wait, and how many may.
+    waiting: Option<(&'a mut VecDeque<(Instant, Connection)>, usize)>,
+}
+
+impl Sink for Folding<'_> {
+    fn connection(&mut self, connection: Connection) {
+        let Some((waiting, most)) = &mut self.waiting else {
+            return self.judging.connection(connection);
+        };
+        waiting.push_back((Instant::now(), connection));
+        if waiting.len() > *most
+            && let Some((_, oldest)) = waiting.pop_front()
+        {
+            self.judging.connection(oldest);
+        }
+    }
+
+    fn omitted(&mut self, omitted: Omitted) {
+        self.judging.omitted(omitted);
+    }
+
+    fn association(&mut self, association: Association) {
+        self.judging.association(association);
+    }
+
+    fn datagrams(&mut self, datagrams: Datagrams) {
+        self.judging.datagrams(datagrams);
+    }
+
+    fn ike_sa(&mut self, sa: IkeSa) {
+        self.judging.ike_sa(sa);
+    }
+
+    fn esp_sa(&mut self, sa: EspSa) {
+        self.judging.esp_sa(sa);
+    }
+}
+
+/// Client randoms of connections.
+#[derive(Default)]
+struct Randoms(std::collections::HashSet<[u8; 32]>);
+
+impl Randoms {
+    fn note(&mut self, connection: &Connection) {
+        if let bartizan_wire::Content::Tls(tls) = &connection.content
+            && let Some(hello) = &tls.client_hello
+        {
+            self.0.insert(hello.value.random);
+        }
+    }
+}
+
+impl Sink for Randoms {
+    fn connection(&mut self, connection: Connection) {
+        self.note(&connection);
+    }
+}
+
+#[cfg(test)]
+mod tests;

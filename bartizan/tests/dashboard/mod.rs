@@ -1,0 +1,94 @@
+//! A dashboard's queries beside what is exported.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use serde_json::Value;
+
+/// That every query of a dashboard in `deploy/grafana`, more than `least` of them, names metrics and labels that are exported.
+pub(crate) fn assert_exported(file: &str, least: usize, metrics: &str) {
+    /// Labels that Prometheus adds, or that a histogram has.
+    const ADDED: [&str; 2] = ["instance", "le"];
+    const WORDS: [&str; 2] = ["by", "or"];
+
+    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../deploy/grafana")
+        .join(file);
+    let dashboard: Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
+    let panels = dashboard["panels"].as_array().unwrap();
+    let queries: Vec<_> = panels
+        .iter()
+        .flat_map(|panel| panel["targets"].as_array().into_iter().flatten())
+        .map(|target| target["expr"].as_str().unwrap().to_owned())
+        .chain([dashboard["templating"]["list"][1]["query"]["query"]
+            .as_str()
+            .unwrap()
+            .to_owned()])
+        .collect();
+    assert!(queries.len() > least, "{}", queries.len());
+    let ids: BTreeSet<_> = panels.iter().map(|panel| panel["id"].as_u64().unwrap()).collect();
+    assert_eq!(ids.len(), panels.len(), "two panels share a number");
+
+    let exported = exported(metrics);
+    for query in &queries {
+        let words = identifiers(query);
+        let metrics: Vec<_> = words
+            .iter()
+            .filter(|(word, _)| word.starts_with("bartizan_") || word.starts_with("process_"))
+            .map(|(word, _)| word)
+            .collect();
+        assert!(!metrics.is_empty(), "{query}");
+        for metric in &metrics {
+            assert!(exported.contains_key(*metric), "{query}: nobody exports {metric}");
+        }
+        for (word, next) in &words {
+            // What is followed by a bracket is a function.
+            if metrics.contains(&word) || WORDS.contains(&word.as_str()) || next.starts_with('(') {
+                continue;
+            }
+            // `sum by (..)` also puts the operator before the word `by`.
+            if next.starts_with("by ") {
+                continue;
+            }
+            let known = ADDED.contains(&word.as_str()) || metrics.iter().any(|metric| exported[*metric].contains(word));
+            assert!(known, "{query}: no metric in it has the label {word}");
+        }
+    }
+}
+
+/// Names with their labels, from the text that `/metrics` answers with.
+fn exported(metrics: &str) -> BTreeMap<String, BTreeSet<String>> {
+    let mut exported = BTreeMap::<String, BTreeSet<String>>::new();
+    for line in metrics.lines().filter(|line| !line.starts_with('#')) {
+        let end = line.find(['{', ' ']).unwrap();
+        let labels = exported.entry(line[..end].to_owned()).or_default();
+        let mut rest = &line[end..];
+        while let Some((before, after)) = rest.split_once("=\"") {
+            labels.insert(before.rsplit(['{', ',']).next().unwrap().to_owned());
+            rest = after.split_once('"').unwrap().1;
+        }
+    }
+    exported
+}
+
+/// Words of a query outside of quotes and durations, each with what follows it.
+pub(crate) fn identifiers(query: &str) -> Vec<(String, String)> {
+    let mut words = Vec::new();
+    let mut rest = query;
+    while let Some(start) = rest.find(|c: char| c.is_ascii_alphabetic() || matches!(c, '_' | '"' | '[')) {
+        let tail = &rest[start..];
+        let length = match tail.as_bytes()[0] {
+            b'"' => 2 + tail[1..].find('"').unwrap(),
+            b'[' => 1 + tail.find(']').unwrap(),
+            _ => {
+                let length = tail
+                    .find(|c: char| !c.is_ascii_alphanumeric() && c != '_')
+                    .unwrap_or(tail.len());
+                words.push((tail[..length].to_owned(), tail[length..].trim_start().to_owned()));
+                length
+            }
+        };
+        rest = &tail[length..];
+    }
+    words
+}

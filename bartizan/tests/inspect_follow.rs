@@ -1,0 +1,537 @@
+//! `bartizan inspect --follow` and `--interface`: what is told while packets come, and the report at the end.
+
+mod dashboard;
+mod follow_stage;
+
+use std::fs::{self, File, OpenOptions};
+use std::io::Write as _;
+use std::path::Path;
+
+use bartizan_lab::captures::{FlowKind, Flows};
+use follow_stage::{Followed, assert_open_metrics, data, inspect, only_port};
+use serde_json::json;
+
+/// Sizes of pieces, some of them smaller than any header.
+fn pieces(mut bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let mut sizes = [1usize, 7, 15, 16, 24, 100, 1500, 3, 4096, 33].into_iter().cycle();
+    std::iter::from_fn(move || {
+        let size = sizes.next()?.min(bytes.len());
+        let (piece, rest) = bytes.split_at(size);
+        bytes = rest;
+        (!piece.is_empty()).then_some(piece)
+    })
+}
+
+fn append(path: &Path, bytes: &[u8]) {
+    let mut file = OpenOptions::new().append(true).open(path).unwrap();
+    file.write_all(bytes).unwrap();
+}
+
+#[test]
+fn a_capture_that_grows_by_pieces_cut_anywhere_ends_in_the_report_of_the_whole_file() {
+    for name in ["openssl-3.5.7.pcap", "n2-free5gc-two-registrations.pcap"] {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("growing.pcap");
+        let whole = fs::read(data(name)).unwrap();
+        let (first, second) = whole.split_at(whole.len() / 2 + 5);
+        fs::write(&path, &first[..10]).unwrap();
+        let mut followed = Followed::start(directory.path(), &["growing.pcap", "--follow"]);
+        followed.wait_for_text("following growing.pcap");
+        let mut file = File::options().append(true).open(&path).unwrap();
+        for piece in pieces(&first[10..]) {
+            file.write_all(piece).unwrap();
+        }
+        // Told long before the file is whole.
+        followed.wait_for_text("  link-seen  ");
+        for piece in pieces(second) {
+            file.write_all(piece).unwrap();
+        }
+        let (status, said) = followed.terminate();
+        let offline = inspect(directory.path(), &["growing.pcap"]);
+        assert!(
+            said.ends_with(&offline.stdout),
+            "{name}:\n{said}\n--\n{}",
+            offline.stdout
+        );
+        assert_eq!((status, offline.status), (1, 1), "{name}");
+    }
+}
+
+#[test]
+fn a_safe_link_ends_clean_and_a_capture_cut_in_its_last_record_is_no_failure() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("hybrid.pcap");
+    let capture = only_port(4401);
+    fs::write(&path, &capture).unwrap();
+    append(&path, &capture[24..30]);
+    let mut followed = Followed::start(directory.path(), &["hybrid.pcap", "--follow", "--json"]);
+    let seen = followed.wait_for("link-seen", |_| true);
+    assert_eq!(seen["schema"], "bartizan-events/1");
+    assert_eq!(seen["confidentiality"]["verdict"], "quantum-safe");
+    assert_eq!(seen["confidentiality"]["sources"], json!(["packet 6"]));
+    assert_eq!(seen["key_exchange"], "X25519MLKEM768");
+    let (status, _) = followed.terminate();
+    let end = followed.wait_for("end", |_| true);
+    assert_eq!((status, &end["standing"]), (0, &json!({})));
+    let report = followed.wait_for("report", |_| true);
+    assert_eq!(report["report"]["schema"], "bartizan-inspect/1");
+    assert_eq!(report["report"]["files"][0]["links"].as_array().unwrap().len(), 1);
+}
+
+#[test]
+fn a_capture_that_is_rotated_is_followed_into_the_next_file() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("capture.pcap");
+    fs::write(&path, only_port(4401)).unwrap();
+    let mut followed = Followed::start(directory.path(), &["capture.pcap", "--follow", "--json"]);
+    followed.wait_for("link-seen", |event| {
+        event["confidentiality"]["verdict"] == "quantum-safe"
+    });
+    // The old one is written to after it was renamed, and ends in the middle of a record.
+    fs::rename(&path, directory.path().join("capture.pcap.1")).unwrap();
+    append(&directory.path().join("capture.pcap.1"), &[0; 7]);
+    fs::write(directory.path().join("new"), only_port(4403)).unwrap();
+    fs::rename(directory.path().join("new"), &path).unwrap();
+    let rotated = followed.wait_for("rotation", |_| true);
+    assert_eq!(rotated["incomplete"], true);
+    let weaker = followed.wait_for("finding", |event| event["concern"] == "confidentiality");
+    assert_eq!(weaker["key_exchange"], "x25519");
+    let (status, _) = followed.terminate();
+    let report = followed.wait_for("report", |_| true);
+    let file = &report["report"]["files"][0];
+    assert_eq!(status, 1);
+    assert_eq!(file["summary"]["by_group"], json!({ "X25519MLKEM768": 1, "x25519": 1 }));
+    // Packets are numbered on.
+    fs::write(directory.path().join("first.pcap"), only_port(4401)).unwrap();
+    let first = inspect(directory.path(), &["first.pcap", "--json"]).json()["files"][0]["packets"].clone();
+    let link = &file["links"][1];
+    assert_eq!(link["first_packet"].as_u64().unwrap(), first.as_u64().unwrap() + 1);
+}
+
+#[test]
+fn a_record_that_comes_after_the_packets_joins_and_changes_the_verdict() {
+    let directory = tempfile::tempdir().unwrap();
+    fs::copy(data("sidecar-hybrid.pcap"), directory.path().join("link.pcap")).unwrap();
+    let ledgers = ["sidecar-hybrid.consumers.jsonl", "sidecar-hybrid.nrf.jsonl"];
+    for ledger in ledgers {
+        fs::write(directory.path().join(ledger), "").unwrap();
+    }
+    let mut arguments = vec!["link.pcap", "--follow", "--json", "--grace", "10m"];
+    arguments.extend(ledgers.iter().flat_map(|ledger| ["--ledger", ledger]));
+    let mut followed = Followed::start(directory.path(), &arguments);
+    followed.wait_for("link-seen", |event| {
+        event["authenticity"]["verdict"] == "not observable"
+    });
+    for ledger in ledgers {
+        let text = fs::read(data(ledger)).unwrap();
+        // A line is a record once it has its end.
+        let (first, second) = text.split_at(text.len() / 2);
+        append(&directory.path().join(ledger), first);
+        append(&directory.path().join(ledger), second);
+    }
+    let changed = followed.wait_for("verdict-changed", |event| event["to"]["authenticity"] == "quantum-safe");
+    assert_eq!(changed["from"]["authenticity"], "not observable");
+    assert_eq!(changed["to"]["confidentiality"], "quantum-safe");
+    let sources = changed["authenticity"]["sources"].to_string();
+    assert!(sources.contains("ledger of"), "{sources}");
+    let (status, _) = followed.terminate();
+    let report = followed.wait_for("report", |_| true)["report"].clone();
+    assert_eq!(status, 0);
+    let mut arguments = vec!["link.pcap", "--json"];
+    arguments.extend(ledgers.iter().flat_map(|ledger| ["--ledger", ledger]));
+    let mut offline = inspect(directory.path(), &arguments).json();
+    // The live report has links, not each connection.
+    offline["files"][0]["connections"] = json!([]);
+    assert_eq!(report, offline);
+}
+
+#[test]
+fn a_ledger_that_says_otherwise_is_a_contradiction() {
+    let directory = tempfile::tempdir().unwrap();
+    fs::copy(data("sidecar-hybrid.pcap"), directory.path().join("link.pcap")).unwrap();
+    let ledger = fs::read_to_string(data("sidecar-hybrid.nrf.jsonl")).unwrap();
+    let group = "\"group\":{\"code\":4588";
+    assert!(ledger.contains(group), "{ledger}");
+    fs::write(
+        directory.path().join("nrf.jsonl"),
+        ledger.replace(group, "\"group\":{\"code\":29"),
+    )
+    .unwrap();
+    let arguments = ["link.pcap", "--follow", "--json", "--ledger", "nrf.jsonl"];
+    let mut followed = Followed::start(directory.path(), &arguments);
+    let told = followed.wait_for("contradiction", |event| event["state"] == "new");
+    assert!(
+        told["because"]
+            .as_str()
+            .unwrap()
+            .contains("the packets show group X25519MLKEM768"),
+        "{told}"
+    );
+    assert_eq!(told["sources"].as_array().unwrap().len(), 2);
+    let (status, _) = followed.terminate();
+    assert_eq!(status, 1);
+}
+
+#[test]
+fn what_memory_does_not_allow_to_follow_is_told_and_stands() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut file = std::io::BufWriter::new(File::create(directory.path().join("flows.pcap")).unwrap());
+    let flows = Flows {
+        count: 4000,
+        kinds: vec![FlowKind::Tls],
+    };
+    flows.write(&mut file).unwrap();
+    file.flush().unwrap();
+    // Nearly 2 kB for each, and less than half of 16 MB is for what lives.
+    let arguments = ["flows.pcap", "--follow", "--json", "--memory", "16MB"];
+    let mut followed = Followed::start(directory.path(), &arguments);
+    let ceiling = followed.wait_for("ceiling", |_| true);
+    assert!(ceiling["packets"].as_u64().unwrap() >= 1);
+    followed.wait_for("finding", |event| {
+        event["concern"] == "unproven" && event["because"].as_str().unwrap().contains("--memory")
+    });
+    let (status, _) = followed.terminate();
+    assert_eq!(status, 1);
+}
+
+#[test]
+fn a_safe_link_whose_next_connection_finds_no_room_is_not_called_safe_any_more() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("capture.pcap");
+    let next = |write: &dyn Fn(&Path)| {
+        let new = directory.path().join("new");
+        write(&new);
+        fs::rename(new, &path).unwrap();
+    };
+    next(&|new| fs::write(new, only_port(4401)).unwrap());
+    // The captures are of different years.
+    let arguments = ["capture.pcap", "--follow", "--json", "--memory", "16MB"];
+    let years = ["--window", "100years", "--forget", "100years"];
+    let mut followed = Followed::start(directory.path(), &[&arguments[..], &years].concat());
+    let seen = followed.wait_for("link-seen", |_| true);
+    assert_eq!(seen["confidentiality"]["verdict"], "quantum-safe");
+    // Connections that stay open.
+    next(&|new| {
+        let mut file = std::io::BufWriter::new(File::create(new).unwrap());
+        let flows = Flows {
+            count: 4000,
+            kinds: vec![FlowKind::Tls],
+        };
+        flows.write(&mut file).unwrap();
+        file.flush().unwrap();
+    });
+    followed.wait_for("ceiling", |_| true);
+    let told = |event: &serde_json::Value| event["link"] == seen["link"];
+    assert!(
+        !followed.told("verdict-changed", told),
+        "nothing of this link was passed over yet"
+    );
+    next(&|new| fs::write(new, only_port(4401)).unwrap());
+    let changed = followed.wait_for("verdict-changed", told);
+    assert_eq!(changed["to"]["confidentiality"], "not seen");
+    let because = changed["confidentiality"]["because"].as_str().unwrap();
+    assert!(because.starts_with("memory was full"), "{because}");
+    followed.wait_for("finding", |event| told(event) && event["concern"] == "unproven");
+    let (status, _) = followed.terminate();
+    let report = followed.wait_for("report", |_| true)["report"].clone();
+    assert_eq!(status, 1);
+    let file = &report["files"][0];
+    let from = file["omitted"][0]["first_packet"].as_u64().unwrap();
+    for link in file["links"].as_array().unwrap() {
+        let safe = link["confidentiality"]["verdict"] == "quantum-safe";
+        assert!(!safe || link["last_packet"].as_u64().unwrap() < from, "{link}");
+        assert!(!safe || link["first_packet"] != 1, "{link}");
+    }
+}
+
+#[test]
+fn an_interface_of_the_file_that_nobody_saw_is_told_after_a_time_and_cleared_when_it_is_seen() {
+    let directory = tempfile::tempdir().unwrap();
+    fs::write(directory.path().join("network.yaml"), follow_stage::DEPLOYMENT).unwrap();
+    let path = directory.path().join("link.pcap");
+    fs::write(&path, "").unwrap();
+    let arguments = [
+        "link.pcap",
+        "--follow",
+        "--json",
+        "--deployment",
+        "network.yaml",
+        "--grace",
+        "1s",
+    ];
+    let mut followed = Followed::start(directory.path(), &arguments);
+    let of = |interface: &'static str, state: &'static str| {
+        move |event: &serde_json::Value| event["link"]["interface"] == interface && event["state"] == state
+    };
+    followed.wait_for("not-seen", of("SBI", "new"));
+    followed.wait_for("not-seen", of("N2", "new"));
+    append(&path, &fs::read(data("sidecar-hybrid.pcap")).unwrap());
+    followed.wait_for("not-seen", of("SBI", "cleared"));
+    let seen = followed.wait_for("link-seen", |event| event["link"]["interface"] == "SBI");
+    assert_eq!(seen["link"]["ends"], json!(["consumers", "nrf"]));
+    let (status, _) = followed.terminate();
+    let end = followed.wait_for("end", |_| true);
+    assert_eq!((status, &end["standing"]), (1, &json!({ "not seen": 1 })));
+}
+
+#[test]
+fn metrics_are_open_metrics_with_links_by_verdict_and_findings_by_concern() {
+    let directory = tempfile::tempdir().unwrap();
+    fs::write(directory.path().join("link.pcap"), only_port(4403)).unwrap();
+    let arguments = ["link.pcap", "--follow", "--json", "--metrics", "127.0.0.1:0"];
+    let mut followed = Followed::start(directory.path(), &arguments);
+    let begin = followed.wait_for("begin", |_| true);
+    let url = format!("http://{}/metrics", begin["metrics"].as_str().unwrap());
+    followed.wait_for("finding", |event| event["concern"] == "confidentiality");
+    let metrics = followed.scraped(&url, None, |text| text.contains("bartizan_inspect_findings{"));
+    assert_open_metrics(&metrics);
+    dashboard::assert_exported("bartizan-follow.json", 15, &metrics);
+    for line in [
+        "bartizan_inspect_links{interface=\"-\",confidentiality=\"vulnerable\",authenticity=\"not observable\"} 1",
+        "bartizan_inspect_findings{concern=\"confidentiality\"} 1",
+        "bartizan_inspect_dropped_packets_total{source=\"link.pcap\"} 0",
+        "bartizan_inspect_links_without_series 0",
+    ] {
+        assert!(
+            metrics.lines().any(|found| found == line),
+            "{line} is not in\n{metrics}"
+        );
+    }
+    followed.terminate();
+}
+
+#[test]
+fn what_cannot_be_followed_is_said_with_what_to_do() {
+    let directory = tempfile::tempdir().unwrap();
+    let at = directory.path();
+    let missing = inspect(at, &["--follow", "nothing.pcap"]);
+    assert_eq!(missing.status, 2);
+    assert!(
+        missing
+            .stderr
+            .contains("hint: a capture that is followed must be there"),
+        "{}",
+        missing.stderr
+    );
+    let unknown = inspect(at, &["--interface", "lo0"]);
+    assert_eq!(unknown.status, 2);
+    assert!(
+        unknown.stderr.contains("there is no interface `lo0` here"),
+        "{}",
+        unknown.stderr
+    );
+    assert!(unknown.stderr.contains("did you mean `lo`?"), "{}", unknown.stderr);
+    fs::write(at.join("text"), "this is no capture, whatever it is").unwrap();
+    let text = inspect(at, &["--follow", "text"]);
+    assert_eq!(text.status, 2);
+    assert!(text.stderr.contains("neither pcap nor pcapng"), "{}", text.stderr);
+    for arguments in [
+        &["--interface", "lo", "some.pcap"][..],
+        &["--follow"],
+        &["--packets", "3", "some.pcap"],
+        &["--metrics", "127.0.0.1:0", "some.pcap"],
+        &["--follow", "--window", "1ms", "some.pcap"],
+    ] {
+        assert_eq!(inspect(at, arguments).status, 64, "{arguments:?}");
+    }
+}
+
+#[test]
+fn a_bound_on_packets_ends_it_after_so_many() {
+    let directory = tempfile::tempdir().unwrap();
+    fs::copy(data("openssl-3.5.7.pcap"), directory.path().join("some.pcap")).unwrap();
+    let said = inspect(
+        directory.path(),
+        &["some.pcap", "--follow", "--packets", "40", "--json"],
+    );
+    let end = said.event("end");
+    assert_eq!(end["reason"], "packets");
+    assert_eq!(said.event("report")["report"]["files"][0]["packets"], 40);
+}
+
+#[cfg(target_os = "linux")]
+mod as_root {
+    use std::net::SocketAddr;
+    use std::process::Command;
+    use std::time::{Duration, Instant};
+
+    use bartizan_host::Program;
+
+    use super::follow_stage::{Followed, LONG, Talkers, assert_open_metrics};
+
+    #[test]
+    fn a_link_is_told_while_it_lives_and_again_when_it_gets_better_and_worse() {
+        let talkers = Talkers::new();
+        let arguments = [
+            "--interface",
+            "left",
+            "--follow",
+            "--json",
+            "--window",
+            "4s",
+            "--metrics",
+            "127.0.0.1:0",
+        ];
+        let mut followed = Followed::start_inside(&talkers.left, talkers.place(), &arguments);
+        let begin = followed.wait_for("begin", |_| true);
+        let url = format!("http://{}/metrics", begin["metrics"].as_str().unwrap());
+
+        // A classical connection that stays open: it is judged before it ends.
+        let open = talkers.client("x25519", true);
+        let seen = followed.wait_for("link-seen", |_| true);
+        assert_eq!(seen["confidentiality"]["verdict"], "vulnerable");
+        assert_eq!(seen["source"], "left");
+        followed.wait_for("finding", |event| {
+            event["concern"] == "confidentiality" && event["state"] == "new"
+        });
+        let metrics = followed.scraped(&url, Some(&talkers.left), |text| {
+            text.contains("bartizan_inspect_live{source=\"left\",kind=\"tcp\"} 1")
+                && text.contains("bartizan_inspect_findings{concern=\"confidentiality\"} 1")
+        });
+        assert_open_metrics(&metrics);
+        assert!(
+            metrics.contains("bartizan_inspect_packets_total{source=\"left\",direction=\"out\"} "),
+            "{metrics}"
+        );
+        drop(open);
+
+        // Hybrid ones, until the classical one has left the window.
+        let begun = Instant::now();
+        while !followed.told("finding", |event| {
+            event["concern"] == "confidentiality" && event["state"] == "cleared"
+        }) {
+            assert!(begun.elapsed() < LONG, "{}", followed.said());
+            talkers.client("X25519MLKEM768", false).finish(LONG).unwrap();
+        }
+        let first = followed.wait_for("verdict-changed", |_| true);
+        assert_eq!(first["from"]["confidentiality"], "vulnerable");
+        let better = followed.wait_for("verdict-changed", |event| {
+            event["to"]["confidentiality"] == "quantum-safe"
+        });
+        assert_eq!(better["key_exchange"], "X25519MLKEM768");
+
+        talkers.client("x25519", false).finish(LONG).unwrap();
+        let worse = followed.wait_for("downgrade", |event| event["state"] == "new");
+        let order = ["link-seen", "finding", "verdict-changed", "downgrade"].map(|name| {
+            followed
+                .events()
+                .iter()
+                .position(|event| event["event"] == name)
+                .unwrap()
+        });
+        assert!(order.is_sorted(), "{order:?}");
+        assert!(worse["sources"].to_string().contains("packet"), "{worse}");
+
+        let (status, _) = followed.terminate();
+        assert_eq!(status, 1);
+        let report = followed.wait_for("report", |_| true)["report"].clone();
+        let groups = &report["files"][0]["summary"]["by_group"];
+        assert_eq!(groups["x25519"], 2);
+        assert!(groups["X25519MLKEM768"].as_u64().unwrap() >= 1);
+        assert_eq!(report["files"][0]["dropped_at_capture"], 0);
+    }
+
+    #[test]
+    fn a_capture_of_an_interface_ends_in_the_report_that_a_file_of_it_would() {
+        let talkers = Talkers::new();
+        let mut captured = Followed::start_inside(&talkers.left, talkers.place(), &["--interface", "left", "--json"]);
+        captured.wait_for_error("capturing on left");
+        talkers.client("X25519MLKEM768", false).finish(LONG).unwrap();
+        let (status, said) = captured.terminate();
+        let document: serde_json::Value = serde_json::from_str(&said).unwrap();
+        let file = &document["files"][0];
+        assert_eq!(status, 0, "{said}");
+        assert_eq!(file["file"], "left");
+        assert_eq!(file["links"][0]["confidentiality"]["verdict"], "quantum-safe");
+        assert_eq!(file["connections"][0]["tls"]["group"]["name"], "X25519MLKEM768");
+        assert_eq!(file["connections"][0]["start"], "syn");
+    }
+
+    #[test]
+    fn an_interface_that_vanishes_ends_a_capture_with_what_was_seen_and_is_waited_for_when_followed() {
+        let mut talkers = Talkers::new();
+        let place = talkers.place().to_owned();
+        let mut captured = Followed::start_inside(&talkers.left, &place, &["--interface", "left"]);
+        captured.wait_for_error("capturing on left");
+        let mut followed =
+            Followed::start_inside(&talkers.left, &place, &["--interface", "left", "--follow", "--json"]);
+        followed.wait_for("begin", |_| true);
+        talkers.client("x25519", false).finish(LONG).unwrap();
+        followed.wait_for("link-seen", |_| true);
+        talkers.cut();
+        followed.wait_for("interface-down", |_| true);
+        let (status, said) = captured.ended();
+        assert_eq!(status, 1);
+        assert!(said.contains("x25519 negotiated"), "{said}");
+        assert!(said.contains("the interface went down, or is gone, after "), "{said}");
+        talkers.join();
+        let begun = Instant::now();
+        while !followed.told("interface-back", |_| true) {
+            assert!(begun.elapsed() < LONG, "{}", followed.said());
+            talkers.client("x25519", false).finish(LONG).unwrap();
+        }
+        let (status, _) = followed.terminate();
+        assert_eq!(status, 1);
+    }
+
+    #[test]
+    fn nothing_is_left_of_one_that_is_killed() {
+        let talkers = Talkers::new();
+        let mut followed = Followed::start_inside(&talkers.left, talkers.place(), &["--interface", "left", "--follow"]);
+        followed.wait_for_text("following left");
+        let sockets = || {
+            let packet = Program::new("cat")
+                .argument("/proc/self/net/packet")
+                .inside(&talkers.left);
+            packet.run(LONG).unwrap().text().lines().count()
+        };
+        let promiscuous = || {
+            let link = Program::new("ip")
+                .arguments(["-details", "link", "show", "left"])
+                .inside(&talkers.left);
+            !link.run(LONG).unwrap().text().contains("promiscuity 0")
+        };
+        assert!(sockets() == 2 && promiscuous(), "a heading and a socket");
+        followed.kill();
+        let begun = Instant::now();
+        while sockets() != 1 || promiscuous() {
+            assert!(begun.elapsed() < LONG);
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    }
+
+    #[test]
+    fn without_the_right_to_capture_it_says_which_right_is_missing() {
+        let said = Command::new("setpriv")
+            .args(["--inh-caps=-all", "--bounding-set=-all", "--no-new-privs"])
+            .arg(env!("CARGO_BIN_EXE_bartizan"))
+            .args(["inspect", "--interface", "lo"])
+            .output()
+            .unwrap();
+        let errors = String::from_utf8(said.stderr).unwrap();
+        assert_eq!(said.status.code(), Some(2), "{errors}");
+        assert!(errors.contains("this needs CAP_NET_RAW"), "{errors}");
+        assert!(errors.contains("setcap cap_net_raw+ep"), "{errors}");
+    }
+
+    #[test]
+    fn two_interfaces_are_told_apart() {
+        let talkers = Talkers::new();
+        let arguments = ["--interface", "left", "--interface", "lo", "--follow", "--json"];
+        let mut followed = Followed::start_inside(&talkers.left, talkers.place(), &arguments);
+        followed.wait_for("begin", |_| true);
+        talkers.client("x25519", false).finish(LONG).unwrap();
+        followed.wait_for("link-seen", |event| event["source"] == "left");
+        let here: SocketAddr = "127.0.0.1:4433".parse().unwrap();
+        let _server = talkers.server(&talkers.left, here);
+        talkers.client_to(here, "X25519MLKEM768", false).finish(LONG).unwrap();
+        let seen = followed.wait_for("link-seen", |event| event["source"] == "lo");
+        assert_eq!(seen["confidentiality"]["verdict"], "quantum-safe");
+        followed.terminate();
+        let report = followed.wait_for("report", |_| true)["report"].clone();
+        assert_eq!(report["files"].as_array().unwrap().len(), 2);
+        // Loopback shows each packet twice; it is counted once.
+        assert_eq!(report["files"][1]["connections"], serde_json::json!([]));
+        assert_eq!(report["files"][1]["summary"]["connections"], 1);
+    }
+}
