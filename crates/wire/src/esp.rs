@@ -1,8 +1,11 @@
 //! ESP (RFC 4303): what a security association shows although its packets are encrypted.
 
+mod clear;
+
 use std::net::{IpAddr, SocketAddr};
 
 use crate::Moment;
+use clear::is_in_clear;
 
 /// Packets of an association in which clear text is looked for: with NULL encryption (RFC 2410) it is in each.
 const PROBED: u64 = 4;
@@ -153,59 +156,6 @@ impl EspSa {
             }
         }
     }
-}
-
-/// Whether an ESP packet holds what anyone can read, by NULL encryption: an IPv4 packet, told by its checksum, first
-/// byte and length, behind no initialization vector or the eight bytes of GMAC's; or bytes that are not spread as
-/// encrypted ones are.
-fn is_in_clear(packet: &[u8], missing: usize) -> bool {
-    const HEADER: usize = 8;
-    let holds_ip = [0, 8].iter().any(|vector| {
-        let Some(inner) = packet.get(HEADER + vector..) else {
-            return false;
-        };
-        // Behind it come at least padding length and next header.
-        let room = (inner.len() + missing).checked_sub(2);
-        room.is_some_and(|room| is_ipv4(inner, room))
-    });
-    holds_ip || packet.get(HEADER + VECTOR..).is_some_and(is_skewed)
-}
-
-/// The longest initialization vector, AES-CBC's. A counter in it is no sign of anything.
-const VECTOR: usize = 16;
-/// Fewer bytes than these say nothing of how they are spread.
-const SPREAD: usize = 64;
-
-/// Whether one value takes a twelfth of the bytes, and ten of them at least. Among random bytes that happens once in
-/// 2^25 packets at most (of 120 bytes); headers and ASN.1 are full of zeros.
-fn is_skewed(bytes: &[u8]) -> bool {
-    if bytes.len() < SPREAD {
-        return false;
-    }
-    let mut counts = [0u16; 256];
-    for &byte in bytes {
-        let count = &mut counts[usize::from(byte)];
-        *count = count.saturating_add(1);
-    }
-    let most = counts.iter().copied().max().map_or(0, usize::from);
-    most >= (bytes.len() / 12).max(10)
-}
-
-fn is_ipv4(inner: &[u8], room: usize) -> bool {
-    let Some(header) = inner.first_chunk::<20>() else {
-        return false;
-    };
-    let total = usize::from(u16::from_be_bytes([header[2], header[3]]));
-    if header[0] != 0x45 || total < 20 || total > room || room - total > 255 + 32 {
-        return false;
-    }
-    let sum: u32 = header
-        .chunks_exact(2)
-        .map(|pair| u32::from(u16::from_be_bytes([pair[0], pair[1]])))
-        .sum();
-    // Ones' complement: carries come back in at the bottom.
-    let sum = (sum & 0xffff) + (sum >> 16);
-    (sum & 0xffff) + (sum >> 16) == 0xffff
 }
 
 #[cfg(test)]

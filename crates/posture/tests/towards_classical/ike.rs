@@ -85,7 +85,18 @@ pub(crate) fn mutations() -> Vec<Mutation> {
             shrunk(FOLLOW_UP),
         ),
         ipsec("version to 1", Box::new(version_1)),
-        mutation("ESP in clear", is_esp, Takes::Safety, Box::new(cleared_esp)),
+        mutation(
+            "ESP in clear, IPv4 in it",
+            is_esp,
+            Takes::Safety,
+            Box::new(|frame| cleared_esp(frame, ipv4)),
+        ),
+        mutation(
+            "ESP in clear, IPv6 in it",
+            is_esp,
+            Takes::Safety,
+            Box::new(|frame| cleared_esp(frame, ipv6)),
+        ),
     ]
 }
 
@@ -318,24 +329,37 @@ fn version_1(frame: &Frame<'_>) -> Change {
 }
 
 /// ESP's packets hold an IP packet that anyone can read, as with NULL encryption.
-fn cleared_esp(frame: &Frame<'_>) -> Change {
+fn cleared_esp(frame: &Frame<'_>, write: fn(&mut [u8])) -> Change {
     let in_udp = frame.protocol == 17 && ike(frame).is_none() && frame.is_on(4500);
     let behind_header = match frame.protocol {
         50 => 0,
         _ if in_udp => 8,
         _ => return Change::Keep,
     };
-    let room = frame.payload().len().saturating_sub(behind_header);
-    if room < 40 {
+    let mut inner = frame.payload().get(behind_header..).unwrap_or_default().to_vec();
+    if inner.len() < 64 {
         return Change::Keep;
     }
-    let mut inner = vec![0x45, 0, 0, 28, 0, 0, 0, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2];
-    inner[2..4].copy_from_slice(&(u16::try_from(room).unwrap() - 16).to_be_bytes());
-    let sum = inner
+    write(&mut inner);
+    Change::written(frame, behind_header, &inner)
+}
+
+fn ipv4(inner: &mut [u8]) {
+    let mut header = [0x45, 0, 0, 28, 0, 0, 0, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2];
+    header[2..4].copy_from_slice(&(u16::try_from(inner.len()).unwrap() - 16).to_be_bytes());
+    let sum = header
         .chunks(2)
         .map(|pair| u32::from(u16::from_be_bytes([pair[0], pair[1]])))
         .sum::<u32>();
     let sum = (sum & 0xffff) + (sum >> 16);
-    inner[10..12].copy_from_slice(&(!(sum as u16)).to_be_bytes());
-    Change::written(frame, behind_header, &inner)
+    header[10..12].copy_from_slice(&(!(sum as u16)).to_be_bytes());
+    inner[..20].copy_from_slice(&header);
+}
+
+/// Behind it no padding, and a check of twelve bytes.
+fn ipv6(inner: &mut [u8]) {
+    let end = inner.len() - 12;
+    inner[0] = 0x60;
+    inner[4..6].copy_from_slice(&(u16::try_from(end).unwrap() - 2 - 40).to_be_bytes());
+    inner[end - 2..end].copy_from_slice(&[0, 41]);
 }

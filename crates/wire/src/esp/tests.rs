@@ -85,6 +85,48 @@ fn null_encryption_is_seen_with_and_without_a_vector() {
     assert!(!is_in_clear(&wrong, 0), "its checksum is wrong");
 }
 
+/// An ESP packet with this in it, padded as it must be, and a check of so many bytes.
+fn with_trailer(held: &[u8], next: u8, vector: usize, check: usize) -> Vec<u8> {
+    let mut packet = vec![0, 0, 0x12, 0x34, 0, 0, 0, 1];
+    packet.extend(vec![0xee; vector]);
+    packet.extend(held);
+    let padding = (held.len() + 2).next_multiple_of(4) - held.len() - 2;
+    packet.extend((1..).take(padding));
+    packet.extend([padding as u8, next]);
+    packet.extend((0..check).map(|at| at as u8 ^ 0x5c));
+    packet
+}
+
+/// Bytes without a pattern.
+fn spread(length: usize) -> Vec<u8> {
+    (0..length).map(|at| (at * 167 + 13) as u8).collect()
+}
+
+#[test]
+fn what_a_trailer_names_and_what_is_there_tell_null_encryption() {
+    let mut ipv6 = vec![0x60, 1, 2, 3, 0, 25, 17, 64];
+    ipv6.extend(spread(32 + 25));
+    let mut udp = vec![0x9c, 0x41, 0x08, 0x68, 0, 31, 0xab, 0xcd];
+    udp.extend(spread(23));
+    // A DATA chunk of 18 bytes, padded, and a HEARTBEAT.
+    let mut sctp = spread(12);
+    sctp.extend([0, 3, 0, 18]);
+    sctp.extend(spread(16));
+    sctp.extend([4, 0, 0, 8, 9, 8, 7, 6]);
+    for (held, next, other) in [(&ipv6, 41, 17), (&udp, 17, 132), (&sctp, 132, 41)] {
+        for (vector, check) in [(0, 12), (0, 16), (8, 16), (0, 24), (0, 32)] {
+            let packet = with_trailer(held, next, vector, check);
+            assert!(is_in_clear(&packet, 0), "{next} {vector} {check}");
+            assert!(!is_in_clear(&with_trailer(held, other, vector, check), 0), "{other}");
+            assert!(!is_in_clear(&packet[..packet.len() - 1], 0), "cut");
+            assert!(!is_in_clear(&packet, 1), "its end is not in the capture");
+        }
+        let mut longer = held.clone();
+        longer.push(7);
+        assert!(!is_in_clear(&with_trailer(&longer, next, 0, 12), 0), "{next}");
+    }
+}
+
 #[test]
 fn clear_text_is_told_from_encrypted_bytes_in_any_mode() {
     // SCTP with an E2AP message in transport mode, as FlexRIC sends it: many zeros.
