@@ -16,6 +16,8 @@ pub(crate) struct Agreed {
     pub(crate) halves: usize,
     /// ESP security associations.
     pub(crate) esp: usize,
+    /// IKE_SAs whose initiator first asked for another method.
+    pub(crate) asked_otherwise: usize,
 }
 
 pub(crate) fn agree(file: &Path, document: &Value) -> Agreed {
@@ -23,7 +25,35 @@ pub(crate) fn agree(file: &Path, document: &Value) -> Agreed {
         inits: inits(file, document),
         halves: halves(file, document),
         esp: esp(file, document),
+        asked_otherwise: asked_otherwise(file, document),
     }
+}
+
+/// Methods of the first requests that were not the last, where they are others.
+fn asked_otherwise(file: &Path, document: &Value) -> usize {
+    let ours = by_member(document, "ike", "initiator_spi");
+    let fields = ["isakmp.ispi", "isakmp.tf.id.dh", "isakmp.key_exchange.dh_group"];
+    let filter = "isakmp.exchangetype == 34 && isakmp.tf.type && isakmp.flag_r == 0 && !icmp";
+    let mut requests: BTreeMap<String, Vec<[Vec<u64>; 2]>> = BTreeMap::new();
+    for row in rows(file, &[], filter, &fields) {
+        let methods = [fields[1], fields[2]].map(|field| numbers(&row[field]));
+        requests.entry(row["isakmp.ispi"][0].clone()).or_default().push(methods);
+    }
+    let mut otherwise = 0;
+    for (spi, requests) in &requests {
+        let ike = &ours[spi]["ike"];
+        let proposals = ike["first_proposals_offered"].as_array().unwrap().iter();
+        let transforms = proposals.flat_map(|proposal| proposal["transforms"].as_array().unwrap());
+        let methods = transforms.filter(|transform| transform["type"] == 4);
+        let proposed: Vec<u64> = methods.map(|transform| transform["code"].as_u64().unwrap()).collect();
+        let data = ike["first_key_exchange_offered"]["code"].as_u64();
+        let theirs = requests.first().filter(|first| Some(*first) != requests.last());
+        let [their_proposed, their_data] = theirs.cloned().unwrap_or_default();
+        assert_eq!(proposed, their_proposed, "{spi}");
+        assert_eq!(data.into_iter().collect::<Vec<_>>(), their_data, "{spi}");
+        otherwise += usize::from(theirs.is_some());
+    }
+    otherwise
 }
 
 /// Proposals, choice, key exchange data, notifications and SPIs of every IKE_SA_INIT.

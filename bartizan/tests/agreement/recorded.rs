@@ -157,6 +157,7 @@ fn every_exchange_of_strongswan_is_read_as_tshark_reads_it() {
         inits: 16 + 15,
         halves: 80,
         esp: 38,
+        asked_otherwise: 1,
     };
     assert_eq!(agreed, expected);
 }

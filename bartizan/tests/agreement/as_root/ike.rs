@@ -16,6 +16,7 @@ fn every_exchange_is_read_as_tshark_reads_it() {
     let up = LINKS.len() - 1;
     assert!(agreed.halves >= up * 6, "{agreed:?}");
     assert_eq!(agreed.esp, up * 4);
+    assert_eq!(agreed.asked_otherwise, 1);
 }
 
 /// The IKE_SAs of a link in their order, and the ESP.

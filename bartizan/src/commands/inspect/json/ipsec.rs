@@ -17,6 +17,8 @@ pub(super) struct Ike {
     origin: &'static str,
     proposals_offered: Vec<Offer>,
     key_exchange_offered: Option<Data>,
+    first_proposals_offered: Vec<Offer>,
+    first_key_exchange_offered: Option<Data>,
     chosen: Option<Offer>,
     key_exchange_chosen: Option<Data>,
     key_exchanges: Vec<Code>,
@@ -115,6 +117,7 @@ impl Ike {
             })
             .collect()
         };
+        let first = sa.first_offer.as_deref();
         Self {
             initiator_spi: format!("{:016x}", sa.initiator_spi),
             responder_spi: format!("{:016x}", sa.responder_spi),
@@ -126,6 +129,9 @@ impl Ike {
             },
             proposals_offered: sa.offered.iter().flat_map(|seen| &seen.value).map(offer).collect(),
             key_exchange_offered: sa.offered_key_exchange.map(data),
+            first_proposals_offered: first
+                .map_or_else(Vec::new, |first| first.proposals.value.iter().map(offer).collect()),
+            first_key_exchange_offered: first.and_then(|first| first.key_exchange).map(data),
             chosen: sa.chosen.as_ref().map(|seen| offer(&seen.value)),
             key_exchange_chosen: sa.chosen_key_exchange.map(data),
             key_exchanges: posture.key_exchanges.iter().copied().map(method).collect(),

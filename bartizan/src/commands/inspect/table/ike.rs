@@ -14,6 +14,9 @@ const MADE: usize = 8;
 /// Offer, choice, exchanges and rekeys.
 pub(super) fn explain(sa: &IkeSa) -> Vec<String> {
     let mut lines = Vec::new();
+    if let Some(first) = sa.first_offer.as_deref().and_then(|first| first.key_exchange) {
+        lines.push(format!("first     asked for {}", first.method));
+    }
     if let Some(offered) = &sa.offered {
         for proposal in offered.value.iter().take(PROPOSALS) {
             lines.push(format!("offered   {proposal}"));
