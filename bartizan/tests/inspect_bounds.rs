@@ -136,7 +136,11 @@ fn a_process_grows_by_no_more_than_it_may_whatever_lives() {
     const SLACK: u64 = 4_000_000;
     // 12 000 flows of six kinds take more than twice the ceiling.
     let most = MEMORY + SLACK;
-    for options in [&["--memory=16MB"][..], &["--memory=16MB", "--json"]] {
+    for options in [
+        &["--memory=16MB"][..],
+        &["--memory=16MB", "--json"],
+        &["--memory=16MB", "--json", "--follow"],
+    ] {
         let grown = peak(12_000, options) - peak(6, options);
         assert!(grown < most, "{grown} {options:?}");
         assert!(grown > MEMORY / 8, "{grown} {options:?}");

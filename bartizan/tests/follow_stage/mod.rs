@@ -59,13 +59,15 @@ impl Said {
         serde_json::from_str(&self.stdout).unwrap_or_else(|error| panic!("{error}: {}", self.stderr))
     }
 
-    /// The event of this name.
+    /// The first event of this name.
     pub(crate) fn event(&self, name: &str) -> Value {
-        let events = events(&self.stdout);
-        let found = events.iter().find(|event| event["event"] == name);
-        found
-            .unwrap_or_else(|| panic!("no {name} in {}\n{}", self.stdout, self.stderr))
-            .clone()
+        let found = self.events(name).into_iter().next();
+        found.unwrap_or_else(|| panic!("no {name} in {}\n{}", self.stdout, self.stderr))
+    }
+
+    /// The events of this name.
+    pub(crate) fn events(&self, name: &str) -> Vec<Value> {
+        named(&self.stdout, name)
     }
 }
 
@@ -84,10 +86,16 @@ pub(crate) fn inspect(directory: &Path, arguments: &[&str]) -> Said {
     }
 }
 
-/// The events of whole lines.
-fn events(text: &str) -> Vec<Value> {
-    let whole = text.rfind('\n').map_or("", |end| &text[..end]);
-    whole.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+/// The whole lines of a text, the last of which may not have its end yet.
+fn whole(text: &str) -> std::str::Lines<'_> {
+    text.rfind('\n').map_or("", |end| &text[..end]).lines()
+}
+
+/// The events of this name. Only these are parsed: there may be thousands of others.
+fn named(text: &str, name: &str) -> Vec<Value> {
+    let name = format!("\"event\":\"{name}\"");
+    let lines = whole(text).filter(|line| line.contains(&name));
+    lines.map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
 /// One that runs until it is told to end.
@@ -127,28 +135,27 @@ impl Followed {
     }
 
     pub(crate) fn events(&self) -> Vec<Value> {
-        events(&self.said())
-    }
-
-    /// The events of this name. Only these are parsed: there may be thousands of others.
-    fn named(&self, name: &str) -> Vec<Value> {
         let said = self.said();
-        let whole = said.rfind('\n').map_or("", |end| &said[..end]);
-        let name = format!("\"event\":\"{name}\"");
-        let lines = whole.lines().filter(|line| line.contains(&name));
-        lines.map(|line| serde_json::from_str(line).unwrap()).collect()
+        whole(&said).map(|line| serde_json::from_str(line).unwrap()).collect()
     }
 
     pub(crate) fn told(&self, name: &str, is: impl Fn(&Value) -> bool) -> bool {
-        self.named(name).iter().any(is)
+        named(&self.said(), name).iter().any(is)
     }
 
     /// The first event of this name that fits, once it is told.
     pub(crate) fn wait_for(&mut self, name: &str, is: impl Fn(&Value) -> bool) -> Value {
         self.wait(name, |followed| {
-            let mut events = followed.named(name).into_iter();
+            let mut events = named(&followed.said(), name).into_iter();
             events.find(|event| is(event))
         })
+    }
+
+    /// Until so many events of this name are told.
+    pub(crate) fn wait_for_many(&mut self, name: &str, many: usize) {
+        self.wait(name, |followed| {
+            (named(&followed.said(), name).len() >= many).then_some(())
+        });
     }
 
     pub(crate) fn wait_for_text(&mut self, text: &str) {

@@ -25,12 +25,8 @@ use opened::{Shown, shown};
 /// Name and version of the schema.
 pub(crate) const SCHEMA: &str = "bartizan-inspect/1";
 
-/// All reports as one value.
-pub(super) fn value(reports: &[Report]) -> Result<serde_json::Value, serde_json::Error> {
-    serde_json::to_value(document(reports))
-}
-
-fn document(reports: &[Report]) -> Document<'_> {
+/// What all reports are serialized as.
+pub(super) fn document(reports: &[Report]) -> impl Serialize {
     Document {
         schema: SCHEMA,
         files: reports.iter().map(File::new).collect(),

@@ -18,8 +18,9 @@ use crate::Failure;
 const RING: usize = 256;
 /// Pieces taken from one source before the next one's turn.
 const TURN: usize = 64;
-/// Bytes read at a time.
+/// Bytes read at a time, and pieces of standard input that wait: who writes it can wait too.
 const PIECE: usize = 256 * 1024;
+const WAITING: usize = 4;
 
 /// One source of packets.
 pub(super) struct Source {
@@ -77,7 +78,7 @@ impl Source {
     /// A file that another program writes; `-` is standard input.
     pub(super) fn file(path: &Path) -> Result<Self, Failure> {
         if path.as_os_str() == "-" {
-            let (give, pieces) = sync_channel(TURN);
+            let (give, pieces) = sync_channel(WAITING);
             thread::Builder::new()
                 .name("standard input".to_owned())
                 .spawn(move || pump(&give))

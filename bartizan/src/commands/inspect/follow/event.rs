@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 use std::io::{self, Write as _};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use bartizan_posture::{Concern, Judgement, Link, Source};
 use serde::Serialize;
@@ -129,25 +129,47 @@ impl Teller {
     /// Writes one, at once.
     pub(super) fn tell(&mut self, event: &Event) -> Result<(), Failure> {
         self.told += 1;
-        let at = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let line = match self.form {
             Form::Json => {
                 let line = Line {
-                    schema: SCHEMA,
-                    sequence: self.told,
-                    at_ns: u64::try_from(at.as_nanos()).unwrap_or(u64::MAX),
                     packet_ns: event.packet_ns,
-                    event: event.name,
                     source: event.source.as_deref(),
                     link: event.link.as_ref(),
-                    fields: &event.fields,
+                    ..self.line(event.name, &event.fields)
                 };
                 serde_json::to_string(&line).map_err(Failure::new)?
             }
-            Form::Text => printable(&text(event, at.as_secs())),
+            Form::Text => printable(&text(event, since_1970().as_secs())),
         };
         let mut out = io::stdout().lock();
-        match writeln!(out, "{line}").and_then(|()| out.flush()) {
+        self.wrote(writeln!(out, "{line}").and_then(|()| out.flush()))
+    }
+
+    /// Writes the last one, which holds the report. That is never there as a whole: it is several times as large as what it is
+    /// made from.
+    pub(super) fn report(&mut self, report: &impl Serialize) -> Result<(), Failure> {
+        self.told += 1;
+        let line = self.line("report", Reported { report });
+        let mut out = io::BufWriter::new(io::stdout().lock());
+        let written = serde_json::to_writer(&mut out, &line).map_err(io::Error::from);
+        self.wrote(written.and_then(|()| writeln!(out)).and_then(|()| out.flush()))
+    }
+
+    fn line<'a, F>(&self, event: &'static str, fields: F) -> Line<'a, F> {
+        Line {
+            schema: SCHEMA,
+            sequence: self.told,
+            at_ns: u64::try_from(since_1970().as_nanos()).unwrap_or(u64::MAX),
+            packet_ns: None,
+            event,
+            source: None,
+            link: None,
+            fields,
+        }
+    }
+
+    fn wrote(&mut self, written: io::Result<()>) -> Result<(), Failure> {
+        match written {
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => self.unheard = true,
             Err(error) => return Err(Failure::new(format!("standard output: {error}"))),
             Ok(()) => {}
@@ -156,8 +178,17 @@ impl Teller {
     }
 }
 
+fn since_1970() -> Duration {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
+}
+
 #[derive(Serialize)]
-struct Line<'a> {
+struct Reported<'a, R> {
+    report: &'a R,
+}
+
+#[derive(Serialize)]
+struct Line<'a, F> {
     schema: &'static str,
     sequence: u64,
     at_ns: u64,
@@ -166,7 +197,7 @@ struct Line<'a> {
     source: Option<&'a str>,
     link: Option<&'a LinkName>,
     #[serde(flatten)]
-    fields: &'a Map<String, Value>,
+    fields: F,
 }
 
 /// One line for people: the time of day (UTC), where, what.

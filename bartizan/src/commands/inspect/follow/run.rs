@@ -476,8 +476,7 @@ impl Run<'_> {
         conclude(self.args, &mut reports, inventory.as_ref(), self.deployment)?;
         match (&mut self.teller, self.args.json) {
             (Some(teller), true) => {
-                let report = json::value(&reports).map_err(Failure::new)?;
-                teller.tell(&Event::new("report", "").with("report", report))?;
+                teller.report(&json::document(&reports))?;
             }
             _ => show(self.args, &reports, self.deployment)?,
         }
