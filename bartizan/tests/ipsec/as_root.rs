@@ -1,5 +1,7 @@
 mod clear_text;
+mod egress;
 mod faults;
+mod guest;
 mod scripted;
 
 use std::io::{BufReader, Read as _, Write as _};

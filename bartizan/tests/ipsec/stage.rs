@@ -23,6 +23,11 @@ pub(crate) struct Stage {
 impl Stage {
     /// Both nodes have certificates; no charon runs. `of_ric` is the policy that the RIC's own file has of the link.
     pub(crate) fn set_up(policy: &str, of_ric: &str) -> Self {
+        Self::set_up_with(policy, of_ric, "inner: { cu: [10.78.0.1], ric: [10.78.0.2] }")
+    }
+
+    /// The same with these settings of the link.
+    pub(crate) fn set_up_with(policy: &str, of_ric: &str, link: &str) -> Self {
         LabRoot::sid()
             .expect("a cache directory")
             .ensure(&mut |_| {})
@@ -59,7 +64,7 @@ impl Stage {
             directory,
         };
         for (file, policy) in [("cu.yaml", policy), ("ric.yaml", of_ric)] {
-            std::fs::write(stage.path().join(file), deployment(policy)).expect("a file");
+            std::fs::write(stage.path().join(file), deployment(policy, link)).expect("a file");
         }
         for name in ["cu", "ric"] {
             stage.issue(name, SystemTime::now());
@@ -187,7 +192,7 @@ impl Stage {
     }
 }
 
-fn deployment(policy: &str) -> String {
+fn deployment(policy: &str, link: &str) -> String {
     let node = |name: &str, function: &str, number: u8| {
         format!(
             "  {name}: {{ function: {function}, address: 10.77.0.{number}, names: {{ dns: [{name}.test] }}, \
@@ -196,7 +201,7 @@ fn deployment(policy: &str) -> String {
     };
     format!(
         "policy: {policy}\ntrust: {{ roots: ca.crt.pem, crl: ca.crl.pem }}\nnodes:\n{}{}interfaces:\n  \
-         - {{ kind: E2, between: [cu, ric], with: ipsec, ipsec: {{ inner: {{ cu: [10.78.0.1], ric: [10.78.0.2] }} }} }}\n",
+         - {{ kind: E2, between: [cu, ric], with: ipsec, ipsec: {{ {link} }} }}\n",
         node("cu", "O-CU-CP", 1),
         node("ric", "near-RT RIC", 2)
     )

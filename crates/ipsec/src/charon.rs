@@ -3,6 +3,7 @@
 use bartizan_deployment::{IkeAlgorithm, KeyExchange};
 use bartizan_registry::{TransformKind, transform_named};
 
+use crate::Kernel;
 use crate::render::Means;
 use crate::vici::{Client, Error, Message, Section};
 
@@ -57,13 +58,22 @@ impl Charon {
         self.plugins.iter().any(|plugin| plugin == "kernel-libipsec")
     }
 
+    /// Who does ESP for it.
+    #[must_use]
+    pub fn esp(&self) -> Kernel {
+        if self.has_libipsec() {
+            Kernel::Libipsec
+        } else {
+            Kernel::Netlink
+        }
+    }
+
     /// What links are rendered for.
     #[must_use]
     pub fn means(&self) -> Means {
-        if self.has_libipsec() {
-            Means::LIBIPSEC
-        } else {
-            Means::KERNEL
+        match self.esp() {
+            Kernel::Libipsec => Means::LIBIPSEC,
+            Kernel::Netlink => Means::KERNEL,
         }
     }
 

@@ -12,6 +12,8 @@ pub const TCP: u8 = 6;
 pub const UDP: u8 = 17;
 /// IP protocol number of ESP.
 pub const ESP: u8 = 50;
+/// IP protocol number of ICMP for IPv6.
+pub const ICMPV6: u8 = 58;
 /// IP protocol number of SCTP.
 pub const SCTP: u8 = 132;
 

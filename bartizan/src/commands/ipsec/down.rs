@@ -50,6 +50,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let (_, connections) = host.rendered(Means::KERNEL)?;
     let names: Vec<_> = connections.iter().map(|connection| connection.name.clone()).collect();
     let patience = Duration::from_secs(args.timeout);
+    let mut ended = false;
     let deleted = match Client::connect(&host.place.socket(), PATIENCE) {
         Ok(mut client) => {
             let lock = Lock::take(&host.place.socket(), TURN, || {
@@ -64,7 +65,10 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
             drive::take_down(&mut client, &names, patience).map_err(|error| failed(&error))?
         }
         // Ours ended with its `up`, and its SAs with it.
-        Err(vici::Error::Absent { .. }) if matches!(host.place, Place::Own(_)) => 0,
+        Err(vici::Error::Absent { .. }) if matches!(host.place, Place::Own(_)) => {
+            ended = true;
+            0
+        }
         Err(error) => return Err(failed(&error)),
     };
     if matches!(host.place, Place::Own(_)) {
@@ -73,6 +77,9 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let guard = host.guard();
     if args.unguard {
         guard.open().map_err(guarding::failed)?;
+        if ended {
+            guard.remove_leftover().map_err(guarding::failed)?;
+        }
     }
     let report = Report {
         schema: SCHEMA,

@@ -1,7 +1,7 @@
 //! The guard as the commands speak of it.
 
 use bartizan_host::Error;
-use bartizan_ipsec::guard::{Guard, Standing};
+use bartizan_ipsec::guard::{Dropped, Guard, Standing};
 use serde::Serialize;
 
 use crate::Failure;
@@ -11,7 +11,9 @@ use crate::Failure;
 pub(super) struct ClearText {
     /// `in-force`, `other` (rules of another state of the file, or some were taken out), `absent` or `unknown`.
     pub(super) guard: &'static str,
-    /// Packets dropped on their way out since it stands.
+    /// What drops them: `nftables`, or `xfrm`, the policies of the kernel's ESP.
+    by: Option<&'static str>,
+    /// Packets dropped on their way out: by nftables since the guard stands, by XFRM all that any policy has blocked.
     dropped_leaving: Option<u64>,
     /// Packets dropped on their way in.
     dropped_arriving: Option<u64>,
@@ -21,15 +23,16 @@ impl ClearText {
     /// As the kernel has it now.
     pub(super) fn of(guard: &Guard) -> Result<Self, Failure> {
         let standing = guard.standing().map_err(failed)?;
-        let (guard, dropped) = match standing {
-            Standing::InForce(dropped) => ("in-force", Some(dropped)),
-            Standing::Other => ("other", None),
-            Standing::Absent => ("absent", None),
+        let (guard, by, dropped) = match standing {
+            Standing::InForce(by, dropped) => ("in-force", Some(by.name()), dropped),
+            Standing::Other => ("other", None, Dropped::default()),
+            Standing::Absent => ("absent", None, Dropped::default()),
         };
         Ok(Self {
             guard,
-            dropped_leaving: dropped.map(|dropped| dropped.leaving),
-            dropped_arriving: dropped.map(|dropped| dropped.arriving),
+            by,
+            dropped_leaving: dropped.leaving,
+            dropped_arriving: dropped.arriving,
         })
     }
 
@@ -37,6 +40,7 @@ impl ClearText {
     pub(super) fn of_or_unknown(guard: &Guard) -> Self {
         Self::of(guard).unwrap_or(Self {
             guard: "unknown",
+            by: None,
             dropped_leaving: None,
             dropped_arriving: None,
         })
@@ -48,14 +52,19 @@ impl ClearText {
 
     /// In a line.
     pub(super) fn text(&self) -> String {
+        let by_xfrm = match self.by {
+            Some("xfrm") => " (XFRM policies; routes that found no SA, packets that any of them blocked)",
+            _ => "",
+        };
         match (self.guard, self.dropped_leaving, self.dropped_arriving) {
-            (_, Some(leaving), Some(arriving)) => {
-                format!("clear text is dropped: {leaving} packets leaving, {arriving} arriving so far")
+            ("in-force", Some(leaving), Some(arriving)) => {
+                format!("clear text is dropped: {leaving} packets leaving, {arriving} arriving so far{by_xfrm}")
             }
+            ("in-force", ..) => "clear text is dropped (XFRM policies; this kernel does not count)".to_owned(),
             ("other", ..) => {
                 "CLEAR TEXT MAY PASS: the guard is not that of this file; `bartizan up` puts it in force".to_owned()
             }
-            ("unknown", ..) => "whether clear text passes is not known: nftables does not say".to_owned(),
+            ("unknown", ..) => "whether clear text passes is not known: neither nftables nor XFRM says".to_owned(),
             _ => "CLEAR TEXT PASSES where no SA is: no guard stands; `bartizan up` puts it in force".to_owned(),
         }
     }
@@ -66,7 +75,9 @@ pub(super) fn failed(error: Error) -> Failure {
     let failure = Failure::new(format!("the guard against clear text: {error}"));
     let failure = match error.hint() {
         Some(hint) => failure.hint(hint),
-        None => failure.hint("the kernel needs nf_tables with inet support and nftables 0.9.8 or later"),
+        None => failure.hint(
+            "the kernel needs nf_tables with inet support and nftables 0.9.8 or later, or to do ESP for charon itself",
+        ),
     };
     failure.hint("--no-guard does without: what no SA protects may then leave in clear")
 }

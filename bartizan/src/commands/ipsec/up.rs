@@ -43,7 +43,7 @@ pub(crate) struct Args {
     watch: bool,
     #[command(flatten)]
     watching: WatchArgs,
-    /// Let packets of these links leave and arrive in clear wherever charon does not keep them: nftables is left alone.
+    /// Let packets of these links leave and arrive in clear wherever charon does not keep them: no rules are set.
     #[arg(long)]
     no_guard: bool,
     /// How long each link may take, in seconds.
@@ -96,7 +96,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let (credentials, connections) = host.rendered(charon.means())?;
     let guard = (!args.no_guard).then(|| host.guard());
     if let Some(guard) = &guard {
-        guard.close().map_err(guarding::failed)?;
+        guard.close(charon.esp()).map_err(guarding::failed)?;
     }
     let all = Loaded {
         client,

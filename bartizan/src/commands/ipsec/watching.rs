@@ -90,7 +90,7 @@ fn guard_watched(guard: &Guard, metrics: &Metrics, stop: &dyn Fn() -> bool) {
     while !stop() {
         if looked.is_none_or(|looked| looked.elapsed() >= GUARD) {
             looked = Some(Instant::now());
-            let stands = matches!(guard.standing(), Ok(Standing::InForce(_)));
+            let stands = matches!(guard.standing(), Ok(Standing::InForce(..)));
             metrics.guarded(stands);
             if stood && !stands {
                 let hint = "`bartizan up` puts it in force again, without a pause for SAs";

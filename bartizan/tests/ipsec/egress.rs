@@ -1,0 +1,105 @@
+//! An E2 node that never stops sending, and what of it leaves the sender's host in clear.
+
+use std::io::Read as _;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use bartizan_host::{Capture, Direction};
+use bartizan_wire::capture::CaptureReader;
+use bartizan_wire::{ip, udp};
+
+use crate::stage::*;
+
+/// Sends, whatever becomes of its link.
+pub(super) struct Sender {
+    /// How much is sent in each state.
+    many: usize,
+    tried: AtomicUsize,
+    stop: AtomicBool,
+}
+
+impl Sender {
+    pub(super) fn new(many: usize) -> Self {
+        Self {
+            many,
+            tried: AtomicUsize::new(0),
+            stop: AtomicBool::new(false),
+        }
+    }
+
+    /// Sends until it is told to stop.
+    pub(super) fn run(&self, mut send: impl FnMut()) {
+        while !self.stop.load(Ordering::Relaxed) {
+            send();
+            self.tried.fetch_add(1, Ordering::Relaxed);
+            thread::sleep(Duration::from_millis(2));
+        }
+    }
+
+    /// Waits until many more were sent.
+    pub(super) fn many_more(&self) {
+        let wanted = self.tried.load(Ordering::Relaxed) + self.many;
+        eventually("packets are sent", || {
+            (self.tried.load(Ordering::Relaxed) >= wanted).then_some(())
+        });
+    }
+
+    /// Stops it when it is dropped, also where an assertion fails.
+    pub(super) fn stopped(&self) -> Stopped<'_> {
+        Stopped(self)
+    }
+}
+
+pub(super) struct Stopped<'a>(&'a Sender);
+
+impl Drop for Stopped<'_> {
+    fn drop(&mut self) {
+        self.0.stop.store(true, Ordering::Relaxed);
+    }
+}
+
+/// What left by the CU's interface, as lengths of IP packets.
+#[derive(Debug, Default)]
+pub(super) struct Left {
+    /// SCTP in clear.
+    pub(super) clear: Vec<usize>,
+    /// ESP, by itself or in UDP.
+    pub(super) protected: Vec<usize>,
+}
+
+/// Captures what leaves while `act` runs.
+pub(super) fn leaving(stage: &Stage, name: &str, act: impl FnOnce()) -> Left {
+    let path = stage.path().join(name);
+    let capture = Capture::start(Some(&stage.cu), "v0", &path, Direction::Outbound).expect("a capture");
+    act();
+    let captured = capture.stop().expect("captured");
+    assert!(captured.complete(), "{captured:?}");
+    let mut bytes = Vec::new();
+    let mut file = std::fs::File::open(&path).expect("a file");
+    file.read_to_end(&mut bytes).expect("it is read");
+    let mut reader = CaptureReader::new();
+    reader.push(&bytes);
+    let mut left = Left::default();
+    while let Some(packet) = reader.next_packet().expect("whole") {
+        // Ethernet's type, then IPv4's protocol and, in UDP, the port it goes to; IKE has the non-ESP marker.
+        let data = packet.data;
+        if data.get(12..14) != Some(&[0x08, 0x00]) {
+            continue;
+        }
+        let length = data
+            .get(16..18)
+            .map_or(0, |length| usize::from(length[0]) << 8 | usize::from(length[1]));
+        match data.get(23) {
+            Some(&ip::SCTP) => left.clear.push(length),
+            Some(&ip::ESP) => left.protected.push(length),
+            Some(&ip::UDP)
+                if data.get(36..38) == Some(&udp::IKE_NAT.to_be_bytes()) && data.get(42..46) != Some(&[0; 4]) =>
+            {
+                left.protected.push(length);
+            }
+            _ => {}
+        }
+    }
+    left
+}

@@ -1,0 +1,261 @@
+//! What a kernel does that has ESP and no nftables: each test runs itself again in a guest with such a kernel.
+
+use std::env;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
+use std::thread;
+use std::time::Duration;
+
+use bartizan_host::sctp::{Association, Opening};
+use bartizan_host::{Feature, Guest, LabRoot, Namespace, Process, Program};
+use bartizan_ledger::Event;
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use serde_json::Value;
+
+use super::egress::{Left, Sender, leaving};
+use super::{child, events};
+use crate::stage::*;
+
+/// Set in the guest only.
+const INSIDE: &str = "BARTIZAN_IPSEC_GUEST_TEST";
+const LONG: Duration = Duration::from_secs(480);
+/// Attempts in each state, each of at least one packet.
+const MANY: usize = 5;
+
+/// Runs the test of this name in a guest; false in the guest.
+fn in_a_guest(name: &str) -> bool {
+    if env::var_os(INSIDE).is_some() {
+        assert!(Feature::Esp.tried().present() && !Feature::Nftables.tried().present());
+        return false;
+    }
+    let root = LabRoot::trixie().expect("a cache directory");
+    let root = root.ensure(&mut |_| {}).expect("a lab root");
+    LabRoot::sid()
+        .expect("a cache directory")
+        .ensure(&mut |_| {})
+        .expect("a lab root");
+    let program = Guest::of(&root)
+        .expect("a kernel")
+        .program(env::current_exe().expect("a path"));
+    let finished = program
+        .arguments(["--exact", &format!("as_root::guest::{name}"), "--nocapture"])
+        .environment(INSIDE, "1")
+        .start()
+        .and_then(|guest| guest.finish(LONG))
+        .unwrap_or_else(|error| panic!("{error}"));
+    let (said, more) = (finished.text(), String::from_utf8_lossy(&finished.stderr));
+    assert!(finished.status.success() && said.contains("1 passed"), "{said}{more}");
+    true
+}
+
+/// Asks the RIC for an association of SCTP; nobody listens there, and where the question leaves is all that counts.
+fn attempts(host: &Namespace, [from, to]: [Ipv4Addr; 2]) -> impl FnMut() {
+    let [from, to] = [(from, 0), (to, 36_421)].map(|(address, port)| SocketAddr::new(IpAddr::V4(address), port));
+    let opening = Opening {
+        attempts: 1,
+        longest_wait: Duration::from_millis(100),
+        ..Opening::default()
+    };
+    move || {
+        let connect = || Association::connect(from, to, opening);
+        let _ = host.enter(connect).expect("a namespace");
+    }
+}
+
+const INNER: [Ipv4Addr; 2] = [Ipv4Addr::new(10, 78, 0, 1), Ipv4Addr::new(10, 78, 0, 2)];
+const OUTER: [Ipv4Addr; 2] = [Ipv4Addr::new(10, 77, 0, 1), Ipv4Addr::new(10, 77, 0, 2)];
+
+/// What `ip xfrm` lists of the CU.
+fn xfrm(stage: &Stage, table: &str) -> String {
+    let ip = Program::new("ip").arguments(["xfrm", table, "list"]).inside(&stage.cu);
+    ip.run(PATIENCE).expect("ip").text()
+}
+
+fn guard(report: &Value) -> (&str, &str) {
+    let of = &report["clear_text"];
+    (
+        of["guard"].as_str().unwrap_or_default(),
+        of["by"].as_str().unwrap_or_default(),
+    )
+}
+
+/// Kills a process that is stopped: this kernel (User-Mode Linux 6.12) panics where one is killed in the middle of a fork.
+fn kill_at_rest(process: &mut Process) {
+    let id = process.id();
+    kill(Pid::from_raw(i32::try_from(id).expect("a process")), Signal::SIGSTOP).expect("stopped");
+    let rests = |task: PathBuf| {
+        let stat = std::fs::read_to_string(task.join("stat")).unwrap_or_default();
+        // One that has ended meanwhile is at rest too.
+        stat.rsplit(')')
+            .next()
+            .is_none_or(|rest| !rest.starts_with(" R") && !rest.starts_with(" D") && !rest.starts_with(" S"))
+    };
+    eventually("every thread is stopped", || {
+        let tasks = std::fs::read_dir(format!("/proc/{id}/task")).expect("it is there");
+        let mut tasks = tasks.map(|task| task.expect("an entry").path());
+        tasks.all(rests).then_some(())
+    });
+    process.send(libc::SIGKILL);
+}
+
+const CLOSED: (&str, &str) = ("in-force", "xfrm");
+
+#[test]
+fn no_e2_packet_leaves_in_clear_where_the_kernel_does_esp_and_has_no_nftables() {
+    if in_a_guest("no_e2_packet_leaves_in_clear_where_the_kernel_does_esp_and_has_no_nftables") {
+        return;
+    }
+    let stage = Stage::set_up("hybrid", "hybrid");
+    let sender = Sender::new(MANY);
+    thread::scope(|scope| {
+        let _stopped = sender.stopped();
+        let send = attempts(&stage.cu, INNER);
+        scope.spawn(|| sender.run(send));
+        let before = leaving(&stage, "before", || sender.many_more());
+        assert!(!before.clear.is_empty() && before.protected.is_empty(), "{before:?}");
+
+        let (ric, mut cu) = (stage.up("ric"), stage.up("cu"));
+        let through = leaving(&stage, "through", || {
+            assert_eq!(guard(&stage.stands("cu")), CLOSED);
+            sender.many_more();
+            assert_eq!(stage.json("rekey", "cu", &[]).0, 0);
+            sender.many_more();
+            // Nothing is doubled by a second one.
+            let policies = xfrm(&stage, "policy").matches("ptype main").count();
+            assert_eq!(stage.json("up", "cu", &[]).1["attempts"][0]["came"], "stood");
+            assert_eq!(xfrm(&stage, "policy").matches("ptype main").count(), policies);
+
+            // charon is killed under its `up`: the kernel has its SAs and policies still.
+            kill(stage.charon_process("cu").expect("it runs"), Signal::SIGKILL).expect("killed");
+            let status = eventually("it ends", || cu.ended().expect("a child of ours"));
+            assert_eq!(status.code(), Some(2));
+            sender.many_more();
+            let mut cu = stage.up("cu");
+            assert_eq!(guard(&stage.stands("cu")), CLOSED);
+            sender.many_more();
+            // `up` is killed, and charon with it; `down` removes what SAs are left.
+            kill_at_rest(&mut cu);
+            eventually("charon is gone", || stage.charon_process("cu").is_none().then_some(()));
+            sender.many_more();
+            assert_eq!(guard(&stage.json("down", "cu", &[]).1), CLOSED);
+            sender.many_more();
+            let cu = stage.up("cu");
+            stage.stands("cu");
+            sender.many_more();
+            // And in good order.
+            assert_eq!(guard(&stage.json("down", "cu", &[]).1), CLOSED);
+            sender.many_more();
+            cu.terminate(PATIENCE).expect("it ends");
+            sender.many_more();
+            let (_, report) = stage.json("down", "cu", &[]);
+            assert_eq!(guard(&report), CLOSED);
+            assert!(
+                report["clear_text"]["dropped_leaving"].as_u64() >= Some(MANY as u64),
+                "{report}"
+            );
+        });
+        assert!(through.clear.is_empty(), "{through:?}");
+        assert!(through.protected.len() > MANY, "{through:?}");
+        assert!(!xfrm(&stage, "policy").contains("proto esp"), "charon has left nothing");
+
+        // Until somebody says otherwise, also where a charon that was killed has left its own policies.
+        let mut cu = stage.up("cu");
+        stage.stands("cu");
+        kill_at_rest(&mut cu);
+        eventually("charon is gone", || stage.charon_process("cu").is_none().then_some(()));
+        assert!(xfrm(&stage, "policy").contains("proto esp"));
+        let (code, report) = stage.json("down", "cu", &["--unguard"]);
+        assert_eq!(
+            (code, guard(&report)),
+            (0, ("absent", "")),
+            "{}",
+            xfrm(&stage, "policy")
+        );
+        let after = leaving(&stage, "after", || sender.many_more());
+        assert!(!after.clear.is_empty() && after.protected.is_empty(), "{after:?}");
+        assert_eq!(xfrm(&stage, "policy"), "");
+        // The kernel forgets by itself, 30 s later, that it has asked for an SA of IPComp.
+        let states = xfrm(&stage, "state");
+        assert!(!states.contains("proto esp"), "{states}");
+        ric.terminate(PATIENCE).expect("it ends");
+    });
+}
+
+/// Bytes of an IP packet of AES-GCM around this payload (RFC 4303, section 2; RFC 4106): IP header, SPI and sequence number, vector,
+/// payload padded with its trailer to a multiple of 4, check value.
+fn esp(payload: usize) -> usize {
+    20 + 8 + 8 + (payload + 2).next_multiple_of(4) + 16
+}
+
+/// The states of ESP in a listing: that the guard has asked for one of IPComp, before charon had its trap, is listed too.
+fn esp_states(listing: &str) -> String {
+    let listing = listing.replace("\nsrc ", "\n\nsrc ");
+    let states = listing.split("\n\n").filter(|state| state.contains("proto esp"));
+    states.collect::<Vec<_>>().join("\n")
+}
+
+/// Sets a link up, sends in it, and takes it down: what left before, what left through it, what the kernel had, what the ledger has.
+fn link(settings: &str, ends: [Ipv4Addr; 2]) -> (Left, Left, String, Vec<Event>) {
+    let stage = Stage::set_up_with("hybrid", "hybrid", settings);
+    let sender = Sender::new(MANY);
+    thread::scope(|scope| {
+        let _stopped = sender.stopped();
+        let send = attempts(&stage.cu, ends);
+        scope.spawn(|| sender.run(send));
+        let before = leaving(&stage, "before", || sender.many_more());
+        let (ric, cu) = (stage.up("ric"), stage.up("cu"));
+        let mut states = String::new();
+        let through = leaving(&stage, "through", || {
+            let report = stage.stands("cu");
+            assert_eq!(guard(&report), CLOSED);
+            sender.many_more();
+            let [mode, spi] = ["mode", "spi_in"].map(|name| child(&report)[name].as_str().expect("a text").to_owned());
+            states = esp_states(&xfrm(&stage, "state"));
+            assert!(states.contains(&format!("spi 0x{spi} ")), "{mode} {spi}: {states}");
+        });
+        for process in [cu, ric] {
+            process.terminate(PATIENCE).expect("it ends");
+        }
+        (before, through, states, events(&stage, "cu"))
+    })
+}
+
+#[test]
+fn mode_and_extended_sequence_numbers_of_the_file_are_those_of_kernel_wire_and_ledger() {
+    if in_a_guest("mode_and_extended_sequence_numbers_of_the_file_are_those_of_kernel_wire_and_ledger") {
+        return;
+    }
+    let tunnel = "inner: { cu: [10.78.0.1], ric: [10.78.0.2] }, esn: false";
+    // Everything between the nodes' own addresses: IKE and ESP pass the guard all the same.
+    let transport = "mode: transport, selectors: [{ protocol: any }]";
+    let cases = [(tunnel, INNER, "tunnel", false), (transport, OUTER, "transport", true)];
+    for (settings, ends, mode, extended) in cases {
+        let (before, through, states, events) = link(settings, ends);
+        assert_eq!(states.matches(&format!(" mode {mode}")).count(), 2, "{states}");
+        let flagged = states.lines().filter_map(|line| line.split_once("flag "));
+        let flagged = flagged.filter(|(_, flags)| flags.split(' ').any(|flag| flag == "esn"));
+        assert_eq!(flagged.count(), if extended { 2 } else { 0 }, "{states}");
+
+        // The question for an association always has the same length.
+        let question = before.clear[0];
+        let payload = if extended { question - 20 } else { question };
+        assert!(
+            through.clear.is_empty() && through.protected.len() >= MANY,
+            "{through:?}"
+        );
+        assert!(
+            through.protected.iter().all(|length| *length == esp(payload)),
+            "{question}: {through:?}"
+        );
+
+        let children: Vec<_> = events
+            .iter()
+            .filter_map(|event| match event {
+                Event::ChildSa(sa) => Some((sa.mode.to_lowercase(), sa.extended_sequence_numbers)),
+                _ => None,
+            })
+            .collect();
+        assert_eq!(children, [(mode.to_owned(), extended)]);
+    }
+}

@@ -1,0 +1,211 @@
+//! The guard as policies of the kernel's ESP (XFRM), for kernels that do ESP and have no nftables.
+//!
+//! A policy that drops ranks below every one of charon's, so it is met only by what no SA and no trap is for. IKE passes, since
+//! charon's sockets have a policy of their own; ESP passes, since the kernel asks for policies before it makes it and after it has
+//! opened it; loopback is asked for none.
+
+mod policy;
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+use std::fs;
+use std::io::{self, Write as _};
+use std::thread;
+use std::time::Duration;
+
+use bartizan_deployment::Deployment;
+use bartizan_host::{Error, Program};
+
+use self::policy::Policy;
+use super::{By, Dropped, Standing};
+
+/// How long `ip` may take.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// What the kernel counts of this network namespace.
+const COUNTS: &str = "/proc/thread-self/net/xfrm_stat";
+
+/// The policies of one node. They have no names: their priority tells whose they are.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Xfrm {
+    ranks: [Rank; 2],
+}
+
+/// Policies of the same priority.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Rank {
+    /// A lower number goes first.
+    priority: u32,
+    policies: BTreeSet<Policy>,
+}
+
+impl Xfrm {
+    pub(super) fn of(deployment: &Deployment, node: &str) -> Self {
+        let (passed, dropped) = policy::of(deployment, node);
+        let rank = |first: u32, policies| Rank {
+            priority: first | number(node),
+            policies,
+        };
+        // IKE daemons use numbers of a few millions at most, strongSwan 6.1.0 less than one.
+        Self {
+            ranks: [rank(1 << 29, passed), rank(1 << 30, dropped)],
+        }
+    }
+
+    /// Adds what is missing, then removes what is of another state of the file.
+    pub(super) fn close(&self) -> Result<(), Error> {
+        let mut lines = String::new();
+        for rank in &self.ranks {
+            for policy in &rank.policies {
+                // Writing to a string cannot fail.
+                let _ = writeln!(
+                    lines,
+                    "xfrm policy update {policy} {}",
+                    policy.with_priority(rank.priority)
+                );
+            }
+        }
+        batch(&lines, &[])?;
+        let mut stale = BTreeSet::new();
+        for rank in &self.ranks {
+            let found = rank.found()?;
+            let others = found
+                .difference(&rank.policies)
+                .map(|policy| (policy.unmarked(), rank.priority));
+            stale.extend(others);
+        }
+        for (packets, priority) in &stale {
+            let priority = priority.to_string();
+            delete(packets.split(' ').chain(["priority", &priority]))?;
+        }
+        if stale.is_empty() {
+            return Ok(());
+        }
+        // Those for some of the packets of one that went have gone with it.
+        batch(&lines, &[])
+    }
+
+    pub(super) fn open(&self) -> Result<(), Error> {
+        for rank in &self.ranks {
+            delete(["priority", &rank.priority.to_string()])?;
+        }
+        Ok(())
+    }
+
+    /// Removes what charon has for the same packets: its policies ask for no mark.
+    pub(super) fn remove_leftover(&self) -> Result<(), Error> {
+        let policies = self.ranks.iter().flat_map(|rank| &rank.policies);
+        let lines: BTreeSet<_> = policies
+            .map(|policy| format!("xfrm policy delete {}\n", policy.unmarked()))
+            .collect();
+        match none_without_xfrm(batch(&lines.into_iter().collect::<String>(), &["-force"])) {
+            // Most are not there.
+            Err(Error::Failed { tail, .. }) if tail.lines().all(is_of_absence) => Ok(()),
+            removed => removed,
+        }
+    }
+
+    pub(super) fn standing(&self) -> Result<Standing, Error> {
+        let mut found = Vec::new();
+        for rank in &self.ranks {
+            found.push((rank, rank.found()?));
+        }
+        if found.iter().all(|(_, found)| found.is_empty()) {
+            return Ok(Standing::Absent);
+        }
+        if found.iter().any(|(rank, found)| rank.policies != *found) {
+            return Ok(Standing::Other);
+        }
+        let counts = fs::read_to_string(COUNTS).unwrap_or_default();
+        Ok(Standing::InForce(By::Xfrm, dropped(&counts)))
+    }
+}
+
+impl Rank {
+    /// Those that the kernel has.
+    fn found(&self) -> Result<BTreeSet<Policy>, Error> {
+        let mut found = BTreeSet::new();
+        for direction in policy::DIRECTIONS {
+            let program = Program::new("ip")
+                .package("iproute2")
+                .environment("LC_ALL", "C")
+                .arguments(["xfrm", "policy", "list", "dir", direction])
+                .arguments(["priority", &self.priority.to_string()]);
+            let listed = none_without_xfrm(program.run(PATIENCE).map(|listed| listed.text()))?;
+            found.extend(Policy::listed(&listed));
+        }
+        Ok(found)
+    }
+}
+
+/// A number of a node's name that stays the same in every build, of 29 bits: FNV-1a, folded.
+fn number(node: &str) -> u32 {
+    let hash = node.bytes().fold(0x811c_9dc5_u32, |hash, byte| {
+        (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193)
+    });
+    (hash >> 29) ^ (hash & 0x1fff_ffff)
+}
+
+/// What the kernel counts of packets that a policy dropped: routes that found no SA, and packets that were blocked.
+fn dropped(counts: &str) -> Dropped {
+    let count = |wanted: &str| {
+        let mut lines = counts.lines().filter_map(|line| line.split_once(char::is_whitespace));
+        let (_, count) = lines.find(|(name, _)| *name == wanted)?;
+        count.trim().parse().ok()
+    };
+    Dropped {
+        leaving: count("XfrmOutNoStates"),
+        arriving: count("XfrmInPolBlock"),
+    }
+}
+
+/// A kernel without XFRM has no policies.
+fn none_without_xfrm<T: Default>(done: Result<T, Error>) -> Result<T, Error> {
+    match done {
+        Err(Error::Failed { tail, .. }) if tail.contains("Protocol not supported") => Ok(T::default()),
+        done => done,
+    }
+}
+
+/// What `ip -force -batch` says of a policy that is not there.
+fn is_of_absence(line: &str) -> bool {
+    line.contains("No such file or directory") || line.starts_with("Command failed")
+}
+
+/// Removes the policies that this says of, whatever their mark: `ip xfrm policy delete` of iproute2 6.1 leaves a mark of 0 out of what it
+/// asks for, and does not find them.
+fn delete<'a>(which: impl IntoIterator<Item = &'a str>) -> Result<(), Error> {
+    Program::new("ip")
+        .package("iproute2")
+        .environment("LC_ALL", "C")
+        .arguments(["xfrm", "policy", "deleteall"])
+        .arguments(which)
+        .run(PATIENCE)
+        .map(drop)
+}
+
+/// Hands `ip` its lines; it ends at the first that the kernel does not take, unless it is told otherwise.
+fn batch(lines: &str, options: &[&str]) -> Result<(), Error> {
+    if lines.is_empty() {
+        return Ok(());
+    }
+    let (reader, mut writer) = io::pipe().map_err(|source| Error::Io {
+        action: "making a pipe for `ip`".to_owned(),
+        source,
+    })?;
+    thread::scope(|scope| {
+        // Where `ip` ends before it has read them all, it says why.
+        scope.spawn(move || drop(writer.write_all(lines.as_bytes())));
+        Program::new("ip")
+            .package("iproute2")
+            .environment("LC_ALL", "C")
+            .arguments(options)
+            .arguments(["-batch", "-"])
+            .input(reader.into())
+            .run(PATIENCE)
+            .map(drop)
+    })
+}
+
+#[cfg(test)]
+mod tests;
