@@ -14,8 +14,8 @@ pub struct Charon {
     pub version: String,
     /// Plugins it has loaded.
     pub plugins: Vec<String>,
-    /// Algorithms that a plugin has, by kind and by their numbers on the wire.
-    algorithms: Vec<(TransformKind, u16)>,
+    /// Algorithms by kind and by their numbers on the wire, each with the plugin that has it.
+    algorithms: Vec<(TransformKind, u16, String)>,
 }
 
 /// The sections of `get-algorithms`, what they hold, and what stands before a name in IANA's registry that charon leaves out.
@@ -43,8 +43,12 @@ impl Charon {
     /// What the answers to `version`, `stats` and `get-algorithms` say.
     pub(crate) fn of(version: &Message, stats: &Message, algorithms: &Message) -> Self {
         let algorithms = SECTIONS.into_iter().flat_map(|(section, kind, before)| {
-            let named = algorithms.section(section).into_iter().flat_map(Section::entries);
-            named.filter_map(move |(name, _)| Some((kind, transform_named(kind, &format!("{before}{name}"))?.id)))
+            algorithms.section(section).into_iter().flat_map(move |named| {
+                named.entries().filter_map(move |(name, _)| {
+                    let known = transform_named(kind, &format!("{before}{name}"))?;
+                    Some((kind, known.id, named.text(name).unwrap_or_default().to_owned()))
+                })
+            })
         });
         Self {
             version: version.text("version").unwrap_or("unknown").to_owned(),
@@ -54,7 +58,8 @@ impl Charon {
     }
 
     /// Whether it does ESP itself, not the kernel.
-    pub(crate) fn has_libipsec(&self) -> bool {
+    #[must_use]
+    pub fn has_libipsec(&self) -> bool {
         self.plugins.iter().any(|plugin| plugin == "kernel-libipsec")
     }
 
@@ -77,10 +82,18 @@ impl Charon {
         }
     }
 
+    /// The plugin that has the algorithm; none where no plugin that is loaded does.
+    #[must_use]
+    pub fn plugin_of(&self, algorithm: IkeAlgorithm) -> Option<&str> {
+        let mut known = self.algorithms.iter();
+        let found = known.find(|(kind, id, _)| (*kind, *id) == (algorithm.kind(), algorithm.id()));
+        found.map(|(_, _, plugin)| plugin.as_str())
+    }
+
     /// Whether a plugin that is loaded has the algorithm.
     #[must_use]
     pub fn has(&self, algorithm: IkeAlgorithm) -> bool {
-        self.algorithms.contains(&(algorithm.kind(), algorithm.id()))
+        self.plugin_of(algorithm).is_some()
     }
 
     /// Whether it can do every method of a key exchange.

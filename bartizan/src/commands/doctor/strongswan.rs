@@ -5,10 +5,12 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use bartizan_deployment::IkeAlgorithm;
 use bartizan_host::{Facts, LabRoot, Namespace};
 use bartizan_ipsec::vici::{Client, Section};
-use bartizan_ipsec::{Engine, Instance, Kernel, Settings};
+use bartizan_ipsec::{Charon, Engine, Instance, Kernel, Settings};
 use bartizan_pki::{Algorithm, PrivateKey};
+use bartizan_registry::TransformKind;
 
 use super::thing::{Examined, Presence, Thing, in_a_line};
 use super::tool::{HOST, Tool, in_path};
@@ -75,7 +77,7 @@ fn examine(engine: &Engine, of: String, facts: &Facts) -> Tool {
             ..tool(of, Some(version), Presence::present())
         },
         Err(reason) => {
-            let get = format!("{INSTALL}; a version that speaks VICI: 5.2 or later");
+            let get = format!("{INSTALL}; a version that lists its algorithms by VICI, as 6.1.0 does");
             tool(of, None, Presence::Absent { reason, get })
         }
     }
@@ -90,20 +92,16 @@ fn ask(engine: &Engine) -> Result<(String, Vec<Examined>), String> {
     let charon = Instance::start(engine, &folder.path().join("charon"), Some(&space), &settings)
         .map_err(|error| in_a_line(&error))?;
     let mut client = charon.client(PATIENCE).map_err(|error| in_a_line(&error))?;
-    let said = client
-        .request("version", Section::new())
-        .map_err(|error| in_a_line(&error))?;
-    let version = format!("strongSwan {}", said.text("version").unwrap_or("of an unknown version"));
-    let plugins = plugins(&mut client);
-    let libipsec = match (&plugins, kernel) {
-        (Ok(plugins), _) if plugins.split(' ').any(|name| name == "kernel-libipsec") => Ok(None),
-        (Ok(_), Kernel::Netlink) => Err("kernel-libipsec is not loaded; this kernel has ESP".to_owned()),
-        (Ok(_), Kernel::Libipsec) => Err("kernel-libipsec is not loaded".to_owned()),
-        (Err(reason), _) => Err(reason.clone()),
+    let known = Charon::ask(&mut client).map_err(|error| in_a_line(&error))?;
+    let version = format!("strongSwan {}", known.version);
+    let libipsec = match (known.has_libipsec(), kernel) {
+        (true, _) => Ok(None),
+        (false, Kernel::Netlink) => Err("kernel-libipsec is not loaded; this kernel has ESP".to_owned()),
+        (false, Kernel::Libipsec) => Err("kernel-libipsec is not loaded".to_owned()),
     };
     let ability = |thing, name, result, get: &str| Examined::new(thing, name, Presence::tried(result, get));
     let abilities = vec![
-        ability(Thing::CharonMlKem, "ML-KEM-768", ml_kem(&mut client), ML_KEM),
+        ability(Thing::CharonMlKem, "ML-KEM-768", ml_kem(&known), ML_KEM),
         ability(Thing::CharonHybrid, "hybrids of RFC 9370", hybrid(&mut client), ML_KEM),
         ability(
             Thing::CharonPpk,
@@ -118,25 +116,20 @@ fn ask(engine: &Engine) -> Result<(String, Vec<Examined>), String> {
             libipsec,
             "apt-get install libcharon-extra-plugins",
         ),
-        ability(Thing::CharonPlugins, "plugins", plugins.map(Some), INSTALL),
+        ability(
+            Thing::CharonPlugins,
+            "plugins",
+            Ok(Some(known.plugins.join(" "))),
+            INSTALL,
+        ),
     ];
     Ok((version, abilities))
 }
 
-/// Names of those that are loaded, of the ones Bartizan asks for.
-fn plugins(client: &mut Client) -> Result<String, String> {
-    let stats = client
-        .request("stats", Section::new())
-        .map_err(|error| in_a_line(&error))?;
-    Ok(stats.list("plugins").collect::<Vec<_>>().join(" "))
-}
-
-/// Charon's own name for the method, and the plugin that has it.
-fn ml_kem(client: &mut Client) -> Result<Option<String>, String> {
-    let answer = client
-        .request("get-algorithms", Section::new())
-        .map_err(|error| in_a_line(&error))?;
-    let plugin = answer.sections().find_map(|(_, kind)| kind.text("ML_KEM_768"));
+/// By which plugin.
+fn ml_kem(charon: &Charon) -> Result<Option<String>, String> {
+    let plugin =
+        IkeAlgorithm::named(TransformKind::KeyExchange, "mlkem768").and_then(|method| charon.plugin_of(method));
     match plugin {
         Some(plugin) => Ok(Some(format!("by its plugin {plugin}"))),
         None => Err("not among its key exchanges".to_owned()),
