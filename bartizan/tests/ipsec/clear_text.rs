@@ -7,6 +7,7 @@ use bartizan_host::Program;
 use bartizan_wire::ip;
 use nix::sys::signal::{Signal, kill};
 use nix::sys::socket::{AddressFamily, MsgFlags, SockFlag, SockProtocol, SockType, SockaddrIn, sendto, socket};
+use nix::unistd::Pid;
 use serde_json::Value;
 
 use super::egress::{Sender, leaving};
@@ -110,13 +111,19 @@ fn no_e2_packet_leaves_in_clear_from_up_to_down_whatever_becomes_of_charon() {
 }
 
 #[test]
-fn a_guard_that_was_flushed_is_told_and_the_next_up_puts_it_in_force_again() {
+fn a_guard_that_was_flushed_is_told_and_put_in_force_again_but_not_one_that_was_taken_away() {
     let stage = Stage::set_up("hybrid", "hybrid");
     let (_ric, mut cu) = (stage.up("ric"), stage.up("cu"));
     stage.stands("cu");
     cu.wait_for_line("the guard stands", PATIENCE).expect("it is told");
-    let flush = Program::new("nft").arguments(["flush", "ruleset"]).inside(&stage.cu);
-    flush.run(PATIENCE).expect("nft");
+    let flush = || {
+        let nft = Program::new("nft").arguments(["flush", "ruleset"]).inside(&stage.cu);
+        nft.run(PATIENCE).expect("nft");
+    };
+    // While nobody looks after it.
+    let up = Pid::from_raw(i32::try_from(cu.id()).expect("a process"));
+    kill(up, Signal::SIGSTOP).expect("stopped");
+    flush();
     let (code, report) = stage.json("status", "cu", &[]);
     assert_eq!((code, &report["well"]), (1, &false.into()));
     assert_eq!(report["clear_text"]["guard"], "absent");
@@ -125,8 +132,18 @@ fn a_guard_that_was_flushed_is_told_and_the_next_up_puts_it_in_force_again() {
         0,
         "the link stands all the same"
     );
-    cu.wait_for_line("the guard is gone", PATIENCE).expect("it is told");
     let (code, report) = stage.json("up", "cu", &[]);
     assert_eq!((code, &report["attempts"][0]["came"]), (0, &"stood".into()));
     assert_eq!(stage.json("status", "cu", &[]).0, 0);
+    kill(up, Signal::SIGCONT).expect("it goes on");
+
+    flush();
+    cu.wait_for_line("the guard was gone and is in force again", PATIENCE)
+        .expect("it is told");
+    assert_eq!(stage.json("status", "cu", &[]).0, 0);
+    // What somebody takes away stays away.
+    assert_eq!(stage.json("down", "cu", &["--unguard"]).0, 0);
+    cu.wait_for_line("the guard is gone", PATIENCE).expect("it is told");
+    let (_, report) = stage.json("status", "cu", &[]);
+    assert_eq!(report["clear_text"]["guard"], "absent");
 }

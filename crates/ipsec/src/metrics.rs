@@ -22,6 +22,7 @@ pub struct Metrics {
     child_standing: Gauge<i64, AtomicI64>,
     connected: Gauge<i64, AtomicI64>,
     guarded: Gauge<i64, AtomicI64>,
+    guard_restored: Counter<u64, AtomicU64>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -50,6 +51,7 @@ impl Default for Metrics {
             child_standing: Gauge::default(),
             connected: Gauge::default(),
             guarded: Gauge::default(),
+            guard_restored: Counter::default(),
             registry: Registry::default(),
         };
         registry.register(
@@ -79,6 +81,11 @@ impl Default for Metrics {
             "1 while packets of the links that no SA protects are dropped",
             metrics.guarded.clone(),
         );
+        registry.register(
+            "guard_restored",
+            "Times that rules which keep packets from leaving in clear were gone and were put in force again",
+            metrics.guard_restored.clone(),
+        );
         Self { registry, ..metrics }
     }
 }
@@ -91,6 +98,11 @@ impl Metrics {
         // Writing to a string cannot fail.
         let _ = text::encode(&mut out, &self.registry);
         out
+    }
+
+    /// The guard was gone and is in force again.
+    pub fn guard_restored(&self) {
+        self.guard_restored.inc();
     }
 
     /// Whether packets of the links that no SA protects are dropped.

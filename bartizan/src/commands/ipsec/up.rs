@@ -137,6 +137,7 @@ fn watched(
     let failed = AtomicBool::new(false);
     let stop = || failed.load(Ordering::Relaxed) || interrupt.asked();
     let expectations = all.expectations.clone();
+    let keep = all.guard.as_ref().map(|_| all.charon.esp());
     let (sees, seen) = mpsc::channel();
     thread::scope(|scope| {
         let (stop, expectations) = (&stop, &expectations);
@@ -144,7 +145,7 @@ fn watched(
             // After the first time nobody listens any more.
             let _ = sees.send(());
         };
-        scope.spawn(move || opened.watch(host, expectations, stop, &sees));
+        scope.spawn(move || opened.watch(host, expectations, keep, stop, &sees));
         while !stop() && seen.recv_timeout(Duration::from_millis(100)).is_err() {}
         let brought = interrupt.check().and_then(|()| bring_up(args, host, all));
         // A link that is not up yet may come: only what cannot be done at all ends the watch.

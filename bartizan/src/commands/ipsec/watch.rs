@@ -28,6 +28,12 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let opened = Opened::new(&host, &args.watch)?;
     let charon = Charon::ask(&mut host.client()?).map_err(|error| failed(&error))?;
     let (_, connections) = host.rendered(charon.means())?;
-    opened.watch(&host, &host.expectations(&connections), &|| interrupt.asked(), &|| ());
+    opened.watch(
+        &host,
+        &host.expectations(&connections),
+        None,
+        &|| interrupt.asked(),
+        &|| (),
+    );
     Ok(Outcome::Clean)
 }

@@ -7,11 +7,13 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use bartizan_deployment::Breach;
-use bartizan_ipsec::Metrics;
 use bartizan_ipsec::guard::{Guard, Standing};
+use bartizan_ipsec::vici::Client;
 use bartizan_ipsec::watch::{Expectations, Notice, Sighting, Watch};
+use bartizan_ipsec::{Kernel, Metrics, drive};
 use bartizan_ledger::{Ledger, Verdict};
 
+use super::PATIENCE;
 use super::node::IpsecHost;
 use crate::Failure;
 use crate::commands::metrics_endpoint::Endpoint;
@@ -56,11 +58,12 @@ impl Opened {
     }
 
     /// Watches until `stop` says so; calls `connected` when it sees charon for the first time: what is set up from then on is seen
-    /// from its beginning.
+    /// from its beginning. Where who encrypts is given, a guard that goes is put in force again.
     pub(super) fn watch(
         &self,
         host: &IpsecHost,
         expectations: &Expectations,
+        keep: Option<Kernel>,
         stop: &(dyn Fn() -> bool + Sync),
         connected: &(dyn Fn() + Sync),
     ) {
@@ -73,7 +76,10 @@ impl Opened {
                 }
                 scope.spawn(|| endpoint.serve(&|| metrics.text(), stop));
             }
-            scope.spawn(|| guard_watched(&host.guard(), &metrics, stop));
+            scope.spawn(|| {
+                let keep = || keep.filter(|_| is_loaded(host, expectations));
+                guard_watched(&host.guard(), &keep, &metrics, stop);
+            });
             watch.run(stop, &mut |notice| {
                 log(&notice);
                 if matches!(notice, Notice::Connected) {
@@ -84,25 +90,67 @@ impl Opened {
     }
 }
 
-/// Says when the guard goes, as when a firewall is loaded anew, and when it is back. One that never stood is nobody's loss.
-fn guard_watched(guard: &Guard, metrics: &Metrics, stop: &dyn Fn() -> bool) {
-    let (mut stood, mut looked) = (false, None::<Instant>);
+/// Says when the guard goes, as when a firewall is loaded anew, and when it is back; puts it in force again where `keep` says so. One
+/// that never stood is nobody's loss.
+fn guard_watched(guard: &Guard, keep: &dyn Fn() -> Option<Kernel>, metrics: &Metrics, stop: &dyn Fn() -> bool) {
+    let (mut stood, mut lost, mut looked) = (false, false, None::<Instant>);
     while !stop() {
         if looked.is_none_or(|looked| looked.elapsed() >= GUARD) {
             looked = Some(Instant::now());
-            let stands = matches!(guard.standing(), Ok(Standing::InForce(..)));
+            let standing = guard.standing();
+            let mut stands = matches!(standing, Ok(Standing::InForce(..)));
+            // Others under its name are of a newer file, perhaps.
+            lost = (lost || stood) && matches!(standing, Ok(Standing::Absent));
+            match lost.then(keep).flatten() {
+                Some(esp) => {
+                    stands = restored(guard, esp, metrics, stood);
+                    lost = !stands;
+                }
+                None if stood && !stands => {
+                    let hint = "`bartizan up` puts it in force again, without a pause for SAs";
+                    tracing::error!(hint, "the guard is gone: what finds no SA may leave in clear");
+                    lost = false;
+                }
+                None if stands && !stood => tracing::info!("the guard stands: what finds no SA is dropped"),
+                None => lost = false,
+            }
             metrics.guarded(stands);
-            if stood && !stands {
-                let hint = "`bartizan up` puts it in force again, without a pause for SAs";
-                tracing::error!(hint, "the guard is gone: what finds no SA may leave in clear");
-            }
-            if stands && !stood {
-                tracing::info!("the guard stands: what finds no SA is dropped");
-            }
             stood = stands;
         }
         thread::sleep(TURN);
     }
+}
+
+/// Puts a guard that is gone in force again; says so, or why not, once.
+fn restored(guard: &Guard, esp: Kernel, metrics: &Metrics, stood: bool) -> bool {
+    match guard.close(esp) {
+        Ok(()) => {
+            metrics.guard_restored();
+            let hint = "who flushes nftables or XFRM on this host should leave what is called bartizan";
+            tracing::error!(
+                hint,
+                "the guard was gone and is in force again: what found no SA in the last seconds may have left in clear"
+            );
+            true
+        }
+        Err(error) => {
+            if stood {
+                tracing::error!(%error, "the guard is gone and cannot be put in force again; trying on");
+            }
+            false
+        }
+    }
+}
+
+/// Whether charon has one of the connections, or does not say: `down` unloads them before it takes the guard away.
+fn is_loaded(host: &IpsecHost, expectations: &Expectations) -> bool {
+    let loaded =
+        Client::connect(&host.place.socket(), PATIENCE).and_then(|mut client| drive::list_connections(&mut client));
+    loaded.map_or(true, |loaded| {
+        expectations
+            .iter()
+            .any(|expected| loaded.contains(&expected.connection))
+    })
 }
 
 /// The log goes to standard error.
