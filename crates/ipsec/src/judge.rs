@@ -4,7 +4,9 @@ use bartizan_deployment::{IkeAlgorithm, KeyExchange, Policy};
 use bartizan_ledger::{Algorithm, Authentication, Forgery, Verdict};
 use bartizan_registry::{Safety, TransformKind, transform};
 
+use crate::TrafficSelector;
 use crate::sa::{ChildSa, IkeSa};
+use crate::watch::{Ends, Form};
 
 /// The reason of a refusal: a stable word and a sentence.
 fn refused(reason: &str, detail: String) -> Verdict {
@@ -50,6 +52,56 @@ pub fn of_child(child: &ChildSa, rekeyed: bool, ike: &Verdict, policy: Option<&P
         own => of_key_exchanges(own, policy),
     };
     with_cipher(verdict, child.encryption.as_ref(), policy)
+}
+
+/// The verdict on an IKE_SA, or that it is between others than the file says.
+#[must_use]
+pub(crate) fn between(verdict: Verdict, sa: &IkeSa, ends: &Ends) -> Verdict {
+    if matches!(verdict, Verdict::Refused { .. }) {
+        return verdict;
+    }
+    if let Some(proven) = sa.peer_identity.as_deref().filter(|proven| *proven != ends.identity) {
+        let detail = format!("the peer is {proven}; the file names {}", ends.identity);
+        return refused("other-peer", detail);
+    }
+    for (end, seen, named) in [
+        ("this end", sa.local, ends.addresses[0]),
+        ("the other end", sa.remote, ends.addresses[1]),
+    ] {
+        if let Some(seen) = seen.map(|seen| seen.ip().to_canonical()).filter(|seen| *seen != named) {
+            let detail = format!("{end} has the address {seen}; the file says {named}");
+            return refused("other-address", detail);
+        }
+    }
+    verdict
+}
+
+/// The verdict on a CHILD_SA, or that it wraps packets otherwise, or is for more packets than the file says. Selectors that cannot be
+/// read are not compared.
+#[must_use]
+pub(crate) fn of_form(verdict: Verdict, child: &ChildSa, form: &Form) -> Verdict {
+    if matches!(verdict, Verdict::Refused { .. }) {
+        return verdict;
+    }
+    let wanted = form.mode.name();
+    if !child.mode.eq_ignore_ascii_case(wanted) {
+        let detail = format!("it is in {} mode; the file says {wanted}", child.mode.to_lowercase());
+        return refused("mode", detail);
+    }
+    for (end, seen, allowed) in [
+        ("here", &child.local, &form.traffic[0]),
+        ("there", &child.remote, &form.traffic[1]),
+    ] {
+        let more = seen.iter().find(|text| {
+            let read = TrafficSelector::parse(text);
+            read.is_some_and(|read| !allowed.iter().any(|allowed| allowed.covers(&read)))
+        });
+        if let Some(more) = more {
+            let detail = format!("it is for {more} {end}, which is more than the file says");
+            return refused("traffic", detail);
+        }
+    }
+    verdict
 }
 
 fn with_cipher(verdict: Verdict, encryption: Option<&Algorithm>, policy: &Policy) -> Verdict {

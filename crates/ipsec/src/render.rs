@@ -8,7 +8,7 @@ mod tests;
 use std::net::IpAddr;
 use std::time::Duration;
 
-use bartizan_deployment::{Deployment, Interface, InterfaceKind, IpsecLink, Node, NodeName, Revocation, Start};
+use bartizan_deployment::{Deployment, Interface, InterfaceKind, IpsecLink, Mode, Node, NodeName, Revocation, Start};
 use bartizan_registry::SignatureScheme;
 use time::Date;
 
@@ -80,7 +80,9 @@ pub struct Connection {
     /// Its CHILD_SAs.
     pub children: Vec<Child>,
     /// This end's and the other's.
-    addresses: [IpAddr; 2],
+    pub addresses: [IpAddr; 2],
+    /// What the peer must prove to be.
+    pub identity: String,
     /// What its IKE_SA is made from.
     ike: Section,
     /// What its CHILD_SAs are made from, by name.
@@ -94,6 +96,10 @@ pub struct Child {
     pub name: String,
     /// The interface it protects.
     pub interface: InterfaceKind,
+    /// How its packets are wrapped.
+    pub mode: Mode,
+    /// Which packets it is for by their end here and there, in strongSwan's words.
+    pub traffic: [Vec<String>; 2],
 }
 
 impl Connection {
@@ -149,6 +155,7 @@ pub fn connections(
                     initiates: false,
                     children: Vec::new(),
                     addresses,
+                    identity: identity(peer),
                     ike: of_ike([own, peer], addresses, interface, link, credentials, today)?,
                     child: Section::new(),
                 });
@@ -158,9 +165,12 @@ pub fn connections(
         let connection = &mut connections[index];
         connection.initiates |= link.start == Start::AtOnce && link.initiator.as_str() == node;
         for (name, section) in child::children(node, interface, link, means, today) {
+            let traffic = ["local_ts", "remote_ts"].map(|ts| section.list(ts).map(str::to_owned).collect());
             connection.children.push(Child {
                 name: name.clone(),
                 interface: interface.kind,
+                mode: link.mode,
+                traffic,
             });
             connection.child.push(name, Value::Section(section));
         }

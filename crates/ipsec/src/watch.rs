@@ -14,7 +14,7 @@ use std::time::{Duration, Instant, SystemTime};
 use bartizan_deployment::Breach;
 use bartizan_ledger::{Cause, Recorder, SaClosed, Verdict};
 
-pub use expectation::{Expectation, Expectations};
+pub use expectation::{Ends, Expectation, Expectations, ExpectedChild, Form};
 use taking_down::Condemned;
 use told::Told;
 use track::Tracked;

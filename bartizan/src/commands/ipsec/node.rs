@@ -116,16 +116,9 @@ impl IpsecHost {
         Ok((credentials, connections))
     }
 
-    /// The connections by name, peer and interface: for commands that load nothing and need no credentials.
+    /// What SAs of these connections are held against.
     pub(super) fn expectations(&self, connections: &[Connection]) -> Expectations {
-        let names = connections.iter().map(|connection| {
-            let children = connection
-                .children
-                .iter()
-                .map(|child| (child.name.as_str(), child.interface));
-            (connection.name.as_str(), connection.peer.as_str(), children.collect())
-        });
-        Expectations::of_deployment(&self.deployment, &self.node, names)
+        Expectations::of_deployment(&self.deployment, &self.node, connections)
     }
 
     /// Removes what a charon of ours that was killed has left in the kernel.

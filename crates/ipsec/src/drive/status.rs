@@ -4,9 +4,9 @@ use std::time::SystemTime;
 
 use bartizan_deployment::day_of;
 use bartizan_ledger::Verdict;
+use time::Date;
 
 use super::{list_connections, list_sas};
-use crate::judge;
 use crate::sa::{ChildSa, IkeSa};
 use crate::vici::{Client, Error};
 use crate::watch::{Expectation, Expectations};
@@ -62,41 +62,39 @@ impl LinkStatus {
 pub fn status(client: &mut Client, expectations: &Expectations) -> Result<Vec<LinkStatus>, Error> {
     let loaded = list_connections(client)?;
     let sas = list_sas(client)?;
+    let today = day_of(SystemTime::now());
     let links = expectations.iter().map(|expected| LinkStatus {
         connection: expected.connection.clone(),
         peer: expected.peer.clone(),
         loaded: loaded.contains(&expected.connection),
         ike: of_connection(&sas, expected)
-            .map(|(sa, verdict)| (sa.clone(), verdict))
+            .map(|sa| (sa.clone(), expectations.judge_ike(sa, today)))
             .collect(),
-        children: children(&sas, expected),
+        children: children(&sas, expectations, expected, today),
     });
     Ok(links.collect())
 }
 
-fn of_connection<'a>(sas: &'a [IkeSa], expected: &'a Expectation) -> impl Iterator<Item = (&'a IkeSa, Verdict)> {
-    let policy = expected.policy.in_force(day_of(SystemTime::now()));
-    let of_it = sas
-        .iter()
-        .filter(|sa| sa.connection == expected.connection && sa.key.is_some());
-    of_it.map(move |sa| (sa, judge::of_ike(sa, Some(&policy))))
+fn of_connection<'a>(sas: &'a [IkeSa], expected: &'a Expectation) -> impl Iterator<Item = &'a IkeSa> {
+    let of_it = |sa: &&IkeSa| sa.connection == expected.connection && sa.key.is_some();
+    sas.iter().filter(of_it)
 }
 
-fn children(sas: &[IkeSa], expected: &Expectation) -> Vec<ChildStatus> {
-    let today = day_of(SystemTime::now());
-    let status = expected.children.iter().map(|(name, kind, policy)| {
-        let policy = policy.in_force(today);
-        let standing = of_connection(sas, expected).flat_map(|(sa, of_ike)| {
-            let of_it = sa.children.iter().filter(|child| child.name == *name && child.stands());
-            let judged = of_it.map(|child| {
-                let verdict = judge::of_child(child, sa.keyed_later(child), &of_ike, Some(&policy));
+fn children(sas: &[IkeSa], expectations: &Expectations, expected: &Expectation, today: Date) -> Vec<ChildStatus> {
+    let status = expected.children.iter().map(|wanted| {
+        let standing = of_connection(sas, expected).flat_map(|sa| {
+            let of_it = sa
+                .children
+                .iter()
+                .filter(|child| child.name == wanted.name && child.stands());
+            of_it.map(move |child| {
+                let verdict = expectations.judge_child(sa, child, sa.keyed_later(child), today);
                 (child.clone(), verdict)
-            });
-            judged.collect::<Vec<_>>()
+            })
         });
         ChildStatus {
-            name: name.clone(),
-            interface: kind.name(),
+            name: wanted.name.clone(),
+            interface: wanted.interface.name(),
             sas: standing.collect(),
         }
     });

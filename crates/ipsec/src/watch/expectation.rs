@@ -1,6 +1,15 @@
-//! Which connections a node's charon should have, and under which policy each SA stands.
+//! Which connections a node's charon should have, and under which policy and between whom each SA stands.
 
-use bartizan_deployment::{Deployment, InterfaceKind, Policy};
+use std::net::IpAddr;
+
+use bartizan_deployment::{Deployment, InterfaceKind, Mode, Policy};
+use bartizan_ledger::Verdict;
+use time::Date;
+
+use crate::TrafficSelector;
+use crate::judge;
+use crate::render::{Child, Connection};
+use crate::sa::{ChildSa, IkeSa};
 
 /// What is expected of a connection.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -11,16 +20,58 @@ pub struct Expectation {
     pub peer: String,
     /// The policy of its IKE_SA.
     pub policy: Policy,
-    /// Its CHILD_SAs by name, with the interface each protects and its policy.
-    pub children: Vec<(String, InterfaceKind, Policy)>,
+    /// Between whom; none where nobody says.
+    pub ends: Option<Ends>,
+    /// Its CHILD_SAs.
+    pub children: Vec<ExpectedChild>,
+}
+
+/// Between whom an IKE_SA stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ends {
+    /// Addresses of this end and of the other.
+    pub addresses: [IpAddr; 2],
+    /// What the peer has proven to be.
+    pub identity: String,
+}
+
+/// What is expected of a CHILD_SA.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ExpectedChild {
+    /// Its name in charon.
+    pub name: String,
+    /// The interface it protects.
+    pub interface: InterfaceKind,
+    /// Its policy.
+    pub policy: Policy,
+    /// How and for which packets; none where nobody says.
+    pub form: Option<Form>,
+}
+
+/// How and for which packets a CHILD_SA is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Form {
+    /// How packets are wrapped.
+    pub mode: Mode,
+    /// Which packets at most, by their end here and there.
+    pub traffic: [Vec<TrafficSelector>; 2],
+}
+
+impl Form {
+    fn of(child: &Child) -> Self {
+        let read = |texts: &Vec<String>| texts.iter().filter_map(|text| TrafficSelector::parse(text)).collect();
+        Self {
+            mode: child.mode,
+            traffic: child.traffic.each_ref().map(read),
+        }
+    }
 }
 
 impl Expectation {
-    /// The interface and policy of a CHILD_SA.
+    /// The CHILD_SA of this name.
     #[must_use]
-    pub fn child(&self, name: &str) -> Option<(InterfaceKind, &Policy)> {
-        let known = self.children.iter().find(|(known, ..)| known == name);
-        known.map(|(_, kind, policy)| (*kind, policy))
+    pub fn child(&self, name: &str) -> Option<&ExpectedChild> {
+        self.children.iter().find(|known| known.name == name)
     }
 }
 
@@ -35,31 +86,36 @@ impl Expectations {
         Self(connections)
     }
 
-    /// Of connections by name, peer and CHILD_SAs (name and interface), as they were rendered for `node`. One that the file does
-    /// not have is left out.
-    pub fn of_deployment<'a>(
-        deployment: &Deployment,
-        node: &str,
-        connections: impl IntoIterator<Item = (&'a str, &'a str, Vec<(&'a str, InterfaceKind)>)>,
-    ) -> Self {
-        let policy = |peer: &str, kind: Option<InterfaceKind>| {
+    /// Of connections as they were rendered for `node`. One that the file does not have is left out.
+    #[must_use]
+    pub fn of_deployment(deployment: &Deployment, node: &str, connections: &[Connection]) -> Self {
+        let policy = |connection: &Connection, kind: Option<InterfaceKind>| {
             let mut links = deployment.ipsec_links(node);
             let found = links.find(|(other, interface, _)| {
-                other.name.as_str() == peer && kind.is_none_or(|kind| interface.kind == kind)
+                other.name == connection.peer && kind.is_none_or(|kind| interface.kind == kind)
             });
             found.map(|(_, interface, _)| interface.policy.clone())
         };
-        let expectations = connections.into_iter().filter_map(|(name, peer, children)| {
+        let expectations = connections.iter().filter_map(|connection| {
+            let children = connection.children.iter().filter_map(|child| {
+                Some(ExpectedChild {
+                    name: child.name.clone(),
+                    interface: child.interface,
+                    policy: policy(connection, Some(child.interface))?,
+                    form: Some(Form::of(child)),
+                })
+            });
             // The IKE_SA is made by the policy of the first interface that goes over it.
-            let first = children.first().map(|(_, kind)| *kind);
+            let first = connection.children.first().map(|child| child.interface);
             Some(Expectation {
-                connection: name.to_owned(),
-                peer: peer.to_owned(),
-                policy: policy(peer, first)?,
-                children: children
-                    .into_iter()
-                    .filter_map(|(child, kind)| Some((child.to_owned(), kind, policy(peer, Some(kind))?)))
-                    .collect(),
+                connection: connection.name.clone(),
+                peer: connection.peer.to_string(),
+                policy: policy(connection, first)?,
+                ends: Some(Ends {
+                    addresses: connection.addresses,
+                    identity: connection.identity.clone(),
+                }),
+                children: children.collect(),
             })
         });
         Self(expectations.collect())
@@ -74,5 +130,29 @@ impl Expectations {
     /// All of them.
     pub fn iter(&self) -> impl Iterator<Item = &Expectation> {
         self.0.iter()
+    }
+
+    /// What the policy in force on this day, and the rest of the file, says of an IKE_SA.
+    #[must_use]
+    pub fn judge_ike(&self, sa: &IkeSa, today: Date) -> Verdict {
+        let expected = self.of(&sa.connection);
+        let policy = expected.map(|expected| expected.policy.in_force(today));
+        let verdict = judge::of_ike(sa, policy.as_ref());
+        match expected.and_then(|expected| expected.ends.as_ref()) {
+            Some(ends) => judge::between(verdict, sa, ends),
+            None => verdict,
+        }
+    }
+
+    /// The same of a CHILD_SA of it. `rekeyed` where it took the place of another.
+    #[must_use]
+    pub fn judge_child(&self, sa: &IkeSa, child: &ChildSa, rekeyed: bool, today: Date) -> Verdict {
+        let expected = self.of(&sa.connection).and_then(|expected| expected.child(&child.name));
+        let policy = expected.map(|expected| expected.policy.in_force(today));
+        let verdict = judge::of_child(child, rekeyed, &self.judge_ike(sa, today), policy.as_ref());
+        match expected.and_then(|expected| expected.form.as_ref()) {
+            Some(form) => judge::of_form(verdict, child, form),
+            None => verdict,
+        }
     }
 }

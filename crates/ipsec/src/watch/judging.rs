@@ -39,9 +39,10 @@ impl Watch<'_> {
         notice: &mut dyn FnMut(Notice<'_>),
     ) {
         let Some(key) = sa.key else { return };
+        let today = day_of((self.clock)());
         let expectation = self.expectations.of(&sa.connection);
-        let policy = expectation.map(|expectation| expectation.policy.in_force(day_of((self.clock)())));
-        let verdict = judge::of_ike(sa, policy.as_ref());
+        let policy = expectation.map(|expectation| expectation.policy.in_force(today));
+        let verdict = self.expectations.judge_ike(sa, today);
         let sighting = Sighting {
             connection: sa.connection.clone(),
             child: None,
@@ -111,13 +112,11 @@ impl Watch<'_> {
         let Some(key) = sa.key else { return };
         let today = day_of((self.clock)());
         let expectation = self.expectations.of(&sa.connection);
-        let interface = expectation.and_then(|expectation| expectation.child(&child.name));
-        let policy = interface.map(|(_, policy)| policy.in_force(today));
-        let ike_policy = expectation.map(|expectation| expectation.policy.in_force(today));
-        let of_ike = judge::of_ike(sa, ike_policy.as_ref());
+        let expected = expectation.and_then(|expectation| expectation.child(&child.name));
+        let policy = expected.map(|expected| expected.policy.in_force(today));
         // What was seen to be rekeyed stays so, however it is met again.
         let rekeyed = cause == Cause::Rekey || self.tracked.was_rekeyed(sa.id, child) || sa.keyed_later(child);
-        let verdict = judge::of_child(child, rekeyed, &of_ike, policy.as_ref());
+        let verdict = self.expectations.judge_child(sa, child, rekeyed, today);
         let sighting = Sighting {
             connection: sa.connection.clone(),
             child: Some(child.name.clone()),
@@ -130,7 +129,7 @@ impl Watch<'_> {
         let other = !new && self.tracked.judged(sa.id, Some(child.id), &verdict);
         if new {
             self.metrics.child(&sighting);
-            let interface = interface.map(|(kind, _)| kind.name().to_owned());
+            let interface = expected.map(|expected| expected.interface.name().to_owned());
             let peer = sighting.peer.clone();
             let record = track::child_record(sa, child, key, replaces, (interface, peer), cause, verdict);
             self.recorder.record(Event::ChildSa(Box::new(record)));

@@ -219,7 +219,7 @@ pub(super) fn ike_record(
     let mut interfaces: Vec<_> = expectation
         .into_iter()
         .flat_map(|expectation| &expectation.children)
-        .map(|(_, kind, _)| kind.name().to_owned())
+        .map(|child| child.interface.name().to_owned())
         .collect();
     interfaces.dedup();
     ledger::IkeSa {

@@ -1,5 +1,6 @@
 mod breaches;
 mod fragments;
+mod mismatch;
 mod relay;
 mod rendered;
 mod watch;

@@ -8,10 +8,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, SystemTime};
 
-use bartizan_deployment::{InterfaceKind, Policy};
-use bartizan_ipsec::Metrics;
+use bartizan_deployment::{InterfaceKind, Mode, Policy};
 use bartizan_ipsec::vici::Section;
-use bartizan_ipsec::watch::{Expectation, Expectations, Notice, Watch};
+use bartizan_ipsec::watch::{Ends, Expectation, Expectations, ExpectedChild, Form, Notice, Watch};
+use bartizan_ipsec::{Metrics, TrafficSelector};
 use bartizan_ledger::{Cause, ChildSa, Event, Forgery, IkeSa, Ledger, Reader, Verdict, Why};
 
 use super::named;
@@ -20,13 +20,28 @@ use crate::stage::*;
 /// What the watch said, by a word each.
 pub(super) type Said = Mutex<Vec<String>>;
 
-fn expectations(policy: Policy) -> Expectations {
-    Expectations::new(vec![Expectation {
+/// Of the connection as the stage loads it.
+pub(super) fn expectation(policy: Policy) -> Expectation {
+    let inner = |address| vec![TrafficSelector::parse(address).expect("a selector")];
+    let form = Form {
+        mode: Mode::Tunnel,
+        traffic: [inner("10.78.0.1/32"), inner("10.78.0.2/32")],
+    };
+    Expectation {
         connection: "e2".into(),
         peer: "far".into(),
         policy: policy.clone(),
-        children: vec![("e2".into(), InterfaceKind::E2, policy)],
-    }])
+        ends: Some(Ends {
+            addresses: [[10, 77, 0, 1].into(), [10, 77, 0, 2].into()],
+            identity: "far.test".into(),
+        }),
+        children: vec![ExpectedChild {
+            name: "e2".into(),
+            interface: InterfaceKind::E2,
+            policy,
+            form: Some(form),
+        }],
+    }
 }
 
 /// Runs `act` while a watch over the near charon runs; what it recorded and counted.
@@ -43,13 +58,23 @@ pub(super) const EVERYDAY: Time = (SystemTime::now, Duration::from_secs(30));
 /// The same under this policy and by this time.
 pub(super) fn watched_by(
     policy: Policy,
+    time: Time,
+    stage: &mut Stage,
+    act: impl FnOnce(&mut Stage, &Said, &Metrics),
+) -> (Vec<Event>, String) {
+    watched_as(expectation(policy), time, stage, act)
+}
+
+/// The same with this expected of the connection.
+pub(super) fn watched_as(
+    expected: Expectation,
     (clock, sweep): Time,
     stage: &mut Stage,
     act: impl FnOnce(&mut Stage, &Said, &Metrics),
 ) -> (Vec<Event>, String) {
     let directory = tempfile::tempdir().expect("a directory");
     let path = directory.path().join("ledger.jsonl");
-    let (metrics, expectations) = (Metrics::default(), expectations(policy));
+    let (metrics, expectations) = (Metrics::default(), Expectations::new(vec![expected]));
     let ledger = Ledger::open(&path, "near").expect("a ledger");
     let (stop, said) = (AtomicBool::new(false), Said::default());
     let watch = Watch::new(stage.near.socket(), &expectations, ledger.recorder(), &metrics).with_time(clock, sweep);

@@ -7,6 +7,7 @@ use std::net::IpAddr;
 use bartizan_deployment::{Deployment, Network};
 use bartizan_wire::ip;
 
+use crate::selector::protocol_named;
 use crate::traffic::{Traffic, pairs};
 
 /// Leaving, arriving for this host, and arriving for another behind it.
@@ -135,14 +136,7 @@ fn network(text: &str) -> String {
 
 /// By its number, which `ip` prints only where this host has no file of names.
 fn protocol(word: &str) -> String {
-    let number = match word {
-        "tcp" => ip::TCP,
-        "udp" => ip::UDP,
-        "ipv6-icmp" => ip::ICMPV6,
-        "sctp" => ip::SCTP,
-        other => return other.to_owned(),
-    };
-    number.to_string()
+    protocol_named(word).map_or_else(|| word.to_owned(), |number| number.to_string())
 }
 
 /// The policies that pass and those that drop, for every IPsec link of `node`.

@@ -12,7 +12,7 @@ use bartizan_host::{Capture, Direction};
 use bartizan_ipsec::Metrics;
 use bartizan_ipsec::sa::{ChildSa, IkeSa, rekeyed_child_sas};
 use bartizan_ipsec::vici::{Client, Event, Section};
-use bartizan_ipsec::watch::{Expectation, Expectations, Notice, Watch};
+use bartizan_ipsec::watch::{Expectation, Expectations, ExpectedChild, Notice, Watch};
 use bartizan_ledger::Ledger;
 use bartizan_wire::esp::EspSa;
 
@@ -184,7 +184,13 @@ impl Breach {
             connection: link::connection(number),
             peer: ENDS[1].to_owned(),
             policy: policy.clone(),
-            children: vec![(link::child("first", number), InterfaceKind::E2, policy)],
+            ends: None,
+            children: vec![ExpectedChild {
+                name: link::child("first", number),
+                interface: InterfaceKind::E2,
+                policy,
+                form: None,
+            }],
         }]);
         let path = self.folder.join("breach.ledger");
         let ledger = Ledger::open(&path, ENDS[0]).map_err(|error| Error::Configuration(error.to_string()))?;
