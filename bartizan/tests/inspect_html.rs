@@ -135,7 +135,7 @@ fn nodes_are_called_by_the_functions_that_requests_tell_of() {
         let functions: Vec<&str> = functions.iter().map(String::as_str).collect();
         match functions.as_slice() {
             [] => address.clone(),
-            all if all.len() > 3 => format!("{address} · {} +{}", all[..3].join(", "), all.len() - 3),
+            all if all.len() > 1 => format!("{address} · {} +{}", all[0], all.len() - 1),
             all => format!("{address} · {}", all.join(", ")),
         }
     };

@@ -17,7 +17,7 @@ pub(super) const NODES: usize = 200;
 /// Links drawn.
 pub(super) const LINKS: usize = 600;
 /// Network functions named beside a node.
-const FUNCTIONS: usize = 3;
+const FUNCTIONS: usize = 1;
 /// Between a link's two strokes, from the middle; and where there are so many that they are drawn fine.
 const APART: (f64, f64) = (2.9, 1.6);
 /// Between links of the same two nodes.
