@@ -108,8 +108,12 @@ interfaces:",
                     assert!(problem["detail"].as_str().unwrap().contains(wanted), "{path}: {said}");
                 }
             }
-            let counted = "bartizan_sidecar_problems_total{side=\"outbound\",peer=\"unknown\",reason=\"no-route\"} 4";
-            until(&stage, "/metrics", counted);
+            for peer in ["smf", "unknown"] {
+                let counted = format!(
+                    "bartizan_sidecar_problems_total{{side=\"outbound\",peer=\"{peer}\",reason=\"no-route\"}} 2"
+                );
+                until(&stage, "/metrics", &counted);
+            }
             assert!(amf.stderr().contains("10.88.0.9:8000 is smf"), "{}", amf.stderr());
         }
     }

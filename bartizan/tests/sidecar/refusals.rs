@@ -33,6 +33,11 @@ fn assert_refused_by_amf(running: &Running, reason: &str) {
         "{problem}"
     );
     assert_refuser_says(&running.amf, "outbound", reason);
+    // The other side was refused, and its log must not say that it refused somebody.
+    running.nrf.refused("peer-refused");
+    let log = running.nrf.process.stderr();
+    assert!(log.contains("a sidecar that connected refused this one"), "{log}");
+    assert!(!log.contains("refused a sidecar"), "{log}");
 }
 
 fn assert_refuser_says(refuser: &Node, side: &str, reason: &str) {

@@ -239,6 +239,17 @@ fn record_refusal(shared: &Shared, refused: &Refused, leg: Leg, door: Option<&Do
         let who = peer.map_or_else(|| leg.peer_address.ip().to_string(), str::to_owned);
         shared
             .complaints
-            .log("refused a sidecar", &Failure::refused(&who, refused));
+            .log(what_happened(refused.reason), &Failure::refused(&who, refused));
+    }
+}
+
+/// What became of a handshake that another sidecar began, by whose doing it was.
+fn what_happened(reason: Reason) -> &'static str {
+    match reason {
+        Reason::PeerRefused => "a sidecar that connected refused this one",
+        Reason::Closed => "a connection ended before its handshake",
+        Reason::TimedOut => "a handshake did not end in time",
+        Reason::Ours => "a handshake failed by a fault of this sidecar",
+        _ => "refused a sidecar",
     }
 }

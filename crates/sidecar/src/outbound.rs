@@ -210,7 +210,7 @@ fn find<'a>(doors: &Doors, routes: &'a HashMap<Door, Route>, head: &Fields) -> R
     let target = Authority::of(head).map_err(|text| failed("unknown".to_owned(), format!("`{text}` names no host")))?;
     let door = doors
         .find(&target)
-        .map_err(|error: NoDoor| failed("unknown".to_owned(), error.to_string()))?;
+        .map_err(|error: NoDoor| failed(error.peer().to_owned(), error.to_string()))?;
     routes
         .get(door)
         .ok_or_else(|| failed(door.peer.to_string(), format!("{target} has no route")))

@@ -19,12 +19,22 @@ pub(crate) struct Door {
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Doors {
     doors: Vec<Door>,
-    /// By host name or address as text, lower case: which doors, and the port by which each is meant.
-    hosts: HashMap<String, Vec<(usize, [u16; 2])>>,
+    /// By host name or address as text, lower case: which doors it may mean.
+    hosts: HashMap<String, Vec<Meant>>,
     /// By the address others know a function at: which door leads to it.
     services: HashMap<SocketAddr, usize>,
     /// Functions of the file that none of the doors leads to.
     elsewhere: HashMap<SocketAddr, NodeName>,
+    /// Hosts of the nodes that none of the doors leads to.
+    unjoined: HashMap<String, NodeName>,
+}
+
+/// A door that a host name may mean, and the ports by which it is meant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Meant {
+    door: usize,
+    /// In this order: of `service`, by which others know the function, of `forward` and of `listen`.
+    ports: [u16; 3],
 }
 
 /// Why a target leads to no door.
@@ -33,20 +43,30 @@ pub(crate) enum NoDoor {
     /// The host belongs to no node this one may talk to.
     #[error("no node this one may talk to is called {0}")]
     Unknown(String),
-    /// Several nodes share the host, and the port is none of theirs.
-    #[error("several nodes share {0}, and its port names none of them")]
+    /// Several functions share the host, and the port is none of theirs.
+    #[error("several functions share the host of {0}, and its port is that of none of them")]
     Ambiguous(String),
     /// The address is no function's.
     #[error("the deployment file has no function at {0}")]
     Nobody(SocketAddr),
     /// The function's node has no interface with a sidecar to this one.
-    #[error("{address} is {node}, and no interface with a sidecar joins it to this node")]
+    #[error("{target} is {node}, and no interface with a sidecar joins it to this node")]
     Unjoined {
-        /// Where the connection was going.
-        address: SocketAddr,
+        /// Where the connection or the request was going.
+        target: String,
         /// Whose function is there.
         node: NodeName,
     },
+}
+
+impl NoDoor {
+    /// The node that was meant, where the file has it. What a client makes up is no name for metrics.
+    pub(crate) fn peer(&self) -> &str {
+        match self {
+            Self::Unjoined { node, .. } => node.as_str(),
+            Self::Unknown(_) | Self::Ambiguous(_) | Self::Nobody(_) => "unknown",
+        }
+    }
 }
 
 impl Doors {
@@ -56,6 +76,13 @@ impl Doors {
         for (peer, interface) in deployment.sidecar_peers(node) {
             let Some(sidecar) = &peer.sidecar else { continue };
             this.add(peer, sidecar, interface.kind);
+        }
+        for other in deployment.nodes() {
+            for host in names(other) {
+                if other.name.as_str() != node && !this.hosts.contains_key(&host) {
+                    this.unjoined.entry(host).or_insert_with(|| other.name.clone());
+                }
+            }
         }
         for node in deployment.nodes() {
             let inbound = node.sidecar.iter().flat_map(|sidecar| &sidecar.inbound);
@@ -82,10 +109,9 @@ impl Doors {
                 address: SocketAddr::new(ip, inbound.listen.port()),
             });
             self.services.entry(inbound.service).or_insert(index);
-            let mut hosts = vec![peer.name.as_str().to_ascii_lowercase(), peer.address.to_string()];
-            hosts.extend(peer.identity.dns().iter().cloned());
-            hosts.extend(peer.identity.ip().iter().map(IpAddr::to_string));
+            let mut hosts = names(peer);
             hosts.push(ip.to_string());
+            hosts.push(inbound.service.ip().to_string());
             // A function listening on loopback can be called by that address only on its own host.
             if !inbound.forward.ip().is_loopback() && !inbound.forward.ip().is_unspecified() {
                 hosts.push(inbound.forward.ip().to_string());
@@ -93,10 +119,10 @@ impl Doors {
             hosts.sort_unstable();
             hosts.dedup();
             for host in hosts {
-                self.hosts
-                    .entry(host)
-                    .or_default()
-                    .push((index, [inbound.forward.port(), inbound.listen.port()]));
+                self.hosts.entry(host).or_default().push(Meant {
+                    door: index,
+                    ports: [inbound.service.port(), inbound.forward.port(), inbound.listen.port()],
+                });
             }
         }
     }
@@ -118,7 +144,7 @@ impl Doors {
             .get(&address)
             .ok_or_else(|| match self.elsewhere.get(&address) {
                 Some(node) => NoDoor::Unjoined {
-                    address,
+                    target: address.to_string(),
                     node: node.clone(),
                 },
                 None => NoDoor::Nobody(address),
@@ -126,26 +152,48 @@ impl Doors {
         self.doors.get(*index).ok_or(NoDoor::Nobody(address))
     }
 
-    /// The door a target names: by the port where it is one of the peer's, else the peer's first.
+    /// The door a target names: by the address others know a function at, else by host and port. A host of one function alone is
+    /// found whatever the port says, and one without a port means the node's first function.
     pub(crate) fn find(&self, target: &Authority<'_>) -> Result<&Door, NoDoor> {
-        let unknown = || NoDoor::Unknown(target.to_string());
-        let found = self.hosts.get(&target.host()).ok_or_else(unknown)?;
-        let by_port = found
-            .iter()
-            .find(|(_, ports)| target.port().is_some_and(|port| ports.contains(&port)));
-        let (index, _) = match by_port {
-            Some(door) => door,
-            None => {
-                let first = found.first().ok_or_else(unknown)?;
-                let peer = &self.doors[first.0].peer;
-                if found.iter().any(|(other, _)| self.doors[*other].peer != *peer) {
-                    return Err(NoDoor::Ambiguous(target.to_string()));
-                }
-                first
-            }
+        let host = target.host();
+        let unknown = || match self.unjoined.get(&host) {
+            Some(node) => NoDoor::Unjoined {
+                target: target.to_string(),
+                node: node.clone(),
+            },
+            None => NoDoor::Unknown(target.to_string()),
         };
-        self.doors.get(*index).ok_or_else(unknown)
+        let address = host.parse().ok().zip(target.port());
+        if let Some(index) = address.and_then(|(ip, port)| self.services.get(&SocketAddr::new(ip, port))) {
+            return self.doors.get(*index).ok_or_else(unknown);
+        }
+        let found = self.hosts.get(&host).ok_or_else(unknown)?;
+        let one = match target.port() {
+            Some(port) => by_port(found, port).or(match found.as_slice() {
+                [only] => Some(only),
+                _ => None,
+            }),
+            None => found.first().filter(|first| {
+                let peer = &self.doors[first.door].peer;
+                found.iter().all(|other| self.doors[other.door].peer == *peer)
+            }),
+        };
+        let one = one.ok_or_else(|| NoDoor::Ambiguous(target.to_string()))?;
+        self.doors.get(one.door).ok_or_else(unknown)
     }
+}
+
+/// The function meant by a port: as others know it before as it is known on its own host.
+fn by_port(found: &[Meant], port: u16) -> Option<&Meant> {
+    (0..3).find_map(|kind| found.iter().find(|meant| meant.ports[kind] == port))
+}
+
+/// What a node is called by, in lower case.
+fn names(node: &Node) -> Vec<String> {
+    let mut names = vec![node.name.as_str().to_ascii_lowercase(), node.address.to_string()];
+    names.extend(node.identity.dns().iter().map(|name| name.to_ascii_lowercase()));
+    names.extend(node.identity.ip().iter().map(IpAddr::to_string));
+    names
 }
 
 #[cfg(test)]
@@ -219,6 +267,59 @@ interfaces:
         assert_eq!(find(&doors, "10.0.0.3:8002").unwrap(), "udr 10.0.0.3:7445");
         assert_eq!(find(&doors, "udm").unwrap(), "udm 10.0.0.3:7443");
         assert_eq!(find(&doors, "10.0.0.3"), Err(NoDoor::Ambiguous("10.0.0.3".into())));
+        // It names neither of the two functions: the first would be a guess.
+        assert_eq!(find(&doors, "udm:9999"), Err(NoDoor::Ambiguous("udm:9999".into())));
+    }
+
+    /// A request for the second `service` of a node reached its first: routing knew `forward` and `listen` alone.
+    #[test]
+    fn a_function_is_found_by_the_address_and_port_that_others_know_it_by() {
+        let text = "
+trust: { roots: ca.pem }
+nodes:
+  amf: { function: AMF, address: 10.0.0.1, certificate: a, key: b, sidecar: { outbound: [ { listen: 127.0.0.1:1 } ] } }
+  nrf:
+    function: NRF
+    address: 10.0.0.2
+    certificate: a
+    key: b
+    sidecar:
+      inbound:
+        - { listen: '10.0.0.2:7443', forward: '127.0.0.1:9000', service: '10.0.0.2:8000' }
+        - { listen: '10.0.0.2:7444', forward: '127.0.0.1:8000', service: '10.0.0.2:8001' }
+        - { listen: '10.0.0.2:7445', forward: '127.0.0.1:9002', service: '10.0.9.2:8000' }
+interfaces:
+  - { kind: SBI, between: [amf, nrf], with: sidecar }
+";
+        let deployment = Deployment::parse(text, "test", std::path::Path::new("/")).unwrap();
+        let doors = Doors::of(&deployment, "amf");
+        for (target, door) in [
+            ("10.0.0.2:8000", "nrf 10.0.0.2:7443"),
+            ("10.0.0.2:8001", "nrf 10.0.0.2:7444"),
+            ("10.0.9.2:8000", "nrf 10.0.0.2:7445"),
+            ("nrf:8001", "nrf 10.0.0.2:7444"),
+            ("nrf:9002", "nrf 10.0.0.2:7445"),
+            ("nrf:7444", "nrf 10.0.0.2:7444"),
+            ("nrf", "nrf 10.0.0.2:7443"),
+        ] {
+            assert_eq!(find(&doors, target).unwrap(), door, "{target}");
+        }
+        assert!(find(&doors, "nrf:9999").is_err());
+    }
+
+    #[test]
+    fn a_node_that_no_interface_joins_is_named_and_a_made_up_one_is_not() {
+        let doors = doors();
+        let error = |target: &str| doors.find(&Authority::parse(target).unwrap()).unwrap_err();
+        let unjoined = error("smf:8000");
+        assert_eq!(unjoined.peer(), "smf");
+        assert_eq!(
+            unjoined.to_string(),
+            "smf:8000 is smf, and no interface with a sidecar joins it to this node"
+        );
+        assert_eq!(error("10.0.0.4:8000").peer(), "smf");
+        assert_eq!(error("stranger.org").peer(), "unknown");
+        assert_eq!(doors.at("10.0.0.4:8000".parse().unwrap()).unwrap_err().peer(), "smf");
     }
 
     #[test]

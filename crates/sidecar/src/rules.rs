@@ -3,8 +3,10 @@
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use crate::drain::{Guard, Phase};
 use crate::metrics::Metrics;
 use crate::redirect::{self, Probed};
+use crate::until::until;
 
 /// What was last seen of redirect and guard.
 #[derive(Debug, Default)]
@@ -22,18 +24,23 @@ enum Seen {
 }
 
 impl Rules {
-    /// Watches the rules from now on where these listeners are transparent. Without any, nothing is watched.
-    pub(crate) fn watch(self: &Arc<Self>, transparent: &[SocketAddr], metrics: &Metrics) {
+    /// Watches the rules until draining begins where these listeners are transparent. Without any, nothing is watched.
+    ///
+    /// The rules are asked for through a listener, which draining closes: what is asked after that says nothing about them.
+    pub(crate) fn watch(self: &Arc<Self>, transparent: &[SocketAddr], metrics: &Metrics, mut guard: Guard) {
         let Some(listener) = redirect::probed(transparent.iter().copied()) else {
             return;
         };
         self.set(Seen::Awaited);
         let (this, metrics) = (Arc::clone(self), metrics.clone());
-        tokio::spawn(redirect::watch(listener, redirect::EVERY, move |answer| {
-            metrics.rules_standing("redirect", answer.is_some_and(|probed| probed.redirect));
-            metrics.rules_standing("guard", answer.is_some_and(|probed| probed.guard));
-            this.set(Seen::Answered(answer));
-        }));
+        tokio::spawn(async move {
+            let watching = redirect::watch(listener, redirect::EVERY, move |answer| {
+                metrics.rules_standing("redirect", answer.is_some_and(|probed| probed.redirect));
+                metrics.rules_standing("guard", answer.is_some_and(|probed| probed.guard));
+                this.set(Seen::Answered(answer));
+            });
+            until(watching, guard.reached(Phase::Draining)).await;
+        });
     }
 
     fn set(&self, seen: Seen) {
@@ -59,7 +66,24 @@ impl Rules {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
+    use prometheus_client::registry::Registry;
+    use tokio::time::timeout;
+
     use super::*;
+    use crate::drain::Drain;
+
+    /// A drain of more than a second logged an error on rules that were as they should be: their listener had been closed.
+    #[tokio::test]
+    async fn the_rules_are_not_asked_for_through_a_listener_that_draining_has_closed() {
+        let (rules, drain) = (Arc::new(Rules::default()), Drain::new());
+        let metrics = Metrics::new(&mut Registry::default(), "0", "none");
+        rules.watch(&["127.0.0.1:15001".parse().unwrap()], &metrics, drain.guard());
+        drain.advance(Phase::Draining);
+        // It is waited for, so it must end by itself.
+        timeout(Duration::from_secs(30), drain.done()).await.unwrap();
+    }
 
     #[test]
     fn ready_where_both_stand_or_nothing_is_led_here() {

@@ -247,7 +247,7 @@ impl Ports {
         if let Some(listener) = self.probed {
             tokio::spawn(accept_nothing(listener));
         }
-        state.rules().watch(&transparent, &shared.metrics);
+        state.rules().watch(&transparent, &shared.metrics, shared.drain.guard());
         state.set_config(config::in_force(deployment, node, node.sidecar.as_ref(), &[]));
         registry.register_collector(Box::new(Arc::clone(state)));
         if let Some(listener) = self.admin {

@@ -49,32 +49,39 @@ impl Destinations {
     }
 
     fn find(&self, destination: io::Result<SocketAddr>) -> Result<&Onward, Failure> {
-        let refused = |detail: String, hint: &str| Failure {
-            peer: "unknown".to_owned(),
+        let refused = |peer: &str, detail: String, hint: &str| Failure {
+            peer: peer.to_owned(),
             why: Why::NoRoute,
             detail,
             hint: hint.to_owned(),
         };
         let destination = destination.map_err(|error| match error.kind() {
             io::ErrorKind::NotFound => refused(
+                "unknown",
                 error.to_string(),
                 "send to the peer's own address: this listener is for what `bartizan sidecar redirect install` leads here",
             ),
             _ => refused(
+                "unknown",
                 format!("the original destination cannot be read: {error}"),
                 "is nf_conntrack in this kernel? see `bartizan sidecar redirect show`",
             ),
         })?;
         let door = self.doors.at(destination).map_err(|error| {
             refused(
+                error.peer(),
                 error.to_string(),
                 "destinations are the `service` addresses of inbound listeners in the deployment file; \
                  add the node, or an interface to it, then run `bartizan sidecar redirect install`",
             )
         })?;
-        self.onward
-            .get(door)
-            .ok_or_else(|| refused(format!("{destination} has no route"), "restart this sidecar"))
+        self.onward.get(door).ok_or_else(|| {
+            refused(
+                door.peer.as_str(),
+                format!("{destination} has no route"),
+                "restart this sidecar",
+            )
+        })
     }
 }
 
