@@ -1,24 +1,19 @@
 //! `bartizan inspect`.
 
+mod damage;
 mod diff;
-mod findings;
 mod follow;
 mod input;
 mod interface;
-mod json;
 mod keys;
-mod link;
 mod output;
 mod packets;
 mod page;
 mod progress;
 mod read;
-mod report;
-mod shares;
 mod size;
 mod source;
 mod stream;
-mod table;
 mod tail;
 mod timing;
 mod unpack;
@@ -27,16 +22,14 @@ use std::io::{self, IsTerminal, Write};
 use std::path::PathBuf;
 
 use bartizan_deployment::Deployment;
+use bartizan_inspect::text::{self, Colour};
+use bartizan_inspect::{Detail, Report, Shares, json};
 use bartizan_report::cbom::Inventory;
 
-use self::shares::Shares;
-use self::table::Colour;
 use super::deployment_file;
 use crate::{Failure, Outcome};
 
-pub(crate) use read::{Detail, Known, inspect_file, read_ledgers};
-pub(crate) use report::{Report, Row};
-pub(crate) use shares::MEMORY;
+pub(crate) use read::{Known, inspect_file, read_ledgers};
 pub(crate) use size::bytes;
 
 /// From packets to verdicts: what each connection offered, negotiated, and what that is worth.
@@ -178,7 +171,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
         // One bad file must not cost what the others say.
         match inspect_file(file, known, detail, args.memory, inventory.as_mut()) {
             Ok(report) => {
-                failures.extend(report.failure().map(|failure| (file, failure)));
+                failures.extend(damage::failure(&report).map(|failure| (file, failure)));
                 reports.push(report);
             }
             Err(failure) => failures.push((file, failure)),
@@ -229,7 +222,7 @@ fn show(args: &Args, reports: &[Report], deployment: Option<&Deployment>) -> Res
         let colour = if coloured { Colour::Yes } else { Colour::No };
         let tables = reports
             .iter()
-            .map(|report| table::render(report, deployment, args.detail(), colour));
+            .map(|report| text::render(report, deployment, args.detail(), colour));
         io::stdout()
             .lock()
             .write_all(tables.collect::<Vec<_>>().join("\n").as_bytes())

@@ -5,12 +5,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::commands::inspect::MEMORY;
-use bartizan_posture::Ledgers;
+use bartizan_inspect::{Detail, MEMORY, Report, Row};
+use bartizan_posture::{Judgement, Ledgers};
 use serde::Serialize;
 
 use crate::Failure;
-use crate::commands::inspect::{Detail, Known, inspect_file, read_ledgers};
+use crate::commands::inspect::{Known, inspect_file, read_ledgers};
 
 /// What begins a subscriber's identity in SBI paths and bodies (TS 29.571, clause 5.3.2).
 const IDENTITIES: [&[u8]; 2] = [b"imsi-", b"suci-"];
@@ -80,19 +80,16 @@ pub(super) fn look(capture: &Path, dropped: u64, ledgers: &[PathBuf]) -> Result<
         client_hello: flight(0),
         server_flight: flight(1),
         hello_retry_requests: summary.hello_retry_requests,
-        confidentiality: distinct(&alone, |row| &row.link.posture.confidentiality),
-        authenticity: distinct(&alone, |row| &row.link.posture.authenticity),
-        authenticity_by_ledger: distinct(&informed, |row| &row.link.posture.authenticity),
+        confidentiality: distinct(&alone, |row| &row.posture().confidentiality),
+        authenticity: distinct(&alone, |row| &row.posture().authenticity),
+        authenticity_by_ledger: distinct(&informed, |row| &row.posture().authenticity),
         readable_count: readable.len(),
         readable: readable.into_iter().take(SHOWN).collect(),
     })
 }
 
 /// The different verdicts of a capture's rows with their reasons, without repetition.
-fn distinct(
-    report: &crate::commands::inspect::Report,
-    of: impl Fn(&crate::commands::inspect::Row) -> &bartizan_posture::Judgement,
-) -> Vec<(String, String)> {
+fn distinct(report: &Report, of: impl Fn(&Row) -> &Judgement) -> Vec<(String, String)> {
     let mut all = Vec::new();
     for row in report.rows() {
         let judgement = of(row);

@@ -1,19 +1,15 @@
 //! `bartizan inspect diff`.
 
-mod compare;
-mod record;
-mod text;
-
+use std::fs::File;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-use crate::commands::inspect::MEMORY;
-use serde::Serialize;
+use bartizan_inspect::diff::{self, Document, Links};
+use bartizan_inspect::{Detail, MEMORY};
 
-use super::read::{Detail, Known, inspect_file, read_ledgers};
-use super::{deployment_file, json, keys};
+use super::read::{Known, inspect_file, read_ledgers};
+use super::{damage, deployment_file, keys};
 use crate::{Failure, Outcome};
-use compare::{Change, Verdict, compare};
-use record::Links;
 
 /// What became of each link between two dates: what appeared, vanished, got better and got worse.
 ///
@@ -53,15 +49,6 @@ pub(crate) struct Args {
     json: bool,
 }
 
-#[derive(Serialize)]
-struct Document<'a> {
-    schema: &'static str,
-    before: String,
-    after: String,
-    changes: &'a [Change],
-    worse: usize,
-}
-
 pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
     let deployment = args.deployment.as_deref().map(deployment_file::read).transpose()?;
     let ledgers = read_ledgers(&args.ledger, None)?;
@@ -71,22 +58,16 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
         keys: &keys::read(&args.keylog, &args.ike_keys)?,
     };
     let [before, after] = [links(&args.before, known)?, links(&args.after, known)?];
-    let changes = compare(&before, &after);
-    let worse = changes.iter().filter(|change| change.is_for_the_worse()).count();
+    let changes = diff::compare(&before, &after);
+    let worse = diff::worse(&changes);
     let [before, after] = [&args.before, &args.after].map(|path| path.display().to_string());
     let text = if args.json {
-        let document = Document {
-            schema: "bartizan-inspect-diff/1",
-            before,
-            after,
-            changes: &changes,
-            worse,
-        };
+        let document = Document::new(&before, &after, &changes);
         let mut text = serde_json::to_string_pretty(&document).map_err(Failure::new)?;
         text.push('\n');
         text
     } else {
-        text::render(&before, &after, &changes)
+        diff::render(&before, &after, &changes)
     };
     super::print(&text)?;
     Ok(if worse > 0 { Outcome::Finding } else { Outcome::Clean })
@@ -94,14 +75,34 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
 
 /// The links of a capture, or of a document made from one: both go the same way.
 fn links(path: &Path, known: Known<'_>) -> Result<Links, Failure> {
-    if let Some(links) = record::of_document(path)? {
+    if let Some(links) = of_document(path)? {
         return Ok(links);
     }
     let report = inspect_file(path, known, Detail::Links, MEMORY, None)?;
     // Half a capture would show links as vanished that the other half has.
-    if let Some(failure) = report.failure() {
+    if let Some(failure) = damage::failure(&report) {
         return Err(failure);
     }
-    let document = json::render(&[report]).map_err(Failure::new)?;
-    record::parse(&document).map_err(|error| Failure::new(format!("{}: {error}", path.display())))
+    diff::of_report(report).map_err(|error| Failure::new(format!("{}: {error}", path.display())))
+}
+
+/// The links of a file that is such a document; none where it is something else, a capture most likely.
+fn of_document(path: &Path) -> Result<Option<Links>, Failure> {
+    let failed = |error: &io::Error| {
+        Failure::new(format!("{}: {error}", path.display()))
+            .hint("diff compares captures, or what `bartizan inspect --json` printed")
+    };
+    let mut file = File::open(path).map_err(|error| failed(&error))?;
+    let mut start = [0; 1];
+    let read = file.read(&mut start).map_err(|error| failed(&error))?;
+    // No capture begins so, packed or not.
+    if read == 0 || start != *b"{" {
+        return Ok(None);
+    }
+    let mut text = String::from("{");
+    file.read_to_string(&mut text).map_err(|error| failed(&error))?;
+    let links = diff::parse(&text).map_err(|error| {
+        Failure::new(format!("{}: {error}", path.display())).hint("make it anew with `bartizan inspect --json`")
+    })?;
+    Ok(Some(links))
 }

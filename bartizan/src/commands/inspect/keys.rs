@@ -5,6 +5,7 @@ use std::io::{self, Read};
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use bartizan_inspect::text::printable;
 use bartizan_keys::{Added, Format, KeyLog, Keyring};
 use zeroize::Zeroizing;
 
@@ -33,7 +34,7 @@ pub(super) fn read(key_logs: &[PathBuf], ike_tables: &[PathBuf]) -> Result<Arc<K
     let key_logs = key_logs.iter().map(|path| (path, Format::Tls));
     for (path, format) in key_logs.chain(ike_tables.iter().map(|path| (path, Format::Ike))) {
         let unreadable = |error: io::Error| Failure::new(format!("{}: {error}", path.display())).hint(hint(format));
-        let name = super::table::printable(&path.display().to_string());
+        let name = printable(&path.display().to_string());
         let mut log = Log::new(&keyring, name, format);
         log.read(File::open(path).map_err(unreadable)?).map_err(unreadable)?;
         log.finish()?;

@@ -1,10 +1,9 @@
 //! The report as a page with a map.
 
 use bartizan_deployment::Deployment;
+use bartizan_inspect::Report;
+use bartizan_inspect::text::counted;
 use bartizan_report::network::{Survey, Told, Unseen, survey_html};
-
-use super::report::Report;
-use super::table::counted;
 
 /// All reports as one page.
 pub(super) fn render(reports: &[Report], deployment: Option<&Deployment>) -> String {

@@ -7,25 +7,18 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use bartizan_deployment::Deployment;
+use bartizan_inspect::text::printable;
+use bartizan_inspect::{Detail, Judging, Recorder, Report, Shares};
 use bartizan_keys::{Format, Keyring};
 use bartizan_ledger::Reader;
-use bartizan_posture::{Evidence, Ipsec, Ledgers, Part, Posture, association_posture, datagrams_posture};
+use bartizan_posture::Ledgers;
 use bartizan_report::cbom::Inventory;
-use bartizan_wire::datagrams::Datagrams;
-use bartizan_wire::esp::EspSa;
-use bartizan_wire::ike::IkeSa;
-use bartizan_wire::sctp::Association;
-use bartizan_wire::{CapturePart, Connection, Observer, Omitted, Sink};
+use bartizan_wire::{CapturePart, Observer};
 use indicatif::{ProgressBar, ProgressStyle};
 
-use super::follow::Recent;
 use super::input::Input;
 use super::keys::Log;
-use super::link::Link;
-use super::packets;
-use super::report::Report;
-use super::shares::Shares;
-use super::table::printable;
+use super::{damage, packets};
 use crate::Failure;
 
 /// A capture below this is read before anyone would look at a progress bar.
@@ -38,17 +31,6 @@ pub(crate) struct Known<'a> {
     pub(crate) deployment: Option<&'a Deployment>,
     /// What a capture itself holds is added.
     pub(crate) keys: &'a Arc<Keyring>,
-}
-
-/// How much of a capture is kept for the report.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Detail {
-    /// Links.
-    Links,
-    /// Connections that are alike, counted.
-    Alike,
-    /// Each connection as well.
-    Each,
 }
 
 /// Reads ledgers; lines that are no records are told on standard error and skipped. The inventory, if there is one, is told of
@@ -96,7 +78,7 @@ pub(crate) fn read_ledgers(paths: &[PathBuf], mut inventory: Option<&mut Invento
 }
 
 /// Reads a capture to its end and judges every connection in it. A capture that is cut or damaged behind a good
-/// beginning is judged as far as it goes; [`Report::failure`] then says where it ends.
+/// beginning is judged as far as it goes; [`damage::failure`] then says where it ends.
 /// What was seen goes into the inventory as well, if there is one.
 pub(crate) fn inspect_file(
     path: &Path,
@@ -108,7 +90,7 @@ pub(crate) fn inspect_file(
     const HINT: &str = "captures are made with `tcpdump -w FILE`, or by `bartizan demo --out DIR`";
     let shares = Shares::of(memory, detail);
     let limits = shares.limits;
-    let mut report = Report::new(path, detail, shares);
+    let mut report = Report::new(name(path), detail, shares);
     if path.as_os_str() == "-" {
         let input = Input::of(io::stdin().lock(), inventory.is_some());
         read(input, &ProgressBar::hidden(), known, limits, &mut report, inventory)
@@ -126,95 +108,19 @@ pub(crate) fn inspect_file(
     }
     .map_err(|error| unreadable(path, &error, HINT))?;
     if report.packets() == 0
-        && let Some(failure) = report.failure()
+        && let Some(failure) = damage::failure(&report)
     {
         return Err(failure);
     }
     Ok(report)
 }
 
-/// Judges what an observer gives, as it ends; IPsec when all of it is there.
-pub(super) struct Judging<'a> {
-    pub(super) ledgers: &'a Ledgers,
-    pub(super) report: &'a mut Report,
-    pub(super) inventory: Option<&'a mut Inventory>,
-    pub(super) ipsec: Ipsec,
-    /// What ended of late, where somebody follows it.
-    pub(super) recent: Option<&'a mut Recent>,
-}
-
-impl Sink for Judging<'_> {
-    fn connection(&mut self, connection: Connection) {
-        let evidence = Evidence::new(&connection, self.ledgers);
-        let posture = evidence.posture();
-        if let Some(inventory) = &mut self.inventory {
-            inventory.connection(&connection, &posture, evidence.records());
-        }
-        self.take(&Part::connection(&connection, &posture), &posture);
-        self.report.add(Link::new(&connection, posture));
-    }
-
-    fn association(&mut self, association: Association) {
-        let posture = association_posture(&association);
-        if let Some(inventory) = &mut self.inventory {
-            inventory.association(&association, &posture);
-        }
-        self.take(&Part::association(&association, &posture), &posture);
-        self.report.add(Link::association(association, posture));
-    }
-
-    fn datagrams(&mut self, datagrams: Datagrams) {
-        let posture = datagrams_posture(&datagrams);
-        if let Some(inventory) = &mut self.inventory {
-            inventory.datagrams(&datagrams, &posture);
-        }
-        self.take(&Part::datagrams(&datagrams, &posture), &posture);
-        self.report.add(Link::datagrams(datagrams, posture));
-    }
-
-    fn omitted(&mut self, omitted: Omitted) {
-        self.report.omit(&omitted);
-        if let Some(recent) = &mut self.recent {
-            recent.omit(&omitted);
-        }
-    }
-
-    fn ike_sa(&mut self, sa: IkeSa) {
-        self.ipsec.add_ike(sa);
-    }
-
-    fn esp_sa(&mut self, sa: EspSa) {
-        self.ipsec.add_esp(sa);
-    }
-}
-
-impl Judging<'_> {
-    fn take(&mut self, part: &Part<'_>, posture: &Posture) {
-        self.report.take(part);
-        if let Some(recent) = &mut self.recent {
-            recent.add(part, posture);
-        }
-    }
-
-    /// Judges what IPsec came.
-    pub(super) fn finish(mut self) {
-        let mut judged = std::mem::take(&mut self.ipsec).judge_ike(self.ledgers);
-        for ike in &judged.ike {
-            if let Some(inventory) = &mut self.inventory {
-                inventory.ike(ike, self.ledgers.of_ike(&ike.sa));
-            }
-            self.take(&Part::ike(ike), &ike.posture);
-        }
-        for ike in &judged.ike {
-            self.report.add(Link::ike(ike.clone()));
-        }
-        judged.judge_esp(self.ledgers, |esp| {
-            if let Some(inventory) = &mut self.inventory {
-                inventory.esp(&esp, self.ledgers.of_esp(&esp.sa));
-            }
-            self.take(&Part::esp(&esp), &esp.posture);
-            self.report.add(Link::esp(esp));
-        });
+/// What reports call a capture.
+pub(super) fn name(path: &Path) -> String {
+    if path.as_os_str() == "-" {
+        "standard input".to_owned()
+    } else {
+        path.display().to_string()
     }
 }
 
@@ -232,13 +138,8 @@ fn read(
     let name = format!("the secrets in {}", report.name());
     let mut observer = Observer::new(limits).with_keys(Arc::<Keyring>::clone(known.keys));
     let mut own_keys = None;
-    let mut judging = Judging {
-        ledgers: known.ledgers,
-        report,
-        inventory: inventory.as_deref_mut(),
-        ipsec: Ipsec::default(),
-        recent: None,
-    };
+    let recorder = inventory.as_deref_mut().map(|inventory| inventory as &mut dyn Recorder);
+    let mut judging = Judging::new(known.ledgers, report).with_recorder(recorder);
     let ended = packets::read(progress.wrap_read(&mut source), |part| match part {
         CapturePart::Packet(packet) => observer.observe(&packet, &mut judging),
         CapturePart::KeyLog(bytes) => {

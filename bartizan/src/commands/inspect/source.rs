@@ -10,7 +10,7 @@ use bartizan_wire::CaptureError;
 
 use super::stream::{Context, Stream};
 use super::tail::{Grown, Tail};
-use super::{interface, report};
+use super::{damage, interface};
 use crate::Failure;
 
 /// Batches that wait between the thread that reads an interface and the one that judges: 64 MiB of packets at most, then the
@@ -239,5 +239,5 @@ fn pump(give: &SyncSender<io::Result<Vec<u8>>>) {
 }
 
 fn damaged(stream: &Stream, damage: &CaptureError) -> Failure {
-    report::damaged(stream.name(), damage, stream.packets())
+    damage::damaged(stream.name(), damage, stream.packets())
 }

@@ -7,8 +7,10 @@ use std::time::{Duration, Instant};
 
 use bartizan_deployment::Deployment;
 use bartizan_host::{Batch, Side};
+use bartizan_inspect::follow::{Recent, View};
+use bartizan_inspect::{Detail, Judging, Recorder, Report, Shares};
 use bartizan_keys::{Format, Keyring};
-use bartizan_posture::{Ipsec, Ledgers};
+use bartizan_posture::Ledgers;
 use bartizan_report::cbom::Inventory;
 use bartizan_wire::datagrams::Datagrams;
 use bartizan_wire::esp::EspSa;
@@ -19,12 +21,9 @@ use bartizan_wire::{
     CaptureError, CapturePart, CaptureReader, Connection, Holding, Observer, Omitted, Packet, Sink, Timestamp, Totals,
 };
 
-use super::follow::{Recent, View};
+use super::Known;
 use super::keys::Log;
-use super::read::Judging;
-use super::report::Report;
-use super::shares::Shares;
-use super::{Detail, Known};
+use super::read;
 
 /// Closed connections that wait for a ledger's word at most, and bytes of each, about; with more the oldest are judged without it.
 const WAITING: usize = 100_000;
@@ -88,8 +87,8 @@ impl Stream {
         keys: &Arc<Keyring>,
         inventory: Option<&mut Inventory>,
     ) -> Self {
-        let report = Report::new(name, detail, shares);
-        let name = report.name().to_string();
+        let name = read::name(name);
+        let report = Report::new(name.clone(), detail, shares);
         if let Some(inventory) = inventory {
             inventory.begin(&name);
         }
@@ -315,13 +314,10 @@ fn judging<'a>(
     following: Following,
     context: &'a mut Context<'_>,
 ) -> Judging<'a> {
-    Judging {
-        ledgers: context.ledgers,
-        report,
-        inventory: context.inventory.as_deref_mut(),
-        ipsec: Ipsec::default(),
-        recent: following.window.map(|_| recent),
-    }
+    let recorder = context.inventory.as_deref_mut();
+    Judging::new(context.ledgers, report)
+        .with_recorder(recorder.map(|inventory| inventory as &mut dyn Recorder))
+        .with_recent(following.window.map(|_| recent))
 }
 
 /// Judges what ends; a connection only once ledgers had time to tell of it.

@@ -2,6 +2,7 @@
 
 mod document;
 mod ipsec;
+mod recorder;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Display;

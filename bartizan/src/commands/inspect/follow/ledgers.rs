@@ -3,13 +3,13 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+use bartizan_inspect::text::printable;
 use bartizan_ledger::Reader;
 use bartizan_posture::Ledgers;
 use bartizan_report::cbom::Inventory;
 
 use crate::Failure;
 use crate::commands::inspect::read::unreadable_ledger;
-use crate::commands::inspect::table::printable;
 use crate::commands::inspect::tail::{Grown, Tail};
 
 /// Bytes read at a time, and of one ledger in one turn.

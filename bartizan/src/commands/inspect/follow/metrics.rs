@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use bartizan_inspect::follow::LinkName;
 use bartizan_posture::Verdict;
 use bartizan_wire::Holding;
 use prometheus_client::encoding::{EncodeLabelSet, text};
@@ -12,7 +13,6 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
 
-use super::event::LinkName;
 use crate::commands::inspect::stream::Passed;
 
 /// Links with a series of their own; of more only the number is told.

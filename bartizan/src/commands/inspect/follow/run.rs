@@ -9,21 +9,21 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use bartizan_deployment::Deployment;
+use bartizan_inspect::follow::{Event, LinkName, Tracker, finding};
+use bartizan_inspect::{Report, json};
 use bartizan_keys::Keyring;
 use bartizan_posture::{Concern, Ledgers};
 use bartizan_report::cbom::Inventory;
 use bartizan_wire::Timestamp;
 
-use super::event::{Event, Form, LinkName, Teller};
 use super::ledgers::GrowingLedgers;
 use super::metrics::Metrics;
-use super::tracker::{Tracker, finding};
+use super::teller::{Form, Teller};
 use crate::commands::deployment_file;
 use crate::commands::inspect::progress::Progress;
-use crate::commands::inspect::report::Report;
 use crate::commands::inspect::source::{Notice, Source, Turn};
 use crate::commands::inspect::stream::{Context, Following, Stream};
-use crate::commands::inspect::{Args, Known, conclude, json, keys, show};
+use crate::commands::inspect::{Args, Known, conclude, keys, show};
 use crate::commands::metrics_endpoint::Endpoint;
 use crate::interrupt::Interrupt;
 use crate::{Failure, Outcome};

@@ -2,13 +2,14 @@ use std::path::PathBuf;
 use std::sync::LazyLock;
 
 use bartizan_host::Fed;
+use bartizan_inspect::{MEMORY, json};
 use bartizan_posture::Verdict;
 use bartizan_wire::Limits;
 use proptest::prelude::*;
 use serde_json::Value;
 
 use super::super::source::{Notice, Turn, from_interface};
-use super::super::{MEMORY, inspect_file, json, read_ledgers};
+use super::super::{inspect_file, read_ledgers};
 use super::*;
 
 const CAPTURES: [&str; 5] = [

@@ -7,7 +7,7 @@ use bartizan_wire::timing::Timed;
 
 use super::document::{Distribution, Overview};
 use super::{Timings, milliseconds};
-use crate::commands::inspect::table::printable;
+use bartizan_inspect::text::printable;
 
 /// Connections printed; the rest are in JSON and CSV.
 const ROWS: usize = 50;

@@ -7,7 +7,7 @@ use bartizan_wire::{Timestamp, Totals};
 
 use super::event::{self, Event, LinkName};
 use super::view::{Occurring, View};
-use crate::commands::inspect::findings::{beyond_memory, protected_elsewhere};
+use crate::findings::{beyond_memory, protected_elsewhere};
 
 /// Links remembered. More are counted, and said.
 const LINKS: usize = 100_000;
@@ -33,7 +33,7 @@ struct Told {
 
 /// Remembers what was told of a source.
 #[derive(Debug)]
-pub(super) struct Tracker {
+pub struct Tracker {
     source: String,
     links: BTreeMap<Identity, Told>,
     occurrences: BTreeSet<Occurring>,
@@ -47,7 +47,9 @@ pub(super) struct Tracker {
 }
 
 impl Tracker {
-    pub(super) fn new(source: &str) -> Self {
+    /// Of a source with this name nothing was told yet.
+    #[must_use]
+    pub fn new(source: &str) -> Self {
         Self {
             source: source.to_owned(),
             links: BTreeMap::new(),
@@ -61,7 +63,7 @@ impl Tracker {
 
     /// What happened since the last view. `newest` is the source's last packet; a link without packets since `forget` is let
     /// go.
-    pub(super) fn compare(&mut self, view: &View, totals: &Totals, newest: Timestamp, forget: Timestamp) -> Vec<Event> {
+    pub fn compare(&mut self, view: &View, totals: &Totals, newest: Timestamp, forget: Timestamp) -> Vec<Event> {
         let mut events = Vec::new();
         let seen: BTreeMap<Identity, &Link> = view
             .network
@@ -181,12 +183,14 @@ impl Tracker {
     }
 
     /// Interfaces of the deployment file that carried something at any time.
-    pub(super) fn listed(&self) -> &BTreeSet<usize> {
+    #[must_use]
+    pub fn listed(&self) -> &BTreeSet<usize> {
         &self.listed
     }
 
     /// What stands, by concern.
-    pub(super) fn standing(&self) -> BTreeMap<Concern, u64> {
+    #[must_use]
+    pub fn standing(&self) -> BTreeMap<Concern, u64> {
         let mut standing = BTreeMap::new();
         let of_links = self.links.values().flat_map(|told| told.findings.keys().copied());
         let occurring = self.occurrences.iter().map(|(concern, ..)| *concern);
@@ -198,7 +202,7 @@ impl Tracker {
     }
 
     /// The links told, each with both verdicts.
-    pub(super) fn links(&self) -> impl Iterator<Item = (&LinkName, Verdict, Verdict)> {
+    pub fn links(&self) -> impl Iterator<Item = (&LinkName, Verdict, Verdict)> {
         self.links
             .values()
             .map(|told| (&told.name, told.confidentiality, told.authenticity))
@@ -227,7 +231,8 @@ fn occurring((concern, [asks, answers], because): &Occurring, state: &'static st
 }
 
 /// Something to object to, new or cleared.
-pub(super) fn finding(concern: Concern, state: &'static str, because: &str) -> Event {
+#[must_use]
+pub fn finding(concern: Concern, state: &'static str, because: &str) -> Event {
     Event::new(event::name(concern), format!("{state}: {}: {because}", concern.name()))
         .with("state", state)
         .with("concern", concern.name())

@@ -1,4 +1,5 @@
-//! One judged connection, and what makes two of them alike.
+//! A conversation: one connection, association, security association or protocol over UDP, judged, and what makes two of them
+//! alike. What several of them amount to between two ends is a link, of `posture`.
 
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
@@ -17,7 +18,7 @@ use bartizan_wire::{Connection, Content, Ending, Moment, Roles, Seen, Start, Tra
 
 /// A connection, association or security association and what follows from it, without what only readers needed.
 #[derive(Debug, Clone)]
-pub(crate) struct Link {
+pub(crate) struct Conversation {
     pub(crate) number: u64,
     pub(crate) client: End,
     pub(crate) server: End,
@@ -122,7 +123,7 @@ pub(crate) struct Likeness {
     contradictions: Vec<String>,
 }
 
-impl Link {
+impl Conversation {
     pub(crate) fn new(connection: &Connection, posture: Posture) -> Self {
         let (mut tls, mut http2, mut ssh) = (None, None, None);
         match &connection.content {

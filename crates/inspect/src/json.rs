@@ -17,16 +17,16 @@ use bartizan_registry::{NamedGroup, SignatureScheme};
 use bartizan_wire::tls::{Flight, Version};
 use serde::{Serialize, Serializer};
 
-use super::findings;
-use super::link::{Link, TlsFacts};
-use super::report::{Report, Tally};
+use crate::conversation::{self, TlsFacts};
+use crate::findings;
+use crate::report::{Report, Tally};
 use opened::{Shown, shown};
 
 /// Name and version of the schema.
-pub(crate) const SCHEMA: &str = "bartizan-inspect/1";
+pub const SCHEMA: &str = "bartizan-inspect/1";
 
 /// What all reports are serialized as.
-pub(super) fn document(reports: &[Report]) -> impl Serialize {
+pub fn document(reports: &[Report]) -> impl Serialize {
     Document {
         schema: SCHEMA,
         files: reports.iter().map(File::new).collect(),
@@ -34,14 +34,14 @@ pub(super) fn document(reports: &[Report]) -> impl Serialize {
 }
 
 /// All reports as one document. It is never there as a whole: a list of connections becomes several times as large as it was.
-pub(super) fn write(reports: &[Report], out: &mut impl io::Write) -> io::Result<()> {
+pub fn write(reports: &[Report], out: &mut impl io::Write) -> io::Result<()> {
     serde_json::to_writer_pretty(&mut *out, &document(reports))?;
     writeln!(out)?;
     out.flush()
 }
 
 /// The same as text.
-pub(super) fn render(reports: &[Report]) -> io::Result<String> {
+pub fn render(reports: &[Report]) -> io::Result<String> {
     let mut bytes = Vec::new();
     write(reports, &mut bytes)?;
     String::from_utf8(bytes).map_err(io::Error::other)
@@ -74,15 +74,15 @@ struct File<'a> {
     links: &'a [bartizan_posture::Link],
     links_not_seen: &'a [usize],
     #[serde(serialize_with = "each_connection")]
-    connections: &'a [Link],
+    connections: &'a [conversation::Conversation],
 }
 
 fn each_link<S: Serializer>(links: &&[bartizan_posture::Link], serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_seq(links.iter().map(links::JsonLink::new))
 }
 
-fn each_connection<S: Serializer>(links: &&[Link], serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.collect_seq(links.iter().map(Connection::new))
+fn each_connection<S: Serializer>(listed: &&[conversation::Conversation], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_seq(listed.iter().map(Connection::new))
 }
 
 #[derive(Serialize)]
@@ -363,7 +363,7 @@ impl<'a> File<'a> {
                 in_ledger: summary.in_ledger,
                 confidentiality: summary.confidentiality.into(),
                 authenticity: summary.authenticity.into(),
-                not_listed: summary.beyond_links.map_or(0, |(_, count)| count),
+                not_listed: summary.beyond_list.map_or(0, |(_, count)| count),
             },
             findings: report
                 .findings()
@@ -379,7 +379,7 @@ impl<'a> File<'a> {
             notes: report.notes(),
             links: &report.network().links,
             links_not_seen: &report.network().unseen,
-            connections: report.links(),
+            connections: report.conversations(),
         }
     }
 }
@@ -396,19 +396,19 @@ impl From<Tally> for Counts {
 }
 
 impl Connection {
-    fn new(link: &Link) -> Self {
-        let posture = &link.posture;
+    fn new(judged: &conversation::Conversation) -> Self {
+        let posture = &judged.posture;
         Self {
-            number: link.number,
-            client: link.client.to_string(),
-            server: link.server.to_string(),
-            roles_known_by: link.roles,
-            first_packet: link.first.packet,
-            last_packet: link.last.packet,
-            first_ns: link.first.time.0,
-            last_ns: link.last.time.0,
-            start: link.start,
-            ending: link.ending,
+            number: judged.number,
+            client: judged.client.to_string(),
+            server: judged.server.to_string(),
+            roles_known_by: judged.roles,
+            first_packet: judged.first.packet,
+            last_packet: judged.last.packet,
+            first_ns: judged.first.time.0,
+            last_ns: judged.last.time.0,
+            start: judged.start,
+            ending: judged.ending,
             kind: posture.kind.name(),
             interface: posture
                 .interface
@@ -417,18 +417,18 @@ impl Connection {
                 client: posture.functions[0].clone(),
                 server: posture.functions[1].clone(),
             },
-            from_client: traffic(&link.from_client),
-            from_server: traffic(&link.from_server),
-            tls: link.tls.as_ref().map(|tls| Tls::new(tls, link)),
-            http2: link.http2.as_ref().map(Http2::new),
-            ssh: link.ssh.as_deref().map(ssh::Ssh::new),
-            ike: link.ike.as_ref().map(|sa| ipsec::Ike::new(sa, posture)),
-            esp: link.esp.as_ref().map(|sa| ipsec::Esp::new(sa)),
-            sctp: link
+            from_client: traffic(&judged.from_client),
+            from_server: traffic(&judged.from_server),
+            tls: judged.tls.as_ref().map(|tls| Tls::new(tls, judged)),
+            http2: judged.http2.as_ref().map(Http2::new),
+            ssh: judged.ssh.as_deref().map(ssh::Ssh::new),
+            ike: judged.ike.as_ref().map(|sa| ipsec::Ike::new(sa, posture)),
+            esp: judged.esp.as_ref().map(|sa| ipsec::Esp::new(sa)),
+            sctp: judged
                 .sctp
                 .as_ref()
                 .map(|association| ipsec::Sctp::new(association, posture)),
-            datagrams: link.datagrams.as_deref().map(datagrams::DatagramFacts::new),
+            datagrams: judged.datagrams.as_deref().map(datagrams::DatagramFacts::new),
             questions: Questions {
                 offered: answer(&posture.offered),
                 preferred: answer(&posture.preferred),
@@ -448,8 +448,8 @@ impl Connection {
 }
 
 impl Tls {
-    fn new(tls: &TlsFacts, link: &Link) -> Self {
-        let posture = &link.posture;
+    fn new(tls: &TlsFacts, judged: &conversation::Conversation) -> Self {
+        let posture = &judged.posture;
         let hello = tls.hello.as_ref();
         Self {
             client_random: hello.map(|hello| hello.random.iter().map(|byte| format!("{byte:02x}")).collect()),

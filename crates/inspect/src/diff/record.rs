@@ -1,27 +1,24 @@
 //! Links as `bartizan-inspect/1` writes them.
 
 use std::collections::BTreeMap;
-use std::fs::File;
-use std::io::{self, Read};
-use std::path::Path;
 
 use serde::Deserialize;
 
-use crate::Failure;
-use crate::commands::inspect::json::SCHEMA;
+use crate::json::SCHEMA;
+use crate::report::Report;
 
 /// What makes two links of two dates the same: the interface's name and both ends, the lesser first.
-pub(super) type Key = (String, [String; 2]);
+pub type Key = (String, [String; 2]);
 
 /// The name of a link that nothing names.
 pub(super) const UNNAMED: &str = "-";
 
 /// All links of a date.
-pub(super) type Links = BTreeMap<Key, LinkRecord>;
+pub type Links = BTreeMap<Key, LinkRecord>;
 
 /// What is compared of a link.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct LinkRecord {
+pub struct LinkRecord {
     pub(super) confidentiality: Statement,
     pub(super) authenticity: Statement,
     pub(super) key_exchanges: Vec<String>,
@@ -31,7 +28,7 @@ pub(super) struct LinkRecord {
 
 /// A verdict or an answer, with its reason and places.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Statement {
+pub struct Statement {
     pub(super) says: String,
     pub(super) because: String,
     pub(super) sources: Vec<String>,
@@ -96,29 +93,20 @@ struct Answered {
     sources: Vec<String>,
 }
 
-/// The links of a file that is such a document; none where it is something else, a capture most likely.
-pub(super) fn of_document(path: &Path) -> Result<Option<Links>, Failure> {
-    let failed = |error: &io::Error| {
-        Failure::new(format!("{}: {error}", path.display()))
-            .hint("diff compares captures, or what `bartizan inspect --json` printed")
-    };
-    let mut file = File::open(path).map_err(|error| failed(&error))?;
-    let mut start = [0; 1];
-    let read = file.read(&mut start).map_err(|error| failed(&error))?;
-    // No capture begins so, packed or not.
-    if read == 0 || start != *b"{" {
-        return Ok(None);
-    }
-    let mut text = String::from("{");
-    file.read_to_string(&mut text).map_err(|error| failed(&error))?;
-    let links = parse(&text).map_err(|error| {
-        Failure::new(format!("{}: {error}", path.display())).hint("make it anew with `bartizan inspect --json`")
-    })?;
-    Ok(Some(links))
+/// The links of one report, as a document of it has them.
+///
+/// # Errors
+/// Where the capture was not read to its end: half of it would show links as vanished that the other half has.
+pub fn of_report(report: Report) -> Result<Links, String> {
+    let document = crate::json::render(&[report]).map_err(|error| error.to_string())?;
+    parse(&document)
 }
 
-/// The links of a document.
-pub(super) fn parse(text: &str) -> Result<Links, String> {
+/// The links of a document that `bartizan inspect --json` wrote.
+///
+/// # Errors
+/// Why it is no such document, or none that can be compared.
+pub fn parse(text: &str) -> Result<Links, String> {
     let document: Document = serde_json::from_str(text).map_err(|error| format!("not a report of inspect: {error}"))?;
     if document.schema != SCHEMA {
         return Err(format!("its schema is {:?}, not {SCHEMA:?}", document.schema));

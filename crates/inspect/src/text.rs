@@ -13,22 +13,24 @@ use bartizan_wire::Timestamp;
 use bartizan_wire::datagrams::{DatagramProtocol, Datagrams};
 use bartizan_wire::ssh::{Sent, Ssh};
 
-use super::Detail;
-use super::link::Link;
-use super::report::{Report, Row, Tally};
+use crate::conversation::Conversation;
+use crate::report::{Report, Row, Tally};
+use crate::shares::Detail;
 
 /// Findings printed; the rest are in the JSON.
 const FINDINGS: usize = 20;
 
 /// Whether to colour verdicts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Colour {
+pub enum Colour {
+    /// By the escape sequences of terminals.
     Yes,
+    /// Plain text.
     No,
 }
 
 /// One report as text.
-pub(super) fn render(report: &Report, deployment: Option<&Deployment>, detail: Detail, colour: Colour) -> String {
+pub fn render(report: &Report, deployment: Option<&Deployment>, detail: Detail, colour: Colour) -> String {
     let mut page = Page(String::new());
     let (totals, summary) = (report.totals(), report.summary());
     let start = totals.first.map_or(Timestamp(0), |moment| moment.time);
@@ -70,7 +72,7 @@ pub(super) fn render(report: &Report, deployment: Option<&Deployment>, detail: D
 
 /// Names, and the words of a ledger, are a stranger's: what would move the cursor, begin a line of its own or turn the
 /// direction of reading is shown as `?`.
-pub(super) fn printable(text: &str) -> String {
+pub fn printable(text: &str) -> String {
     let turns = |c| matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     text.chars()
         .map(|c| if c.is_control() || turns(c) { '?' } else { c })
@@ -179,11 +181,21 @@ fn painted(row: &str) -> String {
 fn rows(report: &Report, detail: Detail, start: Timestamp) -> Vec<([String; 9], Vec<String>)> {
     match detail {
         Detail::Each => {
-            let one = |link: &Link| (cells(link, start, 1, &exact(link)), explain(link));
-            report.links().iter().map(one).collect()
+            let one = |conversation: &Conversation| {
+                (
+                    cells(conversation, start, 1, &exact(conversation)),
+                    explain(conversation),
+                )
+            };
+            report.conversations().iter().map(one).collect()
         }
         Detail::Alike | Detail::Links => {
-            let one = |row: &Row| (cells(&row.link, start, row.connections, &row.flights), explain_row(row));
+            let one = |row: &Row| {
+                (
+                    cells(&row.conversation, start, row.connections, &row.flights),
+                    explain_row(row),
+                )
+            };
             report.rows().iter().map(one).collect()
         }
     }
@@ -201,12 +213,12 @@ const HEADINGS: [&str; 9] = [
     "authenticity",
 ];
 
-fn cells(link: &Link, start: Timestamp, connections: u64, flights: &[(u64, u64)]) -> [String; 9] {
-    let posture = &link.posture;
+fn cells(conversation: &Conversation, start: Timestamp, connections: u64, flights: &[(u64, u64)]) -> [String; 9] {
+    let posture = &conversation.posture;
     let client = if connections == 1 {
-        link.client.to_string()
+        conversation.client.to_string()
     } else {
-        link.client.ip().to_string()
+        conversation.client.ip().to_string()
     };
     let flights: Vec<String> = flights
         .iter()
@@ -219,11 +231,11 @@ fn cells(link: &Link, start: Timestamp, connections: u64, flights: &[(u64, u64)]
         })
         .collect();
     [
-        seconds(link.first.time.since(start)),
+        seconds(conversation.first.time.since(start)),
         client,
-        link.server.to_string(),
+        conversation.server.to_string(),
         connections.to_string(),
-        link.what(),
+        conversation.what(),
         posture.key_exchange().unwrap_or_else(dash),
         if flights.is_empty() { dash() } else { flights.join("/") },
         posture.confidentiality.verdict().name().to_owned(),
@@ -235,23 +247,26 @@ fn dash() -> String {
     "-".to_owned()
 }
 
-fn exact(link: &Link) -> Vec<(u64, u64)> {
-    link.flights().map(|flight| (flight.bytes, flight.bytes)).collect()
+fn exact(conversation: &Conversation) -> Vec<(u64, u64)> {
+    conversation
+        .flights()
+        .map(|flight| (flight.bytes, flight.bytes))
+        .collect()
 }
 
 fn explain_row(row: &Row) -> Vec<String> {
-    let mut lines = explain(&row.link);
-    if row.link.tls.is_none() && row.link.ike.is_none() && row.bytes > 0 {
+    let mut lines = explain(&row.conversation);
+    if row.conversation.tls.is_none() && row.conversation.ike.is_none() && row.bytes > 0 {
         lines.push(format!("carried   {} bytes", row.bytes));
     }
     lines
 }
 
 /// What stands below a connection's row.
-fn explain(link: &Link) -> Vec<String> {
-    let posture = &link.posture;
+fn explain(conversation: &Conversation) -> Vec<String> {
+    let posture = &conversation.posture;
     let mut lines = Vec::new();
-    if let Some(tls) = &link.tls {
+    if let Some(tls) = &conversation.tls {
         if let Some(hello) = &tls.hello {
             if let Some(name) = &hello.server_name {
                 lines.push(format!("name      {name}"));
@@ -290,10 +305,10 @@ fn explain(link: &Link) -> Vec<String> {
         lines.extend(tls.faults.iter().map(|fault| format!("fault     {fault}")));
         lines.extend(tls.opened.iter().flat_map(|opened| opened::explain(opened)));
     }
-    if let Some(ssh) = &link.ssh {
+    if let Some(ssh) = &conversation.ssh {
         lines.extend(explain_ssh(ssh));
     }
-    if let Some(sa) = &link.ike {
+    if let Some(sa) = &conversation.ike {
         lines.extend(ike::explain(sa));
         lines.push(format!(
             "stayed    {}: {}",
@@ -301,10 +316,10 @@ fn explain(link: &Link) -> Vec<String> {
             posture.stayed.because()
         ));
     }
-    if let Some(association) = &link.sctp {
+    if let Some(association) = &conversation.sctp {
         lines.extend(ike::explain_association(association, posture.interface));
     }
-    lines.extend(link.datagrams.as_deref().and_then(endpoints));
+    lines.extend(conversation.datagrams.as_deref().and_then(endpoints));
     lines.push(format!(
         "because   confidentiality: {}",
         posture.confidentiality.because()
@@ -395,7 +410,7 @@ fn schemes(offered: &[SignatureScheme]) -> String {
 }
 
 /// `1 packet`, `2 packets`.
-pub(super) fn counted(count: u64, unit: &str) -> String {
+pub fn counted(count: u64, unit: &str) -> String {
     let plural = if count == 1 { "" } else { "s" };
     format!("{count} {unit}{plural}")
 }

@@ -7,7 +7,7 @@ use super::record::{Key, LinkRecord, Links, Statement, UNNAMED};
 /// What became of a link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub(super) enum Verdict {
+pub enum Verdict {
     /// A verdict or an answer fell, or is no longer shown.
     Worse,
     /// It is there for the first time.
@@ -23,7 +23,7 @@ pub(super) enum Verdict {
 }
 
 impl Verdict {
-    pub(super) fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Worse => "worse",
             Self::Appeared => "appeared",
@@ -37,26 +37,34 @@ impl Verdict {
 
 /// A link on two dates.
 #[derive(Debug, Clone, Serialize)]
-pub(super) struct Change {
-    pub(super) change: Verdict,
-    pub(super) interface: String,
-    pub(super) ends: [String; 2],
-    pub(super) confidentiality: Step,
-    pub(super) authenticity: Step,
+pub struct Change {
+    /// Which.
+    pub change: Verdict,
+    /// The interface, `-` where nothing names it.
+    pub interface: String,
+    /// Nodes or addresses.
+    pub ends: [String; 2],
+    /// Its confidentiality on both dates.
+    pub confidentiality: Step,
+    /// Its authenticity on both dates.
+    pub authenticity: Step,
     /// What differs, in words, with the places of the later date, or of the earlier where it vanished.
-    pub(super) differences: Vec<String>,
+    pub differences: Vec<String>,
 }
 
 /// A verdict on two dates; none on a date without the link.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub(super) struct Step {
-    pub(super) before: Option<String>,
-    pub(super) after: Option<String>,
+pub struct Step {
+    /// On the first date.
+    pub before: Option<String>,
+    /// On the second.
+    pub after: Option<String>,
 }
 
 impl Change {
     /// Whether somebody must look at it: also a link that appeared, if it is vulnerable.
-    pub(super) fn is_for_the_worse(&self) -> bool {
+    #[must_use]
+    pub fn is_for_the_worse(&self) -> bool {
         let vulnerable = |step: &Step| step.after.as_deref() == Some("vulnerable");
         match self.change {
             Verdict::Worse => true,
@@ -67,7 +75,8 @@ impl Change {
 }
 
 /// Every link of either date, the worst changes first.
-pub(super) fn compare(before: &Links, after: &Links) -> Vec<Change> {
+#[must_use]
+pub fn compare(before: &Links, after: &Links) -> Vec<Change> {
     let (before, after) = (&named(before, after), &named(after, before));
     let gone = before.iter().filter(|(key, _)| !after.contains_key(*key));
     let mut changes: Vec<Change> = gone.map(|(key, link)| alone(key, link, Verdict::Vanished)).collect();
@@ -240,7 +249,7 @@ impl Statement {
 
 impl LinkRecord {
     /// Takes what another capture, or another carrier, says worse of the same link.
-    pub(super) fn worst_of(&mut self, other: Self) {
+    pub fn worst_of(&mut self, other: Self) {
         let worse = |ours: &mut Statement, theirs: Statement, rank: fn(&str) -> u8| {
             if rank(&theirs.says) < rank(&ours.says) {
                 *ours = theirs;

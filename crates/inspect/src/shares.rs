@@ -2,26 +2,37 @@
 
 use bartizan_wire::{FragmentLimits, Limits};
 
-use super::Detail;
-
 /// Bytes that `bartizan inspect` uses unless told otherwise.
-pub(crate) const MEMORY: usize = 2_500_000_000;
+pub const MEMORY: usize = 2_500_000_000;
+
+/// How much of a capture is kept for the report.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Detail {
+    /// Links.
+    Links,
+    /// Conversations that are alike, counted.
+    Alike,
+    /// Each conversation as well.
+    Each,
+}
 
 /// What is kept of a capture, by what it is kept for. Together they are what was allowed.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Shares {
+pub struct Shares {
     /// What lives, segments out of order, fragments of IP packets.
-    pub(crate) limits: Limits,
+    pub limits: Limits,
     /// Links: five 32nds.
-    pub(crate) links: usize,
-    /// Rows of connections that are alike, and the list of single ones where it is asked for: a 64th and an eighth.
-    pub(crate) rows: usize,
-    pub(crate) list: usize,
-    /// Where packets still come: links of the window, and of a view of it.
-    pub(crate) window: usize,
-    pub(crate) view: usize,
+    pub links: usize,
+    /// Rows of conversations that are alike: a 64th.
+    pub rows: usize,
+    /// The list of single ones where it is asked for: an eighth.
+    pub list: usize,
+    /// Where packets still come: links of the window.
+    pub window: usize,
+    /// And of a view of it.
+    pub view: usize,
     /// Closed connections that wait for a ledger's word.
-    pub(crate) waiting: usize,
+    pub waiting: usize,
 }
 
 /// Bytes of an IKE_SA and of an ESP security association with what follows from it, about.
@@ -29,7 +40,9 @@ const IKE_SA: usize = 8 << 10;
 const ESP_SA: usize = 512;
 
 impl Shares {
-    pub(crate) fn of(memory: usize, detail: Detail) -> Self {
+    /// Of so many bytes.
+    #[must_use]
+    pub fn of(memory: usize, detail: Detail) -> Self {
         let default = Limits::default();
         let links = memory / 32 * 5;
         let rows = memory / 64;
@@ -58,7 +71,8 @@ impl Shares {
     /// The same where what lives is looked at while it does: links of the window and of a view have half of what links have in
     /// the end, closed connections that wait a 16th of what lives. A view judges all of IPsec at once: an eighth of what lives is for
     /// its copies, and no more is followed than these are of.
-    pub(crate) fn followed(self) -> Self {
+    #[must_use]
+    pub fn followed(self) -> Self {
         let (window, view) = (self.links / 2, self.links / 2);
         let waiting = self.limits.memory / 16;
         let copies = self.limits.memory / 8;

@@ -1,12 +1,13 @@
 //! Two dates as a table.
 
-use super::Verdict;
-use super::compare::{Change, Step};
-use crate::commands::inspect::table::{counted, printable};
+use super::compare::{Change, Step, Verdict};
+use crate::text::{counted, printable};
 
 const HEADINGS: [&str; 5] = ["change", "interface", "ends", "confidentiality", "authenticity"];
 
-pub(super) fn render(before: &str, after: &str, changes: &[Change]) -> String {
+/// The changes for people.
+#[must_use]
+pub fn render(before: &str, after: &str, changes: &[Change]) -> String {
     let mut text = String::new();
     // Names and reasons come from packets, and from a file that anybody may have written.
     let mut line = |words: &str| {

@@ -2,31 +2,34 @@
 
 use std::collections::HashMap;
 
-use bartizan_posture::{Answer, Concern, Kind, Link as Between, Network, Source, Verdict};
+use bartizan_posture::{Answer, Concern, Kind, Link, Network, Source, Verdict};
 use bartizan_wire::{FlowKind, Totals, Unread};
 
-use super::link::Link;
-use super::report::Report;
-use super::table::counted;
+use crate::conversation::Conversation;
+use crate::report::Report;
+use crate::text::counted;
 
 /// Kinds of findings told apart. The reasons hold names a stranger may choose.
 const KINDS: usize = 1000;
 
 /// Something to look at, with the first connection it concerns.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Finding {
-    pub(crate) concern: Concern,
-    pub(crate) because: String,
-    pub(crate) count: u64,
+pub struct Finding {
+    /// What is at stake.
+    pub concern: Concern,
+    /// The reason, in words.
+    pub because: String,
+    /// How many.
+    pub count: u64,
     /// What is counted: links, connections, or packets where those are not read.
-    pub(crate) unit: &'static str,
+    pub unit: &'static str,
     /// The first: who, and the packets or records that say so. None for what is no connection.
-    pub(crate) example: Option<String>,
+    pub example: Option<String>,
 }
 
 /// Findings of connections, gathered as connections end: those in no row and on no list count all the same.
 #[derive(Debug, Default)]
-pub(super) struct Gathered {
+pub(crate) struct Gathered {
     findings: Vec<Finding>,
     places: HashMap<(Concern, String), usize>,
     /// Connections, or links, with a finding of a kind beyond [`KINDS`].
@@ -34,20 +37,23 @@ pub(super) struct Gathered {
 }
 
 impl Gathered {
-    pub(super) fn add(&mut self, link: &Link) {
-        let posture = &link.posture;
+    pub(crate) fn add(&mut self, conversation: &Conversation) {
+        let posture = &conversation.posture;
         for (concern, judgement) in [
             (Concern::Confidentiality, &posture.confidentiality),
             (Concern::Authenticity, &posture.authenticity),
         ] {
             if judgement.verdict() == Verdict::Vulnerable {
-                let example = || example(link, judgement.sources());
+                let example = || example(conversation, judgement.sources());
                 self.found(concern, judgement.because(), "connection", example);
             }
         }
         let judgement = &posture.confidentiality;
-        if link.ike.is_some() && judgement.verdict() == Verdict::QuantumSafe && posture.stayed.answer() == Answer::No {
-            let example = || example(link, posture.stayed.sources());
+        if conversation.ike.is_some()
+            && judgement.verdict() == Verdict::QuantumSafe
+            && posture.stayed.answer() == Answer::No
+        {
+            let example = || example(conversation, posture.stayed.sources());
             self.found(Concern::Regression, posture.stayed.because(), "connection", example);
         }
         let carries_data = !matches!(
@@ -55,17 +61,17 @@ impl Gathered {
             Kind::Silent | Kind::TlsNotAgreed | Kind::IkeNotAgreed | Kind::SctpSilent
         );
         if carries_data && matches!(judgement.verdict(), Verdict::NotObservable | Verdict::NotSeen) {
-            let example = || example(link, judgement.sources());
+            let example = || example(conversation, judgement.sources());
             self.found(Concern::Unproven, judgement.because(), "connection", example);
         }
         for hole in &posture.beside {
             if hole.judgement.verdict() != Verdict::QuantumSafe {
-                let example = || example(link, hole.judgement.sources());
+                let example = || example(conversation, hole.judgement.sources());
                 self.found(Concern::Beside, hole.judgement.because(), "connection", example);
             }
         }
         for contradiction in &posture.contradictions {
-            let example = || example(link, &contradiction.sources);
+            let example = || example(conversation, &contradiction.sources);
             self.found(Concern::Contradiction, &contradiction.what, "connection", example);
         }
     }
@@ -89,7 +95,7 @@ impl Gathered {
     }
 }
 
-pub(super) fn findings(report: &Report, gathered: &Gathered) -> Vec<Finding> {
+pub(crate) fn findings(report: &Report, gathered: &Gathered) -> Vec<Finding> {
     let by_link = by_link(report);
     let beyond = gathered.beyond + by_link.beyond;
     let mut findings = by_link.findings;
@@ -126,16 +132,16 @@ pub(super) fn findings(report: &Report, gathered: &Gathered) -> Vec<Finding> {
 
 /// What memory had no room for, of one kind, and from which packet on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Omission {
-    pub(super) what: &'static str,
-    pub(super) count: u64,
+pub(crate) struct Omission {
+    pub(crate) what: &'static str,
+    pub(crate) count: u64,
     /// What is counted.
-    pub(super) unit: &'static str,
-    pub(super) first_packet: u64,
+    pub(crate) unit: &'static str,
+    pub(crate) first_packet: u64,
 }
 
 impl Omission {
-    pub(super) fn because(&self) -> String {
+    pub(crate) fn because(&self) -> String {
         format!(
             "{} beyond what memory has room for (`--memory`), from packet {} on: nothing is said of them",
             self.what, self.first_packet
@@ -144,12 +150,12 @@ impl Omission {
 }
 
 /// All that memory had no room for.
-pub(super) fn omissions(report: &Report) -> Vec<Omission> {
+pub(crate) fn omissions(report: &Report) -> Vec<Omission> {
     beyond_memory(report.totals(), report.network())
 }
 
 /// The same, of packets and the links made from them.
-pub(super) fn beyond_memory(totals: &Totals, network: &Network) -> Vec<Omission> {
+pub(crate) fn beyond_memory(totals: &Totals, network: &Network) -> Vec<Omission> {
     let flows = totals.omitted.iter().map(|(flow, omission)| Omission {
         what: match flow {
             FlowKind::Connection => "of TCP connections",
@@ -191,13 +197,13 @@ fn by_link(report: &Report) -> Gathered {
     gathered
 }
 
-fn between(link: &Between, sources: &[Source]) -> String {
+fn between(link: &Link, sources: &[Source]) -> String {
     let [a, b] = &link.ends;
     let sources: Vec<String> = sources.iter().map(source).collect();
     format!("{} {a}, {b}: {}", link.name(), sources.join(", "))
 }
 
-pub(super) fn notes(report: &Report) -> Vec<String> {
+pub(crate) fn notes(report: &Report) -> Vec<String> {
     let (totals, summary) = (report.totals(), report.summary());
     let mut notes = Vec::new();
     let mut note = |count: u64, unit: &str, text: &str| {
@@ -231,7 +237,7 @@ pub(super) fn notes(report: &Report) -> Vec<String> {
             summary.beyond_rows,
             "counted in the summary only, too many kinds of them",
         ),
-        (summary.beyond_links, "not listed one by one, too many of them"),
+        (summary.beyond_list, "not listed one by one, too many of them"),
     ] {
         if let Some((first, count)) = beyond {
             note(
@@ -257,7 +263,7 @@ pub(super) fn notes(report: &Report) -> Vec<String> {
 }
 
 /// Links of a mobile network that this version does not read: to pass over them would be to call them safe.
-pub(super) fn protected_elsewhere(unread: Unread) -> Option<&'static str> {
+pub(crate) fn protected_elsewhere(unread: Unread) -> Option<&'static str> {
     match unread {
         Unread::Ike => Some("packets on the ports of IKE that are neither IKE nor ESP"),
         Unread::MacSec => Some("MACsec"),
@@ -285,9 +291,14 @@ pub(crate) fn name(unread: Unread) -> String {
     }
 }
 
-fn example(link: &Link, sources: &[Source]) -> String {
+fn example(conversation: &Conversation, sources: &[Source]) -> String {
     let sources: Vec<String> = sources.iter().map(source).collect();
-    format!("{} -> {}, {}", link.client, link.server, sources.join(", "))
+    format!(
+        "{} -> {}, {}",
+        conversation.client,
+        conversation.server,
+        sources.join(", ")
+    )
 }
 
 /// A source as a person looks it up.

@@ -15,7 +15,7 @@ use bartizan_wire::ike::IkeSa;
 use bartizan_wire::sctp::Association;
 use bartizan_wire::{Connection, FlowKind, Moment, Omitted, Sink, Timestamp};
 
-use crate::commands::inspect::shares::Shares;
+use crate::shares::Shares;
 
 /// Parts of the window that go out of it at once.
 const SLICES: u64 = 8;
@@ -64,7 +64,8 @@ impl Occurrences {
 }
 
 /// What has ended within the window, and what memory had no room for.
-pub(in super::super) struct Recent {
+#[derive(Debug)]
+pub struct Recent {
     window_ns: u64,
     /// By the time of their last packets, in eighths of the window.
     slices: BTreeMap<u64, Links>,
@@ -77,7 +78,9 @@ pub(in super::super) struct Recent {
 }
 
 impl Recent {
-    pub(in super::super) fn new(window: Duration, shares: Shares) -> Self {
+    /// Nothing has ended yet. Parts are kept for a `window`, in the room that `shares` give.
+    #[must_use]
+    pub fn new(window: Duration, shares: Shares) -> Self {
         Self {
             window_ns: u64::try_from(window.as_nanos()).unwrap_or(u64::MAX),
             slices: BTreeMap::new(),
@@ -93,13 +96,13 @@ impl Recent {
     }
 
     /// Takes a part that has ended.
-    pub(in super::super) fn add(&mut self, part: &Part<'_>, posture: &Posture) {
+    pub(crate) fn add(&mut self, part: &Part<'_>, posture: &Posture) {
         self.links_at(part.span()[1].time).add(part);
         self.occurrences.add(part, posture);
     }
 
     /// A packet was not read: as long as it is within the window nothing that it may belong to is called safe, and IPsec never again.
-    pub(in super::super) fn omit(&mut self, omitted: &Omitted) {
+    pub(crate) fn omit(&mut self, omitted: &Omitted) {
         match omitted.flow {
             FlowKind::IkeSa | FlowKind::EspSa => self.missing.omit(omitted),
             FlowKind::Connection | FlowKind::Association | FlowKind::Datagrams(_) => {
@@ -125,7 +128,7 @@ impl Recent {
     }
 
     /// Lets go what the window has left behind: a part goes when its slice is as old as a window.
-    pub(in super::super) fn age(&mut self, newest: Timestamp) {
+    pub fn age(&mut self, newest: Timestamp) {
         let first = self.slice(newest).saturating_sub(SLICES);
         self.slices = self.slices.split_off(&first);
         let since = Timestamp(newest.0.saturating_sub(self.window_ns));
@@ -133,7 +136,8 @@ impl Recent {
     }
 
     /// The view at this time, with nothing that lives in it yet.
-    pub(in super::super) fn view<'a>(&self, ledgers: &'a Ledgers, now: Timestamp, last: bool) -> Viewing<'a> {
+    #[must_use]
+    pub fn view<'a>(&self, ledgers: &'a Ledgers, now: Timestamp, last: bool) -> Viewing<'a> {
         let mut links = Links::within(self.view_within);
         links.merge(&self.missing);
         for slice in self.slices.values() {
@@ -152,7 +156,8 @@ impl Recent {
 }
 
 /// A view while it is put together.
-pub(in super::super) struct Viewing<'a> {
+#[derive(Debug)]
+pub struct Viewing<'a> {
     ledgers: &'a Ledgers,
     now: Timestamp,
     /// Nothing will come that could tell more.
@@ -164,14 +169,16 @@ pub(in super::super) struct Viewing<'a> {
 }
 
 /// What there is to see now.
-pub(in super::super) struct View {
+#[derive(Debug)]
+pub struct View {
     pub(super) network: Network,
     pub(super) occurrences: BTreeMap<Occurring, Occurrence>,
 }
 
-#[cfg(test)]
 impl View {
-    pub(in super::super) fn network(&self) -> &Network {
+    /// The links.
+    #[must_use]
+    pub fn network(&self) -> &Network {
         &self.network
     }
 }
@@ -195,7 +202,9 @@ impl Viewing<'_> {
             || self.now.since(first.time) >= SETTLED_NS
     }
 
-    pub(in super::super) fn finish(mut self, deployment: Option<&Deployment>) -> View {
+    /// All of it is in.
+    #[must_use]
+    pub fn finish(mut self, deployment: Option<&Deployment>) -> View {
         let ledgers = self.ledgers;
         let mut judged = std::mem::take(&mut self.ipsec).judge_ike(ledgers);
         for ike in &judged.ike {

@@ -6,8 +6,8 @@ use bartizan_deployment::Deployment;
 use bartizan_posture::{Direction, Link, Network, Phase, Source, Standing, Verdict};
 use bartizan_wire::Timestamp;
 
-use super::super::findings;
 use super::{counted, dash, seconds};
+use crate::findings;
 
 pub(super) const HEADINGS: [&str; 8] = [
     "time",

@@ -1,18 +1,14 @@
 //! What a capture amounts to.
 
 use std::collections::{BTreeMap, HashMap};
-use std::fmt::Display;
-use std::path::{Path, PathBuf};
 
 use bartizan_deployment::Deployment;
-use bartizan_posture::{Kind, Links, Network, Part, Verdict};
+use bartizan_posture::{Kind, Links, Network, Part, Posture, Verdict};
 use bartizan_wire::{CaptureError, Omitted, Totals};
 
-use super::Detail;
-use super::findings::{self, Finding, Gathered, Omission};
-use super::link::{Likeness, Link};
-use super::shares::Shares;
-use crate::Failure;
+use crate::conversation::{Conversation, Likeness};
+use crate::findings::{self, Finding, Gathered, Omission};
+use crate::shares::{Detail, Shares};
 
 /// Rows kept apart, if memory has room for them; connections of further kinds are counted in the summary only.
 const ROWS: usize = 10_000;
@@ -21,12 +17,12 @@ const LIKENESS: usize = 700;
 
 /// One capture, judged.
 #[derive(Debug)]
-pub(crate) struct Report {
-    path: PathBuf,
+pub struct Report {
+    name: String,
     detail: Detail,
     rows: Vec<Row>,
     places: HashMap<Likeness, usize>,
-    links: Vec<Link>,
+    conversations: Vec<Conversation>,
     shares: Shares,
     /// Bytes that rows and list hold.
     held: [usize; 2],
@@ -47,42 +43,55 @@ pub(crate) struct Report {
 
 /// Connections that are alike.
 #[derive(Debug)]
-pub(crate) struct Row {
+pub struct Row {
     /// The first of them.
-    pub(crate) link: Link,
-    pub(crate) connections: u64,
+    pub(crate) conversation: Conversation,
+    /// How many.
+    pub connections: u64,
     /// Smallest and largest size in bytes of each flight of the handshake.
-    pub(crate) flights: Vec<(u64, u64)>,
-    pub(crate) bytes: u64,
+    pub flights: Vec<(u64, u64)>,
+    /// Bytes that all of them carried.
+    pub bytes: u64,
 }
 
 /// Numbers of connections.
 #[derive(Debug, Default)]
-pub(crate) struct Summary {
-    pub(crate) connections: u64,
-    pub(crate) by_kind: BTreeMap<Kind, u64>,
+pub struct Summary {
+    /// All of them.
+    pub connections: u64,
+    /// By what they are.
+    pub by_kind: BTreeMap<Kind, u64>,
     /// By group: `X25519MLKEM768`, or `-` where none was negotiated.
-    pub(crate) by_group: BTreeMap<String, u64>,
-    pub(crate) hello_retry_requests: u64,
-    pub(crate) resumed: u64,
-    pub(crate) in_ledger: u64,
-    pub(crate) confidentiality: Tally,
-    pub(crate) authenticity: Tally,
+    pub by_group: BTreeMap<String, u64>,
+    /// Those of TLS with a HelloRetryRequest.
+    pub hello_retry_requests: u64,
+    /// Those of TLS that took a pre-shared key.
+    pub resumed: u64,
+    /// Those that a ledger has a record of.
+    pub in_ledger: u64,
+    /// Verdicts on their confidentiality.
+    pub confidentiality: Tally,
+    /// Verdicts on their authenticity.
+    pub authenticity: Tally,
     /// Connections with bytes missing from the capture.
-    pub(crate) with_gaps: u64,
+    pub with_gaps: u64,
     /// Connections in no row, because there were too many rows: the least first packet of them, and how many.
-    pub(crate) beyond_rows: Option<(u64, u64)>,
-    /// Connections not listed one by one, because there were too many; the same.
-    pub(crate) beyond_links: Option<(u64, u64)>,
+    pub beyond_rows: Option<(u64, u64)>,
+    /// Those not listed one by one, because there were too many; the same.
+    pub beyond_list: Option<(u64, u64)>,
 }
 
 /// Connections by verdict.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Tally {
-    pub(crate) quantum_safe: u64,
-    pub(crate) vulnerable: u64,
-    pub(crate) not_observable: u64,
-    pub(crate) not_seen: u64,
+pub struct Tally {
+    /// [`Verdict::QuantumSafe`].
+    pub quantum_safe: u64,
+    /// [`Verdict::Vulnerable`].
+    pub vulnerable: u64,
+    /// [`Verdict::NotObservable`].
+    pub not_observable: u64,
+    /// [`Verdict::NotSeen`].
+    pub not_seen: u64,
 }
 
 impl Tally {
@@ -97,13 +106,15 @@ impl Tally {
 }
 
 impl Report {
-    pub(super) fn new(path: &Path, detail: Detail, shares: Shares) -> Self {
+    /// Nothing read yet of the capture with this name.
+    #[must_use]
+    pub fn new(name: impl Into<String>, detail: Detail, shares: Shares) -> Self {
         Self {
-            path: path.to_owned(),
+            name: name.into(),
             detail,
             rows: Vec::new(),
             places: HashMap::new(),
-            links: Vec::new(),
+            conversations: Vec::new(),
             shares,
             held: [0; 2],
             parts: Links::within(shares.links),
@@ -121,63 +132,64 @@ impl Report {
     }
 
     /// Takes a connection into its link.
-    pub(super) fn take(&mut self, part: &Part<'_>) {
+    pub(crate) fn take(&mut self, part: &Part<'_>) {
         self.parts.add(part);
     }
 
     /// A packet was not read, because memory had no room for what it belongs to.
-    pub(super) fn omit(&mut self, omitted: &Omitted) {
+    pub(crate) fn omit(&mut self, omitted: &Omitted) {
         self.parts.omit(omitted);
     }
 
-    pub(super) fn add(&mut self, link: Link) {
-        self.gathered.add(&link);
+    pub(crate) fn add(&mut self, conversation: Conversation) {
+        self.gathered.add(&conversation);
         let summary = &mut self.summary;
-        let posture = &link.posture;
+        let posture = &conversation.posture;
         summary.connections += 1;
         *summary.by_kind.entry(posture.kind).or_default() += 1;
         let group = posture.key_exchange().unwrap_or_else(|| "-".to_owned());
         *summary.by_group.entry(group).or_default() += 1;
-        if let Some(tls) = &link.tls {
+        if let Some(tls) = &conversation.tls {
             summary.hello_retry_requests += u64::from(tls.hello_retry_request.is_some());
             summary.resumed += u64::from(tls.resumed);
         }
         summary.in_ledger += u64::from(posture.in_ledger);
-        summary.with_gaps += u64::from(link.gaps() > 0);
+        summary.with_gaps += u64::from(conversation.gaps() > 0);
         summary.confidentiality.count(posture.confidentiality.verdict());
         summary.authenticity.count(posture.authenticity.verdict());
         if self.detail == Detail::Each {
             // A list that grows is there twice for a while.
-            let growth = if self.links.len() == self.links.capacity() {
-                2 * self.links.len()
+            let growth = if self.conversations.len() == self.conversations.capacity() {
+                2 * self.conversations.len()
             } else {
                 0
             };
-            let held = link.held();
-            if self.held[1] + held + growth * size_of::<Link>() <= self.shares.list {
+            let held = conversation.held();
+            if self.held[1] + held + growth * size_of::<Conversation>() <= self.shares.list {
                 self.held[1] += held;
-                self.links.push(link.clone());
+                self.conversations.push(conversation.clone());
             } else {
-                beyond(&mut summary.beyond_links, &link);
+                beyond(&mut summary.beyond_list, &conversation);
             }
         }
-        self.add_to_row(link);
+        self.add_to_row(conversation);
     }
 
-    fn add_to_row(&mut self, link: Link) {
-        let likeness = link.likeness();
+    fn add_to_row(&mut self, conversation: Conversation) {
+        let likeness = conversation.likeness();
         if let Some(&place) = self.places.get(&likeness) {
-            self.rows[place].take(&link);
-        } else if self.rows.len() < ROWS && self.held[0] + link.held() + LIKENESS <= self.shares.rows {
-            self.held[0] += link.held() + LIKENESS;
+            self.rows[place].take(&conversation);
+        } else if self.rows.len() < ROWS && self.held[0] + conversation.held() + LIKENESS <= self.shares.rows {
+            self.held[0] += conversation.held() + LIKENESS;
             self.places.insert(likeness, self.rows.len());
-            self.rows.push(Row::new(link));
+            self.rows.push(Row::new(conversation));
         } else {
-            beyond(&mut self.summary.beyond_rows, &link);
+            beyond(&mut self.summary.beyond_rows, &conversation);
         }
     }
 
-    pub(super) fn finish(
+    /// Nothing more will come: the links, and what is known of the capture as a whole.
+    pub fn finish(
         &mut self,
         totals: Totals,
         dropped_at_capture: u64,
@@ -188,8 +200,8 @@ impl Report {
         self.network = std::mem::take(&mut self.parts).finish(deployment);
         self.listed = deployment.map(|deployment| deployment.interfaces().iter().map(described).collect());
         // Connections come as they end; a reader expects them as they began.
-        self.rows.sort_by_key(|row| row.link.number);
-        self.links.sort_by_key(|link| link.number);
+        self.rows.sort_by_key(|row| row.conversation.number);
+        self.conversations.sort_by_key(|conversation| conversation.number);
         self.places = HashMap::new();
         self.totals = totals;
         self.dropped_at_capture = dropped_at_capture;
@@ -198,137 +210,114 @@ impl Report {
     }
 
     /// The capture was hashed on its way.
-    pub(super) fn hashed(&mut self, sha256: Option<String>) {
+    pub fn hashed(&mut self, sha256: Option<String>) {
         self.sha256 = sha256;
     }
 
     /// SHA-256 of the capture's bytes on disk, where it was asked for and all of them were read.
-    pub(crate) fn sha256(&self) -> Option<&str> {
+    #[must_use]
+    pub fn sha256(&self) -> Option<&str> {
         self.sha256.as_deref()
     }
 
     /// The capture's name.
-    pub(crate) fn name(&self) -> impl Display {
-        let name = if self.path.as_os_str() == "-" {
-            Path::new("standard input")
-        } else {
-            &self.path
-        };
-        name.display()
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
     }
 
-    pub(crate) fn packets(&self) -> u64 {
+    /// Packets read.
+    #[must_use]
+    pub fn packets(&self) -> u64 {
         self.totals.packets
     }
 
-    pub(crate) fn totals(&self) -> &Totals {
+    /// What went through the observer.
+    #[must_use]
+    pub fn totals(&self) -> &Totals {
         &self.totals
     }
 
-    pub(crate) fn summary(&self) -> &Summary {
+    /// Numbers of conversations.
+    #[must_use]
+    pub fn summary(&self) -> &Summary {
         &self.summary
     }
 
     /// Connections that are alike, in the order of their first packets.
-    pub(crate) fn rows(&self) -> &[Row] {
+    #[must_use]
+    pub fn rows(&self) -> &[Row] {
         &self.rows
     }
 
     /// Each connection, in the order of first packets; empty unless asked for.
-    pub(crate) fn links(&self) -> &[Link] {
-        &self.links
+    pub(crate) fn conversations(&self) -> &[Conversation] {
+        &self.conversations
     }
 
     /// What the connections amount to: links, and what the deployment file says of them.
-    pub(crate) fn network(&self) -> &Network {
+    #[must_use]
+    pub fn network(&self) -> &Network {
         &self.network
     }
 
     /// Which interfaces of the deployment file no capture shows: those of this one, less what others show.
-    pub(super) fn not_seen(&mut self, places: Vec<usize>) {
+    pub fn not_seen(&mut self, places: Vec<usize>) {
         self.network.unseen = places;
     }
 
     /// What memory had no room for.
-    pub(super) fn omissions(&self) -> Vec<Omission> {
+    pub(crate) fn omissions(&self) -> Vec<Omission> {
         findings::omissions(self)
     }
 
     /// What its reader must look at.
-    pub(crate) fn findings(&self) -> Vec<Finding> {
+    #[must_use]
+    pub fn findings(&self) -> Vec<Finding> {
         findings::findings(self, &self.gathered)
     }
 
     /// What limits what can be said, without being wrong in itself.
-    pub(crate) fn notes(&self) -> Vec<String> {
+    #[must_use]
+    pub fn notes(&self) -> Vec<String> {
         let mut notes = self.remarks.clone();
         notes.extend(findings::notes(self));
         notes
     }
 
     /// Something to be said with the notes.
-    pub(super) fn remark(&mut self, remark: String) {
+    pub fn remark(&mut self, remark: String) {
         self.remarks.push(remark);
     }
 
     /// The interfaces of the deployment file, by name and nodes; none without a file.
-    pub(super) fn listed(&self) -> Option<&[String]> {
+    pub(crate) fn listed(&self) -> Option<&[String]> {
         self.listed.as_deref()
     }
 
-    pub(crate) fn dropped_at_capture(&self) -> u64 {
+    /// Packets that the capturing host dropped, as the capture says.
+    #[must_use]
+    pub fn dropped_at_capture(&self) -> u64 {
         self.dropped_at_capture
     }
 
-    pub(crate) fn lost_by_ledger(&self) -> u64 {
+    /// Records that ledgers lost, as they say themselves.
+    #[must_use]
+    pub fn lost_by_ledger(&self) -> u64 {
         self.lost_by_ledger
     }
 
     /// Why the capture could not be read to its end, if it could not.
-    pub(crate) fn damage(&self) -> Option<&CaptureError> {
+    #[must_use]
+    pub fn damage(&self) -> Option<&CaptureError> {
         self.damage.as_ref()
-    }
-
-    /// The same as a failure of the command.
-    pub(crate) fn failure(&self) -> Option<Failure> {
-        Some(damaged(self.name(), self.damage.as_ref()?, self.totals.packets))
-    }
-}
-
-/// Why a capture could not be read to its end, after so many packets.
-pub(super) fn damaged(name: impl Display, damage: &CaptureError, packets: u64) -> Failure {
-    let failure = Failure::new(format!("{name}: {damage}"));
-    let read = match packets {
-        0 => None,
-        1 => Some("the packet before that place was read; the report above is of it".to_owned()),
-        many => Some(format!(
-            "the {many} packets before that place were read; the report above is of them"
-        )),
-    };
-    let failure = match damage {
-        CaptureError::Empty => failure.hint("was the capture stopped before its first packet, or was the disk full?"),
-        CaptureError::NotACapture { .. } => {
-            failure.hint("inspect reads pcap and pcapng, as `tcpdump -w FILE` and `dumpcap` write them")
-        }
-        CaptureError::Compressed { with } => failure.hint(format!(
-            "decompress it first, or pipe it: `{with} -dc FILE | bartizan inspect -`"
-        )),
-        CaptureError::Unsupported { .. } => failure.hint("`editcap -F pcapng OLD NEW` (Wireshark) writes it anew"),
-        CaptureError::Damaged { .. } => {
-            failure.hint("the file was changed or its disk failed: capture again, or copy it again")
-        }
-        CaptureError::Cut { .. } => failure.hint("the capture was still being written, or its copy stopped half-way"),
-    };
-    match read {
-        Some(read) => failure.hint(read),
-        None => failure,
     }
 }
 
 /// Counts one that is kept nowhere.
-fn beyond(counted: &mut Option<(u64, u64)>, link: &Link) {
-    let (first, count) = counted.get_or_insert((link.first.packet, 0));
-    *first = link.first.packet.min(*first);
+fn beyond(counted: &mut Option<(u64, u64)>, conversation: &Conversation) {
+    let (first, count) = counted.get_or_insert((conversation.first.packet, 0));
+    *first = conversation.first.packet.min(*first);
     *count += 1;
 }
 
@@ -338,19 +327,28 @@ fn described(interface: &bartizan_deployment::Interface) -> String {
 }
 
 impl Row {
-    fn new(link: Link) -> Self {
+    /// What follows for each of them.
+    #[must_use]
+    pub fn posture(&self) -> &Posture {
+        &self.conversation.posture
+    }
+
+    fn new(conversation: Conversation) -> Self {
         Self {
             connections: 1,
-            flights: link.flights().map(|flight| (flight.bytes, flight.bytes)).collect(),
-            bytes: link.bytes(),
-            link,
+            flights: conversation
+                .flights()
+                .map(|flight| (flight.bytes, flight.bytes))
+                .collect(),
+            bytes: conversation.bytes(),
+            conversation,
         }
     }
 
-    fn take(&mut self, link: &Link) {
+    fn take(&mut self, conversation: &Conversation) {
         self.connections += 1;
-        self.bytes += link.bytes();
-        for (index, flight) in link.flights().enumerate() {
+        self.bytes += conversation.bytes();
+        for (index, flight) in conversation.flights().enumerate() {
             match self.flights.get_mut(index) {
                 Some((least, most)) => {
                     *least = flight.bytes.min(*least);

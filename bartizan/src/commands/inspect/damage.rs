@@ -1,0 +1,43 @@
+//! Captures that could not be read to their end.
+
+use std::fmt::Display;
+
+use bartizan_inspect::Report;
+use bartizan_wire::CaptureError;
+
+use crate::Failure;
+
+/// Why a report's capture could not be read to its end, if it could not.
+pub(super) fn failure(report: &Report) -> Option<Failure> {
+    Some(damaged(report.name(), report.damage()?, report.packets()))
+}
+
+/// Why a capture could not be read to its end, after so many packets.
+pub(super) fn damaged(name: impl Display, damage: &CaptureError, packets: u64) -> Failure {
+    let failure = Failure::new(format!("{name}: {damage}"));
+    let read = match packets {
+        0 => None,
+        1 => Some("the packet before that place was read; the report above is of it".to_owned()),
+        many => Some(format!(
+            "the {many} packets before that place were read; the report above is of them"
+        )),
+    };
+    let failure = match damage {
+        CaptureError::Empty => failure.hint("was the capture stopped before its first packet, or was the disk full?"),
+        CaptureError::NotACapture { .. } => {
+            failure.hint("inspect reads pcap and pcapng, as `tcpdump -w FILE` and `dumpcap` write them")
+        }
+        CaptureError::Compressed { with } => failure.hint(format!(
+            "decompress it first, or pipe it: `{with} -dc FILE | bartizan inspect -`"
+        )),
+        CaptureError::Unsupported { .. } => failure.hint("`editcap -F pcapng OLD NEW` (Wireshark) writes it anew"),
+        CaptureError::Damaged { .. } => {
+            failure.hint("the file was changed or its disk failed: capture again, or copy it again")
+        }
+        CaptureError::Cut { .. } => failure.hint("the capture was still being written, or its copy stopped half-way"),
+    };
+    match read {
+        Some(read) => failure.hint(read),
+        None => failure,
+    }
+}

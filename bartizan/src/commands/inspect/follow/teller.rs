@@ -1,0 +1,68 @@
+//! Events on standard output, one line each.
+
+use std::io::{self, Write as _};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use bartizan_inspect::follow::{Event, event};
+use serde::Serialize;
+
+use crate::Failure;
+
+/// How lines are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Form {
+    Json,
+    Text,
+}
+
+/// Writes events to standard output.
+#[derive(Debug)]
+pub(super) struct Teller {
+    form: Form,
+    told: u64,
+    /// Whoever read them has gone.
+    pub(super) unheard: bool,
+}
+
+impl Teller {
+    pub(super) fn new(form: Form) -> Self {
+        Self {
+            form,
+            told: 0,
+            unheard: false,
+        }
+    }
+
+    /// Writes one, at once.
+    pub(super) fn tell(&mut self, event: &Event) -> Result<(), Failure> {
+        self.told += 1;
+        let line = match self.form {
+            Form::Json => serde_json::to_string(&event::json(event, self.told, since_1970())).map_err(Failure::new)?,
+            Form::Text => event::text(event, since_1970()),
+        };
+        let mut out = io::stdout().lock();
+        self.wrote(writeln!(out, "{line}").and_then(|()| out.flush()))
+    }
+
+    /// Writes the last one, which holds the report.
+    pub(super) fn report(&mut self, report: &impl Serialize) -> Result<(), Failure> {
+        self.told += 1;
+        let line = event::json_report(report, self.told, since_1970());
+        let mut out = io::BufWriter::new(io::stdout().lock());
+        let written = serde_json::to_writer(&mut out, &line).map_err(io::Error::from);
+        self.wrote(written.and_then(|()| writeln!(out)).and_then(|()| out.flush()))
+    }
+
+    fn wrote(&mut self, written: io::Result<()>) -> Result<(), Failure> {
+        match written {
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => self.unheard = true,
+            Err(error) => return Err(Failure::new(format!("standard output: {error}"))),
+            Ok(()) => {}
+        }
+        Ok(())
+    }
+}
+
+fn since_1970() -> Duration {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
+}

@@ -1,0 +1,41 @@
+//! What became of each link between two dates.
+
+mod compare;
+mod record;
+mod text;
+
+use serde::Serialize;
+
+pub use compare::{Change, Step, Verdict, compare};
+pub use record::{Key, LinkRecord, Links, Statement, of_report, parse};
+pub use text::render;
+
+/// Changes as `bartizan-inspect-diff/1` writes them.
+#[derive(Debug, Serialize)]
+pub struct Document<'a> {
+    schema: &'static str,
+    before: &'a str,
+    after: &'a str,
+    changes: &'a [Change],
+    worse: usize,
+}
+
+impl<'a> Document<'a> {
+    /// Of what `compare` gave, between the captures or reports with these names.
+    #[must_use]
+    pub fn new(before: &'a str, after: &'a str, changes: &'a [Change]) -> Self {
+        Self {
+            schema: "bartizan-inspect-diff/1",
+            before,
+            after,
+            changes,
+            worse: worse(changes),
+        }
+    }
+}
+
+/// How many of the changes are for the worse.
+#[must_use]
+pub fn worse(changes: &[Change]) -> usize {
+    changes.iter().filter(|change| change.is_for_the_worse()).count()
+}

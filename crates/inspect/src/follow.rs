@@ -1,0 +1,9 @@
+//! What becomes of links while packets still come: what is to be seen now, and what has changed since it was last told.
+
+pub mod event;
+mod tracker;
+mod view;
+
+pub use event::{Event, LinkName};
+pub use tracker::{Tracker, finding};
+pub use view::{Recent, View, Viewing};

@@ -1,0 +1,179 @@
+//! What happens to links, one line each: schema `bartizan-events/1`, documented in docs/follow.md.
+
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use bartizan_posture::{Concern, Judgement, Link, Source};
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use crate::findings;
+use crate::text::printable;
+
+/// Name and version of the schema.
+const SCHEMA: &str = "bartizan-events/1";
+
+/// A link as events name it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct LinkName {
+    /// Nodes of the deployment file, or else addresses.
+    pub ends: [String; 2],
+    /// The interface, where something names it.
+    pub interface: Option<&'static str>,
+}
+
+impl LinkName {
+    /// Of this link.
+    #[must_use]
+    pub fn of(link: &Link) -> Self {
+        let [a, b] = &link.ends;
+        Self {
+            ends: [a.to_string(), b.to_string()],
+            interface: link.interface.map(|interface| interface.name),
+        }
+    }
+}
+
+/// Something that happened.
+#[derive(Debug, Clone)]
+pub struct Event {
+    /// What, as the schema names it.
+    pub name: &'static str,
+    /// The interface or file it was seen in; none of what concerns all.
+    pub source: Option<String>,
+    /// The link it concerns.
+    pub link: Option<LinkName>,
+    /// The newest packet of the source when it was told, nanoseconds since 1970.
+    pub packet_ns: Option<u64>,
+    /// What it was, for people.
+    pub words: String,
+    /// The fields that this kind of event has.
+    pub fields: Map<String, Value>,
+}
+
+impl Event {
+    /// One of this name, in these words.
+    #[must_use]
+    pub fn new(name: &'static str, words: impl Into<String>) -> Self {
+        Self {
+            name,
+            source: None,
+            link: None,
+            packet_ns: None,
+            words: words.into(),
+            fields: Map::new(),
+        }
+    }
+
+    /// Something about a source as a whole.
+    #[must_use]
+    pub fn of(source: &str, name: &'static str, words: impl Into<String>) -> Self {
+        Self {
+            source: Some(source.to_owned()),
+            ..Self::new(name, words)
+        }
+    }
+
+    /// The same with another field.
+    #[must_use]
+    pub fn with(mut self, field: &str, value: impl Into<Value>) -> Self {
+        self.fields.insert(field.to_owned(), value.into());
+        self
+    }
+}
+
+/// A verdict, its reason, and who says so.
+pub(crate) fn judgement(judgement: &Judgement) -> Value {
+    serde_json::json!({
+        "verdict": judgement.verdict().name(),
+        "because": judgement.because(),
+        "sources": sources(judgement.sources()),
+    })
+}
+
+pub(crate) fn sources(sources: &[Source]) -> Vec<String> {
+    sources.iter().map(findings::source).collect()
+}
+
+/// How events of a concern are named.
+pub(crate) fn name(concern: Concern) -> &'static str {
+    match concern {
+        Concern::Downgrade => "downgrade",
+        Concern::Regression => "regression",
+        Concern::Unlisted => "not-in-file",
+        Concern::Unseen => "not-seen",
+        Concern::Contradiction => "contradiction",
+        Concern::Confidentiality | Concern::Authenticity | Concern::Policy | Concern::Unproven | Concern::Beside => {
+            "finding"
+        }
+    }
+}
+
+/// An event as the schema writes it: the `sequence`-th of all, told `at` since 1970.
+#[must_use]
+pub fn json<'a>(event: &'a Event, sequence: u64, at: Duration) -> impl Serialize + use<'a> {
+    Line {
+        packet_ns: event.packet_ns,
+        source: event.source.as_deref(),
+        link: event.link.as_ref(),
+        ..Line::new(event.name, sequence, at, &event.fields)
+    }
+}
+
+/// The last one, which holds the report. That is never there as a whole: it is several times as large as what it is made
+/// from.
+#[must_use]
+pub fn json_report(report: &impl Serialize, sequence: u64, at: Duration) -> impl Serialize {
+    Line::new("report", sequence, at, Reported { report })
+}
+
+#[derive(Serialize)]
+struct Reported<'a, R> {
+    report: &'a R,
+}
+
+#[derive(Serialize)]
+struct Line<'a, F> {
+    schema: &'static str,
+    sequence: u64,
+    at_ns: u64,
+    packet_ns: Option<u64>,
+    event: &'static str,
+    source: Option<&'a str>,
+    link: Option<&'a LinkName>,
+    #[serde(flatten)]
+    fields: F,
+}
+
+impl<F> Line<'_, F> {
+    fn new(event: &'static str, sequence: u64, at: Duration, fields: F) -> Self {
+        Self {
+            schema: SCHEMA,
+            sequence,
+            at_ns: u64::try_from(at.as_nanos()).unwrap_or(u64::MAX),
+            packet_ns: None,
+            event,
+            source: None,
+            link: None,
+            fields,
+        }
+    }
+}
+
+/// One line for people: the time of day (UTC), where, what.
+#[must_use]
+pub fn text(event: &Event, at: Duration) -> String {
+    let of_day = at.as_secs() % 86_400;
+    let mut line = format!("{:02}:{:02}:{:02}", of_day / 3600, of_day / 60 % 60, of_day % 60);
+    if let Some(source) = &event.source {
+        // Writing to a string cannot fail.
+        let _ = write!(line, "  {source}");
+    }
+    let _ = write!(line, "  {}", event.name);
+    if let Some(link) = &event.link {
+        let [a, b] = &link.ends;
+        let _ = write!(line, "  {} {a}, {b}", link.interface.unwrap_or("-"));
+    }
+    let _ = write!(line, "  {}", event.words);
+    printable(&line)
+}

@@ -1,0 +1,23 @@
+//! Captures and ledgers to what people and programs read of them: findings, tables, JSON, events, differences.
+//!
+//! `wire` turns packets into evidence and `posture` evidence into verdicts, objections and links. Here they become a [`Report`]:
+//! a [`Judging`] takes what an observer gives, and the report is written by [`text`] and [`json`], compared by [`diff`], and
+//! told as it changes by [`follow`]. What decides a verdict or a finding stands in `posture`.
+//!
+//! The crate does no I/O and reads no clock.
+#![forbid(unsafe_code)]
+
+mod conversation;
+pub mod diff;
+mod findings;
+pub mod follow;
+pub mod json;
+mod judging;
+mod report;
+mod shares;
+pub mod text;
+
+pub use findings::Finding;
+pub use judging::{Judging, Recorder};
+pub use report::{Report, Row, Summary, Tally};
+pub use shares::{Detail, MEMORY, Shares};
