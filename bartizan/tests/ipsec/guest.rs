@@ -29,14 +29,11 @@ fn in_a_guest(name: &str) -> bool {
         assert!(Feature::Esp.tried().present() && !Feature::Nftables.tried().present());
         return false;
     }
-    let root = LabRoot::trixie().expect("a cache directory");
+    let root = LabRoot::sid().expect("a cache directory");
     let root = root.ensure(&mut |_| {}).expect("a lab root");
-    LabRoot::sid()
-        .expect("a cache directory")
-        .ensure(&mut |_| {})
-        .expect("a lab root");
     let program = Guest::of(&root)
         .expect("a kernel")
+        .without("nf_tables")
         .program(env::current_exe().expect("a path"));
     let finished = program
         .arguments(["--exact", &format!("as_root::guest::{name}"), "--nocapture"])

@@ -15,7 +15,7 @@ fn main() -> ExitCode {
         return ExitCode::from(64);
     };
     let run = || -> Result<ExitCode, Error> {
-        let root = LabRoot::trixie()?.ensure(&mut |_| {})?;
+        let root = LabRoot::sid()?.ensure(&mut |_| {})?;
         let program = Guest::of(&root)?.program(name).arguments(arguments);
         let finished = program.start()?.finish(LIMIT)?;
         print!("{}", finished.text());

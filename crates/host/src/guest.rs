@@ -4,7 +4,7 @@
 //! # use bartizan_host::{Guest, LabRoot, Error};
 //! # use std::time::Duration;
 //! # fn main() -> Result<(), Error> {
-//! let root = LabRoot::trixie()?.ensure(&mut |_| {})?;
+//! let root = LabRoot::sid()?.ensure(&mut |_| {})?;
 //! let finished = Guest::of(&root)?
 //!     .program("sh")
 //!     .arguments(["-c", "uname -r; ip xfrm state"])
@@ -45,10 +45,11 @@ pub struct Guest {
     loader: PathBuf,
     libraries: PathBuf,
     memory: u64,
+    without: Vec<&'static str>,
 }
 
 impl Guest {
-    /// The kernel in a lab root, [`LabRoot::trixie`].
+    /// The kernel in a lab root, [`LabRoot::sid`].
     ///
     /// # Errors
     ///
@@ -77,6 +78,7 @@ impl Guest {
             loader,
             libraries,
             memory: MEMORY,
+            without: Vec::new(),
         })
     }
 
@@ -90,6 +92,13 @@ impl Guest {
     #[must_use]
     pub fn memory(mut self, bytes: u64) -> Self {
         self.memory = bytes.max(128 << 20);
+        self
+    }
+
+    /// The same kernel as if it lacked a module, `nf_tables` for example: it is not found when it is asked for.
+    #[must_use]
+    pub fn without(mut self, module: &'static str) -> Self {
+        self.without.push(module);
         self
     }
 
@@ -143,11 +152,12 @@ impl Guest {
             .argument(&self.loader)
             .argument((self.memory >> 20).to_string())
             .argument(line)
+            .argument(self.without.join(" "))
             .argument(MAIN)
             .argument(RELAY)
             .argument(name)
             .shown_as(&name.to_string_lossy())
-            .hide_arguments(user.len() + own.len() + 9)
+            .hide_arguments(user.len() + own.len() + 10)
     }
 }
 
@@ -179,7 +189,7 @@ mod tests {
                 nix::unistd::geteuid().is_root(),
                 "NOT RUN: this test needs root (`make test` as root runs it, `-- --skip as_root` leaves it out)"
             );
-            let root = LabRoot::trixie().unwrap().ensure(&mut |_| {}).unwrap();
+            let root = LabRoot::sid().unwrap().ensure(&mut |_| {}).unwrap();
             let mut guest = Guest::of(&root).unwrap();
             // There are no modules of this release.
             guest.release = "0.0".to_owned();

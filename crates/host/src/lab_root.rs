@@ -53,8 +53,9 @@ impl LabRoot {
         Ok(Blueprint::new("trixie", 3, PACKAGES, cache()?))
     }
 
-    /// Debian sid, which changes from day to day: for strongSwan 6.1 (ML-KEM; trixie's 6.0.1 has none) and nginx 1.30 (HTTP/2 to
-    /// its upstreams) with OpenSSL 3.6. Built only when it is asked for; what was unpacked, and when it is old, its package list
+    /// Debian sid, which changes from day to day: for strongSwan 6.1 (ML-KEM; trixie's 6.0.1 has none), nginx 1.30 (HTTP/2 to
+    /// its upstreams) with OpenSSL 3.6, and the kernel of a [`crate::Guest`] (trixie's 6.12 does not boot on a processor with AMX, and
+    /// has no nftables). Built only when it is asked for; what was unpacked, and when it is old, its package list
     /// says.
     ///
     /// # Errors
@@ -76,8 +77,9 @@ impl LabRoot {
             "strongswan-pki",
             "strongswan-swanctl",
             "tcpdump",
+            "user-mode-linux",
         ];
-        Ok(Blueprint::new("sid", 2, PACKAGES, cache()?))
+        Ok(Blueprint::new("sid", 3, PACKAGES, cache()?))
     }
 
     /// The directory, an absolute path.

@@ -26,7 +26,7 @@ mod as_root {
             Facts::gather().root,
             "NOT RUN: this test needs root (`make test` as root runs it, `-- --skip as_root` leaves it out)"
         );
-        LabRoot::trixie()
+        LabRoot::sid()
             .unwrap()
             .ensure(&mut |progress| eprintln!("{progress:?}"))
             .unwrap()

@@ -65,8 +65,7 @@ mod as_root {
             return;
         }
         let folder = tempfile::tempdir().unwrap();
-        let root = LabRoot::trixie().unwrap().ensure(&mut |_| {}).unwrap();
-        LabRoot::sid().unwrap().ensure(&mut |_| {}).unwrap();
+        let root = LabRoot::sid().unwrap().ensure(&mut |_| {}).unwrap();
         let name = "as_root::e2_is_played_in_a_guest_and_nothing_protected_is_readable";
         let program = Guest::of(&root).unwrap().program(env::current_exe().unwrap());
         let program = program

@@ -146,7 +146,7 @@ impl Feature {
                     &[
                         needed(&[Thing::Root], "namespaces for its files"),
                         needed(&[Thing::Unshare], "namespaces for its files"),
-                        needed(&[Thing::TrixieRoot], "the kernel is in this lab root"),
+                        needed(&[Thing::SidRoot], "the kernel is in this lab root"),
                     ]
                 }
             }

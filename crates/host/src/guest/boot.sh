@@ -1,9 +1,9 @@
 # Boots a guest kernel in the mount and process namespaces that `unshare` has made, and ends as the program in it ended.
-# arguments: ROOT RELEASE LIBRARIES LOADER MEMORY(MiB) LINE(yes|no) MAIN RELAY PROGRAM [ARGUMENT...]
+# arguments: ROOT RELEASE LIBRARIES LOADER MEMORY(MiB) LINE(yes|no) WITHOUT MAIN RELAY PROGRAM [ARGUMENT...]
 set -eu
 umask 077
-root=$1 release=$2 libraries=$3 loader=$4 memory=$5 line=$6 main=$7 relay=$8
-shift 8
+root=$1 release=$2 libraries=$3 loader=$4 memory=$5 line=$6 without=$7 main=$8 relay=$9
+shift 9
 ulimit -c 0
 
 # All that a guest needs while it runs, its memory too, is in a file system that passes with the mount namespace.
@@ -20,7 +20,7 @@ printf '%s' "$main" >"$place/main"
 printf '%s' "$relay" >"$place/relay"
 cat >"$place/init" <<END
 #!/bin/sh
-exec '$loader' --library-path '$libraries' '$root/usr/bin/bash' '$place/main' '$root' '$release' '$libraries' '$loader' '$line'
+exec '$loader' --library-path '$libraries' '$root/usr/bin/bash' '$place/main' '$root' '$release' '$libraries' '$loader' '$line' '$without'
 END
 chmod 0700 "$place/init"
 

@@ -1,6 +1,6 @@
 # The first process in a guest: makes it like a machine that has just started, runs one program, and turns it off.
-# arguments: ROOT RELEASE LIBRARIES LOADER LINE(yes|no)
-root=$1 release=$2 libraries=$3 loader=$4 line=$5 place=$1/dev/shm
+# arguments: ROOT RELEASE LIBRARIES LOADER LINE(yes|no) WITHOUT(modules)
+root=$1 release=$2 libraries=$3 loader=$4 line=$5 without=$6 place=$1/dev/shm
 
 # A program of the lab root, whatever this machine has.
 tool() {
@@ -29,20 +29,25 @@ must tool mount -t sysfs sysfs /sys
 grep -q ' /dev devtmpfs ' /proc/mounts || must tool mount -t devtmpfs devtmpfs /dev
 # The machine's own sockets, locks and network namespaces are there.
 must tool mount -t tmpfs -o mode=0755 tmpfs /run
-must tool mkdir -p /dev/pts /dev/shm /run/lock /run/bartizan/lib/modules
+must tool mkdir -p /dev/pts /dev/shm /run/lock /run/bartizan/lib/modules /run/bartizan/modprobe.d
 must tool mount -t devpts -o ptmxmode=0666 devpts /dev/pts
 must tool mount -t tmpfs tmpfs /dev/shm
 must tool stty -F /dev/console raw -echo
 
 must tool ln -s "$root/usr/lib/uml/modules/$release" "/run/bartizan/lib/modules/$release"
+for module in $without; do
+    echo "install $module /bin/false"
+done >/run/bartizan/modprobe.d/without.conf
 # What the kernel asks for by itself, an algorithm or a kind of device, comes from there as well.
 cat >/run/bartizan/modprobe <<END
 #!/bin/sh
-exec '$loader' --library-path '$libraries' --argv0 modprobe '$root/usr/bin/kmod' -d /run/bartizan "\$@"
+exec '$loader' --library-path '$libraries' --argv0 modprobe '$root/usr/bin/kmod' -C /run/bartizan/modprobe.d -d /run/bartizan "\$@"
 END
 must tool chmod 0755 /run/bartizan/modprobe
 echo /run/bartizan/modprobe >/proc/sys/kernel/modprobe
-must tool modprobe -d /run/bartizan -a ipv6 sctp esp4 esp6 xfrm_user veth dummy sch_netem tun macsec \
+# Newer kernels have it built in.
+[ -d /proc/sys/net/ipv6 ] || must tool modprobe -d /run/bartizan ipv6
+must tool modprobe -d /run/bartizan -a sctp esp4 esp6 xfrm_user veth dummy sch_netem tun macsec \
     authenc cbc ctr gcm ccm chacha20poly1305 seqiv echainiv
 must tool ip link set lo up
 echo guest >/proc/sys/kernel/hostname

@@ -104,7 +104,7 @@ fn wanted(parts: &[Part], lacks: &[(&Part, &Lack)], choice: KernelChoice) -> BTr
 }
 
 fn guest(observer: &mut dyn Observer) -> Result<Guest, bartizan_host::Error> {
-    let root = LabRoot::trixie()?.ensure(&mut |progress| match progress {
+    let root = LabRoot::sid()?.ensure(&mut |progress| match progress {
         Progress::Building { directory, .. } => {
             let place = directory.display();
             observer.note(&format!(

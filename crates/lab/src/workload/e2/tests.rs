@@ -25,8 +25,7 @@ mod as_root {
             inside();
             return;
         }
-        let guest = LabRoot::trixie().unwrap().ensure(&mut |_| {}).unwrap();
-        LabRoot::sid().unwrap().ensure(&mut |_| {}).unwrap();
+        let guest = LabRoot::sid().unwrap().ensure(&mut |_| {}).unwrap();
         let name = "workload::e2::tests::as_root::workloads_run_over_a_link_that_charons_key";
         let program = Guest::of(&guest).unwrap().program(env::current_exe().unwrap());
         let program = program

@@ -134,8 +134,7 @@ mod as_root {
         if env::var_os(INSIDE).is_some() {
             return over_a_path();
         }
-        LabRoot::sid().unwrap().ensure(&mut |_| {}).unwrap();
-        let root = LabRoot::trixie().unwrap().ensure(&mut |_| {}).unwrap();
+        let root = LabRoot::sid().unwrap().ensure(&mut |_| {}).unwrap();
         // This very test, in a guest, whose kernel has netem.
         let program = Guest::of(&root).unwrap().program(env::current_exe().unwrap());
         let program = program.arguments(["--exact", NAME, "--nocapture"]);
