@@ -51,13 +51,20 @@ pub fn of_child(child: &ChildSa, rekeyed: bool, ike: &Verdict, policy: Option<&P
         [] => ike.clone(),
         own => of_key_exchanges(own, policy),
     };
-    with_cipher(verdict, child.encryption.as_ref(), policy)
+    let verdict = with_cipher(verdict, child.encryption.as_ref(), policy);
+    match child.protocol.as_deref() {
+        Some(protocol) if !protocol.eq_ignore_ascii_case("ESP") && !is_refused(&verdict) => not_encrypted(
+            &format!("its packets are protected by {protocol} and not by ESP"),
+            policy,
+        ),
+        _ => verdict,
+    }
 }
 
 /// The verdict on an IKE_SA, or that it is between others than the file says.
 #[must_use]
 pub(crate) fn between(verdict: Verdict, sa: &IkeSa, ends: &Ends) -> Verdict {
-    if matches!(verdict, Verdict::Refused { .. }) {
+    if is_refused(&verdict) {
         return verdict;
     }
     if let Some(proven) = sa.peer_identity.as_deref().filter(|proven| *proven != ends.identity) {
@@ -80,7 +87,7 @@ pub(crate) fn between(verdict: Verdict, sa: &IkeSa, ends: &Ends) -> Verdict {
 /// read are not compared.
 #[must_use]
 pub(crate) fn of_form(verdict: Verdict, child: &ChildSa, form: &Form) -> Verdict {
-    if matches!(verdict, Verdict::Refused { .. }) {
+    if is_refused(&verdict) {
         return verdict;
     }
     let wanted = form.mode.name();
@@ -104,24 +111,43 @@ pub(crate) fn of_form(verdict: Verdict, child: &ChildSa, form: &Form) -> Verdict
     verdict
 }
 
+fn is_refused(verdict: &Verdict) -> bool {
+    matches!(verdict, Verdict::Refused { .. })
+}
+
+fn not_encrypted(cause: &str, policy: &Policy) -> Verdict {
+    let detail = format!("{cause}; the policy asks for {}", ciphers(policy));
+    refused("not-encrypted", detail)
+}
+
+fn ciphers(policy: &Policy) -> String {
+    let wanted: Vec<_> = policy.ipsec.ciphers.iter().map(ToString::to_string).collect();
+    wanted.join(" or ")
+}
+
+/// The verdict, or that the cipher is none of the policy's. An SA without a cipher is one of AH (RFC 4302): whatever key exchange keyed
+/// it, anybody on the path reads its packets.
 fn with_cipher(verdict: Verdict, encryption: Option<&Algorithm>, policy: &Policy) -> Verdict {
-    let Some(encryption) = encryption else { return verdict };
+    let Some(encryption) = encryption else {
+        return if is_refused(&verdict) {
+            verdict
+        } else {
+            not_encrypted("it has no cipher: its packets can be read", policy)
+        };
+    };
     let is = |cipher: &IkeAlgorithm| Some(cipher.id()) == encryption.code && cipher.key_bits() == encryption.bits;
     let fixed = |cipher: &IkeAlgorithm| Some(cipher.id()) == encryption.code && cipher.key_bits().is_none();
-    if matches!(verdict, Verdict::Refused { .. })
-        || policy.ipsec.ciphers.iter().any(|cipher| is(cipher) || fixed(cipher))
-    {
+    if is_refused(&verdict) || policy.ipsec.ciphers.iter().any(|cipher| is(cipher) || fixed(cipher)) {
         return verdict;
     }
     let bits = encryption
         .bits
         .map(|bits| format!(" with {bits} bits"))
         .unwrap_or_default();
-    let wanted: Vec<_> = policy.ipsec.ciphers.iter().map(ToString::to_string).collect();
     let detail = format!(
         "it encrypts by {}{bits}; the policy asks for {}",
         encryption.name,
-        wanted.join(" or ")
+        ciphers(policy)
     );
     refused("cipher", detail)
 }

@@ -61,6 +61,8 @@ pub struct ChildSa {
     pub state: String,
     /// `TUNNEL` or `TRANSPORT`.
     pub mode: String,
+    /// `ESP` or `AH`; none where charon does not say.
+    pub protocol: Option<String>,
     /// SPI of what we receive.
     pub spi_in: EspSpi,
     /// SPI of what we send.
@@ -157,6 +159,7 @@ impl ChildSa {
             id: section.number("uniqueid")?.try_into().ok()?,
             state: section.text("state")?.to_owned(),
             mode: section.text("mode").unwrap_or_default().to_owned(),
+            protocol: section.text("protocol").map(str::to_owned),
             spi_in: spi("spi-in")?,
             spi_out: spi("spi-out")?,
             udp: section.is_yes("encap"),

@@ -75,13 +75,16 @@ pub struct ChildSa {
     pub peer: Option<String>,
     /// `TUNNEL` or `TRANSPORT`.
     pub mode: String,
+    /// `ESP`, or `AH`, which encrypts nothing; absent where the daemon did not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub protocol: Option<String>,
     /// ESP travels in UDP.
     pub udp: bool,
     /// Sequence numbers have 64 bits.
     pub extended_sequence_numbers: bool,
     /// Key exchanges of its own. None: it is keyed from its IKE_SA and is worth what that is.
     pub key_exchanges: Vec<Algorithm>,
-    /// What encrypts.
+    /// What encrypts; absent where nothing does.
     pub encryption: Option<Algorithm>,
     /// What authenticates, where the cipher does not.
     pub integrity: Option<Algorithm>,

@@ -80,6 +80,15 @@ fn in_clear(encryption: Option<&Algorithm>) -> bool {
     known.is_some_and(|known| known.recording == Some(Safety::Vulnerable))
 }
 
+/// Whether a CHILD_SA encrypts: one of AH names no cipher at all.
+fn encrypts(record: &ChildSa) -> bool {
+    let ah = record
+        .protocol
+        .as_deref()
+        .is_some_and(|protocol| !protocol.eq_ignore_ascii_case("ESP"));
+    !ah && record.encryption.is_some() && !in_clear(record.encryption.as_ref())
+}
+
 impl Recorded {
     pub(crate) fn add_ike(&mut self, record: Box<Record>, node: &str, at_us: u64) {
         let Some(key) = spis(&record.key) else { return };
@@ -270,7 +279,7 @@ impl Recorded {
         posture.in_ledger = true;
         let sources = vec![child.source.clone()];
         let node = &child.node;
-        if in_clear(child.record.encryption.as_ref()) {
+        if !encrypts(&child.record) {
             let because = format!("sent in clear: its cipher does not encrypt, by the ledger of {node}");
             posture.clear = Reply::new(Answer::Yes, because.clone(), sources.clone());
             posture.confidentiality = Judgement::new(Verdict::Vulnerable, because, sources);

@@ -198,3 +198,23 @@ fn esp_belongs_to_the_ike_sa_that_the_ledger_names() {
         assert!(posture.in_ledger && posture.confidentiality.because().contains("ledger of cu"));
     }
 }
+
+#[test]
+fn a_child_sa_of_ah_in_a_ledger_protects_nothing() {
+    let (_, esp) = situation(3, 79, &[]);
+    let spi = esp[0].sa.spi;
+    let other = json!({ "protocol": "ike", "initiator_spi": "0000000000000001", "responder_spi": "0000000000000002" });
+    let ike = ike_record(&other, &Value::Null, &[31, 36], "unknown");
+    let no_cipher = |protocol: &str| {
+        let mut child = child_record(&other, [spi, 7], "set-up", &[31, 36], 20);
+        child["encryption"] = Value::Null;
+        child["protocol"] = protocol.into();
+        child
+    };
+    let mut with_a_cipher = no_cipher("AH");
+    with_a_cipher["encryption"] = json!({ "code": 20, "name": "cipher" });
+    for child in [no_cipher("AH"), no_cipher("ESP"), with_a_cipher] {
+        let (_, esp) = situation(3, 79, &[ike.clone(), child.clone()]);
+        assert_eq!(esp[0].posture.confidentiality.verdict(), Verdict::Vulnerable, "{child}");
+    }
+}

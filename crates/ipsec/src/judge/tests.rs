@@ -106,6 +106,33 @@ fn a_cipher_that_the_policy_does_not_name_is_refused() {
 }
 
 #[test]
+fn an_sa_of_ah_or_without_a_cipher_is_not_protection_whatever_keyed_it() {
+    let policy = Policy::hybrid();
+    let judge = |child: &ChildSa| of_child(child, false, &Verdict::Accepted, Some(&policy));
+    let mut sa = child(&["x25519", "mlkem768"], "AES_GCM_16", "256");
+    sa.protocol = Some("ESP".to_owned());
+    assert_eq!(word(&judge(&sa)), "accepted");
+    // charon says of an SA of AH what authenticates it, and no cipher.
+    sa.encryption = None;
+    assert_eq!(word(&judge(&sa)), "not-encrypted");
+    sa.protocol = Some("AH".to_owned());
+    let Verdict::Refused { detail, .. } = judge(&sa) else {
+        panic!("it is refused");
+    };
+    assert!(
+        detail.starts_with("it has no cipher: its packets can be read"),
+        "{detail}"
+    );
+    // Were one to name a cipher, what wraps its packets would still be AH.
+    sa.encryption = child(&[], "AES_GCM_16", "256").encryption;
+    assert_eq!(word(&judge(&sa)), "not-encrypted");
+    // What was wrong before is said first.
+    let classical = refused("classical", String::new());
+    sa.key_exchanges.clear();
+    assert_eq!(word(&of_child(&sa, false, &classical, Some(&policy))), "classical");
+}
+
+#[test]
 fn a_connection_of_nobody_is_refused() {
     let verdict = of_child(&child(&[], "AES_GCM_16", "256"), false, &Verdict::Accepted, None);
     assert_eq!(word(&verdict), "unknown-connection");

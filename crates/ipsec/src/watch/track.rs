@@ -273,6 +273,7 @@ pub(super) fn child_record(
         interface,
         peer,
         mode: child.mode.clone(),
+        protocol: child.protocol.clone(),
         udp: child.udp,
         extended_sequence_numbers: child.extended_sequence_numbers,
         key_exchanges: child.key_exchanges.clone(),

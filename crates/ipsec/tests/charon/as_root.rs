@@ -1,5 +1,7 @@
 mod breaches;
 mod fragments;
+mod guest;
+mod kernel;
 mod mismatch;
 mod relay;
 mod rendered;
