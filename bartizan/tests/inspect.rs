@@ -276,6 +276,47 @@ fn what_cannot_be_read_is_named_with_cause_and_hint() {
 }
 
 #[test]
+fn files_of_a_ledger_that_were_rotated_are_read_and_refusals_it_counts_are_told() {
+    let directory = tempfile::tempdir().unwrap();
+    fs::write(directory.path().join("hybrid.pcap"), only_port(4401)).unwrap();
+    let without = json_of(&inspect_in(directory.path(), &["hybrid.pcap", "--json"]));
+    let random = without["files"][0]["connections"][0]["tls"]["client_random"]
+        .as_str()
+        .unwrap();
+    let write = |name: &str, text: &str| fs::write(directory.path().join(name), text).unwrap();
+    write("amf.jsonl", &ledger_line(random, "outbound"));
+    write("nrf.jsonl.000001", &ledger_line(random, "inbound"));
+    let counted = |count: u64| {
+        let record = json!({
+            "v": 3, "at_us": 1_763_000_000_000_000_u64, "node": "nrf", "event": "refusals", "protocol": "tls",
+            "interface": "SBI", "direction": "inbound", "peer": null, "reason": "malformed", "from": "10.0.0.66/32",
+            "count": count, "since_us": 0, "until_us": 1,
+        });
+        format!("{record}\n")
+    };
+    write("nrf.jsonl.000002", &counted(40_000));
+    write("nrf.jsonl", &counted(4593));
+    // A pattern of the shell names files that are read as the ledger's anyway: none is read twice.
+    for ledgers in [
+        &["amf.jsonl", "nrf.jsonl"][..],
+        &["amf.jsonl", "nrf.jsonl", "nrf.jsonl.000001", "nrf.jsonl.000002"],
+    ] {
+        let arguments = ledgers.iter().flat_map(|ledger| ["--ledger", ledger]);
+        let arguments: Vec<_> = ["hybrid.pcap", "--json"].into_iter().chain(arguments).collect();
+        let output = inspect_in(directory.path(), &arguments);
+        let file = &json_of(&output)["files"][0];
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+        assert_eq!(file["connections"][0]["authenticity"]["verdict"], "quantum-safe");
+        assert_eq!(
+            file["notes"],
+            json!([
+                "44593 refusals: counted by the ledger of nrf without a record of each: malformed, from 10.0.0.66/32"
+            ])
+        );
+    }
+}
+
+#[test]
 fn a_ledger_that_is_none_is_refused_and_a_damaged_line_is_told() {
     let directory = tempfile::tempdir().unwrap();
     fs::write(directory.path().join("hybrid.pcap"), only_port(4401)).unwrap();

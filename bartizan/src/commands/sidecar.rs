@@ -188,7 +188,7 @@ fn announce(deployment: &Deployment, node: &str, running: &Running) {
         None => tracing::info!("no admin port"),
     }
     match &sidecar.ledger {
-        Some(file) => tracing::info!(file = %file.display(), "ledger"),
+        Some(ledger) => tracing::info!(file = %ledger.file.display(), "ledger"),
         None => tracing::warn!(
             hint = "add `ledger: FILE` to the sidecar to be able to prove what was negotiated",
             "no ledger is kept"

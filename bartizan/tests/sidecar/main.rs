@@ -3,6 +3,7 @@
 mod bodies;
 mod bounds;
 mod groups;
+mod ledger;
 mod life;
 mod paths;
 mod refusals;

@@ -377,12 +377,15 @@ impl Node {
         all["connections"].as_array().expect("a list").clone()
     }
 
-    /// The ledger as it stands.
+    /// The ledger as it stands, with the files that were rotated.
     pub(crate) fn records(&self) -> Vec<Record> {
-        let file = std::fs::File::open(&self.ledger).expect("the ledger");
-        Reader::new(std::io::BufReader::new(file))
-            .map(|record| record.expect("a whole record"))
-            .collect()
+        let mut records = Vec::new();
+        for file in bartizan_ledger::files(&self.ledger).expect("the ledger") {
+            let file = std::fs::File::open(file).expect("a file of the ledger");
+            let whole = Reader::new(std::io::BufReader::new(file)).map(|record| record.expect("a whole record"));
+            records.extend(whole);
+        }
+        records
     }
 
     /// Handshakes of the ledger that `wanted` accepts, once there is one: the ledger writes in batches.

@@ -16,6 +16,7 @@ pub use selector::{Network, Selector, Side, TrafficProtocol};
 
 use crate::error::Fault;
 use crate::interface::InterfaceKind;
+use crate::ledger::LedgerFile;
 use crate::node::NodeName;
 use crate::raw::{RawIpsecLink, RawIpsecNode, RawNode, RawTrust};
 
@@ -105,8 +106,8 @@ pub struct IpsecNode {
     pub crl: Option<PathBuf>,
     /// The VICI socket of a daemon that the system runs; none where Bartizan runs one of its own.
     pub vici: Option<PathBuf>,
-    /// Where its ledger is written.
-    pub ledger: Option<PathBuf>,
+    /// Its ledger.
+    pub ledger: Option<LedgerFile>,
 }
 
 impl Mode {
@@ -385,7 +386,12 @@ impl IpsecNode {
             roots: base.join(roots),
             crl: crl.map(|path| base.join(path)),
             vici: raw.vici.as_ref().map(|path| base.join(path)),
-            ledger: raw.ledger.as_ref().map(|path| base.join(path)),
+            ledger: raw
+                .ledger
+                .as_ref()
+                .map(|ledger| LedgerFile::parse(ledger, base))
+                .transpose()
+                .map_err(|fault| fault.within("ledger"))?,
         })
     }
 }

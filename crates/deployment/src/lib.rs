@@ -8,6 +8,7 @@ mod error;
 mod identity;
 mod interface;
 mod ipsec;
+mod ledger;
 mod nearest;
 mod node;
 mod parse;
@@ -23,6 +24,7 @@ pub use ipsec::{
     Breach, CopyDscp, End, IkeAlgorithm, IkeAuthentication, IpsecLink, IpsecNode, IpsecPolicy, KeyExchange, Lifetimes,
     Mode, Network, Selector, Side, Start, TrafficProtocol,
 };
+pub use ledger::LedgerFile;
 pub use nearest::nearest;
 pub use node::{Node, NodeName};
 pub use parse::Deployment;

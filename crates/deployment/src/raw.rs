@@ -138,7 +138,7 @@ pub(crate) struct RawIpsecNode {
     #[serde(default)]
     pub(crate) vici: Option<PathBuf>,
     #[serde(default)]
-    pub(crate) ledger: Option<PathBuf>,
+    pub(crate) ledger: Option<RawLedger>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -162,9 +162,51 @@ pub(crate) struct RawSidecar {
     #[serde(default)]
     pub(crate) admin: Option<SocketAddr>,
     #[serde(default)]
-    pub(crate) ledger: Option<PathBuf>,
+    pub(crate) ledger: Option<RawLedger>,
     #[serde(default)]
     pub(crate) limits: RawLimits,
+}
+
+/// A file's name, or a map with its bounds.
+#[derive(Debug, Clone)]
+pub(crate) enum RawLedger {
+    File(PathBuf),
+    Bounded(RawBoundedLedger),
+}
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct RawBoundedLedger {
+    pub(crate) file: PathBuf,
+    #[serde(default)]
+    pub(crate) size: Option<String>,
+    #[serde(default)]
+    pub(crate) keep: Option<usize>,
+}
+
+impl<'de> Deserialize<'de> for RawLedger {
+    // By hand, as for policies.
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(LedgerVisitor)
+    }
+}
+
+struct LedgerVisitor;
+
+impl<'de> Visitor<'de> for LedgerVisitor {
+    type Value = RawLedger;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a file, or a map: { file: FILE, size: 64MiB, keep: 20 }")
+    }
+
+    fn visit_str<E: de::Error>(self, file: &str) -> Result<RawLedger, E> {
+        Ok(RawLedger::File(file.into()))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<RawLedger, A::Error> {
+        RawBoundedLedger::deserialize(MapAccessDeserializer::new(map)).map(RawLedger::Bounded)
+    }
 }
 
 #[derive(Debug, Deserialize)]

@@ -6,6 +6,7 @@ use std::path::{Path as FilePath, PathBuf};
 use std::time::Duration;
 
 use crate::error::Fault;
+use crate::ledger::LedgerFile;
 use crate::node::NodeName;
 use crate::raw::{RawInbound, RawLimits, RawOutbound, RawSidecar};
 
@@ -18,8 +19,8 @@ pub struct Sidecar {
     pub outbound: Vec<Outbound>,
     /// Where metrics and state are served, in clear: keep it on loopback or a management network.
     pub admin: Option<SocketAddr>,
-    /// The ledger's file.
-    pub ledger: Option<PathBuf>,
+    /// Its ledger.
+    pub ledger: Option<LedgerFile>,
     /// Its bounds.
     pub limits: Limits,
 }
@@ -306,7 +307,12 @@ impl Sidecar {
             inbound,
             outbound,
             admin: raw.admin,
-            ledger: raw.ledger.as_ref().map(|path| base.join(path)),
+            ledger: raw
+                .ledger
+                .as_ref()
+                .map(|ledger| LedgerFile::parse(ledger, base))
+                .transpose()
+                .map_err(|fault| fault.within("ledger"))?,
             limits: Limits::parse(&raw.limits).map_err(|fault| fault.within("limits"))?,
         })
     }

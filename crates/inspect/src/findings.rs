@@ -7,7 +7,7 @@ use bartizan_wire::{FlowKind, Totals, Unread};
 
 use crate::conversation::Conversation;
 use crate::report::Report;
-use crate::text::counted;
+use crate::text::{counted, printable};
 
 /// Kinds of findings told apart. The reasons hold names a stranger may choose.
 const KINDS: usize = 1000;
@@ -203,6 +203,9 @@ fn between(link: &Link, sources: &[Source]) -> String {
     format!("{} {a}, {b}: {}", link.name(), sources.join(", "))
 }
 
+/// Kinds of counted refusals in the notes.
+const REFUSALS: usize = 10;
+
 pub(crate) fn notes(report: &Report) -> Vec<String> {
     let (totals, summary) = (report.totals(), report.summary());
     let mut notes = Vec::new();
@@ -228,9 +231,27 @@ pub(crate) fn notes(report: &Report) -> Vec<String> {
         "dropped by the capturing host, as the capture itself says",
     );
     note(
-        report.lost_by_ledger(),
+        report.by_ledgers().lost,
         "record",
         "lost by the ledgers, as they say themselves",
+    );
+    let refusals = &report.by_ledgers().refusals;
+    for (kind, count) in refusals.iter().take(REFUSALS) {
+        let peer = kind
+            .peer
+            .as_ref()
+            .map_or_else(String::new, |peer| format!("with a certificate of {peer}, "));
+        let text = format!(
+            "counted by the ledger of {} without a record of each: {}, {peer}from {}",
+            kind.node, kind.reason, kind.from
+        );
+        note(*count, "refusal", &printable(&text));
+    }
+    let more = refusals.iter().skip(REFUSALS);
+    note(
+        more.map(|(_, count)| count).sum(),
+        "refusal",
+        "of other kinds, counted by ledgers without a record of each",
     );
     for (beyond, text) in [
         (

@@ -19,5 +19,5 @@ pub mod text;
 
 pub use findings::Finding;
 pub use judging::{Judging, Recorder};
-pub use report::{Report, Row, Summary, Tally};
+pub use report::{ByLedgers, Report, Row, Summary, Tally};
 pub use shares::{Detail, MEMORY, Shares};

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use bartizan_deployment::Deployment;
-use bartizan_posture::{Kind, Links, Network, Part, Posture, Verdict};
+use bartizan_posture::{Counted, Kind, Ledgers, Links, Network, Part, Posture, Verdict};
 use bartizan_wire::{CaptureError, Omitted, Totals};
 
 use crate::conversation::{Conversation, Likeness};
@@ -36,9 +36,31 @@ pub struct Report {
     summary: Summary,
     totals: Totals,
     dropped_at_capture: u64,
-    lost_by_ledger: u64,
+    by_ledgers: ByLedgers,
     damage: Option<CaptureError>,
     sha256: Option<String>,
+}
+
+/// What ledgers say beside their records of handshakes and SAs.
+#[derive(Debug, Default)]
+pub struct ByLedgers {
+    /// Records that they could not write.
+    pub lost: u64,
+    /// Refusals before the peer had proven who it is, counted by kind; the most frequent first.
+    pub refusals: Vec<(Counted, u64)>,
+}
+
+impl ByLedgers {
+    /// Of these ledgers.
+    #[must_use]
+    pub fn of(ledgers: &Ledgers) -> Self {
+        let mut refusals: Vec<_> = ledgers.refusals().map(|(kind, count)| (kind.clone(), count)).collect();
+        refusals.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+        Self {
+            lost: ledgers.lost(),
+            refusals,
+        }
+    }
 }
 
 /// Connections that are alike.
@@ -125,7 +147,7 @@ impl Report {
             summary: Summary::default(),
             totals: Totals::default(),
             dropped_at_capture: 0,
-            lost_by_ledger: 0,
+            by_ledgers: ByLedgers::default(),
             damage: None,
             sha256: None,
         }
@@ -193,7 +215,7 @@ impl Report {
         &mut self,
         totals: Totals,
         dropped_at_capture: u64,
-        lost_by_ledger: u64,
+        by_ledgers: ByLedgers,
         damage: Option<CaptureError>,
         deployment: Option<&Deployment>,
     ) {
@@ -205,7 +227,7 @@ impl Report {
         self.places = HashMap::new();
         self.totals = totals;
         self.dropped_at_capture = dropped_at_capture;
-        self.lost_by_ledger = lost_by_ledger;
+        self.by_ledgers = by_ledgers;
         self.damage = damage;
     }
 
@@ -301,10 +323,10 @@ impl Report {
         self.dropped_at_capture
     }
 
-    /// Records that ledgers lost, as they say themselves.
+    /// What ledgers say beside their records of handshakes and SAs.
     #[must_use]
-    pub fn lost_by_ledger(&self) -> u64 {
-        self.lost_by_ledger
+    pub fn by_ledgers(&self) -> &ByLedgers {
+        &self.by_ledgers
     }
 
     /// Why the capture could not be read to its end, if it could not.

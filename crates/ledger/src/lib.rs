@@ -4,16 +4,21 @@
 //! in one: no session key, no private key, no payload.
 #![forbid(unsafe_code)]
 
+mod file;
 mod ipsec;
+mod prefix;
 mod queue;
 mod read;
 mod record;
+mod refusals;
 mod write;
 
+pub use file::{Bounds, files};
 pub use ipsec::{Algorithm, Authentication, Cause, ChildSa, EspSpi, Forgery, IkeSa, IkeSpi, Messages, SaClosed, Why};
+pub use prefix::Prefix;
 pub use read::{Damaged, Reader};
 pub use record::{
-    Bytes, Certificate, Closed, Code, Direction, Event, Handshake, Key, LATEST, Lost, Negotiated, Random, Record,
-    Times, VERSION, Verdict,
+    Bytes, Certificate, Closed, Code, Direction, Event, Handshake, Key, LATEST, Lost, Negotiated, Protocol, Random,
+    Record, Refusals, Times, VERSION, Verdict,
 };
 pub use write::{Error, Ledger, Recorder};

@@ -1,18 +1,23 @@
 //! The record, and what TLS writes: version 1.
 
 use std::fmt;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 
 use bartizan_registry::{NamedGroup, SignatureScheme};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::ipsec::{ChildSa, IkeSa, IkeSpi, SaClosed};
+use crate::prefix::Prefix;
+use crate::refusals::Kind;
 
 /// The version that records of TLS are written with, and that of a gap.
 pub const VERSION: u32 = 1;
 
-/// The latest version: that of security associations. Older ones are read as they are.
-pub const LATEST: u32 = 2;
+/// The version of security associations.
+const OF_IPSEC: u32 = 2;
+
+/// The latest version: that of refusals that were counted. Older ones are read as they are.
+pub const LATEST: u32 = 3;
 
 /// One line of a ledger.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -44,6 +49,8 @@ pub enum Event {
     ChildSa(Box<ChildSa>),
     /// An IKE_SA or a CHILD_SA ended.
     SaClosed(SaClosed),
+    /// Refusals that were counted, since one like them has a record of its own.
+    Refusals(Box<Refusals>),
 }
 
 impl Event {
@@ -52,7 +59,28 @@ impl Event {
     pub const fn version(&self) -> u32 {
         match self {
             Self::Handshake(_) | Self::Closed(_) | Self::Lost(_) => VERSION,
-            Self::IkeSa(_) | Self::ChildSa(_) | Self::SaClosed(_) => LATEST,
+            Self::IkeSa(_) | Self::ChildSa(_) | Self::SaClosed(_) => OF_IPSEC,
+            Self::Refusals(_) => LATEST,
+        }
+    }
+
+    /// What it is a refusal of, and from where; none where it is no refusal.
+    pub(crate) fn refusal(&self) -> Option<(Kind, IpAddr)> {
+        match self {
+            Self::Handshake(handshake) => {
+                let Verdict::Refused { reason, .. } = &handshake.verdict else {
+                    return None;
+                };
+                let kind = Kind {
+                    protocol: Protocol::Tls,
+                    direction: handshake.direction,
+                    interface: handshake.interface.clone(),
+                    peer: handshake.peer.clone(),
+                    reason: reason.clone(),
+                };
+                Some((kind, handshake.peer_address.ip()))
+            }
+            _ => None,
         }
     }
 }
@@ -101,6 +129,39 @@ pub struct Closed {
 pub struct Lost {
     /// How many records are missing here.
     pub records: u64,
+}
+
+/// Handshakes that were refused before the peer had proven who it is, counted: all of one kind, from one place.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Refusals {
+    /// What was spoken.
+    pub protocol: Protocol,
+    /// The interface of the standards, `SBI`; empty where they were too many to be told apart.
+    pub interface: String,
+    /// Who began them.
+    pub direction: Direction,
+    /// The node at the other end, as in the record of the first; absent where they were too many to be told apart.
+    pub peer: Option<String>,
+    /// The stable word of the refusal.
+    pub reason: String,
+    /// Where they came from; for those that we began, where they went to.
+    pub from: Prefix,
+    /// How many, the one with a record of its own not among them.
+    pub count: u64,
+    /// The first of these, in microseconds since 1970.
+    pub since_us: u64,
+    /// The last of these.
+    pub until_us: u64,
+}
+
+/// A protocol that sets up what protects a link.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Protocol {
+    /// TLS 1.3.
+    Tls,
+    /// IKEv2.
+    Ike,
 }
 
 /// What packets show of a handshake or association.

@@ -1,21 +1,18 @@
 //! Writing, off the data path.
 
-use std::fs::{File, OpenOptions};
-use std::io::{self, Read, Seek, SeekFrom, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::JoinHandle;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
-use crate::queue::{Handed, Queue};
-use crate::record::{Event, Lost, Record, VERSION};
+use crate::file::{Bounds, LedgerFile};
+use crate::queue::{Handed, Queue, Taken};
+use crate::record::{Event, Lost, Record};
 
 /// How long a record may wait for others to share its write.
 const PATIENCE: Duration = Duration::from_millis(50);
-/// Bytes handed to the system at once.
-const CHUNK: usize = 64 * 1024;
 
 /// Why a ledger could not be opened or written.
 #[derive(Debug, thiserror::Error)]
@@ -38,57 +35,58 @@ pub struct Ledger {
 /// A handle that records; cheap to clone, never waits for the disk.
 #[derive(Debug, Clone)]
 pub struct Recorder {
-    node: Arc<str>,
     queue: Option<Arc<Queue>>,
-    lost: Arc<Counters>,
+    shared: Arc<Shared>,
 }
 
 #[derive(Debug, Default)]
-struct Counters {
-    /// Lost since the last gap was written.
+struct Shared {
+    /// Records lost since the last gap was written.
     pending: AtomicU64,
-    /// Lost ever.
+    /// Records lost ever.
     total: AtomicU64,
+    /// The file is to be looked at: it may have been moved away.
+    reopen: AtomicBool,
 }
 
 impl Ledger {
     /// Opens the file for appending, mode 0640 where it is new, and starts the thread that writes.
     ///
-    /// A last line that a crash cut in half is closed, so that what follows stays readable. A pipe or a terminal is written to
-    /// as it is.
+    /// A last line that a crash cut in half is removed before the next record, with a gap in its place. A pipe or a terminal is written
+    /// to as it is. Several writers may have one file.
     ///
     /// # Errors
     /// Where the file cannot be opened or the thread cannot be started.
     pub fn open(path: &Path, node: &str) -> Result<Self, Error> {
+        Self::open_within(path, node, Bounds::default())
+    }
+
+    /// The same with bounds of the caller's.
+    ///
+    /// # Errors
+    /// As [`Ledger::open`].
+    pub fn open_within(path: &Path, node: &str, bounds: Bounds) -> Result<Self, Error> {
         let failed = |source| Error {
             path: path.to_owned(),
             source,
         };
-        let mut file = OpenOptions::new()
-            .create(true)
-            .append(true)
-            .read(true)
-            .mode(0o640)
-            .open(path)
-            .map_err(failed)?;
-        close_cut_line(&mut file).map_err(failed)?;
-        let queue = Arc::<Queue>::default();
-        let lost = Arc::new(Counters::default());
+        let file = LedgerFile::open(path, bounds).map_err(failed)?;
+        let queue = Arc::new(Queue::new(node.into()));
+        let shared = Arc::<Shared>::default();
         let recorder = Recorder {
-            node: node.into(),
             queue: Some(Arc::clone(&queue)),
-            lost: Arc::clone(&lost),
+            shared: Arc::clone(&shared),
         };
         let writer = Writer {
             file,
             path: path.to_owned(),
-            node: node.to_owned(),
-            lost,
+            queue,
+            shared,
             failing: false,
         };
         let thread = std::thread::Builder::new()
             .name("ledger".into())
-            .spawn(move || writer.run(&queue))
+            .spawn(move || writer.run())
             .map_err(failed)?;
         Ok(Self {
             recorder: Some(recorder),
@@ -96,15 +94,21 @@ impl Ledger {
         })
     }
 
+    /// Looks at once whether its file was moved away, and begins a new one where it was. Every write looks too; this is for who
+    /// moves files and waits for their writers to let go, as logrotate does.
+    pub fn reopen(&self) {
+        let Some(recorder) = &self.recorder else { return };
+        recorder.shared.reopen.store(true, Ordering::Release);
+        if let Some(queue) = &recorder.queue {
+            queue.wake();
+        }
+    }
+
     /// A ledger that keeps nothing, for a node whose file names none.
     #[must_use]
-    pub fn none(node: &str) -> Self {
+    pub fn none() -> Self {
         Self {
-            recorder: Some(Recorder {
-                node: node.into(),
-                queue: None,
-                lost: Arc::default(),
-            }),
+            recorder: None,
             writer: None,
         }
     }
@@ -113,9 +117,8 @@ impl Ledger {
     #[must_use]
     pub fn recorder(&self) -> Recorder {
         self.recorder.clone().unwrap_or_else(|| Recorder {
-            node: "".into(),
             queue: None,
-            lost: Arc::default(),
+            shared: Arc::default(),
         })
     }
 }
@@ -135,90 +138,75 @@ impl Drop for Ledger {
 impl Recorder {
     /// Records an event with the time of now. Never waits for the disk: where the disk does not keep up, a gap is recorded instead.
     pub fn record(&self, event: Event) {
-        let Some(queue) = &self.queue else { return };
-        let record = Record {
-            v: event.version(),
-            at_us: now_us(),
-            node: self.node.to_string(),
-            event,
-        };
-        if queue.put(record) == Handed::Lost {
-            self.lost.pending.fetch_add(1, Ordering::Relaxed);
-            self.lost.total.fetch_add(1, Ordering::Relaxed);
+        if let Some(queue) = &self.queue {
+            self.note(queue.put(event));
+        }
+    }
+
+    /// Records that a peer was refused before it had proven who it is. Anybody can cause these in any number: the first of a kind
+    /// (protocol, direction, interface, peer, reason, address) is recorded as it is, those that follow are counted, and their
+    /// number is recorded as [`Event::Refusals`] after 10 s, then ever more seldom. An event that is no refusal is recorded.
+    pub fn refuse(&self, event: Event) {
+        if let Some(queue) = &self.queue {
+            self.note(queue.refuse(event));
+        }
+    }
+
+    fn note(&self, handed: Handed) {
+        if handed == Handed::Lost {
+            self.shared.pending.fetch_add(1, Ordering::Relaxed);
+            self.shared.total.fetch_add(1, Ordering::Relaxed);
         }
     }
 
     /// How many records were lost since the ledger was opened.
     #[must_use]
     pub fn lost(&self) -> u64 {
-        self.lost.total.load(Ordering::Relaxed)
+        self.shared.total.load(Ordering::Relaxed)
     }
-}
-
-fn now_us() -> u64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(since.as_micros()).unwrap_or(u64::MAX)
-}
-
-/// Pipes and terminals hold nothing that could be synced.
-fn sync(file: &File) -> io::Result<()> {
-    match file.sync_data() {
-        Err(error) if error.kind() == io::ErrorKind::InvalidInput => Ok(()),
-        other => other,
-    }
-}
-
-fn close_cut_line(file: &mut File) -> io::Result<()> {
-    if !file.metadata()?.is_file() {
-        return Ok(());
-    }
-    if file.seek(SeekFrom::End(0))? == 0 {
-        return Ok(());
-    }
-    file.seek(SeekFrom::End(-1))?;
-    let mut last = [0];
-    file.read_exact(&mut last)?;
-    if last != *b"\n" {
-        file.write_all(b"\n")?;
-    }
-    Ok(())
 }
 
 struct Writer {
-    file: File,
+    file: LedgerFile,
     path: PathBuf,
-    node: String,
-    lost: Arc<Counters>,
+    queue: Arc<Queue>,
+    shared: Arc<Shared>,
     failing: bool,
 }
 
 impl Writer {
-    fn run(mut self, queue: &Queue) {
+    fn run(mut self) {
         let mut batch = Vec::new();
-        while queue.take(&mut batch, PATIENCE) {
+        loop {
+            let taken = self.queue.take(&mut batch, PATIENCE);
+            if self.shared.reopen.swap(false, Ordering::Acquire) {
+                self.file.reopen();
+            }
             self.write(&batch);
             batch.clear();
+            if taken == Taken::Ended {
+                break;
+            }
         }
     }
 
     fn write(&mut self, batch: &[Record]) {
-        let missing = self.lost.pending.swap(0, Ordering::Relaxed);
-        let gap = (missing > 0).then(|| Record {
-            v: VERSION,
-            at_us: now_us(),
-            node: self.node.clone(),
-            event: Event::Lost(Lost { records: missing }),
-        });
-        match self.append(batch.iter().chain(&gap)) {
-            Ok(()) => self.failing = false,
+        let missing = self.shared.pending.swap(0, Ordering::Relaxed);
+        if batch.is_empty() && missing == 0 {
+            return;
+        }
+        let gap = (missing > 0).then(|| self.queue.record(Event::Lost(Lost { records: missing })));
+        match self.file.append(&lines(batch.iter().chain(&gap))) {
+            Ok(appended) => {
+                self.failing = false;
+                // What stood there half was written before this one was opened, or could not be removed when it failed.
+                self.shared.pending.fetch_add(appended.cut, Ordering::Relaxed);
+            }
             Err(error) => {
                 let records = batch.len() as u64;
                 // The gap that was to be told is still untold.
-                self.lost.pending.fetch_add(records + missing, Ordering::Relaxed);
-                self.lost.total.fetch_add(records, Ordering::Relaxed);
-                // A part of the batch may stand in the file; the next write must not continue its last line. Records of that part
-                // count as lost too: they were not synced.
-                let _ = close_cut_line(&mut self.file);
+                self.shared.pending.fetch_add(records + missing, Ordering::Relaxed);
+                self.shared.total.fetch_add(records, Ordering::Relaxed);
                 if !self.failing {
                     tracing::error!(
                         ledger = %self.path.display(), %error, hint = "free disk space or fix permissions; records are counted as lost until then",
@@ -229,24 +217,19 @@ impl Writer {
             }
         }
     }
+}
 
-    /// Writes whole lines, then syncs.
-    fn append<'a>(&mut self, records: impl Iterator<Item = &'a Record>) -> io::Result<()> {
-        let mut text = Vec::new();
-        for record in records {
-            let begun = text.len();
-            // Serialising these types cannot fail: no map with keys that are not text, no fallible serialiser.
-            if serde_json::to_writer(&mut text, record).is_err() {
-                text.truncate(begun);
-                continue;
-            }
-            text.push(b'\n');
-            if text.len() >= CHUNK {
-                self.file.write_all(&text)?;
-                text.clear();
-            }
+/// One line for each record.
+fn lines<'a>(records: impl Iterator<Item = &'a Record>) -> Vec<u8> {
+    let mut text = Vec::new();
+    for record in records {
+        let begun = text.len();
+        // Serialising these types cannot fail: no map with keys that are not text, no fallible serialiser.
+        if serde_json::to_writer(&mut text, record).is_err() {
+            text.truncate(begun);
+            continue;
         }
-        self.file.write_all(&text)?;
-        sync(&self.file)
+        text.push(b'\n');
     }
+    text
 }

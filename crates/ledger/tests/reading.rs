@@ -4,8 +4,8 @@ use std::io::Cursor;
 use std::net::SocketAddr;
 
 use bartizan_ledger::{
-    Bytes, Certificate, Closed, Code, Direction, Event, Handshake, Key, Lost, Negotiated, Random, Reader, Record,
-    Times, VERSION, Verdict,
+    Bytes, Certificate, Closed, Code, Direction, Event, Handshake, Key, Lost, Negotiated, Prefix, Protocol, Random,
+    Reader, Record, Refusals, Times, Verdict,
 };
 use proptest::prelude::*;
 
@@ -100,6 +100,22 @@ fn flat(address: SocketAddr) -> SocketAddr {
     SocketAddr::new(address.ip(), address.port())
 }
 
+fn refusals() -> impl Strategy<Value = Refusals> {
+    let who = (any::<bool>(), any::<bool>(), ".*", proptest::option::of(".*"), ".*");
+    let what = (any::<std::net::IpAddr>(), any::<u8>(), any::<(u64, u64, u64)>());
+    (who, what).prop_map(|(who, what)| Refusals {
+        protocol: if who.0 { Protocol::Tls } else { Protocol::Ike },
+        direction: if who.1 { Direction::Inbound } else { Direction::Outbound },
+        interface: who.2,
+        peer: who.3,
+        reason: who.4,
+        from: Prefix::new(what.0, what.1),
+        count: what.2.0,
+        since_us: what.2.1,
+        until_us: what.2.2,
+    })
+}
+
 fn record() -> impl Strategy<Value = Record> {
     let event = prop_oneof![
         handshake().prop_map(|handshake| Event::Handshake(Box::new(handshake))),
@@ -109,9 +125,10 @@ fn record() -> impl Strategy<Value = Record> {
             lasted_us
         })),
         any::<u64>().prop_map(|records| Event::Lost(Lost { records })),
+        refusals().prop_map(|refusals| Event::Refusals(Box::new(refusals))),
     ];
     (any::<u64>(), ".*", event).prop_map(|(at_us, node, event)| Record {
-        v: VERSION,
+        v: event.version(),
         at_us,
         node,
         event,
@@ -120,7 +137,7 @@ fn record() -> impl Strategy<Value = Record> {
 
 fn lost(records: u64) -> Record {
     Record {
-        v: VERSION,
+        v: 1,
         at_us: 1_800_000_000_000_000,
         node: "nrf".into(),
         event: Event::Lost(Lost { records }),
@@ -173,10 +190,10 @@ fn a_damaged_line_in_the_middle_is_told_by_number_and_reading_goes_on() {
 
 #[test]
 fn a_record_of_a_later_version_is_named_so_whatever_its_shape() {
-    let text = "{\"v\":3,\"when\":\"later\"}\n".to_owned() + &lines(&[lost(1)]);
+    let text = "{\"v\":4,\"when\":\"later\"}\n".to_owned() + &lines(&[lost(1)]);
     assert_eq!(
         read(text.as_bytes()),
-        [Err("line 1: version 3 is not known here".into()), Ok(1)]
+        [Err("line 1: version 4 is not known here".into()), Ok(1)]
     );
 }
 
@@ -230,6 +247,7 @@ fn a_handshake_is_written_in_the_shape_the_document_shows() {
             Event::IkeSa(_) => "ike-sa".into(),
             Event::ChildSa(_) => "child-sa".into(),
             Event::SaClosed(_) => "sa-closed".into(),
+            Event::Refusals(_) => "refusals".into(),
         });
     }
     assert_eq!(
@@ -242,6 +260,7 @@ fn a_handshake_is_written_in_the_shape_the_document_shows() {
             "ike-sa",
             "child-sa",
             "sa-closed",
+            "refusals",
             "lost"
         ]
     );

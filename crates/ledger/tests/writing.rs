@@ -1,33 +1,17 @@
 //! Writing: what is lost is counted, and a crash loses no more than what was on its way.
 
+mod stage;
+
 use std::fs::{self, File};
 use std::io::{BufReader, Read, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command};
+use std::process::Command;
 use std::time::{Duration, Instant};
 
-use bartizan_ledger::{Bytes, Closed, Event, Ledger, Reader, Record};
+use bartizan_ledger::{Event, Ledger, Lost, Reader};
 
-fn closed(sent: u64) -> Event {
-    Event::Closed(Closed {
-        key: None,
-        bytes: Bytes { sent, received: 0 },
-        lasted_us: 1,
-    })
-}
-
-fn number(record: &Record) -> u64 {
-    match &record.event {
-        Event::Closed(closed) => closed.bytes.sent,
-        other => panic!("{other:?}"),
-    }
-}
-
-fn records(path: &Path) -> Vec<Record> {
-    let file = BufReader::new(File::open(path).unwrap());
-    Reader::new(file).map(Result::unwrap).collect()
-}
+use stage::{Victim, closed, example, number, records};
 
 #[test]
 fn dropping_the_ledger_writes_what_waits_in_order() {
@@ -58,21 +42,38 @@ fn a_ledger_is_appended_to_and_readable_by_its_group_alone() {
     assert_eq!(mode & 0o137, 0, "{mode:o}");
 }
 
-#[test]
-fn a_line_cut_by_a_crash_is_closed_before_the_next_record() {
-    let directory = tempfile::tempdir().unwrap();
-    let path = directory.path().join("ledger");
-    Ledger::open(&path, "nrf").unwrap().recorder().record(closed(0));
+fn cut(path: &Path, bytes: &[u8]) {
     File::options()
         .append(true)
-        .open(&path)
+        .open(path)
         .unwrap()
-        .write_all(b"{\"v\":1,\"at_us\":17")
+        .write_all(bytes)
         .unwrap();
+}
+
+#[test]
+fn a_record_cut_by_a_crash_is_removed_before_the_next_and_a_gap_tells_of_it() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("ledger");
+    for half in [&b"{\"v\":1,\"at_us\":17"[..], b"{"] {
+        Ledger::open(&path, "nrf").unwrap().recorder().record(closed(0));
+        cut(&path, half);
+        Ledger::open(&path, "nrf").unwrap().recorder().record(closed(1));
+        let events: Vec<_> = records(&path).into_iter().map(|record| record.event).collect();
+        assert_eq!(events, [closed(0), closed(1), Event::Lost(Lost { records: 1 })]);
+        fs::remove_file(&path).unwrap();
+    }
+}
+
+#[test]
+fn what_is_no_record_is_never_removed() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("ledger");
+    fs::write(&path, "root:x:0:0:root:/root:/bin/bash").unwrap();
     Ledger::open(&path, "nrf").unwrap().recorder().record(closed(1));
     let read: Vec<_> = Reader::new(BufReader::new(File::open(&path).unwrap())).collect();
     let numbers: Vec<_> = read.iter().map(|record| record.as_ref().ok().map(number)).collect();
-    assert_eq!(numbers, [Some(0), None, Some(1)]);
+    assert_eq!(numbers, [None, Some(1)]);
 }
 
 #[test]
@@ -147,7 +148,7 @@ fn recording_never_waits_for_the_disk() {
 
 #[test]
 fn a_node_without_a_ledger_records_nothing_and_loses_nothing() {
-    let recorder = Ledger::none("nrf").recorder();
+    let recorder = Ledger::none().recorder();
     recorder.record(closed(0));
     assert_eq!(recorder.lost(), 0);
 }
@@ -158,25 +159,13 @@ fn a_ledger_that_cannot_be_opened_is_named() {
     assert!(error.to_string().starts_with("ledger /nowhere/ledger: "), "{error}");
 }
 
-/// A writer that is killed when the test ends, however it ends.
-struct Victim(Child);
-
-impl Drop for Victim {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
 #[test]
 fn a_writer_killed_at_any_moment_leaves_records_that_can_be_read() {
-    let example = std::env::current_exe().unwrap();
-    let example = example.parent().unwrap().parent().unwrap().join("examples/record");
     let directory = tempfile::tempdir().unwrap();
     for round in 0..5u64 {
         let path = directory.path().join(round.to_string());
         let mut victim = Victim(
-            Command::new(&example)
+            Command::new(example())
                 .arg(&path)
                 .spawn()
                 .expect("cargo builds examples with tests"),

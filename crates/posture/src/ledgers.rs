@@ -1,9 +1,9 @@
 //! Ledgers, looked up by what packets show.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use bartizan_ledger::{Event, Handshake, Key, Record};
+use bartizan_ledger::{Event, Handshake, Key, Prefix, Record, Refusals};
 use bartizan_wire::esp::EspSa;
 use bartizan_wire::ike::IkeSa;
 
@@ -36,8 +36,25 @@ impl Entry {
 pub struct Ledgers {
     by_client_random: HashMap<[u8; 32], Vec<Entry>>,
     recorded: Recorded,
+    refusals: BTreeMap<Counted, u64>,
     lost: u64,
 }
+
+/// What refusals that ledgers counted have in common.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Counted {
+    /// The node whose ledger counts them.
+    pub node: String,
+    /// The stable word of the refusal.
+    pub reason: String,
+    /// The node at the other end, where it is known.
+    pub peer: Option<String>,
+    /// Where its end of the connections was.
+    pub from: Prefix,
+}
+
+/// Kinds of counted refusals that are told apart; those beyond are counted with all of their node and reason.
+const KINDS: usize = 10_000;
 
 impl Ledgers {
     /// Adds a record; one that tells of no handshake with a key is not kept.
@@ -65,8 +82,28 @@ impl Ledgers {
             Event::Lost(lost) => self.lost = self.lost.saturating_add(lost.records),
             Event::IkeSa(sa) => self.recorded.add_ike(sa, &record.node, record.at_us),
             Event::ChildSa(sa) => self.recorded.add_child(sa, &record.node, record.at_us),
+            Event::Refusals(refusals) => self.add_refusals(&refusals, record.node),
             Event::Closed(_) | Event::SaClosed(_) => {}
         }
+    }
+
+    fn add_refusals(&mut self, refusals: &Refusals, node: String) {
+        let mut kind = Counted {
+            node,
+            reason: refusals.reason.clone(),
+            peer: refusals.peer.clone(),
+            from: refusals.from,
+        };
+        if self.refusals.len() >= KINDS && !self.refusals.contains_key(&kind) {
+            (kind.peer, kind.from) = (None, refusals.from.family());
+        }
+        let count = self.refusals.entry(kind).or_default();
+        *count = count.saturating_add(refusals.count);
+    }
+
+    /// Refusals before the peer had proven who it is, which ledgers counted instead of recording each, with their number.
+    pub fn refusals(&self) -> impl Iterator<Item = (&Counted, u64)> {
+        self.refusals.iter().map(|(kind, count)| (kind, *count))
     }
 
     /// Forgets handshakes recorded before `since_us` (microseconds since 1970), unless `wanted` says that a connection with

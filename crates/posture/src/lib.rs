@@ -43,7 +43,7 @@ pub use interface::{Hint, Interface};
 pub use ipsec::{Ipsec, JudgedEspSa, JudgedIkeSa, JudgedIpsec};
 pub use key_exchange::KeyExchangeClass;
 pub use kind::Kind;
-pub use ledgers::Ledgers;
+pub use ledgers::{Counted, Ledgers};
 pub use link::{
     Carrier, Concern, Direction, Link, LinkEnd, Links, Network, Objection, Occasion, Part, Phase, Standing,
 };

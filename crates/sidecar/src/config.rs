@@ -61,7 +61,9 @@ fn sidecar(sidecar: &bartizan_deployment::Sidecar) -> Value {
         "inbound": inbound,
         "outbound": outbound,
         "admin": sidecar.admin,
-        "ledger": sidecar.ledger,
+        "ledger": sidecar.ledger.as_ref().map(|ledger| json!({
+            "file": ledger.file, "size": ledger.size, "keep": ledger.keep,
+        })),
         "limits": {
             "connections": limits.connections,
             "connections-per-address": limits.connections_per_address,

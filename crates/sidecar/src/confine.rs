@@ -46,7 +46,7 @@ impl Confinement {
         read.dedup();
         Self {
             read,
-            write: sidecar.ledger.as_deref().map(directory).into_iter().collect(),
+            write: sidecar.ledger.iter().map(|ledger| directory(&ledger.file)).collect(),
             user,
         }
     }

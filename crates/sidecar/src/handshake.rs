@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use bartizan_deployment::{NodeName, Path};
 use bartizan_ledger::{Bytes, Direction, Event, Handshake, Times, Verdict};
-use bartizan_tls::{Accepting, Connecting, Reason, Refused};
+use bartizan_tls::{Accepting, Connecting, PeerIdentity, Reason, Refused};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
@@ -219,7 +219,7 @@ fn record_refusal(shared: &Shared, refused: &Refused, leg: Leg, door: Option<&Do
         .metrics
         .handshake_failed(side, peer.unwrap_or("unknown"), refused.reason.as_str());
     let interface = door.map_or_else(String::new, |door| door.interface.name().to_owned());
-    shared.recorder.record(Event::Handshake(Box::new(Handshake {
+    let event = Event::Handshake(Box::new(Handshake {
         key: refused.key,
         interface,
         direction: leg.direction,
@@ -234,7 +234,11 @@ fn record_refusal(shared: &Shared, refused: &Refused, leg: Leg, door: Option<&Do
             reason: refused.reason.as_str().to_owned(),
             detail: refused.detail.clone(),
         },
-    })));
+    }));
+    match refused.identity {
+        PeerIdentity::Proven => shared.recorder.record(event),
+        PeerIdentity::Unproven => shared.recorder.refuse(event),
+    }
     if leg.direction == Direction::Inbound {
         let who = peer.map_or_else(|| leg.peer_address.ip().to_string(), str::to_owned);
         shared

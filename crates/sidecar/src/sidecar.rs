@@ -1,11 +1,12 @@
 //! Starting and stopping.
 
 use std::net::SocketAddr;
+use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bartizan_deployment::{Deployment, Inbound, Node, Outbound, Path, Route as RouteTo};
-use bartizan_ledger::Ledger;
+use bartizan_deployment::{Deployment, Inbound, LedgerFile, Node, Outbound, Path, Route as RouteTo};
+use bartizan_ledger::{Bounds as LedgerBounds, Ledger};
 use bartizan_tls::{Credentials, Endpoint};
 use prometheus_client::registry::Registry;
 use tokio::net::TcpListener;
@@ -129,8 +130,14 @@ impl Bound {
             ports,
         } = self;
         let ledger = match &settings.ledger {
-            Some(path) => Ledger::open(path, node.name.as_str())?,
-            None => Ledger::none(node.name.as_str()),
+            Some(LedgerFile { file, size, keep }) => {
+                let bounds = LedgerBounds {
+                    size: *size,
+                    keep: keep.map(NonZeroUsize::get),
+                };
+                Ledger::open_within(file, node.name.as_str(), bounds)?
+            }
+            None => Ledger::none(),
         };
         let mut registry = Registry::default();
         let metrics = Metrics::new(&mut registry, env!("CARGO_PKG_VERSION"), bartizan_tls::module());
@@ -380,6 +387,11 @@ impl Running {
     #[must_use]
     pub fn outbound(&self) -> &[SocketAddr] {
         &self.outbound
+    }
+
+    /// Looks whether the ledger's file was moved away, and begins a new one where it was.
+    pub fn reopen_ledger(&self) {
+        self.ledger.reopen();
     }
 
     /// Where metrics and state are served.

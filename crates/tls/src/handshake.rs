@@ -19,7 +19,7 @@ use crate::hello::HelloReader;
 use crate::session::Life;
 use crate::terms::{Terms, names};
 use crate::verify::{self, Presented, Usage};
-use crate::{Reason, Refused, scheme};
+use crate::{PeerIdentity, Reason, Refused, scheme};
 
 /// Which end of the handshake this node is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -274,22 +274,23 @@ impl Handshake {
             let recorded = state.refusal.clone();
             recorded.unwrap_or_else(|| Ground::of_io(error, &state.offered, self.terms()))
         };
-        self.refused(ground, None)
+        self.refused(ground, None, PeerIdentity::Unproven)
     }
 
     /// A refusal on a ground that lies outside the handshake.
     pub(crate) fn end(&self, ground: Ground) -> Box<Refused> {
         self.finished.store(true, Ordering::Release);
-        self.refused(ground, None)
+        self.refused(ground, None, PeerIdentity::Unproven)
     }
 
-    fn refused(&self, ground: Ground, negotiated: Option<ledger::Negotiated>) -> Box<Refused> {
+    fn refused(&self, ground: Ground, negotiated: Option<ledger::Negotiated>, identity: PeerIdentity) -> Box<Refused> {
         let state = self.state();
         Box::new(Refused {
             reason: ground.reason,
             detail: ground.detail,
             hint: ground.hint,
             peer: self.peer(&state),
+            identity,
             key: state.key(),
             bytes: state.bytes,
             negotiated,

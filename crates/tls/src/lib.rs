@@ -36,6 +36,6 @@ pub use error::Error;
 pub use knock::{Answer, knock};
 pub use outsider::outsider;
 pub use peer::{Peer, peers};
-pub use refusal::{Reason, Refused};
+pub use refusal::{PeerIdentity, Reason, Refused};
 pub use standing::Standing;
 pub use watch::{Established, Watch};

@@ -17,6 +17,8 @@ pub struct Refused {
     pub hint: String,
     /// The node at the other end, where it is known.
     pub peer: Option<NodeName>,
+    /// Whether the peer had proven who it is.
+    pub identity: PeerIdentity,
     /// How packets show this handshake.
     pub key: Option<ledger::Key>,
     /// Bytes of TLS records until it ended.
@@ -25,6 +27,15 @@ pub struct Refused {
     pub negotiated: Option<ledger::Negotiated>,
     /// The chain the peer sent, leaf first.
     pub chain: Vec<ledger::Certificate>,
+}
+
+/// Whether a peer has proven that it holds the key of its certificate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum PeerIdentity {
+    /// The handshake was complete: it was refused for what was negotiated.
+    Proven,
+    /// Anybody could have caused the refusal, also with another's certificate.
+    Unproven,
 }
 
 /// Why a handshake was refused.

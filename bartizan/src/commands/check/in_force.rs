@@ -1,11 +1,12 @@
 //! Nodes and interfaces as they are in force on one day.
 
+use std::num::NonZeroUsize;
 use std::path::Path;
 use std::time::SystemTime;
 
 use bartizan_deployment::{
-    CipherSuite, Exception, Identity, Inbound, Interface, IpsecNode, Node, Outbound, Policy, Protection, Resumption,
-    Revocation, Route, day_of,
+    CipherSuite, Exception, Identity, Inbound, Interface, IpsecNode, LedgerFile, Node, Outbound, Policy, Protection,
+    Resumption, Revocation, Route, day_of,
 };
 use serde::Serialize;
 
@@ -32,7 +33,7 @@ pub(super) struct IpsecNodeInForce {
     pub(super) crl: Option<String>,
     /// The socket of the daemon the system runs; none where Bartizan runs one of its own.
     pub(super) vici: Option<String>,
-    pub(super) ledger: Option<String>,
+    pub(super) ledger: Option<LedgerInForce>,
 }
 
 /// The listeners of a sidecar.
@@ -41,7 +42,7 @@ pub(super) struct SidecarInForce {
     pub(super) inbound: Vec<InboundInForce>,
     pub(super) outbound: Vec<OutboundInForce>,
     pub(super) admin: Option<String>,
-    pub(super) ledger: Option<String>,
+    pub(super) ledger: Option<LedgerInForce>,
 }
 
 /// A listener for other sidecars.
@@ -93,6 +94,15 @@ pub(super) struct PolicyInForce {
 
 /// An exception, also one that has ended.
 #[derive(Serialize)]
+pub(super) struct LedgerInForce {
+    pub(super) file: String,
+    /// Bytes beyond which it is rotated.
+    pub(super) size: u64,
+    /// Rotated files that are kept; all of them where there is none.
+    pub(super) keep: Option<NonZeroUsize>,
+}
+
+#[derive(Serialize)]
 pub(super) struct ExceptionInForce {
     pub(super) reason: String,
     pub(super) expires: String,
@@ -106,7 +116,7 @@ impl NodeInForce {
             inbound: sidecar.inbound.iter().map(InboundInForce::of).collect(),
             outbound: sidecar.outbound.iter().map(OutboundInForce::of).collect(),
             admin: sidecar.admin.map(|address| address.to_string()),
-            ledger: sidecar.ledger.as_ref().map(|path| path.display().to_string()),
+            ledger: sidecar.ledger.as_ref().map(LedgerInForce::of),
         });
         Self {
             name: node.name.to_string(),
@@ -128,7 +138,17 @@ impl IpsecNodeInForce {
             roots: shown(&node.roots),
             crl: node.crl.as_deref().map(shown),
             vici: node.vici.as_deref().map(shown),
-            ledger: node.ledger.as_deref().map(shown),
+            ledger: node.ledger.as_ref().map(LedgerInForce::of),
+        }
+    }
+}
+
+impl LedgerInForce {
+    fn of(ledger: &LedgerFile) -> Self {
+        Self {
+            file: ledger.file.display().to_string(),
+            size: ledger.size,
+            keep: ledger.keep,
         }
     }
 }

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use super::Report;
 use super::credentials::CredentialsInForce;
 use super::findings::Finding;
-use super::in_force::{InterfaceInForce, IpsecNodeInForce, NodeInForce, PolicyInForce, SidecarInForce};
+use super::in_force::{InterfaceInForce, IpsecNodeInForce, LedgerInForce, NodeInForce, PolicyInForce, SidecarInForce};
 use super::ipsec::IpsecInForce;
 
 /// The whole report.
@@ -111,7 +111,7 @@ impl Text {
         };
         self.field("IKE daemon", &daemon);
         if let Some(ledger) = &ipsec.ledger {
-            self.field("IPsec ledger", ledger);
+            self.field("IPsec ledger", &bounded(ledger));
         }
     }
 
@@ -135,7 +135,7 @@ impl Text {
             self.field("admin", admin);
         }
         if let Some(ledger) = &sidecar.ledger {
-            self.field("ledger", ledger);
+            self.field("ledger", &bounded(ledger));
         }
     }
 
@@ -170,4 +170,18 @@ impl Text {
             self.line(&format!("hint: {}", finding.hint));
         }
     }
+}
+
+fn bounded(ledger: &LedgerInForce) -> String {
+    let kept = match ledger.keep {
+        Some(keep) => format!("{keep} old files kept"),
+        None => "all old files kept".to_owned(),
+    };
+    let (mib, kib) = (ledger.size >> 20, ledger.size >> 10);
+    let size = if mib > 0 {
+        format!("{mib} MiB")
+    } else {
+        format!("{kib} KiB")
+    };
+    format!("{}, rotated at {size}, {kept}", ledger.file)
 }

@@ -3,12 +3,13 @@
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{self, BufReader, IsTerminal, Read};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use bartizan_deployment::Deployment;
 use bartizan_inspect::text::printable;
-use bartizan_inspect::{Detail, Judging, Recorder, Report, Shares};
+use bartizan_inspect::{ByLedgers, Detail, Judging, Recorder, Report, Shares};
 use bartizan_keys::{Format, Keyring};
 use bartizan_ledger::Reader;
 use bartizan_posture::Ledgers;
@@ -37,7 +38,7 @@ pub(crate) struct Known<'a> {
 /// the files.
 pub(crate) fn read_ledgers(paths: &[PathBuf], mut inventory: Option<&mut Inventory>) -> Result<Ledgers, Failure> {
     let mut ledgers = Ledgers::default();
-    for path in paths {
+    for path in &ledger_files(paths)? {
         let file = File::open(path).map_err(|error| unreadable_ledger(path, &error))?;
         let mut input = Input::of(file, inventory.is_some());
         let mut nodes = BTreeSet::new();
@@ -75,6 +76,21 @@ pub(crate) fn read_ledgers(paths: &[PathBuf], mut inventory: Option<&mut Invento
         }
     }
     Ok(ledgers)
+}
+
+/// The files of ledgers, those that were rotated among them, each once: a pattern of the shell may name them too.
+fn ledger_files(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
+    let (mut files, mut known) = (Vec::new(), BTreeSet::new());
+    for path in paths {
+        // Where the folder cannot be read there is the file that was named.
+        for file in bartizan_ledger::files(path).unwrap_or_else(|_| vec![path.clone()]) {
+            let seen = std::fs::metadata(&file).map_err(|error| unreadable_ledger(&file, &error))?;
+            if known.insert((seen.dev(), seen.ino())) {
+                files.push(file);
+            }
+        }
+    }
+    Ok(files)
 }
 
 /// Reads a capture to its end and judges every connection in it. A capture that is cut or damaged behind a good
@@ -162,7 +178,7 @@ fn read(
     report.finish(
         observer.totals().clone(),
         ended.dropped_at_capture,
-        known.ledgers.lost(),
+        ByLedgers::of(known.ledgers),
         ended.damage,
         known.deployment,
     );

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use bartizan_deployment::Deployment;
 use bartizan_host::{Batch, Side};
 use bartizan_inspect::follow::{Recent, View};
-use bartizan_inspect::{Detail, Judging, Recorder, Report, Shares};
+use bartizan_inspect::{ByLedgers, Detail, Judging, Recorder, Report, Shares};
 use bartizan_keys::{Format, Keyring};
 use bartizan_posture::Ledgers;
 use bartizan_report::cbom::Inventory;
@@ -303,7 +303,7 @@ impl Stream {
         let dropped = self.dropped();
         let totals = self.observer.totals().clone();
         self.report
-            .finish(totals, dropped, known.ledgers.lost(), None, known.deployment);
+            .finish(totals, dropped, ByLedgers::of(known.ledgers), None, known.deployment);
         self.report
     }
 }

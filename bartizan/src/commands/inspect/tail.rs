@@ -39,6 +39,11 @@ impl Tail {
         })
     }
 
+    /// Device and inode of the file that is being read.
+    pub(super) fn identity(&self) -> io::Result<(u64, u64)> {
+        self.file.metadata().map(|now| (now.dev(), now.ino()))
+    }
+
     /// Reads on. The old file is read to its end before the one that took its place.
     pub(super) fn read(&mut self, buffer: &mut [u8]) -> io::Result<Grown> {
         loop {

@@ -2,6 +2,7 @@
 
 use std::io::IsTerminal;
 use std::net::SocketAddr;
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -11,7 +12,7 @@ use bartizan_ipsec::guard::{Guard, Standing};
 use bartizan_ipsec::vici::Client;
 use bartizan_ipsec::watch::{Expectations, Notice, Sighting, Watch};
 use bartizan_ipsec::{Kernel, Metrics, drive};
-use bartizan_ledger::{Ledger, Verdict};
+use bartizan_ledger::{Bounds, Ledger, Verdict};
 
 use super::PATIENCE;
 use super::node::IpsecHost;
@@ -43,14 +44,19 @@ pub(super) struct Opened {
 
 impl Opened {
     pub(super) fn new(host: &IpsecHost, args: &WatchArgs) -> Result<Self, Failure> {
-        let path = args.ledger.as_ref().or(host.files.ledger.as_ref());
+        let named = host.files.ledger.as_ref();
+        let bounds = named.map_or_else(Bounds::default, |named| Bounds {
+            size: named.size,
+            keep: named.keep.map(NonZeroUsize::get),
+        });
+        let path = args.ledger.as_ref().or(named.map(|named| &named.file));
         let ledger = match path {
-            Some(path) => Ledger::open(path, &host.node)
+            Some(path) => Ledger::open_within(path, &host.node, bounds)
                 .map_err(|error| Failure::new(error).hint("give another place with --ledger"))?,
             None => {
                 let hint = "add `ledger: FILE` to the node's `ipsec`, or give --ledger";
                 tracing::warn!(hint, "nothing is recorded");
-                Ledger::none(&host.node)
+                Ledger::none()
             }
         };
         let endpoint = args.metrics.map(Endpoint::bind).transpose()?;

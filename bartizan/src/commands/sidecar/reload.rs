@@ -68,7 +68,10 @@ pub(super) async fn keep(
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         let reason = tokio::select! {
-            _ = hangup.recv() => "SIGHUP",
+            _ = hangup.recv() => {
+                running.reopen_ledger();
+                "SIGHUP"
+            }
             _ = ticks.tick() => {
                 let now = stamps(&files);
                 let settled = now == last;

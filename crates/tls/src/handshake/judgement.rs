@@ -12,7 +12,7 @@ use crate::chain::Chain;
 use crate::ground::Ground;
 use crate::hello::HELLO_RETRY_REQUEST;
 use crate::terms::{Terms, cipher_code, names, quantum_safe_group};
-use crate::{Established, Reason, Refused, scheme, verify};
+use crate::{Established, PeerIdentity, Reason, Refused, scheme, verify};
 
 /// What rustls says was negotiated.
 struct Facts {
@@ -35,9 +35,14 @@ impl Handshake {
     }
 
     fn judge(&self, connection: &CommonState) -> Result<Established, Box<Refused>> {
+        // Whoever completed a handshake with a certificate holds its key, or the secret of a session that was begun with it.
+        let identity = match connection.peer_certificates() {
+            Some([_, ..]) if !connection.is_handshaking() => PeerIdentity::Proven,
+            _ => PeerIdentity::Unproven,
+        };
         let refuse = |ground: Ground, negotiated| {
             self.state().refusal = Some(ground.clone());
-            self.refused(ground, negotiated)
+            self.refused(ground, negotiated, identity)
         };
         let facts = self.facts(connection).map_err(|ground| refuse(ground, None))?;
         let judged = self.judge_facts(connection, &facts);

@@ -1,6 +1,9 @@
 //! Ledgers that grow.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, VecDeque};
+use std::fs::File;
+use std::io::Read;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use bartizan_inspect::text::printable;
@@ -26,6 +29,10 @@ const TOLD: u64 = 10;
 struct Growing {
     path: PathBuf,
     tail: Tail,
+    /// Device and inode of the files of it that were read or are being read.
+    seen: BTreeSet<(u64, u64)>,
+    /// Rotated files that wait to be read: those of before, and those that came and went between two looks.
+    rotated: VecDeque<PathBuf>,
     /// The beginning of a line whose end has not come.
     line: Vec<u8>,
     records: u64,
@@ -44,13 +51,17 @@ impl GrowingLedgers {
     pub(super) fn open(paths: &[PathBuf]) -> Result<Self, Failure> {
         let files = paths.iter().map(|path| {
             let tail = Tail::open(path).map_err(|error| unreadable_ledger(path, &error))?;
-            Ok(Growing {
+            let mut growing = Growing {
                 path: path.clone(),
                 tail,
+                seen: BTreeSet::new(),
+                rotated: VecDeque::new(),
                 line: Vec::new(),
                 records: 0,
                 nodes: BTreeSet::new(),
-            })
+            };
+            growing.look_for_rotated();
+            Ok(growing)
         });
         Ok(Self {
             files: files.collect::<Result<_, Failure>>()?,
@@ -80,6 +91,13 @@ impl GrowingLedgers {
     pub(super) fn read_on(&mut self, ledgers: &mut Ledgers) -> bool {
         let mut came = false;
         for file in &mut self.files {
+            while let Some(path) = file.rotated.pop_front() {
+                came = true;
+                match file.take_whole(&path, &mut self.buffer, ledgers, self.damaged) {
+                    Ok(damaged) => self.damaged += damaged,
+                    Err(error) => complain(&path, &mut self.damaged, &error.to_string()),
+                }
+            }
             for _ in 0..TURN {
                 match file.tail.read(&mut self.buffer) {
                     Ok(Grown::Bytes(length)) => {
@@ -87,7 +105,13 @@ impl GrowingLedgers {
                         self.damaged += file.take(&self.buffer[..length], ledgers, self.damaged);
                     }
                     // The line that was cut with the file is none.
-                    Ok(Grown::Replaced) => file.line.clear(),
+                    Ok(Grown::Replaced) => {
+                        file.line.clear();
+                        file.look_for_rotated();
+                        if !file.rotated.is_empty() {
+                            break;
+                        }
+                    }
                     Ok(Grown::Nothing) => break,
                     Err(error) => {
                         complain(&file.path, &mut self.damaged, &error.to_string());
@@ -101,6 +125,34 @@ impl GrowingLedgers {
 }
 
 impl Growing {
+    /// Finds files of the ledger that were rotated and never read.
+    fn look_for_rotated(&mut self) {
+        self.seen.extend(self.tail.identity());
+        for file in bartizan_ledger::files(&self.path).unwrap_or_default() {
+            let Ok(found) = std::fs::metadata(&file) else { continue };
+            // The one that is written to is followed, whichever it is by now.
+            if file != self.path && self.seen.insert((found.dev(), found.ino())) {
+                self.rotated.push_back(file);
+            }
+        }
+    }
+
+    /// Takes a file that grows no more; gives how many lines were no records.
+    fn take_whole(&mut self, path: &Path, buffer: &mut [u8], ledgers: &mut Ledgers, told: u64) -> std::io::Result<u64> {
+        let mut file = File::open(path)?;
+        let mut damaged = 0;
+        // What is followed may stand in the middle of a line.
+        let line = std::mem::take(&mut self.line);
+        loop {
+            match file.read(buffer)? {
+                0 => break,
+                length => damaged += self.take(&buffer[..length], ledgers, told + damaged),
+            }
+        }
+        self.line = line;
+        Ok(damaged)
+    }
+
     /// Takes bytes; gives how many lines were no records. `told` of them were told before.
     fn take(&mut self, bytes: &[u8], ledgers: &mut Ledgers, told: u64) -> u64 {
         self.line.extend_from_slice(bytes);
@@ -135,5 +187,42 @@ fn complain(path: &Path, damaged: &mut u64, what: &str) {
     *damaged += 1;
     if *damaged <= TOLD {
         eprintln!("warning: {}: {}", path.display(), printable(what));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bartizan_ledger::{Bounds, Event, Ledger, Lost};
+
+    use super::*;
+
+    #[test]
+    fn no_record_is_missed_where_a_ledger_is_rotated_again_and_again() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("nrf.ledger");
+        let bounds = Bounds { size: 1, keep: None };
+        let mut recorded = 0;
+        // Each time of a ledger's opening is a batch, and each batch is rotated away.
+        let mut write = |times: u64| {
+            for _ in 0..times {
+                let ledger = Ledger::open_within(&path, "nrf", bounds).unwrap();
+                ledger.recorder().record(Event::Lost(Lost { records: 1 }));
+                recorded += 1;
+            }
+            recorded
+        };
+        write(3);
+        let mut growing = GrowingLedgers::open(std::slice::from_ref(&path)).unwrap();
+        let mut ledgers = Ledgers::default();
+        let mut read = |growing: &mut GrowingLedgers| {
+            while growing.read_on(&mut ledgers) {}
+            ledgers.lost()
+        };
+        assert_eq!(read(&mut growing), 3);
+        for times in [1, 2, 5] {
+            let recorded = write(times);
+            assert_eq!(read(&mut growing), recorded, "{times}");
+        }
+        assert_eq!(growing.damaged(), 0);
     }
 }

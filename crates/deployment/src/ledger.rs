@@ -1,0 +1,100 @@
+//! Where a node's ledger is written, and how much of it.
+
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+
+use crate::error::Fault;
+use crate::raw::RawLedger;
+
+/// A ledger's file and its bounds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LedgerFile {
+    /// Where it is written.
+    pub file: PathBuf,
+    /// Bytes beyond which it is rotated.
+    pub size: u64,
+    /// How many rotated files are kept; all of them where the file does not say.
+    pub keep: Option<NonZeroUsize>,
+}
+
+/// What a file holds before it is rotated, where the deployment file does not say.
+const SIZE: u64 = 64 << 20;
+/// A smaller one holds too few records to be worth a file; a larger one no tool opens.
+const LEAST: u64 = 64 << 10;
+const MOST: u64 = 1 << 40;
+
+impl LedgerFile {
+    pub(crate) fn parse(raw: &RawLedger, base: &Path) -> Result<Self, Fault> {
+        let bounded = match raw {
+            RawLedger::File(file) => {
+                return Ok(Self {
+                    file: base.join(file),
+                    size: SIZE,
+                    keep: None,
+                });
+            }
+            RawLedger::Bounded(bounded) => bounded,
+        };
+        let size = match bounded.size.as_deref() {
+            None => SIZE,
+            Some(text) => bytes(text)
+                .filter(|size| (LEAST..=MOST).contains(size))
+                .ok_or_else(|| {
+                    let cause = format!("`{text}` is not a size between 64KiB and 1TiB");
+                    Fault::new("size", cause, "write 16MiB or 1GiB")
+                })?,
+        };
+        let keep = match bounded.keep {
+            None => None,
+            Some(keep) => Some(NonZeroUsize::new(keep).ok_or_else(|| {
+                let hint = "write 1 or more; without the line all of them are kept";
+                Fault::new("keep", "`0` keeps none of the files that were rotated", hint)
+            })?),
+        };
+        Ok(Self {
+            file: base.join(&bounded.file),
+            size,
+            keep,
+        })
+    }
+}
+
+/// A number of bytes with its unit, `512KiB`.
+fn bytes(text: &str) -> Option<u64> {
+    const UNITS: [(&str, u64); 6] = [
+        ("KiB", 1 << 10),
+        ("MiB", 1 << 20),
+        ("GiB", 1 << 30),
+        ("kB", 1_000),
+        ("MB", 1_000_000),
+        ("GB", 1_000_000_000),
+    ];
+    let (number, unit) = UNITS
+        .iter()
+        .find_map(|(name, unit)| Some((text.strip_suffix(name)?, *unit)))?;
+    number.trim_end().parse::<u64>().ok()?.checked_mul(unit)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::bytes;
+
+    #[test]
+    fn a_size_is_a_whole_number_with_a_unit() {
+        assert_eq!(bytes("512KiB"), Some(512 << 10));
+        assert_eq!(bytes("16 MiB"), Some(16 << 20));
+        assert_eq!(bytes("2GB"), Some(2_000_000_000));
+        for text in [
+            "",
+            "16",
+            "MiB",
+            "-1MiB",
+            "1.5MiB",
+            "99999999999999999999GiB",
+            "18446744073709551615GiB",
+            "1 mib",
+        ] {
+            assert_eq!(bytes(text), None, "{text}");
+        }
+    }
+}

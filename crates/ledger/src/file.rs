@@ -1,0 +1,300 @@
+//! The ledger's file: whole lines, a bound on its size, and others that write to it or move it away.
+//!
+//! A sidecar and its successor write to one ledger for a while, and so may a sidecar and the watch over IPsec. Each writes under
+//! a lock of the file (flock), looks then whether the file still has the ledger's name, and opens the one that has where it was moved away: by
+//! another writer's rotation or by logrotate.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::thread::sleep;
+use std::time::Duration;
+
+/// How often the lock is asked for, and the pause in between: another writer holds it for a write, without the sync.
+const TRIES: usize = 200;
+const PAUSE: Duration = Duration::from_millis(5);
+/// Digits of the number of a file that was rotated.
+const DIGITS: usize = 6;
+/// How far back a cut line may begin: longer ones are no records.
+const LONGEST_LINE: u64 = 1 << 20;
+
+/// How much a ledger may hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Bounds {
+    /// Bytes beyond which its file is rotated.
+    pub size: u64,
+    /// How many files that were rotated are kept; all of them where there is none.
+    pub keep: Option<usize>,
+}
+
+impl Default for Bounds {
+    fn default() -> Self {
+        Self {
+            size: 64 << 20,
+            keep: None,
+        }
+    }
+}
+
+/// The files of the ledger at `path`, oldest first: those that were rotated, `NAME.000001` and on, then the one that is written to.
+///
+/// # Errors
+/// Where its folder cannot be read.
+pub fn files(path: &Path) -> io::Result<Vec<PathBuf>> {
+    let mut files: Vec<_> = rotated(path)?.into_iter().map(|(_, file)| file).collect();
+    if files.is_empty() || path.exists() {
+        files.push(path.to_owned());
+    }
+    Ok(files)
+}
+
+/// Rotated files with their numbers, oldest first.
+fn rotated(path: &Path) -> io::Result<Vec<(u64, PathBuf)>> {
+    let Some(name) = path.file_name().and_then(|name| name.to_str()) else {
+        return Ok(Vec::new());
+    };
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder(path))? {
+        let other = entry?.file_name();
+        let number = other
+            .to_str()
+            .and_then(|other| other.strip_prefix(name)?.strip_prefix('.'));
+        let number =
+            number.filter(|digits| digits.len() >= DIGITS && digits.bytes().all(|digit| digit.is_ascii_digit()));
+        if let Some(number) = number.and_then(|digits| digits.parse().ok()) {
+            found.push((number, path.with_file_name(other)));
+        }
+    }
+    found.sort_unstable();
+    Ok(found)
+}
+
+fn folder(path: &Path) -> &Path {
+    match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    }
+}
+
+/// An open ledger file.
+#[derive(Debug)]
+pub(crate) struct LedgerFile {
+    path: PathBuf,
+    file: File,
+    /// A pipe or a terminal is written to as it is.
+    regular: bool,
+    bounds: Bounds,
+    /// Somebody kept the lock the last time.
+    contended: bool,
+    /// What went wrong and was said.
+    said: Option<io::ErrorKind>,
+}
+
+/// What was found while records were appended.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Appended {
+    /// Lines that a crash had cut, and that were removed.
+    pub(crate) cut: u64,
+}
+
+/// Whether this writer has the file to itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Held {
+    Alone,
+    Shared,
+}
+
+impl LedgerFile {
+    /// Opens the file for appending, mode 0640 where it is new.
+    pub(crate) fn open(path: &Path, bounds: Bounds) -> io::Result<Self> {
+        let file = open(path)?;
+        Ok(Self {
+            regular: file.metadata()?.is_file(),
+            path: path.to_owned(),
+            file,
+            bounds,
+            contended: false,
+            said: None,
+        })
+    }
+
+    /// Appends whole lines and syncs them. Where that fails, nothing of them stays.
+    pub(crate) fn append(&mut self, lines: &[u8]) -> io::Result<Appended> {
+        if !self.regular {
+            self.file.write_all(lines)?;
+            return Ok(Appended::default());
+        }
+        let held = self.hold();
+        let appended = self.append_held(lines, held);
+        if appended.is_ok() {
+            self.rotate_if_full(held);
+        }
+        // What was written may be in a file that was rotated since: that one was synced before.
+        let released = self.file.unlock();
+        let appended = appended?;
+        released.or_else(unsupported)?;
+        self.file.sync_data()?;
+        Ok(appended)
+    }
+
+    /// Looks whether the file still has the ledger's name.
+    pub(crate) fn reopen(&mut self) {
+        if self.regular {
+            self.hold();
+            let _ = self.file.unlock();
+        }
+    }
+
+    fn append_held(&mut self, lines: &[u8], held: Held) -> io::Result<Appended> {
+        let mut appended = Appended::default();
+        let mut end = self.file.metadata()?.len();
+        if end > 0 && !self.ends_with_a_line(end)? {
+            match (held, self.begin_of_last_line(end)?) {
+                (Held::Alone, Some(begin)) => {
+                    self.file.set_len(begin)?;
+                    (end, appended.cut) = (begin, 1);
+                }
+                // Of another writer that is still at it, or none of ours: it is closed, and a reader names it.
+                _ => self.file.write_all(b"\n")?,
+            }
+        }
+        self.file.write_all(lines).inspect_err(|_| {
+            if held == Held::Alone {
+                // On a disk that is full a part may stand there; what cannot be cut off is found by the next who writes.
+                let _ = self.file.set_len(end);
+            }
+        })?;
+        Ok(appended)
+    }
+
+    fn ends_with_a_line(&self, end: u64) -> io::Result<bool> {
+        let mut last = [0];
+        self.file.read_exact_at(&mut last, end - 1)?;
+        Ok(last == *b"\n")
+    }
+
+    /// Where the last line begins, if it can be a record that was cut.
+    fn begin_of_last_line(&mut self, end: u64) -> io::Result<Option<u64>> {
+        let from = end.saturating_sub(LONGEST_LINE);
+        let mut tail = Vec::new();
+        self.file.seek(SeekFrom::Start(from))?;
+        (&self.file).take(end - from).read_to_end(&mut tail)?;
+        let begin = match tail.iter().rposition(|&byte| byte == b'\n') {
+            Some(at) => at + 1,
+            None if from == 0 => 0,
+            None => return Ok(None),
+        };
+        let line = &tail[begin..];
+        let opening = b"{\"v\":";
+        let is_ours = line.starts_with(&opening[..opening.len().min(line.len())]);
+        Ok(is_ours.then_some(from + begin as u64))
+    }
+
+    /// Takes the lock of the file that has the ledger's name. Who may read the file can keep the lock from us: then it is written to
+    /// all the same, and neither cut nor rotated.
+    fn hold(&mut self) -> Held {
+        let tries = if self.contended { 1 } else { TRIES };
+        for turn in 0..tries {
+            match self.file.try_lock() {
+                Ok(()) => {
+                    self.contended = false;
+                    if self.follow() {
+                        return Held::Alone;
+                    }
+                }
+                Err(fs::TryLockError::WouldBlock) => {
+                    if turn + 1 < tries {
+                        sleep(PAUSE);
+                    }
+                }
+                Err(fs::TryLockError::Error(error)) => {
+                    self.complain(&error, "its file system locks no files: it is written to without");
+                    break;
+                }
+            }
+        }
+        self.contended = true;
+        self.follow();
+        Held::Shared
+    }
+
+    /// True where the file has the ledger's name; else opens the one that has, without a lock.
+    fn follow(&mut self) -> bool {
+        let same = |one: fs::Metadata, other: fs::Metadata| (one.dev(), one.ino()) == (other.dev(), other.ino());
+        let named = fs::metadata(&self.path);
+        if let (Ok(named), Ok(ours)) = (named, self.file.metadata())
+            && same(named, ours)
+        {
+            return true;
+        }
+        match open(&self.path) {
+            Ok(file) => {
+                tracing::info!(ledger = %self.path.display(), "ledger opened anew: its file was moved away");
+                self.file = file;
+                false
+            }
+            Err(error) => {
+                self.complain(
+                    &error,
+                    "it was moved away and cannot be made anew: the old file is written to",
+                );
+                true
+            }
+        }
+    }
+
+    fn rotate_if_full(&mut self, held: Held) {
+        let full = self.file.metadata().is_ok_and(|now| now.len() >= self.bounds.size);
+        if !full || held == Held::Shared {
+            return;
+        }
+        if let Err(error) = self.rotate() {
+            self.complain(
+                &error,
+                "it has reached its size and cannot be rotated: it grows on; who writes it needs the right to make files in its folder",
+            );
+        }
+    }
+
+    fn rotate(&mut self) -> io::Result<()> {
+        let old = rotated(&self.path)?;
+        let number = old.last().map_or(0, |(number, _)| *number) + 1;
+        let mut name = self.path.as_os_str().to_owned();
+        name.push(format!(".{number:0DIGITS$}"));
+        self.file.sync_data()?;
+        fs::rename(&self.path, &name)?;
+        self.file = open(&self.path)?;
+        let keep = self.bounds.keep.unwrap_or(usize::MAX);
+        let beyond = (old.len() + 1).saturating_sub(keep).min(old.len());
+        for (_, file) in &old[..beyond] {
+            if let Err(error) = fs::remove_file(file) {
+                self.complain(&error, "an old file of it cannot be removed");
+            }
+        }
+        Ok(())
+    }
+
+    fn complain(&mut self, error: &io::Error, what: &'static str) {
+        if self.said != Some(error.kind()) {
+            tracing::error!(ledger = %self.path.display(), %error, "ledger: {what}");
+        }
+        self.said = Some(error.kind());
+    }
+}
+
+fn open(path: &Path) -> io::Result<File> {
+    OpenOptions::new()
+        .create(true)
+        .append(true)
+        .read(true)
+        .mode(0o640)
+        .open(path)
+}
+
+fn unsupported(error: io::Error) -> io::Result<()> {
+    match error.kind() {
+        io::ErrorKind::Unsupported => Ok(()),
+        _ => Err(error),
+    }
+}
