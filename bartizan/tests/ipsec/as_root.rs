@@ -5,9 +5,11 @@ mod guest;
 mod scripted;
 
 use std::io::{BufReader, Read as _, Write as _};
+use std::os::unix::fs::MetadataExt as _;
 use std::os::unix::net::UnixListener;
 use std::time::{Duration, SystemTime};
 
+use bartizan_host::Program;
 use bartizan_ledger::{Cause, Event, Reader, Verdict};
 use bartizan_pki::Reason;
 use serde_json::Value;
@@ -99,6 +101,80 @@ fn a_link_comes_up_and_is_rekeyed_and_goes_down_as_status_says_and_nothing_is_le
     ] {
         assert_eq!(causes.iter().filter(|cause| **cause == wanted).count(), 1, "{causes:?}");
     }
+}
+
+#[test]
+fn of_two_ups_that_start_at_once_one_keeps_charon_and_the_other_waits_for_it() {
+    let stage = Stage::set_up("hybrid", "hybrid");
+    let _ric = stage.up("ric");
+    let both = [(); 2].map(|()| stage.bartizan("up", "cu", &["--json"]).start().expect("it starts"));
+    stage.stands("cu");
+    let mut ended = Vec::new();
+    let mut both = both.map(Some);
+    eventually("one of them is done", || {
+        for process in &mut both {
+            if process
+                .as_mut()
+                .is_some_and(|process| process.ended().expect("a child of ours").is_some())
+            {
+                let process = process.take().expect("it is there");
+                ended.push(process.finish(PATIENCE).expect("it ends"));
+            }
+        }
+        (!ended.is_empty()).then_some(())
+    });
+    let finished = &ended[0];
+    assert_eq!(
+        (ended.len(), finished.status.code()),
+        (1, Some(0)),
+        "{}",
+        stderr(finished)
+    );
+    let report: Value = serde_json::from_str(&finished.text()).expect("JSON");
+    assert_eq!(report["well"], true);
+    // The other has charon, and keeps it.
+    assert_eq!(
+        stage.json("status", "cu", &[]).1["links"][0]["ike"]
+            .as_array()
+            .map(Vec::len),
+        Some(1)
+    );
+    let kept = both.into_iter().flatten().next().expect("it stays");
+    assert_eq!(kept.terminate(PATIENCE).expect("it ends").code(), Some(0));
+}
+
+#[test]
+fn nobody_else_can_hold_the_lock_of_a_charon() {
+    let stage = Stage::set_up("hybrid", "hybrid");
+    let (_ric, _cu) = (stage.up("ric"), stage.up("cu"));
+    stage.stands("cu");
+    // As anybody may do with /run, where the system's socket is.
+    let directory = std::fs::File::open(stage.charon("cu")).expect("a directory");
+    directory.lock().expect("locked");
+    let known = directory.metadata().expect("it is there");
+    let file = format!(
+        "/run/bartizan/ipsec/locks/{:x}-{:x}-charon.vici",
+        known.dev(),
+        known.ino()
+    );
+    let as_nobody = Program::new("setpriv")
+        .arguments([
+            "--reuid",
+            "65534",
+            "--regid",
+            "65534",
+            "--clear-groups",
+            "flock",
+            "--nonblock",
+        ])
+        .arguments([&file, "true"]);
+    let Err(refused) = as_nobody.run(PATIENCE) else {
+        panic!("another user has locked {file}");
+    };
+    assert!(refused.to_string().contains("Permission denied"), "{refused}");
+    assert!(std::path::Path::new(&file).exists());
+    assert_eq!(stage.json("up", "cu", &[]).1["attempts"][0]["came"], "stood");
+    assert_eq!(stage.json("down", "cu", &[]).0, 0);
 }
 
 #[test]

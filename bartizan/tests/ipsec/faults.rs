@@ -1,5 +1,7 @@
 //! Commands that are killed or wait in vain, and a peer that does not hear: the next command is right, and the state is what `status` says.
 
+use std::os::unix::fs::PermissionsExt as _;
+
 use nix::sys::signal::{Signal, kill};
 use serde_json::Value;
 
@@ -138,4 +140,26 @@ fn a_charon_that_stalls_is_told_by_every_command_within_the_time_it_states_and_t
     // None of them has done half of anything.
     let report = stage.stands("cu");
     assert_eq!((&report["links"][0]["loaded"], ikes(&report).len()), (&true.into(), 1));
+}
+
+#[test]
+fn a_state_of_the_kernel_that_goes_while_down_removes_it_is_no_failure() {
+    let stage = Stage::set_up("hybrid", "hybrid");
+    let place = stage.path().join("programs");
+    std::fs::create_dir(&place).expect("a directory");
+    // `ip` lists states and deletes them one by one: this is what it says when one has gone by itself in between, as when the peer's DELETE
+    // arrives. It happens once.
+    let (ip, once) = (place.join("ip"), stage.path().join("once"));
+    let script = format!(
+        "#!/bin/sh\nif [ \"$3\" = deleteall ] && [ ! -e {0} ]; then\n  : >{0}\n  echo 'RTNETLINK answers: No such process' >&2\n  \
+         echo 'Delete-all terminated' >&2\n  exit 1\nfi\nPATH=${{PATH#*:}}\nexec ip \"$@\"\n",
+        once.display()
+    );
+    std::fs::write(&ip, script).expect("a file");
+    std::fs::set_permissions(&ip, std::fs::Permissions::from_mode(0o755)).expect("a program");
+    let path = format!("{}:{}", place.display(), std::env::var("PATH").expect("a path"));
+    let down = stage.bartizan("down", "cu", &["--unguard"]).environment("PATH", path);
+    let finished = down.start().expect("it starts").finish(PATIENCE).expect("it ends");
+    assert_eq!(finished.status.code(), Some(0), "{}", stderr(&finished));
+    assert!(once.exists(), "it was asked");
 }

@@ -19,8 +19,10 @@ pub struct Charon {
 }
 
 /// The sections of `get-algorithms`, what they hold, and what stands before a name in IANA's registry that charon leaves out.
-const SECTIONS: [(&str, TransformKind, &str); 5] = [
+const SECTIONS: [(&str, TransformKind, &str); 6] = [
     ("ke", TransformKind::KeyExchange, ""),
+    // Until 5.9 they were called so.
+    ("dh", TransformKind::KeyExchange, ""),
     ("encryption", TransformKind::Encryption, "ENCR_"),
     ("aead", TransformKind::Encryption, "ENCR_"),
     ("integrity", TransformKind::Integrity, "AUTH_"),
@@ -110,5 +112,22 @@ impl Charon {
             .next()
             .and_then(|major| major.parse::<u32>().ok());
         major.is_none_or(|major| major >= 6)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What 5.9.8 and 6.1.0 answer, cut to a line of each kind.
+    #[test]
+    fn groups_are_found_under_the_name_that_5_9_gives_them_and_under_that_of_6() {
+        let x25519 = IkeAlgorithm::named(TransformKind::KeyExchange, "x25519").expect("known");
+        for (version, section) in [("5.9.8", "dh"), ("6.1.0", "ke")] {
+            let algorithms = Section::new().with_section(section, Section::new().with("CURVE_25519", "openssl"));
+            let charon = Charon::of(&Section::new().with("version", version), &Section::new(), &algorithms);
+            assert_eq!(charon.plugin_of(x25519), Some("openssl"), "{version}");
+            assert_eq!(charon.has_additional_exchanges(), version == "6.1.0");
+        }
     }
 }

@@ -100,11 +100,12 @@ pub enum Rekey {
     Ike,
 }
 
-/// Rekeys what stands of these connections and waits until the new SAs stand. The connections in which none came in time.
+/// Rekeys what stands of these connections and waits until the new SAs stand, whichever end made them. The connections in which none
+/// came in time.
 ///
 /// # Errors
 ///
-/// Where charon does not answer or refuses.
+/// Where charon does not answer.
 pub fn rekey(
     client: &mut Client,
     connections: &[String],
@@ -130,8 +131,11 @@ pub fn rekey(
                 .collect(),
         };
         for (name, id) in numbers {
-            client.command("rekey", Section::new().with(name, id.to_string()))?;
-            waiting.push((sa.connection.clone(), id));
+            match client.command("rekey", Section::new().with(name, id.to_string())) {
+                // The peer has rekeyed it in the meantime, or deleted it: what stands then says which.
+                Ok(_) | Err(Error::Refused { .. }) => waiting.push((sa.connection.clone(), id)),
+                Err(error) => return Err(error),
+            }
         }
     }
     loop {

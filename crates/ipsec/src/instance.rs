@@ -6,12 +6,12 @@ mod settings;
 
 use std::fs::{self, File};
 use std::io::{self, Write as _};
-use std::os::unix::fs::DirBuilderExt as _;
+use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use bartizan_host::{Namespace, Process};
+use bartizan_host::{Namespace, Process, private_directory};
 
 pub use engine::Engine;
 pub use kernel::Kernel;
@@ -74,7 +74,7 @@ pub struct Instance {
 }
 
 impl Instance {
-    /// Starts charon in `directory`, which is made (0700) and must not hold a living charon, inside `namespace` or in ours, and
+    /// Starts charon in `directory`, which is made (0700), must be ours alone and must not hold a living charon, inside `namespace` or in ours, and
     /// waits for its first answer.
     ///
     /// # Errors
@@ -91,15 +91,16 @@ impl Instance {
             let action = format!("{action} {}", directory.display());
             move |source| StartError::Io { action, source }
         };
-        fs::DirBuilder::new()
-            .recursive(true)
-            .mode(0o700)
-            .create(directory)
-            .map_err(failed("making"))?;
+        private_directory(directory)?;
+        // Whoever can read it could lock it.
         let configuration = File::options()
             .create(true)
             .append(true)
+            .mode(0o600)
             .open(directory.join(CONFIGURATION))
+            .map_err(failed("writing in"))?;
+        configuration
+            .set_permissions(fs::Permissions::from_mode(0o600))
             .map_err(failed("writing in"))?;
         if configuration.try_lock().is_err() {
             return Err(StartError::Taken {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use bartizan_ipsec::drive::{self, Lock};
+use bartizan_ipsec::drive;
 use bartizan_ipsec::render::Means;
 use bartizan_ipsec::vici::{self, Client};
 use serde::Serialize;
@@ -10,7 +10,7 @@ use serde::Serialize;
 use super::guarding::{self, ClearText};
 use super::node::{IpsecHost, NodeArgs, Place};
 use super::report::SCHEMA;
-use super::{PATIENCE, TURN, failed, print, print_json};
+use super::{PATIENCE, failed, print, print_json};
 use crate::{Failure, Outcome};
 
 /// Take a node's IPsec links down.
@@ -53,15 +53,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let mut ended = false;
     let deleted = match Client::connect(&host.place.socket(), PATIENCE) {
         Ok(mut client) => {
-            let lock = Lock::take(&host.place.socket(), TURN, || {
-                eprintln!("waiting for another bartizan command");
-            })
-            .map_err(Failure::new)?;
-            if lock.is_none() {
-                return Err(Failure::new(
-                    "another bartizan command has this charon and does not end",
-                ));
-            }
+            let _lock = host.lock()?;
             drive::take_down(&mut client, &names, patience).map_err(|error| failed(&error))?
         }
         // Ours ended with its `up`, and its SAs with it.

@@ -5,14 +5,14 @@ use std::time::SystemTime;
 
 use bartizan_deployment::{Deployment, IpsecNode, day_of};
 use bartizan_ipsec::Charon;
-use bartizan_ipsec::drive::{self, Link};
+use bartizan_ipsec::drive::{self, Link, Lock};
 use bartizan_ipsec::guard::Guard;
 use bartizan_ipsec::lint::{self, Remark, Severity};
 use bartizan_ipsec::render::{Connection, Credentials, Means, connections};
 use bartizan_ipsec::vici::Client;
 use bartizan_ipsec::watch::Expectations;
 
-use super::{PATIENCE, failed};
+use super::{PATIENCE, TURN, failed};
 use crate::Failure;
 use crate::commands::deployment_file::read;
 
@@ -105,6 +105,15 @@ impl IpsecHost {
             }
             _ => failed(&error),
         })
+    }
+
+    /// The right to change what its charon has loaded, waited for where another command has it.
+    pub(super) fn lock(&self) -> Result<Lock, Failure> {
+        let lock = Lock::take(&self.place.socket(), TURN, || {
+            eprintln!("waiting for another bartizan command");
+        });
+        lock.map_err(Failure::new)?
+            .ok_or_else(|| Failure::new("another bartizan command has this charon and does not end"))
     }
 
     /// What is rendered for it, with the policies of today.

@@ -1,28 +1,53 @@
 //! A charon of our own for a node.
 
 use std::path::Path;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use bartizan_host::LabRoot;
+use bartizan_ipsec::vici::{self, Client, Section};
 use bartizan_ipsec::{Engine, Instance, Kernel, Settings, StartError};
 
+use super::PATIENCE;
 use super::node::IpsecHost;
 use crate::Failure;
 
-/// Starts it in `directory`; none where one of ours runs there already.
+/// How long a charon that another command starts may take to answer.
+const START: Duration = Duration::from_secs(60);
+
+/// How often it is looked at whether it does.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// Starts it in `directory`; none where one of ours runs there already. One that another command has begun to start is waited for.
 pub(super) fn start(host: &IpsecHost, directory: &Path) -> Result<Option<Instance>, Failure> {
     let kernel = Kernel::of_this_machine()
         .map_err(|error| Failure::new(error).hint("a charon of our own needs root, iproute2 and util-linux"))?;
     let peers = host.deployment.ipsec_links(&host.node).count();
     let settings = Settings::new(kernel, u32::try_from(peers).unwrap_or(u32::MAX));
-    match Instance::start(&engine()?, directory, None, &settings) {
-        Ok(instance) => {
-            // It has loaded nothing yet: what stands is of one that was killed.
-            host.remove_leftover()?;
-            Ok(Some(instance))
+    let (engine, deadline) = (engine()?, Instant::now() + START);
+    loop {
+        match Instance::start(&engine, directory, None, &settings) {
+            Ok(instance) => {
+                // It has loaded nothing yet: what stands is of one that was killed.
+                host.remove_leftover()?;
+                return Ok(Some(instance));
+            }
+            Err(StartError::Taken { .. }) if answers(host) => return Ok(None),
+            // It is not there yet, or goes: then the directory is free again.
+            Err(StartError::Taken { .. }) if Instant::now() < deadline => thread::sleep(LOOK),
+            Err(error) => {
+                return Err(Failure::new(error).hint("`bartizan doctor` says what this host has and what IPsec needs"));
+            }
         }
-        Err(StartError::Taken { .. }) => Ok(None),
-        Err(error) => Err(Failure::new(error).hint("`bartizan doctor` says what this host has and what IPsec needs")),
     }
+}
+
+/// Whether a charon serves the socket: it is there a moment before it does.
+fn answers(host: &IpsecHost) -> bool {
+    let asked = Client::connect(&host.place.socket(), PATIENCE)
+        .and_then(|mut client| client.request("version", Section::new()));
+    // One that stalls is there, and whoever asks next says so.
+    !matches!(asked, Err(vici::Error::Absent { .. } | vici::Error::Died { .. }))
 }
 
 /// The one that is installed, else that of a lab root that is there.

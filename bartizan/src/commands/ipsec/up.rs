@@ -5,7 +5,7 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-use bartizan_ipsec::drive::{self, Attempt, Came, Lock, Step};
+use bartizan_ipsec::drive::{self, Attempt, Came, Step};
 use bartizan_ipsec::guard::Guard;
 use bartizan_ipsec::render::{Connection, Credentials, Means};
 use bartizan_ipsec::vici::Client;
@@ -17,7 +17,7 @@ use super::guarding::{self, ClearText};
 use super::node::{IpsecHost, NodeArgs, Place, links};
 use super::report::Report;
 use super::watching::{Opened, WatchArgs, start_log};
-use super::{TURN, failed, own, print, print_json};
+use super::{failed, own, print, print_json};
 use crate::interrupt::Interrupt;
 use crate::{Failure, Outcome};
 
@@ -186,15 +186,7 @@ fn bring_up(args: &Args, host: &IpsecHost, all: Loaded) -> Result<Outcome, Failu
         guard,
     } = all;
     let socket = host.place.socket();
-    let lock = Lock::take(&socket, TURN, || {
-        eprintln!("waiting for another bartizan command");
-    })
-    .map_err(Failure::new)?;
-    if lock.is_none() {
-        return Err(Failure::new(
-            "another bartizan command has this charon and does not end",
-        ));
-    }
+    let lock = host.lock()?;
     let timeout = Duration::from_secs(args.timeout);
     let progress = |step: Step| {
         if let Step::Ended(attempt) = step

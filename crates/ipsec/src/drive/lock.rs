@@ -1,19 +1,19 @@
 //! One command at a time changes what a charon has loaded.
 
-use std::fs::{File, TryLockError};
 use std::io;
-use std::path::Path;
-use std::time::{Duration, Instant};
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
-/// How often a lock that another holds is tried.
-const POLL: Duration = Duration::from_millis(20);
+use bartizan_host::{Error, FileLock};
+
+/// Where the lock files are: a directory of root, whoever may read that of the socket.
+const PLACE: &str = "/run/bartizan/ipsec/locks";
 
 /// The right to change a charon's configuration; it goes with the value, and with the process.
-///
-/// It is a lock on the directory of the socket: no file of ours is left beside it.
 #[derive(Debug)]
 pub struct Lock {
-    _directory: File,
+    _file: FileLock,
 }
 
 impl Lock {
@@ -21,25 +21,23 @@ impl Lock {
     ///
     /// # Errors
     ///
-    /// What the kernel says when the directory cannot be opened.
-    pub fn take(socket: &Path, patience: Duration, waiting: impl FnOnce()) -> io::Result<Option<Self>> {
-        let directory = File::open(socket.parent().unwrap_or(Path::new("/")))?;
-        let deadline = Instant::now() + patience;
-        let mut waiting = Some(waiting);
-        loop {
-            match directory.try_lock() {
-                Ok(()) => return Ok(Some(Self { _directory: directory })),
-                Err(TryLockError::Error(error)) => return Err(error),
-                Err(TryLockError::WouldBlock) if Instant::now() >= deadline => return Ok(None),
-                Err(TryLockError::WouldBlock) => {
-                    if let Some(waiting) = waiting.take() {
-                        waiting();
-                    }
-                    std::thread::sleep(POLL);
-                }
-            }
-        }
+    /// What the kernel says when the directory of the socket or that of the locks cannot be used.
+    pub fn take(socket: &Path, patience: Duration, waiting: impl FnOnce()) -> Result<Option<Self>, Error> {
+        let file = Path::new(PLACE).join(name(socket)?);
+        Ok(FileLock::take(&file, patience, waiting)?.map(|file| Self { _file: file }))
     }
+}
+
+/// The same for a socket however its path is written: its directory by its number, and its name in it.
+fn name(socket: &Path) -> Result<PathBuf, Error> {
+    let failed = |source: io::Error| Error::Io {
+        action: format!("looking at the directory of {}", socket.display()),
+        source,
+    };
+    let directory = socket.parent().unwrap_or(Path::new("/"));
+    let known = std::fs::metadata(directory).map_err(failed)?;
+    let last = socket.file_name().unwrap_or_default().to_string_lossy();
+    Ok(format!("{:x}-{:x}-{last}", known.dev(), known.ino()).into())
 }
 
 #[cfg(test)]
@@ -47,18 +45,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_second_waits_until_the_first_is_done() {
+    fn a_socket_has_one_lock_however_its_path_is_written() {
         let directory = tempfile::tempdir().unwrap();
+        let link = directory.path().join("link");
+        std::os::unix::fs::symlink(directory.path(), &link).unwrap();
+        let of = |path: &Path| name(path).unwrap();
         let socket = directory.path().join("charon.vici");
-        let first = Lock::take(&socket, Duration::ZERO, || ()).unwrap().unwrap();
-        let mut told = false;
-        assert!(
-            Lock::take(&socket, Duration::from_millis(50), || told = true)
-                .unwrap()
-                .is_none()
-        );
-        assert!(told);
-        drop(first);
-        assert!(Lock::take(&socket, Duration::ZERO, || ()).unwrap().is_some());
+        assert_eq!(of(&socket), of(&link.join("charon.vici")));
+        assert_ne!(of(&socket), of(&directory.path().join("other.vici")));
+        assert!(name(&directory.path().join("absent/charon.vici")).is_err());
     }
 }

@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use super::frame::{Frames, framed};
+use bartizan_host::connect_unix;
+
 use super::message::Malformed;
 use super::{Error, Message, Packet};
 
@@ -44,12 +46,16 @@ impl Client {
     ///
     /// # Errors
     ///
-    /// [`Error::Absent`] where nobody listens, [`Error::Socket`] where this user may not connect.
+    /// [`Error::Absent`] where nobody listens, [`Error::Socket`] where this user may not connect, [`Error::Stalled`] where charon takes
+    /// no more connections, as one that is stopped after a handful.
     pub fn connect(socket: &Path, patience: Duration) -> Result<Self, Error> {
-        // A blocking connect waits without bound for a charon that is stopped with a full queue: then `WouldBlock` is the answer.
-        let stream = UnixStream::connect(socket).map_err(|source| match source.kind() {
+        let stream = connect_unix(socket, patience).map_err(|source| match source.kind() {
             ErrorKind::NotFound | ErrorKind::ConnectionRefused => Error::Absent {
                 socket: socket.to_owned(),
+            },
+            ErrorKind::TimedOut => Error::Stalled {
+                command: "a connection".to_owned(),
+                within: patience,
             },
             _ => Error::Socket {
                 socket: socket.to_owned(),

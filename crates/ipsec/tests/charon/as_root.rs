@@ -1,3 +1,4 @@
+mod at_once;
 mod breaches;
 mod fragments;
 mod guest;
