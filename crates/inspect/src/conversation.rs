@@ -18,7 +18,7 @@ use bartizan_wire::{Connection, Content, Ending, Moment, Roles, Seen, Start, Tra
 
 /// A connection, association or security association and what follows from it, without what only readers needed.
 #[derive(Debug, Clone)]
-pub(crate) struct Conversation {
+pub struct Conversation {
     pub(crate) number: u64,
     pub(crate) client: End,
     pub(crate) server: End,
@@ -40,15 +40,19 @@ pub(crate) struct Conversation {
     pub(crate) posture: Posture,
 }
 
-/// One end of a link: ESP has no ports.
+/// One end of a conversation: ESP has no ports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) enum End {
+pub enum End {
+    /// An address and a port.
     Socket(SocketAddr),
+    /// An address.
     Host(IpAddr),
 }
 
 impl End {
-    pub(crate) fn ip(self) -> IpAddr {
+    /// Its address.
+    #[must_use]
+    pub fn ip(self) -> IpAddr {
         match self {
             Self::Socket(address) => address.ip(),
             Self::Host(address) => address,
@@ -124,6 +128,25 @@ pub(crate) struct Likeness {
 }
 
 impl Conversation {
+    /// The end that asks, or sends first, and the other.
+    #[must_use]
+    pub fn ends(&self) -> [End; 2] {
+        [self.client, self.server]
+    }
+
+    /// What tells it from others between the same ends: of IKE the initiator's SPI, of ESP the receiver's.
+    #[must_use]
+    pub fn spi(&self) -> Option<u64> {
+        let ike = self.ike.as_ref().map(|sa| sa.initiator_spi);
+        ike.or_else(|| self.esp.as_ref().map(|sa| sa.spi.into()))
+    }
+
+    /// What follows from it.
+    #[must_use]
+    pub fn posture(&self) -> &Posture {
+        &self.posture
+    }
+
     pub(crate) fn new(connection: &Connection, posture: Posture) -> Self {
         let (mut tls, mut http2, mut ssh) = (None, None, None);
         match &connection.content {

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use bartizan_posture::{Answer, Concern, Kind, Link, Network, Source, Verdict};
+use bartizan_posture::{Answer, Concern, Link, Network, Source, Verdict};
 use bartizan_wire::{FlowKind, Totals, Unread};
 
 use crate::conversation::Conversation;
@@ -56,11 +56,7 @@ impl Gathered {
             let example = || example(conversation, posture.stayed.sources());
             self.found(Concern::Regression, posture.stayed.because(), "connection", example);
         }
-        let carries_data = !matches!(
-            posture.kind,
-            Kind::Silent | Kind::TlsNotAgreed | Kind::IkeNotAgreed | Kind::SctpSilent
-        );
-        if carries_data && matches!(judgement.verdict(), Verdict::NotObservable | Verdict::NotSeen) {
+        if posture.kind.carries_data() && matches!(judgement.verdict(), Verdict::NotObservable | Verdict::NotSeen) {
             let example = || example(conversation, judgement.sources());
             self.found(Concern::Unproven, judgement.because(), "connection", example);
         }

@@ -273,7 +273,8 @@ impl Report {
     }
 
     /// Each connection, in the order of first packets; empty unless asked for.
-    pub(crate) fn conversations(&self) -> &[Conversation] {
+    #[must_use]
+    pub fn conversations(&self) -> &[Conversation] {
         &self.conversations
     }
 

@@ -1,9 +1,9 @@
 //! Can someone who records a connection today read it with a quantum computer?
 
-use bartizan_registry::{self as registry, NamedGroup, Safety};
-use bartizan_wire::tls::{self, ClientHello, Fault, KeyShare, ServerHello, Tls, Version};
+use bartizan_wire::tls::{self, Fault, Tls, Version};
 use bartizan_wire::{Content, Seen, Start};
 
+use crate::negotiation::by_group;
 use crate::{Evidence, Judgement, Source, Verdict, ssh};
 
 pub(crate) fn judge(evidence: &Evidence<'_>) -> Judgement {
@@ -24,11 +24,6 @@ pub(crate) fn judge(evidence: &Evidence<'_>) -> Judgement {
     }
 }
 
-/// Whether a group withstands a recorder; none where the registry does not know it.
-pub(crate) fn group_safety(group: NamedGroup) -> Option<Safety> {
-    registry::group(group).map(|known| known.recording)
-}
-
 fn judge_tls(evidence: &Evidence<'_>, tls: &Tls) -> Judgement {
     let Some(hello) = &tls.server_hello else {
         return match evidence.group() {
@@ -43,20 +38,30 @@ fn judge_tls(evidence: &Evidence<'_>, tls: &Tls) -> Judgement {
     };
     let sources = vec![Source::seen(hello)];
     let suite = hello.value.cipher_suite;
-    if tls::is_null_cipher(suite) {
-        return Judgement::new(
-            Verdict::Vulnerable,
-            format!("sent in clear: cipher suite 0x{suite:04x} does not encrypt"),
-            sources,
-        );
-    }
     match hello.value.version {
         Version::TLS13 => {}
-        older if older < Version::TLS13 => return judge_legacy(evidence, older, suite, sources),
+        older if older < Version::TLS13 => {
+            if tls::is_null_cipher(suite) {
+                let because = format!("sent in clear: cipher suite 0x{suite:04x} does not encrypt");
+                return Judgement::new(Verdict::Vulnerable, because, sources);
+            }
+            return judge_legacy(evidence, older, suite, sources);
+        }
         unknown => {
             let because = format!("version {unknown} negotiated, which is not known");
             return Judgement::new(Verdict::NotObservable, because, sources);
         }
+    }
+    let judgement = match evidence.hellos() {
+        Some(hellos) => hellos.judge(),
+        None => Judgement::new(Verdict::NotSeen, not_agreed(evidence, tls), sources),
+    };
+    if judgement.verdict() != Verdict::QuantumSafe {
+        return judgement;
+    }
+    if let Some(doubt) = evidence.doubts().into_iter().next() {
+        let sources = [doubt.sources, vec![Source::seen(hello)]].concat();
+        return Judgement::new(Verdict::NotObservable, doubt.what, sources);
     }
     if let Some(fault) = stray_bytes(tls) {
         let because = format!("{}: they may be in clear", fault.value);
@@ -66,89 +71,7 @@ fn judge_tls(evidence: &Evidence<'_>, tls: &Tls) -> Judgement {
             vec![Source::seen(hello), Source::seen(fault)],
         );
     }
-    let Some(share) = hello.value.key_share else {
-        let because = if hello.value.pre_shared_key.is_some() {
-            "keyed by a pre-shared key alone: as safe as the handshake that made it, which is not shown here"
-        } else {
-            "the ServerHello names no key exchange"
-        };
-        return Judgement::new(Verdict::NotObservable, because, sources);
-    };
-    if let Some(judgement) = not_borne_out(evidence) {
-        return judgement;
-    }
-    let judgement = by_group(share.group, sources);
-    if judgement.verdict() == Verdict::QuantumSafe {
-        return early(evidence, hello, share.group).unwrap_or(judgement);
-    }
     judgement
-}
-
-/// What early data makes of a connection that is safe from its handshake on: they were keyed by an earlier one, also those that
-/// the server then did not take. Only the ClientHello says whether there were some.
-fn early(evidence: &Evidence<'_>, hello: &Seen<ServerHello>, group: NamedGroup) -> Option<Judgement> {
-    let Some(first) = evidence.client_hello() else {
-        let because = format!("{group}, but the ClientHello is not in the capture: early data may have come before");
-        return Some(Judgement::new(Verdict::NotSeen, because, vec![Source::seen(hello)]));
-    };
-    first.value.early_data.then(|| {
-        let because =
-            format!("{group}, but early data came before it, keyed by an earlier handshake that is not shown here");
-        Judgement::new(
-            Verdict::NotObservable,
-            because,
-            vec![Source::seen(first), Source::seen(hello)],
-        )
-    })
-}
-
-/// What is left of a post-quantum group in a ServerHello where the packets contradict it: a key share that is not as long
-/// as the group's are, or an answer to what the client did not ask for. No two ends that follow RFC 9846 go on from there
-/// (section 4.2.8), so that it is no evidence of the exchange it names.
-pub(crate) fn not_borne_out(evidence: &Evidence<'_>) -> Option<Judgement> {
-    let tls = evidence.tls()?;
-    let hello = tls.server_hello.as_ref()?;
-    let share = hello.value.key_share?;
-    let known = registry::group(share.group).filter(|known| known.recording == Safety::QuantumSafe)?;
-    let mut sources = vec![Source::seen(hello)];
-    let group = share.group;
-    let because = if share.length != known.server_share {
-        let (length, needed) = (share.length, known.server_share);
-        format!("{group} is named in the ServerHello, with {length} bytes of key exchange data instead of {needed}")
-    } else {
-        // With a HelloRetryRequest the second ClientHello is what is answered; it may be missing from the capture.
-        let asked = match &tls.hello_retry_request {
-            Some(_) => tls.second_client_hello.as_ref(),
-            None => tls.client_hello.as_ref(),
-        }?;
-        sources.push(Source::seen(asked));
-        let what = contradicted(&asked.value, share, known.client_share)?;
-        format!("{group} is named in the ServerHello, and {what}")
-    };
-    Some(Judgement::new(Verdict::NotObservable, because, sources))
-}
-
-/// How a ClientHello contradicts the key share that answers it; `length` is that of the client's share in bytes.
-fn contradicted(hello: &ClientHello, share: KeyShare, length: u16) -> Option<String> {
-    // What Encrypted ClientHello hides may offer anything, and so may what is too long to be kept.
-    if hello.encrypted_client_hello || hello.omitted > 0 {
-        return None;
-    }
-    if !hello.offers_version(Version::TLS13) {
-        return Some("the client does not offer TLS 1.3".into());
-    }
-    if !hello.supported_groups.contains(&share.group) {
-        return Some("the client does not offer it".into());
-    }
-    let mut sent = hello.key_shares.iter();
-    match sent.find(|sent| sent.group == share.group) {
-        None => Some("the client sent no key share for it".into()),
-        Some(sent) if sent.length != length => {
-            let sent = sent.length;
-            Some(format!("the client sent {sent} bytes for it instead of {length}"))
-        }
-        Some(_) => None,
-    }
 }
 
 /// Bytes among the records that are none: nobody protects them.
@@ -156,22 +79,6 @@ pub(crate) fn stray_bytes(tls: &Tls) -> Option<&Seen<Fault>> {
     tls.faults
         .iter()
         .find(|fault| matches!(fault.value, Fault::NotARecord { .. }))
-}
-
-fn by_group(group: NamedGroup, sources: Vec<Source>) -> Judgement {
-    match group_safety(group) {
-        Some(Safety::QuantumSafe) => Judgement::new(Verdict::QuantumSafe, format!("{group} negotiated"), sources),
-        Some(Safety::Vulnerable) => Judgement::new(
-            Verdict::Vulnerable,
-            format!("{group} negotiated: a classical key exchange"),
-            sources,
-        ),
-        None => Judgement::new(
-            Verdict::NotObservable,
-            format!("group {group} negotiated, which the registry does not know"),
-            sources,
-        ),
-    }
 }
 
 /// No version before 1.3 has a post-quantum key exchange; a pre-shared key alone is another matter.
@@ -227,6 +134,10 @@ pub(crate) fn not_agreed(evidence: &Evidence<'_>, tls: &Tls) -> String {
         let name =
             tls::alert_name(alert.description).map_or_else(|| format!("alert {}", alert.description), str::to_owned);
         return format!("nothing was negotiated: the {} refused ({name})", alert.from);
+    }
+    let protected = tls.from_client.records + tls.from_server.records;
+    if protected > 0 {
+        return format!("the ServerHello is not in the capture, and {protected} encrypted records are");
     }
     let missing = tls
         .faults

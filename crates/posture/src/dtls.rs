@@ -1,12 +1,12 @@
 //! What DTLS in SCTP user messages is worth.
 
-use bartizan_registry::{NamedGroup, Safety, SignatureScheme};
+use bartizan_registry::{NamedGroup, SignatureScheme};
 use bartizan_wire::Side;
 use bartizan_wire::sctp::{Association, Dtls};
 use bartizan_wire::tls::Version;
 
 use crate::authenticity::{End, InClear, both};
-use crate::confidentiality::group_safety;
+use crate::negotiation::{Hellos, by_group, has_post_quantum};
 use crate::sctp::{all, uniform};
 use crate::{Answer, Judgement, Kind, Posture, Reply, Source, Verdict, questions};
 
@@ -23,7 +23,7 @@ pub(crate) fn dtls_posture(association: &Association, dtls: &Dtls) -> Posture {
         Some(_) => true,
         None => dtls.legacy_protected > 0,
     };
-    let confidentiality = confidentiality(version, older, group(dtls), &source);
+    let confidentiality = confidentiality(dtls, older, &source);
     let answer = match confidentiality.verdict() {
         Verdict::QuantumSafe => Answer::Yes,
         Verdict::Vulnerable => Answer::No,
@@ -77,29 +77,43 @@ fn group(dtls: &Dtls) -> Option<NamedGroup> {
         .or_else(|| exchange.and_then(|seen| seen.value.group))
 }
 
-fn confidentiality(version: Option<Version>, older: bool, group: Option<NamedGroup>, source: &[Source]) -> Judgement {
-    let (verdict, because) = match (version, group, group.and_then(group_safety)) {
+fn confidentiality(dtls: &Dtls, older: bool, source: &[Source]) -> Judgement {
+    let version = dtls.server_hello.as_ref().map(|seen| seen.value.version);
+    match &dtls.server_hello {
         _ if older => {
             let name = name(version);
-            let with = group.map_or_else(String::new, |group| format!(" with {group}"));
+            let with = group(dtls).map_or_else(String::new, |group| format!(" with {group}"));
             let because = format!(
                 "{name} over SCTP{with}: quantum-vulnerable by construction, as no post-quantum key exchange is defined below \
                  DTLS 1.3"
             );
-            (Verdict::Vulnerable, because)
+            Judgement::new(Verdict::Vulnerable, because, source.to_vec())
         }
-        (Some(_), Some(group), Some(Safety::QuantumSafe)) => (Verdict::QuantumSafe, format!("{group} negotiated")),
-        (Some(_), Some(group), Some(Safety::Vulnerable)) => (
-            Verdict::Vulnerable,
-            format!("{group} negotiated: a classical key exchange"),
-        ),
-        (Some(_), _, _) => (
-            Verdict::NotObservable,
-            "DTLS 1.3 with a key exchange that cannot be told".to_owned(),
-        ),
-        (None, _, _) => (Verdict::NotSeen, NOT_READ.to_owned()),
-    };
-    Judgement::new(verdict, because, source.to_vec())
+        Some(server) if has_post_quantum(server.value.version) => {
+            let (first, retry) = (dtls.first_client_hello.as_ref(), dtls.hello_retry_request.as_ref());
+            // A second one has another number: that the first was not seen is told by it.
+            let judgement = Hellos::new(first, retry, dtls.client_hello.as_ref(), server, true).judge();
+            match dtls.contradicted {
+                Some(at) if judgement.verdict() == Verdict::QuantumSafe => {
+                    let sources = vec![Source::seen(server), Source::between(at, at)];
+                    let because =
+                        "two ServerHellos of one handshake differ: which of them is the server's is not shown";
+                    Judgement::new(Verdict::NotObservable, because, sources)
+                }
+                _ => judgement,
+            }
+        }
+        Some(server) => match group(dtls) {
+            Some(group) if by_group(group, Vec::new()).verdict() == Verdict::Vulnerable => {
+                by_group(group, source.to_vec())
+            }
+            _ => {
+                let because = format!("version {} negotiated, which is not known", server.value.version);
+                Judgement::new(Verdict::NotObservable, because, source.to_vec())
+            }
+        },
+        None => Judgement::new(Verdict::NotSeen, NOT_READ, source.to_vec()),
+    }
 }
 
 /// What a version before 1.3 is called.

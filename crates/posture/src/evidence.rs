@@ -4,10 +4,11 @@ use bartizan_ledger::Handshake;
 use bartizan_registry::{CipherSuite, NamedGroup, SignatureScheme};
 use bartizan_wire::beside::Sightings;
 use bartizan_wire::ike::KeyExchangeMethod;
-use bartizan_wire::tls::{ClientHello, Opened, ServerHello, Tls};
-use bartizan_wire::{Connection, Content, Seen, Side};
+use bartizan_wire::tls::{ClientHello, Fault, Opened, ServerHello, Tls};
+use bartizan_wire::{Connection, Content, Seen, Side, Start};
 
 use crate::ledgers::Entry;
+use crate::negotiation::Hellos;
 use crate::{
     Answer, Hole, Interface, Judgement, KeyExchangeClass, Kind, Ledgers, Reply, Source, Verdict, authenticity,
     confidentiality, interface, questions, ssh,
@@ -244,6 +245,52 @@ impl<'a> Evidence<'a> {
         self.tls()?.server_hello.as_ref()
     }
 
+    /// What both ends said to agree on keys.
+    pub(crate) fn hellos(&self) -> Option<Hellos<'_>> {
+        let tls = self.tls()?;
+        let server = tls.server_hello.as_ref()?;
+        let first = tls.client_hello.as_ref();
+        // Bytes that are missing before the first ClientHello may be another one.
+        let gap = |hello: &Seen<ClientHello>| {
+            let before = |fault: &&Seen<Fault>| fault.first.packet <= hello.first.packet;
+            let of_client = |fault: &Seen<Fault>| fault.value == Fault::Gap { from: Side::Client };
+            tls.faults.iter().filter(before).any(of_client)
+        };
+        let begun = self.connection.start == Start::Syn && !first.is_some_and(gap);
+        let (retry, second) = (tls.hello_retry_request.as_ref(), tls.second_client_hello.as_ref());
+        Some(Hellos::new(first, retry, second, server, begun))
+    }
+
+    /// What in the packets contradicts other packets: no verdict that it is safe rests on either.
+    pub(crate) fn doubts(&self) -> Vec<Contradiction> {
+        let mut doubts = Vec::new();
+        let Some(tls) = self.tls() else { return doubts };
+        if let Some(excess) = &tls.excess_hello {
+            let mut sources = vec![Source::seen(excess)];
+            let (what, counted) = match excess.value {
+                Side::Server => (
+                    "two ServerHellos in one handshake",
+                    tls.server_hello.as_ref().map(Source::seen),
+                ),
+                Side::Client => (
+                    "a ClientHello that nobody asked for",
+                    tls.client_hello.as_ref().map(Source::seen),
+                ),
+            };
+            sources.extend(counted);
+            doubts.push(Contradiction {
+                what: format!("{what}: which of them the {} sent is not shown", excess.value),
+                sources,
+            });
+        }
+        let post_quantum = self.hellos().and_then(|hellos| hellos.contradicted());
+        doubts.extend(post_quantum.map(|judgement| Contradiction {
+            what: judgement.because().to_owned(),
+            sources: judgement.sources().to_vec(),
+        }));
+        doubts
+    }
+
     /// The group of the key exchange and who says so: the packets, or else a ledger.
     pub(crate) fn group(&self) -> Option<(NamedGroup, Source)> {
         if let Some(seen) = self.server_hello() {
@@ -264,6 +311,7 @@ impl<'a> Evidence<'a> {
             return Vec::new();
         };
         let mut found = self.wrong_keys();
+        found.extend(self.doubts());
         for entry in self.entries {
             let Some(negotiated) = &entry.handshake.negotiated else {
                 continue;

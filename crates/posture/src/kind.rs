@@ -65,18 +65,28 @@ impl Kind {
             Content::Http2(_) => Self::ClearHttp2,
             Content::Http1(_) => Self::ClearHttp1,
             Content::Unknown(_) => Self::Unknown,
-            Content::Tls(tls) => Self::of_tls(tls),
+            Content::Tls(tls) => Self::of_tls(tls, connection),
             Content::Ssh(ssh) => crate::ssh::kind(ssh),
         }
     }
 
-    fn of_tls(tls: &Tls) -> Self {
+    fn of_tls(tls: &Tls, connection: &Connection) -> Self {
         match tls.server_hello.as_ref().map(|hello| hello.value.version) {
             Some(Version::TLS13) => Self::Tls13,
             Some(older) => Self::TlsLegacy(older),
-            None if tls.client_hello.is_some() => Self::TlsNotAgreed,
+            None if was_refused(tls, connection) => Self::TlsNotAgreed,
             None => Self::TlsNotSeen,
         }
+    }
+
+    /// Whether it carried anything that somebody could want to read: what was refused, never answered, or silent endangers
+    /// nothing.
+    #[must_use]
+    pub fn carries_data(self) -> bool {
+        !matches!(
+            self,
+            Self::Silent | Self::TlsNotAgreed | Self::SshNotAgreed | Self::IkeNotAgreed | Self::SctpSilent
+        )
     }
 
     /// As a table writes it.
@@ -110,4 +120,13 @@ impl Kind {
             Self::Quic => "QUIC".into(),
         }
     }
+}
+
+/// Whether nothing was agreed on: a ClientHello that was answered by an alert, or not at all. Encrypted records, and bytes of a server
+/// that are no alert, are those of a handshake that the capture lacks.
+fn was_refused(tls: &Tls, connection: &Connection) -> bool {
+    let protected = tls.from_client.records + tls.from_server.records;
+    let answered = connection.from_server.stream.bytes + connection.from_server.stream.missing;
+    let refused = tls.alerts.iter().any(|alert| alert.value.is_fatal());
+    tls.client_hello.is_some() && protected == 0 && (answered == 0 || refused)
 }

@@ -29,6 +29,7 @@ mod key_exchange;
 mod kind;
 mod ledgers;
 mod link;
+mod negotiation;
 mod questions;
 mod recorded;
 mod requests;

@@ -4,7 +4,8 @@ use bartizan_registry::{self as registry, NamedGroup, Safety};
 use bartizan_wire::tls::{self, ClientHello, Version};
 use bartizan_wire::{Content, Seen, Side};
 
-use crate::confidentiality::{group_safety, not_agreed, not_borne_out, stray_bytes};
+use crate::confidentiality::{not_agreed, stray_bytes};
+use crate::negotiation::group_safety;
 use crate::{Answer, Evidence, Reply, Source, Verdict, authenticity, confidentiality, ssh};
 
 /// Answers that do not depend on TLS; `clear` is what to say where everything was sent in clear.
@@ -99,7 +100,7 @@ pub(crate) fn negotiated(evidence: &Evidence<'_>) -> Reply {
     if let Some(reply) = without_tls(evidence, "sent in clear") {
         return reply;
     }
-    if let Some(judgement) = not_borne_out(evidence) {
+    if let Some(judgement) = evidence.hellos().and_then(|hellos| hellos.contradicted()) {
         return Reply::new(Answer::NotObservable, judgement.because(), judgement.sources().to_vec());
     }
     let judgement = confidentiality::judge(evidence);
@@ -155,7 +156,7 @@ pub(crate) fn stayed(evidence: &Evidence<'_>) -> Reply {
         let because = format!("version {} is not known", hello.value.version);
         return Reply::new(Answer::NotObservable, because, source);
     }
-    if let Some(judgement) = not_borne_out(evidence) {
+    if let Some(judgement) = evidence.hellos().and_then(|hellos| hellos.contradicted()) {
         return Reply::new(Answer::NotObservable, judgement.because(), judgement.sources().to_vec());
     }
     let safe = evidence.group().is_some_and(|(group, _)| is_post_quantum(group));

@@ -153,7 +153,7 @@ impl Links {
         }
         let gathered = self.bundles.entry(key).or_default();
         self.held -= gathered.held();
-        let bundle = if part.carries() {
+        let bundle = if part.posture.kind.carries_data() {
             &mut gathered.carried
         } else {
             &mut gathered.attempted

@@ -7,7 +7,7 @@ use bartizan_wire::ike::Origin;
 use bartizan_wire::sctp::{Association, Begun};
 use bartizan_wire::{Connection, Moment, Side, Start};
 
-use crate::{Interface, JudgedEspSa, JudgedIkeSa, Kind, Posture};
+use crate::{Interface, JudgedEspSa, JudgedIkeSa, Posture};
 
 /// What carries a part of a link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -214,14 +214,5 @@ impl<'a> Part<'a> {
     /// What packets tell of its interface.
     pub(super) fn hint(&self) -> Option<Interface> {
         self.posture.interface
-    }
-
-    /// Whether anything was carried that somebody could want to read: what was refused or never answered endangers
-    /// nothing.
-    pub(super) fn carries(&self) -> bool {
-        !matches!(
-            self.posture.kind,
-            Kind::Silent | Kind::TlsNotAgreed | Kind::SshNotAgreed | Kind::IkeNotAgreed | Kind::SctpSilent
-        )
     }
 }

@@ -47,6 +47,15 @@ pub(crate) fn mutations() -> Vec<Mutation> {
         safety("version to 1.2", Box::new(|frame| version(frame, SERVER_HELLO))),
         safety("cipher to NULL", Box::new(|frame| suite(frame, 0x0000))),
         safety("cipher to integrity only", Box::new(|frame| suite(frame, 0xc0b4))),
+        safety("cipher to one nobody knows", Box::new(|frame| suite(frame, 0x7a7c))),
+        safety("cipher to one of TLS 1.2", Box::new(|frame| suite(frame, 0xc02f))),
+        safety("cipher to one not offered", Box::new(|frame| suite(frame, 0x1304))),
+        safety(
+            "client's groups to secp256r1 beside an encrypted hello",
+            Box::new(|frame| hidden(frame, client_groups)),
+        ),
+        safety("another ServerHello behind the first", Box::new(another_server_hello)),
+        safety("first ClientHello stripped", Box::new(first_client_hello_dropped)),
         safety("ServerHello stripped", Box::new(|frame| dropped(frame, SERVER_HELLO))),
         safety("records cleared", Box::new(cleared_records)),
         safety(
@@ -283,6 +292,45 @@ fn client_groups(frame: &Frame<'_>) -> Change {
         }
     }
     Change::to(frame, bytes)
+}
+
+/// The first ClientHello, of one or of two.
+fn first_client_hello_dropped(frame: &Frame<'_>) -> Change {
+    match frame.payload() {
+        [22, ..] => dropped(frame, CLIENT_HELLO),
+        _ => Change::Keep,
+    }
+}
+
+/// The change, and an extension that nobody reads becomes that of Encrypted ClientHello.
+fn hidden(frame: &Frame<'_>, change: fn(&Frame<'_>) -> Change) -> Change {
+    const ENCRYPT_THEN_MAC: u16 = 22;
+    const ENCRYPTED_CLIENT_HELLO: u16 = 0xfe0d;
+    let body = Hello::read(frame, CLIENT_HELLO).and_then(|hello| {
+        let mut extensions = hello.extensions.iter();
+        Some(extensions.find(|(kind, _)| *kind == ENCRYPT_THEN_MAC)?.1.start)
+    });
+    let (Some(at), Change::Turn(mut bytes)) = (body, change(frame)) else {
+        return change(frame);
+    };
+    let payload = &mut bytes[frame.payload.clone()];
+    payload[at - 4..at - 2].copy_from_slice(&ENCRYPTED_CLIENT_HELLO.to_be_bytes());
+    Change::Turn(bytes)
+}
+
+/// In the segment with the ServerHello the same again, of another random.
+fn another_server_hello(frame: &Frame<'_>) -> Change {
+    if Hello::read(frame, SERVER_HELLO).is_none() {
+        return Change::Keep;
+    }
+    let payload = frame.payload();
+    let end = 5 + usize::from(u16_at(payload, 3).unwrap());
+    let Some(record) = payload.get(..end) else {
+        return Change::Keep;
+    };
+    let mut another = record.to_vec();
+    another[5 + 4 + 2] ^= 1;
+    Change::Turn(frame.with_payload(&[record, &another, &payload[end..]].concat()))
 }
 
 /// Encrypted records at the beginning of a segment become a request in clear.

@@ -28,10 +28,16 @@ pub struct Dtls {
     pub legacy_protected: u64,
     /// Who is the client of DTLS: 0 the association's initiator, 1 its responder; none where no message tells.
     pub client: Option<usize>,
+    /// The first ClientHello, by its number.
+    pub first_client_hello: Option<Seen<ClientHello>>,
+    /// The server's request for another.
+    pub hello_retry_request: Option<Seen<ServerHello>>,
     /// What the client offers; of two ClientHellos the second.
     pub client_hello: Option<Seen<ClientHello>>,
     /// What the server chose; its version is that of DTLS.
     pub server_hello: Option<Seen<ServerHello>>,
+    /// Where another ServerHello came that says something else.
+    pub contradicted: Option<Moment>,
     /// DTLS 1.2 and older: the server's key exchange.
     pub server_key_exchange: Option<Seen<ServerKeyExchange>>,
     /// DTLS 1.2 and older: the server's certificates.
@@ -48,7 +54,9 @@ impl Dtls {
     pub fn held(&self) -> usize {
         let certificates = [&self.server_certificates, &self.client_certificates];
         let certificates = certificates.into_iter().flatten().map(|seen| seen.value.held());
-        self.client_hello.as_ref().map_or(0, |hello| hello.value.held()) + certificates.sum::<usize>()
+        let hellos = [&self.first_client_hello, &self.client_hello];
+        let hellos = hellos.into_iter().flatten().map(|hello| hello.value.held());
+        hellos.sum::<usize>() + certificates.sum::<usize>()
     }
 }
 

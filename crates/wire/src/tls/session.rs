@@ -50,6 +50,8 @@ pub struct Tls {
     pub from_client: Protected,
     /// Protected records of the server.
     pub from_server: Protected,
+    /// The first hello too many, by its sender: which of them counts, nobody can tell who was not asked.
+    pub excess_hello: Option<Seen<Side>>,
     /// What did not follow the standard, or is missing.
     pub faults: Vec<Seen<Fault>>,
     /// What keys opened, where some were given for this connection.
@@ -101,6 +103,14 @@ pub struct Alert {
     pub level: u8,
     /// What for; [`alert_name`] names it.
     pub description: u8,
+}
+
+impl Alert {
+    /// Whether it ends the connection: all that are no warning, but the notice that nothing more comes (RFC 9846, section 6).
+    #[must_use]
+    pub fn is_fatal(self) -> bool {
+        self.level == 2 && self.description != 0
+    }
 }
 
 impl std::fmt::Display for Alert {
@@ -303,6 +313,7 @@ struct Rare {
     server_certificates: Option<Seen<Certificates>>,
     client_certificates: Option<Seen<Certificates>>,
     client_signature: Option<Seen<SignatureScheme>>,
+    excess_hello: Option<Seen<Side>>,
     alerts: Vec<Seen<Alert>>,
     faults: Vec<Seen<Fault>>,
 }
@@ -333,6 +344,7 @@ impl Session {
             client_finished: watched.client_finished,
             from_client: watched.from_client,
             from_server: watched.from_server,
+            excess_hello: rare.excess_hello,
             faults: rare.faults,
             opened: self.opener.map(|opener| opener.outcome()),
         }
@@ -649,13 +661,7 @@ impl Watched {
         {
             rare.second_client_hello = Some(hello);
         } else {
-            self.fault(
-                Fault::Unexpected {
-                    from: Side::Client,
-                    kind: handshake::CLIENT_HELLO,
-                },
-                hello.last,
-            );
+            self.excess_hello(Side::Client, handshake::CLIENT_HELLO, hello.first, hello.last);
         }
     }
 
@@ -669,15 +675,14 @@ impl Watched {
         if place.is_none() {
             *place = Some(hello);
         } else {
-            let last = hello.last;
-            self.fault(
-                Fault::Unexpected {
-                    from: Side::Server,
-                    kind: handshake::SERVER_HELLO,
-                },
-                last,
-            );
+            let (first, last) = (hello.first, hello.last);
+            self.excess_hello(Side::Server, handshake::SERVER_HELLO, first, last);
         }
+    }
+
+    fn excess_hello(&mut self, from: Side, kind: u8, first: Moment, last: Moment) {
+        self.rare().excess_hello.get_or_insert(Seen::new(from, first, last));
+        self.fault(Fault::Unexpected { from, kind }, last);
     }
 }
 

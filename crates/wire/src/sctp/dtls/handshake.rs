@@ -23,12 +23,15 @@ const BEHIND: u8 = 32;
 pub(super) struct Handshake {
     ends: [End; 2],
     client: Option<usize>,
-    /// With its place in the order of its sender's messages.
+    /// Those of the first number and of the latest, with that.
+    first_client_hello: Option<Seen<ClientHello>>,
     client_hello: Option<(u16, Seen<ClientHello>)>,
+    hello_retry_request: Option<Seen<ServerHello>>,
     server_hello: Option<Seen<ServerHello>>,
     server_key_exchange: Option<Seen<ServerKeyExchange>>,
     /// By direction.
     certificates: [Option<Seen<Certificates>>; 2],
+    contradicted: Option<Moment>,
     client_signature: Option<Seen<SignatureScheme>>,
 }
 
@@ -81,6 +84,7 @@ impl Handshake {
         let end = |end: &End| end.assembly.held() + end.fragments.held();
         let certificates = self.certificates.iter().flatten();
         self.ends.iter().map(end).sum::<usize>()
+            + self.first_client_hello.as_ref().map_or(0, |hello| hello.value.held())
             + self.client_hello.as_ref().map_or(0, |(_, hello)| hello.value.held())
             + certificates.map(|seen| seen.value.held()).sum::<usize>()
     }
@@ -94,12 +98,15 @@ impl Handshake {
         };
         Dtls {
             client: self.client,
+            first_client_hello: self.first_client_hello,
+            hello_retry_request: self.hello_retry_request,
             client_hello: self.client_hello.map(|(_, hello)| hello),
             server_hello: self.server_hello,
             server_key_exchange: self.server_key_exchange,
             server_certificates,
             client_certificates,
             client_signature: self.client_signature,
+            contradicted: self.contradicted,
             ..Dtls::default()
         }
     }
@@ -128,21 +135,39 @@ impl Handshake {
         let (body, first, last) = (message.body, message.first, message.last);
         match message.kind {
             tls::CLIENT_HELLO => {
-                let later = self
-                    .client_hello
-                    .as_ref()
-                    .is_none_or(|(known, _)| *known < message.sequence);
-                if let (true, Ok(hello)) = (later, ClientHello::read_dtls(body)) {
+                let known = self.client_hello.as_ref().map(|(known, _)| *known);
+                let later = known.is_none_or(|known| known < message.sequence);
+                let is_first = message.sequence == 0 && self.first_client_hello.is_none();
+                if (later || is_first)
+                    && let Ok(hello) = ClientHello::read_dtls(body)
+                {
                     self.client.get_or_insert(from);
-                    self.client_hello = Some((message.sequence, Seen::new(hello, first, last)));
+                    let hello = Seen::new(hello, first, last);
+                    if is_first {
+                        self.first_client_hello = Some(hello.clone());
+                    }
+                    if later {
+                        self.client_hello = Some((message.sequence, hello));
+                    }
                 }
             }
             tls::SERVER_HELLO => {
-                if let (None, Ok(hello)) = (&self.server_hello, ServerHello::read(body))
-                    && !hello.is_hello_retry_request()
-                {
-                    self.client.get_or_insert(1 - from);
-                    self.server_hello = Some(Seen::new(hello, first, last));
+                let Ok(hello) = ServerHello::read(body) else { return };
+                let place = if hello.is_hello_retry_request() {
+                    &mut self.hello_retry_request
+                } else {
+                    &mut self.server_hello
+                };
+                match place {
+                    None => {
+                        *place = Some(Seen::new(hello, first, last));
+                        self.client.get_or_insert(1 - from);
+                    }
+                    // Sent again it is the same.
+                    Some(known) if known.value != hello => {
+                        self.contradicted.get_or_insert(last);
+                    }
+                    Some(_) => {}
                 }
             }
             tls::SERVER_KEY_EXCHANGE => {

@@ -1,0 +1,206 @@
+//! What the hellos of TLS 1.3 are worth against a recorder, whatever carries them: TCP, SCTP or UDP.
+//!
+//! What one end names counts only where everything else that both said agrees with it: a group without a key share as long as the
+//! group's are, an answer to what the client did not offer, or a second answer is no evidence of the exchange it names. No two
+//! ends that follow RFC 9846 go on from there.
+
+use bartizan_registry::{self as registry, CipherSuite, NamedGroup, Safety, TlsVersion};
+use bartizan_wire::Seen;
+use bartizan_wire::tls::{self, ClientHello, KeyShare, ServerHello, Version};
+
+use crate::{Judgement, Source, Verdict};
+
+/// Both hellos, where there was one ClientHello; all four behind a HelloRetryRequest.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Hellos<'a> {
+    /// The first ClientHello; none where it is not in the capture, or may not be.
+    first: Option<&'a Seen<ClientHello>>,
+    retry: Option<&'a Seen<ServerHello>>,
+    second: Option<&'a Seen<ClientHello>>,
+    server: &'a Seen<ServerHello>,
+}
+
+impl<'a> Hellos<'a> {
+    /// Of these messages, as a reader put them down. Whether `first` is the first ClientHello is told by the HelloRetryRequest: one
+    /// that came behind it answers it. `begun` says whether nothing before `first` can be missing.
+    pub(crate) fn new(
+        first: Option<&'a Seen<ClientHello>>,
+        retry: Option<&'a Seen<ServerHello>>,
+        second: Option<&'a Seen<ClientHello>>,
+        server: &'a Seen<ServerHello>,
+        begun: bool,
+    ) -> Self {
+        let late = |hello: &Seen<ClientHello>| retry.is_some_and(|retry| hello.first.packet > retry.last.packet);
+        match first {
+            Some(hello) if second.is_none() && late(hello) => Self {
+                first: None,
+                retry,
+                second: first,
+                server,
+            },
+            _ => Self {
+                // With one hello seen, of a connection whose beginning was not, another may have come before it.
+                first: first.filter(|_| begun || retry.is_some()),
+                retry,
+                second: second.or(first.filter(|_| !begun && retry.is_none())),
+                server,
+            },
+        }
+    }
+
+    /// The ClientHello that the ServerHello answers.
+    fn answered(&self) -> Option<&'a Seen<ClientHello>> {
+        match self.retry {
+            Some(_) => self.second,
+            None => self.first.or(self.second),
+        }
+    }
+
+    /// Can somebody who records it read it with a quantum computer?
+    pub(crate) fn judge(&self) -> Judgement {
+        let (hello, sources) = (&self.server.value, vec![Source::seen(self.server)]);
+        let suite = hello.cipher_suite;
+        if tls::is_null_cipher(suite) {
+            return Judgement::new(
+                Verdict::Vulnerable,
+                format!("sent in clear: cipher suite 0x{suite:04x} does not encrypt"),
+                sources,
+            );
+        }
+        let Some(share) = hello.key_share else {
+            let because = if hello.pre_shared_key.is_some() {
+                "keyed by a pre-shared key alone: as safe as the handshake that made it, which is not shown here"
+            } else {
+                "the ServerHello names no key exchange"
+            };
+            return Judgement::new(Verdict::NotObservable, because, sources);
+        };
+        let judgement = by_group(share.group, sources);
+        if judgement.verdict() != Verdict::QuantumSafe {
+            return judgement;
+        }
+        self.contradicted()
+            .or_else(|| self.unknown_suite())
+            .or_else(|| self.early_data(share.group))
+            .unwrap_or(judgement)
+    }
+
+    /// What the packets say against the post-quantum group that the ServerHello names.
+    pub(crate) fn contradicted(&self) -> Option<Judgement> {
+        let share = self.server.value.key_share?;
+        let known = registry::group(share.group).filter(|known| known.recording == Safety::QuantumSafe)?;
+        let group = share.group;
+        let mut sources = vec![Source::seen(self.server)];
+        let because = if share.length != known.server_share {
+            let (length, needed) = (share.length, known.server_share);
+            format!("{group} is named in the ServerHello, with {length} bytes of key exchange data instead of {needed}")
+        } else if let Some(asked) = self.retry.and_then(|retry| other_group(retry, group)) {
+            sources.extend(self.retry.map(Source::seen));
+            format!("{group} is named in the ServerHello, and the HelloRetryRequest asked for {asked}")
+        } else {
+            let answered = self.answered()?;
+            sources.push(Source::seen(answered));
+            let what = not_asked_for(&answered.value, &self.server.value, share, known.client_share)?;
+            format!("{group} is named in the ServerHello, and {what}")
+        };
+        Some(Judgement::new(Verdict::NotObservable, because, sources))
+    }
+
+    /// What nobody knows may not encrypt.
+    fn unknown_suite(&self) -> Option<Judgement> {
+        let suite = CipherSuite(self.server.value.cipher_suite);
+        let because = match registry::cipher(suite) {
+            Some(known) if known.version == TlsVersion::Tls13 => return None,
+            Some(_) => format!("cipher suite {suite} in the ServerHello is none of TLS 1.3"),
+            None => format!("cipher suite {suite}, which the registry does not know"),
+        };
+        Some(Judgement::new(
+            Verdict::NotObservable,
+            because,
+            vec![Source::seen(self.server)],
+        ))
+    }
+
+    /// What early data makes of a connection that is safe from its handshake on: they were keyed by an earlier one, also those
+    /// that the server then did not take. Only the first ClientHello says whether there were some.
+    fn early_data(&self, group: NamedGroup) -> Option<Judgement> {
+        let server = Source::seen(self.server);
+        let Some(first) = self.first else {
+            let because = if self.second.is_some() {
+                format!("{group}, but what came before its ClientHello is not in the capture: early data may have")
+            } else {
+                format!("{group}, but the ClientHello is not in the capture: early data may have come before")
+            };
+            return Some(Judgement::new(Verdict::NotSeen, because, vec![server]));
+        };
+        first.value.early_data.then(|| {
+            let because =
+                format!("{group}, but early data came before it, keyed by an earlier handshake that is not shown here");
+            Judgement::new(Verdict::NotObservable, because, vec![Source::seen(first), server])
+        })
+    }
+}
+
+/// The group that a HelloRetryRequest asks for, where it is another.
+fn other_group(retry: &Seen<ServerHello>, group: NamedGroup) -> Option<NamedGroup> {
+    let asked = retry.value.key_share?.group;
+    (asked != group).then_some(asked)
+}
+
+/// How a ClientHello contradicts the answer to it; `length` is that of the client's share in bytes. What an Encrypted ClientHello
+/// hides, or a list too long to be kept, may have offered it: that is no evidence that it did.
+fn not_asked_for(hello: &ClientHello, answer: &ServerHello, share: KeyShare, length: u16) -> Option<String> {
+    let hidden = if hello.encrypted_client_hello {
+        ", as far as it is not encrypted"
+    } else if hello.omitted > 0 {
+        ", as far as it was kept"
+    } else {
+        ""
+    };
+    if !hello.offers_version(answer.version) {
+        return Some(format!("the client does not offer {}{hidden}", answer.version));
+    }
+    if !hello.supported_groups.contains(&share.group) {
+        return Some(format!("the client does not offer it{hidden}"));
+    }
+    if !hello.cipher_suites.contains(&answer.cipher_suite) {
+        let suite = CipherSuite(answer.cipher_suite);
+        return Some(format!("the client does not offer {suite}{hidden}"));
+    }
+    let mut sent = hello.key_shares.iter();
+    match sent.find(|sent| sent.group == share.group) {
+        None => Some(format!("the client sent no key share for it{hidden}")),
+        Some(sent) if sent.length != length => {
+            let sent = sent.length;
+            Some(format!("the client sent {sent} bytes for it instead of {length}"))
+        }
+        Some(_) => None,
+    }
+}
+
+/// Whether a group withstands a recorder; none where the registry does not know it.
+pub(crate) fn group_safety(group: NamedGroup) -> Option<Safety> {
+    registry::group(group).map(|known| known.recording)
+}
+
+/// What a group is worth that somebody names.
+pub(crate) fn by_group(group: NamedGroup, sources: Vec<Source>) -> Judgement {
+    match group_safety(group) {
+        Some(Safety::QuantumSafe) => Judgement::new(Verdict::QuantumSafe, format!("{group} negotiated"), sources),
+        Some(Safety::Vulnerable) => Judgement::new(
+            Verdict::Vulnerable,
+            format!("{group} negotiated: a classical key exchange"),
+            sources,
+        ),
+        None => Judgement::new(
+            Verdict::NotObservable,
+            format!("group {group} negotiated, which the registry does not know"),
+            sources,
+        ),
+    }
+}
+
+/// Whether a version is one of those that have post-quantum groups.
+pub(crate) fn has_post_quantum(version: Version) -> bool {
+    matches!(version, Version::TLS13 | Version::DTLS13)
+}
