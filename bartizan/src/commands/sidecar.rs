@@ -7,7 +7,7 @@ mod rights;
 use std::io::IsTerminal;
 use std::path::PathBuf;
 
-use bartizan_deployment::{Deployment, Node, Route};
+use bartizan_deployment::{Deployment, InterfaceKind, Node, Route};
 use bartizan_sidecar::confine::Confinement;
 use bartizan_sidecar::{Error, Running, Sidecar};
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -173,7 +173,10 @@ fn announce(deployment: &Deployment, node: &str, running: &Running) {
         return;
     };
     for (inbound, listen) in sidecar.inbound.iter().zip(running.inbound()) {
-        tracing::info!(%listen, forward = %inbound.forward, path = inbound.path.name(), "inbound listener, TLS 1.3");
+        tracing::info!(
+            %listen, forward = %inbound.forward, interface = inbound.interface.name(), path = inbound.path.name(),
+            "inbound listener, TLS 1.3"
+        );
     }
     for (outbound, listen) in sidecar.outbound.iter().zip(running.outbound()) {
         let to = match &outbound.route {
@@ -181,7 +184,13 @@ fn announce(deployment: &Deployment, node: &str, running: &Running) {
             Route::ByAuthority => "whom each request names",
             Route::ByDestination => "whom each connection was going to",
         };
-        tracing::info!(%listen, to, path = outbound.path.name(), warm = outbound.warm, "outbound listener, clear");
+        let interface = outbound
+            .interface
+            .map_or("that of the destination", InterfaceKind::name);
+        tracing::info!(
+            %listen, to, interface, path = outbound.path.name(), warm = outbound.warm,
+            "outbound listener, clear"
+        );
     }
     match running.admin() {
         Some(listen) => tracing::info!(%listen, "admin port: /metrics /live /ready /connections /config"),

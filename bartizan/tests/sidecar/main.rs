@@ -3,6 +3,7 @@
 mod bodies;
 mod bounds;
 mod groups;
+mod interfaces;
 mod ledger;
 mod life;
 mod paths;

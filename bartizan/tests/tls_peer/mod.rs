@@ -5,7 +5,7 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use bartizan_deployment::Deployment;
+use bartizan_deployment::{Deployment, InterfaceKind};
 use bartizan_host::{Finished, LabRoot, Process, Program};
 use bartizan_pki::{Algorithm, Authority, InitOptions, Leaf, Lifetime, Reason};
 use bartizan_tls::{Credentials, Endpoint, Established, Refused, Watch, peers};
@@ -231,7 +231,7 @@ fn patient(socket: TcpStream) -> TcpStream {
 
 /// Accepts one connection, greets and closes.
 fn serve(ours: &Endpoint, listener: &TcpListener) -> Judged {
-    let accepting = ours.accept();
+    let accepting = ours.accept(InterfaceKind::Sbi);
     let mut connection = ServerConnection::new(accepting.config).expect("a connection");
     let (socket, _) = listener.accept().expect("a client");
     let watch = &accepting.watch;
@@ -259,7 +259,7 @@ fn serve(ours: &Endpoint, listener: &TcpListener) -> Judged {
 
 /// Connects, greets, and reads the first line.
 fn connect(ours: &Endpoint, address: SocketAddr) -> Met {
-    let connecting = ours.connect("nrf").expect("nrf is a peer");
+    let connecting = ours.connect("nrf", InterfaceKind::Sbi).expect("nrf is a peer");
     let mut connection = ClientConnection::new(connecting.config, connecting.name).expect("a connection");
     let watch = &connecting.watch;
     let mut socket = Watched {

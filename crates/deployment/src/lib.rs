@@ -4,6 +4,7 @@
 //! handshake can be judged by, every exception has a reason and a date. The crate opens no file and reads no clock.
 #![forbid(unsafe_code)]
 
+mod belonging;
 mod error;
 mod identity;
 mod interface;

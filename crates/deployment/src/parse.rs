@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::Path;
 
+use crate::belonging::Joined;
 use crate::error::{Error, Fault};
 use crate::identity::Identity;
 use crate::interface::{Interface, InterfaceKind, Protection};
@@ -116,6 +117,14 @@ impl Deployment {
                 return Err(Fault::new(place, cause, "remove one: a link has one policy"));
             }
             interfaces.push(interface);
+        }
+        for node in nodes.values_mut() {
+            let raw = raw.nodes.get(node.name.as_str()).and_then(|raw| raw.sidecar.as_ref());
+            let (Some(sidecar), Some(raw)) = (&mut node.sidecar, raw) else {
+                continue;
+            };
+            let belonging = sidecar.belong(raw, &joined(&node.name, &interfaces));
+            belonging.map_err(|fault| fault.within(&format!("nodes.{}.sidecar", node.name)))?;
         }
         let deployment = Self {
             policy,
@@ -237,17 +246,48 @@ impl Deployment {
                 if !self.sidecar_peers(node.name.as_str()).any(|(peer, _)| peer.name == *to) {
                     return Err(self.unjoined(place, &node.name, to));
                 }
-                let listens = self.nodes[to.as_str()]
+                let mut inbound = self.nodes[to.as_str()]
                     .sidecar
-                    .as_ref()
-                    .is_some_and(|sidecar| !sidecar.inbound.is_empty());
-                if !listens {
+                    .iter()
+                    .flat_map(|sidecar| &sidecar.inbound);
+                if inbound.clone().next().is_none() {
                     let hint = format!("add `sidecar: {{ inbound: [...] }}` to nodes.{to}");
                     return Err(Fault::new(place, format!("{to} has no inbound listener"), hint));
+                }
+                if let Some(kind) = outbound.interface
+                    && !inbound.any(|inbound| inbound.interface == kind)
+                {
+                    let kind = kind.name();
+                    let hint = format!("add one with `interface: {kind}` to nodes.{to}.sidecar");
+                    return Err(Fault::new(
+                        place,
+                        format!("{to} has no inbound listener for {kind}"),
+                        hint,
+                    ));
                 }
             }
         }
         Ok(())
+    }
+}
+
+/// The interfaces with a sidecar at a node.
+fn joined<'a>(node: &'a NodeName, interfaces: &'a [Interface]) -> Joined<'a> {
+    let with_sidecar = interfaces
+        .iter()
+        .filter(|interface| interface.protection == Protection::Sidecar);
+    let peers = with_sidecar.filter_map(|interface| {
+        let [a, b] = &interface.between;
+        let peer = match node {
+            _ if a == node => b,
+            _ if b == node => a,
+            _ => return None,
+        };
+        Some((peer, interface.kind))
+    });
+    Joined {
+        node,
+        peers: peers.collect(),
     }
 }
 

@@ -217,6 +217,8 @@ pub(crate) struct RawInbound {
     #[serde(default)]
     pub(crate) service: Option<SocketAddr>,
     #[serde(default)]
+    pub(crate) interface: Option<String>,
+    #[serde(default)]
     pub(crate) path: Option<String>,
 }
 
@@ -228,6 +230,8 @@ pub(crate) struct RawOutbound {
     pub(crate) to: Option<String>,
     #[serde(default)]
     pub(crate) transparent: bool,
+    #[serde(default)]
+    pub(crate) interface: Option<String>,
     #[serde(default)]
     pub(crate) path: Option<String>,
     #[serde(default)]

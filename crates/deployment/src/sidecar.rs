@@ -6,6 +6,7 @@ use std::path::{Path as FilePath, PathBuf};
 use std::time::Duration;
 
 use crate::error::Fault;
+use crate::interface::InterfaceKind;
 use crate::ledger::LedgerFile;
 use crate::node::NodeName;
 use crate::raw::{RawInbound, RawLimits, RawOutbound, RawSidecar};
@@ -35,6 +36,9 @@ pub struct Inbound {
     /// Where other network functions know that function to be: what it registers with the NRF. The node's address with the
     /// port of `forward`, unless the file says otherwise.
     pub service: SocketAddr,
+    /// The interface it belongs to: named, or the only one that joins the node. Its peers alone are served, by its policies. SBI
+    /// where none joins the node yet and nobody may connect.
+    pub interface: InterfaceKind,
     /// How bytes pass.
     pub path: Path,
 }
@@ -46,6 +50,9 @@ pub struct Outbound {
     pub listen: SocketAddr,
     /// Whither it forwards.
     pub route: Route,
+    /// The interface it belongs to: named, or the only one it can be. None where each connection's destination says it: a transparent
+    /// listener takes the interface of the inbound listener that is behind the destination.
+    pub interface: Option<InterfaceKind>,
     /// How bytes pass.
     pub path: Path,
     /// How many connections are dialled ahead and kept ready, each.
@@ -241,6 +248,8 @@ fn within<T: PartialOrd + std::fmt::Display>(place: &str, value: T, low: T, high
 }
 
 impl Sidecar {
+    /// Which interfaces its listeners belong to is not known yet: [`Sidecar::belong`] says it.
+    ///
     /// `known` finds a node's name; `base` is the folder the file's relative paths start from; `node_address` is where the node
     /// is on the network.
     pub(crate) fn parse(
@@ -266,6 +275,7 @@ impl Sidecar {
                 listen: raw.listen,
                 forward: raw.forward,
                 service: service(raw, node_address).map_err(|fault| fault.within(&place))?,
+                interface: InterfaceKind::Sbi,
                 path,
             });
         }
@@ -287,6 +297,7 @@ impl Sidecar {
             outbound.push(Outbound {
                 listen: raw.listen,
                 route,
+                interface: None,
                 path,
                 warm,
             });

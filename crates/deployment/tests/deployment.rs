@@ -499,3 +499,93 @@ fn a_thousand_nested_levels_and_a_billion_laughs_are_refused() {
     laughs.push_str("nodes: *y\n");
     assert!(Deployment::parse(&laughs, "core.yaml", Path::new("/")).is_err());
 }
+
+/// The page's second example: two interfaces between the same nodes.
+#[test]
+fn listeners_of_two_interfaces_between_the_same_nodes_are_told_apart() {
+    let example = DOCUMENT.split("```yaml\n").nth(2).expect("a second example");
+    let example = example.split("```").next().expect("its end");
+    let papers = |address| format!("    function: NF\n    address: {address}\n    certificate: c\n    key: k\n");
+    let text = example.replace(
+        "  nrf:\n",
+        &format!("  amf:\n{}  nrf:\n{}", papers("10.100.200.1"), papers("10.100.200.2")),
+    );
+    let deployment = parse(&format!("trust: {{ roots: ca }}\n{text}"));
+    let inbound = &deployment.node("nrf").unwrap().sidecar.as_ref().unwrap().inbound;
+    let kinds: Vec<_> = inbound.iter().map(|inbound| inbound.interface).collect();
+    assert_eq!(kinds, [InterfaceKind::Sbi, InterfaceKind::O1]);
+    for (wrong, told) in [
+        (
+            text.replace(", interface: SBI", ""),
+            "nodes.nrf.sidecar.inbound[0]: it cannot be told whether this listener is for SBI or O1",
+        ),
+        (
+            text.replace("interface: O1", "interface: A1"),
+            "nodes.nrf.sidecar.inbound[1].interface: no A1 interface with a sidecar joins nrf to another node",
+        ),
+        (
+            text.replace("127.0.0.1:8300", "127.0.0.1:8000"),
+            "nodes.nrf.sidecar.inbound[1].service: 10.100.200.2:8000 is known to others for SBI and for O1",
+        ),
+    ] {
+        let error =
+            Deployment::parse(&format!("trust: {{ roots: ca }}\n{wrong}"), "core.yaml", Path::new("/")).unwrap_err();
+        assert!(error.to_string().contains(told), "{error}");
+    }
+}
+
+#[test]
+fn a_listener_belongs_to_the_only_interface_it_can_be() {
+    let text = "
+trust: { roots: ca }
+nodes:
+  amf:
+    function: AMF
+    address: 10.0.0.1
+    certificate: c
+    key: k
+    sidecar:
+      inbound: [{ listen: 10.0.0.1:7443, forward: 127.0.0.1:8000, interface: SBI }]
+      outbound:
+        - { listen: 127.0.0.1:8001, to: nrf }
+        - { listen: 127.0.0.1:8002, to: smo }
+        - { listen: 127.0.0.1:8003, interface: SBI }
+        - { listen: 127.0.0.1:8004, transparent: true }
+  nrf: { function: NRF, address: 10.0.0.2, certificate: c, key: k, sidecar: { inbound: [{ listen: 10.0.0.2:7443, forward: 127.0.0.1:8000 }] } }
+  smo: { function: SMO, address: 10.0.0.3, certificate: c, key: k, sidecar: { inbound: [{ listen: 10.0.0.3:7443, forward: 127.0.0.1:8000 }] } }
+  alone: { function: NF, address: 10.0.0.4, certificate: c, key: k, sidecar: { inbound: [{ listen: 10.0.0.4:7443, forward: 127.0.0.1:8000 }] } }
+interfaces:
+  - { kind: SBI, between: [amf, nrf], with: sidecar }
+  - { kind: O1, between: [amf, smo], with: sidecar }
+";
+    let deployment = parse(text);
+    let sidecar = |node| deployment.node(node).unwrap().sidecar.as_ref().unwrap();
+    let outbound = sidecar("amf").outbound.iter().map(|outbound| outbound.interface);
+    let (sbi, o1) = (InterfaceKind::Sbi, InterfaceKind::O1);
+    assert!(outbound.eq([Some(sbi), Some(o1), Some(sbi), None]));
+    let inbound = ["amf", "nrf", "smo", "alone"].map(|node| sidecar(node).inbound[0].interface);
+    assert_eq!(inbound, [sbi, sbi, o1, sbi]);
+    let routed = text.replace("listen: 127.0.0.1:8003, interface: SBI", "listen: 127.0.0.1:8003");
+    let error = Deployment::parse(&routed, "core.yaml", Path::new("/")).unwrap_err();
+    assert!(
+        error
+            .to_string()
+            .contains("nodes.amf.sidecar.outbound[2]: it cannot be told whether"),
+        "{error}"
+    );
+    let unheard = text.replace(
+        "{ kind: SBI, between: [amf, nrf]",
+        "{ kind: O1, between: [nrf, smo], with: sidecar }\n  - { kind: SBI, between: [amf, nrf]",
+    );
+    let unheard = unheard.replace(
+        "listen: 10.0.0.2:7443, forward: 127.0.0.1:8000",
+        "listen: 10.0.0.2:7443, forward: 127.0.0.1:8000, interface: O1",
+    );
+    let error = Deployment::parse(&unheard, "core.yaml", Path::new("/")).unwrap_err();
+    assert!(
+        error
+            .to_string()
+            .contains("nodes.amf.sidecar.outbound[0].to: nrf has no inbound listener for SBI"),
+        "{error}"
+    );
+}

@@ -1,6 +1,6 @@
 //! The configuration in force, for people to look at: names, addresses, policies, bounds and paths. No key is ever read here.
 
-use bartizan_deployment::{Deployment, Module, Node, Policy, Resumption, Revocation, Route};
+use bartizan_deployment::{Deployment, InterfaceKind, Module, Node, Policy, Resumption, Revocation, Route};
 use serde_json::{Value, json};
 
 /// What is in force at `node`: its names, files and policies by the deployment file last read, its listeners and limits by the
@@ -42,7 +42,9 @@ fn sidecar(sidecar: &bartizan_deployment::Sidecar) -> Value {
     let inbound: Vec<_> = sidecar
         .inbound
         .iter()
-        .map(|inbound| json!({ "listen": inbound.listen, "forward": inbound.forward, "path": inbound.path.name() }))
+        .map(|inbound| json!({
+                "listen": inbound.listen, "forward": inbound.forward, "interface": inbound.interface.name(), "path": inbound.path.name(),
+            }))
         .collect();
     let outbound: Vec<_> = sidecar
         .outbound
@@ -53,7 +55,10 @@ fn sidecar(sidecar: &bartizan_deployment::Sidecar) -> Value {
                 Route::ByAuthority => "by authority",
                 Route::ByDestination => "by original destination",
             };
-            json!({ "listen": outbound.listen, "to": to, "path": outbound.path.name(), "warm": outbound.warm })
+            json!({
+                "listen": outbound.listen, "to": to, "interface": outbound.interface.map(InterfaceKind::name), "path": outbound.path.name(),
+                "warm": outbound.warm,
+            })
         })
         .collect();
     let limits = &sidecar.limits;

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use bartizan_deployment::{NodeName, Path};
+use bartizan_deployment::{InterfaceKind, NodeName, Path};
 use bartizan_ledger::{Bytes, Direction, Event, Handshake, Times, Verdict};
 use bartizan_tls::{Accepting, Connecting, PeerIdentity, Reason, Refused};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -39,13 +39,17 @@ pub(crate) async fn connect(shared: &Arc<Shared>, door: &Door, path: Path) -> Re
         detail,
         hint: hint.to_owned(),
     };
-    let connecting = shared.endpoint.endpoint().connect(peer).map_err(|error| {
-        failed(
-            Why::Peer(Reason::Ours),
-            error.to_string(),
-            error.hint().unwrap_or("see the log of this sidecar"),
-        )
-    })?;
+    let connecting = shared
+        .endpoint
+        .endpoint()
+        .connect(peer, door.interface)
+        .map_err(|error| {
+            failed(
+                Why::Peer(Reason::Ours),
+                error.to_string(),
+                error.hint().unwrap_or("see the log of this sidecar"),
+            )
+        })?;
     let began = Instant::now();
     let dialled = match timeout(shared.limits.connect, TcpStream::connect(door.address)).await {
         Ok(dialled) => dialled.map_err(|error| (Reason::Unreachable, format!("{}: {error}", door.address))),
@@ -77,6 +81,7 @@ pub(crate) async fn connect(shared: &Arc<Shared>, door: &Door, path: Path) -> Re
     })?;
     let leg = Leg {
         direction: Direction::Outbound,
+        interface: door.interface,
         path,
         local_address,
         peer_address: door.address,
@@ -118,6 +123,7 @@ pub(crate) async fn accept(
     shared: &Arc<Shared>,
     stream: TcpStream,
     peer_address: SocketAddr,
+    interface: InterfaceKind,
     path: Path,
 ) -> Option<Channel> {
     let local_address = match stream.local_addr() {
@@ -129,13 +135,14 @@ pub(crate) async fn accept(
     };
     let mut leg = Leg {
         direction: Direction::Inbound,
+        interface,
         path,
         local_address,
         peer_address,
         connect: Duration::ZERO,
         handshake: Duration::ZERO,
     };
-    let accepting = shared.endpoint.endpoint().accept();
+    let accepting = shared.endpoint.endpoint().accept(interface);
     let watch = accepting.watch.clone();
     let tap = Tap::new(stream, watch.clone());
     let began = Instant::now();
@@ -218,10 +225,9 @@ fn record_refusal(shared: &Shared, refused: &Refused, leg: Leg, door: Option<&Do
     shared
         .metrics
         .handshake_failed(side, peer.unwrap_or("unknown"), refused.reason.as_str());
-    let interface = door.map_or_else(String::new, |door| door.interface.name().to_owned());
     let event = Event::Handshake(Box::new(Handshake {
         key: refused.key,
-        interface,
+        interface: leg.interface.name().to_owned(),
         direction: leg.direction,
         peer: peer.map(str::to_owned),
         local_address: leg.local_address,

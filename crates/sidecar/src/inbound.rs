@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use bartizan_deployment::{NodeName, Path};
+use bartizan_deployment::{InterfaceKind, NodeName, Path};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
@@ -67,13 +67,13 @@ impl Function {
 pub(crate) async fn serve(
     shared: Arc<Shared>,
     function: Arc<Function>,
-    path: Path,
+    (interface, path): (InterfaceKind, Path),
     stream: TcpStream,
     peer: SocketAddr,
     mut guard: Guard,
     place: Place,
 ) {
-    let Some(mut channel) = handshake::accept(&shared, stream, peer, path).await else {
+    let Some(mut channel) = handshake::accept(&shared, stream, peer, interface, path).await else {
         return;
     };
     place.known();

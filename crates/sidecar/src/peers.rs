@@ -15,9 +15,11 @@ pub(crate) struct Door {
     pub(crate) address: SocketAddr,
 }
 
-/// All doors this node may knock at.
+/// The doors a listener of this node may knock at: those of its interface.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Doors {
+    /// The interface they all belong to; none where they are of every interface.
+    interface: Option<InterfaceKind>,
     doors: Vec<Door>,
     /// By host name or address as text, lower case: which doors it may mean.
     hosts: HashMap<String, Vec<Meant>>,
@@ -49,14 +51,21 @@ pub(crate) enum NoDoor {
     /// The address is no function's.
     #[error("the deployment file has no function at {0}")]
     Nobody(SocketAddr),
-    /// The function's node has no interface with a sidecar to this one.
-    #[error("{target} is {node}, and no interface with a sidecar joins it to this node")]
+    /// The function's node has no such interface with a sidecar to this one, or no inbound listener for it.
+    #[error("{target} is {node}, and no {}interface with a sidecar leads there from this node", named(*interface))]
     Unjoined {
         /// Where the connection or the request was going.
         target: String,
         /// Whose function is there.
         node: NodeName,
+        /// The interface of the listener that was asked, where it has one.
+        interface: Option<InterfaceKind>,
     },
+}
+
+/// `SBI `, or nothing.
+fn named(interface: Option<InterfaceKind>) -> String {
+    interface.map_or_else(String::new, |kind| format!("{} ", kind.name()))
 }
 
 impl NoDoor {
@@ -70,12 +79,18 @@ impl NoDoor {
 }
 
 impl Doors {
-    /// The doors of the nodes that interfaces with a sidecar join to `node`.
-    pub(crate) fn of(deployment: &Deployment, node: &str) -> Self {
-        let mut this = Self::default();
-        for (peer, interface) in deployment.sidecar_peers(node) {
+    /// The doors of the nodes that interfaces with a sidecar join to `node`: of one interface, or of all of them. A door belongs to
+    /// the interface of the inbound listener behind it, and to no other that joins the two nodes.
+    pub(crate) fn of(deployment: &Deployment, node: &str, interface: Option<InterfaceKind>) -> Self {
+        let mut this = Self {
+            interface,
+            ..Self::default()
+        };
+        for (peer, joined) in deployment.sidecar_peers(node) {
             let Some(sidecar) = &peer.sidecar else { continue };
-            this.add(peer, sidecar, interface.kind);
+            if interface.is_none_or(|wanted| joined.kind == wanted) {
+                this.add(peer, sidecar, joined.kind);
+            }
         }
         for other in deployment.nodes() {
             for host in names(other) {
@@ -96,7 +111,7 @@ impl Doors {
     }
 
     fn add(&mut self, peer: &Node, sidecar: &Sidecar, interface: InterfaceKind) {
-        for inbound in &sidecar.inbound {
+        for inbound in sidecar.inbound.iter().filter(|inbound| inbound.interface == interface) {
             let ip = if inbound.listen.ip().is_unspecified() {
                 peer.address
             } else {
@@ -146,6 +161,7 @@ impl Doors {
                 Some(node) => NoDoor::Unjoined {
                     target: address.to_string(),
                     node: node.clone(),
+                    interface: self.interface,
                 },
                 None => NoDoor::Nobody(address),
             })?;
@@ -160,6 +176,7 @@ impl Doors {
             Some(node) => NoDoor::Unjoined {
                 target: target.to_string(),
                 node: node.clone(),
+                interface: self.interface,
             },
             None => NoDoor::Unknown(target.to_string()),
         };
@@ -236,7 +253,7 @@ interfaces:
   - { kind: SBI, between: [udr, amf], with: sidecar }
 ";
         let deployment = Deployment::parse(text, "test", std::path::Path::new("/")).unwrap();
-        Doors::of(&deployment, "amf")
+        Doors::of(&deployment, "amf", None)
     }
 
     fn find(doors: &Doors, target: &str) -> Result<String, NoDoor> {
@@ -292,7 +309,7 @@ interfaces:
   - { kind: SBI, between: [amf, nrf], with: sidecar }
 ";
         let deployment = Deployment::parse(text, "test", std::path::Path::new("/")).unwrap();
-        let doors = Doors::of(&deployment, "amf");
+        let doors = Doors::of(&deployment, "amf", None);
         for (target, door) in [
             ("10.0.0.2:8000", "nrf 10.0.0.2:7443"),
             ("10.0.0.2:8001", "nrf 10.0.0.2:7444"),
@@ -315,7 +332,7 @@ interfaces:
         assert_eq!(unjoined.peer(), "smf");
         assert_eq!(
             unjoined.to_string(),
-            "smf:8000 is smf, and no interface with a sidecar joins it to this node"
+            "smf:8000 is smf, and no interface with a sidecar leads there from this node"
         );
         assert_eq!(error("10.0.0.4:8000").peer(), "smf");
         assert_eq!(error("stranger.org").peer(), "unknown");
@@ -339,8 +356,63 @@ interfaces:
         );
         assert_eq!(
             at("10.0.0.4:8000").unwrap_err(),
-            "10.0.0.4:8000 is smf, and no interface with a sidecar joins it to this node"
+            "10.0.0.4:8000 is smf, and no interface with a sidecar leads there from this node"
         );
+    }
+
+    /// A request for SBI was carried over the weaker policy of O1: any interface between the two nodes would do.
+    #[test]
+    fn a_door_belongs_to_the_interface_of_its_listener_and_to_no_other_between_the_nodes() {
+        let text = "
+trust: { roots: ca.pem }
+nodes:
+  amf: { function: AMF, address: 10.0.0.1, certificate: a, key: b, sidecar: { outbound: [ { listen: 127.0.0.1:1, interface: SBI } ] } }
+  nrf:
+    function: NRF
+    address: 10.0.0.2
+    certificate: a
+    key: b
+    sidecar:
+      inbound:
+        - { listen: '10.0.0.2:7443', forward: '127.0.0.1:8000', interface: SBI }
+        - { listen: '10.0.0.2:7444', forward: '127.0.0.1:8001', interface: O1 }
+  smo:
+    function: SMO
+    address: 10.0.0.3
+    certificate: a
+    key: b
+    sidecar: { inbound: [ { listen: '10.0.0.3:7443', forward: '127.0.0.1:8000' } ] }
+interfaces:
+  - { kind: O1, between: [amf, nrf], with: sidecar, policy: { profile: transition, reason: r, expires: 2027-01-01 } }
+  - { kind: SBI, between: [amf, nrf], with: sidecar }
+  - { kind: O1, between: [amf, smo], with: sidecar }
+";
+        let deployment = Deployment::parse(text, "test", std::path::Path::new("/")).unwrap();
+        let of = |interface| Doors::of(&deployment, "amf", interface);
+        let (sbi, o1, all) = (of(Some(InterfaceKind::Sbi)), of(Some(InterfaceKind::O1)), of(None));
+        let nrf = deployment.node("nrf").unwrap();
+        for (doors, address) in [(&sbi, "10.0.0.2:7443"), (&o1, "10.0.0.2:7444")] {
+            let door = doors.to(&nrf.name).unwrap();
+            assert_eq!(
+                (door.address.to_string().as_str(), Some(door.interface)),
+                (address, doors.interface)
+            );
+            assert_eq!(find(doors, "nrf").unwrap(), format!("nrf {address}"));
+        }
+        // Where the destination decides, it is the interface of the listener behind it.
+        let at = |address: &str| all.at(address.parse().unwrap()).unwrap().interface;
+        assert_eq!(
+            (at("10.0.0.2:8000"), at("10.0.0.2:8001")),
+            (InterfaceKind::Sbi, InterfaceKind::O1)
+        );
+        assert_eq!(all.all().len(), 3);
+        let unjoined = "no SBI interface with a sidecar leads there from this node";
+        assert_eq!(
+            find(&sbi, "smo").unwrap_err().to_string(),
+            format!("smo is smo, and {unjoined}")
+        );
+        let to_o1 = sbi.at("10.0.0.2:8001".parse().unwrap()).unwrap_err();
+        assert_eq!(to_o1.to_string(), format!("10.0.0.2:8001 is nrf, and {unjoined}"));
     }
 
     #[test]

@@ -63,7 +63,7 @@ impl Running {
         if node.sidecar != self.settings {
             reloaded.needs_restart.push("listeners, admin port, ledger or limits");
         }
-        if Doors::of(deployment, name) != *self.doors {
+        if Doors::of(deployment, name, None) != *self.doors {
             reloaded.needs_restart.push("where peers are reached");
         }
         shared.endpoint.replace(endpoint.clone());

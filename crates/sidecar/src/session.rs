@@ -27,6 +27,8 @@ pub(crate) struct Sessions {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Leg {
     pub(crate) direction: Direction,
+    /// That of the listener.
+    pub(crate) interface: InterfaceKind,
     pub(crate) path: Path,
     pub(crate) local_address: SocketAddr,
     pub(crate) peer_address: SocketAddr,
@@ -42,7 +44,6 @@ pub(crate) struct Session {
     shared: Arc<Shared>,
     number: u64,
     pub(crate) peer: NodeName,
-    pub(crate) interface: InterfaceKind,
     pub(crate) negotiated: Negotiated,
     pub(crate) verdict: Verdict,
     /// Subject and end of the leaf the peer showed.
@@ -89,7 +90,7 @@ impl Session {
         let (total_sent, total_received) = shared.metrics.bytes(side, peer);
         shared.recorder.record(Event::Handshake(Box::new(Handshake {
             key: established.key,
-            interface: established.interface.name().to_owned(),
+            interface: leg.interface.name().to_owned(),
             direction: leg.direction,
             peer: Some(peer.to_owned()),
             local_address: leg.local_address,
@@ -105,7 +106,6 @@ impl Session {
             shared: Arc::clone(shared),
             number,
             peer: established.peer,
-            interface: established.interface,
             negotiated: established.negotiated,
             verdict: established.verdict,
             leaf: established.chain.first().cloned(),
@@ -187,7 +187,7 @@ impl Session {
             .handshake_failed(side, self.peer.as_str(), refused.reason.as_str());
         self.shared.recorder.record(Event::Handshake(Box::new(Handshake {
             key: self.key,
-            interface: self.interface.name().to_owned(),
+            interface: self.leg.interface.name().to_owned(),
             direction: self.leg.direction,
             peer: Some(self.peer.to_string()),
             local_address: self.leg.local_address,

@@ -224,7 +224,7 @@ impl Ports {
         mut registry: Registry,
         ledger: Ledger,
     ) -> Result<Running, Error> {
-        let doors = Arc::new(Doors::of(deployment, node.name.as_str()));
+        let doors = |interface| Arc::new(Doors::of(deployment, node.name.as_str(), interface));
         let mut running = Running {
             inbound: Vec::new(),
             outbound: Vec::new(),
@@ -232,7 +232,7 @@ impl Ports {
             state: Arc::clone(state),
             ledger,
             settings: node.sidecar.clone(),
-            doors: Arc::clone(&doors),
+            doors: doors(None),
         };
         for (inbound, listener) in self.inbound {
             running
@@ -248,7 +248,14 @@ impl Ports {
             if outbound.route == RouteTo::ByDestination {
                 transparent.push(address);
             }
-            serve_outbound(shared, state, &doors, &mut ways, &outbound, listener);
+            serve_outbound(
+                shared,
+                state,
+                &doors(outbound.interface),
+                &mut ways,
+                &outbound,
+                listener,
+            );
         }
         ways.keep();
         if let Some(listener) = self.probed {
@@ -283,7 +290,7 @@ fn serve_inbound(shared: &Arc<Shared>, state: &State, inbound: &Inbound, listene
     }
     let function = Arc::new(Function::new(inbound.forward, pool));
     let name = format!("inbound {}", inbound.listen);
-    let (path, served) = (inbound.path, Arc::clone(shared));
+    let (belonging, served) = ((inbound.interface, inbound.path), Arc::clone(shared));
     let bounds = Bounds {
         connections: shared.limits.connections,
         strangers: HANDSHAKES_AT_MOST,
@@ -299,7 +306,7 @@ fn serve_inbound(shared: &Arc<Shared>, state: &State, inbound: &Inbound, listene
             inbound::serve(
                 Arc::clone(&served),
                 Arc::clone(&function),
-                path,
+                belonging,
                 stream,
                 peer,
                 guard,

@@ -149,7 +149,7 @@ fn describe(session: &Session) -> Value {
     let bytes = session.bytes();
     json!({
         "peer": session.peer.as_str(),
-        "interface": session.interface.name(),
+        "interface": session.leg.interface.name(),
         "direction": direction,
         "path": session.leg.path.name(),
         "local_address": session.leg.local_address,
@@ -243,10 +243,17 @@ impl State {
             None,
             MetricType::Gauge,
         )?;
+        // A peer may have several listeners, and a label set may stand there once.
+        let mut occupied = std::collections::BTreeMap::new();
         for pool in pools.iter() {
-            let labels = [("target", pool.producer())];
-            let open = i64::try_from(pool.occupancy().connections).unwrap_or(i64::MAX);
-            ConstGauge::new(open).encode(metric.encode_family(&labels)?)?;
+            let occupancy = pool.occupancy();
+            let of_target: &mut (usize, usize) = occupied.entry(pool.producer()).or_default();
+            of_target.0 += occupancy.connections;
+            of_target.1 += occupancy.streams;
+        }
+        for (target, (connections, _)) in &occupied {
+            let open = i64::try_from(*connections).unwrap_or(i64::MAX);
+            ConstGauge::new(open).encode(metric.encode_family(&[("target", target.as_str())])?)?;
         }
         let mut metric = encoder.encode_descriptor(
             "bartizan_sidecar_pool_streams",
@@ -254,10 +261,9 @@ impl State {
             None,
             MetricType::Gauge,
         )?;
-        for pool in pools.iter() {
-            let labels = [("target", pool.producer())];
-            let streams = i64::try_from(pool.occupancy().streams).unwrap_or(i64::MAX);
-            ConstGauge::new(streams).encode(metric.encode_family(&labels)?)?;
+        for (target, (_, streams)) in &occupied {
+            let streams = i64::try_from(*streams).unwrap_or(i64::MAX);
+            ConstGauge::new(streams).encode(metric.encode_family(&[("target", target.as_str())])?)?;
         }
         let mut metric = encoder.encode_descriptor(
             "bartizan_sidecar_ready_connections",
@@ -265,7 +271,6 @@ impl State {
             None,
             MetricType::Gauge,
         )?;
-        // A peer may have several listeners, and a label set may stand there once.
         let mut ready = std::collections::BTreeMap::new();
         let stocks = self.stocks.lock().unwrap_or_else(PoisonError::into_inner);
         for stock in stocks.iter() {

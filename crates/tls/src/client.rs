@@ -165,7 +165,7 @@ impl ClientSessionStore for ClientStore {
             role: Arc::clone(&self.role),
             life,
         };
-        shared.sessions.keep_client(&shared.peers[peer].node, session);
+        shared.sessions.keep_client(shared.peers[peer].link(), session);
     }
 
     fn take_tls13_ticket(&self, _server_name: &ServerName<'static>) -> Option<Tls13ClientSessionValue> {

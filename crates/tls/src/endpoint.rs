@@ -1,8 +1,9 @@
 //! What the handshakes of one node share, and the configuration each connection gets from it.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use bartizan_deployment::{Module, Revocation};
+use bartizan_deployment::{InterfaceKind, Module, Revocation};
 use bartizan_registry::SignatureScheme;
 use rustls::client::Resumption;
 use rustls::crypto::CryptoProvider;
@@ -56,8 +57,31 @@ pub(crate) struct InForce {
     day: Date,
     /// In the order of the endpoint's peers.
     pub(crate) peers: Vec<Arc<Terms>>,
-    /// What a listener offers that does not know yet who connects.
-    pub(crate) union: Arc<Terms>,
+    /// What the listeners of an interface offer, which do not know yet who connects.
+    listeners: BTreeMap<InterfaceKind, Arc<Terms>>,
+    /// What the listener of an interface without peers offers.
+    nobody: Arc<Terms>,
+}
+
+impl InForce {
+    fn on(day: Date, known: &[Peer], peers: Vec<Arc<Terms>>) -> Self {
+        let mut by_interface = BTreeMap::<_, Vec<_>>::new();
+        for (peer, terms) in known.iter().zip(&peers) {
+            by_interface.entry(peer.interface).or_default().push(Arc::clone(terms));
+        }
+        let union = |(interface, peers): (_, Vec<_>)| (interface, Arc::new(Terms::of_listener(&peers)));
+        Self {
+            day,
+            peers,
+            listeners: by_interface.into_iter().map(union).collect(),
+            nobody: Arc::new(Terms::of_listener(&[])),
+        }
+    }
+
+    /// What a listener of `interface` offers: what any of the interface's peers may use, and none of another interface.
+    pub(crate) fn listener(&self, interface: InterfaceKind) -> &Terms {
+        self.listeners.get(&interface).unwrap_or(&self.nobody)
+    }
 }
 
 /// One outbound TLS connection to be made.
@@ -138,14 +162,18 @@ impl Endpoint {
         })
     }
 
-    /// What one connection to `peer` needs. Where two interfaces lead to that node, the first of the file holds.
+    /// What one connection to `peer` over `interface` needs.
     ///
     /// # Errors
-    /// [`Error::UnknownPeer`] where no interface leads there.
-    pub fn connect(&self, peer: &str) -> Result<Connecting, Error> {
+    /// [`Error::UnknownPeer`] where no such interface leads there.
+    pub fn connect(&self, peer: &str, interface: InterfaceKind) -> Result<Connecting, Error> {
         let shared = &self.shared;
-        let found = shared.peers.iter().position(|known| known.node.as_str() == peer);
-        let index = found.ok_or_else(|| Error::UnknownPeer { peer: peer.to_owned() })?;
+        let is = |known: &Peer| known.node.as_str() == peer && known.interface == interface;
+        let found = shared.peers.iter().position(is);
+        let index = found.ok_or_else(|| Error::UnknownPeer {
+            peer: peer.to_owned(),
+            interface,
+        })?;
         let in_force = shared.in_force();
         let terms = Arc::clone(&in_force.peers[index]);
         let handshake = Arc::new(Handshake::new(Arc::clone(shared), in_force, Side::Client(index)));
@@ -171,7 +199,7 @@ impl Endpoint {
         let (Some(within), Some(now)) = (terms.resumption, shared.now()) else {
             return (Arc::new(ClientRole::new(handshake)), Resumption::disabled());
         };
-        let session = shared.sessions.take_client(&shared.peers[peer].node, now);
+        let session = shared.sessions.take_client(shared.peers[peer].link(), now);
         let young = session.filter(|session| now.as_secs().saturating_sub(session.life.begun) <= within.as_secs());
         let (role, ticket) = match young {
             Some(session) => {
@@ -184,13 +212,14 @@ impl Endpoint {
         (role, Resumption::store(Arc::new(store)))
     }
 
-    /// What one inbound connection needs.
+    /// What one connection to a listener of `interface` needs: it is for the peers of that interface, and judged by their policies for
+    /// it.
     #[must_use]
-    pub fn accept(&self) -> Accepting {
+    pub fn accept(&self, interface: InterfaceKind) -> Accepting {
         let shared = &self.shared;
         let in_force = shared.in_force();
-        let handshake = Arc::new(Handshake::new(Arc::clone(shared), in_force, Side::Server));
-        let provider = &handshake.in_force.union.provider;
+        let handshake = Arc::new(Handshake::new(Arc::clone(shared), in_force, Side::Server(interface)));
+        let provider = &handshake.terms().provider;
         Accepting {
             config: server_config(&handshake, provider),
             watch: Watch::new(handshake),
@@ -219,7 +248,7 @@ impl Accepting {
     pub fn config_for(&self, hello: &ClientHello<'_>) -> Arc<ServerConfig> {
         let handshake = self.watch.handshake();
         let offered = hello.named_groups().unwrap_or_default();
-        let preferred = handshake.in_force.union.post_quantum_provider.as_ref();
+        let preferred = handshake.terms().post_quantum_provider.as_ref();
         match preferred.filter(|provider| provider.kx_groups.iter().any(|group| offered.contains(&group.name()))) {
             Some(provider) => server_config(handshake, provider),
             None => Arc::clone(&self.config),
@@ -236,7 +265,7 @@ fn server_config(handshake: &Arc<Handshake>, provider: &Arc<CryptoProvider>) -> 
         .with_cert_resolver(Arc::clone(handshake) as _);
     config.alpn_protocols = vec![ALPN.to_vec()];
     config.ignore_client_order = true;
-    if handshake.in_force.union.resumption.is_some() {
+    if handshake.terms().resumption.is_some() {
         config.session_storage = Arc::clone(handshake) as _;
         config.send_tls13_tickets = 1;
     } else {
@@ -274,8 +303,7 @@ impl Shared {
             })
         });
         let peers: Vec<Arc<Terms>> = terms.collect();
-        let union = Arc::new(Terms::of_listener(&peers));
-        let fresh = Arc::new(InForce { day, peers, union });
+        let fresh = Arc::new(InForce::on(day, &self.peers, peers));
         *known = Some(Arc::clone(&fresh));
         fresh
     }

@@ -3,6 +3,8 @@
 use std::io;
 use std::path::PathBuf;
 
+use bartizan_deployment::InterfaceKind;
+
 /// What stood in the way of an endpoint, before any packet.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -27,10 +29,12 @@ pub enum Error {
         hint: String,
     },
     /// Configuration: no interface that a sidecar protects joins this node to that one.
-    #[error("no interface with a sidecar joins this node to `{peer}`")]
+    #[error("no {} interface with a sidecar joins this node to `{peer}`", interface.name())]
     UnknownPeer {
         /// The name asked for.
         peer: String,
+        /// The interface asked for.
+        interface: InterfaceKind,
     },
     /// Configuration: a policy asks for a validated cryptographic module, and this build has none.
     #[error(

@@ -5,7 +5,7 @@ mod judgement;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use bartizan_deployment::NodeName;
+use bartizan_deployment::{InterfaceKind, NodeName};
 use bartizan_ledger as ledger;
 use bartizan_registry::SignatureScheme;
 use rustls::DigitallySignedStruct;
@@ -26,8 +26,17 @@ use crate::{PeerIdentity, Reason, Refused, scheme};
 pub(crate) enum Side {
     /// The TLS client, which asked for the peer of this place.
     Client(usize),
-    /// The TLS server: whoever connects is known by its certificate.
-    Server,
+    /// The TLS server of a listener of this interface: whoever connects is known by its certificate.
+    Server(InterfaceKind),
+}
+
+impl Side {
+    pub(crate) fn interface(self, shared: &Shared) -> InterfaceKind {
+        match self {
+            Self::Client(peer) => shared.peers[peer].interface,
+            Self::Server(interface) => interface,
+        }
+    }
 }
 
 /// One handshake.
@@ -91,7 +100,7 @@ impl Handshake {
     pub(crate) fn terms(&self) -> &Terms {
         match self.side {
             Side::Client(peer) => &self.in_force.peers[peer],
-            Side::Server => &self.in_force.union,
+            Side::Server(interface) => self.in_force.listener(interface),
         }
     }
 
@@ -112,7 +121,7 @@ impl Handshake {
         state.bytes.sent += bytes.len() as u64;
         match self.side {
             Side::Client(_) => state.client_hello.read(bytes),
-            Side::Server => state.server_hello.read(bytes),
+            Side::Server(_) => state.server_hello.read(bytes),
         }
     }
 
@@ -124,7 +133,7 @@ impl Handshake {
         state.bytes.received += bytes.len() as u64;
         match self.side {
             Side::Client(_) => state.server_hello.read(bytes),
-            Side::Server => state.client_hello.read(bytes),
+            Side::Server(_) => state.client_hello.read(bytes),
         }
     }
 
@@ -166,21 +175,25 @@ impl Handshake {
             chain,
             usage: match self.side {
                 Side::Client(_) => Usage::Server,
-                Side::Server => Usage::Client,
+                Side::Server(_) => Usage::Client,
             },
             now,
         };
         let judge = |terms: &Terms| verify::chain(&presented, &self.shared.credentials, &self.shared.proven, terms);
         let mut named = verify::matching(leaf, &self.shared.peers);
         let mut asked = None;
-        if let Side::Client(peer) = self.side {
-            named.retain(|&index| index == peer);
-            asked = Some(&self.shared.peers[peer]);
+        match self.side {
+            Side::Client(peer) => {
+                named.retain(|&index| index == peer);
+                asked = Some(&self.shared.peers[peer]);
+            }
+            // A peer of another interface is nobody here: its policy may be a weaker one.
+            Side::Server(interface) => named.retain(|&index| self.shared.peers[index].interface == interface),
         }
         if named.is_empty() {
             // Whose certificate it is matters only once it is known to be a good one: an unknown CA is named as such.
             judge(self.terms())?;
-            return Err(verify::wrong_name(leaf, asked));
+            return Err(verify::wrong_name(leaf, asked, self.side.interface(&self.shared)));
         }
         let mut refusal = None;
         let mut candidates = Vec::new();
@@ -305,7 +318,7 @@ impl Handshake {
     fn peer(&self, state: &State) -> Option<NodeName> {
         let peer = match self.side {
             Side::Client(peer) => Some(peer),
-            Side::Server => state.candidates.first().copied(),
+            Side::Server(_) => state.candidates.first().copied(),
         };
         peer.map(|peer| self.shared.peers[peer].node.clone())
     }
@@ -313,8 +326,8 @@ impl Handshake {
     /// A refused handshake leaves nothing behind to resume.
     fn forget_sessions(&self) {
         match self.side {
-            Side::Client(peer) => self.shared.sessions.forget_client(&self.shared.peers[peer].node),
-            Side::Server => {
+            Side::Client(peer) => self.shared.sessions.forget_client(self.shared.peers[peer].link()),
+            Side::Server(_) => {
                 for ticket in std::mem::take(&mut self.state().issued) {
                     self.shared.sessions.take_server(&ticket);
                 }

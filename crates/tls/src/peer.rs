@@ -15,6 +15,13 @@ pub struct Peer {
     pub policy: Policy,
 }
 
+impl Peer {
+    /// What tells it from others: two interfaces may lead to one node.
+    pub(crate) fn link(&self) -> (NodeName, InterfaceKind) {
+        (self.node.clone(), self.interface)
+    }
+}
+
 /// The nodes that interfaces with a sidecar join to `node`, in the order of the file.
 #[must_use]
 pub fn peers(deployment: &Deployment, node: &str) -> Vec<Peer> {

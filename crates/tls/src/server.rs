@@ -79,7 +79,9 @@ impl StoresServerSessions for Handshake {
         let Some(life) = state.life else { return false };
         state.issued.push(key.clone());
         drop(state);
-        self.shared.sessions.keep_server(key, ServerSession { value, life });
+        let interface = self.side.interface(&self.shared);
+        let session = ServerSession { value, life, interface };
+        self.shared.sessions.keep_server(key, session);
         true
     }
 
@@ -91,7 +93,7 @@ impl StoresServerSessions for Handshake {
     fn take(&self, key: &[u8]) -> Option<Vec<u8>> {
         let session = self.shared.sessions.take_server(key)?;
         let now = self.shared.now()?;
-        if !session.life.holds(now) {
+        if !session.life.holds(now) || session.interface != self.side.interface(&self.shared) {
             return None;
         }
         self.state().life = Some(session.life);

@@ -6,12 +6,15 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use bartizan_deployment::NodeName;
+use bartizan_deployment::{InterfaceKind, NodeName};
 use rustls::client::Tls13ClientSessionValue;
 use rustls::pki_types::UnixTime;
 use zeroize::Zeroizing;
 
 use crate::client::ClientRole;
+
+/// A peer over one of the interfaces to it: a session of one is none of another.
+pub(crate) type Link = (NodeName, InterfaceKind);
 
 /// Sessions a server keeps. Each holds the chain of its client: 10 to 30 kB.
 const SERVER_SESSIONS: usize = 512;
@@ -22,7 +25,7 @@ const CLIENT_SESSIONS: usize = 8;
 #[derive(Debug, Default)]
 pub(crate) struct Sessions {
     server: Mutex<ServerSessions>,
-    client: Mutex<HashMap<NodeName, VecDeque<ClientSession>>>,
+    client: Mutex<HashMap<Link, VecDeque<ClientSession>>>,
 }
 
 /// Seconds since 1970 between which a session lives.
@@ -46,6 +49,8 @@ pub(crate) struct ServerSession {
     /// As rustls wrote it: it holds the resumption secret.
     pub(crate) value: Zeroizing<Vec<u8>>,
     pub(crate) life: Life,
+    /// Of the listener that gave the ticket out.
+    pub(crate) interface: InterfaceKind,
 }
 
 /// A session as the client keeps it.
@@ -76,7 +81,7 @@ impl Sessions {
         self.server.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn client(&self) -> MutexGuard<'_, HashMap<NodeName, VecDeque<ClientSession>>> {
+    fn client(&self) -> MutexGuard<'_, HashMap<Link, VecDeque<ClientSession>>> {
         self.client.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -102,9 +107,9 @@ impl Sessions {
     }
 
     /// Keeps a session with `peer`; the oldest makes room.
-    pub(crate) fn keep_client(&self, peer: &NodeName, session: ClientSession) {
+    pub(crate) fn keep_client(&self, peer: Link, session: ClientSession) {
         let mut sessions = self.client();
-        let kept = sessions.entry(peer.clone()).or_default();
+        let kept = sessions.entry(peer).or_default();
         while kept.len() >= CLIENT_SESSIONS {
             kept.pop_front();
         }
@@ -112,16 +117,16 @@ impl Sessions {
     }
 
     /// Takes the newest session with `peer` that is alive and whose verifier no handshake is using; forgets dead ones.
-    pub(crate) fn take_client(&self, peer: &NodeName, now: UnixTime) -> Option<ClientSession> {
+    pub(crate) fn take_client(&self, peer: Link, now: UnixTime) -> Option<ClientSession> {
         let mut sessions = self.client();
-        let kept = sessions.get_mut(peer)?;
+        let kept = sessions.get_mut(&peer)?;
         kept.retain(|session| session.life.holds(now));
         let free = kept.iter().rposition(|session| !session.role.is_busy())?;
         kept.remove(free)
     }
 
     /// Forgets the sessions with `peer`.
-    pub(crate) fn forget_client(&self, peer: &NodeName) {
-        self.client().remove(peer);
+    pub(crate) fn forget_client(&self, peer: Link) {
+        self.client().remove(&peer);
     }
 }

@@ -6,7 +6,7 @@ use webpki::{
     UnknownStatusPolicy,
 };
 
-use bartizan_deployment::Revocation;
+use bartizan_deployment::{InterfaceKind, Revocation};
 
 use crate::certificate::Leaf;
 use crate::chain::Chain;
@@ -116,7 +116,7 @@ pub(crate) fn matching(leaf: &Leaf, peers: &[Peer]) -> Vec<usize> {
 }
 
 /// The refusal of a leaf that speaks for nobody we may talk to, or not for the one we asked.
-pub(crate) fn wrong_name(leaf: &Leaf, asked: Option<&Peer>) -> Ground {
+pub(crate) fn wrong_name(leaf: &Leaf, asked: Option<&Peer>, interface: InterfaceKind) -> Ground {
     let carried = leaf.names.in_words();
     match asked {
         Some(peer) => Ground::new(
@@ -135,8 +135,11 @@ pub(crate) fn wrong_name(leaf: &Leaf, asked: Option<&Peer>) -> Ground {
         ),
         None => Ground::new(
             Reason::WrongName,
-            format!("the peer's certificate carries {carried}, and no node joined to this one is known by that"),
-            "join the two by an interface in the deployment file, or issue the peer a certificate with its node's names",
+            format!(
+                "the peer's certificate carries {carried}, and no node joined to this one by {} is known by that",
+                interface.name()
+            ),
+            "join the two by such an interface in the deployment file, or issue the peer a certificate with its node's names",
         ),
     }
 }

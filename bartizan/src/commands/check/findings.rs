@@ -2,7 +2,7 @@
 
 use std::time::SystemTime;
 
-use bartizan_deployment::{Deployment, Exception, Interface, PostQuantum, Profile, Protection};
+use bartizan_deployment::{Deployment, Exception, Interface, Node, PostQuantum, Profile, Protection};
 use bartizan_registry::NamedGroup;
 use serde::Serialize;
 
@@ -55,7 +55,54 @@ pub(super) fn of(deployment: &Deployment, now: SystemTime) -> Vec<Finding> {
         }
     }
     findings.extend(deployment.nodes().filter_map(|node| ipsec::of_node(deployment, node)));
+    findings.extend(interfaces_nobody_listens_for(deployment));
+    findings.extend(
+        deployment
+            .nodes()
+            .filter_map(|node| listening_for_nobody(deployment, node)),
+    );
     findings
+}
+
+/// Interfaces between two sidecars of which neither has a listener for them: nothing can be connected.
+fn interfaces_nobody_listens_for(deployment: &Deployment) -> impl Iterator<Item = Finding> {
+    let with_sidecar = deployment
+        .interfaces()
+        .iter()
+        .filter(|interface| interface.protection == Protection::Sidecar);
+    with_sidecar.filter_map(|interface| {
+        let sidecars = interface
+            .between
+            .each_ref()
+            .map(|name| deployment.node(name.as_str()).and_then(|node| node.sidecar.as_ref()));
+        // A node without one is a finding of its own.
+        let [Some(one), Some(other)] = sidecars else {
+            return None;
+        };
+        let mut listeners = one.inbound.iter().chain(&other.inbound);
+        if listeners.any(|inbound| inbound.interface == interface.kind) {
+            return None;
+        }
+        let kind = interface.kind.name();
+        Some(Finding::new(
+            named(interface),
+            format!("no inbound listener at either end belongs to {kind}: nothing can be connected"),
+            format!("add one with `interface: {kind}` to the node that is called"),
+        ))
+    })
+}
+
+/// A listener that no interface leads to.
+fn listening_for_nobody(deployment: &Deployment, node: &Node) -> Option<Finding> {
+    let listens = node.sidecar.as_ref().is_some_and(|sidecar| !sidecar.inbound.is_empty());
+    let alone = deployment.sidecar_peers(node.name.as_str()).next().is_none();
+    (listens && alone).then(|| {
+        Finding::new(
+            format!("nodes.{}.sidecar.inbound", node.name),
+            "no interface with a sidecar joins the node: nobody may connect",
+            "add its interfaces, `with: sidecar`",
+        )
+    })
 }
 
 fn of_interface(interface: &Interface, now: SystemTime) -> Vec<Finding> {

@@ -5,8 +5,8 @@ use std::path::Path;
 use std::time::SystemTime;
 
 use bartizan_deployment::{
-    CipherSuite, Exception, Identity, Inbound, Interface, IpsecNode, LedgerFile, Node, Outbound, Policy, Protection,
-    Resumption, Revocation, Route, day_of,
+    CipherSuite, Exception, Identity, Inbound, Interface, InterfaceKind, IpsecNode, LedgerFile, Node, Outbound, Policy,
+    Protection, Resumption, Revocation, Route, day_of,
 };
 use serde::Serialize;
 
@@ -51,6 +51,8 @@ pub(super) struct InboundInForce {
     pub(super) listen: String,
     pub(super) forward: String,
     pub(super) service: String,
+    /// The interface whose peers it serves.
+    pub(super) interface: &'static str,
     pub(super) path: &'static str,
 }
 
@@ -60,6 +62,8 @@ pub(super) struct OutboundInForce {
     pub(super) listen: String,
     /// A node's name, `by-authority` or `by-destination`.
     pub(super) route: String,
+    /// None where each connection's destination says it.
+    pub(super) interface: Option<&'static str>,
     pub(super) path: &'static str,
     pub(super) warm: usize,
 }
@@ -159,6 +163,7 @@ impl InboundInForce {
             listen: inbound.listen.to_string(),
             forward: inbound.forward.to_string(),
             service: inbound.service.to_string(),
+            interface: inbound.interface.name(),
             path: inbound.path.name(),
         }
     }
@@ -173,6 +178,7 @@ impl OutboundInForce {
                 Route::ByAuthority => "by-authority".into(),
                 Route::ByDestination => "by-destination".into(),
             },
+            interface: outbound.interface.map(InterfaceKind::name),
             path: outbound.path.name(),
             warm: outbound.warm,
         }

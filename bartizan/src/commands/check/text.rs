@@ -119,14 +119,15 @@ impl Text {
         for inbound in &sidecar.inbound {
             let service = &inbound.service;
             let value = format!(
-                "{} -> {} ({}), known as {service}",
-                inbound.listen, inbound.forward, inbound.path
+                "{} -> {} ({}, {}), known as {service}",
+                inbound.listen, inbound.forward, inbound.interface, inbound.path
             );
             self.field("inbound", &value);
         }
         for outbound in &sidecar.outbound {
+            let interface = outbound.interface.map_or_else(String::new, |kind| format!("{kind}, "));
             let value = format!(
-                "{} -> {} ({}), {} ready",
+                "{} -> {} ({interface}{}), {} ready",
                 outbound.listen, outbound.route, outbound.path, outbound.warm
             );
             self.field("outbound", &value);

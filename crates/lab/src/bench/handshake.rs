@@ -5,7 +5,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
 use std::time::Duration;
 
-use bartizan_deployment::{Deployment, Files};
+use bartizan_deployment::{Deployment, Files, InterfaceKind};
 use bartizan_tls::{Credentials, Endpoint, peers};
 use nix::time::{ClockId, clock_gettime};
 use rustls::{ClientConnection, ConnectionCommon, ServerConnection};
@@ -70,11 +70,14 @@ impl Ends {
     /// One full handshake in memory; gives the processor time of the server's half: its configuration, its flight, its checks.
     pub(super) fn in_memory(&self) -> Result<Duration, Error> {
         let failed = |error: &dyn std::fmt::Display| Error::Handshake(error.to_string());
-        let connecting = self.consumer.connect(PRODUCER).map_err(|error| failed(&error))?;
+        let connecting = self
+            .consumer
+            .connect(PRODUCER, InterfaceKind::Sbi)
+            .map_err(|error| failed(&error))?;
         let mut client = ClientConnection::new(connecting.config, connecting.name).map_err(|error| failed(&error))?;
         let mut server_time = Duration::ZERO;
         let mut began = thread_time()?;
-        let accepting = self.producer.accept();
+        let accepting = self.producer.accept(InterfaceKind::Sbi);
         let mut server = ServerConnection::new(accepting.config).map_err(|error| failed(&error))?;
         server_time += thread_time()?.saturating_sub(began);
         let mut wire = Vec::with_capacity(16 * 1024);
@@ -120,7 +123,10 @@ impl Ends {
         socket.set_read_timeout(Some(PATIENCE)).map_err(failed)?;
         socket.set_write_timeout(Some(PATIENCE)).map_err(failed)?;
         let ours = |error: &dyn std::fmt::Display| Error::Handshake(error.to_string());
-        let connecting = self.consumer.connect(PRODUCER).map_err(|error| ours(&error))?;
+        let connecting = self
+            .consumer
+            .connect(PRODUCER, InterfaceKind::Sbi)
+            .map_err(|error| ours(&error))?;
         let mut client = ClientConnection::new(connecting.config, connecting.name).map_err(|error| ours(&error))?;
         while client.is_handshaking() {
             client.complete_io(&mut socket).map_err(|error| ours(&error))?;

@@ -7,6 +7,7 @@ use std::rc::Rc;
 use std::thread;
 use std::time::Duration;
 
+use bartizan_deployment::InterfaceKind;
 use bartizan_tls::{Accepting, Endpoint};
 use bytes::Bytes;
 use h2::RecvStream;
@@ -79,7 +80,7 @@ impl Server {
         let Some(endpoint) = &self.manner.tls else {
             return self.http2(stream, "http").await;
         };
-        let Accepting { config, watch } = endpoint.accept();
+        let Accepting { config, watch } = endpoint.accept(InterfaceKind::Sbi);
         match timeout(HANDSHAKE, TlsAcceptor::from(config).accept(stream)).await {
             Ok(Ok(tls)) => match watch.finish_server(tls.get_ref().1) {
                 Ok(_) => Rc::clone(&self).http2(tls, "https").await,

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use bartizan_deployment::InterfaceKind;
 use bytes::Bytes;
 use h2::Reason;
 use h2::client::SendRequest;
@@ -118,7 +119,7 @@ impl Channel {
         match &way.security {
             Security::Clear => Self::begun(way, stream).await,
             Security::Mutual { endpoint, peer } => {
-                let connecting = endpoint.connect(peer)?;
+                let connecting = endpoint.connect(peer, InterfaceKind::Sbi)?;
                 let watch = connecting.watch;
                 let shaken = TlsConnector::from(connecting.config)
                     .connect(connecting.name, stream)

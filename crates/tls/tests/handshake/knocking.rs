@@ -5,7 +5,7 @@ use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::thread;
 use std::time::Duration;
 
-use bartizan_deployment::Policy;
+use bartizan_deployment::{InterfaceKind, Policy};
 use bartizan_tls::{Answer, Credentials, Reason, knock};
 use rcgen::PKCS_ML_DSA_65;
 
@@ -19,7 +19,7 @@ fn at_the_door(authority: &Authority, stranger: Option<&Credentials>) -> (Answer
     let address = listener.local_addr().expect("its address");
     let server = thread::spawn(move || {
         let (mut stream, _) = listener.accept().expect("somebody knocks");
-        let accepting = endpoint.accept();
+        let accepting = endpoint.accept(InterfaceKind::Sbi);
         let mut connection = rustls::ServerConnection::new(accepting.config).expect("a configuration");
         while connection.is_handshaking() {
             if let Err(error) = connection.complete_io(&mut stream) {

@@ -1,5 +1,6 @@
 //! What a watch shows is what was on that wire, whatever happens on others.
 
+use bartizan_deployment::InterfaceKind;
 use bartizan_ledger::Key;
 use bartizan_registry::{NamedGroup, SignatureScheme};
 use bartizan_tls::{Endpoint, Reason, peers};
@@ -13,7 +14,10 @@ fn the_key_is_the_client_random_on_the_wire_at_both_ends() {
     let authority = Authority::root("root", &PKCS_ML_DSA_65);
     let client = amf(authority.node("amf"), &deployment("hybrid"));
     let server = nrf(authority.node("nrf"), &deployment("hybrid"));
-    let outcome = shake(client.connect("nrf").unwrap(), server.accept());
+    let outcome = shake(
+        client.connect("nrf", InterfaceKind::Sbi).unwrap(),
+        server.accept(InterfaceKind::Sbi),
+    );
     let (client, server) = (outcome.client.unwrap(), outcome.server.unwrap());
     let Some(Key::Tls { client_random }) = client.key else {
         panic!("no key")
@@ -27,7 +31,10 @@ fn bytes_are_those_on_the_wire_until_the_end_of_the_handshake() {
     let authority = Authority::root("root", &PKCS_ML_DSA_65);
     let client = amf(authority.node("amf"), &deployment("hybrid"));
     let server = nrf(authority.node("nrf"), &deployment("hybrid"));
-    let (mut client, mut server) = (client_end(client.connect("nrf").unwrap()), server_end(server.accept()));
+    let (mut client, mut server) = (
+        client_end(client.connect("nrf", InterfaceKind::Sbi).unwrap()),
+        server_end(server.accept(InterfaceKind::Sbi)),
+    );
     let outcome = converse(&mut client, &mut server);
     let (ours, theirs) = (outcome.client.unwrap().bytes, outcome.server.unwrap().bytes);
     assert_eq!((ours.sent, ours.received), (outcome.to_server, outcome.to_client));
@@ -50,7 +57,10 @@ fn a_hello_retry_request_is_seen_at_both_ends_and_keeps_the_first_random() {
         policy.groups = vec![NamedGroup::SECP384R1MLKEM1024, NamedGroup::MLKEM1024];
     });
     let client = Endpoint::new(authority.node("amf"), both).unwrap();
-    let outcome = shake(client.connect("nrf").unwrap(), server.accept());
+    let outcome = shake(
+        client.connect("nrf", InterfaceKind::Sbi).unwrap(),
+        server.accept(InterfaceKind::Sbi),
+    );
     let (client, server) = (outcome.client.unwrap(), outcome.server.unwrap());
     assert!(client.negotiated.hello_retry && server.negotiated.hello_retry);
     assert_eq!(client.negotiated.group.code, NamedGroup::MLKEM1024.0);
@@ -71,7 +81,10 @@ fn a_hello_retry_request_before_a_resumption_is_not_forgotten() {
     });
     let client = Endpoint::new(authority.node("amf"), both).unwrap();
     for resumed in [false, true] {
-        let outcome = shake(client.connect("nrf").unwrap(), server.accept());
+        let outcome = shake(
+            client.connect("nrf", InterfaceKind::Sbi).unwrap(),
+            server.accept(InterfaceKind::Sbi),
+        );
         for end in [outcome.client, outcome.server] {
             let negotiated = end.unwrap().negotiated;
             assert_eq!((negotiated.resumed, negotiated.hello_retry), (resumed, true));
@@ -107,7 +120,12 @@ fn interleaved_handshakes_of_one_endpoint_are_observed_each_on_its_own() {
     ];
     let mut ends: Vec<_> = clients
         .iter()
-        .map(|client| (client_end(client.connect("nrf").unwrap()), server_end(server.accept())))
+        .map(|client| {
+            (
+                client_end(client.connect("nrf", InterfaceKind::Sbi).unwrap()),
+                server_end(server.accept(InterfaceKind::Sbi)),
+            )
+        })
         .collect();
     let hellos: Vec<_> = ends.iter_mut().map(|(client, _)| client.speak()).collect();
     // Byte by byte, in turn.

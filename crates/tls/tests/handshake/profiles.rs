@@ -1,6 +1,6 @@
 //! What each profile negotiates.
 
-use bartizan_deployment::{Identity, Policy, USABLE_GROUPS, USABLE_SIGNATURES};
+use bartizan_deployment::{Identity, InterfaceKind, Policy, USABLE_GROUPS, USABLE_SIGNATURES};
 use bartizan_ledger::{Negotiated, Verdict};
 use bartizan_registry::{NamedGroup, SignatureScheme, group, signature};
 use bartizan_tls::{Endpoint, Error, Reason, peers};
@@ -17,7 +17,10 @@ fn between(authority: &Authority, policy: &str) -> Outcome {
     let deployment = deployment(policy);
     let client = amf(authority.node("amf"), &deployment);
     let server = nrf(authority.node("nrf"), &deployment);
-    shake(client.connect("nrf").unwrap(), server.accept())
+    shake(
+        client.connect("nrf", InterfaceKind::Sbi).unwrap(),
+        server.accept(InterfaceKind::Sbi),
+    )
 }
 
 fn assert_negotiated(negotiated: &Negotiated, group: NamedGroup, scheme: SignatureScheme) {
@@ -126,7 +129,10 @@ fn an_intermediate_is_sent_and_the_root_is_not() {
     let deployment = deployment("hybrid");
     let client = amf(authority.node("amf"), &deployment);
     let server = nrf(authority.credentials(&issued, None), &deployment);
-    let outcome = shake(client.connect("nrf").unwrap(), server.accept());
+    let outcome = shake(
+        client.connect("nrf", InterfaceKind::Sbi).unwrap(),
+        server.accept(InterfaceKind::Sbi),
+    );
     let chain = outcome.client.unwrap().chain;
     let read: Vec<_> = chain
         .iter()
@@ -143,6 +149,56 @@ fn an_intermediate_is_sent_and_the_root_is_not() {
 const TRANSITION: &str = "{ profile: transition, reason: the old SMF, expires: 2040-06-30 }";
 /// 2040-06-30T23:59:59Z, the last second of the exception.
 const LAST_SECOND: u64 = 2_224_713_599;
+
+/// With SBI `hybrid` and O1 `transition` between two nodes, either was judged by whichever policy admitted it.
+#[test]
+fn a_listener_admits_by_the_policy_of_its_own_interface_whatever_another_one_allows() {
+    let text = format!(
+        "nodes:\n  amf: {{ function: AMF, address: 10.0.0.1 }}\n  nrf: {{ function: NRF, address: 10.0.0.2 }}\n\
+         interfaces:\n  - {{ kind: O1, between: [amf, nrf], with: sidecar, policy: {TRANSITION} }}\n\
+         \x20 - {{ kind: SBI, between: [amf, nrf], with: sidecar }}\n"
+    );
+    let deployment = bartizan_deployment::Deployment::parse(&text, "two.yaml", std::path::Path::new("/")).unwrap();
+    let authority = Authority::root("root", &PKCS_ML_DSA_65);
+    let server = nrf(authority.node("nrf"), &deployment);
+    let classical = under(peers(&deployment, "amf"), |policy| {
+        let (signatures, chain_signatures) = (Policy::hybrid().signatures, Policy::hybrid().chain_signatures);
+        *policy = Policy {
+            signatures,
+            chain_signatures,
+            ..Policy::classical()
+        };
+    });
+    let client = Endpoint::new(authority.node("amf"), classical).unwrap();
+    for (ours, theirs) in [
+        (InterfaceKind::O1, InterfaceKind::O1),
+        (InterfaceKind::Sbi, InterfaceKind::O1),
+    ] {
+        let outcome = shake(client.connect("nrf", ours).unwrap(), server.accept(theirs));
+        let established = outcome.server.unwrap();
+        assert_eq!(established.interface, InterfaceKind::O1);
+        assert!(matches!(established.verdict, Verdict::Excepted { .. }));
+    }
+    for ours in [InterfaceKind::O1, InterfaceKind::Sbi] {
+        let outcome = shake(client.connect("nrf", ours).unwrap(), server.accept(InterfaceKind::Sbi));
+        assert_eq!(outcome.server.unwrap_err().reason, Reason::NoCommonGroup);
+    }
+    // And where no peer is joined by it, nobody is admitted, with the best of certificates.
+    let good = amf(authority.node("amf"), &deployment);
+    let outcome = shake(
+        good.connect("nrf", InterfaceKind::Sbi).unwrap(),
+        server.accept(InterfaceKind::A1),
+    );
+    let refused = outcome.server.unwrap_err();
+    assert_eq!(refused.reason, Reason::WrongName);
+    assert!(
+        refused
+            .detail
+            .ends_with("no node joined to this one by A1 is known by that"),
+        "{refused}"
+    );
+    assert!(client.connect("nrf", InterfaceKind::A1).is_err());
+}
 
 #[test]
 fn transition_admits_classical_until_its_date_and_offers_none_after_without_a_restart() {
@@ -168,7 +224,10 @@ fn transition_admits_classical_until_its_date_and_offers_none_after_without_a_re
     });
     let client = Endpoint::with_clock(node(&classical, "amf"), old, clock.clone()).unwrap();
 
-    let outcome = shake(client.connect("nrf").unwrap(), server.accept());
+    let outcome = shake(
+        client.connect("nrf", InterfaceKind::Sbi).unwrap(),
+        server.accept(InterfaceKind::Sbi),
+    );
     let established = outcome.server.unwrap();
     assert_eq!(established.negotiated.group.code, NamedGroup::X25519.0);
     let excepted = Verdict::Excepted {
@@ -177,7 +236,10 @@ fn transition_admits_classical_until_its_date_and_offers_none_after_without_a_re
     assert_eq!(established.verdict, excepted);
 
     clock.set(LAST_SECOND + 1);
-    let outcome = shake(client.connect("nrf").unwrap(), server.accept());
+    let outcome = shake(
+        client.connect("nrf", InterfaceKind::Sbi).unwrap(),
+        server.accept(InterfaceKind::Sbi),
+    );
     let refused = outcome.server.unwrap_err();
     assert_eq!(refused.reason, Reason::NoCommonGroup);
     assert!(
@@ -188,7 +250,10 @@ fn transition_admits_classical_until_its_date_and_offers_none_after_without_a_re
     assert_eq!(outcome.client.unwrap_err().reason, Reason::PeerRefused);
 
     let modern = Endpoint::with_clock(node(&hybrid, "amf"), peers(&deployment, "amf"), clock).unwrap();
-    let outcome = shake(modern.connect("nrf").unwrap(), server.accept());
+    let outcome = shake(
+        modern.connect("nrf", InterfaceKind::Sbi).unwrap(),
+        server.accept(InterfaceKind::Sbi),
+    );
     assert_both(
         &outcome,
         NamedGroup::X25519MLKEM768,
@@ -230,12 +295,12 @@ fn transition_prefers_post_quantum_against_the_order_of_the_client() {
             });
             Endpoint::new(authority.node("amf"), lab).unwrap()
         });
-        let mut client = client_end(client.connect("nrf").unwrap());
+        let mut client = client_end(client.connect("nrf", InterfaceKind::Sbi).unwrap());
         let hello = client.speak();
         let mut acceptor = rustls::server::Acceptor::default();
         acceptor.read_tls(&mut &hello[..]).unwrap();
         let accepted = acceptor.accept().unwrap().unwrap();
-        let accepting = server.accept();
+        let accepting = server.accept(InterfaceKind::Sbi);
         let config = accepting.config_for(&accepted.client_hello());
         accepting.watch.received(&hello);
         let connection = accepted.into_connection(config).unwrap();
@@ -298,7 +363,9 @@ fn revocation_required_without_a_list_fails_before_any_packet() {
 fn a_peer_no_interface_leads_to_cannot_be_connected_to() {
     let authority = Authority::root("root", &PKCS_ML_DSA_65);
     let endpoint = amf(authority.node("amf"), &deployment("hybrid"));
-    assert!(matches!(endpoint.connect("smf"), Err(Error::UnknownPeer { peer }) if peer == "smf"));
+    assert!(
+        matches!(endpoint.connect("smf", InterfaceKind::Sbi), Err(Error::UnknownPeer { peer, .. }) if peer == "smf")
+    );
 }
 
 #[test]
@@ -354,7 +421,10 @@ fn a_node_known_by_an_address_or_a_uri_alone_is_reached_without_a_dns_name() {
             authority.credentials(&authority.issue(Wanted::named([san])), None),
             &deployment,
         );
-        let outcome = shake(client.connect("nrf").unwrap(), server.accept());
+        let outcome = shake(
+            client.connect("nrf", InterfaceKind::Sbi).unwrap(),
+            server.accept(InterfaceKind::Sbi),
+        );
         assert_eq!(outcome.client.unwrap().peer.as_str(), "nrf");
         assert_eq!(outcome.server.unwrap().peer.as_str(), "amf");
     }

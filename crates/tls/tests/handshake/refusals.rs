@@ -3,7 +3,7 @@
 use std::io;
 use std::sync::Arc;
 
-use bartizan_deployment::{CipherSuite, NodeName, Policy, PostQuantum};
+use bartizan_deployment::{CipherSuite, InterfaceKind, NodeName, Policy, PostQuantum};
 use bartizan_ledger::Verdict;
 use bartizan_registry::{NamedGroup, SignatureScheme};
 use bartizan_tls::{Accepting, Connecting, Credentials, Endpoint, Reason, Refused, peers};
@@ -21,7 +21,10 @@ use crate::wire::{Clock, Outcome, amf, client_end, deployment, now, nrf, server_
 /// What nrf says of an amf with these credentials, under this policy of nrf.
 fn judged_by_nrf(server: &Endpoint, client: Credentials) -> Outcome {
     let client = amf(client, &deployment("hybrid"));
-    shake(client.connect("nrf").unwrap(), server.accept())
+    shake(
+        client.connect("nrf", InterfaceKind::Sbi).unwrap(),
+        server.accept(InterfaceKind::Sbi),
+    )
 }
 
 fn refused(outcome: &Outcome) -> &Refused {
@@ -226,7 +229,10 @@ fn a_wildcard_names_nobody() {
 /// A client endpoint whose policy is not the deployment's: what a peer configured otherwise looks like.
 fn deviating(credentials: Credentials, change: impl Fn(&mut Policy)) -> Connecting {
     let peers = under(peers(&deployment("hybrid"), "amf"), change);
-    Endpoint::new(credentials, peers).unwrap().connect("nrf").unwrap()
+    Endpoint::new(credentials, peers)
+        .unwrap()
+        .connect("nrf", InterfaceKind::Sbi)
+        .unwrap()
 }
 
 #[test]
@@ -237,7 +243,7 @@ fn a_peer_with_only_classical_groups_has_no_group_in_common() {
         policy.post_quantum = PostQuantum::Forbid;
         policy.groups = vec![NamedGroup::X25519];
     });
-    let outcome = shake(client, server.accept());
+    let outcome = shake(client, server.accept(InterfaceKind::Sbi));
     assert_eq!(refused(&outcome).reason, Reason::NoCommonGroup);
     assert_eq!(
         refused(&outcome).detail,
@@ -255,7 +261,10 @@ fn a_peer_with_another_post_quantum_group_has_no_group_in_common() {
     let client = deviating(authority.node("amf"), |policy| {
         policy.groups = vec![NamedGroup::MLKEM512];
     });
-    assert_eq!(refused(&shake(client, server.accept())).reason, Reason::NoCommonGroup);
+    assert_eq!(
+        refused(&shake(client, server.accept(InterfaceKind::Sbi))).reason,
+        Reason::NoCommonGroup
+    );
 }
 
 #[test]
@@ -267,7 +276,7 @@ fn a_peer_that_accepts_other_signatures_has_no_signature_in_common() {
         policy.signatures = vec![SignatureScheme::MLDSA87];
         policy.chain_signatures = vec![SignatureScheme::MLDSA87];
     });
-    let outcome = shake(client, server.accept());
+    let outcome = shake(client, server.accept(InterfaceKind::Sbi));
     assert_eq!(refused(&outcome).reason, Reason::NoCommonSignature);
     assert_eq!(
         refused(&outcome).detail,
@@ -284,9 +293,9 @@ fn a_client_whose_certificate_the_server_does_not_accept_says_so_itself() {
     });
     let server = Endpoint::new(authority.node("nrf"), server).unwrap();
     let client = amf(authority.node("amf"), &deployment("hybrid"));
-    let accepting = server.accept();
+    let accepting = server.accept(InterfaceKind::Sbi);
     let strict = accepting_only_mldsa87(&accepting);
-    let outcome = shake(client.connect("nrf").unwrap(), strict);
+    let outcome = shake(client.connect("nrf", InterfaceKind::Sbi).unwrap(), strict);
     let later = outcome.client.err().or(outcome.client_later).expect("refused");
     assert_eq!(later.reason, Reason::NoCommonSignature);
     assert_eq!(
@@ -360,7 +369,10 @@ fn cnsa2_has_no_cipher_in_common_with_aes_128() {
         policy.ciphers = vec![CipherSuite::Aes128Gcm];
     });
     let client = Endpoint::new(authority.node("amf"), peers).unwrap();
-    let outcome = shake(client.connect("nrf").unwrap(), server.accept());
+    let outcome = shake(
+        client.connect("nrf", InterfaceKind::Sbi).unwrap(),
+        server.accept(InterfaceKind::Sbi),
+    );
     assert_eq!(refused(&outcome).reason, Reason::NoCommonCipher);
 }
 
@@ -387,7 +399,7 @@ fn a_peer_that_speaks_tls_1_2_has_no_version_in_common() {
 /// What nrf says of these bytes.
 fn refused_bytes(bytes: &[u8]) -> Box<Refused> {
     let server = nrf(root().node("nrf"), &deployment("hybrid"));
-    let mut server = server_end(server.accept());
+    let mut server = server_end(server.accept(InterfaceKind::Sbi));
     server.hear(bytes);
     let error = server.error().unwrap_or_else(|| io::ErrorKind::UnexpectedEof.into());
     server.watch.failed(&error)
@@ -407,14 +419,14 @@ fn a_client_without_a_certificate_is_refused_for_that() {
     let authority = root();
     let server = nrf(authority.node("nrf"), &deployment("hybrid"));
     let client = amf(authority.node("amf"), &deployment("hybrid"));
-    let connecting = client.connect("nrf").unwrap();
+    let connecting = client.connect("nrf", InterfaceKind::Sbi).unwrap();
     let mut config = (*connecting.config).clone();
     config.client_auth_cert_resolver = Arc::new(Presenting(None));
     let connecting = Connecting {
         config: Arc::new(config),
         ..connecting
     };
-    let outcome = shake(connecting, server.accept());
+    let outcome = shake(connecting, server.accept(InterfaceKind::Sbi));
     assert_eq!(refused(&outcome).reason, Reason::NoCertificate);
     assert_client_learns(&outcome, "certificate_required");
 }
@@ -444,14 +456,14 @@ fn a_stolen_certificate_without_its_key_is_a_bad_signature() {
     );
     let chain = CertificateDer::pem_slice_iter(stolen.certificate.as_bytes()).map(Result::unwrap);
     let key = any_supported_type(&PrivateKeyDer::from_pem_slice(other.key.as_bytes()).unwrap()).unwrap();
-    let connecting = client.connect("nrf").unwrap();
+    let connecting = client.connect("nrf", InterfaceKind::Sbi).unwrap();
     let mut config = (*connecting.config).clone();
     config.client_auth_cert_resolver = Arc::new(Presenting(Some(Arc::new(CertifiedKey::new(chain.collect(), key)))));
     let connecting = Connecting {
         config: Arc::new(config),
         ..connecting
     };
-    let outcome = shake(connecting, server.accept());
+    let outcome = shake(connecting, server.accept(InterfaceKind::Sbi));
     assert_eq!(refused(&outcome).reason, Reason::BadSignature);
     assert_client_learns(&outcome, "decrypt_error");
 }
@@ -490,7 +502,7 @@ fn a_chain_signed_in_a_scheme_the_policy_lacks_is_refused_by_policy() {
         policy.post_quantum = PostQuantum::Forbid;
         policy.chain_signatures.push(SignatureScheme::ECDSA_SECP256R1_SHA256);
     });
-    let outcome = shake(client, server.accept());
+    let outcome = shake(client, server.accept(InterfaceKind::Sbi));
     assert_eq!(refused(&outcome).reason, Reason::Policy);
     assert!(
         refused(&outcome).detail.contains("mldsa65, mldsa87"),
@@ -513,7 +525,10 @@ fn a_peer_held_to_a_stricter_policy_than_another_is_refused_what_the_other_may()
     let lax = under(peers(&deployment, "smf"), |_| {});
     for (name, accepted) in [("smf", true), ("amf", false)] {
         let client = Endpoint::new(authority.node(name), lax.clone()).unwrap();
-        let outcome = shake(client.connect("nrf").unwrap(), server.accept());
+        let outcome = shake(
+            client.connect("nrf", InterfaceKind::Sbi).unwrap(),
+            server.accept(InterfaceKind::Sbi),
+        );
         if accepted {
             let established = outcome.server.unwrap();
             assert_eq!(established.peer.as_str(), "smf");
@@ -528,7 +543,12 @@ fn a_peer_held_to_a_stricter_policy_than_another_is_refused_what_the_other_may()
         }
     }
     let client = amf(authority.node("amf"), &deployment);
-    let established = shake(client.connect("nrf").unwrap(), server.accept()).server.unwrap();
+    let established = shake(
+        client.connect("nrf", InterfaceKind::Sbi).unwrap(),
+        server.accept(InterfaceKind::Sbi),
+    )
+    .server
+    .unwrap();
     assert_eq!(established.negotiated.group.code, NamedGroup::MLKEM1024.0);
     assert_eq!(established.negotiated.cipher.code, 0x1302);
 }
@@ -542,7 +562,10 @@ fn a_server_that_signs_in_another_scheme_than_the_policy_s_is_refused_by_the_cli
     let server = Endpoint::new(authority.node("nrf"), strict).unwrap();
     let issuing = authority.intermediate("issuing", &PKCS_ML_DSA_65);
     let client = amf(issuing.node("amf"), &deployment("hybrid"));
-    let outcome = shake(client.connect("nrf").unwrap(), server.accept());
+    let outcome = shake(
+        client.connect("nrf", InterfaceKind::Sbi).unwrap(),
+        server.accept(InterfaceKind::Sbi),
+    );
     assert_eq!(refused(&outcome).reason, Reason::NoCommonSignature);
 }
 
@@ -551,7 +574,10 @@ fn a_bit_flipped_on_the_way_is_a_bad_signature() {
     let authority = root();
     let server = nrf(authority.node("nrf"), &deployment("hybrid"));
     let client = amf(authority.node("amf"), &deployment("hybrid"));
-    let (mut client, mut server) = (client_end(client.connect("nrf").unwrap()), server_end(server.accept()));
+    let (mut client, mut server) = (
+        client_end(client.connect("nrf", InterfaceKind::Sbi).unwrap()),
+        server_end(server.accept(InterfaceKind::Sbi)),
+    );
     server.hear(&client.speak());
     let mut flight = server.speak();
     let last = flight.len() - 1;
@@ -565,7 +591,7 @@ fn a_bit_flipped_on_the_way_is_a_bad_signature() {
 fn what_the_socket_says_has_a_reason_and_a_hint() {
     let authority = root();
     let endpoint = amf(authority.node("amf"), &deployment("hybrid"));
-    let watch = || endpoint.connect("nrf").unwrap().watch;
+    let watch = || endpoint.connect("nrf", InterfaceKind::Sbi).unwrap().watch;
     for (kind, reason) in [
         (io::ErrorKind::UnexpectedEof, Reason::Closed),
         (io::ErrorKind::ConnectionReset, Reason::Closed),
@@ -596,7 +622,10 @@ fn a_machine_without_a_clock_is_at_fault_itself() {
     let client = amf(authority.node("amf"), &deployment("hybrid"));
     let server = server.unwrap();
     clock.set(None);
-    let outcome = shake(client.connect("nrf").unwrap(), server.accept());
+    let outcome = shake(
+        client.connect("nrf", InterfaceKind::Sbi).unwrap(),
+        server.accept(InterfaceKind::Sbi),
+    );
     assert_eq!(refused(&outcome).reason, Reason::Ours);
 }
 

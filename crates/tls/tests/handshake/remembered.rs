@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use bartizan_deployment::InterfaceKind;
 use bartizan_tls::{Connecting, Credentials, Endpoint, Reason, peers};
 use rcgen::{PKCS_ECDSA_P256_SHA256, PKCS_ML_DSA_65};
 use rustls::crypto::aws_lc_rs::sign::any_supported_type;
@@ -20,7 +21,10 @@ fn root() -> Authority {
 }
 
 fn connect(client: &Endpoint, server: &Endpoint) -> Outcome {
-    shake(client.connect("nrf").unwrap(), server.accept())
+    shake(
+        client.connect("nrf", InterfaceKind::Sbi).unwrap(),
+        server.accept(InterfaceKind::Sbi),
+    )
 }
 
 /// Two handshakes that end well at both ends: from the second on, both chains and all signatures are remembered.
@@ -211,7 +215,10 @@ fn another_certificate_for_the_same_key_is_judged_by_itself() {
     ] {
         let again = issuer.reissue(wanted, &issued);
         let client = amf(authority.credentials(&again, None), &lab);
-        let outcome = shake(client.connect("nrf").unwrap(), server.accept());
+        let outcome = shake(
+            client.connect("nrf", InterfaceKind::Sbi).unwrap(),
+            server.accept(InterfaceKind::Sbi),
+        );
         assert_eq!(judged_by_server(&outcome), Some(reason), "{:?}", outcome.server.err());
     }
 }
@@ -256,14 +263,14 @@ fn a_known_chain_without_its_key_is_a_bad_signature() {
     let thief = amf(authority.credentials(&other, None), &deployment("hybrid"));
     let chain = CertificateDer::pem_slice_iter(stolen.certificate.as_bytes()).map(Result::unwrap);
     let key = any_supported_type(&PrivateKeyDer::from_pem_slice(other.key.as_bytes()).unwrap()).unwrap();
-    let connecting = thief.connect("nrf").unwrap();
+    let connecting = thief.connect("nrf", InterfaceKind::Sbi).unwrap();
     let mut config = (*connecting.config).clone();
     config.client_auth_cert_resolver = Arc::new(Presenting(Some(Arc::new(CertifiedKey::new(chain.collect(), key)))));
     let connecting = Connecting {
         config: Arc::new(config),
         ..connecting
     };
-    let outcome = shake(connecting, server.accept());
+    let outcome = shake(connecting, server.accept(InterfaceKind::Sbi));
     assert_eq!(judged_by_server(&outcome), Some(Reason::BadSignature));
 }
 

@@ -1,5 +1,6 @@
 //! Resumption: off unless the policy says otherwise, and never past what a full handshake would meet.
 
+use bartizan_deployment::InterfaceKind;
 use bartizan_ledger::Verdict;
 use bartizan_tls::{Credentials, Endpoint, Reason, peers};
 use rcgen::{PKCS_ECDSA_P256_SHA256, PKCS_ML_DSA_65};
@@ -11,7 +12,10 @@ use crate::wire::{Clock, Outcome, amf, client_end, converse, deployment, now, nr
 const TEN_MINUTES: &str = "{ profile: hybrid, resumption: 10m }";
 
 fn connect(client: &Endpoint, server: &Endpoint) -> Outcome {
-    shake(client.connect("nrf").unwrap(), server.accept())
+    shake(
+        client.connect("nrf", InterfaceKind::Sbi).unwrap(),
+        server.accept(InterfaceKind::Sbi),
+    )
 }
 
 fn resumed(outcome: &Outcome) -> [bool; 2] {
@@ -61,6 +65,25 @@ fn a_resumed_handshake_shows_the_chain_and_no_signature_and_is_smaller() {
 }
 
 #[test]
+fn a_session_of_one_interface_is_none_of_another() {
+    let authority = root();
+    let text = format!(
+        "policy: {TEN_MINUTES}\nnodes:\n  amf: {{ function: AMF, address: 10.0.0.1 }}\n  nrf: {{ function: NRF, address: 10.0.0.2 }}\n\
+         interfaces:\n  - {{ kind: O1, between: [amf, nrf], with: sidecar }}\n  - {{ kind: SBI, between: [amf, nrf], with: sidecar }}\n"
+    );
+    let deployment = bartizan_deployment::Deployment::parse(&text, "two.yaml", std::path::Path::new("/")).unwrap();
+    let client = amf(authority.node("amf"), &deployment);
+    let server = nrf(authority.node("nrf"), &deployment);
+    let over = |ours, theirs| resumed(&shake(client.connect("nrf", ours).unwrap(), server.accept(theirs)));
+    let (sbi, o1) = (InterfaceKind::Sbi, InterfaceKind::O1);
+    assert_eq!(over(sbi, sbi), [false, false]);
+    // The client has no ticket for O1, and with one for SBI it is not resumed by a listener of O1.
+    assert_eq!(over(o1, o1), [false, false]);
+    assert_eq!(over(sbi, o1), [false, false]);
+    assert_eq!(over(o1, o1), [true, true]);
+}
+
+#[test]
 fn a_session_is_good_once_and_hands_on_a_new_one() {
     let authority = root();
     let deployment = deployment(TEN_MINUTES);
@@ -68,9 +91,15 @@ fn a_session_is_good_once_and_hands_on_a_new_one() {
     let server = nrf(authority.node("nrf"), &deployment);
     connect(&client, &server);
     // Two connections begun before either ends: one session for the two.
-    let [first, second] = [client.connect("nrf").unwrap(), client.connect("nrf").unwrap()];
-    assert_eq!(resumed(&shake(first, server.accept())), [true, true]);
-    assert_eq!(resumed(&shake(second, server.accept())), [false, false]);
+    let [first, second] = [
+        client.connect("nrf", InterfaceKind::Sbi).unwrap(),
+        client.connect("nrf", InterfaceKind::Sbi).unwrap(),
+    ];
+    assert_eq!(resumed(&shake(first, server.accept(InterfaceKind::Sbi))), [true, true]);
+    assert_eq!(
+        resumed(&shake(second, server.accept(InterfaceKind::Sbi))),
+        [false, false]
+    );
     for _ in 0..3 {
         assert_eq!(resumed(&connect(&client, &server)), [true, true]);
     }
@@ -218,8 +247,8 @@ fn two_handshakes_never_share_the_verifier_of_a_session() {
     let mut ends: Vec<_> = (0..4)
         .map(|_| {
             (
-                client_end(client.connect("nrf").unwrap()),
-                server_end(restarted.accept()),
+                client_end(client.connect("nrf", InterfaceKind::Sbi).unwrap()),
+                server_end(restarted.accept(InterfaceKind::Sbi)),
             )
         })
         .collect();

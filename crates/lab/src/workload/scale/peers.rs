@@ -4,6 +4,7 @@ use std::future::Future;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::{Duration, Instant};
 
+use bartizan_deployment::InterfaceKind;
 use bartizan_tls::Endpoint;
 use bytes::Bytes;
 use tokio::net::TcpSocket;
@@ -68,7 +69,10 @@ impl Peer {
         socket.bind((self.source, 0).into()).map_err(failed)?;
         let stream = socket.connect(address).await.map_err(failed)?;
         stream.set_nodelay(true).map_err(failed)?;
-        let connecting = self.endpoint.connect(PRODUCER).map_err(|error| ours(&error))?;
+        let connecting = self
+            .endpoint
+            .connect(PRODUCER, InterfaceKind::Sbi)
+            .map_err(|error| ours(&error))?;
         let tls = TlsConnector::from(connecting.config)
             .connect(connecting.name, stream)
             .await

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use bartizan_deployment::Deployment;
+use bartizan_deployment::{Deployment, InterfaceKind};
 use bartizan_host::Process;
 use bartizan_pki::{Algorithm, Authority, InitOptions, Leaf, Overwrite};
 use bartizan_registry::Group;
@@ -234,7 +234,11 @@ impl Server {
         let ours = |error: &dyn std::fmt::Display| Error::Handshake(error.to_string());
         let mut socket = TcpStream::connect(self.address).map_err(failed)?;
         patient(&socket).map_err(failed)?;
-        let connecting = self.ends.client.connect(SERVER).map_err(|error| ours(&error))?;
+        let connecting = self
+            .ends
+            .client
+            .connect(SERVER, InterfaceKind::Sbi)
+            .map_err(|error| ours(&error))?;
         let mut client = ClientConnection::new(connecting.config, connecting.name).map_err(|error| ours(&error))?;
         while client.is_handshaking() {
             client.complete_io(&mut socket).map_err(|error| ours(&error))?;
@@ -266,7 +270,7 @@ impl Server {
 fn answer(endpoint: &Endpoint, mut socket: TcpStream) -> Result<(), Error> {
     let ours = |error: &dyn std::fmt::Display| Error::Handshake(error.to_string());
     patient(&socket).map_err(Error::Broken)?;
-    let accepting = endpoint.accept();
+    let accepting = endpoint.accept(InterfaceKind::Sbi);
     let mut server = ServerConnection::new(accepting.config).map_err(|error| ours(&error))?;
     while server.is_handshaking() {
         server.complete_io(&mut socket).map_err(|error| ours(&error))?;

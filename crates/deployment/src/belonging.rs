@@ -1,0 +1,100 @@
+//! Which interface each listener of a sidecar belongs to: two interfaces may join the same nodes under different policies, and the
+//! weaker one must not be what decides.
+
+use std::collections::BTreeSet;
+
+use crate::error::Fault;
+use crate::interface::InterfaceKind;
+use crate::node::NodeName;
+use crate::raw::RawSidecar;
+use crate::sidecar::{Inbound, Route, Sidecar};
+
+/// The interfaces with a sidecar that join a node to others.
+#[derive(Debug)]
+pub(crate) struct Joined<'a> {
+    pub(crate) node: &'a NodeName,
+    pub(crate) peers: Vec<(&'a NodeName, InterfaceKind)>,
+}
+
+impl Joined<'_> {
+    fn kinds(&self, to: Option<&NodeName>) -> BTreeSet<InterfaceKind> {
+        let of = |(peer, kind): &(&NodeName, InterfaceKind)| to.is_none_or(|to| *peer == to).then_some(*kind);
+        self.peers.iter().filter_map(of).collect()
+    }
+
+    /// The interface of a listener: the one it names, or the only one there is, towards `to` where it leads to one node.
+    fn interface(&self, named: Option<&str>, to: Option<&NodeName>) -> Result<Option<InterfaceKind>, Fault> {
+        let kinds = self.kinds(to);
+        let list = |word: &str| kinds.iter().map(|kind| kind.name()).collect::<Vec<_>>().join(word);
+        let ends = || match to {
+            Some(to) => format!("joins {} and {to}", self.node),
+            None => format!("joins {} to another node", self.node),
+        };
+        if let Some(named) = named {
+            let kind = InterfaceKind::parse(named).map_err(|fault| Fault {
+                place: "interface".to_owned(),
+                ..fault
+            })?;
+            if kinds.is_empty() || kinds.contains(&kind) {
+                return Ok(Some(kind));
+            }
+            let cause = format!("no {} interface with a sidecar {}", kind.name(), ends());
+            return Err(Fault::new("interface", cause, format!("those that do: {}", list(", "))));
+        }
+        if kinds.len() > 1 {
+            let cause = format!(
+                "it cannot be told whether this listener is for {}: each {}",
+                list(" or "),
+                ends()
+            );
+            let hint = format!(
+                "name one, `interface: {}`; another one takes a listener of its own",
+                kinds.iter().next().map_or("SBI", |kind| kind.name())
+            );
+            return Err(Fault::new("", cause, hint));
+        }
+        Ok(kinds.first().copied())
+    }
+}
+
+impl Sidecar {
+    /// Gives each listener its interface.
+    pub(crate) fn belong(&mut self, raw: &RawSidecar, joined: &Joined<'_>) -> Result<(), Fault> {
+        for (index, (inbound, raw)) in self.inbound.iter_mut().zip(&raw.inbound).enumerate() {
+            let found = joined.interface(raw.interface.as_deref(), None);
+            let found = found.map_err(|fault| fault.within(&format!("inbound[{index}]")))?;
+            inbound.interface = found.unwrap_or(InterfaceKind::Sbi);
+        }
+        for (index, (outbound, raw)) in self.outbound.iter_mut().zip(&raw.outbound).enumerate() {
+            let named = raw.interface.as_deref();
+            let found = match &outbound.route {
+                Route::To(peer) => joined.interface(named, Some(peer)),
+                Route::ByAuthority => joined
+                    .interface(named, None)
+                    .map(|kind| kind.or(Some(InterfaceKind::Sbi))),
+                Route::ByDestination if named.is_none() => Ok(None),
+                Route::ByDestination => joined.interface(named, None),
+            };
+            outbound.interface = found.map_err(|fault| fault.within(&format!("outbound[{index}]")))?;
+        }
+        self.services_apart()
+    }
+
+    /// No address others know a function at is that of two interfaces: a connection to it could be either.
+    fn services_apart(&self) -> Result<(), Fault> {
+        for (index, inbound) in self.inbound.iter().enumerate() {
+            let same = |other: &&Inbound| other.service == inbound.service && other.interface != inbound.interface;
+            if let Some(other) = self.inbound[..index].iter().find(same) {
+                let cause = format!(
+                    "{} is known to others for {} and for {}: a connection to it could be either",
+                    inbound.service,
+                    other.interface.name(),
+                    inbound.interface.name()
+                );
+                let hint = "give one of the two listeners a `service: ADDRESS:PORT` of its own";
+                return Err(Fault::new(format!("inbound[{index}].service"), cause, hint));
+            }
+        }
+        Ok(())
+    }
+}
