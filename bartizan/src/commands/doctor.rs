@@ -13,7 +13,7 @@ mod tools;
 
 use std::io::{self, Write};
 
-use bartizan_host::{Facts, LabRoot};
+use bartizan_host::{Facts, KernelBlueprint, LabRoot};
 use clap::ValueEnum;
 use serde::Serialize;
 
@@ -59,7 +59,7 @@ struct Report {
     features: Vec<Standing>,
 }
 
-/// A lab root that could be there.
+/// A lab root, or the kernel of a guest, that could be there.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 struct Root {
     #[serde(flatten)]
@@ -100,7 +100,8 @@ fn examine(asked: &[Feature]) -> Result<Report, Failure> {
     kernel.iter().for_each(&mut keep);
     let present = present_roots();
     let reach = if facts.root { Reach::Inside } else { Reach::Loader };
-    let roots: Vec<Root> = roots(&present);
+    let mut roots: Vec<Root> = roots(&present);
+    roots.push(debian_kernel());
     roots.iter().for_each(|root| keep(&root.examined));
     let mut tools = Vec::new();
     if wanted(Thing::CharonHybrid) {
@@ -208,6 +209,30 @@ fn roots(present: &[LabRoot]) -> Vec<Root> {
         of(Thing::TrixieRoot, "Debian trixie", LabRoot::trixie()),
         of(Thing::SidRoot, "Debian sid", LabRoot::sid()),
     ]
+}
+
+/// The kernel of guests in the cache, with the number of packages it is from.
+fn debian_kernel() -> Root {
+    let (thing, name) = (Thing::DebianKernel, "Debian kernel");
+    let blueprint = KernelBlueprint::debian();
+    let present = blueprint.as_ref().ok().and_then(KernelBlueprint::present);
+    let presence = match (&blueprint, &present) {
+        (_, Some(package)) => Presence::Present {
+            detail: Some(format!("{}, {}", package.release(), package.directory().display())),
+        },
+        (Ok(blueprint), None) => Presence::Absent {
+            reason: format!("nothing in {}", blueprint.directory().display()),
+            get: "as root: the first run with --kernel guest that needs it fetches it".to_owned(),
+        },
+        (Err(error), None) => Presence::Unknown {
+            reason: thing::in_a_line(error),
+            get: "BARTIZAN_CACHE=DIR says where it is".to_owned(),
+        },
+    };
+    Root {
+        examined: Examined::new(thing, name, presence),
+        packages: present.map(|package| package.packages().count()),
+    }
 }
 
 fn print(text: &str) -> Result<(), Failure> {

@@ -5,7 +5,6 @@
 
 mod message;
 
-use std::fs;
 use std::io::{self, BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
@@ -169,11 +168,11 @@ fn environment(namespace: &str) -> Result<(Environment, Option<Priority>), Error
     Ok((environment, raised))
 }
 
-/// User-Mode Linux, the guest we start where a kernel lacks something, says so where others name their processor.
 fn kernel_kind() -> KernelKind {
-    match fs::read_to_string("/proc/cpuinfo") {
-        Ok(text) if text.contains("User Mode Linux") => KernelKind::Guest,
-        _ => KernelKind::Host,
+    if bartizan_host::Guest::is_here() {
+        KernelKind::Guest
+    } else {
+        KernelKind::Host
     }
 }
 

@@ -146,7 +146,15 @@ impl Feature {
                     &[
                         needed(&[Thing::Root], "namespaces for its files"),
                         needed(&[Thing::Unshare], "namespaces for its files"),
-                        needed(&[Thing::SidRoot], "the kernel is in this lab root"),
+                        needed(
+                            &[Thing::SidRoot],
+                            "User-Mode Linux, and the programs that make a guest ready",
+                        ),
+                        wanted(
+                            &[Thing::DebianKernel],
+                            "a distribution's kernel: nftables beside ESP, two processors, booted in ten seconds",
+                        ),
+                        wanted(&[Thing::Qemu], "what the distribution's kernel runs in"),
                     ]
                 }
             }

@@ -15,7 +15,11 @@ pub(super) fn of(report: &Report, everything: bool) -> String {
         let _ = writeln!(text, "{}", host(report));
         section(&mut text, "rights", report.rights.iter().map(examined));
         section(&mut text, "kernel", report.kernel.iter().map(examined));
-        section(&mut text, "lab roots", report.roots.iter().map(root));
+        section(
+            &mut text,
+            "lab roots and kernels of guests",
+            report.roots.iter().map(root),
+        );
         section(&mut text, "programs", report.tools.iter().flat_map(tool));
         let _ = writeln!(text);
     }

@@ -52,7 +52,8 @@ pub(super) enum Thing {
     CharonPlugins,
     WpaSupplicant,
     WpaMacsec,
-    UserModeLinux,
+    Qemu,
+    DebianKernel,
     TrixieRoot,
     SidRoot,
 }

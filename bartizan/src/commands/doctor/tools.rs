@@ -107,9 +107,9 @@ pub(super) const KINDS: &[Kind] = &[
         ..plain("wpa_supplicant", "wpasupplicant", Thing::WpaSupplicant, None, &["-v"])
     },
     plain(
-        "linux.uml",
-        "user-mode-linux",
-        Thing::UserModeLinux,
+        "qemu-system-x86_64",
+        "qemu-system-x86",
+        Thing::Qemu,
         None,
         &["--version"],
     ),

@@ -68,7 +68,7 @@ pub(super) struct Args {
     #[arg(long, value_name = "FILE")]
     binary: Option<PathBuf>,
 
-    /// Whose kernel trials run on: auto takes a guest's (User-Mode Linux) for parts that need what this machine's lacks
+    /// Whose kernel trials run on: auto takes a guest's for parts that need what this machine's lacks
     #[arg(long, value_name = "WHOSE", value_enum, default_value_t = Kernel::Auto)]
     kernel: Kernel,
 

@@ -1,11 +1,11 @@
 //! Building a lab root: in a directory beside its place, by one builder at a time, moved there when it is whole.
 
-use std::fs::{self, File, TryLockError};
-use std::io;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::{LabRoot, Stamp};
+use crate::slot::{Slot, remove};
 use crate::{Error, Program};
 
 /// How long debootstrap may take: it takes one minute on a good line.
@@ -58,7 +58,7 @@ impl Blueprint {
     /// Where the root is or will be.
     #[must_use]
     pub fn directory(&self) -> PathBuf {
-        self.roots().join(format!("{}-{}", self.suite, self.version))
+        self.slot().directory()
     }
 
     /// The root, when it is there and is what this blueprint says.
@@ -88,53 +88,24 @@ impl Blueprint {
                 action: format!("building a lab root of Debian {}", self.suite),
             });
         }
-        let roots = self.roots();
-        fs::create_dir_all(&roots).map_err(Error::io(format!("making {}", roots.display())))?;
-        let _lock = self.lock(progress)?;
+        let slot = self.slot();
+        let _lock = slot.lock(progress)?;
         // Whoever had the lock may have built it.
         if let Some(root) = self.present() {
             return Ok(root);
         }
-        self.remove_leftovers()?;
-        let root = self.build(progress)?;
+        let root = self.build(&slot, progress)?;
         progress(Progress::Built);
         Ok(root)
     }
 
-    fn roots(&self) -> PathBuf {
-        self.cache.join("roots")
+    fn slot(&self) -> Slot {
+        Slot::new(self.cache.join("roots"), format!("{}-{}", self.suite, self.version))
     }
 
-    /// A path beside the root that no root has, for work of this kind.
-    fn beside(&self, kind: &str) -> PathBuf {
-        self.roots().join(format!(".{}-{}.{kind}", self.suite, self.version))
-    }
-
-    /// Only the holder builds. The lock goes with the process that holds it.
-    fn lock(&self, progress: &mut dyn FnMut(Progress)) -> Result<File, Error> {
-        let path = self.beside("lock");
-        let action = format!("locking {}", path.display());
-        let file = File::create(&path).map_err(Error::io(&action))?;
-        match file.try_lock() {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => {
-                progress(Progress::Waiting);
-                file.lock().map_err(Error::io(&action))?;
-            }
-            Err(TryLockError::Error(error)) => return Err(Error::io(&action)(error)),
-        }
-        Ok(file)
-    }
-
-    /// What a killed build has left; the caller holds the lock.
-    fn remove_leftovers(&self) -> Result<(), Error> {
-        remove(&self.beside("building"))?;
-        remove(&self.beside("old"))
-    }
-
-    fn build(&self, progress: &mut dyn FnMut(Progress)) -> Result<LabRoot, Error> {
-        let place = self.beside("building");
-        self.check_space()?;
+    fn build(&self, slot: &Slot, progress: &mut dyn FnMut(Progress)) -> Result<LabRoot, Error> {
+        let place = slot.building();
+        slot.check_space(SPACE)?;
         let packages = self.cache.join("packages");
         fs::create_dir_all(&packages).map_err(Error::io(format!("making {}", packages.display())))?;
         let mirror = mirror();
@@ -155,14 +126,10 @@ impl Blueprint {
             stamp,
         };
         root.version("openssl")?;
-        let directory = self.directory();
-        let moving = || Error::io(format!("moving the lab root to {}", directory.display()));
-        if directory.exists() {
-            fs::rename(&directory, self.beside("old")).map_err(moving())?;
-        }
-        fs::rename(&root.directory, &directory).map_err(moving())?;
-        remove(&self.beside("old"))?;
-        Ok(LabRoot { directory, ..root })
+        Ok(LabRoot {
+            directory: slot.fill()?,
+            ..root
+        })
     }
 
     /// debootstrap mounts inside its target and starts many programs: in a mount and a process namespace of its own
@@ -207,25 +174,7 @@ impl Blueprint {
             .map(|bytes| String::from_utf8_lossy(bytes).into_owned())
             .concat();
         let log = fs::read_to_string(place.join("debootstrap/debootstrap.log")).unwrap_or_default();
-        Err(diagnose(&said, &log, mirror, &self.roots()).unwrap_or_else(|| finished.into_error()))
-    }
-
-    fn check_space(&self) -> Result<(), Error> {
-        let roots = self.roots();
-        let action = || format!("looking for space under {}", roots.display());
-        let space = nix::sys::statvfs::statvfs(&roots).map_err(Error::errno(action()))?;
-        let free = space.blocks_available().saturating_mul(space.fragment_size());
-        if free < SPACE {
-            return Err(Error::DiskFull {
-                place: roots.display().to_string(),
-                reason: format!(
-                    "{} MB are free, a lab root needs {} MB to build",
-                    free >> 20,
-                    SPACE >> 20
-                ),
-            });
-        }
-        Ok(())
+        Err(diagnose(&said, &log, mirror, self.slot().folder()).unwrap_or_else(|| finished.into_error()))
     }
 }
 
@@ -304,32 +253,6 @@ fn proxy() -> Option<String> {
         .next()
         .map(str::to_owned)
         .filter(|proxy| !proxy.is_empty() && proxy != "DIRECT")
-}
-
-/// Removes a directory with all that is in it; refuses while something is mounted there. No such directory is fine.
-fn remove(directory: &Path) -> Result<(), Error> {
-    let mounts = fs::read_to_string("/proc/self/mountinfo").map_err(Error::io("reading the mounts"))?;
-    if let Some(mount) = mount_under(&mounts, directory) {
-        return Err(Error::LabRoot {
-            place: directory.display().to_string(),
-            reason: format!("it cannot be removed while something is mounted at {mount}"),
-        });
-    }
-    match fs::remove_dir_all(directory) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => {
-            Err(Error::io(format!("removing {}", directory.display()))(error))
-        }
-        _ => Ok(()),
-    }
-}
-
-/// A mount point inside a directory (or at it), from the text of `/proc/self/mountinfo`.
-fn mount_under<'a>(mounts: &'a str, directory: &Path) -> Option<&'a str> {
-    mounts
-        .lines()
-        .filter_map(|line| line.split(' ').nth(4))
-        // The kernel writes spaces as \040; a cache path with a space still matches up to there.
-        .find(|mount| Path::new(&mount.replace("\\040", " ")).starts_with(directory))
 }
 
 fn empty(directory: &Path) {

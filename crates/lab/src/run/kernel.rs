@@ -2,10 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use bartizan_host::{Guest, LabRoot, Progress};
+use bartizan_host::{Feature, Guest, GuestKernel, Progress};
 
 use crate::bench::Tools;
-use crate::experiment::Part;
+use crate::experiment::{Levels, Part};
 use crate::run::{Observer, RunError, floor};
 use crate::trial::{KernelChoice, LeftOut};
 use crate::workload::Lack;
@@ -45,7 +45,7 @@ pub(super) fn place(
     );
     let guest = match wanted.is_empty() {
         true => None,
-        false => match guest(observer) {
+        false => match guest(&lacks, observer) {
             Err(error) if choice == KernelChoice::Auto => {
                 observer.note(&format!("no guest kernel for what this machine's lacks: {error}"));
                 None
@@ -103,18 +103,20 @@ fn wanted(parts: &[Part], lacks: &[(&Part, &Lack)], choice: KernelChoice) -> BTr
     wanted
 }
 
-fn guest(observer: &mut dyn Observer) -> Result<Guest, bartizan_host::Error> {
-    let root = LabRoot::sid()?.ensure(&mut |progress| match progress {
+/// The fastest kernel that has all that these lack; where neither has it, what is still lacking is said by the trial.
+fn guest(lacks: &[(&Part, &Levels, Lack)], observer: &mut dyn Observer) -> Result<Guest, bartizan_host::Error> {
+    let features: Vec<Feature> = lacks.iter().filter_map(|(_, _, lack)| lack.feature).collect();
+    let kernel = GuestKernel::with(&features, 1).unwrap_or(GuestKernel::Debian);
+    Guest::ensure(kernel, &mut |progress| match progress {
         Progress::Building { directory, .. } => {
             let place = directory.display();
             observer.note(&format!(
-                "building the lab root with a kernel in {place}: this takes a few minutes, once"
+                "building {place} for a guest's kernel: this takes a few minutes, once"
             ));
         }
-        Progress::Waiting => observer.note("another process builds the lab root: waiting for it"),
+        Progress::Waiting => observer.note("another process builds what a guest needs: waiting for it"),
         _ => {}
-    })?;
-    Guest::of(&root)
+    })
 }
 
 #[cfg(test)]

@@ -30,18 +30,6 @@ fn mirror_is_debian_itself_and_not_its_security_archive() {
 }
 
 #[test]
-fn mounts_inside_a_directory_are_found() {
-    let mounts = "36 35 0:3 / /cache/roots/.trixie-1.building/proc rw - proc proc rw\n\
-        37 35 0:4 / /cache/roots/.trixie-1.building2 rw - tmpfs tmpfs rw\n";
-    let directory = Path::new("/cache/roots/.trixie-1.building");
-    assert_eq!(
-        mount_under(mounts, directory),
-        Some("/cache/roots/.trixie-1.building/proc")
-    );
-    assert_eq!(mount_under(mounts, Path::new("/cache/roots/.trixie-1")), None);
-}
-
-#[test]
 fn a_directory_without_a_fitting_stamp_is_not_a_lab_root() {
     let cache = tempfile::tempdir().unwrap();
     let blueprint = Blueprint::new("trixie", 1, &["openssl"], cache.path().to_owned());
@@ -67,6 +55,5 @@ proptest! {
     fn no_text_makes_the_readers_panic(text: String) {
         let _ = diagnosis(&text);
         let _ = debian_site(&text);
-        let _ = mount_under(&text, Path::new(ROOTS));
     }
 }

@@ -1,4 +1,4 @@
-# Between a guest's serial line and the program that speaks over it; the other end is in guest/line.rs.
+# Between a guest's serial line and the program that speaks over it; the other end is in guest/user_mode/line.rs.
 # arguments: LINE, the pipe to the program, the pipe from it
 #
 # A line that was stopped because its buffer of 4096 bytes was full is never read again (User-Mode Linux 6.12). So this machine has

@@ -28,12 +28,12 @@ way=null
 [ "$line" = no ] || way=fd:0,fd:0
 # Standard output belongs to the program; the kernel speaks to standard error, until it says that it is turned off as it was asked.
 mkfifo "$place/console"
-sed -u -e 's/\r$//' -e '/^sysrq: Power Off/,$d' <"$place/console" >&2 &
+sed -u -e 's/\r$//' -e '/^sysrq: Power Off/,$d' -e "/Kernel panic/w $place/panic" <"$place/console" >&2 &
 console=$!
 exec 3>&1 4>&2 5>"$place/console"
 status=0
 # Folders of this machine that its environment names are not where the kernel runs.
-HOME=/dev/shm TMPDIR=/dev/shm chroot "$root" setarch -R linux.uml quiet loglevel=3 "mem=${memory}M" rw rootfstype=hostfs rootflags=/mnt uml_dir=/dev/shm/ \
+HOME=/dev/shm TMPDIR=/dev/shm chroot "$root" setarch -R linux.uml quiet loglevel=3 "mem=${memory}M" rw rootfstype=hostfs rootflags=/mnt bartizan.guest uml_dir=/dev/shm/ \
     con=null con0=null,fd:5 ssl=null ssl0=null,fd:3 ssl1=$way ssl2=null,fd:4 "init=$place/init" >&5 2>&5 || status=$?
 exec 5>&-
 # A kernel that was killed leaves processes that hold its console open; they pass with the namespace.
@@ -46,5 +46,5 @@ if [ -s "$place/status" ]; then
     read -r status <"$place/status"
     exit "$status"
 fi
-echo "the guest's kernel ended (status $status) before the program in it" >&2
+echo "the guest's kernel ended (status $status) before the program in it: $(head -n 1 "$place/panic" 2>/dev/null || :)" >&2
 exit 125
