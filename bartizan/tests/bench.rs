@@ -165,7 +165,7 @@ fn a_peer_that_is_not_there_is_told_with_what_to_do_and_the_rest_goes_on() {
     let (table, errors) = (String::from_utf8_lossy(&output.stdout).into_owned(), said(&output));
     assert_eq!(output.status.code(), Some(0), "{errors}");
     assert!(
-        errors.contains("left out haproxy") && errors.contains("hint: as root, from a checkout: scripts/peers roots"),
+        errors.contains("left out haproxy") && errors.contains("hint: as root: bartizan lab root"),
         "{errors}"
     );
     assert!(table.contains("left out: envoy") && table.contains("splice"), "{table}");

@@ -344,6 +344,104 @@ fn a_hybrid_e2_link_is_clean_and_its_classical_authentication_is_told() {
     assert_eq!(link["start"], "trap");
 }
 
+/// The same with certificates of both nodes.
+fn e2_with_files() -> Place {
+    let place = e2("hybrid", "{}");
+    let network = std::fs::read_to_string(place.path("core.yaml")).unwrap();
+    place.write(&network.replace("{ roots: ca.crt.pem }", "{ roots: ca.crt.pem, crl: ca.crl.pem }"));
+    place.works("ca init --dir ca --algorithm ecdsa-p256");
+    for node in ["cu", "ric"] {
+        place.works(&format!(
+            "ca issue --dir ca --profile ipsec --name {node} --dns {node} --out ."
+        ));
+    }
+    place.works("ca crl --dir ca --out ca.crl.pem");
+    place
+}
+
+#[test]
+fn the_files_of_a_node_with_ipsec_alone_are_looked_at() {
+    let place = e2_with_files();
+    assert_eq!(place.findings("--node cu"), [""; 0]);
+    let said = place.works("check core.yaml --node cu");
+    assert!(said.out.contains("IPsec files of cu\n  certificate "), "{}", said.out);
+    assert!(said.out.contains("ecdsa-with-SHA256"), "{}", said.out);
+
+    let one = |place: &Place| {
+        let findings = place.findings("--node cu");
+        let [finding] = findings.as_slice() else {
+            panic!("{findings:?}")
+        };
+        finding.clone()
+    };
+    let copy = |from: &str, to: &str| {
+        std::fs::copy(place.path(from), place.path(to)).unwrap();
+    };
+    // Another node's, with its key.
+    for file in ["crt", "key"] {
+        copy(&format!("cu.{file}.pem"), &format!("kept.{file}.pem"));
+        copy(&format!("ric.{file}.pem"), &format!("cu.{file}.pem"));
+    }
+    assert!(
+        one(&place).ends_with("peers know cu as cu: it is another node's"),
+        "{}",
+        one(&place)
+    );
+    // Its own, with another's key.
+    copy("kept.crt.pem", "cu.crt.pem");
+    assert!(
+        one(&place).contains("cu.key.pem: is not the key of "),
+        "{}",
+        one(&place)
+    );
+    copy("kept.key.pem", "cu.key.pem");
+
+    // Of another authority.
+    place.works("ca init --dir other --algorithm ecdsa-p256");
+    copy("ca.crt.pem", "kept.root.pem");
+    copy("other/root.crt.pem", "ca.crt.pem");
+    let findings = place.findings("--node cu");
+    assert!(
+        findings[0].contains("ca.crt.pem: holds no root that the chain of "),
+        "{findings:?}"
+    );
+    assert!(
+        findings[1].contains("is of no authority that is trusted here"),
+        "{findings:?}"
+    );
+    copy("kept.root.pem", "ca.crt.pem");
+
+    // Garbage, and nothing.
+    for file in ["cu.crt.pem", "cu.key.pem", "ca.crt.pem", "ca.crl.pem"] {
+        copy(file, "kept");
+        std::fs::write(place.path(file), "garbage").unwrap();
+        assert!(one(&place).contains(&format!("{file}: holds no ")), "{}", one(&place));
+        std::fs::remove_file(place.path(file)).unwrap();
+        assert!(
+            one(&place).contains(&format!("{file}: No such file")),
+            "{}",
+            one(&place)
+        );
+        copy("kept", file);
+    }
+    assert_eq!(place.findings("--node cu"), [""; 0]);
+}
+
+#[test]
+fn a_key_as_openssl_writes_it_belongs_to_its_certificate() {
+    let place = e2_with_files();
+    // SEC 1 (RFC 5915), what `openssl ecparam -genkey` and `openssl ec` write; charon reads it.
+    let traditional = Command::new("openssl")
+        .args(["ec", "-in", "cu.key.pem", "-out", "cu.key.pem"])
+        .current_dir(place.0.path())
+        .output()
+        .unwrap();
+    assert!(traditional.status.success(), "{traditional:?}");
+    let text = std::fs::read_to_string(place.path("cu.key.pem")).unwrap();
+    assert!(text.starts_with("-----BEGIN EC PRIVATE KEY-----"), "{text}");
+    assert_eq!(place.findings("--node cu"), [""; 0]);
+}
+
 #[test]
 fn what_an_e2_link_protects_less_than_it_seems_to_is_found() {
     let about = "E2 cu -- ric: ";

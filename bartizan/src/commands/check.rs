@@ -5,6 +5,8 @@ mod findings;
 mod in_force;
 mod ipsec;
 #[cfg(feature = "full")]
+mod ipsec_files;
+#[cfg(feature = "full")]
 mod swanctl;
 mod text;
 
@@ -12,7 +14,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use bartizan_deployment::{Deployment, day_of};
+use bartizan_deployment::{Deployment, IpsecNode, Node, day_of};
 use serde::Serialize;
 
 use self::credentials::CredentialsInForce;
@@ -68,6 +70,8 @@ struct Report {
     interfaces: Vec<InterfaceInForce>,
     /// The files of the node asked for.
     credentials: Option<CredentialsInForce>,
+    /// Those that it proves itself with to IKE daemons.
+    ipsec_credentials: Option<CredentialsInForce>,
     /// What protects less than it seems to.
     findings: Vec<Finding>,
     /// What is worth knowing and wrong in no way.
@@ -113,11 +117,20 @@ fn report(deployment: &Deployment, file: &Path, node: Option<&str>, now: SystemT
     let today = day_of(now);
     let interfaces = deployment.interfaces().iter();
     let mut findings = findings::of(deployment, now);
-    let credentials = node.and_then(|name| deployment.node(name)).and_then(|node| {
-        let (credentials, more) = credentials::of(deployment, node, now);
-        findings.extend(more);
-        credentials
-    });
+    let (mut credentials, mut ipsec_credentials) = (None, None);
+    if let Some(node) = node.and_then(|name| deployment.node(name)) {
+        // A node with IPsec alone has no others.
+        if node.files.is_some() || node.ipsec.is_none() {
+            let (shown, more) = credentials::of(deployment, node, now);
+            findings.extend(more);
+            credentials = shown;
+        }
+        if let Some(files) = &node.ipsec {
+            let (shown, more) = of_ipsec(deployment, node, files, now);
+            findings.extend(more);
+            ipsec_credentials = shown;
+        }
+    }
     Report {
         schema: SCHEMA,
         file: file.display().to_string(),
@@ -127,9 +140,27 @@ fn report(deployment: &Deployment, file: &Path, node: Option<&str>, now: SystemT
             .map(|interface| InterfaceInForce::of(interface, now))
             .collect(),
         credentials,
+        ipsec_credentials,
         findings,
         notes: findings::notes(deployment, now),
     }
+}
+
+#[cfg(feature = "full")]
+fn of_ipsec(
+    deployment: &Deployment,
+    node: &Node,
+    files: &IpsecNode,
+    now: SystemTime,
+) -> (Option<CredentialsInForce>, Vec<Finding>) {
+    let (shown, findings) = ipsec_files::of(deployment, node, files, now);
+    (Some(shown), findings)
+}
+
+/// The sidecar alone has nothing that reads them.
+#[cfg(not(feature = "full"))]
+fn of_ipsec(_: &Deployment, _: &Node, _: &IpsecNode, _: SystemTime) -> (Option<CredentialsInForce>, Vec<Finding>) {
+    (None, Vec::new())
 }
 
 fn print(text: &str) -> Result<(), Failure> {

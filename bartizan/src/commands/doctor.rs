@@ -197,7 +197,7 @@ fn roots(present: &[LabRoot]) -> Vec<Root> {
             },
             None => Presence::Absent {
                 reason: format!("nothing that could be used in {}", directory.display()),
-                get: "as root, from a checkout: scripts/peers roots".to_owned(),
+                get: "as root: bartizan lab root".to_owned(),
             },
         };
         Root {

@@ -7,6 +7,7 @@ mod list;
 mod nrf;
 mod records;
 mod report;
+mod root;
 mod run;
 mod worker;
 
@@ -30,6 +31,7 @@ enum Lab {
     Report(report::Args),
     Compare(compare::Args),
     Export(export::Args),
+    Root(root::Args),
     /// Does the trials of a part; started by a run.
     #[command(hide = true)]
     Worker(worker::Args),
@@ -77,6 +79,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome, Failure> {
         Lab::Report(args) => report::run(&args),
         Lab::Compare(args) => compare::run(&args),
         Lab::Export(args) => export::run(&args),
+        Lab::Root(args) => root::run(&args),
         Lab::Worker(args) => worker::run(&args),
         Lab::Guard(args) => worker::guard(&args),
         Lab::CryptoService(args) => crypto_service::run(&args),

@@ -225,6 +225,23 @@ fn a_certificate_that_has_run_out_or_was_revoked_opens_no_link() {
 }
 
 #[test]
+fn another_nodes_certificate_is_refused_before_anything_is_loaded() {
+    let stage = Stage::set_up("hybrid", "hybrid");
+    for file in ["crt", "key"] {
+        let [of_ric, of_cu] = ["ric", "cu"].map(|node| stage.path().join(format!("{node}.{file}.pem")));
+        std::fs::copy(of_ric, of_cu).expect("a file");
+    }
+    let finished = stage.run("up", "cu", &[]);
+    assert_eq!(finished.status.code(), Some(2));
+    let said = stderr(&finished);
+    assert!(
+        said.starts_with("error: nothing is loaded: ") && said.contains("carries DNS:ric.test"),
+        "{said}"
+    );
+    assert!(!stage.charon("cu").exists(), "no charon was started");
+}
+
+#[test]
 fn what_this_charon_cannot_do_is_said_before_anything_is_loaded() {
     let policy = "{ profile: hybrid, ipsec: { key-exchanges: [x25519-ke1_frodoa3] } }";
     let stage = Stage::set_up(policy, policy);

@@ -106,6 +106,36 @@ fn experiments_are_listed() {
 }
 
 #[test]
+fn a_part_of_which_nothing_can_be_run_is_a_finding() {
+    let stage = Stage::with(
+        "id: floor\ntitle: An SA\nquestion: What does a set-up take?\ninvalid: []\nparts:\n\
+         \x20 - id: set-up\n    workload: ipsec-set-up\n    factors:\n\
+         \x20     - { name: key-exchange, levels: [x25519, mlkem768] }\n\
+         \x20   repetitions: 2\n    quick: { repetitions: 1 }\n    bound: 60\n    metrics: [total]\n",
+    );
+    let mut command = stage.lab(&["run", "floor", "--json"]);
+    // No lab root, and so no strongSwan.
+    let output = command.env("BARTIZAN_CACHE", stage.path("empty")).output().unwrap();
+    assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
+    let said: serde_json::Value = serde_json::from_str(&stdout(&output)).unwrap();
+    assert_eq!(said[0]["not_run"], serde_json::json!(["set-up"]), "{said}");
+    assert_eq!(said[0]["left_out"].as_array().map(Vec::len), Some(2), "{said}");
+}
+
+#[test]
+fn a_lab_root_that_nobody_may_build_is_an_error_with_what_to_do() {
+    let stage = Stage::new(1, 1);
+    // A file is where the cache should be.
+    fs::write(stage.path("cache"), "").unwrap();
+    let mut command = stage.lab(&["root", "sid"]);
+    let output = command.env("BARTIZAN_CACHE", stage.path("cache")).output().unwrap();
+    assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+    assert!(stderr(&output).starts_with("error: "), "{}", stderr(&output));
+    let output = stage.lab(&["root", "woody"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(64), "{}", stderr(&output));
+}
+
+#[test]
 fn a_proxy_that_is_not_there_is_named_and_the_rest_is_run() {
     let stage = Stage::with(
         "id: floor\ntitle: A pair\nquestion: What does a pair cost?\ninvalid: []\nparts:\n\
@@ -121,10 +151,7 @@ fn a_proxy_that_is_not_there_is_named_and_the_rest_is_run() {
     let said = stderr(&output);
     assert_eq!(output.status.code(), Some(0), "{said}");
     assert!(said.contains("left out haproxy: there is no lab root"), "{said}");
-    assert!(
-        said.contains("hint: as root, from a checkout: scripts/peers roots"),
-        "{said}"
-    );
+    assert!(said.contains("hint: as root: bartizan lab root"), "{said}");
     let file = stage.records_file();
     assert_eq!(lines(&file, "bartizan-lab-run/1")[0]["left_out"][0]["what"], "haproxy");
     let trials = trials(&file);

@@ -15,7 +15,7 @@ use time::Date;
 use crate::proposal;
 use crate::vici::{Message, Section, Value};
 
-pub use credentials::{Credentials, CredentialsError};
+pub use credentials::{Credentials, CredentialsError, Flaw, Weight};
 
 /// What the charon that is told can do, and the file cannot know.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

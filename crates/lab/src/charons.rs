@@ -146,7 +146,7 @@ pub(crate) fn lack(tools: &Tools) -> Option<Lack> {
     }
     let charon = |root: &LabRoot| root.packages().any(|(name, _)| name == "charon-systemd");
     if !tools.sid.as_ref().is_some_and(charon) {
-        let hint = "as root, from a checkout: scripts/peers roots";
+        let hint = "as root: bartizan lab root";
         return lack("strongSwan", "there is no lab root with strongSwan 6.1", hint);
     }
     None

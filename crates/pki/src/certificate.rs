@@ -13,7 +13,7 @@ use x509_parser::prelude::{FromDer, X509Certificate};
 use x509_parser::x509::SubjectPublicKeyInfo;
 
 use crate::profile::IPSEC_IKE;
-use crate::{Algorithm, Error, Profile, PublicKey};
+use crate::{Algorithm, Error, PrivateKey, Profile, PublicKey};
 
 /// id-pe-nftype (RFC 9310, section 3).
 const NF_TYPE: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.3.6.1.5.5.7.1.34");
@@ -111,6 +111,12 @@ impl Certificate {
     #[must_use]
     pub fn algorithm(&self) -> Algorithm {
         self.public_key.algorithm()
+    }
+
+    /// Whether this private key, DER in PKCS#8 or for ECDSA in the form of SEC 1, is the one of the certified key.
+    #[must_use]
+    pub fn certifies(&self, private_key: &[u8]) -> bool {
+        PrivateKey::public_of(private_key, self.algorithm()).is_some_and(|public| public == self.public_key)
     }
 
     /// The subject alternative names, as OpenSSL writes them: `DNS:nrf.5gc`, `IP:10.0.0.2`.

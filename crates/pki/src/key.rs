@@ -66,6 +66,19 @@ impl PrivateKey {
         encoding::read_pem(text, passphrase)
     }
 
+    /// The public key of a private key that others have written, DER: PKCS#8, or for ECDSA the form of SEC 1 (RFC 5915), which OpenSSL
+    /// writes by default. None where it is no key of that algorithm.
+    pub(crate) fn public_of(document: &[u8], algorithm: Algorithm) -> Option<PublicKey> {
+        if let Ok(key) = encoding::read(document) {
+            return (key.algorithm() == algorithm).then_some(key.public);
+        }
+        let Kind::Ecdsa(signing) = kind(algorithm) else {
+            return None;
+        };
+        let pair = EcdsaKeyPair::from_private_key_der(signing, document).ok()?;
+        Some(PublicKey::from_raw(algorithm, pair.public_key().as_ref()))
+    }
+
     /// The PKCS#8 document, DER: for ML-DSA the 54 octets with the seed alone, unless only the expanded key is known.
     #[must_use]
     pub fn to_pkcs8(&self) -> &[u8] {

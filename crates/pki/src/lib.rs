@@ -19,6 +19,7 @@ mod profile;
 mod records;
 mod request;
 mod serial;
+mod trust;
 
 pub use algorithm::Algorithm;
 pub use authority::{
@@ -34,6 +35,7 @@ pub use profile::Profile;
 pub use records::{Entry, Origin, Reason, Register, Role, State};
 pub use request::SigningRequest;
 pub use serial::Serial;
+pub use trust::{RevocationList, Signed, signed_by};
 
 /// Writes a file that anybody may read, such as a revocation list: whole or not at all.
 pub fn write_public_file(path: &std::path::Path, contents: &[u8]) -> Result<(), Error> {

@@ -138,7 +138,7 @@ fn dates(files: &Files, credentials: &Credentials, now: SystemTime) -> Vec<Findi
     findings
 }
 
-fn chain(credentials: &Credentials, now: SystemTime) -> Vec<CertificateInForce> {
+pub(super) fn chain(credentials: &Credentials, now: SystemTime) -> Vec<CertificateInForce> {
     let seconds = now.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
     let seconds = i64::try_from(seconds).unwrap_or(i64::MAX);
     let certificates = credentials.chain().iter();

@@ -26,7 +26,10 @@ pub(super) fn of(report: &Report) -> String {
         text.node(node);
     }
     if let Some(credentials) = &report.credentials {
-        text.credentials(credentials);
+        text.credentials("files", credentials);
+    }
+    if let Some(credentials) = &report.ipsec_credentials {
+        text.credentials("IPsec files", credentials);
     }
     text.findings("note", &report.notes);
     text.findings("finding", &report.findings);
@@ -140,8 +143,8 @@ impl Text {
         }
     }
 
-    fn credentials(&mut self, credentials: &CredentialsInForce) {
-        self.line(&format!("\nfiles of {}", credentials.node));
+    fn credentials(&mut self, what: &str, credentials: &CredentialsInForce) {
+        self.line(&format!("\n{what} of {}", credentials.node));
         self.field("certificate", &credentials.certificate);
         for certificate in &credentials.chain {
             let names = if certificate.names.is_empty() {

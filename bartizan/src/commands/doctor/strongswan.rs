@@ -18,9 +18,11 @@ use super::tool::{HOST, Tool, in_path};
 const PROGRAM: &str = "charon-systemd";
 /// How long charon may take for an answer.
 const PATIENCE: Duration = Duration::from_secs(60);
-const INSTALL: &str = "apt-get install charon-systemd libstrongswan-standard-plugins libcharon-extra-plugins";
+/// Of a release that can do what links need: Debian 12's 5.9.8 and Debian 13's 6.0.1 have no ML-KEM.
+const INSTALL: &str = "strongSwan 6.1.0 or later (charon-systemd, libstrongswan-standard-plugins, libcharon-extra-plugins), as Debian sid has it, \
+                       not 5.9.8 of Debian 12 or 6.0.1 of Debian 13; for a try-out: bartizan lab root sid";
 const ML_KEM: &str =
-    "strongSwan 6.0.2 or later with OpenSSL 3.5, as Debian sid has it; the lab has its own: scripts/peers roots";
+    "strongSwan 6.0.2 or later with OpenSSL 3.5, as Debian sid has it; the lab has its own: bartizan lab root sid";
 const NO_RELEASE: &str = "in no release of strongSwan: authentication stays classical";
 
 /// The one that `bartizan up` would start, and where `PATH` has another, that one too.

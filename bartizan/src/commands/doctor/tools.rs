@@ -6,7 +6,7 @@ use super::thing::Thing;
 use super::tool::{Ability, Kind, Place};
 
 const OPENSSL_35: &str =
-    "OpenSSL 3.5, as Debian 13 has it; Bartizan itself needs none, the lab has its own: scripts/peers roots";
+    "OpenSSL 3.5, as Debian 13 has it; Bartizan itself needs none, the lab has its own: bartizan lab root";
 
 /// Every one.
 pub(super) const KINDS: &[Kind] = &[
@@ -56,7 +56,7 @@ pub(super) const KINDS: &[Kind] = &[
                 thing: Thing::TsharkMlKem,
                 name: "names ML-KEM in TLS",
                 attempt: |place| names(place, "tls.handshake.extensions_supported_group", "X25519MLKEM768"),
-                get: "tshark 4.4, as Debian 13 has it; the lab has its own: scripts/peers roots",
+                get: "tshark 4.4, as Debian 13 has it; the lab has its own: bartizan lab root",
             },
             Ability {
                 thing: Thing::TsharkIkeMlKem,

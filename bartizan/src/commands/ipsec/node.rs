@@ -8,7 +8,7 @@ use bartizan_ipsec::Charon;
 use bartizan_ipsec::drive::{self, Link, Lock};
 use bartizan_ipsec::guard::Guard;
 use bartizan_ipsec::lint::{self, Remark, Severity};
-use bartizan_ipsec::render::{Connection, Credentials, Means, connections};
+use bartizan_ipsec::render::{Connection, Credentials, Flaw, Means, Weight, connections};
 use bartizan_ipsec::vici::Client;
 use bartizan_ipsec::watch::Expectations;
 
@@ -123,6 +123,22 @@ impl IpsecHost {
         let connections = connections(&self.deployment, &self.node, &credentials, means, today)
             .map_err(|error| Failure::new(&error).hint(error.hint()))?;
         Ok((credentials, connections))
+    }
+
+    /// What is wrong with the node's files: what lets no link come up is a failure, before anything is loaded; the rest is handed over.
+    pub(super) fn flaws(&self, credentials: &Credentials) -> Result<Vec<Flaw>, Failure> {
+        let Some(node) = self.deployment.node(&self.node) else {
+            return Ok(Vec::new());
+        };
+        let flaws = credentials.flaws(&self.files, &self.deployment, node, SystemTime::now());
+        let (fatal, told): (Vec<_>, Vec<_>) = flaws.into_iter().partition(|flaw| flaw.weight == Weight::Fatal);
+        let Some((first, more)) = fatal.split_first() else {
+            return Ok(told);
+        };
+        let failure = Failure::new(format!("nothing is loaded: {} {}", first.file.display(), first.cause));
+        Err(more.iter().fold(failure.hint(&first.hint), |failure, flaw| {
+            failure.hint(format!("as well: {} {}", flaw.file.display(), flaw.cause))
+        }))
     }
 
     /// What SAs of these connections are held against.

@@ -59,6 +59,6 @@ fn engine() -> Result<Engine, Failure> {
         Some(root) => Ok(Engine::LabRoot(root)),
         None => Err(Failure::new("no strongSwan is installed")
             .hint("install charon-systemd of strongSwan 6.1.0 or later")
-            .hint("for a try-out: `cargo run -p bartizan-host --example lab-root -- sid` unpacks one in a directory")),
+            .hint("for a try-out: `bartizan lab root sid` unpacks one in a directory")),
     }
 }

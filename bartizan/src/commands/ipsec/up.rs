@@ -79,7 +79,10 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let interrupt = Interrupt::install()?;
     let host = IpsecHost::read(&args.node)?;
     // Before a charon is started: files that cannot be used are said at once.
-    host.rendered(Means::KERNEL)?;
+    let (credentials, _) = host.rendered(Means::KERNEL)?;
+    for flaw in host.flaws(&credentials)? {
+        eprintln!("note: {} {}\nhint: {}", flaw.file.display(), flaw.cause, flaw.hint);
+    }
     let mut own = match &host.place {
         Place::System(_) => None,
         Place::Own(directory) => own::start(&host, directory)?,

@@ -51,7 +51,8 @@ const KNOWN: [(&str, &str, &str); 12] = [
     (
         "no-common-proposal",
         "received NO_PROPOSAL_CHOSEN",
-        "the peer offers nothing that this policy accepts; a peer that has only classical key exchanges does this",
+        "the peer accepts none of the policy's key exchanges, as one that has only classical ones, or has no connection for these two \
+         addresses: its log says which, and `bartizan status` there what is loaded",
     ),
     (
         "no-common-key-exchange",

@@ -1,5 +1,7 @@
 //! Certificates, revocation lists and the key of a node, as charon is given them.
 
+mod flaws;
+
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -10,6 +12,8 @@ use pem::Pem;
 use zeroize::Zeroizing;
 
 use crate::vici::{Message, Section};
+
+pub use flaws::{Flaw, Weight};
 
 /// Most octets of one file: hundreds of certificates, and a list of some ten thousand revoked ones.
 const LARGEST: u64 = 4 * 1024 * 1024;
@@ -37,6 +41,17 @@ pub enum CredentialsError {
         /// What is wrong with it.
         cause: String,
     },
+}
+
+impl CredentialsError {
+    /// The file it is about, and what is wrong with it.
+    #[must_use]
+    pub fn place(&self) -> (&Path, String) {
+        match self {
+            Self::Read { path, source } => (path, source.to_string()),
+            Self::Unusable { path, cause } => (path, cause.clone()),
+        }
+    }
 }
 
 /// What a node proves itself with and what it trusts, DER. The key is wiped when dropped.

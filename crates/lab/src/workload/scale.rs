@@ -41,7 +41,7 @@ fn lacks_openssl_root(_: &Levels, tools: &Tools) -> Option<Lack> {
     tools.root.is_none().then(|| Lack {
         what: "nghttpd".to_owned(),
         reason: "there is no lab root".to_owned(),
-        hint: "as root, from a checkout: scripts/peers roots".to_owned(),
+        hint: "as root: bartizan lab root".to_owned(),
         feature: None,
     })
 }

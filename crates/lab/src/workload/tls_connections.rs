@@ -168,7 +168,7 @@ fn lacks(levels: &Levels, tools: &Tools) -> Option<Lack> {
         ("openssl", None) => lack(
             "openssl",
             "there is no lab root with OpenSSL 3.5",
-            "as root, from a checkout: scripts/peers roots",
+            "as root: bartizan lab root",
         ),
         _ => None,
     }

@@ -22,6 +22,8 @@ pub(super) struct Summary {
     recorded: usize,
     failed: usize,
     left_out: Vec<LeftOut>,
+    /// Parts of which nothing could be run: every combination was left out.
+    not_run: Vec<String>,
     given_up: Vec<GivenUp>,
     damaged_lines: Vec<u64>,
     rows: Vec<Row>,
@@ -63,6 +65,7 @@ impl Summary {
             recorded: trials.len(),
             failed: trials.iter().filter(|record| failed(&record.outcome)).count(),
             left_out: ended.left_out.clone(),
+            not_run: not_run(experiment, &ended.left_out),
             given_up: ended
                 .given_up
                 .iter()
@@ -77,8 +80,17 @@ impl Summary {
     }
 
     pub(super) fn is_clean(&self) -> bool {
-        self.failed == 0 && self.given_up.is_empty()
+        self.failed == 0 && self.given_up.is_empty() && self.not_run.is_empty()
     }
+}
+
+/// A part that lacks a peer is run with the others; one that lacks all of them says nothing.
+fn not_run(experiment: &Experiment, left_out: &[LeftOut]) -> Vec<String> {
+    let parts = experiment.parts.iter().filter(|part| {
+        let lacks = |levels: &Levels| left_out.iter().any(|one| one.part == part.id && one.levels == *levels);
+        !part.combinations.is_empty() && part.combinations.iter().all(lacks)
+    });
+    parts.map(|part| part.id.clone()).collect()
 }
 
 fn rows(experiment: &Experiment, ended: &Ended) -> Vec<Row> {
@@ -174,6 +186,9 @@ fn closing(text: &mut String, summary: &Summary) {
     }
     for (what, (reason, combinations)) in missing {
         let _ = writeln!(text, "left out: {what}, {combinations} combinations: {reason}");
+    }
+    for part in &summary.not_run {
+        let _ = writeln!(text, "not run: {part}: all of its combinations were left out");
     }
     let Summary {
         experiment,

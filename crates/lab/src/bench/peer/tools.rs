@@ -76,7 +76,7 @@ impl Tools {
                 hint: hint.to_owned(),
             })
         };
-        const ROOTS: &str = "as root, from a checkout: scripts/peers roots";
+        const ROOTS: &str = "as root: bartizan lab root";
         let (kind, root) = match proxy {
             Proxy::Splice | Proxy::Http2 if self.sidecar.is_file() => return None,
             Proxy::Splice | Proxy::Http2 => {

@@ -1,0 +1,77 @@
+//! The files that a node proves itself with to IKE daemons, held against its name and the policies of its links.
+
+use std::fs::File;
+use std::path::Path;
+use std::time::SystemTime;
+
+use bartizan_deployment::{Deployment, Files, IpsecNode, Node, day_of};
+use bartizan_ipsec::render::{Credentials, CredentialsError};
+
+use super::credentials::{CredentialsInForce, chain};
+use super::findings::Finding;
+
+/// The files of a node, and what is wrong with them.
+pub(super) fn of(
+    deployment: &Deployment,
+    node: &Node,
+    files: &IpsecNode,
+    now: SystemTime,
+) -> (CredentialsInForce, Vec<Finding>) {
+    let shown = |path: &Path| path.display().to_string();
+    let mut in_force = CredentialsInForce {
+        node: node.name.to_string(),
+        certificate: shown(&files.certificate),
+        key: shown(&files.key),
+        roots: shown(&files.roots),
+        crl: files.crl.as_deref().map(shown),
+        chain: Vec::new(),
+        crl_due: None,
+    };
+    let credentials = match Credentials::read(files) {
+        Ok(credentials) => credentials,
+        Err(error) => return (in_force, unusable(node, files, &error)),
+    };
+    // Read as those of a sidecar are, for what is shown of a certificate.
+    let as_tls = Files {
+        certificate: files.certificate.clone(),
+        key: files.key.clone(),
+        roots: files.roots.clone(),
+        crl: files.crl.clone(),
+    };
+    in_force.chain = bartizan_tls::Credentials::load(&as_tls).map_or_else(|_| Vec::new(), |read| chain(&read, now));
+    in_force.crl_due = credentials.lists_due().map(|due| day_of(due).to_string());
+    let flaws = credentials.flaws(files, deployment, node, now).into_iter();
+    let findings = flaws.map(|flaw| Finding::new(flaw.file.display().to_string(), flaw.cause, flaw.hint));
+    (in_force, findings.collect())
+}
+
+/// Every file that cannot be read, not the first alone; else what is wrong with the one that cannot be used.
+fn unusable(node: &Node, files: &IpsecNode, error: &CredentialsError) -> Vec<Finding> {
+    let hint = format!(
+        "`bartizan ca issue --profile ipsec --name {}` writes certificate, key and root; `bartizan ca crl` the lists",
+        node.name
+    );
+    let named = [
+        Some(&files.certificate),
+        Some(&files.key),
+        Some(&files.roots),
+        files.crl.as_ref(),
+    ];
+    let unreadable: Vec<_> = named
+        .into_iter()
+        .flatten()
+        .filter_map(|path| {
+            let error = File::open(path).err()?;
+            Some(Finding::new(
+                path.display().to_string(),
+                error.to_string(),
+                hint.clone(),
+            ))
+        })
+        .collect();
+    if !unreadable.is_empty() {
+        return unreadable;
+    }
+    let (path, cause) = error.place();
+    vec![Finding::new(path.display().to_string(), cause, hint)]
+}

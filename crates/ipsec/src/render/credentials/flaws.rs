@@ -1,0 +1,266 @@
+//! What is wrong with a node's files although each can be read: what peers, or charon itself, would find later.
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use bartizan_deployment::{Deployment, IpsecNode, Node, Revocation, day_of};
+use bartizan_pki::{Algorithm, Certificate, RevocationList, Signed, signed_by};
+use bartizan_registry::SignatureScheme;
+
+use super::Credentials;
+
+/// A certificate that ends sooner should be renewed now.
+const SOON: Duration = Duration::from_secs(14 * 86_400);
+
+/// Certificates between a leaf and its root, at most: as charon has it.
+const LONGEST: usize = 7;
+
+/// Something that is wrong with a node's files.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Flaw {
+    /// The file it is in.
+    pub file: PathBuf,
+    /// What is wrong.
+    pub cause: String,
+    /// What to do.
+    pub hint: String,
+    /// What follows.
+    pub weight: Weight,
+}
+
+/// What follows from a flaw.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Weight {
+    /// No link can come up by it: nothing is loaded.
+    Fatal,
+    /// Links come up, or will when something changes that this host does not see: a clock, another host's files.
+    Told,
+}
+
+/// What a link asks of the files of its ends.
+struct Asked {
+    /// `E2 cu -- ric`.
+    link: String,
+    signatures: Vec<SignatureScheme>,
+    revocation: Revocation,
+}
+
+fn asked(deployment: &Deployment, node: &str, now: SystemTime) -> Vec<Asked> {
+    let links = deployment.ipsec_links(node).map(|(_, interface, _)| {
+        let policy = interface.policy.in_force(day_of(now));
+        let [one, other] = &interface.between;
+        Asked {
+            link: format!("{} {one} -- {other}", interface.kind.name()),
+            signatures: policy.ipsec.signatures,
+            revocation: policy.revocation,
+        }
+    });
+    links.collect()
+}
+
+impl Credentials {
+    /// What is wrong with these files of a node, read before, for its links at this time.
+    #[must_use]
+    pub fn flaws(&self, files: &IpsecNode, deployment: &Deployment, node: &Node, now: SystemTime) -> Vec<Flaw> {
+        let place = files.certificate.display().to_string();
+        // It could be read when it was loaded.
+        let Ok(leaf) = Certificate::from_der(&self.leaf, &place) else {
+            return Vec::new();
+        };
+        let (links, name) = (asked(deployment, node.name.as_str(), now), &node.name);
+        let identity = super::super::identity(node);
+        let issue = format!("`bartizan ca issue --profile ipsec --name {name}` makes both");
+        let flaw = |file: &Path, weight: Weight, cause: String, hint: &str| Flaw {
+            file: file.to_owned(),
+            cause,
+            hint: hint.to_owned(),
+            weight,
+        };
+        let mut flaws = Vec::new();
+        if !leaf.certifies(&self.key) {
+            let cause = format!("is not the key of {place}");
+            flaws.push(flaw(&files.key, Weight::Fatal, cause, &issue));
+        }
+        if !carries(&leaf, &identity) {
+            let cause = format!(
+                "carries {}, and peers know {name} as {identity}: it is another node's",
+                listed(leaf.names())
+            );
+            flaws.push(flaw(&files.certificate, Weight::Fatal, cause, &issue));
+        }
+        flaws.extend(dates(&leaf, &files.certificate, now));
+        for Asked { link, signatures, .. } in &links {
+            if !signatures
+                .iter()
+                .any(|scheme| Some(*scheme) == scheme_of(leaf.algorithm()))
+            {
+                let names: Vec<_> = signatures.iter().map(ToString::to_string).collect();
+                let cause = format!("signs by {}; {link} accepts {}", leaf.algorithm(), names.join(", "));
+                let hint = "issue one of a kind that the policy accepts: `bartizan ca issue --algorithm`";
+                flaws.push(flaw(&files.certificate, Weight::Told, cause, hint));
+            }
+        }
+        if !self.leads_to_a_root() {
+            let cause = format!("holds no root that the chain of {place} leads to");
+            let hint = "peers that trust the same roots refuse this node (unknown-ca): give the root of its own authority, or its intermediate \
+                        behind the certificate";
+            flaws.push(flaw(&files.roots, Weight::Told, cause, hint));
+        }
+        flaws.extend(self.of_lists(files, &links, now));
+        flaws
+    }
+
+    /// When the node's own certificate, or one between it and its root, ends.
+    #[must_use]
+    pub fn not_after(&self) -> Option<SystemTime> {
+        let ends = std::iter::once(&self.leaf).chain(&self.between);
+        let ends = ends.filter_map(|der| Some(Certificate::from_der(der, "").ok()?.not_after()));
+        ends.min()
+    }
+
+    /// When the first of the revocation lists is due to be replaced.
+    #[must_use]
+    pub fn lists_due(&self) -> Option<SystemTime> {
+        let lists = self.lists.iter().filter_map(|der| RevocationList::from_der(der));
+        lists.filter_map(|list| list.next_update()).min()
+    }
+
+    /// Whether the leaf leads to one of the roots by the certificates between. What is signed in a way that is not verified here is believed.
+    fn leads_to_a_root(&self) -> bool {
+        let mut reached = vec![self.leaf.as_slice()];
+        for _ in 0..LONGEST {
+            let signs = |issuer: &[u8]| {
+                let mut reached = reached.iter();
+                reached.any(|subject| signed_by(subject, issuer) != Signed::No)
+            };
+            if self
+                .roots
+                .iter()
+                .any(|root| signs(root) || reached.contains(&root.as_slice()))
+            {
+                return true;
+            }
+            let between = self.between.iter().map(Vec::as_slice);
+            let next: Vec<_> = between.filter(|der| !reached.contains(der) && signs(der)).collect();
+            if next.is_empty() {
+                return false;
+            }
+            reached.extend(next);
+        }
+        false
+    }
+
+    fn of_lists(&self, files: &IpsecNode, links: &[Asked], now: SystemTime) -> Vec<Flaw> {
+        let mut flaws = Vec::new();
+        let required = links.iter().find(|asked| asked.revocation == Revocation::Require);
+        let Some(file) = &files.crl else {
+            flaws.extend(required.map(|asked| Flaw {
+                file: files.certificate.clone(),
+                cause: format!(
+                    "no revocation list is named, and {} requires one: it accepts no peer",
+                    asked.link
+                ),
+                hint: "add `crl: FILE`; `bartizan ca crl` writes it".to_owned(),
+                weight: Weight::Told,
+            }));
+            return flaws;
+        };
+        let mut told = |cause: String, hint: &str| {
+            flaws.push(Flaw {
+                file: file.clone(),
+                cause,
+                hint: hint.to_owned(),
+                weight: Weight::Told,
+            });
+        };
+        let publish = "publish a new one: `bartizan ca crl`";
+        let lists: Vec<_> = self
+            .lists
+            .iter()
+            .filter_map(|der| RevocationList::from_der(der))
+            .collect();
+        if lists.len() < self.lists.len() {
+            told("holds a list that cannot be read".to_owned(), publish);
+        }
+        let authorities = || self.roots.iter().chain(&self.between);
+        for list in &lists {
+            if !authorities().any(|authority| list.signed_by(authority) != Signed::No) {
+                let cause = format!(
+                    "the list of {} is of no authority that is trusted here: it says nothing",
+                    list.issuer()
+                );
+                told(
+                    cause,
+                    "give the list of the authority that issues the peers' certificates",
+                );
+            } else if list.next_update().is_some_and(|due| due < now) {
+                let due = list
+                    .next_update()
+                    .map(|due| day_of(due).to_string())
+                    .unwrap_or_default();
+                told(
+                    format!("was due to be replaced by {due}: what was revoked since is not known here"),
+                    publish,
+                );
+            }
+        }
+        let own = std::iter::once(&self.leaf).chain(&self.between);
+        for der in own.filter(|der| lists.iter().any(|list| list.revokes(der))) {
+            let place = files.certificate.display().to_string();
+            let subject = Certificate::from_der(der, &place).map(|known| known.subject().to_owned());
+            let cause = format!(
+                "has revoked {}, which is in {place}: peers refuse this node",
+                subject.unwrap_or_default()
+            );
+            told(cause, "`bartizan ca issue --profile ipsec` makes a new one");
+        }
+        flaws
+    }
+}
+
+fn dates(leaf: &Certificate, file: &Path, now: SystemTime) -> Vec<Flaw> {
+    let (begin, end) = (leaf.not_before(), leaf.not_after());
+    let cause = if end < now {
+        format!("ended with {}: every peer refuses it", day_of(end))
+    } else if begin > now {
+        format!("begins with {}: every peer refuses it until then", day_of(begin))
+    } else if end < now + SOON {
+        format!("ends with {}", day_of(end))
+    } else {
+        return Vec::new();
+    };
+    vec![Flaw {
+        file: file.to_owned(),
+        cause,
+        hint: "renew it: `bartizan ca renew`, and compare the clocks of the hosts".to_owned(),
+        weight: Weight::Told,
+    }]
+}
+
+/// Whether charon finds the identity in the certificate: DNS names without regard to case, addresses as such (RFC 4945, section 3.1).
+fn carries(leaf: &Certificate, identity: &str) -> bool {
+    leaf.names().iter().any(|name| {
+        let value = name.strip_prefix("DNS:").or_else(|| name.strip_prefix("IP:"));
+        value.is_some_and(|value| value.eq_ignore_ascii_case(identity))
+    })
+}
+
+fn listed(names: &[String]) -> String {
+    match names {
+        [] => "no name".to_owned(),
+        several => several.join(", "),
+    }
+}
+
+/// The scheme that charon signs by with a key of this kind; none where released strongSwan has none.
+fn scheme_of(algorithm: Algorithm) -> Option<SignatureScheme> {
+    match algorithm {
+        Algorithm::EcdsaP256 => Some(SignatureScheme::ECDSA_SECP256R1_SHA256),
+        Algorithm::EcdsaP384 => Some(SignatureScheme::ECDSA_SECP384R1_SHA384),
+        Algorithm::Ed25519 => Some(SignatureScheme::ED25519),
+        Algorithm::MlDsa44 | Algorithm::MlDsa65 | Algorithm::MlDsa87 => None,
+    }
+}
+
+#[cfg(test)]
+mod tests;

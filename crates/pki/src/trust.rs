@@ -1,0 +1,179 @@
+//! Who has signed a certificate or a revocation list, by their DER: of any authority, not of ours alone.
+
+use std::time::{Duration, SystemTime};
+
+use aws_lc_rs::signature::{self, UnparsedPublicKey, VerificationAlgorithm};
+use pkcs8::ObjectIdentifier;
+use x509_parser::prelude::{FromDer, X509Certificate};
+use x509_parser::revocation_list::CertificateRevocationList;
+use x509_parser::x509::{AlgorithmIdentifier, SubjectPublicKeyInfo};
+
+use crate::algorithm::oid;
+
+/// PKCS #1 (RFC 8017, appendix C).
+const RSA: &str = "1.2.840.113549.1.1.1";
+const SECP521R1: &str = "1.3.132.0.35";
+
+/// Whether a certificate has signed something.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Signed {
+    /// It has.
+    Yes,
+    /// It has not: the names differ, or the signature does not verify.
+    No,
+    /// It could have by the names; its key or the signature is of a kind that is not verified here.
+    Unknown,
+}
+
+/// A revocation list (RFC 5280, section 5).
+#[derive(Debug, Clone)]
+pub struct RevocationList {
+    der: Vec<u8>,
+    issuer: String,
+    next_update: Option<SystemTime>,
+}
+
+/// Whether the certificate `issuer` has signed the certificate `subject`, both DER. Of a key of another kind than its own, or DER that
+/// cannot be read, it is `No`.
+#[must_use]
+pub fn signed_by(subject: &[u8], issuer: &[u8]) -> Signed {
+    let (Some(subject), Some(issuer)) = (certificate(subject), certificate(issuer)) else {
+        return Signed::No;
+    };
+    if subject.issuer().as_raw() != issuer.subject().as_raw() {
+        return Signed::No;
+    }
+    verified(
+        issuer.public_key(),
+        &subject.signature_algorithm,
+        subject.tbs_certificate.as_ref(),
+        &subject.signature_value.data,
+    )
+}
+
+impl RevocationList {
+    /// Reads one; none where it is none.
+    #[must_use]
+    pub fn from_der(der: &[u8]) -> Option<Self> {
+        let list = list(der)?;
+        let next_update = list.next_update().map(|time| {
+            let seconds = u64::try_from(time.timestamp()).unwrap_or_default();
+            SystemTime::UNIX_EPOCH + Duration::from_secs(seconds)
+        });
+        Some(Self {
+            issuer: list.issuer().to_string(),
+            next_update,
+            der: der.to_vec(),
+        })
+    }
+
+    /// The distinguished name of its authority.
+    #[must_use]
+    pub fn issuer(&self) -> &str {
+        &self.issuer
+    }
+
+    /// When the next one is due, where it says so.
+    #[must_use]
+    pub fn next_update(&self) -> Option<SystemTime> {
+        self.next_update
+    }
+
+    /// Whether the certificate `issuer`, DER, has signed it.
+    #[must_use]
+    pub fn signed_by(&self, issuer: &[u8]) -> Signed {
+        let (Some(list), Some(issuer)) = (list(&self.der), certificate(issuer)) else {
+            return Signed::No;
+        };
+        if list.issuer().as_raw() != issuer.subject().as_raw() {
+            return Signed::No;
+        }
+        verified(
+            issuer.public_key(),
+            &list.signature_algorithm,
+            list.tbs_cert_list.as_ref(),
+            &list.signature_value.data,
+        )
+    }
+
+    /// Whether the certificate, DER, is on it: by its serial number, of the same authority.
+    #[must_use]
+    pub fn revokes(&self, certificate_der: &[u8]) -> bool {
+        let (Some(list), Some(certificate)) = (list(&self.der), certificate(certificate_der)) else {
+            return false;
+        };
+        list.issuer().as_raw() == certificate.issuer().as_raw()
+            && list
+                .iter_revoked_certificates()
+                .any(|revoked| revoked.serial() == &certificate.tbs_certificate.serial)
+    }
+}
+
+fn certificate(der: &[u8]) -> Option<X509Certificate<'_>> {
+    let (_, parsed) = X509Certificate::from_der(der).ok()?;
+    Some(parsed)
+}
+
+fn list(der: &[u8]) -> Option<CertificateRevocationList<'_>> {
+    let (_, parsed) = CertificateRevocationList::from_der(der).ok()?;
+    Some(parsed)
+}
+
+fn verified(key: &SubjectPublicKeyInfo<'_>, named: &AlgorithmIdentifier<'_>, message: &[u8], value: &[u8]) -> Signed {
+    let Some(scheme) = scheme(key, named) else {
+        return Signed::Unknown;
+    };
+    let key = UnparsedPublicKey::new(scheme, &key.subject_public_key.data);
+    match key.verify(message, value) {
+        Ok(()) => Signed::Yes,
+        Err(_) => Signed::No,
+    }
+}
+
+/// How a signature by this key is verified; none where its kind is not known here.
+fn scheme(
+    key: &SubjectPublicKeyInfo<'_>,
+    named: &AlgorithmIdentifier<'_>,
+) -> Option<&'static dyn VerificationAlgorithm> {
+    let named = ObjectIdentifier::from_bytes(named.algorithm.as_bytes()).ok()?;
+    let of_key = ObjectIdentifier::from_bytes(key.algorithm.algorithm.as_bytes()).ok()?;
+    let curve = key
+        .algorithm
+        .parameters
+        .as_ref()
+        .and_then(|parameters| parameters.as_oid().ok());
+    let curve = curve.and_then(|curve| ObjectIdentifier::from_bytes(curve.as_bytes()).ok());
+    if of_key == oid::EC_PUBLIC_KEY {
+        return Some(match (curve?, named) {
+            (oid::SECP256R1, oid::ECDSA_WITH_SHA256) => &signature::ECDSA_P256_SHA256_ASN1,
+            (oid::SECP256R1, oid::ECDSA_WITH_SHA384) => &signature::ECDSA_P256_SHA384_ASN1,
+            (oid::SECP384R1, oid::ECDSA_WITH_SHA256) => &signature::ECDSA_P384_SHA256_ASN1,
+            (oid::SECP384R1, oid::ECDSA_WITH_SHA384) => &signature::ECDSA_P384_SHA384_ASN1,
+            (curve, oid::ECDSA_WITH_SHA256) if curve.to_string() == SECP521R1 => &signature::ECDSA_P521_SHA256_ASN1,
+            (curve, oid::ECDSA_WITH_SHA384) if curve.to_string() == SECP521R1 => &signature::ECDSA_P521_SHA384_ASN1,
+            (curve, named) if curve.to_string() == SECP521R1 && named.to_string() == "1.2.840.10045.4.3.4" => {
+                &signature::ECDSA_P521_SHA512_ASN1
+            }
+            _ => return None,
+        });
+    }
+    if of_key.to_string() == RSA {
+        // RFC 8017, appendix A.2.4; PSS names its hash in parameters and is left out.
+        return Some(match named.to_string().as_str() {
+            "1.2.840.113549.1.1.11" => &signature::RSA_PKCS1_2048_8192_SHA256,
+            "1.2.840.113549.1.1.12" => &signature::RSA_PKCS1_2048_8192_SHA384,
+            "1.2.840.113549.1.1.13" => &signature::RSA_PKCS1_2048_8192_SHA512,
+            _ => return None,
+        });
+    }
+    Some(match (of_key, named) {
+        (oid::ED25519, oid::ED25519) => &signature::ED25519,
+        (oid::ML_DSA_44, oid::ML_DSA_44) => &signature::ML_DSA_44,
+        (oid::ML_DSA_65, oid::ML_DSA_65) => &signature::ML_DSA_65,
+        (oid::ML_DSA_87, oid::ML_DSA_87) => &signature::ML_DSA_87,
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,103 @@
+use std::time::{Duration, SystemTime};
+
+use proptest::prelude::*;
+use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair};
+
+use super::*;
+use crate::{Algorithm, Authority, Certificate, InitOptions, Leaf, PrivateKey, Reason};
+
+const DAY: Duration = Duration::from_secs(86_400);
+
+fn now() -> SystemTime {
+    SystemTime::UNIX_EPOCH + DAY * 20_000
+}
+
+fn ders(text: &str, label: &str) -> Vec<Vec<u8>> {
+    let blocks = pem::parse_many(text).unwrap().into_iter();
+    let wanted = blocks.filter(|block| block.tag() == label);
+    wanted.map(pem::Pem::into_contents).collect()
+}
+
+#[test]
+fn a_leaf_is_signed_by_its_own_authority_alone_and_found_on_its_list() {
+    for algorithm in Algorithm::ALL {
+        // Two authorities of the same name: what differs is the key.
+        let [mut one, mut other] = [(); 2].map(|()| {
+            let directory = tempfile::tempdir().unwrap();
+            let authority = Authority::init(&directory.path().join("ca"), InitOptions::new(algorithm), now()).unwrap();
+            (directory, authority)
+        });
+        let issued = one
+            .1
+            .issue(&Leaf::new("cu").unwrap().dns("cu.test").unwrap(), now())
+            .unwrap();
+        let leaf = &ders(&issued.chain_pem(), "CERTIFICATE")[0];
+        let [root, of_other] = [&one.1, &other.1].map(|authority| authority.root().der().to_vec());
+        let (root, of_other) = (root.as_slice(), of_other.as_slice());
+        assert_eq!(signed_by(leaf, root), Signed::Yes, "{algorithm}");
+        assert_eq!(signed_by(leaf, of_other), Signed::No, "{algorithm}");
+        assert_eq!(signed_by(leaf, leaf), Signed::No, "{algorithm}");
+        assert_eq!(signed_by(root, root), Signed::Yes, "{algorithm}");
+
+        let list = |authority: &mut Authority| {
+            let lists = authority.refresh_lists(7, now()).unwrap();
+            RevocationList::from_der(&ders(&lists, "X509 CRL")[0]).unwrap()
+        };
+        let before = list(&mut one.1);
+        assert!(!before.revokes(leaf));
+        assert_eq!(before.next_update(), Some(now() + DAY * 7));
+        assert_eq!(
+            (before.signed_by(root), before.signed_by(of_other)),
+            (Signed::Yes, Signed::No)
+        );
+        one.1.revoke("cu", Reason::KeyCompromise, now()).unwrap();
+        assert!(list(&mut one.1).revokes(leaf));
+        assert!(!list(&mut other.1).revokes(leaf));
+    }
+}
+
+/// What operators' own authorities have, and this one does not.
+#[test]
+fn signatures_of_rsa_and_p_521_are_verified_too() {
+    for algorithm in [
+        &rcgen::PKCS_ECDSA_P521_SHA512,
+        &rcgen::PKCS_RSA_SHA256,
+        &rcgen::PKCS_RSA_SHA384,
+    ] {
+        let authority = || {
+            let mut params = CertificateParams::new([]).unwrap();
+            params.distinguished_name.push(DnType::CommonName, "an operator");
+            params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+            CertifiedIssuer::self_signed(params, KeyPair::generate_for(algorithm).unwrap()).unwrap()
+        };
+        let (one, other) = (authority(), authority());
+        let leaf = CertificateParams::new(["cu.test".to_owned()]).unwrap();
+        let leaf = leaf.signed_by(&KeyPair::generate().unwrap(), &one).unwrap();
+        assert_eq!(signed_by(leaf.der(), one.der()), Signed::Yes, "{algorithm:?}");
+        assert_eq!(signed_by(leaf.der(), other.der()), Signed::No, "{algorithm:?}");
+    }
+}
+
+#[test]
+fn a_certificate_certifies_its_own_key_and_no_other() {
+    let key = KeyPair::generate().unwrap();
+    let of_key = CertificateParams::new(["cu.test".to_owned()])
+        .unwrap()
+        .self_signed(&key)
+        .unwrap();
+    let certificate = Certificate::from_der(of_key.der(), "test").unwrap();
+    assert!(certificate.certifies(&key.serialize_der()));
+    for algorithm in [Algorithm::EcdsaP256, Algorithm::EcdsaP384, Algorithm::Ed25519] {
+        let other = PrivateKey::generate(algorithm).unwrap();
+        assert!(!certificate.certifies(other.to_pkcs8()), "{algorithm}");
+    }
+    assert!(!certificate.certifies(b"") && !certificate.certifies(of_key.der()));
+}
+
+proptest! {
+    #[test]
+    fn no_octets_panic(octets in proptest::collection::vec(any::<u8>(), 0..400)) {
+        prop_assert_eq!(signed_by(&octets, &octets), Signed::No);
+        prop_assert!(RevocationList::from_der(&octets).is_none_or(|list| !list.revokes(&octets)));
+    }
+}
