@@ -1,5 +1,6 @@
 //! The sidecar as its user runs it: the real binary between programs that other people wrote.
 
+mod again;
 mod bodies;
 mod bounds;
 mod groups;

@@ -138,7 +138,7 @@ fn a_revoked_peer_loses_its_open_connections_and_gets_no_new_ones() {
                 .nrf
                 .process
                 .stderr()
-                .contains("closes a connection whose certificate has been revoked"),
+                .contains("closes open connections: their peer would be refused now"),
             "{}",
             running.nrf.process.stderr()
         );

@@ -161,11 +161,21 @@ impl Stage {
         self.issue_at(name, last_week, 7)
     }
 
+    /// One that ends at this moment.
+    pub(crate) fn issue_until(&mut self, name: &str, not_after: SystemTime) -> Papers {
+        let not_before = SystemTime::now() - Duration::from_secs(300);
+        self.issue_with(name, SystemTime::now(), Lifetime::Between { not_before, not_after })
+    }
+
     fn issue_at(&mut self, name: &str, at: SystemTime, days: u32) -> Papers {
+        self.issue_with(name, at, Lifetime::Days(days))
+    }
+
+    fn issue_with(&mut self, name: &str, at: SystemTime, lifetime: Lifetime) -> Papers {
         let leaf = Leaf::new(name)
             .and_then(|leaf| leaf.dns(&format!("{name}.5gc")))
             .expect("a name")
-            .lifetime(Lifetime::Days(days));
+            .lifetime(lifetime);
         let issued = self.authority.issue(&leaf, at).expect("a certificate");
         self.papers(&issued)
     }

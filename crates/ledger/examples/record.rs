@@ -14,6 +14,7 @@ fn main() {
             key: None,
             bytes: Bytes { sent, received: 0 },
             lasted_us: 0,
+            refused: None,
         }));
         // Slower than a disk, so that nothing is lost.
         std::thread::sleep(Duration::from_micros(100));

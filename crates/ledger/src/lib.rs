@@ -19,6 +19,6 @@ pub use prefix::Prefix;
 pub use read::{Damaged, Reader};
 pub use record::{
     Bytes, Certificate, Closed, Code, Direction, Event, Handshake, Key, LATEST, Lost, Negotiated, Protocol, Random,
-    Record, Refusals, Times, VERSION, Verdict,
+    Record, Refusal, Refusals, Times, VERSION, Verdict,
 };
 pub use write::{Error, Ledger, Recorder};

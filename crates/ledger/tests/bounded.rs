@@ -101,11 +101,11 @@ fn what_is_no_refusal_is_never_counted_away() {
 
 #[test]
 fn two_writers_rotate_one_ledger_and_lose_nothing() {
-    const EACH: u64 = 3000;
+    const EACH: u64 = 600;
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("ledger");
     let bounds = Bounds {
-        size: 20_000,
+        size: 6_000,
         keep: None,
     };
     let ledgers = ["old", "new"].map(|node| Ledger::open_within(&path, node, bounds).unwrap());

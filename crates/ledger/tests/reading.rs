@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 
 use bartizan_ledger::{
     Bytes, Certificate, Closed, Code, Direction, Event, Handshake, Key, Lost, Negotiated, Prefix, Protocol, Random,
-    Reader, Record, Refusals, Times, Verdict,
+    Reader, Record, Refusal, Refusals, Times, Verdict,
 };
 use proptest::prelude::*;
 
@@ -119,11 +119,16 @@ fn refusals() -> impl Strategy<Value = Refusals> {
 fn record() -> impl Strategy<Value = Record> {
     let event = prop_oneof![
         handshake().prop_map(|handshake| Event::Handshake(Box::new(handshake))),
-        (key(), bytes(), any::<u64>()).prop_map(|(key, bytes, lasted_us)| Event::Closed(Closed {
-            key,
-            bytes,
-            lasted_us
-        })),
+        (key(), bytes(), any::<u64>(), proptest::option::of((".*", ".*"))).prop_map(
+            |(key, bytes, lasted_us, refused)| {
+                Event::Closed(Closed {
+                    key,
+                    bytes,
+                    lasted_us,
+                    refused: refused.map(|(reason, detail)| Refusal { reason, detail }),
+                })
+            }
+        ),
         any::<u64>().prop_map(|records| Event::Lost(Lost { records })),
         refusals().prop_map(|refusals| Event::Refusals(Box::new(refusals))),
     ];
@@ -256,6 +261,7 @@ fn a_handshake_is_written_in_the_shape_the_document_shows() {
             "Accepted",
             "Excepted",
             "Refused",
+            "closed",
             "closed",
             "ike-sa",
             "child-sa",

@@ -39,6 +39,8 @@ pub(crate) async fn connect(shared: &Arc<Shared>, door: &Door, path: Path) -> Re
         detail,
         hint: hint.to_owned(),
     };
+    // Before the endpoint is taken: a reload in between is then seen as one.
+    let generation = shared.endpoint.generation();
     let connecting = shared
         .endpoint
         .endpoint()
@@ -88,10 +90,12 @@ pub(crate) async fn connect(shared: &Arc<Shared>, door: &Door, path: Path) -> Re
         connect,
         handshake: Duration::ZERO,
     };
-    handshake_out(shared, stream, connecting, leg).await.map_err(|refused| {
-        record_refusal(shared, &refused, leg, Some(door));
-        Failure::refused(peer, &refused)
-    })
+    handshake_out(shared, stream, connecting, leg, generation)
+        .await
+        .map_err(|refused| {
+            record_refusal(shared, &refused, leg, Some(door));
+            Failure::refused(peer, &refused)
+        })
 }
 
 async fn handshake_out(
@@ -99,6 +103,7 @@ async fn handshake_out(
     stream: TcpStream,
     connecting: Connecting,
     mut leg: Leg,
+    generation: u64,
 ) -> Result<Channel, Box<Refused>> {
     let Connecting { config, name, watch } = connecting;
     let began = Instant::now();
@@ -114,7 +119,7 @@ async fn handshake_out(
     let established = watch.finish_client(tls.get_ref().1)?;
     tls.get_mut().0.handshake_ended();
     leg.handshake = began.elapsed();
-    let session = Session::open(shared, established, leg);
+    let session = Session::open(shared, established, leg, generation);
     Ok(Channel::new(tls.into(), session, watch))
 }
 
@@ -142,6 +147,7 @@ pub(crate) async fn accept(
         connect: Duration::ZERO,
         handshake: Duration::ZERO,
     };
+    let generation = shared.endpoint.generation();
     let accepting = shared.endpoint.endpoint().accept(interface);
     let watch = accepting.watch.clone();
     let tap = Tap::new(stream, watch.clone());
@@ -151,7 +157,7 @@ pub(crate) async fn accept(
             Ok(established) => {
                 tls.get_mut().0.handshake_ended();
                 leg.handshake = began.elapsed();
-                let session = Session::open(shared, established, leg);
+                let session = Session::open(shared, established, leg, generation);
                 return Some(Channel::new(tls.into(), session, watch));
             }
             Err(refused) => {

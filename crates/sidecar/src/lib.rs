@@ -34,6 +34,7 @@ mod problem;
 mod process;
 pub mod redirect;
 mod reload;
+mod review;
 mod rules;
 mod scratch;
 mod session;

@@ -36,6 +36,7 @@ pub(crate) struct Metrics {
     rules_standing: Family<RulesLabels, Gauge>,
     reloads: Family<ResultLabels, Counter>,
     client_errors: Family<ClientErrorLabels, Counter>,
+    dismissed: Family<FailureLabels, Counter>,
 }
 
 impl Metrics {
@@ -58,6 +59,7 @@ impl Metrics {
             rules_standing: Family::default(),
             reloads: Family::default(),
             client_errors: Family::default(),
+            dismissed: Family::default(),
         };
         registry.sub_registry_with_prefix("bartizan").register(
             "build",
@@ -149,7 +151,19 @@ impl Metrics {
             "Connections of clients that ended in an error of HTTP/2, by error code",
             metrics.client_errors.clone(),
         );
+        sidecar.register(
+            "connections_dismissed",
+            "Open connections that were closed because their peer would be refused now, by reason",
+            metrics.dismissed.clone(),
+        );
         metrics
+    }
+
+    /// An open connection was judged again and has to end.
+    pub(crate) fn dismissed(&self, side: Side, peer: &str, reason: &'static str) {
+        self.dismissed
+            .get_or_create(&FailureLabels::new(side, peer, reason))
+            .inc();
     }
 
     /// A handshake that ended well.

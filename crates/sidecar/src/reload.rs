@@ -1,14 +1,15 @@
 //! New certificates and policies for a running sidecar.
 
+use std::sync::Arc;
+
 use bartizan_deployment::Deployment;
 use bartizan_tls::{Credentials, Endpoint};
-use tokio::time::sleep;
 
 use crate::config;
-use crate::drain::Phase;
 use crate::error::Error;
 use crate::pages;
 use crate::peers::Doors;
+use crate::review;
 use crate::sidecar::{Running, find};
 
 /// What came of a reload that was taken.
@@ -16,16 +17,14 @@ use crate::sidecar::{Running, find};
 pub struct Reloaded {
     /// What the deployment file changed that only a restart puts in force; the old is kept.
     pub needs_restart: Vec<&'static str>,
-    /// Open connections whose certificate has been revoked: each is closed once its requests have ended, at the latest after
-    /// `limits.drain`.
-    pub revoked: usize,
 }
 
 impl Running {
     /// Reads certificate, key, roots and revocation lists that `deployment` names again, and puts them and its policies in
-    /// force for new handshakes.
+    /// force for new handshakes, and for open connections: each is judged again, and one that would be refused now ends once its
+    /// requests have, at the latest after `limits.drain`.
     ///
-    /// Connections with requests under way go on; those kept open or ready are replaced.
+    /// The others with requests under way go on; those kept open or ready are replaced. Must be called within a tokio runtime.
     ///
     /// # Errors
     /// Where anything of it could not be started with: everything old stays in force then.
@@ -71,23 +70,8 @@ impl Running {
         self.state
             .set_config(config::in_force(deployment, node, settings, &reloaded.needs_restart));
         self.state.renew();
-        for session in shared.sessions.list() {
-            if endpoint.credentials().revokes(&session.standing) {
-                reloaded.revoked += 1;
-                tracing::warn!(
-                    peer = %session.peer, serial = session.leaf.as_ref().map(|leaf| leaf.serial.as_str()),
-                    "closes a connection whose certificate has been revoked"
-                );
-                session.dismiss(Phase::Draining);
-                let (late, grace) = (std::sync::Arc::downgrade(&session), shared.limits.drain);
-                tokio::spawn(async move {
-                    sleep(grace).await;
-                    if let Some(session) = late.upgrade() {
-                        session.dismiss(Phase::Closing);
-                    }
-                });
-            }
-        }
+        let state = Arc::clone(&self.state);
+        tokio::spawn(async move { review::all(&state).await });
         pages::give_back_code();
         Ok(reloaded)
     }

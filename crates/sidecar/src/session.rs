@@ -7,13 +7,16 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 use std::time::{Duration, Instant, SystemTime};
 
 use bartizan_deployment::{InterfaceKind, NodeName, Path};
-use bartizan_ledger::{Bytes, Certificate, Closed, Direction, Event, Handshake, Key, Negotiated, Times, Verdict};
-use bartizan_tls::{Established, Reason, Refused, Standing};
+use bartizan_ledger::{
+    self as ledger, Bytes, Certificate, Closed, Direction, Event, Handshake, Key, Negotiated, Times, Verdict,
+};
+use bartizan_tls::{Established, Reason, Refusal, Refused, SessionFacts};
 use prometheus_client::metrics::counter::Counter;
 use tokio::sync::watch;
 
 use crate::drain::Phase;
 use crate::metrics::Side;
+use crate::review;
 use crate::shared::Shared;
 
 /// The established connections of a sidecar.
@@ -59,8 +62,12 @@ pub(crate) struct Session {
     total_received: Counter,
     /// Why the peer ended it before it said anything, where it did.
     refused: OnceLock<Box<Refused>>,
-    /// By what a later revocation list is asked about the peer's chain.
-    pub(crate) standing: Standing,
+    /// By what it is judged again.
+    pub(crate) facts: SessionFacts,
+    /// When the first certificate of the peer's chain ends.
+    pub(crate) ends: SystemTime,
+    /// Why it is no longer admitted, where it is not.
+    fallen: OnceLock<Refusal>,
     /// How far this connection has come to its end, where it must end before the others.
     dismissal: watch::Sender<Phase>,
 }
@@ -76,7 +83,9 @@ impl From<Direction> for Side {
 
 impl Session {
     /// Takes an accepted handshake into metrics, ledger and the list of connections.
-    pub(crate) fn open(shared: &Arc<Shared>, established: Established, leg: Leg) -> Arc<Self> {
+    ///
+    /// `generation` is that of the endpoint that judged it: where a reload came in between, it is judged again.
+    pub(crate) fn open(shared: &Arc<Shared>, established: Established, leg: Leg, generation: u64) -> Arc<Self> {
         let side = Side::from(leg.direction);
         let peer = established.peer.as_str();
         let excepted = matches!(established.verdict, Verdict::Excepted { .. });
@@ -101,6 +110,11 @@ impl Session {
             times: leg.times(),
             verdict: established.verdict.clone(),
         })));
+        let ends = established.chain.iter().map(|certificate| certificate.not_after).min();
+        let ends = ends.and_then(|seconds| u64::try_from(seconds).ok()).unwrap_or_default();
+        let ends = SystemTime::UNIX_EPOCH
+            .checked_add(Duration::from_secs(ends))
+            .unwrap_or(SystemTime::UNIX_EPOCH);
         let number = shared.sessions.next.fetch_add(1, Ordering::Relaxed);
         let session = Arc::new(Self {
             shared: Arc::clone(shared),
@@ -119,16 +133,40 @@ impl Session {
             total_sent,
             total_received,
             refused: OnceLock::new(),
-            standing: established.standing,
+            facts: established.facts,
+            ends,
+            fallen: OnceLock::new(),
             dismissal: watch::Sender::new(Phase::Running),
         });
         shared.sessions.lock().insert(number, Arc::downgrade(&session));
+        // After it is listed: a reload either finds it there or is seen here.
+        if generation != shared.endpoint.generation()
+            && let Some(refusal) = review::judge(shared, &session)
+        {
+            tracing::debug!(peer = %session.peer, %refusal, "a reload came in the middle of a handshake");
+        }
         session
     }
 
-    /// Has this connection end: well, then at once.
+    /// Has this connection end: well, then at once. Never back.
     pub(crate) fn dismiss(&self, phase: Phase) {
-        self.dismissal.send_replace(phase);
+        self.dismissal.send_if_modified(|now| {
+            let forward = phase > *now;
+            if forward {
+                *now = phase;
+            }
+            forward
+        });
+    }
+
+    /// Whether it has been told to end.
+    pub(crate) fn is_dismissed(&self) -> bool {
+        *self.dismissal.borrow() > Phase::Running
+    }
+
+    /// Takes note of why it is told to end, for the ledger.
+    pub(crate) fn no_longer_admitted(&self, refusal: &Refusal) {
+        let _ = self.fallen.set(refusal.clone());
     }
 
     /// Learns when it has to end.
@@ -216,6 +254,10 @@ impl Drop for Session {
             key: self.key,
             bytes: self.bytes(),
             lasted_us: microseconds(self.began.elapsed()),
+            refused: self.fallen.get().map(|refusal| ledger::Refusal {
+                reason: refusal.reason.as_str().to_owned(),
+                detail: refusal.detail.clone(),
+            }),
         }));
     }
 }

@@ -28,6 +28,7 @@ use crate::pages;
 use crate::peers::Doors;
 use crate::places::{Bounds, Places};
 use crate::redirect;
+use crate::review;
 use crate::session::Sessions;
 use crate::shared::{Current, Shared};
 use crate::socket;
@@ -156,6 +157,7 @@ impl Bound {
         tokio::spawn(expiry::warn(Arc::downgrade(&shared)));
         tokio::spawn(idle::watch(Arc::downgrade(&shared)));
         let state = Arc::new(State::new(&shared));
+        tokio::spawn(review::keep(Arc::downgrade(&state)));
         let running = ports.serve(&deployment, &node, &shared, &state, registry, ledger)?;
         state.listening();
         pages::give_back_code();

@@ -97,6 +97,13 @@ impl State {
         }
     }
 
+    /// Closes connections that are kept ready and are no longer admitted.
+    pub(crate) fn let_go_of_dismissed(&self) {
+        for stock in self.stocks.lock().unwrap_or_else(PoisonError::into_inner).iter() {
+            stock.let_go_of_dismissed();
+        }
+    }
+
     /// Lets every pooled and ready connection go.
     pub(crate) fn close(&self) {
         for pool in self.pools.lock().unwrap_or_else(PoisonError::into_inner).iter() {

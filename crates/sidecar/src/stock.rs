@@ -66,8 +66,8 @@ impl Stock {
         let ready = poll_fn(|context| {
             let mut ready = self.lock();
             while let Some(mut channel) = ready.pop() {
-                // The newest first; one that has ended since it was last looked at is of no use.
-                if !has_ended(&mut channel, context) {
+                // The newest first; one that has ended since it was last looked at is of no use, nor one that is no longer admitted.
+                if !channel.session().is_dismissed() && !has_ended(&mut channel, context) {
                     return Poll::Ready(Some(channel));
                 }
             }
@@ -84,6 +84,12 @@ impl Stock {
     /// Replaces those that are ready: certificates or policies have changed.
     pub(crate) fn renew(&self) {
         self.close();
+        self.taken.notify_one();
+    }
+
+    /// Lets those go that are no longer admitted.
+    pub(crate) fn let_go_of_dismissed(&self) {
+        self.lock().retain(|channel| !channel.session().is_dismissed());
         self.taken.notify_one();
     }
 

@@ -10,7 +10,6 @@ use bartizan_ledger as ledger;
 use rustls::pki_types::CertificateDer;
 
 use crate::certificate::{self, Leaf};
-use crate::standing::Standing;
 
 /// Chains kept: those used last. With ML-DSA-65 one has 6 to 20 kB, and TLS bounds it to 64 KiB.
 const AT_MOST: usize = 64;
@@ -23,7 +22,6 @@ pub(crate) struct Chain {
     leaf: OnceLock<Result<Leaf, String>>,
     entries: OnceLock<Arc<[ledger::Certificate]>>,
     classical: OnceLock<bool>,
-    standing: OnceLock<Standing>,
 }
 
 /// The chains of peers that were seen before.
@@ -41,7 +39,6 @@ impl Chain {
             leaf: OnceLock::new(),
             entries: OnceLock::new(),
             classical: OnceLock::new(),
-            standing: OnceLock::new(),
         }
     }
 
@@ -74,11 +71,6 @@ impl Chain {
         *self
             .classical
             .get_or_init(|| certificate::any_classical_signature(&self.der))
-    }
-
-    /// By what revocation lists name its certificates.
-    pub(crate) fn standing(&self) -> Standing {
-        self.standing.get_or_init(|| Standing::of(&self.der)).clone()
     }
 }
 
@@ -167,7 +159,6 @@ mod tests {
         for _ in 0..2 {
             assert_eq!(chain.leaf().unwrap().names.listed(), ["dns:nrf.5gc"]);
             assert_eq!(*chain.entries(), certificate::chain(&[leaf.clone(), der(9)]));
-            assert_eq!(chain.standing(), Standing::of(&[leaf.clone(), der(9)]));
         }
         assert!(Chains::default().of(&der(9), &[]).leaf().is_err());
     }

@@ -232,6 +232,10 @@ impl Endpoint {
         &self.shared.peers
     }
 
+    pub(crate) fn shared(&self) -> &Arc<Shared> {
+        &self.shared
+    }
+
     /// What this node proves itself with.
     #[must_use]
     pub fn credentials(&self) -> &Credentials {

@@ -2,6 +2,8 @@
 
 mod judgement;
 
+pub(crate) use judgement::Facts;
+
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -31,6 +33,14 @@ pub(crate) enum Side {
 }
 
 impl Side {
+    /// What the peer's certificate is used for.
+    pub(crate) fn usage(self) -> Usage {
+        match self {
+            Self::Client(_) => Usage::Server,
+            Self::Server(_) => Usage::Client,
+        }
+    }
+
     pub(crate) fn interface(self, shared: &Shared) -> InterfaceKind {
         match self {
             Self::Client(peer) => shared.peers[peer].interface,
@@ -173,10 +183,7 @@ impl Handshake {
         let leaf = verify::leaf(chain)?;
         let presented = Presented {
             chain,
-            usage: match self.side {
-                Side::Client(_) => Usage::Server,
-                Side::Server(_) => Usage::Client,
-            },
+            usage: self.side.usage(),
             now,
         };
         let judge = |terms: &Terms| verify::chain(&presented, &self.shared.credentials, &self.shared.proven, terms);

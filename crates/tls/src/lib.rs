@@ -5,6 +5,7 @@
 //! sent and the reason of a refusal are observed per connection and never guessed from what was configured.
 #![forbid(unsafe_code)]
 
+mod again;
 mod certificate;
 mod chain;
 mod client;
@@ -24,11 +25,11 @@ mod refusal;
 mod scheme;
 mod server;
 mod session;
-mod standing;
 mod terms;
 mod verify;
 mod watch;
 
+pub use again::{Refusal, SessionFacts};
 pub use certificate::certificate_of;
 pub use credentials::Credentials;
 pub use endpoint::{Accepting, Connecting, Endpoint, module};
@@ -37,5 +38,4 @@ pub use knock::{Answer, knock};
 pub use outsider::outsider;
 pub use peer::{Peer, peers};
 pub use refusal::{PeerIdentity, Reason, Refused};
-pub use standing::Standing;
 pub use watch::{Established, Watch};

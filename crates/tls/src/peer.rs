@@ -16,6 +16,10 @@ pub struct Peer {
 }
 
 impl Peer {
+    pub(crate) fn is(&self, node: &NodeName, interface: InterfaceKind) -> bool {
+        self.node == *node && self.interface == interface
+    }
+
     /// What tells it from others: two interfaces may lead to one node.
     pub(crate) fn link(&self) -> (NodeName, InterfaceKind) {
         (self.node.clone(), self.interface)

@@ -9,7 +9,7 @@ use rustls::{ClientConnection, ServerConnection};
 
 use crate::ground::Ground;
 use crate::handshake::Handshake;
-use crate::{Reason, Refused, Standing};
+use crate::{Reason, Refused, SessionFacts};
 
 /// What one handshake shows. A clone watches the same handshake.
 #[derive(Debug, Clone)]
@@ -32,8 +32,8 @@ pub struct Established {
     pub key: Option<ledger::Key>,
     /// Bytes of TLS records until it ended.
     pub bytes: ledger::Bytes,
-    /// By what a later revocation list is asked about that chain.
-    pub standing: Standing,
+    /// By what the connection can be judged again.
+    pub facts: SessionFacts,
     /// `Accepted` or `Excepted`.
     pub verdict: ledger::Verdict,
 }

@@ -120,9 +120,6 @@ fn reload(running: &Running, file: &Path, node: &str) -> Result<BTreeSet<PathBuf
             "the deployment file changed {what}: the old is kept"
         );
     }
-    tracing::info!(
-        revoked = reloaded.revoked,
-        "reloaded: new handshakes use what the files say now"
-    );
+    tracing::info!("reloaded: new handshakes use what the files say now, and open connections are judged by it");
     Ok(files(&deployment, file, node))
 }

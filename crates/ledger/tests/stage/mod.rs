@@ -13,6 +13,7 @@ pub(crate) fn closed(sent: u64) -> Event {
         key: None,
         bytes: Bytes { sent, received: 0 },
         lasted_us: 1,
+        refused: None,
     })
 }
 

@@ -14,6 +14,7 @@ use tokio::time::timeout;
 use super::exchange::{self, Consumer, Origin};
 use super::pool::Pool;
 use super::port::{Inbox, Port, Stop, Turn};
+use crate::drain::Phase;
 use crate::session::Session;
 
 /// Reads in one turn of a task; then others have theirs.
@@ -172,11 +173,28 @@ impl Link {
     }
 }
 
+/// Takes the connection out of the pool once it is told to end, and ends when it has to be closed.
+async fn dismissed(pool: &Pool, link: &Arc<Link>) {
+    if let Some(session) = &link.session {
+        let mut phase = session.dismissal();
+        // The session holds the sender: neither wait ends by an error.
+        if phase.wait_for(|now| *now >= Phase::Draining).await.is_ok() {
+            if !link.is_retired() {
+                pool.retire(link);
+            }
+            if phase.wait_for(|now| *now >= Phase::Closing).await.is_ok() {
+                return;
+            }
+        }
+    }
+    std::future::pending::<()>().await;
+}
+
 /// Reads what a connection of a pool has to say, until it ends.
 pub(super) async fn drive(pool: Arc<Pool>, link: Arc<Link>) {
     let mut inbox = Inbox::new(Vec::new());
     let mut touched = Touched::default();
-    let ended: Result<(), String> = poll_fn(|context| {
+    let driven = poll_fn(|context| {
         let mut polled = Poll::Pending;
         let leaving = link.port.enter(context).leaving;
         let mut reads = 0;
@@ -237,8 +255,11 @@ pub(super) async fn drive(pool: Arc<Pool>, link: Arc<Link>) {
         }
         touched.each(|consumer| consumer.flush());
         polled
-    })
-    .await;
+    });
+    let ended: Result<(), String> = tokio::select! {
+        ended = driven => ended,
+        () = dismissed(&pool, &link) => Err("its peer is no longer admitted".to_owned()),
+    };
     if !link.is_retired() {
         pool.retire(&link);
     }

@@ -3,19 +3,22 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use bartizan_deployment::NodeName;
 use bartizan_ledger as ledger;
 use bartizan_registry::{CipherSuite, NamedGroup, SignatureScheme};
 use rustls::{CommonState, HandshakeKind, ProtocolVersion};
 
 use super::Handshake;
+use crate::again::Kept;
 use crate::chain::Chain;
 use crate::ground::Ground;
 use crate::hello::HELLO_RETRY_REQUEST;
 use crate::terms::{Terms, cipher_code, names, quantum_safe_group};
-use crate::{Established, PeerIdentity, Reason, Refused, scheme, verify};
+use crate::{Established, PeerIdentity, Reason, Refused, SessionFacts, scheme, verify};
 
 /// What rustls says was negotiated.
-struct Facts {
+#[derive(Debug, Clone)]
+pub(crate) struct Facts {
     negotiated: ledger::Negotiated,
     group: NamedGroup,
     cipher: CipherSuite,
@@ -46,16 +49,24 @@ impl Handshake {
         };
         let facts = self.facts(connection).map_err(|ground| refuse(ground, None))?;
         let judged = self.judge_facts(connection, &facts);
-        let (peer, chain, verdict) = judged.map_err(|ground| refuse(ground, Some(facts.negotiated.clone())))?;
+        let (peer, chain, signature, verdict) =
+            judged.map_err(|ground| refuse(ground, Some(facts.negotiated.clone())))?;
         self.shared.chains.keep(&chain);
         let state = self.state();
         let peer = &self.shared.peers[peer];
         Ok(Established {
             peer: peer.node.clone(),
             interface: peer.interface,
-            negotiated: facts.negotiated,
+            negotiated: facts.negotiated.clone(),
             chain: chain.entries(),
-            standing: chain.standing(),
+            facts: SessionFacts::new(Kept {
+                peer: peer.node.clone(),
+                interface: peer.interface,
+                usage: self.side.usage(),
+                chain,
+                facts,
+                signature,
+            }),
             key: state.key(),
             bytes: state.bytes,
             verdict,
@@ -66,7 +77,7 @@ impl Handshake {
         &self,
         connection: &CommonState,
         facts: &Facts,
-    ) -> Result<(usize, Arc<Chain>, ledger::Verdict), Ground> {
+    ) -> Result<(usize, Arc<Chain>, Option<SignatureScheme>, ledger::Verdict), Ground> {
         if let Some(ground) = self.state().refusal.clone() {
             return Err(ground);
         }
@@ -85,14 +96,23 @@ impl Handshake {
             signature = self.judge_resumed(&chain)?;
         }
         let candidates = self.state().candidates.clone();
+        let (peer, verdict) = self.admitted(candidates, facts, signature, &chain)?;
+        Ok((peer, chain, signature, verdict))
+    }
+
+    /// The first of these peers whose terms admit what was negotiated.
+    fn admitted(
+        &self,
+        candidates: Vec<usize>,
+        facts: &Facts,
+        signature: Option<SignatureScheme>,
+        chain: &Chain,
+    ) -> Result<(usize, ledger::Verdict), Ground> {
         let mut refusal = None;
         for peer in candidates {
             let terms = &self.in_force.peers[peer];
             match admits(terms, facts, signature) {
-                Ok(()) => {
-                    let verdict = verdict(terms, facts, signature, &chain);
-                    return Ok((peer, chain, verdict));
-                }
+                Ok(()) => return Ok((peer, verdict(terms, facts, signature, chain))),
                 Err(ground) => refusal = refusal.or(Some(ground)),
             }
         }
@@ -103,6 +123,41 @@ impl Handshake {
                 "this is a fault of bartizan: please report it",
             )
         }))
+    }
+
+    /// Judges what an earlier handshake negotiated, with `peer` who showed this chain.
+    pub(crate) fn judge_again(
+        &self,
+        peer: &NodeName,
+        chain: &Chain,
+        facts: &Facts,
+        signature: Option<SignatureScheme>,
+    ) -> Result<ledger::Verdict, Ground> {
+        let now = self.shared.now().ok_or_else(no_clock)?;
+        let mut candidates = self.candidates(chain, now)?;
+        // Its names may be another node's by now: what it was admitted as is what it is judged as.
+        candidates.retain(|&index| self.shared.peers[index].node == *peer);
+        if candidates.is_empty() {
+            let asked = self.shared.peers.iter().find(|known| known.node == *peer);
+            return Err(verify::wrong_name(
+                verify::leaf(chain)?,
+                asked,
+                self.side.interface(&self.shared),
+            ));
+        }
+        if facts.negotiated.resumed {
+            // How old a session may be is asked when it is resumed; a connection has no such bound.
+            candidates.retain(|&index| self.in_force.peers[index].resumption.is_some());
+            if candidates.is_empty() {
+                return Err(Ground::new(
+                    Reason::Policy,
+                    "the connection resumed a session, and the policy does not allow that any more",
+                    "the next connection makes a full handshake",
+                ));
+            }
+        }
+        self.admitted(candidates, facts, signature, chain)
+            .map(|(_, verdict)| verdict)
     }
 
     /// A resumed handshake carries no certificate: the one of the first handshake must still stand today. Gives the scheme its

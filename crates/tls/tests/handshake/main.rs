@@ -1,5 +1,6 @@
 //! Handshakes of two endpoints in memory, with certificates of a CA that is not ours.
 
+mod again;
 mod authority;
 mod credentials;
 mod knocking;

@@ -55,7 +55,6 @@ fn the_second_handshake_says_the_same_of_the_peer_as_the_first() {
         let (first, second) = (first.unwrap(), second.unwrap());
         assert_eq!(first.chain.len(), 2);
         assert_eq!(first.chain, second.chain);
-        assert_eq!(first.standing, second.standing);
         assert_eq!(first.peer, second.peer);
         assert_eq!(first.verdict, second.verdict);
         assert_eq!(first.negotiated, second.negotiated);

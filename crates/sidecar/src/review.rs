@@ -1,0 +1,103 @@
+//! Open connections are judged again: at a reload, when the day changes, when a certificate of theirs ends, and every minute.
+//!
+//! What is in force for new handshakes is in force for connections that are open, by the same code: a peer that is no longer in the file,
+//! a root that was replaced, a certificate that was revoked or has ended, a policy that was narrowed, an exception whose last day is
+//! over. Such a connection ends as draining would have it, and is closed after `limits.drain`. The minute is for what has no
+//! moment of its own: a clock that was set, a root or a list that ran out.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Weak};
+use std::time::{Duration, Instant, SystemTime};
+
+use bartizan_deployment::day_of;
+use bartizan_tls::{Reason, Refusal};
+use tokio::task::yield_now;
+use tokio::time::sleep;
+
+use crate::drain::Phase;
+use crate::metrics::Side;
+use crate::session::Session;
+use crate::shared::Shared;
+use crate::state::State;
+
+/// How often it is looked whether there is a reason.
+const LOOK: Duration = Duration::from_secs(2);
+/// The longest without any.
+const EVERY: Duration = Duration::from_secs(60);
+/// Connections judged before others have their turn: each takes some ten microseconds.
+const AT_ONCE: usize = 16;
+
+/// Judges open connections whenever there is a reason, for as long as the sidecar exists.
+pub(crate) async fn keep(state: Weak<State>) {
+    let (mut last, mut day) = (Instant::now(), day_of(SystemTime::now()));
+    while let Some(state) = state.upgrade() {
+        let now = SystemTime::now();
+        let today = day_of(now);
+        let ended = |session: &Arc<Session>| session.ends <= now && !session.is_dismissed();
+        if today != day || last.elapsed() >= EVERY || state.shared().sessions.list().iter().any(ended) {
+            all(&state).await;
+            (last, day) = (Instant::now(), today);
+        }
+        drop(state);
+        sleep(LOOK).await;
+    }
+}
+
+/// Connections that end for one reason.
+#[derive(Debug)]
+struct Ended {
+    refusal: Refusal,
+    connections: usize,
+}
+
+/// Judges every open connection.
+pub(crate) async fn all(state: &Arc<State>) {
+    let shared = state.shared();
+    let mut ended = BTreeMap::<(String, &'static str, Reason), Ended>::new();
+    for (number, session) in shared.sessions.list().iter().enumerate() {
+        if let Some(refusal) = judge(shared, session) {
+            let key = (session.peer.to_string(), session.leg.interface.name(), refusal.reason);
+            let of_reason = ended.entry(key).or_insert(Ended {
+                refusal,
+                connections: 0,
+            });
+            of_reason.connections += 1;
+        }
+        if number % AT_ONCE == AT_ONCE - 1 {
+            yield_now().await;
+        }
+    }
+    if ended.is_empty() {
+        return;
+    }
+    // Those that wait for their first use have nobody who would notice.
+    state.let_go_of_dismissed();
+    for ((peer, interface, reason), ended) in ended {
+        tracing::warn!(
+            peer, interface, reason = reason.as_str(), detail = %ended.refusal.detail, hint = %ended.refusal.hint,
+            connections = ended.connections, "closes open connections: their peer would be refused now"
+        );
+    }
+}
+
+/// Judges one connection, and has it end where it would not be admitted now. What is dismissed already is left alone.
+pub(crate) fn judge(shared: &Arc<Shared>, session: &Arc<Session>) -> Option<Refusal> {
+    if session.is_dismissed() {
+        return None;
+    }
+    let refusal = shared.endpoint.endpoint().judge_again(&session.facts).err()?;
+    let side = Side::from(session.leg.direction);
+    shared
+        .metrics
+        .dismissed(side, session.peer.as_str(), refusal.reason.as_str());
+    session.no_longer_admitted(&refusal);
+    session.dismiss(Phase::Draining);
+    let (late, grace) = (Arc::downgrade(session), shared.limits.drain);
+    tokio::spawn(async move {
+        sleep(grace).await;
+        if let Some(session) = late.upgrade() {
+            session.dismiss(Phase::Closing);
+        }
+    });
+    Some(refusal)
+}
