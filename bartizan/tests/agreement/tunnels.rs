@@ -172,7 +172,10 @@ fn types_tunnels_and_sessions_are_those_tshark_reads() {
     let expected = expected
         .into_iter()
         .chain([("GTPv2-C", "gtpv2.message_type", "gtpv2.teid", 7)]);
-    assert_eq!(connections(&document).len(), 3);
+    let outer = connections(&document)
+        .iter()
+        .filter(|one| one["path"].as_array().unwrap().is_empty());
+    assert_eq!(outer.count(), 3);
     for (name, kind, endpoint, messages) in expected {
         let all = connections(&document).iter();
         let mut ours = all.filter(|one| one["datagrams"]["protocol"] == name);

@@ -1,8 +1,7 @@
 //! A conversation: one connection, association, security association or protocol over UDP, judged, and what makes two of them
 //! alike. What several of them amount to between two ends is a link, of `posture`.
 
-use std::fmt;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 
 use bartizan_posture::{Interface, JudgedEspSa, JudgedIkeSa, Kind, Posture, Verdict};
 use bartizan_registry::{NamedGroup, SignatureScheme};
@@ -11,10 +10,11 @@ use bartizan_wire::esp::{Carrier, EspSa};
 use bartizan_wire::http2::Http2;
 use bartizan_wire::ike::{IkeSa, Origin};
 use bartizan_wire::keys::Certificate;
+use bartizan_wire::path::Path;
 use bartizan_wire::sctp::{self, Association, Begun};
 use bartizan_wire::ssh::Ssh;
 use bartizan_wire::tls::{Certificates, ClientHello, Flight, Opened, Protected, Tls};
-use bartizan_wire::{Connection, Content, Ending, Moment, Roles, Seen, Start, Traffic};
+use bartizan_wire::{Address, Captured, Connection, Content, End, Ending, Moment, Roles, Seen, Start, Traffic};
 
 /// A connection, association or security association and what follows from it, without what only readers needed.
 #[derive(Debug, Clone)]
@@ -24,6 +24,11 @@ pub struct Conversation {
     pub(crate) server: End,
     /// How the two were told apart.
     pub(crate) roles: &'static str,
+    /// What its packets were carried in, and on the way back, where that differs.
+    pub(crate) path: Path,
+    pub(crate) path_back: Option<Path>,
+    /// Packets of the capture that belong to it, and to nothing in it.
+    pub(crate) captured: Captured,
     pub(crate) first: Moment,
     pub(crate) last: Moment,
     pub(crate) start: &'static str,
@@ -40,32 +45,11 @@ pub struct Conversation {
     pub(crate) posture: Posture,
 }
 
-/// One end of a conversation: ESP has no ports.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum End {
-    /// An address and a port.
-    Socket(SocketAddr),
-    /// An address.
-    Host(IpAddr),
-}
-
-impl End {
-    /// Its address.
-    #[must_use]
-    pub fn ip(self) -> IpAddr {
-        match self {
-            Self::Socket(address) => address.ip(),
-            Self::Host(address) => address,
-        }
-    }
-}
-
-impl fmt::Display for End {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Socket(address) => address.fmt(f),
-            Self::Host(address) => address.fmt(f),
-        }
+/// What the responder's messages were carried in, where that differs.
+fn back_of(sa: &IkeSa) -> Option<Path> {
+    match &sa.paths {
+        [Some(there), Some(back)] if there != back => Some(back.clone()),
+        _ => None,
     }
 }
 
@@ -110,8 +94,9 @@ pub(crate) struct TlsFacts {
 /// Connections that agree in this are one row of a table.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Likeness {
-    client: IpAddr,
+    client: Address,
     server: End,
+    path: Path,
     kind: Kind,
     interface: Option<Interface>,
     key_exchange: Option<String>,
@@ -164,6 +149,9 @@ impl Conversation {
                 Roles::Content => "content",
                 Roles::Port => "port",
             },
+            path: connection.path.clone(),
+            path_back: connection.path_back.clone(),
+            captured: connection.captured,
             first: connection.first,
             last: connection.last,
             start: match connection.start {
@@ -195,6 +183,9 @@ impl Conversation {
                 sctp::Roles::Init => "init",
                 sctp::Roles::Port => "port",
             },
+            path: association.path.clone(),
+            path_back: None,
+            captured: association.captured,
             first: association.first,
             last: association.last,
             start: match association.begun {
@@ -224,6 +215,9 @@ impl Conversation {
             client: End::Socket(sa.initiator),
             server: End::Socket(sa.responder),
             roles: "initiator flag",
+            path: sa.paths.iter().flatten().next().cloned().unwrap_or_default(),
+            path_back: back_of(&sa),
+            captured: sa.captured,
             first: sa.first,
             last: sa.last,
             start: match sa.origin {
@@ -260,6 +254,9 @@ impl Conversation {
             client,
             server,
             roles: "sender",
+            path: sa.path.clone(),
+            path_back: None,
+            captured: sa.captured,
             first: sa.first,
             last: sa.last,
             start: if sa.first_sequence == 1 {
@@ -286,9 +283,12 @@ impl Conversation {
         let direction = |sent: &DatagramsSent| traffic(sent.packets, sent.bytes, 0);
         Self {
             number: datagrams.number,
-            client: End::Socket(datagrams.client),
-            server: End::Socket(datagrams.server),
+            client: datagrams.client,
+            server: datagrams.server,
             roles: "sender",
+            path: datagrams.path.clone(),
+            path_back: None,
+            captured: datagrams.captured,
             first: datagrams.first,
             last: datagrams.last,
             start: "first packet",
@@ -346,8 +346,9 @@ impl Conversation {
     pub(crate) fn likeness(&self) -> Likeness {
         let hello = self.tls.as_ref().and_then(|tls| tls.hello.as_ref());
         Likeness {
-            client: self.client.ip(),
+            client: self.client.address(),
             server: self.server,
+            path: self.path.clone(),
             kind: self.posture.kind,
             interface: self.posture.interface,
             key_exchange: self.posture.key_exchange(),

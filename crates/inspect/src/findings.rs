@@ -111,10 +111,10 @@ pub(crate) fn findings(report: &Report, gathered: &Gathered) -> Vec<Finding> {
         }
     };
     let totals = report.totals();
-    for (&unread, &packets) in &totals.unread {
-        if let Some(what) = protected_elsewhere(unread) {
-            let because = format!("{what}: not read by this version, so nothing is said of it");
-            unproven(packets, "packet", because);
+    for (&unread, captured) in &totals.unread {
+        if !unread.is_housekeeping() {
+            let because = format!("{}: not read, so nothing is said of it", name(unread));
+            unproven(captured.packets, "packet", because);
         }
     }
     for omission in omissions(report) {
@@ -271,40 +271,30 @@ pub(crate) fn notes(report: &Report) -> Vec<String> {
             notes.push(format!("{} {a}, {b}: {because}: {exception}", link.name()));
         }
     }
-    for (&unread, &packets) in &totals.unread {
-        if protected_elsewhere(unread).is_none() {
-            notes.push(format!("{}: not read ({})", counted(packets, "packet"), name(unread)));
+    // That a connection's last acknowledgement comes behind its end is worth no line.
+    let silent = [Unread::TcpControl, Unread::SctpControl, Unread::KeepAlive];
+    for (&unread, captured) in &totals.unread {
+        if unread.is_housekeeping() && !silent.contains(&unread) {
+            let packets = counted(captured.packets, "packet");
+            notes.push(format!("{packets}: {}, which needs no judgement", name(unread)));
         }
     }
     notes
 }
 
-/// Links of a mobile network that this version does not read: to pass over them would be to call them safe.
-pub(crate) fn protected_elsewhere(unread: Unread) -> Option<&'static str> {
-    match unread {
-        Unread::Ike => Some("packets on the ports of IKE that are neither IKE nor ESP"),
-        Unread::MacSec => Some("MACsec"),
-        Unread::Fragment => Some("fragments of IP packets that do not make a whole"),
-        Unread::LinkType(_) => Some("frames of a link type that is not known"),
-        Unread::Sctp | Unread::Udp | Unread::Protocol(_) | Unread::EtherType(_) | Unread::Malformed => None,
-    }
-}
-
+/// What packets that belong to no conversation carry.
 pub(crate) fn name(unread: Unread) -> String {
     match unread {
-        Unread::Sctp => "SCTP of no association".into(),
-        Unread::Ike => "ports of IKE".into(),
-        Unread::Udp => "UDP".into(),
-        Unread::MacSec => "MACsec".into(),
-        Unread::Fragment => "IP fragment".into(),
-        Unread::Malformed => "malformed".into(),
         Unread::Protocol(1) => "ICMP".into(),
+        Unread::Protocol(2) => "IGMP".into(),
         Unread::Protocol(58) => "ICMPv6".into(),
-        Unread::EtherType(0x0806) => "ARP".into(),
-        Unread::EtherType(0x88cc) => "LLDP".into(),
         Unread::Protocol(number) => format!("IP protocol {number}"),
-        Unread::EtherType(number) => format!("EtherType 0x{number:04x}"),
-        Unread::LinkType(number) => format!("link type {number}"),
+        Unread::Frame(protocol) => protocol.name().into_owned(),
+        Unread::TcpControl => "TCP without data, of no connection that is followed".into(),
+        Unread::SctpControl => "SCTP without data, of no association that is followed".into(),
+        Unread::KeepAlive => "keep-alives of address translations".into(),
+        Unread::LinkType(number) => format!("frames of link type {number}"),
+        Unread::Malformed => "frames that end before their headers do, or contradict them".into(),
     }
 }
 

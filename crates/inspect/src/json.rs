@@ -141,6 +141,11 @@ struct Connection {
     client: String,
     server: String,
     roles_known_by: &'static str,
+    path: Vec<links::Layer>,
+    path_back: Option<Vec<links::Layer>>,
+    /// Packets of the capture, and bytes of their frames.
+    captured_packets: u64,
+    captured_bytes: u64,
     first_packet: u64,
     last_packet: u64,
     first_ns: u64,
@@ -348,7 +353,7 @@ impl<'a> File<'a> {
             unread: totals
                 .unread
                 .iter()
-                .map(|(&unread, &packets)| (findings::name(unread), packets))
+                .map(|(&unread, captured)| (findings::name(unread), captured.packets))
                 .collect(),
             summary: Summary {
                 connections: summary.connections,
@@ -403,6 +408,10 @@ impl Connection {
             client: judged.client.to_string(),
             server: judged.server.to_string(),
             roles_known_by: judged.roles,
+            path: links::path(&judged.path),
+            path_back: judged.path_back.as_ref().map(links::path),
+            captured_packets: judged.captured.packets,
+            captured_bytes: judged.captured.bytes,
             first_packet: judged.first.packet,
             last_packet: judged.last.packet,
             first_ns: judged.first.time.0,

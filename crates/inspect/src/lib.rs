@@ -17,7 +17,7 @@ mod report;
 mod shares;
 pub mod text;
 
-pub use conversation::{Conversation, End};
+pub use conversation::Conversation;
 pub use findings::Finding;
 pub use judging::{Judging, Recorder};
 pub use report::{ByLedgers, Report, Row, Summary, Tally};

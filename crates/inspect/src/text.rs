@@ -218,7 +218,7 @@ fn cells(conversation: &Conversation, start: Timestamp, connections: u64, flight
     let client = if connections == 1 {
         conversation.client.to_string()
     } else {
-        conversation.client.ip().to_string()
+        conversation.client.address().to_string()
     };
     let flights: Vec<String> = flights
         .iter()
@@ -320,6 +320,10 @@ fn explain(conversation: &Conversation) -> Vec<String> {
         lines.extend(ike::explain_association(association, posture.interface));
     }
     lines.extend(conversation.datagrams.as_deref().and_then(endpoints));
+    if !conversation.path.is_empty() {
+        lines.push(format!("in        {}", conversation.path));
+    }
+    lines.extend(conversation.path_back.iter().map(|path| format!("back in   {path}")));
     lines.push(format!(
         "because   confidentiality: {}",
         posture.confidentiality.because()

@@ -1,4 +1,4 @@
-//! What GTP-U, PFCP, GTPv2-C and QUIC are worth.
+//! What packets without a connection are worth: GTP-U, PFCP, GTPv2-C and QUIC, and all that nothing recognises.
 
 use bartizan_registry::UDP_APPLICATIONS;
 use bartizan_wire::datagrams::{DatagramProtocol, Datagrams};
@@ -10,6 +10,12 @@ use crate::{Answer, Hint, Interface, Judgement, Kind, Posture, Reply, Source, Ve
 pub fn datagrams_posture(datagrams: &Datagrams) -> Posture {
     let posture = match datagrams.protocol {
         DatagramProtocol::Quic => hidden(datagrams),
+        DatagramProtocol::Udp
+        | DatagramProtocol::Ip(_)
+        | DatagramProtocol::Unreadable(_)
+        | DatagramProtocol::Fragments(_)
+        | DatagramProtocol::Frame(_)
+        | DatagramProtocol::Tunnel(_) => not_read(datagrams),
         DatagramProtocol::GtpU if datagrams.user_packets > 0 && datagrams.user_packets_in_clear == 0 => {
             outer(datagrams)
         }
@@ -27,7 +33,7 @@ pub fn datagrams_posture(datagrams: &Datagrams) -> Posture {
 fn interface(protocol: DatagramProtocol) -> Option<Interface> {
     let known = UDP_APPLICATIONS
         .iter()
-        .find(|known| known.protocol == protocol.name())?;
+        .find(|known| protocol.name() == known.protocol)?;
     let name = match known.interfaces {
         [one] => one,
         _ => known.protocol,
@@ -106,11 +112,33 @@ fn hidden(datagrams: &Datagrams) -> Posture {
     )
 }
 
+/// What nothing recognises may be anything.
+fn not_read(datagrams: &Datagrams) -> Posture {
+    let name = datagrams.protocol.name();
+    let because = match datagrams.protocol {
+        DatagramProtocol::Udp => "UDP that no reader recognises".to_owned(),
+        DatagramProtocol::Unreadable(_) => format!("packets of {name} in the capture"),
+        DatagramProtocol::Fragments(_) => format!("{name} that do not make a whole packet"),
+        DatagramProtocol::Tunnel(_) => format!("{name} in which no packet could be read"),
+        _ => format!("{name}, which is not read"),
+    };
+    let judgement = Judgement::new(Verdict::NotObservable, because.as_str(), all(datagrams));
+    let reply = Reply::new(Answer::NotObservable, because.as_str(), all(datagrams));
+    uniform(
+        Kind::NotRead(datagrams.protocol),
+        judgement.clone(),
+        judgement,
+        &reply,
+        reply.clone(),
+    )
+}
+
 fn kind(protocol: DatagramProtocol) -> Kind {
     match protocol {
         DatagramProtocol::GtpU => Kind::GtpU,
         DatagramProtocol::Pfcp => Kind::Pfcp,
         DatagramProtocol::GtpC => Kind::GtpC,
         DatagramProtocol::Quic => Kind::Quic,
+        other => Kind::NotRead(other),
     }
 }

@@ -6,6 +6,7 @@ use std::net::IpAddr;
 use bartizan_wire::Seen;
 use bartizan_wire::esp::EspSa;
 use bartizan_wire::ike::{ExchangeType, IkeSa, Made, Origin};
+use bartizan_wire::path::Path;
 
 use crate::{Ledgers, Posture, esp, ike, ike_opened};
 
@@ -29,8 +30,8 @@ pub struct JudgedEspSa {
     pub posture: Posture,
 }
 
-/// The hosts at both ends, the lesser first.
-type Hosts = (IpAddr, IpAddr);
+/// The hosts at both ends, the lesser first, and what their packets are carried in: networks may overlap.
+type Hosts = (IpAddr, IpAddr, Path);
 
 /// Gathers what an observer gives of IPsec; nothing can be judged before all of it is there, because ESP shows its
 /// keys' origin by addresses and times only.
@@ -68,8 +69,16 @@ impl Ipsec {
         let mut judged: Vec<JudgedIkeSa> = Vec::with_capacity(self.ike.len());
         let mut between: HashMap<Hosts, Vec<usize>> = HashMap::new();
         for sa in self.ike {
-            let known = between.entry(hosts(sa.initiator.ip(), sa.responder.ip())).or_default();
+            let [one, other] = [sa.initiator.ip(), sa.responder.ip()];
+            // Each way may have tags and labels of its own.
+            let mut ways: Vec<Path> = sa.paths.iter().flatten().cloned().collect();
+            ways.dedup();
+            if ways.is_empty() {
+                ways.push(Path::NONE);
+            }
             let posture = {
+                let known = ways.first().and_then(|way| between.get(&hosts(one, other, way)));
+                let known = known.map_or(&[][..], Vec::as_slice);
                 let parent = (sa.origin == Origin::Rekey)
                     .then(|| parent(&sa, known, &judged))
                     .flatten();
@@ -78,7 +87,9 @@ impl Ipsec {
                 ledgers.recorded().refine_ike(&sa, &mut posture);
                 posture
             };
-            known.push(judged.len());
+            for way in &ways {
+                between.entry(hosts(one, other, way)).or_default().push(judged.len());
+            }
             judged.push(JudgedIkeSa { sa, posture });
         }
         JudgedIpsec {
@@ -103,11 +114,11 @@ pub struct JudgedIpsec {
 impl JudgedIpsec {
     /// Gives each ESP security association with what follows for it, in the order of first packets.
     pub fn judge_esp(&mut self, ledgers: &Ledgers, mut give: impl FnMut(JudgedEspSa)) {
-        let mut begun: HashMap<(IpAddr, IpAddr), u64> = HashMap::new();
+        let mut begun: HashMap<(IpAddr, IpAddr, Path), u64> = HashMap::new();
         for sa in std::mem::take(&mut self.esp) {
-            let known = self.between.get(&hosts(sa.source, sa.destination));
+            let known = self.between.get(&hosts(sa.source, sa.destination, &sa.path));
             let ike: Vec<&JudgedIkeSa> = known.into_iter().flatten().map(|&index| &self.ike[index]).collect();
-            let order = begun.entry((sa.source, sa.destination)).or_default();
+            let order = begun.entry((sa.source, sa.destination, sa.path.clone())).or_default();
             *order += 1;
             let keyed = ledgers.recorded().keyed(&sa);
             let keyed = keyed.and_then(|spis| ike.iter().copied().find(|judged| judged.spis() == spis));
@@ -141,8 +152,8 @@ fn made<'a>(sa: &IkeSa, judged: &'a [JudgedIkeSa]) -> Option<(&'a Seen<Made>, &'
     })
 }
 
-fn hosts(one: IpAddr, other: IpAddr) -> Hosts {
-    (one.min(other), one.max(other))
+fn hosts(one: IpAddr, other: IpAddr, path: &Path) -> Hosts {
+    (one.min(other), one.max(other), path.clone())
 }
 
 /// The IKE_SA a rekey made this one from: any between the same hosts that had a CREATE_CHILD_SA. Of several the worst.

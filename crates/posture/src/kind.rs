@@ -1,5 +1,6 @@
 //! What a connection is.
 
+use bartizan_wire::datagrams::DatagramProtocol;
 use bartizan_wire::tls::{Tls, Version};
 use bartizan_wire::{Connection, Content};
 
@@ -56,6 +57,8 @@ pub enum Kind {
     GtpC,
     /// QUIC.
     Quic,
+    /// Packets without a connection that are not read.
+    NotRead(DatagramProtocol),
 }
 
 impl Kind {
@@ -118,6 +121,8 @@ impl Kind {
             Self::Pfcp => "PFCP in clear".into(),
             Self::GtpC => "GTPv2-C in clear".into(),
             Self::Quic => "QUIC".into(),
+            Self::NotRead(DatagramProtocol::Udp) => "UDP, not recognised".into(),
+            Self::NotRead(protocol) => format!("{}, not read", protocol.name()),
         }
     }
 }

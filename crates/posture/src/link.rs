@@ -18,12 +18,12 @@ mod worst;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
-use std::net::IpAddr;
 
 use bartizan_deployment::NodeName;
 use bartizan_registry::NamedGroup;
-use bartizan_wire::Moment;
 use bartizan_wire::ike::KeyExchangeMethod;
+use bartizan_wire::path::Path;
+use bartizan_wire::{Address, Moment};
 
 use crate::{Interface, Judgement, Kind, Reply, Source};
 
@@ -45,7 +45,7 @@ fn held(count: usize, size: usize) -> usize {
 #[non_exhaustive]
 pub struct LinkEnd {
     /// Its address.
-    pub address: IpAddr,
+    pub address: Address,
     /// Its port, where both ends have one address and only the port of the one that answers tells them apart.
     pub port: Option<u16>,
     /// The node of the deployment file it is.
@@ -57,7 +57,10 @@ impl fmt::Display for LinkEnd {
         match (&self.node, self.port) {
             (Some(node), _) => write!(f, "{node}"),
             (None, None) => write!(f, "{}", self.address),
-            (None, Some(port)) => write!(f, "{}", std::net::SocketAddr::new(self.address, port)),
+            (None, Some(port)) => match self.address {
+                Address::Ip(address) => write!(f, "{}", std::net::SocketAddr::new(address, port)),
+                Address::Station(station) => write!(f, "{station}"),
+            },
         }
     }
 }
@@ -124,6 +127,8 @@ pub struct Link {
     pub named_by: Option<Source>,
     /// What requests in clear tell of the two ends: network functions and the like.
     pub functions: [Vec<&'static str>; 2],
+    /// What its packets were carried in, where that was something: tags and tunnels, outermost first; 16 at most.
+    pub paths: BTreeSet<Path>,
     /// What carries it.
     pub carriers: BTreeSet<Carrier>,
     /// What the deployment file says of it.

@@ -6,6 +6,7 @@ use crate::Moment;
 use crate::http1::Http1;
 use crate::http2::Http2;
 use crate::opening::Opening;
+use crate::path::Path;
 use crate::ssh::Ssh;
 use crate::tcp::StreamCounts;
 use crate::tls::Tls;
@@ -71,6 +72,24 @@ pub enum Roles {
     Port,
 }
 
+/// Packets of the capture, put together from which it was or not, and their bytes as they were on the wire. Each packet belongs
+/// to one conversation, or to what a report counts by name.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Captured {
+    /// Packets.
+    pub packets: u64,
+    /// Bytes of their frames.
+    pub bytes: u64,
+}
+
+impl Captured {
+    pub(crate) fn add(&mut self, other: Self) {
+        self.packets += other.packets;
+        self.bytes += other.bytes;
+    }
+}
+
 /// What one end sent.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
@@ -122,6 +141,12 @@ pub struct Connection {
     pub from_client: Traffic,
     /// What the server sent.
     pub from_server: Traffic,
+    /// What it was carried in, on the way to its first receiver.
+    pub path: Path,
+    /// The same on the way back, where it differs.
+    pub path_back: Option<Path>,
+    /// Packets of the capture that belong to it.
+    pub captured: Captured,
     /// What it carried.
     pub content: Content,
 }

@@ -1,105 +1,31 @@
-//! What UDP carries on the interfaces of a mobile network beside IKE and ESP: GTP-U, PFCP and GTPv2-C, told by port and
-//! header, and QUIC, told by its long header. Counted, never stored.
+//! Packets that belong to no connection: what UDP carries on the interfaces of a mobile network beside IKE and ESP (GTP-U, PFCP
+//! and GTPv2-C, told by port and header), and all that nothing recognises, between its two ends: UDP, other IP protocols, frames
+//! without IP. Counted, never stored.
 
 mod message;
-
-use std::net::SocketAddr;
+mod protocol;
 
 pub use message::Messages;
+pub use protocol::{DatagramProtocol, recognise};
 
-use bartizan_registry::{QUIC_VERSIONS, UDP_APPLICATIONS};
-
+use crate::connection::Captured;
+use crate::end::End;
+use crate::path::Path;
 use crate::udp::Udp;
 use crate::{Moment, Side};
 
-/// A protocol over UDP.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum DatagramProtocol {
-    /// GTP-U (TS 29.281): user packets in tunnels.
-    GtpU,
-    /// PFCP (TS 29.244): how user-plane functions are controlled.
-    Pfcp,
-    /// GTPv2-C (TS 29.274).
-    GtpC,
-    /// QUIC (RFC 9000).
-    Quic,
-}
-
-impl DatagramProtocol {
-    /// Its name.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::GtpU => "GTP-U",
-            Self::Pfcp => "PFCP",
-            Self::GtpC => "GTPv2-C",
-            Self::Quic => "QUIC",
-        }
-    }
-
-    /// The protocol of a datagram on a port that it is known by, if its header is one of it.
-    fn by_port(udp: &Udp<'_>) -> Option<Self> {
-        let ports = [udp.destination_port, udp.source_port];
-        let known = ports
-            .into_iter()
-            .find_map(|port| UDP_APPLICATIONS.iter().find(|known| known.port == port))?;
-        let protocol = [Self::GtpU, Self::Pfcp, Self::GtpC]
-            .into_iter()
-            .find(|protocol| protocol.name() == known.protocol)?;
-        protocol.is_header(udp).then_some(protocol)
-    }
-
-    /// Whether a datagram begins with a header of this protocol: version, and a length that fits.
-    fn is_header(self, udp: &Udp<'_>) -> bool {
-        let Some(&[first, kind, high, low]) = udp.payload.first_chunk::<4>() else {
-            return false;
-        };
-        let length = usize::from(u16::from_be_bytes([high, low]));
-        let sent = udp.payload.len() + udp.missing;
-        // The message's length counts from behind its first eight (GTP-U) or four octets.
-        match self {
-            // Version 1, protocol type GTP (TS 29.281, section 5.1).
-            Self::GtpU => first & 0xf0 == 0x30 && length + 8 == sent,
-            // Version 1; two messages may follow each other where bit 3 says so (TS 29.244, section 7.2.2.2).
-            Self::Pfcp => first & 0xe0 == 0x20 && kind != 0 && fits(first & 0x04 != 0, length + 4, sent),
-            // Version 2, and piggybacking (TS 29.274, section 5.1).
-            Self::GtpC => first & 0xe0 == 0x40 && kind != 0 && fits(first & 0x10 != 0, length + 4, sent),
-            Self::Quic => is_long_header(udp.payload),
-        }
-    }
-}
-
-/// Whether a message takes the whole datagram, or leaves room for the one that follows it.
-fn fits(another_follows: bool, message: usize, sent: usize) -> bool {
-    message == sent || (another_follows && message < sent)
-}
-
-/// A long header of a version that is known (RFC 8999, section 5.1), with connection identifiers of at most 20 bytes.
-fn is_long_header(payload: &[u8]) -> bool {
-    let Some(&[first, a, b, c, d, length]) = payload.first_chunk::<6>() else {
-        return false;
-    };
-    let known = QUIC_VERSIONS.contains(&u32::from_be_bytes([a, b, c, d]));
-    first & 0xc0 == 0xc0 && known && length <= 20 && payload.len() > 6 + usize::from(length)
-}
-
-/// The protocol of a datagram; of QUIC only packets with a long header show it.
-#[must_use]
-pub fn recognise(udp: &Udp<'_>) -> Option<DatagramProtocol> {
-    DatagramProtocol::by_port(udp).or_else(|| is_long_header(udp.payload).then_some(DatagramProtocol::Quic))
-}
-
-/// One direction's datagrams.
+/// One direction's packets.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct DatagramsSent {
-    /// Datagrams.
+    /// Packets.
     pub packets: u64,
     /// Bytes of their payloads.
     pub bytes: u64,
 }
 
-/// Everything of one protocol between two ends: of GTP-U, PFCP and GTPv2-C between two hosts, of QUIC between two sockets.
+/// Everything of one protocol between two ends: between two sockets of UDP that nothing recognises, and of QUIC; else between two
+/// hosts, or two stations.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Datagrams {
@@ -107,10 +33,12 @@ pub struct Datagrams {
     pub number: u64,
     /// What it is.
     pub protocol: DatagramProtocol,
+    /// What it was carried in.
+    pub path: Path,
     /// The end that sent first.
-    pub client: SocketAddr,
+    pub client: End,
     /// The other end.
-    pub server: SocketAddr,
+    pub server: End,
     /// First packet.
     pub first: Moment,
     /// Last packet.
@@ -119,6 +47,8 @@ pub struct Datagrams {
     pub from_client: DatagramsSent,
     /// What the server sent.
     pub from_server: DatagramsSent,
+    /// Packets of the capture that belong to it and to nothing in it.
+    pub captured: Captured,
     /// Of GTP-U, PFCP and GTPv2-C the messages by type and by whom they are for.
     pub messages: Messages,
     /// Of GTP-U the messages that carry a user's packet (G-PDU).
@@ -135,19 +65,21 @@ impl Datagrams {
     pub(crate) fn new(
         number: u64,
         protocol: DatagramProtocol,
-        source: SocketAddr,
-        destination: SocketAddr,
+        path: Path,
+        [source, destination]: [End; 2],
         at: Moment,
     ) -> Self {
         Self {
             number,
             protocol,
+            path,
             client: source,
             server: destination,
             first: at,
             last: at,
             from_client: DatagramsSent::default(),
             from_server: DatagramsSent::default(),
+            captured: Captured::default(),
             messages: Messages::default(),
             user_packets: 0,
             user_packets_in_clear: 0,
@@ -156,18 +88,22 @@ impl Datagrams {
         }
     }
 
-    /// Takes a datagram that one of the two ends sent.
-    pub(crate) fn datagram(&mut self, source: SocketAddr, udp: &Udp<'_>, at: Moment) {
-        let from_client =
-            source.ip() == self.client.ip() && (self.protocol != DatagramProtocol::Quic || source == self.client);
-        let (side, sent) = if from_client {
+    /// Takes a packet of so many bytes of payload that one of the two ends sent.
+    pub(crate) fn packet(&mut self, source: End, bytes: u64, at: Moment) -> Side {
+        let (side, sent) = if source == self.client {
             (Side::Client, &mut self.from_client)
         } else {
             (Side::Server, &mut self.from_server)
         };
         sent.packets += 1;
-        sent.bytes += (udp.payload.len() + udp.missing) as u64;
+        sent.bytes += bytes;
         self.last = at;
+        side
+    }
+
+    /// Takes a datagram that one of the two ends sent.
+    pub(crate) fn datagram(&mut self, source: End, udp: &Udp<'_>, at: Moment) {
+        let side = self.packet(source, (udp.payload.len() + udp.missing) as u64, at);
         for header in message::headers(self.protocol, udp.payload) {
             self.messages.take(header, side);
             if self.protocol == DatagramProtocol::Pfcp {
@@ -175,7 +111,7 @@ impl Datagrams {
             }
         }
         if self.protocol == DatagramProtocol::GtpU
-            && let Some(carried) = carried(udp.payload)
+            && let Some((_, carried)) = carried(udp.payload)
         {
             self.user_packets += 1;
             if is_ip(carried, udp.missing) {
@@ -200,14 +136,20 @@ impl Datagrams {
     }
 }
 
-/// What a G-PDU carries, behind its header and extension headers (TS 29.281, sections 5.1 and 5.2).
-fn carried(message: &[u8]) -> Option<&[u8]> {
+/// The tunnel of a user's packet in a datagram of GTP-U, and what is carried in it.
+pub(crate) fn carried_by<'a>(udp: &Udp<'a>) -> Option<(u32, &'a [u8])> {
+    (recognise(udp) == Some(DatagramProtocol::GtpU)).then(|| carried(udp.payload))?
+}
+
+/// The tunnel of a G-PDU, and what it carries behind its header and extension headers (TS 29.281, sections 5.1 and 5.2).
+fn carried(message: &[u8]) -> Option<(u32, &[u8])> {
     const G_PDU: u8 = 255;
     const EXTENSIONS: usize = 8;
     let (header, mut rest) = message.split_first_chunk::<8>()?;
     if header[1] != G_PDU {
         return None;
     }
+    let tunnel = u32::from_be_bytes([header[4], header[5], header[6], header[7]]);
     if header[0] & 0x07 != 0 {
         let (optional, behind) = rest.split_first_chunk::<4>()?;
         rest = behind;
@@ -222,11 +164,11 @@ fn carried(message: &[u8]) -> Option<&[u8]> {
             rest = &rest[length..];
         }
     }
-    Some(rest)
+    Some((tunnel, rest))
 }
 
 /// Whether bytes are an IP packet, of which `missing` more were sent.
-fn is_ip(bytes: &[u8], missing: usize) -> bool {
+pub(crate) fn is_ip(bytes: &[u8], missing: usize) -> bool {
     let Some(header) = bytes.first_chunk::<20>() else {
         return false;
     };

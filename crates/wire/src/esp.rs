@@ -4,7 +4,8 @@ mod clear;
 
 use std::net::{IpAddr, SocketAddr};
 
-use crate::Moment;
+use crate::path::Path;
+use crate::{Captured, Moment};
 use clear::is_in_clear;
 
 /// Packets of an association in which clear text is looked for: with NULL encryption (RFC 2410) it is in each.
@@ -15,22 +16,21 @@ const WINDOW: u32 = 64;
 /// The clear part of an ESP packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Header {
-    /// Which association of the receiver; 256 and more.
+    /// Which association of the receiver; 256 and more, unless somebody sends what the standard reserves.
     pub spi: u32,
     /// Counts its packets; with extended sequence numbers the lower half only.
     pub sequence: u32,
 }
 
-/// Reads an ESP packet; none where it is too short, or its SPI is one that no association has.
+/// Reads an ESP packet; none where it is too short. An SPI below 256 is reserved (RFC 4303, section 2.1), and an association that
+/// has one is an association.
 #[must_use]
 pub fn header(packet: &[u8]) -> Option<Header> {
     let bytes = packet.first_chunk::<8>()?;
-    let header = Header {
+    Some(Header {
         spi: u32::from_be_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]),
         sequence: u32::from_be_bytes([bytes[4], bytes[5], bytes[6], bytes[7]]),
-    };
-    // Zero is never sent, 1 to 255 are reserved (RFC 4303, section 2.1).
-    (header.spi >= 256).then_some(header)
+    })
 }
 
 /// What an association's packets are carried in.
@@ -48,7 +48,7 @@ pub enum Carrier {
 }
 
 /// One ESP security association: one direction between two hosts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct EspSa {
     /// Its place in the order of first packets, from 1, among everything an observer gives.
@@ -61,6 +61,10 @@ pub struct EspSa {
     pub spi: u32,
     /// What its first packet was carried in.
     pub carrier: Carrier,
+    /// The tags and tunnels around that.
+    pub path: Path,
+    /// Packets of the capture that belong to it.
+    pub captured: Captured,
     /// First packet.
     pub first: Moment,
     /// Last packet.
@@ -103,6 +107,8 @@ impl EspSa {
             destination: destination.ip(),
             spi: header.spi,
             carrier,
+            path: Path::default(),
+            captured: Captured::default(),
             first: at,
             last: at,
             packets: 0,

@@ -2,18 +2,26 @@
 
 mod fragments;
 
-pub use fragments::{FragmentLimits, Fragments, Taken};
+pub use fragments::{Abandoned, FragmentLimits, Fragments, Taken};
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
+/// IP protocol number of ICMP.
+pub const ICMP: u8 = 1;
+/// IP protocol number of IGMP.
+pub const IGMP: u8 = 2;
 /// IP protocol number of TCP.
 pub const TCP: u8 = 6;
 /// IP protocol number of UDP.
 pub const UDP: u8 = 17;
 /// IP protocol number of ESP.
 pub const ESP: u8 = 50;
+/// IP protocol number of the authentication header.
+pub const AH: u8 = 51;
 /// IP protocol number of ICMP for IPv6.
 pub const ICMPV6: u8 = 58;
+/// What an IPv6 packet names that has no payload (RFC 8200, section 4.7).
+pub const NO_NEXT_HEADER: u8 = 59;
 /// IP protocol number of SCTP.
 pub const SCTP: u8 = 132;
 
@@ -102,17 +110,28 @@ fn ipv6(packet: &[u8]) -> Option<Datagram<'_>> {
     let length = usize::from(u16::from_be_bytes([header[4], header[5]]));
     // Zero: a jumbogram, or segmentation offload as in IPv4.
     let length = if length == 0 { rest.len() } else { length };
-    let mut payload = &rest[..length.min(rest.len())];
+    let payload = &rest[..length.min(rest.len())];
     let missing = length - payload.len();
-    let mut protocol = header[6];
+    let (protocol, payload, fragment) = extensions(header[6], payload)?;
+    Some(Datagram {
+        source: Ipv6Addr::from(*header[8..].first_chunk::<16>()?).into(),
+        destination: Ipv6Addr::from(*header[24..].first_chunk::<16>()?).into(),
+        protocol,
+        payload,
+        missing,
+        length: header.len() + length,
+        fragment,
+    })
+}
+
+/// Follows extension headers of IPv6 up to what they carry, or up to an authentication header.
+fn extensions(mut protocol: u8, mut payload: &[u8]) -> Option<(u8, &[u8], Fragment)> {
     let mut fragment = Fragment::Whole;
     for _ in 0..EXTENSION_HEADERS {
         let extension = match protocol {
             // Hop-by-hop, routing, destination options, mobility: a length in units of eight bytes, not counting the
             // first.
             0 | 43 | 60 | 135 => (usize::from(*payload.get(1)?) + 1) * 8,
-            // Authentication header (RFC 4302): in units of four bytes, minus two.
-            51 => (usize::from(*payload.get(1)?) + 2) * 4,
             44 => {
                 let place = u16::from_be_bytes([*payload.get(2)?, *payload.get(3)?]);
                 // Offset in the upper 13 bits, "more fragments" in the lowest: both zero in an "atomic" fragment (RFC
@@ -135,14 +154,22 @@ fn ipv6(packet: &[u8]) -> Option<Datagram<'_>> {
             break;
         }
     }
+    Some((protocol, payload, fragment))
+}
+
+/// The packet behind an authentication header (RFC 4302, section 2): its length is in units of four bytes, minus two.
+pub(crate) fn behind_authentication<'a>(datagram: &Datagram<'a>) -> Option<Datagram<'a>> {
+    let &[protocol, length, ..] = datagram.payload.first_chunk::<12>()?;
+    let rest = datagram.payload.get((usize::from(length) + 2) * 4..)?;
+    let (protocol, payload, fragment) = match datagram.source {
+        IpAddr::V4(_) => (protocol, rest, Fragment::Whole),
+        IpAddr::V6(_) => extensions(protocol, rest)?,
+    };
     Some(Datagram {
-        source: Ipv6Addr::from(*header[8..].first_chunk::<16>()?).into(),
-        destination: Ipv6Addr::from(*header[24..].first_chunk::<16>()?).into(),
         protocol,
         payload,
-        missing,
-        length: header.len() + length,
         fragment,
+        ..*datagram
     })
 }
 

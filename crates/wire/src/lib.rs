@@ -24,9 +24,9 @@
 //! Whoever wants more than connections gives a [`Sink`] to [`Observer::observe`]: SCTP associations, IKE_SAs and ESP
 //! security associations come there too.
 //!
-//! Layers, outermost first: [`capture`] (pcap, pcapng), [`link`], [`ip`] (with fragments), and then [`tcp`] (segments,
+//! Layers, outermost first: [`capture`] (pcap, pcapng), [`link`], tags and tunnels (a [`path`]), [`ip`] (with fragments), and then [`tcp`] (segments,
 //! reassembly) with [`tls`], [`http2`], [`http1`] and [`ssh`], told apart by [`opening`]; [`sctp`]; [`udp`] with [`ike`] and [`datagrams`];
-//! [`esp`].
+//! [`esp`]. What no reader claims is [`datagrams`] between its ends: each packet belongs to something that has a name.
 //! Where [`keys`] are given, what they open is read as well.
 //! Everything a stranger can choose (lengths, counts, order) is bounded; what a bound drops is counted and said. Code
 //! points nobody knows are kept as the numbers they are.
@@ -37,7 +37,10 @@ pub mod capture;
 mod connection;
 mod cursor;
 pub mod datagrams;
+mod decapsulation;
+mod end;
 pub mod esp;
+pub mod frames;
 pub mod http1;
 pub mod http2;
 pub mod ike;
@@ -47,6 +50,7 @@ pub mod link;
 mod moment;
 mod observer;
 pub mod opening;
+pub mod path;
 pub mod sctp;
 pub mod ssh;
 pub mod tcp;
@@ -55,7 +59,8 @@ pub mod tls;
 pub mod udp;
 
 pub use capture::{CaptureError, CapturePart, CaptureReader, Packet};
-pub use connection::{Connection, Content, Ending, Roles, Side, Start, Traffic};
+pub use connection::{Captured, Connection, Content, Ending, Roles, Side, Start, Traffic};
+pub use end::{Address, End};
 pub use ip::FragmentLimits;
 pub use moment::{Moment, Seen, Timestamp};
 pub use observer::{FlowKind, Holding, Limits, Observer, Omission, Omitted, Sink, Totals, Unread};

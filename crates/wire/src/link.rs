@@ -1,5 +1,7 @@
 //! From a captured frame to the packet in it.
 
+use crate::decapsulation::{Carried, Payload, reach};
+
 /// What a captured frame begins with: a `LINKTYPE_` value of draft-ietf-opsawg-pcaplinktype.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LinkType(pub u16);
@@ -9,16 +11,30 @@ impl LinkType {
     pub const NULL: Self = Self(0);
     /// Ethernet.
     pub const ETHERNET: Self = Self(1);
+    /// PPP.
+    pub const PPP: Self = Self(9);
+    /// PPP, or Cisco's HDLC, with address and control.
+    pub const PPP_HDLC: Self = Self(50);
+    /// PPP over Ethernet, from its header on.
+    pub const PPP_ETHER: Self = Self(51);
     /// IP without a link header.
     pub const RAW: Self = Self(101);
+    /// Cisco's HDLC.
+    pub const C_HDLC: Self = Self(104);
     /// OpenBSD loopback: address family in network byte order.
     pub const LOOP: Self = Self(108);
     /// Linux "cooked" capture.
     pub const LINUX_SLL: Self = Self(113);
+    /// PPP behind an octet that tells the direction.
+    pub const PPP_WITH_DIRECTION: Self = Self(204);
+    /// MPLS.
+    pub const MPLS: Self = Self(219);
     /// IPv4 without a link header.
     pub const IPV4: Self = Self(228);
     /// IPv6 without a link header.
     pub const IPV6: Self = Self(229);
+    /// Linux netfilter log.
+    pub const NFLOG: Self = Self(239);
     /// Linux "cooked" capture, version 2.
     pub const LINUX_SLL2: Self = Self(276);
 
@@ -31,8 +47,8 @@ impl LinkType {
 pub enum Network<'a> {
     /// An IPv4 or IPv6 packet; its first four bits say which.
     Ip(&'a [u8]),
-    /// Something else, by its EtherType.
-    Other(u16),
+    /// Something else.
+    Other,
     /// The link type is not read.
     UnknownLink,
     /// The frame is shorter than its headers.
@@ -41,68 +57,107 @@ pub enum Network<'a> {
 
 /// EtherType of a MACsec frame (IEEE 802.1AE).
 pub const ETHERTYPE_MACSEC: u16 = 0x88e5;
-const ETHERTYPE_IPV4: u16 = 0x0800;
-const ETHERTYPE_IPV6: u16 = 0x86dd;
-/// 802.1Q, 802.1ad, and the value used before 802.1ad.
-const ETHERTYPES_VLAN: [u16; 3] = [0x8100, 0x88a8, 0x9100];
-/// More tags than any network stacks.
-const VLAN_TAGS: usize = 4;
+const PPPOE_SESSION: u16 = 0x8864;
+const MPLS_UNICAST: u16 = 0x8847;
 
-/// Reads the link header of `frame`.
+/// Reads the link header of `frame`, with all tags and labels behind it.
 #[must_use]
 pub fn network(link: LinkType, frame: &[u8]) -> Network<'_> {
-    let read = match link {
-        LinkType::ETHERNET => ethernet(frame),
-        LinkType::RAW | LinkType::IPV4 | LinkType::IPV6 => Some(Network::Ip(frame)),
-        LinkType::LINUX_SLL => frame
-            .split_at_checked(16)
-            .and_then(|(header, rest)| tagged(&header[14..], rest)),
-        LinkType::LINUX_SLL2 => frame
-            .split_at_checked(20)
-            .and_then(|(header, rest)| tagged(header, rest)),
-        LinkType::NULL | LinkType::LOOP => loopback(frame),
-        link if LinkType::DLT_RAW.contains(&link) => Some(Network::Ip(frame)),
-        _ => Some(Network::UnknownLink),
-    };
-    read.unwrap_or(Network::Short)
-}
-
-fn ethernet(frame: &[u8]) -> Option<Network<'_>> {
-    let (header, rest) = frame.split_at_checked(14)?;
-    tagged(&header[12..], rest)
-}
-
-/// Follows VLAN tags from the EtherType that `kind` begins with.
-fn tagged<'a>(kind: &[u8], mut rest: &'a [u8]) -> Option<Network<'a>> {
-    let mut ethertype = u16::from_be_bytes(*kind.first_chunk()?);
-    for _ in 0..VLAN_TAGS {
-        if !ETHERTYPES_VLAN.contains(&ethertype) {
-            break;
-        }
-        let (tag, inner) = rest.split_first_chunk::<4>()?;
-        ethertype = u16::from_be_bytes([tag[2], tag[3]]);
-        rest = inner;
+    match carried(link, frame) {
+        Frame::UnknownLink => Network::UnknownLink,
+        Frame::Short => Network::Short,
+        Frame::Carries(carried) => match reach(carried, &mut Vec::new()) {
+            Payload::Ip(packet) => Network::Ip(packet),
+            Payload::Other(..) => Network::Other,
+            Payload::Short => Network::Short,
+        },
     }
-    Some(match ethertype {
-        ETHERTYPE_IPV4 | ETHERTYPE_IPV6 => Network::Ip(rest),
-        other => Network::Other(other),
+}
+
+/// What a link's header leads to.
+pub(crate) enum Frame<'a> {
+    /// To this.
+    Carries(Carried<'a>),
+    /// The link type is not read.
+    UnknownLink,
+    /// It ends before its header does.
+    Short,
+}
+
+/// Reads the link header of `frame` alone.
+pub(crate) fn carried(link: LinkType, frame: &[u8]) -> Frame<'_> {
+    let read = match link {
+        LinkType::ETHERNET => Some(Carried::Ethernet(frame)),
+        LinkType::RAW | LinkType::IPV4 | LinkType::IPV6 => Some(Carried::Ip(frame)),
+        LinkType::LINUX_SLL => cooked(frame, 16, 14),
+        LinkType::LINUX_SLL2 => cooked(frame, 20, 0),
+        LinkType::NULL | LinkType::LOOP => loopback(frame),
+        LinkType::PPP => Some(Carried::Ppp(frame)),
+        LinkType::PPP_WITH_DIRECTION => frame.get(1..).map(Carried::Ppp),
+        LinkType::PPP_HDLC | LinkType::C_HDLC => hdlc(frame),
+        LinkType::PPP_ETHER => Some(Carried::Typed(PPPOE_SESSION, frame)),
+        LinkType::MPLS => Some(Carried::Typed(MPLS_UNICAST, frame)),
+        LinkType::NFLOG => netfilter(frame),
+        link if LinkType::DLT_RAW.contains(&link) => Some(Carried::Ip(frame)),
+        _ => return Frame::UnknownLink,
+    };
+    read.map_or(Frame::Short, Frame::Carries)
+}
+
+/// A header of so many bytes with the EtherType at some place in it.
+fn cooked(frame: &[u8], header: usize, kind: usize) -> Option<Carried<'_>> {
+    let (header, rest) = frame.split_at_checked(header)?;
+    let kind = u16::from_be_bytes(*header.get(kind..)?.first_chunk()?);
+    Some(match kind {
+        // Frames of Ethernet without an EtherType: LLC (linux/if_ether.h).
+        0x0004 => Carried::Llc(rest),
+        kind => Carried::Typed(kind, rest),
     })
 }
 
-fn loopback(frame: &[u8]) -> Option<Network<'_>> {
+fn loopback(frame: &[u8]) -> Option<Carried<'_>> {
     let (family, rest) = frame.split_first_chunk::<4>()?;
     // Address families are small numbers, so one byte of the four tells in either byte order. IPv6 is 10, 24, 28 or 30
     // by system.
     let small = family.iter().fold(0, |sum, byte| sum | byte);
     Some(match small {
-        2 | 10 | 24 | 28 | 30 => Network::Ip(rest),
-        _ => Network::Other(0),
+        2 | 10 | 24 | 28 | 30 => Carried::Ip(rest),
+        _ => Carried::Typed(0, rest),
     })
+}
+
+/// PPP with address and control, or Cisco's HDLC: an address of its own, a zero, an EtherType.
+fn hdlc(frame: &[u8]) -> Option<Carried<'_>> {
+    match *frame {
+        [0x0f | 0x8f, 0, high, low, ..] => Some(Carried::Typed(u16::from_be_bytes([high, low]), frame.get(4..)?)),
+        [] => None,
+        _ => Some(Carried::Ppp(frame)),
+    }
+}
+
+/// A packet in a log of netfilter: attributes, each behind its length and type in the byte order of the host.
+fn netfilter(frame: &[u8]) -> Option<Carried<'_>> {
+    const ATTRIBUTES: usize = 32;
+    const PAYLOAD: u16 = 9;
+    let mut rest = frame.get(4..)?;
+    for _ in 0..ATTRIBUTES {
+        let header = rest.first_chunk::<4>()?;
+        let kinds = [u16::from_le_bytes, u16::from_be_bytes];
+        // Types are small: the byte order in which this one is.
+        let read = kinds[usize::from(u16::from_le_bytes([header[2], header[3]]) > 0xff)];
+        let (length, kind) = (usize::from(read([header[0], header[1]])), read([header[2], header[3]]));
+        if kind == PAYLOAD {
+            return Some(Carried::Ip(rest.get(4..length.min(rest.len()))?));
+        }
+        rest = rest.get(length.max(4).next_multiple_of(4)..)?;
+    }
+    None
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::frames::FrameProtocol;
 
     fn ethernet_frame(types: &[u16], payload: &[u8]) -> Vec<u8> {
         let mut frame = vec![0; 12];
@@ -125,13 +180,19 @@ mod tests {
     #[test]
     fn endless_vlan_tags_end() {
         let frame = ethernet_frame(&[0x8100; 600], b"");
-        assert_eq!(network(LinkType::ETHERNET, &frame), Network::Other(0x8100));
+        assert_eq!(network(LinkType::ETHERNET, &frame), Network::Other);
     }
 
     #[test]
     fn macsec_is_named_by_its_ethertype() {
-        let frame = ethernet_frame(&[ETHERTYPE_MACSEC], b"sealed");
-        assert_eq!(network(LinkType::ETHERNET, &frame), Network::Other(ETHERTYPE_MACSEC));
+        // Encrypted and changed (IEEE 802.1AE, clause 9.5).
+        let frame = ethernet_frame(&[ETHERTYPE_MACSEC], b"\x0c\x00sealed");
+        let mut layers = Vec::new();
+        let payload = reach(Carried::Ethernet(&frame), &mut layers);
+        assert!(matches!(
+            payload,
+            Payload::Other(FrameProtocol::Type(ETHERTYPE_MACSEC), Some(_), _)
+        ));
     }
 
     #[test]

@@ -165,12 +165,11 @@ fn seen<'a>(packet: &Packet<'a>) -> Option<Seen<'a>> {
         return None;
     }
     let segment = tcp::segment(datagram.payload, datagram.missing)?;
-    let acknowledgement = u32::from_be_bytes(*datagram.payload.get(8..)?.first_chunk()?);
     Some(Seen {
         source: SocketAddr::new(datagram.source, segment.source_port),
         destination: SocketAddr::new(datagram.destination, segment.destination_port),
         segment,
-        acknowledgement,
+        acknowledgement: segment.acknowledgement,
         length: packet.original_length,
         at: Moment {
             packet: packet.number,

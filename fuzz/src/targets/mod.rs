@@ -12,7 +12,8 @@ mod segments;
 mod stream;
 mod timing;
 
-use bartizan_posture::{Evidence, Ipsec, Ledgers, association_posture};
+use bartizan_posture::{Evidence, Ipsec, Ledgers, association_posture, datagrams_posture};
+use bartizan_wire::datagrams::Datagrams;
 use bartizan_wire::esp::EspSa;
 use bartizan_wire::ike::IkeSa;
 use bartizan_wire::link::LinkType;
@@ -55,6 +56,8 @@ pub use keys::{opened_by_ike_keys, opened_by_secrets};
 struct Everything {
     ipsec: Ipsec,
     judged: u64,
+    /// Packets of the capture that belong to what was given.
+    captured: u64,
     /// Records of TLS that keys opened.
     opened: u64,
 }
@@ -69,6 +72,7 @@ impl Everything {
 
 impl Sink for Everything {
     fn connection(&mut self, connection: Connection) {
+        self.captured += connection.captured.packets;
         let _ = Evidence::new(&connection, &Ledgers::default()).posture();
         self.judged += 1;
         if let Content::Tls(tls) = &connection.content {
@@ -77,16 +81,24 @@ impl Sink for Everything {
         }
     }
 
+    fn datagrams(&mut self, datagrams: Datagrams) {
+        let _ = datagrams_posture(&datagrams);
+        self.captured += datagrams.captured.packets;
+    }
+
     fn association(&mut self, association: Association) {
+        self.captured += association.captured.packets;
         let _ = association_posture(&association);
         self.judged += 1;
     }
 
     fn ike_sa(&mut self, sa: IkeSa) {
+        self.captured += sa.captured.packets;
         self.ipsec.add_ike(sa);
     }
 
     fn esp_sa(&mut self, sa: EspSa) {
+        self.captured += sa.captured.packets;
         self.ipsec.add_esp(sa);
     }
 }

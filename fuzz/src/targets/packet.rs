@@ -19,7 +19,12 @@ pub(super) fn run(bytes: &[u8]) {
         observer.finish_into(&mut everything);
         let totals = observer.totals();
         let begun = totals.connections + totals.associations + totals.ike_sas + totals.esp_sas;
+        let captured = everything.captured;
         assert_eq!(everything.judge(), begun, "all that began is given");
+        let elsewhere = totals.unread.values().map(|one| one.packets);
+        let omitted = totals.omitted.values().map(|one| one.packets);
+        let accounted = captured + elsewhere.sum::<u64>() + omitted.sum::<u64>();
+        assert_eq!(accounted, totals.packets, "each packet belongs to something");
         (totals.packets, totals.untracked)
     });
     assert_eq!(counts[0].0, counts[1].0);

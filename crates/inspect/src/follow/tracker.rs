@@ -7,7 +7,7 @@ use bartizan_wire::{Timestamp, Totals};
 
 use super::event::{self, Event, LinkName};
 use super::view::{Occurring, View};
-use crate::findings::{beyond_memory, protected_elsewhere};
+use crate::findings::{beyond_memory, name};
 
 /// Links remembered. More are counted, and said.
 const LINKS: usize = 100_000;
@@ -38,7 +38,7 @@ pub struct Tracker {
     links: BTreeMap<Identity, Told>,
     occurrences: BTreeSet<Occurring>,
     /// What stands of the source as a whole.
-    whole: BTreeSet<&'static str>,
+    whole: BTreeSet<String>,
     untracked: u64,
     /// Links that were one too many.
     beyond: u64,
@@ -155,10 +155,10 @@ impl Tracker {
 
     /// What of the source as a whole cannot be said to be safe.
     fn whole(&mut self, view: &View, totals: &Totals, events: &mut Vec<Event>) {
-        let unread = totals.unread.keys().filter_map(|&unread| protected_elsewhere(unread));
-        for what in unread {
-            let because = format!("{what}: not read by this version, so nothing is said of it");
-            self.stands(what, because, events);
+        for &unread in totals.unread.keys().filter(|unread| !unread.is_housekeeping()) {
+            let what = name(unread);
+            let because = format!("{what}: not read, so nothing is said of it");
+            self.stands(&what, because, events);
         }
         if totals.untracked > self.untracked {
             let packets = totals.untracked - self.untracked;
@@ -176,8 +176,8 @@ impl Tracker {
         }
     }
 
-    fn stands(&mut self, what: &'static str, because: String, events: &mut Vec<Event>) {
-        if self.whole.insert(what) {
+    fn stands(&mut self, what: &str, because: String, events: &mut Vec<Event>) {
+        if self.whole.insert(what.to_owned()) {
             events.push(finding(Concern::Unproven, "new", &because));
         }
     }

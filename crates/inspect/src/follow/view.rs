@@ -1,7 +1,6 @@
 //! What is to be seen of a source now: parts that had packets within the window, whether they live or not.
 
 use std::collections::BTreeMap;
-use std::net::IpAddr;
 use std::time::Duration;
 
 use bartizan_deployment::Deployment;
@@ -13,7 +12,7 @@ use bartizan_wire::datagrams::Datagrams;
 use bartizan_wire::esp::EspSa;
 use bartizan_wire::ike::IkeSa;
 use bartizan_wire::sctp::Association;
-use bartizan_wire::{Connection, FlowKind, Moment, Omitted, Sink, Timestamp};
+use bartizan_wire::{Address, Connection, FlowKind, Moment, Omitted, Sink, Timestamp};
 
 use crate::shares::Shares;
 
@@ -36,7 +35,7 @@ pub(super) struct Occurrence {
 }
 
 /// What makes two occurrences the same: what is at stake, between whom, and the reason.
-pub(super) type Occurring = (Concern, [IpAddr; 2], String);
+pub(super) type Occurring = (Concern, [Address; 2], String);
 
 #[derive(Debug, Clone, Default)]
 struct Occurrences(BTreeMap<Occurring, Occurrence>);

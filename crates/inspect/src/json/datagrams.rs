@@ -1,11 +1,13 @@
 //! GTP-U, PFCP and GTPv2-C in the report for programs.
 
+use std::borrow::Cow;
+
 use bartizan_wire::datagrams::{DatagramProtocol, Datagrams};
 use serde::Serialize;
 
 #[derive(Serialize)]
 pub(super) struct DatagramFacts {
-    protocol: &'static str,
+    protocol: Cow<'static, str>,
     messages: Vec<OfType>,
     messages_of_other_types: u64,
     endpoints_at_server: Vec<Endpoint>,

@@ -1,6 +1,7 @@
 //! Links.
 
 use bartizan_posture::{Direction, Link, Objection, Phase, Standing};
+use bartizan_wire::path::{self, Path};
 use serde::Serialize;
 
 use super::{Answer, Interface, Verdict, answer, sources, verdict};
@@ -9,6 +10,7 @@ use super::{Answer, Interface, Verdict, answer, sources, verdict};
 pub(super) struct JsonLink {
     ends: [End; 2],
     interface: Option<Interface>,
+    paths: Vec<Vec<Layer>>,
     in_deployment: &'static str,
     /// The place of the interface in the deployment file, from 0.
     deployment_interface: Option<usize>,
@@ -28,6 +30,28 @@ pub(super) struct JsonLink {
     beyond_phases: u64,
     objections: Vec<JsonObjection>,
     exception: Option<String>,
+}
+
+/// One tag, label or tunnel.
+#[derive(Serialize)]
+pub(super) struct Layer {
+    kind: &'static str,
+    /// What its number is called, and the number.
+    number_is: &'static str,
+    number: Option<u32>,
+    /// The ends of a tunnel.
+    between: Option<[String; 2]>,
+}
+
+/// What packets were carried in, outermost first.
+pub(super) fn path(path: &Path) -> Vec<Layer> {
+    let layer = |layer: &path::Layer| Layer {
+        kind: layer.encapsulation.name(),
+        number_is: layer.encapsulation.number_name(),
+        number: layer.number,
+        between: layer.between.map(|ends| ends.map(|end| end.to_string())),
+    };
+    path.layers().iter().map(layer).collect()
 }
 
 #[derive(Serialize)]
@@ -92,6 +116,7 @@ impl JsonLink {
             interface: link
                 .interface
                 .map(|interface| Interface::new(interface, link.named_by.as_ref())),
+            paths: link.paths.iter().map(path).collect(),
             in_deployment: match &link.standing {
                 Standing::NoDeployment => "no deployment file",
                 Standing::Listed(_) => "yes",

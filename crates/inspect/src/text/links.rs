@@ -108,6 +108,9 @@ fn explain(link: &Link) -> Vec<String> {
             ));
         }
     }
+    for path in &link.paths {
+        lines.push(format!("in         {path}"));
+    }
     if let Some(interface) = link.interface {
         let at = link
             .named_by

@@ -92,8 +92,8 @@ pub(super) struct Bundle {
     /// Key exchanges of IKEv2, each with the methods that were mixed, in their order.
     key_exchanges: Vec<Box<[KeyExchangeMethod]>>,
     pub(super) in_ledger: u64,
-    /// First and last packet, and which of the two ends asked first.
-    span: Option<(Moment, Moment, usize)>,
+    /// First and last packet, and whether the second of the two ends asked first.
+    span: Option<(Moment, Moment, bool)>,
     pub(super) parts: u64,
 }
 
@@ -175,7 +175,7 @@ impl Bundle {
         self.in_ledger += other.in_ledger;
         self.parts += other.parts;
         if let Some((first, last, asks)) = other.span {
-            self.stretch(first, last, if turned { 1 - asks } else { asks });
+            self.stretch(first, last, usize::from(asks != turned));
         }
     }
 
@@ -278,6 +278,7 @@ impl Bundle {
     }
 
     fn stretch(&mut self, first: Moment, last: Moment, asks: usize) {
+        let asks = asks == 1;
         let (begins, ends, asked) = self.span.get_or_insert((first, last, asks));
         if first.packet < begins.packet {
             (*begins, *asked) = (first, asks);
@@ -290,6 +291,7 @@ impl Bundle {
     /// First and last packet, and which of the two ends asked first.
     pub(super) fn span(&self) -> Option<(Moment, Moment, usize)> {
         self.span
+            .map(|(first, last, second)| (first, last, usize::from(second)))
     }
 
     /// Bytes it holds, what its reasons say not among them.

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use bartizan_deployment::Deployment;
 use bartizan_wire::datagrams::DatagramProtocol;
+use bartizan_wire::path::Path;
 use bartizan_wire::{FlowKind, Moment};
 
 use super::bundle::Bundle;
@@ -37,12 +38,14 @@ impl Default for Links {
 }
 
 /// What parts that are folded together have in common.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Key {
     /// The lesser first. Ports stand there where a deployment file may need them, or both addresses are the same.
     pub(super) ends: [Socket; 2],
     pub(super) carrier: Carrier,
     pub(super) hint: Option<Interface>,
+    /// What they are carried in: networks may overlap.
+    pub(super) path: Path,
 }
 
 #[derive(Debug, Clone, Default)]
@@ -61,6 +64,8 @@ impl Gathered {
     }
 }
 
+/// Ways of one link that are named.
+const PATHS: usize = 16;
 /// Bytes of a pair of ends that is new: its bundle, and the link it becomes.
 const PAIR: usize = size_of::<Bundle>() + JUDGED;
 /// Bytes that a link has beyond its bundle once it is judged: its ends, its objections.
@@ -141,6 +146,7 @@ impl Links {
             ends: if turned { [answers, asks] } else { [asks, answers] },
             carrier: part.carrier,
             hint: part.hint(),
+            path: part.path.clone(),
         };
         if !self.has_room(self.bundles.contains_key(&key)) {
             self.untracked += 1;
@@ -175,7 +181,7 @@ impl Links {
                 self.give_up(key, gathered);
                 continue;
             }
-            let known = self.bundles.entry(*key).or_default();
+            let known = self.bundles.entry(key.clone()).or_default();
             self.held -= known.held();
             for (ours, theirs) in [
                 (&mut known.carried, &gathered.carried),
@@ -215,7 +221,7 @@ impl Links {
         let mut folded: BTreeMap<Place, Folded> = BTreeMap::new();
         self.mark_omitted();
         let mut bundles: Vec<(Key, Gathered)> = self.bundles.into_iter().collect();
-        bundles.sort_by_key(|(key, _)| *key);
+        bundles.sort_by(|(one, _), (other, _)| one.cmp(other));
         let roles = roles(&bundles);
         let listeners = Listeners::new(&bundles);
         for (mut key, gathered) in bundles {
@@ -284,9 +290,10 @@ impl Links {
             bundle.nothing_read(missing);
             bundle.not_read(&judgement, first.packet, &mut self.reasons);
             let key = Key {
-                ends: pair.1.map(Socket::from),
+                ends: pair.1.map(|address| Socket { address, port: None }),
                 carrier: pair.0,
                 hint: None,
+                path: Path::NONE,
             };
             self.bundles.entry(key).or_default().carried = Some(Box::new(bundle));
         }
@@ -372,6 +379,7 @@ enum Place {
         name: Option<&'static str>,
         /// What is not named is at least told apart by what carries it.
         carrier: Option<Carrier>,
+        path: Path,
         within: Option<String>,
     },
 }
@@ -381,6 +389,7 @@ struct Folded {
     ends: [LinkEnd; 2],
     gathered: Gathered,
     carriers: BTreeSet<Carrier>,
+    paths: BTreeSet<Path>,
     hint: Option<Interface>,
     named_by: Option<Source>,
     standing: Standing,
@@ -419,6 +428,7 @@ fn places(key: &Key, matched: &Match, nodes: Option<&Nodes<'_>>) -> Vec<(Place, 
         }),
         name,
         carrier: name.is_none().then_some(key.carrier),
+        path: key.path.clone(),
         within,
     };
     vec![(place, ends, standing)]
@@ -430,6 +440,7 @@ impl Folded {
             ends,
             gathered: Gathered::default(),
             carriers: BTreeSet::new(),
+            paths: BTreeSet::new(),
             hint: None,
             named_by: None,
             standing: Standing::NoDeployment,
@@ -448,6 +459,9 @@ impl Folded {
             }
         }
         self.carriers.insert(key.carrier);
+        if !key.path.is_empty() && self.paths.len() < PATHS {
+            self.paths.insert(key.path.clone());
+        }
         self.standing = standing;
         // The strongest hint of all bundles, and the first packet that gives it.
         let strength = |hint: Option<Interface>| hint.map(|hint| hint.by);
@@ -502,6 +516,7 @@ impl Folded {
             interface,
             functions,
             carriers: self.carriers,
+            paths: self.paths,
             standing: self.standing,
             directions,
             confidentiality,

@@ -7,6 +7,8 @@ use bartizan_deployment::{Deployment, InterfaceKind, Node, NodeName, Protection}
 
 use bartizan_registry::UDP_APPLICATIONS;
 
+use bartizan_wire::Address;
+
 use super::LinkEnd;
 use super::links::Key;
 use super::part::{Carrier, Socket};
@@ -83,14 +85,15 @@ impl<'a> Nodes<'a> {
     /// The node at a socket: by a listener of its own, else by an address that no other node has, else by a gateway that is for no
     /// other.
     pub(super) fn node(&self, socket: Socket) -> Option<&'a Node> {
+        let address = socket.address.ip()?;
         let by_socket = socket
             .port
-            .and_then(|port| self.by_socket.get(&SocketAddr::new(socket.address, port)));
+            .and_then(|port| self.by_socket.get(&SocketAddr::new(address, port)));
         let alone = |nodes: &[&'a Node]| match nodes {
             [node] => Some(*node),
             _ => None,
         };
-        let at = |nodes: &HashMap<IpAddr, Vec<&'a Node>>| nodes.get(&socket.address).map(|found| alone(found));
+        let at = |nodes: &HashMap<IpAddr, Vec<&'a Node>>| nodes.get(&address).map(|found| alone(found));
         by_socket
             .copied()
             .or_else(|| at(&self.by_address).or_else(|| at(&self.by_outer)).flatten())
@@ -130,7 +133,7 @@ impl<'a> Nodes<'a> {
     pub(super) fn ends(&self, place: usize, key: &Key) -> [LinkEnd; 2] {
         let interface = &self.deployment.interfaces()[place];
         let in_order = match &interface.ipsec {
-            Some(link) if key.carrier == Carrier::Ipsec => link.ends[0].outer == key.ends[0].address,
+            Some(link) if key.carrier == Carrier::Ipsec => key.ends[0].address == link.ends[0].outer.into(),
             _ => self.node(key.ends[0]).map(|node| &node.name) == Some(&interface.between[0]),
         };
         let sockets = if in_order { key.ends } else { [key.ends[1], key.ends[0]] };
@@ -148,7 +151,7 @@ impl<'a> Nodes<'a> {
         let Some(link) = &self.deployment.interfaces()[place].ipsec else {
             return false;
         };
-        let [a, b] = [&link.ends[0], &link.ends[1]].map(|end| end.outer);
+        let [a, b] = [&link.ends[0], &link.ends[1]].map(|end| Address::from(end.outer));
         let [one, other] = key.ends.map(|end| end.address);
         (a, b) == (one, other) || (b, a) == (one, other)
     }
@@ -167,9 +170,11 @@ impl<'a> Nodes<'a> {
     fn within(&self, key: &Key) -> Option<&'a Node> {
         let [one, other] = key.ends;
         [(one, other), (other, one)].into_iter().find_map(|(listens, asks)| {
-            let node = *self.within.get(&SocketAddr::new(listens.address, listens.port?))?;
-            let same_host =
-                asks.address == listens.address || asks.address.is_loopback() || asks.address == node.address;
+            let node = *self
+                .within
+                .get(&SocketAddr::new(listens.address.ip()?, listens.port?))?;
+            let is_loopback = asks.address.ip().is_some_and(|address| address.is_loopback());
+            let same_host = asks.address == listens.address || is_loopback || asks.address == node.address.into();
             same_host.then_some(node)
         })
     }
@@ -184,7 +189,7 @@ fn may_be_carried(kind: InterfaceKind, protection: Protection, carrier: Carrier)
         ),
         Carrier::Ipsec => protection == Protection::Ipsec,
         Carrier::Udp(protocol) => {
-            let known = UDP_APPLICATIONS.iter().find(|known| known.protocol == protocol.name());
+            let known = UDP_APPLICATIONS.iter().find(|known| protocol.name() == known.protocol);
             known.is_some_and(|known| known.interfaces.contains(&kind.name()))
         }
     }

@@ -1,10 +1,8 @@
 //! What was not read, or not kept, because memory was full: between whom, and from when on.
 
+use bartizan_wire::{Address, Moment};
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::net::IpAddr;
-
-use bartizan_wire::Moment;
 
 use super::part::Carrier;
 use crate::{Judgement, Source, Verdict};
@@ -15,7 +13,7 @@ const NAMED: usize = 256;
 const WORDS: usize = 4096;
 
 /// Two hosts, the lesser first, and what carried what is missing.
-pub(super) type Pair = (Carrier, [IpAddr; 2]);
+pub(super) type Pair = (Carrier, [Address; 2]);
 
 /// What is missing between two hosts.
 #[derive(Debug, Clone, Copy)]
@@ -37,7 +35,7 @@ pub(super) struct Omitted {
 
 impl Omitted {
     /// Something from `source` to `destination` is missing.
-    pub(super) fn add(&mut self, carrier: Carrier, source: IpAddr, destination: IpAddr, at: Moment, packets: u64) {
+    pub(super) fn add(&mut self, carrier: Carrier, source: Address, destination: Address, at: Moment, packets: u64) {
         let turned = destination < source;
         let (ends, packets) = if turned {
             ([destination, source], [0, packets])
@@ -141,7 +139,7 @@ mod tests {
 
     #[test]
     fn whatever_is_missing_is_found_in_either_direction_and_few_others_are() {
-        let host = |number: u32| IpAddr::from(number.to_be_bytes());
+        let host = |number: u32| Address::Ip(number.to_be_bytes().into());
         let at = |packet| Moment {
             packet,
             time: Timestamp(packet),

@@ -4,8 +4,9 @@ use std::net::{IpAddr, SocketAddr};
 
 use bartizan_wire::datagrams::{DatagramProtocol, Datagrams};
 use bartizan_wire::ike::Origin;
+use bartizan_wire::path::Path;
 use bartizan_wire::sctp::{Association, Begun};
-use bartizan_wire::{Connection, Moment, Side, Start};
+use bartizan_wire::{Address, Connection, End, Moment, Side, Start};
 
 use crate::{Interface, JudgedEspSa, JudgedIkeSa, Posture};
 
@@ -18,9 +19,12 @@ pub enum Carrier {
     Sctp,
     /// IKE and the ESP it keys.
     Ipsec,
-    /// A protocol over UDP.
+    /// A protocol without connections: over UDP mostly.
     Udp(DatagramProtocol),
 }
+
+/// Of an IKE_SA of which nothing came there is none.
+static NO_PATH: Path = Path::NONE;
 
 /// How a part began, as far as its own packets tell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -51,14 +55,14 @@ impl Occasion {
 /// One end of a part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Socket {
-    pub(super) address: IpAddr,
+    pub(super) address: Address,
     pub(super) port: Option<u16>,
 }
 
 impl From<SocketAddr> for Socket {
     fn from(socket: SocketAddr) -> Self {
         Self {
-            address: socket.ip(),
+            address: socket.ip().into(),
             port: Some(socket.port()),
         }
     }
@@ -66,7 +70,19 @@ impl From<SocketAddr> for Socket {
 
 impl From<IpAddr> for Socket {
     fn from(address: IpAddr) -> Self {
-        Self { address, port: None }
+        Self {
+            address: address.into(),
+            port: None,
+        }
+    }
+}
+
+impl From<End> for Socket {
+    fn from(end: End) -> Self {
+        Self {
+            address: end.address(),
+            port: end.port(),
+        }
     }
 }
 
@@ -84,13 +100,15 @@ pub struct Part<'a> {
     pub(super) occasion: Occasion,
     /// Rekeys inside it.
     pub(super) rekeys: u64,
+    /// What its packets were carried in.
+    pub(super) path: &'a Path,
     pub(super) posture: &'a Posture,
 }
 
 impl<'a> Part<'a> {
     /// A TCP connection with the posture made from it.
     #[must_use]
-    pub fn connection(connection: &Connection, posture: &'a Posture) -> Self {
+    pub fn connection(connection: &'a Connection, posture: &'a Posture) -> Self {
         let occasion = match connection.start {
             Start::Midstream => Occasion::Before,
             Start::Syn if posture.resumed => Occasion::Resumed,
@@ -106,13 +124,14 @@ impl<'a> Part<'a> {
             bytes: [ours.stream.bytes, theirs.stream.bytes],
             occasion,
             rekeys: 0,
+            path: &connection.path,
             posture,
         }
     }
 
     /// An SCTP association with the posture made from it.
     #[must_use]
-    pub fn association(association: &Association, posture: &'a Posture) -> Self {
+    pub fn association(association: &'a Association, posture: &'a Posture) -> Self {
         let [ours, theirs] = [&association.from_initiator, &association.from_responder];
         Self {
             carrier: Carrier::Sctp,
@@ -126,6 +145,7 @@ impl<'a> Part<'a> {
                 Begun::Midstream => Occasion::Before,
             },
             rekeys: 0,
+            path: &association.path,
             posture,
         }
     }
@@ -149,6 +169,7 @@ impl<'a> Part<'a> {
                 Origin::Midstream => Occasion::Before,
             },
             rekeys: sa.rekeys,
+            path: sa.paths.iter().flatten().next().unwrap_or(&NO_PATH),
             posture: &judged.posture,
         }
     }
@@ -170,18 +191,15 @@ impl<'a> Part<'a> {
                 Occasion::Before
             },
             rekeys: 0,
+            path: &sa.path,
             posture: &judged.posture,
         }
     }
 
-    /// A protocol over UDP with the posture made from it. Of PFCP the end in control counts as the one that asks.
+    /// A protocol without connections with the posture made from it. Of PFCP the end in control counts as the one that asks.
     #[must_use]
-    pub fn datagrams(datagrams: &Datagrams, posture: &'a Posture) -> Self {
-        let [client, server] = [datagrams.client, datagrams.server].map(|end| match datagrams.protocol {
-            DatagramProtocol::Quic => end.into(),
-            // Either end may send from any port: the protocol's is the carrier.
-            _ => end.ip().into(),
-        });
+    pub fn datagrams(datagrams: &'a Datagrams, posture: &'a Posture) -> Self {
+        let [client, server] = [datagrams.client, datagrams.server].map(Socket::from);
         let (ours, theirs) = (datagrams.from_client, datagrams.from_server);
         let turned = datagrams.controlled_by == Some(Side::Server);
         let order = |[one, other]: [u64; 2]| if turned { [other, one] } else { [one, other] };
@@ -195,13 +213,14 @@ impl<'a> Part<'a> {
             // Nothing is set up that could be missed.
             occasion: Occasion::SetUp,
             rekeys: 0,
+            path: &datagrams.path,
             posture,
         }
     }
 
     /// The hosts at its ends, the one that asks first.
     #[must_use]
-    pub fn hosts(&self) -> [IpAddr; 2] {
+    pub fn hosts(&self) -> [Address; 2] {
         self.ends.map(|end| end.address)
     }
 

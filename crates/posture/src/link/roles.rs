@@ -1,7 +1,7 @@
 //! What hosts are, told by other links of theirs: that names GTP-U, which several interfaces share.
 
+use bartizan_wire::Address;
 use std::collections::{BTreeSet, HashMap};
-use std::net::IpAddr;
 
 use crate::{Hint, Interface};
 
@@ -20,12 +20,12 @@ pub(super) enum Role {
 
 /// Roles of hosts; one host may have several.
 #[derive(Debug, Default)]
-pub(super) struct Roles(HashMap<IpAddr, BTreeSet<Role>>);
+pub(super) struct Roles(HashMap<Address, BTreeSet<Role>>);
 
 impl Roles {
     /// Takes what an interface tells of its ends; `asks` is the one that began it, or, of N4, the one in control.
-    pub(super) fn learn(&mut self, interface: Interface, asks: IpAddr, answers: IpAddr) {
-        let told: &[(IpAddr, Role)] = match interface.name {
+    pub(super) fn learn(&mut self, interface: Interface, asks: Address, answers: Address) {
+        let told: &[(Address, Role)] = match interface.name {
             "N2" => &[(asks, Role::Gnb)],
             "F1" => &[(asks, Role::Du), (answers, Role::Cu)],
             "E1" => &[(asks, Role::Cu), (answers, Role::Cu)],
@@ -38,7 +38,7 @@ impl Roles {
     }
 
     /// Which of the interfaces that GTP-U serves stands between two hosts, where their roles leave one.
-    pub(super) fn tunnels(&self, [one, other]: [IpAddr; 2]) -> Option<Interface> {
+    pub(super) fn tunnels(&self, [one, other]: [Address; 2]) -> Option<Interface> {
         let has = |address, role| self.0.get(&address).is_some_and(|roles| roles.contains(&role));
         let between = |a, b| (has(one, a) && has(other, b)) || (has(one, b) && has(other, a));
         let found: Vec<&'static str> = [

@@ -37,7 +37,7 @@ pub(super) fn headers(protocol: DatagramProtocol, datagram: &[u8]) -> impl Itera
             DatagramProtocol::Pfcp => (long().filter(|_| flags & 0x01 != 0), flags & 0x04 != 0),
             // T and P (TS 29.274, section 5.1).
             DatagramProtocol::GtpC => (word().filter(|_| flags & 0x08 != 0), flags & 0x10 != 0),
-            DatagramProtocol::Quic => return None,
+            _ => return None,
         };
         rest = behind.get(length..).filter(|rest| another && !rest.is_empty());
         Some(Header {

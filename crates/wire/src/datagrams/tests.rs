@@ -1,5 +1,7 @@
 use proptest::prelude::*;
 
+use bartizan_registry::QUIC_VERSIONS;
+
 use super::*;
 use crate::Timestamp;
 
@@ -25,6 +27,10 @@ fn ipv4() -> Vec<u8> {
     let mut packet = vec![0x45, 0, 0, 24, 0, 0, 0, 0, 64, 17, 0, 0, 10, 60, 0, 1, 8, 8, 8, 8];
     packet.extend([1, 2, 3, 4]);
     packet
+}
+
+fn end(host: &str) -> End {
+    End::Socket(host.parse().unwrap())
 }
 
 fn moment(packet: u64) -> Moment {
@@ -64,9 +70,15 @@ fn protocols_are_told_by_port_and_header_together() {
 
 #[test]
 fn a_users_packet_in_a_tunnel_is_told_from_one_that_is_encrypted_above() {
-    let source: SocketAddr = "10.0.0.1:2152".parse().unwrap();
-    let destination = "10.0.0.2:2152".parse().unwrap();
-    let mut seen = Datagrams::new(1, DatagramProtocol::GtpU, source, destination, moment(1));
+    let source = end("10.0.0.1:2152");
+    let destination = end("10.0.0.2:2152");
+    let mut seen = Datagrams::new(
+        1,
+        DatagramProtocol::GtpU,
+        Path::default(),
+        [source, destination],
+        moment(1),
+    );
     seen.datagram(source, &on(2152, &g_pdu(&[0x80; 60])), moment(1));
     assert_eq!((seen.user_packets, seen.user_packets_in_clear), (1, 0));
     seen.datagram(destination, &on(2152, &g_pdu(&ipv4())), moment(2));
@@ -85,9 +97,15 @@ fn control(flags: u8, kind: u8, endpoint: &[u8], rest: &[u8]) -> Vec<u8> {
 
 #[test]
 fn messages_are_counted_by_type_and_by_the_session_they_are_for() {
-    let source: SocketAddr = "10.0.0.1:8805".parse().unwrap();
-    let destination: SocketAddr = "10.0.0.2:8805".parse().unwrap();
-    let mut seen = Datagrams::new(1, DatagramProtocol::Pfcp, source, destination, moment(1));
+    let source = end("10.0.0.1:8805");
+    let destination = end("10.0.0.2:8805");
+    let mut seen = Datagrams::new(
+        1,
+        DatagramProtocol::Pfcp,
+        Path::default(),
+        [source, destination],
+        moment(1),
+    );
     // No session is known yet to the end that is asked; then two messages in one datagram.
     let establish = control(0x21, 50, &[0; 8], &[0, 0, 1, 0]);
     let answer = control(0x21, 51, &[0, 0, 0, 0, 0, 0, 0, 7], &[0, 0, 1, 0]);
@@ -106,7 +124,13 @@ fn messages_are_counted_by_type_and_by_the_session_they_are_for() {
     assert_eq!(seen.messages.endpoints, [vec![(0x109, 1)], vec![(7, 1)]]);
     assert_eq!(seen.controlled_by, Some(Side::Client));
 
-    let mut seen = Datagrams::new(1, DatagramProtocol::GtpC, source, destination, moment(1));
+    let mut seen = Datagrams::new(
+        1,
+        DatagramProtocol::GtpC,
+        Path::default(),
+        [source, destination],
+        moment(1),
+    );
     let piggybacked = [
         control(0x58, 33, &[0, 0, 0, 5], &[0, 0, 1, 0]),
         control(0x48, 95, &[0, 0, 0, 5], &[0, 0, 2, 0]),
@@ -120,9 +144,15 @@ fn messages_are_counted_by_type_and_by_the_session_they_are_for() {
 
 #[test]
 fn more_types_and_tunnels_than_are_named_are_counted_together() {
-    let source: SocketAddr = "10.0.0.1:2152".parse().unwrap();
-    let destination = "10.0.0.2:2152".parse().unwrap();
-    let mut seen = Datagrams::new(1, DatagramProtocol::GtpU, source, destination, moment(1));
+    let source = end("10.0.0.1:2152");
+    let destination = end("10.0.0.2:2152");
+    let mut seen = Datagrams::new(
+        1,
+        DatagramProtocol::GtpU,
+        Path::default(),
+        [source, destination],
+        moment(1),
+    );
     for number in 0..100u8 {
         let message = [&[0x30, number, 0, 0][..], &[0, 0, 1, number]].concat();
         seen.datagram(source, &on(2152, &message), moment(1));
@@ -137,15 +167,21 @@ fn more_types_and_tunnels_than_are_named_are_counted_together() {
 
 #[test]
 fn who_establishes_sessions_is_the_control_plane() {
-    let source: SocketAddr = "10.0.0.1:8805".parse().unwrap();
-    let destination: SocketAddr = "10.0.0.2:8805".parse().unwrap();
+    let source = end("10.0.0.1:8805");
+    let destination = end("10.0.0.2:8805");
     for (sender, kind, expected) in [
         (source, 50, Some(Side::Client)),
         (destination, 50, Some(Side::Server)),
         (destination, 51, Some(Side::Client)),
         (source, 1, None),
     ] {
-        let mut seen = Datagrams::new(1, DatagramProtocol::Pfcp, source, destination, moment(1));
+        let mut seen = Datagrams::new(
+            1,
+            DatagramProtocol::Pfcp,
+            Path::default(),
+            [source, destination],
+            moment(1),
+        );
         seen.datagram(sender, &on(8805, &[0x21, kind, 0, 0]), moment(1));
         assert_eq!(seen.controlled_by, expected);
     }
@@ -160,8 +196,8 @@ proptest! {
     ) {
         let udp = Udp { missing, ..on(port, &payload) };
         let protocol = recognise(&udp).unwrap_or(DatagramProtocol::GtpU);
-        let source: SocketAddr = "10.0.0.1:1".parse().unwrap();
-        let mut seen = Datagrams::new(1, protocol, source, "10.0.0.2:2".parse().unwrap(), moment(1));
+        let source = end("10.0.0.1:1");
+        let mut seen = Datagrams::new(1, protocol, Path::default(), [source, end("10.0.0.2:2")], moment(1));
         seen.datagram(source, &udp, moment(1));
         prop_assert!(seen.user_packets_in_clear <= seen.user_packets);
     }

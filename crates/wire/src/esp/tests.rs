@@ -51,9 +51,11 @@ fn a_sequence_that_goes_past_its_end_says_so() {
 }
 
 #[test]
-fn reserved_numbers_are_no_association() {
-    assert_eq!(header(&[0, 0, 0, 255, 0, 0, 0, 1]), None);
-    assert!(header(&[0, 0, 1, 0, 0, 0, 0, 1]).is_some());
+fn an_association_with_a_reserved_number_is_not_passed_over() {
+    for spi in [0, 1, 255, 256] {
+        let packet = [0, 0, (spi >> 8) as u8, spi as u8, 0, 0, 0, 1];
+        assert_eq!(header(&packet), Some(Header { spi, sequence: 1 }));
+    }
     assert_eq!(header(&[1; 7]), None);
 }
 

@@ -5,7 +5,8 @@ use std::net::SocketAddr;
 
 use super::{Exchange, ExchangeType, Exchanges, KeyExchangeMethod, Malformed, NotifyType, Proposal, Rekey};
 use crate::observer::allocated;
-use crate::{Moment, Seen};
+use crate::path::Path;
+use crate::{Captured, Moment, Seen};
 
 /// One end of an IKE_SA.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -171,6 +172,10 @@ pub struct IkeSa {
     pub initiator_spi: u64,
     /// Chosen by the responder; zero where it never agreed.
     pub responder_spi: u64,
+    /// What the messages of the initiator, and of the responder, were carried in; none where an end sent nothing.
+    pub paths: [Option<Path>; 2],
+    /// Packets of the capture that belong to it.
+    pub captured: Captured,
     /// Major and minor version.
     pub version: (u8, u8),
     /// What it began with.

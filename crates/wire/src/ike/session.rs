@@ -13,7 +13,8 @@ use super::{
 };
 use crate::keys::Keys;
 use crate::observer::allocated;
-use crate::{Moment, Seen};
+use crate::path::Path;
+use crate::{Captured, Moment, Seen};
 
 /// Exchanges that may still go on. Each end has one at a time unless a window was agreed on (RFC 7296, section 2.3); the
 /// others are for messages that come late.
@@ -92,6 +93,8 @@ impl Session {
             responder,
             initiator_spi: header.initiator_spi,
             responder_spi: header.responder_spi,
+            paths: [None, None],
+            captured: Captured::default(),
             version: (header.major, header.minor),
             origin: Origin::Midstream,
             first: arrival.first,
@@ -231,6 +234,16 @@ impl Session {
             }
         }
         self.sa
+    }
+
+    /// Packets of the capture that brought a message with this header; `path` is what they were carried in.
+    pub(crate) fn came(&mut self, header: &Header, captured: Captured, path: impl FnOnce() -> Path) {
+        self.sa.captured.add(captured);
+        let way = match sender(header) {
+            Party::Initiator => 0,
+            Party::Responder => 1,
+        };
+        self.sa.paths[way].get_or_insert_with(path);
     }
 
     /// IKE_SA_INIT, which may be sent more than once with the same number and another content.

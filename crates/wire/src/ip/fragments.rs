@@ -4,7 +4,7 @@ use std::collections::{HashMap, VecDeque};
 use std::net::IpAddr;
 
 use super::{Datagram, Fragment};
-use crate::Moment;
+use crate::{Captured, Moment};
 
 /// Largest payload of an IP packet that is not a jumbogram, in bytes.
 const LARGEST: u32 = 65_535;
@@ -36,6 +36,26 @@ impl Default for FragmentLimits {
     }
 }
 
+/// Parts of one packet that were given up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Abandoned {
+    /// Sender.
+    pub source: IpAddr,
+    /// Receiver.
+    pub destination: IpAddr,
+    /// What the packet carries.
+    pub protocol: u8,
+    /// What it was carried in, by the number that [`Fragments::take_in`] was given.
+    pub path: u32,
+    /// Packets of the capture, and their bytes.
+    pub captured: Captured,
+    /// The first of them.
+    pub first: Moment,
+    /// The last.
+    pub last: Moment,
+}
+
 /// What became of a part.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Taken {
@@ -49,6 +69,8 @@ pub enum Taken {
         parts: u32,
         /// Bytes of all parts as they were sent, IP headers included.
         length: usize,
+        /// Packets of the capture that brought it, parts that came twice included, and their bytes.
+        captured: Captured,
         /// The packet with the part that was captured first.
         first: Moment,
     },
@@ -63,6 +85,7 @@ struct Key {
     /// IPv6 does not need it to tell packets apart, and a sender may not vary it.
     protocol: u8,
     identification: u32,
+    path: u32,
 }
 
 struct Part {
@@ -77,6 +100,9 @@ struct Partial {
     held: usize,
     length: usize,
     first: Moment,
+    last: Moment,
+    /// Since they were last given up.
+    captured: Captured,
     /// Parts that overlap: nothing more is taken (RFC 5722; for IPv4 the same, as no honest sender overlaps).
     refused: bool,
 }
@@ -89,7 +115,7 @@ pub struct Fragments {
     /// Keys in the order of their first parts; a key that has gone is skipped.
     order: VecDeque<(Key, Moment)>,
     held: usize,
-    abandoned: u64,
+    abandoned: Vec<Abandoned>,
 }
 
 impl Fragments {
@@ -101,13 +127,13 @@ impl Fragments {
             partials: HashMap::new(),
             order: VecDeque::new(),
             held: 0,
-            abandoned: 0,
+            abandoned: Vec::new(),
         }
     }
 
-    /// Parts that were held and given up since the last call, because the rest did not come in time, or the bounds
-    /// were reached, or a part overlapped another.
-    pub fn take_abandoned(&mut self) -> u64 {
+    /// Packets whose parts were given up since the last call, because the rest did not come in time, or the bounds were reached,
+    /// or a part overlapped another.
+    pub fn take_abandoned(&mut self) -> Vec<Abandoned> {
         std::mem::take(&mut self.abandoned)
     }
 
@@ -120,6 +146,15 @@ impl Fragments {
 
     /// Takes a part; a datagram that is whole is refused.
     pub fn take(&mut self, datagram: &Datagram<'_>, at: Moment) -> Taken {
+        let captured = Captured {
+            packets: 1,
+            bytes: datagram.length as u64,
+        };
+        self.take_in(0, datagram, at, captured)
+    }
+
+    /// Takes a part of a packet that was carried in something: parts of packets in other tunnels are none of it.
+    pub fn take_in(&mut self, path: u32, datagram: &Datagram<'_>, at: Moment, captured: Captured) -> Taken {
         let Fragment::Part {
             identification,
             offset,
@@ -141,25 +176,30 @@ impl Fragments {
             destination: datagram.destination,
             protocol: datagram.protocol,
             identification,
+            path,
         };
+        if self.limits.packets == 0 {
+            self.give_up(&key, captured, at, at);
+            return Taken::Refused;
+        }
+        if !self.partials.contains_key(&key) {
+            while self.partials.len() >= self.limits.packets && self.give_way() {}
+            self.order.push_back((key, at));
+            self.partials.insert(key, Partial::new(at));
+        }
+        if let Some(partial) = self.partials.get_mut(&key) {
+            partial.captured.add(captured);
+            partial.last = at;
+        }
         if !sound {
             self.refuse(&key);
             return Taken::Refused;
         }
         let cost = bytes.len() + PART_COST;
-        if !self.partials.contains_key(&key) {
-            if self.limits.packets == 0 {
-                return Taken::Refused;
-            }
-            while self.partials.len() >= self.limits.packets && self.give_way() {}
-            self.order.push_back((key, at));
-            self.partials.insert(key, Partial::new(at));
-        }
         let Some(partial) = self.partials.get_mut(&key) else {
             return Taken::Refused;
         };
         if partial.refused {
-            self.abandoned += 1;
             return Taken::Held;
         }
         let end = end as u32;
@@ -176,6 +216,7 @@ impl Fragments {
         self.held += cost;
         if let Some(payload) = partial.whole() {
             let (parts, length, first) = (partial.parts.len() as u32, partial.length, partial.first);
+            let captured = partial.captured;
             self.held -= partial.held;
             self.partials.remove(&key);
             return Taken::Whole {
@@ -183,6 +224,7 @@ impl Fragments {
                 parts,
                 length,
                 first,
+                captured,
             };
         }
         while self.held > self.limits.bytes && self.give_way() {}
@@ -217,15 +259,26 @@ impl Fragments {
     fn abandon(&mut self, key: &Key) {
         if let Some(partial) = self.partials.remove(key) {
             self.held -= partial.held;
-            self.abandoned += partial.parts.len() as u64;
+            self.give_up(key, partial.captured, partial.first, partial.last);
         }
+    }
+
+    /// These packets belong to nothing that will be put together.
+    fn give_up(&mut self, key: &Key, captured: Captured, first: Moment, last: Moment) {
+        self.abandoned.push(Abandoned {
+            source: key.source,
+            destination: key.destination,
+            protocol: key.protocol,
+            path: key.path,
+            captured,
+            first,
+            last,
+        });
     }
 
     /// Lets go of what is held of a packet and remembers to take no more of it.
     fn refuse(&mut self, key: &Key) {
-        self.abandoned += 1;
         if let Some(partial) = self.partials.get_mut(key) {
-            self.abandoned += partial.parts.len() as u64;
             self.held -= partial.held;
             partial.held = 0;
             partial.parts = Vec::new();
@@ -249,6 +302,8 @@ impl Partial {
             held: 0,
             length: 0,
             first,
+            last: first,
+            captured: Captured::default(),
             refused: false,
         }
     }

@@ -3,8 +3,10 @@
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 
+use super::descent::Unreadable;
 use super::keyed::Table;
 use super::memory::{Bounds, Memory};
+use super::paths::PathId;
 use super::{Arrived, FlowKind, Omitted, Sink, Unread};
 use crate::sctp::{self, Init, Packet, Tracker, kind};
 use crate::{Ending, Timestamp};
@@ -29,12 +31,15 @@ enum Slot {
     Ended,
 }
 
+/// Two ends, the lesser first, and what their packets are carried in: networks may overlap.
+type Between = (PathId, SocketAddr, SocketAddr);
+
 #[derive(Default)]
 pub(super) struct Associations {
     trackers: Table<u64, Box<Tracker>>,
     lanes: Table<Lane, Slot>,
     /// The newest association between two ends, the lesser first: to find it before both tags are known.
-    by_ends: Table<(SocketAddr, SocketAddr), u64>,
+    by_ends: Table<Between, u64>,
     /// Lanes in state `Ended`, oldest first.
     ended: VecDeque<Lane>,
 }
@@ -45,43 +50,46 @@ impl Associations {
         arrived: &Arrived<'_>,
         bounds: &mut Bounds<'_>,
         sink: &mut impl Sink,
-    ) -> Option<Unread> {
+    ) -> Result<(), Unreadable> {
         let datagram = &arrived.datagram;
-        let Some(packet) = sctp::packet(datagram.payload, datagram.missing) else {
-            return Some(Unread::Malformed);
-        };
+        let packet = sctp::packet(datagram.payload, datagram.missing).ok_or(Unreadable)?;
         let source = SocketAddr::new(datagram.source, packet.source_port);
         let destination = SocketAddr::new(datagram.destination, packet.destination_port);
-        let found = match self.find(&packet, source, destination) {
+        let found = match self.find(&packet, source, destination, arrived.path) {
             Found::Live { number, direction } => Some((number, direction)),
-            Found::Ended => return Some(Unread::Sctp),
-            Found::Unknown => None,
+            // What repeats the end of one that has ended carries no data.
+            Found::Ended if !packet.chunks().any(carries_data) => return stray(&packet, arrived, bounds),
+            Found::Ended | Found::Unknown => None,
         };
         let (number, direction) = match found {
             Some(found) => found,
             None => {
                 if !begins(&packet) {
-                    return Some(Unread::Sctp);
+                    return stray(&packet, arrived, bounds);
                 }
                 let growth = self.trackers.growth() + self.by_ends.growth() + self.lanes.growth();
                 if self.trackers.len() >= bounds.limits.associations || !bounds.memory.has_room(PROMISED + growth) {
-                    bounds.omit(omitted(arrived), arrived.packets.into());
-                    return None;
+                    bounds.omit(omitted(arrived), arrived.captured);
+                    return Ok(());
                 }
                 bounds.totals.associations += 1;
                 *bounds.begun += 1;
                 let number = *bounds.begun;
-                let tracker = Box::new(Tracker::new(number, source, destination, &packet, arrived.first));
+                let mut tracker = Box::new(Tracker::new(number, source, destination, &packet, arrived.first));
+                tracker.carried_in(bounds.paths.path(arrived.path), arrived.path.0);
                 let direction = tracker.direction_of(source, destination).unwrap_or(0);
                 bounds.memory.came(tracker.held());
                 self.trackers.insert(number, tracker);
-                self.by_ends.insert(ends(source, destination), number);
+                self.by_ends.insert(between(arrived.path, source, destination), number);
                 self.trackers.grown(bounds.memory);
                 self.by_ends.grown(bounds.memory);
                 (number, direction)
             }
         };
-        let tracker = self.trackers.get_mut(&number)?;
+        let Some(tracker) = self.trackers.get_mut(&number) else {
+            return Err(Unreadable);
+        };
+        tracker.came(arrived.captured);
         let addresses = (source.ip(), destination.ip());
         let before = tracker.held();
         let ending = tracker.packet(&packet, direction, addresses, arrived.at, bounds.keys, |event| {
@@ -89,19 +97,23 @@ impl Associations {
         });
         let after = tracker.held();
         bounds.memory.changed(before, after);
+        let full = after > before && bounds.memory.is_exceeded();
+        if full {
+            tracker.without(arrived.captured);
+        }
         self.learn(number, direction, &packet);
         self.lanes.grown(bounds.memory);
         let mut ending = ending;
-        if after > before && bounds.memory.is_exceeded() {
+        if full {
             // It is given as far as it was read.
-            bounds.omit(omitted(arrived), arrived.packets.into());
+            bounds.omit(omitted(arrived), arrived.captured);
             ending = ending.or(Some(Ending::Open));
         }
         if let Some(ending) = ending {
             bounds.memory.gone(after);
             self.end(number, ending, sink);
         }
-        None
+        Ok(())
     }
 
     /// Gives all that are still there, in the order of first packets.
@@ -155,7 +167,7 @@ impl Associations {
         self.trackers.len()
     }
 
-    fn find(&self, packet: &Packet<'_>, source: SocketAddr, destination: SocketAddr) -> Found {
+    fn find(&self, packet: &Packet<'_>, source: SocketAddr, destination: SocketAddr, path: PathId) -> Found {
         let slot = |tag, source_port, destination_port| {
             self.lanes
                 .get(&Lane {
@@ -202,11 +214,14 @@ impl Associations {
             }
         }
         // A direction whose tag was not seen yet, between ends that were.
-        let known = self.by_ends.get(&ends(source, destination)).and_then(|number| {
-            let tracker = self.trackers.get(number)?;
-            let direction = tracker.direction_of(source, destination)?;
-            tracker.tag(direction).is_none().then_some((*number, direction))
-        });
+        let known = self
+            .by_ends
+            .get(&between(path, source, destination))
+            .and_then(|number| {
+                let tracker = self.trackers.get(number)?;
+                let direction = tracker.direction_of(source, destination)?;
+                tracker.tag(direction).is_none().then_some((*number, direction))
+            });
         match known {
             Some((number, direction)) => Found::Live { number, direction },
             None => Found::Unknown,
@@ -239,9 +254,10 @@ impl Associations {
             return;
         };
         let tags = [tracker.tag(0), tracker.tag(1)];
+        let path = PathId(tracker.path_number());
         let association = tracker.finish(ending, |event| sink.in_association(number, event));
         let (from, to) = (association.initiator, association.responder);
-        let key = ends(from, to);
+        let key = between(path, from, to);
         if self.by_ends.get(&key) == Some(&number) {
             self.by_ends.remove(&key);
         }
@@ -289,15 +305,57 @@ fn begins(packet: &Packet<'_>) -> bool {
     })
 }
 
-fn ends(one: SocketAddr, other: SocketAddr) -> (SocketAddr, SocketAddr) {
-    (one.min(other), one.max(other))
+/// Chunks without user data, by their types (IANA).
+const CONTROL: &[u8] = &[
+    kind::INIT,
+    kind::INIT_ACK,
+    kind::SACK,
+    kind::HEARTBEAT,
+    kind::HEARTBEAT_ACK,
+    kind::ABORT,
+    kind::SHUTDOWN,
+    kind::SHUTDOWN_ACK,
+    // ERROR.
+    9,
+    kind::COOKIE_ECHO,
+    kind::COOKIE_ACK,
+    // ECNE, CWR.
+    12,
+    13,
+    kind::SHUTDOWN_COMPLETE,
+    // AUTH (RFC 4895), ASCONF-ACK (RFC 5061), RE-CONFIG (RFC 6525), PAD (RFC 4820).
+    15,
+    128,
+    130,
+    132,
+    kind::FORWARD_TSN,
+    // ASCONF.
+    193,
+    kind::I_FORWARD_TSN,
+];
+
+fn carries_data(chunk: sctp::Chunk<'_>) -> bool {
+    !CONTROL.contains(&chunk.kind)
+}
+
+/// A packet of no association: where it carries no data it needs no judgement, else nobody can read it.
+fn stray(packet: &Packet<'_>, arrived: &Arrived<'_>, bounds: &mut Bounds<'_>) -> Result<(), Unreadable> {
+    if !packet.chunks().all(|chunk| CONTROL.contains(&chunk.kind)) {
+        return Err(Unreadable);
+    }
+    bounds.unread(Unread::SctpControl, arrived.captured);
+    Ok(())
+}
+
+fn between(path: PathId, one: SocketAddr, other: SocketAddr) -> Between {
+    (path, one.min(other), one.max(other))
 }
 
 fn omitted(arrived: &Arrived<'_>) -> Omitted {
     Omitted {
         flow: FlowKind::Association,
-        source: arrived.datagram.source,
-        destination: arrived.datagram.destination,
+        source: arrived.datagram.source.into(),
+        destination: arrived.datagram.destination.into(),
         at: arrived.at,
     }
 }

@@ -2,9 +2,12 @@
 
 use std::net::SocketAddr;
 
-use super::allocated;
 use super::application::Application;
+use super::paths::PathId;
+use super::{Arrived, allocated};
+use crate::connection::Captured;
 use crate::keys::Keys;
+use crate::path::Path;
 use crate::tcp::{Budget, Segment, Stream};
 use crate::{Connection, Content, Ending, Moment, Roles, Side, Start, Traffic};
 
@@ -21,6 +24,9 @@ pub(super) struct Flow {
     client: (usize, Roles),
     first: Moment,
     last: Moment,
+    /// What it is carried in: of direction 0, and of the other.
+    paths: [PathId; 2],
+    captured: Captured,
     start: Start,
     streams: [Stream; 2],
     packets: [u64; 2],
@@ -34,8 +40,9 @@ impl Flow {
         source: SocketAddr,
         destination: SocketAddr,
         segment: &Segment<'_>,
-        at: Moment,
+        arrived: &Arrived<'_>,
     ) -> Self {
+        let at = arrived.at;
         let (start, client) = match (segment.flags.syn(), segment.flags.ack()) {
             (true, false) => (Start::Syn, (0, Roles::Syn)),
             (true, true) => (Start::Syn, (1, Roles::Syn)),
@@ -50,6 +57,8 @@ impl Flow {
             client,
             first: at,
             last: at,
+            paths: [arrived.path; 2],
+            captured: Captured::default(),
             start,
             streams: [Stream::default(), Stream::default()],
             packets: [0; 2],
@@ -72,6 +81,27 @@ impl Flow {
         self.number
     }
 
+    /// What it is carried in: of direction 0, and of the other.
+    pub(super) fn paths(&self) -> [PathId; 2] {
+        self.paths
+    }
+
+    /// What its first packet was carried in.
+    pub(super) fn path(&self) -> PathId {
+        self.paths[0]
+    }
+
+    /// Its two ends, the sender of the first packet first.
+    pub(super) fn ends(&self) -> [SocketAddr; 2] {
+        self.ends
+    }
+
+    /// These packets, of those it took, are counted elsewhere.
+    pub(super) fn without(&mut self, captured: Captured) {
+        self.captured.packets -= captured.packets;
+        self.captured.bytes -= captured.bytes;
+    }
+
     /// Its last packet so far.
     pub(super) fn last(&self) -> Moment {
         self.last
@@ -84,17 +114,37 @@ impl Flow {
             && (!stream.begun() && self.start == Start::Midstream || !stream.begins_with(segment.sequence))
     }
 
+    /// Whether a segment, between its ends and carried in something else, may be the first of the direction that nothing came of:
+    /// one that acknowledges what the other direction sent.
+    pub(super) fn lacks(&self, source: SocketAddr, segment: &Segment<'_>) -> bool {
+        let direction = self.direction(source);
+        self.packets[direction] == 0
+            && segment.flags.ack()
+            && self.streams[1 - direction].is_acknowledged_by(segment.acknowledgement)
+    }
+
+    /// The direction that nothing came of is carried in this.
+    pub(super) fn comes_back_in(&mut self, source: SocketAddr, path: PathId) {
+        self.paths[self.direction(source)] = path;
+    }
+
+    /// Whether one direction is all that came.
+    pub(super) fn is_half(&self) -> bool {
+        self.packets.contains(&0)
+    }
+
     /// Takes a segment; says how the connection ended, if it did.
     pub(super) fn segment(
         &mut self,
         source: SocketAddr,
         segment: &Segment<'_>,
-        at: Moment,
+        arrived: &Arrived<'_>,
         budget: &mut Budget,
         keys: Option<&dyn Keys>,
     ) -> Option<Ending> {
-        let direction = self.direction(source);
+        let (direction, at) = (self.direction(source), arrived.at);
         self.last = at;
+        self.captured.add(arrived.captured);
         self.packets[direction] += 1;
         let Self {
             streams,
@@ -111,8 +161,14 @@ impl Flow {
         self.streams.iter().all(Stream::ended).then_some(Ending::Closed)
     }
 
-    /// What there was to see.
-    pub(super) fn end(mut self, ending: Ending, budget: &mut Budget, keys: Option<&dyn Keys>) -> Connection {
+    /// What there was to see; `paths` are those of its directions.
+    pub(super) fn end(
+        mut self,
+        ending: Ending,
+        paths: [Path; 2],
+        budget: &mut Budget,
+        keys: Option<&dyn Keys>,
+    ) -> Connection {
         let Self {
             streams,
             application,
@@ -135,6 +191,8 @@ impl Flow {
             self.application
                 .outcome(if client == 0 { Side::Client } else { Side::Server })
         };
+        let [zero, one] = paths;
+        let (path, back) = if client == 0 { (zero, one) } else { (one, zero) };
         Connection {
             number: self.number,
             client: self.ends[client],
@@ -146,6 +204,9 @@ impl Flow {
             ending,
             from_client: traffic(client),
             from_server: traffic(server),
+            path_back: (back != path).then_some(back),
+            path,
+            captured: self.captured,
             content,
         }
     }

@@ -4,14 +4,16 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::net::{IpAddr, SocketAddr};
 
+use super::descent::Unreadable;
 use super::keyed::Table;
 use super::live::hosts;
 use super::memory::{Bounds, Memory};
+use super::paths::PathId;
 use super::{Arrived, FlowKind, Omitted, Sink, Unread};
 use crate::Timestamp;
 use crate::esp::{self, Carrier, EspSa};
 use crate::ike::{Arrival, ExchangeType, Header, Session};
-use crate::udp::{self, Encapsulated};
+use crate::udp::{self, Encapsulated, Udp};
 
 /// An IKE_SA that the responder has not agreed to yet: it may be found by the initiator's SPI only between the two
 /// addresses it was asked between.
@@ -30,15 +32,13 @@ pub(super) struct Ipsec {
     sessions: Table<u64, Box<Session>>,
     by_spis: Table<(u64, u64), u64>,
     half_open: Table<HalfOpen, u64>,
-    associations: Table<(IpAddr, IpAddr, u32), EspSa>,
+    associations: Table<(PathId, IpAddr, IpAddr, u32), EspSa>,
 }
 
 impl Ipsec {
-    pub(super) fn udp(&mut self, arrived: &Arrived<'_>, bounds: &mut Bounds<'_>) -> Option<Unread> {
+    /// Takes a datagram that is IKE or ESP; says whether it is one.
+    pub(super) fn udp(&mut self, udp: &Udp<'_>, arrived: &Arrived<'_>, bounds: &mut Bounds<'_>) -> bool {
         let datagram = &arrived.datagram;
-        let Some(udp) = udp::udp(datagram.payload, datagram.missing) else {
-            return Some(Unread::Malformed);
-        };
         let ports = [udp.source_port, udp.destination_port];
         let source = SocketAddr::new(datagram.source, udp.source_port);
         let destination = SocketAddr::new(datagram.destination, udp.destination_port);
@@ -47,7 +47,8 @@ impl Ipsec {
                 Encapsulated::Ike(message) => message,
                 Encapsulated::KeepAlive => {
                     bounds.totals.keep_alives += 1;
-                    return None;
+                    bounds.unread(Unread::KeepAlive, arrived.captured);
+                    return true;
                 }
                 Encapsulated::Esp(packet) => {
                     let carrier = Carrier::Udp {
@@ -55,28 +56,28 @@ impl Ipsec {
                         destination: udp.destination_port,
                     };
                     let ends = (source, destination);
-                    return self.packet(packet, udp.missing, ends, carrier, arrived, bounds);
+                    return self.packet(packet, udp.missing, ends, carrier, arrived, bounds).is_ok();
                 }
-                Encapsulated::Unknown => return Some(Unread::Ike),
+                Encapsulated::Unknown => return false,
             }
         } else if ports.contains(&udp::IKE) {
             udp.payload
         } else {
-            return Some(Unread::Udp);
+            return false;
         };
         let Ok(header) = Header::read(message) else {
-            return Some(Unread::Ike);
+            return false;
         };
         let length = header.length as usize;
         if !matches!(header.major, 1 | 2) || length > message.len() + udp.missing {
-            return Some(Unread::Ike);
+            return false;
         }
         let arrival = Arrival {
             at: arrived.at,
             first: arrived.first,
             source,
             destination,
-            packets: arrived.packets,
+            packets: arrived.captured.packets as u32,
             ip_bytes: datagram.length as u64,
             whole: length <= message.len(),
         };
@@ -89,20 +90,21 @@ impl Ipsec {
             self.session(&header, &arrival, bounds)
         };
         let Some(session) = session else {
-            bounds.omit(omitted(FlowKind::IkeSa, arrived), arrived.packets.into());
-            return None;
+            bounds.omit(omitted(FlowKind::IkeSa, arrived), arrived.captured);
+            return true;
         };
         let before = session.held();
+        session.came(&header, arrived.captured, || bounds.paths.path(arrived.path));
         session.message(&header, message, &arrival);
         if let Some(keys) = keys {
             session.open(&header, message, &arrival, keys);
         }
         let after = session.held();
         bounds.memory.changed(before, after);
-        None
+        true
     }
 
-    pub(super) fn esp(&mut self, arrived: &Arrived<'_>, bounds: &mut Bounds<'_>) -> Option<Unread> {
+    pub(super) fn esp(&mut self, arrived: &Arrived<'_>, bounds: &mut Bounds<'_>) -> Result<(), Unreadable> {
         let datagram = &arrived.datagram;
         let end = |address| SocketAddr::new(address, 0);
         let ends = (end(datagram.source), end(datagram.destination));
@@ -135,7 +137,7 @@ impl Ipsec {
         let mut associations: Vec<_> = self.associations.values().collect();
         associations.sort_unstable_by_key(|sa| sa.number);
         for sa in associations {
-            sink.esp_sa(*sa);
+            sink.esp_sa(sa.clone());
         }
     }
 
@@ -194,11 +196,9 @@ impl Ipsec {
         carrier: Carrier,
         arrived: &Arrived<'_>,
         bounds: &mut Bounds<'_>,
-    ) -> Option<Unread> {
-        let Some(header) = esp::header(packet) else {
-            return Some(Unread::Malformed);
-        };
-        let key = (source.ip(), destination.ip(), header.spi);
+    ) -> Result<(), Unreadable> {
+        let header = esp::header(packet).ok_or(Unreadable)?;
+        let key = (arrived.path, source.ip(), destination.ip(), header.spi);
         let room =
             self.associations.len() < bounds.limits.esp_sas && bounds.memory.has_room(self.associations.growth());
         let known = self.associations.len();
@@ -217,15 +217,19 @@ impl Ipsec {
                 ))
             }
             Entry::Vacant(_) => {
-                bounds.omit(omitted(FlowKind::EspSa, arrived), 1);
-                return None;
+                bounds.omit(omitted(FlowKind::EspSa, arrived), arrived.captured);
+                return Ok(());
             }
         };
+        if sa.packets == 0 {
+            sa.path = bounds.paths.path(arrived.path);
+        }
+        sa.captured.add(arrived.captured);
         sa.packet(header, packet, missing, arrived.at);
         if known < self.associations.len() {
             self.associations.grown(bounds.memory);
         }
-        None
+        Ok(())
     }
 
     /// The IKE_SA a message belongs to; none where there is no room for another.
@@ -273,8 +277,8 @@ impl Ipsec {
 fn omitted(flow: FlowKind, arrived: &Arrived<'_>) -> Omitted {
     Omitted {
         flow,
-        source: arrived.datagram.source,
-        destination: arrived.datagram.destination,
+        source: arrived.datagram.source.into(),
+        destination: arrived.datagram.destination.into(),
         at: arrived.at,
     }
 }

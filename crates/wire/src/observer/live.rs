@@ -34,7 +34,7 @@ impl Observer {
             .values()
             .filter_map(|slot| match slot {
                 Slot::Live(flow) => Some(flow),
-                Slot::Ended => None,
+                Slot::Other(_) | Slot::Ended => None,
             })
             .collect();
         flows.sort_unstable_by_key(|flow| flow.number());
@@ -42,7 +42,8 @@ impl Observer {
         let mut budget = self.budget;
         for flow in flows {
             let before = budget;
-            sink.connection((**flow).clone().end(Ending::Open, &mut budget, None));
+            let paths = flow.paths().map(|path| self.paths.path(path));
+            sink.connection((**flow).clone().end(Ending::Open, paths, &mut budget, None));
             budget = before;
         }
         self.associations.live_into(sink);
@@ -62,15 +63,16 @@ impl Observer {
         idle.sort_unstable_by_key(|(number, _)| *number);
         for (_, ends) in idle {
             if let Some(Slot::Live(flow)) = self.slots.remove(&ends) {
-                self.live -= 1;
-                self.memory.gone(flow.held());
-                sink.connection(flow.end(Ending::Open, &mut self.budget, self.keys.as_deref()));
+                self.leave(&flow);
+                sink.connection(self.ended(*flow, Ending::Open));
             }
         }
         self.slots.shrink(&mut self.memory);
+        self.halves.shrink(&mut self.memory);
         self.associations.forget_idle(since, &mut self.memory, sink);
         self.ipsec.forget_idle(since, &mut self.memory, sink);
         self.datagrams.forget_idle(since, &mut self.memory, sink);
+        self.paths.forget_idle(since, &mut self.memory);
     }
 
     /// What lives, and what memory it takes.

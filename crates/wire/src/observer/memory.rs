@@ -1,6 +1,8 @@
 //! How much of what is watched there may be.
 
-use super::{Limits, Omission, Omitted, Totals};
+use super::paths::Paths;
+use super::{Limits, Omission, Omitted, Totals, Unread};
+use crate::connection::Captured;
 use crate::keys::Keys;
 
 /// Bytes that an allocation of so many takes, with what an allocator adds: eight, rounded up to sixteen.
@@ -57,25 +59,33 @@ pub(super) struct Bounds<'a> {
     pub(super) begun: &'a mut u64,
     pub(super) totals: &'a mut Totals,
     pub(super) keys: Option<&'a dyn Keys>,
+    pub(super) paths: &'a Paths,
     /// What this packet would have been.
-    pub(super) omitted: &'a mut Option<Omitted>,
+    pub(super) omitted: &'a mut Vec<Omitted>,
 }
 
 impl Bounds<'_> {
-    /// What came in so many packets is not read, because there is no room for it.
-    pub(super) fn omit(&mut self, omitted: Omitted, packets: u64) {
-        self.totals.omit(&omitted, packets);
-        *self.omitted = Some(omitted);
+    /// What came in these packets is not read, because there is no room for it.
+    pub(super) fn omit(&mut self, omitted: Omitted, captured: Captured) {
+        self.totals.omit(&omitted, captured);
+        self.omitted.push(omitted);
+    }
+
+    /// Packets that belong to no conversation.
+    pub(super) fn unread(&mut self, unread: Unread, captured: Captured) {
+        self.totals.unread.entry(unread).or_default().add(captured);
     }
 }
 
 impl Totals {
-    pub(super) fn omit(&mut self, omitted: &Omitted, packets: u64) {
-        self.untracked += packets;
+    pub(super) fn omit(&mut self, omitted: &Omitted, captured: Captured) {
+        self.untracked += captured.packets;
         let omission = self.omitted.entry(omitted.flow).or_insert(Omission {
             packets: 0,
+            bytes: 0,
             first: omitted.at,
         });
-        omission.packets += packets;
+        omission.packets += captured.packets;
+        omission.bytes += captured.bytes;
     }
 }

@@ -1,9 +1,8 @@
 //! Where an observer puts what it has seen.
 
-use std::net::IpAddr;
-
 use super::FlowKind;
 use crate::datagrams::Datagrams;
+use crate::end::Address;
 use crate::esp::EspSa;
 use crate::ike::IkeSa;
 use crate::sctp::{Association, Event};
@@ -16,9 +15,9 @@ pub struct Omitted {
     /// What it belongs to.
     pub flow: FlowKind,
     /// Its sender.
-    pub source: IpAddr,
+    pub source: Address,
     /// Its receiver.
-    pub destination: IpAddr,
+    pub destination: Address,
     /// The packet.
     pub at: Moment,
 }
@@ -53,7 +52,7 @@ pub trait Sink {
         let _ = omitted;
     }
 
-    /// All there is of a protocol over UDP between two ends.
+    /// All there is of a protocol without connections between two ends.
     fn datagrams(&mut self, datagrams: Datagrams) {
         let _ = datagrams;
     }

@@ -4,7 +4,8 @@ use std::net::{IpAddr, SocketAddr};
 
 use super::{Dtls, Sent};
 use crate::beside::Sightings;
-use crate::{Ending, Moment};
+use crate::path::Path;
+use crate::{Captured, Ending, Moment};
 
 /// What the capture has of an association's beginning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -67,6 +68,10 @@ pub struct Association {
     pub initiator: SocketAddr,
     /// The other end, at the address it was first seen.
     pub responder: SocketAddr,
+    /// What its first packet was carried in.
+    pub path: Path,
+    /// Packets of the capture that belong to it.
+    pub captured: Captured,
     /// How the two were told apart.
     pub roles: Roles,
     /// All addresses of the initiator that were announced or seen, at most 16.

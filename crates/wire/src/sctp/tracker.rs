@@ -7,7 +7,8 @@ use super::{Association, Begun, Chunk, Data, Event, Init, Packet, Roles, Sack, d
 use crate::beside::Sightings;
 use crate::keys::Keys;
 use crate::observer::allocated;
-use crate::{Ending, Moment};
+use crate::path::Path;
+use crate::{Captured, Ending, Moment};
 
 /// Addresses of an end that are kept.
 const ADDRESSES: usize = 16;
@@ -17,6 +18,10 @@ const ADDRESSES: usize = 16;
 pub struct Tracker {
     number: u64,
     ends: [SocketAddr; 2],
+    path: Path,
+    /// The number of that path among those of the observer.
+    path_number: u32,
+    captured: Captured,
     addresses: [Vec<IpAddr>; 2],
     roles: Roles,
     begun: Begun,
@@ -46,6 +51,9 @@ impl Tracker {
         Self {
             number,
             ends,
+            path: Path::default(),
+            path_number: 0,
+            captured: Captured::default(),
             addresses: ends.map(|end| vec![end.ip()]),
             roles,
             begun,
@@ -82,6 +90,28 @@ impl Tracker {
             .map(|known| allocated(known.capacity() * size_of::<IpAddr>()));
         let directions = self.directions.iter().map(Direction::held);
         allocated(size_of::<Self>()) + addresses.sum::<usize>() + directions.sum::<usize>() + self.dtls.held()
+    }
+
+    /// Its first packet was carried in this, which has this number.
+    pub(crate) fn carried_in(&mut self, path: Path, number: u32) {
+        self.path = path;
+        self.path_number = number;
+    }
+
+    /// The number of what its first packet was carried in.
+    pub(crate) fn path_number(&self) -> u32 {
+        self.path_number
+    }
+
+    /// These packets, of those that came, are counted elsewhere.
+    pub(crate) fn without(&mut self, captured: Captured) {
+        self.captured.packets -= captured.packets;
+        self.captured.bytes -= captured.bytes;
+    }
+
+    /// Packets of the capture that brought one of it.
+    pub(crate) fn came(&mut self, captured: Captured) {
+        self.captured.add(captured);
     }
 
     /// Direction of a packet between its first two addresses; none for one between others, or where both ends have
@@ -217,6 +247,8 @@ impl Tracker {
             number: self.number,
             initiator: self.ends[0],
             responder: self.ends[1],
+            path: self.path,
+            captured: self.captured,
             roles: self.roles,
             initiator_addresses,
             responder_addresses,

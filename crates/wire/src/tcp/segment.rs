@@ -44,6 +44,8 @@ pub struct Segment<'a> {
     pub destination_port: u16,
     /// Sequence number of the first byte, or of SYN.
     pub sequence: u32,
+    /// The next sequence number that the sender expects; it counts where ACK is set.
+    pub acknowledgement: u32,
     /// Control bits.
     pub flags: Flags,
     /// The captured payload.
@@ -65,6 +67,7 @@ pub fn segment(bytes: &[u8], missing: usize) -> Option<Segment<'_>> {
         source_port: u16::from_be_bytes([header[0], header[1]]),
         destination_port: u16::from_be_bytes([header[2], header[3]]),
         sequence: u32::from_be_bytes([header[4], header[5], header[6], header[7]]),
+        acknowledgement: u32::from_be_bytes([header[8], header[9], header[10], header[11]]),
         flags: Flags(header[13]),
         payload: bytes.get(header_length..)?,
         missing,

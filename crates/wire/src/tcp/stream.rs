@@ -174,6 +174,14 @@ impl Stream {
         self.counts
     }
 
+    /// Whether an acknowledgement of the other end may be one of these bytes: it is within a window of what came last.
+    #[must_use]
+    pub fn is_acknowledged_by(&self, acknowledgement: u32) -> bool {
+        const WINDOW: u32 = 1 << 24;
+        self.next
+            .is_some_and(|next| acknowledgement.wrapping_sub(next).wrapping_add(WINDOW) <= 2 * WINDOW)
+    }
+
     /// Whether `sequence`, in a SYN, begins this stream (and is not that of a later connection with the same ports).
     #[must_use]
     pub fn begins_with(&self, sequence: u32) -> bool {

@@ -1,5 +1,6 @@
 //! A capture, observed whole.
 
+use bartizan_wire::datagrams::Datagrams;
 use bartizan_wire::esp::EspSa;
 use bartizan_wire::ike::IkeSa;
 use bartizan_wire::sctp::{Association, Event};
@@ -13,6 +14,7 @@ pub(crate) struct Seen {
     pub(crate) events: Vec<(u64, Event)>,
     pub(crate) ike: Vec<IkeSa>,
     pub(crate) esp: Vec<EspSa>,
+    pub(crate) datagrams: Vec<Datagrams>,
     pub(crate) totals: Totals,
 }
 
@@ -36,8 +38,13 @@ impl Sink for Seen {
     fn esp_sa(&mut self, sa: EspSa) {
         self.esp.push(sa);
     }
+
+    fn datagrams(&mut self, datagrams: Datagrams) {
+        self.datagrams.push(datagrams);
+    }
 }
 
+#[allow(dead_code, reason = "not all tests that share this need it")]
 pub(crate) fn file(bytes: &[u8]) -> Seen {
     with(Limits::default(), bytes)
 }

@@ -48,10 +48,53 @@ fn a_packet_in_three_parts_is_whole_whatever_their_order() {
             parts: 3,
             length: 100,
             first: at(1),
+            captured: last_captured(&last),
         };
         assert_eq!(last, expected, "{order:?}");
-        assert_eq!((fragments.held, fragments.take_abandoned()), (0, 0));
+        assert_eq!((fragments.held, given_up(&mut fragments)), (0, 0));
     }
+}
+
+/// Packets given up since the last call.
+fn given_up(fragments: &mut Fragments) -> u64 {
+    fragments.take_abandoned().iter().map(|one| one.captured.packets).sum()
+}
+
+fn last_captured(taken: &Taken) -> Captured {
+    match taken {
+        Taken::Whole { captured, .. } => *captured,
+        _ => Captured::default(),
+    }
+}
+
+#[test]
+fn a_packet_names_all_that_brought_it_and_what_is_given_up_names_its_hosts() {
+    let mut fragments = Fragments::new(FragmentLimits::default());
+    fragments.take(&part(7, 0, &[1; 8], true), at(1));
+    fragments.take(&part(7, 0, &[1; 8], true), at(2));
+    let whole = fragments.take(&part(7, 8, &[2; 3], false), at(3));
+    assert_eq!(last_captured(&whole).packets, 3);
+    let one = part(8, 0, &[1; 8], true);
+    fragments.take_in(5, &one, at(4), Captured { packets: 1, bytes: 60 });
+    fragments.finish();
+    let [given_up] = fragments.take_abandoned()[..] else {
+        panic!("one packet")
+    };
+    assert_eq!((given_up.source, given_up.destination), (one.source, one.destination));
+    assert_eq!((given_up.path, given_up.captured.bytes, given_up.first), (5, 60, at(4)));
+}
+
+#[test]
+fn parts_in_two_tunnels_do_not_make_one_packet() {
+    let mut fragments = Fragments::new(FragmentLimits::default());
+    let captured = Captured { packets: 1, bytes: 28 };
+    fragments.take_in(1, &part(7, 0, &[1; 8], true), at(1), captured);
+    let taken = fragments.take_in(2, &part(7, 8, &[2; 3], false), at(2), captured);
+    assert_eq!(taken, Taken::Held);
+    assert!(matches!(
+        fragments.take_in(1, &part(7, 8, &[2; 3], false), at(3), captured),
+        Taken::Whole { .. }
+    ));
 }
 
 #[test]
@@ -71,7 +114,8 @@ fn parts_that_overlap_are_refused_with_their_packet() {
         assert_eq!(fragments.take(&part(7, offset, &bytes, more), at(2)), Taken::Refused);
         // What comes later completes nothing.
         assert_eq!(fragments.take(&part(7, 16, &[1; 4], false), at(3)), Taken::Held);
-        assert_eq!((fragments.held, fragments.take_abandoned()), (0, 3));
+        fragments.finish();
+        assert_eq!((fragments.held, given_up(&mut fragments)), (0, 3));
     }
 }
 
@@ -91,7 +135,7 @@ fn a_packet_that_is_not_whole_in_time_is_given_up() {
     let mut fragments = Fragments::new(limits);
     fragments.take(&part(7, 0, &[1; 8], true), at(1));
     assert_eq!(fragments.take(&part(7, 8, &[1; 8], false), at(10)), Taken::Held);
-    assert_eq!(fragments.take_abandoned(), 1);
+    assert_eq!(given_up(&mut fragments), 1);
 }
 
 #[test]
@@ -108,9 +152,9 @@ fn a_flood_of_first_parts_stays_within_its_bounds() {
     assert_eq!(fragments.partials.len(), 100);
     assert!(fragments.held <= 1 << 20);
     assert!(fragments.order.len() <= 100);
-    assert_eq!(fragments.take_abandoned(), 9_900);
+    assert_eq!(given_up(&mut fragments), 9_900);
     fragments.finish();
-    assert_eq!((fragments.held, fragments.take_abandoned()), (0, 100));
+    assert_eq!((fragments.held, given_up(&mut fragments)), (0, 100));
 }
 
 #[test]

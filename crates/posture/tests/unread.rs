@@ -1,0 +1,251 @@
+//! What no reader claims belongs to a link that is named and unproven, and networks that overlap are judged apart.
+
+use bartizan_posture::{
+    Answer, Concern, Evidence, Ipsec, Kind, Ledgers, Link, Links, Network, Part, Verdict, association_posture,
+    datagrams_posture,
+};
+use bartizan_wire::datagrams::{DatagramProtocol, Datagrams};
+use bartizan_wire::esp::EspSa;
+use bartizan_wire::frames::FrameProtocol;
+use bartizan_wire::ike::IkeSa;
+use bartizan_wire::link::{self, LinkType, Network as Layer3};
+use bartizan_wire::sctp::Association;
+use bartizan_wire::{CaptureReader, Connection, Limits, Observer, Packet, Sink, Timestamp, Totals};
+
+static STRONGSWAN: &[u8] = include_bytes!("../../wire/tests/data/strongswan-6.1.0.pcap");
+
+#[derive(Default)]
+struct Gathered {
+    links: Links,
+    ipsec: Ipsec,
+}
+
+impl Sink for Gathered {
+    fn connection(&mut self, connection: Connection) {
+        let posture = Evidence::new(&connection, &Ledgers::default()).posture();
+        self.links.add(&Part::connection(&connection, &posture));
+    }
+
+    fn association(&mut self, association: Association) {
+        let posture = association_posture(&association);
+        self.links.add(&Part::association(&association, &posture));
+    }
+
+    fn datagrams(&mut self, datagrams: Datagrams) {
+        let posture = datagrams_posture(&datagrams);
+        self.links.add(&Part::datagrams(&datagrams, &posture));
+    }
+
+    fn ike_sa(&mut self, sa: IkeSa) {
+        self.ipsec.add_ike(sa);
+    }
+
+    fn esp_sa(&mut self, sa: EspSa) {
+        self.ipsec.add_esp(sa);
+    }
+}
+
+/// The links of Ethernet frames.
+fn network(frames: &[Vec<u8>]) -> (Network, Totals) {
+    let mut observer = Observer::new(Limits::default());
+    let mut gathered = Gathered::default();
+    for (number, data) in frames.iter().enumerate() {
+        let packet = Packet {
+            number: number as u64 + 1,
+            time: Timestamp(number as u64 * 1_000_000),
+            link: LinkType::ETHERNET,
+            data,
+            original_length: data.len() as u32,
+        };
+        observer.observe(&packet, &mut gathered);
+    }
+    observer.finish_into(&mut gathered);
+    let (ike, esp) = gathered.ipsec.judge(&Ledgers::default());
+    ike.iter().for_each(|sa| gathered.links.add(&Part::ike(sa)));
+    esp.iter().for_each(|sa| gathered.links.add(&Part::esp(sa)));
+    (gathered.links.finish(None), observer.totals().clone())
+}
+
+fn frame(kind: u16, payload: &[u8]) -> Vec<u8> {
+    let mut frame = vec![2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2];
+    frame.extend(kind.to_be_bytes());
+    frame.extend(payload);
+    frame
+}
+
+fn ipv4(protocol: u8, payload: &[u8]) -> Vec<u8> {
+    let mut packet = vec![0x45, 0];
+    packet.extend(u16::try_from(20 + payload.len()).unwrap().to_be_bytes());
+    packet.extend([0, 1, 0, 0, 64, protocol, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2]);
+    packet.extend(payload);
+    packet
+}
+
+fn udp(ports: [u16; 2], payload: &[u8]) -> Vec<u8> {
+    let mut datagram = ports.map(u16::to_be_bytes).concat();
+    datagram.extend(u16::try_from(8 + payload.len()).unwrap().to_be_bytes());
+    datagram.extend([0, 0]);
+    datagram.extend(payload);
+    ipv4(17, &datagram)
+}
+
+fn only(links: &[Link]) -> &Link {
+    let [link] = links else { panic!("{} links", links.len()) };
+    link
+}
+
+#[test]
+fn packets_that_no_reader_claims_are_a_link_that_is_unproven_by_name() {
+    let cut = &ipv4(6, b"\x1f\x40\x1f\x41\0\0")[..];
+    let fragment = {
+        let mut packet = ipv4(17, &[7; 40]);
+        packet[6] = 0x20;
+        packet
+    };
+    for (frame, protocol, name) in [
+        (
+            frame(0x0800, &udp([4000, 4001], b"something")),
+            DatagramProtocol::Udp,
+            "UDP, not recognised",
+        ),
+        (
+            frame(0x0800, &udp([500, 500], b"no IKE")),
+            DatagramProtocol::Udp,
+            "UDP, not recognised",
+        ),
+        (
+            frame(0x0800, &ipv4(47, b"\0\0\x12\x34")),
+            DatagramProtocol::Ip(47),
+            "GRE, not read",
+        ),
+        (
+            frame(0x0800, &ipv4(108, b"compressed")),
+            DatagramProtocol::Ip(108),
+            "IPComp, not read",
+        ),
+        (
+            frame(0x0800, &ipv4(250, b"own")),
+            DatagramProtocol::Ip(250),
+            "IP protocol 250, not read",
+        ),
+        (
+            frame(0x0800, cut),
+            DatagramProtocol::Unreadable(6),
+            "TCP without a whole header, not read",
+        ),
+        (
+            frame(0x0800, &ipv4(17, b"\0\x35")),
+            DatagramProtocol::Unreadable(17),
+            "UDP without a whole header, not read",
+        ),
+        (
+            frame(0x0800, &fragment),
+            DatagramProtocol::Fragments(17),
+            "UDP fragments, not read",
+        ),
+        (
+            frame(0xaefe, b"\x10\0\0\x04data"),
+            DatagramProtocol::Frame(FrameProtocol::Type(0xaefe)),
+            "eCPRI, not read",
+        ),
+        (
+            frame(0x88e5, &[0x0c; 40]),
+            DatagramProtocol::Frame(FrameProtocol::Type(0x88e5)),
+            "MACsec, not read",
+        ),
+        (
+            frame(0x88b5, b"own"),
+            DatagramProtocol::Frame(FrameProtocol::Type(0x88b5)),
+            "EtherType 0x88b5, not read",
+        ),
+    ] {
+        let (network, totals) = network(&[frame]);
+        let link = only(&network.links);
+        assert_eq!(link.by_kind.keys().collect::<Vec<_>>(), [&Kind::NotRead(protocol)]);
+        assert_eq!(Kind::NotRead(protocol).name(), name);
+        assert_eq!(link.confidentiality.verdict(), Verdict::NotObservable, "{name}");
+        let concerns: Vec<_> = link.objections.iter().map(|one| one.concern).collect();
+        assert_eq!(concerns, [Concern::Unproven], "{name}");
+        let clear = link.directions.iter().map(|one| one.clear.answer());
+        assert!(clear.clone().any(|answer| answer == Answer::NotObservable), "{name}");
+        assert!(totals.unread.is_empty(), "{name}");
+        let ends = link.ends.each_ref().map(ToString::to_string);
+        let stations = ["02:00:00:00:00:02", "02:00:00:00:00:01"].map(str::to_owned);
+        let hosts = ["10.0.0.1", "10.0.0.2"].map(str::to_owned);
+        assert!(ends == stations || ends == hosts, "{ends:?}");
+    }
+}
+
+#[test]
+fn what_keeps_a_network_together_is_counted_and_no_link() {
+    let frames = [
+        frame(0x0806, &[0; 28]),
+        frame(0x88cc, &[0; 20]),
+        frame(38, &[0x42, 0x42, 3, 0, 0, 0, 0]),
+        frame(0x0800, &ipv4(1, &[8, 0, 0, 0])),
+        frame(0x0800, &ipv4(2, &[0x16, 0, 0, 0])),
+    ];
+    let (network, totals) = network(&frames);
+    assert!(network.links.is_empty());
+    assert!(totals.unread.keys().all(|unread| unread.is_housekeeping()));
+    assert_eq!(totals.unread.values().map(|one| one.packets).sum::<u64>(), 5);
+}
+
+/// The packets of one situation of strongSwan's that are ESP, or are not, each in this VLAN.
+fn tagged(host: [u8; 3], tag: u8, keep: impl Fn(bool) -> bool) -> Vec<Vec<u8>> {
+    let mut reader = CaptureReader::new();
+    reader.push(STRONGSWAN);
+    let mut frames = Vec::new();
+    while let Ok(Some(packet)) = reader.next_packet() {
+        let Layer3::Ip(bytes) = link::network(packet.link, packet.data) else {
+            continue;
+        };
+        if bytes[0] >> 4 != 4 || bytes[12..15] != host {
+            continue;
+        }
+        let is_whole = bytes[6] & 0x3f == 0 && bytes[7] == 0;
+        let in_udp = bytes[9] == 17 && bytes[20..22] == 4500u16.to_be_bytes() && bytes[28..32] != [0; 4];
+        if keep(bytes[9] == 50 || is_whole && in_udp) {
+            frames.push(frame(0x8100, &[&[0, tag, 0x08, 0][..], bytes].concat()));
+        }
+    }
+    frames
+}
+
+#[test]
+fn esp_is_not_keyed_by_an_ike_sa_of_another_vlan_between_the_same_hosts() {
+    // A hybrid IKE_SA in VLAN 7, and the ESP it keyed in VLAN 8 alone.
+    let frames = tagged([10, 77, 3], 7, |_| true);
+    let (whole, _) = network(&frames);
+    let safe = |network: &Network| {
+        network
+            .links
+            .iter()
+            .all(|link| link.confidentiality.verdict() == Verdict::QuantumSafe)
+    };
+    assert!(safe(&whole) && !whole.links.is_empty());
+    assert!(
+        whole
+            .links
+            .iter()
+            .all(|link| link.paths.iter().map(ToString::to_string).eq(["VLAN 7"]))
+    );
+    let mut apart = tagged([10, 77, 3], 7, |is_esp| !is_esp);
+    apart.extend(tagged([10, 77, 3], 8, |is_esp| is_esp));
+    let (apart, _) = network(&apart);
+    let in_vlan_8: Vec<_> = apart
+        .links
+        .iter()
+        .filter(|link| link.paths.iter().any(|path| path.to_string() == "VLAN 8"))
+        .collect();
+    assert!(!in_vlan_8.is_empty());
+    assert!(
+        in_vlan_8
+            .iter()
+            .all(|link| link.confidentiality.verdict() == Verdict::NotObservable)
+    );
+    assert!(
+        in_vlan_8.iter().all(|link| link.paths.len() == 1),
+        "a link of one VLAN holds nothing of another"
+    );
+}

@@ -1,0 +1,138 @@
+//! What packets without a connection are.
+
+use std::borrow::Cow;
+
+use bartizan_registry::{QUIC_VERSIONS, UDP_APPLICATIONS};
+
+use crate::frames::FrameProtocol;
+use crate::path::Encapsulation;
+use crate::udp::Udp;
+
+/// A protocol whose packets belong to no connection, or to none that is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum DatagramProtocol {
+    /// GTP-U (TS 29.281): user packets in tunnels.
+    GtpU,
+    /// PFCP (TS 29.244): how user-plane functions are controlled.
+    Pfcp,
+    /// GTPv2-C (TS 29.274).
+    GtpC,
+    /// QUIC (RFC 9000).
+    Quic,
+    /// UDP that nothing recognises.
+    Udp,
+    /// Another IP protocol, by its number.
+    Ip(u8),
+    /// IP packets of which the header of this protocol was not captured, or cannot be right.
+    Unreadable(u8),
+    /// Parts of IP packets of this protocol that were not put together: the rest did not come, or contradicted them.
+    Fragments(u8),
+    /// Frames that carry no IP.
+    Frame(FrameProtocol),
+    /// A tunnel, what is in it is not read.
+    Tunnel(Encapsulation),
+}
+
+impl DatagramProtocol {
+    /// Its name.
+    #[must_use]
+    pub fn name(self) -> Cow<'static, str> {
+        match self {
+            Self::GtpU => "GTP-U".into(),
+            Self::Pfcp => "PFCP".into(),
+            Self::GtpC => "GTPv2-C".into(),
+            Self::Quic => "QUIC".into(),
+            Self::Udp => "UDP".into(),
+            Self::Ip(number) => ip_name(number),
+            Self::Unreadable(number) => format!("{} without a whole header", ip_name(number)).into(),
+            Self::Fragments(number) => format!("{} fragments", ip_name(number)).into(),
+            Self::Frame(protocol) => protocol.name(),
+            Self::Tunnel(encapsulation) => encapsulation.name().into(),
+        }
+    }
+
+    /// Whether its ends are sockets: of others the port is the protocol's, or there are none.
+    pub(crate) fn has_ports(self) -> bool {
+        matches!(self, Self::Quic | Self::Udp)
+    }
+
+    /// The protocol of a datagram on a port that it is known by, if its header is one of it.
+    fn by_port(udp: &Udp<'_>) -> Option<Self> {
+        let ports = [udp.destination_port, udp.source_port];
+        let known = ports
+            .into_iter()
+            .find_map(|port| UDP_APPLICATIONS.iter().find(|known| known.port == port))?;
+        let protocol = [Self::GtpU, Self::Pfcp, Self::GtpC]
+            .into_iter()
+            .find(|protocol| protocol.name() == known.protocol)?;
+        protocol.is_header(udp).then_some(protocol)
+    }
+
+    /// Whether a datagram begins with a header of this protocol: version, and a length that fits.
+    fn is_header(self, udp: &Udp<'_>) -> bool {
+        let Some(&[first, kind, high, low]) = udp.payload.first_chunk::<4>() else {
+            return false;
+        };
+        let length = usize::from(u16::from_be_bytes([high, low]));
+        let sent = udp.payload.len() + udp.missing;
+        // The message's length counts from behind its first eight (GTP-U) or four octets.
+        match self {
+            // Version 1, protocol type GTP (TS 29.281, section 5.1).
+            Self::GtpU => first & 0xf0 == 0x30 && length + 8 == sent,
+            // Version 1; two messages may follow each other where bit 3 says so (TS 29.244, section 7.2.2.2).
+            Self::Pfcp => first & 0xe0 == 0x20 && kind != 0 && fits(first & 0x04 != 0, length + 4, sent),
+            // Version 2, and piggybacking (TS 29.274, section 5.1).
+            Self::GtpC => first & 0xe0 == 0x40 && kind != 0 && fits(first & 0x10 != 0, length + 4, sent),
+            _ => false,
+        }
+    }
+}
+
+/// IP protocols by name (IANA).
+fn ip_name(number: u8) -> Cow<'static, str> {
+    let known = match number {
+        4 => "IP in IP",
+        6 => "TCP",
+        8 => "EGP",
+        9 => "IGP",
+        17 => "UDP",
+        33 => "DCCP",
+        41 => "IPv6 in IP",
+        46 => "RSVP",
+        47 => "GRE",
+        50 => "ESP",
+        51 => "AH",
+        88 => "EIGRP",
+        89 => "OSPF",
+        97 => "EtherIP",
+        103 => "PIM",
+        108 => "IPComp",
+        112 => "VRRP",
+        115 => "L2TP",
+        132 => "SCTP",
+        136 => "UDP-Lite",
+        137 => "MPLS in IP",
+        other => return format!("IP protocol {other}").into(),
+    };
+    known.into()
+}
+
+/// Whether a message takes the whole datagram, or leaves room for the one that follows it.
+fn fits(another_follows: bool, message: usize, sent: usize) -> bool {
+    message == sent || (another_follows && message < sent)
+}
+
+/// A long header of a version that is known (RFC 8999, section 5.1), with connection identifiers of at most 20 bytes.
+fn is_long_header(payload: &[u8]) -> bool {
+    let Some(&[first, a, b, c, d, length]) = payload.first_chunk::<6>() else {
+        return false;
+    };
+    let known = QUIC_VERSIONS.contains(&u32::from_be_bytes([a, b, c, d]));
+    first & 0xc0 == 0xc0 && known && length <= 20 && payload.len() > 6 + usize::from(length)
+}
+
+/// The protocol of a datagram; of QUIC only packets with a long header show it.
+#[must_use]
+pub fn recognise(udp: &Udp<'_>) -> Option<DatagramProtocol> {
+    DatagramProtocol::by_port(udp).or_else(|| is_long_header(udp.payload).then_some(DatagramProtocol::Quic))
+}

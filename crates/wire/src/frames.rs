@@ -1,0 +1,168 @@
+//! Frames that carry no IP: what they are, and between which stations.
+
+use std::borrow::Cow;
+use std::fmt;
+
+/// A station's address (IEEE 802, EUI-48).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Station(pub [u8; 6]);
+
+impl fmt::Display for Station {
+    /// `02:00:5e:10:00:01`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [a, b, c, d, e, g] = self.0;
+        write!(f, "{a:02x}:{b:02x}:{c:02x}:{d:02x}:{e:02x}:{g:02x}")
+    }
+}
+
+/// What a frame carries that is no IP.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum FrameProtocol {
+    /// By EtherType.
+    Type(u16),
+    /// By the destination's service access point (IEEE 802.2).
+    Llc(u8),
+    /// By Cisco's extension of that (SNAP).
+    Cisco(u16),
+    /// By the extension of another organisation.
+    Snap(u16),
+    /// By protocol number of PPP.
+    Ppp(u16),
+    /// A pseudowire of MPLS that carries no Ethernet, or whose control word hides it.
+    PseudoWire,
+    /// Operation of MPLS itself (RFC 5586).
+    AssociatedChannel,
+    /// Beneath more tags and labels than are followed.
+    Deep,
+}
+
+/// EtherTypes by name.
+const TYPES: &[(u16, &str)] = &[
+    (0x0806, "ARP"),
+    (0x0842, "Wake-on-LAN"),
+    (0x22f0, "AVTP"),
+    (0x6003, "DECnet"),
+    (0x8035, "RARP"),
+    (0x809b, "AppleTalk"),
+    (0x8137, "IPX"),
+    (0x8808, "MAC control"),
+    (0x8809, "slow protocols"),
+    (0x8863, "PPPoE discovery"),
+    (0x8864, "PPPoE"),
+    (0x888e, "EAPOL"),
+    (0x8892, "PROFINET"),
+    (0x88a2, "ATA over Ethernet"),
+    (0x88a4, "EtherCAT"),
+    (0x88b8, "GOOSE"),
+    (0x88ba, "Sampled Values"),
+    (0x88c7, "802.11 pre-authentication"),
+    (0x88cc, "LLDP"),
+    (0x88dc, "WSMP"),
+    (0x88e1, "HomePlug"),
+    (0x88e5, "MACsec"),
+    (0x88f5, "MVRP"),
+    (0x88f6, "MMRP"),
+    (0x88f7, "PTP"),
+    (0x88f8, "NC-SI"),
+    (0x8902, "CFM"),
+    (0x8906, "FCoE"),
+    (0x890d, "802.11"),
+    (0x8914, "FIP"),
+    (0x8915, "RoCE"),
+    (0x894f, "NSH"),
+    (0x9000, "loopback test"),
+    (0xaefe, "eCPRI"),
+    (0xfc3d, "RoE"),
+];
+
+/// EtherTypes of what stations and bridges of one network keep it together with: addresses, neighbours, trees, pauses.
+const HOUSEKEEPING: &[u16] = &[
+    0x0806, 0x8035, 0x8808, 0x8809, 0x8863, 0x88cc, 0x88f5, 0x88f6, 0x8902, 0x9000,
+];
+
+impl FrameProtocol {
+    /// Its name.
+    #[must_use]
+    pub fn name(self) -> Cow<'static, str> {
+        let known = match self {
+            Self::Type(kind) => TYPES.iter().find(|(known, _)| *known == kind).map(|(_, name)| *name),
+            Self::Llc(0x42) => Some("STP"),
+            Self::Llc(0xfe) => Some("OSI"),
+            Self::Llc(0xe0) => Some("IPX"),
+            Self::Llc(0xf0) => Some("NetBIOS"),
+            Self::Cisco(0x2000) => Some("CDP"),
+            Self::Cisco(0x2003) => Some("VTP"),
+            Self::Cisco(0x2004) => Some("DTP"),
+            Self::Cisco(0x0111) => Some("UDLD"),
+            Self::Cisco(0x010b) => Some("PVST"),
+            Self::Ppp(0x8021) => Some("PPP IPCP"),
+            Self::Ppp(0x8057) => Some("PPP IPV6CP"),
+            Self::Ppp(0xc021) => Some("PPP LCP"),
+            Self::Ppp(0xc023) => Some("PPP PAP"),
+            Self::Ppp(0xc223) => Some("PPP CHAP"),
+            Self::Ppp(0xc227) => Some("PPP EAP"),
+            Self::Ppp(0x00fd) => Some("PPP compressed or encrypted"),
+            Self::Ppp(0x0053) => Some("PPP encrypted"),
+            Self::PseudoWire => Some("MPLS pseudowire"),
+            Self::AssociatedChannel => Some("MPLS associated channel"),
+            Self::Deep => Some("frames beneath too many tags and tunnels"),
+            _ => None,
+        };
+        match (known, self) {
+            (Some(name), _) => name.into(),
+            (None, Self::Type(kind)) => format!("EtherType 0x{kind:04x}").into(),
+            (None, Self::Llc(point)) => format!("LLC 0x{point:02x}").into(),
+            (None, Self::Cisco(kind)) => format!("SNAP of Cisco 0x{kind:04x}").into(),
+            (None, Self::Snap(kind)) => format!("SNAP 0x{kind:04x}").into(),
+            (None, Self::Ppp(kind)) => format!("PPP 0x{kind:04x}").into(),
+            (None, _) => "frames".into(),
+        }
+    }
+
+    /// Whether stations and bridges of one network keep it together with it, and nobody's data is in it: it needs no judgement.
+    #[must_use]
+    pub fn is_housekeeping(self) -> bool {
+        match self {
+            Self::Type(kind) => HOUSEKEEPING.contains(&kind),
+            Self::Llc(point) => point == 0x42,
+            Self::Cisco(kind) => matches!(kind, 0x2000 | 0x2003 | 0x2004 | 0x0111 | 0x010b),
+            // Link control, and the control protocols of what is carried.
+            Self::Ppp(kind) => matches!(kind, 0xc021 | 0x8000..=0x80ff),
+            Self::AssociatedChannel => true,
+            Self::Snap(_) | Self::PseudoWire | Self::Deep => false,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_needs_no_judgement_is_a_short_list_with_names() {
+        for kind in HOUSEKEEPING {
+            assert!(TYPES.iter().any(|(known, _)| known == kind), "0x{kind:04x}");
+        }
+        // Keys of MACsec, plain fronthaul and storage are no housekeeping.
+        for kind in [0x888e, 0x88e5, 0xaefe, 0x8906, 0x88f7, 0x1234] {
+            assert!(!FrameProtocol::Type(kind).is_housekeeping(), "0x{kind:04x}");
+        }
+        assert!(FrameProtocol::Llc(0x42).is_housekeeping());
+        assert!(!FrameProtocol::Llc(0x43).is_housekeeping());
+        // PAP sends a password.
+        assert!(!FrameProtocol::Ppp(0xc023).is_housekeeping());
+    }
+
+    #[test]
+    fn each_type_has_one_name() {
+        for (index, (kind, name)) in TYPES.iter().enumerate() {
+            assert!(
+                TYPES[index + 1..]
+                    .iter()
+                    .all(|(other, called)| other != kind && called != name)
+            );
+        }
+        assert_eq!(FrameProtocol::Type(0x1234).name(), "EtherType 0x1234");
+        assert_eq!(Station([2, 0, 0x5e, 0x10, 0, 1]).to_string(), "02:00:5e:10:00:01");
+    }
+}
