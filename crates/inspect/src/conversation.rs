@@ -223,6 +223,7 @@ impl Conversation {
             start: match sa.origin {
                 Origin::Init => "init",
                 Origin::Rekey => "rekey",
+                Origin::Resumed => "resumed",
                 Origin::Midstream => "midstream",
             },
             ending: "open",

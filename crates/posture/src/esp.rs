@@ -1,24 +1,34 @@
 //! What an ESP security association is worth: its own packets show little, so it is judged by the IKE_SA that keyed
-//! it, found by addresses and times.
+//! it.
 
 use bartizan_wire::esp::EspSa;
 
 use crate::ipsec::JudgedIkeSa;
+use crate::keying::Made;
 use crate::{Answer, Judgement, Kind, Posture, Reply, Source, Verdict, ike};
 
-/// What follows for the association that is the `order`-th of its direction between its hosts; `ike` are the IKE_SAs
-/// between them, in the order of first packets; `named` is the one that a ledger says keyed it.
-pub(crate) fn posture(sa: &EspSa, ike: &[&JudgedIkeSa], order: u64, named: Option<&JudgedIkeSa>) -> Posture {
+const NOT_SPREAD: &str = "its bytes are not spread as encrypted ones are: it may not be encrypted";
+
+/// What follows for an association; `ike` are the IKE_SAs of the capture, of which `made` names what may have keyed it.
+pub(crate) fn posture(sa: &EspSa, made: Made, ike: &[JudgedIkeSa]) -> Posture {
     let all = vec![Source::between(sa.first, sa.last)];
-    let keyed_by = named.map_or_else(|| keyed_by(sa, ike, order), Ok);
-    let confidentiality = match (sa.in_clear, &keyed_by) {
+    let keyed_by = keyed_by(made, ike);
+    // Bytes that are spread otherwise are a hint, and no proof.
+    let doubt = sa.looks_encrypted() == Some(false);
+    let confidentiality = match (sa.in_clear(), &keyed_by) {
         (Some(at), _) => Judgement::new(
             Verdict::Vulnerable,
             "sent in clear: ESP with NULL encryption",
             vec![Source::between(at, at)],
         ),
+        (None, Ok(judged)) if doubt && judged.posture.confidentiality.verdict() == Verdict::QuantumSafe => {
+            Judgement::new(Verdict::NotObservable, NOT_SPREAD, all.clone())
+        }
         (None, Ok(judged)) => by_ike(judged),
-        (None, Err(because)) => Judgement::new(Verdict::NotObservable, *because, all.clone()),
+        (None, Err((because, sources))) => {
+            let sources = [sources.clone(), all.clone()].concat();
+            Judgement::new(Verdict::NotObservable, because.clone(), sources)
+        }
     };
     let authenticity = match &keyed_by {
         Ok(judged) => {
@@ -26,7 +36,7 @@ pub(crate) fn posture(sa: &EspSa, ike: &[&JudgedIkeSa], order: u64, named: Optio
             let because = format!("of the IKE_SA between the same hosts: {}", judgement.because());
             Judgement::new(judgement.verdict(), because, judgement.sources().to_vec())
         }
-        Err(because) => Judgement::new(Verdict::NotObservable, *because, all.clone()),
+        Err((because, _)) => Judgement::new(Verdict::NotObservable, because.clone(), all.clone()),
     };
     let reply = |of: fn(&Posture) -> &Reply| match &keyed_by {
         Ok(judged) => {
@@ -34,13 +44,14 @@ pub(crate) fn posture(sa: &EspSa, ike: &[&JudgedIkeSa], order: u64, named: Optio
             let because = format!("of the IKE_SA between the same hosts: {}", reply.because());
             Reply::new(reply.answer(), because, reply.sources().to_vec())
         }
-        Err(because) => Reply::new(Answer::NotObservable, *because, all.clone()),
+        Err((because, _)) => Reply::new(Answer::NotObservable, because.clone(), all.clone()),
     };
-    let clear = match sa.in_clear {
+    let clear = match sa.in_clear() {
         Some(at) => Reply::new(Answer::Yes, "NULL encryption", vec![Source::between(at, at)]),
-        None => Reply::new(Answer::No, "its first packets look encrypted", all.clone()),
+        None if doubt => Reply::new(Answer::NotObservable, NOT_SPREAD, all.clone()),
+        None => Reply::new(Answer::No, "nothing in its packets can be read", all.clone()),
     };
-    let kind = if sa.in_clear.is_some() {
+    let kind = if sa.in_clear().is_some() {
         Kind::EspInClear
     } else {
         Kind::Esp
@@ -60,44 +71,33 @@ pub(crate) fn posture(sa: &EspSa, ike: &[&JudgedIkeSa], order: u64, named: Optio
     }
 }
 
-/// The IKE_SA that keyed it, as far as addresses and times tell, or why none can be named.
-fn keyed_by<'a>(sa: &EspSa, ike: &[&'a JudgedIkeSa], order: u64) -> Result<&'a JudgedIkeSa, &'static str> {
-    if ike.is_empty() {
-        return Err("no IKE was seen between its ends: how it was keyed is not shown");
-    }
-    if sa.first_sequence != 1 {
-        return Err("it was there before its first packet in the capture: how it was keyed is not shown");
-    }
-    let candidates = ike.iter().filter(|judged| judged.sa.first.packet < sa.first.packet);
-    let (mut made, mut newest) = (0, None);
-    for &judged in candidates.clone() {
-        let (count, last) = judged.keyed_before(sa.first.packet);
-        made += count;
-        if let Some(last) = last
-            && newest.is_none_or(|(newest, _)| last > newest)
-        {
-            newest = Some((last, judged));
+/// The IKE_SA that keyed it, or why none can be named.
+fn keyed_by(made: Made, ike: &[JudgedIkeSa]) -> Result<&JudgedIkeSa, (String, Vec<Source>)> {
+    let unknown = |because: &str| Err((because.to_owned(), Vec::new()));
+    match made {
+        Made::By(index) => Ok(&ike[index]),
+        Made::ByEither(one, other) => {
+            let [one, other] = [one, other].map(|index| &ike[index].posture.confidentiality);
+            let because = format!(
+                "one of several IKE_SAs between the same hosts keyed it, and which of them is not shown: {}, or {}",
+                one.because(),
+                other.because()
+            );
+            Err((because, [one.sources(), other.sources()].concat()))
         }
+        Made::PerhapsAnew(index) => {
+            let judgement = &ike[index].posture.confidentiality;
+            let because = format!(
+                "keyed by the IKE_SA between the same hosts, {}, and perhaps by a key exchange of its own: CREATE_CHILD_SA has room for \
+                 a post-quantum one",
+                judgement.because()
+            );
+            Err((because, judgement.sources().to_vec()))
+        }
+        Made::Before => unknown("it was there before its first packet in the capture: how it was keyed is not shown"),
+        Made::Doubtful => unknown("more ESP associations than the IKE seen between its ends can have keyed"),
+        Made::Nothing => unknown("no IKE exchange that could have keyed it was seen before it"),
     }
-    let Some((_, newest)) = newest else {
-        return Err("no IKE exchange that could have keyed it was seen before it");
-    };
-    if order > made {
-        return Err("more ESP associations than the IKE seen between its ends can have keyed");
-    }
-    // An older IKE_SA that was still used when the newest began may have keyed it as well: the worse of them counts.
-    let worst = candidates
-        .copied()
-        .filter(|judged| judged.sa.last.packet >= newest.sa.first.packet && judged.keyed_before(sa.first.packet).0 > 0)
-        .fold(newest, |worst, next| {
-            let verdict = |judged: &JudgedIkeSa| judged.posture.confidentiality.verdict();
-            if verdict(worst).worse(verdict(next)) == verdict(worst) {
-                worst
-            } else {
-                next
-            }
-        });
-    Ok(worst)
 }
 
 fn by_ike(judged: &JudgedIkeSa) -> Judgement {

@@ -11,8 +11,42 @@ use choice::{cipher, judge, without_choice};
 
 pub(crate) use choice::announces_ppk;
 
+/// What is known of the IKE_SA whose rekey made another.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Parent<'a> {
+    /// It was none, or is not in the capture.
+    None,
+    /// It is this one, or others that are worth the same.
+    Known(&'a Posture),
+    /// It is one of these, and which is not shown.
+    Either([&'a Posture; 2]),
+    /// More was made than the exchanges in the capture can have.
+    Doubtful,
+}
+
 /// What follows for an IKE_SA; `parent` is what is known of the IKE_SA whose rekey made it.
-pub(crate) fn posture(sa: &IkeSa, parent: Option<&Posture>) -> Posture {
+pub(crate) fn posture(sa: &IkeSa, parent: Parent<'_>) -> Posture {
+    let unclear = choice::unclear(sa, parent);
+    let parent = match parent {
+        Parent::Known(posture) => Some(posture),
+        _ => None,
+    };
+    let posture = of_parent(sa, parent);
+    match unclear {
+        Some(judgement) if sa.chosen.is_none() => {
+            let answer = |answer| Reply::new(answer, judgement.because(), judgement.sources().to_vec());
+            Posture {
+                negotiated: answer(Answer::NotObservable),
+                stayed: answer(Answer::NotObservable),
+                confidentiality: judgement,
+                ..posture
+            }
+        }
+        _ => posture,
+    }
+}
+
+fn of_parent(sa: &IkeSa, parent: Option<&Posture>) -> Posture {
     let confidentiality = judge(sa, parent);
     let authenticity = authenticity(sa, parent);
     let authenticated = Reply::new(

@@ -165,18 +165,14 @@ fn stayed(sa: &IkeSa, opened: &Opened) -> Option<Reply> {
     })
 }
 
-/// The CHILD_SA that an ESP association is one direction of, where the keys of its IKE_SA show it: the SPI is the
-/// receiver's.
-pub(crate) fn child<'a>(sa: &EspSa, ike: &'a IkeSa) -> Option<&'a Seen<Made>> {
-    let opened = ike.opened.as_deref()?;
+/// Whether an ESP association is that direction of a CHILD_SA whose receiver chose its SPI.
+pub(crate) fn is_received(sa: &EspSa, ike: &IkeSa, made: &Made) -> bool {
     let to_initiator = sa.destination == ike.initiator.ip();
-    opened.made.first.iter().rev().find(|made| {
-        let receiver = match (made.value.requester, to_initiator) {
-            (Party::Initiator, true) | (Party::Responder, false) => 0,
-            _ => 1,
-        };
-        made.value.esp_spis().is_some_and(|spis| spis[receiver] == sa.spi)
-    })
+    let receiver = match (made.requester, to_initiator) {
+        (Party::Initiator, true) | (Party::Responder, false) => 0,
+        _ => 1,
+    };
+    made.esp_spis().is_some_and(|spis| spis[receiver] == sa.spi)
 }
 
 /// What such a CHILD_SA makes of the posture of its ESP association.

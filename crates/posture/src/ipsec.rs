@@ -1,14 +1,17 @@
 //! All of IPsec in a capture: which IKE_SA came from which, and which keyed what.
 
 use std::collections::HashMap;
-use std::net::IpAddr;
 
 use bartizan_wire::Seen;
 use bartizan_wire::esp::EspSa;
-use bartizan_wire::ike::{ExchangeType, IkeSa, Made, Origin};
-use bartizan_wire::path::Path;
+use bartizan_wire::ike::{self as wire, IkeSa, Origin};
 
-use crate::{Ledgers, Posture, esp, ike, ike_opened};
+use crate::ike::Parent;
+use crate::keying::{self, Keying, Made};
+use crate::{Ledgers, Posture, Verdict, esp, ike, ike_opened};
+
+/// Associations with one SPI that are looked at: it is the receiver's choice alone, and those of several may be the same.
+const NAMED: usize = 16;
 
 /// An IKE_SA with what follows from it.
 #[derive(Debug, Clone)]
@@ -25,13 +28,10 @@ pub struct JudgedEspSa {
     /// What packets showed.
     pub sa: EspSa,
     /// What was agreed on for it, where the keys of its IKE_SA show that.
-    pub made: Option<Box<Seen<Made>>>,
+    pub made: Option<Box<Seen<wire::Made>>>,
     /// What follows.
     pub posture: Posture,
 }
-
-/// The hosts at both ends, the lesser first, and what their packets are carried in: networks may overlap.
-type Hosts = (IpAddr, IpAddr, Path);
 
 /// Gathers what an observer gives of IPsec; nothing can be judged before all of it is there, because ESP shows its
 /// keys' origin by addresses and times only.
@@ -66,37 +66,93 @@ impl Ipsec {
     pub fn judge_ike(mut self, ledgers: &Ledgers) -> JudgedIpsec {
         self.ike.sort_by_key(|sa| sa.first.packet);
         self.esp.sort_by_key(|sa| sa.first.packet);
+        let keying = Keying::new(&self.ike, &self.esp);
+        let mut walk = keying.walk();
         let mut judged: Vec<JudgedIkeSa> = Vec::with_capacity(self.ike.len());
-        let mut between: HashMap<Hosts, Vec<usize>> = HashMap::new();
+        let mut opened = Opened::default();
         for sa in self.ike {
-            let [one, other] = [sa.initiator.ip(), sa.responder.ip()];
-            // Each way may have tags and labels of its own.
-            let mut ways: Vec<Path> = sa.paths.iter().flatten().cloned().collect();
-            ways.dedup();
-            if ways.is_empty() {
-                ways.push(Path::NONE);
-            }
-            let posture = {
-                let known = ways.first().and_then(|way| between.get(&hosts(one, other, way)));
-                let known = known.map_or(&[][..], Vec::as_slice);
-                let parent = (sa.origin == Origin::Rekey)
-                    .then(|| parent(&sa, known, &judged))
-                    .flatten();
-                let mut posture = ike::posture(&sa, parent);
-                ike_opened::refine(&sa, made(&sa, &judged), &mut posture);
-                ledgers.recorded().refine_ike(&sa, &mut posture);
-                posture
+            let verdict = |index: usize| verdict(&judged, index);
+            let made = (sa.origin == Origin::Rekey).then(|| walk.ike(&sa, verdict));
+            // One that was there before the capture may be seen only later, and is not judged yet.
+            let posture = |index: usize| judged.get(index).map(|judged| &judged.posture);
+            let parent = match made {
+                Some(Made::By(index)) => posture(index).map_or(Parent::None, Parent::Known),
+                Some(Made::ByEither(one, other)) => match (posture(one), posture(other)) {
+                    (Some(one), Some(other)) => Parent::Either([one, other]),
+                    _ => Parent::Doubtful,
+                },
+                Some(Made::Doubtful) => Parent::Doubtful,
+                Some(Made::Nothing | Made::Before | Made::PerhapsAnew(_)) | None => Parent::None,
             };
-            for way in &ways {
-                between.entry(hosts(one, other, way)).or_default().push(judged.len());
-            }
+            let mut posture = ike::posture(&sa, parent);
+            ike_opened::refine(&sa, opened.ike(&sa, &judged), &mut posture);
+            ledgers.recorded().refine_ike(&sa, &mut posture);
+            opened.add(judged.len(), &sa);
             judged.push(JudgedIkeSa { sa, posture });
         }
+        let by_spis = judged.iter().enumerate().map(|(index, judged)| (judged.spis(), index));
         JudgedIpsec {
+            by_spis: by_spis.collect(),
             ike: judged,
             esp: self.esp,
-            between,
+            keying,
+            opened,
         }
+    }
+}
+
+/// Whether an IKE_SA is between the hosts of an ESP association.
+fn is_between(ike: &IkeSa, sa: &EspSa) -> bool {
+    let hosts = keying::hosts(sa.source, sa.destination, &sa.path);
+    keying::ways(ike).contains(&hosts)
+}
+
+/// What an IKE_SA is worth, as one that may have made another.
+fn verdict(judged: &[JudgedIkeSa], index: usize) -> Verdict {
+    // One that began later made nothing before.
+    judged
+        .get(index)
+        .map_or(Verdict::NotSeen, |judged| judged.posture.confidentiality.verdict())
+}
+
+/// What the keys of IKE_SAs show to have been made, by SPIs.
+#[derive(Debug, Default)]
+struct Opened {
+    ike: HashMap<(u64, u64), (usize, usize)>,
+    /// By the SPI of either receiver: several associations may have one.
+    children: HashMap<u32, Vec<(usize, usize)>>,
+}
+
+impl Opened {
+    /// Adds what the IKE_SA at this place made.
+    fn add(&mut self, index: usize, sa: &IkeSa) {
+        let made = sa.opened.as_deref().map_or(&[][..], |opened| &opened.made.first);
+        for (place, made) in made.iter().enumerate() {
+            if let (true, Some(spis)) = (made.value.is_ike(), made.value.ike_spis()) {
+                self.ike.insert(spis, (index, place));
+            }
+            for spi in made.value.esp_spis().into_iter().flatten() {
+                self.children.entry(spi).or_default().push((index, place));
+            }
+        }
+    }
+
+    /// The exchange that made an IKE_SA from another, by that one's keys, with that one's posture.
+    fn ike<'a>(&self, sa: &IkeSa, judged: &'a [JudgedIkeSa]) -> Option<(&'a Seen<wire::Made>, &'a Posture)> {
+        let &(index, place) = self.ike.get(&(sa.initiator_spi, sa.responder_spi))?;
+        let judged = judged.get(index).filter(|_| sa.origin == Origin::Rekey)?;
+        Some((judged.sa.opened.as_deref()?.made.first.get(place)?, &judged.posture))
+    }
+
+    /// The CHILD_SA that an ESP association is one direction of, and the place of its IKE_SA.
+    fn esp<'a>(&self, sa: &EspSa, judged: &'a [JudgedIkeSa]) -> Option<(usize, &'a Seen<wire::Made>)> {
+        let named = self.children.get(&sa.spi)?.iter().rev().take(NAMED);
+        named.copied().find_map(|(index, place)| {
+            let ike = &judged.get(index)?.sa;
+            let between = is_between(ike, sa);
+            let made = ike.opened.as_deref()?.made.first.get(place)?;
+            (between && ike_opened::is_received(sa, ike, &made.value)).then_some((index, made))
+        })
     }
 }
 
@@ -107,26 +163,27 @@ pub struct JudgedIpsec {
     /// IKE_SAs, in the order of first packets.
     pub ike: Vec<JudgedIkeSa>,
     esp: Vec<EspSa>,
-    /// Places of the IKE_SAs between the same hosts.
-    between: HashMap<Hosts, Vec<usize>>,
+    keying: Keying,
+    opened: Opened,
+    by_spis: HashMap<(u64, u64), usize>,
 }
 
 impl JudgedIpsec {
     /// Gives each ESP security association with what follows for it, in the order of first packets.
     pub fn judge_esp(&mut self, ledgers: &Ledgers, mut give: impl FnMut(JudgedEspSa)) {
-        let mut begun: HashMap<(IpAddr, IpAddr, Path), u64> = HashMap::new();
+        let mut walk = self.keying.walk();
         for sa in std::mem::take(&mut self.esp) {
-            let known = self.between.get(&hosts(sa.source, sa.destination, &sa.path));
-            let ike: Vec<&JudgedIkeSa> = known.into_iter().flatten().map(|&index| &self.ike[index]).collect();
-            let order = begun.entry((sa.source, sa.destination, sa.path.clone())).or_default();
-            *order += 1;
-            let keyed = ledgers.recorded().keyed(&sa);
-            let keyed = keyed.and_then(|spis| ike.iter().copied().find(|judged| judged.spis() == spis));
-            let opened = ike
-                .iter()
-                .find_map(|judged| Some((*judged, ike_opened::child(&sa, &judged.sa)?)));
-            let keyed = keyed.or(opened.map(|(judged, _)| judged));
-            let mut posture = esp::posture(&sa, &ike, *order, keyed);
+            let worth = |index: usize| verdict(&self.ike, index);
+            let opened = self.opened.esp(&sa, &self.ike);
+            let recorded = ledgers.recorded().keyed(&sa).and_then(|spis| self.by_spis.get(&spis));
+            let recorded = recorded.copied().filter(|&index| is_between(&self.ike[index].sa, &sa));
+            let made = walk.esp(&sa, worth);
+            let made = match opened.map(|(index, _)| index).or(recorded) {
+                Some(named) => Made::By(named),
+                None if sa.first_sequence != 1 => Made::Before,
+                None => made,
+            };
+            let mut posture = esp::posture(&sa, made, &self.ike);
             if let Some((_, child)) = opened {
                 ike_opened::refine_esp(child, &mut posture);
             }
@@ -137,56 +194,8 @@ impl JudgedIpsec {
     }
 }
 
-/// The exchange that made an IKE_SA from another, by that one's keys, with that one's posture.
-fn made<'a>(sa: &IkeSa, judged: &'a [JudgedIkeSa]) -> Option<(&'a Seen<Made>, &'a Posture)> {
-    if sa.origin != Origin::Rekey {
-        return None;
-    }
-    let spis = (sa.initiator_spi, sa.responder_spi);
-    judged.iter().rev().find_map(|judged| {
-        let made = &judged.sa.opened.as_deref()?.made.first;
-        let found = made
-            .iter()
-            .find(|made| made.value.is_ike() && made.value.ike_spis() == Some(spis));
-        Some((found?, &judged.posture))
-    })
-}
-
-fn hosts(one: IpAddr, other: IpAddr, path: &Path) -> Hosts {
-    (one.min(other), one.max(other), path.clone())
-}
-
-/// The IKE_SA a rekey made this one from: any between the same hosts that had a CREATE_CHILD_SA. Of several the worst.
-fn parent<'a>(sa: &IkeSa, known: &[usize], judged: &'a [JudgedIkeSa]) -> Option<&'a Posture> {
-    let candidates = known
-        .iter()
-        .map(|&index| &judged[index])
-        .filter(|candidate| candidate.sa.rekeys > 0 && candidate.sa.first.packet < sa.first.packet);
-    let worst = candidates.reduce(|worst, next| {
-        let verdict = |judged: &JudgedIkeSa| judged.posture.confidentiality.verdict();
-        if verdict(worst).worse(verdict(next)) == verdict(worst) {
-            worst
-        } else {
-            next
-        }
-    });
-    worst.map(|judged| &judged.posture)
-}
-
 impl JudgedIkeSa {
     fn spis(&self) -> (u64, u64) {
         (self.sa.initiator_spi, self.sa.responder_spi)
-    }
-
-    /// Completed exchanges before a packet that make keys for ESP, and the packet of the last of them.
-    pub(crate) fn keyed_before(&self, packet: u64) -> (u64, Option<u64>) {
-        let exchanges = self.sa.exchanges.iter().filter(|exchange| {
-            let makes_keys = matches!(exchange.kind, ExchangeType::IKE_AUTH | ExchangeType::CREATE_CHILD_SA);
-            makes_keys && exchange.response.is_some_and(|response| response.last.packet < packet)
-        });
-        exchanges.fold((self.sa.exchanges.omitted, None), |(count, last), exchange| {
-            let packet = exchange.response.map(|response| response.last.packet);
-            (count + 1, last.max(packet))
-        })
     }
 }

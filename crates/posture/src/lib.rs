@@ -26,6 +26,7 @@ mod ike_opened;
 mod interface;
 mod ipsec;
 mod key_exchange;
+mod keying;
 mod kind;
 mod ledgers;
 mod link;

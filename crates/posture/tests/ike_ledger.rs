@@ -176,7 +176,7 @@ fn esp_belongs_to_the_ike_sa_that_the_ledger_names() {
     // Situation 3 without its IKE_SA_INIT; the ESP is told of, and the IKE_SA that keyed it.
     let (_, esp) = situation(3, 79, &[]);
     let spi = esp[0].sa.spi;
-    assert_eq!(esp[0].posture.confidentiality.verdict(), Verdict::NotObservable);
+    assert_eq!(esp[0].posture.confidentiality.verdict(), Verdict::NotSeen);
     let other = json!({ "protocol": "ike", "initiator_spi": "0000000000000001", "responder_spi": "0000000000000002" });
     for (methods, own, cipher, verdict) in [
         (&[31, 36][..], &[][..], 20, Verdict::QuantumSafe),

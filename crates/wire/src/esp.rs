@@ -6,10 +6,11 @@ use std::net::{IpAddr, SocketAddr};
 
 use crate::path::Path;
 use crate::{Captured, Moment};
-use clear::is_in_clear;
+use clear::Found;
 
-/// Packets of an association in which clear text is looked for: with NULL encryption (RFC 2410) it is in each.
-const PROBED: u64 = 4;
+/// Packets of an association that are looked at one by one; behind them one of [`EACH`] is.
+const FIRST: u64 = 64;
+const EACH: u64 = 16;
 /// Sequence numbers behind the highest that are still told from repeated ones: the window of RFC 4303, section 3.4.3.
 const WINDOW: u32 = 64;
 
@@ -85,9 +86,24 @@ pub struct EspSa {
     pub repeated: u64,
     /// Packets that came behind a later one.
     pub late: u64,
-    /// The first packet, where it and those behind it hold what anyone can read: NULL encryption.
-    pub in_clear: Option<Moment>,
+    looked: Looked,
     window: u64,
+}
+
+/// What was found in packets over the life of an association: the cipher of one never changes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct Looked {
+    packets: u32,
+    /// With something that anyone can read.
+    structured: u32,
+    /// With what may be a TCP segment between the ports below.
+    likely: u32,
+    ports: u32,
+    /// Long enough to say how their bytes are spread, and of these not as encrypted ones are.
+    long: u32,
+    skewed: u32,
+    /// The first that showed something.
+    first: Option<Moment>,
 }
 
 impl EspSa {
@@ -119,22 +135,40 @@ impl EspSa {
             missing: 0,
             repeated: 0,
             late: 0,
-            in_clear: None,
+            looked: Looked::default(),
             window: 0,
         }
+    }
+
+    /// The first packet that shows NULL encryption, where enough of them do: what anyone can read stands in them.
+    #[must_use]
+    pub fn in_clear(&self) -> Option<Moment> {
+        let Looked {
+            packets,
+            structured,
+            likely,
+            first,
+            ..
+        } = self.looked;
+        // Of random bytes one packet in 2^27 looks structured: one of a few is enough, and of many more than that.
+        let by_structure = structured >= 1 + u32::from(packets > 4) + (packets >> 16);
+        let by_ports = likely >= 3 && likely >= packets / 2;
+        first.filter(|_| by_structure || by_ports)
+    }
+
+    /// Whether the bytes of its packets are spread as encrypted ones are; none where they are too few to tell.
+    #[must_use]
+    pub fn looks_encrypted(&self) -> Option<bool> {
+        let Looked { long, skewed, .. } = self.looked;
+        (long > 0).then_some(skewed * 4 <= long)
     }
 
     /// Takes a packet: its captured bytes, of which `missing` more were sent.
     pub fn packet(&mut self, header: Header, packet: &[u8], missing: usize, at: Moment) {
         self.last = at;
-        if self.packets < PROBED {
-            let clear = is_in_clear(packet, missing);
-            // One packet may look so by chance; all of them do not.
-            self.in_clear = match self.in_clear {
-                None if self.packets == 0 && clear => Some(at),
-                Some(first) if clear => Some(first),
-                _ => None,
-            };
+        if self.packets < FIRST || self.packets.is_multiple_of(EACH) {
+            let found = clear::look(packet, missing, self.source, self.destination);
+            self.looked.add(found, clear::is_skewed(packet), at);
         }
         self.packets += 1;
         self.bytes += (packet.len() + missing) as u64;
@@ -161,6 +195,23 @@ impl EspSa {
                 self.missing = self.missing.saturating_sub(1);
             }
         }
+    }
+}
+
+impl Looked {
+    fn add(&mut self, found: Found, skewed: Option<bool>, at: Moment) {
+        self.packets += 1;
+        self.long += u32::from(skewed.is_some());
+        self.skewed += u32::from(skewed == Some(true));
+        match found {
+            Found::Structure => self.structured += 1,
+            Found::Likely(ports) if self.likely == 0 || ports == self.ports => {
+                self.ports = ports;
+                self.likely += 1;
+            }
+            Found::Likely(_) | Found::Nothing => return,
+        }
+        self.first.get_or_insert(at);
     }
 }
 

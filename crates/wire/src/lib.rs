@@ -34,6 +34,7 @@
 
 pub mod beside;
 pub mod capture;
+pub mod checksum;
 mod connection;
 mod cursor;
 pub mod datagrams;

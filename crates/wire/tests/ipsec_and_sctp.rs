@@ -167,7 +167,7 @@ fn esp_in_udp_is_counted_by_association_and_direction() {
         };
         assert_eq!(sa.carrier, expected);
         assert_eq!((sa.first_sequence, u64::from(sa.highest_sequence)), (1, sa.packets));
-        assert_eq!((sa.missing, sa.repeated, sa.in_clear), (0, 0, None));
+        assert_eq!((sa.missing, sa.repeated, sa.in_clear()), (0, 0, None));
     }
     assert_eq!(seen.esp.iter().map(|sa| sa.packets).sum::<u64>(), 156);
 }

@@ -123,6 +123,7 @@ impl Ike {
             responder_spi: format!("{:016x}", sa.responder_spi),
             version: format!("{}.{}", sa.version.0, sa.version.1),
             origin: match sa.origin {
+                bartizan_wire::ike::Origin::Resumed => "resumed",
                 bartizan_wire::ike::Origin::Init => "init",
                 bartizan_wire::ike::Origin::Rekey => "rekey",
                 bartizan_wire::ike::Origin::Midstream => "midstream",
@@ -252,7 +253,7 @@ impl Esp {
             missing: sa.missing,
             repeated: sa.repeated,
             late: sa.late,
-            null_encryption: sa.in_clear.is_some(),
+            null_encryption: sa.in_clear().is_some(),
         }
     }
 }

@@ -104,7 +104,7 @@ fn bulk_is_whole_records_of_live_connections_and_esp_without_a_hole() {
     assert_eq!(bulk.len(), 8);
     assert!(
         bulk.iter()
-            .all(|sa| sa.missing + sa.repeated == 0 && sa.in_clear.is_none())
+            .all(|sa| sa.missing + sa.repeated == 0 && sa.in_clear().is_none())
     );
 }
 

@@ -5,7 +5,7 @@ use bartizan_wire::ike::{
     Exchange, ExchangeType, Fault, IkeSa, KeyExchangeMethod, NotifyType, Origin, Party, Proposal, Transform,
 };
 
-use super::{all, source};
+use super::{Parent, all, source};
 use crate::key_exchange::KeyExchangeClass;
 use crate::{Judgement, Posture, Source, Verdict};
 
@@ -124,6 +124,29 @@ pub(crate) fn announces_ppk(sa: &IkeSa) -> bool {
         .all(|&end| sa.has_notified(end, NotifyType::USE_PPK))
 }
 
+/// Why nobody can tell what an IKE_SA inherits that a rekey made, where several may have made it.
+pub(super) fn unclear(sa: &IkeSa, parent: Parent<'_>) -> Option<Judgement> {
+    let (because, sources) = match parent {
+        Parent::Either([one, other]) => {
+            let [one, other] = [one, other].map(|posture| &posture.confidentiality);
+            let because = format!(
+                "made by a rekey of one of several IKE_SAs between the same hosts, and of which is not shown: {}, or {}",
+                one.because(),
+                other.because()
+            );
+            (because, [one.sources(), other.sources()].concat())
+        }
+        Parent::Doubtful => {
+            let because =
+                "made by a rekey, and more was made between these hosts than the exchanges in the capture can have";
+            (because.to_owned(), Vec::new())
+        }
+        Parent::None | Parent::Known(_) => return None,
+    };
+    let sources = [sources, all(sa)].concat();
+    Some(Judgement::new(Verdict::NotObservable, because, sources))
+}
+
 /// Why no choice of the responder was seen, or whose choice it inherits.
 pub(super) fn without_choice(sa: &IkeSa, parent: Option<&Posture>) -> Judgement {
     match (sa.origin, parent) {
@@ -139,6 +162,10 @@ pub(super) fn without_choice(sa: &IkeSa, parent: Option<&Posture>) -> Judgement 
         (Origin::Rekey, None) => {
             let because = "made by a rekey of an IKE_SA that is not in the capture";
             Judgement::new(Verdict::NotSeen, because, all(sa))
+        }
+        (Origin::Resumed, _) => {
+            let because = "resumed from an IKE_SA that is not shown here: its keys are as safe as those of that one";
+            Judgement::new(Verdict::NotObservable, because, all(sa))
         }
         (Origin::Midstream, _) => Judgement::new(Verdict::NotSeen, "its IKE_SA_INIT was before the capture", all(sa)),
         (Origin::Init, _) => Judgement::new(Verdict::NotSeen, not_agreed(sa), all(sa)),

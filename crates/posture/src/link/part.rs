@@ -166,6 +166,7 @@ impl<'a> Part<'a> {
             occasion: match sa.origin {
                 Origin::Init => Occasion::SetUp,
                 Origin::Rekey => Occasion::Rekeyed,
+                Origin::Resumed => Occasion::Resumed,
                 Origin::Midstream => Occasion::Before,
             },
             rekeys: sa.rekeys,

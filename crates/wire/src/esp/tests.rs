@@ -130,7 +130,7 @@ fn what_a_trailer_names_and_what_is_there_tell_null_encryption() {
 }
 
 #[test]
-fn clear_text_is_told_from_encrypted_bytes_in_any_mode() {
+fn bytes_that_are_not_spread_as_encrypted_ones_are_a_hint_in_any_mode() {
     // SCTP with an E2AP message in transport mode, as FlexRIC sends it: many zeros.
     let mut clear = vec![0, 0, 0x12, 0x34, 0, 0, 0, 1];
     clear.extend([0x8e, 0x45, 0x9c, 0x18, 0x11, 0x22, 0x33, 0x44, 0, 0, 0, 0, 0, 3, 0, 80]);
@@ -140,7 +140,8 @@ fn clear_text_is_told_from_encrypted_bytes_in_any_mode() {
         ]
         .repeat(3),
     );
-    assert!(is_in_clear(&clear, 0));
+    assert_eq!(clear::is_skewed(&clear), Some(true));
+    assert_eq!(of_packets([(&clear[..], 0)]).looks_encrypted(), Some(false));
     // A multiplicative generator's bytes, spread evenly.
     let mut state = 1u64;
     let mut sealed = vec![0, 0, 0x12, 0x34, 0, 0, 0, 1];
@@ -152,7 +153,136 @@ fn clear_text_is_told_from_encrypted_bytes_in_any_mode() {
     }));
     for length in [40, 88, 200, 1408] {
         assert!(!is_in_clear(&sealed[..length], 0), "{length}");
+        assert_ne!(clear::is_skewed(&sealed[..length]), Some(true), "{length}");
     }
+}
+
+fn is_in_clear(packet: &[u8], missing: usize) -> bool {
+    let end = |last| Ipv4Addr::new(10, 0, 0, last).into();
+    clear::look(packet, missing, end(1), end(2)) == Found::Structure
+}
+
+/// An association between 10.0.0.1 and 10.0.0.2 with these packets, of each of which so many bytes are missing.
+fn of_packets<'a>(packets: impl IntoIterator<Item = (&'a [u8], usize)>) -> EspSa {
+    let end = |last| SocketAddr::new(Ipv4Addr::new(10, 0, 0, last).into(), 0);
+    let mut sa = EspSa::new(
+        1,
+        end(1),
+        end(2),
+        Carrier::Ip,
+        Header {
+            spi: 0x1234,
+            sequence: 1,
+        },
+        moment(1),
+    );
+    for (number, (packet, missing)) in (1u32..).zip(packets) {
+        let header = Header {
+            spi: 0x1234,
+            sequence: number,
+        };
+        sa.packet(header, packet, missing, moment(number.into()));
+    }
+    sa
+}
+
+/// Bytes as a good cipher gives them, of this packet.
+fn sealed(number: u64, length: usize) -> Vec<u8> {
+    let mut state = number.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+    let mut bytes = vec![0, 0, 0x12, 0x34, 0, 0, 0, number as u8];
+    bytes.extend((0..length).map(|_| {
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        (state >> 56) as u8
+    }));
+    bytes
+}
+
+/// A TCP segment between 10.0.0.1 and 10.0.0.2 with a checksum that is right.
+fn segment(payload: &[u8]) -> Vec<u8> {
+    let mut bytes = vec![
+        0x9c, 0x40, 0x13, 0xc4, 0, 0, 0, 1, 0, 0, 0, 2, 0x50, 0x18, 1, 0, 0, 0, 0, 0,
+    ];
+    bytes.extend(payload);
+    bytes
+}
+
+#[test]
+fn sip_in_tcp_in_transport_mode_is_read_over_the_life_of_the_association() {
+    // As the IMS of Open5GS sends it between a phone and its P-CSCF: its first packets are too short, or captured in part.
+    let text = b"REGISTER sip:ims.mnc001.mcc001.3gppnetwork.org SIP/2.0\r\nVia: SIP/2.0/TCP 10.0.0.1\r\n\r\n";
+    let whole = with_trailer(&segment(text), 6, 0, 12);
+    for packets in [
+        vec![(&whole[..], 0), (&whole[..], 0)],
+        vec![(&sealed(1, 4)[..], 0), (&whole[..], 0)],
+        vec![(&whole[..40], whole.len() - 40), (&whole[..], 0)],
+        // Captured in part throughout: the header is there.
+        vec![(&whole[..60], whole.len() - 60); 3],
+    ] {
+        assert!(of_packets(packets).in_clear().is_some());
+    }
+    // Behind many that nobody can read, as traffic flow confidentiality sends them.
+    let dummies: Vec<Vec<u8>> = (0..200).map(|number| sealed(number, 100)).collect();
+    let packets = dummies.iter().map(|packet| (&packet[..], 0));
+    let late = packets.chain([(&whole[..], 0); 64]);
+    assert_eq!(
+        of_packets(late).in_clear().map(|at| at.packet),
+        Some(209),
+        "the first of those looked at"
+    );
+}
+
+#[test]
+fn what_else_ip_carries_is_read_too() {
+    let checked = |mut bytes: Vec<u8>, at: usize| {
+        let sum: u32 = bytes
+            .chunks(2)
+            .map(|two| u32::from(two[0]) << 8 | u32::from(*two.get(1).unwrap_or(&0)))
+            .sum();
+        let sum = !((sum & 0xffff) + (sum >> 16)) as u16;
+        bytes[at..at + 2].copy_from_slice(&sum.to_be_bytes());
+        bytes
+    };
+    let echo = checked([&[8, 0, 0, 0, 0, 1, 0, 1][..], &spread(56)].concat(), 2);
+    let ipv4 = null_encrypted(0, 0)[8..36].to_vec();
+    let gre = [&[0, 0, 8, 0][..], &ipv4].concat();
+    let mut ospf = vec![2, 1, 0, 44, 1, 2, 3, 4];
+    ospf.extend(spread(36));
+    // Hop-by-hop options before UDP, as IPv6 may have them.
+    let mut udp = vec![17, 0, 1, 4, 0, 0, 0, 0, 0x9c, 0x41, 0x08, 0x68, 0, 31, 0xab, 0xcd];
+    udp.extend(spread(23));
+    // Its header damaged, the checksum of a TCP segment still counts.
+    let mut odd = segment(&spread(40));
+    odd[12] = 0x57;
+    let pseudo = [&[10, 0, 0, 1, 10, 0, 0, 2, 0, 6, 0, odd.len() as u8][..], &odd].concat();
+    let odd = checked(pseudo, 12 + 16)[12..].to_vec();
+    for (held, next) in [(&echo, 1), (&ipv4, 4), (&gre, 47), (&ospf, 89), (&udp, 0), (&odd, 6)] {
+        assert!(is_in_clear(&with_trailer(held, next, 0, 16), 0), "{next}");
+        assert!(
+            is_in_clear(&with_trailer(held, next, 8, 16), 0),
+            "{next} behind a vector"
+        );
+        let mut wrong = held.clone();
+        let last = wrong.len() - 1;
+        wrong[last] ^= 0x55;
+        wrong[2] ^= 0x55;
+        wrong[12] ^= 0x50;
+        wrong.push(1);
+        assert!(!is_in_clear(&with_trailer(&wrong, next, 0, 16), 0), "{next} damaged");
+    }
+}
+
+#[test]
+fn of_a_hundred_thousand_encrypted_packets_none_is_taken_for_text() {
+    let mut sa = of_packets([]);
+    for number in 0..100_000u64 {
+        let packet = sealed(number, 60 + number as usize % 90);
+        let found = clear::look(&packet, if number % 3 == 0 { 40 } else { 0 }, sa.source, sa.destination);
+        assert_ne!(found, Found::Structure, "{number}");
+        sa.looked.add(found, clear::is_skewed(&packet), moment(number));
+    }
+    assert_eq!((sa.in_clear(), sa.looks_encrypted()), (None, Some(true)));
 }
 
 proptest! {

@@ -89,9 +89,11 @@ impl Proposal {
 
     /// The additional key exchanges named, in the order of their types; those that are NONE are left out.
     pub fn additional_key_exchanges(&self) -> impl Iterator<Item = &Transform> {
-        self.transforms
-            .iter()
-            .filter(|transform| transform.is_additional() && transform.id != KeyExchangeMethod::NONE.0)
+        let is_one = |transform: &&Transform| transform.is_additional() && transform.id != KeyExchangeMethod::NONE.0;
+        // An end may write them in any order: that of their types is the one in which they take place.
+        let mut all: Vec<&Transform> = self.transforms.iter().filter(is_one).collect();
+        all.sort_by_key(|transform| transform.kind);
+        all.into_iter()
     }
 
     /// Reads the proposals of an SA payload.

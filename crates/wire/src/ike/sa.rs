@@ -44,6 +44,8 @@ pub enum Origin {
     Init,
     /// A rekey made it: the initiator's message 0, which in an IKE_SA made by IKE_SA_INIT is that, is another exchange.
     Rekey,
+    /// Session resumption made it (RFC 5723): its keys come from those of an earlier one.
+    Resumed,
     /// It was already there.
     Midstream,
 }

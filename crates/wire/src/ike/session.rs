@@ -192,7 +192,10 @@ impl Session {
             self.init(header, rest, message, arrival);
             return;
         }
-        if self.sa.origin == Origin::Midstream && header.message_id == 0 && requester(header) == Party::Initiator {
+        if header.exchange == ExchangeType::IKE_SESSION_RESUME {
+            self.sa.origin = Origin::Resumed;
+        } else if self.sa.origin == Origin::Midstream && header.message_id == 0 && requester(header) == Party::Initiator
+        {
             self.sa.origin = Origin::Rekey;
         }
         let fragment = match fragment(header.next, rest) {

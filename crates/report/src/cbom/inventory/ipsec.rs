@@ -72,7 +72,7 @@ impl Inventory {
         let mut places = vec![self.packets(sa.first, sa.last, &between)];
         let protocol = match (&judged.made, record) {
             // Whatever was agreed on: anyone can read it.
-            _ if sa.in_clear.is_some() => Protocol::esp(sa),
+            _ if sa.in_clear().is_some() => Protocol::esp(sa),
             (Some(made), _) => {
                 places.push(self.packets(made.first, made.last, &between).opened());
                 Protocol::esp_agreed(&Agreement::shown(&made.value.chosen, Additional::Shown))

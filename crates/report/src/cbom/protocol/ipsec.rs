@@ -186,7 +186,7 @@ impl Protocol {
     /// ESP of which only its packets are there. Its cipher was agreed on in IKE_AUTH, encrypted: what can be seen is whether
     /// it encrypts at all.
     pub(in crate::cbom) fn esp(sa: &EspSa) -> Self {
-        let (reference, name) = if sa.in_clear.is_some() {
+        let (reference, name) = if sa.in_clear().is_some() {
             ("protocol/ipsec/esp-null", "ESP, NULL encryption")
         } else {
             ("protocol/ipsec/esp", "ESP, cipher not observable")

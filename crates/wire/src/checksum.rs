@@ -1,0 +1,180 @@
+//! Checksums of what an IP packet carries: whether it reached its receiver as it was captured.
+//!
+//! A sender's own capture shows packets before its network card has computed their checksums (offloading): the field then holds
+//! nothing, or the sum over the pseudo-header alone, which the card takes as its beginning; and packets larger than any that
+//! cross a link. Those say nothing, and are told from wrong ones by that. See [`Checksum`].
+
+use std::net::IpAddr;
+
+use crate::ip;
+
+/// What a checksum says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Checksum {
+    /// It is right.
+    Right,
+    /// None was computed: left to the network card of the host that captured, or none is sent.
+    Absent,
+    /// It cannot be checked: a part of the packet was not captured.
+    Unknown,
+    /// It is wrong: the receiver drops the packet.
+    Wrong,
+}
+
+/// An IP packet's payload over this is larger than what crosses a link: segments put together by the host that captured, whose checksum
+/// is that of the first, or none.
+const LARGEST_ON_A_LINK: usize = 9216;
+
+/// The checksum of a TCP segment: `bytes` are its header and payload, of which `missing` more were not captured.
+#[must_use]
+pub fn tcp(source: IpAddr, destination: IpAddr, bytes: &[u8], missing: usize) -> Checksum {
+    let Some(&[high, low]) = bytes.get(16..18).and_then(|field| field.first_chunk()) else {
+        return Checksum::Unknown;
+    };
+    let field = u16::from_be_bytes([high, low]);
+    over_pseudo_header(source, destination, ip::TCP, bytes, missing, field)
+}
+
+/// The checksum of a UDP datagram, in the same way; zero says that there is none (RFC 768).
+#[must_use]
+pub fn udp(source: IpAddr, destination: IpAddr, bytes: &[u8], missing: usize) -> Checksum {
+    let Some(&[high, low, a, b]) = bytes.get(4..8).and_then(|field| field.first_chunk()) else {
+        return Checksum::Unknown;
+    };
+    // What is behind its own length is padding.
+    let length = usize::from(u16::from_be_bytes([high, low]));
+    let bytes = if length < 8 {
+        bytes
+    } else {
+        &bytes[..length.min(bytes.len())]
+    };
+    let missing = if length < 8 {
+        missing
+    } else {
+        length.saturating_sub(bytes.len())
+    };
+    over_pseudo_header(source, destination, ip::UDP, bytes, missing, u16::from_be_bytes([a, b]))
+}
+
+fn over_pseudo_header(
+    source: IpAddr,
+    destination: IpAddr,
+    protocol: u8,
+    bytes: &[u8],
+    missing: usize,
+    field: u16,
+) -> Checksum {
+    let length = bytes.len() + missing;
+    let addresses = address(source) + address(destination) + u64::from(protocol);
+    // What a card that computes the rest is given; some are given the sum without the length.
+    let partial = [addresses + length as u64, addresses].map(folded);
+    if field == 0 || partial.contains(&field) || length > LARGEST_ON_A_LINK {
+        return Checksum::Absent;
+    }
+    if missing > 0 {
+        return Checksum::Unknown;
+    }
+    match folded(addresses + length as u64 + sum(bytes)) {
+        0xffff => Checksum::Right,
+        _ => Checksum::Wrong,
+    }
+}
+
+/// Whether bytes that hold their own checksum of the Internet are as they were sent (RFC 1071).
+#[must_use]
+pub(crate) fn is_right(bytes: &[u8]) -> bool {
+    folded(sum(bytes)) == 0xffff
+}
+
+/// The same over a pseudo-header before them.
+#[must_use]
+pub(crate) fn is_right_between(source: IpAddr, destination: IpAddr, protocol: u8, bytes: &[u8]) -> bool {
+    let pseudo = address(source) + address(destination) + u64::from(protocol) + bytes.len() as u64;
+    folded(pseudo + sum(bytes)) == 0xffff
+}
+
+fn address(address: IpAddr) -> u64 {
+    match address {
+        IpAddr::V4(address) => sum(&address.octets()),
+        IpAddr::V6(address) => sum(&address.octets()),
+    }
+}
+
+/// The sum of bytes as numbers of two.
+fn sum(bytes: &[u8]) -> u64 {
+    let (words, rest) = bytes.as_chunks::<2>();
+    let words: u64 = words.iter().map(|word| u64::from(u16::from_be_bytes(*word))).sum();
+    words + rest.first().map_or(0, |last| u64::from(*last) << 8)
+}
+
+/// Carries come back in at the bottom.
+fn folded(mut sum: u64) -> u16 {
+    while sum > 0xffff {
+        sum = (sum & 0xffff) + (sum >> 16);
+    }
+    sum as u16
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const A: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(10, 0, 0, 1));
+    const B: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(10, 0, 0, 2));
+
+    fn segment(payload: &[u8]) -> Vec<u8> {
+        let mut bytes = vec![
+            0x9c, 0x40, 0x01, 0xbb, 0, 0, 0, 1, 0, 0, 0, 2, 0x50, 0x18, 1, 0, 0, 0, 0, 0,
+        ];
+        bytes.extend(payload);
+        bytes
+    }
+
+    fn set(bytes: &mut [u8], field: u16) {
+        bytes[16..18].copy_from_slice(&field.to_be_bytes());
+    }
+
+    #[test]
+    fn a_checksum_left_to_the_network_card_is_told_from_a_wrong_one() {
+        let mut bytes = segment(b"odd number");
+        bytes.push(7);
+        let pseudo = address(A) + address(B) + 6;
+        let right = !folded(pseudo + bytes.len() as u64 + sum(&bytes));
+        let with_length = folded(pseudo + bytes.len() as u64);
+        for (field, expected) in [
+            (right, Checksum::Right),
+            (right ^ 0x0100, Checksum::Wrong),
+            (0, Checksum::Absent),
+            (with_length, Checksum::Absent),
+            (folded(pseudo), Checksum::Absent),
+        ] {
+            set(&mut bytes, field);
+            assert_eq!(tcp(A, B, &bytes, 0), expected, "{field:#06x}");
+        }
+        // Of a packet captured in part nothing can be said, unless it is what a card is given.
+        set(&mut bytes, right);
+        assert_eq!(tcp(A, B, &bytes[..21], 10), Checksum::Unknown);
+        set(&mut bytes, with_length);
+        assert_eq!(tcp(A, B, &bytes[..21], 10), Checksum::Absent);
+        assert_eq!(tcp(A, B, &bytes[..12], 0), Checksum::Unknown);
+    }
+
+    #[test]
+    fn a_segment_that_no_link_carries_has_none() {
+        let bytes = segment(&vec![7; 20_000]);
+        assert_eq!(tcp(A, B, &bytes, 0), Checksum::Absent);
+    }
+
+    #[test]
+    fn udp_without_a_checksum_is_not_wrong_and_padding_behind_it_is_not_of_it() {
+        let mut bytes = vec![1, 0xf4, 1, 0xf4, 0, 11, 0, 0, b'a', b'b', b'c'];
+        assert_eq!(udp(A, B, &bytes, 0), Checksum::Absent);
+        let right = !folded(address(A) + address(B) + 17 + 11 + sum(&bytes));
+        bytes[6..8].copy_from_slice(&right.to_be_bytes());
+        bytes.extend([0; 9]);
+        assert_eq!(udp(A, B, &bytes, 0), Checksum::Right);
+        bytes[9] ^= 1;
+        assert_eq!(udp(A, B, &bytes, 0), Checksum::Wrong);
+        assert_eq!(udp(A, B, &bytes[..10], 0), Checksum::Unknown);
+    }
+}
