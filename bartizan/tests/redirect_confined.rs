@@ -196,7 +196,7 @@ fn serve_confined(place: &Path) {
         .enable_all()
         .build()
         .unwrap();
-    runtime.block_on(async {
+    tokio::task::LocalSet::new().block_on(&runtime, async {
         let running = Sidecar::start(&deployment, "amf").await.unwrap();
         let node = deployment.node("amf").unwrap();
         let (files, sidecar) = (node.files.as_ref().unwrap(), node.sidecar.as_ref().unwrap());

@@ -96,7 +96,7 @@ interfaces:",
             for (url, wanted) in [
                 (
                     "http://10.88.0.9:8000/",
-                    "10.88.0.9:8000 is smf, and no interface with a sidecar joins it to this node",
+                    "10.88.0.9:8000 is smf, and no interface with a sidecar leads there from this node",
                 ),
                 ("http://127.0.0.1:15001/", "the connection was not redirected"),
             ] {

@@ -77,7 +77,14 @@ pub(crate) fn run(args: Args) -> Result<Outcome, Failure> {
         .enable_all()
         .build()
         .map_err(|error| Failure::new(format!("cannot start: {error}")))?;
-    runtime.block_on(serve(&deployment, &args))
+    // What passes between connections belongs to this thread, by its types. What is awaited here is asked at every event of any
+    // connection: so it is the end of a task, which costs nothing to ask.
+    let thread = tokio::task::LocalSet::new();
+    let serving = thread.spawn_local(async move { serve(&deployment, &args).await });
+    match thread.block_on(&runtime, serving) {
+        Ok(outcome) => outcome,
+        Err(error) => Err(Failure::new(format!("the sidecar ended: {error}"))),
+    }
 }
 
 fn start_log(args: &Serve) -> Result<(), Failure> {

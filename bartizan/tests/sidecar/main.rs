@@ -1,6 +1,7 @@
 //! The sidecar as its user runs it: the real binary between programs that other people wrote.
 
 mod again;
+mod blame;
 mod bodies;
 mod bounds;
 mod groups;
@@ -8,8 +9,10 @@ mod interfaces;
 mod ledger;
 mod life;
 mod paths;
+mod raw;
 mod refusals;
 mod reload;
 mod rights;
 mod stage;
+mod stalls;
 mod streams;

@@ -260,6 +260,8 @@ pub(crate) struct RawLimits {
     #[serde(default)]
     pub(crate) request: Option<String>,
     #[serde(default)]
+    pub(crate) stall: Option<String>,
+    #[serde(default)]
     pub(crate) drain: Option<String>,
     #[serde(default)]
     pub(crate) idle: Option<String>,

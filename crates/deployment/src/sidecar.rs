@@ -113,6 +113,8 @@ pub struct Limits {
     pub connect: Duration,
     /// For the head of a response to arrive. AMFs give an SBI request 10 s.
     pub request: Duration,
+    /// For the reader of a message to take what waits for it.
+    pub stall: Duration,
     /// From SIGTERM until connections still open are closed.
     pub drain: Duration,
     /// How long a connection may be open without a byte of content.
@@ -131,6 +133,7 @@ impl Default for Limits {
             handshake: Duration::from_secs(5),
             connect: Duration::from_secs(3),
             request: Duration::from_secs(10),
+            stall: Duration::from_secs(10),
             drain: Duration::from_secs(10),
             idle: Duration::from_secs(3600),
         }
@@ -180,6 +183,7 @@ impl Limits {
         set("handshake", &raw.handshake, 1, &mut limits.handshake)?;
         set("connect", &raw.connect, 1, &mut limits.connect)?;
         set("request", &raw.request, 1, &mut limits.request)?;
+        set("stall", &raw.stall, 1, &mut limits.stall)?;
         set("drain", &raw.drain, 1, &mut limits.drain)?;
         set("idle", &raw.idle, 24 * 7, &mut limits.idle)?;
         if let Some(connections) = raw.connections {

@@ -2,7 +2,9 @@
 
 mod receive;
 mod send;
+mod share;
 mod stream;
+mod sweep;
 
 #[cfg(test)]
 mod tests;
@@ -13,12 +15,19 @@ use crate::frame::{self, Code};
 use crate::hpack::{Decoder, Encoder};
 use stream::{Streams, Window};
 
+pub use receive::Received;
+pub use send::Unsent;
+pub use sweep::Sweeps;
+
 /// Bytes waiting to be written beyond which bodies wait in their streams instead.
 const OUT_MARK: usize = 64 * 1024;
 /// Content of the PING by which we learn that the peer has seen our first GOAWAY.
 const DRAINING: [u8; 8] = *b"bartizan";
 /// Errors of streams, each answered with a reset, after which the connection ends: an honest peer makes none.
 const FAULTS_AT_MOST: u32 = 1024;
+/// Frames that carry nothing of a message, after which the connection ends. What we send the peer allows for more, since it
+/// is answered with windows, and so does time ([`Connection::sweep`]).
+const IDLE_FRAMES_AT_MOST: u32 = 4096;
 
 /// Which end of the connection this is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,12 +43,15 @@ pub enum Role {
 pub struct Bounds {
     /// Streams at once.
     pub streams: u32,
-    /// Bytes of one header list (SETTINGS_MAX_HEADER_LIST_SIZE).
+    /// Bytes of one header list (SETTINGS_MAX_HEADER_LIST_SIZE), and of all interim responses to one request.
     pub header_bytes: u32,
     /// Bytes of one stream's body that were not released yet.
     pub stream_window: u32,
-    /// The same of all streams together.
+    /// What all streams together may have under way. It is given back as bytes arrive: a stream whose reader does not read
+    /// holds its own window and nothing of anybody else's.
     pub connection_window: u32,
+    /// Bytes of heads and bodies that may wait for the reader of one stream. Windows bound bodies only.
+    pub waiting: usize,
 }
 
 /// What the other end did. `T` is what the caller keeps with a stream.
@@ -74,7 +86,8 @@ pub enum Event<T> {
         /// The fields.
         fields: Fields,
     },
-    /// A stream is over before its end: the peer has reset it, or we did because of what the peer sent.
+    /// A stream is over before its end: the peer has reset it, or we did because of what the peer sent, with ENHANCE_YOUR_CALM
+    /// where that were interim responses without end.
     Reset {
         /// With this code.
         code: Code,
@@ -88,14 +101,12 @@ pub enum Event<T> {
         /// What was kept with the stream.
         kept: Option<T>,
     },
-    /// Bytes that had waited for a window are on their way.
+    /// Bytes of a body that had waited for a window are on their way.
     Moved {
         /// The stream they are sent on.
         stream: u32,
         /// How many.
         bytes: usize,
-        /// What was kept with the stream, where they were its end.
-        over: Option<T>,
     },
 }
 
@@ -152,6 +163,8 @@ pub struct Connection<T> {
     theirs: Theirs,
     /// What we may send.
     send_window: i64,
+    /// The most that it was.
+    send_whole: i64,
     /// What the peer may send.
     receive: Window,
     /// The next stream of a client, the highest of a server.
@@ -161,6 +174,8 @@ pub struct Connection<T> {
     /// The code of a GOAWAY of the peer.
     away: Option<Code>,
     faults: u32,
+    /// Frames that carry nothing which the peer may still send.
+    idle_frames: u32,
 }
 
 /// The peer's settings.
@@ -216,6 +231,7 @@ impl<T> Connection<T> {
                 streams: bounds.streams,
             },
             send_window: 65_535,
+            send_whole: 65_535,
             receive: Window::new(bounds.connection_window.max(65_535)),
             edge: match role {
                 Role::Client => 1,
@@ -224,6 +240,7 @@ impl<T> Connection<T> {
             last: None,
             away: None,
             faults: 0,
+            idle_frames: IDLE_FRAMES_AT_MOST,
         }
     }
 
@@ -266,6 +283,11 @@ impl<T> Connection<T> {
         }
     }
 
+    /// Takes back what was kept with a stream, which goes on.
+    pub fn take_kept(&mut self, stream: u32) -> Option<T> {
+        self.streams.find(stream)?.kept.take()
+    }
+
     /// Whether a stream is there: neither reset nor over.
     #[must_use]
     pub fn is_open(&mut self, stream: u32) -> bool {
@@ -290,10 +312,29 @@ impl<T> Connection<T> {
         self.streams.open
     }
 
-    /// Whether no stream is left, not even one whose bytes wait for their reader.
+    /// Bytes of heads and bodies that wait for readers.
+    #[must_use]
+    pub fn waiting(&self) -> usize {
+        self.streams.waiting
+    }
+
+    /// Whether no stream is left.
     #[must_use]
     pub fn is_idle(&self) -> bool {
         self.streams.is_empty()
+    }
+
+    /// Whether the other end takes what is sent, so that a body would not wait behind those of others: of the connection's window
+    /// there is a frame left or a quarter.
+    #[must_use]
+    pub fn is_window_open(&self) -> bool {
+        self.send_window >= (self.send_whole / 4).min(frame::LONGEST as i64)
+    }
+
+    /// Whether so much waits to be written that nothing more should be sent by this connection.
+    #[must_use]
+    pub fn is_full(&self) -> bool {
+        self.output().len() >= OUT_MARK
     }
 
     /// Whether a request may be opened now.
@@ -356,7 +397,6 @@ impl<T> Connection<T> {
     /// Bytes of a stream's body were handed on: the peer may send as many again.
     pub fn release(&mut self, stream: u32, bytes: usize) {
         let Some(found) = self.streams.find(stream) else {
-            // Its end has given them back.
             return;
         };
         let bytes = bytes.min(found.unreleased);
@@ -365,17 +405,6 @@ impl<T> Connection<T> {
             && let Some(more) = found.receive.release(bytes)
         {
             frame::put_number(&mut self.out, frame::WINDOW_UPDATE, stream, more);
-        }
-        let over = found.is_over();
-        self.release_connection(bytes);
-        if over {
-            self.streams.remove_over(stream);
-        }
-    }
-
-    fn release_connection(&mut self, bytes: usize) {
-        if let Some(more) = self.receive.release(bytes) {
-            frame::put_number(&mut self.out, frame::WINDOW_UPDATE, 0, more);
         }
     }
 }

@@ -81,6 +81,23 @@ impl Fields {
             .map(|(_, value, _)| value)
     }
 
+    /// What the list counts: names, values and 32 bytes for each field (RFC 9113, section 6.5.2).
+    #[must_use]
+    pub fn size(&self) -> usize {
+        self.text.len() + 32 * self.spans.len()
+    }
+
+    /// Leaves out the fields of names that `out` is true for. Costs nothing but asking where there are none.
+    pub fn remove(&mut self, out: impl Fn(&[u8]) -> bool) {
+        if self.iter().any(|(name, _, _)| out(name)) {
+            let mut left = Self::new();
+            for (name, value, indexing) in self.iter().filter(|(name, _, _)| !out(name)) {
+                left.push(name, value, indexing);
+            }
+            *self = left;
+        }
+    }
+
     /// Whether there is none.
     #[must_use]
     pub fn is_empty(&self) -> bool {

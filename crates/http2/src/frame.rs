@@ -57,6 +57,8 @@ impl Code {
     pub const COMPRESSION_ERROR: Self = Self(0x09);
     /// ENHANCE_YOUR_CALM.
     pub const ENHANCE_YOUR_CALM: Self = Self(0x0b);
+    /// HTTP_1_1_REQUIRED.
+    pub const HTTP_1_1_REQUIRED: Self = Self(0x0d);
 }
 
 /// The header of a frame.

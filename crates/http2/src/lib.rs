@@ -11,7 +11,7 @@ mod frame;
 mod hpack;
 mod message;
 
-pub use connection::{Bounds, Connection, Event, Fault, Role};
+pub use connection::{Bounds, Connection, Event, Fault, Received, Role, Sweeps, Unsent};
 pub use fields::{Fields, Indexing};
 pub use frame::Code;
 pub use hpack::{Decoder, Encoder, Malformed, Size};

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::net::{TcpListener, TcpStream};
-use tokio::task::yield_now;
+use tokio::task::{spawn_local, yield_now};
 use tokio::time::{MissedTickBehavior, interval, sleep};
 
 use crate::drain::{Guard, Phase};
@@ -30,7 +30,7 @@ pub(crate) async fn accept_all<S, F>(
     serve: S,
 ) where
     S: Fn(TcpStream, SocketAddr, Guard, Place) -> F,
-    F: Future<Output = ()> + Send + 'static,
+    F: Future<Output = ()> + 'static,
 {
     let mut guard = shared.drain.guard();
     let take = |stream: TcpStream, peer: SocketAddr, guard: Guard| {
@@ -45,7 +45,7 @@ pub(crate) async fn accept_all<S, F>(
         }
         let Ok((place, gives_way, _)) = taken else { return };
         let served = serve(stream, peer, guard, place);
-        tokio::spawn(async move { until(served, gives_way.now()).await });
+        spawn_local(async move { until(served, gives_way.now()).await });
     };
     let idle = shared.limits.idle;
     let mut ticks = interval(idle::every(idle));

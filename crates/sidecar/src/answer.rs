@@ -56,7 +56,7 @@ impl Protocol {
 /// where it does not.
 pub(crate) async fn answer<IO>(shared: &Arc<Shared>, side: Side, stream: IO, said: Vec<u8>, failure: &Failure)
 where
-    IO: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    IO: AsyncRead + AsyncWrite + Unpin + 'static,
 {
     shared.complaints.log("answered in place of the producer", failure);
     let node = shared.node.as_str();

@@ -79,6 +79,7 @@ fn sidecar(sidecar: &bartizan_deployment::Sidecar) -> Value {
             "handshake": format!("{:?}", limits.handshake),
             "connect": format!("{:?}", limits.connect),
             "request": format!("{:?}", limits.request),
+            "stall": format!("{:?}", limits.stall),
             "drain": format!("{:?}", limits.drain),
             "idle": format!("{:?}", limits.idle),
         },

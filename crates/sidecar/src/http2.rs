@@ -4,6 +4,7 @@
 //! response likewise. What is between is in [`exchange`]; the protocol itself is `bartizan-http2`, without sockets.
 
 mod attempts;
+mod budget;
 mod exchange;
 mod link;
 mod pool;
@@ -11,24 +12,29 @@ mod port;
 mod restraint;
 mod serve;
 
+use std::rc::Rc;
 use std::sync::Arc;
 
 use bartizan_deployment::Limits;
-use bartizan_http2::Bounds;
+use bartizan_http2::{Bounds, Sweeps};
 use tokio::io::{AsyncRead, AsyncWrite};
 
+pub(crate) use budget::{Budget, Reader, Whereabouts};
 pub(crate) use exchange::Route;
-pub(crate) use pool::{Pool, Target};
+pub(crate) use pool::{Occupancy, Pool, Target, WaitsFor};
 pub(crate) use serve::{Ended, Service, serve};
 
 use crate::failure::Failure;
 use crate::metrics::Side;
 use crate::shared::Shared;
+use crate::ticks;
 
 /// What one stream may send ahead of its reader. A slow reader of a response makes the sidecar hold this much, no more.
 const STREAM_WINDOW: u32 = 256 * 1024;
-/// What one connection may send ahead of all its readers together.
+/// What one connection may have under way.
 const CONNECTION_WINDOW: u32 = 4 * 1024 * 1024;
+/// How long the rest of a request is read that was answered in the producer's place, in ticks: two seconds.
+const REFUSED_TICKS: u32 = 10;
 
 /// What one connection may make us hold.
 fn bounds(limits: &Limits) -> Bounds {
@@ -37,6 +43,21 @@ fn bounds(limits: &Limits) -> Bounds {
         header_bytes: limits.header_bytes,
         stream_window: STREAM_WINDOW,
         connection_window: CONNECTION_WINDOW,
+        // A body within its window, and heads before and trailers after it.
+        waiting: STREAM_WINDOW as usize + 2 * limits.header_bytes as usize,
+    }
+}
+
+/// After how many ticks a stream has stood still for long enough. The sidecar beside a reader that stalls ends it, not the one at the
+/// other end of the link, whose own bound is the same and would blame the sidecar between them.
+fn sweeps(limits: &Limits, whereabouts: Whereabouts) -> Sweeps {
+    let stall = match whereabouts {
+        Whereabouts::Here => limits.stall,
+        Whereabouts::Beyond => limits.stall + limits.stall / 2 + 2 * ticks::TICK,
+    };
+    Sweeps {
+        stalled: ticks::within(stall),
+        refused: REFUSED_TICKS,
     }
 }
 
@@ -49,11 +70,13 @@ pub(crate) async fn refuse<IO>(
     failure: &Failure,
 ) -> Result<(), Ended>
 where
-    IO: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    IO: AsyncRead + AsyncWrite + Unpin + 'static,
 {
     let service = Service {
         shared,
         side,
+        // It answers with a few hundred bytes.
+        reader: Reader::new(&Rc::default(), Whereabouts::Here),
         route: |_: &_| Err(failure.clone()),
         refuses: true,
     };

@@ -1,8 +1,10 @@
 //! Listeners for other sidecars.
 
+use std::cell::RefCell;
 use std::collections::HashMap;
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::rc::Rc;
+use std::sync::Arc;
 use std::time::Duration;
 
 use bartizan_deployment::{InterfaceKind, NodeName, Path};
@@ -15,13 +17,14 @@ use crate::channel::Channel;
 use crate::drain::{Guard, Phase};
 use crate::function;
 use crate::handshake;
-use crate::http2::{self, Pool, Route, Service};
+use crate::http2::{self, Pool, Reader, Route, Service, Whereabouts};
 use crate::metrics::{Requests, Side};
 use crate::outbound::{LAST_WORD, decide, not_http2};
 use crate::places::Place;
 use crate::shared::Shared;
 use crate::splice::{Ended, Splice};
 use crate::until::until;
+use crate::worker::Worker;
 
 /// How long saying goodbye may take.
 const GOODBYE: Duration = Duration::from_millis(500);
@@ -31,49 +34,53 @@ const GOODBYE: Duration = Duration::from_millis(500);
 pub(crate) struct Function {
     pub(crate) address: SocketAddr,
     /// Connections to it, on the `http2` path.
-    pub(crate) pool: Arc<Pool>,
-    /// Requests by the node they come from.
-    consumers: Mutex<HashMap<NodeName, Arc<Requests>>>,
+    pub(crate) pool: Rc<Pool>,
+    /// The nodes that requests come from.
+    consumers: RefCell<HashMap<NodeName, Consumer>>,
+}
+
+/// A node that requests come from, with all its connections.
+#[derive(Debug, Clone)]
+struct Consumer {
+    requests: Arc<Requests>,
+    reader: Rc<Reader>,
 }
 
 impl Function {
-    pub(crate) fn new(address: SocketAddr, pool: Arc<Pool>) -> Self {
+    pub(crate) fn new(address: SocketAddr, pool: Rc<Pool>) -> Self {
         Self {
             address,
             pool,
-            consumers: Mutex::default(),
+            consumers: RefCell::default(),
         }
     }
 
-    fn route(&self, shared: &Shared, consumer: &NodeName) -> Route {
-        let mut consumers = self.consumers.lock().unwrap_or_else(PoisonError::into_inner);
-        let requests = consumers.entry(consumer.clone()).or_insert_with(|| {
-            Arc::new(Requests::new(
-                &shared.metrics,
+    fn consumer(&self, worker: &Worker, node: &NodeName) -> Consumer {
+        let mut consumers = self.consumers.borrow_mut();
+        let consumer = consumers.entry(node.clone()).or_insert_with(|| Consumer {
+            requests: Arc::new(Requests::new(
+                &worker.shared.metrics,
                 Side::Inbound,
-                consumer.as_str(),
-                shared.node.as_str(),
-            ))
+                node.as_str(),
+                worker.shared.node.as_str(),
+            )),
+            reader: Reader::new(&worker.budget, Whereabouts::Beyond),
         });
-        Route {
-            side: Side::Inbound,
-            pool: Arc::clone(&self.pool),
-            requests: Arc::clone(requests),
-        }
+        consumer.clone()
     }
 }
 
 /// Serves one connection of another sidecar.
 pub(crate) async fn serve(
-    shared: Arc<Shared>,
-    function: Arc<Function>,
+    worker: Rc<Worker>,
+    function: Rc<Function>,
     (interface, path): (InterfaceKind, Path),
     stream: TcpStream,
     peer: SocketAddr,
     mut guard: Guard,
     place: Place,
 ) {
-    let Some(mut channel) = handshake::accept(&shared, stream, peer, interface, path).await else {
+    let Some(mut channel) = handshake::accept(&worker.shared, stream, peer, interface, path).await else {
         return;
     };
     place.known();
@@ -92,8 +99,8 @@ pub(crate) async fn serve(
         return;
     }
     match path {
-        Path::Splice => splice(&shared, &function, channel, guard).await,
-        Path::Http2 => http2(&shared, &function, channel, guard).await,
+        Path::Splice => splice(&worker.shared, &function, channel, guard).await,
+        Path::Http2 => http2(&worker, &function, channel, guard).await,
     }
 }
 
@@ -124,7 +131,8 @@ async fn splice(shared: &Arc<Shared>, behind: &Function, mut channel: Channel, m
     }
 }
 
-async fn http2(shared: &Arc<Shared>, function: &Function, mut channel: Channel, guard: Guard) {
+async fn http2(worker: &Worker, function: &Function, mut channel: Channel, guard: Guard) {
+    let shared = &worker.shared;
     let mut first = Vec::new();
     let protocol = match channel.read_buf(&mut first).await {
         Ok(_) => decide(shared, &mut channel, &mut first).await,
@@ -143,10 +151,16 @@ async fn http2(shared: &Arc<Shared>, function: &Function, mut channel: Channel, 
         return answer(shared, Side::Inbound, channel, first, &failure).await;
     }
     shared.metrics.local_connection(Side::Inbound, "http2");
-    let route = function.route(shared, &session.peer);
+    let consumer = function.consumer(worker, &session.peer);
+    let route = Route {
+        side: Side::Inbound,
+        pool: Rc::clone(&function.pool),
+        requests: consumer.requests,
+    };
     let service = Service {
         shared,
         side: Side::Inbound,
+        reader: consumer.reader,
         route: |_: &_| {
             session.request();
             Ok(route.clone())

@@ -49,6 +49,7 @@ mod ticks;
 mod transparent;
 mod until;
 mod ways;
+mod worker;
 
 pub use error::Error;
 pub use reload::Reloaded;

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::io;
+use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,7 +15,7 @@ use crate::answer::{PREFACE, Protocol, answer};
 use crate::authority::Authority;
 use crate::drain::{Guard, Phase};
 use crate::failure::{Failure, Why};
-use crate::http2::{self, Route, Service};
+use crate::http2::{self, Reader, Route, Service, Whereabouts};
 use crate::metrics::Side;
 use crate::peers::{Door, Doors, NoDoor};
 use crate::places::Place;
@@ -22,6 +23,7 @@ use crate::shared::Shared;
 use crate::splice::{Ended, Splice};
 use crate::stock::Stock;
 use crate::until::until;
+use crate::worker::Worker;
 
 /// The most that is read before the protocol of a local connection is decided on.
 const FIRST_READ: usize = 16 * 1024;
@@ -115,17 +117,18 @@ pub(crate) async fn refuse(shared: &Arc<Shared>, mut local: TcpStream, mut guard
 
 /// Serves one local connection on the `http2` path.
 pub(crate) async fn http2(
-    shared: Arc<Shared>,
-    routing: Arc<Routing>,
+    worker: Rc<Worker>,
+    routing: Rc<Routing>,
     mut local: TcpStream,
     mut guard: Guard,
     place: Place,
 ) {
+    let shared = &worker.shared;
     shared.metrics.local_connection(Side::Outbound, "http2");
     let Some(mut first) = first_bytes(&mut local, &mut guard).await else {
         return;
     };
-    let protocol = match decide(&shared, &mut local, &mut first).await {
+    let protocol = match decide(shared, &mut local, &mut first).await {
         Ok(protocol) => protocol,
         Err(error) => {
             tracing::debug!(%error, "local connection ended in its preface");
@@ -133,12 +136,13 @@ pub(crate) async fn http2(
         }
     };
     if protocol != Protocol::Http2 {
-        let failure = not_http2(&shared, Side::Outbound, protocol);
-        return answer(&shared, Side::Outbound, local, first, &failure).await;
+        let failure = not_http2(shared, Side::Outbound, protocol);
+        return answer(shared, Side::Outbound, local, first, &failure).await;
     }
     let service = Service {
-        shared: &shared,
+        shared,
         side: Side::Outbound,
+        reader: Reader::new(&worker.budget, Whereabouts::Here),
         route: |head: &_| {
             place.known();
             routing.route(head)

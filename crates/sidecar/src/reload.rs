@@ -69,6 +69,7 @@ impl Running {
         let settings = self.settings.as_ref();
         self.state
             .set_config(config::in_force(deployment, node, settings, &reloaded.needs_restart));
+        self.worker.renew();
         self.state.renew();
         let state = Arc::clone(&self.state);
         tokio::spawn(async move { review::all(&state).await });

@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 use std::num::NonZeroUsize;
+use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,6 +11,7 @@ use bartizan_ledger::{Bounds as LedgerBounds, Ledger};
 use bartizan_tls::{Credentials, Endpoint};
 use prometheus_client::registry::Registry;
 use tokio::net::TcpListener;
+use tokio::task::spawn_local;
 use tokio::time::{sleep, timeout};
 
 use crate::accept::{accept_all, accept_nothing};
@@ -36,6 +38,7 @@ use crate::state::State;
 use crate::ticks::Ticks;
 use crate::transparent::{self, Destinations};
 use crate::ways::Ways;
+use crate::worker::Worker;
 
 /// TLS handshakes under way per listener; beyond, the oldest gives way. Each holds about 50 kB.
 const HANDSHAKES_AT_MOST: usize = 512;
@@ -53,6 +56,7 @@ pub struct Running {
     outbound: Vec<SocketAddr>,
     admin: Option<SocketAddr>,
     pub(crate) state: Arc<State>,
+    pub(crate) worker: Rc<Worker>,
     ledger: Ledger,
     /// What the listeners were set up by.
     pub(crate) settings: Option<bartizan_deployment::Sidecar>,
@@ -82,7 +86,7 @@ struct Ports {
 }
 
 impl Sidecar {
-    /// [`Sidecar::bind`] and [`Bound::serve`] in one.
+    /// [`Sidecar::bind`] and [`Bound::serve`] in one, and like these within a [`tokio::task::LocalSet`].
     ///
     /// # Errors
     /// Where the file, the certificates, the ledger or a port stand in the way; no port is left open then.
@@ -118,7 +122,8 @@ impl Sidecar {
 impl Bound {
     /// Opens the ledger and serves until [`Running::drain`].
     ///
-    /// Must be called within a tokio runtime, which serves it.
+    /// Must be called within a [`tokio::task::LocalSet`], whose thread serves it: connections and what passes between them belong to
+    /// one thread.
     ///
     /// # Errors
     /// Where the ledger cannot be written.
@@ -158,7 +163,8 @@ impl Bound {
         tokio::spawn(idle::watch(Arc::downgrade(&shared)));
         let state = Arc::new(State::new(&shared));
         tokio::spawn(review::keep(Arc::downgrade(&state)));
-        let running = ports.serve(&deployment, &node, &shared, &state, registry, ledger)?;
+        let worker = Worker::new(&shared);
+        let running = ports.serve(&deployment, &node, &worker, &state, registry, ledger)?;
         state.listening();
         pages::give_back_code();
         Ok(running)
@@ -221,17 +227,19 @@ impl Ports {
         self,
         deployment: &Deployment,
         node: &Node,
-        shared: &Arc<Shared>,
+        worker: &Rc<Worker>,
         state: &Arc<State>,
         mut registry: Registry,
         ledger: Ledger,
     ) -> Result<Running, Error> {
+        let shared = &worker.shared;
         let doors = |interface| Arc::new(Doors::of(deployment, node.name.as_str(), interface));
         let mut running = Running {
             inbound: Vec::new(),
             outbound: Vec::new(),
             admin: None,
             state: Arc::clone(state),
+            worker: Rc::clone(worker),
             ledger,
             settings: node.sidecar.clone(),
             doors: doors(None),
@@ -240,9 +248,9 @@ impl Ports {
             running
                 .inbound
                 .push(local_address(&listener, "inbound", inbound.listen)?);
-            serve_inbound(shared, state, &inbound, listener);
+            serve_inbound(worker, state, &inbound, listener);
         }
-        let mut ways = Ways::new(shared, state);
+        let mut ways = Ways::new(worker, state);
         let mut transparent = Vec::new();
         for (outbound, listener) in self.outbound {
             let address = local_address(&listener, "outbound", outbound.listen)?;
@@ -251,7 +259,7 @@ impl Ports {
                 transparent.push(address);
             }
             serve_outbound(
-                shared,
+                worker,
                 state,
                 &doors(outbound.interface),
                 &mut ways,
@@ -285,29 +293,31 @@ fn local_address(listener: &TcpListener, name: &'static str, address: SocketAddr
     })
 }
 
-fn serve_inbound(shared: &Arc<Shared>, state: &State, inbound: &Inbound, listener: TcpListener) {
-    let pool = Pool::new(shared, Target::Function(inbound.forward));
+fn serve_inbound(worker: &Rc<Worker>, state: &State, inbound: &Inbound, listener: TcpListener) {
+    let shared = &worker.shared;
+    let pool = Pool::new(worker, Target::Function(inbound.forward));
     if inbound.path == Path::Http2 {
-        state.add_pool(&pool);
+        worker.add(&pool);
+        state.add_pool(pool.occupancy());
     }
-    let function = Arc::new(Function::new(inbound.forward, pool));
+    let function = Rc::new(Function::new(inbound.forward, pool));
     let name = format!("inbound {}", inbound.listen);
-    let (belonging, served) = ((inbound.interface, inbound.path), Arc::clone(shared));
+    let (belonging, served) = ((inbound.interface, inbound.path), Rc::clone(worker));
     let bounds = Bounds {
         connections: shared.limits.connections,
         strangers: HANDSHAKES_AT_MOST,
         of_one_address: shared.limits.connections_per_address,
         strangers_of_one_address: shared.limits.handshakes_per_address,
     };
-    tokio::spawn(accept_all(
+    spawn_local(accept_all(
         Arc::clone(shared),
         listener,
         name,
         Places::new(bounds),
         move |stream, peer, guard, place| {
             inbound::serve(
-                Arc::clone(&served),
-                Arc::clone(&function),
+                Rc::clone(&served),
+                Rc::clone(&function),
                 belonging,
                 stream,
                 peer,
@@ -319,7 +329,7 @@ fn serve_inbound(shared: &Arc<Shared>, state: &State, inbound: &Inbound, listene
 }
 
 fn serve_outbound(
-    shared: &Arc<Shared>,
+    worker: &Rc<Worker>,
     state: &State,
     doors: &Arc<Doors>,
     ways: &mut Ways<'_>,
@@ -327,7 +337,7 @@ fn serve_outbound(
     listener: TcpListener,
 ) {
     let name = format!("outbound {}", outbound.listen);
-    let served = Arc::clone(shared);
+    let (shared, served) = (&worker.shared, Rc::clone(worker));
     // The network function's own idle connections are no reason to close one before there are too many altogether.
     let all = shared.limits.connections;
     let places = Places::new(Bounds {
@@ -343,18 +353,11 @@ fn serve_outbound(
     }
     let routing = match (&outbound.route, outbound.path) {
         (RouteTo::ByDestination, path) => {
-            let destinations = Arc::new(Destinations::new(doors, path, warm, ways));
+            let destinations = Rc::new(Destinations::new(doors, path, warm, ways));
             let serve = move |stream, peer, guard, place| {
-                transparent::serve(
-                    Arc::clone(&served),
-                    Arc::clone(&destinations),
-                    stream,
-                    peer,
-                    guard,
-                    place,
-                )
+                transparent::serve(Rc::clone(&served), Rc::clone(&destinations), stream, peer, guard, place)
             };
-            tokio::spawn(accept_all(shared, listener, name, places, serve));
+            spawn_local(accept_all(shared, listener, name, places, serve));
             return;
         }
         (RouteTo::To(peer), path) => {
@@ -363,9 +366,9 @@ fn serve_outbound(
             if path == Path::Splice {
                 let stock = ways.stock(door, warm);
                 let serve = move |stream, _, guard, place| {
-                    outbound::splice(Arc::clone(&served), Arc::clone(&stock), stream, guard, place)
+                    outbound::splice(Arc::clone(&served.shared), Arc::clone(&stock), stream, guard, place)
                 };
-                tokio::spawn(accept_all(shared, listener, name, places, serve));
+                spawn_local(accept_all(shared, listener, name, places, serve));
                 return;
             }
             Routing::To(ways.route(door, warm))
@@ -379,10 +382,10 @@ fn serve_outbound(
             doors: Arc::clone(doors),
         },
     };
-    let routing = Arc::new(routing);
+    let routing = Rc::new(routing);
     let serve =
-        move |stream, _, guard, place| outbound::http2(Arc::clone(&served), Arc::clone(&routing), stream, guard, place);
-    tokio::spawn(accept_all(shared, listener, name, places, serve));
+        move |stream, _, guard, place| outbound::http2(Rc::clone(&served), Rc::clone(&routing), stream, guard, place);
+    spawn_local(accept_all(shared, listener, name, places, serve));
 }
 
 impl Running {
@@ -425,6 +428,7 @@ impl Running {
                 late
             }
         };
+        self.worker.close();
         self.state.close();
         let goodbye = async {
             while !shared.sessions.list().is_empty() {

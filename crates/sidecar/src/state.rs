@@ -15,7 +15,7 @@ use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
 use crate::drain::Phase;
-use crate::http2::Pool;
+use crate::http2::Occupancy;
 use crate::process::{Process, encode_gauge};
 use crate::rules::Rules;
 use crate::session::Session;
@@ -26,7 +26,7 @@ use crate::stock::Stock;
 #[derive(Debug)]
 pub(crate) struct State {
     shared: Arc<Shared>,
-    pools: Mutex<Vec<Arc<Pool>>>,
+    pools: Mutex<Vec<Arc<Occupancy>>>,
     stocks: Mutex<Vec<Arc<Stock>>>,
     listening: AtomicBool,
     /// Some listener keeps connections ready, which takes a valid certificate.
@@ -57,7 +57,7 @@ impl State {
         &self.rules
     }
 
-    pub(crate) fn add_pool(&self, pool: &Arc<Pool>) {
+    pub(crate) fn add_pool(&self, pool: &Arc<Occupancy>) {
         self.pools
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
@@ -87,11 +87,8 @@ impl State {
         self.config.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Replaces every pooled and ready connection to a peer.
+    /// Replaces every ready connection to a peer.
     pub(crate) fn renew(&self) {
-        for pool in self.pools.lock().unwrap_or_else(PoisonError::into_inner).iter() {
-            pool.renew();
-        }
         for stock in self.stocks.lock().unwrap_or_else(PoisonError::into_inner).iter() {
             stock.renew();
         }
@@ -104,11 +101,8 @@ impl State {
         }
     }
 
-    /// Lets every pooled and ready connection go.
+    /// Closes every ready connection.
     pub(crate) fn close(&self) {
-        for pool in self.pools.lock().unwrap_or_else(PoisonError::into_inner).iter() {
-            pool.close();
-        }
         for stock in self.stocks.lock().unwrap_or_else(PoisonError::into_inner).iter() {
             stock.close();
         }
@@ -253,10 +247,9 @@ impl State {
         // A peer may have several listeners, and a label set may stand there once.
         let mut occupied = std::collections::BTreeMap::new();
         for pool in pools.iter() {
-            let occupancy = pool.occupancy();
-            let of_target: &mut (usize, usize) = occupied.entry(pool.producer()).or_default();
-            of_target.0 += occupancy.connections;
-            of_target.1 += occupancy.streams;
+            let of_target: &mut (usize, usize) = occupied.entry(pool.target.clone()).or_default();
+            of_target.0 += pool.connections();
+            of_target.1 += pool.streams();
         }
         for (target, (connections, _)) in &occupied {
             let open = i64::try_from(*connections).unwrap_or(i64::MAX);

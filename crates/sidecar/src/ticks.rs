@@ -10,7 +10,7 @@ use tokio::time::sleep;
 use crate::shared::Shared;
 
 /// How late a deadline may be noticed.
-const TICK: Duration = Duration::from_millis(200);
+pub(crate) const TICK: Duration = Duration::from_millis(200);
 
 /// Wakes whoever waits for a deadline five times a second.
 ///
@@ -18,6 +18,13 @@ const TICK: Duration = Duration::from_millis(200);
 /// 65; registering here is a push to a list.
 #[derive(Debug, Default)]
 pub(crate) struct Ticks(Notify);
+
+/// How many ticks a time has, at least one.
+pub(crate) fn within(time: Duration) -> u32 {
+    u32::try_from(time.as_millis() / TICK.as_millis())
+        .unwrap_or(u32::MAX)
+        .max(1)
+}
 
 impl Ticks {
     /// The next tick.

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::io;
 use std::net::SocketAddr;
+use std::rc::Rc;
 use std::sync::Arc;
 
 use bartizan_deployment::Path;
@@ -14,9 +15,9 @@ use crate::outbound::{self, Routing};
 use crate::peers::{Door, Doors};
 use crate::places::Place;
 use crate::redirect;
-use crate::shared::Shared;
 use crate::stock::Stock;
 use crate::ways::Ways;
+use crate::worker::Worker;
 
 /// Whither a transparent listener sends its connections.
 #[derive(Debug)]
@@ -29,7 +30,7 @@ pub(crate) struct Destinations {
 #[derive(Debug)]
 enum Onward {
     Splice(Arc<Stock>),
-    Http2(Arc<Routing>),
+    Http2(Rc<Routing>),
 }
 
 impl Destinations {
@@ -38,7 +39,7 @@ impl Destinations {
         let onward = doors.all().iter().map(|door| {
             let onward = match path {
                 Path::Splice => Onward::Splice(ways.stock(door, warm)),
-                Path::Http2 => Onward::Http2(Arc::new(Routing::To(ways.route(door, warm)))),
+                Path::Http2 => Onward::Http2(Rc::new(Routing::To(ways.route(door, warm)))),
             };
             (door.clone(), onward)
         });
@@ -87,8 +88,8 @@ impl Destinations {
 
 /// Serves one connection the packet filter led here.
 pub(crate) async fn serve(
-    shared: Arc<Shared>,
-    destinations: Arc<Destinations>,
+    worker: Rc<Worker>,
+    destinations: Rc<Destinations>,
     stream: TcpStream,
     peer: SocketAddr,
     guard: Guard,
@@ -99,8 +100,10 @@ pub(crate) async fn serve(
         return;
     }
     match destinations.find(redirect::original_destination(&stream)) {
-        Ok(Onward::Splice(stock)) => outbound::splice(shared, Arc::clone(stock), stream, guard, place).await,
-        Ok(Onward::Http2(routing)) => outbound::http2(shared, Arc::clone(routing), stream, guard, place).await,
-        Err(failure) => outbound::refuse(&shared, stream, guard, &failure).await,
+        Ok(Onward::Splice(stock)) => {
+            outbound::splice(Arc::clone(&worker.shared), Arc::clone(stock), stream, guard, place).await;
+        }
+        Ok(Onward::Http2(routing)) => outbound::http2(worker, Rc::clone(routing), stream, guard, place).await,
+        Err(failure) => outbound::refuse(&worker.shared, stream, guard, &failure).await,
     }
 }

@@ -10,17 +10,32 @@ use crate::frame::{self, Code, Header};
 
 pub(super) use head::Block;
 
+/// What [`Connection::receive`] did with its input.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Received {
+    /// How many bytes of it were used.
+    pub used: usize,
+    /// How many frames that were.
+    pub frames: usize,
+    /// Whole frames may be left: it was enough for one turn.
+    pub more: bool,
+}
+
 impl<T> Connection<T> {
-    /// Takes whole frames from the front of `input`; gives how many bytes of it were used. What of it are bodies is told by
-    /// ranges. [`Connection::seen`] is to be called once the events were looked at.
+    /// Takes at most so many whole frames from the front of `input`. What of it are bodies is told by ranges. [`Connection::seen`]
+    /// is to be called once the events were looked at.
     ///
     /// # Errors
     /// Where the connection has to end.
-    pub fn receive(&mut self, input: &[u8], events: &mut Vec<Event<T>>) -> Result<usize, Fault> {
+    pub fn receive(&mut self, input: &[u8], frames: usize, events: &mut Vec<Event<T>>) -> Result<Received, Fault> {
         let mut at = 0;
         if !self.begun {
             if input.len() < PREFACE.len() {
-                return Ok(0);
+                return Ok(Received {
+                    used: 0,
+                    frames: 0,
+                    more: false,
+                });
             }
             if !input.starts_with(PREFACE) {
                 return Err(Fault::protocol("no preface"));
@@ -28,23 +43,56 @@ impl<T> Connection<T> {
             self.begun = true;
             at = PREFACE.len();
         }
-        while let Some(header) = input.get(at..).and_then(Header::read) {
+        if self.role == Role::Client && !self.settled && input.starts_with(b"HTTP/1.") {
+            return Err(Fault {
+                code: Code::HTTP_1_1_REQUIRED,
+                why: "the server speaks HTTP/1",
+            });
+        }
+        let mut taken = 0;
+        let mut whole = true;
+        while taken < frames && whole {
+            let Some(header) = input.get(at..).and_then(Header::read) else {
+                break;
+            };
             if header.length > frame::LONGEST {
                 return Err(Fault::size("a frame longer than allowed"));
             }
             let from = at + frame::HEADER;
-            let Some(payload) = input.get(from..from + header.length) else {
-                break;
-            };
-            self.frame(header, payload, from, events)?;
-            at = from + header.length;
+            match input.get(from..from + header.length) {
+                Some(payload) => {
+                    self.frame(header, payload, from, events)?;
+                    at = from + header.length;
+                    taken += 1;
+                }
+                None => whole = false,
+            }
         }
-        Ok(at)
+        Ok(Received {
+            used: at,
+            frames: taken,
+            more: taken == frames && at < input.len(),
+        })
     }
 
     /// The events of what was received were looked at.
     pub fn seen(&mut self) {
         self.streams.reap();
+    }
+
+    /// A frame came that carries nothing of a message.
+    pub(super) fn idle_frame(&mut self) -> Result<(), Fault> {
+        self.idle_frames = self
+            .idle_frames
+            .checked_sub(1)
+            .ok_or(Fault::calm("frames that carry nothing"))?;
+        Ok(())
+    }
+
+    /// What was sent or received allows for so many frames that carry nothing.
+    pub(super) fn allow_idle_frames(&mut self, frames: usize) {
+        let frames = u32::try_from(frames).unwrap_or(u32::MAX);
+        self.idle_frames = self.idle_frames.saturating_add(frames).min(super::IDLE_FRAMES_AT_MOST);
     }
 
     fn frame(&mut self, header: Header, payload: &[u8], from: usize, events: &mut Vec<Event<T>>) -> Result<(), Fault> {
@@ -57,20 +105,24 @@ impl<T> Connection<T> {
             return Err(Fault::protocol("the first frame is not SETTINGS"));
         }
         match header.kind {
-            frame::DATA => self.data(header, payload, from, events),
-            frame::HEADERS => self.headers(header, payload, events),
-            frame::CONTINUATION => self.continuation(header, payload, events),
-            frame::PRIORITY => self.priority(header, payload, events),
-            frame::RST_STREAM => self.rst_stream(header, payload, events),
-            frame::SETTINGS => self.settings(header, payload, events),
-            // We have switched it off, and a client must not send it.
-            frame::PUSH_PROMISE => Err(Fault::protocol("PUSH_PROMISE")),
-            frame::PING => self.ping(header, payload),
-            frame::GOAWAY => self.goaway(header, payload, events),
-            frame::WINDOW_UPDATE => self.window_update(header, payload, events),
-            // Extensions (section 5.5).
-            _ => Ok(()),
+            frame::DATA => return self.data(header, payload, from, events),
+            frame::HEADERS => return self.headers(header, payload, events),
+            frame::CONTINUATION => return self.continuation(header, payload, events),
+            frame::RST_STREAM => return self.rst_stream(header, payload, events),
+            _ => {}
         }
+        match header.kind {
+            frame::PRIORITY => self.priority(header, payload, events)?,
+            frame::SETTINGS => self.settings(header, payload, events)?,
+            // We have switched it off, and a client must not send it.
+            frame::PUSH_PROMISE => return Err(Fault::protocol("PUSH_PROMISE")),
+            frame::PING => self.ping(header, payload)?,
+            frame::GOAWAY => self.goaway(header, payload, events)?,
+            frame::WINDOW_UPDATE => self.window_update(header, payload, events)?,
+            // Extensions (section 5.5).
+            _ => {}
+        }
+        self.idle_frame()
     }
 
     /// Whether a stream has never been used.
@@ -93,14 +145,20 @@ impl<T> Connection<T> {
                 why: "more than the connection's window",
             });
         }
+        if let Some(more) = self.receive.release(payload.len()) {
+            frame::put_number(&mut self.out, frame::WINDOW_UPDATE, 0, more);
+        }
+        let end = header.has(frame::END_STREAM);
+        if content.is_empty() && !end {
+            self.idle_frame()?;
+        }
         let Some(stream) = self.streams.find(id) else {
-            self.release_connection(payload.len());
             return match self.streams.past(id) {
+                // It was on its way, and is bounded by what it carries.
                 Past::Reset => Ok(()),
                 Past::Ended | Past::Unknown => self.stream_error(id, Code::STREAM_CLOSED, events),
             };
         };
-        stream.unreleased += payload.len();
         let client = self.role == Role::Client;
         if stream.remote_closed {
             return self.stream_error(id, Code::STREAM_CLOSED, events);
@@ -111,16 +169,18 @@ impl<T> Connection<T> {
         if !stream.receive.take(payload.len()) {
             return self.stream_error(id, Code::FLOW_CONTROL_ERROR, events);
         }
-        let end = header.has(frame::END_STREAM);
         if let Some(missing) = &mut stream.missing {
             match missing.checked_sub(content.len() as u64) {
                 Some(left) if !end || left == 0 => *missing = left,
                 _ => return self.stream_error(id, Code::PROTOCOL_ERROR, events),
             }
         }
+        if stream.refusal.is_some() {
+            return self.unwanted(id, payload.len(), end);
+        }
         // Padding is used up at once.
         let padding = payload.len() - content.len();
-        stream.unreleased -= padding;
+        stream.unreleased += content.len();
         let more = stream.receive.release(padding).filter(|_| !end);
         if end {
             stream.remote_closed = true;
@@ -128,7 +188,6 @@ impl<T> Connection<T> {
                 self.streams.leaves(id);
             }
         }
-        self.release_connection(padding);
         if let Some(more) = more {
             frame::put_number(&mut self.out, frame::WINDOW_UPDATE, id, more);
         }
@@ -140,6 +199,33 @@ impl<T> Connection<T> {
                 to: from + content.len(),
                 end,
             });
+        }
+        Ok(())
+    }
+
+    /// A part of a message came that nobody wants ([`Connection::refuse_rest`]).
+    fn unwanted(&mut self, id: u32, bytes: usize, end: bool) -> Result<(), Fault> {
+        let Some(stream) = self.streams.find(id) else {
+            return Ok(());
+        };
+        if end {
+            stream.remote_closed = true;
+            if stream.local_closed {
+                self.streams.leaves(id);
+            }
+            return Ok(());
+        }
+        let Some(refusal) = &mut stream.refusal else {
+            return Ok(());
+        };
+        refusal.left = refusal.left.saturating_sub(bytes);
+        if refusal.left > 0 {
+            if let Some(more) = stream.receive.release(bytes) {
+                frame::put_number(&mut self.out, frame::WINDOW_UPDATE, id, more);
+            }
+        } else if stream.local_closed {
+            let code = refusal.code;
+            self.reset(id, code);
         }
         Ok(())
     }

@@ -1,19 +1,31 @@
 //! What is sent: heads, bodies within their windows, resets.
 
-use super::stream::{After, Past, Stream};
-use super::{Connection, Event, OUT_MARK, Role};
+use super::share::Shares;
+use super::stream::{After, Held, Past, Refusal, Stream};
+use super::{Connection, Event, Role};
 use crate::fields::Fields;
 use crate::frame::{self, Code};
 
+/// Why a part of a message was not taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unsent {
+    /// The stream is over.
+    Over,
+    /// As much waits for the stream's reader as may ([`super::Bounds::waiting`]).
+    Full,
+}
+
 impl<T> Connection<T> {
-    /// Sends a request; the stream it is on. `None` where there is no room ([`Connection::has_room`]).
-    pub fn open(&mut self, fields: &Fields, end: bool, kept: T) -> Option<u32> {
+    /// Sends a request on behalf of `owner`; the stream it is on. `None` where there is no room ([`Connection::has_room`]).
+    ///
+    /// Where the connection's window is scarce, what one owner has of it is bounded by what is left for others.
+    pub fn open(&mut self, fields: &Fields, end: bool, owner: u64, kept: T) -> Option<u32> {
         if !self.has_room() {
             return None;
         }
         let id = self.edge;
         self.edge += 2;
-        let mut stream = Stream::new(self.theirs.initial_window, self.bounds.stream_window);
+        let mut stream = Stream::new(owner, self.theirs.initial_window, self.bounds.stream_window);
         stream.kept = Some(kept);
         stream.local_closed = end;
         stream.bodiless = fields.value(b":method") == Some(b"HEAD");
@@ -22,185 +34,257 @@ impl<T> Connection<T> {
         Some(id)
     }
 
-    /// Sends the head of a response, interim or final. `false` where the stream is over.
-    pub fn send_head(&mut self, id: u32, fields: &Fields, end: bool) -> bool {
-        match self.streams.find(id) {
-            Some(stream) if !stream.local_closed && stream.held.is_none() => {}
-            _ => return false,
+    /// Sends the head of a response, interim or final.
+    ///
+    /// # Errors
+    /// Where the stream is over or full.
+    pub fn send_head(&mut self, id: u32, fields: &Fields, end: bool) -> Result<(), Unsent> {
+        let full = self.is_full();
+        let stream = self.streams.find(id).ok_or(Unsent::Over)?;
+        let begun = stream
+            .held
+            .as_deref()
+            .is_some_and(|held| !held.bytes.is_empty() || !matches!(held.after, After::More));
+        if stream.local_closed || begun {
+            return Err(Unsent::Over);
+        }
+        if full || stream.held.is_some() {
+            return self.hold(id, fields.size(), |held| {
+                held.heads.push_back(fields.clone());
+                if end {
+                    held.after = After::End;
+                }
+            });
         }
         self.put_head(id, fields, end);
         if end {
             self.close_local(id);
         }
-        true
+        Ok(())
     }
 
     /// Sends a piece of a body. Gives how much is on its way: the rest waits for a window and is told by [`Event::Moved`] later.
-    /// `None` where the stream is over.
-    pub fn send_data(&mut self, id: u32, bytes: &[u8], end: bool) -> Option<usize> {
-        let waits = self.output().len() >= OUT_MARK;
-        let stream = self.streams.find(id)?;
+    ///
+    /// # Errors
+    /// Where the stream is over or full.
+    pub fn send_data(&mut self, id: u32, bytes: &[u8], end: bool) -> Result<usize, Unsent> {
+        let full = self.is_full();
+        let stream = self.streams.find(id).ok_or(Unsent::Over)?;
         if stream.local_closed {
-            return None;
+            return Err(Unsent::Over);
         }
-        let may = stream.send_window.min(self.send_window).max(0) as usize;
-        let now = if stream.held.is_some() || waits {
+        let now = if stream.held.is_some() || full {
             0
         } else {
-            bytes.len().min(may)
+            self.may_send(id, bytes.len(), &mut Shares::default())
         };
         let rest = &bytes[now..];
+        let stream = self.streams.find(id).ok_or(Unsent::Over)?;
         let ends_now = end && rest.is_empty() && stream.held.is_none();
         stream.send_window -= now as i64;
         self.send_window -= now as i64;
-        if !rest.is_empty() || (end && !ends_now) {
-            let held = stream.held.get_or_insert_default();
-            held.bytes.extend(rest);
-            if end {
-                held.after = After::End;
-            }
-            if !stream.queued && stream.send_window > 0 {
-                stream.queued = true;
-                self.streams.queue.push_back(id);
-            }
-        }
         self.put_data(id, &bytes[..now], ends_now);
         if ends_now {
             self.close_local(id);
+        } else if end || !rest.is_empty() {
+            self.hold(id, rest.len(), |held| {
+                held.bytes.extend(rest);
+                if end {
+                    held.after = After::End;
+                }
+            })?;
         }
-        Some(now)
+        Ok(now)
     }
 
     /// Sends trailers after what was sent of the body.
-    pub fn send_trailers(&mut self, id: u32, fields: Fields) {
-        let Some(stream) = self.streams.find(id) else { return };
+    ///
+    /// # Errors
+    /// Where the stream is over or full.
+    pub fn send_trailers(&mut self, id: u32, fields: Fields) -> Result<(), Unsent> {
+        let full = self.is_full();
+        let stream = self.streams.find(id).ok_or(Unsent::Over)?;
         if stream.local_closed {
-            return;
+            return Err(Unsent::Over);
         }
-        match &mut stream.held {
-            Some(held) => held.after = After::Trailers(fields),
-            None => {
-                self.put_head(id, &fields, true);
-                self.close_local(id);
-            }
+        if full || stream.held.is_some() {
+            return self.hold(id, fields.size(), |held| held.after = After::Trailers(fields));
         }
+        self.put_head(id, &fields, true);
+        self.close_local(id);
+        Ok(())
     }
 
     /// Ends a stream with a code; gives what was kept with it.
     pub fn reset(&mut self, id: u32, code: Code) -> Option<T> {
-        let stream = self.remove(id, Past::Reset)?;
+        let stream = self.streams.remove(id, Past::Reset)?;
         if !stream.is_complete() {
             frame::put_number(&mut self.out, frame::RST_STREAM, id, code.0);
         }
         stream.kept
     }
 
-    /// Wants nothing more of the peer's message: once ours is complete, the stream ends with this code.
-    pub fn abandon(&mut self, id: u32, code: Code) {
+    /// Wants nothing more of the peer's message: up to `bytes` of what is still coming are read and dropped. Where that is not its
+    /// end, or it does not come ([`Connection::sweep`]), the stream is reset with `code` once our own message is complete.
+    ///
+    /// RFC 9113, section 8.1, lets a server reset at once after a complete response; clients are known that lose the response then.
+    pub fn refuse_rest(&mut self, id: u32, code: Code, bytes: usize) {
         let Some(stream) = self.streams.find(id) else { return };
-        if stream.remote_closed {
+        if stream.remote_closed || stream.refusal.is_some() {
             return;
         }
-        if stream.local_closed {
-            self.reset(id, code);
-        } else {
-            stream.abandon = Some(code);
-        }
+        stream.refusal = Some(Refusal {
+            code,
+            left: bytes,
+            still: 0,
+        });
+        // What was not handed on will not be.
+        let held_back = stream.unreleased;
+        self.release(id, held_back);
     }
 
-    /// Whether bodies are held that could go on once the output is written.
+    /// Whether something is held that could go on once the output is written.
     #[must_use]
     pub fn holds(&self) -> bool {
-        !self.streams.queue.is_empty() && self.send_window > 0
+        !self.streams.queue.is_empty()
     }
 
     /// Sends what had to wait, as far as windows and output allow.
     pub fn pump(&mut self, events: &mut Vec<Event<T>>) {
-        while self.output().len() < OUT_MARK {
+        let mut shares = Shares::default();
+        while !self.is_full() {
             let Some(id) = self.streams.queue.pop_front() else {
                 return;
             };
             let Some(stream) = self.streams.find(id) else { continue };
             stream.queued = false;
             let Some(held) = &mut stream.held else { continue };
-            let may = stream.send_window.min(self.send_window).max(0) as usize;
+            if let Some(head) = held.heads.pop_front() {
+                held.moved += head.size();
+                let end = held.heads.is_empty() && held.bytes.is_empty() && matches!(held.after, After::End);
+                self.streams.waiting -= head.size();
+                self.put_head(id, &head, end);
+                if end {
+                    self.streams.find(id).map(|stream| stream.held.take());
+                    self.close_local(id);
+                } else {
+                    self.after_a_piece(id);
+                }
+                continue;
+            }
             // One frame at a time, so that streams take turns.
-            let now = held.bytes.len().min(may).min(self.theirs.frame);
-            if now == 0 && !held.bytes.is_empty() {
+            let wanted = held.bytes.len().min(self.theirs.frame);
+            let now = self.may_send(id, wanted, &mut shares);
+            let Some(stream) = self.streams.find(id) else { continue };
+            shares.took(stream.owner, now);
+            let Some(held) = &mut stream.held else { continue };
+            if now == 0 && wanted > 0 {
                 if stream.send_window > 0 {
-                    // It is the connection's window that is closed: for all of them.
+                    // It is the connection's window that is closed, or as much of it as its owner may have.
                     stream.queued = true;
-                    self.streams.queue.push_front(id);
-                    return;
+                    self.streams.parked.push_back(id);
                 }
                 continue;
             }
             let piece: Vec<u8> = held.bytes.drain(..now).collect();
+            held.moved += now;
+            let ends = held.bytes.is_empty() && matches!(held.after, After::End);
             stream.send_window -= now as i64;
             self.send_window -= now as i64;
-            let after = if held.bytes.is_empty() {
-                let after = std::mem::take(&mut held.after);
-                stream.held = None;
-                after
-            } else {
-                if stream.send_window > 0 {
-                    stream.queued = true;
-                    self.streams.queue.push_back(id);
-                }
-                After::More
-            };
-            self.put_data(id, &piece, matches!(after, After::End));
-            let over = match after {
-                After::More => None,
-                After::End => self.close_local(id),
-                After::Trailers(fields) => {
-                    self.put_head(id, &fields, true);
-                    self.close_local(id)
-                }
-            };
+            self.streams.waiting -= now;
             if now > 0 {
-                note_moved(events, id, now, over);
+                note_moved(events, id, now);
+            }
+            self.put_data(id, &piece, ends);
+            if ends {
+                self.streams.find(id).map(|stream| stream.held.take());
+                self.close_local(id);
+            } else {
+                self.after_a_piece(id);
             }
         }
+    }
+
+    /// What of a stream waits after a piece of it went on its way, and did not end it.
+    fn after_a_piece(&mut self, id: u32) {
+        let Some(stream) = self.streams.find(id) else { return };
+        let Some(held) = &mut stream.held else { return };
+        if !held.heads.is_empty() || !held.bytes.is_empty() {
+            return self.requeue(id);
+        }
+        let after = std::mem::take(&mut held.after);
+        stream.held = None;
+        if let After::Trailers(fields) = after {
+            self.streams.waiting -= fields.size();
+            self.put_head(id, &fields, true);
+            self.close_local(id);
+        }
+    }
+
+    /// A part of a message waits.
+    fn hold(&mut self, id: u32, size: usize, add: impl FnOnce(&mut Held)) -> Result<(), Unsent> {
+        let at_most = self.bounds.waiting;
+        let stream = self.streams.find(id).ok_or(Unsent::Over)?;
+        if stream.held.as_deref().map_or(0, Held::size) + size > at_most {
+            return Err(Unsent::Full);
+        }
+        add(stream.held.get_or_insert_default());
+        self.streams.waiting += size;
+        self.requeue(id);
+        Ok(())
+    }
+
+    /// How many of these bytes a stream may send now: within its window, the connection's, and its owner's share of that.
+    fn may_send(&mut self, id: u32, wanted: usize, shares: &mut Shares) -> usize {
+        let left = self.send_window;
+        let Some(stream) = self.streams.find(id) else { return 0 };
+        let may = stream.send_window.min(left).min(wanted as i64);
+        // With a third of the window left nobody has more than two thirds.
+        if may <= 0 || left - may >= self.send_whole / 3 {
+            return may.max(0) as usize;
+        }
+        let owner = stream.owner;
+        let initial = self.theirs.initial_window;
+        let share = shares.of(owner, left, || {
+            self.streams
+                .iter()
+                .map(|stream| (stream.owner, stream.outstanding(initial)))
+        });
+        may.min(share).max(0) as usize
     }
 
     /// A stream may send more than before, or for the first time after its window was closed.
     pub(super) fn requeue(&mut self, id: u32) {
         if let Some(stream) = self.streams.find(id)
-            && stream.held.is_some()
+            && let Some(held) = &stream.held
             && !stream.queued
-            && stream.send_window > 0
+            && (stream.send_window > 0 || !held.heads.is_empty() || held.bytes.is_empty())
         {
             stream.queued = true;
             self.streams.queue.push_back(id);
         }
     }
 
-    /// Our message on a stream is complete. Gives what was kept with it where that is its end.
-    fn close_local(&mut self, id: u32) -> Option<T> {
-        let stream = self.streams.find(id)?;
+    /// Our message on a stream is complete.
+    fn close_local(&mut self, id: u32) {
+        let Some(stream) = self.streams.find(id) else { return };
         if stream.local_closed {
-            return None;
-        }
-        if let Some(code) = stream.abandon
-            && !stream.remote_closed
-        {
-            return self.reset(id, code);
+            return;
         }
         stream.local_closed = true;
         if !stream.remote_closed {
-            return None;
+            if let Some(refusal) = stream.refusal
+                && refusal.left == 0
+            {
+                self.reset(id, refusal.code);
+            }
+            return;
         }
         let over = stream.is_over();
         self.streams.open -= 1;
-        if over { self.streams.remove_over(id) } else { None }
-    }
-
-    /// Takes a stream out, and gives back what it held of the connection's window.
-    pub(super) fn remove(&mut self, id: u32, how: Past) -> Option<Stream<T>> {
-        let stream = self.streams.remove(id, how)?;
-        self.release_connection(stream.unreleased);
-        Some(stream)
+        if over {
+            self.streams.remove_over(id);
+        }
     }
 
     fn put_data(&mut self, id: u32, bytes: &[u8], end: bool) {
@@ -216,6 +300,8 @@ impl<T> Connection<T> {
             frame::put_header(&mut self.out, rest.len(), frame::DATA, flags, id);
             self.out.extend_from_slice(rest);
         }
+        // What is read is answered with windows.
+        self.allow_idle_frames(bytes.len() / 1024);
     }
 
     pub(super) fn put_head(&mut self, id: u32, fields: &Fields, end: bool) {
@@ -251,7 +337,7 @@ impl<T> Connection<T> {
             return Err(super::Fault::calm("too many errors of streams"));
         }
         frame::put_number(&mut self.out, frame::RST_STREAM, id, code.0);
-        match self.remove(id, Past::Reset) {
+        match self.streams.remove(id, Past::Reset) {
             Some(stream) => events.push(Event::Reset {
                 code,
                 by: self.role,
@@ -271,21 +357,15 @@ impl<T> Connection<T> {
     }
 }
 
-/// Tells how much of a stream went on its way, once for all its pieces: when they are looked at, its end may have taken the stream
-/// away, and with it what tells whose window the earlier ones belong to.
-fn note_moved<T>(events: &mut Vec<Event<T>>, id: u32, now: usize, end: Option<T>) {
+/// Tells how much of a stream went on its way, once for all its pieces.
+fn note_moved<T>(events: &mut Vec<Event<T>>, id: u32, now: usize) {
     for event in events.iter_mut() {
-        if let Event::Moved { stream, bytes, over } = event
+        if let Event::Moved { stream, bytes } = event
             && *stream == id
         {
             *bytes += now;
-            *over = end;
             return;
         }
     }
-    events.push(Event::Moved {
-        stream: id,
-        bytes: now,
-        over: end,
-    });
+    events.push(Event::Moved { stream: id, bytes: now });
 }

@@ -44,11 +44,17 @@ impl Window {
     }
 }
 
-/// What waits for a window, and what comes after it.
+/// What waits to be sent, and what comes after it.
 #[derive(Debug, Default)]
 pub(super) struct Held {
+    /// Heads, which come before the bytes.
+    pub(super) heads: VecDeque<Fields>,
     pub(super) bytes: VecDeque<u8>,
     pub(super) after: After,
+    /// Sweeps since it moved on.
+    pub(super) still: u32,
+    /// Bytes that moved since then.
+    pub(super) moved: usize,
 }
 
 #[derive(Debug, Default)]
@@ -59,9 +65,32 @@ pub(super) enum After {
     Trailers(Fields),
 }
 
+impl Held {
+    /// Bytes of all of it.
+    pub(super) fn size(&self) -> usize {
+        let trailers = match &self.after {
+            After::Trailers(fields) => fields.size(),
+            After::More | After::End => 0,
+        };
+        self.heads.iter().map(Fields::size).sum::<usize>() + self.bytes.len() + trailers
+    }
+}
+
+/// The rest of a message that nobody wants: read, dropped, and reset with `code` where it does not end.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Refusal {
+    pub(super) code: Code,
+    /// What of it is still read.
+    pub(super) left: usize,
+    /// Sweeps since it began.
+    pub(super) still: u32,
+}
+
 #[derive(Debug)]
 pub(super) struct Stream<T> {
     pub(super) kept: Option<T>,
+    /// On whose behalf it was opened: those of one owner share what they may take of the connection's window.
+    pub(super) owner: u64,
     pub(super) send_window: i64,
     pub(super) receive: Window,
     /// Received and not released.
@@ -73,20 +102,23 @@ pub(super) struct Stream<T> {
     pub(super) remote_closed: bool,
     /// The final head of the response has come (client).
     pub(super) answered: bool,
+    /// Bytes of interim responses before it.
+    pub(super) interim: usize,
     /// The response has no content, whatever its fields say.
     pub(super) bodiless: bool,
     /// What is still missing of the announced content.
     pub(super) missing: Option<u64>,
     /// Its end was received, and the caller has not seen it yet.
     pub(super) leaving: bool,
-    /// With this code the rest of the peer's message is refused once our own is complete.
-    pub(super) abandon: Option<Code>,
+    /// Nobody wants the rest of the peer's message.
+    pub(super) refusal: Option<Refusal>,
 }
 
 impl<T> Stream<T> {
-    pub(super) fn new(send_window: i64, receive_window: u32) -> Self {
+    pub(super) fn new(owner: u64, send_window: i64, receive_window: u32) -> Self {
         Self {
             kept: None,
+            owner,
             send_window,
             receive: Window::new(receive_window),
             unreleased: 0,
@@ -95,10 +127,11 @@ impl<T> Stream<T> {
             local_closed: false,
             remote_closed: false,
             answered: false,
+            interim: 0,
             bodiless: false,
             missing: None,
             leaving: false,
-            abandon: None,
+            refusal: None,
         }
     }
 
@@ -107,9 +140,14 @@ impl<T> Stream<T> {
         self.local_closed && self.remote_closed
     }
 
-    /// Complete, and nothing of it is waiting for anybody.
+    /// Complete, and its end was seen.
     pub(super) fn is_over(&self) -> bool {
-        self.is_complete() && self.unreleased == 0 && !self.leaving
+        self.is_complete() && !self.leaving
+    }
+
+    /// Sent and not given back by a window of its own, where windows begin with `initial`.
+    pub(super) fn outstanding(&self, initial: i64) -> i64 {
+        (initial - self.send_window).max(0)
     }
 }
 
@@ -152,8 +190,12 @@ pub(super) struct Streams<T> {
     map: HashMap<u32, Stream<T>, BuildHasherDefault<Mix>>,
     /// Those not complete.
     pub(super) open: usize,
-    /// Those with bytes or trailers that may be sent when it is their turn.
+    /// Those with something that may be sent when it is their turn.
     pub(super) queue: VecDeque<u32>,
+    /// Those that wait for more of the connection's window.
+    pub(super) parked: VecDeque<u32>,
+    /// Bytes of heads and bodies that wait, of all together.
+    pub(super) waiting: usize,
     /// Those completed by what was received last: gone once the caller has seen it.
     leaving: Vec<u32>,
     past: VecDeque<(u32, Past)>,
@@ -165,6 +207,8 @@ impl<T> Streams<T> {
             map: HashMap::default(),
             open: 0,
             queue: VecDeque::new(),
+            parked: VecDeque::new(),
+            waiting: 0,
             leaving: Vec::new(),
             past: VecDeque::new(),
         }
@@ -179,6 +223,10 @@ impl<T> Streams<T> {
         self.map.get_mut(&id)
     }
 
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Stream<T>> {
+        self.map.values()
+    }
+
     pub(super) fn all(&mut self) -> impl Iterator<Item = (u32, &mut Stream<T>)> {
         self.map.iter_mut().map(|(id, stream)| (*id, stream))
     }
@@ -190,6 +238,8 @@ impl<T> Streams<T> {
     pub(super) fn clear(&mut self) -> Vec<T> {
         self.open = 0;
         self.queue.clear();
+        self.parked.clear();
+        self.waiting = 0;
         self.leaving.clear();
         self.map.drain().filter_map(|(_, stream)| stream.kept).collect()
     }
@@ -200,6 +250,9 @@ impl<T> Streams<T> {
         if !stream.is_complete() {
             self.open -= 1;
         }
+        self.waiting -= stream.held.as_deref().map_or(0, Held::size);
+        // What it held of the connection's window may be another's now, and others may be fewer.
+        self.unpark();
         if self.past.len() >= REMEMBERED {
             self.past.pop_front();
         }
@@ -218,6 +271,11 @@ impl<T> Streams<T> {
     /// Takes a stream out whose end has come.
     pub(super) fn remove_over(&mut self, id: u32) -> Option<T> {
         self.remove(id, Past::Ended)?.kept
+    }
+
+    /// Those that wait for more of the connection's window may try again.
+    pub(super) fn unpark(&mut self) {
+        self.queue.append(&mut self.parked);
     }
 
     /// A stream has become complete by what was received: the caller has to see that before it is gone.

@@ -1,9 +1,12 @@
 //! One request and its response: what is remembered of them between the connection they came by and the one that carries them.
 
+use std::rc::Rc;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
+use bartizan_deployment::Limits;
 use bartizan_http2::{Code, Fields, Indexing};
+use tokio::task::spawn_local;
 
 use super::attempts::Attempts;
 use super::link::Link;
@@ -15,10 +18,15 @@ use crate::failure::{Failure, Why};
 use crate::metrics::{Account, Outcome, Requests, Side};
 use crate::problem::Problem;
 use crate::shared::Shared;
+use crate::ticks::TICK;
 
 /// How much of a request's body is kept until its response begins, so that it can be sent again where the connection turns out
 /// not to have processed it. SBI requests are smaller (a UE registration's largest has 4 kB).
 pub(super) const KEPT_AT_MOST: usize = 64 * 1024;
+
+/// How much is read of the rest of a request that was answered in the producer's place. Clients are known that lose an answer
+/// when they are told to stop sending; larger bodies than this are told so all the same (RFC 9113, section 8.1).
+pub(super) const REST_AT_MOST: usize = 4 * 1024 * 1024;
 
 /// A connection that requests come by.
 pub(super) type Consumer = Port<Box<Exchange>>;
@@ -27,28 +35,37 @@ pub(super) type Consumer = Port<Box<Exchange>>;
 #[derive(Debug, Clone)]
 pub(crate) struct Route {
     pub(crate) side: Side,
-    pub(crate) pool: Arc<Pool>,
+    pub(crate) pool: Rc<Pool>,
     pub(crate) requests: Arc<Requests>,
 }
 
 /// Where the request on a producer's stream came from.
 #[derive(Debug, Clone)]
 pub(super) struct Origin {
-    pub(super) consumer: Arc<Consumer>,
+    pub(super) consumer: Rc<Consumer>,
     pub(super) stream: u32,
 }
 
-/// One request under way.
+impl Origin {
+    /// Since when its response is waited for, where none has begun.
+    pub(super) fn waits_since(&self) -> Option<Instant> {
+        let mut inside = self.consumer.inside();
+        let exchange = inside.connection.kept(self.stream)?;
+        exchange.status.is_none().then_some(exchange.began)
+    }
+}
+
+/// One request under way. It is counted when it is dropped, which its stream does however it ends.
 #[derive(Debug)]
 pub(super) struct Exchange {
     pub(super) shared: Arc<Shared>,
     pub(super) route: Route,
-    pub(super) restraint: Arc<Restraint>,
+    pub(super) restraint: Rc<Restraint>,
     pub(super) account: Account,
     pub(super) began: Instant,
     pub(super) until: Instant,
     pub(super) attempts: Attempts,
-    pub(super) way: Way,
+    pub(super) carrier: Carrier,
     /// The head of the request, until its response begins.
     pub(super) head: Fields,
     /// The body so far, until its response begins or it is too long.
@@ -60,15 +77,13 @@ pub(super) struct Exchange {
     pub(super) ended: bool,
 }
 
-/// Who carries a request.
+/// What carries a request on.
 #[derive(Debug, Clone)]
-pub(super) enum Way {
-    /// Nobody yet.
-    Waiting,
+pub(super) enum Carrier {
+    /// Nothing yet.
+    None,
     /// This stream of this connection.
-    On(Arc<Link>, u32),
-    /// It was answered in the producer's place.
-    Answered,
+    On(Rc<Link>, u32),
 }
 
 /// How a request ends, as far as is known.
@@ -84,22 +99,22 @@ impl Exchange {
     pub(super) fn new(
         shared: &Arc<Shared>,
         route: Route,
-        restraint: &Arc<Restraint>,
+        restraint: &Rc<Restraint>,
         head: Fields,
         end: bool,
     ) -> Result<Box<Self>, (Box<Self>, Failure)> {
         let path = head.value(b":path").and_then(|path| std::str::from_utf8(path).ok());
         let account = route.requests.begin(path.unwrap_or_default());
         let began = Instant::now();
-        let until = began + shared.limits.request;
+        let until = began + patience(&shared.limits, route.side);
         let mut this = Box::new(Self {
             shared: Arc::clone(shared),
-            restraint: Arc::clone(restraint),
+            restraint: Rc::clone(restraint),
             account,
             began,
             until,
             attempts: Attempts::new(until),
-            way: Way::Waiting,
+            carrier: Carrier::None,
             head,
             kept: Some(Vec::new()),
             tail: if end { Tail::End } else { Tail::Open },
@@ -136,7 +151,7 @@ impl Exchange {
         if end {
             self.tail = Tail::End;
         }
-        let waiting = matches!(self.way, Way::Waiting);
+        let waiting = matches!(self.carrier, Carrier::None);
         if let Some(kept) = &mut self.kept {
             // What nobody carries yet must be kept whatever its length, which the stream's window bounds.
             if waiting || kept.len() + bytes.len() <= KEPT_AT_MOST {
@@ -170,21 +185,42 @@ impl Exchange {
     }
 
     /// The consumer does not want the response any more; gives the connection that has to hear of it.
-    pub(super) fn taken_back(mut self: Box<Self>, code: Code) -> Option<Arc<Link>> {
+    pub(super) fn taken_back(mut self: Box<Self>, code: Code) -> Option<Rc<Link>> {
         if !self.ended {
             self.account.ended(Outcome::ConsumerReset);
             if self.status.is_none() {
                 self.restraint.taken_back(self.began);
             }
         }
-        let Way::On(link, stream) = &self.way else { return None };
-        let link = Arc::clone(link);
-        link.port.lock().connection.reset(*stream, code);
-        Some(link)
+        self.reset_carrier(code)
+    }
+
+    /// What waits for the consumer was not taken: it gets no more of it. Gives the connection that has to hear of it.
+    pub(super) fn not_taken(mut self: Box<Self>) -> Option<Rc<Link>> {
+        self.account.ended(Outcome::Stalled);
+        self.reset_carrier(Code::CANCEL)
+    }
+
+    fn reset_carrier(&self, code: Code) -> Option<Rc<Link>> {
+        let Carrier::On(link, stream) = &self.carrier else {
+            return None;
+        };
+        link.port.inside().connection.reset(*stream, code);
+        Some(Rc::clone(link))
     }
 }
 
-/// Answers a request in the place of the producer.
+/// How long the head of a response is waited for. The sidecar beside the producer gives up first: it knows more, and its answer
+/// reaches the consumer before the consumer's own sidecar blames the peer as a whole.
+fn patience(limits: &Limits, side: Side) -> Duration {
+    match side {
+        Side::Inbound => limits.request * 9 / 10,
+        Side::Outbound => limits.request + TICK,
+    }
+}
+
+/// Answers a request in the place of the producer. It is no longer under way then; what is missing of it is read for a while and
+/// shown to nobody.
 pub(super) fn answer(
     shared: &Shared,
     side: Side,
@@ -195,10 +231,8 @@ pub(super) fn answer(
     shared.metrics.problem(side, &failure.peer, failure.why.as_str());
     let problem = Problem::of(failure);
     let body = problem.body();
-    if let Some(exchange) = consumer.connection.kept(stream) {
-        exchange.way = Way::Answered;
-        exchange.kept = None;
-        exchange.ended = true;
+    let connection = &mut consumer.connection;
+    if let Some(mut exchange) = connection.take_kept(stream) {
         exchange.account.ended(Outcome::Status(problem.status()));
     }
     let response = problem.head(shared.node.as_str(), body.len());
@@ -207,11 +241,10 @@ pub(super) fn answer(
     for (name, value) in response.headers() {
         head.push(name.as_str().as_bytes(), value.as_bytes(), Indexing::Plain);
     }
-    let connection = &mut consumer.connection;
-    // What is missing of the request is not needed (RFC 9113, section 8.1).
-    connection.abandon(stream, Code::NO_ERROR);
-    if connection.send_head(stream, &head, false) {
-        connection.send_data(stream, &body, true);
+    connection.refuse_rest(stream, Code::NO_ERROR, REST_AT_MOST);
+    // Where its stream is over nobody waits for it.
+    if connection.send_head(stream, &head, false).is_ok() {
+        let _ = connection.send_data(stream, &body, true);
     }
 }
 
@@ -238,89 +271,139 @@ fn with_authority(head: &Fields) -> Option<Fields> {
     Some(completed)
 }
 
-/// Has a request that nobody carries go on its way, once there is a connection with room for it.
-pub(super) async fn carry(origin: Origin, again: bool) {
+/// Has a request go on its way that nothing carries: at once where there is a connection with room for it, else once there is.
+pub(super) fn send(origin: Origin) -> Option<Rc<Link>> {
+    let found = origin.consumer.inside().connection.kept(origin.stream).map(|exchange| {
+        let pool = Rc::clone(&exchange.route.pool);
+        (pool, !matches!(exchange.tail, Tail::End))
+    });
+    let (pool, has_body) = found?;
+    if let Some(link) = pool.pick(has_body) {
+        match hand_over(&origin, &link) {
+            Handed::Done => return Some(link),
+            Handed::Gone => return None,
+            Handed::NoRoom => {}
+        }
+    }
+    spawn_local(carry(origin, false));
+    None
+}
+
+/// The same where a connection has to be waited for; `again` where the request was on its way before.
+async fn carry(origin: Origin, again: bool) {
     let Origin { consumer, stream } = &origin;
-    let found = consumer
-        .lock()
-        .connection
-        .kept(*stream)
-        .map(|exchange| (exchange.route.clone(), exchange.attempts));
-    let Some((route, mut attempts)) = found else { return };
+    let found = consumer.inside().connection.kept(*stream).map(|exchange| {
+        let has_body =
+            !matches!(exchange.tail, Tail::End) || exchange.kept.as_ref().is_some_and(|kept| !kept.is_empty());
+        (exchange.route.clone(), exchange.attempts, has_body)
+    });
+    let Some((route, mut attempts, has_body)) = found else {
+        return;
+    };
     if again {
         attempts.another().await;
+        if let Some(exchange) = consumer.inside().connection.kept(*stream) {
+            exchange.attempts = attempts;
+        }
     }
     loop {
-        let link = match route.pool.link().await {
+        let link = match route.pool.link(has_body).await {
             Ok(link) => link,
             Err(failure) => {
-                let mut inside = consumer.lock();
-                if let Some(exchange) = inside.connection.kept(*stream) {
-                    let shared = Arc::clone(&exchange.shared);
-                    complain(exchange, &failure);
-                    answer(&shared, route.side, &mut inside, *stream, &failure);
+                {
+                    let mut inside = consumer.inside();
+                    if let Some(exchange) = inside.connection.kept(*stream) {
+                        let shared = Arc::clone(&exchange.shared);
+                        complain(exchange, &failure);
+                        answer(&shared, route.side, &mut inside, *stream, &failure);
+                    }
                 }
-                drop(inside);
                 return consumer.flush();
             }
         };
-        let (head, body, tail) = {
-            let mut inside = consumer.lock();
-            match inside.connection.kept(*stream) {
-                Some(exchange) if matches!(exchange.way, Way::Waiting) => {
-                    let body = exchange.kept.clone().unwrap_or_default();
-                    (std::mem::take(&mut exchange.head), body, exchange.tail.clone())
-                }
-                // It was taken back, or waited for too long.
-                _ => return,
+        match hand_over(&origin, &link) {
+            Handed::Done => {
+                link.port.flush();
+                return consumer.flush();
             }
-        };
-        let ends = body.is_empty() && matches!(tail, Tail::End);
-        let opened = route.pool.open_on(&link, &head, ends, &origin);
-        let handed = {
-            let mut inside = consumer.lock();
-            let Some(exchange) = inside.connection.kept(*stream) else {
-                return;
-            };
-            exchange.head = head;
-            exchange.attempts = attempts;
-            if let Some(id) = opened {
-                exchange.way = Way::On(Arc::clone(&link), id);
-                exchange.account.handed();
-                if body.len() > KEPT_AT_MOST {
-                    exchange.kept = None;
-                }
-            }
-            opened
-        };
-        let Some(id) = handed else { continue };
-        let sent = {
-            let mut inside = link.port.lock();
-            let ends_with_body = !body.is_empty() && matches!(tail, Tail::End);
-            let sent = inside.connection.send_data(id, &body, ends_with_body);
-            if let Tail::Trailers(trailers) = tail {
-                inside.connection.send_trailers(id, trailers);
-            }
-            sent
-        };
-        link.port.flush();
-        consumer.lock().connection.release(*stream, sent.unwrap_or(body.len()));
-        return consumer.flush();
+            Handed::Gone => return,
+            Handed::NoRoom => {}
+        }
     }
 }
 
+/// What came of handing a request over.
+enum Handed {
+    Done,
+    /// The connection takes no more requests.
+    NoRoom,
+    /// It was taken back, or waited for too long.
+    Gone,
+}
+
+/// Writes a request that nothing carries to a connection, as far as it has come.
+///
+/// Not a step of it waits for anything, and no other thread has either end: so nothing comes between that would belong to one of them
+/// alone.
+fn hand_over(origin: &Origin, link: &Rc<Link>) -> Handed {
+    let Origin { consumer, stream } = origin;
+    let (head, body, tail, pool) = {
+        let mut inside = consumer.inside();
+        match inside.connection.kept(*stream) {
+            Some(exchange) if matches!(exchange.carrier, Carrier::None) => {
+                let body = exchange.kept.clone().unwrap_or_default();
+                let head = std::mem::take(&mut exchange.head);
+                (head, body, exchange.tail.clone(), Rc::clone(&exchange.route.pool))
+            }
+            _ => return Handed::Gone,
+        }
+    };
+    let ends = body.is_empty() && matches!(tail, Tail::End);
+    let opened = pool.open_on(link, &head, ends, origin);
+    {
+        let mut inside = consumer.inside();
+        let Some(exchange) = inside.connection.kept(*stream) else {
+            return Handed::Gone;
+        };
+        exchange.head = head;
+        let Some(id) = opened else { return Handed::NoRoom };
+        exchange.carrier = Carrier::On(Rc::clone(link), id);
+        exchange.account.handed();
+        if body.len() > KEPT_AT_MOST {
+            exchange.kept = None;
+        }
+    }
+    let Some(id) = opened else { return Handed::NoRoom };
+    let sent = {
+        let mut inside = link.port.inside();
+        let ends_with_body = !body.is_empty() && matches!(tail, Tail::End);
+        // Within what may wait: it is what the consumer's window let through.
+        let sent = match body.is_empty() {
+            true => Ok(0),
+            false => inside.connection.send_data(id, &body, ends_with_body),
+        };
+        if let Tail::Trailers(trailers) = tail {
+            let _ = inside.connection.send_trailers(id, trailers);
+        }
+        sent
+    };
+    let sent = sent.unwrap_or(body.len());
+    consumer.inside().connection.release(*stream, sent);
+    Handed::Done
+}
+
 /// Sends a request again that its producer's side has not processed, or says why that cannot be.
-pub(super) fn again(origin: Origin, link: &Link, reason: &'static str) -> Option<Arc<Consumer>> {
-    let mut inside = origin.consumer.lock();
+pub(super) fn again(origin: Origin, link: &Link, reason: &'static str) -> Option<Rc<Consumer>> {
+    let mut inside = origin.consumer.inside();
     let exchange = inside.connection.kept(origin.stream)?;
     if exchange.may_go_again() {
-        exchange.way = Way::Waiting;
+        exchange.carrier = Carrier::None;
         let route = &exchange.route;
         exchange.shared.metrics.retry(route.side, route.pool.peer(), reason);
         let attempt = exchange.attempts.made();
         tracing::debug!(peer = route.pool.peer(), reason, attempt, "request sent again");
         drop(inside);
-        tokio::spawn(carry(origin, true));
+        spawn_local(carry(origin, true));
         return None;
     }
     drop(inside);
@@ -333,14 +416,14 @@ pub(super) fn again(origin: Origin, link: &Link, reason: &'static str) -> Option
 
 /// The producer's side has reset its stream.
 pub(super) fn reset_by_producer(origin: &Origin, code: Code) {
-    let mut inside = origin.consumer.lock();
+    let mut inside = origin.consumer.inside();
     let Some(exchange) = inside.connection.kept(origin.stream) else {
         return;
     };
     if exchange.ended {
         // A producer may answer in full and refuse the rest of the request (RFC 9113, section 8.1).
-        exchange.way = Way::Answered;
-        inside.connection.abandon(origin.stream, code);
+        inside.connection.take_kept(origin.stream);
+        inside.connection.refuse_rest(origin.stream, code, REST_AT_MOST);
         return;
     }
     exchange.account.ended(Outcome::ProducerReset);
@@ -349,13 +432,15 @@ pub(super) fn reset_by_producer(origin: &Origin, code: Code) {
 
 /// The connection that carried a request is no more, or what came over it was no response.
 pub(super) fn broken(origin: &Origin, link: &Link, why: &str) {
-    let mut inside = origin.consumer.lock();
+    let mut inside = origin.consumer.inside();
     let Some(exchange) = inside.connection.kept(origin.stream) else {
         return;
     };
     if exchange.ended {
-        exchange.way = Way::Answered;
-        inside.connection.abandon(origin.stream, Code::NO_ERROR);
+        inside.connection.take_kept(origin.stream);
+        inside
+            .connection
+            .refuse_rest(origin.stream, Code::NO_ERROR, REST_AT_MOST);
     } else if exchange.status.is_some() {
         exchange.account.ended(Outcome::Broken);
         inside.connection.reset(origin.stream, Code::INTERNAL_ERROR);
@@ -379,22 +464,39 @@ pub(super) fn broken(origin: &Origin, link: &Link, why: &str) {
 }
 
 /// No response has begun in time. Gives the connection that has to hear of it.
-pub(super) fn timed_out(consumer: &Consumer, stream: u32) -> Option<Arc<Link>> {
-    let mut inside = consumer.lock();
-    let exchange = inside.connection.kept(stream)?;
-    exchange.shared.metrics.limit_reached("request");
-    let pool = &exchange.route.pool;
-    let peer = pool.peer().to_owned();
-    let way = std::mem::replace(&mut exchange.way, Way::Answered);
-    let refusal = match &way {
-        Way::On(link, _) => link.refusal(),
-        Way::Waiting | Way::Answered => None,
+pub(super) fn timed_out(consumer: &Consumer, stream: u32) -> Option<Rc<Link>> {
+    let (pool, carrier) = {
+        let mut inside = consumer.inside();
+        let exchange = inside.connection.kept(stream)?;
+        let carrier = std::mem::replace(&mut exchange.carrier, Carrier::None);
+        (Rc::clone(&exchange.route.pool), carrier)
     };
-    let failure = match refusal {
-        Some(refused) => Failure::refused(&peer, refused),
-        None => Failure {
+    let refusal = match &carrier {
+        Carrier::On(link, _) => link.refusal(),
+        Carrier::None => None,
+    };
+    // Looked up while nothing is borrowed: it asks other connections.
+    let waits_for = refusal.is_none().then(|| pool.waits_for()).flatten();
+    let mut inside = consumer.inside();
+    let exchange = inside.connection.kept(stream)?;
+    let (shared, side) = (Arc::clone(&exchange.shared), exchange.route.side);
+    shared.metrics.limit_reached("request");
+    let peer = pool.peer().to_owned();
+    let within = format!("no response within {:?}", patience(&shared.limits, side));
+    let failure = match (refusal, waits_for) {
+        (Some(refused), _) => Failure::refused(&peer, refused),
+        (None, Some(waits_for)) => Failure {
             why: Why::RequestTimedOut,
-            detail: format!("no response within {:?}", exchange.shared.limits.request),
+            hint: format!(
+                "it may be {} that is late: see the log of its sidecar and of that of {peer}",
+                waits_for.peer
+            ),
+            detail: format!("{within}: {peer} itself waits for {waits_for}"),
+            peer,
+        },
+        (None, None) => Failure {
+            why: Why::RequestTimedOut,
+            detail: within,
             hint: format!(
                 "is the network function of {} overloaded? `limits: {{ request: ... }}` sets how long is waited",
                 pool.producer()
@@ -403,14 +505,22 @@ pub(super) fn timed_out(consumer: &Consumer, stream: u32) -> Option<Arc<Link>> {
         },
     };
     complain(exchange, &failure);
-    let (shared, side) = (Arc::clone(&exchange.shared), exchange.route.side);
     answer(&shared, side, &mut inside, stream, &failure);
     drop(inside);
-    match way {
-        Way::On(link, id) => {
-            link.port.lock().connection.reset(id, Code::CANCEL);
+    match carrier {
+        Carrier::On(link, id) => {
+            link.port.inside().connection.reset(id, Code::CANCEL);
             Some(link)
         }
-        Way::Waiting | Way::Answered => None,
+        Carrier::None => None,
     }
+}
+
+/// What waits for the consumer on this stream was not taken in time, or is too much: `limit` says which. Gives the connection that
+/// has to hear of it.
+pub(super) fn not_taken(shared: &Shared, consumer: &Consumer, stream: u32, limit: &'static str) -> Option<Rc<Link>> {
+    shared.metrics.limit_reached(limit);
+    tracing::debug!(stream, limit, "the response is not taken, and its stream is reset");
+    let exchange = consumer.inside().connection.reset(stream, Code::ENHANCE_YOUR_CALM)?;
+    exchange.not_taken()
 }

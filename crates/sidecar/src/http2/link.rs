@@ -1,36 +1,46 @@
 //! A connection that carries requests on: to a peer's sidecar, or to the network function.
 
+use std::cell::Cell;
 use std::fmt;
 use std::future::poll_fn;
+use std::pin::pin;
+use std::rc::Rc;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::task::Poll;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
-use bartizan_http2::{Code, Event, Role};
+use bartizan_http2::{Code, Event, Role, Unsent};
 use bartizan_tls::Refused;
 use tokio::time::timeout;
 
-use super::exchange::{self, Consumer, Origin};
-use super::pool::Pool;
-use super::port::{Inbox, Port, Stop, Turn};
+use super::exchange::{self, Consumer, Exchange, Origin};
+use super::pool::{Counted, Pool};
+use super::port::{Came, Inbox, Inside, Port, Stop, Turn};
 use crate::drain::Phase;
 use crate::session::Session;
+use crate::shared::Shared;
+use crate::until::until;
 
-/// Reads in one turn of a task; then others have theirs.
-pub(super) const READS: u32 = 16;
 /// How long saying goodbye may take.
 pub(super) const GOODBYE: Duration = Duration::from_millis(500);
 
 /// A connection that carries requests on, as a port.
-pub(super) type Producer = Port<Origin>;
+pub(super) type Producer = Port<Carried>;
+
+/// What is kept with a stream of a pool's connection: whose request it carries, and that it is counted.
+#[derive(Debug)]
+pub(super) struct Carried {
+    pub(super) origin: Origin,
+    pub(super) _counted: Counted,
+}
 
 /// One connection of a pool.
 pub(crate) struct Link {
+    pub(super) shared: Arc<Shared>,
     pub(super) port: Producer,
-    pub(super) retired: AtomicBool,
+    pub(super) retired: Cell<bool>,
     /// Requests it has carried.
-    pub(super) carried: AtomicU64,
+    pub(super) carried: Cell<u64>,
     /// Present where the connection is to a peer.
     pub(super) session: Option<Arc<Session>>,
 }
@@ -45,7 +55,7 @@ impl fmt::Debug for Link {
 
 /// Ports that were written to and not flushed yet.
 #[derive(Debug)]
-pub(super) struct Touched<P>(Vec<Arc<P>>);
+pub(super) struct Touched<P>(Vec<Rc<P>>);
 
 impl<P> Default for Touched<P> {
     fn default() -> Self {
@@ -54,14 +64,14 @@ impl<P> Default for Touched<P> {
 }
 
 impl<P> Touched<P> {
-    pub(super) fn add(&mut self, port: &Arc<P>) {
+    pub(super) fn add(&mut self, port: &Rc<P>) {
         // Mostly one, or one again and again.
-        if !self.0.iter().rev().take(8).any(|known| Arc::ptr_eq(known, port)) {
-            self.0.push(Arc::clone(port));
+        if !self.0.iter().rev().take(8).any(|known| Rc::ptr_eq(known, port)) {
+            self.0.push(Rc::clone(port));
         }
     }
 
-    pub(super) fn each(&mut self, flush: impl FnMut(Arc<P>)) {
+    pub(super) fn each(&mut self, flush: impl FnMut(Rc<P>)) {
         self.0.drain(..).for_each(flush);
     }
 }
@@ -73,7 +83,7 @@ impl Link {
     }
 
     pub(super) fn is_retired(&self) -> bool {
-        self.retired.load(Ordering::Relaxed)
+        self.retired.get()
     }
 
     pub(super) fn heard(&self) -> bool {
@@ -82,12 +92,33 @@ impl Link {
 
     /// Has it end when the requests on it have.
     pub(super) fn retire(&self) {
-        self.retired.store(true, Ordering::Relaxed);
-        self.port.lock().leave();
+        self.retired.set(true);
+        self.port.inside().leave();
     }
 
-    /// Hands a part of a response to the connection its request came by.
-    fn take(&self, event: Event<Origin>, input: &[u8], touched: &mut Touched<Consumer>) {
+    /// Hands a part of a response to the connection its request came by. The one place where something is handed back: what its
+    /// consumer does not take is bounded here, whatever it is.
+    fn hand_back<R>(
+        &self,
+        origin: &Origin,
+        touched: &mut Touched<Consumer>,
+        part: impl FnOnce(&mut Inside<Box<Exchange>>) -> Result<R, Unsent>,
+    ) -> Option<R> {
+        let handed = part(&mut origin.consumer.inside());
+        touched.add(&origin.consumer);
+        match handed {
+            Ok(handed) => Some(handed),
+            Err(Unsent::Over) => None,
+            Err(Unsent::Full) => {
+                // It is this connection that carried it; it is flushed at the end of its turn.
+                exchange::not_taken(&self.shared, &origin.consumer, origin.stream, "waiting");
+                None
+            }
+        }
+    }
+
+    /// Takes what the other side did on a stream to the connection its request came by.
+    fn take(&self, event: Event<Carried>, input: &[u8], touched: &mut Touched<Consumer>) {
         match event {
             Event::Head {
                 stream,
@@ -96,9 +127,10 @@ impl Link {
                 end,
             } => {
                 let Some(origin) = self.origin(stream) else { return };
-                let mut inside = origin.consumer.lock();
-                if let Some(exchange) = inside.connection.kept(origin.stream) {
-                    if status >= 200 {
+                self.hand_back(&origin, touched, |inside| {
+                    if let Some(exchange) = inside.connection.kept(origin.stream)
+                        && status >= 200
+                    {
                         exchange.begins_to_be_answered(status);
                         // The head is written below, within a microsecond: what the stream ends with must be counted before.
                         exchange.account.answered();
@@ -106,36 +138,32 @@ impl Link {
                             exchange.has_ended();
                         }
                     }
-                    inside.connection.send_head(origin.stream, &fields, end);
-                }
-                drop(inside);
-                touched.add(&origin.consumer);
+                    inside.connection.send_head(origin.stream, &fields, end)
+                });
             }
             Event::Data { stream, from, to, end } => {
                 let Some(origin) = self.origin(stream) else {
-                    return self.port.lock().connection.release(stream, to - from);
+                    return self.port.inside().connection.release(stream, to - from);
                 };
-                let mut inside = origin.consumer.lock();
-                if end && let Some(exchange) = inside.connection.kept(origin.stream) {
-                    exchange.has_ended();
-                }
-                let sent = inside.connection.send_data(origin.stream, &input[from..to], end);
-                drop(inside);
-                touched.add(&origin.consumer);
-                self.port.lock().connection.release(stream, sent.unwrap_or(to - from));
+                let sent = self.hand_back(&origin, touched, |inside| {
+                    if end && let Some(exchange) = inside.connection.kept(origin.stream) {
+                        exchange.has_ended();
+                    }
+                    inside.connection.send_data(origin.stream, &input[from..to], end)
+                });
+                self.port.inside().connection.release(stream, sent.unwrap_or(to - from));
             }
             Event::Trailers { stream, fields } => {
                 let Some(origin) = self.origin(stream) else { return };
-                let mut inside = origin.consumer.lock();
-                if let Some(exchange) = inside.connection.kept(origin.stream) {
-                    exchange.has_ended();
-                }
-                inside.connection.send_trailers(origin.stream, fields);
-                drop(inside);
-                touched.add(&origin.consumer);
+                self.hand_back(&origin, touched, |inside| {
+                    if let Some(exchange) = inside.connection.kept(origin.stream) {
+                        exchange.has_ended();
+                    }
+                    inside.connection.send_trailers(origin.stream, fields)
+                });
             }
             Event::Reset { code, by, kept } => {
-                let Some(origin) = kept else { return };
+                let Some(Carried { origin, .. }) = kept else { return };
                 let unprocessed = code == Code::REFUSED_STREAM && self.waits(&origin);
                 match by {
                     Role::Server if unprocessed => {
@@ -143,38 +171,75 @@ impl Link {
                         return;
                     }
                     Role::Server => exchange::reset_by_producer(&origin, code),
+                    Role::Client if code == Code::ENHANCE_YOUR_CALM => {
+                        self.shared.metrics.limit_reached("interim-responses");
+                        exchange::broken(&origin, self, "it carried interim responses without end");
+                    }
                     Role::Client => exchange::broken(&origin, self, "it carried what is no response"),
                 }
                 touched.add(&origin.consumer);
             }
             Event::Unprocessed { kept } => {
-                let Some(origin) = kept else { return };
+                let Some(Carried { origin, .. }) = kept else { return };
                 touched.0.extend(exchange::again(origin, self, "goaway"));
             }
-            Event::Moved { stream, bytes, over } => {
-                let Some(origin) = over.or_else(|| self.origin(stream)) else {
-                    return;
-                };
-                origin.consumer.lock().connection.release(origin.stream, bytes);
+            Event::Moved { stream, bytes } => {
+                let Some(origin) = self.origin(stream) else { return };
+                origin.consumer.inside().connection.release(origin.stream, bytes);
                 touched.add(&origin.consumer);
             }
         }
     }
 
     fn origin(&self, stream: u32) -> Option<Origin> {
-        self.port.lock().connection.kept(stream).cloned()
+        let mut inside = self.port.inside();
+        inside.connection.kept(stream).map(|carried| carried.origin.clone())
     }
 
     /// Whether no response has begun.
     fn waits(&self, origin: &Origin) -> bool {
-        let mut inside = origin.consumer.lock();
+        let mut inside = origin.consumer.inside();
         let exchange = inside.connection.kept(origin.stream);
         exchange.is_some_and(|exchange| exchange.status.is_none())
+    }
+
+    /// Has the requests end whose bodies the other side does not take.
+    fn look_at_stalled(&self, touched: &mut Touched<Consumer>) {
+        let stalled = self.port.inside().sweep(&self.shared.limits);
+        for stream in stalled {
+            touched.0.extend(self.not_taken(stream, "stall"));
+        }
+    }
+
+    /// Has requests end whose bodies wait for longest, where more waits than may.
+    fn keep_to_budget(&self, touched: &mut Touched<Consumer>) {
+        loop {
+            let longest = {
+                let mut inside = self.port.inside();
+                inside.charge();
+                if !inside.is_over_budget() {
+                    return;
+                }
+                inside.connection.longest_waiting()
+            };
+            let Some(stream) = longest else { return };
+            touched.0.extend(self.not_taken(stream, "waiting"));
+        }
+    }
+
+    /// What waits for the producer on this stream was not taken in time, or is too much: `limit` says which. Gives the connection
+    /// that has to hear of it.
+    pub(super) fn not_taken(&self, stream: u32, limit: &'static str) -> Option<Rc<Consumer>> {
+        self.shared.metrics.limit_reached(limit);
+        let carried = self.port.inside().connection.reset(stream, Code::CANCEL);
+        let Carried { origin, .. } = carried?;
+        exchange::broken(&origin, self, "the body of the request is not taken");
+        Some(origin.consumer)
     }
 }
 
 /// Takes the connection out of the pool once it is told to end, and ends when it has to be closed.
-async fn dismissed(pool: &Pool, link: &Arc<Link>) {
+async fn dismissed(pool: &Pool, link: &Rc<Link>) {
     if let Some(session) = &link.session {
         let mut phase = session.dismissal();
         // The session holds the sender: neither wait ends by an error.
@@ -191,74 +256,34 @@ async fn dismissed(pool: &Pool, link: &Arc<Link>) {
 }
 
 /// Reads what a connection of a pool has to say, until it ends.
-pub(super) async fn drive(pool: Arc<Pool>, link: Arc<Link>) {
+pub(super) async fn drive(pool: Rc<Pool>, link: Rc<Link>) {
     let mut inbox = Inbox::new(Vec::new());
     let mut touched = Touched::default();
+    let shared = Arc::clone(&link.shared);
+    let mut tick = pin!(shared.ticks.next());
     let driven = poll_fn(|context| {
-        let mut polled = Poll::Pending;
         let leaving = link.port.enter(context).leaving;
-        let mut reads = 0;
-        loop {
-            reads += 1;
-            if reads > READS {
-                context.waker().wake_by_ref();
-                break;
-            }
-            // A write that fails is no end yet: what the peer said before it closed is the better reason.
-            let flushed = link.port.poll_flush(context, &mut inbox, |event, input| {
-                link.take(event, input, &mut touched);
-            });
-            let idle = {
-                let mut inside = link.port.lock();
-                let idle = leaving && inside.connection.is_idle();
-                if idle {
-                    inside.connection.drain();
-                }
-                idle
-            };
-            if idle && !flushed.is_pending() {
-                polled = Poll::Ready(Ok(()));
-                break;
-            }
-            let received = link.port.poll_receive(context, &mut inbox, |event, input| {
-                link.take(event, input, &mut touched);
-            });
-            match received {
-                Poll::Pending => break,
-                Poll::Ready(Ok(Turn::Read)) => {
-                    if !link.is_retired() && link.port.lock().connection.away().is_some() {
-                        pool.retire(&link);
-                    }
-                }
-                Poll::Ready(Ok(Turn::End { .. })) => {
-                    polled = Poll::Ready(Err("closed by the other side".to_owned()));
-                    break;
-                }
-                Poll::Ready(Err(Stop::Broken(error))) => {
-                    polled = Poll::Ready(Err(error.to_string()));
-                    break;
-                }
-                Poll::Ready(Err(Stop::Fault(fault))) => {
-                    link.port.lock().connection.fail(fault.code);
-                    polled = Poll::Ready(Err(fault.why.to_owned()));
-                    break;
-                }
-            }
-        }
+        let polled = turn(&pool, &link, leaving, context, &mut inbox, &mut touched);
         if polled.is_pending() {
             // Acknowledgements and windows.
             let flushed = link.port.poll_flush(context, &mut inbox, |event, input| {
                 link.take(event, input, &mut touched);
             });
             drop(flushed);
+            link.keep_to_budget(&mut touched);
+            while link.port.inside().connection.needs_sweeps() && tick.as_mut().poll(context).is_ready() {
+                link.look_at_stalled(&mut touched);
+                link.port.flush();
+                tick.set(shared.ticks.next());
+            }
             pool.has_room(&link);
         }
         touched.each(|consumer| consumer.flush());
         polled
     });
-    let ended: Result<(), String> = tokio::select! {
-        ended = driven => ended,
-        () = dismissed(&pool, &link) => Err("its peer is no longer admitted".to_owned()),
+    let ended: Result<(), String> = match until(driven, dismissed(&pool, &link)).await {
+        Some(ended) => ended,
+        None => Err("its peer is no longer admitted".to_owned()),
     };
     if !link.is_retired() {
         pool.retire(&link);
@@ -267,9 +292,55 @@ pub(super) async fn drive(pool: Arc<Pool>, link: Arc<Link>) {
     if !why.is_empty() {
         tracing::debug!(target = %pool.producer(), error = why, "pooled connection ended");
     }
-    for origin in link.port.end() {
+    for Carried { origin, .. } in link.port.end() {
         exchange::broken(&origin, &link, why);
         origin.consumer.flush();
     }
     let _ = timeout(GOODBYE, link.port.shutdown()).await;
+}
+
+/// Reads and hands back as long as there is something and the turn allows.
+fn turn(
+    pool: &Rc<Pool>,
+    link: &Rc<Link>,
+    leaving: bool,
+    context: &mut Context<'_>,
+    inbox: &mut Inbox<Carried>,
+    touched: &mut Touched<Consumer>,
+) -> Poll<Result<(), String>> {
+    let mut turn = Turn::new();
+    loop {
+        // A write that fails is no end yet: what the peer said before it closed is the better reason.
+        let flushed = link
+            .port
+            .poll_flush(context, inbox, |event, input| link.take(event, input, touched));
+        let idle = {
+            let mut inside = link.port.inside();
+            let idle = leaving && inside.connection.is_idle();
+            if idle {
+                inside.connection.drain();
+            }
+            idle
+        };
+        if idle && !flushed.is_pending() {
+            return Poll::Ready(Ok(()));
+        }
+        let received = link.port.poll_receive(context, &mut turn, inbox, |event, input| {
+            link.take(event, input, touched);
+        });
+        match received {
+            Poll::Pending | Poll::Ready(Ok(Came::Enough)) => return Poll::Pending,
+            Poll::Ready(Ok(Came::Something)) => {
+                if !link.is_retired() && link.port.inside().connection.away().is_some() {
+                    pool.retire(link);
+                }
+            }
+            Poll::Ready(Ok(Came::End { .. })) => return Poll::Ready(Err("closed by the other side".to_owned())),
+            Poll::Ready(Err(Stop::Broken(error))) => return Poll::Ready(Err(error.to_string())),
+            Poll::Ready(Err(Stop::Fault(fault))) => {
+                link.port.inside().connection.fail(fault.code);
+                return Poll::Ready(Err(fault.why.to_owned()));
+            }
+        }
+    }
 }

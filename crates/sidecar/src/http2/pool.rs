@@ -1,16 +1,22 @@
 //! HTTP/2 connections to one target, kept open and shared by requests.
 
+use std::cell::{Cell, RefCell};
+use std::fmt;
 use std::net::SocketAddr;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::rc::{Rc, Weak};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Instant;
 
 use bartizan_deployment::Path;
 use bartizan_http2::{Fields, Role};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::Notify;
+use tokio::task::spawn_local;
 
+use super::budget::{Reader, Whereabouts};
 use super::exchange::Origin;
-use super::link::{self, Link};
+use super::link::{self, Carried, Link};
 use super::port::Port;
 use crate::backoff::Backoff;
 use crate::drain::Phase;
@@ -20,6 +26,7 @@ use crate::handshake;
 use crate::peers::Door;
 use crate::session::Session;
 use crate::shared::Shared;
+use crate::worker::Worker;
 
 /// Connections to one target beyond which requests queue for a stream instead.
 const LINKS_AT_MOST: usize = 32;
@@ -36,48 +43,125 @@ pub(crate) enum Target {
 /// HTTP/2 connections to one target.
 #[derive(Debug)]
 pub(crate) struct Pool {
+    worker: Weak<Worker>,
     shared: Arc<Shared>,
     target: Target,
     peer: String,
-    links: Mutex<Vec<Arc<Link>>>,
+    /// To whom is charged what waits for the target.
+    reader: Rc<Reader>,
+    links: RefCell<Vec<Rc<Link>>>,
     /// Held while dialling, so that a hundred requests that find no connection make one.
     dialling: tokio::sync::Mutex<Option<Failure>>,
     /// Dials that have ended.
-    dialled: AtomicUsize,
+    dialled: Cell<usize>,
     /// How many connections are kept ready.
-    ready: AtomicUsize,
+    ready: Cell<usize>,
     /// A connection was lost.
     lost: Notify,
     /// Requests that wait for a stream of any connection.
-    waiting: AtomicUsize,
+    waiting: Cell<usize>,
     /// There may be one.
     room: Notify,
+    occupancy: Arc<Occupancy>,
 }
 
-/// What a scrape wants to know of a pool.
-#[derive(Debug, Clone, Copy, Default)]
+/// What a scrape wants to know of a pool, for whichever thread it is that answers it.
+#[derive(Debug, Default)]
 pub(crate) struct Occupancy {
-    pub(crate) connections: usize,
-    pub(crate) streams: usize,
+    /// The target in words.
+    pub(crate) target: String,
+    connections: AtomicUsize,
+    streams: AtomicUsize,
+}
+
+/// What a network function itself waits for: requests of its own that have no response yet.
+#[derive(Debug)]
+pub(crate) struct WaitsFor {
+    /// Whom the oldest is for.
+    pub(super) peer: String,
+    requests: usize,
+    since: Instant,
+}
+
+impl fmt::Display for WaitsFor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let waited = self.since.elapsed().as_secs_f64();
+        match self.requests {
+            1 => write!(f, "{}, for {waited:.1} s", self.peer),
+            all => write!(
+                f,
+                "{all} responses, for longest for that of {}, {waited:.1} s",
+                self.peer
+            ),
+        }
+    }
+}
+
+/// One request on a connection of a pool, while it is there.
+#[derive(Debug)]
+pub(super) struct Counted(Arc<Occupancy>);
+
+impl WaitsFor {
+    /// Both together.
+    pub(crate) fn and(self, other: Self) -> Self {
+        let requests = self.requests + other.requests;
+        let oldest = if self.since <= other.since { self } else { other };
+        Self { requests, ..oldest }
+    }
+}
+
+impl Occupancy {
+    pub(crate) fn connections(&self) -> usize {
+        self.connections.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn streams(&self) -> usize {
+        self.streams.load(Ordering::Relaxed)
+    }
+
+    fn count(self: &Arc<Self>) -> Counted {
+        self.streams.fetch_add(1, Ordering::Relaxed);
+        Counted(Arc::clone(self))
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.0.streams.fetch_sub(1, Ordering::Relaxed);
+    }
 }
 
 impl Pool {
-    pub(crate) fn new(shared: &Arc<Shared>, target: Target) -> Arc<Self> {
-        let peer = match &target {
-            Target::Peer(door) => door.peer.to_string(),
-            Target::Function(_) => shared.node.to_string(),
+    pub(crate) fn new(worker: &Rc<Worker>, target: Target) -> Rc<Self> {
+        let (peer, words, whereabouts) = match &target {
+            Target::Peer(door) => (
+                door.peer.to_string(),
+                format!("{} at {}", door.peer, door.address),
+                Whereabouts::Beyond,
+            ),
+            Target::Function(address) => (
+                worker.shared.node.to_string(),
+                format!("the network function at {address}"),
+                Whereabouts::Here,
+            ),
         };
-        Arc::new(Self {
-            shared: Arc::clone(shared),
+        Rc::new(Self {
+            worker: Rc::downgrade(worker),
+            shared: Arc::clone(&worker.shared),
             target,
             peer,
-            links: Mutex::default(),
+            reader: Reader::new(&worker.budget, whereabouts),
+            links: RefCell::default(),
             dialling: tokio::sync::Mutex::default(),
-            dialled: AtomicUsize::new(0),
-            ready: AtomicUsize::new(0),
+            dialled: Cell::new(0),
+            ready: Cell::new(0),
             lost: Notify::new(),
-            waiting: AtomicUsize::new(0),
+            waiting: Cell::new(0),
             room: Notify::new(),
+            occupancy: Arc::new(Occupancy {
+                target: words,
+                ..Occupancy::default()
+            }),
         })
     }
 
@@ -86,49 +170,77 @@ impl Pool {
         &self.peer
     }
 
+    pub(crate) fn leads_to_a_peer(&self) -> bool {
+        matches!(self.target, Target::Peer(_))
+    }
+
+    /// What the network function behind this pool waits for itself, as far as this sidecar carries it.
+    pub(super) fn waits_for(&self) -> Option<WaitsFor> {
+        match self.target {
+            Target::Function(_) => self.worker.upgrade()?.waits_for(),
+            Target::Peer(_) => None,
+        }
+    }
+
+    /// Requests to this pool's target that have no response yet.
+    pub(crate) fn unanswered(&self) -> Option<WaitsFor> {
+        let links = self.links.borrow().clone();
+        let mut began = Vec::new();
+        for link in links {
+            let origins: Vec<Origin> = {
+                let mut inside = link.port.inside();
+                inside
+                    .connection
+                    .all()
+                    .map(|(_, carried)| carried.origin.clone())
+                    .collect()
+            };
+            began.extend(origins.iter().filter_map(Origin::waits_since));
+        }
+        Some(WaitsFor {
+            peer: self.peer.clone(),
+            requests: began.len(),
+            since: began.into_iter().min()?,
+        })
+    }
+
     /// The target in words.
-    pub(crate) fn producer(&self) -> String {
-        match &self.target {
-            Target::Peer(door) => format!("{} at {}", door.peer, door.address),
-            Target::Function(address) => format!("the network function at {address}"),
-        }
+    pub(crate) fn producer(&self) -> &str {
+        &self.occupancy.target
     }
 
-    pub(crate) fn occupancy(&self) -> Occupancy {
-        let links = self.links();
-        Occupancy {
-            connections: links.len(),
-            streams: links
-                .iter()
-                .map(|link| link.port.lock().connection.open_streams())
-                .sum(),
-        }
+    pub(crate) fn occupancy(&self) -> &Arc<Occupancy> {
+        &self.occupancy
     }
 
-    fn links(&self) -> MutexGuard<'_, Vec<Arc<Link>>> {
-        self.links.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Changes the list of connections.
+    fn with_links<R>(&self, change: impl FnOnce(&mut Vec<Rc<Link>>) -> R) -> R {
+        let mut links = self.links.borrow_mut();
+        let changed = change(&mut links);
+        self.occupancy.connections.store(links.len(), Ordering::Relaxed);
+        changed
     }
 
-    /// Sends the head of a request on an open connection with room; the stream it is on. `None` where there is none.
-    pub(super) fn open(&self, head: &Fields, end: bool, origin: &Origin) -> Option<(Arc<Link>, u32)> {
-        let link = self.pick()?;
-        let stream = self.open_on(&link, head, end, origin)?;
-        Some((link, stream))
-    }
-
-    /// The same on this connection.
-    pub(super) fn open_on(&self, link: &Arc<Link>, head: &Fields, end: bool, origin: &Origin) -> Option<u32> {
+    /// Sends the head of a request on a connection; the stream it is on. `None` where there is no room.
+    pub(super) fn open_on(&self, link: &Rc<Link>, head: &Fields, end: bool, origin: &Origin) -> Option<u32> {
         let opened = {
-            let mut inside = link.port.lock();
+            let mut inside = link.port.inside();
             if !inside.has_room() {
                 return None;
             }
             inside.used();
-            inside.connection.open(head, end, origin.clone())?
+            let carried = Carried {
+                origin: origin.clone(),
+                _counted: self.occupancy.count(),
+            };
+            // Requests of one connection share what they may have of the link's window.
+            let owner = Rc::as_ptr(&origin.consumer) as usize as u64;
+            inside.connection.open(head, end, owner, carried)?
         };
         if let Some(session) = &link.session {
             session.request();
-            let carried = 1 + link.carried.fetch_add(1, Ordering::Relaxed);
+            let carried = link.carried.get() + 1;
+            link.carried.set(carried);
             if self
                 .shared
                 .limits
@@ -143,57 +255,69 @@ impl Pool {
 
     /// A connection with room for a stream. Dials where there is none, and waits where there are as many connections as there
     /// may be.
-    pub(super) async fn link(self: &Arc<Self>) -> Result<Arc<Link>, Failure> {
+    pub(super) async fn link(self: &Rc<Self>, has_body: bool) -> Result<Rc<Link>, Failure> {
         let mut waited = false;
         loop {
-            if let Some(link) = self.pick() {
+            if let Some(link) = self.pick(has_body) {
                 return Ok(link);
             }
-            if self.links().len() >= LINKS_AT_MOST {
+            if self.links.borrow().len() >= LINKS_AT_MOST {
                 if !std::mem::replace(&mut waited, true) {
                     self.shared.metrics.limit_reached("streams");
                 }
-                self.waiting.fetch_add(1, Ordering::Relaxed);
+                self.waiting.set(self.waiting.get() + 1);
                 tokio::select! {
                     () = self.room.notified() => {}
                     // A connection may have gone that nobody told of.
                     () = self.shared.ticks.next() => {}
                 }
-                self.waiting.fetch_sub(1, Ordering::Relaxed);
+                self.waiting.set(self.waiting.get() - 1);
                 continue;
             }
-            let before = self.dialled.load(Ordering::Acquire);
+            let before = self.dialled.get();
             let mut last = self.dialling.lock().await;
-            if let Some(link) = self.pick() {
+            if let Some(link) = self.pick(has_body) {
                 return Ok(link);
             }
             // Somebody dialled while this one waited: their failure is ours.
-            if self.dialled.load(Ordering::Acquire) != before
+            if self.dialled.get() != before
                 && let Some(failure) = last.as_ref()
             {
                 return Err(failure.clone());
             }
             let dialled = self.dial().await;
             *last = dialled.as_ref().err().cloned();
-            self.dialled.fetch_add(1, Ordering::AcqRel);
+            self.dialled.set(self.dialled.get() + 1);
             return dialled;
         }
     }
 
-    /// An open connection with room.
-    fn pick(&self) -> Option<Arc<Link>> {
-        let links = self.links();
-        links.iter().find(|link| link.port.lock().has_room()).map(Arc::clone)
+    /// An open connection with room for a stream, and for a request with a body one whose other end takes bodies: where one consumer's
+    /// are not read, those of others go by another connection. Where there are as many connections as there may be, any with room.
+    pub(super) fn pick(&self, has_body: bool) -> Option<Rc<Link>> {
+        let links = self.links.borrow();
+        let mut shut = None;
+        for link in links.iter() {
+            let mut inside = link.port.inside();
+            if !inside.has_room() {
+                continue;
+            }
+            if !has_body || inside.connection.is_window_open() {
+                return Some(Rc::clone(link));
+            }
+            shut = shut.or(Some(link));
+        }
+        shut.filter(|_| links.len() >= LINKS_AT_MOST).map(Rc::clone)
     }
 
     /// Streams of a connection may have ended that requests wait for.
     pub(super) fn has_room(&self, link: &Link) {
-        if self.waiting.load(Ordering::Relaxed) > 0 && link.port.lock().has_room() {
+        if self.waiting.get() > 0 && link.port.inside().has_room() {
             self.room.notify_waiters();
         }
     }
 
-    async fn dial(self: &Arc<Self>) -> Result<Arc<Link>, Failure> {
+    async fn dial(self: &Rc<Self>) -> Result<Rc<Link>, Failure> {
         match &self.target {
             Target::Peer(door) => {
                 let generation = self.shared.endpoint.generation();
@@ -215,38 +339,40 @@ impl Pool {
 
     /// Begins HTTP/2 on a connection and drives it from a task of its own. What a client says first leaves with the first
     /// request: until then a connection holds nothing at the other end, where a millisecond of idle time may count from the preface.
-    fn start<IO>(self: &Arc<Self>, stream: IO, session: Option<Arc<Session>>) -> Arc<Link>
+    fn start<IO>(self: &Rc<Self>, stream: IO, session: Option<Arc<Session>>) -> Rc<Link>
     where
-        IO: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+        IO: AsyncRead + AsyncWrite + Unpin + 'static,
     {
-        let link = Arc::new(Link {
-            port: Port::new(Role::Client, super::bounds(&self.shared.limits), stream),
-            retired: AtomicBool::new(false),
-            carried: AtomicU64::new(0),
+        let bounds = super::bounds(&self.shared.limits);
+        let link = Rc::new(Link {
+            shared: Arc::clone(&self.shared),
+            port: Port::new(Role::Client, bounds, stream, Rc::clone(&self.reader)),
+            retired: Cell::new(false),
+            carried: Cell::new(0),
             session,
         });
-        self.links().push(Arc::clone(&link));
-        tokio::spawn(link::drive(Arc::clone(self), Arc::clone(&link)));
+        self.with_links(|links| links.push(Rc::clone(&link)));
+        spawn_local(link::drive(Rc::clone(self), Rc::clone(&link)));
         link
     }
 
     /// Takes a connection out of the pool; requests under way on it go on.
-    pub(super) fn retire(&self, link: &Arc<Link>) {
-        self.links().retain(|pooled| !Arc::ptr_eq(pooled, link));
+    pub(super) fn retire(&self, link: &Rc<Link>) {
+        self.with_links(|links| links.retain(|pooled| !Rc::ptr_eq(pooled, link)));
         link.retire();
         self.lost.notify_one();
     }
 
     /// Lets all connections go; each closes once its requests have ended.
     pub(crate) fn close(&self) {
-        let closed = std::mem::take(&mut *self.links());
+        let closed = self.with_links(std::mem::take);
         closed.iter().for_each(|link| link.retire());
     }
 
     /// Replaces connections to a peer: certificates or policies have changed. Requests under way on them go on.
     pub(crate) fn renew(&self) {
         if matches!(self.target, Target::Peer(_)) {
-            let retired = std::mem::take(&mut *self.links());
+            let retired = self.with_links(std::mem::take);
             retired.iter().for_each(|link| link.retire());
             self.lost.notify_one();
         }
@@ -254,16 +380,16 @@ impl Pool {
 
     /// Asks for at least this many connections to be kept ready.
     pub(crate) fn want_ready(&self, connections: usize) {
-        self.ready.fetch_max(connections, Ordering::Relaxed);
+        self.ready.set(self.ready.get().max(connections));
     }
 
     /// Keeps as many connections open as are wanted, until draining begins.
-    pub(crate) async fn keep(self: Arc<Self>) {
-        let ready = self.ready.load(Ordering::Relaxed);
+    pub(crate) async fn keep(self: Rc<Self>) {
+        let ready = self.ready.get();
         let mut guard = self.shared.drain.guard();
         let mut backoff = Backoff::default();
         while guard.phase() == Phase::Running {
-            let open = self.links().clone();
+            let open = self.links.borrow().clone();
             if open.len() >= ready {
                 tokio::select! {
                     () = self.lost.notified() => {}
@@ -287,7 +413,7 @@ impl Pool {
                 let mut last = self.dialling.lock().await;
                 let dialled = self.dial().await;
                 *last = dialled.as_ref().err().cloned();
-                self.dialled.fetch_add(1, Ordering::AcqRel);
+                self.dialled.set(self.dialled.get() + 1);
                 dialled
             };
             if let Err(failure) = dialled

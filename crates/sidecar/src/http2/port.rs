@@ -1,22 +1,28 @@
 //! One end of an HTTP/2 connection with its socket: read by the task that owns it, written by whoever has something to send.
 //!
 //! A request that is read from one connection leaves by another in the same turn of the same task, and so does its response. Two
-//! ports are never locked at once.
+//! ports are never borrowed at once.
 
-use std::cell::RefCell;
+use std::cell::{RefCell, RefMut};
 use std::fmt;
 use std::io;
 use std::pin::Pin;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::rc::Rc;
 use std::task::{Context, Poll, Waker, ready};
 
+use bartizan_deployment::Limits;
 use bartizan_http2::{Bounds, Connection, Event, Fault, Role};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
+use super::budget::Reader;
 use crate::scratch::SCRATCH;
 
 /// Output beyond which nothing more is read: whoever asks and does not listen to the answers is not asked for more.
 const UNHEARD: usize = 256 * 1024;
+/// Frames in one turn of a task. Then others have theirs, however much a connection has to say.
+const FRAMES_PER_TURN: usize = 128;
+/// Reads in one turn, of up to [`SCRATCH`] bytes.
+const READS_PER_TURN: u32 = 2;
 
 thread_local! {
     /// What was read last. A connection at rest holds no buffer; sockets below have one of their own ([`crate::scratch`]).
@@ -24,17 +30,20 @@ thread_local! {
 }
 
 /// A socket, in clear or not.
-pub(super) trait Socket: AsyncRead + AsyncWrite + Send + Unpin {}
+pub(super) trait Socket: AsyncRead + AsyncWrite + Unpin {}
 
-impl<S: AsyncRead + AsyncWrite + Send + Unpin> Socket for S {}
+impl<S: AsyncRead + AsyncWrite + Unpin> Socket for S {}
 
 /// One end of a connection. `T` is kept with each stream.
-pub(super) struct Port<T>(Mutex<Inside<T>>);
+pub(super) struct Port<T>(RefCell<Inside<T>>);
 
-/// What the lock of a port guards.
+/// What a port has.
 pub(super) struct Inside<T> {
     pub(super) connection: Connection<T>,
     socket: Box<dyn Socket>,
+    /// To whom is charged what waits here, and how much that was when it was last looked at.
+    reader: Rc<Reader>,
+    charged: usize,
     /// The task that reads.
     owner: Option<Waker>,
     /// The owner waits until the socket takes more.
@@ -54,20 +63,29 @@ pub(super) struct Inside<T> {
 /// What the owner keeps between its turns.
 #[derive(Debug)]
 pub(super) struct Inbox<T> {
-    /// The beginning of a frame that is not whole yet.
+    /// What was read and not used yet.
     rest: Vec<u8>,
-    /// `rest` was not looked at yet.
+    /// Whole frames may stand in `rest`.
     fresh: bool,
     events: Vec<Event<T>>,
 }
 
-/// What a turn of reading came to.
+/// What may still be done in a turn.
 #[derive(Debug)]
-pub(super) enum Turn {
+pub(super) struct Turn {
+    frames: usize,
+    reads: u32,
+}
+
+/// What came of reading.
+#[derive(Debug)]
+pub(super) enum Came {
     /// Something was read.
-    Read,
+    Something,
     /// The other side ends here; whether it did so between frames.
     End { clean: bool },
+    /// It was enough for one turn: the task has been woken for the next.
+    Enough,
 }
 
 /// Why reading cannot go on.
@@ -77,6 +95,15 @@ pub(super) enum Stop {
     Broken(io::Error),
     /// The other side broke the rules.
     Fault(Fault),
+}
+
+impl Turn {
+    pub(super) fn new() -> Self {
+        Self {
+            frames: FRAMES_PER_TURN,
+            reads: READS_PER_TURN,
+        }
+    }
 }
 
 impl<T> Inbox<T> {
@@ -97,10 +124,12 @@ impl<T> fmt::Debug for Port<T> {
 }
 
 impl<T> Port<T> {
-    pub(super) fn new(role: Role, bounds: Bounds, socket: impl Socket + 'static) -> Self {
-        Self(Mutex::new(Inside {
+    pub(super) fn new(role: Role, bounds: Bounds, socket: impl Socket + 'static, reader: Rc<Reader>) -> Self {
+        Self(RefCell::new(Inside {
             connection: Connection::new(role, bounds),
             socket: Box::new(socket),
+            reader,
+            charged: 0,
             owner: None,
             blocked: false,
             unheard: false,
@@ -111,18 +140,19 @@ impl<T> Port<T> {
         }))
     }
 
-    pub(super) fn lock(&self) -> MutexGuard<'_, Inside<T>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    /// What it has, for as long as nobody else is asked for anything.
+    pub(super) fn inside(&self) -> RefMut<'_, Inside<T>> {
+        self.0.borrow_mut()
     }
 
     /// Sends what was put into it. For others than the owner.
     pub(super) fn flush(&self) {
-        self.lock().flush();
+        self.inside().flush();
     }
 
     /// The owner's turn: remembers whom to wake.
-    pub(super) fn enter(&self, context: &Context<'_>) -> MutexGuard<'_, Inside<T>> {
-        let mut inside = self.lock();
+    pub(super) fn enter(&self, context: &Context<'_>) -> RefMut<'_, Inside<T>> {
+        let mut inside = self.inside();
         if !inside
             .owner
             .as_ref()
@@ -142,7 +172,7 @@ impl<T> Port<T> {
     ) -> Poll<io::Result<()>> {
         loop {
             {
-                let mut inside = self.lock();
+                let mut inside = self.inside();
                 if inside.broken {
                     return Poll::Ready(Err(io::ErrorKind::BrokenPipe.into()));
                 }
@@ -159,47 +189,56 @@ impl<T> Port<T> {
                     return Poll::Ready(Ok(()));
                 }
                 inside.connection.pump(&mut inbox.events);
+                inside.charge();
             }
             inbox.events.drain(..).for_each(|event| each(event, &[]));
-            if self.lock().connection.output().is_empty() {
+            if self.inside().connection.output().is_empty() {
                 return Poll::Ready(Ok(()));
             }
         }
     }
 
-    /// Reads once and gives each event with the bytes it speaks of.
+    /// Reads once, as far as the turn allows, and gives each event with the bytes it speaks of.
     pub(super) fn poll_receive(
         &self,
         context: &mut Context<'_>,
+        turn: &mut Turn,
         inbox: &mut Inbox<T>,
         mut each: impl FnMut(Event<T>, &[u8]),
-    ) -> Poll<Result<Turn, Stop>> {
+    ) -> Poll<Result<Came, Stop>> {
+        if turn.frames == 0 || (turn.reads == 0 && !inbox.fresh) {
+            context.waker().wake_by_ref();
+            return Poll::Ready(Ok(Came::Enough));
+        }
         INPUT.with(|input| {
             // Nobody lends it to anybody else: what follows reads no other port.
             let Ok(mut input) = input.try_borrow_mut() else {
                 context.waker().wake_by_ref();
                 return Poll::Pending;
             };
-            let read = if std::mem::take(&mut inbox.fresh) {
-                0
-            } else {
-                let mut inside = self.lock();
+            let read = {
+                let mut inside = self.inside();
                 if inside.connection.output().len() > UNHEARD && inside.blocked {
                     inside.unheard = true;
                     return Poll::Pending;
                 }
-                let mut buffer = ReadBuf::new(&mut input);
-                let polled = ready!(Pin::new(&mut inside.socket).poll_read(context, &mut buffer));
-                if let Err(error) = polled {
-                    return Poll::Ready(Err(Stop::Broken(error)));
-                }
-                match buffer.filled().len() {
-                    0 => {
-                        return Poll::Ready(Ok(Turn::End {
-                            clean: inbox.rest.is_empty(),
-                        }));
+                if std::mem::take(&mut inbox.fresh) {
+                    0
+                } else {
+                    let mut buffer = ReadBuf::new(&mut input);
+                    let polled = ready!(Pin::new(&mut inside.socket).poll_read(context, &mut buffer));
+                    if let Err(error) = polled {
+                        return Poll::Ready(Err(Stop::Broken(error)));
                     }
-                    read => read,
+                    turn.reads -= 1;
+                    match buffer.filled().len() {
+                        0 => {
+                            return Poll::Ready(Ok(Came::End {
+                                clean: inbox.rest.is_empty(),
+                            }));
+                        }
+                        read => read,
+                    }
                 }
             };
             let mut rest = std::mem::take(&mut inbox.rest);
@@ -209,27 +248,34 @@ impl<T> Port<T> {
                 rest.extend_from_slice(&input[..read]);
                 &rest[..]
             };
-            let received = self.lock().connection.receive(bytes, &mut inbox.events);
+            let received = {
+                let mut inside = self.inside();
+                let received = inside.connection.receive(bytes, turn.frames, &mut inbox.events);
+                inside.charge();
+                received
+            };
             inbox.events.drain(..).for_each(|event| each(event, bytes));
-            self.lock().connection.seen();
-            let used = received.map_err(Stop::Fault)?;
+            self.inside().connection.seen();
+            let received = received.map_err(Stop::Fault)?;
+            turn.frames -= received.frames;
+            inbox.fresh = received.more;
             if rest.is_empty() {
-                inbox.rest.extend_from_slice(&input[used..read]);
-            } else if used < rest.len() {
-                rest.drain(..used);
+                inbox.rest.extend_from_slice(&input[received.used..read]);
+            } else if received.used < rest.len() {
+                rest.drain(..received.used);
                 inbox.rest = rest;
             }
             if inbox.events.capacity() > 64 {
                 inbox.events = Vec::new();
             }
-            Poll::Ready(Ok(Turn::Read))
+            Poll::Ready(Ok(Came::Something))
         })
     }
 
     /// Says what is left to say and closes our half.
     pub(super) async fn shutdown(&self) {
         std::future::poll_fn(|context| {
-            let mut inside = self.lock();
+            let mut inside = self.inside();
             if !inside.broken && ready!(inside.poll_write_out(context)).is_err() {
                 return Poll::Ready(());
             }
@@ -240,16 +286,26 @@ impl<T> Port<T> {
 
     /// The owner goes: nothing can be opened or sent any more. Gives what was kept with streams.
     pub(super) fn end(&self) -> Vec<T> {
-        let mut inside = self.lock();
+        let mut inside = self.inside();
         inside.over = true;
-        inside.connection.clear()
+        let kept = inside.connection.clear();
+        inside.charge();
+        kept
     }
 }
 
 impl<T> Inside<T> {
     /// Whether something may be opened on it.
-    pub(super) fn has_room(&self) -> bool {
-        !self.over && !self.broken && !self.leaving && self.connection.has_room()
+    pub(super) fn has_room(&mut self) -> bool {
+        if self.connection.is_full() {
+            self.flush();
+        }
+        !self.over && !self.broken && !self.leaving && !self.connection.is_full() && self.connection.has_room()
+    }
+
+    /// Looks at what has become of its streams since the last tick ([`Connection::sweep`]).
+    pub(super) fn sweep(&mut self, limits: &Limits) -> Vec<u32> {
+        self.connection.sweep(super::sweeps(limits, self.reader.whereabouts))
     }
 
     /// Something is asked of it.
@@ -263,13 +319,25 @@ impl<T> Inside<T> {
         self.wake();
     }
 
+    /// Whether its reader leaves more waiting than it may.
+    pub(super) fn is_over_budget(&self) -> bool {
+        self.charged > 0 && self.reader.is_over()
+    }
+
+    /// Charges what waits here.
+    pub(super) fn charge(&mut self) {
+        let now = self.connection.waiting();
+        self.reader.changed(self.charged, now);
+        self.charged = now;
+    }
+
     fn wake(&self) {
         if let Some(owner) = &self.owner {
             owner.wake_by_ref();
         }
     }
 
-    fn flush(&mut self) {
+    pub(super) fn flush(&mut self) {
         if self.over {
             return;
         }
@@ -292,7 +360,11 @@ impl<T> Inside<T> {
                 }
             }
         }
-        if self.connection.is_drained() || (self.leaving && self.connection.is_idle()) {
+        let waited = self.charged > 0;
+        self.charge();
+        let waits = self.charged > 0 && (!waited || self.reader.is_over());
+        let ends = self.connection.is_drained() || (self.leaving && self.connection.is_idle());
+        if waits || ends {
             self.wake();
         }
     }

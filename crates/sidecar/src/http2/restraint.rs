@@ -1,6 +1,6 @@
 //! How many requests a client may take back.
 
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::cell::Cell;
 use std::time::{Duration, Instant};
 
 /// Requests beyond those answered that a client may take back at once. Each that is answered allows for another.
@@ -11,33 +11,27 @@ const AT_ONCE: Duration = Duration::from_secs(1);
 /// What a connection may still take back. A client that sends requests and resets them at once makes us and the producer work
 /// without ever holding a stream (CVE-2023-44487, "rapid reset").
 #[derive(Debug)]
-pub(crate) struct Restraint(AtomicU32);
+pub(crate) struct Restraint(Cell<u32>);
 
 impl Restraint {
     pub(crate) fn new() -> Self {
-        Self(AtomicU32::new(TAKEN_BACK_AT_MOST))
+        Self(Cell::new(TAKEN_BACK_AT_MOST))
     }
 
     /// A request that began then was reset by the client before its response.
     pub(super) fn taken_back(&self, began: Instant) {
         if began.elapsed() < AT_ONCE {
-            self.0
-                .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1))
-                .ok();
+            self.0.set(self.0.get().saturating_sub(1));
         }
     }
 
     /// A request was answered.
     pub(super) fn answered(&self) {
-        self.0
-            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| {
-                (left < TAKEN_BACK_AT_MOST).then_some(left + 1)
-            })
-            .ok();
+        self.0.set((self.0.get() + 1).min(TAKEN_BACK_AT_MOST));
     }
 
     pub(super) fn is_lost(&self) -> bool {
-        self.0.load(Ordering::Relaxed) == 0
+        self.0.get() == 0
     }
 }
 

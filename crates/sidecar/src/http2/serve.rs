@@ -2,17 +2,19 @@
 
 use std::future::{Future, poll_fn};
 use std::pin::pin;
+use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Instant;
 
-use bartizan_http2::{Code, Event, Fault, Fields, Role};
+use bartizan_http2::{Code, Event, Fault, Fields, Role, Unsent};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::{sleep, timeout};
 
-use super::exchange::{self, Consumer, Exchange, Origin, Route, Way};
-use super::link::{GOODBYE, Link, READS, Touched};
-use super::port::{Inbox, Stop, Turn};
+use super::budget::Reader;
+use super::exchange::{self, Carrier, Consumer, Exchange, Origin, Route};
+use super::link::{GOODBYE, Link, Touched};
+use super::port::{Came, Inbox, Stop, Turn};
 use super::restraint::Restraint;
 use crate::drain::{Guard, Phase};
 use crate::failure::Failure;
@@ -62,6 +64,8 @@ pub(crate) struct Service<'a, R> {
     pub(crate) shared: &'a Arc<Shared>,
     /// Whose requests they are.
     pub(crate) side: Side,
+    /// To whom is charged what waits for the client.
+    pub(crate) reader: Rc<Reader>,
     /// Whither each goes, or why it cannot go anywhere.
     pub(crate) route: R,
     /// Whether the first is the last.
@@ -73,15 +77,16 @@ pub(crate) struct Service<'a, R> {
 /// Draining sends GOAWAY and lets requests end; a client without restraint is sent away.
 pub(crate) async fn serve<IO, R>(service: Service<'_, R>, stream: IO, first: Vec<u8>, guard: Guard) -> Result<(), Ended>
 where
-    IO: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    IO: AsyncRead + AsyncWrite + Unpin + 'static,
     R: Fn(&Fields) -> Result<Route, Failure>,
 {
     let shared = service.shared;
-    let port = Arc::new(Consumer::new(Role::Server, super::bounds(&shared.limits), stream));
+    let bounds = super::bounds(&shared.limits);
+    let port = Rc::new(Consumer::new(Role::Server, bounds, stream, Rc::clone(&service.reader)));
     let mut session = Session {
         service: &service,
         port: &port,
-        restraint: Arc::new(Restraint::new()),
+        restraint: Rc::new(Restraint::new()),
         touched: Touched::default(),
     };
     let mut inbox = Inbox::new(first);
@@ -96,21 +101,19 @@ where
         drop(port.enter(context));
         if running && drained.as_mut().poll(context).is_ready() {
             running = false;
-            port.lock().connection.drain();
+            port.inside().connection.drain();
         }
         if !running && closed.as_mut().poll(context).is_ready() {
             return Poll::Ready(Ok(()));
         }
         let polled = session.turn(context, &mut inbox);
         if polled.is_pending() {
-            let (settled, open) = {
-                let inside = port.lock();
-                (inside.connection.is_settled(), inside.connection.open_streams())
-            };
+            let settled = port.inside().connection.is_settled();
             if !settled && settling.as_mut().poll(context).is_ready() {
                 return Poll::Ready(Err(Ended::NoSettings));
             }
-            while open > 0 && tick.as_mut().poll(context).is_ready() {
+            session.keep_to_budget();
+            while session.needs_ticks() && tick.as_mut().poll(context).is_ready() {
                 session.look_at_deadlines();
                 tick.set(shared.ticks.next());
             }
@@ -120,9 +123,9 @@ where
     })
     .await;
     match &ended {
-        Err(Ended::Fault(fault)) => port.lock().connection.fail(fault.code),
-        Err(Ended::Unrestrained) => port.lock().connection.fail(Code::ENHANCE_YOUR_CALM),
-        Err(Ended::NoSettings) => port.lock().connection.fail(Code::PROTOCOL_ERROR),
+        Err(Ended::Fault(fault)) => port.inside().connection.fail(fault.code),
+        Err(Ended::Unrestrained) => port.inside().connection.fail(Code::ENHANCE_YOUR_CALM),
+        Err(Ended::NoSettings) => port.inside().connection.fail(Code::PROTOCOL_ERROR),
         Err(Ended::Broken(_)) | Ok(()) => {}
     }
     // Nobody is left to answer: what is still under way is reset at the other end.
@@ -139,8 +142,8 @@ where
 /// What the task of a connection needs in its turns.
 struct Session<'a, R> {
     service: &'a Service<'a, R>,
-    port: &'a Arc<Consumer>,
-    restraint: Arc<Restraint>,
+    port: &'a Rc<Consumer>,
+    restraint: Rc<Restraint>,
     touched: Touched<Link>,
 }
 
@@ -148,31 +151,32 @@ impl<R> Session<'_, R>
 where
     R: Fn(&Fields) -> Result<Route, Failure>,
 {
-    /// Reads and hands on as long as there is something.
+    /// Reads and hands on as long as there is something and the turn allows.
     fn turn(&mut self, context: &mut Context<'_>, inbox: &mut Inbox<Box<Exchange>>) -> Poll<Result<(), Ended>> {
         let port = self.port;
         let broken = |error: std::io::Error| Err(Ended::Broken(error.to_string()));
-        for _ in 0..READS {
-            let received = port.poll_receive(context, inbox, |event, input| self.take(event, input));
+        let mut turn = Turn::new();
+        loop {
+            let received = port.poll_receive(context, &mut turn, inbox, |event, input| self.take(event, input));
             if self.service.side == Side::Outbound && self.restraint.is_lost() {
                 return Poll::Ready(Err(Ended::Unrestrained));
             }
             match received {
-                Poll::Pending => {
+                Poll::Pending | Poll::Ready(Ok(Came::Enough)) => {
                     if let Poll::Ready(Err(error)) =
                         port.poll_flush(context, inbox, |event, input| self.take(event, input))
                     {
                         return Poll::Ready(broken(error));
                     }
-                    return if port.lock().connection.is_drained() {
+                    return if port.inside().connection.is_drained() {
                         Poll::Ready(Ok(()))
                     } else {
                         Poll::Pending
                     };
                 }
-                Poll::Ready(Ok(Turn::Read)) => self.flush_touched(),
-                Poll::Ready(Ok(Turn::End { clean })) => {
-                    let idle = port.lock().connection.open_streams() == 0;
+                Poll::Ready(Ok(Came::Something)) => self.flush_touched(),
+                Poll::Ready(Ok(Came::End { clean })) => {
+                    let idle = port.inside().connection.open_streams() == 0;
                     return Poll::Ready(if clean && idle {
                         Ok(())
                     } else {
@@ -183,8 +187,6 @@ where
                 Poll::Ready(Err(Stop::Fault(fault))) => return Poll::Ready(Err(Ended::Fault(fault))),
             }
         }
-        context.waker().wake_by_ref();
-        Poll::Pending
     }
 
     fn flush_touched(&mut self) {
@@ -199,18 +201,19 @@ where
             } => self.begin(stream, fields, end),
             Event::Data { stream, from, to, end } => self.body(stream, &input[from..to], end),
             Event::Trailers { stream, fields } => {
-                let mut inside = self.port.lock();
-                let Some(exchange) = inside.connection.kept(stream) else {
-                    return;
+                let carrier = {
+                    let mut inside = self.port.inside();
+                    let Some(exchange) = inside.connection.kept(stream) else {
+                        return;
+                    };
+                    if exchange.kept.is_some() {
+                        exchange.tail = exchange::Tail::Trailers(fields.clone());
+                    }
+                    exchange.carrier.clone()
                 };
-                let way = exchange.way.clone();
-                if exchange.kept.is_some() {
-                    exchange.tail = exchange::Tail::Trailers(fields.clone());
-                }
-                drop(inside);
-                if let Way::On(link, id) = way {
-                    link.port.lock().connection.send_trailers(id, fields);
-                    self.touched.add(&link);
+                if let Carrier::On(link, id) = carrier {
+                    let sent = link.port.inside().connection.send_trailers(id, fields);
+                    self.handed_on(stream, &link, id, sent);
                 }
             }
             Event::Reset { code, by, kept } => {
@@ -222,18 +225,14 @@ where
             }
             // Of servers only.
             Event::Unprocessed { .. } => {}
-            Event::Moved { stream, bytes, over } => {
-                let way = match &over {
-                    Some(exchange) => Some(exchange.way.clone()),
-                    None => self
-                        .port
-                        .lock()
-                        .connection
-                        .kept(stream)
-                        .map(|exchange| exchange.way.clone()),
+            Event::Moved { stream, bytes } => {
+                let carrier = {
+                    let mut inside = self.port.inside();
+                    let exchange = inside.connection.kept(stream);
+                    exchange.map(|exchange| exchange.carrier.clone())
                 };
-                if let Some(Way::On(link, id)) = way {
-                    link.port.lock().connection.release(id, bytes);
+                if let Some(Carrier::On(link, id)) = carrier {
+                    link.port.inside().connection.release(id, bytes);
                     self.touched.add(&link);
                 }
             }
@@ -243,7 +242,7 @@ where
     fn begin(&mut self, stream: u32, fields: Fields, end: bool) {
         let shared = self.service.shared;
         let lost = self.service.side == Side::Outbound && self.restraint.is_lost();
-        if lost || !self.port.lock().connection.is_open(stream) {
+        if lost || !self.port.inside().connection.is_open(stream) {
             // Its reset came with it: nobody need know of it but us.
             self.restraint.taken_back(Instant::now());
             return;
@@ -254,7 +253,7 @@ where
                 if !self.service.refuses {
                     shared.complaints.log("answered in place of the producer", &failure);
                 }
-                let mut inside = self.port.lock();
+                let mut inside = self.port.inside();
                 exchange::answer(shared, self.service.side, &mut inside, stream, &failure);
                 if self.service.refuses {
                     inside.connection.drain();
@@ -263,69 +262,106 @@ where
             }
         };
         let side = route.side;
-        let mut exchange = match Exchange::new(shared, route, &self.restraint, fields, end) {
-            Ok(exchange) => exchange,
+        match Exchange::new(shared, route, &self.restraint, fields, end) {
+            Ok(exchange) => self.port.inside().connection.keep(stream, exchange),
             Err((exchange, failure)) => {
-                let mut inside = self.port.lock();
+                let mut inside = self.port.inside();
                 inside.connection.keep(stream, exchange);
                 return exchange::answer(shared, side, &mut inside, stream, &failure);
             }
         };
-        let origin = Origin {
-            consumer: Arc::clone(self.port),
-            stream,
-        };
-        let opened = exchange.route.pool.open(&exchange.head, end, &origin);
-        let waits = opened.is_none();
-        if let Some((link, id)) = opened {
-            exchange.account.handed();
+        let consumer = Rc::clone(self.port);
+        if let Some(link) = exchange::send(Origin { consumer, stream }) {
             self.touched.add(&link);
-            exchange.way = Way::On(link, id);
-        }
-        self.port.lock().connection.keep(stream, exchange);
-        if waits {
-            tokio::spawn(exchange::carry(origin, false));
         }
     }
 
     fn body(&mut self, stream: u32, bytes: &[u8], end: bool) {
         let (link, id) = {
-            let mut inside = self.port.lock();
+            let mut inside = self.port.inside();
             let Some(exchange) = inside.connection.kept(stream) else {
                 return inside.connection.release(stream, bytes.len());
             };
-            match exchange.way.clone() {
-                Way::On(link, id) => {
-                    exchange.keep(bytes, end);
-                    (link, id)
-                }
-                // Given back when somebody carries it.
-                Way::Waiting => return exchange.keep(bytes, end),
-                Way::Answered => return inside.connection.release(stream, bytes.len()),
+            exchange.keep(bytes, end);
+            match &exchange.carrier {
+                Carrier::On(link, id) => (Rc::clone(link), *id),
+                // Given back when something carries it.
+                Carrier::None => return,
             }
         };
-        let sent = link.port.lock().connection.send_data(id, bytes, end);
-        self.touched.add(&link);
-        let sent = sent.unwrap_or(bytes.len());
-        self.port.lock().connection.release(stream, sent);
+        let sent = link.port.inside().connection.send_data(id, bytes, end);
+        if let Some(sent) = self.handed_on(stream, &link, id, sent) {
+            self.port.inside().connection.release(stream, sent);
+        }
     }
 
-    /// Answers those that have waited for too long.
+    /// What came of handing a part of a request on. Where as much waits for the producer as may, its stream is reset: what it does not
+    /// take is bounded here, whatever it is.
+    fn handed_on<S>(&mut self, stream: u32, link: &Rc<Link>, id: u32, sent: Result<S, Unsent>) -> Option<S> {
+        self.touched.add(link);
+        match sent {
+            Ok(sent) => Some(sent),
+            Err(Unsent::Over) => {
+                // The rest of a request whose response has ended: it is read, and goes nowhere.
+                let mut inside = self.port.inside();
+                inside
+                    .connection
+                    .refuse_rest(stream, Code::NO_ERROR, exchange::REST_AT_MOST);
+                None
+            }
+            Err(Unsent::Full) => {
+                link.not_taken(id, "waiting");
+                None
+            }
+        }
+    }
+
+    fn needs_ticks(&self) -> bool {
+        let inside = self.port.inside();
+        inside.connection.open_streams() > 0 || inside.connection.needs_sweeps()
+    }
+
+    /// Answers those that have waited for too long, and ends those whose responses are not taken.
     fn look_at_deadlines(&mut self) {
-        let now = Instant::now();
-        let late: Vec<u32> = self
-            .port
-            .lock()
-            .connection
-            .all()
-            .filter(|(_, exchange)| exchange.status.is_none() && !exchange.ended && now >= exchange.until)
-            .map(|(stream, _)| stream)
-            .collect();
+        let (now, shared) = (Instant::now(), self.service.shared);
+        let (late, stalled) = {
+            let mut inside = self.port.inside();
+            let late: Vec<u32> = inside
+                .connection
+                .all()
+                .filter(|(_, exchange)| exchange.status.is_none() && !exchange.ended && now >= exchange.until)
+                .map(|(stream, _)| stream)
+                .collect();
+            (late, inside.sweep(&shared.limits))
+        };
         for stream in late {
             if let Some(link) = exchange::timed_out(self.port, stream) {
                 self.touched.add(&link);
             }
         }
+        for stream in stalled {
+            if let Some(link) = exchange::not_taken(shared, self.port, stream, "stall") {
+                self.touched.add(&link);
+            }
+        }
         self.port.flush();
+    }
+
+    /// Ends responses that wait for longest, where more waits for this client than may.
+    fn keep_to_budget(&mut self) {
+        loop {
+            let longest = {
+                let mut inside = self.port.inside();
+                inside.charge();
+                if !inside.is_over_budget() {
+                    return;
+                }
+                inside.connection.longest_waiting()
+            };
+            let Some(stream) = longest else { return };
+            if let Some(link) = exchange::not_taken(self.service.shared, self.port, stream, "waiting") {
+                self.touched.add(&link);
+            }
+        }
     }
 }

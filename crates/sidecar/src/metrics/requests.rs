@@ -51,6 +51,8 @@ pub(crate) enum Outcome {
     ProducerReset,
     /// A connection broke after the head of the response.
     Broken,
+    /// The consumer did not take the response.
+    Stalled,
 }
 
 /// One request under way; counted when dropped, as [`Outcome::ConsumerReset`] where nothing else was said.
@@ -190,6 +192,7 @@ impl Outcome {
             Self::ConsumerReset => "consumer-reset".to_owned(),
             Self::ProducerReset => "producer-reset".to_owned(),
             Self::Broken => "broken".to_owned(),
+            Self::Stalled => "stalled".to_owned(),
         }
     }
 }

@@ -4,6 +4,11 @@ use crate::connection::stream::Past;
 use crate::connection::{Connection, DRAINING, Event, Fault, Role};
 use crate::frame::{self, Code, Header};
 
+const OVERFLOW: Fault = Fault {
+    code: Code::FLOW_CONTROL_ERROR,
+    why: "a window beyond 2^31-1",
+};
+
 impl<T> Connection<T> {
     pub(super) fn priority(&mut self, header: Header, payload: &[u8], events: &mut Vec<Event<T>>) -> Result<(), Fault> {
         if header.stream == 0 {
@@ -32,13 +37,14 @@ impl<T> Connection<T> {
             return Err(Fault::protocol("RST_STREAM on a stream that is not open"));
         }
         let by = self.peer();
-        if let Some(stream) = self.remove(header.stream, Past::Ended) {
-            events.push(Event::Reset {
-                code: Code(frame::number(payload)),
-                by,
-                kept: stream.kept,
-            });
-        }
+        let Some(stream) = self.streams.remove(header.stream, Past::Ended) else {
+            return self.idle_frame();
+        };
+        events.push(Event::Reset {
+            code: Code(frame::number(payload)),
+            by,
+            kept: stream.kept,
+        });
         Ok(())
     }
 
@@ -59,10 +65,13 @@ impl<T> Connection<T> {
         if !payload.len().is_multiple_of(6) {
             return Err(Fault::size("SETTINGS of a length that is no multiple of 6"));
         }
+        let before = self.theirs.initial_window;
         for parameter in payload.chunks_exact(6) {
             let [high, low, value @ ..] = parameter else { continue };
             self.setting(u16::from_be_bytes([*high, *low]), frame::number(value))?;
         }
+        // Once for each frame, which may set it a thousand times.
+        self.widen(self.theirs.initial_window - before)?;
         self.settled = true;
         frame::put_header(&mut self.out, 0, frame::SETTINGS, frame::ACK, 0);
         self.pump(events);
@@ -70,29 +79,15 @@ impl<T> Connection<T> {
     }
 
     fn setting(&mut self, parameter: u16, value: u32) -> Result<(), Fault> {
-        let overflow = Fault {
-            code: Code::FLOW_CONTROL_ERROR,
-            why: "a window beyond 2^31-1",
-        };
         match parameter {
             frame::HEADER_TABLE_SIZE => self.encoder.bound(value as usize),
             frame::ENABLE_PUSH if value > 1 => return Err(Fault::protocol("SETTINGS_ENABLE_PUSH beyond 1")),
             frame::MAX_CONCURRENT_STREAMS => self.theirs.streams = value.min(frame::LARGEST),
             frame::INITIAL_WINDOW_SIZE => {
                 if value > frame::LARGEST {
-                    return Err(overflow);
+                    return Err(OVERFLOW);
                 }
-                let more = i64::from(value) - self.theirs.initial_window;
                 self.theirs.initial_window = i64::from(value);
-                let mut ids = Vec::new();
-                for (id, stream) in self.streams.all() {
-                    stream.send_window += more;
-                    if stream.send_window > i64::from(frame::LARGEST) {
-                        return Err(overflow);
-                    }
-                    ids.push(id);
-                }
-                ids.into_iter().for_each(|id| self.requeue(id));
             }
             // Within its range it changes nothing: our frames are never longer than what everybody takes.
             frame::MAX_FRAME_SIZE if !(frame::LONGEST..1 << 24).contains(&(value as usize)) => {
@@ -100,6 +95,25 @@ impl<T> Connection<T> {
             }
             _ => {}
         }
+        Ok(())
+    }
+
+    /// The windows of streams grow, or shrink, by what the initial one has (section 6.9.2).
+    fn widen(&mut self, more: i64) -> Result<(), Fault> {
+        if more == 0 {
+            return Ok(());
+        }
+        let mut ids = Vec::new();
+        for (id, stream) in self.streams.all() {
+            stream.send_window += more;
+            if stream.send_window > i64::from(frame::LARGEST) {
+                return Err(OVERFLOW);
+            }
+            if stream.held.is_some() {
+                ids.push(id);
+            }
+        }
+        ids.into_iter().for_each(|id| self.requeue(id));
         Ok(())
     }
 
@@ -130,7 +144,7 @@ impl<T> Connection<T> {
         self.away = Some(Code(frame::number(code)));
         if self.role == Role::Client {
             for id in self.streams.above(frame::number(last) & frame::LARGEST) {
-                if let Some(stream) = self.remove(id, Past::Ended) {
+                if let Some(stream) = self.streams.remove(id, Past::Ended) {
                     events.push(Event::Unprocessed { kept: stream.kept });
                 }
             }
@@ -154,11 +168,10 @@ impl<T> Connection<T> {
             }
             self.send_window += i64::from(more);
             if self.send_window > i64::from(frame::LARGEST) {
-                return Err(Fault {
-                    code: Code::FLOW_CONTROL_ERROR,
-                    why: "a window beyond 2^31-1",
-                });
+                return Err(OVERFLOW);
             }
+            self.send_whole = self.send_whole.max(self.send_window);
+            self.streams.unpark();
         } else {
             if self.is_unopened(id) {
                 return Err(Fault::protocol("WINDOW_UPDATE on a stream that is not open"));
@@ -173,6 +186,8 @@ impl<T> Connection<T> {
             if stream.send_window > i64::from(frame::LARGEST) {
                 return self.stream_error(id, Code::FLOW_CONTROL_ERROR, events);
             }
+            // A stream that waits for its owner's share has given some of it back.
+            self.streams.unpark();
             self.requeue(id);
         }
         self.pump(events);

@@ -12,6 +12,8 @@ use crate::message::{self, Kind};
 const BLOCK_MARGIN: usize = 64 * 1024;
 /// Frames of one header block. Their number says nothing that their bytes do not (CVE-2024-27316 and others).
 const CONTINUATIONS_AT_MOST: u32 = 256;
+/// Frames that carry nothing which a request or a response allows for: windows of its body, pings on the way.
+const IDLE_FRAMES_PER_HEAD: usize = 4;
 
 /// A header block that has begun.
 #[derive(Debug)]
@@ -107,6 +109,7 @@ impl<T> Connection<T> {
                 return self.response(id, fields, end, events);
             }
             let complete = stream.missing.unwrap_or(0) == 0;
+            let unwanted = stream.refusal.is_some();
             if !end || !complete || message::check(Kind::Trailers, &fields).is_err() {
                 return self.stream_error(id, Code::PROTOCOL_ERROR, events);
             }
@@ -114,16 +117,18 @@ impl<T> Connection<T> {
             if stream.local_closed {
                 self.streams.leaves(id);
             }
-            events.push(Event::Trailers { stream: id, fields });
+            if !unwanted {
+                events.push(Event::Trailers { stream: id, fields });
+            }
             return Ok(());
         }
         match self.role {
             Role::Client if self.is_unopened(id) => Err(Fault::protocol("a response to no request")),
             // Of a stream we have reset.
-            Role::Client => Ok(()),
+            Role::Client => self.idle_frame(),
             Role::Server if id.is_multiple_of(2) => Err(Fault::protocol("a request on an even stream")),
             Role::Server if id <= self.edge => match self.streams.past(id) {
-                Past::Reset => Ok(()),
+                Past::Reset => self.idle_frame(),
                 Past::Ended => Err(Fault {
                     code: Code::STREAM_CLOSED,
                     why: "HEADERS on a closed stream",
@@ -150,7 +155,7 @@ impl<T> Connection<T> {
         if self.last.is_some_and(|last| id > last) || self.streams.open >= self.bounds.streams as usize {
             frame::put_number(&mut self.out, frame::RST_STREAM, id, Code::REFUSED_STREAM.0);
             self.streams.refused(id);
-            return Ok(());
+            return self.idle_frame();
         }
         if depends_on_itself {
             return self.stream_error(id, Code::PROTOCOL_ERROR, events);
@@ -163,13 +168,14 @@ impl<T> Connection<T> {
                 frame::put_number(&mut self.out, frame::RST_STREAM, id, Code::NO_ERROR.0);
             }
             self.streams.refused(id);
-            return Ok(());
+            return self.idle_frame();
         }
         let said = match message::check(Kind::Request, &fields) {
             Ok(said) if !end || said.content_length.unwrap_or(0) == 0 => said,
             _ => return self.stream_error(id, Code::PROTOCOL_ERROR, events),
         };
-        let mut stream = Stream::new(self.theirs.initial_window, self.bounds.stream_window);
+        self.allow_idle_frames(IDLE_FRAMES_PER_HEAD);
+        let mut stream = Stream::new(u64::from(id), self.theirs.initial_window, self.bounds.stream_window);
         stream.missing = said.content_length;
         stream.remote_closed = end;
         self.streams.insert(id, stream);
@@ -195,6 +201,11 @@ impl<T> Connection<T> {
             if end {
                 return self.stream_error(id, Code::PROTOCOL_ERROR, events);
             }
+            // No window bounds them.
+            stream.interim += fields.size();
+            if stream.interim > self.bounds.header_bytes as usize {
+                return self.stream_error(id, Code::ENHANCE_YOUR_CALM, events);
+            }
         } else {
             stream.answered = true;
             let bodiless = stream.bodiless || matches!(status, 204 | 304);
@@ -208,6 +219,7 @@ impl<T> Connection<T> {
                     self.streams.leaves(id);
                 }
             }
+            self.allow_idle_frames(IDLE_FRAMES_PER_HEAD);
         }
         events.push(Event::Head {
             stream: id,

@@ -1,0 +1,114 @@
+//! What may wait in memory for readers that do not read.
+
+use std::cell::Cell;
+use std::rc::Rc;
+
+/// What waits for all readers together beyond which nobody may have more than his share. SBI bodies are some kilobytes; a large
+/// discovery has a megabyte.
+const TOGETHER: usize = 64 * 1024 * 1024;
+
+/// What waits for the readers of one worker's connections.
+#[derive(Debug, Default)]
+pub(crate) struct Budget {
+    waiting: Cell<usize>,
+    /// Those for whom something waits.
+    readers: Cell<usize>,
+}
+
+/// Where a reader is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Whereabouts {
+    /// Our own network function: if it does not read, that is all there is to know.
+    Here,
+    /// Behind a peer's sidecar, which knows better who does not read, and has to find it first.
+    Beyond,
+}
+
+/// One whose program reads, or does not: a peer with all its connections, or one connection of the network function.
+///
+/// What waits is charged to the one who does not take it, whoever sent it. Together readers may leave [`TOGETHER`] waiting; once that is
+/// reached each may have an equal share of it, and one that has more loses the streams that have waited for longest. So one with many
+/// connections has no more than one with few, and what all have is at most twice the bound.
+#[derive(Debug)]
+pub(crate) struct Reader {
+    budget: Rc<Budget>,
+    pub(super) whereabouts: Whereabouts,
+    waiting: Cell<usize>,
+}
+
+impl Reader {
+    pub(crate) fn new(budget: &Rc<Budget>, whereabouts: Whereabouts) -> Rc<Self> {
+        Rc::new(Self {
+            whereabouts,
+            budget: Rc::clone(budget),
+            waiting: Cell::new(0),
+        })
+    }
+
+    /// What waits on one of its connections was `before` and is `now`, in bytes.
+    pub(super) fn changed(&self, before: usize, now: usize) {
+        if before == now {
+            return;
+        }
+        let shift = |waiting: usize| (waiting + now).saturating_sub(before);
+        let (own, budget) = (self.waiting.get(), &self.budget);
+        self.waiting.set(shift(own));
+        budget.waiting.set(shift(budget.waiting.get()));
+        match (own, self.waiting.get()) {
+            (0, 1..) => budget.readers.set(budget.readers.get() + 1),
+            (1.., 0) => budget.readers.set(budget.readers.get() - 1),
+            _ => {}
+        }
+    }
+
+    /// Whether it has more than it may.
+    pub(super) fn is_over(&self) -> bool {
+        let budget = &self.budget;
+        budget.waiting.get() > TOGETHER && self.waiting.get() > TOGETHER / (budget.readers.get() + 1)
+    }
+}
+
+impl Drop for Reader {
+    fn drop(&mut self) {
+        self.changed(self.waiting.get(), 0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_who_leaves_much_waiting_has_to_give_way_and_one_who_leaves_little_has_not() {
+        let budget = Rc::default();
+        let [much, little] = [(); 2].map(|()| Reader::new(&budget, Whereabouts::Here));
+        much.changed(0, TOGETHER);
+        assert!(!much.is_over());
+        little.changed(0, 1000);
+        assert!(much.is_over() && !little.is_over());
+        much.changed(TOGETHER, TOGETHER / 4);
+        assert!(!much.is_over());
+        drop((much, little));
+        assert_eq!((budget.waiting.get(), budget.readers.get()), (0, 0));
+    }
+
+    #[test]
+    fn however_many_readers_there_are_they_have_at_most_twice_the_bound() {
+        for readers in [1, 2, 7, 100, 1000] {
+            let budget = Rc::<Budget>::default();
+            let all: Vec<_> = (0..readers).map(|_| Reader::new(&budget, Whereabouts::Here)).collect();
+            for step in 0..20 * readers {
+                let reader = &all[step % readers];
+                let now = reader.waiting.get();
+                if !reader.is_over() {
+                    reader.changed(now, now + TOGETHER / 8);
+                }
+                while reader.is_over() {
+                    let now = reader.waiting.get();
+                    reader.changed(now, now.saturating_sub(TOGETHER / 64));
+                }
+            }
+            assert!(budget.waiting.get() <= 2 * TOGETHER + TOGETHER / 8, "{readers}");
+        }
+    }
+}
