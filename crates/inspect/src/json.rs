@@ -7,6 +7,7 @@ mod ike_opened;
 mod ipsec;
 mod links;
 mod opened;
+mod phase_1;
 mod ssh;
 
 use std::collections::BTreeMap;

@@ -1,13 +1,14 @@
 //! What an IKE_SA is worth.
 
 mod choice;
+mod v1;
 
-use bartizan_registry::Safety;
+use bartizan_registry::{Safety, TransformKind, transform};
 use bartizan_wire::ike::{Exchange, ExchangeType, Fault, IkeSa, KeyExchangeMethod, Origin, Retry, Transform};
 
 use crate::key_exchange::{KeyExchangeClass, Room};
 use crate::{Answer, Judgement, Kind, Posture, Reply, Source, Verdict};
-use choice::{cipher, judge, without_choice};
+use choice::{judge, without_choice};
 
 pub(crate) use choice::announces_ppk;
 
@@ -26,6 +27,9 @@ pub(crate) enum Parent<'a> {
 
 /// What follows for an IKE_SA; `parent` is what is known of the IKE_SA whose rekey made it.
 pub(crate) fn posture(sa: &IkeSa, parent: Parent<'_>) -> Posture {
+    if sa.version.0 == 1 {
+        return v1::posture(sa);
+    }
     let unclear = choice::unclear(sa, parent);
     let parent = match parent {
         Parent::Known(posture) => Some(posture),
@@ -79,10 +83,9 @@ fn all(sa: &IkeSa) -> Vec<Source> {
 }
 
 fn kind(sa: &IkeSa) -> Kind {
-    match (sa.version.0, sa.origin) {
-        (1, _) => Kind::IkeV1,
-        (_, Origin::Init) if sa.chosen.is_none() => Kind::IkeNotAgreed,
-        (_, Origin::Midstream) => Kind::IkeNotSeen,
+    match sa.origin {
+        Origin::Init if sa.chosen.is_none() => Kind::IkeNotAgreed,
+        Origin::Midstream => Kind::IkeNotSeen,
         _ => Kind::Ike,
     }
 }
@@ -106,14 +109,7 @@ fn inherited(sa: &IkeSa, parent: Option<&Posture>, of: fn(&Posture) -> &Reply) -
     }
 }
 
-fn v1(sa: &IkeSa) -> Option<Reply> {
-    (sa.version.0 == 1).then(|| Reply::new(Answer::No, "IKEv1 has no post-quantum key exchange", all(sa)))
-}
-
 fn offered(sa: &IkeSa, parent: Option<&Posture>) -> Reply {
-    if let Some(reply) = v1(sa) {
-        return reply;
-    }
     let Some(offered) = &sa.offered else {
         return inherited(sa, parent, |posture| &posture.offered);
     };
@@ -133,9 +129,6 @@ fn offered(sa: &IkeSa, parent: Option<&Posture>) -> Reply {
 }
 
 fn preferred(sa: &IkeSa, parent: Option<&Posture>) -> Reply {
-    if let Some(reply) = v1(sa) {
-        return reply;
-    }
     // What it asks for once it was told what it gets is no wish of its own: the first request counts (RFC 7296, section 1.2).
     let (offered, data) = match (&sa.first_offer, &sa.offered) {
         (Some(first), _) => (&first.proposals, first.key_exchange),
@@ -179,7 +172,7 @@ fn preferred(sa: &IkeSa, parent: Option<&Posture>) -> Reply {
 }
 
 fn negotiated(sa: &IkeSa, judgement: &Judgement, parent: Option<&Posture>) -> Reply {
-    if sa.chosen.is_none() && sa.version.0 != 1 {
+    if sa.chosen.is_none() {
         return match sa.origin {
             Origin::Rekey => inherited(sa, parent, |posture| &posture.negotiated),
             _ => Reply::new(Answer::NotSeen, judgement.because(), judgement.sources().to_vec()),
@@ -201,9 +194,6 @@ fn negotiated(sa: &IkeSa, judgement: &Judgement, parent: Option<&Posture>) -> Re
 /// Each CREATE_CHILD_SA by its room for key exchange data. What none of them exchanges is keyed from the IKE_SA: still
 /// secret from a recorder, and no longer from whoever learns that one key.
 fn stayed(sa: &IkeSa, judgement: &Judgement, parent: Option<&Posture>) -> Reply {
-    if let Some(reply) = v1(sa) {
-        return reply;
-    }
     match judgement.verdict() {
         Verdict::QuantumSafe => {}
         Verdict::Vulnerable => {
@@ -285,24 +275,24 @@ fn stayed(sa: &IkeSa, judgement: &Judgement, parent: Option<&Posture>) -> Reply 
 
 fn clear(sa: &IkeSa) -> Reply {
     let fault = sa.faults.first.iter().find(|seen| seen.value == Fault::Clear);
-    if let Some(seen) = fault.filter(|_| sa.version.0 == 2) {
+    if let Some(seen) = fault {
         return Reply::new(Answer::Yes, seen.value.to_string(), vec![Source::seen(seen)]);
     }
-    let null = sa.chosen.as_ref().and_then(|chosen| {
-        let judgement = cipher(&chosen.value.transforms, &[])?;
-        (judgement.verdict() == Verdict::Vulnerable).then(|| judgement.because().to_owned())
-    });
+    let chosen = sa.chosen.iter().flat_map(|chosen| &chosen.value.transforms);
+    let mut ciphers = chosen.filter(|transform| transform.kind == TransformKind::Encryption.code());
+    let null =
+        ciphers.find(|cipher| transform(TransformKind::Encryption, cipher.id).is_some_and(|known| !known.encrypts()));
     match null {
-        Some(because) => Reply::new(Answer::Yes, because, all(sa)),
-        None if sa.version.0 == 1 => Reply::new(Answer::NotObservable, "IKEv1 is not read", all(sa)),
+        Some(cipher) => Reply::new(
+            Answer::Yes,
+            format!("sent in clear: {cipher} does not encrypt"),
+            all(sa),
+        ),
         None => Reply::new(Answer::No, "only IKE_SA_INIT, which must be", all(sa)),
     }
 }
 
 fn authenticity(sa: &IkeSa, parent: Option<&Posture>) -> Judgement {
-    if sa.version.0 == 1 {
-        return Judgement::new(Verdict::NotObservable, "IKEv1 is not read", all(sa));
-    }
     if let Some(parent) = parent.filter(|_| sa.origin == Origin::Rekey) {
         let because = format!("of the IKE_SA it was made from: {}", parent.authenticity.because());
         return Judgement::new(

@@ -1,7 +1,7 @@
 //! What follows for an IKE_SA where keys were given: how both ends proved who they are, and with which key exchanges it
 //! and its CHILD_SAs were rekeyed.
 
-use bartizan_registry::{Safety, TransformKind, authentication_method, transform, x509_algorithm};
+use bartizan_registry::{Safety, Transform, TransformKind, authentication_method, transform, x509_algorithm};
 use bartizan_wire::Seen;
 use bartizan_wire::esp::EspSa;
 use bartizan_wire::ike::{ExchangeType, IkeSa, KeyExchangeMethod, Made, Opened, Party, Proof};
@@ -12,6 +12,8 @@ use crate::{Answer, Contradiction, Judgement, Posture, Reply, Source, Verdict};
 
 /// How a statement that rests on keys is marked.
 const BY: &str = "as the keys given show";
+/// NULL authentication (RFC 7619).
+const NULL: u8 = 13;
 
 /// What keys make of an IKE_SA's posture; `made` is what they show of the exchange that made it from another, with that
 /// one's posture.
@@ -51,8 +53,8 @@ fn rekeyed(made: &Seen<Made>, parent: &Posture, posture: &mut Posture) {
     let how = format!("made by a rekey with {}, {BY}", names(methods));
     posture.key_exchanges.clone_from(methods);
     let before = &parent.confidentiality;
-    posture.confidentiality = if in_clear(&made.value) {
-        let because = format!("sent in clear: its cipher does not encrypt, {BY}");
+    posture.confidentiality = if let Some(cipher) = broken(&made.value) {
+        let because = format!("{}, {BY}", weakness(cipher));
         Judgement::new(Verdict::Vulnerable, because, sources)
     } else if withstand(methods) {
         Judgement::new(Verdict::QuantumSafe, how, sources)
@@ -69,11 +71,20 @@ fn rekeyed(made: &Seen<Made>, parent: &Posture, posture: &mut Posture) {
     posture.server_authenticated = parent.server_authenticated.clone();
 }
 
-fn in_clear(made: &Made) -> bool {
+/// A cipher among those chosen that hides nothing for long, if there is one.
+fn broken(made: &Made) -> Option<&'static Transform> {
     let code = TransformKind::Encryption.code();
     let ciphers = made.chosen.transforms.iter().filter(|transform| transform.kind == code);
     let mut known = ciphers.filter_map(|cipher| transform(TransformKind::Encryption, cipher.id));
-    known.any(|known| known.recording == Some(Safety::Vulnerable))
+    known.find(|known| known.recording == Some(Safety::Vulnerable))
+}
+
+/// What is wrong with such a cipher.
+pub(crate) fn weakness(cipher: &Transform) -> String {
+    match cipher.encrypts() {
+        true => format!("its cipher {} can be broken without a quantum computer", cipher.name),
+        false => "sent in clear: its cipher does not encrypt".to_owned(),
+    }
 }
 
 fn authenticate(opened: &Opened, posture: &mut Posture) {
@@ -114,6 +125,8 @@ fn end(proof: &Proof) -> Option<End> {
     };
     let how = format!("{name}, {BY}");
     Some(match forgery {
+        // NULL (RFC 7619) proves nothing at all.
+        Some(Safety::Vulnerable) if method.value == NULL => End::new(Answer::No, Verdict::Vulnerable, how, sources),
         Some(Safety::Vulnerable) => End::new(Answer::Yes, Verdict::Vulnerable, how, sources),
         Some(Safety::QuantumSafe) if !proof.certificates.is_empty() => {
             by_chain(&how, proof.certificates.iter().map(Shown::opened), sources)
@@ -179,9 +192,11 @@ pub(crate) fn is_received(sa: &EspSa, ike: &IkeSa, made: &Made) -> bool {
 pub(crate) fn refine_esp(made: &Seen<Made>, posture: &mut Posture) {
     let sources = vec![Source::seen(made)];
     let methods = &made.value.key_exchanges;
-    if in_clear(&made.value) {
-        let because = format!("sent in clear: its cipher does not encrypt, {BY}");
-        posture.clear = Reply::new(Answer::Yes, because.clone(), sources.clone());
+    if let Some(cipher) = broken(&made.value) {
+        let because = format!("{}, {BY}", weakness(cipher));
+        if !cipher.encrypts() {
+            posture.clear = Reply::new(Answer::Yes, because.clone(), sources.clone());
+        }
         posture.confidentiality = Judgement::new(Verdict::Vulnerable, because, sources);
     } else if posture.clear.answer() != Answer::Yes && withstand(methods) {
         let because = format!("{} of its own, {BY}", names(methods));

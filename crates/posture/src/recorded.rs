@@ -3,10 +3,11 @@
 use std::collections::HashMap;
 
 use bartizan_ledger::{Algorithm, Cause, ChildSa, Direction, Forgery, IkeSa as Record, Key};
-use bartizan_registry::{Safety, TransformKind, transform};
+use bartizan_registry::{Safety, Transform, TransformKind, transform};
 use bartizan_wire::esp::EspSa;
 use bartizan_wire::ike::{IkeSa, KeyExchangeMethod};
 
+use crate::ike_opened::weakness;
 use crate::key_exchange::KeyExchangeClass;
 use crate::{Answer, Contradiction, Judgement, Posture, Reply, Source, Verdict};
 
@@ -74,10 +75,10 @@ fn withstand(methods: &[KeyExchangeMethod]) -> bool {
     matches!(class, Some(KeyExchangeClass::PostQuantum | KeyExchangeClass::Hybrid))
 }
 
-fn in_clear(encryption: Option<&Algorithm>) -> bool {
-    let code = encryption.and_then(|algorithm| algorithm.code);
-    let known = code.and_then(|code| transform(TransformKind::Encryption, code));
-    known.is_some_and(|known| known.recording == Some(Safety::Vulnerable))
+/// A cipher that hides nothing, or nothing for long.
+fn broken(encryption: Option<&Algorithm>) -> Option<&'static Transform> {
+    let code = encryption.and_then(|algorithm| algorithm.code)?;
+    transform(TransformKind::Encryption, code).filter(|known| known.recording == Some(Safety::Vulnerable))
 }
 
 /// Whether a CHILD_SA encrypts: one of AH names no cipher at all.
@@ -86,7 +87,7 @@ fn encrypts(record: &ChildSa) -> bool {
         .protocol
         .as_deref()
         .is_some_and(|protocol| !protocol.eq_ignore_ascii_case("ESP"));
-    !ah && record.encryption.is_some() && !in_clear(record.encryption.as_ref())
+    !ah && record.encryption.is_some() && broken(record.encryption.as_ref()).is_none_or(Transform::encrypts)
 }
 
 impl Recorded {
@@ -198,8 +199,8 @@ impl Recorded {
         for _ in 0..REKEYS {
             let entry = self.ike.get(&at)?.first()?;
             let node = &entry.node;
-            if in_clear(entry.record.encryption.as_ref()) {
-                let because = format!("sent in clear: its cipher does not encrypt, by the ledger of {node}");
+            if let Some(cipher) = broken(entry.record.encryption.as_ref()) {
+                let because = format!("{}, by the ledger of {node}", weakness(cipher));
                 return Some(Judgement::new(Verdict::Vulnerable, because, sources.to_vec()));
             }
             if withstand(&entry.methods) {
@@ -286,6 +287,11 @@ impl Recorded {
             return;
         }
         if posture.clear.answer() == Answer::Yes {
+            return;
+        }
+        if let Some(cipher) = broken(child.record.encryption.as_ref()) {
+            let because = format!("{}, by the ledger of {node}", weakness(cipher));
+            posture.confidentiality = Judgement::new(Verdict::Vulnerable, because, sources);
             return;
         }
         if withstand(&child.methods) {

@@ -34,6 +34,9 @@ documents! {
     // TLS
     RFC_9846             rfc      "RFC 9846"                              "2026-07";
     RFC_7919             rfc      "RFC 7919"                              "2016-08";
+    CURVES_BY_8422       obsolete "RFC 8422"                              "2018-08";
+    RFC_7027             rfc      "RFC 7027"                              "2013-10";
+    RFC_9367             rfc      "RFC 9367"                              "2023-02";
     RFC_8734             rfc      "RFC 8734"                              "2020-02";
     RFC_8998             rfc      "RFC 8998"                              "2021-03";
     RFC_10024            rfc      "RFC 10024"                             "2026-08";
@@ -52,6 +55,8 @@ documents! {
     RFC_2404             rfc      "RFC 2404"                              "1998-11";
     RFC_2403             rfc      "RFC 2403"                              "1998-11";
     RFC_2410             rfc      "RFC 2410"                              "1998-11";
+    RFC_2451             rfc      "RFC 2451"                              "1998-11";
+    DEPRECATED_BY_9395   obsolete "RFC 9395"                              "2023-04";
     RFC_3526             rfc      "RFC 3526"                              "2003-05";
     RFC_3566             rfc      "RFC 3566"                              "2003-09";
     RFC_3602             rfc      "RFC 3602"                              "2003-09";
@@ -61,6 +66,7 @@ documents! {
     RFC_4434             rfc      "RFC 4434"                              "2006-02";
     RFC_4494             rfc      "RFC 4494"                              "2006-06";
     RFC_4543             rfc      "RFC 4543"                              "2006-05";
+    RFC_4595             rfc      "RFC 4595"                              "2006-07";
     RFC_4615             rfc      "RFC 4615"                              "2006-08";
     RFC_4754             rfc      "RFC 4754"                              "2007-01";
     RFC_4868             rfc      "RFC 4868"                              "2007-05";

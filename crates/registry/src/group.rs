@@ -82,14 +82,46 @@ macro_rules! groups {
 /// Every group this project knows, by code point.
 pub static GROUPS: &[Group] = groups! {
     // code, name, kind, client share, server share, secret, category, document, OpenSSL, rustls, parts, note
+    0x0001 "sect163k1"                Classical     43   43   21 - CURVES_BY_8422   "sect163k1"            -                   []                    "no group of TLS 1.3";
+    0x0002 "sect163r1"                Classical     43   43   21 - CURVES_BY_8422   "sect163r1"            -                   []                    "no group of TLS 1.3";
+    0x0003 "sect163r2"                Classical     43   43   21 - CURVES_BY_8422   "sect163r2"            -                   []                    "no group of TLS 1.3";
+    0x0004 "sect193r1"                Classical     51   51   25 - CURVES_BY_8422   "sect193r1"            -                   []                    "no group of TLS 1.3";
+    0x0005 "sect193r2"                Classical     51   51   25 - CURVES_BY_8422   "sect193r2"            -                   []                    "no group of TLS 1.3";
+    0x0006 "sect233k1"                Classical     61   61   30 - CURVES_BY_8422   "sect233k1"            -                   []                    "no group of TLS 1.3";
+    0x0007 "sect233r1"                Classical     61   61   30 - CURVES_BY_8422   "sect233r1"            -                   []                    "no group of TLS 1.3";
+    0x0008 "sect239k1"                Classical     61   61   30 - CURVES_BY_8422   "sect239k1"            -                   []                    "no group of TLS 1.3";
+    0x0009 "sect283k1"                Classical     73   73   36 - CURVES_BY_8422   "sect283k1"            -                   []                    "no group of TLS 1.3";
+    0x000a "sect283r1"                Classical     73   73   36 - CURVES_BY_8422   "sect283r1"            -                   []                    "no group of TLS 1.3";
+    0x000b "sect409k1"                Classical    105  105   52 - CURVES_BY_8422   "sect409k1"            -                   []                    "no group of TLS 1.3";
+    0x000c "sect409r1"                Classical    105  105   52 - CURVES_BY_8422   "sect409r1"            -                   []                    "no group of TLS 1.3";
+    0x000d "sect571k1"                Classical    145  145   72 - CURVES_BY_8422   "sect571k1"            -                   []                    "no group of TLS 1.3";
+    0x000e "sect571r1"                Classical    145  145   72 - CURVES_BY_8422   "sect571r1"            -                   []                    "no group of TLS 1.3";
+    0x000f "secp160k1"                Classical     41   41   20 - CURVES_BY_8422   "secp160k1"            -                   []                    "no group of TLS 1.3";
+    0x0010 "secp160r1"                Classical     41   41   20 - CURVES_BY_8422   "secp160r1"            -                   []                    "no group of TLS 1.3";
+    0x0011 "secp160r2"                Classical     41   41   20 - CURVES_BY_8422   "secp160r2"            -                   []                    "no group of TLS 1.3";
+    0x0012 "secp192k1"                Classical     49   49   24 - CURVES_BY_8422   "secp192k1"            -                   []                    "no group of TLS 1.3";
+    0x0013 "secp192r1"                Classical     49   49   24 - CURVES_BY_8422   "P-192"                -                   []                    "no group of TLS 1.3";
+    0x0014 "secp224k1"                Classical     57   57   28 - CURVES_BY_8422   "secp224k1"            -                   []                    "no group of TLS 1.3";
+    0x0015 "secp224r1"                Classical     57   57   28 - CURVES_BY_8422   "P-224"                -                   []                    "no group of TLS 1.3";
+    0x0016 "secp256k1"                Classical     65   65   32 - CURVES_BY_8422   "secp256k1"            -                   []                    "no group of TLS 1.3";
     0x0017 "secp256r1"                Classical     65   65   32 - RFC_9846         "P-256"                "secp256r1"         [];
     0x0018 "secp384r1"                Classical     97   97   48 - RFC_9846         "P-384"                "secp384r1"         [];
     0x0019 "secp521r1"                Classical    133  133   66 - RFC_9846         "P-521"                "secp521r1"         [];
+    0x001a "brainpoolP256r1"          Classical     65   65   32 - RFC_7027         "brainpoolP256r1"      -                   []                    "no group of TLS 1.3";
+    0x001b "brainpoolP384r1"          Classical     97   97   48 - RFC_7027         "brainpoolP384r1"      -                   []                    "no group of TLS 1.3";
+    0x001c "brainpoolP512r1"          Classical    129  129   64 - RFC_7027         "brainpoolP512r1"      -                   []                    "no group of TLS 1.3";
     0x001d "x25519"                   Classical     32   32   32 - RFC_9846         "X25519"               "X25519"            [];
     0x001e "x448"                     Classical     56   56   56 - RFC_9846         "X448"                 "X448"              [];
     0x001f "brainpoolP256r1tls13"     Classical     65   65   32 - RFC_8734         "brainpoolP256r1tls13" -                   [];
     0x0020 "brainpoolP384r1tls13"     Classical     97   97   48 - RFC_8734         "brainpoolP384r1tls13" -                   [];
     0x0021 "brainpoolP512r1tls13"     Classical    129  129   64 - RFC_8734         "brainpoolP512r1tls13" -                   [];
+    0x0022 "GC256A"                   Classical     64   64   32 - RFC_9367         -                      -                   [];
+    0x0023 "GC256B"                   Classical     64   64   32 - RFC_9367         -                      -                   [];
+    0x0024 "GC256C"                   Classical     64   64   32 - RFC_9367         -                      -                   [];
+    0x0025 "GC256D"                   Classical     64   64   32 - RFC_9367         -                      -                   [];
+    0x0026 "GC512A"                   Classical    128  128   64 - RFC_9367         -                      -                   [];
+    0x0027 "GC512B"                   Classical    128  128   64 - RFC_9367         -                      -                   [];
+    0x0028 "GC512C"                   Classical    128  128   64 - RFC_9367         -                      -                   [];
     0x0029 "curveSM2"                 Classical     65   65   32 - RFC_8998         -                      -                   []                    "OpenSSL 4.0 only";
     0x0100 "ffdhe2048"                Classical    256  256  256 - RFC_7919         "ffdhe2048"            "FFDHE2048"         [];
     0x0101 "ffdhe3072"                Classical    384  384  384 - RFC_7919         "ffdhe3072"            "FFDHE3072"         [];

@@ -36,8 +36,9 @@ pub use http::{
     network_function_named, network_function_of,
 };
 pub use ike::{
-    AUTHENTICATION_METHODS, AuthenticationMethod, HASH_ALGORITHMS, HashAlgorithm, TRANSFORMS, Transform, TransformKind,
-    authentication_method, hash_algorithm, transform, transform_named,
+    AUTHENTICATION_METHODS, AuthenticationMethod, HASH_ALGORITHMS, HashAlgorithm, IKEV1_AUTHENTICATION, IKEV1_CIPHERS,
+    Ikev1Value, TRANSFORMS, Transform, TransformKind, authentication_method, hash_algorithm, ikev1_value, transform,
+    transform_named,
 };
 pub use macsec::{MACSEC_SUITES, MacsecSuite, macsec_suite, macsec_suite_named};
 pub use name::{mentions, same_name};

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::process::Command;
 
-use bartizan_registry::{CIPHERS, GROUPS, SIGNATURES, TRANSFORMS, TransformKind};
+use bartizan_registry::{CIPHERS, GROUPS, NamedGroup, SIGNATURES, TRANSFORMS, TransformKind, group, transform};
 
 /// Where Wireshark's name is not IANA's: its own slips, OQS test points that were registered to others since, and
 /// other words for one curve.
@@ -99,6 +99,36 @@ fn wireshark_knows_the_registered_ike_transforms_under_the_same_numbers() {
         }
     }
     assert!(compared >= 45, "only {compared} names were compared");
+}
+
+#[test]
+fn whatever_wireshark_names_of_ike_and_of_registered_tls_groups_is_known() {
+    let values = Values::read();
+    // Groups over GF(2^N), which no standard of IKEv2 took over.
+    let never = |field: &str, id: u16| field == "isakmp.tf.id.dh" && matches!(id, 3 | 4 | 6..=13);
+    let (mut known, mut missing) = (0, Vec::new());
+    for ((field, value), name) in &values.0 {
+        let Ok(id) = u16::try_from(*value) else { continue };
+        let found = match field.as_str() {
+            "isakmp.tf.id.encr" => transform(TransformKind::Encryption, id).is_some(),
+            "isakmp.tf.id.prf" => transform(TransformKind::PseudoRandomFunction, id).is_some(),
+            "isakmp.tf.id.integ" => transform(TransformKind::Integrity, id).is_some(),
+            "isakmp.tf.id.dh" => transform(TransformKind::KeyExchange, id).is_some(),
+            // Those of the OQS project stand behind.
+            "tls.handshake.extensions_supported_group" if id < 0x0200 => group(NamedGroup(id)).is_some(),
+            _ => continue,
+        };
+        let nothing = ["reserved", "unassigned", "undefined"]
+            .iter()
+            .any(|word| name.to_lowercase().contains(word));
+        if found {
+            known += 1;
+        } else if !nothing && !never(field, id) {
+            missing.push(format!("{field} {id}: {name}"));
+        }
+    }
+    assert!(missing.is_empty(), "{missing:#?}");
+    assert!(known >= 105, "{known}");
 }
 
 /// Wireshark writes `AES-GCM with a 16 octet ICV` where IANA writes `ENCR_AES_GCM_16`: the words decide, not their order.

@@ -7,6 +7,7 @@ use bartizan_wire::sctp::{Association, Sent};
 use serde::Serialize;
 
 use super::ike_opened::IkeOpened;
+use super::phase_1;
 use super::{Code, dtls};
 
 #[derive(Serialize)]
@@ -38,6 +39,8 @@ pub(super) struct Ike {
     from_responder: PartyFacts,
     nat_traversal: bool,
     faults: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    phase_1: Option<phase_1::Negotiated>,
     #[serde(skip_serializing_if = "Option::is_none")]
     opened: Option<IkeOpened>,
 }
@@ -165,6 +168,7 @@ impl Ike {
                 .iter()
                 .map(|seen| format!("{} (packet {})", seen.value, seen.last.packet))
                 .collect(),
+            phase_1: sa.phase_1.as_deref().map(phase_1::Negotiated::new),
             opened: sa.opened.as_deref().map(IkeOpened::new),
         }
     }

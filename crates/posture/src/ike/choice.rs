@@ -48,10 +48,6 @@ fn contradicted(sa: &IkeSa) -> Option<Judgement> {
 }
 
 fn by_choice(sa: &IkeSa, parent: Option<&Posture>) -> Judgement {
-    if sa.version.0 == 1 {
-        let because = "IKEv1: no post-quantum key exchange exists for it";
-        return Judgement::new(Verdict::Vulnerable, because, all(sa));
-    }
     let fault = |wanted: Fault| sa.faults.first.iter().find(|seen| seen.value == wanted);
     if let Some(seen) = fault(Fault::TwoAnswers) {
         let because = format!("{}: which of them counts is encrypted", seen.value);
@@ -190,10 +186,14 @@ pub(super) fn cipher(transforms: &[Transform], sources: &[Source]) -> Option<Jud
         let because = "the responder's choice names no cipher";
         return Some(Judgement::new(Verdict::NotObservable, because, sources.to_vec()));
     };
-    match transform(TransformKind::Encryption, cipher.id).map(|known| known.recording) {
-        Some(Some(Safety::QuantumSafe)) => None,
-        Some(Some(Safety::Vulnerable)) => {
-            let because = format!("sent in clear: {cipher} does not encrypt");
+    let known = transform(TransformKind::Encryption, cipher.id);
+    match known.and_then(|known| Some((known.recording?, known.encrypts()))) {
+        Some((Safety::QuantumSafe, _)) => None,
+        Some((Safety::Vulnerable, encrypts)) => {
+            let because = match encrypts {
+                true => format!("{cipher} can be broken without a quantum computer"),
+                false => format!("sent in clear: {cipher} does not encrypt"),
+            };
             Some(Judgement::new(Verdict::Vulnerable, because, sources.to_vec()))
         }
         _ => {

@@ -101,6 +101,12 @@ impl Transform {
                 .any(|mode| self.name.contains(mode))
     }
 
+    /// Whether this is a cipher that hides what it is applied to, well or badly.
+    #[must_use]
+    pub fn encrypts(&self) -> bool {
+        self.kind == TransformKind::Encryption && !["NULL", "_MAC_"].iter().any(|mode| self.name.contains(mode))
+    }
+
     /// strongSwan's keyword with a key of this many bits; none where it has no keyword, or the length is no attribute of it.
     #[must_use]
     pub fn strongswan_with_key(&self, bits: u16) -> Option<String> {
@@ -131,6 +137,15 @@ macro_rules! transforms {
 pub static TRANSFORMS: &[Transform] = transforms! {
     // id, name, initiator, responder, category, recording, document, strongSwan, note
     Encryption {
+         1 "ENCR_DES_IV64"                 - - - broken DEPRECATED_BY_9395 -        "56 bits";
+         2 "ENCR_DES"                      - - - broken DEPRECATED_BY_9395 "des"    "56 bits";
+         3 "ENCR_3DES"                     - - - broken RFC_2451 "3des"             "blocks of 64 bits";
+         4 "ENCR_RC5"                      - - - broken DEPRECATED_BY_9395 -        "blocks of 64 bits";
+         5 "ENCR_IDEA"                     - - - broken DEPRECATED_BY_9395 -        "blocks of 64 bits";
+         6 "ENCR_CAST"                     - - - broken DEPRECATED_BY_9395 "cast128" "blocks of 64 bits";
+         7 "ENCR_BLOWFISH"                 - - - broken DEPRECATED_BY_9395 "blowfish256" "blocks of 64 bits";
+         8 "ENCR_3IDEA"                    - - - broken DEPRECATED_BY_9395 -        "never specified";
+         9 "ENCR_DES_IV32"                 - - - broken DEPRECATED_BY_9395 -        "56 bits";
         11 "ENCR_NULL"                     - - - broken RFC_2410 "null"             "does not encrypt";
         12 "ENCR_AES_CBC"                  - - - safe   RFC_3602 "aes256";
         13 "ENCR_AES_CTR"                  - - - safe   RFC_3686 "aes256ctr";
@@ -142,6 +157,10 @@ pub static TRANSFORMS: &[Transform] = transforms! {
         20 "ENCR_AES_GCM_16"               - - - safe   RFC_4106 "aes256gcm16";
         21 "ENCR_NULL_AUTH_AES_GMAC"       - - - broken RFC_4543 "aes256gmac"       "does not encrypt";
         23 "ENCR_CAMELLIA_CBC"             - - - safe   RFC_5529 "camellia256";
+        24 "ENCR_CAMELLIA_CTR"             - - - safe   RFC_5529 "camellia256ctr";
+        25 "ENCR_CAMELLIA_CCM_8"           - - - safe   RFC_5529 "camellia256ccm8";
+        26 "ENCR_CAMELLIA_CCM_12"          - - - safe   RFC_5529 "camellia256ccm12";
+        27 "ENCR_CAMELLIA_CCM_16"          - - - safe   RFC_5529 "camellia256ccm16";
         28 "ENCR_CHACHA20_POLY1305"        - - - safe   RFC_7634 "chacha20poly1305";
         29 "ENCR_AES_CCM_8_IIV"            - - - safe   RFC_8750 -;
         30 "ENCR_AES_GCM_16_IIV"           - - - safe   RFC_8750 -;
@@ -154,6 +173,7 @@ pub static TRANSFORMS: &[Transform] = transforms! {
     PseudoRandomFunction {
         1 "PRF_HMAC_MD5"          - - - - RFC_7296 "prfmd5"     "MD5";
         2 "PRF_HMAC_SHA1"         - - - - RFC_7296 "prfsha1"    "SHA-1: excluded by TS 33.310";
+        3 "PRF_HMAC_TIGER"        - - - - DEPRECATED_BY_9395 -  "deprecated";
         4 "PRF_AES128_XCBC"       - - - - RFC_4434 "prfaesxcbc";
         5 "PRF_HMAC_SHA2_256"     - - - - RFC_4868 "prfsha256";
         6 "PRF_HMAC_SHA2_384"     - - - - RFC_4868 "prfsha384";
@@ -165,7 +185,11 @@ pub static TRANSFORMS: &[Transform] = transforms! {
          0 "NONE"                   - - - - RFC_7296 -         "with an AEAD";
          1 "AUTH_HMAC_MD5_96"       - - - - RFC_2403 "md5"     "MD5";
          2 "AUTH_HMAC_SHA1_96"      - - - - RFC_2404 "sha1"    "SHA-1: excluded by TS 33.310";
+         3 "AUTH_DES_MAC"           - - - - DEPRECATED_BY_9395 -  "deprecated";
+         4 "AUTH_KPDK_MD5"          - - - - DEPRECATED_BY_9395 -  "deprecated";
          5 "AUTH_AES_XCBC_96"       - - - - RFC_3566 "aesxcbc";
+         6 "AUTH_HMAC_MD5_128"      - - - - RFC_4595 "md5_128"    "MD5; for Fibre Channel";
+         7 "AUTH_HMAC_SHA1_160"     - - - - RFC_4595 "sha1_160"   "SHA-1; for Fibre Channel";
          8 "AUTH_AES_CMAC_96"       - - - - RFC_4494 "aescmac";
          9 "AUTH_AES_128_GMAC"      - - - - RFC_4543 -;
         10 "AUTH_AES_192_GMAC"      - - - - RFC_4543 -;
@@ -175,6 +199,9 @@ pub static TRANSFORMS: &[Transform] = transforms! {
         14 "AUTH_HMAC_SHA2_512_256" - - - - RFC_4868 "sha512";
     }
     KeyExchange {
+           1 "768-bit MODP"                           96    96 - broken RFC_7296          "modp768"      "must not be used (RFC 8247)";
+           2 "1024-bit MODP"                         128   128 - broken RFC_7296          "modp1024"     "should not be used (RFC 8247)";
+           5 "1536-bit MODP"                         192   192 - broken RFC_3526          "modp1536"     "should not be used (RFC 8247)";
           14 "2048-bit MODP"                         256   256 - broken RFC_3526          "modp2048";
           15 "3072-bit MODP"                         384   384 - broken RFC_3526          "modp3072";
           16 "4096-bit MODP"                         512   512 - broken RFC_3526          "modp4096";
@@ -249,6 +276,19 @@ mod tests {
         );
         assert_eq!(cipher("aes256").strongswan_with_key(192).as_deref(), Some("aes192"));
         assert_eq!(cipher("chacha20poly1305").strongswan_with_key(256), None);
+    }
+
+    #[test]
+    fn a_cipher_that_encrypts_is_told_from_one_that_only_authenticates() {
+        let silent = TRANSFORMS
+            .iter()
+            .filter(|known| known.kind == TransformKind::Encryption && !known.encrypts());
+        let silent: Vec<u16> = silent.map(|known| known.id).collect();
+        assert_eq!(silent, [11, 21, 34, 35]);
+        for id in silent {
+            let known = transform(TransformKind::Encryption, id).unwrap();
+            assert_eq!(known.note, Some("does not encrypt"));
+        }
     }
 
     #[test]

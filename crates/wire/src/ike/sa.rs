@@ -3,7 +3,9 @@
 use std::fmt;
 use std::net::SocketAddr;
 
-use super::{Exchange, ExchangeType, Exchanges, KeyExchangeMethod, Malformed, NotifyType, Proposal, Rekey};
+use super::{
+    Exchange, ExchangeType, Exchanges, KeyExchangeMethod, Malformed, Mode, NotifyType, Phase1, Proposal, Rekey,
+};
 use crate::observer::allocated;
 use crate::path::Path;
 use crate::{Captured, Moment, Seen};
@@ -160,6 +162,18 @@ pub struct FirstOffer {
     pub key_exchange: Option<KeyExchangeData>,
 }
 
+/// What phase 1 of IKEv1 negotiates, as far as it is not encrypted.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Negotiation {
+    /// The mode.
+    pub mode: Option<Mode>,
+    /// What the initiator proposes.
+    pub offered: Option<Seen<Vec<Phase1>>>,
+    /// What the responder chose.
+    pub chosen: Option<Seen<Phase1>>,
+}
+
 /// An IKE_SA, at the capture's end. Only a [`Session`](super::Session) makes one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
@@ -225,6 +239,8 @@ pub struct IkeSa {
     pub encapsulated: bool,
     /// What was wrong, each once.
     pub faults: Kept<Seen<Fault>>,
+    /// Of IKEv1 what phase 1 negotiates.
+    pub phase_1: Option<Box<Negotiation>>,
     /// What keys opened, where some were given for it.
     pub opened: Option<Box<super::Opened>>,
 }
@@ -244,7 +260,12 @@ impl IkeSa {
         };
         let first = self.first_offer.as_ref();
         let first = first.map_or(0, |first| list::<FirstOffer>(1) + proposals(&first.proposals));
+        let phase_1 = self.phase_1.as_ref().map_or(0, |phase_1| {
+            let offered = phase_1.offered.as_ref();
+            list::<Negotiation>(1) + offered.map_or(0, |seen| list::<Phase1>(seen.value.capacity()))
+        });
         self.offered.as_ref().map_or(0, proposals)
+            + phase_1
             + first
             + self.chosen.as_ref().map_or(0, |seen| inside(&seen.value))
             + self.exchanges.held()

@@ -9,7 +9,7 @@ use super::opened::Opener;
 use super::sa::{FirstOffer, Kept, Notified};
 use super::{
     Body, Exchange, ExchangeType, Exchanges, Fault, Half, Header, IkeSa, KeyExchangeData, KeyExchangeMethod, Message,
-    NotifyType, Origin, Party, PartyTraffic, Payload, PayloadType, Rekey, Retry,
+    NotifyType, Origin, Party, PartyTraffic, Payload, PayloadType, Rekey, Retry, v1,
 };
 use crate::keys::Keys;
 use crate::observer::allocated;
@@ -83,7 +83,12 @@ impl Session {
     /// An IKE_SA whose first message, not yet taken, has this header.
     #[must_use]
     pub fn new(number: u64, header: &Header, arrival: &Arrival) -> Self {
-        let (initiator, responder) = match sender(header) {
+        let from = match header.major {
+            2 => sender(header),
+            // Nothing but the first message says who began in version 1.
+            _ => Party::Initiator,
+        };
+        let (initiator, responder) = match from {
             Party::Initiator => (arrival.source, arrival.destination),
             Party::Responder => (arrival.destination, arrival.source),
         };
@@ -118,6 +123,7 @@ impl Session {
             from_responder: PartyTraffic::default(),
             encapsulated: false,
             faults: Kept::default(),
+            phase_1: None,
             opened: None,
         };
         Self {
@@ -171,7 +177,7 @@ impl Session {
 
     /// Takes a message: its header, and all bytes of it that were captured, header included.
     pub fn message(&mut self, header: &Header, message: &[u8], arrival: &Arrival) {
-        let from = sender(header);
+        let from = self.party(header, arrival);
         self.sa.last = arrival.at;
         self.sa.encapsulated |= arrival.source.port() == crate::udp::IKE_NAT;
         let traffic = self.traffic(from);
@@ -181,7 +187,7 @@ impl Session {
             traffic.ip_fragments += u64::from(arrival.packets);
         }
         if header.major != 2 {
-            // Version 1: its header is all that is read.
+            self.phase_1(header, message, arrival, from);
             return;
         }
         if !arrival.whole {
@@ -240,13 +246,56 @@ impl Session {
     }
 
     /// Packets of the capture that brought a message with this header; `path` is what they were carried in.
-    pub(crate) fn came(&mut self, header: &Header, captured: Captured, path: impl FnOnce() -> Path) {
+    pub(crate) fn came(&mut self, header: &Header, arrival: &Arrival, captured: Captured, path: impl FnOnce() -> Path) {
         self.sa.captured.add(captured);
-        let way = match sender(header) {
+        let way = match self.party(header, arrival) {
             Party::Initiator => 0,
             Party::Responder => 1,
         };
         self.sa.paths[way].get_or_insert_with(path);
+    }
+
+    /// Who sent a message. Version 1 has no flag for it: the initiator is known by its address, or by the cookie that is still
+    /// missing.
+    fn party(&self, header: &Header, arrival: &Arrival) -> Party {
+        if header.major == 2 {
+            return sender(header);
+        }
+        let is_initiator = header.responder_spi == 0 || arrival.source.ip() == self.sa.initiator.ip();
+        if is_initiator {
+            Party::Initiator
+        } else {
+            Party::Responder
+        }
+    }
+
+    /// A message of version 1: what of it is not encrypted.
+    fn phase_1(&mut self, header: &Header, message: &[u8], arrival: &Arrival, from: Party) {
+        let Some(mode) = v1::mode(header.exchange.0, header.flags.0) else {
+            return;
+        };
+        let read = message.get(Header::LENGTH..).unwrap_or_default();
+        let transforms = match v1::transforms(header.next.0, read) {
+            Ok(Some(transforms)) if arrival.whole => transforms,
+            Ok(_) => return,
+            Err(part) => return self.fault(Fault::Malformed(part), arrival),
+        };
+        let known = self.sa.phase_1.get_or_insert_default();
+        known.mode.get_or_insert(mode);
+        match (from, &transforms[..]) {
+            (Party::Initiator, _) if known.offered.is_none() => {
+                self.sa.origin = Origin::Init;
+                known.offered = Some(Seen::new(transforms, arrival.first, arrival.at));
+            }
+            // What is chosen stands alone (RFC 2408, section 4.2).
+            (Party::Responder, [chosen]) => {
+                known
+                    .chosen
+                    .get_or_insert(Seen::new(*chosen, arrival.first, arrival.at));
+                self.sa.responder_spi = header.responder_spi;
+            }
+            _ => {}
+        }
     }
 
     /// IKE_SA_INIT, which may be sent more than once with the same number and another content.

@@ -94,7 +94,7 @@ impl Ipsec {
             return true;
         };
         let before = session.held();
-        session.came(&header, arrived.captured, || bounds.paths.path(arrived.path));
+        session.came(&header, &arrival, arrived.captured, || bounds.paths.path(arrived.path));
         session.message(&header, message, &arrival);
         if let Some(keys) = keys {
             session.open(&header, message, &arrival, keys);
