@@ -8,7 +8,8 @@ use std::io::IsTerminal;
 use std::path::PathBuf;
 
 use bartizan_deployment::{Deployment, InterfaceKind, Node, Route};
-use bartizan_sidecar::confine::Confinement;
+use bartizan_sidecar::confine::{Confinement, User};
+use bartizan_sidecar::handover::{self, Notify, Post};
 use bartizan_sidecar::{Error, Running, Sidecar};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tracing_subscriber::EnvFilter;
@@ -45,6 +46,10 @@ struct Serve {
     /// The user to become once the ports are open, where it is started as root: a name, an id, or id:group.
     #[arg(long, value_name = "USER", conflicts_with = "no_confine")]
     user: Option<String>,
+    /// A Unix socket, in a folder nobody else may write to: a sidecar of this node that waits there hands its listening sockets over to
+    /// this one, which serves before the other drains and ends; then this one waits there.
+    #[arg(long, value_name = "SOCKET")]
+    hand_over: Option<PathBuf>,
     /// Keep every right it was started with: no Landlock, no seccomp, no capabilities dropped.
     #[arg(long)]
     no_confine: bool,
@@ -111,7 +116,30 @@ async fn serve(deployment: &Deployment, args: &Serve) -> Result<Outcome, Failure
     let mut interrupt = signal(SignalKind::interrupt()).map_err(cannot_catch)?;
     let hangup = signal(SignalKind::hangup()).map_err(cannot_catch)?;
     let watched = Watched::new(deployment, &args.file, node);
-    let bound = Sidecar::bind(deployment, node).map_err(|error| refused(&error))?;
+    let notify = Notify::from_environment();
+    let mut sockets = handover::passed_by_systemd().map_err(|error| not_handed_over(&error))?;
+    let from_systemd = sockets.count();
+    let asked = args.hand_over.as_deref().map(|path| {
+        let user = user.as_ref().map(User::id);
+        handover::ask(path, node, user).map_err(|error| not_handed_over(&error))
+    });
+    let (mut post, mut predecessor) = (None, None);
+    if let Some((theirs, their_post, other)) = asked.transpose()?.flatten() {
+        sockets.extend(theirs);
+        (post, predecessor) = (Some(their_post), Some(other));
+    }
+    let passed = sockets.count();
+    let bound = Sidecar::bind_with(deployment, node, &mut sockets, &notify).map_err(|error| refused(&error))?;
+    for (address, name) in sockets.left() {
+        tracing::info!(%address, "a socket that was passed is of no listener in the file: it is closed");
+        name.iter().for_each(|name| notify.forget(name));
+    }
+    let taken = passed - sockets.left().count();
+    drop(sockets);
+    // Once the ports are open: a second sidecar of the node has failed by now.
+    if let (Some(path), None) = (&args.hand_over, &post) {
+        post = Some(Post::make(path).map_err(|error| not_handed_over(&error))?);
+    }
     // Before the ledger is opened: its writer is a thread, and the kernel confines some things thread by thread.
     if let Some((files, sidecar)) = deployment
         .node(node)
@@ -121,11 +149,29 @@ async fn serve(deployment: &Deployment, args: &Serve) -> Result<Outcome, Failure
         rights::give_up((!args.no_confine).then_some(&kept), files)?;
     }
     let running = bound.serve().map_err(|error| refused(&error))?;
+    if passed > 0 {
+        tracing::info!(
+            sockets = taken,
+            from_systemd = from_systemd > 0,
+            from_a_predecessor = predecessor.is_some(),
+            "listens on sockets that were passed"
+        );
+    }
     announce(deployment, node, &running);
+    notify.ready();
+    if let Some(predecessor) = predecessor {
+        predecessor.serving();
+    }
     let first = tokio::select! {
         signal = wait(&mut terminate, &mut interrupt) => signal,
+        () = successor(post.as_ref(), &running) => {
+            running.succeeded();
+            "a successor serves"
+        }
         never = reload::keep(&running, &args.file, node, watched, hangup) => match never {},
     };
+    drop(post);
+    notify.stopping();
     tracing::info!(signal = first, "draining: nothing new is accepted");
     tokio::select! {
         late = running.drain() => {
@@ -140,6 +186,18 @@ async fn serve(deployment: &Deployment, args: &Serve) -> Result<Outcome, Failure
         second = wait(&mut terminate, &mut interrupt) => tracing::warn!(signal = second, "stopped at once"),
     }
     Ok(Outcome::Clean)
+}
+
+/// Ends when a successor serves.
+async fn successor(post: Option<&Post>, running: &Running) {
+    match post {
+        Some(post) => post.handed_over(running).await,
+        None => std::future::pending().await,
+    }
+}
+
+fn not_handed_over(error: &handover::Error) -> Failure {
+    Failure::new(error).hint(error.hint())
 }
 
 async fn wait(terminate: &mut Signal, interrupt: &mut Signal) -> &'static str {

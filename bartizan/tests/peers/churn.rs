@@ -16,7 +16,7 @@ const LONG: Duration = Duration::from_secs(600);
 
 /// What became of each request, as the client and the server saw it.
 #[derive(Debug, Default, PartialEq, Eq)]
-struct Tally {
+pub(crate) struct Tally {
     answered: usize,
     /// Answered in the producer's place.
     problems: usize,
@@ -34,7 +34,7 @@ const FEWER: usize = 3_000;
 /// Requests after the trouble, when all must be well again.
 const AFTERWARDS: usize = 500;
 
-fn producer(address: SocketAddr) -> Process {
+pub(crate) fn producer(address: SocketAddr) -> Process {
     let ids = (REQUESTS + AFTERWARDS).to_string();
     let mut process = go::program("h2c-server")
         .arguments(["-listen", &address.to_string(), "-ids", &ids])
@@ -46,6 +46,11 @@ fn producer(address: SocketAddr) -> Process {
 
 /// Asks for `count` ids from `from` on.
 fn consumer(to: SocketAddr, from: usize, count: usize) -> Process {
+    consumer_with(to, from, count, &[])
+}
+
+/// The same with further arguments.
+pub(crate) fn consumer_with(to: SocketAddr, from: usize, count: usize, arguments: &[&str]) -> Process {
     go::program("h2c-client")
         .arguments([
             "-to",
@@ -55,6 +60,7 @@ fn consumer(to: SocketAddr, from: usize, count: usize) -> Process {
             "-n",
             &count.to_string(),
         ])
+        .arguments(arguments)
         .start()
         .expect("the Go client starts")
 }
@@ -67,6 +73,11 @@ fn counts(producer: SocketAddr) -> Vec<u64> {
 
 /// Waits for the client's end and puts its account beside the server's.
 fn tally(consumer: Process, producer: SocketAddr, from: usize) -> Tally {
+    tally_and_refused(consumer, producer, from).0
+}
+
+/// The same, and how often nobody accepted a connection.
+pub(crate) fn tally_and_refused(consumer: Process, producer: SocketAddr, from: usize) -> (Tally, u64) {
     let finished = consumer.finish(LONG).expect("the client ends");
     let said = String::from_utf8_lossy(&finished.stderr);
     assert!(finished.status.success(), "{said}");
@@ -88,17 +99,19 @@ fn tally(consumer: Process, producer: SocketAddr, from: usize) -> Tally {
         .take(20)
         .chain(said.lines().last())
         .for_each(|line| println!("{line}"));
-    tally
+    let refused = said.lines().find_map(|line| line.strip_prefix("connections refused: "));
+    let refused = refused.and_then(|count| count.parse().ok());
+    (tally, refused.expect("the client says how often nobody accepted"))
 }
 
 /// Waits until the server has counted this many requests.
-fn reached(producer: SocketAddr, wanted: usize) {
+pub(crate) fn reached(producer: SocketAddr, wanted: usize) {
     until("the server to be busy", || {
         counts(producer).iter().sum::<u64>() >= wanted as u64
     });
 }
 
-fn all_answered(answered: usize) -> Tally {
+pub(crate) fn all_answered(answered: usize) -> Tally {
     Tally {
         answered,
         ..Tally::default()

@@ -10,3 +10,4 @@ mod conformance;
 mod go;
 mod hostile;
 mod ipv6;
+mod rolling;

@@ -88,11 +88,16 @@ fn typed(status: StatusCode, media_type: &'static str, body: impl Into<Bytes>) -
     response
 }
 
-/// Serves until the process ends: an operator looks on while a sidecar drains.
+/// Serves until the process ends: an operator looks on while a sidecar drains. Where a successor has taken the port over, it is that one
+/// that answers.
 pub(crate) async fn serve(admin: Arc<Admin>, listener: TcpListener) {
     let places = Arc::new(Semaphore::new(CONNECTIONS));
     while let Ok(place) = Arc::clone(&places).acquire_owned().await {
-        let stream = match listener.accept().await {
+        let accepted = tokio::select! {
+            accepted = listener.accept() => accepted,
+            () = admin.state.shared().drain.succeeded() => break,
+        };
+        let stream = match accepted {
             Ok((stream, _)) => stream,
             Err(error) => {
                 tracing::debug!(%error, "admin port cannot accept");

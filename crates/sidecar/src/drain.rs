@@ -19,6 +19,7 @@ pub(crate) enum Phase {
 #[derive(Debug, Clone)]
 pub(crate) struct Drain {
     phase: Arc<watch::Sender<Phase>>,
+    succeeded: Arc<watch::Sender<bool>>,
 }
 
 /// Held by each task that must be waited for.
@@ -33,6 +34,7 @@ impl Drain {
     pub(crate) fn new() -> Self {
         Self {
             phase: Arc::new(watch::Sender::new(Phase::Running)),
+            succeeded: Arc::new(watch::Sender::new(false)),
         }
     }
 
@@ -45,6 +47,19 @@ impl Drain {
 
     pub(crate) fn phase(&self) -> Phase {
         *self.phase.borrow()
+    }
+
+    /// Another process serves in its place.
+    pub(crate) fn succeed(&self) {
+        self.succeeded.send_replace(true);
+    }
+
+    /// Ends when another process serves in its place.
+    pub(crate) async fn succeeded(&self) {
+        let mut succeeded = self.succeeded.subscribe();
+        if succeeded.wait_for(|succeeded| *succeeded).await.is_err() {
+            std::future::pending::<()>().await;
+        }
     }
 
     /// How many guards are held.

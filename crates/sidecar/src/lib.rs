@@ -20,6 +20,7 @@ mod error;
 mod expiry;
 mod failure;
 mod function;
+pub mod handover;
 mod handshake;
 mod hellos;
 mod http2;

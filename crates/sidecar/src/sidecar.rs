@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 use std::num::NonZeroUsize;
+use std::os::fd::{AsFd, OwnedFd};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,6 +22,7 @@ use crate::config;
 use crate::drain::{Drain, Phase};
 use crate::error::Error;
 use crate::expiry;
+use crate::handover::{Notify, Sockets};
 use crate::http2::{Pool, Target};
 use crate::idle;
 use crate::inbound::{self, Function};
@@ -61,6 +63,8 @@ pub struct Running {
     /// What the listeners were set up by.
     pub(crate) settings: Option<bartizan_deployment::Sidecar>,
     pub(crate) doors: Arc<Doors>,
+    /// What a successor takes over.
+    listening: Vec<OwnedFd>,
 }
 
 /// A sidecar whose ports are open and which serves nobody yet: the moment to give up rights.
@@ -101,6 +105,20 @@ impl Sidecar {
     /// # Errors
     /// Where the file, the certificates or a port stand in the way; no port is left open then.
     pub fn bind(deployment: &Deployment, node: &str) -> Result<Bound, Error> {
+        Self::bind_with(deployment, node, &mut Sockets::default(), &Notify::default())
+    }
+
+    /// The same with listening sockets that were passed: each stands for the port it listens at, and what is missing is opened. systemd,
+    /// where it listens, is asked to keep all of them.
+    ///
+    /// # Errors
+    /// As [`Sidecar::bind`].
+    pub fn bind_with(
+        deployment: &Deployment,
+        node: &str,
+        sockets: &mut Sockets,
+        notify: &Notify,
+    ) -> Result<Bound, Error> {
         let node = find(deployment, node)?;
         let name = node.name.as_str();
         let no_sidecar = || Error::NoSidecar { node: name.to_owned() };
@@ -110,7 +128,7 @@ impl Sidecar {
         credentials.check_identity(&node.identity)?;
         let endpoint = Endpoint::new(credentials, bartizan_tls::peers(deployment, name))?;
         Ok(Bound {
-            ports: Ports::open(sidecar)?,
+            ports: Ports::open(sidecar, sockets, notify)?,
             deployment: deployment.clone(),
             node: node.clone(),
             settings: sidecar.clone(),
@@ -183,9 +201,16 @@ pub(crate) fn find<'a>(deployment: &'a Deployment, node: &str) -> Result<&'a Nod
 }
 
 impl Ports {
-    fn open(sidecar: &bartizan_deployment::Sidecar) -> Result<Self, Error> {
-        let open = |listener, address| {
-            socket::listen(address).map_err(|source| Error::Listen {
+    fn open(sidecar: &bartizan_deployment::Sidecar, sockets: &mut Sockets, notify: &Notify) -> Result<Self, Error> {
+        let mut open = |listener, address: SocketAddr| {
+            let opened = match sockets.take(address) {
+                Some(passed) => TcpListener::from_std(passed),
+                None => socket::listen(address),
+            };
+            // The name is for people, and for taking the socket out again: no colon, which separates names.
+            let called = format!("{listener}-{address}").replace([':', '[', ']', ' ', ','], "-");
+            let opened = opened.inspect(|opened| notify.keep(&called, opened));
+            opened.map_err(|source| Error::Listen {
                 listener,
                 address,
                 source,
@@ -223,6 +248,29 @@ impl Ports {
         Ok(bound)
     }
 
+    /// The sockets once more, to be handed over.
+    fn copies(&self) -> Result<Vec<OwnedFd>, Error> {
+        let inbound = self
+            .inbound
+            .iter()
+            .map(|(inbound, listener)| ("inbound", inbound.listen, listener));
+        let outbound = self
+            .outbound
+            .iter()
+            .map(|(outbound, listener)| ("outbound", outbound.listen, listener));
+        let others = self.admin.iter().chain(&self.probed);
+        let nowhere = SocketAddr::from(([0; 4], 0));
+        let others = others.map(|listener| ("admin", listener.local_addr().unwrap_or(nowhere), listener));
+        let copied = inbound.chain(outbound).chain(others).map(|(name, address, listener)| {
+            listener.as_fd().try_clone_to_owned().map_err(|source| Error::Listen {
+                listener: name,
+                address,
+                source,
+            })
+        });
+        copied.collect()
+    }
+
     fn serve(
         self,
         deployment: &Deployment,
@@ -243,6 +291,7 @@ impl Ports {
             ledger,
             settings: node.sidecar.clone(),
             doors: doors(None),
+            listening: self.copies()?,
         };
         for (inbound, listener) in self.inbound {
             running
@@ -401,6 +450,22 @@ impl Running {
         &self.outbound
     }
 
+    /// The node it stands beside.
+    #[must_use]
+    pub fn node(&self) -> &str {
+        self.state.shared().node.as_str()
+    }
+
+    /// Its listening sockets.
+    pub(crate) fn listening(&self) -> impl Iterator<Item = &OwnedFd> {
+        self.listening.iter()
+    }
+
+    /// A successor serves beside it: it leaves what comes to its admin port to that one from now on. It is to be drained then.
+    pub fn succeeded(&self) {
+        self.state.shared().drain.succeed();
+    }
+
     /// Looks whether the ledger's file was moved away, and begins a new one where it was.
     pub fn reopen_ledger(&self) {
         self.ledger.reopen();
@@ -416,6 +481,8 @@ impl Running {
     ///
     /// Gives how many connections had to be closed before they ended by themselves.
     pub async fn drain(self) -> usize {
+        // As long as somebody holds a socket, connections wait there for somebody to accept them.
+        drop(self.listening);
         let shared = self.state.shared();
         shared.drain.advance(Phase::Draining);
         let late = match timeout(shared.limits.drain, shared.drain.done()).await {

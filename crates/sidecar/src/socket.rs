@@ -2,6 +2,7 @@
 
 use std::io;
 use std::net::SocketAddr;
+use std::os::fd::OwnedFd;
 use std::time::Duration;
 
 use socket2::{SockRef, TcpKeepalive};
@@ -24,6 +25,28 @@ pub(crate) fn prepare(stream: &TcpStream) -> io::Result<()> {
 fn prepare_any(socket: &socket2::Socket) -> io::Result<()> {
     socket.set_tcp_nodelay(true)?;
     socket.set_tcp_keepalive(&KEEPALIVE)
+}
+
+/// A listening socket that another process has opened, as if it had been opened here.
+///
+/// # Errors
+/// Where it is no listening socket of TCP.
+pub(crate) fn passed(descriptor: OwnedFd) -> io::Result<std::net::TcpListener> {
+    let wrong = |what| io::Error::new(io::ErrorKind::InvalidInput, what);
+    let socket = socket2::Socket::from(descriptor);
+    let family = socket.local_addr()?.domain();
+    let inet = family == socket2::Domain::IPV4 || family == socket2::Domain::IPV6;
+    if socket.r#type()? != socket2::Type::STREAM || !inet {
+        return Err(wrong("it is no socket of TCP"));
+    }
+    if !socket.is_listener()? {
+        return Err(wrong("it does not listen"));
+    }
+    socket.set_nonblocking(true)?;
+    socket.set_cloexec(true)?;
+    prepare_any(&socket)?;
+    socket.listen(BACKLOG)?;
+    Ok(socket.into())
 }
 
 /// Listens on `address`, which a connection of an earlier process in TIME_WAIT does not block. Connections that it accepts are

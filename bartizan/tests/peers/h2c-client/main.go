@@ -43,9 +43,14 @@ func main() {
 	each := flag.Int("each", 5, "requests per connection")
 	bodies := flag.Int("body", 200, "bytes of a POST")
 	pause := flag.Duration("pause", 50*time.Millisecond, "wait of a worker whose request was not answered by the producer")
+	rate := flag.Int("rate", 0, "requests per second of all workers; as fast as they are answered where it is 0")
 	patience := flag.Duration("patience", 30*time.Second, "for one request, its retries included")
 	flag.Parse()
 
+	var turns <-chan time.Time
+	if *rate > 0 {
+		turns = time.NewTicker(time.Second / time.Duration(*rate)).C
+	}
 	self := &consumer{to: *to, patience: *patience, bodies: *bodies}
 	outcomes := make([]byte, *count)
 	var next int64 = -1
@@ -56,6 +61,9 @@ func main() {
 			defer group.Done()
 			transport := newTransport()
 			for done := 1; ; done++ {
+				if turns != nil {
+					<-turns
+				}
 				index := atomic.AddInt64(&next, 1)
 				if index >= int64(*count) {
 					transport.CloseIdleConnections()

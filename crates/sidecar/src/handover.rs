@@ -1,0 +1,80 @@
+//! Listening sockets that outlive a process, so that a sidecar is restarted without a moment in which nobody listens.
+//!
+//! A connection that is established while no process accepts waits in the queue of its listening socket, for as long as any process
+//! holds that socket. Two ways keep it held. systemd passes sockets that it opened itself, or that the process before gave it to keep
+//! ([`passed_by_systemd`], [`Notify::keep`]). And a sidecar that runs passes its own to the one that is to take its place, through a Unix
+//! socket ([`ask`], [`Post`]): the successor serves beside it until the predecessor has drained. What is not passed is opened as ever, so that
+//! a start after `kill -9` needs nothing that was left behind.
+
+mod pass;
+mod post;
+mod sockets;
+mod successor;
+mod systemd;
+
+use std::io;
+use std::path::PathBuf;
+
+pub use post::Post;
+pub use sockets::Sockets;
+pub use successor::{Predecessor, ask};
+pub use systemd::{Notify, passed_by_systemd};
+
+/// Why sockets could not be handed over.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// Environment: systemd says that it passes sockets, and they are none a sidecar could listen on.
+    #[error("file descriptor {descriptor} that systemd passes: {source}")]
+    Passed {
+        /// Its number.
+        descriptor: i32,
+        /// What is wrong with it.
+        #[source]
+        source: io::Error,
+    },
+    /// Environment: the Unix socket cannot be made or used.
+    #[error("{}: {source}", path.display())]
+    Socket {
+        /// Where it is.
+        path: PathBuf,
+        /// What the system said.
+        #[source]
+        source: io::Error,
+    },
+    /// Environment: somebody listens there who is not to be trusted with this node's connections.
+    #[error("{}: belongs to the user {uid}", path.display())]
+    Foreign {
+        /// Where it is.
+        path: PathBuf,
+        /// Who listens there.
+        uid: u32,
+    },
+    /// Configuration: the sidecar that listens there does not hand over.
+    #[error("{}: the sidecar that runs refuses: {why}", path.display())]
+    Refused {
+        /// Where it is.
+        path: PathBuf,
+        /// What it said.
+        why: String,
+    },
+}
+
+impl Error {
+    /// What to do next.
+    #[must_use]
+    pub fn hint(&self) -> &'static str {
+        match self {
+            Self::Passed { .. } => {
+                "a socket unit of a sidecar has ListenStream= with the listeners of the deployment file, and nothing else"
+            }
+            Self::Socket { .. } => {
+                "name a socket in a folder that this user may write to, and that others may not, as /run/bartizan/NODE.sock"
+            }
+            Self::Foreign { .. } => "remove it, or name another socket in a folder that nobody else may write to",
+            Self::Refused { .. } => {
+                "each node has a socket of its own; try again when the one that runs has done what it is at"
+            }
+        }
+    }
+}

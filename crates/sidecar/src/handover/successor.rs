@@ -1,0 +1,92 @@
+//! Taking over from the sidecar that runs.
+
+use std::io::{self, Read, Write};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::Path;
+use std::time::Duration;
+
+use super::post::{END, GREETING, LISTENER, POST, REFUSAL, SERVING};
+use super::{Error, Post, Sockets, pass};
+
+/// How long a predecessor may take to answer.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// A longer refusal is cut.
+const LONGEST: u64 = 1024;
+/// Listeners of one node; more were never in a file.
+const MOST: usize = 1024;
+
+/// The sidecar that runs, and has passed its sockets.
+#[derive(Debug)]
+pub struct Predecessor {
+    stream: UnixStream,
+}
+
+impl Predecessor {
+    /// Says that this process serves now: the predecessor accepts nothing more, lets requests under way end, and ends itself. Without
+    /// this word it goes on as if nobody had come.
+    pub fn serving(mut self) {
+        if let Err(error) = self.stream.write_all(SERVING.as_bytes()) {
+            // It has ended meanwhile: there is nobody to tell.
+            tracing::debug!(%error, "the predecessor has ended by itself");
+        }
+    }
+}
+
+/// Asks the sidecar of `node` that waits at `path` for its listening sockets; nothing where nobody does. With them comes the Unix
+/// socket itself, so that it changes hands without a name being changed.
+///
+/// `user` is whom this process becomes: one that became it before may be who listens there. Must be called within a tokio runtime.
+///
+/// # Errors
+/// Where somebody is there who does not hand over, or is not to be trusted.
+pub fn ask(path: &Path, node: &str, user: Option<u32>) -> Result<Option<(Sockets, Post, Predecessor)>, Error> {
+    let failed = |source| Error::Socket {
+        path: path.to_owned(),
+        source,
+    };
+    let mut stream = match UnixStream::connect(path) {
+        Ok(stream) => stream,
+        // Nobody was ever there, or it was killed.
+        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused) => {
+            return Ok(None);
+        }
+        Err(error) => return Err(failed(error)),
+    };
+    let uid = pass::user(&stream).map_err(failed)?;
+    if uid != 0 && uid != nix::unistd::geteuid().as_raw() && Some(uid) != user {
+        return Err(Error::Foreign {
+            path: path.to_owned(),
+            uid,
+        });
+    }
+    stream
+        .set_read_timeout(Some(PATIENCE))
+        .and_then(|()| stream.set_write_timeout(Some(PATIENCE)))
+        .and_then(|()| stream.write_all(format!("{GREETING}{node}\n").as_bytes()))
+        .map_err(failed)?;
+    let (mut sockets, mut post) = (Sockets::default(), None);
+    loop {
+        match pass::receive(&stream).map_err(failed)? {
+            (Some(LISTENER), Some(descriptor)) if sockets.count() < MOST => {
+                sockets.add(descriptor, None).map_err(failed)?;
+            }
+            (Some(POST), Some(descriptor)) => {
+                post = Some(Post::of(UnixListener::from(descriptor), path).map_err(failed)?);
+            }
+            (Some(END), None) => break,
+            (Some(REFUSAL), _) => {
+                let mut why = Vec::new();
+                (&stream).take(LONGEST).read_to_end(&mut why).map_err(failed)?;
+                return Err(Error::Refused {
+                    path: path.to_owned(),
+                    why: String::from_utf8_lossy(&why).escape_debug().to_string(),
+                });
+            }
+            // It drains, and is about to end.
+            (None, _) => return Ok(None),
+            (Some(_), _) => return Err(failed(io::ErrorKind::InvalidData.into())),
+        }
+    }
+    let post = post.ok_or_else(|| failed(io::ErrorKind::InvalidData.into()))?;
+    Ok(Some((sockets, post, Predecessor { stream })))
+}

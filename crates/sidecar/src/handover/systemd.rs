@@ -1,0 +1,113 @@
+//! What systemd passes and is told (sd_listen_fds(3), sd_notify(3)): environment variables and datagrams, no library.
+#![allow(unsafe_code)]
+
+use std::env;
+use std::io;
+use std::os::fd::{AsFd, FromRawFd, OwnedFd};
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::net::{SocketAddr, UnixDatagram};
+
+use super::{Error, Sockets, pass};
+
+/// The first descriptor that is passed.
+const FIRST: i32 = 3;
+/// More are not taken for a number of descriptors.
+const MOST: i32 = 4096;
+
+/// The sockets that systemd passes to this process: those of a socket unit, and those it was given to keep.
+///
+/// To be called once and before anything else is opened: the descriptors are this process's from then on.
+///
+/// # Errors
+/// Where what is passed is no listening socket of TCP.
+pub fn passed_by_systemd() -> Result<Sockets, Error> {
+    let mut sockets = Sockets::default();
+    let number = |name| env::var(name).ok().and_then(|text| text.parse::<u32>().ok());
+    // The variables are inherited by children they are not meant for.
+    if number("LISTEN_PID") != Some(std::process::id()) {
+        return Ok(sockets);
+    }
+    let count = number("LISTEN_FDS")
+        .and_then(|count| i32::try_from(count).ok())
+        .unwrap_or(0)
+        .min(MOST);
+    let names = env::var("LISTEN_FDNAMES").unwrap_or_default();
+    let mut names = names.split(':').map(str::to_owned);
+    for descriptor in FIRST..FIRST + count {
+        let name = names.next().filter(|name| !name.is_empty());
+        // Whoever sets the variables may be wrong about what is open.
+        // SAFETY: F_GETFD on a number that is no open descriptor fails with EBADF and does nothing.
+        if unsafe { libc::fcntl(descriptor, libc::F_GETFD) } < 0 {
+            let source = io::Error::last_os_error();
+            return Err(Error::Passed { descriptor, source });
+        }
+        // SAFETY: it is open, was passed to this process by its parent, and nothing here has opened or taken a descriptor of a number
+        // that the parent says is passed: this is called once, first, and each number is taken once.
+        let owned = unsafe { OwnedFd::from_raw_fd(descriptor) };
+        sockets
+            .add(owned, name)
+            .map_err(|source| Error::Passed { descriptor, source })?;
+    }
+    Ok(sockets)
+}
+
+/// What systemd is told, where it asked for it.
+#[derive(Debug, Default)]
+pub struct Notify {
+    socket: Option<UnixDatagram>,
+}
+
+impl Notify {
+    /// Connects to where systemd listens, which a confined process could not. Where that fails nothing is told.
+    #[must_use]
+    pub fn from_environment() -> Self {
+        let Some(path) = env::var_os("NOTIFY_SOCKET") else {
+            return Self::default();
+        };
+        let address = match path.as_bytes() {
+            [b'@', name @ ..] => SocketAddr::from_abstract_name(name),
+            _ => SocketAddr::from_pathname(&path),
+        };
+        let connected = address.and_then(|address| {
+            let socket = UnixDatagram::unbound()?;
+            socket.connect_addr(&address)?;
+            socket.set_nonblocking(true)?;
+            Ok(socket)
+        });
+        match connected {
+            Ok(socket) => Self { socket: Some(socket) },
+            Err(error) => {
+                tracing::warn!(%error, "systemd cannot be told when this sidecar is ready");
+                Self::default()
+            }
+        }
+    }
+
+    /// Asks systemd to keep a listening socket across restarts, under this name. Without `FileDescriptorStoreMax=` it keeps none.
+    pub(crate) fn keep(&self, name: &str, listener: impl AsFd) {
+        self.tell(&format!("FDSTORE=1\nFDNAME={name}"), Some(&listener.as_fd()));
+    }
+
+    /// Has systemd close a socket that it kept and that is of no use any more.
+    pub fn forget(&self, name: &str) {
+        self.tell(&format!("FDSTOREREMOVE=1\nFDNAME={name}"), None);
+    }
+
+    /// It serves.
+    pub fn ready(&self) {
+        self.tell("READY=1", None);
+    }
+
+    /// It drains.
+    pub fn stopping(&self) {
+        self.tell("STOPPING=1", None);
+    }
+
+    fn tell(&self, what: &str, descriptor: Option<&std::os::fd::BorrowedFd<'_>>) {
+        let Some(socket) = &self.socket else { return };
+        if let Err(error) = pass::send(socket, what.as_bytes(), descriptor.copied()) {
+            tracing::warn!(%error, told = what, "systemd does not listen");
+        }
+    }
+}
