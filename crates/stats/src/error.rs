@@ -29,4 +29,7 @@ pub enum Error {
     /// A ratio with a median of 0 below the line has no value.
     #[error("the median to divide by is 0")]
     DividedByZero,
+    /// Ratios and logarithms are of values above 0.
+    #[error("a value is not above 0")]
+    NotPositive,
 }

@@ -6,28 +6,36 @@
 #![forbid(unsafe_code)]
 
 mod bootstrap;
+mod dip;
 mod enough;
 mod error;
 mod interval;
+mod modes;
 mod normal;
 mod pairs;
 mod quantile;
 mod random;
 mod ranks;
 mod sample;
+mod serial;
 mod shift;
+mod step;
 mod student;
 mod summary;
 mod trend;
 
 pub use bootstrap::{Resampling, median_interval, ratio_of_medians, ratio_of_sample_medians};
+pub use dip::{OneMode, dip};
 pub use enough::{repetitions_for_estimate, repetitions_for_mean};
 pub use error::Error;
 pub use interval::{Confidence, Estimate, Interval};
+pub use modes::Modes;
 pub use pairs::Pairs;
 pub use random::Random;
 pub use sample::Sample;
-pub use shift::{paired_shift, shift};
+pub use serial::{SerialMedian, difference, serial_median};
+pub use shift::{paired_ratio, paired_shift, shift};
+pub use step::{Step, step};
 pub use student::t_interval;
 pub use summary::Summary;
 pub use trend::{Trend, first_against_rest, trend};

@@ -1,8 +1,8 @@
 //! Every estimator against what SciPy and NumPy say (`reference/reference.py` made `reference/reference.json`).
 
 use bartizan_stats::{
-    Confidence, Estimate, Interval, Pairs, Resampling, Sample, median_interval, paired_shift, ratio_of_medians,
-    ratio_of_sample_medians, repetitions_for_mean, shift, t_interval, trend,
+    Confidence, Estimate, Interval, OneMode, Pairs, Resampling, Sample, dip, median_interval, paired_shift,
+    ratio_of_medians, ratio_of_sample_medians, repetitions_for_mean, shift, t_interval, trend,
 };
 use serde_json::Value;
 
@@ -168,5 +168,20 @@ fn repetitions_for_a_mean_are_those_found_by_trying_with_scipy() {
     for case in reference("repetitions") {
         let got = repetitions_for_mean(&sample(&case, "values"), number(&case, "reach"), confidence(&case));
         assert_eq!(got.unwrap(), case["repetitions"].as_u64().map(|count| count as usize));
+    }
+}
+
+#[test]
+fn dips_are_those_of_diptest() {
+    for case in reference("dips") {
+        let sample = sample(&case, "values");
+        assert_close(dip(&sample), number(&case, "dip"), 1e-12);
+        let (got, expected) = (OneMode::of_size(sample.n(), 1).p(&sample), number(&case, "p"));
+        // Both are simulated: ours with 1000 samples, of which a share of a half varies by 0.016.
+        assert!(
+            (got - expected).abs() < 0.04,
+            "{}: {got} instead of {expected}",
+            case["name"]
+        );
     }
 }

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Makes reference.json: what SciPy and NumPy say about samples, for tests/against_scipy.rs.
+"""Makes reference.json: what SciPy, NumPy and diptest say about samples, for tests/against_scipy.rs.
 
-    python3 -m venv venv && venv/bin/pip install scipy==1.17.1 numpy==2.4.6
+    python3 -m venv venv && venv/bin/pip install scipy==1.17.1 numpy==2.4.6 diptest==0.12.0
     venv/bin/python reference.py > reference.json
 
 Samples are like latencies: lognormal with a long tail, without ties unless the name says so. Intervals of shifts are not asked of
@@ -11,6 +11,7 @@ SciPy, which has none: they are found by trying every shift with its tests and k
 import json
 import platform
 
+import diptest
 import numpy
 import scipy
 from scipy import stats
@@ -39,6 +40,16 @@ def describe(name, values):
             for share in (0.5, 0.9, 0.95, 0.99, 0.9999)
         ]
     return case
+
+
+def two_modes(n):
+    slow = random.random(n) < 0.25
+    return [float(value) for value in numpy.round(numpy.where(slow, 13.5, 9.0) * random.lognormal(0, 0.05, n), 6)]
+
+
+def dip(name, values):
+    found, p = diptest.diptest(numpy.array(values), boot_pval=True, n_boot=20000, seed=1)
+    return {"name": name, "values": values, "dip": float(found), "p": float(p)}
 
 
 def exact_bootstrap_median(values, share):
@@ -230,6 +241,15 @@ reference = {
     "repetitions": [
         repetitions(latencies(n, 100.0, spread), reach, share)
         for n, spread, reach, share in ((30, 0.1, 0.05, 0.95), (30, 0.3, 0.01, 0.95), (10, 0.5, 0.1, 0.99), (30, 0.01, 0.05, 0.95))
+    ],
+    "dips": [
+        dip(name, values)
+        for name, values in (
+            ("four", [1.0, 2.0, 4.0, 7.0]),
+            ("ties", [1.0, 1.0, 2.0, 2.0, 2.0, 5.0, 6.0, 6.0]),
+            *((f"{n} latencies", latencies(n)) for n in (5, 12, 24, 100, 500)),
+            *((f"{n} of two modes", two_modes(n)) for n in (12, 24, 100, 500)),
+        )
     ],
 }
 print(json.dumps(reference, indent=1))
