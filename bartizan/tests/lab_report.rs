@@ -102,7 +102,7 @@ fn a_report_of_the_newest_run_is_written_beside_it_in_every_format() {
     assert!(read("md").starts_with("# What doing nothing takes\n"));
     assert_eq!(read("csv").lines().count(), 3);
     let report: Value = serde_json::from_str(&read("json")).unwrap();
-    assert_eq!(report["schema"], "bartizan-lab-report/1");
+    assert_eq!(report["schema"], "bartizan-lab-report/2");
     let measured = &report["published"]["values"][0]["measured"];
     assert!((measured["ratio"].as_f64().unwrap() - 0.04).abs() < 0.001, "{measured}");
     // Nothing is left half written.
@@ -195,12 +195,12 @@ fn a_slower_run_is_worse_a_faster_one_better_and_the_same_neither() {
     let document: Value = serde_json::from_slice(&faster.stdout).unwrap();
     assert_eq!(
         (&document["schema"], &document["better"]),
-        (&json!("bartizan-lab-compare/1"), &json!(1))
+        (&json!("bartizan-lab-compare/2"), &json!(1))
     );
     let change = &document["changes"][0];
     assert_eq!(
         (&change["metric"], &change["verdict"], &change["n"]),
-        (&json!("clock"), &json!("better"), &json!([20, 20]))
+        (&json!("clock"), &json!("less"), &json!([20, 20]))
     );
     assert!((change["ratio"]["value"].as_f64().unwrap() - 40.0 / 44.0).abs() < 1e-9);
 }

@@ -1,5 +1,6 @@
 //! `bartizan lab`.
 
+mod built_from;
 mod compare;
 mod crypto_service;
 mod export;

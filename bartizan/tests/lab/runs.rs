@@ -11,8 +11,8 @@ fn a_quick_run_writes_a_record_of_each_trial_and_shows_what_they_say() {
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     let said = stdout(&output);
     for expected in [
-        "runner: round-trip, us",
-        "empty: late, us",
+        "runner: round-trip, ",
+        "empty: late, ",
         "quick: these figures are a look and prove nothing",
         "floor: 7 of 7 trials recorded, 0 failed; seed 7; records: results/floor/",
     ] {
@@ -51,6 +51,131 @@ fn a_quick_run_writes_a_record_of_each_trial_and_shows_what_they_say() {
 }
 
 #[test]
+fn a_record_names_what_was_built_the_machine_and_how_fast_it_was_just_before() {
+    let stage = Stage::new(2, 1);
+    let output = stage.run(&[]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    for trial in trials(&stage.records_file()) {
+        let build = &trial["environment"]["build"];
+        match build["commit"].as_str() {
+            Some(commit) => assert!(
+                commit.len() >= 40 && commit.bytes().all(|byte| byte.is_ascii_hexdigit()),
+                "{build}"
+            ),
+            // A copy without git, which says so.
+            None => assert!(build["no_commit"].is_string(), "{build}"),
+        }
+        let features: Vec<&str> = build["features"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .filter_map(|one| one.as_str())
+            .collect();
+        assert!(features.contains(&"full"), "{build}");
+        for library in ["aws-lc-rs ", "rustls "] {
+            let libraries = build["libraries"].as_array().unwrap();
+            assert!(
+                libraries.iter().any(|one| one.as_str().unwrap().starts_with(library)),
+                "{library}: {build}"
+            );
+        }
+        assert!(build["compiler"].as_str().unwrap().starts_with("rustc "), "{build}");
+        let calibration = trial["calibration"].as_array().unwrap();
+        let processors = trial["environment"]["processors"].as_array().unwrap();
+        let mut ends = vec![&processors[0], &processors[processors.len() - 1]];
+        ends.dedup();
+        let calibrated: Vec<_> = calibration.iter().map(|one| &one["processor"]).collect();
+        assert_eq!(calibrated, ends, "{trial}");
+        for kind in ["arithmetic", "memory", "system"] {
+            assert!(
+                calibration.iter().all(|one| one[kind].as_f64().unwrap() > 0.0),
+                "{trial}"
+            );
+        }
+        let steal = &trial["steal"];
+        assert!(
+            steal["after"].as_f64().unwrap() >= steal["before"].as_f64().unwrap(),
+            "{trial}"
+        );
+        // The worker stays where it was calibrated last.
+        assert_eq!(
+            trial["cores"].as_array().unwrap().as_slice(),
+            std::slice::from_ref(ends[ends.len() - 1])
+        );
+    }
+}
+
+#[test]
+fn a_combination_with_a_control_is_taken_twice_in_each_repetition_and_its_report_sets_the_two_side_by_side() {
+    let stage = Stage::with(
+        "id: floor\ntitle: The floor\nquestion: What does the lab take?\ninvalid: []\nparts:\n\
+         \x20 - id: empty\n    workload: clock\n    parameters: { readings: 10, sleeps: 1 }\n    controls: [{}]\n\
+         \x20   repetitions: 9\n    quick: { repetitions: 2 }\n    bound: 2\n    metrics: [clock, late]\n",
+    );
+    let output = stage.run(&["--seed", "3"]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let all = trials(&stage.records_file());
+    let own: Vec<_> = all.iter().filter(|trial| trial["part"] == "empty").collect();
+    assert_eq!(own.len(), 18);
+    for repetition in 0..9 {
+        let round: Vec<_> = own.iter().filter(|trial| trial["repetition"] == repetition).collect();
+        let twins = round.iter().filter(|trial| trial["twin"] == true).count();
+        assert_eq!((round.len(), twins), (2, 1), "{round:?}");
+    }
+    // Which of the two comes first is drawn.
+    let first = own
+        .iter()
+        .filter(|trial| trial["position"] == 0 && trial["twin"] == true)
+        .count();
+    assert!((1..9).contains(&first), "{first}");
+    let output = stage.lab(&["report", "floor", "--format", "json,md"]).output().unwrap();
+    assert!(output.status.success(), "{}", stderr(&output));
+    let report = fs::read_to_string(stage.path("results/floor/report.json")).unwrap();
+    let report: serde_json::Value = serde_json::from_str(&report).unwrap();
+    let part = &report["parts"][0];
+    assert_eq!(part["tables"][0]["rows"][0]["statistics"]["trials"], 9);
+    let metrics: Vec<&str> = part["controls"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|one| one["metric"].as_str().unwrap())
+        .collect();
+    assert_eq!(metrics, ["clock", "late"]);
+    assert_eq!(part["controls"][0]["trials"], 9);
+    let page = fs::read_to_string(stage.path("results/floor/report.md")).unwrap();
+    assert!(
+        page.contains("Two of the same, started alike and interleaved"),
+        "{page}"
+    );
+    assert!(
+        page.contains("target/release/bartizan lab run floor --seed 3"),
+        "{page}"
+    );
+}
+
+#[test]
+fn the_closing_summary_says_what_the_report_of_the_same_records_says() {
+    let stage = Stage::new(8, 2);
+    let output = stage.run(&["--json"]);
+    let said: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let output = stage.lab(&["report", "floor", "--format", "json"]).output().unwrap();
+    assert!(output.status.success(), "{}", stderr(&output));
+    let report = fs::read_to_string(stage.path("results/floor/report.json")).unwrap();
+    let report: serde_json::Value = serde_json::from_str(&report).unwrap();
+    for table in report["parts"][0]["tables"].as_array().unwrap() {
+        let statistics = &table["rows"][0]["statistics"];
+        let rows = said[0]["rows"].as_array().unwrap();
+        let row = rows
+            .iter()
+            .find(|row| row["part"] == "empty" && row["metric"] == table["metric"])
+            .unwrap();
+        for name in ["trials", "median", "interval", "dependence", "spread"] {
+            assert_eq!(row[name], statistics[name], "{name} of {}", table["metric"]);
+        }
+    }
+}
+
+#[test]
 fn the_same_seed_gives_the_same_trials() {
     let seeds = |seed: &str| {
         let stage = Stage::new(3, 1);
@@ -73,7 +198,7 @@ fn a_summary_is_there_as_json() {
     let output = stage.run(&["--json", "--repetitions", "4", "--part", "empty"]);
     assert!(output.status.success(), "{}", stderr(&output));
     let said: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
-    assert_eq!(said[0]["schema"], "bartizan-lab-summary/1");
+    assert_eq!(said[0]["schema"], "bartizan-lab-summary/2");
     let rows = said[0]["rows"].as_array().unwrap();
     let late = rows
         .iter()

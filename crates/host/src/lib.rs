@@ -19,6 +19,7 @@ mod guest;
 mod impairment;
 mod lab_root;
 mod loopback;
+mod machine;
 mod namespace;
 mod output;
 mod owner;
@@ -44,6 +45,7 @@ pub use guest::{Guest, GuestKernel, Job, JobEnded, KernelBlueprint, KernelPackag
 pub use impairment::Impairment;
 pub use lab_root::{Blueprint, LabRoot, Progress, cache};
 pub use loopback::loopback_addresses;
+pub use machine::{clock_source, processor_flags, stolen};
 pub use namespace::{Address, Namespace};
 pub use placing::{Priority, pin_this_thread, processors};
 pub use process::{Finished, Process};

@@ -24,13 +24,16 @@ pub fn processors() -> Result<Vec<usize>, Error> {
         .collect())
 }
 
-/// Lets the calling thread, and what it starts afterwards, run on these processors only.
+/// Lets the calling thread, and threads that it starts afterwards, run on these processors only. Programs that it starts may run on all
+/// that the process had: [`Process::pin`] is for them.
 ///
 /// # Errors
 ///
 /// When there is none among them that it may run on.
 pub fn pin_this_thread(cores: &[usize]) -> Result<(), Error> {
     let place = || format!("pinning a thread to {cores:?}");
+    // Programs have the processors of the thread that starts them, which has those of the one by which it was started.
+    crate::spawner::ready().map_err(Error::io(place()))?;
     let set = set(cores).map_err(Error::errno(place()))?;
     sched_setaffinity(Pid::from_raw(0), &set).map_err(Error::errno(place()))
 }
@@ -42,6 +45,20 @@ fn set(cores: &[usize]) -> Result<CpuSet, Errno> {
 }
 
 impl Process {
+    /// Processors that it may run on, by number.
+    ///
+    /// # Errors
+    ///
+    /// When it has ended, or the kernel does not say.
+    pub fn processors(&self) -> Result<Vec<usize>, Error> {
+        let place = || format!("asking for the processors of process {}", self.id());
+        let id = i32::try_from(self.id()).map_err(|_| Error::errno(place())(Errno::EINVAL))?;
+        let set = sched_getaffinity(Pid::from_raw(id)).map_err(Error::errno(place()))?;
+        Ok((0..CpuSet::count())
+            .filter(|&core| set.is_set(core).unwrap_or(false))
+            .collect())
+    }
+
     /// Lets all its threads, and those of what it has started, run on these processors only.
     ///
     /// # Errors

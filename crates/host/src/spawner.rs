@@ -50,6 +50,11 @@ pub(crate) fn spawn(mut command: Command, namespace: Option<File>) -> io::Result
     child.recv().map_err(|_| gone())?
 }
 
+/// Starts the spawning thread, unless it runs: it takes the processors of the thread that has it started.
+pub(crate) fn ready() -> io::Result<()> {
+    spawner().map(drop)
+}
+
 /// The way to the spawning thread, which is started by the first caller.
 fn spawner() -> io::Result<mpsc::Sender<Order>> {
     static SPAWNER: Mutex<Option<mpsc::Sender<Order>>> = Mutex::new(None);

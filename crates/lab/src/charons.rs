@@ -30,6 +30,8 @@ const POLL: Duration = Duration::from_millis(2);
 pub(crate) struct Charons {
     instances: [Instance; 2],
     kernel: Kernel,
+    /// The processor of each.
+    processors: [usize; 2],
 }
 
 impl Charons {
@@ -44,10 +46,18 @@ impl Charons {
         let [one, other] = ends.map(|(namespace, directory)| {
             Instance::start(&engine, &directory, Some(namespace), &settings).map_err(not_started)
         });
+        let mut instances = [one?, other?];
+        let processors = apart(&mut instances)?;
         Ok(Self {
-            instances: [one?, other?],
+            instances,
             kernel,
+            processors,
         })
+    }
+
+    /// The processor that each is kept on, the first end's first.
+    pub(crate) fn processors(&self) -> [usize; 2] {
+        self.processors
     }
 
     /// A connection to the one at this end.
@@ -129,6 +139,21 @@ impl Charons {
         });
         Ok([one?, other?])
     }
+}
+
+/// Puts the second one onto the first processor and the first one, with which this thread is, onto the last, as two hosts have processors
+/// of their own: where the scheduler puts them, it does so differently from one trial to the next.
+fn apart(instances: &mut [Instance; 2]) -> Result<[usize; 2], Error> {
+    let gone = || Error::Configuration("a charon that has been stopped".to_owned());
+    let mut processors = [0; 2];
+    for (end, instance) in instances.iter_mut().enumerate() {
+        let process = instance.process().ok_or_else(gone)?;
+        let all = process.processors()?;
+        let own = if end == 0 { all.last() } else { all.first() };
+        processors[end] = *own.ok_or_else(gone)?;
+        process.pin(&[processors[end]])?;
+    }
+    Ok(processors)
 }
 
 /// What a machine needs for them and has not.

@@ -87,6 +87,8 @@ pub struct Part {
     pub metrics: Vec<&'static MetricKind>,
     /// The combinations that are the path without anything, where there is one.
     pub floor: Option<Levels>,
+    /// Combinations that are taken twice, by two that are started alike: what they seem to differ by is no difference.
+    pub controls: Vec<Levels>,
     /// What is set against what.
     pub comparisons: Vec<Comparison>,
     /// What is drawn.
@@ -103,7 +105,8 @@ impl PartialEq for Part {
             && (self.repetitions, self.warm_up, self.bound) == (other.repetitions, other.warm_up, other.bound)
             && self.quick == other.quick
             && self.metrics == other.metrics
-            && (&self.floor, &self.comparisons, &self.plots) == (&other.floor, &other.comparisons, &other.plots)
+            && (&self.floor, &self.controls) == (&other.floor, &other.controls)
+            && (&self.comparisons, &self.plots) == (&other.comparisons, &other.plots)
             && self.question == other.question
     }
 }

@@ -7,7 +7,7 @@ use std::path::Path;
 use serde::Deserialize;
 use serde_saphyr::Spanned;
 
-use crate::experiment::{Experiment, ExperimentError, Fault, Levels, Place, read};
+use crate::experiment::{Experiment, ExperimentError, Fault, Form, Levels, Part, Place, read};
 
 /// The published values of an experiment.
 #[derive(Debug, Clone, PartialEq)]
@@ -39,6 +39,12 @@ pub struct PublishedValue {
     pub value: f64,
     /// As printed.
     pub unit: String,
+    /// Whether it is printed as a bound, and which.
+    pub bound: Option<Bound>,
+    /// Which comparison of the part gives it, of a difference or a ratio; without one the comparison that is called as it is.
+    pub comparison: Option<String>,
+    /// Why what we measure of it cannot be compared with it, where that is so: it stands beside without a ratio.
+    pub incomparable: Option<String>,
     /// Section, table or figure.
     pub place: String,
     /// What a reader must know besides.
@@ -67,6 +73,16 @@ pub enum Statistic {
     Ratio,
     /// All together.
     Total,
+}
+
+/// What a value is the bound of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Bound {
+    /// All values are this or more.
+    AtLeast,
+    /// All values are this or less.
+    AtMost,
 }
 
 /// Values of one publication that cannot all be right.
@@ -180,6 +196,46 @@ fn check(value: &PublishedValue, place: Place, experiment: &Experiment) -> Resul
             place,
             cause,
             format!("its factors are {}", factors.join("; ")),
+        ));
+    }
+    compared(value, place, part)
+}
+
+/// A difference or a ratio names one comparison of its part, of its metric, and where that stands for several pairs the levels of one.
+fn compared(value: &PublishedValue, place: Place, part: &Part) -> Result<(), Fault> {
+    if !matches!(value.statistic, Statistic::Difference | Statistic::Ratio) {
+        return match &value.comparison {
+            None => Ok(()),
+            Some(_) => Err(Fault::new(
+                place,
+                format!("value `{}` names a comparison and is none", value.id),
+                "differences and ratios have one",
+            )),
+        };
+    }
+    let ratio = value.statistic == Statistic::Ratio;
+    let fitting = || {
+        let of_metric = part
+            .comparisons
+            .iter()
+            .filter(|one| Some(one.metric.name) == value.metric.as_deref());
+        of_metric.filter(|one| (one.form == Form::Ratio) == ratio)
+    };
+    let wanted = value.comparison.as_deref().unwrap_or(&value.id);
+    let known = fitting().map(|one| one.id.as_str());
+    let comparison = fitting()
+        .find(|one| one.id == wanted)
+        .ok_or_else(|| Fault::unknown(place, &format!("comparison of part {}", part.id), wanted, known))?;
+    let pairs = part.pairs(&comparison.of, &comparison.over);
+    if pairs.iter().filter(|(of, _)| of.matches(&value.levels)).count() != 1 {
+        return Err(Fault::new(
+            place,
+            format!(
+                "`{wanted}` stands for {} pairs, of which {} tells no one apart",
+                pairs.len(),
+                value.levels
+            ),
+            "name levels that one of its pairs has",
         ));
     }
     Ok(())

@@ -18,7 +18,7 @@ use bartizan_host::Priority;
 use crate::Experiment;
 use crate::bench::Tools;
 use crate::experiment::Part;
-use crate::trial::{KernelChoice, LeftOut, RUN_SCHEMA, Record, Records, Run};
+use crate::trial::{Build, KernelChoice, LeftOut, RUN_SCHEMA, Record, Records, Run};
 use crate::worker::now;
 use crate::workload::{Lack, Target, Targets};
 
@@ -38,6 +38,8 @@ pub struct Options<'a> {
     pub own: PathBuf,
     /// Where files of records are: `FOLDER/<experiment>/<run>.jsonl`.
     pub out: PathBuf,
+    /// What this program was built from.
+    pub build: Build,
     /// A folder for sockets, keys and configurations, with a short path.
     pub scratch: PathBuf,
     /// How a new run is made, or which one goes on.

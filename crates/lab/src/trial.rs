@@ -1,5 +1,6 @@
 //! The record of a trial, and of the run it belongs to: one JSON line each, which are the product of a run.
 
+mod conditions;
 mod file;
 
 use std::collections::BTreeMap;
@@ -9,6 +10,7 @@ use serde_json::Value;
 
 use crate::experiment::Levels;
 
+pub use conditions::{Build, Calibration, Steal};
 pub use file::{Damage, Records};
 
 /// Name and version of the shape of a trial's record.
@@ -37,6 +39,9 @@ pub struct Record {
     pub position: usize,
     /// A level of each factor.
     pub levels: Levels,
+    /// Whether it is of the twin of a combination: the same, started and measured beside it as a control.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub twin: bool,
     /// When it began, by RFC 3339.
     pub began: String,
     /// How long it took, in milliseconds.
@@ -45,8 +50,14 @@ pub struct Record {
     pub seed: u64,
     /// Whether the run was a quick one, which says little.
     pub quick: bool,
-    /// Processors the trial could run on, by number, as the kernel says.
+    /// Processors that the worker could run on when the trial was over, by number, as the kernel says.
     pub cores: Vec<usize>,
+    /// How long fixed work took just before, on the first and on the last processor of the run; empty in records from before there was it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub calibration: Vec<Calibration>,
+    /// What a hypervisor gave to others; absent where the kernel does not count it, and in records from before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub steal: Option<Steal>,
     /// Load average over a minute when it began, our own part included; -1 where the kernel does not tell.
     pub load: f64,
     /// Where it ran in a guest, whose load says nothing of what else the machine did; absent elsewhere, and in records from before.
@@ -66,6 +77,9 @@ pub struct Under {
     pub load: f64,
     /// How many processors it has for us.
     pub processors: usize,
+    /// What a hypervisor gave to others, of it; as in [`Record::steal`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub steal: Option<Steal>,
 }
 
 /// The machine and the precedence of a trial.
@@ -73,12 +87,21 @@ pub struct Under {
 pub struct Environment {
     /// Version of Bartizan.
     pub version: String,
+    /// What this program was built from; absent in records from before it was told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub build: Option<Build>,
     /// Kernel release.
     pub kernel: String,
     /// Whose kernel.
     pub kernel_kind: KernelKind,
     /// Model of the processor.
     pub processor: Option<String>,
+    /// Its flags by which code for ciphers is chosen and clocks are worth something; empty in records from before.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub processor_flags: Vec<String>,
+    /// What the kernel tells the time by.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clock_source: Option<String>,
     /// Processors the run may use, by number.
     pub processors: Vec<usize>,
     /// `nice -20`, or why not.
@@ -168,6 +191,11 @@ pub struct Run {
     pub trials: u64,
     /// What cannot run on this machine.
     pub left_out: Vec<LeftOut>,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde hands over a reference")]
+fn is_false(flag: &bool) -> bool {
+    !*flag
 }
 
 /// A combination that cannot run.

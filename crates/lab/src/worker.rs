@@ -3,8 +3,10 @@
 //! It is a process of its own so that a workload that crashes or hangs can be ended with everything it has started, and so that
 //! it can run in a network namespace of its own and before other programs.
 
+mod calibration;
 mod message;
 
+use std::fs;
 use std::io::{self, BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
@@ -15,8 +17,10 @@ use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
 use crate::bench::Tools;
-use crate::trial::{Environment, KernelKind};
+use crate::experiment::Levels;
+use crate::trial::{Environment, KernelKind, Steal};
 use crate::workload::{Error, Kind, Setting, Target, Trial, Workload};
+use calibration::Calibrator;
 pub(crate) use message::{Done, Measured, Order, Reply, Start, TrialOrder};
 
 /// Does what the runner asks for over this socket, or over standard input and output, until it is closed.
@@ -81,6 +85,9 @@ fn say(stream: &mut impl Write, reply: &Reply) -> io::Result<()> {
 /// A workload that can be asked for trials.
 struct Ready {
     workload: Box<dyn Workload>,
+    /// The same once more, with programs, keys and connections of its own, for trials of twins.
+    twin: Option<Box<dyn Workload>>,
+    calibrator: Calibrator,
     environment: Environment,
     /// Held while trials are done.
     _priority: Option<Priority>,
@@ -95,20 +102,34 @@ impl Ready {
         let target = start.target.as_deref();
         let target = target.map(|target| Target::parse(target, start.target_ca.as_deref()));
         let target = target.transpose().map_err(ours)?;
-        let (environment, priority) = environment(&start.namespace)?;
-        let workload = (kind.start)(&Setting {
-            part: &start.part,
-            combinations: &start.combinations,
-            parameters: &start.parameters,
-            tools: &tools,
-            folder: &start.folder,
-            seed: start.seed,
-            quick: start.quick,
-            target: target.as_ref(),
-            processors: &environment.processors,
-        })?;
+        let (environment, priority) = environment(start)?;
+        // The last one: interrupts prefer the first. What is started may run anywhere, unless the workload puts it somewhere.
+        bartizan_host::pin_this_thread(last(&environment.processors))?;
+        let workload = |combinations: &[Levels], folder: &Path| {
+            (kind.start)(&Setting {
+                part: &start.part,
+                combinations,
+                parameters: &start.parameters,
+                tools: &tools,
+                folder,
+                seed: start.seed,
+                quick: start.quick,
+                target: target.as_ref(),
+                processors: &environment.processors,
+            })
+        };
+        let one = workload(&start.combinations, &start.folder)?;
+        let twin = if start.controls.is_empty() {
+            None
+        } else {
+            let folder = start.folder.join("twin");
+            fs::create_dir_all(&folder).map_err(Error::file(&folder))?;
+            Some(workload(&start.controls, &folder)?)
+        };
         Ok(Self {
-            workload,
+            workload: one,
+            twin,
+            calibrator: Calibrator::new().map_err(Error::Broken)?,
             environment,
             _priority: priority,
         })
@@ -116,19 +137,36 @@ impl Ready {
 
     fn trial(&mut self, order: &TrialOrder) -> Done {
         let load = crate::bench::load_average().unwrap_or(-1.0);
-        let at = now();
+        let missing = || Error::Configuration("a trial of a twin, which the part does not have".to_owned());
+        let workload = if order.twin {
+            self.twin.as_mut()
+        } else {
+            Some(&mut self.workload)
+        };
+        let calibration = self.calibrator.calibrate(&self.environment.processors);
+        let (at, stolen) = (now(), bartizan_host::stolen());
         let began = Instant::now();
-        let result = self.workload.trial(&Trial {
-            levels: &order.levels,
-            repetition: order.repetition,
-            seed: order.seed,
-            deadline: began + Duration::from_millis(order.bound_ms),
-        });
+        let result = match (workload, &calibration) {
+            (None, _) => Err(missing()),
+            (_, Err(error)) => Err(Error::Configuration(format!("calibrating: {error}"))),
+            (Some(workload), Ok(_)) => workload.trial(&Trial {
+                levels: &order.levels,
+                repetition: order.repetition,
+                seed: order.seed,
+                deadline: began + Duration::from_millis(order.bound_ms),
+            }),
+        };
+        let elapsed = began.elapsed();
         Done {
             began: at,
-            elapsed_ms: began.elapsed().as_secs_f64() * 1e3,
+            elapsed_ms: elapsed.as_secs_f64() * 1e3,
             // Said by the kernel: where a workload pins itself, that shows.
             cores: bartizan_host::processors().unwrap_or_default(),
+            calibration: calibration.unwrap_or_default(),
+            steal: stolen.zip(bartizan_host::stolen()).map(|(before, after)| Steal {
+                before: before.as_secs_f64() * 1e3,
+                after: after.as_secs_f64() * 1e3,
+            }),
             load,
             programs: self.workload.programs(),
             result: result
@@ -145,8 +183,13 @@ impl Ready {
     }
 }
 
+/// The last of these processors, where there is one.
+fn last(processors: &[usize]) -> &[usize] {
+    processors.last().map_or(&[], std::slice::from_ref)
+}
+
 /// Raises the priority and looks at the machine.
-fn environment(namespace: &str) -> Result<(Environment, Option<Priority>), Error> {
+fn environment(start: &Start) -> Result<(Environment, Option<Priority>), Error> {
     let raised = Priority::highest();
     let facts = Facts::gather();
     let priority = match &raised {
@@ -156,13 +199,16 @@ fn environment(namespace: &str) -> Result<(Environment, Option<Priority>), Error
     let raised = raised.ok();
     let environment = Environment {
         version: env!("CARGO_PKG_VERSION").to_owned(),
+        build: Some(start.build.clone()),
         kernel: facts.kernel,
         kernel_kind: kernel_kind(),
         processor: facts.cpu,
+        processor_flags: bartizan_host::processor_flags(),
+        clock_source: bartizan_host::clock_source(),
         processors: bartizan_host::processors()?,
         priority,
         autogroup: raised.as_ref().and_then(Priority::autogroup),
-        namespace: namespace.to_owned(),
+        namespace: start.namespace.clone(),
         programs: Vec::new(),
     };
     Ok((environment, raised))

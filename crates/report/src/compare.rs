@@ -4,12 +4,18 @@ use bartizan_lab::Experiment;
 use bartizan_lab::experiment::{Form, Levels};
 use bartizan_lab::trial::Record;
 use bartizan_lab::workload::MetricKind;
-use bartizan_stats::{Confidence, Estimate, Interval, shift};
+use bartizan_stats::{Confidence, Estimate, Sample};
 use serde::Serialize;
 
+use crate::model::Samples;
+use crate::model::comparison::apart;
+use crate::model::effect::{Direction, Effect, Scale};
+use crate::model::pace::Paces;
 use crate::model::samples::medians;
-use crate::model::{Samples, Verdict, comparison};
 use crate::quantity::Shown;
+
+/// All comparisons of two runs together name a difference where there is none in one of twenty.
+const TOGETHER: f64 = 0.05;
 
 /// What changed from one run to another.
 #[derive(Debug, Clone)]
@@ -33,12 +39,13 @@ pub struct Changed {
     pub n: (usize, usize),
     /// Median of the trials' medians before and after, in the metric's unit.
     pub medians: (f64, f64),
-    /// After less before (Hodges and Lehmann) at 95 %; absent where trials are too few.
+    /// After less before at 95 %: of the medians, with the dependence of trials in each run; absent where trials are too few.
     pub shift: Option<Estimate>,
-    /// After over before at 95 %; absent where trials are too few or before is 0.
+    /// After over before at 95 %; absent where trials are too few or a value is not above 0.
     pub ratio: Option<Estimate>,
     /// What that means, with the error of all combinations together kept at 5 % (Bonferroni).
-    pub verdict: Verdict,
+    #[serde(flatten)]
+    pub effect: Effect,
 }
 
 impl Change {
@@ -50,53 +57,61 @@ impl Change {
             self.changed.medians.0.abs().max(self.changed.medians.1.abs()),
         )
     }
+
+    /// Whether it is worse beyond chance and the threshold.
+    #[must_use]
+    pub fn is(&self, direction: Direction) -> bool {
+        self.changed.effect.direction == direction
+    }
 }
 
-/// Every combination and metric that both runs measured, in the order of the experiment.
+/// Every combination and metric that both runs measured, in the order of the experiment. What changed by no more than `threshold`, a share
+/// of the value before, has not.
 #[must_use]
-pub fn compare(experiment: &Experiment, before: &[Record], after: &[Record]) -> Vec<Change> {
-    let (before, after) = (Samples::of(before), Samples::of(after));
-    let mut changes = Vec::new();
-    for part in &experiment.parts {
-        for metric in &part.metrics {
-            for levels in &part.combinations {
-                let [one, other] = [&before, &after].map(|samples| samples.trials(&part.id, levels, metric.name));
-                let (Some(old), Some(new)) = (medians(one), medians(other)) else {
-                    continue;
-                };
-                // Runs are not paired: their repetitions have nothing to do with each other.
-                let ratio = comparison::apart(other, one);
-                let estimate = |value: Option<f64>, interval: Option<Interval>| {
-                    Some(Estimate {
-                        value: value?,
-                        interval: interval?,
-                    })
-                };
-                let difference = comparison::judge(Form::Shift, other, one);
-                changes.push(Change {
-                    part: part.id.clone(),
-                    metric,
-                    levels: levels.clone(),
-                    floor: part.floor.as_ref().is_some_and(|floor| levels.matches(floor)),
-                    changed: Changed {
-                        n: (old.n(), new.n()),
-                        medians: (old.median(), new.median()),
-                        shift: estimate(difference.value, difference.interval),
-                        ratio: estimate(ratio.value, ratio.interval),
-                        verdict: Verdict::Unknown,
-                    },
-                });
+pub fn compare(experiment: &Experiment, before: &[Record], after: &[Record], threshold: f64) -> Vec<Change> {
+    let [before, after] = [before, after].map(|records| Samples::of(records, &Paces::of(records)));
+    let common: Vec<_> = experiment
+        .parts
+        .iter()
+        .flat_map(|part| part.metrics.iter().map(move |metric| (part, *metric)))
+        .flat_map(|(part, metric)| part.combinations.iter().map(move |levels| (part, metric, levels)))
+        .filter_map(|(part, metric, levels)| {
+            let [old, new] = [&before, &after].map(|samples| samples.trials(&part.id, levels, metric.name));
+            (!old.is_empty() && !new.is_empty()).then_some((part, metric, levels, old, new))
+        })
+        .collect();
+    let sure = Confidence::new(1.0 - TOGETHER / common.len().max(1) as f64).unwrap_or(Confidence::P95);
+    common
+        .into_iter()
+        .map(|(part, metric, levels, old, new)| {
+            let median = |trials| Sample::new(medians(trials)).map_or(f64::NAN, |sample| sample.median());
+            let at = |form, confidence| apart(form, new, old, confidence).ok();
+            let shift = at(Form::Shift, Confidence::P95);
+            let scale = Scale {
+                none: 0.0,
+                base: median(old),
+            };
+            let certain = at(Form::Shift, sure).map(|estimate| estimate.interval);
+            Change {
+                part: part.id.clone(),
+                metric,
+                levels: levels.clone(),
+                floor: part.floor.as_ref().is_some_and(|floor| levels.matches(floor)),
+                changed: Changed {
+                    n: (old.len(), new.len()),
+                    medians: (median(old), median(new)),
+                    shift,
+                    ratio: at(Form::Ratio, Confidence::P95),
+                    effect: Effect::of(
+                        shift.map(|shift| shift.value),
+                        shift.map(|shift| shift.interval),
+                        certain,
+                        scale,
+                        Some(threshold),
+                        metric.better,
+                    ),
+                },
             }
-        }
-    }
-    let error = 0.05 / changes.len().max(1) as f64;
-    for change in &mut changes {
-        let [one, other] =
-            [&before, &after].map(|samples| medians(samples.trials(&change.part, &change.levels, change.metric.name)));
-        let interval = Confidence::new(1.0 - error)
-            .and_then(|confidence| shift(&other?, &one?, confidence).ok())
-            .map(|estimate| estimate.interval);
-        change.changed.verdict = Verdict::of(interval, 0.0, change.metric.better);
-    }
-    changes
+        })
+        .collect()
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use bartizan_lab::experiment::Levels;
-use bartizan_lab::trial::Outcome;
+use bartizan_lab::trial::{Calibration, Outcome};
 use bartizan_stats::Interval;
 
 use crate::model::{Quickness, Report};
@@ -42,6 +42,15 @@ pub fn summary_csv(report: &Report) -> String {
                 "p75",
                 "p95",
                 "p99",
+                "dependence",
+                "fast_trials",
+                "fast_median",
+                "fast_low",
+                "fast_high",
+                "slow_trials",
+                "slow_median",
+                "slow_low",
+                "slow_high",
             ]),
     );
     let quick = if report.quickness == Quickness::Quick {
@@ -76,7 +85,17 @@ pub fn summary_csv(report: &Report) -> String {
                                 .map_or(String::new(), |student| student.value.to_string()),
                         );
                         row.extend(ends(statistics.student.map(|student| student.interval)));
-                        row.extend(statistics.spread.map(|value| value.to_string()));
+                        row.extend(
+                            statistics
+                                .spread
+                                .map(|value| value.map_or(String::new(), |value| value.to_string())),
+                        );
+                        row.push(statistics.dependence.map_or(String::new(), |factor| factor.to_string()));
+                        for mode in [statistics.fast, statistics.slow] {
+                            row.push(mode.map_or(String::new(), |mode| mode.trials.to_string()));
+                            row.push(mode.map_or(String::new(), |mode| mode.median.to_string()));
+                            row.extend(ends(mode.and_then(|mode| mode.interval)));
+                        }
                     }
                 }
                 rows.row(row.iter().map(String::as_str));
@@ -105,8 +124,11 @@ pub fn samples_csv(report: &Report) -> String {
             "trial",
             "repetition",
             "position",
+            "twin",
             "began",
             "load",
+            "steal_ms",
+            "calibration_us",
         ]
         .into_iter()
         .chain(factors.iter().copied())
@@ -121,8 +143,11 @@ pub fn samples_csv(report: &Report) -> String {
             record.trial.to_string(),
             record.repetition.to_string(),
             record.position.to_string(),
+            record.twin.to_string(),
             record.began.clone(),
             record.load.to_string(),
+            record.steal.map_or(String::new(), |steal| steal.during().to_string()),
+            calibration(&record.calibration),
         ];
         head.extend(levels(&factors, &record.levels));
         let head = || head.iter().map(String::as_str);
@@ -148,6 +173,14 @@ fn levels<'a>(factors: &'a [&str], levels: &'a Levels) -> impl Iterator<Item = S
     factors
         .iter()
         .map(|factor| levels.level(factor).unwrap_or_default().to_owned())
+}
+
+/// The pace of each processor, by its number: `0=41.2 1=40.8`.
+fn calibration(calibration: &[Calibration]) -> String {
+    let paces = calibration
+        .iter()
+        .map(|one| format!("{}={:.3}", one.processor, one.pace()));
+    paces.collect::<Vec<_>>().join(" ")
 }
 
 fn ends(interval: Option<Interval>) -> [String; 2] {

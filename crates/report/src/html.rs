@@ -36,6 +36,7 @@ pub fn html(report: &Report) -> String {
                 (answer(&report.answer))
                 (navigation(report))
                 (warnings(report))
+                (noise(report))
                 @if let Some(published) = &report.published { (beside(published, report)) }
                 @for part in &report.parts { (parts::part(part, report.quickness)) }
                 (conditions(report))
@@ -46,6 +47,7 @@ pub fn html(report: &Report) -> String {
                     }
                 }
                 (method())
+                (repeat(report))
                 (raw(report))
                 (cite(report))
                 footer { "Made by Bartizan " (env!("CARGO_PKG_VERSION")) " from the records named above. The same records give the same report." }
@@ -112,7 +114,7 @@ fn beside(published: &PublishedValues, report: &Report) -> Markup {
                     td.number { (row.printed()) }
                     @match &row.beside {
                         MeasuredBeside::Measured { value, interval, n, .. } => {
-                            (estimate(&Shown::for_values(&row.value.unit, *value), *value, *interval, true))
+                            (estimate(&row.shown(), *value, *interval, true))
                             td.number { (n) }
                             td { (row.relation().unwrap_or_default()) }
                         }
@@ -120,7 +122,7 @@ fn beside(published: &PublishedValues, report: &Report) -> Markup {
                     }
                 } } }
             } }
-            @let noted: Vec<_> = published.rows.iter().filter_map(|row| Some((row, row.value.note.as_ref()?))).collect();
+            @let noted: Vec<_> = published.rows.iter().filter_map(|row| Some((row, row.note()?))).collect();
             @if !noted.is_empty() {
                 h3 { "Notes" }
                 ul.meta { @for (row, note) in noted { li { (row.subject()) ", " (row.statistic()) " " (row.printed()) ": " (note) } } }
@@ -129,6 +131,29 @@ fn beside(published: &PublishedValues, report: &Report) -> Markup {
                 h3 { "Where the publication disagrees with itself" }
                 ul { @for conflict in &published.conflicts { li { (conflict.note) } } }
             }
+        }
+    }
+}
+
+fn noise(report: &Report) -> Markup {
+    let sentences: Vec<String> = report.noise.sentences().collect();
+    markup! {
+        @if !sentences.is_empty() || !report.noise.cannot.is_empty() {
+            section id="noise" {
+                h2 { "What the machine did, and what this cannot tell" }
+                ul { @for sentence in sentences.iter().chain(&report.noise.cannot) { li { (sentence) } } }
+            }
+        }
+    }
+}
+
+fn repeat(report: &Report) -> Markup {
+    let commit = report.conditions.iter().find(|condition| condition.name == "commit");
+    markup! {
+        section id="repeat" {
+            h2 { "To measure it again" }
+            p.meta { "As root, on an otherwise idle machine. Measured was commit " code { (commit.map_or_else(|| "not recorded".to_owned(), crate::Condition::words)) } "." }
+            pre { (report.repeat.join("\n")) }
         }
     }
 }
@@ -156,11 +181,16 @@ fn method() -> Markup {
         section id="method" {
             h2 { "How figures are made" }
             p.meta { "The unit of observation is the trial: samples within a trial depend on each other, so each trial counts by its median. "
-                "Trials of one repetition follow each other in random order by the recorded seed. Intervals are 95 %: of medians and ratios by "
-                "bootstrap over trials (percentiles), of shifts by Hodges and Lehmann, of what is added by the same over differences within "
-                "repetitions, and Student's over the trials' medians as publications on the SBI report it. Below six trials no interval is "
-                "given. Drift is Kendall's test against the order of trials with the slope of Theil and Sen; warm-up the shift of the first "
-                "tenth over the rest; the error of all such tests together is 5 %." }
+                "Trials of one repetition follow each other in random order by the recorded seed. Intervals are 95 %. That of a median lies between "
+                "two of the trials' medians, by the sign test with the dependence of trials that follow each other (Newey and West); shifts and "
+                "ratios are those of Hodges and Lehmann over pairs of one repetition, so that what made the machine slow does so to both; "
+                "Student's is over the trials' medians, as publications on the SBI report it. Below six trials no interval is given. An effect is "
+                "named where all comparisons of a part together are 99 % sure of it, and where it is larger than what two of the same differ by "
+                "(the control's interval); its size is a share of what it is set against. Two modes are told where the dip of Hartigan and "
+                "Hartigan is larger than chance has it (1 % of calibrations, 5 % of a combination) and they are a tenth apart at least. Drift is "
+                "Pettitt's test for one step of all combinations of a part together, each value over its combination's median, at 1 %; warm-up the "
+                "shift of the first tenth over the rest, the error of all such tests together 5 %. A percentile is given where five samples or more "
+                "lie beyond it." }
         }
     }
 }
@@ -243,6 +273,12 @@ fn estimate(shown: &Shown, value: f64, interval: Option<Interval>, unit: bool) -
         td.number.main { (number) @if unit && !shown.symbol.is_empty() { "\u{a0}" (shown.symbol) } }
         td.interval { @if let Some(interval) = interval { (interval) } }
     }
+}
+
+/// Where trials have two modes: their medians, and the share of the upper one.
+pub(crate) fn two_modes(shown: &Shown, modes: &bartizan_stats::Modes) -> String {
+    let [low, high] = modes.medians.map(|median| shown.number(median));
+    format!("{low} and {high} ({})", crate::quantity::percent(modes.upper))
 }
 
 /// A number and its interval without unit, as plain words.

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::model::{MeasuredBeside, Part, PublishedValues, Report};
 
 /// Name and version of the shape of a report.
-pub const REPORT_SCHEMA: &str = "bartizan-lab-report/1";
+pub const REPORT_SCHEMA: &str = "bartizan-lab-report/2";
 
 /// Everything the report says but the plots; values in the metric's recorded unit.
 #[must_use]
@@ -23,6 +23,8 @@ pub fn json(report: &Report) -> Value {
         "published": report.published.as_ref().map(published),
         "parts": report.parts.iter().map(part).collect::<Vec<_>>(),
         "warnings": report.warnings,
+        "noise": report.noise,
+        "repeat": report.repeat,
         "conditions": report.conditions.iter().map(|condition| {
             let values: Vec<Value> = condition.values.iter().map(|(value, trials)| json!({"value": value, "trials": trials})).collect();
             json!({"name": condition.name, "values": values})
@@ -54,7 +56,8 @@ fn published(published: &PublishedValues) -> Value {
             json!({
                 "id": value.id, "part": value.part, "metric": value.metric, "levels": value.levels,
                 "statistic": row.statistic(), "value": value.value, "unit": value.unit, "place": value.place,
-                "note": value.note, "measured": measured,
+                "note": value.note, "bound": value.bound.map(|bound| format!("{bound:?}").to_lowercase()),
+                "incomparable": row.incomparable, "measured": measured,
             })
         })
         .collect();
@@ -92,12 +95,23 @@ fn part(part: &Part) -> Value {
                 "id": comparison.id, "metric": comparison.metric.name, "form": comparison.form.name(),
                 "of": comparison.of, "over": comparison.over, "within": comparison.within,
                 "trials": [comparison.n.0, comparison.n.1],
-                "value": comparison.value, "interval": comparison.interval, "verdict": comparison.verdict,
+                "value": comparison.value, "interval": comparison.interval, "effect": comparison.effect,
+                "fast": comparison.by_speed[0], "slow": comparison.by_speed[1],
+            })
+        })
+        .collect();
+    let controls: Vec<Value> = part
+        .controls
+        .iter()
+        .map(|control| {
+            json!({
+                "levels": control.levels, "metric": control.metric.name, "trials": control.n, "value": control.value,
+                "interval": control.interval, "effect": control.effect,
             })
         })
         .collect();
     json!({
         "id": part.id, "question": part.question, "workload": part.workload, "parameters": part.parameters,
-        "repetitions": part.repetitions, "comparisons": comparisons, "tables": tables,
+        "repetitions": part.repetitions, "comparisons": comparisons, "controls": controls, "tables": tables,
     })
 }

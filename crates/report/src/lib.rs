@@ -22,6 +22,7 @@ pub use html::html;
 pub use json::{REPORT_SCHEMA, json};
 pub use markdown::markdown;
 pub use model::{
-    AnswerPiece, Cell, Comparison, Condition, Figure, File, Heading, MeasuredBeside, Part, PublishedRow,
-    PublishedValues, Quickness, Report, Samples, Statistics, Table, Verdict, Warning,
+    AnswerPiece, AtSpeed, Cell, Comparison, Condition, Control, Direction, Effect, Figure, File, Heading,
+    MeasuredBeside, Mode, Noise, Pace, Part, PublishedRow, PublishedValues, Quickness, Report, Samples, Speed,
+    Statistics, Table, Verdict, Warning, controls,
 };

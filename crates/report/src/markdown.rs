@@ -2,7 +2,9 @@
 
 use std::fmt::Write as _;
 
-use crate::model::{Comparison, MeasuredBeside, Part, PublishedValues, Quickness, Report, Table};
+use crate::model::{
+    Comparison, Control, MeasuredBeside, Noise, Part, PublishedValues, Quickness, Report, Statistics, Table,
+};
 use crate::quantity::words;
 
 /// Everything the report says but the plots.
@@ -35,6 +37,7 @@ pub fn markdown(report: &Report) -> String {
                 .map(|warning| format!("**{}**: {}", warning.kind, escaped(&warning.text))),
         );
     }
+    page.noise(&report.noise);
     if let Some(published) = &report.published {
         page.published(published);
     }
@@ -64,6 +67,8 @@ pub fn markdown(report: &Report) -> String {
         page.line("## What would make it invalid");
         page.list(heading.invalid.iter().map(|sentence| escaped(sentence)));
     }
+    page.line("## To measure it again");
+    page.line(&format!("```sh\n{}\n```", report.repeat.join("\n")));
     page.line("## Records");
     page.list(report.files.iter().map(|(name, trials, damaged)| {
         let damage = if *damaged > 0 {
@@ -111,6 +116,14 @@ impl Page {
         self.row((0..names.len()).map(|index| if index < numbers_from { "---" } else { "---:" }));
     }
 
+    fn noise(&mut self, noise: &Noise) {
+        let said: Vec<String> = noise.sentences().chain(noise.cannot.iter().cloned()).collect();
+        if !said.is_empty() {
+            self.line("## What the machine did, and what this cannot tell");
+            self.list(said.iter().map(|sentence| escaped(sentence)));
+        }
+    }
+
     fn published(&mut self, published: &PublishedValues) {
         self.line("## Published and measured");
         self.head(
@@ -145,12 +158,9 @@ impl Page {
             ]);
         }
         self.text.push('\n');
-        let noted = published
-            .rows
-            .iter()
-            .filter_map(|row| Some((row, row.value.note.as_ref()?)));
+        let noted = published.rows.iter().filter_map(|row| Some((row, row.note()?)));
         self.list(
-            noted.map(|(row, note)| format!("{}, {}: {}", escaped(&row.subject()), row.printed(), escaped(note))),
+            noted.map(|(row, note)| format!("{}, {}: {}", escaped(&row.subject()), row.printed(), escaped(&note))),
         );
         if !published.conflicts.is_empty() {
             self.line("Where the publication disagrees with itself:");
@@ -170,6 +180,7 @@ impl Page {
         };
         self.line(&format!("A trial: {}{parameters}", escaped(&part.workload)));
         self.comparisons(&part.comparisons);
+        self.controls(&part.controls);
         for table in &part.tables {
             self.table(table, quickness);
         }
@@ -179,20 +190,50 @@ impl Page {
         if comparisons.is_empty() {
             return;
         }
-        self.head(&["comparison", "of", "over", "value [95 %]", "n", "verdict"], 3);
+        let speeds = comparisons.iter().any(|one| one.by_speed.iter().any(Option::is_some));
+        let mut names = vec!["comparison", "of", "over", "value [95 %]", "n"];
+        if speeds {
+            names.extend(["fast mode", "slow mode"]);
+        }
+        names.push("effect");
+        self.head(&names, 3);
         for comparison in comparisons {
             let within = if comparison.within.is_empty() {
                 String::new()
             } else {
                 format!(" ({})", words(&comparison.within))
             };
+            let dash = || "\u{2013}".to_owned();
+            let mut row = vec![
+                escaped(&format!("{}, {}{within}", comparison.id, comparison.metric.name)),
+                escaped(&words(&comparison.of)),
+                escaped(&words(&comparison.over)),
+                comparison.sentence().unwrap_or_else(dash),
+                format!("{}, {}", comparison.n.0, comparison.n.1),
+            ];
+            if speeds {
+                let at = comparison.by_speed.iter();
+                row.extend(at.map(|at| at.as_ref().map_or_else(dash, |at| comparison.sentence_at(at))));
+            }
+            row.push(comparison.effect.words());
+            self.row(row.iter().map(String::as_str));
+        }
+        self.text.push('\n');
+    }
+
+    fn controls(&mut self, controls: &[Control]) {
+        if controls.is_empty() {
+            return;
+        }
+        self.line("Two of the same, started alike and interleaved: what they seem to differ by is no difference.");
+        self.head(&["control", "metric", "twin less combination [95 %]", "n", "effect"], 2);
+        for control in controls {
             self.row([
-                escaped(&format!("{}, {}{within}", comparison.id, comparison.metric.name)).as_str(),
-                &escaped(&words(&comparison.of)),
-                &escaped(&words(&comparison.over)),
-                &comparison.sentence().unwrap_or_else(|| "\u{2013}".to_owned()),
-                &format!("{}, {}", comparison.n.0, comparison.n.1),
-                comparison.verdict.words(),
+                escaped(&words(&control.levels)).as_str(),
+                control.metric.name,
+                &control.sentence().unwrap_or_else(|| "\u{2013}".to_owned()),
+                &control.n.to_string(),
+                &control.effect.words(),
             ]);
         }
         self.text.push('\n');
@@ -216,15 +257,17 @@ impl Page {
         ));
         let mut names: Vec<&str> = table.factors.iter().map(String::as_str).collect();
         let numbers_from = names.len();
-        names.extend([
-            "trials",
-            "median [95 %]",
-            "quartiles",
-            "mean of medians [Student 95 %]",
-            "all: p50",
-            "p95",
-            "p99",
-        ]);
+        let has = |of: fn(&Statistics) -> bool| table.rows.iter().filter_map(|row| row.statistics.as_ref()).any(of);
+        let speeds = has(|one| one.slow.is_some());
+        let modes = has(|one| one.modes.is_some());
+        names.extend(["trials", "median [95 %]"]);
+        if speeds {
+            names.extend(["fast mode [95 %], n", "slow mode [95 %], n"]);
+        }
+        if modes {
+            names.push("two modes");
+        }
+        names.extend(["quartiles", "mean of medians [Student 95 %]", "all: p50", "p95", "p99"]);
         self.head(&names, numbers_from);
         for cell in &table.rows {
             let Some(statistics) = &cell.statistics else { continue };
@@ -240,12 +283,28 @@ impl Page {
                 statistics.median,
                 statistics.interval,
             ));
+            let dash = || "\u{2013}".to_owned();
+            if speeds {
+                for mode in [statistics.fast, statistics.slow] {
+                    row.push(mode.map_or_else(dash, |mode| {
+                        let median = crate::html::with_interval(&table.shown, mode.median, mode.interval);
+                        format!("{median}, {}", mode.trials)
+                    }));
+                }
+            }
+            if modes {
+                row.push(
+                    statistics
+                        .modes
+                        .map_or_else(dash, |modes| crate::html::two_modes(&table.shown, &modes)),
+                );
+            }
             row.push(table.shown.range(statistics.quartiles.low, statistics.quartiles.high));
             row.push(statistics.student.map_or_else(
                 || "\u{2013}".to_owned(),
                 |student| crate::html::with_interval(&table.shown, student.value, Some(student.interval)),
             ));
-            row.extend([2, 4, 5].map(|index| number(statistics.spread[index])));
+            row.extend([2, 4, 5].map(|index| statistics.spread[index].map_or_else(dash, number)));
             self.row(row.iter().map(String::as_str));
         }
         self.text.push('\n');

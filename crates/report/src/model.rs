@@ -4,25 +4,35 @@ mod answer;
 mod cell;
 pub(crate) mod comparison;
 mod conditions;
+pub(crate) mod effect;
 mod figures;
+mod noise;
+pub(crate) mod pace;
 mod part;
 mod published;
+mod repeat;
 pub(crate) mod samples;
+mod statistics;
 mod warnings;
 
 use bartizan_lab::experiment::{Experiment, Source};
 use bartizan_lab::trial::{LeftOut, Record, Records};
 use bartizan_lab::{Published, experiment};
+use pace::Paces;
 use serde::Serialize;
 
 pub use answer::AnswerPiece;
-pub use cell::{Cell, Statistics, Table};
-pub use comparison::{Comparison, Verdict};
+pub use cell::{Cell, Table};
+pub use comparison::{AtSpeed, Comparison, Control};
 pub use conditions::Condition;
+pub use effect::{Direction, Effect, Verdict};
 pub use figures::Figure;
+pub use noise::Noise;
+pub use pace::{Pace, Speed};
 pub use part::Part;
 pub use published::{MeasuredBeside, PublishedRow, PublishedValues};
 pub use samples::Samples;
+pub use statistics::{Mode, Statistics};
 pub use warnings::Warning;
 
 /// A file of records with what was read from it.
@@ -49,8 +59,12 @@ pub struct Report {
     pub parts: Vec<Part>,
     /// What a reader must know before believing any of it.
     pub warnings: Vec<Warning>,
+    /// What the machine did meanwhile, and what that makes of the figures.
+    pub noise: Noise,
     /// How it was measured.
     pub conditions: Vec<Condition>,
+    /// What measures it again, a command in a line.
+    pub repeat: Vec<String>,
     /// Combinations that could not run.
     pub left_out: Vec<LeftOut>,
     /// The trials it rests on.
@@ -94,8 +108,13 @@ impl Report {
     #[must_use]
     pub fn of(experiment: &Experiment, published: Option<&Published>, files: &[File]) -> Self {
         let chosen = Chosen::among(experiment, files);
-        let samples = Samples::of(&chosen.trials);
-        let parts: Vec<Part> = experiment.parts.iter().map(|part| Part::of(part, &samples)).collect();
+        let paces = Paces::of(&chosen.trials);
+        let samples = Samples::of(&chosen.trials, &paces);
+        let mut parts: Vec<Part> = experiment.parts.iter().map(|part| Part::of(part, &samples)).collect();
+        let published = published.map(|published| PublishedValues::of(published, &samples, &parts));
+        for (part, of) in parts.iter_mut().zip(&experiment.parts) {
+            part.draw(of, &samples, published.as_ref());
+        }
         let mut left_out: Vec<LeftOut> = Vec::new();
         for missing in files
             .iter()
@@ -107,7 +126,9 @@ impl Report {
             }
         }
         let mut warnings = chosen.warnings;
-        warnings.extend(warnings::of(experiment, &samples, &chosen.trials, &left_out));
+        warnings.extend(warnings::of(experiment, &samples, &chosen.trials, &left_out, files));
+        let noise = Noise::of(experiment, &chosen.trials, &samples, &parts, &paces);
+        warnings.extend(noise.warnings());
         let began = |record: &Record| record.began.clone();
         Self {
             heading: Heading {
@@ -125,8 +146,10 @@ impl Report {
             } else {
                 Quickness::Full
             },
-            published: published.map(|published| PublishedValues::of(published, &samples, &parts)),
+            published,
+            repeat: repeat::of(experiment, &chosen.trials, files),
             conditions: conditions::of(&chosen.trials, files),
+            noise,
             parts,
             warnings,
             left_out,
@@ -140,6 +163,12 @@ impl Report {
     pub fn part(&self, id: &str) -> Option<&Part> {
         self.parts.iter().find(|part| part.id == id)
     }
+}
+
+/// What each control of a part seems to differ by in these trials, as its report has it.
+#[must_use]
+pub fn controls(part: &experiment::Part, trials: &[Record]) -> Vec<Control> {
+    Control::of(part, &Samples::of(trials, &Paces::of(trials)))
 }
 
 /// The trials a report rests on, in the order they were taken.

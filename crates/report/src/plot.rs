@@ -10,6 +10,7 @@ mod ecdf;
 mod frame;
 mod heat;
 mod lines;
+mod mark;
 mod rows;
 mod scale;
 mod stacked;

@@ -1,4 +1,8 @@
-//! Numbers with units as people read them: three significant digits, more where an interval is that narrow.
+//! Numbers with units as people read them. One rule for all that is printed:
+//!
+//! - three significant digits, more where an interval is that narrow, no more than five;
+//! - whole numbers below 100 000 as they are: counts and sizes are exact;
+//! - the unit in which a value has one to three digits before the point; bytes are bytes up to 9999, so that a size of a frame is one.
 
 use bartizan_lab::experiment::Levels;
 use bartizan_stats::{Estimate, Interval};
@@ -64,7 +68,16 @@ impl Shown {
         };
         let base = typical.abs() * FAMILIES[family][from].1;
         let units = FAMILIES[family];
-        let chosen = units.iter().rev().find(|(_, size)| base >= *size * 0.9995);
+        // Of times, which begin below one, the first is no exact count.
+        let exact = units[0].1 == 1.0;
+        let least = |size: f64| {
+            if exact && size > 1.0 {
+                size * 9.9995
+            } else {
+                size * 0.9995
+            }
+        };
+        let chosen = units.iter().rev().find(|(_, size)| base >= least(*size));
         // Nothing, and what is smaller than the smallest unit, stays where it was or at the smallest.
         let (names, size) = match chosen {
             Some(unit) => unit,
@@ -74,6 +87,16 @@ impl Shown {
         Self {
             symbol: names[0].to_owned(),
             factor: FAMILIES[family][from].1 / size,
+        }
+    }
+
+    /// In this unit, by the name that it is shown by.
+    #[must_use]
+    pub fn in_unit(unit: &str) -> Self {
+        let name = place(unit).map_or(unit, |(family, index)| FAMILIES[family][index].0[0]);
+        Self {
+            symbol: name.to_owned(),
+            factor: 1.0,
         }
     }
 
@@ -103,11 +126,12 @@ impl Shown {
     #[must_use]
     pub fn estimate(&self, value: f64, interval: Option<Interval>) -> String {
         match interval {
-            Some(interval) => {
+            // What never differs has no width to show.
+            Some(interval) if interval.low < interval.high => {
                 let (number, interval) = self.parts(value, interval);
                 format!("{} [{interval}]", self.with_symbol(number))
             }
-            None => self.value(value),
+            _ => self.value(value),
         }
     }
 
@@ -145,6 +169,21 @@ impl Shown {
     }
 }
 
+/// A share in per cent: `12 %`, `1.3 %` below ten.
+#[must_use]
+pub fn percent(share: f64) -> String {
+    let value = share * 100.0;
+    let places = if value.abs() < 9.95 { 1 } else { 0 };
+    format!("{}\u{a0}%", rounded(value, places))
+}
+
+/// The same with its sign, also where it is more.
+#[must_use]
+pub fn signed_percent(share: f64) -> String {
+    let text = percent(share);
+    if share > 0.0 { format!("+{text}") } else { text }
+}
+
 /// Levels as they are read: `deployment pqc-sidecar, connection new`.
 #[must_use]
 pub fn words(levels: &Levels) -> String {
@@ -172,9 +211,16 @@ fn decimals(value: f64, half_width: Option<f64>) -> i32 {
     if value == 0.0 || !value.is_finite() {
         return width.map_or(0, |width| (-magnitude(width / 3.5)).clamp(0, 9));
     }
-    let digits = magnitude(value);
-    let three = 2 - digits;
-    width.map_or(three, |width| (-magnitude(width / 3.5)).clamp(three, three + 2))
+    if value.fract() == 0.0 && value.abs() < 1e5 && width.is_none() {
+        return 0;
+    }
+    let three = 2 - magnitude(value);
+    match width.map(|width| (width, -magnitude(width / 3.5))) {
+        None => three,
+        // Of what may be nothing its own digits say nothing.
+        Some((width, places)) if width > value.abs() => places.clamp(0, 9),
+        Some((_, places)) => places.clamp(three, three + 2),
+    }
 }
 
 /// Rounded to so many places, digits grouped by three, with a minus sign that is one.
@@ -216,11 +262,15 @@ mod tests {
             (54.049, "54.0"),
             (0.012_34, "0.0123"),
             (999.6, "1000"),
-            (12_345.0, "12\u{202f}300"),
-            (1234.0, "1230"),
-            (-3.0, "\u{2212}3.00"),
+            (12_345.0, "12\u{202f}345"),
+            (12_345.6, "12\u{202f}300"),
+            (123_456.0, "123\u{202f}000"),
+            (1234.0, "1234"),
+            (1234.5, "1230"),
+            (-3.0, "\u{2212}3"),
+            (-3.001, "\u{2212}3.00"),
             (0.0, "0"),
-            (1.0, "1.00"),
+            (1.0, "1"),
         ] {
             assert_eq!(bare.number(value), text);
         }
@@ -230,7 +280,11 @@ mod tests {
             "54.049 [54.041\u{2013}54.055]"
         );
         assert_eq!(bare.estimate(54.049, interval(40.0, 70.0)), "54.0 [40.0\u{2013}70.0]");
-        assert_eq!(bare.estimate(100.0, interval(100.0, 100.0)), "100 [100\u{2013}100]");
+        assert_eq!(
+            bare.estimate(0.000_706, interval(-0.029_434, 0.018_141)),
+            "0.001 [\u{2212}0.029 to 0.018]"
+        );
+        assert_eq!(bare.estimate(100.0, interval(100.0, 100.0)), "100");
         assert_eq!(bare.estimate(0.0, interval(-0.1, 0.1)), "0.00 [\u{2212}0.10 to 0.10]");
     }
 
@@ -241,7 +295,7 @@ mod tests {
             (ms.symbol.as_str(), ms.value(54_050.0).as_str()),
             ("ms", "54.1\u{a0}ms")
         );
-        assert_eq!(Shown::for_values("us", 12.0).value(12.0), "12.0\u{a0}µs");
+        assert_eq!(Shown::for_values("us", 12.04).value(12.04), "12.0\u{a0}µs");
         assert_eq!(
             Shown::for_values("bytes", 12_500_000.0).value(12_500_000.0),
             "12.5\u{a0}MB"
@@ -251,6 +305,20 @@ mod tests {
             "12\u{202f}500\u{a0}requests/s"
         );
         assert_eq!(Shown::for_values("ms", 0.0).value(0.0), "0\u{a0}ms");
+    }
+
+    #[test]
+    fn the_size_of_a_frame_is_printed_in_bytes_wherever_it_stands() {
+        for size in [62.0, 1425.0, 1485.0, 9999.0] {
+            assert_eq!(
+                Shown::for_values("bytes", size).value(size),
+                format!("{size}\u{a0}bytes")
+            );
+            assert_eq!(Shown::for_values("B", size).value(size), format!("{size}\u{a0}bytes"));
+        }
+        assert_eq!(Shown::for_values("bytes", 10_000.0).value(10_000.0), "10\u{a0}kB");
+        assert_eq!(Shown::for_values("kB", 1.425).value(1.425), "1425\u{a0}bytes");
+        assert_eq!(Shown::for_values("B/s", 14_958.19).value(14_958.19), "15.0\u{a0}kB/s");
     }
 
     #[test]

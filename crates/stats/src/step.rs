@@ -1,4 +1,4 @@
-//! Whether a level changes once on the way (Pettitt, 1979): what a machine does that is busy, or slower, from some moment on.
+//! Whether a level changes on the way (Pettitt, 1979): what a machine does that is busy, or slower, from some moment on, or slower and slower.
 
 use serde::Serialize;
 
@@ -21,7 +21,8 @@ pub struct Step {
 }
 
 /// The most likely step of values in the order in which they were taken. Dependence between neighbours makes steps where there are
-/// none: the variance of the statistic is multiplied by what is left of it once the step is taken out.
+/// none: the variance of the statistic is multiplied by what is left of it once the step is taken out, or the line where values rise or
+/// fall all the way.
 ///
 /// # Errors
 /// [`Error::TooFew`] below eight values; [`Error::NotFinite`].
@@ -53,7 +54,7 @@ pub fn step(values: &[f64]) -> Result<Step, Error> {
         .map(|value| value - one)
         .chain(values[at..].iter().map(|value| value - other))
         .collect();
-    let factor = variance_factor(&centred_ranks(&rest));
+    let factor = variance_factor(&centred_ranks(&rest)).min(variance_factor(&centred_ranks(&beside_line(values))));
     let (n, most) = (n as f64, most as f64);
     let p = 2.0 * (-6.0 * most * most / ((n * n * n + n * n) * factor)).exp();
     Ok(Step {
@@ -61,6 +62,18 @@ pub fn step(values: &[f64]) -> Result<Step, Error> {
         change: other - one,
         p: p.min(1.0),
     })
+}
+
+/// Values less the line through them, by the median of all slopes (Theil, 1950).
+fn beside_line(values: &[f64]) -> Vec<f64> {
+    let mut slopes: Vec<f64> = Vec::with_capacity(values.len() * (values.len() - 1) / 2);
+    for (index, before) in values.iter().enumerate() {
+        let after = values[index + 1..].iter().enumerate();
+        slopes.extend(after.map(|(steps, after)| (after - before) / (steps + 1) as f64));
+    }
+    let slope = median_in_place(&mut slopes);
+    let values = values.iter().enumerate();
+    values.map(|(index, value)| value - slope * index as f64).collect()
 }
 
 /// Ranks less their mean; those of equal values are the mean of theirs.
@@ -91,6 +104,16 @@ mod tests {
         let step = step(&values).unwrap();
         assert!(step.at.abs_diff(21) <= 2 && step.p < 0.001, "{step:?}");
         assert!((step.change - 0.8).abs() < 0.25, "{step:?}");
+    }
+
+    #[test]
+    fn a_machine_that_slows_down_all_the_way_is_found_too() {
+        let mut random = Random::seeded(8);
+        let values: Vec<f64> = (0..30)
+            .map(|index| f64::from(index) / 15.0 + noise(&mut random))
+            .collect();
+        let step = step(&values).unwrap();
+        assert!(step.p < 0.01 && step.change > 0.5, "{step:?}");
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! `bartizan lab compare`.
 
-use bartizan_report::{Change, Changed, Verdict, compare, quantity};
+use bartizan_report::{Change, Changed, Direction, Verdict, compare, quantity};
 use serde::Serialize;
 
 use crate::commands::lab::records::Sources;
@@ -9,10 +9,10 @@ use crate::{Failure, Outcome};
 
 /// Say what changed from one run to another: for every combination and metric the shift and the ratio with their intervals.
 ///
-/// A verdict keeps the error of all combinations together at 5 %. Runs at different times meet different conditions of the
-/// machine: where the floor changed, the machine did.
+/// A change is named where all combinations together are 95 % sure of it and where it is larger than the threshold. Runs at different times
+/// meet different conditions of the machine: where the floor changed, the machine did.
 ///
-/// Exit code 1 says that something got worse beyond the noise, or that lines of a file were no records.
+/// Exit code 1 says that something got worse by more than the threshold, or that lines of a file were no records.
 #[derive(clap::Args)]
 pub(super) struct Args {
     /// The run before: a file of records, or EXPERIMENT/RUN
@@ -23,11 +23,15 @@ pub(super) struct Args {
     #[arg(value_name = "B")]
     after: String,
 
+    /// What changed by no more than this share of the value before counts as the same, in per cent
+    #[arg(long, value_name = "PER CENT", default_value_t = 3.0, value_parser = per_cent)]
+    threshold: f64,
+
     /// Print also what did not change
     #[arg(long)]
     all: bool,
 
-    /// Print everything as JSON (schema `bartizan-lab-compare/1`)
+    /// Print everything as JSON (schema `bartizan-lab-compare/2`)
     #[arg(long)]
     json: bool,
 
@@ -45,6 +49,7 @@ struct Document<'a> {
     before: &'a str,
     after: &'a str,
     changes: Vec<Row<'a>>,
+    threshold: f64,
     worse: usize,
     better: usize,
 }
@@ -71,7 +76,12 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
         .hint("only runs of the same experiment can be compared"));
     }
     let found = args.place.collection().load(&id).map_err(|error| refused(&error))?;
-    let changes = compare(&found.experiment, &before.records.trials, &after.records.trials);
+    let changes = compare(
+        &found.experiment,
+        &before.records.trials,
+        &after.records.trials,
+        args.threshold / 100.0,
+    );
     if changes.is_empty() {
         return Err(Failure::new(format!(
             "{} and {} have no combination in common",
@@ -79,28 +89,32 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
         ))
         .hint("compare runs of the same parts of the same version of an experiment"));
     }
-    let count = |verdict| {
-        changes
-            .iter()
-            .filter(|change| change.changed.verdict == verdict)
-            .count()
-    };
-    let (worse, better) = (count(Verdict::Worse), count(Verdict::Better));
+    let count = |direction| changes.iter().filter(|change| change.is(direction)).count();
+    let (worse, better) = (count(Direction::Worse), count(Direction::Better));
     if args.json {
         let document = Document {
-            schema: "bartizan-lab-compare/1",
+            schema: "bartizan-lab-compare/2",
             experiment: &id,
             before: &before.name,
             after: &after.name,
             changes: changes.iter().map(row).collect(),
+            threshold: args.threshold / 100.0,
             worse,
             better,
         };
         println!("{}", serde_json::to_string_pretty(&document).map_err(Failure::new)?);
     } else {
-        let quiet = |change: &&Change| args.all || change.changed.verdict != Verdict::NoDifference;
-        print!("{}", table(changes.iter().filter(quiet)));
-        let unknown = count(Verdict::Unknown);
+        let same = |change: &&Change| {
+            matches!(
+                change.changed.effect.verdict,
+                Verdict::NoDifference | Verdict::WithinControl
+            )
+        };
+        print!("{}", table(changes.iter().filter(|change| args.all || !same(change))));
+        let unknown = changes
+            .iter()
+            .filter(|change| change.changed.effect.verdict == Verdict::TooFew)
+            .count();
         let too_few = if unknown > 0 {
             format!(", {unknown} with too few trials to say")
         } else {
@@ -111,9 +125,8 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
         if quick(&before) || quick(&after) {
             println!("one of them is a quick run, which proves nothing");
         }
-        let moved = |change: &&Change| {
-            change.floor && !matches!(change.changed.verdict, Verdict::NoDifference | Verdict::Unknown)
-        };
+        let moved =
+            |change: &&Change| change.floor && matches!(change.changed.effect.verdict, Verdict::More | Verdict::Less);
         if let Some(floor) = changes.iter().find(moved) {
             println!(
                 "the floor itself changed ({} {}): the machine did, not what was measured",
@@ -127,6 +140,14 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
     } else {
         Outcome::Clean
     })
+}
+
+fn per_cent(text: &str) -> Result<f64, String> {
+    let number = text
+        .parse::<f64>()
+        .ok()
+        .filter(|number| (0.0..=1000.0).contains(number));
+    number.ok_or_else(|| "a number from 0 to 1000".to_owned())
 }
 
 fn row(change: &Change) -> Row<'_> {
@@ -150,7 +171,7 @@ fn table<'a>(changes: impl Iterator<Item = &'a Change>) -> String {
             "after",
             "shift [95 %]",
             "ratio [95 %]",
-            "verdict",
+            "effect",
         ]
         .map(str::to_owned),
     ];
@@ -168,7 +189,7 @@ fn table<'a>(changes: impl Iterator<Item = &'a Change>) -> String {
             shown.value(changed.medians.1),
             estimate(&shown, changed.shift),
             estimate(&quantity::Shown::bare(), changed.ratio),
-            changed.verdict.words().to_owned(),
+            changed.effect.words_by_threshold(),
         ]);
     }
     if rows.len() == 1 {

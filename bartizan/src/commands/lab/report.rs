@@ -43,7 +43,7 @@ enum Format {
     Md,
     /// One row per combination and metric
     Csv,
-    /// Everything, by schema `bartizan-lab-report/1`
+    /// Everything, by schema `bartizan-lab-report/2`
     Json,
 }
 

@@ -10,7 +10,7 @@ use bartizan_lab::experiment::Found;
 use bartizan_lab::run::{Guard, How, Options, RunError, Settings};
 use bartizan_lab::trial::KernelChoice;
 
-use crate::commands::lab::{Where, refused};
+use crate::commands::lab::{Where, built_from, refused};
 use crate::interrupt::Interrupt;
 use crate::{Failure, Outcome};
 use progress::Progress;
@@ -76,7 +76,7 @@ pub(super) struct Args {
     #[arg(long, value_name = "DIR", default_value = "results")]
     out: PathBuf,
 
-    /// Print what was measured as JSON (schema `bartizan-lab-summary/1`) instead of tables
+    /// Print what was measured as JSON (schema `bartizan-lab-summary/2`) instead of tables
     #[arg(long)]
     json: bool,
 
@@ -115,6 +115,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
             experiment: &found.experiment,
             own: own.clone(),
             out: args.out.clone(),
+            build: built_from::build(),
             scratch: scratch.path().join(&found.experiment.id),
             how: args.how(binary.clone(), target_ca.clone()),
         };

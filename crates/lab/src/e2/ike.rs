@@ -204,4 +204,10 @@ impl Ike {
     pub fn esp(&self) -> &'static str {
         self.charons.esp()
     }
+
+    /// The processor that each charon is kept on, the node's first.
+    #[must_use]
+    pub fn processors(&self) -> [usize; 2] {
+        self.charons.processors()
+    }
 }

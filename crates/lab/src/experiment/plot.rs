@@ -21,11 +21,11 @@ pub struct Comparison {
 /// What a comparison says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
-    /// How far the one is from the other, over all differences (Hodges and Lehmann).
+    /// How far the one is from the other within a repetition (Hodges and Lehmann, of pairs).
     Shift,
-    /// The quotient of their medians.
+    /// How many times the other the one is within a repetition, in the same way.
     Ratio,
-    /// The median of the differences within each repetition.
+    /// The same as a shift, of what is the other and something more: never of trials that are not paired.
     Added,
 }
 
@@ -99,10 +99,12 @@ pub enum PlotKind {
         /// The factor across.
         columns: String,
     },
-    /// Medians of several metrics upon each other.
+    /// What a whole is made of: several metrics of each trial, and what is left of the whole.
     Stacked {
-        /// From the bottom.
+        /// From the left.
         metrics: Vec<&'static MetricKind>,
+        /// What they are parts of; their sum where it is not given.
+        total: Option<&'static MetricKind>,
         /// One column for each level of this factor.
         by: String,
     },

@@ -42,6 +42,8 @@ pub(super) struct RawPart {
     pub(super) metrics: Spanned<Vec<Spanned<String>>>,
     pub(super) floor: Option<Spanned<RawLevels>>,
     #[serde(default)]
+    pub(super) controls: Vec<Spanned<RawLevels>>,
+    #[serde(default)]
     pub(super) comparisons: Vec<RawComparison>,
     #[serde(default)]
     pub(super) plots: Vec<Spanned<RawPlot>>,
@@ -84,6 +86,7 @@ pub(super) struct RawPlot {
     pub(super) rows: Option<Spanned<String>>,
     pub(super) columns: Option<Spanned<String>>,
     pub(super) x: Option<Spanned<String>>,
+    pub(super) total: Option<Spanned<String>>,
     #[serde(default)]
     pub(super) limits: Vec<Spanned<RawLimit>>,
     #[serde(default)]

@@ -83,6 +83,7 @@ fn part(raw: &RawPart) -> Result<Part, Fault> {
         .map(|except| Ok((Place::of(except), levels(&except.value)?)));
     let except = except.collect::<Result<Vec<_>, Fault>>()?;
     let combinations = combinations(raw, &factors, &except)?;
+    let controls = controls(raw, &factors, &combinations)?;
     let parameters = parameters(&raw.parameters, workload, None)?;
     let part = Part {
         id: identifier(&raw.id)?,
@@ -100,6 +101,7 @@ fn part(raw: &RawPart) -> Result<Part, Fault> {
         floor: raw.floor.as_ref().map(|floor| levels(&floor.value)).transpose()?,
         factors,
         combinations,
+        controls,
         comparisons: Vec::new(),
         plots: Vec::new(),
     };
@@ -196,6 +198,30 @@ fn combinations(raw: &RawPart, factors: &[Factor], except: &[(Place, Levels)]) -
         ));
     }
     Ok(combinations)
+}
+
+/// The combinations that have twins: each named by levels that one combination alone has.
+fn controls(raw: &RawPart, factors: &[Factor], combinations: &[Levels]) -> Result<Vec<Levels>, Fault> {
+    let mut controls: Vec<Levels> = Vec::new();
+    for raw in &raw.controls {
+        let wanted = levels(&raw.value, factors)?;
+        let place = Place::of(raw);
+        let mut matching = combinations.iter().filter(|combination| combination.matches(&wanted));
+        let found = matching.next().ok_or_else(|| nothing_has(place, &wanted))?;
+        if matching.next().is_some() {
+            return Err(Fault::new(
+                place,
+                format!("several combinations have {wanted}"),
+                "a control is one combination, taken twice: name a level of every factor that has several",
+            ));
+        }
+        if controls.contains(found) {
+            let hint = "remove one of the two";
+            return Err(Fault::new(place, format!("the control {wanted} is there twice"), hint));
+        }
+        controls.push(found.clone());
+    }
+    Ok(controls)
 }
 
 /// Some levels of a part's factors.

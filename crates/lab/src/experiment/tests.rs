@@ -112,6 +112,60 @@ fn a_limit_is_a_metric_of_any_part_at_the_level_of_each_bar_in_the_unit_of_the_b
 }
 
 #[test]
+fn a_control_is_one_combination_named_by_what_it_alone_has() {
+    let with = |controls: &str| {
+        parse(&GOOD.replacen("    floor: {", &format!("    controls: [{controls}]\n    floor: {{"), 1))
+    };
+    let experiment = with("{ proxy: splice, streams: 16 }, { proxy: direct, streams: 1 }").unwrap();
+    let controls: Vec<String> = experiment.parts[0].controls.iter().map(ToString::to_string).collect();
+    assert_eq!(
+        controls,
+        [
+            "mode=post-quantum proxy=splice streams=16",
+            "mode=clear proxy=direct streams=1"
+        ]
+    );
+    for (control, cause) in [
+        ("{ proxy: splice }", "several combinations have proxy=splice"),
+        ("{ proxy: splice, mode: clear, streams: 1 }", "no combination has"),
+        ("{ proxy: nobody }", "nobody"),
+        (
+            "{ proxy: splice, streams: 1 }, { mode: post-quantum, proxy: splice, streams: 1 }",
+            "twice",
+        ),
+    ] {
+        let error = with(control).expect_err(control).to_string();
+        assert!(error.contains(cause), "{error}");
+    }
+}
+
+#[test]
+fn stacked_parts_have_a_whole_in_their_unit_that_is_none_of_them() {
+    let with = |plot: &str| {
+        let there = "{ kind: bars, metric: cpu, by: proxy, only: { streams: 16 } }";
+        assert!(GOOD.contains(there));
+        parse(&GOOD.replacen(there, plot, 1))
+    };
+    for (plot, cause) in [
+        (
+            "{ kind: stacked, metrics: [cpu], by: proxy, total: cpu }",
+            "cpu is no whole",
+        ),
+        (
+            "{ kind: stacked, metrics: [cpu], by: proxy, total: throughput }",
+            "throughput is no whole",
+        ),
+        (
+            "{ kind: bars, metric: cpu, by: proxy, total: cpu }",
+            "bars has no field `total`",
+        ),
+    ] {
+        let error = with(plot).expect_err(plot).to_string();
+        assert!(error.contains(cause), "{error}");
+    }
+}
+
+#[test]
 fn a_comparison_pairs_combinations_that_agree_in_all_it_does_not_name() {
     let experiment = parse(GOOD).unwrap();
     let part = &experiment.parts[0];
@@ -233,6 +287,43 @@ conflicts:
         )
     });
     insta::assert_snapshot!(complaints.join("\n"));
+}
+
+#[test]
+fn a_published_difference_names_one_comparison_so_that_no_reader_is_told_that_several_fit() {
+    let experiment = parse(GOOD).unwrap();
+    let with = |fields: &str| {
+        let text = format!(
+            "paper: 3\nvalues:\n  - {{ id: a, part: load, metric: throughput, value: 2, unit: '', place: here, {fields} }}\n"
+        );
+        Published::parse(&text, Path::new("published.yaml"), &experiment)
+    };
+    let good = with("statistic: ratio, comparison: ours, levels: { streams: '16' }, bound: at-most, incomparable: why")
+        .unwrap();
+    assert_eq!(good.values[0].bound, Some(crate::published::Bound::AtMost));
+    for (fields, cause) in [
+        (
+            "statistic: ratio, levels: { streams: '16' }",
+            "comparison of part load `a` is not known",
+        ),
+        (
+            "statistic: ratio, comparison: theirs, levels: { streams: '16' }",
+            "`theirs` is not known",
+        ),
+        (
+            "statistic: difference, comparison: ours, levels: { streams: '16' }",
+            "`ours` is not known",
+        ),
+        ("statistic: ratio, comparison: ours", "stands for 2 pairs"),
+        ("statistic: median, comparison: ours", "names a comparison and is none"),
+        (
+            "statistic: ratio, comparison: ours, levels: { streams: '16' }, bound: around",
+            "`around`",
+        ),
+    ] {
+        let error = with(fields).expect_err(fields).to_string();
+        assert!(error.contains(cause), "{error}");
+    }
 }
 
 #[test]

@@ -31,6 +31,7 @@ pub fn runner_part() -> Part {
         bound: Duration::from_secs(20),
         metrics: workload.metrics.iter().collect(),
         floor: None,
+        controls: Vec::new(),
         comparisons: Vec::new(),
         plots: Vec::new(),
     }

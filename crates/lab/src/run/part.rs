@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use bartizan_host::Guest;
 use bartizan_stats::Random;
@@ -13,7 +13,7 @@ use crate::run::log::Log;
 use crate::run::plan::Planned;
 use crate::run::remote::{Answer, Network, Remote};
 use crate::run::{Observer, Options, RunError, Settings};
-use crate::trial::{Environment, Outcome, Record, SCHEMA, Under};
+use crate::trial::{Environment, Outcome, Record, SCHEMA, Steal, Under};
 use crate::worker::{Done, Measured, Start, TrialOrder, now};
 use crate::workload::Kind;
 
@@ -42,12 +42,17 @@ struct Standing<'p> {
     guest: Option<&'p Guest>,
     parameters: &'p Parameters,
     combinations: Vec<Levels>,
+    /// Those whose twins are to be measured.
+    controls: Vec<Levels>,
     worker: Option<Remote>,
     /// Combinations that this worker has done before.
-    warm: BTreeSet<Levels>,
+    warm: BTreeSet<Cell>,
     /// In a row.
-    failures: BTreeMap<Levels, usize>,
+    failures: BTreeMap<Cell, usize>,
 }
+
+/// A combination, or its twin.
+type Cell = (Levels, bool);
 
 impl<'a> Runner<'a> {
     pub(super) fn new(
@@ -79,7 +84,11 @@ impl<'a> Runner<'a> {
     /// Does these trials of a part, in their order.
     pub(super) fn part(&mut self, part: &Part, guest: Option<&Guest>, missing: &[&Planned]) -> Result<(), RunError> {
         self.observer.part(part, missing.len() as u64);
-        let combinations: BTreeSet<&Levels> = missing.iter().map(|trial| &trial.levels).collect();
+        let of = |twin: bool| -> Vec<Levels> {
+            let trials = missing.iter().filter(|trial| trial.twin == twin);
+            let levels: BTreeSet<&Levels> = trials.map(|trial| &trial.levels).collect();
+            levels.into_iter().cloned().collect()
+        };
         let mut standing = Standing {
             part,
             guest,
@@ -88,7 +97,8 @@ impl<'a> Runner<'a> {
             } else {
                 &part.parameters
             },
-            combinations: combinations.into_iter().cloned().collect(),
+            combinations: of(false),
+            controls: of(true),
             worker: None,
             warm: BTreeSet::new(),
             failures: BTreeMap::new(),
@@ -106,21 +116,23 @@ impl<'a> Runner<'a> {
         }
         for &trial in missing {
             self.check()?;
-            if standing.is_given_up(&trial.levels) {
+            let cell = (trial.levels.clone(), trial.twin);
+            if standing.is_given_up(&cell) {
                 continue;
             }
             // A new worker is cold.
-            if !standing.warm.contains(&trial.levels) && !self.warm_up(standing, &trial.levels)? {
+            if !standing.warm.contains(&cell) && !self.warm_up(standing, &cell)? {
                 return Ok(());
             }
-            if standing.is_given_up(&trial.levels) {
+            if standing.is_given_up(&cell) {
                 continue;
             }
             let (began, at) = (now(), Instant::now());
-            let under = standing.guest.map(|_| under());
-            let Some((answer, environment)) = self.ask(standing, &trial.levels, trial.repetition, trial.seed)? else {
+            let before = standing.guest.map(|_| under());
+            let Some((answer, environment)) = self.ask(standing, &cell, trial.repetition, trial.seed)? else {
                 return Ok(());
             };
+            let under = before.map(Before::since);
             let record = self.record(standing.part, trial, answer, environment, (began, at, under));
             self.take(standing, record)?;
         }
@@ -130,21 +142,23 @@ impl<'a> Runner<'a> {
     /// Takes every combination before the first trial, so that all are up when the first is measured. False when the part
     /// cannot be begun.
     fn warm_up_all(&mut self, standing: &mut Standing<'_>) -> Result<bool, RunError> {
-        let mut order = standing.combinations.clone();
+        let once = standing.combinations.iter().map(|levels| (levels.clone(), false));
+        let twins = standing.controls.iter().map(|levels| (levels.clone(), true));
+        let mut order: Vec<Cell> = once.chain(twins).collect();
         Random::seeded(self.settings.seed).shuffle(&mut order);
-        for levels in &order {
+        for cell in &order {
             self.check()?;
-            if !self.warm_up(standing, levels)? {
+            if !self.warm_up(standing, cell)? {
                 return Ok(false);
             }
         }
         Ok(true)
     }
 
-    fn warm_up(&mut self, standing: &mut Standing<'_>, levels: &Levels) -> Result<bool, RunError> {
-        standing.warm.insert(levels.clone());
+    fn warm_up(&mut self, standing: &mut Standing<'_>, cell: &Cell) -> Result<bool, RunError> {
+        standing.warm.insert(cell.clone());
         for _ in 0..standing.part.warm_up {
-            let Some((answer, _)) = self.ask(standing, levels, 0, self.settings.seed)? else {
+            let Some((answer, _)) = self.ask(standing, cell, 0, self.settings.seed)? else {
                 return Ok(false);
             };
             let error = match answer {
@@ -152,9 +166,9 @@ impl<'a> Runner<'a> {
                 Answer::Lost(error) => Some(error),
             };
             if let Some(error) = error {
-                let what = format!("{} {levels}", standing.part.id);
+                let what = standing.named(cell);
                 self.observer.note(&format!("{what}: warming up failed: {error}"));
-                self.failed(standing, levels, &error);
+                self.failed(standing, cell, &error);
                 // It is tried again, and recorded, as a trial.
                 break;
             }
@@ -166,7 +180,7 @@ impl<'a> Runner<'a> {
     fn ask(
         &mut self,
         standing: &mut Standing<'_>,
-        levels: &Levels,
+        (levels, twin): &Cell,
         repetition: usize,
         seed: u64,
     ) -> Result<Option<(Answer, Environment)>, RunError> {
@@ -183,6 +197,7 @@ impl<'a> Runner<'a> {
         let bound = standing.part.bound;
         let order = TrialOrder {
             levels: levels.clone(),
+            twin: *twin,
             repetition,
             seed,
             bound_ms: u64::try_from(bound.as_millis()).unwrap_or(u64::MAX),
@@ -213,6 +228,7 @@ impl<'a> Runner<'a> {
             part: standing.part.id.clone(),
             workload: standing.part.workload.name.to_owned(),
             combinations: standing.combinations.clone(),
+            controls: standing.controls.clone(),
             parameters: standing.parameters.clone(),
             seed: self.settings.seed,
             quick: self.settings.quick,
@@ -221,6 +237,7 @@ impl<'a> Runner<'a> {
             binary: self.settings.binary.clone(),
             folder: PathBuf::new(),
             namespace: String::new(),
+            build: self.options.build.clone(),
         };
         match standing.guest {
             Some(guest) => Remote::in_guest(&self.options.own, start, guest, folder),
@@ -250,6 +267,8 @@ impl<'a> Runner<'a> {
                 began,
                 elapsed_ms: at.elapsed().as_secs_f64() * 1e3,
                 cores: environment.processors.clone(),
+                calibration: Vec::new(),
+                steal: None,
                 load: crate::bench::load_average().unwrap_or(-1.0),
                 programs: Vec::new(),
                 result: Err(error),
@@ -265,11 +284,14 @@ impl<'a> Runner<'a> {
             repetition: trial.repetition,
             position: trial.position,
             levels: trial.levels.clone(),
+            twin: trial.twin,
             began: done.began,
             elapsed_ms: done.elapsed_ms,
             seed: trial.seed,
             quick: self.settings.quick,
             cores: done.cores,
+            calibration: done.calibration,
+            steal: done.steal,
             load: done.load,
             under,
             environment,
@@ -286,20 +308,21 @@ impl<'a> Runner<'a> {
         })?;
         self.recorded += 1;
         self.observer.recorded(&record);
+        let cell = (record.levels, record.twin);
         match &record.outcome {
             Outcome::Measured { .. } => {
-                standing.failures.remove(&record.levels);
+                standing.failures.remove(&cell);
             }
-            Outcome::Failed { error } => self.failed(standing, &record.levels, error),
+            Outcome::Failed { error } => self.failed(standing, &cell, error),
         }
         Ok(())
     }
 
-    fn failed(&mut self, standing: &mut Standing<'_>, levels: &Levels, error: &str) {
-        let failures = standing.failures.entry(levels.clone()).or_default();
+    fn failed(&mut self, standing: &mut Standing<'_>, cell: &Cell, error: &str) {
+        let failures = standing.failures.entry(cell.clone()).or_default();
         *failures += 1;
         if *failures == FAILURES {
-            let what = format!("{} {levels}", standing.part.id);
+            let what = standing.named(cell);
             self.observer
                 .note(&format!("{what}: given up after {FAILURES} failures in a row"));
             self.given_up.push((what, error.to_owned()));
@@ -317,17 +340,46 @@ impl<'a> Runner<'a> {
     }
 }
 
-/// What the machine under a guest does: only the runner, which is no guest, can see it.
-fn under() -> Under {
-    Under {
-        load: crate::bench::load_average().unwrap_or(-1.0),
-        processors: bartizan_host::processors().map_or(0, |processors| processors.len()),
+/// The machine under a guest before a trial: only the runner, which is no guest, can see it.
+struct Before {
+    under: Under,
+    stolen: Option<Duration>,
+}
+
+fn under() -> Before {
+    Before {
+        under: Under {
+            load: crate::bench::load_average().unwrap_or(-1.0),
+            processors: bartizan_host::processors().map_or(0, |processors| processors.len()),
+            steal: None,
+        },
+        stolen: bartizan_host::stolen(),
+    }
+}
+
+impl Before {
+    /// With what was stolen until now.
+    fn since(self) -> Under {
+        let steal = self.stolen.zip(bartizan_host::stolen());
+        Under {
+            steal: steal.map(|(before, after)| Steal {
+                before: before.as_secs_f64() * 1e3,
+                after: after.as_secs_f64() * 1e3,
+            }),
+            ..self.under
+        }
     }
 }
 
 impl Standing<'_> {
-    fn is_given_up(&self, levels: &Levels) -> bool {
-        self.failures.get(levels).is_some_and(|failures| *failures >= FAILURES)
+    fn is_given_up(&self, cell: &Cell) -> bool {
+        self.failures.get(cell).is_some_and(|failures| *failures >= FAILURES)
+    }
+
+    /// A combination in messages.
+    fn named(&self, (levels, twin): &Cell) -> String {
+        let twin = if *twin { " (twin)" } else { "" };
+        format!("{} {levels}{twin}", self.part.id)
     }
 }
 

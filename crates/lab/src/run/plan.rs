@@ -1,4 +1,4 @@
-//! The order of a run: every repetition of a part takes each of its combinations once, in random order by the recorded seed, so
+//! The order of a run: every repetition of a part takes each of its combinations and twins once, in random order by the recorded seed, so
 //! that whatever else happens on the machine meets all of them alike. Parts follow each other.
 
 use bartizan_stats::Random;
@@ -18,6 +18,8 @@ pub struct Planned {
     pub position: usize,
     /// A level of each factor.
     pub levels: Levels,
+    /// Whether it is of the combination's twin.
+    pub twin: bool,
     /// For whatever the trial leaves to chance.
     pub seed: u64,
 }
@@ -30,15 +32,18 @@ pub fn plan<'a>(parts: impl IntoIterator<Item = (&'a Part, usize)>, seed: u64) -
         // Each part has an order of its own, which does not depend on how long those before it are.
         let mut random = Random::seeded(seed.wrapping_add(index as u64));
         for repetition in 0..repetitions {
-            let mut order: Vec<&Levels> = part.combinations.iter().collect();
+            let once = part.combinations.iter().map(|levels| (levels, false));
+            let twins = part.controls.iter().map(|levels| (levels, true));
+            let mut order: Vec<(&Levels, bool)> = once.chain(twins).collect();
             random.shuffle(&mut order);
-            for (position, levels) in order.into_iter().enumerate() {
+            for (position, (levels, twin)) in order.into_iter().enumerate() {
                 plan.push(Planned {
                     trial: plan.len() as u64,
                     part: index,
                     repetition,
                     position,
                     levels: levels.clone(),
+                    twin,
                     // Whole in every reader of JSON.
                     seed: random.below(1 << 53) as u64,
                 });
@@ -77,6 +82,31 @@ mod tests {
         insta::assert_snapshot!(order.join(", "), @"level=2, level=1, level=3, level=0, level=0, level=2, level=3, level=1");
         assert_eq!(plan([(&part, 2)], 7), plan([(&part, 2)], 7));
         assert_ne!(plan([(&part, 2)], 7), plan([(&part, 2)], 8));
+    }
+
+    #[test]
+    fn a_control_is_taken_twice_in_every_repetition_and_leaves_the_order_of_parts_without_one_as_it_was() {
+        let mut with = part(3);
+        with.controls = vec![with.combinations[1].clone()];
+        let planned = plan([(&with, 40)], 7);
+        for round in planned.chunks(4) {
+            let twins: Vec<&Planned> = round.iter().filter(|trial| trial.twin).collect();
+            assert_eq!(twins.len(), 1);
+            assert_eq!(twins[0].levels, with.combinations[1]);
+        }
+        // The twin comes before its combination as often as after it.
+        let before = planned.chunks(4).filter(|round| {
+            let place = |twin| {
+                round
+                    .iter()
+                    .position(|trial| trial.twin == twin && trial.levels == with.combinations[1])
+            };
+            place(true) < place(false)
+        });
+        assert!((10..=30).contains(&before.count()));
+        // What is resumed rests on that.
+        let without = plan([(&part(4), 2)], 7);
+        assert!(without.iter().all(|trial| !trial.twin));
     }
 
     proptest! {

@@ -278,13 +278,16 @@ impl Stage {
         })
     }
 
-    /// Lets all its processes run on these processors only.
+    /// Lets the consumer's sidecar run on these processors only, and the NRF with its sidecar on those.
     ///
     /// # Errors
     /// When there is none among them that they may run on.
-    pub fn pin(&self, cores: &[usize]) -> Result<(), Error> {
-        let all = [&self.consumer, &self.producer, &self.nrf].into_iter().flatten();
-        Ok(all.into_iter().try_for_each(|process| process.pin(cores))?)
+    pub fn pin(&self, consumers: &[usize], producers: &[usize]) -> Result<(), Error> {
+        if let Some(consumer) = &self.consumer {
+            consumer.pin(consumers)?;
+        }
+        let side = [&self.producer, &self.nrf].into_iter().flatten();
+        Ok(side.into_iter().try_for_each(|process| process.pin(producers))?)
     }
 
     /// Ends everything in order, and reads the ledger of the NRF's sidecar: handshakes it accepted, with the microseconds each

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::experiment::{Levels, Parameters};
-use crate::trial::Environment;
+use crate::trial::{Build, Calibration, Environment, Steal};
 
 /// From the runner.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -27,6 +27,8 @@ pub(crate) struct Start {
     pub(crate) part: String,
     pub(crate) workload: String,
     pub(crate) combinations: Vec<Levels>,
+    /// Those that have a twin.
+    pub(crate) controls: Vec<Levels>,
     pub(crate) parameters: Parameters,
     pub(crate) seed: u64,
     pub(crate) quick: bool,
@@ -37,11 +39,15 @@ pub(crate) struct Start {
     pub(crate) folder: PathBuf,
     /// `own`, or why the worker is in the network namespace of the machine: for the records.
     pub(crate) namespace: String,
+    /// What the program was built from, for the records: the worker is the same program.
+    pub(crate) build: Build,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct TrialOrder {
     pub(crate) levels: Levels,
+    /// Whether the combination's twin does it.
+    pub(crate) twin: bool,
     pub(crate) repetition: usize,
     pub(crate) seed: u64,
     pub(crate) bound_ms: u64,
@@ -68,6 +74,9 @@ pub(crate) struct Done {
     pub(crate) elapsed_ms: f64,
     /// Processors the trial could run on when it was over.
     pub(crate) cores: Vec<usize>,
+    /// Just before it began.
+    pub(crate) calibration: Vec<Calibration>,
+    pub(crate) steal: Option<Steal>,
     /// When it began.
     pub(crate) load: f64,
     /// Names and versions of what the workload has started so far.

@@ -165,6 +165,7 @@ impl Protected {
                 );
                 fact("charon", ike.version()?);
                 fact("esp", ike.esp().to_owned());
+                fact("charons on processors", format!("{:?}", ike.processors()));
             }
             _ if protection.is_some_and(Protection::is_esp) => {
                 fact("keys", "static random keys by ip xfrm, no IKE".to_owned());

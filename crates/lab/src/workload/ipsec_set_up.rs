@@ -175,6 +175,7 @@ impl Workload for IpsecSetUp {
         let mut fact = |name: &str, value: Value| observation.facts.insert(name.to_owned(), value);
         fact("mtu", Value::from(link.mtu()));
         fact("esp", Value::from(link.esp()));
+        fact("processors", Value::from(link.processors().to_vec()));
         Ok(observation)
     }
 

@@ -40,9 +40,31 @@ pub(super) const CONSUMER: FactorKind = FactorKind {
 
 pub(super) const PLACEMENT: FactorKind = FactorKind {
     name: "placement",
-    about: "where everything runs: wherever the scheduler puts it, or all on one processor",
-    levels: &["unpinned", "one-core"],
+    about: "where everything runs: the NRF and its sidecar on the first processor and the consumer's side on the last, as on two hosts; all on the last; or wherever the scheduler puts it",
+    levels: &["two-ends", "one-core", "unpinned"],
 };
+
+/// A level of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Placement {
+    TwoEnds,
+    OneCore,
+    Unpinned,
+}
+
+impl Placement {
+    /// Processors of the consumer's side, this thread among them, and of the NRF's side.
+    fn sides(self, processors: &[usize]) -> [&[usize]; 2] {
+        // Interrupts prefer the first.
+        let (first, last) = (processors.chunks(1).next(), processors.chunks(1).next_back());
+        let (first, last) = (first.unwrap_or_default(), last.unwrap_or_default());
+        match self {
+            Self::TwoEnds => [last, first],
+            Self::OneCore => [last, last],
+            Self::Unpinned => [processors, processors],
+        }
+    }
+}
 
 const fn metric(name: &'static str, unit: &'static str, about: &'static str) -> MetricKind {
     MetricKind {
@@ -88,7 +110,7 @@ pub(super) struct Asked {
     pub(super) deployment: Deployment,
     pub(super) new: bool,
     pub(super) ca: Authority,
-    pub(super) one_core: bool,
+    pub(super) placement: Placement,
 }
 
 impl Asked {
@@ -100,7 +122,12 @@ impl Asked {
             deployment: Deployment::named(&level(&DEPLOYMENT)).ok_or_else(|| unknown(&DEPLOYMENT))?,
             new: Connections::named(&level(&CONNECTION)).ok_or_else(|| unknown(&CONNECTION))? == Connections::New,
             ca: Authority::named(&level(&CA)).ok_or_else(|| unknown(&CA))?,
-            one_core: level(&PLACEMENT) == "one-core",
+            placement: match level(&PLACEMENT).as_str() {
+                "two-ends" => Placement::TwoEnds,
+                "one-core" => Placement::OneCore,
+                "unpinned" => Placement::Unpinned,
+                _ => return Err(unknown(&PLACEMENT)),
+            },
         })
     }
 
@@ -180,14 +207,8 @@ impl Stages {
 
     /// The stage that is asked for, started unless it runs, and a client on its way.
     pub(super) fn take(&mut self, asked: Asked) -> Result<(Client, Stage), Error> {
-        // The last one: interrupts prefer the first.
-        let begin = if asked.one_core {
-            self.processors.len().saturating_sub(1)
-        } else {
-            0
-        };
-        let cores = self.processors[begin..].to_vec();
-        bartizan_host::pin_this_thread(&cores)?;
+        let [consumers, producers] = asked.placement.sides(&self.processors).map(<[usize]>::to_vec);
+        bartizan_host::pin_this_thread(&consumers)?;
         if let Some(running) = self.running.remove(&asked) {
             return Ok(running);
         }
@@ -210,9 +231,7 @@ impl Stages {
             work: self.work,
             folder: &folder,
         })?;
-        if asked.one_core {
-            stage.pin(&cores)?;
-        }
+        stage.pin(&consumers, &producers)?;
         let client = Client::new(stage.way().clone(), asked.connections())?;
         Ok((client, stage))
     }

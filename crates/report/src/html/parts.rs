@@ -3,7 +3,7 @@
 use maud::{Markup, PreEscaped, html as markup};
 
 use super::{anchor, estimate};
-use crate::model::{Comparison, Figure, Part, Quickness, Table};
+use crate::model::{Comparison, Control, Direction, Effect, Figure, Mode, Part, Quickness, Table, Verdict};
 use crate::quantity::words;
 
 /// Longer tables are folded on a screen; on paper they are open.
@@ -20,6 +20,7 @@ pub(super) fn part(part: &Part, quickness: Quickness) -> Markup {
             }
             @for figure in &part.figures { (plot(figure, quick)) }
             (comparisons(&part.comparisons))
+            (controls(&part.controls))
             @for table in &part.tables { (metric(table)) }
         }
     }
@@ -37,13 +38,16 @@ fn plot(figure: &Figure, quick: bool) -> Markup {
 
 fn comparisons(comparisons: &[Comparison]) -> Markup {
     let within = comparisons.iter().any(|comparison| !comparison.within.is_empty());
+    let speeds = comparisons.iter().any(|one| one.by_speed.iter().any(Option::is_some));
     markup! {
         @if !comparisons.is_empty() {
             h3 { "Comparisons" }
             div.wide { table {
                 thead { tr {
                     th { "Comparison" } th { "Metric" } th { "Of" } th { "Over" } @if within { th { "Within" } }
-                    th.number { "Value" } th { "95 % interval" } th.number { "n" } th { "Verdict" }
+                    th.number { "Value" } th { "95 % interval" } th.number { "n" }
+                    @if speeds { th { "Fast mode" } th { "Slow mode" } }
+                    th { "Effect" }
                 } }
                 tbody { @for comparison in comparisons { tr {
                     td { (comparison.id) }
@@ -53,7 +57,31 @@ fn comparisons(comparisons: &[Comparison]) -> Markup {
                     @if within { td { (words(&comparison.within)) } }
                     (value(comparison))
                     td.number { (counts(comparison.n)) }
-                    td { span class=(format!("verdict {}", class(comparison))) { (comparison.verdict.words()) } }
+                    @if speeds { @for at in &comparison.by_speed {
+                        td { @if let Some(at) = at { (comparison.sentence_at(at)) } }
+                    } }
+                    td { span class=(format!("verdict {}", class(&comparison.effect))) { (comparison.effect.words()) } }
+                } } }
+            } }
+        }
+    }
+}
+
+fn controls(controls: &[Control]) -> Markup {
+    markup! {
+        @if !controls.is_empty() {
+            h3 { "Two of the same" }
+            p.meta { "Started alike and interleaved with everything else: what they seem to differ by is no difference." }
+            div.wide { table {
+                thead { tr {
+                    th { "Control" } th { "Metric" } th { "Twin less combination, 95 %" } th.number { "n" } th { "Effect" }
+                } }
+                tbody { @for control in controls { tr {
+                    td { (words(&control.levels)) }
+                    td { (control.metric.name) }
+                    td { (control.sentence().unwrap_or_else(|| "\u{2013}".to_owned())) }
+                    td.number { (control.n) }
+                    td { span class=(format!("verdict {}", class(&control.effect))) { (control.effect.words()) } }
                 } } }
             } }
         }
@@ -78,14 +106,13 @@ fn counts((one, other): (usize, usize)) -> String {
     }
 }
 
-fn class(comparison: &Comparison) -> &'static str {
-    use crate::model::Verdict::{Better, Less, More, NoDifference, Unknown, Worse};
-    match comparison.verdict {
-        Better => "better",
-        Worse => "worse",
-        NoDifference => "no-difference",
-        More | Less => "other",
-        Unknown => "unknown",
+fn class(effect: &Effect) -> &'static str {
+    match (effect.verdict, effect.direction) {
+        (Verdict::More | Verdict::Less, Direction::Better) => "better",
+        (Verdict::More | Verdict::Less, Direction::Worse) => "worse",
+        (Verdict::More | Verdict::Less, Direction::Neither) => "other",
+        (Verdict::NoDifference | Verdict::WithinControl, _) => "no-difference",
+        (Verdict::TooFew, _) => "unknown",
     }
 }
 
@@ -117,13 +144,18 @@ fn rows(table: &Table) -> Markup {
         .iter()
         .all(|(_, statistics)| statistics.samples == statistics.trials);
     let failed = table.rows.iter().any(|cell| cell.failed > 0);
+    let speeds = measured.iter().any(|(_, statistics)| statistics.slow.is_some());
+    let modes = measured.iter().any(|(_, statistics)| statistics.modes.is_some());
     let number = |value: f64| table.shown.number(value);
     markup! {
         div.wide { table {
             thead { tr {
                 @for factor in &table.factors { th { (factor) } }
                 th.number { "Trials" } @if failed { th.number { "Failed" } }
-                th.number { "Median" } th { "95 % interval" } th.number { "Quartiles" } th.number { "Mean" } th { "Student 95 %" }
+                th.number { "Median" } th { "95 % interval" }
+                @if speeds { th { "Fast mode, n" } th { "Slow mode, n" } }
+                @if modes { th { "Two modes" } }
+                th.number { "Quartiles" } th.number { "Mean" } th { "Student 95 %" }
                 @if !single { th.number { "Samples" } th.number { "25\u{2013}75 %" } th.number { "p95" } th.number { "p99" } }
             } }
             tbody { @for (index, (cell, statistics)) in measured.iter().enumerate() {
@@ -136,6 +168,10 @@ fn rows(table: &Table) -> Markup {
                     }
                     td.number { (statistics.trials) } @if failed { td.number { (cell.failed) } }
                     (estimate(&table.shown, statistics.median, statistics.interval, false))
+                    @if speeds { @for mode in [statistics.fast, statistics.slow] {
+                        td { @if let Some(mode) = mode { (at_speed(table, &mode)) } }
+                    } }
+                    @if modes { td { @if let Some(modes) = statistics.modes { (super::two_modes(&table.shown, &modes)) } } }
                     td.number { (table.shown.range(statistics.quartiles.low, statistics.quartiles.high)) }
                     @match statistics.student {
                         Some(student) => (estimate(&table.shown, student.value, Some(student.interval), false)),
@@ -143,14 +179,20 @@ fn rows(table: &Table) -> Markup {
                     }
                     @if !single {
                         td.number { (statistics.samples) }
-                        td.number { (table.shown.range(statistics.spread[1], statistics.spread[3])) }
-                        td.number { (number(statistics.spread[4])) }
-                        td.number { (number(statistics.spread[5])) }
+                        td.number { @if let (Some(low), Some(high)) = (statistics.spread[1], statistics.spread[3]) { (table.shown.range(low, high)) } }
+                        td.number { @if let Some(value) = statistics.spread[4] { (number(value)) } }
+                        td.number { @if let Some(value) = statistics.spread[5] { (number(value)) } }
                     }
                 }
             } }
         } }
     }
+}
+
+/// What trials in one mode of the machine gave, and how many they are.
+fn at_speed(table: &Table, mode: &Mode) -> String {
+    let median = super::with_interval(&table.shown, mode.median, mode.interval);
+    format!("{median}, {}", mode.trials)
 }
 
 fn capitalised(words: &str) -> String {

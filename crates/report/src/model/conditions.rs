@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use bartizan_lab::trial::{Environment, KernelKind, Outcome, Record};
+use bartizan_lab::trial::{Build, Calibration, Environment, KernelKind, Outcome, Record};
 use bartizan_stats::Sample;
 use serde::Serialize;
 
@@ -48,6 +48,19 @@ pub(crate) fn of(trials: &[Record], files: &[File]) -> Vec<Condition> {
     };
     let of = |value: fn(&Environment) -> Option<String>| move |record: &Record| value(&record.environment);
     add("Bartizan", &of(|environment| Some(environment.version.clone())));
+    let build = |value: fn(&Build) -> String| {
+        move |record: &Record| {
+            let told = record.environment.build.as_ref().map(value);
+            Some(told.unwrap_or_else(|| NOT_RECORDED.to_owned()))
+        }
+    };
+    add("commit", &build(commit));
+    add(
+        "build",
+        &build(|build| format!("{}, {}, {}", build.profile, build.target, build.compiler)),
+    );
+    add("features", &build(|build| build.features.join(", ")));
+    add("libraries", &build(|build| build.libraries.join(", ")));
     add("kernel", &of(|environment| Some(environment.kernel.clone())));
     add(
         "whose kernel",
@@ -59,11 +72,25 @@ pub(crate) fn of(trials: &[Record], files: &[File]) -> Vec<Condition> {
         }),
     );
     add("processor", &of(|environment| environment.processor.clone()));
+    let told = |value: fn(&Environment) -> String| {
+        move |record: &Record| {
+            let told = value(&record.environment);
+            Some(if told.is_empty() { NOT_RECORDED.to_owned() } else { told })
+        }
+    };
+    add(
+        "flags of the processor",
+        &told(|environment| environment.processor_flags.join(" ")),
+    );
+    add(
+        "clock",
+        &told(|environment| environment.clock_source.clone().unwrap_or_default()),
+    );
     add(
         "processors of the run",
         &of(|environment| Some(listed(&environment.processors))),
     );
-    add("processors of a trial", &|record| Some(listed(&record.cores)));
+    add("processors of the worker", &|record| Some(listed(&record.cores)));
     add("priority", &of(|environment| Some(environment.priority.clone())));
     add(
         "autogroup",
@@ -74,6 +101,8 @@ pub(crate) fn of(trials: &[Record], files: &[File]) -> Vec<Condition> {
         &of(|environment| Some(environment.namespace.clone())),
     );
     conditions.extend(load("load average", trials.iter().map(|record| record.load)));
+    conditions.push(steal(trials));
+    conditions.extend(calibration(trials));
     let under = trials.iter().filter_map(|record| record.under);
     conditions.extend(load("load average under the guest", under.map(|under| under.load)));
     let mut programs: BTreeMap<String, usize> = BTreeMap::new();
@@ -89,6 +118,76 @@ pub(crate) fn of(trials: &[Record], files: &[File]) -> Vec<Condition> {
     runs(trials, files, &mut conditions);
     conditions.extend(floor(trials));
     conditions
+}
+
+/// What stands where records from before a condition was recorded do not say it.
+const NOT_RECORDED: &str = "not recorded";
+
+fn commit(build: &Build) -> String {
+    let modified = match build.modified {
+        Some(true) => ", sources differ from it",
+        Some(false) => "",
+        None => ", whether sources differ from it is not known",
+    };
+    match (&build.commit, &build.no_commit) {
+        (Some(commit), _) => format!("{commit}{modified}"),
+        (None, Some(reason)) => format!("not known: {reason}"),
+        (None, None) => "not known".to_owned(),
+    }
+}
+
+/// What a hypervisor gave to others during trials.
+fn steal(trials: &[Record]) -> Condition {
+    let of = |record: &Record| match record.under {
+        Some(under) => under.steal,
+        None => record.steal,
+    };
+    let stolen = Sample::new(trials.iter().filter_map(|record| Some(of(record)?.during())));
+    let value = match stolen {
+        Ok(stolen) => {
+            let sum: f64 = stolen.sorted().iter().sum();
+            let most = stolen.quantile(1.0);
+            (format!("{sum:.0} ms in all, up to {most:.0} ms in a trial"), stolen.n())
+        }
+        Err(_) => (NOT_RECORDED.to_owned(), trials.len()),
+    };
+    Condition {
+        name: "steal",
+        values: vec![value],
+    }
+}
+
+/// What fixed work took before trials, by processor.
+fn calibration(trials: &[Record]) -> Vec<Condition> {
+    let mut by_processor: BTreeMap<usize, Vec<&Calibration>> = BTreeMap::new();
+    for one in trials.iter().flat_map(|record| &record.calibration) {
+        by_processor.entry(one.processor).or_default().push(one);
+    }
+    if by_processor.is_empty() {
+        return vec![Condition {
+            name: "calibration",
+            values: vec![(NOT_RECORDED.to_owned(), trials.len())],
+        }];
+    }
+    let described = by_processor.into_iter().map(|(processor, taken)| {
+        let spread = |name: &str, value: fn(&Calibration) -> f64| {
+            let sample = Sample::new(taken.iter().map(|one| value(one))).ok()?;
+            let shown = Shown::for_values("us", sample.median());
+            let range = shown.range(sample.quantile(0.05), sample.quantile(0.95));
+            Some(format!("{name} {} ({range})", shown.value(sample.median())))
+        };
+        let kinds = [
+            spread("arithmetic", |one| one.arithmetic),
+            spread("memory", |one| one.memory),
+            spread("system calls", |one| one.system),
+        ];
+        let kinds: Vec<String> = kinds.into_iter().flatten().collect();
+        (format!("processor {processor}: {}", kinds.join(", ")), taken.len())
+    });
+    vec![Condition {
+        name: "calibration, median (5 to 95 %)",
+        values: described.collect(),
+    }]
 }
 
 /// What is recorded once for a run.

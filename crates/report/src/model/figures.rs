@@ -1,12 +1,16 @@
 //! The plots of a part, filled from its tables.
 
-use bartizan_lab::experiment::{self, Levels, Limit, Plot, PlotKind};
-use bartizan_stats::Sample;
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
 
-use super::{Cell, Samples, Statistics, Table};
+use bartizan_lab::experiment::{self, Levels, Limit, Plot, PlotKind};
+use bartizan_lab::published::Statistic;
+use bartizan_stats::{Confidence, Interval, Sample, serial_median};
+
+use super::{Cell, PublishedValues, Samples, Statistics, Table};
 use crate::plot::{Axis, Bar, Cloud, Curve, Drawing, Line, Panel, Point, Stack};
 use crate::plot::{bars, distribution, ecdf, heat_map, line_of, lines, stacked};
-use crate::quantity::{Shown, words};
+use crate::quantity::{Shown, convert, words};
 
 /// The colour of the path without anything.
 const FLOOR: usize = 6;
@@ -27,8 +31,14 @@ pub struct Figure {
 }
 
 /// The plot, where anything of it was measured.
-pub(crate) fn of(part: &experiment::Part, plot: &Plot, tables: &[Table], samples: &Samples) -> Option<Figure> {
-    let mut figure = draw(part, plot, tables, samples)?;
+pub(crate) fn of(
+    part: &experiment::Part,
+    plot: &Plot,
+    tables: &[Table],
+    samples: &Samples,
+    published: Option<&PublishedValues>,
+) -> Option<Figure> {
+    let mut figure = draw(part, plot, tables, samples, published)?;
     if !plot.only.is_empty() {
         figure
             .drawing
@@ -37,9 +47,15 @@ pub(crate) fn of(part: &experiment::Part, plot: &Plot, tables: &[Table], samples
     Some(figure)
 }
 
-fn draw(part: &experiment::Part, plot: &Plot, tables: &[Table], samples: &Samples) -> Option<Figure> {
+fn draw(
+    part: &experiment::Part,
+    plot: &Plot,
+    tables: &[Table],
+    samples: &Samples,
+    published: Option<&PublishedValues>,
+) -> Option<Figure> {
     let table = |metric: &str| tables.iter().find(|table| table.metric.name == metric);
-    let view = |along: &[&str]| View::of(part, &plot.only, along);
+    let view = |along: &[&str]| View::of(part, &plot.only, along, published);
     match &plot.kind {
         PlotKind::Distribution { metric, by } => view(&[by]).distribution(table(metric.name)?, by),
         PlotKind::Ecdf { metric, by } => view(&[by]).ecdf(table(metric.name)?, by),
@@ -50,9 +66,10 @@ fn draw(part: &experiment::Part, plot: &Plot, tables: &[Table], samples: &Sample
         PlotKind::HeatMap { metric, rows, columns } => {
             view(&[rows, columns]).heat_map(table(metric.name)?, rows, columns)
         }
-        PlotKind::Stacked { metrics, by } => {
+        PlotKind::Stacked { metrics, by, total } => {
             let tables: Vec<&Table> = metrics.iter().filter_map(|metric| table(metric.name)).collect();
-            view(&[by]).stacked(&tables, by)
+            let total = total.and_then(|metric| table(metric.name));
+            view(&[by]).stacked(&tables, total, by, samples)
         }
         PlotKind::Lines { metric, x, by } => view(&[x, by]).lines(table(metric.name)?, x, by),
     }
@@ -62,10 +79,11 @@ fn draw(part: &experiment::Part, plot: &Plot, tables: &[Table], samples: &Sample
 struct View<'a> {
     part: &'a experiment::Part,
     panels: Vec<(Option<String>, Vec<&'a Levels>)>,
+    published: Option<&'a PublishedValues>,
 }
 
 impl<'a> View<'a> {
-    fn of(part: &'a experiment::Part, only: &Levels, along: &[&str]) -> Self {
+    fn of(part: &'a experiment::Part, only: &Levels, along: &[&str], published: Option<&'a PublishedValues>) -> Self {
         let shown: Vec<&Levels> = part.matching(only).collect();
         // A factor with one level left needs no heading.
         let varies = |factor: &&experiment::Factor| {
@@ -85,7 +103,69 @@ impl<'a> View<'a> {
                 None => panels.push((heading, vec![levels])),
             }
         }
-        Self { part, panels }
+        Self {
+            part,
+            panels,
+            published,
+        }
+    }
+
+    /// What the publication has of the trials of a cell: medians and means, where they can be compared.
+    fn published(&self, table: &Table, cell: &Cell) -> Vec<f64> {
+        let rows = self.published.map_or(&[][..], |published| &published.rows);
+        let rows = rows.iter().filter(|row| row.incomparable.is_none());
+        let of_cell = rows.map(|row| &row.value).filter(|value| {
+            let subject = (value.part.as_deref(), value.metric.as_deref());
+            subject == (Some(self.part.id.as_str()), Some(table.metric.name))
+                && matches!(value.statistic, Statistic::Median | Statistic::Mean)
+                && value.bound.is_none()
+                && cell.levels.matches(&value.levels)
+        });
+        let mut marks: Vec<f64> = of_cell
+            .filter_map(|value| convert(value.value, &value.unit, table.metric.unit))
+            .collect();
+        marks.sort_by(f64::total_cmp);
+        marks.dedup();
+        marks
+    }
+
+    /// What grey means where curves have a key of their own.
+    fn explained_floor(&self, table: &Table) -> &'static str {
+        let shown = self.panels.iter().flat_map(|(_, members)| members);
+        match shown.filter_map(|levels| table.row(levels)).any(|cell| cell.floor) {
+            true => " Grey: the path without anything.",
+            false => "",
+        }
+    }
+
+    /// What the colours and marks of a plot mean, as far as names beside it do not say it.
+    fn explained(&self, table: &Table, by: &str, named: bool) -> String {
+        let mut words = String::new();
+        let cells = || {
+            let shown = self.panels.iter().flat_map(|(_, members)| members);
+            shown
+                .filter_map(|levels| table.row(levels))
+                .filter(|cell| cell.statistics.is_some())
+        };
+        let many = self
+            .part
+            .factor(by)
+            .is_some_and(|factor| factor.levels.len() > MOST_COLOURS);
+        if named && many {
+            words.push_str(" Blue: what the comparisons are about; grey: what it is set against.");
+        } else if cells().any(|cell| cell.floor) {
+            words.push_str(" Grey: the path without anything.");
+        }
+        if let Some(published) = self.published
+            && cells().any(|cell| !self.published(table, cell).is_empty())
+        {
+            let _ = write!(
+                words,
+                " Diamonds: what paper {} printed; an arrow where that lies beyond the axis.",
+                published.paper
+            );
+        }
+        words
     }
 
     /// The colour of a level: its place in the factor. Where names stand beside it and there are more levels than colours,
@@ -135,17 +215,31 @@ impl<'a> View<'a> {
                 name: level(cell, by),
                 tone: self.tone(by, cell, true),
                 samples: cell.samples.clone()?,
-                trials: cell.trials.clone(),
+                trials: cell.trials.iter().copied().zip(cell.slow.iter().copied()).collect(),
                 median: statistics.median,
                 interval: statistics.interval,
+                published: self.published(table, cell),
+                note: note(statistics),
             })
         })?;
-        let caption = "Density and box (quartiles, whiskers from 5 to 95 %) of all samples; a dot for the median of each trial. \
-                       Numbers: median of the trials' medians and its 95 % interval.";
+        let slow = self.panels.iter().flat_map(|(_, members)| members);
+        let slow = slow
+            .filter_map(|levels| table.row(levels))
+            .any(|cell| cell.slow.contains(&true));
+        let caption = format!(
+            "Density and box (quartiles, whiskers from 5 to 95 %, or over everything where that is fewer than 100) of all samples; a dot \
+             for the median of each trial{}. Numbers: median of the trials' medians and its 95 % interval.{}",
+            if slow {
+                ", empty where the machine was in its slow mode"
+            } else {
+                ""
+            },
+            self.explained(table, by, true)
+        );
         Some(figure(
             "distribution",
             table,
-            caption,
+            &caption,
             distribution(&format!("Distribution of {}", title(table, by)), &axis(table), &panels),
         ))
     }
@@ -158,11 +252,14 @@ impl<'a> View<'a> {
                 samples: cell.samples.clone()?,
             })
         })?;
-        let caption = "Share of all samples that are at most this large; drawn to 99.5 %.";
+        let caption = format!(
+            "Share of all samples that are at most this large; drawn to 99.5 %.{}",
+            self.explained_floor(table)
+        );
         Some(figure(
             "ecdf",
             table,
-            caption,
+            &caption,
             ecdf(
                 &format!("Share of samples up to each {}", title(table, by)),
                 &axis(table),
@@ -179,6 +276,8 @@ impl<'a> View<'a> {
                 value: statistics.median,
                 interval: statistics.interval,
                 limits: limits.at(by, &level(cell, by)),
+                published: self.published(table, cell),
+                note: note(statistics),
             })
         })?;
         let direction = match table.direction() {
@@ -186,8 +285,9 @@ impl<'a> View<'a> {
             words => format!("; {words}"),
         };
         let caption = format!(
-            "Median of the trials' medians with its 95 % interval{direction}.{}",
-            limits.sentence()
+            "Median of the trials' medians with its 95 % interval{direction}.{}{}",
+            limits.sentence(),
+            self.explained(table, by, true)
         );
         Some(figure(
             "bars",
@@ -235,7 +335,8 @@ impl<'a> View<'a> {
         ))
     }
 
-    fn stacked(&self, tables: &[&Table], by: &str) -> Option<Figure> {
+    /// Each stack is as long as the median of the whole, and parted by the mean shares that the parts have of their trial: so they add up.
+    fn stacked(&self, tables: &[&Table], total: Option<&Table>, by: &str, samples: &Samples) -> Option<Figure> {
         // Lengths of different units do not add up.
         let first = *tables.first()?;
         let tables: Vec<&Table> = tables
@@ -243,8 +344,8 @@ impl<'a> View<'a> {
             .copied()
             .filter(|table| table.metric.unit == first.metric.unit)
             .collect();
-        let names: Vec<String> = tables.iter().map(|table| table.metric.name.to_owned()).collect();
-        let median = |table: &Table, levels: &Levels| Some(table.row(levels)?.statistics?.median);
+        let mut names: Vec<String> = tables.iter().map(|table| table.metric.name.to_owned()).collect();
+        names.extend(total.map(|total| format!("rest of {}", total.metric.name)));
         let panels: Vec<Panel<Stack>> = self
             .panels
             .iter()
@@ -252,14 +353,14 @@ impl<'a> View<'a> {
                 heading: heading.clone(),
                 items: members
                     .iter()
-                    .map(|levels| Stack {
-                        name: levels.level(by).unwrap_or_default().to_owned(),
-                        parts: tables
-                            .iter()
-                            .map(|table| (table.metric.name.to_owned(), median(table, levels)))
-                            .collect(),
+                    .filter_map(|levels| {
+                        let whole = Whole::of(&self.part.id, levels, &tables, total, samples)?;
+                        Some(Stack {
+                            name: levels.level(by).unwrap_or_default().to_owned(),
+                            parts: names.iter().cloned().zip(whole.parts).collect(),
+                            interval: whole.interval,
+                        })
                     })
-                    .filter(|stack| stack.parts.iter().any(|(_, value)| value.is_some()))
                     .collect(),
             })
             .filter(|panel| !panel.items.is_empty())
@@ -269,16 +370,24 @@ impl<'a> View<'a> {
             .flat_map(|panel| &panel.items)
             .map(|stack| stack.parts.iter().filter_map(|(_, value)| *value).sum());
         let typical = Sample::new(sums).ok()?.median();
+        let whole = total.map_or("sum", |total| total.metric.name);
         let axis = Axis {
-            quantity: "sum of medians".to_owned(),
+            quantity: whole.to_owned(),
             unit: Shown::for_values(first.metric.unit, typical),
         };
-        let caption = "Medians of the parts, one after the other; the number is their sum, which need not be the median of the whole.";
-        let title = format!("What {} add up to by {by}", names.join(" and "));
+        let caption = format!(
+            "Each bar is as long as the median {whole}{}; its parts have the mean shares that they have of it in each trial, and add up to it.",
+            if total.is_some() {
+                ""
+            } else {
+                " of the parts in a trial"
+            }
+        );
+        let title = format!("What {} add up to by {by}", names[..tables.len()].join(" and "));
         Some(figure(
             "stacked",
             first,
-            caption,
+            &caption,
             stacked(&title, &axis, &names, &panels),
         ))
     }
@@ -299,6 +408,7 @@ impl<'a> View<'a> {
                         x: at,
                         value: statistics.median,
                         interval: statistics.interval,
+                        published: self.published(table, cell),
                     };
                     let name = level(cell, by);
                     match items.iter_mut().find(|line| line.name == name) {
@@ -323,10 +433,85 @@ impl<'a> View<'a> {
         if panels.is_empty() {
             return None;
         }
-        let caption = "Median of the trials' medians with its 95 % interval at each level.";
+        let caption = format!(
+            "Median of the trials' medians with its 95 % interval at each level.{}",
+            self.explained(table, by, false)
+        );
         let title = format!("Median {} over {x} by {by}", table.metric.name);
-        Some(figure("lines", table, caption, lines(&title, &axis(table), x, &panels)))
+        Some(figure(
+            "lines",
+            table,
+            &caption,
+            lines(&title, &axis(table), x, &panels),
+        ))
     }
+}
+
+/// A whole with its parts.
+struct Whole {
+    /// Of each metric, and of the rest where there is one.
+    parts: Vec<Option<f64>>,
+    interval: Option<Interval>,
+}
+
+impl Whole {
+    /// Of the trials of a combination that have the whole, or all parts where that is their sum; a metric that the combination never has
+    /// counts for nothing.
+    fn of(part: &str, levels: &Levels, tables: &[&Table], total: Option<&Table>, samples: &Samples) -> Option<Self> {
+        let by_repetition = |table: &Table| -> BTreeMap<(String, usize), f64> {
+            let trials = samples.trials(part, levels, table.metric.name).iter();
+            trials.map(|trial| (trial.repetition.clone(), trial.median)).collect()
+        };
+        let measured: Vec<_> = tables.iter().map(|table| by_repetition(table)).collect();
+        let wholes = total.map(by_repetition);
+        let repetitions: Vec<&(String, usize)> = match &wholes {
+            Some(wholes) => wholes.keys().collect(),
+            None => measured.iter().find(|values| !values.is_empty())?.keys().collect(),
+        };
+        let mut shares = vec![0.0; tables.len()];
+        let mut lengths = Vec::new();
+        for repetition in repetitions {
+            let values: Option<Vec<f64>> = measured
+                .iter()
+                .map(|values| match values.is_empty() {
+                    true => Some(0.0),
+                    false => values.get(repetition).map(|value| value.max(0.0)),
+                })
+                .collect();
+            let Some(values) = values else { continue };
+            let sum: f64 = values.iter().sum();
+            // Parts that overlap are more than their whole: then they are all of it.
+            let whole = wholes.as_ref().map_or(sum, |wholes| wholes[repetition]).max(sum);
+            if whole <= 0.0 {
+                continue;
+            }
+            for (share, value) in shares.iter_mut().zip(values) {
+                *share += value / whole;
+            }
+            lengths.push(wholes.as_ref().map_or(sum, |wholes| wholes[repetition]));
+        }
+        let count = lengths.len() as f64;
+        let interval = serial_median(&lengths, Confidence::P95).ok();
+        let length = Sample::new(lengths).ok()?.median();
+        let mut parts: Vec<Option<f64>> = shares
+            .iter()
+            .zip(&measured)
+            .map(|(share, values)| (!values.is_empty()).then_some(share / count * length))
+            .collect();
+        if total.is_some() {
+            let rest = 1.0 - shares.iter().sum::<f64>() / count;
+            parts.push(Some((rest * length).max(0.0)));
+        }
+        Some(Self {
+            parts,
+            interval: interval.map(|serial| serial.estimate.interval),
+        })
+    }
+}
+
+/// What a reader must know of a row.
+fn note(statistics: &Statistics) -> Option<String> {
+    statistics.modes.is_some().then(|| "two modes".to_owned())
 }
 
 /// What bars are drawn against.

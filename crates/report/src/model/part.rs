@@ -2,7 +2,7 @@
 
 use bartizan_lab::experiment;
 
-use super::{Comparison, Figure, Samples, Table, figures};
+use super::{Comparison, Control, Figure, PublishedValues, Samples, Table, figures};
 
 /// A part with what came out.
 #[derive(Debug, Clone)]
@@ -21,6 +21,8 @@ pub struct Part {
     pub figures: Vec<Figure>,
     /// What was set against what.
     pub comparisons: Vec<Comparison>,
+    /// What two of the same seem to differ by.
+    pub controls: Vec<Control>,
     /// A table for each metric.
     pub tables: Vec<Table>,
 }
@@ -32,6 +34,7 @@ impl Part {
             .iter()
             .map(|metric| Table::of(part, metric, samples))
             .collect();
+        let controls = Control::of(part, samples);
         Self {
             id: part.id.clone(),
             question: part.question.clone(),
@@ -42,18 +45,20 @@ impl Part {
                 .map(|(name, value)| format!("{name}: {value}"))
                 .collect(),
             repetitions: part.repetitions,
-            figures: part
-                .plots
-                .iter()
-                .filter_map(|plot| figures::of(part, plot, &tables, samples))
-                .collect(),
-            comparisons: part
-                .comparisons
-                .iter()
-                .flat_map(|comparison| Comparison::of(part, comparison, samples))
-                .collect(),
+            figures: Vec::new(),
+            comparisons: Comparison::of(part, samples, &controls),
+            controls,
             tables,
         }
+    }
+
+    /// Draws its plots, published values marked in them.
+    pub(crate) fn draw(&mut self, part: &experiment::Part, samples: &Samples, published: Option<&PublishedValues>) {
+        self.figures = part
+            .plots
+            .iter()
+            .filter_map(|plot| figures::of(part, plot, &self.tables, samples, published))
+            .collect();
     }
 
     /// The table of this metric.

@@ -1,8 +1,8 @@
 //! What a publication printed beside what was measured here.
 
 use bartizan_lab::Published;
-use bartizan_lab::experiment::Form;
-use bartizan_lab::published::{Conflict, PublishedValue, Statistic};
+use bartizan_lab::experiment::{Form, Levels};
+use bartizan_lab::published::{Bound, Conflict, PublishedValue, Statistic};
 use bartizan_stats::Interval;
 use serde::Serialize;
 
@@ -27,6 +27,8 @@ pub struct PublishedRow {
     pub value: PublishedValue,
     /// What stands beside it.
     pub beside: MeasuredBeside,
+    /// Why the two cannot be compared, where that is so.
+    pub incomparable: Option<String>,
 }
 
 /// What was measured of a published value, in the unit of the publication.
@@ -41,7 +43,7 @@ pub enum MeasuredBeside {
         interval: Option<Interval>,
         /// Trials.
         n: usize,
-        /// Measured over published; absent where published is 0.
+        /// Measured over published; absent where published is 0 or a bound, or the two cannot be compared.
         ratio: Option<f64>,
     },
     /// Nothing is, and why.
@@ -56,9 +58,20 @@ impl PublishedValues {
         let rows = published
             .values
             .iter()
-            .map(|value| PublishedRow {
-                value: value.clone(),
-                beside: beside(value, samples, parts),
+            .map(|value| {
+                let incomparable = value.incomparable.clone().or_else(|| of_a_guest(value, samples));
+                let mut beside = beside(value, samples, parts);
+                // Over a bound a ratio says nothing, nor over what is not comparable.
+                if let MeasuredBeside::Measured { ratio, .. } = &mut beside
+                    && (value.bound.is_some() || incomparable.is_some())
+                {
+                    *ratio = None;
+                }
+                PublishedRow {
+                    value: value.clone(),
+                    beside,
+                    incomparable,
+                }
             })
             .collect();
         Self {
@@ -86,6 +99,20 @@ impl PublishedRow {
         }
     }
 
+    /// What a reader must know besides, and why it cannot be compared where it cannot.
+    #[must_use]
+    pub fn note(&self) -> Option<String> {
+        let incomparable = self
+            .value
+            .incomparable
+            .as_ref()
+            .map(|reason| format!("not comparable: {reason}"));
+        match (incomparable, &self.value.note) {
+            (Some(reason), Some(note)) => Some(format!("{reason}; {note}")),
+            (reason, note) => reason.or_else(|| note.clone()),
+        }
+    }
+
     /// Of what: metric and levels.
     #[must_use]
     pub fn subject(&self) -> String {
@@ -101,29 +128,56 @@ impl PublishedRow {
     /// As printed, with its unit.
     #[must_use]
     pub fn printed(&self) -> String {
-        let number = self.value.value.to_string().replace('-', "\u{2212}");
+        let bound = match self.value.bound {
+            Some(Bound::AtLeast) => "at least ",
+            Some(Bound::AtMost) => "at most ",
+            None => "",
+        };
+        let number = format!("{bound}{}", self.value.value).replace('-', "\u{2212}");
         if self.value.unit.is_empty() {
             number
         } else {
-            format!("{number}\u{a0}{}", self.value.unit)
+            format!("{number}\u{a0}{}", self.shown().symbol)
         }
     }
 
-    /// What was measured, in the unit in which it is easily read; absent where nothing was.
+    /// How what was measured is shown: in the unit of the publication, so that both are seen in one.
+    #[must_use]
+    pub fn shown(&self) -> Shown {
+        Shown::in_unit(&self.value.unit)
+    }
+
+    /// What was measured, in the unit of the publication; absent where nothing was.
     #[must_use]
     pub fn measured(&self) -> Option<String> {
         let MeasuredBeside::Measured { value, interval, .. } = &self.beside else {
             return None;
         };
-        Some(Shown::for_values(&self.value.unit, *value).estimate(*value, *interval))
+        Some(self.shown().estimate(*value, *interval))
     }
 
-    /// Measured over published, in words: `1/520 of it`, `0.93 of it`, `1.4 times it`.
+    /// Measured over published, in words: `1/520 of it`, `0.93 of it`, `1.4 times it`; of a bound whether it is kept.
     #[must_use]
     pub fn relation(&self) -> Option<String> {
-        let MeasuredBeside::Measured { ratio, .. } = &self.beside else {
+        let MeasuredBeside::Measured {
+            value, ratio, interval, ..
+        } = &self.beside
+        else {
             return None;
         };
+        if self.incomparable.is_some() {
+            return Some("not comparable".to_owned());
+        }
+        if let Some(bound) = self.value.bound {
+            let kept = match bound {
+                Bound::AtLeast => *value >= self.value.value,
+                Bound::AtMost => *value <= self.value.value,
+            };
+            return Some(if kept { "within it" } else { "beyond it" }.to_owned());
+        }
+        if self.value.statistic == Statistic::Difference && interval.is_some_and(|interval| interval.contains(0.0)) {
+            return Some("no difference seen".to_owned());
+        }
         let ratio = (*ratio)?;
         let number = |value: f64| Shown::bare().number(value);
         Some(if ratio > 1.0 {
@@ -175,60 +229,44 @@ fn beside(value: &PublishedValue, samples: &Samples, parts: &[Part]) -> Measured
     in_its_unit(value, measured, interval, statistics.trials, table.metric.unit)
 }
 
-/// Whether the one side of a comparison has the levels of a value.
-fn has(comparison: &Comparison, value: &PublishedValue) -> bool {
-    let levels = |factor: &str| comparison.of.level(factor).or(comparison.within.level(factor));
-    value.levels.iter().all(|(factor, level)| levels(factor) == Some(level))
+/// Times and rates of a guest's kernel are not those of the machine it runs on.
+fn of_a_guest(value: &PublishedValue, samples: &Samples) -> Option<String> {
+    let (part, metric) = (value.part.as_ref()?, value.metric.as_ref()?);
+    let trials = samples.matching(part, &Levels::default(), metric);
+    let speed = value.unit.ends_with("/s") || value.unit.contains("b/s") || convert(1.0, &value.unit, "s").is_some();
+    (speed && trials.iter().any(|trial| trial.guest))
+        .then(|| "measured on a guest's kernel, whose speed is not the machine's".to_owned())
 }
 
-/// The comparison of the same name, or the only one that fits.
+/// The comparison that the value names, of the pair that has its levels.
 fn compared(value: &PublishedValue, part: &Part, metric: &str) -> MeasuredBeside {
-    let fits = |form: Form| (value.statistic == Statistic::Ratio) == (form == Form::Ratio);
-    let candidates = || {
-        part.comparisons.iter().filter(|comparison| {
-            comparison.metric.name == metric
-                && fits(comparison.form)
-                && comparison.within.matches(
-                    &value
-                        .levels
-                        .iter()
-                        .filter(|(factor, _)| comparison.within.level(factor).is_some())
-                        .collect(),
-                )
-        })
-    };
-    let named: Vec<_> = candidates().filter(|comparison| comparison.id == value.id).collect();
-    let found: Vec<_> = if named.is_empty() {
-        candidates()
-            .filter(|comparison| !value.levels.is_empty() && has(comparison, value))
-            .collect()
-    } else {
-        named
-    };
     let nothing = |reason: &str| MeasuredBeside::Nothing {
         reason: reason.to_owned(),
     };
-    match found.as_slice() {
-        [] => nothing("no comparison of the experiment gives it"),
-        [comparison] => match comparison.value {
-            Some(measured) => {
-                let unit = if value.statistic == Statistic::Ratio {
-                    &value.unit
-                } else {
-                    comparison.metric.unit
-                };
-                in_its_unit(
-                    value,
-                    measured,
-                    comparison.interval,
-                    comparison.n.0.min(comparison.n.1),
-                    unit,
-                )
-            }
-            None => nothing("no trial was measured"),
-        },
-        _ => nothing("several comparisons fit: name one of them like the value"),
-    }
+    let wanted = value.comparison.as_ref().unwrap_or(&value.id);
+    let ratio = value.statistic == Statistic::Ratio;
+    let has = |comparison: &&Comparison| {
+        let level = |factor: &str| comparison.of.level(factor).or(comparison.within.level(factor));
+        value
+            .levels
+            .iter()
+            .all(|(factor, own)| level(factor).is_none_or(|level| level == own))
+    };
+    let comparison = part
+        .comparisons
+        .iter()
+        .filter(|one| one.id == *wanted && one.metric.name == metric && (one.form == Form::Ratio) == ratio)
+        .find(has);
+    // The file is refused where this is not there, so that no reader meets it.
+    let Some(comparison) = comparison else {
+        return nothing("no comparison of the experiment gives it");
+    };
+    let Some(measured) = comparison.value else {
+        return nothing("no trial was measured");
+    };
+    let unit = if ratio { &value.unit } else { comparison.metric.unit };
+    let n = comparison.n.0.min(comparison.n.1);
+    in_its_unit(value, measured, comparison.interval, n, unit)
 }
 
 fn in_its_unit(

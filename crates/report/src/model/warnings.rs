@@ -4,19 +4,18 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use bartizan_lab::experiment::{Experiment, Levels};
 use bartizan_lab::trial::{KernelKind, LeftOut, Record};
-use bartizan_stats::{Confidence, Pairs, Sample, first_against_rest, paired_shift, trend};
+use bartizan_stats::{Confidence, Pairs, Sample, first_against_rest, paired_shift};
 use serde::Serialize;
 
-use super::Samples;
-use super::cell::{LEAST, Statistics};
+use super::noise::listed;
 use super::samples::Trial;
-use crate::quantity::words;
+use super::statistics::LEAST;
+use super::{File, RUNNER, Samples, Statistics};
+use crate::quantity::{percent, signed_percent, words};
 
-/// Drift and warm-up below this share of the median are not worth a word, however certain.
+/// Warm-up below this share of the median is not worth a word, however certain.
 const WORTH: f64 = 0.03;
-/// How many of a kind are named; the rest is counted.
-const NAMED: usize = 4;
-/// Kendall's test takes all pairs of trials.
+/// Differences of all trials with each other are taken.
 const MOST: usize = 1000;
 
 /// One warning.
@@ -34,7 +33,13 @@ impl Warning {
     }
 }
 
-pub(crate) fn of(experiment: &Experiment, samples: &Samples, trials: &[Record], left_out: &[LeftOut]) -> Vec<Warning> {
+pub(crate) fn of(
+    experiment: &Experiment,
+    samples: &Samples,
+    trials: &[Record],
+    left_out: &[LeftOut],
+    files: &[File],
+) -> Vec<Warning> {
     let mut warnings = Vec::new();
     if trials.is_empty() {
         warnings.push(Warning::records("there are no trials".to_owned()));
@@ -42,6 +47,8 @@ pub(crate) fn of(experiment: &Experiment, samples: &Samples, trials: &[Record], 
     }
     failures(samples, &mut warnings);
     missing(experiment, samples, left_out, &mut warnings);
+    short(experiment, samples, trials, files, &mut warnings);
+    built(trials, &mut warnings);
     machine(trials, &mut warnings);
     series(experiment, samples, &mut warnings);
     warnings
@@ -60,7 +67,7 @@ fn failures(samples: &Samples, warnings: &mut Vec<Warning>) {
     for (error, mut places) in reasons {
         let count = places.len();
         places.dedup();
-        let some = listed(&places);
+        let some = listed(places.into_iter());
         let trials = if count == 1 { "trial" } else { "trials" };
         warnings.push(Warning {
             kind: "failed",
@@ -90,15 +97,90 @@ fn missing(experiment: &Experiment, samples: &Samples, left_out: &[LeftOut], war
     if !absent.is_empty() {
         warnings.push(Warning {
             kind: "missing",
-            text: format!("no trial was measured of {}", listed(&absent)),
+            text: format!("no trial was measured of {}", listed(absent.into_iter())),
         });
     }
     if !few.is_empty() {
         warnings.push(Warning {
             kind: "few trials",
-            text: format!("fewer than {LEAST} trials give no 95 % interval: {}", listed(&few)),
+            text: format!(
+                "fewer than {LEAST} trials give no 95 % interval: {}",
+                listed(few.into_iter())
+            ),
         });
     }
+}
+
+/// Parts whose combinations were taken less often than the experiment, or whoever ran it, wanted.
+fn short(experiment: &Experiment, samples: &Samples, trials: &[Record], files: &[File], warnings: &mut Vec<Warning>) {
+    let runs: BTreeSet<&str> = trials.iter().map(|record| record.run.as_str()).collect();
+    let quick = trials.iter().any(|record| record.quick);
+    let mut names = Vec::new();
+    for part in &experiment.parts {
+        let declared = if quick {
+            part.quick.repetitions
+        } else {
+            part.repetitions
+        };
+        let taken = |levels: &Levels| {
+            let metrics = part.metrics.iter();
+            let measured = metrics.map(|metric| samples.trials(&part.id, levels, metric.name).len());
+            measured.max().unwrap_or(0) + samples.failures(&part.id, levels).len()
+        };
+        let taken = || part.combinations.iter().map(taken).filter(|count| *count > 0);
+        let (least, most) = (taken().min().unwrap_or(0), taken().max().unwrap_or(0));
+        if most > 0 && least < declared {
+            let range = if least == most {
+                least.to_string()
+            } else {
+                format!("{least} to {most}")
+            };
+            names.push(format!("{} {range} of {declared}", part.id));
+        }
+    }
+    if names.is_empty() {
+        return;
+    }
+    let asked: BTreeSet<usize> = files
+        .iter()
+        .flat_map(|file| &file.records.runs)
+        .filter(|run| runs.contains(run.run.as_str()))
+        .filter_map(|run| run.repetitions)
+        .collect();
+    let asked: Vec<String> = asked.iter().map(ToString::to_string).collect();
+    let why = if asked.is_empty() {
+        String::new()
+    } else {
+        format!(" (the run was asked for {})", asked.join(", "))
+    };
+    warnings.push(Warning {
+        kind: "fewer repetitions",
+        text: format!("than the experiment declares{why}: {}", listed(names.into_iter())),
+    });
+}
+
+/// What was built.
+fn built(trials: &[Record], warnings: &mut Vec<Warning>) {
+    let builds = || {
+        let own = trials.iter().filter(|record| record.part != RUNNER);
+        own.filter_map(|record| record.environment.build.as_ref())
+    };
+    let mut add = |text: &str, count: usize| {
+        if count > 0 {
+            warnings.push(Warning {
+                kind: "build",
+                text: format!("{count} trials were taken by {text}"),
+            });
+        }
+    };
+    add(
+        "a debug build",
+        builds().filter(|build| build.profile.starts_with("debug")).count(),
+    );
+    add(
+        "a build whose sources differ from its commit",
+        builds().filter(|build| build.modified == Some(true)).count(),
+    );
 }
 
 fn machine(trials: &[Record], warnings: &mut Vec<Warning>) {
@@ -151,6 +233,10 @@ fn machine(trials: &[Record], warnings: &mut Vec<Warning>) {
             "versions of Bartizan",
             (|record: &Record| record.environment.version.clone()) as fn(&Record) -> String,
         ),
+        ("commits", |record| {
+            let build = record.environment.build.as_ref();
+            build.and_then(|build| build.commit.clone()).unwrap_or_default()
+        }),
         ("kernels", |record| record.environment.kernel.clone()),
         ("processors", |record| {
             record.environment.processor.clone().unwrap_or_default()
@@ -183,30 +269,24 @@ fn series(experiment: &Experiment, samples: &Samples, warnings: &mut Vec<Warning
         .filter(|(_, trials)| !trials.is_empty())
         .collect();
     let error = 0.05 / all.len().max(1) as f64;
-    let (mut drift, mut first, mut within, mut wide) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    let (mut first, mut within, mut wide) = (Vec::new(), Vec::new(), Vec::new());
     for (name, trials) in &all {
         let medians: Vec<f64> = trials.iter().take(MOST).map(|trial| trial.median).collect();
         let Some(statistics) = Statistics::of(trials) else {
             continue;
         };
         let share = |value: f64| value / statistics.median.abs();
-        if let Ok(trend) = trend(&medians, Confidence::P95) {
-            let change = share(trend.slope.value * (medians.len() - 1) as f64);
-            if trend.p < error && change.abs() > WORTH {
-                drift.push((change.abs(), format!("{name} by {}", percent(change))));
-            }
-        }
         if let Some(change) = warm_up_of_trials(&medians, error)
             .map(share)
             .filter(|change| change.abs() > WORTH)
         {
-            first.push((change.abs(), format!("{name} by {}", percent(change))));
+            first.push((change.abs(), format!("{name} by {}", signed_percent(change))));
         }
         if let Some(change) = warm_up_within(trials, error)
             .map(share)
             .filter(|change| change.abs() > WORTH)
         {
-            within.push((change.abs(), format!("{name} by {}", percent(change))));
+            within.push((change.abs(), format!("{name} by {}", signed_percent(change))));
         }
         if let (Some(interval), Some(enough)) = (statistics.interval, statistics.enough)
             && enough > statistics.trials
@@ -214,21 +294,20 @@ fn series(experiment: &Experiment, samples: &Samples, warnings: &mut Vec<Warning
             let reach = share((interval.high - interval.low) / 2.0);
             wide.push((
                 reach,
-                format!("{name} (\u{b1}{:.0}\u{a0}%; about {enough} trials)", reach * 100.0),
+                format!("{name} (\u{b1}{}; about {enough} trials)", percent(reach)),
             ));
         }
     }
     let mut add = |kind: &'static str, what: &str, mut found: Vec<(f64, String)>| {
         found.sort_by(|one, other| other.0.total_cmp(&one.0));
-        let names: Vec<String> = found.into_iter().map(|(_, name)| name).collect();
-        if !names.is_empty() {
+        if !found.is_empty() {
+            let names = found.into_iter().map(|(_, name)| name);
             warnings.push(Warning {
                 kind,
-                text: format!("{what}: {}", listed(&names)),
+                text: format!("{what}: {}", listed(names)),
             });
         }
     };
-    add("drift", "medians rose or fell from the first trial to the last", drift);
     add("warm-up", "the first tenth of the trials differs from the rest", first);
     add(
         "warm-up",
@@ -260,21 +339,4 @@ fn warm_up_within(trials: &[Trial], error: f64) -> Option<f64> {
         .unzip();
     let estimate = paired_shift(&Pairs::new(&first, &rest).ok()?, confidence).ok()?;
     (!estimate.interval.contains(0.0)).then_some(estimate.value)
-}
-
-fn percent(share: f64) -> String {
-    format!(
-        "{}{:.0}\u{a0}%",
-        if share < 0.0 { '\u{2212}' } else { '+' },
-        share.abs() * 100.0
-    )
-}
-
-/// The first few, and how many more.
-fn listed(all: &[String]) -> String {
-    let named = all.iter().take(NAMED).cloned().collect::<Vec<_>>().join("; ");
-    match all.len().saturating_sub(NAMED) {
-        0 => named,
-        more => format!("{named}; and {more} more"),
-    }
 }

@@ -6,7 +6,7 @@ use super::canvas::{Canvas, Drawing};
 use super::frame::{Labels, Row, frame};
 use super::rows::labels;
 use super::scale::{Scale, Start};
-use super::{Axis, Panel};
+use super::{Axis, Panel, mark};
 
 /// One bar.
 #[derive(Debug, Clone)]
@@ -21,6 +21,10 @@ pub struct Bar {
     pub interval: Option<Interval>,
     /// What it cannot pass: a line across it for each that is known, every bar's in the same order.
     pub limits: Vec<Option<f64>>,
+    /// What a publication has in its place.
+    pub published: Vec<f64>,
+    /// What a reader must know of it in a word or two, such as that it has two modes.
+    pub note: Option<String>,
 }
 
 /// How the limit of this number is drawn, for the words beside a plot.
@@ -46,17 +50,22 @@ impl Row for Bar {
     const HEIGHT: f64 = 34.0;
 
     fn labels(&self, axis: &Axis) -> Labels {
-        labels(&self.name, self.value, self.interval, axis)
+        labels(&self.name, self.value, self.interval, axis).with_note(self.note.as_deref())
     }
 
     fn values(&self) -> Vec<f64> {
         let ends = self.interval.map(|interval| [interval.low, interval.high]);
         let limits = self.limits.iter().flatten().copied();
         let ends = ends.into_iter().flatten();
-        std::iter::once(self.value).chain(ends).chain(limits).collect()
+        let published = mark::near(&self.published, self.value);
+        std::iter::once(self.value)
+            .chain(ends)
+            .chain(limits)
+            .chain(published)
+            .collect()
     }
 
-    fn draw(&self, canvas: &mut Canvas, scale: &Scale, _: &Axis, top: f64, bottom: f64) {
+    fn draw(&self, canvas: &mut Canvas, scale: &Scale, axis: &Axis, top: f64, bottom: f64) {
         let middle = (top + bottom) / 2.0;
         let (origin, end) = (scale.origin(), scale.place(self.value));
         canvas.open(&format!("t{}", self.tone % 8), "");
@@ -87,6 +96,7 @@ impl Row for Bar {
             }
         }
         canvas.close();
+        mark::draw(&self.published, canvas, scale, axis, middle);
     }
 }
 
@@ -103,6 +113,8 @@ mod tests {
             value,
             interval: None,
             limits: limits.to_vec(),
+            published: Vec::new(),
+            note: None,
         };
         let axis = Axis {
             quantity: "rate".to_owned(),
@@ -116,5 +128,41 @@ mod tests {
         assert_eq!(drawn.matches("class=\"limit\"").count(), 1);
         assert_eq!(drawn.matches("class=\"limit dashed\"").count(), 2);
         assert!(drawn.contains(">8<"), "{drawn}");
+    }
+
+    #[test]
+    fn a_published_value_is_a_diamond_and_one_far_away_an_arrow_with_its_number() {
+        let axis = Axis {
+            quantity: "time".to_owned(),
+            unit: Shown::in_unit("ms"),
+        };
+        let row = |published: &[f64]| Bar {
+            name: "x".to_owned(),
+            tone: 0,
+            value: 1.0,
+            interval: None,
+            limits: Vec::new(),
+            published: published.to_vec(),
+            note: Some("two modes".to_owned()),
+        };
+        let drawn = |published: &[f64]| {
+            let panel = Panel {
+                heading: None,
+                items: vec![row(published)],
+            };
+            bars("Times", &axis, &[panel]).inline()
+        };
+        let near = drawn(&[2.0]);
+        assert!(
+            near.contains("class=\"published\"") && !near.contains("published 2"),
+            "{near}"
+        );
+        assert!(near.contains("two modes"), "{near}");
+        let far = drawn(&[54.05]);
+        assert!(
+            far.contains("published 54.0\u{a0}ms") || far.contains("published 54.1\u{a0}ms"),
+            "{far}"
+        );
+        assert!(!far.contains(">50<"), "the axis ends before it");
     }
 }

@@ -6,7 +6,7 @@ use super::canvas::{Canvas, Drawing};
 use super::frame::{Labels, Row, frame};
 use super::rows::labels;
 use super::scale::{Scale, Start};
-use super::{Axis, Panel};
+use super::{Axis, Panel, mark};
 
 /// More points than this do not make a density clearer.
 const KERNELS: usize = 1000;
@@ -22,8 +22,12 @@ pub struct Cloud {
     pub tone: usize,
     /// Every sample.
     pub samples: Sample,
-    /// The median of each trial, in order: the dots.
-    pub trials: Vec<f64>,
+    /// The median of each trial, in order: the dots, and whether the machine was in its slow mode.
+    pub trials: Vec<(f64, bool)>,
+    /// What a publication has in its place.
+    pub published: Vec<f64>,
+    /// What a reader must know of it in a word or two, such as that it has two modes.
+    pub note: Option<String>,
     /// The median of the trials' medians.
     pub median: f64,
     /// Its interval, where there is one.
@@ -31,9 +35,10 @@ pub struct Cloud {
 }
 
 impl Cloud {
-    /// Where whiskers end: 5 % and 95 % of the samples.
+    /// Where whiskers end: 5 % and 95 % of the samples, or all of fewer than a hundred.
     fn whiskers(&self) -> [f64; 2] {
-        [self.samples.quantile(0.05), self.samples.quantile(0.95)]
+        let tail = if self.samples.n() < 100 { 0.0 } else { 0.05 };
+        [self.samples.quantile(tail), self.samples.quantile(1.0 - tail)]
     }
 }
 
@@ -47,14 +52,16 @@ impl Row for Cloud {
     const HEIGHT: f64 = 62.0;
 
     fn labels(&self, axis: &Axis) -> Labels {
-        labels(&self.name, self.median, self.interval, axis)
+        labels(&self.name, self.median, self.interval, axis).with_note(self.note.as_deref())
     }
 
     fn values(&self) -> Vec<f64> {
-        self.whiskers().into_iter().chain(self.trials.iter().copied()).collect()
+        let trials = self.trials.iter().map(|(median, _)| *median);
+        let published = mark::near(&self.published, self.median);
+        self.whiskers().into_iter().chain(trials).chain(published).collect()
     }
 
-    fn draw(&self, canvas: &mut Canvas, scale: &Scale, _: &Axis, top: f64, _: f64) {
+    fn draw(&self, canvas: &mut Canvas, scale: &Scale, axis: &Axis, top: f64, _: f64) {
         canvas.open(&format!("t{}", self.tone % 8), "");
         let ground = top + 34.0;
         if let Some(outline) = density(self, scale, ground, 26.0) {
@@ -71,11 +78,12 @@ impl Row for Cloud {
         // The same jitter whenever the report is made.
         let mut random = Random::seeded(self.trials.len() as u64);
         let stride = self.trials.len().div_ceil(DOTS).max(1);
-        for value in self.trials.iter().step_by(stride) {
+        for (value, slow) in self.trials.iter().step_by(stride) {
             let y = middle + 9.0 + random.below(100) as f64 * 0.085;
-            canvas.circle((scale.place(*value), y), 1.9, "dot");
+            canvas.circle((scale.place(*value), y), 1.9, if *slow { "dot slow" } else { "dot" });
         }
         canvas.close();
+        mark::draw(&self.published, canvas, scale, axis, middle);
     }
 }
 

@@ -24,6 +24,15 @@ pub(super) struct Labels {
 }
 
 impl Labels {
+    /// With a word or two behind the interval.
+    pub(super) fn with_note(mut self, note: Option<&str>) -> Self {
+        if let Some(note) = note {
+            let gap = if self.interval.is_empty() { "" } else { ", " };
+            self.interval = format!("{}{gap}{note}", self.interval);
+        }
+        self
+    }
+
     /// All of it in one line.
     fn sentence(&self) -> String {
         format!("{}: {} {}", self.name, self.value, self.interval)

@@ -6,7 +6,7 @@ use super::canvas::{Anchor, Canvas, Drawing};
 use super::ecdf::tone_class;
 use super::frame::{WIDTH, ticks};
 use super::scale::{Scale, Start};
-use super::{Axis, Panel};
+use super::{Axis, Panel, mark};
 use crate::quantity::Shown;
 
 const HEIGHT: f64 = 260.0;
@@ -23,7 +23,7 @@ pub struct Line {
 }
 
 /// A median on a line.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct Point {
     /// The level of the factor along the axis.
     pub x: f64,
@@ -31,6 +31,8 @@ pub struct Point {
     pub value: f64,
     /// Its interval, where there is one.
     pub interval: Option<Interval>,
+    /// What a publication has in its place.
+    pub published: Vec<f64>,
 }
 
 /// Medians with intervals, joined in order of x; either axis is logarithmic where its values span more than twenty times.
@@ -52,7 +54,10 @@ pub fn lines(title: &str, axis: &Axis, along: &str, panels: &[Panel<Line>]) -> D
     let levels: Vec<f64> = points()
         .flat_map(|point| {
             let ends = point.interval.map(|interval| [interval.low, interval.high]);
-            std::iter::once(point.value).chain(ends.into_iter().flatten())
+            let published = mark::near(&point.published, point.value);
+            std::iter::once(point.value)
+                .chain(ends.into_iter().flatten())
+                .chain(published)
         })
         .collect();
     let mut names: Vec<(String, usize)> = Vec::new();
@@ -104,6 +109,9 @@ pub fn lines(title: &str, axis: &Axis, along: &str, panels: &[Panel<Line>]) -> D
                     );
                 }
                 canvas.circle(*at, 3.6, "point");
+                for mark in point.published.iter().filter(|mark| up.holds(**mark)) {
+                    mark::diamond(&mut canvas, (at.0, up.place(*mark)));
+                }
                 canvas.close();
             }
             canvas.close();

@@ -102,6 +102,17 @@ impl Scale {
         self.from + share.clamp(-0.01, 1.01) * (self.to - self.from)
     }
 
+    /// Whether a value as measured lies on it.
+    pub(super) fn holds(&self, value: f64) -> bool {
+        let shown = value * self.factor;
+        (self.low..=self.high).contains(&shown)
+    }
+
+    /// Its two ends.
+    pub(super) fn ends(&self) -> [f64; 2] {
+        [self.from, self.to]
+    }
+
     /// Where nothing is, or the left end.
     pub(super) fn origin(&self) -> f64 {
         self.place_of_shown(if self.logarithmic {

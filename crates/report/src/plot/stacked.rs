@@ -5,14 +5,17 @@ use super::frame::{Labels, Row, frame};
 use super::rows::labels;
 use super::scale::{Scale, Start};
 use super::{Axis, Panel};
+use bartizan_stats::Interval;
 
 /// One level and its parts.
 #[derive(Debug, Clone)]
 pub struct Stack {
     /// The level.
     pub name: String,
-    /// Its parts with their medians, each in the same place in every stack; absent where nothing was measured.
+    /// Its parts, which add up to the whole, each in the same place in every stack; absent where nothing was measured.
     pub parts: Vec<(String, Option<f64>)>,
+    /// The whole with its interval, where that is known.
+    pub interval: Option<Interval>,
 }
 
 impl Stack {
@@ -25,7 +28,7 @@ impl Stack {
     }
 }
 
-/// Parts one after the other; the number at the end is their sum. Parts below 0 are not drawn.
+/// Parts one after the other; the number at the end is the whole. Parts below 0 are not drawn.
 #[must_use]
 pub fn stacked(title: &str, axis: &Axis, parts: &[String], panels: &[Panel<Stack>]) -> Drawing {
     frame(title, panels, axis, Start::Zero).with_legend(parts)
@@ -35,7 +38,7 @@ impl Row for Stack {
     const HEIGHT: f64 = 38.0;
 
     fn labels(&self, axis: &Axis) -> Labels {
-        labels(&self.name, self.sum(), None, axis)
+        labels(&self.name, self.sum(), self.interval, axis)
     }
 
     fn values(&self) -> Vec<f64> {

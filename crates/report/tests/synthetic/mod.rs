@@ -108,6 +108,7 @@ fn part(id: &str, factors: Vec<Factor>, metrics: &[usize]) -> Part {
         bound: Duration::from_secs(60),
         metrics: metrics.iter().map(|index| &METRICS[*index]).collect(),
         floor: None,
+        controls: Vec::new(),
         comparisons: Vec::new(),
         plots: Vec::new(),
     }
@@ -151,6 +152,7 @@ pub(crate) fn experiment() -> Experiment {
         }),
         plot(PlotKind::Stacked {
             metrics: vec![&METRICS[1], &METRICS[2]],
+            total: Some(&METRICS[0]),
             by: by(),
         }),
     ];
@@ -226,6 +228,9 @@ fn value(id: &str, levels: Levels, statistic: Statistic, value: f64, unit: &str)
         statistic,
         value,
         unit: unit.to_owned(),
+        bound: None,
+        comparison: None,
+        incomparable: None,
         place: "section VII".to_owned(),
         note: None,
     }
@@ -277,6 +282,9 @@ pub(crate) fn record(
         repetition,
         position: 0,
         levels: with.clone(),
+        twin: false,
+        calibration: Vec::new(),
+        steal: None,
         began: format!(
             "2026-11-21T10:{:02}:{:02}.{:03}Z",
             trial / 6000,

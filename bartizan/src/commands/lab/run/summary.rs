@@ -7,7 +7,9 @@ use bartizan_lab::Experiment;
 use bartizan_lab::experiment::Levels;
 use bartizan_lab::run::{Ended, runner_part};
 use bartizan_lab::trial::{LeftOut, Outcome};
-use bartizan_stats::{Interval, Resampling, Sample, median_interval};
+use bartizan_report::quantity::Shown;
+use bartizan_report::{File, Report, Statistics};
+use bartizan_stats::Sample;
 use serde::Serialize;
 
 #[derive(Serialize)]
@@ -35,7 +37,7 @@ struct GivenUp {
     reason: String,
 }
 
-/// A metric of a combination: the median of the medians of its trials.
+/// A metric of a combination, as its report has it.
 #[derive(Serialize)]
 struct Row {
     part: String,
@@ -44,9 +46,8 @@ struct Row {
     unit: &'static str,
     n: usize,
     failed: usize,
-    median: f64,
-    /// 95 %, by bootstrap over trials.
-    interval: Interval,
+    #[serde(flatten)]
+    statistics: Statistics,
 }
 
 impl Summary {
@@ -55,7 +56,7 @@ impl Summary {
         let failed = |outcome: &Outcome| matches!(outcome, Outcome::Failed { .. });
         let trials = &ended.records.trials;
         Self {
-            schema: "bartizan-lab-summary/1",
+            schema: "bartizan-lab-summary/2",
             experiment: experiment.id.clone(),
             run: run.map(|run| run.run.clone()),
             seed: run.map(|run| run.seed),
@@ -93,48 +94,30 @@ fn not_run(experiment: &Experiment, left_out: &[LeftOut]) -> Vec<String> {
     parts.map(|part| part.id.clone()).collect()
 }
 
+/// What the report of these records says, the runner's own floor before it.
 fn rows(experiment: &Experiment, ended: &Ended) -> Vec<Row> {
-    let seed = ended.records.runs.first().map_or(0, |run| run.seed);
-    let resampling = Resampling::seeded(seed);
-    let runner = runner_part();
+    let mut experiment = experiment.clone();
+    experiment.parts.insert(0, runner_part());
+    let file = File {
+        name: String::new(),
+        records: ended.records.clone(),
+    };
+    let report = Report::of(&experiment, None, &[file]);
     let mut rows = Vec::new();
-    for part in std::iter::once(&runner).chain(&experiment.parts) {
-        // Medians of trials by combination and metric, and failures by combination.
-        let mut medians: BTreeMap<(&Levels, &str), Vec<f64>> = BTreeMap::new();
-        let mut failures: BTreeMap<&Levels, usize> = BTreeMap::new();
-        for record in ended.records.trials.iter().filter(|record| record.part == part.id) {
-            match &record.outcome {
-                Outcome::Failed { .. } => *failures.entry(&record.levels).or_default() += 1,
-                Outcome::Measured { values, .. } => {
-                    for (metric, samples) in values {
-                        let Ok(sample) = Sample::new(samples.iter().copied()) else {
-                            continue;
-                        };
-                        let key = (&record.levels, metric.as_str());
-                        medians.entry(key).or_default().push(sample.median());
-                    }
+    for part in report.parts {
+        for table in part.tables {
+            for cell in table.rows {
+                if let Some(statistics) = cell.statistics {
+                    rows.push(Row {
+                        part: part.id.clone(),
+                        levels: cell.levels,
+                        metric: table.metric.name,
+                        unit: table.metric.unit,
+                        n: statistics.trials,
+                        failed: cell.failed,
+                        statistics,
+                    });
                 }
-            }
-        }
-        for metric in &part.metrics {
-            for levels in &part.combinations {
-                let Some(values) = medians.get(&(levels, metric.name)) else {
-                    continue;
-                };
-                let Ok(sample) = Sample::new(values.iter().copied()) else {
-                    continue;
-                };
-                let estimate = median_interval(&sample, &resampling);
-                rows.push(Row {
-                    part: part.id.clone(),
-                    levels: levels.clone(),
-                    metric: metric.name,
-                    unit: metric.unit,
-                    n: sample.n(),
-                    failed: failures.get(levels).copied().unwrap_or(0),
-                    median: estimate.value,
-                    interval: estimate.interval,
-                });
             }
         }
     }
@@ -151,18 +134,27 @@ pub(super) fn table(summary: &Summary) -> String {
         .chunk_by(|one, other| (&one.part, one.metric) == (&other.part, other.metric))
     {
         let Row { part, metric, unit, .. } = &group[0];
-        let _ = writeln!(text, "{part}: {metric}, {unit}");
+        let typical = Sample::new(group.iter().map(|row| row.statistics.median.abs()));
+        let shown = Shown::for_values(unit, typical.map_or(0.0, |sample| sample.median()));
+        let _ = writeln!(text, "{part}: {metric}, {}", shown.symbol);
         let _ = writeln!(text, "  {:<wide$}{:>5}{:>14}{:>26}", "", "n", "median", "95 % interval");
         for row in group {
-            let interval = format!("{} .. {}", number(row.interval.low), number(row.interval.high));
+            let statistics = &row.statistics;
+            let (median, interval) = match statistics.interval {
+                Some(interval) => shown.parts(statistics.median, interval),
+                None => (shown.number(statistics.median), "-".to_owned()),
+            };
             let levels = row.levels.to_string();
-            let median = number(row.median);
             let failed = if row.failed == 0 {
                 String::new()
             } else {
                 format!("   {} failed", row.failed)
             };
-            let _ = writeln!(text, "  {levels:<wide$}{:>5}{median:>14}{interval:>26}{failed}", row.n);
+            let _ = writeln!(
+                text,
+                "  {levels:<wide$}{:>5}{median:>14}{interval:>26}{failed}",
+                statistics.trials
+            );
         }
         text.push('\n');
     }
@@ -204,27 +196,6 @@ fn closing(text: &mut String, summary: &Summary) {
     let _ = writeln!(
         text,
         "{experiment}: {recorded} of {trials} trials recorded, {failed} failed; seed {seed}; records: {file}\n\
-         median: of the medians of trials; interval: bootstrap over trials"
+         median: of the medians of trials; interval: with the dependence of trials that follow each other"
     );
-}
-
-/// Four digits that say something.
-fn number(value: f64) -> String {
-    if value == 0.0 {
-        return "0".to_owned();
-    }
-    let before = value.abs().log10().floor() as i32 + 1;
-    let after = usize::try_from(4 - before).unwrap_or(0).min(9);
-    format!("{value:.after$}")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn numbers_have_four_digits_that_say_something() {
-        let shown: Vec<String> = [0.0, 0.012_345, 1.0, 123.456, 12_345.6, -0.5].map(number).into();
-        assert_eq!(shown, ["0", "0.01235", "1.000", "123.5", "12346", "-0.5000"]);
-    }
 }

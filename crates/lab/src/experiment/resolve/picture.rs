@@ -44,6 +44,14 @@ pub(super) fn plot(raw: &Spanned<RawPlot>, part: &Part) -> Result<Plot, Fault> {
             hint,
         ));
     }
+    if let Some(total) = raw.total.as_ref().filter(|_| *name != "stacked") {
+        let hint = "stacked parts have one";
+        return Err(Fault::new(
+            Place::of(total),
+            format!("{name} has no field `total`"),
+            hint,
+        ));
+    }
     let missing = |field: &str| Fault::new(place, format!("{name} needs the field `{field}`"), needed.join(", "));
     let value = || metric(raw.metric.as_ref().ok_or_else(|| missing("metric"))?, part);
     let over = |field: &str, name: &Option<Spanned<String>>| factor(name.as_ref().ok_or_else(|| missing(field))?, part);
@@ -69,6 +77,7 @@ pub(super) fn plot(raw: &Spanned<RawPlot>, part: &Part) -> Result<Plot, Fault> {
         },
         "stacked" => PlotKind::Stacked {
             metrics: upon_each_other(raw.metrics.as_deref().unwrap_or_default(), part, place)?,
+            total: whole(raw, part)?,
             by: by()?,
         },
         _ => PlotKind::Lines {
@@ -82,6 +91,20 @@ pub(super) fn plot(raw: &Spanned<RawPlot>, part: &Part) -> Result<Plot, Fault> {
         return Err(nothing_has(place, &only));
     }
     Ok(Plot { kind, only })
+}
+
+/// What stacked parts are parts of, in their unit.
+fn whole(raw: &RawPlot, part: &Part) -> Result<Option<&'static MetricKind>, Fault> {
+    let Some(name) = &raw.total else { return Ok(None) };
+    let total = metric(name, part)?;
+    let first = raw.metrics.iter().flatten().next();
+    let first = first.map(|name| metric(name, part)).transpose()?;
+    if first.is_some_and(|first| first.unit != total.unit || first.name == total.name) {
+        let hint = "a whole is another metric in the unit of its parts";
+        let cause = format!("{} is no whole of these parts", total.name);
+        return Err(Fault::new(Place::of(name), cause, hint));
+    }
+    Ok(Some(total))
 }
 
 /// Fills in what bars are drawn against, which may be of any part.

@@ -71,6 +71,19 @@ impl Ticks {
     }
 }
 
+/// How many processors shares are of: all of the kernel, on which this program may run or not.
+pub(super) fn processors() -> Result<f64, Error> {
+    let path = "/proc/stat";
+    let text = fs::read_to_string(path).map_err(Error::file(path))?;
+    Ok(processors_in(&text).max(1) as f64)
+}
+
+fn processors_in(stat: &str) -> usize {
+    let names = stat.lines().filter_map(|line| line.split_whitespace().next());
+    let numbers = names.filter_map(|name| name.strip_prefix("cpu"));
+    numbers.filter(|number| number.parse::<u32>().is_ok()).count()
+}
+
 /// Whether the kernel tells the time of system calls from that of programs, proved by a thread that does nothing but have zeros
 /// copied: User-Mode Linux does not, whose ticks are all the program's.
 pub(super) fn tells_system_calls() -> Result<bool, Error> {
@@ -182,6 +195,7 @@ mod tests {
             }
         );
         assert_eq!(later.since(later), None);
+        assert_eq!(processors_in("cpu  1 2 3 4\ncpu0 1 2 3 4\ncpu1 1 2 3 4\nintr 5\n"), 2);
         assert_eq!(Ticks::parse("cpu0 1 2 3\n"), None);
         assert_eq!(Ticks::parse("cpu 1 2 3\n"), None);
         assert!(Ticks::now().is_ok());

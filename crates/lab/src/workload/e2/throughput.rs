@@ -177,7 +177,7 @@ impl Workload for Throughput {
             "whole: this kernel's ticks are all the program's"
         };
         observation.facts.insert("accounting".to_owned(), told_apart.into());
-        let processors = processors();
+        let processors = machine::processors()?;
         let values = &mut observation.values;
         let rate = 8.0 * received.bytes as f64 / received.took.as_secs_f64() / 1e6;
         values.insert("achieved", vec![rate]);
@@ -196,11 +196,6 @@ impl Workload for Throughput {
     fn programs(&self) -> Vec<String> {
         self.link.programs()
     }
-}
-
-/// How many processors the shares are of.
-fn processors() -> f64 {
-    thread::available_parallelism().map_or(1.0, |count| count.get() as f64)
 }
 
 impl Sender {

@@ -145,6 +145,8 @@ impl Workload for Breach {
             observation.values.insert(name, vec![value]);
         }
         observation.facts.insert("esp".to_owned(), self.link.esp().into());
+        let processors = self.link.processors().to_vec();
+        observation.facts.insert("processors".to_owned(), processors.into());
         Ok(observation)
     }
 

@@ -127,6 +127,11 @@ impl Link {
         self.charons.esp()
     }
 
+    /// The processor that each charon is kept on.
+    pub(super) fn processors(&self) -> [usize; 2] {
+        self.charons.processors()
+    }
+
     /// To the initiator's charon.
     pub(super) fn client(&self) -> Result<Client, Error> {
         self.charons.client(0)

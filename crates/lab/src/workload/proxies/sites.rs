@@ -66,7 +66,7 @@ struct Sites {
     processors: Vec<usize>,
     /// Pairs so far: each has a folder of its own.
     started: usize,
-    /// Where this thread and the server are.
+    /// Where the server is.
     here: Option<Placement>,
     programs: Vec<String>,
 }
@@ -158,8 +158,9 @@ impl Sites {
     /// Puts client, server and pair onto the processors of a placement.
     fn place(&mut self, standing: &mut Standing, placement: Placement) -> Result<(), Error> {
         let cores = placement.cores(&self.processors);
+        // Calibrating has put this thread elsewhere.
+        bartizan_host::pin_this_thread(cores)?;
         if self.here != Some(placement) {
-            bartizan_host::pin_this_thread(cores)?;
             self.server.pin(cores)?;
             self.here = Some(placement);
         }

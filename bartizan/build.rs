@@ -1,0 +1,58 @@
+//! What this binary is built from, for records of measurements: commit, whether the sources differ from it, cargo features, compiler and
+//! versions of the libraries that take time in what is measured.
+
+#[path = "build/commit.rs"]
+mod commit;
+#[path = "build/libraries.rs"]
+mod libraries;
+
+use std::env;
+use std::path::PathBuf;
+use std::process::Command;
+
+/// Sources that are in the binary, seen from the root of the workspace: whether one of them differs from the commit is recorded.
+const SOURCES: [&str; 6] = [
+    "bartizan/src",
+    "bartizan/build",
+    "bartizan/build.rs",
+    "crates",
+    "Cargo.lock",
+    "Cargo.toml",
+];
+
+fn main() {
+    let variable = |name: &str| env::var(name).unwrap_or_default();
+    let root = PathBuf::from(variable("CARGO_MANIFEST_DIR")).join("..");
+    println!("cargo:rerun-if-env-changed={}", commit::VARIABLE);
+    for source in SOURCES {
+        println!("cargo:rerun-if-changed={}", root.join(source).display());
+    }
+    let found = commit::find(&root, &SOURCES, env::var(commit::VARIABLE).ok().as_deref());
+    for path in &found.watch {
+        println!("cargo:rerun-if-changed={}", path.display());
+    }
+    let set = |name: &str, value: &str| println!("cargo:rustc-env=BARTIZAN_BUILD_{name}={value}");
+    match &found.commit {
+        Ok(commit) => set("COMMIT", commit),
+        Err(reason) => set("NO_COMMIT", reason),
+    }
+    set(
+        "MODIFIED",
+        found
+            .modified
+            .map_or("", |modified| if modified { "yes" } else { "no" }),
+    );
+    let features = env::vars().filter_map(|(name, _)| Some(name.strip_prefix("CARGO_FEATURE_")?.to_lowercase()));
+    let mut features: Vec<String> = features.collect();
+    features.sort_unstable();
+    set("FEATURES", &features.join(","));
+    set("PROFILE", &variable("PROFILE"));
+    set("OPTIMISED", &variable("OPT_LEVEL"));
+    set("TARGET", &variable("TARGET"));
+    set("FLAGS", &variable("CARGO_ENCODED_RUSTFLAGS").replace('\u{1f}', " "));
+    let compiler = Command::new(variable("RUSTC")).arg("--version").output();
+    let compiler = compiler.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned());
+    set("COMPILER", &compiler.unwrap_or_default());
+    let lock = std::fs::read_to_string(root.join("Cargo.lock")).unwrap_or_default();
+    set("LIBRARIES", &libraries::versions(&lock).join(","));
+}
