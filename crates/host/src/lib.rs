@@ -21,6 +21,7 @@ mod lab_root;
 mod loopback;
 mod machine;
 mod namespace;
+pub mod nftables;
 mod output;
 mod owner;
 mod pcap;

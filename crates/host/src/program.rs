@@ -2,11 +2,13 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
-use std::io;
+use std::io::{self, Seek as _, Write as _};
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
+
+use nix::sys::memfd::{MFdFlags, memfd_create};
 
 use crate::output::{Output, Stream};
 use crate::{Error, Finished, Namespace, Process, spawner};
@@ -101,6 +103,21 @@ impl Program {
     pub fn input(mut self, input: OwnedFd) -> Self {
         self.input = Some(input);
         self
+    }
+
+    /// What it reads as standard input: this text.
+    ///
+    /// # Errors
+    ///
+    /// When the kernel gives no memory for it.
+    pub fn text(self, text: &str) -> Result<Self, Error> {
+        let name = c"bartizan";
+        let file = memfd_create(name, MFdFlags::MFD_CLOEXEC).map_err(Error::errno("making a file in memory"))?;
+        let mut file = File::from(file);
+        file.write_all(text.as_bytes())
+            .and_then(|()| file.rewind())
+            .map_err(Error::io("writing a file in memory"))?;
+        Ok(self.input(file.into()))
     }
 
     /// How messages name it, where the name alone says too little (a program run through a loader).

@@ -1,0 +1,188 @@
+//! Tables of nftables: written in one transaction, and what is installed compared with what should be, object by object.
+//!
+//! What should be is not guessed from the text: the same `nft` installs it where it has no effect and lists it, so that both listings
+//! come from the same program and the same kernel, whatever their versions.
+
+mod listing;
+
+use std::path::Path;
+use std::time::Duration;
+
+use crate::{Error, Finished, Program};
+
+pub use listing::{Difference, Listing};
+
+/// How long `nft` may take: milliseconds, and more where modules are loaded on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// Where it is, for users who have no `sbin` in their path.
+const PLACES: [&str; 2] = ["/usr/sbin/nft", "/sbin/nft"];
+
+/// A table of the family `inet` as it should be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Table {
+    name: String,
+    body: String,
+}
+
+/// What is installed of a table.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Installed {
+    /// There is no table of its name.
+    Absent,
+    /// All of it, and nothing else; with what its counters say.
+    Whole(Listing),
+    /// Something of it is missing or changed, or there is more.
+    Differs(Listing, Vec<Difference>),
+}
+
+impl Table {
+    /// A table with this body, in nftables' words, without the braces around it.
+    #[must_use]
+    pub fn new(name: &str, body: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            body: body.to_owned(),
+        }
+    }
+
+    /// Its name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// What makes it, in place of one of the same name; several together are one transaction.
+    #[must_use]
+    pub fn script(&self) -> String {
+        format!("{}table inet {} {{\n{}}}\n", removal(&self.name), self.name, self.body)
+    }
+
+    /// Installs tables in this network namespace, all or nothing, in place of those of the same names.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::MissingProgram`], [`Error::NotPermitted`]; [`Error::Failed`] where the kernel does not take them: what was there is there still.
+    pub fn install(tables: &[Self]) -> Result<(), Error> {
+        let script: String = tables.iter().map(Self::script).collect();
+        apply(&script)
+    }
+
+    /// Removes the table of a name; one that is not there is removed already.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Table::install`].
+    pub fn remove(name: &str) -> Result<(), Error> {
+        apply(&removal(name))
+    }
+
+    /// What is installed of it in this network namespace, compared with `wanted`, a listing by [`Table::wanted`].
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Table::install`]; [`Error::Unfit`] where `nft` prints what cannot be read.
+    pub fn installed(&self, wanted: &Listing) -> Result<Installed, Error> {
+        let Some(listing) = Listing::of(&self.name)? else {
+            return Ok(Installed::Absent);
+        };
+        let differences = listing.differences(wanted);
+        Ok(if differences.is_empty() {
+            Installed::Whole(listing)
+        } else {
+            Installed::Differs(listing, differences)
+        })
+    }
+
+    /// How the table is listed where it is installed: it is, in a network namespace of its own, or, where this process may make none, under
+    /// another name in this one, dormant, for as long as it takes to list it.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Table::installed`].
+    pub fn wanted(&self) -> Result<Listing, Error> {
+        let list = format!("nft -f - && nft -j list table inet {}", self.name);
+        let apart = Program::new("unshare")
+            .package("util-linux")
+            .arguments(["--net", "--", "sh", "-c", &list])
+            .environment("PATH", path_with_sbin())
+            .environment("LC_ALL", "C")
+            .text(&self.script())?
+            .run(PATIENCE);
+        match apart {
+            Ok(listed) => Listing::parse(&listed.text()),
+            Err(Error::Failed { tail, .. }) if !tail.contains("unshare failed") => Err(refused(&tail)),
+            _ => self.wanted_here(),
+        }
+    }
+
+    fn wanted_here(&self) -> Result<Listing, Error> {
+        let copy = format!("{}-wanted-{}", self.name, std::process::id());
+        apply(&format!("table inet {copy} {{\nflags dormant\n{}}}\n", self.body))?;
+        let listed = Listing::of(&copy);
+        Self::remove(&copy)?;
+        listed?.ok_or_else(|| Error::Unfit {
+            what: format!("the table {copy}"),
+            reason: "it was removed while it was read".to_owned(),
+        })
+    }
+}
+
+/// `table X` makes one where there is none, so that `delete table X` cannot fail.
+fn removal(name: &str) -> String {
+    format!("table inet {name}\ndelete table inet {name}\n")
+}
+
+fn apply(script: &str) -> Result<(), Error> {
+    let done = nft().arguments(["-f", "-"]).text(script)?.run(PATIENCE);
+    done.map(drop).map_err(told)
+}
+
+/// Runs `nft` with these arguments.
+fn ask(arguments: &[&str]) -> Result<Finished, Error> {
+    nft().arguments(arguments).run(PATIENCE).map_err(told)
+}
+
+fn nft() -> Program {
+    let in_path = std::env::var_os("PATH")
+        .is_some_and(|path| std::env::split_paths(&path).any(|directory| directory.join("nft").is_file()));
+    let elsewhere = PLACES.into_iter().find(|place| Path::new(place).is_file());
+    let name = elsewhere.filter(|_| !in_path).unwrap_or("nft");
+    Program::new(name).package("nftables").environment("LC_ALL", "C")
+}
+
+fn path_with_sbin() -> String {
+    let path = std::env::var("PATH").unwrap_or_default();
+    format!("{path}:/usr/sbin:/sbin")
+}
+
+/// A refusal for want of a right is one of its own.
+fn told(error: Error) -> Error {
+    match error {
+        Error::Failed { tail, .. } if is_of_rights(&tail) => Error::NotPermitted {
+            action: "changing or reading this host's packet filter".to_owned(),
+        },
+        error => error,
+    }
+}
+
+fn is_of_rights(tail: &str) -> bool {
+    ["Operation not permitted", "Permission denied"]
+        .iter()
+        .any(|words| tail.contains(words))
+}
+
+fn refused(tail: &str) -> Error {
+    if is_of_rights(tail) {
+        return Error::NotPermitted {
+            action: "changing or reading this host's packet filter".to_owned(),
+        };
+    }
+    let line = tail.lines().map(str::trim).find(|line| !line.is_empty());
+    Error::Unfit {
+        what: "the rules".to_owned(),
+        reason: format!("nft does not take them: {}", line.unwrap_or("no reason given")),
+    }
+}
+
+#[cfg(test)]
+mod tests;

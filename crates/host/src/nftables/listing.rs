@@ -1,0 +1,315 @@
+//! What `nft -j list table` prints (libnftables-json(5)), as far as two listings can be compared.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde_json::{Map, Value};
+
+use super::ask;
+use crate::Error;
+
+/// A table as it is listed.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Listing {
+    /// Flags of the table itself, `dormant` for example.
+    flags: Vec<String>,
+    /// Everything but rules and counters, each by its kind and name.
+    objects: BTreeMap<(String, String), Value>,
+    /// The rules of each chain, in order.
+    rules: BTreeMap<String, Vec<Value>>,
+    /// Packets of each counter that has a name.
+    counters: BTreeMap<String, u64>,
+}
+
+/// How what is installed differs from what should be, as a sentence.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Difference(String);
+
+impl fmt::Display for Difference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// Differences are told up to this number of characters of what was found.
+const SHOWN: usize = 160;
+
+impl Listing {
+    /// The table of the family `inet` of this name; none where there is none.
+    pub(super) fn of(name: &str) -> Result<Option<Self>, Error> {
+        match ask(&["-j", "list", "table", "inet", name]) {
+            Ok(listed) => {
+                let mut listing = Self::parse(&listed.text())?;
+                // In JSON nft 1.0.6 prints the name of something else in place of a flag's, and older ones none.
+                listing.flags = flags(&ask(&["list", "table", "inet", name])?.text());
+                Ok(Some(listing))
+            }
+            Err(Error::Failed { tail, .. }) if tail.contains("No such file or directory") => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Reads what `nft` printed.
+    pub(super) fn parse(text: &str) -> Result<Self, Error> {
+        let unreadable = |reason: String| Error::Unfit {
+            what: "what `nft -j` prints".to_owned(),
+            reason,
+        };
+        let printed: Value = serde_json::from_str(text).map_err(|error| unreadable(error.to_string()))?;
+        let printed = printed["nftables"].as_array();
+        let mut listing = Self::default();
+        for object in printed.ok_or_else(|| unreadable("it has no `nftables`".to_owned()))? {
+            let Some((kind, of)) = object.as_object().and_then(|object| object.iter().next()) else {
+                continue;
+            };
+            let text = |field: &str| of[field].as_str().unwrap_or_default().to_owned();
+            match kind.as_str() {
+                "metainfo" | "table" => {}
+                "rule" => listing.rules.entry(text("chain")).or_default().push(bare(of)),
+                kind => {
+                    if kind == "counter" {
+                        listing
+                            .counters
+                            .insert(text("name"), of["packets"].as_u64().unwrap_or(0));
+                    }
+                    listing.objects.insert((kind.to_owned(), text("name")), bare(of));
+                }
+            }
+        }
+        Ok(listing)
+    }
+
+    /// Packets that a counter with this name has seen.
+    #[must_use]
+    pub fn packets(&self, counter: &str) -> Option<u64> {
+        self.counters.get(counter).copied()
+    }
+
+    /// The comment of the first rule of a chain.
+    #[must_use]
+    pub fn comment(&self, chain: &str) -> Option<&str> {
+        self.rules.get(chain)?.first()?["comment"].as_str()
+    }
+
+    /// How many elements a set has; of one whose elements pass with time, as many as are left.
+    #[must_use]
+    pub fn elements(&self, set: &str) -> usize {
+        let set = self.objects.get(&("set".to_owned(), set.to_owned()));
+        set.and_then(|set| set["elem"].as_array()).map_or(0, Vec::len)
+    }
+
+    /// What of `wanted` is missing or changed here, and what else there is. Counts, handles, and elements that pass with time are not
+    /// compared; whether `wanted` itself was listed dormant is not looked at.
+    #[must_use]
+    pub fn differences(&self, wanted: &Self) -> Vec<Difference> {
+        let mut found = Vec::new();
+        for flag in &self.flags {
+            let then = if flag == "dormant" {
+                ": none of its rules is looked at"
+            } else {
+                ""
+            };
+            found.push(format!("the table has the flag {flag}{then}"));
+        }
+        for (key @ (kind, name), object) in &wanted.objects {
+            match self.objects.get(key) {
+                None => found.push(format!("the {kind} {name} is missing")),
+                Some(here) => compare(kind, name, here, object, &mut found),
+            }
+        }
+        for key @ (kind, name) in self.objects.keys() {
+            if !wanted.objects.contains_key(key) {
+                found.push(format!("a {kind} {name} was added"));
+            }
+        }
+        for (chain, rules) in &wanted.rules {
+            rules_of(
+                chain,
+                self.rules.get(chain).map_or(&[], Vec::as_slice),
+                rules,
+                &mut found,
+            );
+        }
+        for (chain, rules) in &self.rules {
+            if !wanted.rules.contains_key(chain) && !rules.is_empty() {
+                rules_of(chain, rules, &[], &mut found);
+            }
+        }
+        found.into_iter().map(Difference).collect()
+    }
+}
+
+/// Flags of the table in a listing as text, where they stand before everything else.
+fn flags(text: &str) -> Vec<String> {
+    let mut lines = text.lines().skip(1).map(str::trim);
+    let line = lines.find(|line| line.starts_with("flags ") || line.ends_with('{'));
+    let flags = line.and_then(|line| line.strip_prefix("flags ")).unwrap_or_default();
+    let flags = flags.split([',', ' ', ';']).filter(|flag| !flag.is_empty());
+    flags.map(str::to_owned).collect()
+}
+
+/// Says where the same object has other properties.
+fn compare(kind: &str, name: &str, here: &Value, wanted: &Value, found: &mut Vec<String>) {
+    let passing = is_passing(wanted);
+    let (Some(here), Some(wanted)) = (here.as_object(), wanted.as_object()) else {
+        return;
+    };
+    let fields = wanted
+        .keys()
+        .chain(here.keys().filter(|field| !wanted.contains_key(*field)));
+    for field in fields {
+        if passing && field == "elem" {
+            continue;
+        }
+        let (here, wanted) = (here.get(field), wanted.get(field));
+        if field == "elem" {
+            elements(name, here, wanted, found);
+        } else if here != wanted {
+            let (here, wanted) = (shown(here), shown(wanted));
+            found.push(format!("the {kind} {name} has {field} {here}, not {wanted}"));
+        }
+    }
+}
+
+/// Whether elements of a set pass with time, or are added by rules.
+fn is_passing(set: &Value) -> bool {
+    let flags = strings(&set["flags"]);
+    flags.iter().any(|flag| flag == "timeout" || flag == "dynamic")
+}
+
+fn elements(set: &str, here: Option<&Value>, wanted: Option<&Value>, found: &mut Vec<String>) {
+    let of = |value: Option<&Value>| value.and_then(Value::as_array).cloned().unwrap_or_default();
+    let (here, wanted) = (of(here), of(wanted));
+    for element in wanted.iter().filter(|element| !here.contains(element)) {
+        found.push(format!("the set {set} lacks {}", shown(Some(element))));
+    }
+    for element in here.iter().filter(|element| !wanted.contains(element)) {
+        found.push(format!("the set {set} also has {}", shown(Some(element))));
+    }
+}
+
+fn rules_of(chain: &str, here: &[Value], wanted: &[Value], found: &mut Vec<String>) {
+    if here == wanted {
+        return;
+    }
+    let begun = found.len();
+    for (number, rule) in wanted.iter().enumerate() {
+        let wanted_times = wanted.iter().filter(|other| *other == rule).count();
+        if here.iter().filter(|other| *other == rule).count() < wanted_times {
+            found.push(format!(
+                "the chain {chain} lacks its rule {}: {}",
+                number + 1,
+                rule_text(rule)
+            ));
+        }
+    }
+    for (number, rule) in here.iter().enumerate() {
+        let here_times = here.iter().filter(|other| *other == rule).count();
+        if wanted.iter().filter(|other| *other == rule).count() < here_times {
+            found.push(format!(
+                "the chain {chain} has another rule at {}: {}",
+                number + 1,
+                rule_text(rule)
+            ));
+        }
+    }
+    if found.len() == begun {
+        found.push(format!("the chain {chain} has its rules in another order"));
+    }
+}
+
+/// A rule without what differs from one listing to the next.
+fn bare(object: &Value) -> Value {
+    match object {
+        Value::Object(fields) => {
+            let kept = fields
+                .iter()
+                .filter(|(name, _)| {
+                    !matches!(
+                        name.as_str(),
+                        "handle" | "packets" | "bytes" | "table" | "family" | "index" | "expires"
+                    )
+                })
+                .map(|(name, value)| (name.clone(), bare(value)));
+            Value::Object(kept.collect::<Map<_, _>>())
+        }
+        Value::Array(values) => Value::Array(values.iter().map(bare).collect()),
+        value => value.clone(),
+    }
+}
+
+fn strings(value: &Value) -> Vec<String> {
+    match value {
+        Value::String(one) => vec![one.clone()],
+        Value::Array(several) => several
+            .iter()
+            .filter_map(|one| one.as_str().map(str::to_owned))
+            .collect(),
+        _ => Vec::new(),
+    }
+}
+
+fn rule_text(rule: &Value) -> String {
+    let shown = shown(Some(&rule["expr"]));
+    match rule["comment"].as_str() {
+        Some(comment) => format!("`{comment}`, {shown}"),
+        None => shown,
+    }
+}
+
+fn shown(value: Option<&Value>) -> String {
+    let text = value.map_or_else(|| "nothing".to_owned(), Value::to_string);
+    match text.char_indices().nth(SHOWN) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn flags_of_a_table_are_not_those_of_its_sets() {
+        let table = |flags: &str| {
+            format!(
+                "table inet t {{
+{flags}	set s {{
+		flags timeout
+	}}
+}}
+"
+            )
+        };
+        assert!(flags(&table("")).is_empty());
+        assert_eq!(
+            flags(&table(
+                "	flags dormant
+"
+            )),
+            ["dormant"]
+        );
+        assert_eq!(
+            flags(&table(
+                "	comment \"x\"
+	flags owner,persist
+"
+            )),
+            ["owner", "persist"]
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_makes_the_reader_panic(text: String, name: String, number: u64) {
+            let _ = Listing::parse(&text);
+            let _ = flags(&text);
+            let odd = serde_json::json!({"nftables": [
+                {"rule": name}, {"set": {"name": number, "elem": name}}, {name.clone(): []}, number, {"table": {"flags": number}}
+            ]});
+            let listing = Listing::parse(&odd.to_string()).unwrap();
+            prop_assert!(listing.differences(&listing).is_empty());
+        }
+    }
+}
