@@ -37,6 +37,8 @@ enum Command {
     #[cfg(feature = "full")]
     Down(commands::ipsec::down::Args),
     #[cfg(feature = "full")]
+    Guard(commands::ipsec::guard::Args),
+    #[cfg(feature = "full")]
     Inspect(Box<commands::inspect::Args>),
     #[cfg(feature = "full")]
     Lab(commands::lab::Args),
@@ -71,6 +73,8 @@ fn main() -> ExitCode {
         Command::Doctor(args) => commands::doctor::run(&args),
         #[cfg(feature = "full")]
         Command::Down(args) => commands::ipsec::down::run(&args),
+        #[cfg(feature = "full")]
+        Command::Guard(args) => commands::ipsec::guard::run(&args),
         #[cfg(feature = "full")]
         Command::Inspect(args) => commands::inspect::run(&args),
         #[cfg(feature = "full")]

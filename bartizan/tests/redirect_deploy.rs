@@ -174,6 +174,7 @@ fn units_are_what_systemd_takes_and_give_the_sidecar_no_right() {
         "bartizan-sidecar@.service",
         "bartizan-redirect@.service",
         "bartizan-follow@.service",
+        "bartizan-guard@.service",
     ] {
         let text = text(&format!("systemd/{unit}"));
         let mut sections = BTreeSet::new();
@@ -201,6 +202,7 @@ fn units_are_what_systemd_takes_and_give_the_sidecar_no_right() {
         ("bartizan-sidecar@", 20),
         ("bartizan-redirect@", 30),
         ("bartizan-follow@", 30),
+        ("bartizan-guard@", 30),
     ] {
         // systemd looks for the binary: it is the one under test.
         let text =

@@ -1,7 +1,9 @@
 //! IPsec links of a node: `bartizan up`, `down`, `status`, `rekey` and `watch`.
 
 pub(crate) mod down;
+pub(crate) mod guard;
 mod guarding;
+mod keeping;
 mod node;
 mod own;
 pub(crate) mod rekey;

@@ -1,6 +1,7 @@
 mod clear_text;
 mod egress;
 mod faults;
+mod guarding;
 mod guest;
 mod scripted;
 

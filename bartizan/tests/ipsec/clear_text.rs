@@ -111,11 +111,12 @@ fn no_e2_packet_leaves_in_clear_from_up_to_down_whatever_becomes_of_charon() {
 }
 
 #[test]
-fn a_guard_that_was_flushed_is_told_and_put_in_force_again_but_not_one_that_was_taken_away() {
+fn a_guard_that_was_flushed_or_changed_is_told_and_installed_again_but_not_one_that_was_removed() {
     let stage = Stage::set_up("hybrid", "hybrid");
     let (_ric, mut cu) = (stage.up("ric"), stage.up("cu"));
     stage.stands("cu");
-    cu.wait_for_line("the guard stands", PATIENCE).expect("it is told");
+    cu.wait_for_line("the guard is installed", PATIENCE)
+        .expect("it is told");
     let flush = || {
         let nft = Program::new("nft").arguments(["flush", "ruleset"]).inside(&stage.cu);
         nft.run(PATIENCE).expect("nft");
@@ -138,12 +139,50 @@ fn a_guard_that_was_flushed_is_told_and_put_in_force_again_but_not_one_that_was_
     kill(up, Signal::SIGCONT).expect("it goes on");
 
     flush();
-    cu.wait_for_line("the guard was gone and is in force again", PATIENCE)
-        .expect("it is told");
+    cu.wait_for_line("guard=\"gone\"", PATIENCE).expect("it is told");
     assert_eq!(stage.json("status", "cu", &[]).0, 0);
+    // So is one that was changed.
+    let nft = |line: &str| {
+        let nft = Program::new("nft").argument(line).inside(&stage.cu);
+        nft.run(PATIENCE).expect("nft");
+    };
+    for (line, said) in [
+        (
+            "add table inet bartizan-ipsec-cu { flags dormant; }",
+            "the table has the flag dormant",
+        ),
+        (
+            "insert rule inet bartizan-ipsec-cu leaving accept",
+            "the chain leaving has another rule at 1",
+        ),
+        (
+            "flush table inet bartizan-ipsec-cu",
+            "the chain leaving lacks its rule 1",
+        ),
+        (
+            "flush chain inet bartizan-ipsec-cu leaving-ric-E2",
+            "the chain leaving-ric-E2 lacks its rule 1",
+        ),
+    ] {
+        kill(up, Signal::SIGSTOP).expect("stopped");
+        nft(line);
+        let (code, report) = stage.json("status", "cu", &[]);
+        assert_eq!(
+            (code, &report["clear_text"]["guard"]),
+            (1, &"damaged".into()),
+            "{report}"
+        );
+        assert!(
+            report["clear_text"]["differences"].to_string().contains(said),
+            "{report}"
+        );
+        kill(up, Signal::SIGCONT).expect("it goes on");
+        cu.wait_for_line(said, PATIENCE).expect("it is told");
+        assert_eq!(stage.stands("cu")["clear_text"]["guard"], "in-force");
+    }
     // What somebody takes away stays away.
     assert_eq!(stage.json("down", "cu", &["--unguard"]).0, 0);
-    cu.wait_for_line("the guard is gone", PATIENCE).expect("it is told");
+    cu.wait_for_line("the guard was lost: ", PATIENCE).expect("it is told");
     let (_, report) = stage.json("status", "cu", &[]);
     assert_eq!(report["clear_text"]["guard"], "absent");
 }

@@ -10,8 +10,8 @@ use nix::unistd::Pid;
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// How long anything is waited for.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+/// How long anything is waited for; in a guest under emulation all takes ten to thirty times as long.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(180);
 
 pub(crate) struct Stage {
     pub(crate) cu: Namespace,

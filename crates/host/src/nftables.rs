@@ -24,17 +24,6 @@ pub struct Table {
     body: String,
 }
 
-/// What is installed of a table.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Installed {
-    /// There is no table of its name.
-    Absent,
-    /// All of it, and nothing else; with what its counters say.
-    Whole(Listing),
-    /// Something of it is missing or changed, or there is more.
-    Differs(Listing, Vec<Difference>),
-}
-
 impl Table {
     /// A table with this body, in nftables' words, without the braces around it.
     #[must_use]
@@ -67,6 +56,15 @@ impl Table {
         apply(&script)
     }
 
+    /// The table of a name as it is installed in this network namespace; none where there is none.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Table::install`]; [`Error::Unfit`] where `nft` prints what cannot be read.
+    pub fn listed(name: &str) -> Result<Option<Listing>, Error> {
+        Listing::of(name)
+    }
+
     /// Removes the table of a name; one that is not there is removed already.
     ///
     /// # Errors
@@ -76,29 +74,12 @@ impl Table {
         apply(&removal(name))
     }
 
-    /// What is installed of it in this network namespace, compared with `wanted`, a listing by [`Table::wanted`].
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Table::install`]; [`Error::Unfit`] where `nft` prints what cannot be read.
-    pub fn installed(&self, wanted: &Listing) -> Result<Installed, Error> {
-        let Some(listing) = Listing::of(&self.name)? else {
-            return Ok(Installed::Absent);
-        };
-        let differences = listing.differences(wanted);
-        Ok(if differences.is_empty() {
-            Installed::Whole(listing)
-        } else {
-            Installed::Differs(listing, differences)
-        })
-    }
-
     /// How the table is listed where it is installed: it is, in a network namespace of its own, or, where this process may make none, under
     /// another name in this one, dormant, for as long as it takes to list it.
     ///
     /// # Errors
     ///
-    /// Those of [`Table::installed`].
+    /// Those of [`Table::listed`].
     pub fn wanted(&self) -> Result<Listing, Error> {
         let list = format!("nft -f - && nft -j list table inet {}", self.name);
         let apart = Program::new("unshare")
@@ -135,6 +116,28 @@ fn removal(name: &str) -> String {
 fn apply(script: &str) -> Result<(), Error> {
     let done = nft().arguments(["-f", "-"]).text(script)?.run(PATIENCE);
     done.map(drop).map_err(told)
+}
+
+/// The flowtables of this network namespace, each with its table's name: what they have taken over passes every hook behind that of their
+/// devices.
+///
+/// # Errors
+///
+/// Those of [`Table::listed`].
+pub fn flowtables() -> Result<Vec<String>, Error> {
+    let listed = ask(&["-j", "list", "flowtables"])?;
+    let unreadable = |reason: serde_json::Error| Error::Unfit {
+        what: "what `nft -j` prints".to_owned(),
+        reason: reason.to_string(),
+    };
+    let printed: serde_json::Value = serde_json::from_str(&listed.text()).map_err(unreadable)?;
+    let objects = printed["nftables"].as_array().map_or(&[][..], Vec::as_slice);
+    let names = objects.iter().filter_map(|object| {
+        let flowtable = object.get("flowtable")?;
+        let [family, table, name] = ["family", "table", "name"].map(|field| flowtable[field].as_str());
+        Some(format!("{} {} {}", family?, table?, name?))
+    });
+    Ok(names.collect())
 }
 
 /// Runs `nft` with these arguments.

@@ -1,10 +1,11 @@
-//! What keeps the packets of a node's links off the wire in clear, whatever becomes of charon.
+//! What keeps the packets of a node's links off the wire unprotected, whatever becomes of charon.
 //!
 //! charon's own traps hold only while it runs, and under `kernel-libipsec` not even then: what finds no SA takes the host's route.
-//! So `up` puts rules in force before anything is loaded: a packet of a link leaves encrypted or not at all, and arrives so. They
-//! outlive charon, `up` and `down`, and go when they are taken away by name. They are a table of nftables, or, where the kernel does
+//! So rules are installed before anything else is done: a packet of a link leaves encrypted or not at all, and arrives so. They
+//! outlive charon, `up` and `down`, and go when they are removed by name. They are a table of nftables, or, where the kernel does
 //! ESP and takes no such table, XFRM policies that rank below charon's.
 
+mod flows;
 mod nftables;
 mod rules;
 mod xfrm;
@@ -14,11 +15,13 @@ use bartizan_host::{Error, Feature, Support};
 
 use crate::Kernel;
 use nftables::Nftables;
+pub use rules::Known;
 use xfrm::Xfrm;
 
 /// The rules of one node.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug)]
 pub struct Guard {
+    node: String,
     nftables: Nftables,
     xfrm: Xfrm,
 }
@@ -27,7 +30,7 @@ pub struct Guard {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum By {
     /// A table of nftables.
-    Nftables,
+    Nftables(Known),
     /// Policies of the kernel's ESP.
     Xfrm,
 }
@@ -37,31 +40,48 @@ impl By {
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
-            Self::Nftables => "nftables",
+            Self::Nftables(_) => "nftables",
             Self::Xfrm => "xfrm",
         }
     }
 }
 
-/// Packets that would have been in clear and were dropped. By nftables: since the table stands. By XFRM: what the kernel
+/// Packets that were dropped because no SA of their link protected them. By nftables: since the table is installed. By XFRM: what the kernel
 /// counts of this network namespace since it is there, routes that found no SA and packets that any policy blocked; none where it does not
 /// count.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Dropped {
     /// On their way out of this host.
     pub leaving: Option<u64>,
     /// On their way in.
     pub arriving: Option<u64>,
+    /// The same by link, in the order of the file.
+    pub links: Vec<OfLink>,
 }
 
-/// What stands of a node's rules.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// What was dropped of one link; none where the kernel does not count it by link.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct OfLink {
+    /// Peer and interface, `ric-E2`.
+    pub link: String,
+    /// On their way out, with the link's own addresses.
+    pub leaving: Option<u64>,
+    /// On their way out, with addresses that NAT has changed, so that no SA was for them.
+    pub translated: Option<u64>,
+    /// On their way in.
+    pub arriving: Option<u64>,
+}
+
+/// What is installed of a node's rules.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Standing {
-    /// All of them, as the file asks today.
+    /// All of them, as the file asks today, and nothing else.
     InForce(By, Dropped),
-    /// Others under their name: of another state of the file, or some were taken out.
+    /// Ours, and something of them is missing or changed, or there is more: each difference as a sentence.
+    Damaged(Vec<String>),
+    /// Others under their name: of another state of the file, of another version, or somebody else's.
     Other,
-    /// None: packets that find no SA leave in clear, unless something else keeps them.
+    /// None: packets that find no SA leave unprotected, unless something else keeps them.
     Absent,
 }
 
@@ -70,47 +90,50 @@ impl Guard {
     #[must_use]
     pub fn of(deployment: &Deployment, node: &str) -> Self {
         Self {
+            node: node.to_owned(),
             nftables: Nftables::of(deployment, node),
             xfrm: Xfrm::of(deployment, node),
         }
     }
 
-    /// Puts them in force in this network namespace, unless they are: counts go on where nothing changed. `esp` is who encrypts for
-    /// the links: what `kernel-libipsec` has yet to encrypt, XFRM policies would drop.
+    /// Installs them in this network namespace, unless they are: counts go on where nothing changed. `esp` is who encrypts for
+    /// the links: what `kernel-libipsec` has yet to encrypt, the rules for the kernel's ESP would drop.
     ///
     /// # Errors
     ///
     /// Where `nft` is missing, may not, or the kernel does not take the rules, and the kernel does not do ESP or refuses policies too:
-    /// what stood before then stands on.
+    /// what was installed before then stays.
     pub fn close(&self, esp: Kernel) -> Result<(), Error> {
-        let by_xfrm = match self.standing() {
-            Ok(Standing::InForce(By::Nftables, _)) => return Ok(()),
-            Ok(Standing::InForce(By::Xfrm, _)) if esp == Kernel::Netlink => return Ok(()),
-            Ok(Standing::InForce(By::Xfrm, _)) => true,
-            // What cannot be read may still be written.
-            Ok(Standing::Other | Standing::Absent) | Err(_) => false,
-        };
-        match (self.nftables.close(), esp) {
-            (Ok(()), Kernel::Libipsec) if by_xfrm => self.xfrm.open(),
-            (Ok(()), _) => Ok(()),
+        match (self.nftables.close(esp), esp) {
+            (Ok(()), Kernel::Libipsec) => match self.xfrm.standing() {
+                Ok(Standing::Absent) | Err(_) => Ok(()),
+                Ok(_) => xfrm::remove(&self.node).map(drop),
+            },
+            (Ok(()), Kernel::Netlink) => Ok(()),
             (Err(error), Kernel::Netlink) => self.xfrm.close().map_err(|_| error),
             (Err(error), Kernel::Libipsec) => Err(error),
         }
     }
 
-    /// Takes them away; when they are not there it is done already. From then on packets leave as the host routes them.
+    /// Removes them; when they are not there it is done already. From then on packets leave as the host routes them.
     ///
     /// # Errors
     ///
     /// Where `nft` or `ip` is missing or may not.
     pub fn open(&self) -> Result<(), Error> {
-        let stood = self.xfrm.standing()? != Standing::Absent;
-        if stood {
-            self.xfrm.open()?;
-        }
-        match self.nftables.open() {
-            Err(_) if stood || lacks_nftables() => Ok(()),
-            opened => opened,
+        Self::remove(&self.node)
+    }
+
+    /// The same for a node of which no file is at hand.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Guard::open`].
+    pub fn remove(node: &str) -> Result<(), Error> {
+        let by_xfrm = xfrm::remove(node)?;
+        match nftables::remove(node) {
+            Err(_) if by_xfrm || lacks_nftables() => Ok(()),
+            removed => removed,
         }
     }
 
@@ -124,11 +147,11 @@ impl Guard {
         self.xfrm.remove_leftover()
     }
 
-    /// What stands of them in this network namespace.
+    /// What is installed of them in this network namespace, compared rule by rule with what should be.
     ///
     /// # Errors
     ///
-    /// Where neither `nft` nor `ip` says that they stand, and one of them is missing or may not.
+    /// Where neither `nft` nor `ip` says that they are installed, and one of them is missing or may not.
     pub fn standing(&self) -> Result<Standing, Error> {
         let by_nftables = self.nftables.standing();
         if let Ok(standing @ Standing::InForce(..)) = by_nftables {
@@ -146,6 +169,13 @@ impl Guard {
 /// Whether the kernel itself says that it has no nftables.
 fn lacks_nftables() -> bool {
     matches!(Feature::Nftables.tried(), Support::Absent(_))
+}
+
+/// FNV-1a, 64 bits: it tells one state of the rules from another, and guards against nobody.
+fn fingerprint(text: &str) -> u64 {
+    text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    })
 }
 
 #[cfg(test)]

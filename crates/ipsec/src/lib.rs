@@ -10,6 +10,7 @@ pub mod lint;
 mod metrics;
 pub mod proposal;
 pub mod render;
+mod reqid;
 pub mod sa;
 mod selector;
 pub mod swanctl;

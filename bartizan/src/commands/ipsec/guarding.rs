@@ -1,7 +1,10 @@
 //! The guard as the commands speak of it.
 
-use bartizan_host::Error;
-use bartizan_ipsec::guard::{Dropped, Guard, Standing};
+use std::fmt::Write as _;
+
+use bartizan_host::{Error, Feature, Support, nftables};
+use bartizan_ipsec::Kernel;
+use bartizan_ipsec::guard::{By, Dropped, Guard, Known, OfLink, Standing};
 use serde::Serialize;
 
 use crate::Failure;
@@ -9,13 +12,32 @@ use crate::Failure;
 /// What becomes of packets of the links that no SA protects.
 #[derive(Serialize)]
 pub(super) struct ClearText {
-    /// `in-force`, `other` (rules of another state of the file, or some were taken out), `absent` or `unknown`.
+    /// `in-force`, `damaged` (some rule is missing or changed, or there is more), `other` (rules of another state of the file), `absent` or
+    /// `unknown`.
     pub(super) guard: &'static str,
     /// What drops them: `nftables`, or `xfrm`, the policies of the kernel's ESP.
     by: Option<&'static str>,
-    /// Packets dropped on their way out: by nftables since the guard stands, by XFRM all that any policy has blocked.
+    /// Whose SAs protect a packet: those of its own `link`, or `any`, where the kernel tells no more.
+    protected_by: Option<&'static str>,
+    /// What of a damaged guard is not as it should be.
+    differences: Vec<String>,
+    /// Flowtables of this network namespace: TCP and UDP that they have taken over pass the rules where NAT makes them a link's.
+    flowtables: Vec<String>,
+    /// Packets dropped on their way out: by nftables since the guard is installed, by XFRM all that any policy has blocked.
     dropped_leaving: Option<u64>,
     /// Packets dropped on their way in.
+    dropped_arriving: Option<u64>,
+    /// The same by link, where the kernel counts so.
+    links: Vec<Link>,
+}
+
+#[derive(Serialize)]
+struct Link {
+    /// Peer and interface, `ric-E2`.
+    link: String,
+    dropped_leaving: Option<u64>,
+    /// Packets that NAT on this host gave other addresses than those of the link, for which there is no SA.
+    dropped_translated: Option<u64>,
     dropped_arriving: Option<u64>,
 }
 
@@ -23,61 +45,147 @@ impl ClearText {
     /// As the kernel has it now.
     pub(super) fn of(guard: &Guard) -> Result<Self, Failure> {
         let standing = guard.standing().map_err(failed)?;
-        let (guard, by, dropped) = match standing {
-            Standing::InForce(by, dropped) => ("in-force", Some(by.name()), dropped),
-            Standing::Other => ("other", None, Dropped::default()),
-            Standing::Absent => ("absent", None, Dropped::default()),
-        };
-        Ok(Self {
-            guard,
-            by,
-            dropped_leaving: dropped.leaving,
-            dropped_arriving: dropped.arriving,
-        })
+        let mut said = Self::nothing("absent");
+        match standing {
+            Standing::Absent => {}
+            Standing::Other => said.guard = "other",
+            Standing::Damaged(differences) => {
+                said.guard = "damaged";
+                said.differences = differences;
+            }
+            Standing::InForce(by, dropped) => {
+                said.guard = "in-force";
+                said.by = Some(by.name());
+                said.protected_by = match by {
+                    By::Nftables(Known::ByLink) => Some("link"),
+                    By::Nftables(Known::ByAnySa) | By::Xfrm => Some("any"),
+                };
+                said.count(dropped);
+                // A kernel without them says so by an error.
+                said.flowtables = nftables::flowtables().unwrap_or_default();
+            }
+        }
+        Ok(said)
     }
 
     /// The same, where the kernel does not say.
     pub(super) fn of_or_unknown(guard: &Guard) -> Self {
-        Self::of(guard).unwrap_or(Self {
-            guard: "unknown",
+        Self::of(guard).unwrap_or_else(|_| Self::nothing("unknown"))
+    }
+
+    fn nothing(guard: &'static str) -> Self {
+        Self {
+            guard,
             by: None,
+            protected_by: None,
+            differences: Vec::new(),
+            flowtables: Vec::new(),
             dropped_leaving: None,
             dropped_arriving: None,
-        })
+            links: Vec::new(),
+        }
+    }
+
+    fn count(&mut self, dropped: Dropped) {
+        self.dropped_leaving = dropped.leaving;
+        self.dropped_arriving = dropped.arriving;
+        let link = |of: OfLink| Link {
+            link: of.link,
+            dropped_leaving: of.leaving,
+            dropped_translated: of.translated,
+            dropped_arriving: of.arriving,
+        };
+        self.links = dropped.links.into_iter().map(link).collect();
     }
 
     pub(super) fn is_kept(&self) -> bool {
         self.guard == "in-force"
     }
 
-    /// In a line.
+    /// In a line, and one more for each link that lost packets and each difference.
     pub(super) fn text(&self) -> String {
         let by_xfrm = match self.by {
             Some("xfrm") => " (XFRM policies; routes that found no SA, packets that any of them blocked)",
             _ => "",
         };
-        match (self.guard, self.dropped_leaving, self.dropped_arriving) {
+        let mut text = match (self.guard, self.dropped_leaving, self.dropped_arriving) {
             ("in-force", Some(leaving), Some(arriving)) => {
-                format!("clear text is dropped: {leaving} packets leaving, {arriving} arriving so far{by_xfrm}")
+                format!(
+                    "unencrypted packets are dropped: {leaving} packets leaving, {arriving} arriving so far{by_xfrm}"
+                )
             }
-            ("in-force", ..) => "clear text is dropped (XFRM policies; this kernel does not count)".to_owned(),
+            ("in-force", ..) => {
+                "unencrypted packets are dropped (XFRM policies; this kernel does not count)".to_owned()
+            }
+            ("damaged", ..) => {
+                "UNENCRYPTED PACKETS MAY PASS: the guard was changed; `bartizan guard install` installs it anew"
+                    .to_owned()
+            }
             ("other", ..) => {
-                "CLEAR TEXT MAY PASS: the guard is not that of this file; `bartizan up` puts it in force".to_owned()
+                "UNENCRYPTED PACKETS MAY PASS: the guard is not that of this file; `bartizan guard install` installs it"
+                    .to_owned()
             }
-            ("unknown", ..) => "whether clear text passes is not known: neither nftables nor XFRM says".to_owned(),
-            _ => "CLEAR TEXT PASSES where no SA is: no guard stands; `bartizan up` puts it in force".to_owned(),
+            ("unknown", ..) => {
+                "whether unencrypted packets pass is not known: neither nftables nor XFRM says".to_owned()
+            }
+            _ => "UNENCRYPTED PACKETS PASS where no SA is: no guard is installed; `bartizan guard install` installs it"
+                .to_owned(),
+        };
+        // Writing to a string cannot fail.
+        if self.guard == "in-force" && self.by == Some("nftables") && self.protected_by == Some("any") {
+            text += "; an SA of anybody counts as protection: this kernel has no nft_xfrm";
         }
+        for link in &self.links {
+            let counts = [
+                ("leaving", link.dropped_leaving),
+                ("leaving with addresses that NAT had changed", link.dropped_translated),
+                ("arriving", link.dropped_arriving),
+            ];
+            let counts = counts.into_iter().filter_map(|(what, count)| Some((what, count?)));
+            let counts: Vec<_> = counts
+                .filter(|(_, count)| *count > 0)
+                .map(|(what, count)| format!("{count} {what}"))
+                .collect();
+            if !counts.is_empty() {
+                let _ = write!(text, "\n  {}: dropped {}", link.link, counts.join(", "));
+            }
+        }
+        for flowtable in &self.flowtables {
+            let _ = write!(
+                text,
+                "\n  the flowtable {flowtable} forwards TCP and UDP past the rules where NAT gives them a link's addresses"
+            );
+        }
+        for difference in &self.differences {
+            let _ = write!(text, "\n  {difference}");
+        }
+        text
+    }
+}
+
+/// Installs the guard before anything else is done, unless one is: who encrypts is told by trying, where no charon has been asked yet.
+pub(super) fn first(guard: &Guard) -> Result<(), Failure> {
+    if let Ok(Standing::InForce(..)) = guard.standing() {
+        return Ok(());
+    }
+    guard.close(esp()).map_err(failed)
+}
+
+/// Who encrypts on this host, as far as can be told without charon. Where it cannot be tried, the stricter.
+pub(super) fn esp() -> Kernel {
+    match Feature::Esp.tried() {
+        Support::Absent(_) => Kernel::Libipsec,
+        Support::Present | Support::Unknown(_) => Kernel::Netlink,
     }
 }
 
 /// Why the guard could not be read or changed.
 pub(super) fn failed(error: Error) -> Failure {
-    let failure = Failure::new(format!("the guard against clear text: {error}"));
-    let failure = match error.hint() {
+    let failure = Failure::new(format!("the guard against unencrypted packets: {error}"));
+    match error.hint() {
         Some(hint) => failure.hint(hint),
         None => failure.hint(
-            "the kernel needs nf_tables with inet support and nftables 0.9.8 or later, or to do ESP for charon itself",
+            "the kernel needs nf_tables with inet and conntrack support and nftables 0.9.8 or later, or to do ESP for charon itself",
         ),
-    };
-    failure.hint("--no-guard does without: what no SA protects may then leave in clear")
+    }
 }

@@ -13,6 +13,7 @@ use bartizan_ipsec::watch::Expectations;
 use bartizan_ipsec::{Charon, Instance};
 use serde::Serialize;
 
+use super::guard;
 use super::guarding::{self, ClearText};
 use super::node::{IpsecHost, NodeArgs, Place, links};
 use super::report::Report;
@@ -77,6 +78,14 @@ struct Tried {
 
 pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let interrupt = Interrupt::install()?;
+    // Before files, charon and locks: whatever of them fails, packets of the links do not pass unencrypted.
+    let guard = match args.no_guard {
+        true => None,
+        false => Some(guard::of(&args.node.file, &args.node.node)?),
+    };
+    let without =
+        |failure: Failure| failure.hint("--no-guard does without: what no SA protects may then leave unencrypted");
+    guard.as_ref().map(guarding::first).transpose().map_err(without)?;
     let host = IpsecHost::read(&args.node)?;
     // Before a charon is started: files that cannot be used are said at once.
     let (credentials, _) = host.rendered(Means::KERNEL)?;
@@ -97,8 +106,8 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
         eprintln!("note: {remark}\nhint: {}", remark.hint);
     }
     let (credentials, connections) = host.rendered(charon.means())?;
-    let guard = (!args.no_guard).then(|| host.guard());
     if let Some(guard) = &guard {
+        // As the charon that encrypts needs it.
         guard.close(charon.esp()).map_err(guarding::failed)?;
     }
     let all = Loaded {

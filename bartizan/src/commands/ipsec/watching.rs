@@ -5,25 +5,18 @@ use std::net::SocketAddr;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::thread;
-use std::time::{Duration, Instant};
 
 use bartizan_deployment::Breach;
-use bartizan_ipsec::guard::{Guard, Standing};
 use bartizan_ipsec::vici::Client;
 use bartizan_ipsec::watch::{Expectations, Notice, Sighting, Watch};
 use bartizan_ipsec::{Kernel, Metrics, drive};
 use bartizan_ledger::{Bounds, Ledger, Verdict};
 
 use super::PATIENCE;
+use super::keeping;
 use super::node::IpsecHost;
 use crate::Failure;
 use crate::commands::metrics_endpoint::Endpoint;
-
-/// How often it is looked at whether the guard stands.
-const GUARD: Duration = Duration::from_secs(5);
-
-/// How often the end is looked for in between.
-const TURN: Duration = Duration::from_millis(100);
 
 /// How a watch is told to write.
 #[derive(clap::Args)]
@@ -84,7 +77,7 @@ impl Opened {
             }
             scope.spawn(|| {
                 let keep = || keep.filter(|_| is_loaded(host, expectations));
-                guard_watched(&host.guard(), &keep, &metrics, stop);
+                keeping::keep(&host.guard(), &keep, &metrics, stop);
             });
             watch.run(stop, &mut |notice| {
                 log(&notice);
@@ -93,58 +86,6 @@ impl Opened {
                 }
             });
         });
-    }
-}
-
-/// Says when the guard goes, as when a firewall is loaded anew, and when it is back; puts it in force again where `keep` says so. One
-/// that never stood is nobody's loss.
-fn guard_watched(guard: &Guard, keep: &dyn Fn() -> Option<Kernel>, metrics: &Metrics, stop: &dyn Fn() -> bool) {
-    let (mut stood, mut lost, mut looked) = (false, false, None::<Instant>);
-    while !stop() {
-        if looked.is_none_or(|looked| looked.elapsed() >= GUARD) {
-            looked = Some(Instant::now());
-            let standing = guard.standing();
-            let mut stands = matches!(standing, Ok(Standing::InForce(..)));
-            // Others under its name are of a newer file, perhaps.
-            lost = (lost || stood) && matches!(standing, Ok(Standing::Absent));
-            match lost.then(keep).flatten() {
-                Some(esp) => {
-                    stands = restored(guard, esp, metrics, stood);
-                    lost = !stands;
-                }
-                None if stood && !stands => {
-                    let hint = "`bartizan up` puts it in force again, without a pause for SAs";
-                    tracing::error!(hint, "the guard is gone: what finds no SA may leave in clear");
-                    lost = false;
-                }
-                None if stands && !stood => tracing::info!("the guard stands: what finds no SA is dropped"),
-                None => lost = false,
-            }
-            metrics.guarded(stands);
-            stood = stands;
-        }
-        thread::sleep(TURN);
-    }
-}
-
-/// Puts a guard that is gone in force again; says so, or why not, once.
-fn restored(guard: &Guard, esp: Kernel, metrics: &Metrics, stood: bool) -> bool {
-    match guard.close(esp) {
-        Ok(()) => {
-            metrics.guard_restored();
-            let hint = "who flushes nftables or XFRM on this host should leave what is called bartizan";
-            tracing::error!(
-                hint,
-                "the guard was gone and is in force again: what found no SA in the last seconds may have left in clear"
-            );
-            true
-        }
-        Err(error) => {
-            if stood {
-                tracing::error!(%error, "the guard is gone and cannot be put in force again; trying on");
-            }
-            false
-        }
     }
 }
 

@@ -40,8 +40,10 @@ impl Listing {
         match ask(&["-j", "list", "table", "inet", name]) {
             Ok(listed) => {
                 let mut listing = Self::parse(&listed.text())?;
-                // In JSON nft 1.0.6 prints the name of something else in place of a flag's, and older ones none.
-                listing.flags = flags(&ask(&["list", "table", "inet", name])?.text());
+                if !listing.flags.is_empty() {
+                    // In JSON nft 1.0.6 prints the name of something else in place of a flag's.
+                    listing.flags = flags(&ask(&["list", "table", "inet", name])?.text());
+                }
                 Ok(Some(listing))
             }
             Err(Error::Failed { tail, .. }) if tail.contains("No such file or directory") => Ok(None),
@@ -64,7 +66,8 @@ impl Listing {
             };
             let text = |field: &str| of[field].as_str().unwrap_or_default().to_owned();
             match kind.as_str() {
-                "metainfo" | "table" => {}
+                "metainfo" => {}
+                "table" => listing.flags = strings(&of["flags"]),
                 "rule" => listing.rules.entry(text("chain")).or_default().push(bare(of)),
                 kind => {
                     if kind == "counter" {
@@ -85,10 +88,10 @@ impl Listing {
         self.counters.get(counter).copied()
     }
 
-    /// The comment of the first rule of a chain.
-    #[must_use]
-    pub fn comment(&self, chain: &str) -> Option<&str> {
-        self.rules.get(chain)?.first()?["comment"].as_str()
+    /// The comments of its rules.
+    pub fn comments(&self) -> impl Iterator<Item = &str> {
+        let rules = self.rules.values().flatten();
+        rules.filter_map(|rule| rule["comment"].as_str())
     }
 
     /// How many elements a set has; of one whose elements pass with time, as many as are left.

@@ -1,85 +1,128 @@
 //! The guard as a table of nftables.
 
-use std::time::Duration;
+use std::sync::OnceLock;
 
 use bartizan_deployment::Deployment;
-use bartizan_host::{Error, Finished, Program};
+use bartizan_host::Error;
+use bartizan_host::nftables::{Difference, Listing, Table};
 
-use super::{By, Dropped, Standing, rules};
-
-/// How long `nft` may take.
-const PATIENCE: Duration = Duration::from_secs(20);
+use super::flows;
+use super::rules::{self, Devices, Known, Written};
+use super::{By, Dropped, OfLink, Standing};
+use crate::Kernel;
 
 /// The table of one node.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug)]
 pub(super) struct Nftables {
     /// Its name in the family `inet`.
-    table: String,
-    /// What `nft` reads: in place of what stands under that name, in one transaction.
-    script: String,
-    /// The comment of each rule that drops: names the content of all of them.
-    mark: String,
-    /// Rules that drop.
-    drops: usize,
+    name: String,
+    links: Vec<String>,
+    /// The ways to write it, the strictest first, each with how it is listed once that was asked for.
+    written: Vec<(Written, OnceLock<Listing>)>,
 }
 
 impl Nftables {
     pub(super) fn of(deployment: &Deployment, node: &str) -> Self {
-        let table = format!("bartizan-ipsec-{node}");
-        let written = rules::write(deployment, node, &table);
+        let name = name(node);
+        let ways = [Devices::None, Devices::Tun]
+            .into_iter()
+            .flat_map(|devices| [Known::ByLink, Known::ByAnySa].map(|known| (known, devices)));
+        let written = ways.map(|(known, devices)| {
+            let written = rules::write(deployment, node, &name, known, devices);
+            (written, OnceLock::new())
+        });
         Self {
-            table,
-            script: written.script,
-            mark: written.mark,
-            drops: written.drops,
+            links: rules::links(deployment, node),
+            written: written.collect(),
+            name,
         }
     }
 
-    pub(super) fn close(&self) -> Result<(), Error> {
-        nft(&[&self.script]).map(drop)
-    }
-
-    pub(super) fn open(&self) -> Result<(), Error> {
-        nft(&[&rules::cleared(&self.table)]).map(drop)
+    /// Installs it as strict as the kernel takes it; leaves it as it is where it is installed.
+    pub(super) fn close(&self, esp: Kernel) -> Result<(), Error> {
+        let devices = match esp {
+            Kernel::Netlink => Devices::None,
+            Kernel::Libipsec => Devices::Tun,
+        };
+        // What cannot be read may still be written.
+        let here = Table::listed(&self.name).ok().flatten();
+        let mut refused = None;
+        for (written, wanted) in self.written.iter().filter(|(written, _)| written.devices == devices) {
+            if let Some(here) = here.as_ref().filter(|here| has(here, &written.mark))
+                && differences(here, written, wanted).is_ok_and(|differences| differences.is_empty())
+            {
+                return Ok(());
+            }
+            match Table::install(std::slice::from_ref(&written.table)) {
+                Ok(()) => {
+                    flows::look_again();
+                    return Ok(());
+                }
+                Err(error @ Error::Failed { .. }) => refused = Some(error),
+                Err(error) => return Err(error),
+            }
+        }
+        refused.map_or(Ok(()), Err)
     }
 
     pub(super) fn standing(&self) -> Result<Standing, Error> {
-        match nft(&["list", "table", "inet", &self.table]) {
-            Ok(listed) => Ok(self.read(&listed.text())),
-            Err(Error::Failed { tail, .. }) if tail.contains("No such file or directory") => Ok(Standing::Absent),
-            Err(error) => Err(error),
+        let Some(here) = Table::listed(&self.name)? else {
+            return Ok(Standing::Absent);
+        };
+        let ours = self.written.iter().find(|(written, _)| has(&here, &written.mark));
+        if ours.is_none() && here.comments().any(|comment| comment.starts_with(rules::MARK)) {
+            return Ok(Standing::Other);
         }
+        // Without any mark: flushed, or somebody else's under our name.
+        let Some((written, wanted)) = ours.or(self.written.first()) else {
+            return Ok(Standing::Other);
+        };
+        let differences = differences(&here, written, wanted)?;
+        Ok(if differences.is_empty() {
+            Standing::InForce(By::Nftables(written.known), self.dropped(&here))
+        } else {
+            Standing::Damaged(differences.iter().map(ToString::to_string).collect())
+        })
     }
 
-    /// What a listing of the table says.
-    fn read(&self, listing: &str) -> Standing {
-        let mark = format!("comment \"{}\"", self.mark);
-        let ours = listing.lines().filter(|line| line.trim_end().ends_with(&mark));
-        if ours.filter(|line| line.contains(" drop ")).count() != self.drops {
-            return Standing::Other;
-        }
-        let counted = |name: &str| {
-            let (_, counter) = listing.split_once(&format!("counter {name} {{"))?;
-            let (_, packets) = counter.split_once("packets ")?;
-            packets.split_whitespace().next()?.parse().ok()
+    fn dropped(&self, listing: &Listing) -> Dropped {
+        let of_link = |link: &String| OfLink {
+            link: link.clone(),
+            leaving: listing.packets(&rules::leaving(link)),
+            translated: listing.packets(&rules::translated(link)),
+            arriving: listing.packets(&rules::arriving(link)),
         };
-        let dropped = Dropped {
-            leaving: counted(rules::LEAVING),
-            arriving: counted(rules::ARRIVING),
-        };
-        if dropped.leaving.is_none() || dropped.arriving.is_none() {
-            return Standing::Other;
+        let links: Vec<_> = self.links.iter().map(of_link).collect();
+        let sum = |of: fn(&OfLink) -> Option<u64>| links.iter().map(of).sum::<Option<u64>>();
+        Dropped {
+            leaving: sum(|link| Some(link.leaving? + link.translated?)),
+            arriving: sum(|link| link.arriving),
+            links,
         }
-        Standing::InForce(By::Nftables, dropped)
     }
 }
 
-fn nft(arguments: &[&str]) -> Result<Finished, Error> {
-    Program::new("nft")
-        .package("nftables")
-        .environment("LC_ALL", "C")
-        .arguments(arguments)
-        .run(PATIENCE)
+fn has(listing: &Listing, mark: &str) -> bool {
+    listing.comments().any(|comment| comment == mark)
+}
+
+/// Of the table, in the family `inet`.
+fn name(node: &str) -> String {
+    format!("bartizan-ipsec-{node}")
+}
+
+/// Removes the table of a node, whatever file it is of.
+pub(super) fn remove(node: &str) -> Result<(), Error> {
+    Table::remove(&name(node))
+}
+
+/// How what is installed differs from a way to write it, which is asked for once.
+fn differences(here: &Listing, written: &Written, wanted: &OnceLock<Listing>) -> Result<Vec<Difference>, Error> {
+    if let Some(wanted) = wanted.get() {
+        return Ok(here.differences(wanted));
+    }
+    let listed = written.table.wanted()?;
+    Ok(here.differences(wanted.get_or_init(|| listed)))
 }
 
 #[cfg(test)]

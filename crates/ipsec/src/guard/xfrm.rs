@@ -18,6 +18,7 @@ use bartizan_host::{Error, Program};
 
 use self::policy::Policy;
 use super::{By, Dropped, Standing};
+use crate::reqid::fingerprint;
 
 /// How long `ip` may take.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -42,13 +43,10 @@ struct Rank {
 impl Xfrm {
     pub(super) fn of(deployment: &Deployment, node: &str) -> Self {
         let (passed, dropped) = policy::of(deployment, node);
-        let rank = |first: u32, policies| Rank {
-            priority: first | number(node),
-            policies,
-        };
-        // IKE daemons use numbers of a few millions at most, strongSwan 6.1.0 less than one.
+        let [passing, dropping] = priorities(node);
+        let rank = |priority, policies| Rank { priority, policies };
         Self {
-            ranks: [rank(1 << 29, passed), rank(1 << 30, dropped)],
+            ranks: [rank(passing, passed), rank(dropping, dropped)],
         }
     }
 
@@ -85,13 +83,6 @@ impl Xfrm {
         batch(&lines, &[])
     }
 
-    pub(super) fn open(&self) -> Result<(), Error> {
-        for rank in &self.ranks {
-            delete(["priority", &rank.priority.to_string()])?;
-        }
-        Ok(())
-    }
-
     /// Removes what charon has for the same packets: its policies ask for no mark.
     pub(super) fn remove_leftover(&self) -> Result<(), Error> {
         let policies = self.ranks.iter().flat_map(|rank| &rank.policies);
@@ -113,8 +104,16 @@ impl Xfrm {
         if found.iter().all(|(_, found)| found.is_empty()) {
             return Ok(Standing::Absent);
         }
-        if found.iter().any(|(rank, found)| rank.policies != *found) {
+        let surplus = |(rank, found): &(&Rank, BTreeSet<Policy>)| !found.is_subset(&rank.policies);
+        if found.iter().any(surplus) {
             return Ok(Standing::Other);
+        }
+        let missing = found.iter().flat_map(|(rank, found)| rank.policies.difference(found));
+        let missing: Vec<_> = missing
+            .map(|policy| format!("the policy {policy} is missing"))
+            .collect();
+        if !missing.is_empty() {
+            return Ok(Standing::Damaged(missing));
         }
         let counts = fs::read_to_string(COUNTS).unwrap_or_default();
         Ok(Standing::InForce(By::Xfrm, dropped(&counts)))
@@ -138,11 +137,30 @@ impl Rank {
     }
 }
 
+/// Those of what passes and of what is dropped. IKE daemons use numbers of a few millions at most, strongSwan 6.1.0 less than one.
+fn priorities(node: &str) -> [u32; 2] {
+    [1 << 29, 1 << 30].map(|first: u32| first | number(node))
+}
+
+/// Removes the policies of a node, whatever file they are of; whether there were any.
+pub(super) fn remove(node: &str) -> Result<bool, Error> {
+    let mut any = false;
+    for priority in priorities(node) {
+        let rank = Rank {
+            priority,
+            policies: BTreeSet::new(),
+        };
+        if !rank.found()?.is_empty() {
+            any = true;
+            delete(["priority", &priority.to_string()])?;
+        }
+    }
+    Ok(any)
+}
+
 /// A number of a node's name that stays the same in every build, of 29 bits: FNV-1a, folded.
 fn number(node: &str) -> u32 {
-    let hash = node.bytes().fold(0x811c_9dc5_u32, |hash, byte| {
-        (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193)
-    });
+    let hash = fingerprint(node);
     (hash >> 29) ^ (hash & 0x1fff_ffff)
 }
 
@@ -156,6 +174,7 @@ fn dropped(counts: &str) -> Dropped {
     Dropped {
         leaving: count("XfrmOutNoStates"),
         arriving: count("XfrmInPolBlock"),
+        links: Vec::new(),
     }
 }
 

@@ -5,6 +5,7 @@ use time::Date;
 
 use super::{Means, seconds};
 use crate::proposal;
+use crate::reqid;
 use crate::traffic;
 use crate::vici::Section;
 
@@ -34,6 +35,8 @@ pub(super) fn children(
             .with_list("local_ts", here.texts(means))
             .with_list("remote_ts", there.texts(means));
         let mut child = common.clone();
+        // The guard knows a link's packets by it.
+        child.set("reqid", reqid::of(interface, index).to_string());
         for (name, value) in selectors.entries() {
             child.push(name, value.clone());
         }

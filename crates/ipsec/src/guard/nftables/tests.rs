@@ -6,49 +6,39 @@ fn guard(node: &str, link: &str) -> Nftables {
 }
 
 #[test]
-fn what_the_e2_link_is_for_is_dropped_in_clear_both_ways_and_ike_passes() {
+fn what_the_e2_link_is_for_is_dropped_unprotected_both_ways_and_ike_passes() {
     let guard = guard("cu", INNER);
-    insta::assert_snapshot!(guard.script.replace(&guard.mark, "MARK"));
+    let (written, _) = &guard.written[0];
+    insta::assert_snapshot!(written.table.script().replace(&written.mark, "MARK"));
+}
+
+#[test]
+fn a_kernel_that_cannot_tell_whose_an_sa_is_is_asked_for_any_and_tun_devices_pass_for_libipsec_alone() {
+    let guard = guard("ric", INNER);
+    let scripts: Vec<_> = guard
+        .written
+        .iter()
+        .map(|(written, _)| written.table.script())
+        .collect();
+    let has = |text: &str| scripts.iter().map(|script| script.contains(text)).collect::<Vec<_>>();
+    assert_eq!(has("ipsec out reqid"), [true, false, true, false]);
+    assert_eq!(has("rt ipsec exists accept"), [false, true, false, true]);
+    assert_eq!(has("meta ipsec exists accept"), [false, true, false, true]);
+    assert_eq!(has("oifname \"ipsec*\" accept"), [false, false, true, true]);
+    let mut marks: Vec<_> = guard.written.iter().map(|(written, _)| &written.mark).collect();
+    marks.dedup();
+    assert_eq!(marks.len(), 4);
 }
 
 #[test]
 fn both_families_and_networks_within_networks_make_sets_that_the_kernel_takes() {
     let many = "inner: { cu: [10.78.0.0/16, 10.78.1.1, 'fd00::1'], ric: [10.79.0.1, 10.79.0.1, 'fd00::2', 'fd00::3'] }, selectors: [{ protocol: any }]";
-    let script = guard("ric", many).script;
-    assert!(
-        script.contains("ip saddr 10.79.0.1/32 ip daddr 10.78.0.0/16 counter"),
-        "{script}"
-    );
-    assert!(
-        script.contains("ip6 saddr { fd00::2/128, fd00::3/128 } ip6 daddr fd00::1/128 counter"),
-        "{script}"
-    );
-}
-
-/// As nftables 1.0.6 prints it.
-fn listing(guard: &Nftables) -> String {
-    let rule = format!(
-        "\t\tip saddr 10.78.1.1 ip daddr 10.78.2.0/24 sctp dport 36421 counter name \"leaving\" drop comment \"{}\"\n",
-        guard.mark
-    );
-    format!(
-        "table inet bartizan-ipsec-cu {{\n\tcounter leaving {{\n\t\tpackets 7 bytes 420\n\t}}\n\n\tcounter arriving {{\n\
-         \t\tpackets 2 bytes 120\n\t}}\n\n\tchain leaving {{\n{}\t}}\n}}\n",
-        rule.repeat(guard.drops)
-    )
-}
-
-#[test]
-fn rules_that_were_taken_out_or_written_from_another_file_are_not_in_force() {
-    let ours = guard("cu", INNER);
-    let listed = listing(&ours);
-    let dropped = Dropped {
-        leaving: Some(7),
-        arriving: Some(2),
-    };
-    assert_eq!(ours.read(&listed), Standing::InForce(By::Nftables, dropped));
-    let (first, rest) = listed.split_once("drop comment").expect("a rule");
-    assert_eq!(ours.read(&format!("{first}accept comment{rest}")), Standing::Other);
-    assert_eq!(ours.read(&listing(&guard("cu", "mtu: 1400"))), Standing::Other);
-    assert_eq!(ours.read(""), Standing::Other);
+    let script = guard("ric", many).written[0].0.table.script();
+    for rule in [
+        "    ip saddr 10.79.0.1/32 ip daddr 10.78.0.0/16 goto leaving-cu-E2",
+        "    ip6 saddr { fd00::2/128, fd00::3/128 } ip6 daddr fd00::1/128 goto leaving-cu-E2",
+        "    ct direction original ct original ip6 saddr { fd00::2/128, fd00::3/128 } ct original ip6 daddr fd00::1/128 goto translated-cu-E2",
+    ] {
+        assert!(script.contains(rule), "{rule}: {script}");
+    }
 }

@@ -71,6 +71,7 @@ fn the_number_of_a_name_stays_the_same_and_counts_are_read_by_name() {
     let expected = Dropped {
         leaving: Some(12),
         arriving: Some(3),
+        links: Vec::new(),
     };
     assert_eq!(dropped(counts), expected);
     assert_eq!(dropped(""), Dropped::default());

@@ -1,0 +1,1 @@
+//! The redirect of the SBI beside an IPsec link between the same hosts.

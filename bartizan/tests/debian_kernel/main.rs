@@ -1,0 +1,20 @@
+//! What a kernel does that has nftables beside ESP, as operators have it: an unmodified Debian kernel, in one boot for all of these tests.
+
+#[path = "../ipsec/stage.rs"]
+#[allow(dead_code, reason = "each test binary uses its own part")]
+mod stage;
+
+#[path = "../redirect_stage/mod.rs"]
+mod redirect_stage;
+
+mod boot;
+
+mod as_root {
+    mod charons;
+    #[path = "../../ipsec/egress.rs"]
+    #[allow(dead_code, reason = "each test binary uses its own part")]
+    mod egress;
+    mod hosts;
+    mod links;
+    mod redirect;
+}

@@ -1,0 +1,158 @@
+//! The guard by itself: before files, charon and locks, by its own commands, and left in place by an `up` that fails.
+
+use std::time::SystemTime;
+
+use bartizan_host::{Finished, Program};
+use serde_json::Value;
+
+use super::stderr;
+use crate::stage::*;
+
+/// `bartizan guard ...` on the CU.
+fn guard(stage: &Stage, arguments: &[&str]) -> Finished {
+    let file = stage.path().join("cu.yaml");
+    let file = file.to_str().expect("UTF-8");
+    let arguments = arguments
+        .iter()
+        .map(|argument| if *argument == "FILE" { file } else { argument });
+    Program::new(env!("CARGO_BIN_EXE_bartizan"))
+        .argument("guard")
+        .arguments(arguments)
+        .inside(&stage.cu)
+        .start()
+        .and_then(|process| process.finish(PATIENCE))
+        .expect("it ends")
+}
+
+/// Exit code and what `guard show` finds.
+fn shown(stage: &Stage) -> (Option<i32>, Value) {
+    let finished = guard(stage, &["show", "FILE", "--node", "cu", "--json"]);
+    let report = serde_json::from_str(&finished.text()).expect("JSON");
+    (finished.status.code(), report)
+}
+
+#[test]
+fn guard_is_installed_shown_and_removed_without_a_certificate_or_a_charon() {
+    let stage = Stage::set_up("hybrid", "hybrid");
+    for file in ["cu.crt.pem", "cu.key.pem", "ca.crt.pem"] {
+        std::fs::remove_file(stage.path().join(file)).expect("it was there");
+    }
+    let (code, report) = shown(&stage);
+    assert_eq!((code, &report["guard"]), (Some(1), &"absent".into()));
+    let installed = guard(&stage, &["install", "FILE", "--node", "cu"]);
+    assert_eq!(installed.status.code(), Some(0), "{}", stderr(&installed));
+    let said = installed.text();
+    assert!(
+        said.starts_with("unencrypted packets are dropped: 0 packets leaving"),
+        "{said}"
+    );
+    let (code, report) = shown(&stage);
+    assert_eq!((code, &report["guard"]), (Some(0), &"in-force".into()), "{report}");
+    assert_eq!(
+        (&report["schema"], &report["node"]),
+        (&"bartizan-guard/1".into(), &"cu".into())
+    );
+    assert_eq!(report["links"][0]["link"], "ric-E2");
+
+    // A second time changes nothing.
+    let list = || {
+        let nft = Program::new("nft")
+            .arguments(["-a", "list", "ruleset"])
+            .inside(&stage.cu);
+        nft.run(PATIENCE).expect("nft").text()
+    };
+    let before = list();
+    assert_eq!(
+        guard(&stage, &["install", "FILE", "--node", "cu"]).status.code(),
+        Some(0)
+    );
+    assert_eq!(list(), before);
+
+    // Another state of the file is told, and takes its place.
+    let file = stage.path().join("cu.yaml");
+    let text = std::fs::read_to_string(&file).expect("a file");
+    std::fs::write(&file, text.replace("10.78.0.2", "10.78.0.3")).expect("a file");
+    let (code, report) = shown(&stage);
+    assert_eq!((code, &report["guard"]), (Some(1), &"other".into()));
+    assert_eq!(
+        guard(&stage, &["install", "FILE", "--node", "cu"]).status.code(),
+        Some(0)
+    );
+    assert_eq!(shown(&stage).0, Some(0));
+
+    // A lost file holds nobody up.
+    std::fs::remove_file(&file).expect("it was there");
+    for _ in 0..2 {
+        let removed = guard(&stage, &["remove", "--node", "cu"]);
+        assert_eq!(removed.status.code(), Some(0), "{}", stderr(&removed));
+        assert_eq!(list(), "");
+    }
+    let refused = guard(&stage, &["install", "FILE", "--node", "cu"]);
+    assert_eq!(refused.status.code(), Some(64), "{}", stderr(&refused));
+}
+
+#[test]
+fn an_up_that_fails_before_there_is_a_charon_leaves_the_guard_in_force() {
+    let mut stage = Stage::set_up("hybrid", "hybrid");
+    // Whatever it is that fails first: here the certificate.
+    std::fs::write(stage.path().join("cu.crt.pem"), "nothing of a certificate").expect("a file");
+    let up = stage.run("up", "cu", &[]);
+    assert_eq!(up.status.code(), Some(2), "{}", stderr(&up));
+    let (code, report) = shown(&stage);
+    assert_eq!((code, &report["guard"]), (Some(0), &"in-force".into()), "{report}");
+    let down = stage.run("down", "cu", &["--unguard"]);
+    // It needs the certificate too; the guard has its own command.
+    assert_eq!(down.status.code(), Some(2), "{}", stderr(&down));
+    assert_eq!(guard(&stage, &["remove", "--node", "cu"]).status.code(), Some(0));
+    assert_eq!(shown(&stage).1["guard"], "absent");
+
+    // Without charon: the system's is not there.
+    stage.issue("cu", SystemTime::now());
+    let up = stage.bartizan_at("up", "cu", &["--vici", "/nonexistent/charon.vici"]);
+    let up = up
+        .start()
+        .and_then(|process| process.finish(PATIENCE))
+        .expect("it ends");
+    assert_eq!(up.status.code(), Some(2), "{}", stderr(&up));
+    assert_eq!(shown(&stage).1["guard"], "in-force");
+}
+
+#[test]
+fn the_right_to_change_the_packet_filter_is_all_that_the_guard_takes() {
+    let stage = Stage::set_up("hybrid", "hybrid");
+    let file = stage.path().join("cu.yaml");
+    let with_one_right = |action: &str| {
+        Program::new("setpriv")
+            .arguments(["--bounding-set=-all,+net_admin", "--inh-caps=-all"])
+            .argument(env!("CARGO_BIN_EXE_bartizan"))
+            .arguments(["guard", action])
+            .argument(&file)
+            .arguments(["--node", "cu"])
+            .inside(&stage.cu)
+            .start()
+            .and_then(|process| process.finish(PATIENCE))
+            .expect("it ends")
+    };
+    for action in ["install", "show", "install"] {
+        let finished = with_one_right(action);
+        assert_eq!(finished.status.code(), Some(0), "{action}: {}", stderr(&finished));
+    }
+    // Where no namespace may be made the rules are tried under another name, of which nothing is left.
+    let nft = Program::new("nft").arguments(["list", "tables"]).inside(&stage.cu);
+    assert_eq!(nft.run(PATIENCE).expect("nft").text(), "table inet bartizan-ipsec-cu\n");
+    // Who has all rights finds the same.
+    assert_eq!(shown(&stage).1["guard"], "in-force");
+    let nobody = Program::new("setpriv")
+        .arguments(["--bounding-set=-all", "--inh-caps=-all"])
+        .argument(env!("CARGO_BIN_EXE_bartizan"))
+        .arguments(["guard", "install"])
+        .argument(&file)
+        .arguments(["--node", "cu"])
+        .inside(&stage.cu)
+        .start()
+        .and_then(|process| process.finish(PATIENCE))
+        .expect("it ends");
+    assert_eq!(nobody.status.code(), Some(2));
+    let said = stderr(&nobody);
+    assert!(said.contains("is not permitted: this needs root\nhint: "), "{said}");
+}
