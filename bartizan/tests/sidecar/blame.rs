@@ -78,5 +78,6 @@ fn a_function_that_waits_for_another_is_not_blamed_for_it() {
     let problem = problem(&answer);
     assert_eq!(problem["peer"], "nrf");
     let detail = problem["detail"].as_str().expect("text");
-    assert!(detail.contains("nrf itself waits for amf, for 0."), "{detail}");
+    // How long it has waited by then depends on the machine, and is less than the bound that `amf` has.
+    assert!(detail.contains("nrf itself waits for amf, for "), "{detail}");
 }
