@@ -8,6 +8,17 @@ pub(super) struct Naming {
     pub(super) parameters: Option<String>,
 }
 
+/// Groups of TLS over curves of GOST R 34.10 (RFC 9367, table 9), and what CycloneDX calls the curves.
+const GOST_CURVES: [(&str, &str); 7] = [
+    ("gc256a", "id-tc26-gost-3410-2012-256-paramSetA"),
+    ("gc256b", "id-GostR3410-2001-CryptoPro-A-ParamSet"),
+    ("gc256c", "id-GostR3410-2001-CryptoPro-B-ParamSet"),
+    ("gc256d", "id-GostR3410-2001-CryptoPro-C-ParamSet"),
+    ("gc512a", "id-tc26-gost-3410-12-512-paramSetA"),
+    ("gc512b", "id-tc26-gost-3410-12-512-paramSetB"),
+    ("gc512c", "id-tc26-gost-3410-2012-512-paramSetC"),
+];
+
 fn digits(name: &str) -> Option<String> {
     let digits: String = name.chars().filter(char::is_ascii_digit).collect();
     (!digits.is_empty()).then_some(digits)
@@ -34,7 +45,7 @@ pub(super) fn key_exchange(name: &str) -> Naming {
     if plain.ends_with("448") && !plain.contains("bit") {
         return elliptic("other/Curve448".into());
     }
-    if plain.starts_with("secp") {
+    if plain.starts_with("secp") || plain.starts_with("sect") {
         return elliptic(format!("secg/{plain}"));
     }
     if plain.contains("bitrandomecp") {
@@ -45,6 +56,13 @@ pub(super) fn key_exchange(name: &str) -> Naming {
     }
     if plain == "curvesm2" {
         return elliptic("oscaa/SM2".into());
+    }
+    if let Some((_, curve)) = GOST_CURVES.iter().find(|(group, _)| plain == *group) {
+        return Naming {
+            family: Some("GOST"),
+            curve: Some(format!("gost/{curve}")),
+            parameters: Some(name.to_owned()),
+        };
     }
     let family = if plain.starts_with("ffdhe") || plain.contains("modp") {
         Some("FFDH")

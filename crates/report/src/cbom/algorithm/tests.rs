@@ -31,6 +31,16 @@ fn a_classical_group_never_has_a_level_above_0() {
 }
 
 #[test]
+fn a_curve_is_one_that_cyclonedx_lists() {
+    let listed = include_str!("../../../../../bartizan/tests/data/cyclonedx-1.7/cryptography-defs.schema.json");
+    for known in registry::GROUPS {
+        if let Some(curve) = of(&Algorithm::group(known.code), "ellipticCurve").as_str() {
+            assert!(listed.contains(&format!("\"{curve}\"")), "{}: {curve}", known.name);
+        }
+    }
+}
+
+#[test]
 fn a_suite_is_its_record_cipher_and_its_hash() {
     let suite = Algorithm::of_suite(CipherSuite::AES_256_GCM_SHA384);
     let names: Vec<&str> = suite.iter().map(|algorithm| algorithm.name.as_str()).collect();
