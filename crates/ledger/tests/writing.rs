@@ -165,7 +165,7 @@ fn a_writer_killed_at_any_moment_leaves_records_that_can_be_read() {
     for round in 0..5u64 {
         let path = directory.path().join(round.to_string());
         let mut victim = Victim(
-            Command::new(example())
+            Command::new(example("record"))
                 .arg(&path)
                 .spawn()
                 .expect("cargo builds examples with tests"),

@@ -30,10 +30,10 @@ pub(crate) fn records(path: &Path) -> Vec<Record> {
     Reader::new(file).map(Result::unwrap).collect()
 }
 
-/// The program that records until it is killed.
-pub(crate) fn example() -> PathBuf {
+/// A program of `examples/`: cargo builds them with the tests.
+pub(crate) fn example(name: &str) -> PathBuf {
     let test = std::env::current_exe().unwrap();
-    test.parent().unwrap().parent().unwrap().join("examples/record")
+    test.parent().unwrap().parent().unwrap().join("examples").join(name)
 }
 
 /// A writer that is killed when the test ends, however it ends.
