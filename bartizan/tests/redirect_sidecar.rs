@@ -146,6 +146,52 @@ interfaces:",
     }
 
     #[test]
+    fn it_is_ready_only_while_every_rule_is_known_to_be_what_it_should_be() {
+        let stage = stage("http2");
+        let _amf = stage.sidecar("amf");
+        let watch = || {
+            let watch = Program::new(env!("CARGO_BIN_EXE_bartizan"))
+                .arguments(["sidecar", "redirect"])
+                .arguments(stage.with_plan("watch"))
+                .arguments(["--every", "1"])
+                .inside(&stage.amf);
+            let mut watch = watch.start().unwrap();
+            watch.wait_for_line("redirected and guarded", LONG).unwrap();
+            watch
+        };
+        let first = watch();
+        until(&stage, "/ready", "ready\n");
+        // One address and one route, which the two tables answer nothing of.
+        stage.host("nft delete element inet bartizan-guard services-v6 { fd88::2 . 8000 }");
+        stage.host("ip -4 route flush table 7443");
+        let show = || stage.redirect(&stage.with_plan("show"));
+        let began = std::time::Instant::now();
+        while show().is_err() {
+            assert!(began.elapsed() < LONG, "not repaired: {}", first.stderr());
+        }
+        let said = first.stderr();
+        assert!(
+            said.contains("the rules were changed: they are installed again"),
+            "{said}"
+        );
+        assert!(
+            said.contains("the set services-v6 lacks") && said.contains("table 7443"),
+            "{said}"
+        );
+        until(&stage, "/ready", "ready\n");
+        // What it leaves when it ends is believed for a while, and then no more.
+        first.terminate(LONG).unwrap();
+        until(&stage, "/ready", "compared with it no more");
+        until(
+            &stage,
+            "/metrics",
+            "bartizan_sidecar_rules_standing{rules=\"compared\"} 0\n",
+        );
+        let _second = watch();
+        until(&stage, "/ready", "ready\n");
+    }
+
+    #[test]
     fn where_everything_is_ipv6_the_rules_are_watched_too() {
         let stage = stage("http2");
         let text = fs::read_to_string(stage.file()).unwrap();

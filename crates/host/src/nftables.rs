@@ -5,7 +5,6 @@
 
 mod listing;
 
-use std::path::Path;
 use std::time::Duration;
 
 use crate::{Error, Finished, Program};
@@ -14,8 +13,6 @@ pub use listing::{Difference, Listing};
 
 /// How long `nft` may take: milliseconds, and more where modules are loaded on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// Where it is, for users who have no `sbin` in their path.
-const PLACES: [&str; 2] = ["/usr/sbin/nft", "/sbin/nft"];
 
 /// A table of the family `inet` as it should be.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -113,7 +110,12 @@ fn removal(name: &str) -> String {
     format!("table inet {name}\ndelete table inet {name}\n")
 }
 
-fn apply(script: &str) -> Result<(), Error> {
+/// Hands `nft` a script, as one transaction.
+///
+/// # Errors
+///
+/// Those of [`Table::install`].
+pub fn apply(script: &str) -> Result<(), Error> {
     let done = nft().arguments(["-f", "-"]).text(script)?.run(PATIENCE);
     done.map(drop).map_err(told)
 }
@@ -146,11 +148,7 @@ fn ask(arguments: &[&str]) -> Result<Finished, Error> {
 }
 
 fn nft() -> Program {
-    let in_path = std::env::var_os("PATH")
-        .is_some_and(|path| std::env::split_paths(&path).any(|directory| directory.join("nft").is_file()));
-    let elsewhere = PLACES.into_iter().find(|place| Path::new(place).is_file());
-    let name = elsewhere.filter(|_| !in_path).unwrap_or("nft");
-    Program::new(name).package("nftables").environment("LC_ALL", "C")
+    Program::of_system("nft").package("nftables").environment("LC_ALL", "C")
 }
 
 fn path_with_sbin() -> String {

@@ -47,6 +47,18 @@ impl Program {
         }
     }
 
+    /// A program of the system by its name, also where the user's `PATH` leaves out the folders of administrators' programs.
+    #[must_use]
+    pub fn of_system(name: &str) -> Self {
+        let folders = std::env::var_os("PATH").unwrap_or_default();
+        let in_path = std::env::split_paths(&folders).any(|folder| folder.join(name).is_file());
+        let elsewhere = ["/usr/sbin", "/sbin"].map(|folder| Path::new(folder).join(name));
+        match elsewhere.into_iter().find(|place| place.is_file()) {
+            Some(place) if !in_path => Self::new(place).shown_as(name),
+            _ => Self::new(name),
+        }
+    }
+
     /// The Debian package that has it, for the hint when it is missing.
     #[must_use]
     pub fn package(mut self, package: &'static str) -> Self {

@@ -37,6 +37,7 @@ impl Rules {
             let watching = redirect::watch(listener, redirect::EVERY, move |answer| {
                 metrics.rules_standing("redirect", answer.is_some_and(|probed| probed.redirect));
                 metrics.rules_standing("guard", answer.is_some_and(|probed| probed.guard));
+                metrics.rules_standing("compared", answer.is_some_and(|probed| probed.compared));
                 this.set(Seen::Answered(answer));
             });
             until(watching, guard.reached(Phase::Draining)).await;
@@ -59,7 +60,8 @@ impl Rules {
             Seen::Awaited => Err("whether redirect and guard stand is being asked"),
             Seen::Answered(None) => Err("whether redirect and guard stand cannot be told"),
             Seen::Answered(Some(Probed { guard: false, .. })) => Err("the guard does not stand"),
-            Seen::Answered(Some(_)) => Err("the redirect does not stand"),
+            Seen::Answered(Some(Probed { redirect: false, .. })) => Err("the redirect does not stand"),
+            Seen::Answered(Some(_)) => Err("the rules are not what the file asks for, or are compared with it no more"),
         }
     }
 }
@@ -89,13 +91,20 @@ mod tests {
     fn ready_where_both_stand_or_nothing_is_led_here() {
         let rules = Rules::default();
         assert_eq!(rules.ready(), Ok(()));
-        for (redirect, guard, reason) in [
-            (true, true, Ok(())),
-            (false, true, Err("the redirect does not stand")),
-            (true, false, Err("the guard does not stand")),
-            (false, false, Err("the guard does not stand")),
+        let changed = "the rules are not what the file asks for, or are compared with it no more";
+        for (redirect, guard, compared, reason) in [
+            (true, true, true, Ok(())),
+            (true, true, false, Err(changed)),
+            (false, true, true, Err("the redirect does not stand")),
+            (true, false, false, Err("the guard does not stand")),
+            (false, false, false, Err("the guard does not stand")),
         ] {
-            rules.set(Seen::Answered(Some(Probed { redirect, guard })));
+            let probed = Probed {
+                redirect,
+                guard,
+                compared,
+            };
+            rules.set(Seen::Answered(Some(probed)));
             assert_eq!(rules.ready(), reason);
         }
         rules.set(Seen::Answered(None));

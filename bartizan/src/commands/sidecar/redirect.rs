@@ -1,10 +1,12 @@
 //! `bartizan sidecar redirect`: the rules of the host that lead a network function's requests to its sidecar.
 
+mod watching;
+
 use std::io::{self, Write as _};
 use std::path::PathBuf;
 
 use bartizan_sidecar::confine::User;
-use bartizan_sidecar::redirect::{self, Error, Plan, Standing, Tables, fence};
+use bartizan_sidecar::redirect::{self, Error, Installed, Part, Plan, Standing, Tables};
 use serde_json::json;
 
 use crate::{Failure, Outcome};
@@ -23,6 +25,7 @@ enum Action {
     Install(InstallArgs),
     Remove(RemoveArgs),
     Show(ShowArgs),
+    Watch(watching::Args),
 }
 
 /// Put redirect, guard and fence in force, in place of those that stand.
@@ -76,31 +79,26 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
         Action::Install(args) => install(args),
         Action::Remove(args) => remove(args),
         Action::Show(args) => show(args),
+        Action::Watch(args) => watching::run(args),
     }
 }
 
 fn install(args: &InstallArgs) -> Result<Outcome, Failure> {
-    let plan = plan(&args.plan)?;
+    let rules = args.plan.rules(!args.no_fence)?;
     if args.dry_run {
-        let mut text = plan.script();
-        if !args.no_fence {
-            for (family, batch) in fence::batches(&plan) {
-                for line in batch.lines() {
-                    text.push_str(&format!("# ip {family} {line}\n"));
-                }
-            }
-        }
-        return print(&text);
+        return print(&rules.script());
     }
-    // The guard closes the way in clear before anything else changes; it comes with the redirect, in one transaction.
-    redirect::install(&plan).map_err(|error| failure(&error))?;
+    rules.install().map_err(|error| failure(&error))?;
+    print(&installed(&rules))?;
     if args.no_fence {
-        fence::remove().map_err(|error| failure(&error))?;
-    } else {
-        fence::install(&plan).map_err(|error| {
-            failure(&error).hint("redirect and guard are in force already; `remove` takes them away")
-        })?;
+        print("no fence: `nft flush ruleset` would open the way in clear\n")?;
     }
+    Ok(Outcome::Clean)
+}
+
+/// Whose functions are redirected and guarded, and whose are not.
+fn installed(rules: &Installed) -> String {
+    let plan = rules.plan();
     let mut text = format!("redirected and guarded for node {}:\n", plan.node());
     for service in plan.services() {
         text.push_str(&format!("  {:<12} {}\n", service.node.as_str(), service.address));
@@ -111,19 +109,13 @@ fn install(args: &InstallArgs) -> Result<Outcome, Failure> {
             "  {node:<12} left alone: the file says `with: {protection}`\n"
         ));
     }
-    if args.no_fence {
-        text.push_str("no fence: `nft flush ruleset` would open the way in clear\n");
-    }
-    print(&text)
+    text
 }
 
 fn remove(args: &RemoveArgs) -> Result<Outcome, Failure> {
     let tables = if args.keep_guard { Tables::Redirect } else { Tables::All };
     if !args.dry_run {
         redirect::remove(tables).map_err(|error| failure(&error))?;
-        if tables == Tables::All {
-            fence::remove().map_err(|error| failure(&error))?;
-        }
     }
     let verb = if args.dry_run { "would remove" } else { "removed" };
     print(&match tables {
@@ -137,39 +129,52 @@ fn remove(args: &RemoveArgs) -> Result<Outcome, Failure> {
 }
 
 fn show(args: &ShowArgs) -> Result<Outcome, Failure> {
-    let plan = plan(&args.plan)?;
-    let [table, guard] = redirect::standing(&plan).map_err(|error| failure(&error))?;
-    let (fence, wanted) = (fence::standing().map_err(|error| failure(&error))?, fence::size(&plan));
-    let fence = match fence {
-        0 => "absent".to_owned(),
-        _ if fence == wanted => "in force".to_owned(),
-        _ => format!("{fence} rules stand, the file asks for {wanted}"),
-    };
-    let rows = [("redirect", words(&table)), ("guard", words(&guard)), ("fence", fence)];
+    let rules = args.plan.rules(true)?;
+    let plan = rules.plan();
+    let standing = rules.standing().map_err(|error| failure(&error))?;
     let text = if args.json {
         let services: Vec<_> = plan
             .services()
             .iter()
             .map(|service| json!({ "node": service.node.as_str(), "address": service.address }))
             .collect();
-        let states: serde_json::Map<_, _> = rows
+        let states: serde_json::Map<_, _> = standing
             .iter()
-            .map(|(name, state)| ((*name).to_owned(), json!(state)))
+            .map(|(part, standing)| (part.name().to_owned(), json!(words(standing))))
             .collect();
+        let differences: serde_json::Map<_, _> = standing
+            .iter()
+            .filter_map(|(part, standing)| Some((part.name().to_owned(), json!(differences(standing)?))))
+            .collect();
+        let node = plan.node().as_str();
         format!(
             "{}\n",
-            json!({ "node": plan.node().as_str(), "standing": states, "services": services })
+            json!({ "node": node, "standing": states, "differences": differences, "services": services })
         )
     } else {
-        rows.iter()
-            .map(|(name, state)| format!("{name:<10}{state}\n"))
-            .collect()
+        standing.iter().map(|(part, standing)| line(*part, standing)).collect()
     };
     print(&text)?;
-    if rows.iter().all(|(_, state)| state == "in force") {
+    if standing.iter().all(|(_, standing)| *standing == Standing::InForce) {
         Ok(Outcome::Clean)
     } else {
         Ok(Outcome::Finding)
+    }
+}
+
+/// What is installed of one mechanism, and a line for each difference.
+fn line(part: Part, standing: &Standing) -> String {
+    let mut text = format!("{:<10}{}\n", part.name(), words(standing));
+    for difference in differences(standing).unwrap_or_default() {
+        text += &format!("  {difference}\n");
+    }
+    text
+}
+
+fn differences(standing: &Standing) -> Option<&[String]> {
+    match standing {
+        Standing::Damaged(differences) => Some(differences),
+        _ => None,
     }
 }
 
@@ -187,18 +192,20 @@ fn words(standing: &Standing) -> String {
     match standing {
         Standing::Absent => "absent".to_owned(),
         Standing::InForce => "in force".to_owned(),
-        Standing::Damaged => "damaged: rules or addresses have been taken out; install again".to_owned(),
-        Standing::Other { mark } if mark.is_empty() => "there, but not as it was written; install again".to_owned(),
+        Standing::Damaged(_) => "damaged: it is not what the file asks for any more; install again".to_owned(),
         Standing::Other { mark } => format!("not what this file asks for (it says `{mark}`); install again"),
     }
 }
 
-fn plan(args: &PlanArgs) -> Result<Plan, Failure> {
-    let deployment = crate::commands::deployment_file::read(&args.file)?;
-    let user = User::find(&args.user).map_err(|error| {
-        Failure::usage(format!("--user: {error}")).hint("name the user the sidecar runs as, or give its number")
-    })?;
-    Plan::new(&deployment, &args.node, user.id()).map_err(|error| failure(&error))
+impl PlanArgs {
+    fn rules(&self, fenced: bool) -> Result<Installed, Failure> {
+        let deployment = crate::commands::deployment_file::read(&self.file)?;
+        let user = User::find(&self.user).map_err(|error| {
+            Failure::usage(format!("--user: {error}")).hint("name the user the sidecar runs as, or give its number")
+        })?;
+        let plan = Plan::new(&deployment, &self.node, user.id()).map_err(|error| failure(&error))?;
+        Ok(Installed::new(plan, fenced))
+    }
 }
 
 fn failure(error: &Error) -> Failure {

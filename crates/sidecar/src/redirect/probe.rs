@@ -2,7 +2,8 @@
 //!
 //! A confined sidecar may neither read the packet filter nor run `nft`. So both tables answer a question that any process can
 //! ask over loopback: the redirect leads one reserved loopback address to the transparent listener, the guard refuses one
-//! reserved loopback source there. Neither can leave the host.
+//! reserved loopback source there, and a second one for as long as somebody with the right to (`redirect watch`) found every rule, route
+//! and address as it should be. None of it can leave the host.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, SocketAddrV4};
@@ -15,6 +16,8 @@ use tokio::time::timeout;
 pub(super) const REDIRECT_PROBE: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::new(127, 98, 116, 122), 1);
 /// Refused at the listener by the guard, though the listener is there.
 pub(super) const GUARD_PROBE_SOURCE: Ipv4Addr = Ipv4Addr::new(127, 98, 116, 123);
+/// Refused there as well, while the rules are known to be what they should be.
+pub(super) const COMPARED_PROBE_SOURCE: Ipv4Addr = Ipv4Addr::new(127, 98, 116, 124);
 /// Loopback answers in microseconds; a host under full load takes longer.
 const PATIENCE: Duration = Duration::from_secs(2);
 
@@ -25,13 +28,15 @@ pub struct Probed {
     pub redirect: bool,
     /// The guard table refuses.
     pub guard: bool,
+    /// The rules were found to be what they should be: at the installation or, where `redirect watch` runs, a moment ago.
+    pub compared: bool,
 }
 
 impl Probed {
-    /// Whether both stand.
+    /// Whether all of it is so.
     #[must_use]
     pub fn stands(self) -> bool {
-        self.redirect && self.guard
+        self.redirect && self.guard && self.compared
     }
 }
 
@@ -48,7 +53,7 @@ pub(crate) fn listener(transparent: impl Iterator<Item = SocketAddr> + Clone) ->
 
 /// Asks both tables whether they stand, through the transparent listener `listener` of this process.
 ///
-/// It sees a table or its chain flushed or deleted, not a single rule or set element taken out.
+/// By itself it sees a table or its chain flushed or deleted; a single rule, address or route taken out where `redirect watch` runs.
 ///
 /// # Errors
 /// Where no answer could be had: no socket, no listener at `listener`.
@@ -56,11 +61,20 @@ pub async fn probe(listener: SocketAddrV4) -> io::Result<Probed> {
     let redirect = answers(*REDIRECT_PROBE.ip(), REDIRECT_PROBE).await?;
     let through = answers(GUARD_PROBE_SOURCE, listener).await?;
     if through {
-        return Ok(Probed { redirect, guard: false });
+        return Ok(Probed {
+            redirect,
+            guard: false,
+            compared: false,
+        });
     }
     // Refused by the guard, or by nobody listening there? Another source tells.
     if answers(*REDIRECT_PROBE.ip(), listener).await? {
-        Ok(Probed { redirect, guard: true })
+        let compared = !answers(COMPARED_PROBE_SOURCE, listener).await?;
+        Ok(Probed {
+            redirect,
+            guard: true,
+            compared,
+        })
     } else {
         let cause = format!("nothing listens at {listener}");
         Err(io::Error::new(io::ErrorKind::NotConnected, cause))
@@ -70,7 +84,7 @@ pub async fn probe(listener: SocketAddrV4) -> io::Result<Probed> {
 /// Whether an accepted connection comes from [`probe`]: close it, count nothing.
 #[must_use]
 pub fn is_probe(peer: SocketAddr) -> bool {
-    matches!(peer.ip().to_canonical(), IpAddr::V4(ip) if ip == *REDIRECT_PROBE.ip() || ip == GUARD_PROBE_SOURCE)
+    matches!(peer.ip().to_canonical(), IpAddr::V4(ip) if [*REDIRECT_PROBE.ip(), GUARD_PROBE_SOURCE, COMPARED_PROBE_SOURCE].contains(&ip))
 }
 
 async fn answers(source: Ipv4Addr, to: SocketAddrV4) -> io::Result<bool> {

@@ -1,18 +1,22 @@
 //! The rules as nftables reads them.
-//!
-//! Both tables are replaced in one transaction: `table X` makes one where there is none, so that `delete table X` cannot fail.
 
 use std::collections::BTreeSet;
 use std::fmt::{self, Write as _};
 use std::net::SocketAddr;
 
+use bartizan_host::nftables;
+
 use super::plan::Plan;
-use super::probe::{GUARD_PROBE_SOURCE, REDIRECT_PROBE};
+use super::probe::{COMPARED_PROBE_SOURCE, GUARD_PROBE_SOURCE, REDIRECT_PROBE};
 
 /// The table that leads connections to the sidecar.
 pub(super) const REDIRECT: &str = "bartizan-redirect";
 /// The table that refuses what is not led there.
 pub(super) const GUARD: &str = "bartizan-guard";
+/// The set of the guard that says whether the rules were found to be what they should be, for as long as its element lasts.
+pub(super) const COMPARED: &str = "compared";
+/// The comment that says which node's rules a table is, and which content they have, begins with it.
+pub(super) const MARK: &str = "node ";
 
 /// What a table consists of, beside the two sets of addresses.
 struct Table {
@@ -28,38 +32,22 @@ struct Chain {
 }
 
 impl Plan {
-    /// The script for `nft -f -` that puts both tables in force, in place of what stands under their names.
-    #[must_use]
-    pub fn script(&self) -> String {
+    /// The tables as they should be.
+    pub(super) fn tables(&self) -> Vec<nftables::Table> {
         let mark = self.mark();
-        let tables = [self.guard(&mark), self.redirect(&mark)];
-        let mut script: String = tables.iter().map(|table| clear(table.name)).collect();
-        for table in &tables {
-            // Writing to a string cannot fail.
-            let _ = self.write(&mut script, table);
-        }
-        script
+        let tables = [self.redirect(&mark), self.guard(&mark)];
+        let tables = tables
+            .iter()
+            .map(|table| nftables::Table::new(table.name, &self.body(table)));
+        tables.collect()
     }
 
     /// Names the node and the content of its rules: the comment of the first rule of both tables, which answers the sidecar's own
     /// question whether the table stands. (`nft -j` of version 1.0 does not print comments of tables.)
     pub(super) fn mark(&self) -> String {
-        let mut text = String::new();
-        for table in [self.guard(""), self.redirect("")] {
-            let _ = self.write(&mut text, &table);
-        }
-        format!("node {} rules {:016x}", self.node, fingerprint(&text))
-    }
-
-    /// How many rules and how many set elements a table has.
-    pub(super) fn size(&self, name: &str) -> (usize, usize) {
-        let rules = [self.guard(""), self.redirect("")]
-            .iter()
-            .filter(|table| table.name == name)
-            .flat_map(|table| &table.chains)
-            .map(|chain| chain.rules.len())
-            .sum();
-        (rules, self.addresses().len())
+        let tables = [self.guard(""), self.redirect("")];
+        let text: String = tables.iter().map(|table| self.body(table)).collect();
+        format!("{MARK}{} rules {:016x}", self.node, fingerprint(&text))
     }
 
     /// Where peers' functions are called, each once.
@@ -97,10 +85,14 @@ impl Plan {
     }
 
     fn guard(&self, mark: &str) -> Table {
-        let mut output = vec![format!(
-            "ip saddr {GUARD_PROBE_SOURCE} tcp dport {} reject with tcp reset comment \"{mark}\"",
-            self.probed.port()
-        )];
+        let port = self.probed.port();
+        let mut output = vec![
+            format!("ip saddr {GUARD_PROBE_SOURCE} tcp dport {port} reject with tcp reset comment \"{mark}\""),
+            format!(
+                "ip saddr {COMPARED_PROBE_SOURCE} ip saddr @{COMPARED} tcp dport {port} reject with tcp reset \
+                 comment \"the rules are what they should be\""
+            ),
+        ];
         for (family, set) in [("ip", "services-v4"), ("ip6", "services-v6")] {
             output.push(format!(
                 "{family} daddr . tcp dport @{set} counter reject with tcp reset \
@@ -142,8 +134,20 @@ impl Plan {
         Table { name: GUARD, chains }
     }
 
+    fn body(&self, table: &Table) -> String {
+        let mut text = String::new();
+        // Writing to a string cannot fail.
+        let _ = self.write(&mut text, table);
+        text
+    }
+
     fn write(&self, text: &mut String, table: &Table) -> fmt::Result {
-        writeln!(text, "\ntable inet {} {{", table.name)?;
+        if table.name == GUARD {
+            writeln!(
+                text,
+                "\tset {COMPARED} {{\n\t\ttype ipv4_addr\n\t\tflags timeout\n\t\telements = {{ {COMPARED_PROBE_SOURCE} }}\n\t}}"
+            )?;
+        }
         let addresses = self.addresses();
         let families = [
             (
@@ -172,13 +176,8 @@ impl Plan {
             }
             writeln!(text, "\t}}")?;
         }
-        writeln!(text, "}}")
+        Ok(())
     }
-}
-
-/// Takes a table away, whether it is there or not.
-pub(super) fn clear(table: &str) -> String {
-    format!("table inet {table}\ndelete table inet {table}\n")
 }
 
 /// FNV-1a, 64 bits: it tells one state of the file from another, and guards against nobody.

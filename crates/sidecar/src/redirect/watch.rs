@@ -7,7 +7,7 @@ use tokio::time::{MissedTickBehavior, interval};
 
 use super::probe::{Probed, probe};
 
-/// How often the rules are asked for: three connections over loopback each time.
+/// How often the rules are asked for: four connections over loopback each time.
 pub const EVERY: Duration = Duration::from_secs(1);
 
 /// Probes the rules through the transparent listener `listener` again and again, calls `changed` with the first answer and with
@@ -38,7 +38,17 @@ fn log(answer: Option<Probed>) {
     const HINT: &str = "run `bartizan sidecar redirect show` and `install` on this host as root";
     match answer {
         Some(probed) if probed.stands() => tracing::info!("redirect and guard stand"),
-        Some(Probed { redirect, guard: true }) => {
+        Some(Probed {
+            redirect: true,
+            guard: true,
+            compared: false,
+        }) => tracing::error!(
+            hint = "`bartizan sidecar redirect show` names each difference; `redirect watch` compares and repairs",
+            "the rules are not what the file asks for, or are compared with it no more: requests may leave unencrypted"
+        ),
+        Some(Probed {
+            redirect, guard: true, ..
+        }) => {
             tracing::error!(
                 redirect,
                 guard = true,
@@ -46,7 +56,9 @@ fn log(answer: Option<Probed>) {
                 "the redirect is gone: requests to peers are refused"
             );
         }
-        Some(Probed { redirect, guard: false }) => {
+        Some(Probed {
+            redirect, guard: false, ..
+        }) => {
             tracing::error!(
                 redirect,
                 guard = false,

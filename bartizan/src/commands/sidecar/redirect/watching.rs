@@ -1,0 +1,142 @@
+//! `bartizan sidecar redirect watch`: the rules installed, compared with what they should be, and repaired, until it is told to end.
+
+use std::io::IsTerminal as _;
+use std::time::Duration;
+
+use bartizan_sidecar::handover::Notify;
+use bartizan_sidecar::redirect::{Error, Installed, Part, Standing};
+
+use tokio::signal::unix::{SignalKind, signal};
+
+use super::{PlanArgs, differences, failure, installed, print, words};
+use crate::{Failure, Outcome};
+
+/// For how many turns of comparison the sidecar believes the last one: a busy host is late.
+const BELIEVED: u32 = 5;
+
+/// Install redirect, guard and fence, compare them with the file again and again, and install again what was changed.
+///
+/// A changed file is read again. Each difference is logged. The guard answers the sidecar, which may not read the rules itself, that they are what they should be, for
+/// as long as that was found a moment ago: `/ready` is 503 where they are not, and where nobody compares them any more. SIGTERM and SIGINT
+/// end it and leave the rules.
+#[derive(clap::Args)]
+pub(super) struct Args {
+    #[command(flatten)]
+    plan: PlanArgs,
+    /// Do without the fence.
+    #[arg(long)]
+    no_fence: bool,
+    /// How long to wait between two comparisons, in seconds.
+    #[arg(long, value_name = "SECONDS", default_value_t = 2, value_parser = clap::value_parser!(u64).range(1..=3600))]
+    every: u64,
+}
+
+/// What was installed and said.
+struct Watching<'a> {
+    args: &'a Args,
+    rules: Installed,
+    /// The last complaint, which is logged once.
+    complaint: String,
+}
+
+pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
+    let log = tracing_subscriber::fmt()
+        .with_writer(std::io::stderr)
+        .with_target(false);
+    log.with_ansi(std::io::stderr().is_terminal()).init();
+    let rules = args.plan.rules(!args.no_fence)?;
+    let every = Duration::from_secs(args.every);
+    rules.install().map_err(|error| failure(&error))?;
+    print(&installed(&rules))?;
+    let mut watching = Watching {
+        args,
+        rules,
+        complaint: String::new(),
+    };
+    watching.look();
+    let notify = Notify::from_environment();
+    let failed = |error| Failure::new(format!("cannot catch signals: {error}"));
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(failed)?;
+    runtime.block_on(async {
+        let mut terminate = signal(SignalKind::terminate()).map_err(failed)?;
+        let mut interrupt = signal(SignalKind::interrupt()).map_err(failed)?;
+        notify.ready();
+        loop {
+            tokio::select! {
+                _ = terminate.recv() => break,
+                _ = interrupt.recv() => break,
+                () = tokio::time::sleep(every) => watching.look(),
+            }
+        }
+        notify.stopping();
+        Ok(Outcome::Clean)
+    })
+}
+
+impl Watching<'_> {
+    /// Compares once, repairs what was changed, and has the guard answer accordingly.
+    fn look(&mut self) {
+        match self.args.plan.rules(!self.args.no_fence) {
+            Ok(asked) if asked.plan() != self.rules.plan() => {
+                tracing::info!("the file asks for other rules: they are installed");
+                self.rules = asked;
+            }
+            Ok(_) => {}
+            Err(failure) => self.complain(&format!(
+                "the file cannot be used, the rules stay as they are: {}",
+                failure.message()
+            )),
+        }
+        match self.repaired() {
+            Ok(()) => self.complaint.clear(),
+            Err(complaint) => {
+                // Where there is no guard, it answers nothing anyway.
+                let _ = self.rules.deny();
+                self.complain(&complaint);
+            }
+        }
+    }
+
+    fn repaired(&self) -> Result<(), String> {
+        let rules = &self.rules;
+        let wrong = |standing: &[(Part, Standing)]| {
+            let wrong = standing.iter().filter(|(_, standing)| *standing != Standing::InForce);
+            let wrong: Vec<_> = wrong
+                .map(|(part, standing)| {
+                    let how = differences(standing).unwrap_or_default().join("; ");
+                    format!("{} {}: {how}", part.name(), words(standing))
+                })
+                .collect();
+            wrong.join("; ")
+        };
+        let unreadable = |error: Error| format!("the rules cannot be read: {error}");
+        let found = wrong(&rules.standing().map_err(unreadable)?);
+        if !found.is_empty() {
+            let hint = "a program that flushes the packet filter or the routing of this namespace should leave what is called bartizan";
+            tracing::error!(found, hint, "the rules were changed: they are installed again");
+            let failed =
+                |error: Error| format!("the rules cannot be installed again, requests may leave unencrypted: {error}");
+            rules.install().map_err(failed)?;
+            let left = wrong(&rules.standing().map_err(unreadable)?);
+            if !left.is_empty() {
+                return Err(format!(
+                    "the rules are not what they should be, though they were installed again: {left}"
+                ));
+            }
+        }
+        let lasting = Duration::from_secs(self.args.every) * BELIEVED;
+        let untold =
+            |error: Error| format!("the sidecar cannot be told that the rules are what they should be: {error}");
+        rules.confirm(lasting).map_err(untold)
+    }
+
+    fn complain(&mut self, complaint: &str) {
+        if self.complaint != complaint {
+            tracing::error!("{complaint}");
+            complaint.clone_into(&mut self.complaint);
+        }
+    }
+}

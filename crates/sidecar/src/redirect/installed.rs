@@ -1,0 +1,200 @@
+//! Redirect, guard and fence in this network namespace: installed, removed, and compared with what they should be.
+
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use bartizan_host::nftables::{self, Listing, Table};
+
+use super::probe::COMPARED_PROBE_SOURCE;
+use super::ruleset::{COMPARED, GUARD, MARK, REDIRECT};
+use super::{Error, Plan, fence};
+
+/// Which tables to remove.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Tables {
+    /// The redirect alone: functions' requests then fail, none leaves in clear.
+    Redirect,
+    /// Redirect, guard and fence: functions then talk in clear.
+    All,
+}
+
+/// One of the mechanisms.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Part {
+    /// The table that leads connections to the sidecar.
+    Redirect,
+    /// The table that refuses what is not led there.
+    Guard,
+    /// What holds outside nftables.
+    Fence,
+}
+
+/// What is installed of one of them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Standing {
+    /// Nothing.
+    Absent,
+    /// All of it, as the file asks for, and nothing else.
+    InForce,
+    /// Written for another node or from another state of the file.
+    Other {
+        /// The comment that says for which.
+        mark: String,
+    },
+    /// Written from this file and changed since: each difference as a sentence.
+    Damaged(Vec<String>),
+}
+
+/// The rules of a plan, with what is known of how this host lists them.
+#[derive(Debug)]
+pub struct Installed {
+    plan: Plan,
+    /// Each with how it is listed once that was asked for.
+    tables: Vec<(Part, Table, OnceLock<Listing>)>,
+    fenced: bool,
+}
+
+impl Part {
+    /// The word for it in messages and JSON.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Redirect => "redirect",
+            Self::Guard => "guard",
+            Self::Fence => "fence",
+        }
+    }
+
+    fn of(table: &Table) -> Self {
+        if table.name() == REDIRECT {
+            Self::Redirect
+        } else {
+            Self::Guard
+        }
+    }
+}
+
+impl Installed {
+    /// The rules of a plan, with the fence or without.
+    #[must_use]
+    pub fn new(plan: Plan, fenced: bool) -> Self {
+        let tables = plan.tables().into_iter();
+        let tables = tables.map(|table| (Part::of(&table), table, OnceLock::new()));
+        Self {
+            tables: tables.collect(),
+            plan,
+            fenced,
+        }
+    }
+
+    /// What they are derived from.
+    #[must_use]
+    pub fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    /// What would be handed to `nft -f -`, and, as comments, to `ip`.
+    #[must_use]
+    pub fn script(&self) -> String {
+        let mut script: String = self.tables.iter().map(|(_, table, _)| table.script()).collect();
+        for (options, batch) in fence::batches(&self.plan).iter().filter(|_| self.fenced) {
+            let options: String = options.iter().map(|option| format!(" {option}")).collect();
+            script.extend(batch.lines().map(|line| format!("# ip{options} {line}\n")));
+        }
+        script
+    }
+
+    /// Installs both tables, all or nothing, in place of what stands under their names, then the fence.
+    ///
+    /// # Errors
+    /// Where `nft` or `ip` is missing, may not, or the kernel does not take the rules. Where that was `nft`, the tables are as they were.
+    pub fn install(&self) -> Result<(), Error> {
+        let tables: Vec<_> = self.tables.iter().map(|(_, table, _)| table.clone()).collect();
+        Table::install(&tables)?;
+        if self.fenced {
+            fence::install(&self.plan)
+        } else {
+            fence::remove()
+        }
+    }
+
+    /// What is installed in this network namespace, compared object by object with what should be. Where there is to be no fence, it is
+    /// left out.
+    ///
+    /// # Errors
+    /// Where `nft` or `ip` is missing, may not, or prints what cannot be read.
+    pub fn standing(&self) -> Result<Vec<(Part, Standing)>, Error> {
+        let mut found = Vec::new();
+        for (part, table, wanted) in &self.tables {
+            found.push((*part, self.of_table(table, wanted)?));
+        }
+        if self.fenced {
+            let standing = match fence::differences(&self.plan)? {
+                (false, _) => Standing::Absent,
+                (true, differences) if differences.is_empty() => Standing::InForce,
+                (true, differences) => Standing::Damaged(differences),
+            };
+            found.push((Part::Fence, standing));
+        }
+        Ok(found)
+    }
+
+    fn of_table(&self, table: &Table, wanted: &OnceLock<Listing>) -> Result<Standing, Error> {
+        let Some(here) = Table::listed(table.name())? else {
+            return Ok(Standing::Absent);
+        };
+        let ours = self.plan.mark();
+        let mark = here.comments().find(|comment| comment.starts_with(MARK));
+        if let Some(mark) = mark.filter(|mark| *mark != ours) {
+            return Ok(Standing::Other { mark: mark.to_owned() });
+        }
+        let wanted = match wanted.get() {
+            Some(wanted) => wanted,
+            None => {
+                let listed = table.wanted()?;
+                wanted.get_or_init(|| listed)
+            }
+        };
+        let differences: Vec<_> = here.differences(wanted).iter().map(ToString::to_string).collect();
+        Ok(if differences.is_empty() {
+            Standing::InForce
+        } else {
+            Standing::Damaged(differences)
+        })
+    }
+
+    /// Has the guard answer, for this long, that the rules are what they should be; the sidecar asks for it.
+    ///
+    /// # Errors
+    /// Where there is no guard, or `nft` is missing or may not.
+    pub fn confirm(&self, lasting: Duration) -> Result<(), Error> {
+        // The time of an element that is there is not changed by adding it again.
+        let element = format!("element inet {GUARD} {COMPARED} {{ {COMPARED_PROBE_SOURCE}");
+        let seconds = lasting.as_secs().max(1);
+        let script = format!("add {element} }}\ndelete {element} }}\nadd {element} timeout {seconds}s }}\n");
+        Ok(nftables::apply(&script)?)
+    }
+
+    /// Has it answer so no more.
+    ///
+    /// # Errors
+    /// Those of [`Installed::confirm`].
+    pub fn deny(&self) -> Result<(), Error> {
+        let element = format!("element inet {GUARD} {COMPARED} {{ {COMPARED_PROBE_SOURCE} }}");
+        Ok(nftables::apply(&format!("add {element}\ndelete {element}\n"))?)
+    }
+}
+
+/// Removes tables and, with the guard, the fence; what is not there is no error. It needs no file.
+///
+/// # Errors
+/// Where `nft` or `ip` is missing or may not.
+pub fn remove(tables: Tables) -> Result<(), Error> {
+    // One transaction each: the guard goes only once the redirect is gone.
+    Table::remove(REDIRECT)?;
+    if tables == Tables::All {
+        Table::remove(GUARD)?;
+        fence::remove()?;
+    }
+    Ok(())
+}
