@@ -242,7 +242,7 @@ mod as_root {
             assert_eq!(run["eavesdropper"]["dropped"], 0, "{case}: the capture must be whole");
         }
         let straight = run(&report, "straight");
-        assert_eq!(verdict(straight, "confidentiality"), "vulnerable");
+        assert_eq!(verdict(straight, "confidentiality"), "readable now");
         assert!(
             straight["eavesdropper"]["readable_count"].as_u64() > Some(0),
             "identities travel in clear: {straight:#}"

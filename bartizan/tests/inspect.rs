@@ -409,7 +409,7 @@ fn a_finding_beyond_the_rows_of_the_table_is_still_a_finding() {
     assert_eq!(output.status.code(), Some(1));
     let text = stdout(&output);
     assert!(
-        text.contains("confidentiality: 1 connection: sent in clear: HTTP/1 without TLS"),
+        text.contains("readable now: 1 connection: sent in clear: HTTP/1 without TLS"),
         "{text}"
     );
     assert!(text.contains("1 connection: counted in the summary only"));

@@ -292,7 +292,7 @@ fn a_network_in_clear_is_not_an_empty_document() {
             .map(|property| &property["value"])
     };
     assert_eq!(of("bartizan:interface"), Some(&"E2".into()));
-    assert_eq!(of("bartizan:confidentiality"), Some(&"vulnerable".into()));
+    assert_eq!(of("bartizan:confidentiality"), Some(&"readable now".into()));
     assert_eq!(service["authenticated"], false);
 }
 

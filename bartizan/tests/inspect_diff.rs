@@ -60,7 +60,7 @@ fn a_link_that_falls_is_named_with_its_reason_and_packets_and_ends_with_1() {
     assert_eq!(output.status.code(), Some(1));
     let text = stdout(&output);
     assert!(
-        text.contains("quantum-safe -> vulnerable: sent in clear: SCTP without DTLS or IPsec [packets 14-44]"),
+        text.contains("quantum-safe -> readable now: sent in clear: SCTP without DTLS or IPsec [packets 14-44]"),
         "{text}"
     );
     assert!(

@@ -43,7 +43,11 @@ impl Gathered {
             (Concern::Confidentiality, &posture.confidentiality),
             (Concern::Authenticity, &posture.authenticity),
         ] {
-            if judgement.verdict() == Verdict::Vulnerable {
+            if judgement.verdict().is_vulnerable() {
+                let concern = match concern {
+                    Concern::Confidentiality => Concern::of_readable(judgement.verdict()),
+                    other => other,
+                };
                 let example = || example(conversation, judgement.sources());
                 self.found(concern, judgement.because(), "connection", example);
             }

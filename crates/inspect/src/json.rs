@@ -123,6 +123,7 @@ impl From<findings::Omission> for Omission {
 struct Counts {
     quantum_safe: u64,
     vulnerable: u64,
+    readable_now: u64,
     not_observable: u64,
     not_seen: u64,
 }
@@ -395,6 +396,7 @@ impl From<Tally> for Counts {
         Self {
             quantum_safe: tally.quantum_safe,
             vulnerable: tally.vulnerable,
+            readable_now: tally.readable_now,
             not_observable: tally.not_observable,
             not_seen: tally.not_seen,
         }

@@ -110,6 +110,8 @@ pub struct Tally {
     pub quantum_safe: u64,
     /// [`Verdict::Vulnerable`].
     pub vulnerable: u64,
+    /// [`Verdict::ReadableNow`].
+    pub readable_now: u64,
     /// [`Verdict::NotObservable`].
     pub not_observable: u64,
     /// [`Verdict::NotSeen`].
@@ -121,6 +123,7 @@ impl Tally {
         *match verdict {
             Verdict::QuantumSafe => &mut self.quantum_safe,
             Verdict::Vulnerable => &mut self.vulnerable,
+            Verdict::ReadableNow => &mut self.readable_now,
             Verdict::NotObservable => &mut self.not_observable,
             Verdict::NotSeen => &mut self.not_seen,
         } += 1;

@@ -137,11 +137,17 @@ impl Page {
             let Tally {
                 quantum_safe,
                 vulnerable,
+                readable_now,
                 not_observable,
                 not_seen,
             } = tally;
+            // Only what is sent unencrypted is readable now, and that says nothing of who sent it.
+            let now = match axis {
+                "confidentiality" => format!("{readable_now} readable now, "),
+                _ => String::new(),
+            };
             self.line(format_args!(
-                "  {axis:15}  {quantum_safe} quantum-safe, {vulnerable} vulnerable, {not_observable} not observable, {not_seen} not seen"
+                "  {axis:15}  {now}{vulnerable} vulnerable, {not_observable} not observable, {not_seen} not seen, {quantum_safe} quantum-safe"
             ));
         }
     }
@@ -170,7 +176,11 @@ impl Page {
 
 /// A row with its verdicts in colour; no other cell of a row has their names.
 fn painted(row: &str) -> String {
-    let verdicts = [(Verdict::QuantumSafe.name(), 32), (Verdict::Vulnerable.name(), 31)];
+    let verdicts = [
+        (Verdict::QuantumSafe.name(), "32"),
+        (Verdict::Vulnerable.name(), "31"),
+        (Verdict::ReadableNow.name(), "1;31"),
+    ];
     let mut row = row.to_owned();
     for (name, colour) in verdicts {
         row = row.replace(&format!("  {name}"), &format!("  \x1b[{colour}m{name}\x1b[0m"));

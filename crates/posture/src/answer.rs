@@ -37,6 +37,8 @@ pub enum Verdict {
     QuantumSafe,
     /// Succeed.
     Vulnerable,
+    /// He needs none: it was sent unencrypted, and whoever records it reads it now. Of confidentiality only.
+    ReadableNow,
     /// Nobody can tell from this evidence: the protocol hides it, and no ledger tells.
     NotObservable,
     /// Nobody can tell from this evidence: the packets that would show it are not there.
@@ -50,8 +52,24 @@ impl Verdict {
         match self {
             Self::QuantumSafe => "quantum-safe",
             Self::Vulnerable => "vulnerable",
+            Self::ReadableNow => "readable now",
             Self::NotObservable => "not observable",
             Self::NotSeen => "not seen",
+        }
+    }
+
+    /// Whether an attacker with a quantum computer succeeds, whether he needs it or not.
+    #[must_use]
+    pub fn is_vulnerable(self) -> bool {
+        matches!(self, Self::Vulnerable | Self::ReadableNow)
+    }
+
+    /// What follows for what was keyed in a conversation of this verdict: messages that were sent unencrypted do not show the
+    /// secret that a key exchange in them made.
+    pub(crate) fn of_keys(self) -> Self {
+        match self {
+            Self::ReadableNow => Self::Vulnerable,
+            other => other,
         }
     }
 
@@ -64,10 +82,11 @@ impl Verdict {
     /// From 0, the worst.
     pub(crate) fn rank(self) -> u8 {
         match self {
-            Self::Vulnerable => 0,
-            Self::NotObservable => 1,
-            Self::NotSeen => 2,
-            Self::QuantumSafe => 3,
+            Self::ReadableNow => 0,
+            Self::Vulnerable => 1,
+            Self::NotObservable => 2,
+            Self::NotSeen => 3,
+            Self::QuantumSafe => 4,
         }
     }
 }

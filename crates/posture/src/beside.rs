@@ -48,7 +48,7 @@ fn suci(code: u8) -> (Verdict, String) {
         Some(known) => match known.recording {
             None => {
                 let because = format!("SUCI with the {}: it is the subscriber's identifier itself", known.name);
-                (Verdict::Vulnerable, because)
+                (Verdict::ReadableNow, because)
             }
             Some(Safety::Vulnerable) => {
                 let because = format!(

@@ -15,9 +15,9 @@ pub(crate) fn judge(evidence: &Evidence<'_>) -> Judgement {
             let source = http2
                 .preface
                 .map_or_else(|| Source::all(connection), |at| Source::between(at, at));
-            Judgement::new(Verdict::Vulnerable, "sent in clear: HTTP/2 without TLS", vec![source])
+            Judgement::new(Verdict::ReadableNow, "sent in clear: HTTP/2 without TLS", vec![source])
         }
-        Content::Http1(_) => Judgement::new(Verdict::Vulnerable, "sent in clear: HTTP/1 without TLS", all()),
+        Content::Http1(_) => Judgement::new(Verdict::ReadableNow, "sent in clear: HTTP/1 without TLS", all()),
         Content::Unknown(_) => Judgement::new(Verdict::NotObservable, "a protocol that is not read", all()),
         Content::Tls(tls) => judge_tls(evidence, tls),
         Content::Ssh(carried) => ssh::posture(connection, carried).confidentiality,
@@ -43,7 +43,7 @@ fn judge_tls(evidence: &Evidence<'_>, tls: &Tls) -> Judgement {
         older if older < Version::TLS13 => {
             if tls::is_null_cipher(suite) {
                 let because = format!("sent in clear: cipher suite 0x{suite:04x} does not encrypt");
-                return Judgement::new(Verdict::Vulnerable, because, sources);
+                return Judgement::new(Verdict::ReadableNow, because, sources);
             }
             return judge_legacy(evidence, older, suite, sources);
         }

@@ -69,7 +69,7 @@ fn plain(datagrams: &Datagrams) -> Posture {
         users => format!(", with {users} packets of users"),
     };
     let because = format!("sent in clear: {name} without IPsec{users}");
-    let confidentiality = Judgement::new(Verdict::Vulnerable, because, sources);
+    let confidentiality = Judgement::new(Verdict::ReadableNow, because, sources);
     let messages = datagrams.from_client.packets + datagrams.from_server.packets;
     let bytes = datagrams.from_client.bytes + datagrams.from_server.bytes;
     let clear = format!("{messages} messages of {name}, {bytes} bytes{users}");

@@ -26,7 +26,7 @@ pub(crate) fn dtls_posture(association: &Association, dtls: &Dtls) -> Posture {
     let confidentiality = confidentiality(dtls, older, &source);
     let answer = match confidentiality.verdict() {
         Verdict::QuantumSafe => Answer::Yes,
-        Verdict::Vulnerable => Answer::No,
+        Verdict::Vulnerable | Verdict::ReadableNow => Answer::No,
         Verdict::NotObservable => Answer::NotObservable,
         Verdict::NotSeen => Answer::NotSeen,
     };
@@ -104,9 +104,7 @@ fn confidentiality(dtls: &Dtls, older: bool, source: &[Source]) -> Judgement {
             }
         }
         Some(server) => match group(dtls) {
-            Some(group) if by_group(group, Vec::new()).verdict() == Verdict::Vulnerable => {
-                by_group(group, source.to_vec())
-            }
+            Some(group) if by_group(group, Vec::new()).verdict().is_vulnerable() => by_group(group, source.to_vec()),
             _ => {
                 let because = format!("version {} negotiated, which is not known", server.value.version);
                 Judgement::new(Verdict::NotObservable, because, source.to_vec())

@@ -17,7 +17,7 @@ pub(crate) fn posture(sa: &EspSa, made: Made, ike: &[JudgedIkeSa]) -> Posture {
     let doubt = sa.looks_encrypted() == Some(false);
     let confidentiality = match (sa.in_clear(), &keyed_by) {
         (Some(at), _) => Judgement::new(
-            Verdict::Vulnerable,
+            Verdict::ReadableNow,
             "sent in clear: ESP with NULL encryption",
             vec![Source::between(at, at)],
         ),
@@ -103,10 +103,10 @@ fn keyed_by(made: Made, ike: &[JudgedIkeSa]) -> Result<&JudgedIkeSa, (String, Ve
 fn by_ike(judged: &JudgedIkeSa) -> Judgement {
     let judgement = &judged.posture.confidentiality;
     let sources = judgement.sources().to_vec();
-    if judgement.verdict() == Verdict::Vulnerable && ike::announces_ppk(&judged.sa) {
+    if judgement.verdict().is_vulnerable() && ike::announces_ppk(&judged.sa) {
         let because = "keyed by an IKE_SA with a classical key exchange, whose ends announce a PPK: whether one was used is encrypted";
         return Judgement::new(Verdict::NotObservable, because, sources);
     }
     let because = format!("keyed by the IKE_SA between the same hosts: {}", judgement.because());
-    Judgement::new(judgement.verdict(), because, sources)
+    Judgement::new(judgement.verdict().of_keys(), because, sources)
 }

@@ -181,10 +181,12 @@ fn negotiated(sa: &IkeSa, judgement: &Judgement, parent: Option<&Posture>) -> Re
     let answer = match judgement.verdict() {
         Verdict::QuantumSafe => Answer::Yes,
         // A cipher that does not encrypt says nothing of the key exchange.
-        Verdict::Vulnerable if KeyExchangeClass::of(sa.key_exchanges()) == Some(KeyExchangeClass::PostQuantum) => {
+        Verdict::Vulnerable | Verdict::ReadableNow
+            if KeyExchangeClass::of(sa.key_exchanges()) == Some(KeyExchangeClass::PostQuantum) =>
+        {
             Answer::Yes
         }
-        Verdict::Vulnerable => Answer::No,
+        Verdict::Vulnerable | Verdict::ReadableNow => Answer::No,
         Verdict::NotObservable => Answer::NotObservable,
         Verdict::NotSeen => Answer::NotSeen,
     };
@@ -196,7 +198,7 @@ fn negotiated(sa: &IkeSa, judgement: &Judgement, parent: Option<&Posture>) -> Re
 fn stayed(sa: &IkeSa, judgement: &Judgement, parent: Option<&Posture>) -> Reply {
     match judgement.verdict() {
         Verdict::QuantumSafe => {}
-        Verdict::Vulnerable => {
+        Verdict::Vulnerable | Verdict::ReadableNow => {
             return Reply::new(
                 Answer::No,
                 "it was not post-quantum from the start",

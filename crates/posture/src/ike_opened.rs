@@ -55,12 +55,16 @@ fn rekeyed(made: &Seen<Made>, parent: &Posture, posture: &mut Posture) {
     let before = &parent.confidentiality;
     posture.confidentiality = if let Some(cipher) = broken(&made.value) {
         let because = format!("{}, {BY}", weakness(cipher));
-        Judgement::new(Verdict::Vulnerable, because, sources)
+        Judgement::new(worth(cipher), because, sources)
     } else if withstand(methods) {
         Judgement::new(Verdict::QuantumSafe, how, sources)
     } else {
         let because = format!("{how}; of the IKE_SA it was made from: {}", before.because());
-        Judgement::new(before.verdict(), because, [sources, before.sources().to_vec()].concat())
+        Judgement::new(
+            before.verdict().of_keys(),
+            because,
+            [sources, before.sources().to_vec()].concat(),
+        )
     };
     let answer = if withstand(methods) { Answer::Yes } else { Answer::No };
     let because = format!("{}, {BY}", names(methods));
@@ -77,6 +81,14 @@ fn broken(made: &Made) -> Option<&'static Transform> {
     let ciphers = made.chosen.transforms.iter().filter(|transform| transform.kind == code);
     let mut known = ciphers.filter_map(|cipher| transform(TransformKind::Encryption, cipher.id));
     known.find(|known| known.recording == Some(Safety::Vulnerable))
+}
+
+/// What such a cipher leaves of confidentiality.
+pub(crate) fn worth(cipher: &Transform) -> Verdict {
+    match cipher.encrypts() {
+        true => Verdict::Vulnerable,
+        false => Verdict::ReadableNow,
+    }
 }
 
 /// What is wrong with such a cipher.
@@ -102,7 +114,7 @@ fn authenticate(opened: &Opened, posture: &mut Posture) {
     posture.authenticity = match (server, client) {
         (Some(server), Some(client)) => both(&server.judgement, &client.judgement),
         // One of them that can be forged is enough.
-        (Some(one), None) | (None, Some(one)) if one.judgement.verdict() == Verdict::Vulnerable => one.judgement,
+        (Some(one), None) | (None, Some(one)) if one.judgement.verdict().is_vulnerable() => one.judgement,
         _ => return,
     };
 }
@@ -197,7 +209,7 @@ pub(crate) fn refine_esp(made: &Seen<Made>, posture: &mut Posture) {
         if !cipher.encrypts() {
             posture.clear = Reply::new(Answer::Yes, because.clone(), sources.clone());
         }
-        posture.confidentiality = Judgement::new(Verdict::Vulnerable, because, sources);
+        posture.confidentiality = Judgement::new(worth(cipher), because, sources);
     } else if posture.clear.answer() != Answer::Yes && withstand(methods) {
         let because = format!("{} of its own, {BY}", names(methods));
         posture.key_exchanges.clone_from(methods);

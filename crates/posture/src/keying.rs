@@ -327,6 +327,7 @@ pub(crate) enum Made {
 
 impl Candidates {
     fn add(&mut self, verdict: Verdict, ike: usize, roomy: bool) {
+        let verdict = verdict.of_keys();
         if roomy && verdict == Verdict::Vulnerable {
             self.roomy = Some(ike);
         } else {

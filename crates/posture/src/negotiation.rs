@@ -62,7 +62,7 @@ impl<'a> Hellos<'a> {
         let suite = hello.cipher_suite;
         if tls::is_null_cipher(suite) {
             return Judgement::new(
-                Verdict::Vulnerable,
+                Verdict::ReadableNow,
                 format!("sent in clear: cipher suite 0x{suite:04x} does not encrypt"),
                 sources,
             );

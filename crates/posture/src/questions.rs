@@ -115,7 +115,7 @@ pub(crate) fn negotiated(evidence: &Evidence<'_>) -> Reply {
         }
         None => {
             let answer = match judgement.verdict() {
-                Verdict::Vulnerable => Answer::No,
+                Verdict::Vulnerable | Verdict::ReadableNow => Answer::No,
                 Verdict::NotSeen => Answer::NotSeen,
                 Verdict::NotObservable | Verdict::QuantumSafe => Answer::NotObservable,
             };

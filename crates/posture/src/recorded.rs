@@ -7,7 +7,7 @@ use bartizan_registry::{Safety, Transform, TransformKind, transform};
 use bartizan_wire::esp::EspSa;
 use bartizan_wire::ike::{IkeSa, KeyExchangeMethod};
 
-use crate::ike_opened::weakness;
+use crate::ike_opened::{weakness, worth};
 use crate::key_exchange::KeyExchangeClass;
 use crate::{Answer, Contradiction, Judgement, Posture, Reply, Source, Verdict};
 
@@ -201,7 +201,7 @@ impl Recorded {
             let node = &entry.node;
             if let Some(cipher) = broken(entry.record.encryption.as_ref()) {
                 let because = format!("{}, by the ledger of {node}", weakness(cipher));
-                return Some(Judgement::new(Verdict::Vulnerable, because, sources.to_vec()));
+                return Some(Judgement::new(worth(cipher), because, sources.to_vec()));
             }
             if withstand(&entry.methods) {
                 let because = format!("{} negotiated, by the ledger of {node}", names(&entry.methods));
@@ -283,7 +283,7 @@ impl Recorded {
         if !encrypts(&child.record) {
             let because = format!("sent in clear: its cipher does not encrypt, by the ledger of {node}");
             posture.clear = Reply::new(Answer::Yes, because.clone(), sources.clone());
-            posture.confidentiality = Judgement::new(Verdict::Vulnerable, because, sources);
+            posture.confidentiality = Judgement::new(Verdict::ReadableNow, because, sources);
             return;
         }
         if posture.clear.answer() == Answer::Yes {
@@ -291,7 +291,7 @@ impl Recorded {
         }
         if let Some(cipher) = broken(child.record.encryption.as_ref()) {
             let because = format!("{}, by the ledger of {node}", weakness(cipher));
-            posture.confidentiality = Judgement::new(Verdict::Vulnerable, because, sources);
+            posture.confidentiality = Judgement::new(worth(cipher), because, sources);
             return;
         }
         if withstand(&child.methods) {

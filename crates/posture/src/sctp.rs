@@ -58,7 +58,7 @@ fn silent(association: &Association) -> Posture {
 
 fn plain(association: &Association) -> Posture {
     let confidentiality = Judgement::new(
-        Verdict::Vulnerable,
+        Verdict::ReadableNow,
         "sent in clear: SCTP without DTLS or IPsec",
         all(association),
     );
@@ -82,7 +82,7 @@ fn mixed(association: &Association) -> Posture {
     let first = association.first_plain;
     let sources = first.map_or_else(|| all(association), |at| vec![Source::between(at, at)]);
     let because = format!("sent in clear: {} messages beside the DTLS", association.plain_messages);
-    let confidentiality = Judgement::new(Verdict::Vulnerable, because.clone(), sources.clone());
+    let confidentiality = Judgement::new(Verdict::ReadableNow, because.clone(), sources.clone());
     let authenticity = Judgement::new(
         Verdict::Vulnerable,
         "what is sent in clear proves nothing",

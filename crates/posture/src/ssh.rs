@@ -109,7 +109,7 @@ fn confidentiality(ssh: &Ssh, all: &[Source]) -> Judgement {
     };
     if has_no_cipher(ssh) {
         let because = "sent in clear: the cipher agreed on does not encrypt";
-        return Judgement::new(Verdict::Vulnerable, because, choice(ssh));
+        return Judgement::new(Verdict::ReadableNow, because, choice(ssh));
     }
     let (verdict, because) = match ssh_key_exchange(method).map(|known| known.recording) {
         Some(Safety::QuantumSafe) if !ssh.established() => (
@@ -209,8 +209,8 @@ fn negotiated(ssh: &Ssh, confidentiality: &Judgement) -> Reply {
     let answer = match (confidentiality.verdict(), method) {
         (Verdict::QuantumSafe, _) => Answer::Yes,
         // The key exchange is one thing, a cipher that does not encrypt another.
-        (Verdict::Vulnerable, Some(Safety::QuantumSafe)) => Answer::Yes,
-        (Verdict::Vulnerable, _) => Answer::No,
+        (Verdict::Vulnerable | Verdict::ReadableNow, Some(Safety::QuantumSafe)) => Answer::Yes,
+        (Verdict::Vulnerable | Verdict::ReadableNow, _) => Answer::No,
         (Verdict::NotObservable, _) => Answer::NotObservable,
         (Verdict::NotSeen, _) => Answer::NotSeen,
     };
@@ -224,7 +224,9 @@ fn stayed(confidentiality: &Judgement) -> Reply {
             let because = "a key exchange behind the first is encrypted by it (RFC 4253, section 9)";
             Reply::new(Answer::NotObservable, because, sources)
         }
-        Verdict::Vulnerable => Reply::new(Answer::No, "it was not post-quantum from the start", sources),
+        Verdict::Vulnerable | Verdict::ReadableNow => {
+            Reply::new(Answer::No, "it was not post-quantum from the start", sources)
+        }
         Verdict::NotObservable => Reply::new(Answer::NotObservable, confidentiality.because(), sources),
         Verdict::NotSeen => Reply::new(Answer::NotSeen, confidentiality.because(), sources),
     }

@@ -182,7 +182,7 @@ fn esp_belongs_to_the_ike_sa_that_the_ledger_names() {
         (&[31, 36][..], &[][..], 20, Verdict::QuantumSafe),
         (&[31], &[], 20, Verdict::Vulnerable),
         (&[31], &[36], 20, Verdict::QuantumSafe),
-        (&[31, 36], &[36], 11, Verdict::Vulnerable),
+        (&[31, 36], &[36], 11, Verdict::ReadableNow),
     ] {
         let records = [
             ike_record(&other, &Value::Null, methods, "unknown"),
@@ -215,6 +215,10 @@ fn a_child_sa_of_ah_in_a_ledger_protects_nothing() {
     with_a_cipher["encryption"] = json!({ "code": 20, "name": "cipher" });
     for child in [no_cipher("AH"), no_cipher("ESP"), with_a_cipher] {
         let (_, esp) = situation(3, 79, &[ike.clone(), child.clone()]);
-        assert_eq!(esp[0].posture.confidentiality.verdict(), Verdict::Vulnerable, "{child}");
+        assert_eq!(
+            esp[0].posture.confidentiality.verdict(),
+            Verdict::ReadableNow,
+            "{child}"
+        );
     }
 }

@@ -281,7 +281,7 @@ fn e2_and_n2_in_clear_are_named_and_vulnerable() {
         let interface = posture.interface.unwrap();
         assert_eq!((interface.name, interface.by), (name, by));
         assert_eq!(posture.kind, Kind::ClearSctp);
-        assert_eq!(posture.confidentiality.verdict(), Verdict::Vulnerable);
+        assert_eq!(posture.confidentiality.verdict(), Verdict::ReadableNow);
         assert_eq!(posture.authenticity.verdict(), Verdict::Vulnerable);
         assert_eq!(posture.clear.answer(), Answer::Yes);
         assert_eq!(posture.negotiated.answer(), Answer::No);

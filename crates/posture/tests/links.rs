@@ -91,7 +91,7 @@ fn connections_between_two_hosts_are_one_link_and_its_answers_name_packets() {
     let link = between(&network, "127.0.0.1", "127.0.0.10");
     assert_eq!((link.parts, link.attempts), (19, 0));
     assert_eq!(link.standing, Standing::NoDeployment);
-    assert_eq!(link.confidentiality.verdict(), Verdict::Vulnerable);
+    assert_eq!(link.confidentiality.verdict(), Verdict::ReadableNow);
     assert!(!link.confidentiality.sources().is_empty());
     for direction in &link.directions {
         for (question, reply) in direction.questions() {
@@ -100,7 +100,7 @@ fn connections_between_two_hosts_are_one_link_and_its_answers_name_packets() {
             assert!(!reply.sources().is_empty(), "{question}");
         }
     }
-    assert_eq!(concerns(link), [Concern::Confidentiality, Concern::Authenticity]);
+    assert_eq!(concerns(link), [Concern::ReadableNow, Concern::Authenticity]);
 }
 
 #[test]
@@ -162,7 +162,7 @@ fn a_deployment_file_names_links_and_judges_them_by_its_policies() {
     assert_eq!(n2.ends.each_ref().map(ToString::to_string), ["amf", "gnb"]);
     assert_eq!(
         n2.confidentiality.verdict(),
-        Verdict::Vulnerable,
+        Verdict::ReadableNow,
         "an exception changes no verdict"
     );
     assert_eq!(concerns(n2), []);
@@ -172,7 +172,7 @@ fn a_deployment_file_names_links_and_judges_them_by_its_policies() {
 
     let e2 = between(&network, "10.9.1.2", "10.9.0.1");
     assert_eq!((&e2.standing, e2.name()), (&Standing::Listed(1), "E2"));
-    assert_eq!(concerns(e2), [Concern::Confidentiality, Concern::Authenticity]);
+    assert_eq!(concerns(e2), [Concern::ReadableNow, Concern::Authenticity]);
 
     let secure = between(&network, "10.77.3.1", "10.77.3.2");
     assert_eq!((&secure.standing, secure.name()), (&Standing::Listed(2), "E2"));
@@ -188,7 +188,7 @@ fn an_exception_that_had_ended_when_the_packets_passed_excuses_nothing() {
     let ended = FILE.replace("2099-01-01", "2020-01-01");
     let network = network(&[N2], Some(&ended));
     let n2 = between(&network, "127.0.0.18", "127.0.0.100");
-    assert_eq!(concerns(n2), [Concern::Confidentiality, Concern::Authenticity]);
+    assert_eq!(concerns(n2), [Concern::ReadableNow, Concern::Authenticity]);
     assert_eq!(n2.exception, None);
 }
 
@@ -305,7 +305,7 @@ fn the_user_plane_and_n4_in_clear_are_said_to_be_so_and_named_by_the_roles_of_th
         let expected = if name == "GTP-U" {
             Verdict::NotObservable
         } else {
-            Verdict::Vulnerable
+            Verdict::ReadableNow
         };
         assert_eq!(link.confidentiality.verdict(), expected, "{name}");
         assert_eq!(link.directions[0].clear.answer(), Answer::Yes);
@@ -335,7 +335,7 @@ interfaces:
     let network = network(&[&file], Some(text));
     let link = between(&network, "10.4.0.1", "10.4.0.2");
     assert_eq!((&link.standing, link.name()), (&Standing::Listed(1), "F1-U"));
-    assert_eq!(concerns(link), [Concern::Confidentiality, Concern::Authenticity]);
+    assert_eq!(concerns(link), [Concern::ReadableNow, Concern::Authenticity]);
     assert_eq!(network.unseen, [0]);
 }
 

@@ -125,7 +125,7 @@ use ledger::Direction::{Inbound, Outbound};
 
 #[test]
 fn each_situation_gets_the_verdicts_a_specialist_would_give() {
-    use Verdict::{NotObservable, NotSeen, QuantumSafe, Vulnerable};
+    use Verdict::{NotObservable, NotSeen, QuantumSafe, ReadableNow, Vulnerable};
     let legacy = Kind::TlsLegacy(Version::TLS12);
     for (port, index, kind, confidentiality, authenticity) in [
         (4401, 0, Kind::Tls13, QuantumSafe, NotObservable),
@@ -138,7 +138,7 @@ fn each_situation_gets_the_verdicts_a_specialist_would_give() {
         (4408, 0, Kind::Tls13, QuantumSafe, NotObservable),
         (4409, 0, Kind::Tls13, QuantumSafe, NotObservable),
         (4410, 0, Kind::Tls13, QuantumSafe, NotObservable),
-        (4411, 0, legacy, Vulnerable, Vulnerable),
+        (4411, 0, legacy, ReadableNow, Vulnerable),
         (4412, 1, Kind::Tls13, QuantumSafe, NotObservable),
         // Early data is keyed by the session before, and a PSK alone by nothing else.
         (4412, 2, Kind::Tls13, NotObservable, NotObservable),
@@ -189,7 +189,7 @@ fn clear_http_2_is_named_and_vulnerable_on_both_counts() {
     for connection in connections(FREE5GC) {
         let posture = posture(&connection, Vec::new());
         assert_eq!(posture.kind, Kind::ClearHttp2);
-        assert_eq!(posture.confidentiality.verdict(), Verdict::Vulnerable);
+        assert_eq!(posture.confidentiality.verdict(), Verdict::ReadableNow);
         assert_eq!(posture.authenticity.verdict(), Verdict::Vulnerable);
         assert_eq!(posture.clear.answer(), Answer::Yes);
         assert!(posture.confidentiality.because().contains("HTTP/2 without TLS"));

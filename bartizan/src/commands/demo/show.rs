@@ -108,7 +108,7 @@ pub(super) fn attempt(attempt: &Attempt) {
         eprintln!("  {:<36}   can be read: {}", "", egress.readable.join(", "));
     }
     let verdict = match (attempt.holds(), attempt.expected) {
-        (true, Expected::InClear) => "vulnerable, as a core without sidecars is",
+        (true, Expected::InClear) => "readable now, as a core without sidecars is",
         (true, Expected::Protected) => "quantum-safe: nothing readable, and the group was seen",
         (true, Expected::Refused) => "fails closed",
         (false, _) => "NOT AS IT MUST BE",

@@ -65,7 +65,7 @@ impl Change {
     /// Whether somebody must look at it: also a link that appeared, if it is vulnerable.
     #[must_use]
     pub fn is_for_the_worse(&self) -> bool {
-        let vulnerable = |step: &Step| step.after.as_deref() == Some("vulnerable");
+        let vulnerable = |step: &Step| matches!(step.after.as_deref(), Some("vulnerable" | "readable now"));
         match self.change {
             Verdict::Worse => true,
             Verdict::Appeared => vulnerable(&self.confidentiality) || vulnerable(&self.authenticity),
@@ -145,8 +145,9 @@ fn both(key: &Key, before: &LinkRecord, after: &LinkRecord) -> Change {
         let (was, is) = (rank(&one.says), rank(&other.says));
         if one.says != other.says {
             fell |= is < was;
-            // From vulnerable to what nobody can tell is no improvement anybody could show.
-            rose |= is > was && is == SHOWN;
+            // From vulnerable to what nobody can tell is no improvement anybody could show; what was readable and is encrypted
+            // now, is one.
+            rose |= is > was && (is == SHOWN || other.says == "vulnerable");
             differences.push(format!("{name}: {} -> {}: {}", one.says, other.says, other.reason()));
         }
         Step {
@@ -210,13 +211,14 @@ fn both(key: &Key, before: &LinkRecord, after: &LinkRecord) -> Change {
 }
 
 /// The rank of what is shown to be good.
-const SHOWN: u8 = 2;
+const SHOWN: u8 = 3;
 
 fn rank_of_verdict(says: &str) -> u8 {
     match says {
         "quantum-safe" => SHOWN,
-        "vulnerable" => 0,
-        _ => 1,
+        "readable now" => 0,
+        "vulnerable" => 1,
+        _ => 2,
     }
 }
 
@@ -224,12 +226,16 @@ fn rank_of_yes(says: &str) -> u8 {
     match says {
         "yes" => SHOWN,
         "no" => 0,
-        _ => 1,
+        _ => 2,
     }
 }
 
 fn rank_of_no(says: &str) -> u8 {
-    SHOWN - rank_of_yes(says)
+    match says {
+        "yes" => rank_of_yes("no"),
+        "no" => rank_of_yes("yes"),
+        open => rank_of_yes(open),
+    }
 }
 
 impl Statement {
@@ -367,6 +373,20 @@ mod tests {
             Verdict::Changed
         );
         assert_eq!(became(&clear, &clear), Verdict::Same);
+    }
+
+    #[test]
+    fn what_is_readable_now_is_worse_than_what_is_readable_later_and_encryption_is_an_improvement() {
+        let (plain, classical) = (
+            link("readable now", "vulnerable", "no"),
+            link("vulnerable", "vulnerable", "no"),
+        );
+        assert_eq!(became(&classical, &plain), Verdict::Worse);
+        assert_eq!(became(&plain, &classical), Verdict::Better);
+        // Nobody can tell whether it is encrypted now.
+        let open = link("not observable", "vulnerable", "no");
+        assert_eq!(became(&plain, &open), Verdict::Changed);
+        assert_eq!(became(&open, &plain), Verdict::Worse);
     }
 
     #[test]

@@ -103,9 +103,12 @@ pub(crate) fn name(concern: Concern) -> &'static str {
         Concern::Unlisted => "not-in-file",
         Concern::Unseen => "not-seen",
         Concern::Contradiction => "contradiction",
-        Concern::Confidentiality | Concern::Authenticity | Concern::Policy | Concern::Unproven | Concern::Beside => {
-            "finding"
-        }
+        Concern::ReadableNow
+        | Concern::Confidentiality
+        | Concern::Authenticity
+        | Concern::Policy
+        | Concern::Unproven
+        | Concern::Beside => "finding",
     }
 }
 

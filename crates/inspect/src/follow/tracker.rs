@@ -310,7 +310,10 @@ impl Told {
         }
         // The window may have left the safe part behind.
         if self.was_safe
-            && let Some((because, sources)) = found.get(&Concern::Confidentiality).cloned()
+            && let Some((because, sources)) = [Concern::ReadableNow, Concern::Confidentiality]
+                .iter()
+                .find_map(|concern| found.get(concern))
+                .cloned()
         {
             let because = format!("quantum-safe before, then {because}");
             found.entry(Concern::Downgrade).or_insert((because, sources));

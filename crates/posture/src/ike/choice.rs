@@ -153,7 +153,7 @@ pub(super) fn without_choice(sa: &IkeSa, parent: Option<&Posture>) -> Judgement 
                 judgement.because()
             );
             let sources = [judgement.sources(), &all(sa)].concat();
-            Judgement::new(judgement.verdict(), because, sources)
+            Judgement::new(judgement.verdict().of_keys(), because, sources)
         }
         (Origin::Rekey, None) => {
             let because = "made by a rekey of an IKE_SA that is not in the capture";
@@ -190,11 +190,17 @@ pub(super) fn cipher(transforms: &[Transform], sources: &[Source]) -> Option<Jud
     match known.and_then(|known| Some((known.recording?, known.encrypts()))) {
         Some((Safety::QuantumSafe, _)) => None,
         Some((Safety::Vulnerable, encrypts)) => {
-            let because = match encrypts {
-                true => format!("{cipher} can be broken without a quantum computer"),
-                false => format!("sent in clear: {cipher} does not encrypt"),
+            let (verdict, because) = match encrypts {
+                true => {
+                    let because = format!("{cipher} can be broken without a quantum computer");
+                    (Verdict::Vulnerable, because)
+                }
+                false => {
+                    let because = format!("sent in clear: {cipher} does not encrypt");
+                    (Verdict::ReadableNow, because)
+                }
             };
-            Some(Judgement::new(Verdict::Vulnerable, because, sources.to_vec()))
+            Some(Judgement::new(verdict, because, sources.to_vec()))
         }
         _ => {
             let because = format!("cipher {cipher}, which the registry does not know");

@@ -12,6 +12,8 @@ use crate::{Answer, Kind, Source, Verdict};
 /// What is at stake.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Concern {
+    /// Can be read now: it was sent unencrypted.
+    ReadableNow,
     /// Can be read later.
     Confidentiality,
     /// Can be forged.
@@ -35,10 +37,20 @@ pub enum Concern {
 }
 
 impl Concern {
+    /// What is at stake in what can be read, now or later.
+    #[must_use]
+    pub fn of_readable(confidentiality: Verdict) -> Self {
+        match confidentiality {
+            Verdict::ReadableNow => Self::ReadableNow,
+            _ => Self::Confidentiality,
+        }
+    }
+
     /// As reports write it.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
+            Self::ReadableNow => "readable now",
             Self::Confidentiality => "confidentiality",
             Self::Authenticity => "authenticity",
             Self::Regression => "regression",
@@ -82,7 +94,7 @@ pub(super) fn object(link: &mut Link, listed: Option<&Listed>) {
     let passes = |link: &Link| {
         classical_may_pass
             && match link.confidentiality.verdict() {
-                Verdict::Vulnerable => !in_clear || unprotected_by_choice,
+                Verdict::Vulnerable | Verdict::ReadableNow => !in_clear || unprotected_by_choice,
                 _ => surely_encrypted,
             }
     };
@@ -104,8 +116,8 @@ pub(super) fn object(link: &mut Link, listed: Option<&Listed>) {
     match confidentiality.verdict() {
         Verdict::QuantumSafe => {}
         _ if passes => excused = true,
-        Verdict::Vulnerable => object(
-            Concern::Confidentiality,
+        verdict @ (Verdict::Vulnerable | Verdict::ReadableNow) => object(
+            Concern::of_readable(verdict),
             confidentiality.because(),
             confidentiality.sources(),
         ),
@@ -113,7 +125,7 @@ pub(super) fn object(link: &mut Link, listed: Option<&Listed>) {
             object(Concern::Unproven, confidentiality.because(), confidentiality.sources());
         }
     }
-    if authenticity.verdict() == Verdict::Vulnerable {
+    if authenticity.verdict().is_vulnerable() {
         if passes || (classical_may_pass && !in_clear) {
             excused = true;
         } else {
@@ -196,11 +208,11 @@ fn instead(others: impl Iterator<Item = String>, wanted: impl Iterator<Item = St
 /// The first safe phase, and a vulnerable one that began after it. Where nothing tells what a link is, clear text beside
 /// TLS may be another application between the same hosts: it is an objection by itself, and no regression.
 fn fell(link: &Link) -> Option<(&Phase, &Phase)> {
-    let is = |phase: &&Phase, verdict| phase.confidentiality == verdict;
-    let safe = link.phases.iter().find(|phase| is(phase, Verdict::QuantumSafe))?;
+    let mut phases = link.phases.iter();
+    let safe = phases.find(|phase| phase.confidentiality == Verdict::QuantumSafe)?;
     let clear = |kind| matches!(kind, Kind::ClearHttp1 | Kind::ClearHttp2);
     let worse = link.phases.iter().find(|phase| {
-        is(phase, Verdict::Vulnerable)
+        phase.confidentiality.is_vulnerable()
             && phase.latest.packet > safe.first.packet
             && (link.interface.is_some() || !clear(phase.kind))
     })?;

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use bartizan_posture::{Judgement, Verdict};
+use bartizan_posture::Judgement;
 
 use super::frame::{Capture, Frame, Packet};
 use super::judged::{Judged, answers, is_safe, judge};
@@ -163,7 +163,7 @@ fn assert_same(before: &Judged, after: &Judged, what: &str) {
 fn assert_no_accusation(before: &Judged, after: &Judged, what: &str) {
     for (subject, is) in &after.postures {
         let was = before.postures.get(subject);
-        let accused = is.confidentiality.verdict() == Verdict::Vulnerable;
+        let accused = is.confidentiality.verdict().is_vulnerable();
         if accused && was.is_some_and(is_safe) {
             panic!("{what}: {subject:?}: {}", is.confidentiality.because());
         }

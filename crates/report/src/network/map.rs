@@ -281,13 +281,13 @@ fn marked(link: &Link) -> bool {
     let shown = |concern| {
         matches!(
             concern,
-            Concern::Confidentiality | Concern::Authenticity | Concern::Unproven
+            Concern::ReadableNow | Concern::Confidentiality | Concern::Authenticity | Concern::Unproven
         )
     };
     link.objections.iter().any(|objection| !shown(objection.concern))
 }
 
-/// A verdict as a chip: a tick, a cross, a question mark, or a dash.
+/// A verdict as a chip: a tick, a cross, an open eye, a question mark, or a dash.
 pub(super) fn sign(canvas: &mut Canvas, at: (f64, f64), side: f64, verdict: Verdict) {
     canvas.open(&format!("sign {}", class(verdict)), "");
     canvas.rounded(at, side, side, side * 0.22, "chip");
@@ -301,6 +301,14 @@ pub(super) fn sign(canvas: &mut Canvas, at: (f64, f64), side: f64, verdict: Verd
         Verdict::Vulnerable => {
             canvas.line(point(0.28, 0.28), point(0.72, 0.72), "glyph");
             canvas.line(point(0.72, 0.28), point(0.28, 0.72), "glyph");
+        }
+        Verdict::ReadableNow => {
+            let lid = [0.5, 0.24, 0.76];
+            for bend in [lid[1], lid[2]] {
+                let over = 2.0 * bend - lid[0];
+                canvas.bent(point(0.16, 0.5), point(0.5, over), point(0.84, 0.5), "glyph");
+            }
+            canvas.circle(point(0.5, 0.5), side * 0.09, "glyph");
         }
         Verdict::NotObservable => {
             let (x, y) = point(0.5, 0.8);
@@ -344,6 +352,7 @@ pub(super) fn class(verdict: Verdict) -> &'static str {
     match verdict {
         Verdict::QuantumSafe => "is-safe",
         Verdict::Vulnerable => "is-vulnerable",
+        Verdict::ReadableNow => "is-readable",
         Verdict::NotObservable => "is-hidden",
         Verdict::NotSeen => "is-unseen",
     }
@@ -373,6 +382,7 @@ pub(super) fn legend() -> Drawing {
     for verdict in [
         Verdict::QuantumSafe,
         Verdict::Vulnerable,
+        Verdict::ReadableNow,
         Verdict::NotObservable,
         Verdict::NotSeen,
     ] {

@@ -23,7 +23,7 @@ pub(super) fn page(surveys: &[Survey<'_>]) -> String {
         header {
             p.kicker { (kicker) }
             h1 { "What the packets show" }
-            p.question { "Which links can be recorded today and decrypted later, and where identities can be forged: "
+            p.question { "Which links can be read now, which can be recorded today and decrypted later, and where identities can be forged: "
                 "two verdicts for each link, never merged, and only from evidence." }
         }
         (answer(surveys))
@@ -34,14 +34,15 @@ pub(super) fn page(surveys: &[Survey<'_>]) -> String {
     frame::page("What the packets show", &[include_str!("style.css")], "broad", &body)
 }
 
-/// Links with each verdict: safe, vulnerable, and what nobody can tell.
-fn count(surveys: &[Survey<'_>], verdict: impl Fn(&Link) -> Verdict) -> [usize; 3] {
+/// Links with each verdict: readable now, vulnerable, what nobody can tell, and safe.
+fn count(surveys: &[Survey<'_>], verdict: impl Fn(&Link) -> Verdict) -> [usize; 4] {
     let links = surveys.iter().flat_map(|survey| &survey.network.links);
-    links.filter(|link| link.carried()).fold([0; 3], |mut counts, link| {
+    links.filter(|link| link.carried()).fold([0; 4], |mut counts, link| {
         counts[match verdict(link) {
-            Verdict::QuantumSafe => 0,
+            Verdict::ReadableNow => 0,
             Verdict::Vulnerable => 1,
             Verdict::NotObservable | Verdict::NotSeen => 2,
+            Verdict::QuantumSafe => 3,
         }] += 1;
         counts
     })
@@ -51,7 +52,7 @@ fn answer(surveys: &[Survey<'_>]) -> Markup {
     let of_recorder = count(surveys, |link| link.confidentiality.verdict());
     let of_forger = count(surveys, |link| link.authenticity.verdict());
     let total: usize = of_recorder.iter().sum();
-    let line = |counts: [usize; 3], of: [&str; 3]| {
+    let line = |counts: [usize; 4], of: [&str; 4]| {
         let said: Vec<(usize, &str)> = counts.into_iter().zip(of).filter(|(count, _)| *count > 0).collect();
         let last = said.len().saturating_sub(1);
         markup! { @for (index, (count, what)) in said.iter().enumerate() {
@@ -66,9 +67,9 @@ fn answer(surveys: &[Survey<'_>]) -> Markup {
                 "No link carried anything in these captures."
             } @else {
                 "Of " strong { (total) } @if total == 1 { " link: " } @else { " links: " }
-                (line(of_recorder, ["withstand a recorder by all that is known", "can be recorded today and read later", "nobody can tell from these packets"]))
+                (line(of_recorder, ["can be read now", "can be recorded today and read later", "nobody can tell from these packets", "withstand a recorder by all that is known"]))
                 "Of their identities: "
-                (line(of_forger, ["withstand a forger by all that is known", "can be forged", "nobody can tell from these packets"]))
+                (line(of_forger, ["", "can be forged", "nobody can tell from these packets", "withstand a forger by all that is known"]))
             }
         }
     }
@@ -131,10 +132,11 @@ fn table(index: usize, links: &[Link]) -> Markup {
     let mut order: Vec<(usize, &Link)> = links.iter().enumerate().take(CARDS).collect();
     order.sort_by_key(|(number, link)| {
         let rank = |verdict| match verdict {
-            Verdict::Vulnerable => 0,
-            Verdict::NotObservable => 1,
-            Verdict::NotSeen => 2,
-            Verdict::QuantumSafe => 3,
+            Verdict::ReadableNow => 0,
+            Verdict::Vulnerable => 1,
+            Verdict::NotObservable => 2,
+            Verdict::NotSeen => 3,
+            Verdict::QuantumSafe => 4,
         };
         (
             rank(link.confidentiality.verdict()),
