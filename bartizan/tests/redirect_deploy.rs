@@ -5,7 +5,7 @@ mod dashboard;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use bartizan_deployment::Deployment;
 use bartizan_host::{Process, Program, loopback_addresses};
@@ -36,7 +36,8 @@ fn every_function_of_the_free5gc_overlay_is_redirected_to_the_seven_others() {
     let nodes: Vec<_> = deployment.nodes().map(|node| node.name.to_string()).collect();
     assert_eq!(nodes, FUNCTIONS);
     for node in FUNCTIONS {
-        let plan = Plan::new(&deployment, node, IMAGE_USER).unwrap_or_else(|error| panic!("{node}: {error}"));
+        let plan = Plan::new(&deployment, node, IMAGE_USER, SystemTime::now())
+            .unwrap_or_else(|error| panic!("{node}: {error}"));
         assert_eq!(plan.services().len(), 7, "{node}");
         assert!(plan.bystanders().is_empty());
         assert!(plan.services().iter().all(|service| service.address.port() == 8000));

@@ -651,6 +651,55 @@ mod as_root {
         }
     }
 
+    /// What a peer without a sidecar yet sent was dropped, though the file said `with: nothing`: no core could be moved function by function.
+    #[test]
+    fn link_that_the_file_leaves_unprotected_passes_both_ways_until_its_exception_ends() {
+        let unprotected = |stage: &Stage, expires: &str| {
+            let text = std::fs::read_to_string(stage.file()).unwrap();
+            let policy = format!("policy: {{ profile: transition, reason: no sidecar yet, expires: {expires} }}");
+            let text = text.replace(
+                "{ kind: SBI, between: [amf, nrf], with: sidecar }",
+                &format!("{{ kind: SBI, between: [amf, nrf], with: nothing, {policy} }}"),
+            );
+            std::fs::write(stage.file(), text).unwrap();
+        };
+        let stage = Stage::with_udm();
+        unprotected(&stage, "2099-01-31");
+        let udm = stage.udm.as_ref().unwrap();
+        let _nrf = stage.nrf_function();
+        let _own = stage.function(&stage.amf, AMF);
+        let _udm = stage.function(udm, "10.89.0.2");
+        let from =
+            |space: &bartizan_host::Namespace, url: &str| curl(url).inside(space).run(LONG).map(|answer| answer.text());
+        let own = [format!("http://{AMF}:8000/"), "http://10.89.0.1:8000/".to_owned()];
+        let said = stage.install().text();
+        assert!(
+            said.contains(
+                "nrf          left alone, both ways: SBI is `with: nothing` until 2099-01-31 (no sidecar yet)"
+            ),
+            "{said}"
+        );
+        let passes = || {
+            assert_eq!(stage.ask(NRF[0]).unwrap(), "the function itself");
+            assert_eq!(from(&stage.nrf, &own[0]).unwrap(), "the function itself");
+            // Nobody else has anything of it.
+            stage.ask("http://10.89.0.2:8000/").unwrap_err();
+            from(udm, &own[1]).unwrap_err();
+        };
+        passes();
+        let shown = stage.redirect(&stage.with_plan("show")).unwrap().text();
+        assert_eq!(shown, "redirect  in force\nguard     in force\nfence     in force\n");
+        // The fence by itself knows the same.
+        stage.host("nft flush ruleset");
+        passes();
+
+        let text = std::fs::read_to_string(stage.file()).unwrap();
+        std::fs::write(stage.file(), text.replace("2099-01-31", "2020-01-31")).unwrap();
+        stage.install();
+        stage.ask(NRF[0]).unwrap_err();
+        from(&stage.nrf, &own[0]).unwrap_err();
+    }
+
     #[test]
     fn file_that_is_refused_changes_no_rule() {
         let stage = Stage::new();

@@ -12,6 +12,7 @@
 //! [`Plan::new`] derives them from the deployment file before anything is written. `docs/redirect.md` says what each one holds
 //! against and what none does.
 
+mod bystander;
 mod destination;
 mod error;
 mod fence;
@@ -21,10 +22,11 @@ mod probe;
 mod ruleset;
 mod watch;
 
+pub use bystander::Bystander;
 pub use destination::original_destination;
 pub use error::Error;
 pub use installed::{Installed, Part, Standing, Tables, remove};
-pub use plan::{Bystander, Plan, Service};
+pub use plan::{Plan, Service};
 pub(crate) use probe::listener as probed;
 pub use probe::{Probed, is_probe, probe};
 pub use watch::{EVERY, watch};

@@ -108,10 +108,7 @@ fn listening_for_nobody(deployment: &Deployment, node: &Node) -> Option<Finding>
 fn of_interface(interface: &Interface, now: SystemTime) -> Vec<Finding> {
     let find = |finding: String, hint: &str| Finding::new(named(interface), finding, hint);
     match interface.protection {
-        Protection::Nothing => vec![find(
-            "is protected by nothing: whoever records it reads it".into(),
-            "write `with: sidecar` where it runs over TCP, else `with: ipsec`",
-        )],
+        Protection::Nothing => vec![of_nothing(interface, now)],
         Protection::Macsec => vec![find(
             "is left to macsec, which this version neither sets up nor looks at".into(),
             "show by a capture what protects it",
@@ -122,6 +119,44 @@ fn of_interface(interface: &Interface, now: SystemTime) -> Vec<Finding> {
                 .unwrap_or_default()
         }
         Protection::Sidecar => of_policy(interface, now),
+    }
+}
+
+/// Left unprotected by choice, and until when: the policy's exception says it.
+fn of_nothing(interface: &Interface, now: SystemTime) -> Finding {
+    let find = |finding: String, hint: &str| Finding::new(named(interface), finding, hint);
+    let protect = "write `with: sidecar` where it runs over TCP, else `with: ipsec`";
+    let Some(Exception { reason, expires }) = &interface.policy.exception else {
+        return find(
+            "is protected by nothing, and no day is set for that to end: whoever records it reads it".into(),
+            "write `with: sidecar` where it runs over TCP, else `with: ipsec`; where that must wait, say until when: \
+             `policy: { profile: transition, reason: \"...\", expires: 2027-06-30 }`",
+        );
+    };
+    let days = interface
+        .policy
+        .exception
+        .as_ref()
+        .map_or(0, |exception| exception.days_left(now));
+    match days {
+        0 if interface.kind.over_tcp() => find(
+            format!(
+                "is protected by nothing, for which the exception ended with {expires}: `sidecar redirect` refuses it since ({reason})"
+            ),
+            protect,
+        ),
+        0 => find(
+            format!("is protected by nothing, for which the exception ended with {expires} ({reason})"),
+            protect,
+        ),
+        1 => find(
+            format!("is protected by nothing, today for the last time: {reason}"),
+            protect,
+        ),
+        days => find(
+            format!("is protected by nothing for another {days} days, until {expires}: {reason}"),
+            protect,
+        ),
     }
 }
 

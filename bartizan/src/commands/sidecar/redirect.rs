@@ -4,6 +4,7 @@ mod watching;
 
 use std::io::{self, Write as _};
 use std::path::PathBuf;
+use std::time::SystemTime;
 
 use bartizan_sidecar::confine::User;
 use bartizan_sidecar::redirect::{self, Error, Installed, Part, Plan, Standing, Tables};
@@ -104,9 +105,14 @@ fn installed(rules: &Installed) -> String {
         text.push_str(&format!("  {:<12} {}\n", service.node.as_str(), service.address));
     }
     for bystander in plan.bystanders() {
-        let (node, protection) = (bystander.node.as_str(), bystander.protection.name());
+        let (node, kind) = (bystander.node.as_str(), bystander.kind.name());
+        let until = match &bystander.until {
+            Some(exception) => format!(" until {} ({})", exception.expires, exception.reason),
+            None => String::new(),
+        };
         text.push_str(&format!(
-            "  {node:<12} left alone: the file says `with: {protection}`\n"
+            "  {node:<12} left alone, both ways: {kind} is `with: {}`{until}\n",
+            bystander.protection.name()
         ));
     }
     text
@@ -142,6 +148,16 @@ fn show(args: &ShowArgs) -> Result<Outcome, Failure> {
             .iter()
             .map(|(part, standing)| (part.name().to_owned(), json!(words(standing))))
             .collect();
+        let unprotected: Vec<_> = plan
+            .bystanders()
+            .iter()
+            .map(|bystander| {
+                json!({
+                    "node": bystander.node.as_str(), "interface": bystander.kind.name(), "with": bystander.protection.name(),
+                    "until": bystander.until.as_ref().map(|exception| exception.expires.to_string()),
+                })
+            })
+            .collect();
         let differences: serde_json::Map<_, _> = standing
             .iter()
             .filter_map(|(part, standing)| Some((part.name().to_owned(), json!(differences(standing)?))))
@@ -149,7 +165,9 @@ fn show(args: &ShowArgs) -> Result<Outcome, Failure> {
         let node = plan.node().as_str();
         format!(
             "{}\n",
-            json!({ "node": node, "standing": states, "differences": differences, "services": services })
+            json!({
+                "node": node, "standing": states, "differences": differences, "services": services, "left-alone": unprotected
+            })
         )
     } else {
         standing.iter().map(|(part, standing)| line(*part, standing)).collect()
@@ -203,7 +221,7 @@ impl PlanArgs {
         let user = User::find(&self.user).map_err(|error| {
             Failure::usage(format!("--user: {error}")).hint("name the user the sidecar runs as, or give its number")
         })?;
-        let plan = Plan::new(&deployment, &self.node, user.id()).map_err(|error| failure(&error))?;
+        let plan = Plan::new(&deployment, &self.node, user.id(), SystemTime::now()).map_err(|error| failure(&error))?;
         Ok(Installed::new(plan, fenced))
     }
 }

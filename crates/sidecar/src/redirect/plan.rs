@@ -1,11 +1,12 @@
 //! From the deployment file to what is redirected and what is guarded on one host.
 
 use std::collections::BTreeSet;
-use std::net::{SocketAddr, SocketAddrV4, SocketAddrV6};
+use std::net::{IpAddr, SocketAddr, SocketAddrV4, SocketAddrV6};
+use std::time::SystemTime;
 
-use bartizan_deployment::{Deployment, Inbound, Node, NodeName, Protection, Route, Sidecar};
+use bartizan_deployment::{Deployment, Inbound, Interface, Node, NodeName, Route, Sidecar};
 
-use super::{Error, probe};
+use super::{Bystander, Error, probe};
 
 /// What is redirected and guarded in the network namespace of one node. It can be put in force as it stands: no listener is
 /// missing, no rule catches the sidecar's own TLS.
@@ -35,24 +36,15 @@ pub struct Service {
     pub node: NodeName,
 }
 
-/// A function that is neither redirected to nor guarded, because the file protects the link otherwise or not at all.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Bystander {
-    /// Whose it is.
-    pub node: NodeName,
-    /// What the file says protects the link.
-    pub protection: Protection,
-}
-
 impl Plan {
-    /// Plans for `node`, whose sidecar runs as `user` (a numeric user id).
+    /// Plans for `node`, whose sidecar runs as `user` (a numeric user id), as the file is in force at `now`.
     ///
     /// Every other node with an inbound listener is guarded, also those the file joins by no interface: the sidecar refuses
-    /// these by name, which is better than clear bytes.
+    /// these by name, which is better than clear bytes. So is a link whose exception has ended.
     ///
     /// # Errors
     /// [`Error::Configuration`] where the file describes a way in that would not hold.
-    pub fn new(deployment: &Deployment, node: &str, user: u32) -> Result<Self, Error> {
+    pub fn new(deployment: &Deployment, node: &str, user: u32, now: SystemTime) -> Result<Self, Error> {
         let (node, sidecar) = find(deployment, node)?;
         let place = format!("nodes.{}.sidecar", node.name);
         if user == 0 {
@@ -89,7 +81,7 @@ impl Plan {
                 .collect(),
         };
         for peer in deployment.nodes().filter(|peer| peer.name != node.name) {
-            plan.add(deployment, node, peer)?;
+            plan.add(deployment, node, peer, now)?;
         }
         plan.services.sort();
         plan.services.dedup();
@@ -115,22 +107,16 @@ impl Plan {
         &self.bystanders
     }
 
-    fn add(&mut self, deployment: &Deployment, node: &Node, peer: &Node) -> Result<(), Error> {
-        let inbound = peer.sidecar.iter().flat_map(|sidecar| &sidecar.inbound);
-        let links: Vec<_> = deployment
-            .interfaces()
-            .iter()
-            .filter(|interface| interface.kind.over_tcp())
-            .filter(|interface| interface.between.contains(&node.name) && interface.between.contains(&peer.name))
-            .map(|interface| interface.protection)
+    fn add(&mut self, deployment: &Deployment, node: &Node, peer: &Node, now: SystemTime) -> Result<(), Error> {
+        let joins = |interface: &&Interface| [node, peer].iter().all(|end| interface.between.contains(&end.name));
+        let links = deployment.interfaces().iter().filter(joins);
+        let beside: Vec<_> = links
+            .filter_map(|interface| Bystander::of(interface, node, peer, now))
             .collect();
-        let by_sidecar = links.is_empty() || links.contains(&Protection::Sidecar);
+        let inbound = peer.sidecar.iter().flat_map(|sidecar| &sidecar.inbound);
         for (index, inbound) in inbound.enumerate() {
-            if !by_sidecar {
-                let protection = links[0];
-                let node = peer.name.clone();
-                self.bystanders.push(Bystander { node, protection });
-                return Ok(());
+            if beside.iter().any(|bystander| bystander.kind == inbound.interface) {
+                continue;
             }
             let address = inbound.service;
             if address.ip().is_loopback() || address.ip() == node.address {
@@ -148,12 +134,13 @@ impl Plan {
                 node: peer.name.clone(),
             });
         }
+        self.bystanders.extend(beside);
         Ok(())
     }
 
     /// What would make the rules catch too much or too little.
     fn check(&self, deployment: &Deployment, sidecar: &Sidecar, place: &str) -> Result<(), Error> {
-        if self.services.is_empty() {
+        if self.services.is_empty() && self.bystanders.is_empty() {
             let hint =
                 "give the peers inbound listeners and join them by `{ kind: SBI, between: [..], with: sidecar }`";
             return Err(refused(place, "no other node has a function to redirect to", hint));

@@ -4,8 +4,10 @@ use std::collections::BTreeSet;
 use std::fmt::{self, Write as _};
 use std::net::SocketAddr;
 
+use bartizan_deployment::NodeName;
 use bartizan_host::nftables;
 
+use super::bystander::Bystander;
 use super::plan::Plan;
 use super::probe::{COMPARED_PROBE_SOURCE, GUARD_PROBE_SOURCE, REDIRECT_PROBE};
 
@@ -66,6 +68,16 @@ impl Plan {
             ),
             format!("meta skuid {} return comment \"the sidecar itself\"", self.user),
         ];
+        for (bystander, end) in self.ending() {
+            for service in &bystander.services {
+                let listener = match service {
+                    SocketAddr::V4(_) => self.listener_v4.map(|v4| format!("dnat ip to {v4}")),
+                    SocketAddr::V6(_) => self.listener_v6.map(|v6| format!("dnat ip6 to {v6}")),
+                };
+                rules
+                    .extend(listener.map(|dnat| format!("{} meta time >= {end} counter {dnat}", destination(service))));
+            }
+        }
         if let Some(v4) = self.listener_v4 {
             rules.push(format!("ip daddr . tcp dport @services-v4 counter dnat ip to {v4}"));
         }
@@ -99,6 +111,15 @@ impl Plan {
                  comment \"clear to a peer's function, whoever sends it\""
             ));
         }
+        for (bystander, end) in self.ending() {
+            for service in &bystander.services {
+                output.push(format!(
+                    "{} meta time >= {end} counter reject with tcp reset comment \"{}\"",
+                    destination(service),
+                    comment("was unprotected by the file, which has ended", &bystander.node)
+                ));
+            }
+        }
         for forward in &self.forwards {
             let family = if forward.is_ipv4() { "ip" } else { "ip6" };
             output.push(format!(
@@ -112,15 +133,18 @@ impl Plan {
         let ports = ports.join(", ");
         let mut chains = Vec::new();
         if !ports.is_empty() {
+            output.extend(self.let_pass("daddr", "sport"));
             output.push(format!(
                 "oifname != \"lo\" tcp sport {{ {ports} }} counter drop comment \"clear answers of the own function\""
+            ));
+            let mut input = self.let_pass("saddr", "dport");
+            input.push(format!(
+                "iifname != \"lo\" tcp dport {{ {ports} }} counter drop comment \"clear to the own function from the network\""
             ));
             chains.push(Chain {
                 name: "input",
                 hook: "type filter hook input priority filter; policy accept;",
-                rules: vec![format!(
-                    "iifname != \"lo\" tcp dport {{ {ports} }} counter drop comment \"clear to the own function from the network\""
-                )],
+                rules: input,
             });
         }
         chains.insert(
@@ -132,6 +156,37 @@ impl Plan {
             },
         );
         Table { name: GUARD, chains }
+    }
+
+    /// Those that are unprotected until a day, with the second at which that has ended.
+    fn ending(&self) -> impl Iterator<Item = (&Bystander, i64)> {
+        self.bystanders
+            .iter()
+            .filter_map(|bystander| Some((bystander, bystander.ends()?)))
+    }
+
+    /// What peers that no sidecar protects ask of the own function, or are answered.
+    fn let_pass(&self, address: &str, port: &str) -> Vec<String> {
+        let mut rules = Vec::new();
+        for bystander in self.bystanders.iter().filter(|bystander| !bystander.ports.is_empty()) {
+            let ports: Vec<_> = bystander.ports.iter().map(u16::to_string).collect();
+            let time = bystander
+                .ends()
+                .map(|end| format!(" meta time < {end}"))
+                .unwrap_or_default();
+            for peer in &bystander.addresses {
+                let family = if peer.is_ipv4() { "ip" } else { "ip6" };
+                rules.push(format!(
+                    "{family} {address} {peer} tcp {port} {{ {} }}{time} counter accept comment \"{}\"",
+                    ports.join(", "),
+                    comment(
+                        &format!("with: {} by the file", bystander.protection.name()),
+                        &bystander.node
+                    )
+                ));
+            }
+        }
+        rules
     }
 
     fn body(&self, table: &Table) -> String {
@@ -178,6 +233,18 @@ impl Plan {
         }
         Ok(())
     }
+}
+
+fn destination(service: &SocketAddr) -> String {
+    let family = if service.is_ipv4() { "ip" } else { "ip6" };
+    format!("{family} daddr {} tcp dport {}", service.ip(), service.port())
+}
+
+/// nftables takes 128 bytes at most.
+fn comment(what: &str, node: &NodeName) -> String {
+    let mut comment = format!("{what}: {node}");
+    comment.truncate(120);
+    comment
 }
 
 /// FNV-1a, 64 bits: it tells one state of the file from another, and guards against nobody.

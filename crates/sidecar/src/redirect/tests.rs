@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::path::Path;
+use std::time::{Duration, SystemTime};
 
 use bartizan_deployment::Deployment;
 use proptest::prelude::*;
@@ -9,6 +10,7 @@ use proptest::prelude::*;
 use super::*;
 
 const USER: u32 = 999;
+const NOW: SystemTime = SystemTime::UNIX_EPOCH;
 
 /// A file with an AMF on 10.9.0.1 and two peers; each part can be changed.
 struct File {
@@ -31,7 +33,7 @@ impl File {
     }
 
     fn plan_for(&self, node: &str, user: u32) -> Result<Plan, Error> {
-        Plan::new(&self.deployment(), node, user)
+        Plan::new(&self.deployment(), node, user, NOW)
     }
 
     fn deployment(&self) -> Deployment {
@@ -133,6 +135,45 @@ fn link_that_is_clear_by_choice_is_left_alone_and_named() {
 }
 
 #[test]
+fn link_that_may_go_unprotected_until_a_day_is_guarded_from_the_next_on() {
+    let file = File {
+        interfaces: "{ kind: SBI, between: [nrf, amf], with: nothing, policy: { profile: transition, reason: no sidecar yet, expires: 1970-01-10 } }",
+        ..GOOD
+    };
+    let plan_on = |day: u64| {
+        let now = NOW + Duration::from_secs(day * 86_400);
+        Plan::new(&file.deployment(), "amf", USER, now).unwrap()
+    };
+    let last = plan_on(9);
+    assert_eq!(addresses(&last), ["udm 10.9.0.3:8000"]);
+    // The rules that are installed by then close by themselves.
+    let rules = script(last);
+    for rule in [
+        "ip saddr 10.9.0.2 tcp dport { 8000 } meta time < 864000 counter accept",
+        "ip daddr 10.9.0.2 tcp sport { 8000 } meta time < 864000 counter accept",
+        "ip daddr 10.9.0.2 tcp dport 8000 meta time >= 864000 counter reject with tcp reset",
+        "ip daddr 10.9.0.2 tcp dport 8000 meta time >= 864000 counter dnat ip to 127.0.0.1:15001",
+    ] {
+        assert!(rules.contains(rule), "{rule}\n{rules}");
+    }
+    let after = plan_on(10);
+    assert_eq!(addresses(&after), ["nrf 10.9.0.2:8000", "udm 10.9.0.3:8000"]);
+    assert_eq!(after.bystanders(), []);
+    assert!(!script(after).contains("meta time"));
+}
+
+#[test]
+fn interface_that_is_unprotected_opens_nothing_of_another() {
+    let file = File {
+        interfaces: "{ kind: O1, between: [nrf, amf], with: nothing }, { kind: SBI, between: [nrf, amf], with: sidecar }",
+        ..GOOD
+    };
+    let plan = file.plan().unwrap();
+    assert_eq!(addresses(&plan).len(), 2);
+    assert!(!script(plan).contains("by the file"));
+}
+
+#[test]
 fn link_that_does_not_run_over_tcp_says_nothing_about_the_sbi() {
     let file = File {
         interfaces: "{ kind: N2, between: [amf, nrf], with: nothing }",
@@ -209,7 +250,7 @@ nodes:
     sidecar: { inbound: [ { listen: '[fd9::2]:7443', forward: '[fd9::2]:8000' } ] }
 interfaces: [ { kind: SBI, between: [amf, nrf], with: sidecar } ]";
     let deployment = Deployment::parse(text, "test", Path::new("")).unwrap();
-    let script = script(Plan::new(&deployment, "amf", USER).unwrap());
+    let script = script(Plan::new(&deployment, "amf", USER, NOW).unwrap());
     for rule in [
         "ip daddr 127.98.116.122 tcp dport 1 dnat ip to 127.0.0.1:15001",
         "ip saddr 127.98.116.123 tcp dport 15001 reject",
@@ -304,7 +345,7 @@ proptest! {
         let text = format!("trust: {{ roots: ca.pem }}\nnodes:\n  amf: {{ function: AMF, address: 10.9.0.1, certificate: a, key: b, \
             sidecar: {{ outbound: [ {{ listen: '127.0.0.1:1', transparent: true }}, {{ listen: '[::1]:1', transparent: true }} ] }} }}\n{nodes}");
         let deployment = Deployment::parse(&text, "test", Path::new("/")).unwrap();
-        let plan = Plan::new(&deployment, "amf", USER).unwrap();
+        let plan = Plan::new(&deployment, "amf", USER, NOW).unwrap();
         let script = script(plan.clone());
         let services: BTreeSet<_> = plan.services().iter().map(|service| service.address).collect();
         prop_assert_eq!(services.len(), hosts.len());

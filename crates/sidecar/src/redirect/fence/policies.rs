@@ -9,14 +9,15 @@ use super::routing::{ip, told};
 use crate::redirect::Error;
 use crate::redirect::plan::Plan;
 
-/// The rank of ours: behind every policy of an IKE daemon, whose numbers go up to a few millions.
-const PRIORITY: u32 = 7443 | 1 << 28;
+/// The ranks of ours: behind every policy of an IKE daemon, whose numbers go up to a few millions. What is let pass comes first.
+const PASSED: u32 = 7442 | 1 << 28;
+const BLOCKED: u32 = 7443 | 1 << 28;
 /// How long `ip` may take.
 const PATIENCE: Duration = Duration::from_secs(30);
 const ANY: &str = "0.0.0.0/0";
 
-/// What a policy is for, as `ip` takes and prints it.
-fn wanted(plan: &Plan) -> BTreeSet<String> {
+/// The policies, as `ip` takes and prints them, each with its rank.
+fn wanted(plan: &Plan) -> BTreeSet<(u32, String)> {
     let addresses = plan.addresses();
     let to = addresses.iter().filter(|address| address.is_ipv4());
     let to = to.map(|address| {
@@ -30,15 +31,24 @@ fn wanted(plan: &Plan) -> BTreeSet<String> {
         .ports
         .iter()
         .map(|port| format!("src {ANY} dst {ANY} proto 6 sport {port} dir out"));
-    to.chain(from)
-        .map(|packets| format!("{packets} action block"))
-        .collect()
+    let blocked = to
+        .chain(from)
+        .map(|packets| (BLOCKED, format!("{packets} action block")));
+    let mut wanted: BTreeSet<_> = blocked.collect();
+    for bystander in &plan.bystanders {
+        for peer in bystander.addresses.iter().filter(|peer| peer.is_ipv4()) {
+            let answers = bystander.ports.iter();
+            wanted
+                .extend(answers.map(|port| (PASSED, format!("src {ANY} dst {peer}/32 proto 6 sport {port} dir out"))));
+        }
+    }
+    wanted
 }
 
 pub(super) fn batch(plan: &Plan) -> String {
     let lines = wanted(plan).into_iter();
     lines
-        .map(|policy| format!("xfrm policy update {policy} priority {PRIORITY}\n"))
+        .map(|(priority, policy)| format!("xfrm policy update {policy} priority {priority}\n"))
         .collect()
 }
 
@@ -49,38 +59,44 @@ pub(super) fn install(plan: &Plan) -> Result<(), Error> {
 }
 
 pub(super) fn remove() -> Result<(), Error> {
-    if listed()?.is_none_or(|listed| listed.is_empty()) {
-        return Ok(());
+    for priority in [PASSED, BLOCKED] {
+        if listed(priority)?.is_none_or(|listed| listed.is_empty()) {
+            continue;
+        }
+        let done = ip()
+            .arguments(["xfrm", "policy", "deleteall", "priority", &priority.to_string()])
+            .run(PATIENCE);
+        match done {
+            // Somebody else was faster.
+            Err(Host::Failed { tail, .. }) if tail.contains("No such process") => {}
+            done => none_without_xfrm(done).map(drop)?,
+        }
     }
-    let priority = PRIORITY.to_string();
-    let done = ip()
-        .arguments(["xfrm", "policy", "deleteall", "priority", &priority])
-        .run(PATIENCE);
-    match done {
-        // Somebody else was faster.
-        Err(Host::Failed { tail, .. }) if tail.contains("No such process") => Ok(()),
-        done => none_without_xfrm(done).map(drop),
-    }
+    Ok(())
 }
 
 /// Whether any is installed, and how they differ from what they should be. A kernel without them lacks none.
 pub(super) fn differences(plan: &Plan) -> Result<(bool, Vec<String>), Error> {
     let wanted = wanted(plan);
-    let Some(listed) = listed()? else {
-        return Ok((false, Vec::new()));
-    };
+    let mut here = BTreeSet::new();
+    for priority in [PASSED, BLOCKED] {
+        let Some(listed) = listed(priority)? else {
+            return Ok((false, Vec::new()));
+        };
+        here.extend(listed.into_iter().map(|policy| (priority, policy)));
+    }
     let missing = wanted
-        .difference(&listed)
-        .map(|policy| format!("the XFRM policy {policy} is missing"));
-    let added = listed
+        .difference(&here)
+        .map(|(_, policy)| format!("the XFRM policy {policy} is missing"));
+    let added = here
         .difference(&wanted)
-        .map(|policy| format!("an XFRM policy {policy} was added"));
-    Ok((!listed.is_empty(), missing.chain(added).collect()))
+        .map(|(_, policy)| format!("an XFRM policy {policy} was added"));
+    Ok((!here.is_empty(), missing.chain(added).collect()))
 }
 
 /// Those that the kernel has; none where it has no such policies at all.
-fn listed() -> Result<Option<BTreeSet<String>>, Error> {
-    let priority = PRIORITY.to_string();
+fn listed(priority: u32) -> Result<Option<BTreeSet<String>>, Error> {
+    let priority = priority.to_string();
     let listed = ip()
         .arguments(["xfrm", "policy", "list", "priority", &priority])
         .run(PATIENCE);

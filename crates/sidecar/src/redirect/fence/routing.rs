@@ -29,10 +29,12 @@ enum Rank {
     Loopback = 2,
     /// And nowhere else.
     Nowhere = 3,
+    /// Behind all of it: what is let pass goes on here.
+    Behind = 4,
 }
 
 /// The last preference that is ours.
-const LAST: u64 = Rank::Nowhere as u64;
+const LAST: u64 = Rank::Behind as u64;
 
 /// What the batches for `ip -4` and `ip -6` have.
 pub(super) fn batches(plan: &Plan) -> [String; 2] {
@@ -141,7 +143,7 @@ impl Family {
         let to = addresses.iter().filter(|address| self.of(address));
         let to = to.map(|address| json!({ "dst": address.ip().to_string(), "dport": address.port() }));
         let from = plan.ports.iter().map(|port| json!({ "iif": "lo", "sport": port }));
-        let mut rules = Vec::new();
+        let mut rules = self.passing(plan);
         for (selector, is_answer) in to.map(|to| (to, false)).chain(from.map(|from| (from, true))) {
             let rule = |rank: Rank, key: &str, value: &str| {
                 let mut rule = selector.clone();
@@ -157,6 +159,37 @@ impl Family {
             }
             rules.push(rule(Rank::Loopback, "table", &TABLE.to_string()));
             rules.push(rule(Rank::Nowhere, "action", "unreachable"));
+        }
+        rules
+    }
+
+    /// Answers to peers that no sidecar protects pass all of it by.
+    fn passing(self, plan: &Plan) -> Vec<Value> {
+        let mut rules = Vec::new();
+        let own = |rule: Value, rank: Rank| {
+            let mut rule = rule;
+            rule["priority"] = json!(rank as u32);
+            rule["src"] = json!("all");
+            rule["protocol"] = json!(PROTOCOL.to_string());
+            rule
+        };
+        for bystander in &plan.bystanders {
+            for peer in bystander
+                .addresses
+                .iter()
+                .filter(|peer| peer.is_ipv4() == (self == Self::V4))
+            {
+                for port in &bystander.ports {
+                    let answer = json!({
+                        "dst": peer.to_string(), "iif": "lo", "ipproto": TCP.to_string(), "sport": port, "goto": Rank::Behind as u32
+                    });
+                    rules.push(own(answer, Rank::Local));
+                }
+            }
+        }
+        if !rules.is_empty() {
+            // Where a rule leads that is not there yet, it leads nowhere.
+            rules.insert(0, own(json!({ "nop": Value::Null }), Rank::Behind));
         }
         rules
     }
@@ -182,6 +215,10 @@ impl Family {
             }
             let does = if rule.get("table").is_some() {
                 format!("lookup {}", text("table"))
+            } else if rule.get("goto").is_some() {
+                format!("goto {}", text("goto"))
+            } else if rule.get("nop").is_some() {
+                "nop".to_owned()
             } else {
                 text("action")
             };

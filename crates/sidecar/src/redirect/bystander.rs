@@ -1,0 +1,72 @@
+//! Links over TCP that no sidecar protects, by the file's choice: the rules let them pass, in both directions.
+
+use std::collections::BTreeSet;
+use std::net::{IpAddr, SocketAddr};
+use std::time::SystemTime;
+
+use bartizan_deployment::{Exception, Interface, InterfaceKind, Node, NodeName, Protection};
+
+/// A peer whose function is neither redirected to nor guarded, and whose requests the guard lets in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Bystander {
+    /// Whose it is.
+    pub node: NodeName,
+    /// The interface that joins the two.
+    pub kind: InterfaceKind,
+    /// What the file says protects the link.
+    pub protection: Protection,
+    /// Until when it may go unprotected, where the file says so; the rules close by themselves at the end of that day (UTC).
+    pub until: Option<Exception>,
+    /// Where its requests come from.
+    pub(super) addresses: BTreeSet<IpAddr>,
+    /// Where its function is called.
+    pub(super) services: BTreeSet<SocketAddr>,
+    /// The ports of the own function on this interface.
+    pub(super) ports: BTreeSet<u16>,
+}
+
+impl Bystander {
+    /// What an interface between `node` and `peer` leaves beside the sidecars at `now`; nothing where it does not run over TCP, where a
+    /// sidecar protects it, and where the exception for its being unprotected has ended.
+    pub(super) fn of(interface: &Interface, node: &Node, peer: &Node, now: SystemTime) -> Option<Self> {
+        if !interface.kind.over_tcp() || interface.protection == Protection::Sidecar {
+            return None;
+        }
+        let until = match interface.protection {
+            Protection::Nothing => interface.policy.exception.clone(),
+            _ => None,
+        };
+        if until.as_ref().is_some_and(|exception| exception.days_left(now) == 0) {
+            return None;
+        }
+        let inbound = |node: &Node| {
+            let all = node.sidecar.clone().map(|sidecar| sidecar.inbound).unwrap_or_default();
+            let of_kind = all.into_iter().filter(|inbound| inbound.interface == interface.kind);
+            of_kind.collect::<Vec<_>>()
+        };
+        let (ours, theirs) = (inbound(node), inbound(peer));
+        let services: BTreeSet<_> = theirs.iter().map(|inbound| inbound.service).collect();
+        let known = services
+            .iter()
+            .map(SocketAddr::ip)
+            .filter(|address| !address.is_loopback());
+        Some(Self {
+            node: peer.name.clone(),
+            kind: interface.kind,
+            protection: interface.protection,
+            until,
+            addresses: known.chain([peer.address]).collect(),
+            services,
+            ports: ours
+                .iter()
+                .flat_map(|inbound| [inbound.forward.port(), inbound.service.port()])
+                .collect(),
+        })
+    }
+
+    /// The second from which on the file lets nothing pass any more.
+    pub(super) fn ends(&self) -> Option<i64> {
+        let day_after = self.until.as_ref()?.expires.next_day()?;
+        Some(day_after.midnight().assume_utc().unix_timestamp())
+    }
+}
