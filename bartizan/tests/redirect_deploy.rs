@@ -94,6 +94,36 @@ fn containers_of_the_overlay_fit_the_deployment_file() {
     assert_eq!(*user, Value::String(format!("{IMAGE_USER}:{IMAGE_USER}")));
 }
 
+#[test]
+fn commands_of_the_page_write_every_file_that_the_overlay_reads() {
+    let page = std::fs::read_to_string(deploy("../docs/free5gc.md")).unwrap();
+    let begin = page.find("bartizan ca init").unwrap();
+    let end = begin + page[begin..].find("done\n").unwrap() + "done\n".len();
+    let script = page[begin..end].replace("\n$ ", "\n");
+    let place = tempfile::tempdir().unwrap();
+    std::fs::create_dir_all(place.path().join("bartizan/certificates")).unwrap();
+    std::fs::write(
+        place.path().join("bartizan/deployment.yaml"),
+        text("free5gc-compose/deployment.yaml"),
+    )
+    .unwrap();
+    let binary = Path::new(env!("CARGO_BIN_EXE_bartizan")).parent().unwrap();
+    let path = format!("{}:{}", binary.display(), std::env::var("PATH").unwrap());
+    Program::new("sh")
+        .arguments(["-ec", &script])
+        .environment("PATH", path)
+        .directory(place.path())
+        .run(LONG)
+        .unwrap_or_else(|error| panic!("{error}"));
+    for node in FUNCTIONS {
+        Program::new(env!("CARGO_BIN_EXE_bartizan"))
+            .arguments(["check", "bartizan/deployment.yaml", "--node", node])
+            .directory(place.path())
+            .run(LONG)
+            .unwrap_or_else(|error| panic!("{error}"));
+    }
+}
+
 fn words(list: &Value) -> Vec<String> {
     list.as_array()
         .unwrap()

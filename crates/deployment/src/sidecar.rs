@@ -306,6 +306,20 @@ impl Sidecar {
                 warm,
             });
         }
+        for (index, listener) in outbound.iter().enumerate() {
+            let by_destination = |listener: &&Outbound| listener.route == Route::ByDestination;
+            let same = |other: &&Outbound| by_destination(other) && other.listen.is_ipv4() == listener.listen.is_ipv4();
+            if let Some(first) = outbound[..index]
+                .iter()
+                .find(same)
+                .filter(|_| by_destination(&listener))
+            {
+                let cause = format!("gets no connection: what is redirected goes to {}", first.listen);
+                let hint =
+                    "remove it: one transparent listener for each of IPv4 and IPv6 takes what goes to every peer";
+                return Err(Fault::new(format!("outbound[{index}].transparent"), cause, hint));
+            }
+        }
         let mut listening: Vec<SocketAddr> = inbound.iter().map(|listener| listener.listen).collect();
         listening.extend(outbound.iter().map(|listener| listener.listen));
         listening.extend(raw.admin);

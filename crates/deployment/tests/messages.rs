@@ -106,6 +106,10 @@ const MISTAKES: &[(&str, &str)] = &[
         "listen: 127.0.0.1:8001, to: nrf",
         "listen: 10.100.200.10:8001, transparent: true",
     ),
+    (
+        "listen: 127.0.0.1:8001, to: nrf }",
+        "listen: 127.0.0.1:8001, transparent: true }, { listen: 127.0.0.1:8002, transparent: true, path: splice }",
+    ),
     ("to: nrf }", "to: nrf, warm: 65 }"),
     ("admin: 127.0.0.1:9100", "admin: 127.0.0.1:8001"),
     ("admin: 127.0.0.1:9100", "ledger: { file: nrf.ledger, size: 1KiB }"),

@@ -10,6 +10,7 @@
 mod bridge;
 mod capture;
 mod cipher;
+mod connections;
 mod error;
 mod exclusive;
 mod facts;
@@ -38,6 +39,7 @@ mod veth;
 
 pub use capture::{Batch, Capture, Captured, Direction, Fed, Feed, Frame, Side, interfaces};
 pub use cipher::{KernelCipher, Request};
+pub use connections::Connection;
 pub use error::Error;
 pub use exclusive::{FileLock, private_directory};
 pub use facts::{Facts, Permission};

@@ -14,6 +14,7 @@
 
 mod bystander;
 mod destination;
+mod earlier;
 mod error;
 mod fence;
 mod installed;
@@ -24,6 +25,7 @@ mod watch;
 
 pub use bystander::Bystander;
 pub use destination::original_destination;
+pub use earlier::Earlier;
 pub use error::Error;
 pub use installed::{Installed, Part, Standing, Tables, remove};
 pub use plan::{Plan, Service};

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::time::SystemTime;
 
 use bartizan_sidecar::confine::User;
-use bartizan_sidecar::redirect::{self, Error, Installed, Part, Plan, Standing, Tables};
+use bartizan_sidecar::redirect::{self, Earlier, Error, Installed, Part, Plan, Standing, Tables};
 use serde_json::json;
 
 use crate::{Failure, Outcome};
@@ -89,8 +89,8 @@ fn install(args: &InstallArgs) -> Result<Outcome, Failure> {
     if args.dry_run {
         return print(&rules.script());
     }
-    rules.install().map_err(|error| failure(&error))?;
-    print(&installed(&rules))?;
+    let earlier = rules.install().map_err(|error| failure(&error))?;
+    print(&installed(&rules, earlier))?;
     if args.no_fence {
         print("no fence: `nft flush ruleset` would open the way in clear\n")?;
     }
@@ -98,7 +98,7 @@ fn install(args: &InstallArgs) -> Result<Outcome, Failure> {
 }
 
 /// Whose functions are redirected and guarded, and whose are not.
-fn installed(rules: &Installed) -> String {
+fn installed(rules: &Installed, earlier: Earlier) -> String {
     let plan = rules.plan();
     let mut text = format!("redirected and guarded for node {}:\n", plan.node());
     for service in plan.services() {
@@ -113,6 +113,18 @@ fn installed(rules: &Installed) -> String {
         text.push_str(&format!(
             "  {node:<12} left alone, both ways: {kind} is `with: {}`{until}\n",
             bystander.protection.name()
+        ));
+    }
+    if earlier.reset > 0 {
+        text.push_str(&format!(
+            "reset {} connections that were open before: they would have gone past the sidecar\n",
+            earlier.reset
+        ));
+    }
+    if earlier.left > 0 {
+        text.push_str(&format!(
+            "left {} connections that were open before: this kernel resets none (CONFIG_INET_DIAG_DESTROY); each ends when it is used next\n",
+            earlier.left
         ));
     }
     text

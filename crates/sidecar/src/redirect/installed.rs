@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use bartizan_host::nftables::{self, Listing, Table};
 
+use super::earlier::{self, Earlier};
 use super::probe::COMPARED_PROBE_SOURCE;
 use super::ruleset::{COMPARED, GUARD, MARK, REDIRECT};
 use super::{Error, Plan, fence};
@@ -104,18 +105,22 @@ impl Installed {
         script
     }
 
-    /// Installs both tables, all or nothing, in place of what stands under their names, then the fence.
+    /// Installs both tables, all or nothing, in place of what stands under their names, resets connections that were open before and would
+    /// go past the sidecar, then installs the fence.
     ///
     /// # Errors
     /// Where `nft` or `ip` is missing, may not, or the kernel does not take the rules. Where that was `nft`, the tables are as they were.
-    pub fn install(&self) -> Result<(), Error> {
+    pub fn install(&self) -> Result<Earlier, Error> {
         let tables: Vec<_> = self.tables.iter().map(|(_, table, _)| table.clone()).collect();
         Table::install(&tables)?;
+        // Before the fence, which the resets could not pass.
+        let earlier = earlier::reset(&self.plan);
         if self.fenced {
-            fence::install(&self.plan)
+            fence::install(&self.plan)?;
         } else {
-            fence::remove()
+            fence::remove()?;
         }
+        Ok(earlier)
     }
 
     /// What is installed in this network namespace, compared object by object with what should be. Where there is to be no fence, it is

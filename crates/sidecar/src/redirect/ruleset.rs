@@ -20,6 +20,9 @@ pub(super) const COMPARED: &str = "compared";
 /// The comment that says which node's rules a table is, and which content they have, begins with it.
 pub(super) const MARK: &str = "node ";
 
+/// That a connection has ended may be said: it is all that such a packet says.
+const RESET: &str = "tcp flags & rst == rst counter accept comment \"an end, and nothing else\"";
+
 /// What a table consists of, beside the two sets of addresses.
 struct Table {
     name: &'static str,
@@ -106,6 +109,7 @@ impl Plan {
             ),
         ];
         for (family, set) in [("ip", "services-v4"), ("ip6", "services-v6")] {
+            output.push(format!("{family} daddr . tcp dport @{set} {RESET}"));
             output.push(format!(
                 "{family} daddr . tcp dport @{set} counter reject with tcp reset \
                  comment \"clear to a peer's function, whoever sends it\""
@@ -134,6 +138,7 @@ impl Plan {
         let mut chains = Vec::new();
         if !ports.is_empty() {
             output.extend(self.let_pass("daddr", "sport"));
+            output.push(format!("tcp sport {{ {ports} }} {RESET}"));
             output.push(format!(
                 "oifname != \"lo\" tcp sport {{ {ports} }} counter drop comment \"clear answers of the own function\""
             ));

@@ -46,8 +46,8 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
     log.with_ansi(std::io::stderr().is_terminal()).init();
     let rules = args.plan.rules(!args.no_fence)?;
     let every = Duration::from_secs(args.every);
-    rules.install().map_err(|error| failure(&error))?;
-    print(&installed(&rules))?;
+    let earlier = rules.install().map_err(|error| failure(&error))?;
+    print(&installed(&rules, earlier))?;
     let mut watching = Watching {
         args,
         rules,

@@ -1,0 +1,163 @@
+//! TCP sockets of a network namespace, listed and ended by the kernel itself (`sock_diag(7)`).
+
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::os::fd::{AsRawFd as _, OwnedFd};
+
+use nix::sys::socket::{AddressFamily, MsgFlags, SockFlag, SockProtocol, SockType, recv, send, socket};
+
+use crate::Error;
+
+/// From linux/sock_diag.h, linux/netlink.h and linux/tcp_states.h.
+const BY_FAMILY: u16 = 20;
+const DESTROY: u16 = 21;
+const ERROR: u16 = 2;
+const DONE: u16 = 3;
+const REQUEST: u16 = 1;
+const ACKNOWLEDGE: u16 = 4;
+const DUMP: u16 = 0x300;
+/// From SYN-SENT to CLOSING, without LISTEN (10) and those that only wait (6, 7, 12).
+const OPEN: u32 = 0b1011_0011_1110;
+const TCP: u8 = 6;
+/// Length of a message's header, of a request and of a socket's identity in both.
+const HEADER: usize = 16;
+const REQUESTED: usize = 56;
+const IDENTITY: usize = 48;
+
+/// An open TCP connection, one end of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Connection {
+    /// Of this host.
+    pub local: SocketAddr,
+    /// Of the other end, as the program that made it knows it.
+    pub remote: SocketAddr,
+    family: u8,
+    identity: [u8; IDENTITY],
+}
+
+impl Connection {
+    /// Those of this network namespace.
+    ///
+    /// # Errors
+    ///
+    /// Where the kernel has no `inet_diag`.
+    pub fn all() -> Result<Vec<Self>, Error> {
+        let mut found = Vec::new();
+        for family in [libc::AF_INET, libc::AF_INET6] {
+            let family = u8::try_from(family).unwrap_or_default();
+            let dump = request(BY_FAMILY, DUMP, family, &[0; IDENTITY]);
+            exchange(&dump, &mut |message| found.extend(Self::read(message)))
+                .map_err(Error::io("listing TCP connections"))?;
+        }
+        Ok(found)
+    }
+
+    /// Ends it, at both ends: a reset is sent, and the program that has it gets an error. One that has ended by itself is no error.
+    ///
+    /// # Errors
+    ///
+    /// Without CAP_NET_ADMIN, and where the kernel cannot (CONFIG_INET_DIAG_DESTROY).
+    pub fn reset(&self) -> Result<(), Error> {
+        let message = request(DESTROY, ACKNOWLEDGE, self.family, &self.identity);
+        match exchange(&message, &mut |_| {}) {
+            Err(error) if error.raw_os_error() == Some(libc::ENOENT) => Ok(()),
+            done => done.map_err(Error::io("resetting a TCP connection")),
+        }
+    }
+
+    /// An `inet_diag_msg`.
+    fn read(message: &[u8]) -> Option<Self> {
+        let family = *message.first()?;
+        let identity: [u8; IDENTITY] = message.get(4..4 + IDENTITY)?.try_into().ok()?;
+        let port = |at: usize| u16::from_be_bytes([identity[at], identity[at + 1]]);
+        let address = |at: usize| -> IpAddr {
+            let bytes: [u8; 16] = identity[at..at + 16].try_into().unwrap_or_default();
+            if i32::from(family) == libc::AF_INET {
+                Ipv4Addr::new(bytes[0], bytes[1], bytes[2], bytes[3]).into()
+            } else {
+                IpAddr::from(Ipv6Addr::from(bytes)).to_canonical()
+            }
+        };
+        Some(Self {
+            local: SocketAddr::new(address(4), port(0)),
+            remote: SocketAddr::new(address(20), port(2)),
+            family,
+            identity,
+        })
+    }
+}
+
+/// A message with an `inet_diag_req_v2`.
+fn request(kind: u16, flags: u16, family: u8, identity: &[u8; IDENTITY]) -> Vec<u8> {
+    let mut message = Vec::with_capacity(HEADER + REQUESTED);
+    message.extend(u32::try_from(HEADER + REQUESTED).unwrap_or_default().to_ne_bytes());
+    message.extend(kind.to_ne_bytes());
+    message.extend((REQUEST | flags).to_ne_bytes());
+    // No number and no port: one question at a time on a socket of its own.
+    message.extend([0; 8]);
+    message.extend([family, TCP, 0, 0]);
+    message.extend(OPEN.to_ne_bytes());
+    message.extend(identity);
+    message
+}
+
+/// Asks the kernel, and hands on what each message of the answer has.
+fn exchange(message: &[u8], each: &mut dyn FnMut(&[u8])) -> io::Result<()> {
+    let socket: OwnedFd = socket(
+        AddressFamily::Netlink,
+        SockType::Datagram,
+        SockFlag::SOCK_CLOEXEC,
+        SockProtocol::NetlinkSockDiag,
+    )?;
+    send(socket.as_raw_fd(), message, MsgFlags::empty())?;
+    let mut buffer = vec![0; 64 * 1024];
+    loop {
+        let length = recv(socket.as_raw_fd(), &mut buffer, MsgFlags::empty())?;
+        let mut rest = &buffer[..length];
+        while let Some((header, _)) = rest.split_first_chunk::<HEADER>() {
+            let [a, b, c, d, e, f, ..] = *header;
+            let whole = usize::try_from(u32::from_ne_bytes([a, b, c, d])).unwrap_or(usize::MAX);
+            let Some(content) = rest.get(HEADER..whole) else {
+                return Err(io::ErrorKind::InvalidData.into());
+            };
+            match u16::from_ne_bytes([e, f]) {
+                DONE => return Ok(()),
+                ERROR => {
+                    let code = content
+                        .first_chunk::<4>()
+                        .map_or(libc::EPROTO, |code| -i32::from_ne_bytes(*code));
+                    return if code == 0 {
+                        Ok(())
+                    } else {
+                        Err(io::Error::from_raw_os_error(code))
+                    };
+                }
+                _ => each(content),
+            }
+            // Messages begin at multiples of four.
+            rest = rest.get(whole.next_multiple_of(4)..).unwrap_or_default();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::{TcpListener, TcpStream};
+
+    #[test]
+    fn both_ends_of_a_connection_are_listed_over_both_families() {
+        for address in ["127.0.0.1:0", "[::1]:0"] {
+            let listener = TcpListener::bind(address).unwrap();
+            let stream = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+            let ends = (stream.local_addr().unwrap(), stream.peer_addr().unwrap());
+            let all = Connection::all().unwrap();
+            for (local, remote) in [ends, (ends.1, ends.0)] {
+                assert!(
+                    all.iter().any(|found| (found.local, found.remote) == (local, remote)),
+                    "{local} {remote}"
+                );
+            }
+        }
+    }
+}
