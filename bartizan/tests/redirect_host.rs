@@ -756,6 +756,90 @@ mod as_root {
     }
 
     #[test]
+    fn strictly_nothing_leaves_but_what_the_file_lists_and_what_was_refused_is_named() {
+        use std::net::UdpSocket;
+        let stage = Stage::with_udm();
+        let text = std::fs::read_to_string(stage.file()).unwrap();
+        let allow = "      allow:\n        - { name: DNS, to: 10.88.0.2, protocol: udp, port: 53 }\n        - { name: database, to: 10.88.0.0/24, port: 27017 }\n      outbound:\n";
+        let text = text.replacen("      outbound:\n", allow, 1).replace(
+            "interfaces:\n",
+            "interfaces:\n  - { kind: N4, between: [amf, udm], with: nothing }\n",
+        );
+        std::fs::write(stage.file(), text).unwrap();
+        let heard = |address: &str, space: &bartizan_host::Namespace| {
+            let socket = space.enter(|| UdpSocket::bind(address).unwrap()).unwrap();
+            socket.set_read_timeout(Some(LONG)).unwrap();
+            socket
+        };
+        let udm = stage.udm.as_ref().unwrap();
+        let (dns, other, n4) = (
+            heard("10.88.0.2:53", &stage.nrf),
+            heard("10.88.0.2:54", &stage.nrf),
+            heard("10.89.0.2:8805", udm),
+        );
+        let tcp = ["10.88.0.2:27017", "10.88.0.2:9999", "[fd88::2]:9999"]
+            .map(|address| stage.nrf.enter(|| TcpListener::bind(address).unwrap()).unwrap());
+        let connects = |address: &str| stage.amf.enter(|| TcpStream::connect(address)).unwrap();
+        let sends = |to: &str| {
+            stage
+                .amf
+                .enter(|| {
+                    let socket = UdpSocket::bind("0.0.0.0:0").unwrap();
+                    let _ = socket.send_to(b"?", to);
+                })
+                .unwrap();
+        };
+        // As it is without: what the file does not list leaves.
+        stage.install();
+        connects("10.88.0.2:9999").unwrap();
+        let mut arguments = stage.with_plan("install").to_vec();
+        arguments.push("--strict");
+        stage.redirect(&arguments).unwrap();
+        connects("10.88.0.2:27017").unwrap();
+        for address in ["10.88.0.2:9999", "[fd88::2]:9999"] {
+            assert_eq!(
+                connects(address).unwrap_err().kind(),
+                std::io::ErrorKind::ConnectionRefused,
+                "{address}"
+            );
+        }
+        for to in ["10.88.0.2:54", "10.88.0.2:53", "10.89.0.2:8805"] {
+            sends(to);
+        }
+        dns.recv(&mut [0; 1]).unwrap();
+        n4.recv(&mut [0; 1]).unwrap();
+        other.set_nonblocking(true).unwrap();
+        assert!(other.recv(&mut [0; 1]).is_err(), "it left");
+        let said = stage.redirect(&stage.with_plan("show")).unwrap().text();
+        for line in [
+            "strict    in force\n",
+            "refused   3 packets to addresses that the file does not list\n",
+            "  10.88.0.2 tcp 9999\n",
+            "  10.88.0.2 udp 54\n",
+            "  fd88::2 tcp 9999\n",
+            "allowed   1 packets of DNS\n",
+        ] {
+            assert!(said.contains(line), "{line}{said}");
+        }
+        // Who is called from the network answers.
+        let own = stage
+            .amf
+            .enter(|| TcpListener::bind("10.88.0.1:9100").unwrap())
+            .unwrap();
+        stage
+            .nrf
+            .enter(|| TcpStream::connect("10.88.0.1:9100").unwrap())
+            .unwrap();
+        own.accept().unwrap();
+        // Without it, it goes.
+        stage.install();
+        connects("10.88.0.2:9999").unwrap();
+        drop(tcp);
+        let said = stage.redirect(&stage.with_plan("show")).unwrap().text();
+        assert!(!said.contains("strict"), "{said}");
+    }
+
+    #[test]
     fn file_that_is_refused_changes_no_rule() {
         let stage = Stage::new();
         stage.install();

@@ -4,6 +4,7 @@
 //! handshake can be judged by, every exception has a reason and a date. The crate opens no file and reads no clock.
 #![forbid(unsafe_code)]
 
+mod allowed;
 mod belonging;
 mod error;
 mod identity;
@@ -18,6 +19,7 @@ mod raw;
 mod sidecar;
 mod syntax;
 
+pub use allowed::Allowed;
 pub use error::Error;
 pub use identity::Identity;
 pub use interface::{Interface, InterfaceKind, Protection};

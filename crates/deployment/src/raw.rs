@@ -165,6 +165,18 @@ pub(crate) struct RawSidecar {
     pub(crate) ledger: Option<RawLedger>,
     #[serde(default)]
     pub(crate) limits: RawLimits,
+    #[serde(default)]
+    pub(crate) allow: Vec<RawAllowed>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct RawAllowed {
+    pub(crate) name: String,
+    pub(crate) to: String,
+    #[serde(default)]
+    pub(crate) protocol: Option<String>,
+    pub(crate) port: u16,
 }
 
 /// A file's name, or a map with its bounds.

@@ -5,6 +5,7 @@ use std::num::NonZeroU64;
 use std::path::{Path as FilePath, PathBuf};
 use std::time::Duration;
 
+use crate::allowed::Allowed;
 use crate::error::Fault;
 use crate::interface::InterfaceKind;
 use crate::ledger::LedgerFile;
@@ -24,6 +25,8 @@ pub struct Sidecar {
     pub ledger: Option<LedgerFile>,
     /// Its bounds.
     pub limits: Limits,
+    /// What its function may send past it where `redirect --strict` refuses everything else.
+    pub allow: Vec<Allowed>,
 }
 
 /// A listener for other sidecars.
@@ -239,6 +242,23 @@ fn by_destination(raw: &RawOutbound, to: Option<&str>) -> Result<Route, Fault> {
     Ok(Route::ByDestination)
 }
 
+fn allowed(raw: &RawSidecar) -> Result<Vec<Allowed>, Fault> {
+    let mut all: Vec<Allowed> = Vec::new();
+    for (index, raw) in raw.allow.iter().enumerate() {
+        let allowed = Allowed::parse(raw).map_err(|fault| fault.within(&format!("allow[{index}]")))?;
+        // Several addresses of one thing share a name, and a counter.
+        if all.contains(&allowed) {
+            return Err(Fault::new(
+                format!("allow[{index}]"),
+                "stands there twice",
+                "remove one",
+            ));
+        }
+        all.push(allowed);
+    }
+    Ok(all)
+}
+
 fn within<T: PartialOrd + std::fmt::Display>(place: &str, value: T, low: T, high: T) -> Result<T, Fault> {
     if value >= low && value <= high {
         Ok(value)
@@ -343,6 +363,7 @@ impl Sidecar {
                 .transpose()
                 .map_err(|fault| fault.within("ledger"))?,
             limits: Limits::parse(&raw.limits).map_err(|fault| fault.within("limits"))?,
+            allow: allowed(raw)?,
         })
     }
 }

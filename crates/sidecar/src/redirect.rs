@@ -21,16 +21,18 @@ mod installed;
 mod plan;
 mod probe;
 mod ruleset;
+mod strict;
 mod watch;
 
 pub use bystander::Bystander;
 pub use destination::original_destination;
 pub use earlier::Earlier;
 pub use error::Error;
-pub use installed::{Installed, Part, Standing, Tables, remove};
+pub use installed::{Installed, Options, Part, Standing, Tables, is_strict, remove};
 pub use plan::{Plan, Service};
 pub(crate) use probe::listener as probed;
 pub use probe::{Probed, is_probe, probe};
+pub use strict::Refused;
 pub use watch::{EVERY, watch};
 
 #[cfg(test)]

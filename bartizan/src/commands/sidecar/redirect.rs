@@ -2,12 +2,13 @@
 
 mod watching;
 
+use std::collections::BTreeMap;
 use std::io::{self, Write as _};
 use std::path::PathBuf;
 use std::time::SystemTime;
 
 use bartizan_sidecar::confine::User;
-use bartizan_sidecar::redirect::{self, Earlier, Error, Installed, Part, Plan, Standing, Tables};
+use bartizan_sidecar::redirect::{self, Earlier, Error, Installed, Options, Part, Plan, Refused, Standing, Tables};
 use serde_json::json;
 
 use crate::{Failure, Outcome};
@@ -37,6 +38,9 @@ struct InstallArgs {
     /// Do without the fence: policy routing that holds when all of nftables is flushed.
     #[arg(long)]
     no_fence: bool,
+    /// Refuse, and count, what is sent to addresses that the file does not list.
+    #[arg(long)]
+    strict: bool,
     /// Print what would be written, and write nothing.
     #[arg(long)]
     dry_run: bool,
@@ -58,6 +62,9 @@ struct RemoveArgs {
 struct ShowArgs {
     #[command(flatten)]
     plan: PlanArgs,
+    /// Ask for the strict table too; without it, it is compared where it is installed.
+    #[arg(long)]
+    strict: bool,
     /// Print JSON.
     #[arg(long)]
     json: bool,
@@ -85,7 +92,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
 }
 
 fn install(args: &InstallArgs) -> Result<Outcome, Failure> {
-    let rules = args.plan.rules(!args.no_fence)?;
+    let rules = args.plan.rules(!args.no_fence, args.strict)?;
     if args.dry_run {
         return print(&rules.script());
     }
@@ -147,9 +154,11 @@ fn remove(args: &RemoveArgs) -> Result<Outcome, Failure> {
 }
 
 fn show(args: &ShowArgs) -> Result<Outcome, Failure> {
-    let rules = args.plan.rules(true)?;
+    let strict = args.strict || redirect::is_strict().map_err(|error| failure(&error))?;
+    let rules = args.plan.rules(true, strict)?;
     let plan = rules.plan();
     let standing = rules.standing().map_err(|error| failure(&error))?;
+    let refused = rules.refused().map_err(|error| failure(&error))?;
     let text = if args.json {
         let services: Vec<_> = plan
             .services()
@@ -178,11 +187,14 @@ fn show(args: &ShowArgs) -> Result<Outcome, Failure> {
         format!(
             "{}\n",
             json!({
-                "node": node, "standing": states, "differences": differences, "services": services, "left-alone": unprotected
+                "node": node, "standing": states, "differences": differences, "services": services, "left-alone": unprotected,
+                "refused": refused.as_ref().map(|refused| json!({ "packets": refused.packets, "to": refused.to })),
+                "allowed": refused.as_ref().map(|refused| refused.allowed.iter().cloned().collect::<BTreeMap<_, _>>()),
             })
         )
     } else {
-        standing.iter().map(|(part, standing)| line(*part, standing)).collect()
+        let lines: String = standing.iter().map(|(part, standing)| line(*part, standing)).collect();
+        lines + &refused.map(|refused| counts(&refused)).unwrap_or_default()
     };
     print(&text)?;
     if standing.iter().all(|(_, standing)| *standing == Standing::InForce) {
@@ -190,6 +202,21 @@ fn show(args: &ShowArgs) -> Result<Outcome, Failure> {
     } else {
         Ok(Outcome::Finding)
     }
+}
+
+/// What the strict table has counted.
+fn counts(refused: &Refused) -> String {
+    let mut text = format!(
+        "refused   {} packets to addresses that the file does not list\n",
+        refused.packets
+    );
+    for address in &refused.to {
+        text += &format!("  {address}\n");
+    }
+    for (name, packets) in &refused.allowed {
+        text += &format!("allowed   {packets} packets of {name}\n");
+    }
+    text
 }
 
 /// What is installed of one mechanism, and a line for each difference.
@@ -228,13 +255,13 @@ fn words(standing: &Standing) -> String {
 }
 
 impl PlanArgs {
-    fn rules(&self, fenced: bool) -> Result<Installed, Failure> {
+    fn rules(&self, fence: bool, strict: bool) -> Result<Installed, Failure> {
         let deployment = crate::commands::deployment_file::read(&self.file)?;
         let user = User::find(&self.user).map_err(|error| {
             Failure::usage(format!("--user: {error}")).hint("name the user the sidecar runs as, or give its number")
         })?;
         let plan = Plan::new(&deployment, &self.node, user.id(), SystemTime::now()).map_err(|error| failure(&error))?;
-        Ok(Installed::new(plan, fenced))
+        Ok(Installed::new(plan, Options { fence, strict }))
     }
 }
 

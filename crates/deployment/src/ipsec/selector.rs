@@ -126,7 +126,7 @@ impl Network {
         self.bits <= other.bits && self.overlaps(other)
     }
 
-    pub(super) fn parse(text: &str) -> Result<Self, Fault> {
+    pub(crate) fn parse(text: &str) -> Result<Self, Fault> {
         let shown: String = text.chars().take(64).collect();
         let refuse = |hint: &str| Fault::new("", format!("`{shown}` is not a network"), hint);
         let (address, bits) = match text.split_once('/') {

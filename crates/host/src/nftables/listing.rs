@@ -101,6 +101,16 @@ impl Listing {
         set.and_then(|set| set["elem"].as_array()).map_or(0, Vec::len)
     }
 
+    /// The elements of a set, each as words: `10.0.0.1 udp 53`.
+    #[must_use]
+    pub fn members(&self, set: &str) -> Vec<String> {
+        let set = self.objects.get(&("set".to_owned(), set.to_owned()));
+        let elements = set
+            .and_then(|set| set["elem"].as_array())
+            .map_or(&[][..], Vec::as_slice);
+        elements.iter().map(words).collect()
+    }
+
     /// What of `wanted` is missing or changed here, and what else there is. Counts, handles, and elements that pass with time are not
     /// compared; whether `wanted` itself was listed dormant is not looked at.
     #[must_use]
@@ -219,6 +229,19 @@ fn rules_of(chain: &str, here: &[Value], wanted: &[Value], found: &mut Vec<Strin
     if found.len() == begun {
         found.push(format!("the chain {chain} has its rules in another order"));
     }
+}
+
+/// An element without what is said of it.
+fn words(element: &Value) -> String {
+    let value = element.get("elem").map_or(element, |element| &element["val"]);
+    let parts = value
+        .get("concat")
+        .and_then(Value::as_array)
+        .map_or(std::slice::from_ref(value), Vec::as_slice);
+    let parts = parts
+        .iter()
+        .map(|part| part.as_str().map_or_else(|| part.to_string(), str::to_owned));
+    parts.collect::<Vec<_>>().join(" ")
 }
 
 /// A rule without what differs from one listing to the next.

@@ -7,7 +7,8 @@ use bartizan_host::nftables::{self, Listing, Table};
 
 use super::earlier::{self, Earlier};
 use super::probe::COMPARED_PROBE_SOURCE;
-use super::ruleset::{COMPARED, GUARD, MARK, REDIRECT};
+use super::ruleset::{COMPARED, GUARD, MARK, REDIRECT, STRICT};
+use super::strict::{self, Refused};
 use super::{Error, Plan, fence};
 
 /// Which tables to remove.
@@ -26,8 +27,19 @@ pub enum Part {
     Redirect,
     /// The table that refuses what is not led there.
     Guard,
+    /// The table that refuses what the file does not list, where that is asked for.
+    Strict,
     /// What holds outside nftables.
     Fence,
+}
+
+/// What is asked for beside redirect and guard.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Options {
+    /// The fence.
+    pub fence: bool,
+    /// That nothing leaves but what the file lists.
+    pub strict: bool,
 }
 
 /// What is installed of one of them.
@@ -52,7 +64,7 @@ pub struct Installed {
     plan: Plan,
     /// Each with how it is listed once that was asked for.
     tables: Vec<(Part, Table, OnceLock<Listing>)>,
-    fenced: bool,
+    options: Options,
 }
 
 impl Part {
@@ -62,29 +74,30 @@ impl Part {
         match self {
             Self::Redirect => "redirect",
             Self::Guard => "guard",
+            Self::Strict => "strict",
             Self::Fence => "fence",
         }
     }
 
     fn of(table: &Table) -> Self {
-        if table.name() == REDIRECT {
-            Self::Redirect
-        } else {
-            Self::Guard
+        match table.name() {
+            REDIRECT => Self::Redirect,
+            STRICT => Self::Strict,
+            _ => Self::Guard,
         }
     }
 }
 
 impl Installed {
-    /// The rules of a plan, with the fence or without.
+    /// The rules of a plan.
     #[must_use]
-    pub fn new(plan: Plan, fenced: bool) -> Self {
-        let tables = plan.tables().into_iter();
+    pub fn new(plan: Plan, options: Options) -> Self {
+        let tables = plan.tables(options.strict).into_iter();
         let tables = tables.map(|table| (Part::of(&table), table, OnceLock::new()));
         Self {
             tables: tables.collect(),
             plan,
-            fenced,
+            options,
         }
     }
 
@@ -98,7 +111,7 @@ impl Installed {
     #[must_use]
     pub fn script(&self) -> String {
         let mut script: String = self.tables.iter().map(|(_, table, _)| table.script()).collect();
-        for (options, batch) in fence::batches(&self.plan).iter().filter(|_| self.fenced) {
+        for (options, batch) in fence::batches(&self.plan).iter().filter(|_| self.options.fence) {
             let options: String = options.iter().map(|option| format!(" {option}")).collect();
             script.extend(batch.lines().map(|line| format!("# ip{options} {line}\n")));
         }
@@ -113,9 +126,12 @@ impl Installed {
     pub fn install(&self) -> Result<Earlier, Error> {
         let tables: Vec<_> = self.tables.iter().map(|(_, table, _)| table.clone()).collect();
         Table::install(&tables)?;
+        if !self.options.strict {
+            Table::remove(STRICT)?;
+        }
         // Before the fence, which the resets could not pass.
         let earlier = earlier::reset(&self.plan);
-        if self.fenced {
+        if self.options.fence {
             fence::install(&self.plan)?;
         } else {
             fence::remove()?;
@@ -133,7 +149,7 @@ impl Installed {
         for (part, table, wanted) in &self.tables {
             found.push((*part, self.of_table(table, wanted)?));
         }
-        if self.fenced {
+        if self.options.fence {
             let standing = match fence::differences(&self.plan)? {
                 (false, _) => Standing::Absent,
                 (true, differences) if differences.is_empty() => Standing::InForce,
@@ -168,6 +184,15 @@ impl Installed {
         })
     }
 
+    /// What the strict table has refused; none where it is not installed.
+    ///
+    /// # Errors
+    /// Those of [`Installed::standing`].
+    pub fn refused(&self) -> Result<Option<Refused>, Error> {
+        let listing = Table::listed(STRICT)?;
+        Ok(listing.map(|listing| strict::refused(&self.plan, &listing)))
+    }
+
     /// Has the guard answer, for this long, that the rules are what they should be; the sidecar asks for it.
     ///
     /// # Errors
@@ -190,6 +215,14 @@ impl Installed {
     }
 }
 
+/// Whether the strict table is installed.
+///
+/// # Errors
+/// Where `nft` is missing or may not.
+pub fn is_strict() -> Result<bool, Error> {
+    Ok(Table::listed(STRICT)?.is_some())
+}
+
 /// Removes tables and, with the guard, the fence; what is not there is no error. It needs no file.
 ///
 /// # Errors
@@ -198,6 +231,7 @@ pub fn remove(tables: Tables) -> Result<(), Error> {
     // One transaction each: the guard goes only once the redirect is gone.
     Table::remove(REDIRECT)?;
     if tables == Tables::All {
+        Table::remove(STRICT)?;
         Table::remove(GUARD)?;
         fence::remove()?;
     }

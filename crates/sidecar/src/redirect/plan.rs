@@ -1,11 +1,12 @@
 //! From the deployment file to what is redirected and what is guarded on one host.
 
 use std::collections::BTreeSet;
-use std::net::{IpAddr, SocketAddr, SocketAddrV4, SocketAddrV6};
+use std::net::{SocketAddr, SocketAddrV4, SocketAddrV6};
 use std::time::SystemTime;
 
 use bartizan_deployment::{Deployment, Inbound, Interface, Node, NodeName, Route, Sidecar};
 
+use super::strict::Listed;
 use super::{Bystander, Error, probe};
 
 /// What is redirected and guarded in the network namespace of one node. It can be put in force as it stands: no listener is
@@ -21,6 +22,8 @@ pub struct Plan {
     pub(super) probed: SocketAddrV4,
     pub(super) services: Vec<Service>,
     pub(super) bystanders: Vec<Bystander>,
+    /// What else may leave, where nothing else may.
+    pub(super) listed: Listed,
     /// Where the sidecar hands requests to the node's own function.
     pub(super) forwards: BTreeSet<SocketAddr>,
     /// The ports of the node's own function.
@@ -73,6 +76,7 @@ impl Plan {
             probed,
             services: Vec::new(),
             bystanders: Vec::new(),
+            listed: Listed::of(deployment, node),
             forwards: sidecar.inbound.iter().map(|inbound| inbound.forward).collect(),
             ports: sidecar
                 .inbound

@@ -10,11 +10,14 @@ use bartizan_host::nftables;
 use super::bystander::Bystander;
 use super::plan::Plan;
 use super::probe::{COMPARED_PROBE_SOURCE, GUARD_PROBE_SOURCE, REDIRECT_PROBE};
+use super::strict;
 
 /// The table that leads connections to the sidecar.
 pub(super) const REDIRECT: &str = "bartizan-redirect";
 /// The table that refuses what is not led there.
 pub(super) const GUARD: &str = "bartizan-guard";
+/// The table that refuses what the file does not list.
+pub(super) const STRICT: &str = "bartizan-strict";
 /// The set of the guard that says whether the rules were found to be what they should be, for as long as its element lasts.
 pub(super) const COMPARED: &str = "compared";
 /// The comment that says which node's rules a table is, and which content they have, begins with it.
@@ -38,20 +41,21 @@ struct Chain {
 
 impl Plan {
     /// The tables as they should be.
-    pub(super) fn tables(&self) -> Vec<nftables::Table> {
+    pub(super) fn tables(&self, strict: bool) -> Vec<nftables::Table> {
         let mark = self.mark();
         let tables = [self.redirect(&mark), self.guard(&mark)];
         let tables = tables
             .iter()
             .map(|table| nftables::Table::new(table.name, &self.body(table)));
-        tables.collect()
+        tables.chain(strict.then(|| strict::table(self, &mark))).collect()
     }
 
     /// Names the node and the content of its rules: the comment of the first rule of both tables, which answers the sidecar's own
     /// question whether the table stands. (`nft -j` of version 1.0 does not print comments of tables.)
     pub(super) fn mark(&self) -> String {
         let tables = [self.guard(""), self.redirect("")];
-        let text: String = tables.iter().map(|table| self.body(table)).collect();
+        let mut text: String = tables.iter().map(|table| self.body(table)).collect();
+        text += &strict::table(self, "").script();
         format!("{MARK}{} rules {:016x}", self.node, fingerprint(&text))
     }
 

@@ -85,7 +85,11 @@ interfaces: [ {interfaces} ]
 
 /// What `nft` would be given.
 fn script(plan: Plan) -> String {
-    Installed::new(plan, false).script()
+    let options = Options {
+        fence: false,
+        strict: false,
+    };
+    Installed::new(plan, options).script()
 }
 
 fn addresses(plan: &Plan) -> Vec<String> {

@@ -26,6 +26,9 @@ pub(super) struct Args {
     /// Do without the fence.
     #[arg(long)]
     no_fence: bool,
+    /// Refuse, and count, what is sent to addresses that the file does not list.
+    #[arg(long)]
+    strict: bool,
     /// How long to wait between two comparisons, in seconds.
     #[arg(long, value_name = "SECONDS", default_value_t = 2, value_parser = clap::value_parser!(u64).range(1..=3600))]
     every: u64,
@@ -44,7 +47,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
         .with_writer(std::io::stderr)
         .with_target(false);
     log.with_ansi(std::io::stderr().is_terminal()).init();
-    let rules = args.plan.rules(!args.no_fence)?;
+    let rules = args.plan.rules(!args.no_fence, args.strict)?;
     let every = Duration::from_secs(args.every);
     let earlier = rules.install().map_err(|error| failure(&error))?;
     print(&installed(&rules, earlier))?;
@@ -79,7 +82,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
 impl Watching<'_> {
     /// Compares once, repairs what was changed, and has the guard answer accordingly.
     fn look(&mut self) {
-        match self.args.plan.rules(!self.args.no_fence) {
+        match self.args.plan.rules(!self.args.no_fence, self.args.strict) {
             Ok(asked) if asked.plan() != self.rules.plan() => {
                 tracing::info!("the file asks for other rules: they are installed");
                 self.rules = asked;

@@ -1,0 +1,177 @@
+//! Strict: what a function sends to addresses that the file does not list is refused, and counted.
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+use std::net::SocketAddr;
+
+use bartizan_deployment::{Allowed, Deployment, Network, Node};
+use bartizan_host::nftables::{Listing, Table};
+
+use super::bystander::Bystander;
+use super::plan::Plan;
+use super::ruleset::STRICT;
+
+/// How many addresses that were refused are remembered, of each family, and for how long.
+const REMEMBERED: usize = 1024;
+const REMEMBERED_FOR: &str = "1d";
+const REFUSED: &str = "refused";
+
+/// What was refused since the table is installed.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Refused {
+    /// How many packets.
+    pub packets: u64,
+    /// Where they were going in the last day: address, protocol, port.
+    pub to: Vec<String>,
+    /// How many packets each of the file's names let pass.
+    pub allowed: Vec<(String, u64)>,
+}
+
+/// What may leave beside what goes through the sidecar.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Listed {
+    /// Networks of peers on interfaces that do not run over TCP.
+    pub(super) networks: BTreeSet<String>,
+    pub(super) allowed: Vec<Allowed>,
+}
+
+impl Listed {
+    pub(super) fn of(deployment: &Deployment, node: &Node) -> Self {
+        let mut networks = BTreeSet::new();
+        let others = deployment
+            .interfaces()
+            .iter()
+            .filter(|interface| interface.between.contains(&node.name));
+        for interface in others.filter(|interface| !interface.kind.over_tcp()) {
+            let peers = interface.between.iter().filter(|name| **name != node.name);
+            let peers = peers.filter_map(|name| deployment.node(name.as_str()));
+            networks.extend(peers.map(|peer| peer.address.to_string()));
+            let link = interface
+                .ipsec
+                .as_ref()
+                .and_then(|link| link.ends_from(node.name.as_str()));
+            if let Some((_, there)) = link {
+                networks.insert(there.outer.to_string());
+                networks.extend(there.inner.iter().map(Network::to_string));
+            }
+        }
+        let allowed = node.sidecar.as_ref().map(|sidecar| sidecar.allow.clone());
+        Self {
+            networks,
+            allowed: allowed.unwrap_or_default(),
+        }
+    }
+}
+
+/// The table, with the comment that says which rules it has.
+pub(super) fn table(plan: &Plan, mark: &str) -> Table {
+    let mut text = String::new();
+    let names: BTreeSet<_> = plan
+        .listed
+        .allowed
+        .iter()
+        .map(|allowed| allowed.name.as_str())
+        .collect();
+    // Writing to a string cannot fail.
+    let _ = writeln!(text, "\tcounter {REFUSED} {{ }}");
+    for name in names {
+        let _ = writeln!(text, "\tcounter {} {{ }}", counter(name));
+    }
+    for (version, kind) in [("v4", "ipv4_addr"), ("v6", "ipv6_addr")] {
+        let _ = writeln!(
+            text,
+            "\tset {REFUSED}-{version} {{\n\t\ttype {kind} . inet_proto . inet_service\n\t\tsize {REMEMBERED}\n\t\tflags dynamic,timeout\n\t\ttimeout {REMEMBERED_FOR}\n\t}}"
+        );
+    }
+    let _ = writeln!(
+        text,
+        "\tchain output {{\n\t\ttype filter hook output priority 10; policy accept;"
+    );
+    for rule in rules(plan, mark) {
+        let _ = writeln!(text, "\t\t{rule}");
+    }
+    let _ = writeln!(text, "\t}}");
+    Table::new(STRICT, &text)
+}
+
+fn rules(plan: &Plan, mark: &str) -> Vec<String> {
+    let mut rules = vec![
+        format!("fib daddr type local accept comment \"{mark}\""),
+        format!("meta skuid {} accept comment \"the sidecar itself\"", plan.user),
+        "ct direction reply accept comment \"answers\"".to_owned(),
+        "meta l4proto { icmp, ipv6-icmp } accept".to_owned(),
+        "tcp flags & rst == rst accept comment \"an end, and nothing else\"".to_owned(),
+    ];
+    for bystander in &plan.bystanders {
+        let time = bystander
+            .ends()
+            .map(|end| format!(" meta time < {end}"))
+            .unwrap_or_default();
+        for address in called(bystander) {
+            rules.push(format!(
+                "{} daddr {address} meta l4proto tcp{time} accept",
+                family(&address)
+            ));
+        }
+    }
+    for network in &plan.listed.networks {
+        rules.push(format!(
+            "{} daddr {network} meta l4proto {{ udp, esp, sctp }} accept",
+            family(network)
+        ));
+    }
+    for allowed in &plan.listed.allowed {
+        let to = allowed.to.to_string();
+        rules.push(format!(
+            "{} daddr {to} {} dport {} counter name {} accept",
+            family(&to),
+            allowed.protocol.name(),
+            allowed.port,
+            counter(&allowed.name)
+        ));
+    }
+    for (family, version) in [("ip", "v4"), ("ip6", "v6")] {
+        rules.push(format!(
+            "update @{REFUSED}-{version} {{ {family} daddr . meta l4proto . th dport }}"
+        ));
+    }
+    rules.push(format!("meta l4proto tcp counter name {REFUSED} reject with tcp reset"));
+    rules.push(format!(
+        "counter name {REFUSED} reject with icmpx type admin-prohibited"
+    ));
+    rules
+}
+
+/// Where the function of a peer that no sidecar protects is called.
+fn called(bystander: &Bystander) -> BTreeSet<String> {
+    let services = bystander.services.iter().map(SocketAddr::ip);
+    services
+        .chain(bystander.addresses.iter().copied())
+        .map(|address| address.to_string())
+        .collect()
+}
+
+fn counter(name: &str) -> String {
+    format!("allowed-{name}")
+}
+
+fn family(network: &str) -> &'static str {
+    if network.contains(':') { "ip6" } else { "ip" }
+}
+
+/// What a listing of the table says was refused and let pass.
+pub(super) fn refused(plan: &Plan, listing: &Listing) -> Refused {
+    let names: BTreeSet<_> = plan.listed.allowed.iter().map(|allowed| allowed.name.clone()).collect();
+    let count = |counter: &str| listing.packets(counter).unwrap_or(0);
+    let to = ["v4", "v6"]
+        .iter()
+        .flat_map(|version| listing.members(&format!("{REFUSED}-{version}")));
+    Refused {
+        packets: count(REFUSED),
+        to: to.collect(),
+        allowed: names
+            .into_iter()
+            .map(|name| (name.clone(), count(&counter(&name))))
+            .collect(),
+    }
+}
