@@ -8,6 +8,7 @@ mod bulk;
 mod checksum;
 mod flows;
 mod frame;
+mod hostile;
 mod recording;
 
 use std::io::{self, Write};
@@ -15,6 +16,7 @@ use std::io::{self, Write};
 use self::bulk::Bulk;
 pub use self::flows::{FlowKind, Flows};
 use self::frame::Variation;
+pub use self::hostile::Hostile;
 use self::recording::Recording;
 
 /// What a capture holds.

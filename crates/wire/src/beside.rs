@@ -1,7 +1,7 @@
 //! What stands in clear text beside the transport: SUCIs, and the algorithms that sign JSON web tokens. Counted by scheme
 //! and algorithm; neither identifiers nor tokens are kept.
 
-use crate::Moment;
+use crate::{Moment, work};
 
 /// Kinds told apart: a stranger may write anything.
 const KINDS: usize = 16;
@@ -154,9 +154,12 @@ fn rest<'a>(bytes: &'a [u8], at: Moment, sightings: &mut Option<Box<Sightings>>)
     while let Some(ahead) = bytes[place..].iter().position(|byte| matches!(byte, b's' | b'e')) {
         place += ahead;
         let text = &bytes[place..];
+        // What is longer is none: whoever writes nothing but beginnings must not have each of them read to the end.
+        let looked_at = &text[..text.len().min(LONGEST + 1)];
+        work::steps(looked_at.len());
         let read = match text[0] {
-            b's' => scheme(text),
-            _ => algorithm(text),
+            b's' => scheme(looked_at),
+            _ => algorithm(looked_at),
         };
         match read {
             Read::Whole(what) => sightings.get_or_insert_default().see(what, at),

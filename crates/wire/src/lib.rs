@@ -58,6 +58,7 @@ pub mod tcp;
 pub mod timing;
 pub mod tls;
 pub mod udp;
+pub mod work;
 
 pub use capture::{CaptureError, CapturePart, CaptureReader, Packet};
 pub use connection::{Captured, Connection, Content, Ending, Roles, Side, Start, Traffic};

@@ -7,7 +7,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use bartizan_host::{Priority, Program};
-use bartizan_lab::captures::{self, Contents, FlowKind, Flows};
+use bartizan_lab::captures::{self, Contents, FlowKind, Flows, Hostile};
 use bartizan_lab::inspection::{self, Cost};
 use bartizan_stats::Random;
 
@@ -25,6 +25,8 @@ const IDLE: u32 = 300_000;
 const IDLE_MEMORY: &str = "--memory=1GB";
 /// Repetitions of what takes memory: it varies little, and takes minutes.
 const FEW: u16 = 3;
+/// Bytes of the larger of two hostile captures; the other has a tenth.
+const HOSTILE: u64 = 100_000_000;
 
 /// Measure what it costs to read captures, beside tshark asked for the same fields.
 ///
@@ -35,7 +37,8 @@ const FEW: u16 = 3;
 #[derive(clap::Args)]
 pub(super) struct Args {
     /// What to measure: mixed (recordings, ESP, TLS records; beside tshark), bulk (ESP and TLS records), flows (memory of very
-    /// many at once), idle (memory of one, by kind) [default: all]
+    /// many at once), idle (memory of one, by kind), hostile (time for ten times as much of what was made to keep a reader busy)
+    /// [default: all]
     #[arg(long, value_name = "WHAT,...", value_delimiter = ',', value_parser = Subject::parse)]
     what: Vec<Subject>,
 
@@ -155,6 +158,19 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
             }
         }
     }
+    if wanted(Subject::Hostile) {
+        for kind in Hostile::ALL {
+            let file = scratch.path().join(format!("{}.pcap", kind.name()));
+            for bytes in [HOSTILE / 10, HOSTILE] {
+                let failed = |error| Failure::new(format!("{}: {error}", file.display()));
+                let mut out = BufWriter::with_capacity(1 << 20, File::create(&file).map_err(failed)?);
+                kind.write(bytes, &mut out).map_err(failed)?;
+                drop(out);
+                bench.hostile(kind, bytes, &file)?;
+            }
+            let _ = std::fs::remove_file(&file);
+        }
+    }
     let report = bench.report;
     if args.json {
         println!(
@@ -237,6 +253,21 @@ impl<'a> Bench<'a> {
                 let cost = self.measured(core.into_iter().collect(), &program, arguments)?;
                 self.report.add(Trial::new(subject, reader, repetition, cost));
             }
+        }
+        Ok(())
+    }
+
+    /// Ours reads a hostile capture of so many bytes.
+    fn hostile(&mut self, kind: Hostile, bytes: u64, file: &Path) -> Result<(), Failure> {
+        let path = file.to_string_lossy().into_owned();
+        let binary = self.binary.clone();
+        for repetition in 0..self.args.repetitions.min(FEW) {
+            let core = self.core.map(|core| format!("--core={core}"));
+            let arguments = vec!["inspect".to_owned(), path.clone()];
+            let cost = self.measured(core.into_iter().collect(), &binary, arguments)?;
+            let mut trial = Trial::new(Subject::Hostile, Reader::Ours, repetition, cost);
+            trial.flows = Some((kind.name().to_owned(), (bytes / 1_000_000) as u32));
+            self.report.add(trial);
         }
         Ok(())
     }

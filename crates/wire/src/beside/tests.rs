@@ -31,6 +31,27 @@ fn expected() -> Vec<(Beside, u64)> {
     ]
 }
 
+/// Steps for a text that is nothing but beginnings: of tokens, of SUCIs, of SUCIs whose field does not end.
+fn steps(begins: &[u8], times: usize) -> u64 {
+    let text = begins.repeat(times);
+    let before = crate::work::taken();
+    seen(&[&text]);
+    crate::work::taken() - before
+}
+
+#[test]
+fn ten_times_as_many_beginnings_take_ten_times_as_many_steps() {
+    for begins in [b"eyJ".as_slice(), b"suci-0-", b"suci-0-1", b"s", b"eyJ."] {
+        let [few, many] = [2_000, 20_000].map(|times| steps(begins, times));
+        assert!(
+            many <= 11 * few,
+            "{few} and {many} for {}",
+            String::from_utf8_lossy(begins)
+        );
+        assert!(many <= 260 * 20_000 * begins.len() as u64);
+    }
+}
+
 #[test]
 fn schemes_and_algorithms_are_read_wherever_the_text_is_cut() {
     assert_eq!(seen(&[TEXT]), expected());

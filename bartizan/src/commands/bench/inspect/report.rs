@@ -20,6 +20,9 @@ const MILLION: f64 = 2.5e9;
 /// Bytes for one that is idle.
 const IDLE: f64 = 2000.0;
 
+/// Processor time that ten times as many hostile bytes take at most: linear, and what a table and caches that grow add.
+const TENFOLD: f64 = 15.0;
+
 /// What is measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
@@ -28,10 +31,11 @@ pub(super) enum Subject {
     Bulk,
     Flows,
     Idle,
+    Hostile,
 }
 
 impl Subject {
-    const ALL: [Self; 4] = [Self::Mixed, Self::Bulk, Self::Flows, Self::Idle];
+    const ALL: [Self; 5] = [Self::Mixed, Self::Bulk, Self::Flows, Self::Idle, Self::Hostile];
 
     pub(super) fn name(self) -> &'static str {
         match self {
@@ -39,12 +43,13 @@ impl Subject {
             Self::Bulk => "bulk",
             Self::Flows => "flows",
             Self::Idle => "idle",
+            Self::Hostile => "hostile",
         }
     }
 
     pub(super) fn parse(name: &str) -> Result<Self, String> {
         let found = Self::ALL.into_iter().find(|subject| subject.name() == name);
-        found.ok_or_else(|| "it is one of mixed, bulk, flows, idle".to_owned())
+        found.ok_or_else(|| "it is one of mixed, bulk, flows, idle, hostile".to_owned())
     }
 }
 
@@ -174,7 +179,40 @@ impl Report {
             figures.extend(Figure::of(what, "times", ratios, Some(Target::AtLeast(FASTER))));
         }
         self.memory(&mut figures);
+        self.growth(&mut figures);
         figures
+    }
+
+    /// How many times as long ten times as much takes, by kind of hostile capture.
+    fn growth(&self, figures: &mut Vec<Figure>) {
+        let hostile = || self.trials.iter().filter(|trial| trial.subject == Subject::Hostile);
+        let mut kinds: Vec<&str> = hostile()
+            .filter_map(|trial| trial.flows.as_ref())
+            .map(|(kind, _)| kind.as_str())
+            .collect();
+        kinds.dedup();
+        for kind in kinds {
+            let sizes = || {
+                hostile()
+                    .filter_map(|trial| trial.flows.as_ref())
+                    .filter(|(known, _)| known == kind)
+                    .map(|(_, size)| *size)
+            };
+            let times = |wanted: Option<u32>| {
+                let is = move |trial: &&Trial| {
+                    trial
+                        .flows
+                        .as_ref()
+                        .is_some_and(|(known, size)| known == kind && Some(*size) == wanted)
+                };
+                hostile().filter(is).map(|trial| trial.cost.cpu_ns as f64)
+            };
+            let ratios = times(sizes().max())
+                .zip(times(sizes().min()))
+                .map(|(much, little)| much / little);
+            let what = format!("hostile, {kind}: time of ten times as much");
+            figures.extend(Figure::of(what, "times", ratios, Some(Target::AtMost(TENFOLD))));
+        }
     }
 
     fn memory(&self, figures: &mut Vec<Figure>) {
