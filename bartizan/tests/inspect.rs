@@ -59,7 +59,7 @@ fn ledger_line(random: &str, direction: &str) -> String {
     });
     let signature = json!({ "code": 0x0905, "name": "mldsa65" });
     let record = json!({
-        "v": 1, "at_us": 1_763_000_000_000_000_u64, "node": if direction == "outbound" { "amf" } else { "nrf" },
+        "v": 1, "at_us": 1_795_233_001_000_000_u64, "node": if direction == "outbound" { "amf" } else { "nrf" },
         "event": "handshake", "key": { "protocol": "tls", "client_random": random }, "interface": "SBI",
         "direction": direction, "peer": null, "local_address": "127.0.0.1:1", "peer_address": "127.0.0.1:2",
         "negotiated": {

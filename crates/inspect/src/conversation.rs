@@ -126,6 +126,18 @@ impl Conversation {
         ike.or_else(|| self.esp.as_ref().map(|sa| sa.spi.into()))
     }
 
+    /// Packets of the capture that belong to it, and to nothing in it.
+    #[must_use]
+    pub fn captured(&self) -> Captured {
+        self.captured
+    }
+
+    /// What each of its ends sent; of a protocol that is no stream its packets and bytes.
+    #[must_use]
+    pub fn traffic(&self) -> [&Traffic; 2] {
+        [&self.from_client, &self.from_server]
+    }
+
     /// What follows from it.
     #[must_use]
     pub fn posture(&self) -> &Posture {

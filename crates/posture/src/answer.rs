@@ -125,6 +125,13 @@ impl Source {
         }
     }
 
+    pub(crate) fn packet(number: u64) -> Self {
+        Self::Packets {
+            first: number,
+            last: number,
+        }
+    }
+
     pub(crate) fn all(connection: &Connection) -> Self {
         Self::between(connection.first, connection.last)
     }

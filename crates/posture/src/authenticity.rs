@@ -61,19 +61,31 @@ pub(crate) fn both(server: &Judgement, client: &Judgement) -> Judgement {
     Judgement::new(server.verdict().worse(client.verdict()), because, sources)
 }
 
-/// A handshake that an end refused protects nothing and endangers nothing.
+/// Bytes that either end has sent at most where one refused the other: the longest chains.
+const REFUSED: u64 = 64 << 10;
+
+/// A handshake that an end refused protects nothing and endangers nothing. Whether it was refused is a ledger's word: packets that go
+/// on outweigh it.
 fn refused(evidence: &Evidence<'_>) -> Option<Judgement> {
-    evidence
-        .entries()
-        .iter()
-        .find_map(|entry| match &entry.handshake.verdict {
-            PolicyVerdict::Refused { reason, .. } => Some(Judgement::new(
-                Verdict::NotSeen,
-                format!("refused ({reason}), by the ledger of {}", entry.node()),
-                vec![entry.source()],
-            )),
-            PolicyVerdict::Accepted | PolicyVerdict::Excepted { .. } => None,
-        })
+    let (entry, reason) = evidence.entries().find_map(|entry| match &entry.handshake.verdict {
+        PolicyVerdict::Refused { reason, .. } => Some((entry, reason)),
+        PolicyVerdict::Accepted | PolicyVerdict::Excepted { .. } => None,
+    })?;
+    if went_on(evidence) {
+        return None;
+    }
+    Some(Judgement::new(
+        Verdict::NotSeen,
+        format!("refused ({reason}), by the ledger of {}", entry.node()),
+        vec![entry.source()],
+    ))
+}
+
+/// Whether a connection carried more than one that an end refused can have.
+pub(crate) fn went_on(evidence: &Evidence<'_>) -> bool {
+    let connection = evidence.connection();
+    let sent = [connection.from_client, connection.from_server].map(|traffic| traffic.stream.sent());
+    sent.iter().any(|sent| *sent > REFUSED)
 }
 
 /// One end alone.
@@ -260,11 +272,19 @@ pub(crate) struct Shown<'a> {
 fn by_ledger(evidence: &Evidence<'_>, side: Side) -> Option<End> {
     let told: Vec<(&Entry, bool)> = evidence
         .entries()
-        .iter()
         .filter_map(|entry| Some((entry, entry.handshake.negotiated.as_ref()?.resumed)))
         .collect();
     if told.is_empty() {
         return None;
+    }
+    if let Some(dispute) = evidence.disputed() {
+        let because = dispute.what;
+        return Some(End::new(
+            Answer::NotObservable,
+            Verdict::NotObservable,
+            because,
+            dispute.sources,
+        ));
     }
     let sources: Vec<Source> = told.iter().map(|(entry, _)| entry.source()).collect();
     let resumed = told.iter().any(|(_, resumed)| *resumed);
@@ -380,7 +400,7 @@ pub(crate) fn scheme(evidence: &Evidence<'_>, side: Side) -> Option<(SignatureSc
     });
     let opened = opened.map(|seen| (seen.value, Source::seen(seen)));
     seen.or(opened).or_else(|| {
-        evidence.entries().iter().find_map(|entry| {
+        evidence.entries().find_map(|entry| {
             let code = signature_of(&entry.handshake, side)?;
             Some((SignatureScheme(code.code), entry.source()))
         })

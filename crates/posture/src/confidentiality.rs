@@ -59,9 +59,9 @@ fn judge_tls(evidence: &Evidence<'_>, tls: &Tls) -> Judgement {
     if judgement.verdict() != Verdict::QuantumSafe {
         return judgement;
     }
-    if let Some(doubt) = evidence.doubts().into_iter().next() {
-        let sources = [doubt.sources, vec![Source::seen(hello)]].concat();
-        return Judgement::new(Verdict::NotObservable, doubt.what, sources);
+    let judgement = doubted(evidence, judgement);
+    if judgement.verdict() != Verdict::QuantumSafe {
+        return judgement;
     }
     if let Some(fault) = stray_bytes(tls) {
         let because = format!("{}: they may be in clear", fault.value);
@@ -72,6 +72,20 @@ fn judge_tls(evidence: &Evidence<'_>, tls: &Tls) -> Judgement {
         );
     }
     judgement
+}
+
+/// What is left of a judgement that packets contradict: none is safe.
+pub(crate) fn doubted(evidence: &Evidence<'_>, judgement: Judgement) -> Judgement {
+    if judgement.verdict() != Verdict::QuantumSafe {
+        return judgement;
+    }
+    match evidence.doubts().into_iter().next() {
+        Some(doubt) => {
+            let sources = [doubt.sources, judgement.sources().to_vec()].concat();
+            Judgement::new(Verdict::NotObservable, doubt.what, sources)
+        }
+        None => judgement,
+    }
 }
 
 /// Bytes among the records that are none: nobody protects them.

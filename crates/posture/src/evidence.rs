@@ -1,6 +1,6 @@
 //! Evidence, and all that follows from it.
 
-use bartizan_ledger::Handshake;
+use bartizan_ledger::{Handshake, Negotiated, Verdict as PolicyVerdict};
 use bartizan_registry::{CipherSuite, NamedGroup, SignatureScheme};
 use bartizan_wire::beside::Sightings;
 use bartizan_wire::ike::KeyExchangeMethod;
@@ -13,6 +13,9 @@ use crate::{
     Answer, Hole, Interface, Judgement, KeyExchangeClass, Kind, Ledgers, Reply, Source, Verdict, authenticity,
     confidentiality, interface, questions, ssh,
 };
+
+/// Microseconds by which the clocks of a capturing host and of a node may differ: no two of one network do by an hour.
+const CLOCKS: u64 = 3_600_000_000;
 
 /// A connection that packets showed, with what ledgers say of it.
 pub struct Evidence<'a> {
@@ -152,10 +155,13 @@ impl<'a> Evidence<'a> {
         let told = interface::told(self.connection);
         let beside = self.beside(&told.beside);
         if let Content::Ssh(carried) = &self.connection.content {
+            let posture = ssh::posture(self.connection, carried);
             return Posture {
                 interface: told.interface.map(|(interface, _)| interface),
                 named_by: told.interface.map(|(_, at)| Source::between(at, at)),
-                ..ssh::posture(self.connection, carried)
+                confidentiality: confidentiality::doubted(self, posture.confidentiality),
+                contradictions: self.contradictions(),
+                ..posture
             };
         }
         Posture {
@@ -188,7 +194,7 @@ impl<'a> Evidence<'a> {
 
     /// What ledgers say of this connection's handshake, each with its place.
     pub fn records(&self) -> impl Iterator<Item = (Source, &'a Handshake)> + use<'a> {
-        self.entries.iter().map(|entry| (entry.source(), &*entry.handshake))
+        self.entries().map(|entry| (entry.source(), &*entry.handshake))
     }
 
     fn beside(&self, in_fields: &Sightings) -> Vec<Hole> {
@@ -221,8 +227,71 @@ impl<'a> Evidence<'a> {
         self.connection
     }
 
-    pub(crate) fn entries(&self) -> &[Entry] {
-        self.entries
+    /// What ledgers say, as far as the packets allow that it is of this connection.
+    pub(crate) fn entries(&self) -> impl Iterator<Item = &'a Entry> + use<'a> {
+        let connection = self.connection;
+        let begun = connection.start == Start::Syn;
+        let times = [connection.first, connection.last].map(|at| at.time.0 / 1000);
+        self.entries.iter().filter(move |entry| {
+            let early = begun && entry.at_us.saturating_add(CLOCKS) < times[0];
+            !early && entry.at_us <= times[1].saturating_add(CLOCKS)
+        })
+    }
+
+    /// Records of one handshake that do not say the same of it.
+    pub(crate) fn disputed(&self) -> Option<Contradiction> {
+        let mut told = self
+            .entries()
+            .filter_map(|entry| Some((entry, entry.handshake.negotiated.as_ref()?)));
+        let (first, ours) = told.next()?;
+        let differs = |(other, theirs): &(&Entry, &Negotiated)| {
+            let of = |negotiated: &Negotiated| (negotiated.group.code, negotiated.cipher.code, negotiated.resumed);
+            // An end that refuses the other has no scheme of it to tell.
+            let mut schemes = [Side::Client, Side::Server].into_iter().map(|side| {
+                [first, *other]
+                    .map(|entry| authenticity::signature_of(&entry.handshake, side).map(|scheme| scheme.code))
+            });
+            let others = |[one, other]: [Option<u16>; 2]| one.is_some() && other.is_some() && one != other;
+            of(ours) != of(theirs) || schemes.any(others)
+        };
+        let (other, _) = told.find(differs)?;
+        Some(Contradiction {
+            what: format!(
+                "the ledgers of {} and {} tell different things of one handshake",
+                first.node(),
+                other.node()
+            ),
+            sources: vec![first.source(), other.source()],
+        })
+    }
+
+    /// What ledgers say that the packets, or each other, do not allow.
+    fn ledgers_contradicted(&self) -> Vec<Contradiction> {
+        let mut found: Vec<Contradiction> = self.disputed().into_iter().collect();
+        let taken: Vec<&Entry> = self.entries().collect();
+        for entry in self
+            .entries
+            .iter()
+            .filter(|entry| !taken.iter().any(|taken| std::ptr::eq(*taken, *entry)))
+        {
+            found.push(Contradiction {
+                what: format!("the ledger of {} tells of this handshake at another time", entry.node()),
+                sources: vec![entry.source(), Source::all(self.connection)],
+            });
+        }
+        let refused = |entry: &&Entry| matches!(entry.handshake.verdict, PolicyVerdict::Refused { .. });
+        if let Some(entry) = self.entries().find(refused)
+            && authenticity::went_on(self)
+        {
+            found.push(Contradiction {
+                what: format!(
+                    "the ledger of {} says that it was refused, and it went on",
+                    entry.node()
+                ),
+                sources: vec![entry.source(), Source::all(self.connection)],
+            });
+        }
+        found
     }
 
     pub(crate) fn tls(&self) -> Option<&Tls> {
@@ -263,7 +332,7 @@ impl<'a> Evidence<'a> {
 
     /// What in the packets contradicts other packets: no verdict that it is safe rests on either.
     pub(crate) fn doubts(&self) -> Vec<Contradiction> {
-        let mut doubts = Vec::new();
+        let mut doubts = self.contradicted_segments();
         let Some(tls) = self.tls() else { return doubts };
         if let Some(excess) = &tls.excess_hello {
             let mut sources = vec![Source::seen(excess)];
@@ -291,6 +360,46 @@ impl<'a> Evidence<'a> {
         doubts
     }
 
+    /// Segments that contradict others of their connection, or are none of it: which of them its ends took is not shown.
+    fn contradicted_segments(&self) -> Vec<Contradiction> {
+        let connection = self.connection;
+        let mut found = Vec::new();
+        for (side, traffic) in [
+            (Side::Client, connection.from_client),
+            (Side::Server, connection.from_server),
+        ] {
+            if let Some(at) = traffic.stream.contradicted {
+                found.push(Contradiction {
+                    what: format!("segments of the {side} have other bytes for the same place"),
+                    sources: vec![Source::packet(at.get())],
+                });
+            }
+            if traffic.stream.stray > 0 {
+                found.push(Contradiction {
+                    what: format!("segments of the {side} with data are outside any window, and were not read"),
+                    sources: vec![Source::all(connection)],
+                });
+            }
+        }
+        if connection.sums_changed {
+            found.push(Contradiction {
+                what: "checksums are wrong in segments that were read, and right in others of the same end".into(),
+                sources: vec![Source::all(connection)],
+            });
+        }
+        found
+    }
+
+    /// Segments that were not read because their receiver drops them. What was read rests on none of them.
+    fn corrupt_segments(&self) -> Option<Contradiction> {
+        let connection = self.connection;
+        let corrupt = [connection.from_client, connection.from_server].map(|traffic| traffic.stream.corrupt > 0);
+        corrupt.contains(&true).then(|| Contradiction {
+            what: "a checksum is wrong among right ones in the handshake: forged, or damaged on the way".into(),
+            sources: vec![Source::all(connection)],
+        })
+    }
+
     /// The group of the key exchange and who says so: the packets, or else a ledger.
     pub(crate) fn group(&self) -> Option<(NamedGroup, Source)> {
         if let Some(seen) = self.server_hello() {
@@ -300,19 +409,28 @@ impl<'a> Evidence<'a> {
             let exchange = self.tls()?.server_key_exchange.as_ref()?;
             return Some((exchange.value.group?, Source::seen(exchange)));
         }
-        self.entries.iter().find_map(|entry| {
+        // Two ledgers that disagree tell nothing, and none tells of a group that the client did not offer.
+        if self.disputed().is_some() {
+            return None;
+        }
+        self.entries().find_map(|entry| {
             let negotiated = entry.handshake.negotiated.as_ref()?;
-            Some((NamedGroup(negotiated.group.code), entry.source()))
+            let group = NamedGroup(negotiated.group.code);
+            let offers = |hello: &Seen<ClientHello>| hello.value.supported_groups.contains(&group);
+            let offered = self.client_hello().is_none_or(offers);
+            offered.then(|| (group, entry.source()))
         })
     }
 
     fn contradictions(&self) -> Vec<Contradiction> {
-        let Some(hello) = self.server_hello() else {
-            return Vec::new();
-        };
         let mut found = self.wrong_keys();
         found.extend(self.doubts());
-        for entry in self.entries {
+        found.extend(self.corrupt_segments());
+        found.extend(self.ledgers_contradicted());
+        let Some(hello) = self.server_hello() else {
+            return found;
+        };
+        for entry in self.entries() {
             let Some(negotiated) = &entry.handshake.negotiated else {
                 continue;
             };
@@ -324,7 +442,7 @@ impl<'a> Evidence<'a> {
             };
             let node = entry.node();
             for side in [Side::Server, Side::Client] {
-                if let (Some((ours, _)), Some(theirs)) = (
+                if let (Some((ours, Source::Packets { .. })), Some(theirs)) = (
                     authenticity::scheme(self, side),
                     authenticity::signature_of(&entry.handshake, side),
                 ) && ours.0 != theirs.code

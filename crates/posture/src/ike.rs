@@ -74,6 +74,7 @@ fn of_parent(sa: &IkeSa, parent: Option<&Posture>) -> Posture {
         client_authenticated: authenticated,
         stayed: stayed(sa, &confidentiality, parent),
         clear: clear(sa),
+        contradictions: choice::doubts(sa).collect(),
         ..Posture::bare(kind(sa), confidentiality, authenticity)
     }
 }
@@ -84,10 +85,21 @@ fn all(sa: &IkeSa) -> Vec<Source> {
 
 fn kind(sa: &IkeSa) -> Kind {
     match sa.origin {
-        Origin::Init if sa.chosen.is_none() => Kind::IkeNotAgreed,
+        // What was not answered as far as the capture goes may have been answered all the same.
+        Origin::Init if sa.chosen.is_none() && was_refused(sa) => Kind::IkeNotAgreed,
+        Origin::Init if sa.chosen.is_none() => Kind::IkeNotSeen,
         Origin::Midstream => Kind::IkeNotSeen,
         _ => Kind::Ike,
     }
+}
+
+/// Whether packets show that nothing was agreed on: the responder said so, and nothing followed.
+fn was_refused(sa: &IkeSa) -> bool {
+    let went_on = sa
+        .exchanges
+        .iter()
+        .any(|exchange| exchange.kind != ExchangeType::IKE_SA_INIT);
+    sa.refused.is_some() && !went_on && sa.faults.first.is_empty()
 }
 
 fn source(exchange: &Exchange) -> Option<Source> {

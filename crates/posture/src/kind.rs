@@ -2,7 +2,7 @@
 
 use bartizan_wire::datagrams::DatagramProtocol;
 use bartizan_wire::tls::{Tls, Version};
-use bartizan_wire::{Connection, Content};
+use bartizan_wire::{Connection, Content, Ending};
 
 /// What a connection is, as far as packets show.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -69,7 +69,7 @@ impl Kind {
             Content::Http1(_) => Self::ClearHttp1,
             Content::Unknown(_) => Self::Unknown,
             Content::Tls(tls) => Self::of_tls(tls, connection),
-            Content::Ssh(ssh) => crate::ssh::kind(ssh),
+            Content::Ssh(ssh) => crate::ssh::kind(connection, ssh),
         }
     }
 
@@ -127,11 +127,12 @@ impl Kind {
     }
 }
 
-/// Whether nothing was agreed on: a ClientHello that was answered by an alert, or not at all. Encrypted records, and bytes of a server
-/// that are no alert, are those of a handshake that the capture lacks.
+/// Whether packets show that nothing was agreed on: a ClientHello that was answered by an alert, or by the end of the connection.
+/// Encrypted records, and bytes of a server that are no alert, are those of a handshake that the capture lacks; and what was not
+/// answered as far as the capture goes may have been answered behind it.
 fn was_refused(tls: &Tls, connection: &Connection) -> bool {
     let protected = tls.from_client.records + tls.from_server.records;
-    let answered = connection.from_server.stream.bytes + connection.from_server.stream.missing;
     let refused = tls.alerts.iter().any(|alert| alert.value.is_fatal());
-    tls.client_hello.is_some() && protected == 0 && (answered == 0 || refused)
+    let ended = matches!(connection.ending, Ending::Closed | Ending::Reset);
+    tls.client_hello.is_some() && protected == 0 && (refused || ended && connection.from_server.stream.sent() == 0)
 }

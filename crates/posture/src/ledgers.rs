@@ -14,7 +14,7 @@ use crate::recorded::Recorded;
 #[derive(Debug, Clone)]
 pub(crate) struct Entry {
     node: Arc<str>,
-    at_us: u64,
+    pub(crate) at_us: u64,
     pub(crate) handshake: Box<Handshake>,
 }
 

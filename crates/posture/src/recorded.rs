@@ -36,6 +36,8 @@ struct Child {
     spis: [u32; 2],
     methods: Vec<KeyExchangeMethod>,
     record: Box<ChildSa>,
+    /// Where another ledger tells something else of it.
+    disputed: Option<(Source, String)>,
 }
 
 /// All of it, by what packets show.
@@ -90,6 +92,29 @@ fn encrypts(record: &ChildSa) -> bool {
     !ah && record.encryption.is_some() && broken(record.encryption.as_ref()).is_none_or(Transform::encrypts)
 }
 
+/// What a record says that a verdict rests on.
+fn says(record: &ChildSa) -> impl PartialEq + use<> {
+    let code = record.encryption.as_ref().map(|algorithm| algorithm.code);
+    (methods(&record.key_exchanges), code, encrypts(record))
+}
+
+/// The records of one IKE_SA that do not say the same of it.
+fn disputed(entries: &[Ike]) -> Option<Contradiction> {
+    let says = |entry: &Ike| {
+        let cipher = entry.record.encryption.as_ref().and_then(|algorithm| algorithm.code);
+        (entry.methods.clone(), cipher, entry.record.replaces.clone())
+    };
+    let first = entries.first()?;
+    let other = entries.iter().find(|entry| says(entry) != says(first))?;
+    Some(Contradiction {
+        what: format!(
+            "the ledgers of {} and {} tell different things of one IKE_SA",
+            first.node, other.node
+        ),
+        sources: vec![first.source.clone(), other.source.clone()],
+    })
+}
+
 impl Recorded {
     pub(crate) fn add_ike(&mut self, record: Box<Record>, node: &str, at_us: u64) {
         let Some(key) = spis(&record.key) else { return };
@@ -118,8 +143,15 @@ impl Recorded {
         let mut both = [record.spi_in.0, record.spi_out.0];
         both.sort_unstable();
         let children = self.children.entry(ike).or_default();
-        // Both ends tell of the same one.
-        if children.iter().any(|child| child.spis == both) {
+        // Both ends tell of the same one, and should tell the same.
+        if let Some(child) = children.iter_mut().find(|child| child.spis == both) {
+            if says(&child.record) != says(&record) {
+                let source = Source::Ledger {
+                    node: node.into(),
+                    at_us,
+                };
+                child.disputed.get_or_insert((source, node.to_owned()));
+            }
             return;
         }
         for spi in both {
@@ -135,6 +167,7 @@ impl Recorded {
             spis: both,
             methods: methods(&record.key_exchanges),
             record,
+            disputed: None,
         });
     }
 
@@ -175,13 +208,16 @@ impl Recorded {
         } else {
             posture.key_exchanges.clone_from(&first.methods);
         }
+        posture.contradictions.extend(disputed(entries));
+        // What packets contradict, or another ledger, no record makes safe.
         if unknown(posture.confidentiality.verdict())
             && let Some(judgement) = self.judge(key, &sources)
+            && (posture.contradictions.is_empty() || judgement.verdict() != Verdict::QuantumSafe)
         {
-            let answer = if judgement.verdict() == Verdict::QuantumSafe {
-                Answer::Yes
-            } else {
-                Answer::No
+            let answer = match judgement.verdict() {
+                Verdict::QuantumSafe => Answer::Yes,
+                Verdict::Vulnerable | Verdict::ReadableNow => Answer::No,
+                Verdict::NotObservable | Verdict::NotSeen => Answer::NotObservable,
             };
             posture.negotiated = Reply::new(answer, judgement.because(), sources.clone());
             posture.confidentiality = judgement;
@@ -197,8 +233,12 @@ impl Recorded {
     fn judge(&self, key: Spis, sources: &[Source]) -> Option<Judgement> {
         let mut at = key;
         for _ in 0..REKEYS {
-            let entry = self.ike.get(&at)?.first()?;
+            let entries = self.ike.get(&at)?;
+            let entry = entries.first()?;
             let node = &entry.node;
+            if let Some(dispute) = disputed(entries) {
+                return Some(Judgement::new(Verdict::NotObservable, dispute.what, dispute.sources));
+            }
             if let Some(cipher) = broken(entry.record.encryption.as_ref()) {
                 let because = format!("{}, by the ledger of {node}", weakness(cipher));
                 return Some(Judgement::new(worth(cipher), because, sources.to_vec()));
@@ -294,19 +334,42 @@ impl Recorded {
             posture.confidentiality = Judgement::new(worth(cipher), because, sources);
             return;
         }
-        if withstand(&child.methods) {
+        if let Some((source, other)) = &child.disputed {
+            let what = format!("the ledgers of {node} and {other} tell different things of one CHILD_SA");
+            let sources = vec![child.source.clone(), source.clone()];
+            if !posture.confidentiality.verdict().is_vulnerable() {
+                posture.confidentiality = Judgement::new(Verdict::NotObservable, what.as_str(), sources.clone());
+            }
+            posture.contradictions.push(Contradiction { what, sources });
+            return;
+        }
+        let told = if withstand(&child.methods) {
             let because = format!("{} of its own, by the ledger of {node}", names(&child.methods));
-            posture.key_exchanges.clone_from(&child.methods);
-            posture.negotiated = Reply::new(Answer::Yes, because.clone(), sources.clone());
-            posture.confidentiality = Judgement::new(Verdict::QuantumSafe, because, sources);
-        } else if unknown(posture.confidentiality.verdict())
-            && let Some(judgement) = self.judge(child.ike, &sources)
-        {
-            let because = format!(
-                "keyed by the IKE_SA that the ledger of {node} names: {}",
-                judgement.because()
+            Some(Judgement::new(Verdict::QuantumSafe, because, sources.clone()))
+        } else {
+            self.judge(child.ike, &sources).map(|judgement| {
+                let because = format!(
+                    "keyed by the IKE_SA that the ledger of {node} names: {}",
+                    judgement.because()
+                );
+                Judgement::new(judgement.verdict(), because, sources.clone())
+            })
+        };
+        let Some(told) = told else { return };
+        if unknown(posture.confidentiality.verdict()) {
+            if withstand(&child.methods) {
+                posture.key_exchanges.clone_from(&child.methods);
+                posture.negotiated = Reply::new(Answer::Yes, told.because(), sources);
+            }
+            posture.confidentiality = told;
+        } else if told.verdict() == Verdict::QuantumSafe && posture.confidentiality.verdict().is_vulnerable() {
+            // A key exchange of its own takes a CREATE_CHILD_SA with room for it, which packets show.
+            let what = format!(
+                "the packets show: {}; the ledger says {}",
+                posture.confidentiality.because(),
+                told.because()
             );
-            posture.confidentiality = Judgement::new(judgement.verdict(), because, sources);
+            posture.contradictions.push(Contradiction { what, sources });
         }
     }
 }

@@ -3,7 +3,7 @@
 use bartizan_wire::sctp::Association;
 
 use crate::dtls::dtls_posture;
-use crate::{Answer, Hole, Interface, Judgement, Kind, Posture, Reply, Source, Verdict};
+use crate::{Answer, Contradiction, Hole, Interface, Judgement, Kind, Posture, Reply, Source, Verdict};
 
 /// What follows for an association.
 #[must_use]
@@ -21,7 +21,27 @@ pub fn association_posture(association: &Association) -> Posture {
     posture.interface = interface;
     posture.named_by = interface.map(|interface| interface.source(association));
     posture.beside = Hole::all(&association.beside);
+    doubt(association, &mut posture);
     posture
+}
+
+/// Chunks that were sent again with other bytes: which of them the other end took is not shown.
+fn doubt(association: &Association, posture: &mut Posture) {
+    let sent = [&association.from_initiator, &association.from_responder];
+    let Some(at) = sent.into_iter().find_map(|sent| sent.contradicted) else {
+        return;
+    };
+    let (what, sources) = (
+        "chunks of SCTP were sent again with other bytes",
+        vec![Source::between(at, at)],
+    );
+    if posture.confidentiality.verdict() == Verdict::QuantumSafe {
+        posture.confidentiality = Judgement::new(Verdict::NotObservable, what, sources.clone());
+    }
+    posture.contradictions.push(Contradiction {
+        what: what.into(),
+        sources,
+    });
 }
 
 pub(crate) fn all(association: &Association) -> Vec<Source> {

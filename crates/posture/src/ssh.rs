@@ -3,14 +3,14 @@
 
 use bartizan_registry::{SSH_NO_CIPHER, Safety, ssh_key_exchange, ssh_public_key};
 use bartizan_wire::ssh::Ssh;
-use bartizan_wire::{Connection, Side};
+use bartizan_wire::{Connection, Ending, Side};
 
 use crate::{Answer, Judgement, Kind, Posture, Reply, Source, Verdict};
 
 /// What follows for a connection that carries SSH.
 pub(crate) fn posture(connection: &Connection, ssh: &Ssh) -> Posture {
     let all = vec![Source::all(connection)];
-    let kind = kind(ssh);
+    let kind = kind(connection, ssh);
     let confidentiality = match kind {
         Kind::Ssh => confidentiality(ssh, &all),
         Kind::SshNotAgreed => Judgement::new(Verdict::NotSeen, not_agreed(ssh), all.clone()),
@@ -58,7 +58,7 @@ fn is_first_version(ssh: &Ssh) -> bool {
 }
 
 /// What it is.
-pub(crate) fn kind(ssh: &Ssh) -> Kind {
+pub(crate) fn kind(connection: &Connection, ssh: &Ssh) -> Kind {
     let ends = [&ssh.client, &ssh.server];
     if is_first_version(ssh) || ssh.established() {
         return Kind::Ssh;
@@ -70,7 +70,15 @@ pub(crate) fn kind(ssh: &Ssh) -> Kind {
             None => Kind::SshNotSeen,
         };
     }
-    Kind::SshNotAgreed
+    // What was not finished as far as the capture goes may have been finished behind it.
+    let both = ssh.client.kex_init.is_some() && ssh.server.kex_init.is_some();
+    let nothing_in_common = both && ssh.key_exchange().is_none();
+    let ended = matches!(connection.ending, Ending::Closed | Ending::Reset) || ssh.disconnected.is_some();
+    let unseen = connection.from_client.stream.unseen + connection.from_server.stream.unseen;
+    match nothing_in_common || ended && unseen == 0 {
+        true => Kind::SshNotAgreed,
+        false => Kind::SshNotSeen,
+    }
 }
 
 fn not_agreed(ssh: &Ssh) -> String {

@@ -200,6 +200,54 @@ fn esp_belongs_to_the_ike_sa_that_the_ledger_names() {
 }
 
 #[test]
+fn a_key_exchange_of_its_own_that_packets_have_no_room_for_raises_no_esp() {
+    // Situation 1: classical, and the CHILD_SA is made by IKE_AUTH.
+    let (ike, esp) = situation(1, 0, &[]);
+    assert_eq!(esp[0].posture.confidentiality.verdict(), Verdict::Vulnerable);
+    let child = child_record(&key(&ike[0].sa), [esp[0].sa.spi, 7], "set-up", &[36], 20);
+    let (_, esp) = situation(1, 0, &[child]);
+    let posture = &esp[0].posture;
+    assert_eq!(posture.confidentiality.verdict(), Verdict::Vulnerable);
+    assert_eq!(posture.contradictions.len(), 1);
+}
+
+#[test]
+fn ledgers_that_disagree_make_nothing_safe() {
+    let (_, esp) = situation(3, 79, &[]);
+    let spi = esp[0].sa.spi;
+    let other = json!({ "protocol": "ike", "initiator_spi": "0000000000000001", "responder_spi": "0000000000000002" });
+    let of = |node: &str, mut record: Value| {
+        record["node"] = node.into();
+        record
+    };
+    let ike = |node, methods: &[u16]| of(node, ike_record(&other, &Value::Null, methods, "unknown"));
+    let child = |node, methods: &[u16]| of(node, child_record(&other, [spi, 7], "set-up", methods, 20));
+    for records in [
+        vec![ike("cu", &[31, 36]), ike("ric", &[31]), child("cu", &[])],
+        vec![
+            ike("cu", &[31]),
+            ike("ric", &[31]),
+            child("cu", &[36]),
+            child("ric", &[]),
+        ],
+    ] {
+        let (_, esp) = situation(3, 79, &records);
+        let judgement = &esp[0].posture.confidentiality;
+        assert_eq!(judgement.verdict(), Verdict::NotObservable, "{}", judgement.because());
+        assert!(judgement.because().contains("tell different things"));
+    }
+    // The same of an IKE_SA whose set-up is not in the capture.
+    let (sas, _) = situation(3, BEHIND, &[]);
+    let key = key(&sas.last().unwrap().sa);
+    let one = of("cu", ike_record(&key, &Value::Null, &[31, 36], "unknown"));
+    let two = of("ric", ike_record(&key, &Value::Null, &[31], "unknown"));
+    let (sas, _) = situation(3, BEHIND, &[one, two]);
+    let posture = &sas.last().unwrap().posture;
+    assert_ne!(posture.confidentiality.verdict(), Verdict::QuantumSafe);
+    assert_eq!(posture.contradictions.len(), 1);
+}
+
+#[test]
 fn a_child_sa_of_ah_in_a_ledger_protects_nothing() {
     let (_, esp) = situation(3, 79, &[]);
     let spi = esp[0].sa.spi;

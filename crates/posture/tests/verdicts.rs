@@ -84,7 +84,7 @@ impl Written {
     fn record(self, connection: &Connection) -> ledger::Record {
         ledger::Record {
             v: ledger::VERSION,
-            at_us: 1_700_000_000_000_000,
+            at_us: connection.last.time.0 / 1000,
             node: if self.direction == ledger::Direction::Outbound {
                 "amf"
             } else {
@@ -334,6 +334,97 @@ fn a_ledger_that_contradicts_the_packets_is_told_and_not_followed() {
             "the packets show a full handshake, the ledger of amf says a resumed one"
         ]
     );
+}
+
+#[test]
+fn two_ledgers_that_disagree_prove_nothing() {
+    let connection = at_port(OPENSSL, 4401, 0);
+    let mut inbound = Written::by(Inbound);
+    inbound.peer = Some(SignatureScheme::MLDSA44);
+    let records = vec![Written::by(Outbound).record(&connection), inbound.record(&connection)];
+    let posture = posture(&connection, records);
+    assert_eq!(posture.authenticity.verdict(), Verdict::NotObservable);
+    assert_eq!(posture.contradictions.len(), 1, "{:?}", posture.contradictions);
+    assert!(
+        posture.contradictions[0]
+            .what
+            .contains("tell different things of one handshake")
+    );
+}
+
+#[test]
+fn a_record_of_another_time_is_none_of_this_handshake() {
+    let connection = at_port(OPENSSL, 4401, 0);
+    for days in [-1, 1] {
+        let mut record = Written::by(Outbound).record(&connection);
+        record.at_us = record.at_us.checked_add_signed(days * 86_400_000_000).unwrap();
+        let posture = posture(&connection, vec![record]);
+        assert_eq!(posture.server_authenticated.answer(), Answer::NotObservable);
+        assert!(posture.contradictions[0].what.ends_with("at another time"));
+    }
+}
+
+#[test]
+fn a_ledger_does_not_say_what_group_the_client_did_not_offer() {
+    let mut connection = at_port(OPENSSL, 4403, 0);
+    let record = Written::by(Outbound).record(&connection);
+    let Content::Tls(tls) = &mut connection.content else {
+        panic!("TLS")
+    };
+    tls.server_hello = None;
+    // Without the ServerHello a ledger tells of the group, if the client offered it.
+    let offered = posture(&connection, vec![record.clone()]);
+    assert_eq!(offered.confidentiality.verdict(), Verdict::QuantumSafe);
+    let Content::Tls(tls) = &mut connection.content else {
+        panic!("TLS")
+    };
+    let hello = &mut tls.client_hello.as_mut().unwrap().value;
+    hello
+        .supported_groups
+        .retain(|group| *group != NamedGroup::X25519MLKEM768);
+    let not_offered = posture(&connection, vec![record]);
+    assert_eq!(not_offered.confidentiality.verdict(), Verdict::NotSeen);
+}
+
+#[test]
+fn a_connection_that_went_on_was_not_refused_whatever_a_ledger_says() {
+    let mut connection = at_port(OPENSSL, 4404, 0);
+    connection.from_server.stream.bytes = 100_000;
+    let mut inbound = Written::by(Inbound);
+    inbound.verdict = ledger::Verdict::Refused {
+        reason: "unknown-ca".into(),
+        detail: String::new(),
+    };
+    let posture = posture(&connection, vec![inbound.record(&connection)]);
+    assert_eq!(posture.authenticity.verdict(), Verdict::Vulnerable);
+    let told: Vec<_> = posture.contradictions.iter().map(|found| found.what.as_str()).collect();
+    assert!(told.iter().any(|what| what.contains("and it went on")), "{told:?}");
+}
+
+#[test]
+fn segments_that_contradict_each_other_or_are_in_no_window_leave_nothing_safe() {
+    let safe = at_port(OPENSSL, 4401, 0);
+    assert_eq!(
+        posture(&safe, Vec::new()).confidentiality.verdict(),
+        Verdict::QuantumSafe
+    );
+    for doubt in [
+        |connection: &mut Connection| connection.from_server.stream.contradicted = std::num::NonZeroU64::new(7),
+        |connection: &mut Connection| connection.from_client.stream.stray = 1,
+        |connection: &mut Connection| connection.sums_changed = true,
+    ] {
+        let mut connection = safe.clone();
+        doubt(&mut connection);
+        let posture = posture(&connection, Vec::new());
+        assert_eq!(posture.confidentiality.verdict(), Verdict::NotObservable);
+        assert_eq!(posture.contradictions.len(), 1);
+    }
+    // What its receiver dropped is a finding, and was not read.
+    let mut connection = safe;
+    connection.from_client.stream.corrupt = 1;
+    let posture = posture(&connection, Vec::new());
+    assert_eq!(posture.confidentiality.verdict(), Verdict::QuantumSafe);
+    assert_eq!(posture.contradictions.len(), 1);
 }
 
 /// Where the ServerHello of port 4401 names its group, in the file.

@@ -21,9 +21,44 @@ pub enum Checksum {
     Wrong,
 }
 
-/// An IP packet's payload over this is larger than what crosses a link: segments put together by the host that captured, whose checksum
-/// is that of the first, or none.
-const LARGEST_ON_A_LINK: usize = 9216;
+/// An IP packet's payload over this is larger than what crosses most links: segments put together by the host that captured, or by its
+/// network card, whose checksum is that of the first, or none.
+const LARGEST_ON_A_LINK: usize = 1500;
+
+/// The checksums of one sender in one conversation.
+///
+/// A host that captures its own packets sees them before its network card has computed their checksums, and tools that rewrite
+/// captures leave all of them wrong. So a wrong checksum says that the receiver drops the packet only where the same sender has
+/// right ones, or such as are left to its card: forged packets stand beside those of the host they are forged of.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Sums {
+    /// One was right, or left to a network card.
+    sound: bool,
+    /// One was wrong before any was sound, and its packet was taken.
+    wrong: bool,
+}
+
+impl Sums {
+    /// Whether the receiver takes a packet with this checksum; `tells` is whether anything rests on it.
+    pub(crate) fn admit(&mut self, checksum: Checksum, tells: bool) -> bool {
+        match checksum {
+            Checksum::Right | Checksum::Absent => {
+                self.sound = true;
+                true
+            }
+            Checksum::Unknown => true,
+            Checksum::Wrong => {
+                self.wrong |= !self.sound && tells;
+                !self.sound
+            }
+        }
+    }
+
+    /// Whether a packet was taken of which it came out later that its checksum is none of its sender's.
+    pub(crate) fn have_changed(&self) -> bool {
+        self.sound && self.wrong
+    }
+}
 
 /// The checksum of a TCP segment: `bytes` are its header and payload, of which `missing` more were not captured.
 #[must_use]
@@ -157,6 +192,21 @@ mod tests {
         set(&mut bytes, with_length);
         assert_eq!(tcp(A, B, &bytes[..21], 10), Checksum::Absent);
         assert_eq!(tcp(A, B, &bytes[..12], 0), Checksum::Unknown);
+    }
+
+    #[test]
+    fn a_wrong_checksum_says_something_only_beside_others_of_its_sender() {
+        let mut offloading = Sums::default();
+        assert!(offloading.admit(Checksum::Absent, false));
+        assert!(!offloading.admit(Checksum::Wrong, true), "its card computes right ones");
+        let mut rewritten = Sums::default();
+        assert!(
+            (0..9).all(|_| rewritten.admit(Checksum::Wrong, true)),
+            "all of them are wrong"
+        );
+        assert!(!rewritten.have_changed());
+        assert!(rewritten.admit(Checksum::Right, false));
+        assert!(rewritten.have_changed(), "what was taken before was none of its");
     }
 
     #[test]

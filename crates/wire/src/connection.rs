@@ -141,6 +141,8 @@ pub struct Connection {
     pub from_client: Traffic,
     /// What the server sent.
     pub from_server: Traffic,
+    /// Segments were taken whose checksum is wrong, before others of their sender had right ones.
+    pub sums_changed: bool,
     /// What it was carried in, on the way to its first receiver.
     pub path: Path,
     /// The same on the way back, where it differs.

@@ -298,7 +298,7 @@ impl Observer {
             .drain()
             .filter_map(|(_, slot)| match slot {
                 Slot::Live(flow) => Some(flow),
-                Slot::Other(_) | Slot::Ended => None,
+                Slot::Other(_) | Slot::Ended(_) => None,
             })
             .collect();
         self.halves = Halves::default();

@@ -52,6 +52,7 @@ pub(super) fn run(bytes: &[u8]) {
     stream.finish(&mut budget, &mut give);
     let counts = stream.counts();
     assert_eq!(counts.bytes + counts.missing, place as u64);
+    assert_eq!(counts.contradicted, None, "all segments say the same");
 }
 
 /// A TCP header without options.

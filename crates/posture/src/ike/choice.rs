@@ -7,7 +7,7 @@ use bartizan_wire::ike::{
 
 use super::{Parent, all, source};
 use crate::key_exchange::KeyExchangeClass;
-use crate::{Judgement, Posture, Source, Verdict};
+use crate::{Contradiction, Judgement, Posture, Source, Verdict};
 
 /// Can someone who records it read it with a quantum computer? By what was chosen, and whether it took place.
 pub(super) fn judge(sa: &IkeSa, parent: Option<&Posture>) -> Judgement {
@@ -23,6 +23,9 @@ pub(super) fn judge(sa: &IkeSa, parent: Option<&Posture>) -> Judgement {
 /// What is left of a choice that the packets contradict: one that nobody proposed, or an IKE_INTERMEDIATE that an end does
 /// not understand. No two ends that follow the standards go on from there.
 fn contradicted(sa: &IkeSa) -> Option<Judgement> {
+    if let Some(doubt) = doubts(sa).next() {
+        return Some(Judgement::new(Verdict::NotObservable, doubt.what, doubt.sources));
+    }
     let (chosen, offered) = (sa.chosen.as_ref()?, sa.offered.as_ref());
     let mut sources = vec![Source::seen(chosen)];
     sources.extend(offered.map(Source::seen));
@@ -45,6 +48,36 @@ fn contradicted(sa: &IkeSa) -> Option<Judgement> {
         names(sa)
     );
     Some(Judgement::new(Verdict::NotObservable, because, sources))
+}
+
+/// Messages that contradict each other: which of them an end took is not shown.
+pub(super) fn doubts(sa: &IkeSa) -> impl Iterator<Item = Contradiction> {
+    let doubtful = |fault: &Fault| {
+        matches!(
+            fault,
+            Fault::TwoAnswers | Fault::TwoRequests | Fault::TwoMessages | Fault::Corrupt
+        )
+    };
+    let faults = sa.faults.first.iter().filter(move |seen| doubtful(&seen.value));
+    let doubts = faults.map(|seen| Contradiction {
+        what: seen.value.to_string(),
+        sources: vec![Source::seen(seen)],
+    });
+    doubts.chain(two_kinds(sa))
+}
+
+/// A number has one exchange: an IKE_INTERMEDIATE and an IKE_AUTH in its place cannot both have been.
+fn two_kinds(sa: &IkeSa) -> Option<Contradiction> {
+    let intermediates = sa.exchanges_of(ExchangeType::IKE_INTERMEDIATE);
+    let both = intermediates.into_iter().find_map(|one| {
+        let mut auths = sa.exchanges_of(ExchangeType::IKE_AUTH);
+        let other = auths.find(|other| (other.message_id, other.requester) == (one.message_id, one.requester))?;
+        Some([one, other])
+    })?;
+    Some(Contradiction {
+        what: format!("IKE_INTERMEDIATE and IKE_AUTH have one number, {}", both[0].message_id),
+        sources: both.iter().filter_map(source).collect(),
+    })
 }
 
 fn by_choice(sa: &IkeSa, parent: Option<&Posture>) -> Judgement {

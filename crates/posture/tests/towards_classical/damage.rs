@@ -9,10 +9,14 @@ use super::frame::{Capture, Frame, Packet};
 use super::judged::{Judged, answers, is_safe, judge};
 
 /// SplitMix64 (Steele, Lea, Flood, 2014).
-struct Chance(u64);
+pub(crate) struct Chance(u64);
 
 impl Chance {
-    fn below(&mut self, bound: usize) -> usize {
+    pub(crate) fn new(seed: u64) -> Self {
+        Self(seed)
+    }
+
+    pub(crate) fn below(&mut self, bound: usize) -> usize {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -25,14 +29,14 @@ const ROUNDS: u64 = 6;
 /// Of so many packets one is lost, swapped, doubled or cut in two.
 const ONE_OF: [usize; 3] = [3, 10, 40];
 /// Snap lengths, in bytes of a frame.
-const SNAP: [usize; 8] = [54, 80, 120, 200, 320, 500, 800, 1200];
+pub(crate) const SNAP: [usize; 8] = [54, 80, 120, 200, 320, 500, 800, 1200];
 
 /// Segments and datagrams of one direction swapped, doubled, overlapping: everything is judged as it was.
 pub(crate) fn assert_borne(name: &str, file: &[u8]) {
     let (capture, before) = (Capture::read(file), judge(file));
     for seed in 0..ROUNDS {
         let one_of = ONE_OF[seed as usize % ONE_OF.len()];
-        let mut chance = Chance(seed);
+        let mut chance = Chance::new(seed);
         for (what, packets) in [
             ("swapped", swapped(&capture, &mut chance, one_of)),
             ("doubled", doubled(&capture, &mut chance, one_of)),
@@ -58,7 +62,7 @@ pub(crate) fn assert_no_rise(name: &str, file: &[u8]) {
     };
     for seed in 0..ROUNDS {
         let one_of = ONE_OF[seed as usize % ONE_OF.len()];
-        let mut chance = Chance(seed ^ 0x5eed);
+        let mut chance = Chance::new(seed ^ 0x5eed);
         let mut packets = capture.packets.clone();
         packets.retain(|_| chance.below(one_of) > 0);
         check(
@@ -88,7 +92,7 @@ fn may_swap(one: &Packet, two: &Packet) -> bool {
     one.ends.is_some() && one.ends == two.ends && stream(&one) && stream(&two)
 }
 
-fn swapped(capture: &Capture, chance: &mut Chance, one_of: usize) -> Vec<Packet> {
+pub(crate) fn swapped(capture: &Capture, chance: &mut Chance, one_of: usize) -> Vec<Packet> {
     let mut packets = capture.packets.clone();
     let pairs: Vec<usize> = (1..packets.len())
         .filter(|&at| may_swap(&packets[at - 1], &packets[at]))
@@ -109,7 +113,7 @@ fn has_segments(capture: &Capture) -> bool {
     packets.any(|packet| Frame::read(&packet.bytes).protocol == 6)
 }
 
-fn doubled(capture: &Capture, chance: &mut Chance, one_of: usize) -> Vec<Packet> {
+pub(crate) fn doubled(capture: &Capture, chance: &mut Chance, one_of: usize) -> Vec<Packet> {
     let mut packets = Vec::new();
     for packet in &capture.packets {
         packets.push(packet.clone());
@@ -121,7 +125,7 @@ fn doubled(capture: &Capture, chance: &mut Chance, one_of: usize) -> Vec<Packet>
 }
 
 /// Segments in two pieces that have a third of its bytes in common; of IP fragments and datagrams there is no such thing.
-fn overlapping(capture: &Capture, chance: &mut Chance, one_of: usize) -> Vec<Packet> {
+pub(crate) fn overlapping(capture: &Capture, chance: &mut Chance, one_of: usize) -> Vec<Packet> {
     let mut packets = Vec::new();
     let mut done = false;
     for packet in &capture.packets {
@@ -133,12 +137,8 @@ fn overlapping(capture: &Capture, chance: &mut Chance, one_of: usize) -> Vec<Pac
         }
         done = true;
         packets.push(packet.with(frame.with_payload(&frame.payload()[..length * 2 / 3])));
-        let mut second = frame.with_payload(&frame.payload()[length / 3..]);
-        let at = frame.transport + 4;
-        let sequence = u32::from_be_bytes(second[at..at + 4].try_into().unwrap());
-        let sequence = sequence.wrapping_add(u32::try_from(length / 3).unwrap());
-        second[at..at + 4].copy_from_slice(&sequence.to_be_bytes());
-        packets.push(packet.with(second));
+        let by = u32::try_from(length / 3).unwrap();
+        packets.push(packet.with(frame.moved(by, &frame.payload()[length / 3..])));
     }
     packets
 }

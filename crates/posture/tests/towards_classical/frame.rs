@@ -61,8 +61,19 @@ impl Capture {
 }
 
 impl Packet {
-    /// At the same time, with other bytes.
-    pub(crate) fn with(&self, bytes: Vec<u8>) -> Self {
+    /// At the same time, with other bytes, whose checksum is right: receivers drop others.
+    pub(crate) fn with(&self, mut bytes: Vec<u8>) -> Self {
+        seal(&mut bytes, 0);
+        self.at_the_same_time(bytes)
+    }
+
+    /// The same with a checksum that is neither right nor what a network card is given.
+    pub(crate) fn corrupt(&self, mut bytes: Vec<u8>) -> Self {
+        seal(&mut bytes, 0x3c3c);
+        self.at_the_same_time(bytes)
+    }
+
+    fn at_the_same_time(&self, bytes: Vec<u8>) -> Self {
         Self {
             time: self.time,
             length: u32::try_from(bytes.len()).unwrap(),
@@ -77,6 +88,34 @@ impl Packet {
             ..self.clone()
         }
     }
+}
+
+/// Writes the checksum of TCP or UDP, or one that is wrong by these bits. A part of a fragmented packet has none of its own.
+fn seal(bytes: &mut [u8], wrong: u16) {
+    let frame = Frame::read(bytes);
+    let (transport, end, protocol) = (frame.transport, frame.payload.end, frame.protocol);
+    let at = transport
+        + match protocol {
+            6 => 16,
+            17 => 6,
+            _ => return,
+        };
+    if bytes[12] == 8 && bytes[20] & 0x20 != 0 {
+        return;
+    }
+    bytes[at..at + 2].fill(0);
+    let addresses = if bytes[12] == 8 { 26..34 } else { 22..54 };
+    let sum = |bytes: &[u8]| -> u64 {
+        let pairs = bytes.chunks(2).map(|pair| [pair[0], *pair.get(1).unwrap_or(&0)]);
+        pairs.map(|pair| u64::from(u16::from_be_bytes(pair))).sum()
+    };
+    let pseudo = sum(&bytes[addresses]) + u64::from(protocol) + (end - transport) as u64;
+    let mut sum = pseudo + sum(&bytes[transport..end]);
+    while sum > 0xffff {
+        sum = (sum & 0xffff) + (sum >> 16);
+    }
+    let check = !u16::try_from(sum).unwrap() ^ wrong;
+    bytes[at..at + 2].copy_from_slice(&check.to_be_bytes());
 }
 
 /// Sender and receiver.
@@ -125,6 +164,7 @@ impl<'a> Frame<'a> {
         let header = match protocol {
             6 => usize::from(bytes[transport + 12] >> 4) * 4,
             17 | 50 => 8,
+            132 => 12,
             _ => return none,
         };
         let port = |at: usize| u16::from_be_bytes([bytes[transport + at], bytes[transport + at + 1]]);
@@ -166,7 +206,30 @@ impl<'a> Frame<'a> {
         Some(bytes)
     }
 
-    /// Its bytes with another payload; lengths are made right, checksums are not (captures of offloading hosts have none).
+    /// Its bytes with another payload that begins so many bytes further on in the stream.
+    pub(crate) fn moved(&self, by: u32, payload: &[u8]) -> Vec<u8> {
+        let mut bytes = self.with_payload(payload);
+        if self.protocol == 6 {
+            let sequence = &mut bytes[self.transport + 4..self.transport + 8];
+            let at = u32::from_be_bytes(sequence.try_into().unwrap()).wrapping_add(by);
+            sequence.copy_from_slice(&at.to_be_bytes());
+        }
+        bytes
+    }
+
+    /// A segment without data of the other end that acknowledges what came before it, with these flags.
+    pub(crate) fn answer(&self, flags: u8) -> Vec<u8> {
+        let mut bytes = self.with_payload(&[]);
+        let (from, length) = if self.bytes[12] == 8 { (26, 4) } else { (22, 16) };
+        bytes[from..from + 2 * length].rotate_left(length);
+        let ports = self.transport..self.transport + 4;
+        bytes[ports].rotate_left(2);
+        bytes[self.transport + 4..self.transport + 12].rotate_left(4);
+        bytes[self.transport + 13] = flags;
+        bytes
+    }
+
+    /// Its bytes with another payload; lengths are made right.
     pub(crate) fn with_payload(&self, payload: &[u8]) -> Vec<u8> {
         let mut bytes = self.bytes[..self.payload.start].to_vec();
         bytes.extend(payload);

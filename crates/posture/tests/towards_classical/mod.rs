@@ -2,8 +2,8 @@
 //! was safe falls, and nothing rises. Done with the recordings in the tree (`mutations.rs`), and with what real peers send
 //! while the tests run (`bartizan/tests/agreement`).
 
-mod damage;
-mod frame;
+pub(crate) mod damage;
+pub(crate) mod frame;
 mod judged;
 mod mutation;
 
@@ -12,4 +12,4 @@ pub(crate) mod ssh;
 pub(crate) mod tls;
 
 pub(crate) use damage::{assert_borne, assert_no_rise};
-pub(crate) use mutation::{Mutation, fallen};
+pub(crate) use mutation::{Change, Mutation, fallen};

@@ -92,6 +92,15 @@ pub enum Fault {
     /// A second answer to IKE_SA_INIT that chooses something else: one of the two is not the responder's.
     #[error("two different answers to one IKE_SA_INIT")]
     TwoAnswers,
+    /// A second IKE_SA_INIT request that says something else, and no answer before it asked for another.
+    #[error("two different requests of one IKE_SA_INIT, and no answer asks for another")]
+    TwoRequests,
+    /// A message was sent again with other bytes: no end does that (RFC 7296, section 2.1).
+    #[error("a message was sent again with other bytes")]
+    TwoMessages,
+    /// The checksum of a message is wrong, and right in others of the same end: its receiver drops it.
+    #[error("a checksum is wrong among right ones: forged, or damaged on the way")]
+    Corrupt,
     /// Payloads in clear where only encrypted ones may be.
     #[error("payloads in clear behind IKE_SA_INIT")]
     Clear,

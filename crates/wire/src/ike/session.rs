@@ -11,6 +11,7 @@ use super::{
     Body, Exchange, ExchangeType, Exchanges, Fault, Half, Header, IkeSa, KeyExchangeData, KeyExchangeMethod, Message,
     NotifyType, Origin, Party, PartyTraffic, Payload, PayloadType, Rekey, Retry, v1,
 };
+use crate::checksum::{Checksum, Sums};
 use crate::keys::Keys;
 use crate::observer::allocated;
 use crate::path::Path;
@@ -52,6 +53,12 @@ pub struct Session {
     open: VecDeque<Open>,
     /// What the newest IKE_SA_INIT request said, to tell a repeated one from another try.
     request: Option<u64>,
+    /// How many answers had asked for another one when it came.
+    retries: u64,
+    /// What the answer said that chose something.
+    answer: Option<u64>,
+    /// The checksums of either end.
+    sums: [Sums; 2],
     /// The newest CREATE_CHILD_SA of either end, waiting for what follows it up.
     creating: [Option<Box<Rekey>>; 2],
     opener: Option<Box<Opener>>,
@@ -65,6 +72,8 @@ struct Open {
     requester: Party,
     /// Request and response.
     halves: [Assembly; 2],
+    /// What they said, where that was one message each.
+    digests: [Option<u64>; 2],
     kept: Where,
 }
 
@@ -130,6 +139,9 @@ impl Session {
             sa,
             open: VecDeque::new(),
             request: None,
+            retries: 0,
+            answer: None,
+            sums: Default::default(),
             creating: [None, None],
             opener: None,
         }
@@ -175,6 +187,16 @@ impl Session {
         self.sa.chosen.is_some()
     }
 
+    /// Whether the receiver takes a message whose datagram has this checksum.
+    pub(crate) fn admits(&mut self, header: &Header, arrival: &Arrival, checksum: Checksum) -> bool {
+        let sums = &mut self.sums[index(self.party(header, arrival))];
+        let admitted = sums.admit(checksum, true);
+        if !admitted || sums.have_changed() {
+            self.fault(Fault::Corrupt, arrival);
+        }
+        admitted
+    }
+
     /// Takes a message: its header, and all bytes of it that were captured, header included.
     pub fn message(&mut self, header: &Header, message: &[u8], arrival: &Arrival) {
         let from = self.party(header, arrival);
@@ -214,7 +236,27 @@ impl Session {
         if fragment.is_some() {
             self.traffic(from).ike_fragments += 1;
         }
-        self.take(header, arrival, false, fragment);
+        let repeated = self.take(header, arrival, false, fragment);
+        self.compare(header, message, repeated, fragment.is_some(), arrival);
+    }
+
+    /// Compares a message with what was sent before under its number. Fragments may be cut anew.
+    fn compare(&mut self, header: &Header, message: &[u8], repeated: bool, is_fragment: bool, arrival: &Arrival) {
+        if is_fragment || !arrival.whole {
+            return;
+        }
+        let (requester, digest) = (requester(header), digest(message));
+        let mut open = self.open.iter_mut().rev();
+        let open = open.find(|open| {
+            open.kind == header.exchange && open.message_id == header.message_id && open.requester == requester
+        });
+        let Some(open) = open else { return };
+        let known = &mut open.digests[usize::from(header.flags.is_response())];
+        let differs = known.is_some_and(|known| known != digest);
+        known.get_or_insert(digest);
+        if repeated && differs {
+            self.fault(Fault::TwoMessages, arrival);
+        }
     }
 
     /// What keys open of a message behind IKE_SA_INIT; call it beside [`message`](Self::message).
@@ -303,11 +345,14 @@ impl Session {
         self.sa.origin = Origin::Init;
         let mut another = false;
         if !header.flags.is_response() {
-            let mut hasher = DefaultHasher::new();
-            message.hash(&mut hasher);
-            let digest = hasher.finish();
+            let digest = digest(message);
             another = self.request.is_some_and(|before| before != digest);
             self.request = Some(digest);
+            let retries = self.sa.retries.first.len() as u64 + self.sa.retries.omitted;
+            if another && retries == self.retries && self.sa.refused.is_none() {
+                self.fault(Fault::TwoRequests, arrival);
+            }
+            self.retries = retries;
         }
         let repeated = self.take(header, arrival, another, None);
         let response = header.flags.is_response();
@@ -315,8 +360,8 @@ impl Session {
             return;
         }
         match Message::read(header.next, rest) {
-            Ok(message) if response => self.answer(header, &message, arrival),
-            Ok(message) => self.offer(&message, arrival),
+            Ok(read) if response => self.answer(header, &read, digest(message), arrival),
+            Ok(read) => self.offer(&read, arrival),
             Err(malformed) => self.fault(Fault::Malformed(malformed), arrival),
         }
     }
@@ -360,7 +405,7 @@ impl Session {
         }
     }
 
-    fn answer(&mut self, header: &Header, message: &Message<'_>, arrival: &Arrival) {
+    fn answer(&mut self, header: &Header, message: &Message<'_>, digest: u64, arrival: &Arrival) {
         let chosen = message.payloads.iter().find_map(|payload| match &payload.body {
             Body::Proposals(proposals) => proposals.first(),
             _ => None,
@@ -378,15 +423,13 @@ impl Session {
             }
             return;
         };
-        if let Some(before) = &self.sa.chosen {
-            let same = before.value == *chosen
-                && self.sa.responder_spi == header.responder_spi
-                && self.sa.chosen_key_exchange == key_exchange;
-            if !same {
+        if self.sa.chosen.is_some() {
+            if self.answer != Some(digest) {
                 self.fault(Fault::TwoAnswers, arrival);
             }
             return;
         }
+        self.answer = Some(digest);
         self.sa.responder_spi = header.responder_spi;
         self.sa.chosen = Some(Seen::new(chosen.clone(), arrival.first, arrival.at));
         self.sa.chosen_key_exchange = key_exchange;
@@ -501,6 +544,7 @@ impl Session {
             message_id: header.message_id,
             requester,
             halves: Default::default(),
+            digests: [None; 2],
             kept,
         });
         self.open.len() - 1
@@ -567,6 +611,13 @@ impl Session {
             self.sa.faults.push(seen, FAULTS);
         }
     }
+}
+
+/// Tells messages apart: by chance alone two have the same.
+fn digest(message: &[u8]) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    message.hash(&mut hasher);
+    hasher.finish()
 }
 
 /// Number and total, where the message is an IKE fragment. Reads no further than the first payload: what is behind it

@@ -71,6 +71,16 @@ impl Application {
         matches!(self, Self::Silent(_) | Self::Opening(..))
     }
 
+    /// Whether all that a key exchange in clear rests on has been said, or there is none.
+    pub(super) fn is_settled(&self) -> bool {
+        match self {
+            Self::Silent(_) | Self::Opening(..) => false,
+            Self::Tls(session) => session.is_settled(),
+            Self::Ssh(session) => session.is_settled(),
+            Self::Http2(_) | Self::Http1(_) | Self::Unknown(_) => true,
+        }
+    }
+
     /// Takes the next bytes of a direction; `client` is set when they tell who the client is.
     pub(super) fn take(
         &mut self,
@@ -156,14 +166,14 @@ impl Application {
         }
     }
 
-    /// What was carried; `zero` is the side of direction 0.
+    /// What was carried, where anything was; `zero` is the side of direction 0.
     pub(super) fn outcome(self, zero: Side) -> Content {
         match self {
             Self::Tls(session) => Content::Tls(Box::new(session.outcome())),
             Self::Http2(session) => Content::Http2(Box::new(session.outcome())),
             Self::Http1(session) => Content::Http1(Box::new(session.outcome())),
             Self::Ssh(session) => Content::Ssh(Box::new(session.outcome())),
-            Self::Silent(_) => Content::Nothing,
+            Self::Silent(_) => unknown(Default::default(), zero),
             Self::Opening(_, beginnings) => unknown(beginnings.map(|beginning| beginning.prefix), zero),
             Self::Unknown(known) => unknown(known.map(|known| known.prefix), zero),
         }

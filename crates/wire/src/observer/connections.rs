@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, SocketAddr};
 
-use super::flow::{self, Flow};
+use super::flow::{self, Flow, Rest};
 use super::paths::PathId;
 use super::{Arrived, FlowKind, Observer, Unread};
 use crate::end::Address;
@@ -48,7 +48,8 @@ pub(super) enum Slot {
     Live(Box<Flow>),
     /// The other direction of one whose first packet was carried in this.
     Other(PathId),
-    Ended,
+    /// One that has ended.
+    Ended(Rest),
 }
 
 impl Observer {
@@ -74,7 +75,9 @@ impl Observer {
                 }
                 ended
             }
-            Some(Slot::Ended) if !segment.flags.syn() => return self.unread(Unread::TcpControl, arrived.captured),
+            Some(Slot::Ended(rest)) if !segment.flags.syn() && !rest.is_gone_beyond(source, destination, segment) => {
+                return self.unread(Unread::TcpControl, arrived.captured);
+            }
             Some(_) => self.begin(ends, (source, destination), segment, arrived, &mut give),
             // A connection is worth remembering once it says something: an acknowledgement alone may belong to one that
             // has ended.
@@ -84,7 +87,8 @@ impl Observer {
             None => self.begin(ends, (source, destination), segment, arrived, &mut give),
         };
         if let Some(ending) = ended {
-            self.close(ends, ending, &mut give);
+            let reset = segment.flags.rst().then_some(source);
+            self.close(ends, ending, reset, &mut give);
         }
     }
 
@@ -189,14 +193,16 @@ impl Observer {
     }
 
     /// The connection between these ends has ended.
-    fn close(&mut self, ends: Ends, ending: Ending, give: &mut impl FnMut(Connection)) {
-        if let Some(Slot::Live(flow)) = self.slots.insert(ends, Slot::Ended) {
+    fn close(&mut self, ends: Ends, ending: Ending, reset: Option<SocketAddr>, give: &mut impl FnMut(Connection)) {
+        if let Some(Slot::Live(flow)) = self.slots.remove(&ends) {
+            let rest = flow.rest(reset);
+            self.slots.insert(ends, Slot::Ended(rest));
             self.leave(&flow);
             let ([path, back], [one, other]) = (flow.paths(), flow.ends());
             if back != path {
                 // Packets of both ways may come yet.
                 let back = Ends::between(one, other, back);
-                self.slots.insert(back, Slot::Ended);
+                self.slots.insert(back, Slot::Ended(rest));
                 self.remember(back);
             }
             give(self.ended(*flow, ending));
@@ -212,7 +218,7 @@ impl Observer {
         self.memory.changed(bytes(before), bytes(self.ended.capacity()));
         if self.ended.len() > ENDED
             && let Some(oldest) = self.ended.pop_front()
-            && matches!(self.slots.get(&oldest), Some(Slot::Ended))
+            && matches!(self.slots.get(&oldest), Some(Slot::Ended(_)))
         {
             self.slots.remove(&oldest);
         }

@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use super::application::Application;
 use super::paths::PathId;
 use super::{Arrived, allocated};
+use crate::checksum::{self, Sums};
 use crate::connection::Captured;
 use crate::keys::Keys;
 use crate::path::Path;
@@ -30,7 +31,47 @@ pub(super) struct Flow {
     start: Start,
     streams: [Stream; 2],
     packets: [u64; 2],
+    /// What the checksums of each direction are.
+    sums: [Sums; 2],
+    /// What key exchange there is in clear is over.
+    settled: bool,
     application: Application,
+}
+
+/// What is left of a connection that has ended: enough to tell what came late from what it cannot have sent.
+#[derive(Clone, Copy)]
+pub(super) struct Rest {
+    /// The sequence number behind all that came from each end, the lesser first.
+    furthest: [Option<u32>; 2],
+    /// The end that said RST.
+    reset: Option<usize>,
+}
+
+/// What may still be under way when its receiver has said RST.
+const UNDER_WAY: u32 = 1 << 20;
+
+impl Rest {
+    /// Whether a segment between these ends, its sender first, is more than what an ended connection leaves: it has data that did
+    /// not come before, of an end that was over, or of one that goes on and on.
+    pub(super) fn is_gone_beyond(&self, source: SocketAddr, destination: SocketAddr, segment: &Segment<'_>) -> bool {
+        let length = (segment.payload.len() + segment.missing) as u32;
+        let end = usize::from(source > destination);
+        if length == 0 {
+            return false;
+        }
+        let Some(furthest) = self.furthest[end] else {
+            return true;
+        };
+        let beyond = segment
+            .sequence
+            .wrapping_add(length)
+            .wrapping_sub(furthest)
+            .cast_signed();
+        match self.reset {
+            Some(reset) if reset != end => beyond.unsigned_abs() > UNDER_WAY,
+            _ => beyond > 0 || beyond.unsigned_abs() > UNDER_WAY,
+        }
+    }
 }
 
 impl Flow {
@@ -62,6 +103,8 @@ impl Flow {
             start,
             streams: [Stream::default(), Stream::default()],
             packets: [0; 2],
+            sums: Default::default(),
+            settled: false,
             application: Application::new(start),
         }
     }
@@ -69,7 +112,8 @@ impl Flow {
     /// Bytes it holds; as long as nothing tells what it carries those it may yet need: a flow that has only begun must not
     /// find the memory full when its handshake comes. What its streams hold back is in their budget.
     pub(super) fn held(&self) -> usize {
-        let held = allocated(size_of::<Self>()) + self.application.held();
+        let kept = self.streams.iter().map(Stream::held).sum::<usize>();
+        let held = allocated(size_of::<Self>()) + self.application.held() + kept;
         if self.application.is_open() {
             held.max(PROMISED)
         } else {
@@ -128,6 +172,16 @@ impl Flow {
         self.paths[self.direction(source)] = path;
     }
 
+    /// The sequence numbers behind all that came, the lesser end's first, and who said RST.
+    pub(super) fn rest(&self, reset: Option<SocketAddr>) -> Rest {
+        let turned = self.ends[0] > self.ends[1];
+        let furthest = |end: usize| self.streams[end ^ usize::from(turned)].furthest();
+        Rest {
+            furthest: [furthest(0), furthest(1)],
+            reset: reset.map(|source| self.direction(source) ^ usize::from(turned)),
+        }
+    }
+
     /// Whether one direction is all that came.
     pub(super) fn is_half(&self) -> bool {
         self.packets.contains(&0)
@@ -150,13 +204,36 @@ impl Flow {
             streams,
             application,
             client,
+            settled,
             ..
         } = self;
+        if !*settled {
+            let datagram = &arrived.datagram;
+            let checksum = checksum::tcp(
+                datagram.source,
+                datagram.destination,
+                datagram.payload,
+                datagram.missing,
+            );
+            let tells = !segment.payload.is_empty() || segment.flags.syn();
+            if !self.sums[direction].admit(checksum, tells) {
+                streams[direction].corrupt();
+                return None;
+            }
+        }
+        if segment.flags.ack() && !segment.flags.rst() {
+            streams[1 - direction].acknowledged(segment.acknowledgement);
+        }
+        if segment.flags.rst() {
+            // What is in no window resets nothing (RFC 9293, section 3.5.2).
+            return streams[direction].is_near(segment.sequence).then_some(Ending::Reset);
+        }
         streams[direction].segment(segment, at, budget, |delivery| {
             application.take(direction, delivery, client, keys);
         });
-        if segment.flags.rst() {
-            return Some(Ending::Reset);
+        if !*settled && application.is_settled() {
+            *settled = true;
+            streams.iter_mut().for_each(Stream::settle);
         }
         self.streams.iter().all(Stream::ended).then_some(Ending::Closed)
     }
@@ -185,7 +262,10 @@ impl Flow {
             packets: self.packets[direction],
             stream: self.streams[direction].counts(),
         };
-        let content = if self.streams.iter().all(|stream| stream.counts().bytes == 0) {
+        // What the capture has in part, or not at all, is not nothing.
+        let silent =
+            |stream: &Stream| stream.counts().sent() + stream.counts().stray + u64::from(stream.counts().corrupt) == 0;
+        let content = if self.streams.iter().all(silent) {
             Content::Nothing
         } else {
             self.application
@@ -204,6 +284,7 @@ impl Flow {
             ending,
             from_client: traffic(client),
             from_server: traffic(server),
+            sums_changed: self.sums.iter().any(Sums::have_changed),
             path_back: (back != path).then_some(back),
             path,
             captured: self.captured,

@@ -11,6 +11,7 @@ use super::memory::{Bounds, Memory};
 use super::paths::PathId;
 use super::{Arrived, FlowKind, Omitted, Sink, Unread};
 use crate::Timestamp;
+use crate::checksum;
 use crate::esp::{self, Carrier, EspSa};
 use crate::ike::{Arrival, ExchangeType, Header, Session};
 use crate::udp::{self, Encapsulated, Udp};
@@ -95,6 +96,16 @@ impl Ipsec {
         };
         let before = session.held();
         session.came(&header, &arrival, arrived.captured, || bounds.paths.path(arrived.path));
+        let checksum = checksum::udp(
+            datagram.source,
+            datagram.destination,
+            datagram.payload,
+            datagram.missing,
+        );
+        if !session.admits(&header, &arrival, checksum) {
+            bounds.memory.changed(before, session.held());
+            return true;
+        }
         session.message(&header, message, &arrival);
         if let Some(keys) = keys {
             session.open(&header, message, &arrival, keys);

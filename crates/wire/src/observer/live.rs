@@ -34,7 +34,7 @@ impl Observer {
             .values()
             .filter_map(|slot| match slot {
                 Slot::Live(flow) => Some(flow),
-                Slot::Other(_) | Slot::Ended => None,
+                Slot::Other(_) | Slot::Ended(_) => None,
             })
             .collect();
         flows.sort_unstable_by_key(|flow| flow.number());

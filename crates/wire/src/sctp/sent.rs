@@ -1,11 +1,12 @@
 //! What one end of an association sent: chunks put in order, messages counted, acknowledgements timed.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::hash::{DefaultHasher, Hash, Hasher};
 
 use super::{Data, Event, Sack};
-use crate::Moment;
 use crate::observer::allocated;
 use crate::opening::Prefix;
+use crate::{Moment, work};
 
 /// DATA chunks that wait for an earlier one. Linux's default window holds fewer.
 const EARLY: usize = 512;
@@ -59,6 +60,8 @@ pub struct Sent {
     pub longest: u64,
     /// Chunks whose TSN was seen before: retransmissions.
     pub repeated: u64,
+    /// The first packet with a chunk that was sent before with other bytes, and not acknowledged yet.
+    pub contradicted: Option<Moment>,
     /// TSNs that were given up: they are not in the capture.
     pub missing: u64,
     /// Payload protocol identifiers, and chunks of each; chunks of more than eight are not counted.
@@ -96,9 +99,18 @@ struct Open {
 struct Waiting {
     tsn: u32,
     at: Moment,
+    /// Of what was captured of its bytes.
+    digest: u32,
     /// Sent again, so that nobody can tell which of the two was acknowledged.
     again: bool,
     acknowledged: bool,
+}
+
+/// Tells chunks apart that have one TSN: by chance alone two are alike.
+fn digest(data: &Data<'_>) -> u32 {
+    let mut hasher = DefaultHasher::new();
+    data.payload.hash(&mut hasher);
+    hasher.finish() as u32
 }
 
 /// One direction of an association while it lives.
@@ -136,8 +148,12 @@ impl Direction {
         let early = ahead <= WINDOW;
         if !early || self.early.contains_key(&data.tsn) {
             self.sent.repeated += 1;
+            work::steps(self.waiting.len());
             if let Some(waiting) = self.waiting.iter_mut().find(|waiting| waiting.tsn == data.tsn) {
                 waiting.again = true;
+                if waiting.digest != digest(data) {
+                    self.sent.contradicted.get_or_insert(at);
+                }
             }
             return false;
         }
@@ -152,6 +168,7 @@ impl Direction {
         self.waiting.push_back(Waiting {
             tsn: data.tsn,
             at,
+            digest: digest(data),
             again: false,
             acknowledged: false,
         });
@@ -183,6 +200,7 @@ impl Direction {
     pub(super) fn acknowledged(&mut self, sack: &Sack<'_>, from: usize, at: Moment, give: &mut impl FnMut(Event)) {
         let Self { waiting, sent, .. } = self;
         for entry in waiting.iter_mut() {
+            work::steps(1);
             if entry.acknowledged || !sack.acknowledges(entry.tsn) {
                 // Without gap blocks nothing behind the cumulative TSN is acknowledged, and all before it is gone.
                 if !entry.acknowledged && !sack.has_gaps() {
@@ -235,6 +253,7 @@ impl Direction {
     /// Gives up the hole before the earliest chunk that waits.
     fn skip(&mut self, from: usize, give: &mut impl FnMut(Event)) {
         let Some(next) = self.next else { return };
+        work::steps(self.early.len());
         let Some(first) = self.early.keys().copied().min_by_key(|tsn| tsn.wrapping_sub(next)) else {
             return;
         };

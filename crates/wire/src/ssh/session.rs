@@ -107,6 +107,12 @@ impl Session {
         }
     }
 
+    /// Whether both ends have gone over to new keys.
+    pub(crate) fn is_settled(&self) -> bool {
+        let sealed = |one: &Direction| one.sent.protected_bytes > 0;
+        self.directions.iter().all(sealed)
+    }
+
     /// Bytes it holds on the heap, about.
     pub(crate) fn held(&self) -> usize {
         let direction = |one: &Direction| {

@@ -1,9 +1,11 @@
 //! One direction of a connection: segments in any order in, bytes in order out.
 
 use std::collections::BTreeMap;
+use std::num::NonZeroU64;
 
 use super::Segment;
-use crate::Moment;
+use crate::observer::allocated;
+use crate::{Moment, work};
 
 /// Bytes a direction may hold back while it waits for an earlier segment. Twice the largest window seen on real SBI
 /// links without loss.
@@ -72,8 +74,61 @@ pub struct StreamCounts {
     pub gaps: u64,
     /// Bytes in those holes.
     pub missing: u64,
-    /// Segments outside any window, ignored.
+    /// Segments with data outside any window: nothing of them is given.
     pub stray: u64,
+    /// Bytes that the sender's FIN or the other end's acknowledgements tell of, behind all that were given or given up.
+    pub unseen: u64,
+    /// The number of the first packet with bytes that differ from those that were given for the same place.
+    pub contradicted: Option<NonZeroU64>,
+    /// Segments whose checksum says that their receiver drops them: nothing of them is given.
+    pub corrupt: u32,
+}
+
+impl StreamCounts {
+    /// Bytes that were sent, as far as anything tells: given or not.
+    #[must_use]
+    pub fn sent(&self) -> u64 {
+        self.bytes.saturating_add(self.missing).saturating_add(self.unseen)
+    }
+}
+
+/// Bytes of a direction that are kept for comparison: both hellos of TLS 1.3, with chains of ML-DSA behind them.
+const KEPT: usize = 16 << 10;
+/// Runs without a gap that are kept.
+const RUNS: usize = 8;
+
+/// What was given, as long as somebody may contradict it: runs of bytes without a gap, each behind the offset of its first.
+#[derive(Clone, Default)]
+struct Kept(Vec<(u64, Vec<u8>)>);
+
+impl Kept {
+    fn held(&self) -> usize {
+        let bytes = self.0.iter().map(|(_, bytes)| allocated(bytes.capacity()));
+        allocated(size_of::<Self>()) + allocated(self.0.capacity() * size_of::<(u64, Vec<u8>)>()) + bytes.sum::<usize>()
+    }
+
+    /// These bytes were given.
+    fn give(&mut self, offset: u64, bytes: &[u8]) {
+        let room = KEPT.saturating_sub(self.0.iter().map(|(_, bytes)| bytes.len()).sum());
+        let bytes = &bytes[..bytes.len().min(room)];
+        let more = self.0.len() < RUNS && !bytes.is_empty();
+        match self.0.last_mut() {
+            Some((from, run)) if *from + run.len() as u64 == offset => run.extend_from_slice(bytes),
+            _ if more => self.0.push((offset, bytes.to_vec())),
+            _ => {}
+        }
+    }
+
+    /// Whether these bytes are others than those that were given from this offset on.
+    fn contradicts(&self, begin: u64, bytes: &[u8]) -> bool {
+        let end = begin + bytes.len() as u64;
+        work::steps(self.0.len() + bytes.len());
+        self.0.iter().any(|(from, run)| {
+            let (first, last) = (begin.max(*from), end.min(from + run.len() as u64));
+            let place = |start: u64| (first - start) as usize..(last - start) as usize;
+            first < last && bytes[place(begin)] != run[place(*from)]
+        })
+    }
 }
 
 #[derive(Clone)]
@@ -106,6 +161,12 @@ pub struct Stream {
     cost: usize,
     /// Offset at which the sender ends.
     end: Option<u64>,
+    /// The first of the other end's acknowledgements, and the furthest.
+    acknowledged: Option<(u32, u32)>,
+    /// What was given, to be compared with what comes again.
+    kept: Option<Box<Kept>>,
+    /// Nothing is compared any more.
+    settled: bool,
     counts: StreamCounts,
 }
 
@@ -127,7 +188,7 @@ impl Stream {
         let next = *self.next.get_or_insert(first);
         let distance = i64::from(first.wrapping_sub(next).cast_signed());
         if distance.abs() > WINDOW {
-            self.counts.stray += 1;
+            self.counts.stray += u64::from(length > 0);
             return;
         }
         if segment.flags.fin()
@@ -143,6 +204,10 @@ impl Stream {
             _ => {
                 let known = usize::try_from(-distance).unwrap_or(usize::MAX).min(length);
                 self.counts.repeated += known as u64;
+                // A probe repeats the last byte, and need not repeat it right (RFC 9293, section 3.8.4).
+                if length > 1 || distance < -1 {
+                    self.compare(self.offset.checked_add_signed(distance), segment.payload, known, at);
+                }
                 self.give(segment.payload, segment.missing, known, at, &mut deliver);
             }
         }
@@ -153,6 +218,74 @@ impl Stream {
     pub fn finish(&mut self, budget: &mut Budget, mut deliver: impl FnMut(Delivery<'_>)) {
         while self.skip(&mut deliver) {
             self.release(budget, &mut deliver);
+        }
+        self.counts.unseen = self.unseen();
+    }
+
+    /// The other end has received all before this sequence number, as it says.
+    pub fn acknowledged(&mut self, number: u32) {
+        let (_, furthest) = self.acknowledged.get_or_insert((number, number));
+        if (1..=WINDOW).contains(&i64::from(number.wrapping_sub(*furthest).cast_signed())) {
+            *furthest = number;
+        }
+    }
+
+    /// Bytes behind all that came, by FIN and acknowledgements.
+    fn unseen(&self) -> u64 {
+        let (first, furthest) = self.acknowledged.unwrap_or_default();
+        let begin = self.next.unwrap_or(first);
+        let ahead = u64::try_from(furthest.wrapping_sub(begin).cast_signed()).unwrap_or(0);
+        let ahead = if ahead > WINDOW.unsigned_abs() || self.acknowledged.is_none() {
+            0
+        } else {
+            ahead
+        };
+        match self.end {
+            Some(end) => end.saturating_sub(self.offset),
+            // FIN has a number too, and may be what the capture lacks.
+            None => ahead.saturating_sub(1),
+        }
+    }
+
+    /// The sequence number behind all that came, in order or not.
+    #[must_use]
+    pub fn furthest(&self) -> Option<u32> {
+        let held = self.pending.last_key_value();
+        let ahead = held.map_or(0, |(key, held)| {
+            (key + held.length() as u64).saturating_sub(self.offset)
+        });
+        Some(self.next?.wrapping_add(ahead as u32))
+    }
+
+    /// Whether a sequence number may be one of this stream: it is within a window of what came last.
+    #[must_use]
+    pub fn is_near(&self, sequence: u32) -> bool {
+        self.next.is_none() || self.is_acknowledged_by(sequence)
+    }
+
+    /// What comes again is compared with what was given from here on no more.
+    pub fn settle(&mut self) {
+        self.kept = None;
+        self.settled = true;
+    }
+
+    /// Bytes that what was given holds, until it is settled.
+    #[must_use]
+    pub fn held(&self) -> usize {
+        self.kept.as_ref().map_or(0, |kept| kept.held())
+    }
+
+    /// Nothing of a segment is taken, because its receiver drops it.
+    pub fn corrupt(&mut self) {
+        self.counts.corrupt = self.counts.corrupt.saturating_add(1);
+    }
+
+    /// Compares the first `known` bytes of a segment with those that were given for the same place.
+    fn compare(&mut self, begin: Option<u64>, payload: &[u8], known: usize, at: Moment) {
+        if let (None, Some(begin), Some(kept)) = (self.counts.contradicted, begin, &self.kept)
+            && kept.contradicts(begin, &payload[..known.min(payload.len())])
+        {
+            self.counts.contradicted = NonZeroU64::new(at.packet);
         }
     }
 
@@ -200,9 +333,15 @@ impl Stream {
     ) {
         let key = self.offset + ahead;
         let length = segment.payload.len() + segment.missing;
-        if self.pending.get(&key).is_some_and(|held| held.length() >= length) {
-            self.counts.repeated += length as u64;
-            return;
+        if let Some(held) = self.pending.get(&key) {
+            let common = held.bytes.len().min(segment.payload.len());
+            if held.bytes[..common] != segment.payload[..common] {
+                self.counts.contradicted = self.counts.contradicted.or(NonZeroU64::new(at.packet));
+            }
+            if held.length() >= length {
+                self.counts.repeated += length as u64;
+                return;
+            }
         }
         self.counts.early += 1;
         let held = Pending {
@@ -246,6 +385,7 @@ impl Stream {
             budget.used -= held.cost();
             let known = known.min(held.length());
             self.counts.repeated += known as u64;
+            self.compare(self.offset.checked_sub(known as u64), &held.bytes, known, held.at);
             self.give(&held.bytes, held.missing, known, held.at, deliver);
         }
     }
@@ -261,6 +401,9 @@ impl Stream {
     ) {
         let bytes = payload.get(known..).unwrap_or_default();
         if !bytes.is_empty() {
+            if !self.settled {
+                self.kept.get_or_insert_default().give(self.offset, bytes);
+            }
             self.advance(bytes.len() as u64);
             self.counts.bytes += bytes.len() as u64;
             deliver(Delivery::Data { bytes, at });

@@ -350,6 +350,17 @@ impl Session {
         }
     }
 
+    /// Whether both ends have gone on from what they agreed on: before that, none has received what contradicts it.
+    pub(crate) fn is_settled(&self) -> bool {
+        let Watched {
+            server_hello,
+            from_client,
+            from_server,
+            ..
+        } = &self.tls;
+        server_hello.is_some() && from_client.records > 0 && from_server.records > 0
+    }
+
     /// Bytes it holds on the heap, about.
     pub(crate) fn held(&self) -> usize {
         let hellos = |rare: &Rare| {

@@ -77,6 +77,63 @@ fn record(delivery: Delivery<'_>, given: &mut Vec<u8>, gaps: &mut Vec<(usize, u6
 }
 
 #[test]
+fn other_bytes_for_the_same_place_are_told_whichever_come_first_and_however_they_are_cut() {
+    type Segments<'a> = &'a [(u32, &'a [u8])];
+    for (segments, contradicted) in [
+        (
+            &[(1, b"abcdef"), (1, b"abcdef"), (3, b"cd"), (5, b"efgh")][..] as Segments<'_>,
+            None,
+        ),
+        (&[(1, b"abcdef"), (1, b"abXdef")], Some(2)),
+        (&[(1, b"abcdef"), (4, b"dXfgh")], Some(2)),
+        // Held back for an earlier one: the same place, a longer and a shorter one, across its boundary.
+        (&[(4, b"def"), (4, b"dXf")], Some(2)),
+        (&[(4, b"de"), (4, b"dXfgh")], Some(2)),
+        (&[(4, b"def"), (1, b"abcX")], Some(1)),
+        // A probe repeats the last byte, whatever it says.
+        (&[(1, b"abc"), (3, b"\0")], None),
+        (&[(1, b"abc"), (2, b"\0")], Some(2)),
+    ] {
+        let mut under = Under::new();
+        under.take(0, SYN, b"", 0);
+        for (sequence, payload) in segments {
+            under.data(*sequence, payload);
+        }
+        under.finish();
+        let told = under.stream.counts().contradicted.map(|packet| packet.get() - 1);
+        assert_eq!(told, contradicted, "{segments:?}");
+    }
+    let mut settled = Under::new();
+    settled.data(1, b"abc");
+    settled.stream.settle();
+    settled.data(1, b"abX");
+    assert_eq!(settled.stream.counts().contradicted, None);
+    assert_eq!(settled.stream.held(), 0);
+}
+
+#[test]
+fn bytes_that_acknowledgements_or_fin_tell_of_are_unseen() {
+    let unseen = |acknowledgements: &[u32], fin: Option<u32>| {
+        let mut under = Under::new();
+        under.take(0, SYN, b"", 0);
+        under.data(1, b"abc");
+        acknowledgements
+            .iter()
+            .for_each(|number| under.stream.acknowledged(*number));
+        if let Some(sequence) = fin {
+            under.take(sequence, FIN, b"", 0);
+        }
+        under.finish();
+        under.stream.counts().unseen
+    };
+    assert_eq!(unseen(&[1, 4], None), 0);
+    assert_eq!(unseen(&[1, 5], None), 0, "FIN was acknowledged");
+    assert_eq!(unseen(&[1, 104], None), 99);
+    assert_eq!(unseen(&[1, 5], Some(4)), 0);
+    assert_eq!(unseen(&[], Some(104)), 100);
+}
+
+#[test]
 fn segments_in_any_order_come_out_in_the_order_sent() {
     let mut under = Under::new();
     under.take(100, SYN, b"", 0);

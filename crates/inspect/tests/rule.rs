@@ -1,0 +1,266 @@
+//! The rule: every packet is read, or belongs to a conversation that is unproven by name, or is of a short list that needs no
+//! judgement; and losing, repeating, reordering, truncating, contradicting or wrapping packets never turns a finding into exit 0
+//! and makes no verdict better. Over all captures of the tree, with ledgers and a deployment file beside them.
+
+#[path = "rule/answered.rs"]
+#[allow(dead_code)]
+mod answered;
+#[path = "../../wire/tests/encapsulate/mod.rs"]
+#[allow(dead_code)]
+mod encapsulate;
+#[path = "rule/lies.rs"]
+mod lies;
+#[path = "../../posture/tests/towards_classical/mod.rs"]
+#[allow(dead_code, unused_imports)]
+mod towards_classical;
+
+use answered::{Answered, Beside};
+use bartizan_posture::Concern;
+use encapsulate::{ALL, Around};
+use towards_classical::Change;
+use towards_classical::damage::{Chance, SNAP, doubled, overlapping, swapped};
+use towards_classical::frame::{Capture, Frame, Packet};
+
+const CAPTURES: [(&str, &[u8]); 7] = [
+    ("openssl", include_bytes!("../../wire/tests/data/openssl-3.5.7.pcap")),
+    ("sidecar", SIDECAR),
+    (
+        "strongswan",
+        include_bytes!("../../wire/tests/data/strongswan-6.1.0.pcap"),
+    ),
+    ("openssh", include_bytes!("../../wire/tests/data/openssh-10.0.pcap")),
+    ("e2", include_bytes!("../../wire/tests/data/e2-flexric-kpm.pcap")),
+    ("dtls", include_bytes!("../../wire/tests/data/dtls-1.2-in-sctp.pcap")),
+    (
+        "n2",
+        include_bytes!("../../wire/tests/data/n2-free5gc-two-registrations.pcap"),
+    ),
+];
+const SIDECAR: &[u8] = include_bytes!("../../wire/tests/data/sidecar-hybrid.pcap");
+/// The largest, and alike throughout: its first packets are enough.
+const SBI: &[u8] = include_bytes!("../../wire/tests/data/sbi-free5gc-two-registrations.pcap");
+const SBI_PACKETS: usize = 120;
+
+/// Times that each kind of damage is done, by another seed each.
+const ROUNDS: u64 = 6;
+/// Of so many packets one is damaged.
+const ONE_OF: [usize; 3] = [3, 10, 40];
+
+/// What stands beside the packets: nothing; ledgers of both ends; a deployment file.
+fn all() -> Vec<(String, Capture, Beside)> {
+    let mut all = Vec::new();
+    for (name, file) in CAPTURES {
+        all.push((name.to_owned(), Capture::read(file), Beside::nothing()));
+    }
+    let sbi = Capture::read(SBI);
+    let packets = sbi.packets[..SBI_PACKETS].to_vec();
+    all.push(("sbi".to_owned(), sbi.with(packets), Beside::nothing()));
+    for (what, beside) in [("ledgers", Beside::ledgers()), ("deployment", Beside::deployment())] {
+        all.push((format!("sidecar with {what}"), Capture::read(SIDECAR), beside));
+    }
+    all
+}
+
+/// Judges each capture as it is, then as `damage` leaves it; `damage` names what it did.
+fn assert_rule(mut damage: impl FnMut(&Capture, u64) -> Vec<(String, Vec<Packet>)>) {
+    for (name, capture, beside) in all() {
+        let before = Answered::of(&capture.file(), &beside);
+        before.assert_accounted(&name);
+        for seed in 0..ROUNDS {
+            for (what, packets) in damage(&capture, seed) {
+                let what = format!("{name}, {what}, seed {seed}");
+                let after = Answered::of(&capture.with(packets).file(), &beside);
+                after.assert_accounted(&what);
+                after.assert_no_better(&before, &what);
+            }
+        }
+    }
+}
+
+fn one_of(seed: u64) -> usize {
+    ONE_OF[seed as usize % ONE_OF.len()]
+}
+
+#[test]
+fn packets_lost_take_no_finding_and_make_nothing_better() {
+    assert_rule(|capture, seed| {
+        let mut chance = Chance::new(seed ^ 0x5eed);
+        let mut some = capture.packets.clone();
+        some.retain(|_| chance.below(one_of(seed)) > 0);
+        let begin = chance.below(capture.packets.len());
+        let behind = capture.packets[begin..].to_vec();
+        let end = chance.below(capture.packets.len());
+        let before = capture.packets[..end].to_vec();
+        // A capture of one direction, as a tap or a switch with one port mirrored gives it.
+        let way = |up: bool| {
+            let is = |packet: &&Packet| {
+                let ends = Frame::read(&packet.bytes).ends;
+                ends.is_none_or(|(source, destination)| (source < destination) == up)
+            };
+            capture.packets.iter().filter(is).cloned().collect::<Vec<_>>()
+        };
+        vec![
+            (format!("one of {} lost", one_of(seed)), some),
+            (format!("begun at {begin}"), behind),
+            (format!("ended at {end}"), before),
+            ("one way".to_owned(), way(true)),
+            ("the other way".to_owned(), way(false)),
+        ]
+    });
+}
+
+#[test]
+fn a_single_packet_lost_takes_no_finding_and_makes_nothing_better() {
+    for (name, capture, beside) in all() {
+        let before = Answered::of(&capture.file(), &beside);
+        // A few of each capture, by a step that shares no factor with most lengths: others in each.
+        let step = (capture.packets.len() / 24).max(1) | 1;
+        for lost in (0..capture.packets.len()).step_by(step) {
+            let mut packets = capture.packets.clone();
+            packets.remove(lost);
+            let after = Answered::of(&capture.with(packets).file(), &beside);
+            after.assert_no_better(&before, &format!("{name}, packet {} lost", lost + 1));
+        }
+    }
+}
+
+#[test]
+fn packets_repeated_or_reordered_take_no_finding_and_make_nothing_better() {
+    assert_rule(|capture, seed| {
+        let mut chance = Chance::new(seed ^ 0x0d0d);
+        let mut late = capture.packets.clone();
+        for _ in 0..1 + capture.packets.len() / one_of(seed) / 4 {
+            let from = chance.below(late.len());
+            let to = (from + chance.below(8)).min(late.len() - 1);
+            let packet = late.remove(from);
+            late.insert(to, packet);
+        }
+        let twice = [capture.packets.clone(), capture.packets.clone()].concat();
+        vec![
+            ("swapped".to_owned(), swapped(capture, &mut chance, one_of(seed))),
+            ("doubled".to_owned(), doubled(capture, &mut chance, one_of(seed))),
+            (
+                "overlapping".to_owned(),
+                overlapping(capture, &mut chance, one_of(seed)),
+            ),
+            ("late".to_owned(), late),
+            ("all of it twice".to_owned(), twice),
+        ]
+    });
+}
+
+#[test]
+fn packets_truncated_take_no_finding_and_make_nothing_better() {
+    assert_rule(|capture, seed| {
+        let mut chance = Chance::new(seed ^ 0x7c7c);
+        let length = SNAP[(seed as usize * 3) % SNAP.len()];
+        let all = capture.packets.iter().map(|packet| packet.snapped(length)).collect();
+        let mut some = capture.packets.clone();
+        for packet in &mut some {
+            if chance.below(one_of(seed)) == 0 {
+                let length = chance.below(packet.bytes.len() + 1);
+                *packet = packet.snapped(length);
+            }
+        }
+        vec![(format!("snapped at {length}"), all), ("some snapped".to_owned(), some)]
+    });
+}
+
+#[test]
+fn packets_that_contradict_others_make_nothing_better_and_take_no_finding() {
+    assert_rule(|capture, seed| {
+        let mut chance = Chance::new(seed ^ 0x11e5);
+        lies::ALL
+            .iter()
+            .map(|lie| (lie.name().to_owned(), lie.told(capture, &mut chance, one_of(seed))))
+            .collect()
+    });
+}
+
+#[test]
+fn a_lie_about_a_safe_handshake_is_a_finding_and_leaves_it_unproven() {
+    for (name, file) in [CAPTURES[0], CAPTURES[1], CAPTURES[2], CAPTURES[3]] {
+        let capture = Capture::read(file);
+        let before = Answered::of(file, &Beside::nothing());
+        for lie in lies::ALL {
+            let (packets, about) = lie.about_handshakes(&capture);
+            if about.is_empty() {
+                continue;
+            }
+            let after = Answered::of(&capture.with(packets).file(), &Beside::nothing());
+            after.assert_doubted(&before, &about, &format!("{name}, {}", lie.name()));
+        }
+    }
+}
+
+#[test]
+fn a_safe_answer_forged_before_a_classical_one_is_not_believed() {
+    let mutations = towards_classical::tls::mutations();
+    let classical = mutations
+        .iter()
+        .find(|one| one.name == "group and share to x25519")
+        .unwrap();
+    for (name, file) in [CAPTURES[0], CAPTURES[1]] {
+        let capture = Capture::read(file);
+        for corrupt in [false, true] {
+            let mut packets = Vec::new();
+            for packet in &capture.packets {
+                if let Change::Turn(bytes) = (classical.change)(&Frame::read(&packet.bytes)) {
+                    let forged = packet.bytes.clone();
+                    packets.push(if corrupt {
+                        packet.corrupt(forged)
+                    } else {
+                        packet.with(forged)
+                    });
+                    packets.push(packet.with(bytes));
+                } else {
+                    packets.push(packet.clone());
+                }
+            }
+            assert!(packets.len() > capture.packets.len(), "{name} shows nothing safe");
+            let after = Answered::of(&capture.with(packets).file(), &Beside::nothing());
+            let what = if corrupt {
+                "with a wrong checksum"
+            } else {
+                "with a right checksum"
+            };
+            assert_eq!(after.safe(), 0, "{name}: a forged answer {what} is believed");
+            assert!(
+                after.reports(Concern::Contradiction),
+                "{name}: a forged answer {what} is no finding"
+            );
+        }
+    }
+}
+
+#[test]
+fn packets_wrapped_in_any_tag_or_tunnel_are_judged_as_they_are_without_it() {
+    for (name, capture, beside) in all() {
+        // Names of interfaces come with addresses, and policies with names: of that there is nothing in a tunnel that is not listed.
+        if beside.has_deployment() {
+            continue;
+        }
+        for around in ALL.into_iter().filter(|around| !matches!(around, Around::Nothing)) {
+            let fits = |packet: &&Packet| {
+                matches!(packet.bytes.get(12..14), Some([8, 0] | [0x86, 0xdd])) && around.carries(&packet.bytes[14..])
+            };
+            let inner: Vec<Packet> = capture.packets.iter().filter(fits).cloned().collect();
+            let wrapped = inner
+                .iter()
+                .map(|packet| packet.with(around.frame(&packet.bytes[14..], is_back(packet))));
+            let wrapped = capture.with(wrapped.collect());
+            let before = Answered::of(&capture.with(inner).file(), &beside);
+            let after = Answered::of(&wrapped.file(), &beside);
+            let what = format!("{name} in {around:?}");
+            after.assert_accounted(&what);
+            after.assert_same(&before, &what);
+        }
+    }
+}
+
+/// Whether a packet is from the greater of its ends.
+fn is_back(packet: &Packet) -> bool {
+    Frame::read(&packet.bytes)
+        .ends
+        .is_some_and(|(source, destination)| source > destination)
+}

@@ -1,0 +1,157 @@
+//! Packets that contradict others of their capture: what somebody adds who can send, and not stop what others send.
+
+use std::collections::BTreeSet;
+
+use bartizan_wire::End;
+
+use crate::towards_classical::damage::Chance;
+use crate::towards_classical::frame::{Capture, Frame, Packet};
+
+/// How a copy of a packet with other bytes stands beside it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Lie {
+    /// Before it: the first of two.
+    Before,
+    /// Behind it, as a retransmission.
+    Behind,
+    /// A piece out of its middle, before it.
+    Piece,
+    /// More than it: from some bytes before its beginning on.
+    Across,
+    /// Before it, and its checksum is wrong: the receiver drops it.
+    Corrupt,
+    /// Nothing of it: RST of its sender, before it.
+    Reset,
+    /// FIN of both ends, before it.
+    End,
+    /// SYN of its sender, of another connection between the same ports.
+    Begin,
+}
+
+pub(crate) const ALL: [Lie; 8] = [
+    Lie::Before,
+    Lie::Behind,
+    Lie::Piece,
+    Lie::Across,
+    Lie::Corrupt,
+    Lie::Reset,
+    Lie::End,
+    Lie::Begin,
+];
+
+const SERVER_HELLO: u8 = 2;
+const CLIENT_HELLO: u8 = 1;
+const IKE_SA_INIT: u8 = 34;
+const KEXINIT: u8 = 20;
+
+impl Lie {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Before => "contradicted beforehand",
+            Self::Behind => "contradicted afterwards",
+            Self::Piece => "contradicted in a piece",
+            Self::Across => "contradicted across a boundary",
+            Self::Corrupt => "contradicted by a corrupt one",
+            Self::Reset => "reset by another",
+            Self::End => "ended by another",
+            Self::Begin => "begun anew by another",
+        }
+    }
+
+    /// Whether it says what an end said; the others say that it was over.
+    fn has_bytes(self) -> bool {
+        !matches!(self, Self::Reset | Self::End | Self::Begin)
+    }
+
+    /// Told of some packets.
+    pub(crate) fn told(self, capture: &Capture, chance: &mut Chance, one_of: usize) -> Vec<Packet> {
+        let mut packets = Vec::new();
+        for packet in &capture.packets {
+            let place = chance.below(packet.bytes.len());
+            if chance.below(one_of) == 0 {
+                self.beside(packet, place, &mut packets);
+            } else {
+                packets.push(packet.clone());
+            }
+        }
+        packets
+    }
+
+    /// Told of each message that a key exchange in clear rests on, and between whom.
+    pub(crate) fn about_handshakes(self, capture: &Capture) -> (Vec<Packet>, BTreeSet<(End, End)>) {
+        let (mut packets, mut about) = (Vec::new(), BTreeSet::new());
+        for packet in &capture.packets {
+            let frame = Frame::read(&packet.bytes);
+            let before = packets.len();
+            match place(&frame) {
+                Some(place) => self.beside(packet, place, &mut packets),
+                None => packets.push(packet.clone()),
+            }
+            if packets.len() > before + 1 && self.has_bytes() && self != Self::Corrupt {
+                about.extend(frame.ends.map(|(one, other)| (End::Socket(one), End::Socket(other))));
+            }
+        }
+        (packets, about)
+    }
+
+    /// The packet, and the lie about its byte at `place` of the payload.
+    fn beside(self, packet: &Packet, place: usize, packets: &mut Vec<Packet>) {
+        let frame = Frame::read(&packet.bytes);
+        let payload = frame.payload();
+        let place = place % payload.len().max(1);
+        let tcp = frame.protocol == 6;
+        let mut other = payload.to_vec();
+        let fits = !payload.is_empty() && !frame.begins_or_ends() && matches!(frame.protocol, 6 | 17 | 132);
+        let control = |flags: u8, by: u32| {
+            let mut lie = frame.moved(by, &[]);
+            lie[frame.transport + 13] = flags;
+            packet.with(lie)
+        };
+        match self {
+            Self::Reset if fits && tcp => return packets.extend([control(0x04, 0), packet.clone()]),
+            Self::Begin if fits && tcp => return packets.extend([control(0x02, 77_777), packet.clone()]),
+            Self::End if fits && tcp => {
+                let back = packet.with(frame.answer(0x11));
+                return packets.extend([control(0x11, 0), back, packet.clone()]);
+            }
+            Self::Reset | Self::Begin | Self::End => return packets.push(packet.clone()),
+            _ => {}
+        }
+        let lie = match self {
+            _ if !fits => None,
+            Self::Piece if tcp => {
+                other[place] ^= 0x55;
+                let begin = place - place.min(3);
+                Some(frame.moved(begin as u32, &other[begin..(place + 4).min(payload.len())]))
+            }
+            Self::Across if tcp => {
+                other[place] ^= 0x55;
+                // The bytes before are not known here: they are lies as well.
+                let more = [&[0x5a; 5][..], &other].concat();
+                Some(frame.moved(5u32.wrapping_neg(), &more))
+            }
+            _ => {
+                other[place] ^= 0x55;
+                Some(frame.moved(0, &other))
+            }
+        };
+        match lie {
+            None => packets.push(packet.clone()),
+            Some(lie) if self == Self::Corrupt => packets.extend([packet.corrupt(lie), packet.clone()]),
+            Some(lie) if self == Self::Behind => packets.extend([packet.clone(), packet.with(lie)]),
+            Some(lie) => packets.extend([packet.with(lie), packet.clone()]),
+        }
+    }
+}
+
+/// Where in a packet something stands that a key exchange rests on: in the random or the nonce.
+fn place(frame: &Frame<'_>) -> Option<usize> {
+    let payload = frame.payload();
+    match (frame.protocol, payload) {
+        (6, [22, 3, _, _, _, SERVER_HELLO | CLIENT_HELLO, ..]) => Some(5 + 4 + 2 + 7),
+        // Length, padding, message, cookie, names.
+        (6, [0, 0, _, _, _, KEXINIT, ..]) => Some(30),
+        (17, _) if frame.is_on(500) && payload.get(18) == Some(&IKE_SA_INIT) => Some(payload.len() - 3),
+        _ => None,
+    }
+}
