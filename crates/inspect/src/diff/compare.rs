@@ -62,13 +62,15 @@ pub struct Step {
 }
 
 impl Change {
-    /// Whether somebody must look at it: also a link that appeared, if it is vulnerable.
+    /// Whether somebody must look at it: also a link that appeared, unless its confidentiality is shown to hold.
     #[must_use]
     pub fn is_for_the_worse(&self) -> bool {
         let vulnerable = |step: &Step| matches!(step.after.as_deref(), Some("vulnerable" | "readable now"));
         match self.change {
             Verdict::Worse => true,
-            Verdict::Appeared => vulnerable(&self.confidentiality) || vulnerable(&self.authenticity),
+            Verdict::Appeared => {
+                self.confidentiality.after.as_deref() != Some("quantum-safe") || vulnerable(&self.authenticity)
+            }
             Verdict::Vanished | Verdict::Better | Verdict::Changed | Verdict::Same => false,
         }
     }
@@ -79,7 +81,15 @@ impl Change {
 pub fn compare(before: &Links, after: &Links) -> Vec<Change> {
     let (before, after) = (&named(before, after), &named(after, before));
     let gone = before.iter().filter(|(key, _)| !after.contains_key(*key));
-    let mut changes: Vec<Change> = gone.map(|(key, link)| alone(key, link, Verdict::Vanished)).collect();
+    let mut changes: Vec<Change> = gone
+        .map(|(key, link)| {
+            let change = alone(key, link, Verdict::Vanished);
+            match moved_into(key, before, after) {
+                Some(into) => into_what_is_not_read(change, into),
+                None => change,
+            }
+        })
+        .collect();
     for (key, link) in after {
         changes.push(match before.get(key) {
             Some(earlier) => both(key, earlier, link),
@@ -110,6 +120,33 @@ fn named(links: &Links, other: &Links) -> Links {
     };
     let renamed = |(key, link): (&Key, &LinkRecord)| ((name(key), key.1.clone()), link.clone());
     links.iter().map(renamed).collect()
+}
+
+/// What a link that is there no more may have moved into: something between the same ends, or else anywhere, that is not read and was
+/// not there before.
+fn moved_into<'a>(key: &Key, before: &Links, after: &'a Links) -> Option<&'a Key> {
+    let mut new = after
+        .iter()
+        .filter(|(key, link)| link.unread && before.get(*key).is_none_or(|was| !was.unread));
+    let between = new.clone().find(|(other, _)| other.1 == key.1);
+    between.or_else(|| new.next()).map(|(key, _)| key)
+}
+
+/// A link that stopped being readable is no link that is gone.
+fn into_what_is_not_read(change: Change, (name, [one, other]): &Key) -> Change {
+    let because =
+        format!("no longer seen, and what appeared between {one} and {other} ({name}) is not read: it may be in there");
+    let says = |step: Step| Step {
+        after: Some("not observable".into()),
+        ..step
+    };
+    Change {
+        change: Verdict::Worse,
+        confidentiality: says(change.confidentiality),
+        authenticity: says(change.authenticity),
+        differences: [vec![because], change.differences].concat(),
+        ..change
+    }
 }
 
 fn alone(key: &Key, link: &LinkRecord, change: Verdict) -> Change {
@@ -179,6 +216,13 @@ fn both(key: &Key, before: &LinkRecord, after: &LinkRecord) -> Change {
             continue;
         }
         step(&format!("{question} ({ends})"), earlier, answer, rank);
+    }
+    if after.unread && !before.unread {
+        fell = true;
+        differences.push(format!(
+            "something of it is not read any more: {}",
+            after.confidentiality.reason()
+        ));
     }
     if before.key_exchanges != after.key_exchanges {
         let list = |names: &[String]| {
@@ -270,6 +314,7 @@ impl LinkRecord {
                 None => drop(self.answers.insert(place, answer)),
             }
         }
+        self.unread |= other.unread;
         self.key_exchanges.extend(other.key_exchanges);
         self.key_exchanges.sort();
         self.key_exchanges.dedup();
@@ -295,6 +340,7 @@ mod tests {
             confidentiality: says(confidentiality),
             authenticity: says(authenticity),
             key_exchanges: Vec::new(),
+            unread: false,
             answers: BTreeMap::from([(("amf -> nrf".to_owned(), "stayed"), says(stayed))]),
         }
     }
@@ -387,6 +433,41 @@ mod tests {
         let open = link("not observable", "vulnerable", "no");
         assert_eq!(became(&plain, &open), Verdict::Changed);
         assert_eq!(became(&open, &plain), Verdict::Worse);
+    }
+
+    #[test]
+    fn what_moved_into_a_tunnel_or_is_not_read_any_more_is_worse_and_has_not_vanished() {
+        let key = |name: &str, one: &str, other: &str| (name.to_owned(), [one.to_owned(), other.to_owned()]);
+        let unread = LinkRecord {
+            unread: true,
+            ..link("not observable", "not observable", "yes")
+        };
+        let (n2, n3) = (key("N2", "amf", "gnb"), key("N3", "gnb", "upf"));
+        let clear = link("vulnerable", "vulnerable", "no");
+        let before = Links::from([(n2.clone(), clear.clone()), (n3.clone(), clear.clone())]);
+        let changes = |after: Links| -> Vec<(String, Verdict, bool)> {
+            let changes = compare(&before, &after).into_iter();
+            changes
+                .map(|change| (change.interface.clone(), change.change, change.is_for_the_worse()))
+                .collect()
+        };
+        // Into a tunnel between two gateways; nobody can tell which of the two.
+        let gateways = key("-", "gateway a", "gateway b");
+        let into = changes(Links::from([(gateways.clone(), unread.clone())]));
+        assert_eq!(into.len(), 3);
+        assert!(into.iter().all(|(_, _, worse)| *worse), "{into:?}");
+        assert_eq!(
+            into.iter().filter(|(_, change, _)| *change == Verdict::Worse).count(),
+            2
+        );
+        // Between the same ends, by the same name.
+        let same = changes(Links::from([(n2.clone(), unread.clone()), (n3.clone(), clear.clone())]));
+        assert_eq!(same[0], ("N2".to_owned(), Verdict::Worse, true));
+        assert_eq!(same[1], ("N3".to_owned(), Verdict::Same, false));
+        // The tunnel was there before: nothing moved into it that anybody could tell.
+        let known = Links::from([(gateways.clone(), unread.clone()), (n2, clear)]);
+        let gone = compare(&known, &Links::from([(gateways, unread)]));
+        assert_eq!(gone[0].change, Verdict::Vanished);
     }
 
     #[test]

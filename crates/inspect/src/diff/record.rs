@@ -22,6 +22,8 @@ pub struct LinkRecord {
     pub(super) confidentiality: Statement,
     pub(super) authenticity: Statement,
     pub(super) key_exchanges: Vec<String>,
+    /// Something of it is not read: others' packets may be in there.
+    pub(super) unread: bool,
     /// Answers by direction (`amf -> nrf`) and question.
     pub(super) answers: BTreeMap<(String, &'static str), Statement>,
 }
@@ -52,6 +54,8 @@ struct OneLink {
     ends: [End; 2],
     interface: Option<Named>,
     key_exchanges: Vec<String>,
+    #[serde(default)]
+    by_kind: BTreeMap<String, u64>,
     directions: [Direction; 2],
     confidentiality: Judged,
     authenticity: Judged,
@@ -145,14 +149,22 @@ impl OneLink {
             .map_or_else(|| UNNAMED.to_owned(), |interface| interface.name);
         let mut sorted = names.clone();
         sorted.sort();
+        // What is shown to be safe need not be looked into.
+        let safe = self.confidentiality.verdict == "quantum-safe";
         let record = LinkRecord {
             confidentiality: self.confidentiality.into(),
             authenticity: self.authenticity.into(),
             key_exchanges: self.key_exchanges,
+            unread: !safe && self.by_kind.keys().any(|kind| is_unread(kind)),
             answers,
         };
         ((interface, sorted), record)
     }
+}
+
+/// Whether a reader could not look inside, by what a report calls it: tunnels, encrypted or not, and what nobody recognises.
+fn is_unread(kind: &str) -> bool {
+    kind.ends_with(", not read") || kind.ends_with(", not recognised") || matches!(kind, "ESP" | "unknown protocol")
 }
 
 impl End {
