@@ -6,7 +6,7 @@ use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::os::fd::AsRawFd;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -277,21 +277,25 @@ fn garbage_and_half_closed_connections_disturb_nobody_at_the_local_door() {
 
 #[test]
 fn a_slow_header_disturbs_nobody_at_the_local_door() {
+    const SLOW: usize = 32;
     let scene = Scene::new("");
+    // Each was sent to its last byte, and ended by the sidecar.
+    let ended = AtomicUsize::new(0);
     scene.withstands(
         Door::Local,
-        32,
+        SLOW,
         16,
         |address| {
             let mut stream = connect(address);
-            let _ = stream.write_all(PREFACE);
+            let mut whole = stream.write_all(PREFACE).is_ok();
             for byte in frame(HEADERS, END_STREAM | END_HEADERS, 1, REQUEST) {
-                let _ = stream.write_all(&[byte]);
+                whole &= stream.write_all(&[byte]).is_ok();
                 thread::sleep(Duration::from_millis(20));
             }
             until_closed(&stream);
+            ended.fetch_add(usize::from(whole), Ordering::Relaxed);
         },
-        || true,
+        || ended.load(Ordering::Relaxed) >= SLOW,
     );
 }
 

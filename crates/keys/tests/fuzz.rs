@@ -110,7 +110,7 @@ fn survives(target: &str, bytes: &[u8], what: &str) {
 
 fn fuzz(target: &str) {
     let mut files = corpus(target);
-    if target == "capture" {
+    if matches!(target, "capture" | "inspect") {
         // The recordings of this tree are a corpus of captures, too long to be mutated whole: their beginnings are.
         for entry in fs::read_dir(folder("crates/wire/tests/data")).unwrap() {
             let path = entry.unwrap().path();
@@ -151,6 +151,15 @@ fn keys_in_the_corpora_open_what_stands_beside_them() {
     }
 }
 
+#[test]
+fn the_corpus_of_http2_holds_messages_with_bodies() {
+    let (heads, bytes) = corpus("connection").iter().fold((0, 0), |(heads, bytes), (_, file)| {
+        let (more, body) = targets::messages_of_http2(file);
+        (heads + more, bytes + body)
+    });
+    assert!(heads > 3 && bytes > 60, "{heads} heads, {bytes} bytes");
+}
+
 macro_rules! survive_any_bytes {
     ($($name:ident)*) => {
         $(
@@ -174,4 +183,5 @@ macro_rules! survive_any_bytes {
     };
 }
 
-survive_any_bytes!(capture packet timing segments fragments tls http2 http1 ssh hello ike esp sctp key_log ike_keys secrets);
+survive_any_bytes!(capture packet timing segments fragments tls http2 http1 ssh hello ike esp sctp key_log ike_keys secrets
+    connection links inspect ledgers deployment);

@@ -1,11 +1,17 @@
 //! One function for each reader.
 
+#[path = "../../../crates/inspect/tests/rule/answered.rs"]
+#[allow(dead_code, unreachable_pub)]
+mod answered;
 mod capture;
+mod connection;
 mod esp;
 mod fragments;
 mod hello;
 mod ike;
+mod inspect;
 mod keys;
+mod links;
 mod packet;
 mod sctp;
 mod segments;
@@ -24,7 +30,7 @@ use bartizan_wire::{Connection, Content, Packet, Sink, Timestamp};
 pub type Target = fn(&[u8]);
 
 /// All targets, by the names of their corpora.
-pub const ALL: [(&str, Target); 16] = [
+pub const ALL: [(&str, Target); 21] = [
     ("capture", capture::run),
     ("packet", packet::run),
     ("timing", timing::run),
@@ -41,6 +47,11 @@ pub const ALL: [(&str, Target); 16] = [
     ("key_log", keys::key_log),
     ("ike_keys", keys::ike_keys),
     ("secrets", keys::secrets),
+    ("connection", connection::run),
+    ("links", links::run),
+    ("inspect", inspect::capture),
+    ("ledgers", inspect::ledgers),
+    ("deployment", inspect::deployment),
 ];
 
 /// Runs the target of this name; there is one.
@@ -49,6 +60,7 @@ pub fn run(name: &str, bytes: &[u8]) {
     target.unwrap_or_else(|| panic!("no target is called {name}")).1(bytes);
 }
 
+pub use connection::messages_of_http2;
 pub use keys::{opened_by_ike_keys, opened_by_secrets};
 
 /// Judges all that an observer gives.
