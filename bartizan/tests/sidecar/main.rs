@@ -8,6 +8,7 @@ mod groups;
 mod interfaces;
 mod ledger;
 mod life;
+mod own_files;
 mod paths;
 mod raw;
 mod refusals;

@@ -68,6 +68,21 @@ fn a_renewed_certificate_is_used_without_losing_a_request() {
         assert!(done > 100, "{by:?}: {said}");
 
         assert_eq!(get(&url).2, "served");
+        // The log and /config name the new one with its dates.
+        let (_, config) = running.amf.admin("/config");
+        let config: serde_json::Value = serde_json::from_str(&config).expect("JSON");
+        let serial = config["certificate"]["serial"].as_str().expect("a serial").to_owned();
+        let not_after = config["certificate"]["not_after"].as_str().expect("a date").to_owned();
+        assert!(
+            serial
+                .trim_start_matches("00")
+                .ends_with(renewed.serial.trim_start_matches("00")),
+            "{config}"
+        );
+        let log = running.amf.process.stderr();
+        let named =
+            |line: &&str| line.contains("certificate in use") && line.contains(&serial) && line.contains(&not_after);
+        assert_eq!(log.lines().filter(named).count(), 1, "{log}");
         let shown = running.nrf.handshakes(|handshake| {
             let leaf = handshake.chain.first();
             leaf.is_some_and(|leaf| {

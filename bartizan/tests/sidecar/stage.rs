@@ -167,6 +167,12 @@ impl Stage {
         self.issue_with(name, SystemTime::now(), Lifetime::Between { not_before, not_after })
     }
 
+    /// One that begins at this moment.
+    pub(crate) fn issue_from(&mut self, name: &str, not_before: SystemTime) -> Papers {
+        let not_after = not_before + Duration::from_secs(30 * 86_400);
+        self.issue_with(name, SystemTime::now(), Lifetime::Between { not_before, not_after })
+    }
+
     fn issue_at(&mut self, name: &str, at: SystemTime, days: u32) -> Papers {
         self.issue_with(name, at, Lifetime::Days(days))
     }

@@ -1,13 +1,19 @@
 //! The configuration in force, for people to look at: names, addresses, policies, bounds and paths. No key is ever read here.
 
+use std::time::SystemTime;
+
 use bartizan_deployment::{Deployment, InterfaceKind, Module, Node, Policy, Resumption, Revocation, Route};
+use bartizan_tls::Credentials;
 use serde_json::{Value, json};
+use time::OffsetDateTime;
+use time::format_description::well_known::Rfc3339;
 
 /// What is in force at `node`: its names, files and policies by the deployment file last read, its listeners and limits by the
 /// `settings` it was started with. `needs_restart` says what of the file is not in force.
 pub(crate) fn in_force(
     deployment: &Deployment,
     node: &Node,
+    credentials: &Credentials,
     settings: Option<&bartizan_deployment::Sidecar>,
     needs_restart: &[&'static str],
 ) -> Value {
@@ -31,11 +37,29 @@ pub(crate) fn in_force(
         "files": node.files.as_ref().map(|files| json!({
             "certificate": files.certificate, "key": files.key, "roots": files.roots, "crl": files.crl,
         })),
+        "certificate": certificate(credentials),
         "sidecar": settings.map(sidecar),
         "needs_restart": needs_restart,
         "peers": peers,
         "module": bartizan_tls::module(),
     })
+}
+
+/// The certificate that handshakes show from now on.
+fn certificate(credentials: &Credentials) -> Value {
+    let leaf = credentials.chain().first();
+    let (begins, ends) = credentials.validity();
+    json!({
+        "subject": leaf.map(|leaf| &leaf.subject),
+        "serial": leaf.map(|leaf| &leaf.serial),
+        "not_before": moment(begins),
+        "not_after": moment(ends),
+    })
+}
+
+/// `2027-02-19T08:00:00Z`.
+pub(crate) fn moment(moment: SystemTime) -> String {
+    OffsetDateTime::from(moment).format(&Rfc3339).unwrap_or_default()
 }
 
 fn sidecar(sidecar: &bartizan_deployment::Sidecar) -> Value {

@@ -16,6 +16,8 @@ const EVERY: Duration = Duration::from_secs(60);
 /// Warns for as long as the sidecar exists.
 pub(crate) async fn warn(shared: Weak<Shared>) {
     let mut said = None;
+    // One that has ended when it is read is reported as what else is wrong with the files.
+    let mut was_valid = None;
     while let Some(shared) = shared.upgrade() {
         let endpoint = shared.endpoint.endpoint();
         let (end, now) = (endpoint.credentials().not_after(), SystemTime::now());
@@ -33,8 +35,14 @@ pub(crate) async fn warn(shared: Weak<Shared>) {
                         "the certificate of this node ends within {days} days"
                     );
                 }
-                Err(_) => tracing::error!(hint = HINT, "the certificate of this node has expired"),
+                Err(_) if was_valid == Some(end) => {
+                    tracing::error!(hint = HINT, "the certificate of this node has expired");
+                }
+                Err(_) => (),
             }
+        }
+        if now < end {
+            was_valid = Some(end);
         }
         said = crossed;
         drop(shared);

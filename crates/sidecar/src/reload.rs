@@ -10,7 +10,7 @@ use crate::error::Error;
 use crate::pages;
 use crate::peers::Doors;
 use crate::review;
-use crate::sidecar::{Running, find};
+use crate::sidecar::{Running, complain_of_files, find, name_certificate};
 
 /// What came of a reload that was taken.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -58,6 +58,13 @@ impl Running {
             Endpoint::new(credentials, peers)?
         };
 
+        let (before, mut flaws) = (old.flaws(), endpoint.flaws());
+        // Said once: what was wrong before has been.
+        flaws.retain(|flaw| !before.contains(flaw));
+        if old.credentials().chain().first() != endpoint.credentials().chain().first() {
+            name_certificate(endpoint.credentials());
+        }
+        complain_of_files(&flaws);
         let mut reloaded = Reloaded::default();
         if node.sidecar != self.settings {
             reloaded.needs_restart.push("listeners, admin port, ledger or limits");
@@ -67,8 +74,13 @@ impl Running {
         }
         shared.endpoint.replace(endpoint.clone());
         let settings = self.settings.as_ref();
-        self.state
-            .set_config(config::in_force(deployment, node, settings, &reloaded.needs_restart));
+        self.state.set_config(config::in_force(
+            deployment,
+            node,
+            endpoint.credentials(),
+            settings,
+            &reloaded.needs_restart,
+        ));
         self.worker.renew();
         self.state.renew();
         let state = Arc::clone(&self.state);

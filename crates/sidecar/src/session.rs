@@ -138,6 +138,7 @@ impl Session {
             fallen: OnceLock::new(),
             dismissal: watch::Sender::new(Phase::Running),
         });
+        shared.endpoint.succeeded(generation);
         shared.sessions.lock().insert(number, Arc::downgrade(&session));
         // After it is listed: a reload either finds it there or is seen here.
         if generation != shared.endpoint.generation()

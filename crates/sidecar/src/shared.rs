@@ -33,6 +33,8 @@ pub(crate) struct Shared {
 pub(crate) struct Current {
     endpoint: RwLock<Endpoint>,
     generation: AtomicU64,
+    /// The generation by which a handshake succeeded last, from 1.
+    shown: AtomicU64,
 }
 
 impl Current {
@@ -40,6 +42,7 @@ impl Current {
         Self {
             endpoint: RwLock::new(endpoint),
             generation: AtomicU64::new(0),
+            shown: AtomicU64::new(0),
         }
     }
 
@@ -50,6 +53,16 @@ impl Current {
     /// Which one in the row of those in force it is.
     pub(crate) fn generation(&self) -> u64 {
         self.generation.load(Ordering::Acquire)
+    }
+
+    /// A handshake succeeded that was judged by the endpoint of this generation.
+    pub(crate) fn succeeded(&self, generation: u64) {
+        self.shown.fetch_max(generation + 1, Ordering::AcqRel);
+    }
+
+    /// Whether a handshake has succeeded by the endpoint in force.
+    pub(crate) fn has_succeeded(&self) -> bool {
+        self.shown.load(Ordering::Acquire) == self.generation() + 1
     }
 
     pub(crate) fn replace(&self, endpoint: Endpoint) {

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use bartizan_deployment::{Deployment, Inbound, LedgerFile, Node, Outbound, Path, Route as RouteTo};
 use bartizan_ledger::{Bounds as LedgerBounds, Ledger};
-use bartizan_tls::{Credentials, Endpoint};
+use bartizan_tls::{Credentials, Endpoint, Flaw, Weight};
 use prometheus_client::registry::Registry;
 use tokio::net::TcpListener;
 use tokio::task::spawn_local;
@@ -177,6 +177,9 @@ impl Bound {
             ticks: Ticks::default(),
         });
         tokio::spawn(Ticks::run(Arc::downgrade(&shared)));
+        let endpoint = shared.endpoint.endpoint();
+        name_certificate(endpoint.credentials());
+        complain_of_files(&endpoint.flaws());
         tokio::spawn(expiry::warn(Arc::downgrade(&shared)));
         tokio::spawn(idle::watch(Arc::downgrade(&shared)));
         let state = Arc::new(State::new(&shared));
@@ -186,6 +189,27 @@ impl Bound {
         state.listening();
         pages::give_back_code();
         Ok(running)
+    }
+}
+
+/// Says which certificate handshakes show from now on.
+pub(crate) fn name_certificate(credentials: &Credentials) {
+    let Some(leaf) = credentials.chain().first() else {
+        return;
+    };
+    let (not_before, not_after) = credentials.validity();
+    let (not_before, not_after) = (config::moment(not_before), config::moment(not_after));
+    tracing::info!(serial = %leaf.serial, not_before, not_after, subject = %leaf.subject, "certificate in use");
+}
+
+/// Says what is wrong with the node's own files.
+pub(crate) fn complain_of_files(flaws: &[Flaw]) {
+    for flaw in flaws {
+        let (file, hint) = (&flaw.place, &flaw.hint);
+        match flaw.weight {
+            Weight::Fatal | Weight::FatalAmongEquals => tracing::error!(%file, %hint, "{}", flaw.cause),
+            Weight::Told => tracing::warn!(%file, %hint, "{}", flaw.cause),
+        }
     }
 }
 
@@ -307,21 +331,21 @@ impl Ports {
             if outbound.route == RouteTo::ByDestination {
                 transparent.push(address);
             }
-            serve_outbound(
-                worker,
-                state,
-                &doors(outbound.interface),
-                &mut ways,
-                &outbound,
-                listener,
-            );
+            serve_outbound(worker, &doors(outbound.interface), &mut ways, &outbound, listener);
         }
         ways.keep();
         if let Some(listener) = self.probed {
             tokio::spawn(accept_nothing(listener));
         }
         state.rules().watch(&transparent, &shared.metrics, shared.drain.guard());
-        state.set_config(config::in_force(deployment, node, node.sidecar.as_ref(), &[]));
+        let endpoint = shared.endpoint.endpoint();
+        state.set_config(config::in_force(
+            deployment,
+            node,
+            endpoint.credentials(),
+            node.sidecar.as_ref(),
+            &[],
+        ));
         registry.register_collector(Box::new(Arc::clone(state)));
         if let Some(listener) = self.admin {
             let address = node.sidecar.as_ref().and_then(|sidecar| sidecar.admin);
@@ -379,7 +403,6 @@ fn serve_inbound(worker: &Rc<Worker>, state: &State, inbound: &Inbound, listener
 
 fn serve_outbound(
     worker: &Rc<Worker>,
-    state: &State,
     doors: &Arc<Doors>,
     ways: &mut Ways<'_>,
     outbound: &Outbound,
@@ -397,9 +420,6 @@ fn serve_outbound(
         strangers_of_one_address: usize::MAX,
     });
     let (shared, warm) = (Arc::clone(shared), outbound.warm);
-    if warm > 0 {
-        state.needs_credentials();
-    }
     let routing = match (&outbound.route, outbound.path) {
         (RouteTo::ByDestination, path) => {
             let destinations = Rc::new(Destinations::new(doors, path, warm, ways));

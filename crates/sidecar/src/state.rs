@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use bartizan_ledger::{Direction, Key, Verdict};
+use bartizan_tls::{Flaw, Weight};
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
 use prometheus_client::metrics::MetricType;
@@ -29,8 +30,6 @@ pub(crate) struct State {
     pools: Mutex<Vec<Arc<Occupancy>>>,
     stocks: Mutex<Vec<Arc<Stock>>>,
     listening: AtomicBool,
-    /// Some listener keeps connections ready, which takes a valid certificate.
-    needs_credentials: AtomicBool,
     rules: Arc<Rules>,
     /// What is in force, for people to look at.
     config: Mutex<Value>,
@@ -43,7 +42,6 @@ impl State {
             pools: Mutex::default(),
             stocks: Mutex::default(),
             listening: AtomicBool::new(false),
-            needs_credentials: AtomicBool::new(false),
             rules: Arc::default(),
             config: Mutex::default(),
         }
@@ -73,10 +71,6 @@ impl State {
 
     pub(crate) fn listening(&self) {
         self.listening.store(true, Ordering::Release);
-    }
-
-    pub(crate) fn needs_credentials(&self) {
-        self.needs_credentials.store(true, Ordering::Release);
     }
 
     pub(crate) fn set_config(&self, config: Value) {
@@ -109,18 +103,27 @@ impl State {
     }
 
     /// Whether traffic may be sent here; the reason where it may not.
-    pub(crate) fn ready(&self) -> Result<(), &'static str> {
+    pub(crate) fn ready(&self) -> Result<(), String> {
         if !self.listening.load(Ordering::Acquire) {
-            Err("starting")
+            Err("starting".to_owned())
         } else if self.shared.drain.phase() != Phase::Running {
-            Err("draining")
-        } else if self.needs_credentials.load(Ordering::Acquire)
-            && self.shared.endpoint.endpoint().credentials().not_after() <= SystemTime::now()
-        {
-            Err("the certificate of this node has expired")
+            Err("draining".to_owned())
+        } else if let Some(flaw) = self.hopeless() {
+            Err(format!("{}: {}", flaw.place, flaw.cause))
         } else {
-            self.rules.ready()
+            self.rules.ready().map_err(str::to_owned)
         }
+    }
+
+    /// What keeps every handshake from succeeding, in this node's own files.
+    fn hopeless(&self) -> Option<Flaw> {
+        let current = &self.shared.endpoint;
+        let shown = || current.has_succeeded() || self.shared.sessions.list().iter().any(|open| !open.is_dismissed());
+        current.endpoint().flaws().into_iter().find(|flaw| match flaw.weight {
+            Weight::Fatal => true,
+            Weight::FatalAmongEquals => !shown(),
+            Weight::Told => false,
+        })
     }
 
     /// Every established TLS connection with what it negotiated.

@@ -1,6 +1,7 @@
 //! What a node proves itself with, and whom it trusts.
 
 mod file;
+mod flaws;
 mod pem;
 
 use std::path::Path;
@@ -18,7 +19,8 @@ use rustls::sign::CertifiedKey;
 use webpki::CertRevocationList;
 
 use self::file::{read, warn_if_others_read};
-use self::pem::{certificates, certified, revocation_lists, trusted};
+pub use self::flaws::{Flaw, Weight};
+use self::pem::{Trusted, certificates, certified, revocation_lists, trusted};
 use crate::certificate::{self, Leaf};
 use crate::{Error, identity};
 
@@ -34,8 +36,12 @@ pub struct Credentials {
     anchors: Vec<TrustAnchor<'static>>,
     subjects: Vec<DistinguishedName>,
     lists: Vec<RevocationList>,
+    /// Certificates among the roots that are none of an authority: they are not trusted as one.
+    not_authorities: Vec<String>,
     /// Where the certificate came from, for messages.
     place: String,
+    roots_place: String,
+    crl_place: String,
 }
 
 /// A trusted root's dates: path building takes an anchor as a name and a key, and would trust it for ever.
@@ -49,6 +55,8 @@ struct Root {
 #[derive(Debug)]
 pub(crate) struct RevocationList {
     pub(crate) list: CertRevocationList<'static>,
+    /// Whose it is.
+    issuer: String,
     this_update: i64,
     /// The second by which a newer list is due; none where the list does not say.
     next_update: Option<i64>,
@@ -127,7 +135,12 @@ impl Credentials {
             ));
         };
         let certified = certified(chain, key, scheme, places)?;
-        let (roots, anchors, subjects) = trusted(roots, places.roots)?;
+        let Trusted {
+            roots,
+            anchors,
+            subjects,
+            not_authorities,
+        } = trusted(roots, places.roots)?;
         Ok(Self {
             leaf,
             scheme,
@@ -140,7 +153,10 @@ impl Credentials {
                 .map(|text| revocation_lists(text, places.crl))
                 .transpose()?
                 .unwrap_or_default(),
+            not_authorities,
             place: places.certificate.to_owned(),
+            roots_place: places.roots.to_owned(),
+            crl_place: places.crl.to_owned(),
         })
     }
 
@@ -168,6 +184,19 @@ impl Credentials {
     #[must_use]
     pub fn chain(&self) -> &[ledger::Certificate] {
         &self.chain
+    }
+
+    /// The first and the last moment of the leaf.
+    #[must_use]
+    pub fn validity(&self) -> (SystemTime, SystemTime) {
+        let leaf = self
+            .certified
+            .cert
+            .first()
+            .and_then(|leaf| certificate::validity(leaf).ok());
+        let (begins, ends) = leaf.unwrap_or_default();
+        let moment = |seconds: i64| UNIX_EPOCH + Duration::from_secs(u64::try_from(seconds).unwrap_or_default());
+        (moment(begins), moment(ends))
     }
 
     /// When the first certificate of the chain ends.
@@ -227,8 +256,14 @@ impl Credentials {
         self.anchors.iter().zip(&self.roots).any(|(known, root)| {
             known.subject == anchor.subject
                 && known.subject_public_key_info == anchor.subject_public_key_info
-                && (root.not_before..=root.not_after).contains(&now)
+                && root.is_current(now)
         })
+    }
+}
+
+impl Root {
+    fn is_current(&self, now: i64) -> bool {
+        (self.not_before..=self.not_after).contains(&now)
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, SystemTime};
 
 use bartizan_deployment::{InterfaceKind, Module, Revocation};
 use bartizan_registry::SignatureScheme;
@@ -20,7 +21,7 @@ use crate::handshake::{Handshake, Side};
 use crate::proven::Proven;
 use crate::session::Sessions;
 use crate::terms::{Classical, Terms, names};
-use crate::{Credentials, Error, Peer, Watch, scheme};
+use crate::{Credentials, Error, Flaw, Peer, Watch, scheme};
 
 /// HTTP/2 over TLS (RFC 9113, section 3.2): SBI speaks nothing else (TS 29.500, clause 5.2).
 const ALPN: &[u8] = b"h2";
@@ -230,6 +231,17 @@ impl Endpoint {
     #[must_use]
     pub fn peers(&self) -> &[Peer] {
         &self.shared.peers
+    }
+
+    /// What is wrong with this node's own files now, by the clock of its handshakes; what stands first matters most.
+    #[must_use]
+    pub fn flaws(&self) -> Vec<Flaw> {
+        let shared = &self.shared;
+        let since = shared
+            .now()
+            .map_or(Duration::ZERO, |now| Duration::from_secs(now.as_secs()));
+        let now = SystemTime::UNIX_EPOCH + since;
+        shared.credentials.flaws_remembering(&shared.peers, now, &shared.proven)
     }
 
     pub(crate) fn shared(&self) -> &Arc<Shared> {

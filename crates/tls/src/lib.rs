@@ -31,7 +31,7 @@ mod watch;
 
 pub use again::{Refusal, SessionFacts};
 pub use certificate::certificate_of;
-pub use credentials::Credentials;
+pub use credentials::{Credentials, Flaw, Weight};
 pub use endpoint::{Accepting, Connecting, Endpoint, module};
 pub use error::Error;
 pub use knock::{Answer, knock};

@@ -96,7 +96,7 @@ pub(crate) fn chain(
     }
 }
 
-fn checked(builder: RevocationOptionsBuilder<'_>, strictness: Revocation) -> RevocationOptions<'_> {
+pub(crate) fn checked(builder: RevocationOptionsBuilder<'_>, strictness: Revocation) -> RevocationOptions<'_> {
     let (unknown, stale) = match strictness {
         Revocation::Require => (UnknownStatusPolicy::Deny, ExpirationPolicy::Enforce),
         Revocation::IfPresent => (UnknownStatusPolicy::Allow, ExpirationPolicy::Ignore),

@@ -54,6 +54,21 @@ pub(super) fn of(deployment: &Deployment, now: SystemTime) -> Vec<Finding> {
             ));
         }
     }
+    if deployment.nodes().next().is_none() {
+        let hint = "add the network functions: nodes: { nrf: { function: NRF, address: 10.0.0.2 } }";
+        findings.push(Finding::new(
+            "nodes",
+            "the file names no node: it protects nothing",
+            hint,
+        ));
+    } else if deployment.interfaces().is_empty() {
+        let hint = "add what joins the nodes: interfaces: [{ kind: SBI, between: [amf, nrf], with: sidecar }]";
+        findings.push(Finding::new(
+            "interfaces",
+            "the file names no interface: it protects nothing",
+            hint,
+        ));
+    }
     findings.extend(deployment.nodes().filter_map(|node| ipsec::of_node(deployment, node)));
     findings.extend(interfaces_nobody_listens_for(deployment));
     findings.extend(

@@ -92,7 +92,15 @@ pub(super) fn certified(
     Ok(CertifiedKey::new(chain, key))
 }
 
-pub(super) type Trusted = (Vec<Root>, Vec<TrustAnchor<'static>>, Vec<DistinguishedName>);
+/// What a file of roots holds.
+#[derive(Default)]
+pub(super) struct Trusted {
+    pub(super) roots: Vec<Root>,
+    pub(super) anchors: Vec<TrustAnchor<'static>>,
+    pub(super) subjects: Vec<DistinguishedName>,
+    /// Certificates that are none of an authority, by their subjects.
+    pub(super) not_authorities: Vec<String>,
+}
 
 pub(super) fn trusted(text: &[u8], place: &str) -> Result<Trusted, Error> {
     let certificates: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(text).collect();
@@ -103,23 +111,33 @@ pub(super) fn trusted(text: &[u8], place: &str) -> Result<Trusted, Error> {
             "it begins -----BEGIN CERTIFICATE-----",
         )
     })?;
-    let (mut roots, mut anchors, mut subjects) = (Vec::new(), Vec::new(), Vec::new());
+    let mut trusted = Trusted::default();
     for (index, der) in certificates.iter().enumerate() {
         let number = index + 1;
         let unusable = |cause: String| fault(place, format!("certificate {number} {cause}"), "list roots of your CAs");
         let (not_before, not_after) = certificate::validity(der).map_err(unusable)?;
+        // An anchor is a name and a key to the building of paths: who holds the key of a leaf could issue certificates.
+        if let Some(subject) = certificate::not_an_authority(der).map_err(unusable)? {
+            trusted.not_authorities.push(subject);
+            continue;
+        }
         let anchor = webpki::anchor_from_trusted_cert(der)
             .map_err(|error| unusable(format!("cannot be a root: {error}")))?
             .to_owned();
-        subjects.push(DistinguishedName::in_sequence(anchor.subject.as_ref()));
-        anchors.push(anchor);
-        roots.push(Root { not_before, not_after });
+        let subject = DistinguishedName::in_sequence(anchor.subject.as_ref());
+        trusted.subjects.push(subject);
+        trusted.anchors.push(anchor);
+        trusted.roots.push(Root { not_before, not_after });
     }
-    if anchors.is_empty() {
+    if trusted.anchors.is_empty() {
         let hint = "put the root's certificate there: `bartizan ca issue` writes it as ca.crt.pem";
-        return Err(fault(place, "holds no certificate", hint));
+        let cause = match &trusted.not_authorities[..] {
+            [] => "holds no certificate".to_owned(),
+            others => format!("holds no certificate of an authority, only {}", others.join(" and ")),
+        };
+        return Err(fault(place, cause, hint));
     }
-    Ok((roots, anchors, subjects))
+    Ok(trusted)
 }
 
 pub(super) fn revocation_lists(text: &[u8], place: &str) -> Result<Vec<RevocationList>, Error> {
@@ -132,6 +150,7 @@ pub(super) fn revocation_lists(text: &[u8], place: &str) -> Result<Vec<Revocatio
         let (_, dates) = CertificateRevocationList::from_der(&der).map_err(|error| unusable(error.to_string()))?;
         let list = OwnedCertRevocationList::from_der(&der).map_err(|error| unusable(error.to_string()))?;
         lists.push(RevocationList {
+            issuer: dates.issuer().to_string(),
             this_update: dates.last_update().timestamp(),
             next_update: dates.next_update().map(|due| due.timestamp()),
             list: list.into(),

@@ -5,6 +5,7 @@ mod authority;
 mod credentials;
 mod knocking;
 mod observation;
+mod own_files;
 mod profiles;
 mod refusals;
 mod remembered;

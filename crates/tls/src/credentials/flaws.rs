@@ -1,0 +1,238 @@
+//! What is wrong with a node's own files although each of them can be read: what its peers would find, or nobody.
+
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use bartizan_deployment::{Revocation, day_of};
+use rustls::pki_types::{SignatureVerificationAlgorithm, UnixTime};
+use webpki::{EndEntityCert, KeyUsage, RevocationOptionsBuilder};
+
+use super::{Credentials, RevocationList};
+use crate::proven::{Proven, Remembering};
+use crate::{Peer, certificate, verify};
+
+/// Something that is wrong with a node's own files.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Flaw {
+    /// The file it is in.
+    pub place: String,
+    /// What is wrong.
+    pub cause: String,
+    /// What to do.
+    pub hint: String,
+    /// What follows.
+    pub weight: Weight,
+}
+
+/// What follows from a flaw.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Weight {
+    /// No handshake succeeds.
+    Fatal,
+    /// No handshake succeeds unless the peers trust other roots than this node; one that does shows that they do.
+    FatalAmongEquals,
+    /// Handshakes succeed, and protect less than it seems.
+    Told,
+}
+
+impl Credentials {
+    /// What is wrong with these files at this time, for a node with these peers; what stands first matters most.
+    #[must_use]
+    pub fn flaws(&self, peers: &[Peer], now: SystemTime) -> Vec<Flaw> {
+        self.flaws_remembering(peers, now, &Proven::default())
+    }
+
+    /// The same with signatures that need not be verified again.
+    pub(crate) fn flaws_remembering(&self, peers: &[Peer], now: SystemTime, proven: &Proven) -> Vec<Flaw> {
+        let flaw = |place: &str, weight, cause: String, hint: &str| Flaw {
+            place: place.to_owned(),
+            cause,
+            hint: hint.to_owned(),
+            weight,
+        };
+        let mut flaws = Vec::new();
+        let (begins, ends) = (self.not_before(), self.not_after());
+        if ends < now {
+            let cause = format!("ended with {}: every peer refuses it", day_of(ends));
+            flaws.push(flaw(&self.place, Weight::Fatal, cause, "renew it: bartizan ca renew"));
+        } else if now < begins {
+            let cause = format!("begins with {}: every peer refuses it until then", day_of(begins));
+            let hint = "compare the clocks of this host and of its authority's, or issue one that has begun: bartizan ca renew";
+            flaws.push(flaw(&self.place, Weight::Fatal, cause, hint));
+        }
+        if self.roots.iter().all(|root| !root.is_current(seconds(now))) {
+            let hint = "roll the roots over: trust the new one beside the old, then reissue";
+            let cause = "every root is outside its dates: every peer is refused".to_owned();
+            flaws.push(flaw(&self.roots_place, Weight::Fatal, cause, hint));
+        }
+        flaws.extend(self.own_path(now.min(ends).max(begins), proven));
+        let not_authorities = self.not_authorities.iter();
+        flaws.extend(not_authorities.map(|subject| {
+            let cause = format!("{subject} is no authority's certificate: it is not trusted as one");
+            flaw(&self.roots_place, Weight::Told, cause, "list roots of your CAs alone")
+        }));
+        flaws.extend(self.of_lists(peers, now));
+        flaws.sort_by_key(|flaw| flaw.weight as u8);
+        flaws
+    }
+
+    /// When the last certificate of the chain begins.
+    fn not_before(&self) -> SystemTime {
+        let begins = self
+            .certified
+            .cert
+            .iter()
+            .filter_map(|der| certificate::validity(der).ok());
+        let last = begins.map(|(begins, _)| begins).max();
+        UNIX_EPOCH + Duration::from_secs(last.and_then(|last| u64::try_from(last).ok()).unwrap_or_default())
+    }
+
+    /// What a peer would say to this node's chain that has the same roots and lists, dates aside.
+    fn own_path(&self, at: SystemTime, proven: &Proven) -> Option<Flaw> {
+        let error = self.verify_own(at, proven).err()?;
+        let flaw = |place: &str, weight, cause: String, hint: &str| {
+            Some(Flaw {
+                place: place.to_owned(),
+                cause,
+                hint: hint.to_owned(),
+                weight,
+            })
+        };
+        match error {
+            // Dates are looked at elsewhere; what a certificate is for is judged by who is asked for it.
+            webpki::Error::CertExpired { .. }
+            | webpki::Error::CertNotValidYet { .. }
+            | webpki::Error::RequiredEkuNotFoundContext(_) => None,
+            webpki::Error::CertRevoked => flaw(
+                &self.crl_place,
+                Weight::Fatal,
+                format!(
+                    "has revoked this node's own certificate, in {}: every peer that has the list refuses it",
+                    self.place
+                ),
+                "issue a new key and certificate: bartizan ca issue",
+            ),
+            webpki::Error::InvalidCrlSignatureForPublicKey | webpki::Error::IssuerNotCrlSigner => flaw(
+                &self.crl_place,
+                Weight::Fatal,
+                format!("holds a list in the name of this node's own authority that it has not signed: {error}"),
+                "give the list as its authority wrote it: bartizan ca crl",
+            ),
+            _ => flaw(
+                &self.roots_place,
+                Weight::FatalAmongEquals,
+                format!(
+                    "holds no root that the chain in {} leads to: peers with the same roots refuse this node, and it refuses them",
+                    self.place
+                ),
+                "give the root of this node's own authority, and any intermediate behind the certificate",
+            ),
+        }
+    }
+
+    fn verify_own(&self, at: SystemTime, proven: &Proven) -> Result<(), webpki::Error> {
+        let (leaf, between) = self.certified.cert.split_first().ok_or(webpki::Error::BadDer)?;
+        let leaf = EndEntityCert::try_from(leaf)?;
+        let lists: Vec<_> = self.lists.iter().map(|list| &list.list).collect();
+        let revocation = RevocationOptionsBuilder::new(&lists).ok();
+        let remembering: Vec<_> = self
+            .signed_with()
+            .flatten()
+            .filter_map(|code| Remembering::new(code, proven))
+            .collect();
+        let algorithms = remembering.iter().map(|one| one as &dyn SignatureVerificationAlgorithm);
+        let since = at.duration_since(UNIX_EPOCH).unwrap_or_default();
+        let path = leaf.verify_for_usage(
+            &algorithms.collect::<Vec<_>>(),
+            &self.anchors,
+            between,
+            UnixTime::since_unix_epoch(since),
+            KeyUsage::client_auth(),
+            revocation.map(|builder| verify::checked(builder, Revocation::IfPresent)),
+            None,
+        );
+        path.map(drop)
+    }
+
+    fn of_lists(&self, peers: &[Peer], now: SystemTime) -> Option<Flaw> {
+        let requires = |peer: &&Peer| peer.policy.revocation == Revocation::Require;
+        let required = peers.iter().find(requires);
+        let weight = if required.is_some() && peers.iter().all(|peer| requires(&peer)) {
+            Weight::Fatal
+        } else {
+            Weight::Told
+        };
+        // What is told first: with a policy that requires a list, whom it concerns.
+        let follows = |without: &str| match required {
+            Some(peer) => format!(
+                "{} to {} requires one: no peer is accepted",
+                peer.interface.name(),
+                peer.node
+            ),
+            None => without.to_owned(),
+        };
+        let flaw = |place: &str, weight, cause: String, hint: &str| {
+            Some(Flaw {
+                place: place.to_owned(),
+                cause,
+                hint: hint.to_owned(),
+                weight,
+            })
+        };
+        if self.lists.is_empty() {
+            return flaw(
+                "trust.crl",
+                weight,
+                format!(
+                    "names no revocation list: {}",
+                    follows("a certificate that was revoked is accepted until it ends")
+                ),
+                "write one with `bartizan ca crl` and name it: `trust: { crl: FILE }`",
+            );
+        }
+        let known: Vec<_> = self.lists.iter().filter(|list| self.knows(list)).collect();
+        if known.is_empty() {
+            let issuers: Vec<_> = self.lists.iter().map(|list| list.issuer.as_str()).collect();
+            let cause = format!(
+                "is of {}, and no authority that is trusted here: {}",
+                issuers.join(" and "),
+                follows("it says nothing")
+            );
+            let hint = "give the lists of the authorities that issue this network's certificates: bartizan ca crl";
+            return flaw(&self.crl_place, weight, cause, hint);
+        }
+        let late = |list: &&RevocationList| list.next_update.is_some_and(|due| due < seconds(now));
+        let due = known
+            .iter()
+            .copied()
+            .filter(late)
+            .filter_map(|list| list.next_update)
+            .min()?;
+        let day = day_of(UNIX_EPOCH + Duration::from_secs(u64::try_from(due).unwrap_or_default()));
+        let all = known.iter().all(|list| late(list));
+        flaw(
+            &self.crl_place,
+            if all { weight } else { Weight::Told },
+            format!(
+                "was due to be replaced by {day}: {}",
+                follows("what was revoked since is not known here")
+            ),
+            "publish a new one: bartizan ca crl",
+        )
+    }
+
+    /// Whether a list is of a root, or of an authority on the way from this node's own certificate to one.
+    fn knows(&self, list: &RevocationList) -> bool {
+        let issuer = list.list.issuer();
+        self.anchors.iter().any(|anchor| anchor.subject.as_ref() == issuer)
+            || self
+                .certified
+                .cert
+                .iter()
+                .any(|der| EndEntityCert::try_from(der).is_ok_and(|own| own.issuer() == issuer))
+    }
+}
+
+fn seconds(time: SystemTime) -> i64 {
+    let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_secs()).unwrap_or(i64::MAX)
+}
