@@ -16,7 +16,7 @@ pub enum Error {
     /// Well-formed, but it says something that cannot be put in force.
     #[error("{file}: {place}: {cause}")]
     Meaning {
-        /// The file's name as given.
+        /// The file's name as given, with line and column of what stands at the place: `core.yaml:6:5`.
         file: String,
         /// Where, as a path of keys: `nodes.nrf.sidecar.outbound[0].to`.
         place: String,

@@ -10,10 +10,11 @@ use crate::identity::Identity;
 use crate::interface::{Interface, InterfaceKind, Protection};
 use crate::ipsec::{IpsecLink, IpsecNode};
 use crate::node::{Node, NodeName};
+use crate::place::{Place, Places};
 use crate::policy::Policy;
 use crate::raw::{RawDeployment, RawInterface, RawIpsecLink, RawNode, RawTrust};
 use crate::sidecar::{Files, Inbound, Route, Sidecar};
-use crate::{nearest::nearest, syntax};
+use crate::{mesh, nearest::nearest, syntax};
 
 /// A network as its deployment file describes it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,7 +35,10 @@ impl Deployment {
     pub fn parse(text: &str, file: &str, base: &Path) -> Result<Self, Error> {
         let raw: RawDeployment = serde_saphyr::from_str(text).map_err(|error| syntax::error(&error, text, file))?;
         Self::resolve(&raw, base).map_err(|fault| Error::Meaning {
-            file: file.to_owned(),
+            file: match Places::of(text).and_then(|places| places.find(&fault.place)) {
+                Some(Place { line, column }) => format!("{file}:{line}:{column}"),
+                None => file.to_owned(),
+            },
             place: fault.place,
             cause: fault.cause,
             hint: fault.hint,
@@ -102,21 +106,24 @@ impl Deployment {
             let node = resolve_node(name, node, raw, base).map_err(|fault| fault.within(&format!("nodes.{name}")))?;
             nodes.insert(name.clone(), node);
         }
-        let mut interfaces = Vec::new();
-        for (index, interface) in raw.interfaces.iter().enumerate() {
+        // Each with the entry of the file that it comes from: one may make several.
+        let (mut interfaces, mut entries) = (Vec::new(), Vec::new());
+        for (index, entry) in raw.interfaces.iter().enumerate() {
             let place = format!("interfaces[{index}]");
-            let interface = resolve_interface(interface, raw, &policy).map_err(|fault| fault.within(&place))?;
-            let same = |other: &Interface| {
-                let [a, b] = &other.between;
-                other.kind == interface.kind
-                    && (other.between == interface.between || [b.clone(), a.clone()] == interface.between)
-            };
-            if interfaces.iter().any(same) {
-                let [a, b] = &interface.between;
-                let cause = format!("{} between {a} and {b} stands there twice", interface.kind.name());
-                return Err(Fault::new(place, cause, "remove one: a link has one policy"));
+            for interface in resolve_interfaces(entry, raw, &policy).map_err(|fault| fault.within(&place))? {
+                let same = |other: &Interface| {
+                    let [a, b] = &other.between;
+                    other.kind == interface.kind
+                        && (other.between == interface.between || [b.clone(), a.clone()] == interface.between)
+                };
+                if interfaces.iter().any(same) {
+                    let [a, b] = &interface.between;
+                    let cause = format!("{} between {a} and {b} stands there twice", interface.kind.name());
+                    return Err(Fault::new(place, cause, "remove one: a link has one policy"));
+                }
+                interfaces.push(interface);
+                entries.push(index);
             }
-            interfaces.push(interface);
         }
         for node in nodes.values_mut() {
             let raw = raw.nodes.get(node.name.as_str()).and_then(|raw| raw.sidecar.as_ref());
@@ -133,17 +140,17 @@ impl Deployment {
         };
         deployment.check_identities()?;
         deployment.check_sidecars()?;
-        deployment.check_ipsec()?;
+        deployment.check_ipsec(&entries)?;
         Ok(deployment)
     }
 
     /// Every IPsec link has peers that IKE can name, and no two of them contradict each other.
-    fn check_ipsec(&self) -> Result<(), Fault> {
+    fn check_ipsec(&self, entries: &[usize]) -> Result<(), Fault> {
         let links: Vec<_> = self
             .interfaces
             .iter()
-            .enumerate()
-            .filter_map(|(index, interface)| Some((index, interface, interface.ipsec.as_ref()?)))
+            .zip(entries)
+            .filter_map(|(interface, entry)| Some((entry, interface, interface.ipsec.as_ref()?)))
             .collect();
         for (at, (index, interface, link)) in links.iter().enumerate() {
             for node in interface.between.iter().map(|name| &self.nodes[name.as_str()]) {
@@ -357,40 +364,35 @@ fn files(node: &RawNode, trust: Option<&RawTrust>, base: &Path) -> Result<Option
     }
 }
 
-fn resolve_interface(interface: &RawInterface, raw: &RawDeployment, policy: &Policy) -> Result<Interface, Fault> {
-    let kind = InterfaceKind::parse(&interface.kind)?;
-    let [a, b] = interface.between.as_slice() else {
-        let cause = format!("joins two nodes, not {}", interface.between.len());
-        return Err(Fault::new("between", cause, "write two: [amf, nrf]"));
+fn resolve_interfaces(entry: &RawInterface, raw: &RawDeployment, policy: &Policy) -> Result<Vec<Interface>, Fault> {
+    let kind = InterfaceKind::parse(&entry.kind)?;
+    let links = mesh::links(entry, &|name| find(raw, name))?;
+    let protection = Protection::parse(&entry.protection, kind)?;
+    let policy = match &entry.policy {
+        None => policy.clone(),
+        Some(raw) => Policy::parse(raw).map_err(|fault| fault.within("policy"))?,
     };
-    let between = [find(raw, a), find(raw, b)];
-    let [a, b] = between.map(|end| end.map_err(|fault| fault.within("between")));
-    let between = [a?, b?];
-    if between[0] == between[1] {
-        return Err(Fault::new("between", "joins a node to itself", "name two nodes"));
-    }
-    let protection = Protection::parse(&interface.protection, kind)?;
-    let ipsec = match (protection, &interface.ipsec) {
+    let ipsec = |between: &[NodeName; 2]| match (protection, &entry.ipsec) {
         (Protection::Ipsec, link) => {
             let ends = between.each_ref().map(|name| &raw.nodes[name.as_str()]);
             let defaults = RawIpsecLink::default();
-            let link = IpsecLink::parse(link.as_ref().unwrap_or(&defaults), kind, &between, ends);
-            Some(link.map_err(|fault| fault.within("ipsec"))?)
+            let link = IpsecLink::parse(link.as_ref().unwrap_or(&defaults), kind, between, ends);
+            Ok(Some(link.map_err(|fault| fault.within("ipsec"))?))
         }
-        (_, None) => None,
+        (_, None) => Ok(None),
         (_, Some(_)) => {
             let cause = format!("stands beside `with: {}`", protection.name());
-            return Err(Fault::new("ipsec", cause, "write `with: ipsec`, or remove it"));
+            Err(Fault::new("ipsec", cause, "write `with: ipsec`, or remove it"))
         }
     };
-    Ok(Interface {
-        kind,
-        between,
-        protection,
-        ipsec,
-        policy: match &interface.policy {
-            None => policy.clone(),
-            Some(raw) => Policy::parse(raw).map_err(|fault| fault.within("policy"))?,
-        },
-    })
+    let interfaces = links.into_iter().map(|between| {
+        Ok(Interface {
+            kind,
+            protection,
+            ipsec: ipsec(&between)?,
+            between,
+            policy: policy.clone(),
+        })
+    });
+    interfaces.collect()
 }

@@ -5,8 +5,8 @@ use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 
-use serde::de::value::MapAccessDeserializer;
-use serde::de::{self, MapAccess, Visitor};
+use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
+use serde::de::{self, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
 #[derive(Debug, Deserialize)]
@@ -283,13 +283,48 @@ pub(crate) struct RawLimits {
 #[serde(deny_unknown_fields)]
 pub(crate) struct RawInterface {
     pub(crate) kind: String,
-    pub(crate) between: Vec<String>,
+    #[serde(default)]
+    pub(crate) between: Option<Vec<RawEnd>>,
+    #[serde(default)]
+    pub(crate) among: Option<Vec<String>>,
     #[serde(rename = "with")]
     pub(crate) protection: String,
     #[serde(default)]
     pub(crate) policy: Option<RawPolicy>,
     #[serde(default)]
     pub(crate) ipsec: Option<RawIpsecLink>,
+}
+
+/// One end of an interface: a node, or several that each have a link of their own.
+#[derive(Debug, Clone)]
+pub(crate) enum RawEnd {
+    Node(String),
+    Nodes(Vec<String>),
+}
+
+impl<'de> Deserialize<'de> for RawEnd {
+    // By hand, as for policies.
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(EndVisitor)
+    }
+}
+
+struct EndVisitor;
+
+impl<'de> Visitor<'de> for EndVisitor {
+    type Value = RawEnd;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a node, or a list of nodes")
+    }
+
+    fn visit_str<E: de::Error>(self, node: &str) -> Result<RawEnd, E> {
+        Ok(RawEnd::Node(node.to_owned()))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, nodes: A) -> Result<RawEnd, A::Error> {
+        Vec::deserialize(SeqAccessDeserializer::new(nodes)).map(RawEnd::Nodes)
+    }
 }
 
 #[derive(Debug, Default, Deserialize)]

@@ -2,6 +2,7 @@
 
 use crate::error::Error;
 use crate::nearest::nearest;
+use crate::place::{Place, Places};
 
 /// Longer lines are cut in messages.
 const LONGEST_SHOWN: usize = 120;
@@ -14,6 +15,12 @@ pub fn error(error: &serde_saphyr::Error, text: &str, file: &str) -> Error {
     let message = error.without_snippet().to_string();
     let cause = cause(&message);
     let mut detail = cause.to_owned();
+    if cause.starts_with("missing field") && line > 0 {
+        let path = Places::of(text).map(|places| places.path_to(Place { line, column }));
+        if let Some(path) = path.filter(|path| !path.is_empty()) {
+            detail = format!("{path}: {cause}");
+        }
+    }
     if let Some(shown) = usize::try_from(line).ok().and_then(|line| excerpt(text, line, column)) {
         detail.push_str(&shown);
     }
@@ -81,6 +88,24 @@ fn hint(cause: &str) -> Option<String> {
         (
             "missing field `roots`",
             "name the file of trusted roots: trust: { roots: ca.crt.pem }",
+        ),
+        ("missing field `function`", "say what the node is: function: NRF"),
+        (
+            "missing field `address`",
+            "give the address that others know it by: address: 10.100.200.2",
+        ),
+        ("missing field `kind`", "say which interface it is: kind: SBI"),
+        (
+            "missing field `between`",
+            "name the nodes it joins: between: [amf, nrf]",
+        ),
+        (
+            "missing field `with`",
+            "say what protects it, with: sidecar, ipsec or macsec, or nothing",
+        ),
+        (
+            "missing field `nodes`",
+            "name the network functions: nodes: { nrf: { ... } }",
         ),
         ("tab", "YAML is indented by spaces"),
     ];

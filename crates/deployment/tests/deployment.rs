@@ -30,6 +30,34 @@ fn policy(text: &str) -> Policy {
 }
 
 #[test]
+fn an_entry_for_several_nodes_makes_a_link_for_each_pair() {
+    let nodes = ["amf", "ausf", "nrf", "smf", "udm"].iter().zip(1..);
+    let nodes: Vec<_> = nodes
+        .map(|(name, host)| format!("{name}: {{ function: X, address: 10.0.0.{host} }}"))
+        .collect();
+    let links = |entries: &str| {
+        let deployment = parse(&format!("nodes: {{ {} }}\ninterfaces: {entries}", nodes.join(", ")));
+        let links = deployment.interfaces().iter();
+        let links = links.map(|link| format!("{} {}-{}", link.policy.profile.name(), link.between[0], link.between[1]));
+        links.collect::<Vec<_>>().join(", ")
+    };
+    assert_eq!(
+        links(
+            "[{ kind: SBI, between: [[amf, smf], [nrf, udm]], with: sidecar, policy: cnsa2 }, { kind: SBI, between: [nrf, udm], with: sidecar }]"
+        ),
+        "cnsa2 amf-nrf, cnsa2 amf-udm, cnsa2 smf-nrf, cnsa2 smf-udm, hybrid nrf-udm"
+    );
+    assert_eq!(
+        links("[{ kind: SBI, among: [udm, amf, ausf], with: sidecar }]"),
+        "hybrid udm-amf, hybrid udm-ausf, hybrid amf-ausf"
+    );
+    assert_eq!(
+        links("[{ kind: N4, between: [smf, [udm]], with: ipsec }]"),
+        "hybrid smf-udm"
+    );
+}
+
+#[test]
 fn the_example_of_the_page_is_a_deployment() {
     let deployment = parse(example());
     let names: Vec<_> = deployment.nodes().map(|node| node.name.as_str()).collect();

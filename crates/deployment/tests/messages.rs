@@ -32,6 +32,43 @@ interfaces:
 
 /// What stands in the right file, and the mistake in its place.
 const MISTAKES: &[(&str, &str)] = &[
+    // Several nodes in one entry.
+    (
+        "  - { kind: SBI, between: [amf, nrf], with: sidecar }\n",
+        "  - { kind: SBI, among: [amf, nrf, amf], with: sidecar }\n",
+    ),
+    (
+        "  - { kind: SBI, between: [amf, nrf], with: sidecar }\n",
+        "  - { kind: SBI, among: [amf], with: sidecar }\n",
+    ),
+    (
+        "  - { kind: SBI, between: [amf, nrf], with: sidecar }\n",
+        "  - { kind: SBI, among: [amf, nfr], with: sidecar }\n",
+    ),
+    (
+        "  - { kind: SBI, between: [amf, nrf], with: sidecar }\n",
+        "  - { kind: SBI, among: [amf, nrf], between: [amf, nrf], with: sidecar }\n",
+    ),
+    (
+        "  - { kind: SBI, between: [amf, nrf], with: sidecar }\n",
+        "  - { kind: SBI, with: sidecar }\n",
+    ),
+    (
+        "  - { kind: SBI, between: [amf, nrf], with: sidecar }\n",
+        "  - { kind: SBI, between: [[amf, nrf], nrf], with: sidecar }\n",
+    ),
+    (
+        "  - { kind: SBI, between: [amf, nrf], with: sidecar }\n",
+        "  - { kind: SBI, between: [[], nrf], with: sidecar }\n",
+    ),
+    (
+        "  - { kind: SBI, between: [amf, nrf], with: sidecar }\n",
+        "  - { kind: SBI, between: [amf, nrf], with: sidecar }\n  - { kind: SBI, among: [nrf, amf], with: sidecar }\n",
+    ),
+    (
+        "  - { kind: SBI, between: [amf, nrf], with: sidecar }\n",
+        "  - kind: SBI\n    between: [amf, nrf]\n",
+    ),
     // Not YAML, not a field, not a value.
     ("policy: hybrid\n", "policy: [hybrid\n"),
     ("policy: hybrid\n", "polcy: hybrid\n"),
