@@ -1,5 +1,7 @@
 # The two commands of the README are `make demo` and `make test`; both install what they need.
 CARGO ?= cargo
+# Where cargo puts what it builds: it reads the same variable.
+CARGO_TARGET_DIR ?= target
 
 .PHONY: help demo test test-unprivileged lint deny build sidecar doc
 
@@ -7,7 +9,7 @@ help:
 	@echo "make demo    two sidecars on real traffic: the packets that prove it, and the cost"
 	@echo "make test    every test, with the real peers it needs; ends with their count"
 	@echo "make test-unprivileged   those that need no root, as a user without rights; names the others and why"
-	@echo "make build   the binary, target/release/bartizan"
+	@echo "make build   the binary, $(CARGO_TARGET_DIR)/release/bartizan"
 	@echo "make sidecar the binary with the sidecar alone"
 	@echo "make lint    formatting and clippy, warnings denied"
 	@echo "make deny    licences, advisories, bans (needs cargo-deny)"
@@ -15,7 +17,7 @@ help:
 demo:
 	@scripts/setup demo
 	$(CARGO) build --release --locked -p bartizan
-	./target/release/bartizan demo $(DEMO)
+	$(CARGO_TARGET_DIR)/release/bartizan demo $(DEMO)
 
 test:
 	@scripts/setup test

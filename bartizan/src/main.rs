@@ -1,14 +1,17 @@
 //! `bartizan`: parse, build, say what is bound, run, drain.
 #![forbid(unsafe_code)]
+#![deny(clippy::print_stdout, clippy::print_stderr)]
 
 mod commands;
+mod help;
 #[cfg(feature = "full")]
 mod interrupt;
 mod outcome;
+mod output;
 
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use outcome::{Failure, Outcome};
 
@@ -54,7 +57,8 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    let cli = match Cli::try_parse() {
+    let matches = help::with_exit_codes(Cli::command()).try_get_matches();
+    let cli = match matches.and_then(|matches| Cli::from_arg_matches(&matches)) {
         Ok(cli) => cli,
         Err(error) => return outcome::usage(&error),
     };

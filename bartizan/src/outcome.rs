@@ -1,5 +1,6 @@
 //! How a command ends: exit codes 0 clean, 1 finding, 2 failure, 64 usage.
 
+use crate::output::{self, errln};
 use std::fmt::Display;
 use std::process::ExitCode;
 
@@ -54,13 +55,13 @@ impl Failure {
 }
 
 pub(crate) fn report(result: Result<Outcome, Failure>) -> ExitCode {
-    match result {
+    match result.and_then(|outcome| output::finish().map(|()| outcome)) {
         Ok(Outcome::Clean) => ExitCode::SUCCESS,
         Ok(Outcome::Finding) => ExitCode::from(1),
         Err(failure) => {
-            eprintln!("error: {}", failure.message);
+            errln!("error: {}", failure.message);
             for hint in &failure.hints {
-                eprintln!("hint: {hint}");
+                errln!("hint: {hint}");
             }
             ExitCode::from(if failure.usage { 64 } else { 2 })
         }

@@ -198,8 +198,8 @@ fn mistyped_arguments_are_named_and_nothing_is_started() {
         (&["--repetitions", "0"], "0 is not in 1..=10000"),
         (&["--quick", "--repetitions", "3"], "cannot be used with"),
         (
-            &["--quick", "--out", "/no/such/folder/trials.jsonl"],
-            "--out takes a file that can be written",
+            &["--quick", "--file", "/no/such/folder/trials.jsonl"],
+            "--file takes a file that can be written",
         ),
     ] {
         let output = run(arguments);

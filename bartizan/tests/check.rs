@@ -2,6 +2,9 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::{Duration, SystemTime};
+
+use bartizan_pki::{Authority, Leaf, Lifetime};
 
 /// A directory with a deployment file and, where asked for, a CA's files.
 struct Place(tempfile::TempDir);
@@ -237,6 +240,113 @@ fn a_certificate_that_ends_soon_is_found() {
 }
 
 #[test]
+fn own_trust_files_that_keep_handshakes_from_succeeding_are_found() {
+    let place = Place::with_files("ml-dsa-65");
+    let shown: serde_json::Value = serde_json::from_str(&place.works("ca show --dir ca nrf --json").out).unwrap();
+    let first = shown["serial"].as_str().unwrap().to_owned();
+    place.works("ca init --dir other --algorithm ml-dsa-65");
+    place.works("ca issue --dir other --name odd --dns odd --out other --crl");
+    let copy = |from: &str, to: &str| {
+        std::fs::copy(place.path(from), place.path(to)).unwrap();
+    };
+    let one = || {
+        let found = place.findings("--node nrf");
+        assert_eq!(found.len(), 1, "{found:?}");
+        found[0].clone()
+    };
+
+    copy("other/ca.crl.pem", "out/ca.crl.pem");
+    assert!(one().starts_with("out/ca.crl.pem: is of "), "{}", one());
+    place.write(&NETWORK.replace(", crl: out/ca.crl.pem", ""));
+    assert!(one().starts_with("trust.crl: names no revocation list"), "{}", one());
+    place.write(NETWORK);
+    place.list();
+
+    copy("out/ca.crt.pem", "kept");
+    copy("other/ca.crt.pem", "out/ca.crt.pem");
+    let found = place.findings("--node nrf");
+    assert!(
+        found
+            .iter()
+            .any(|found| found.starts_with("out/ca.crt.pem: holds no root that the chain in out/nrf.crt.pem leads to")),
+        "{found:?}"
+    );
+    let leaf = std::fs::read_to_string(place.path("other/odd.crt.pem")).unwrap();
+    std::fs::write(
+        place.path("out/ca.crt.pem"),
+        std::fs::read_to_string(place.path("kept")).unwrap() + &leaf,
+    )
+    .unwrap();
+    assert!(one().contains("odd is no authority's certificate"), "{}", one());
+    copy("kept", "out/ca.crt.pem");
+
+    for file in ["nrf.crt.pem", "nrf.key.pem"] {
+        copy(&format!("out/{file}"), &format!("kept.{file}"));
+    }
+    let now = SystemTime::now();
+    let not_before = now + Duration::from_secs(3 * 86_400);
+    let not_after = not_before + Duration::from_secs(30 * 86_400);
+    let leaf = Leaf::new("nrf").and_then(|leaf| leaf.dns("nrf")).unwrap();
+    let leaf = leaf.lifetime(Lifetime::Between { not_before, not_after });
+    let mut authority = Authority::open(&place.path("ca"), None, now).unwrap();
+    let issued = authority.issue(&leaf, now).unwrap();
+    std::fs::write(place.path("out/nrf.crt.pem"), issued.chain_pem()).unwrap();
+    std::fs::write(place.path("out/nrf.key.pem"), issued.key_pem().unwrap()).unwrap();
+    drop(authority);
+    assert!(one().starts_with("out/nrf.crt.pem: begins with 2"), "{}", one());
+    for file in ["nrf.crt.pem", "nrf.key.pem"] {
+        copy(&format!("kept.{file}"), &format!("out/{file}"));
+    }
+
+    place.works(&format!("ca revoke --dir ca {first}"));
+    place.list();
+    assert!(
+        one().contains("has revoked this node's own certificate, in out/nrf.crt.pem"),
+        "{}",
+        one()
+    );
+}
+
+#[test]
+fn the_links_that_an_entry_for_several_nodes_makes_are_listed_and_a_mistake_has_its_line() {
+    let network = NETWORK.replace(
+        "interfaces:\n",
+        "  smf: { function: SMF, address: 10.0.0.3 }\ninterfaces:\n",
+    );
+    let network = network.replace(
+        "between: [amf, nrf], with: sidecar }",
+        "between: [nrf, [amf, smf]], with: nothing }",
+    );
+    let network = network.replace("      outbound: [{ listen: 127.0.0.1:8001, to: nrf }]\n", "");
+    let place = Place::new(&network);
+    let said = place.bartizan("check core.yaml");
+    assert_eq!(said.code, Some(1), "{}", said.err);
+    for link in ["SBI nrf -- amf", "SBI nrf -- smf"] {
+        assert!(said.out.contains(link), "{}", said.out);
+    }
+    place.write(&network.replace("[nrf, [amf, smf]]", "[nrf, [amf, smf, nrf]]"));
+    let said = place.bartizan("check core.yaml");
+    let line = network.lines().position(|line| line.contains("kind: SBI")).unwrap() + 1;
+    assert_eq!(said.code, Some(64));
+    let expected = format!("error: core.yaml:{line}:18: interfaces[0].between: joins nrf to itself");
+    assert!(said.err.starts_with(&expected), "{}", said.err);
+}
+
+#[test]
+fn a_file_that_protects_nothing_is_a_finding() {
+    let place = Place::new("{\"nodes\":{}}");
+    assert_eq!(
+        place.findings(""),
+        ["nodes: the file names no node: it protects nothing"]
+    );
+    place.write("nodes: { nrf: { function: NRF, address: 10.0.0.1 } }");
+    assert_eq!(
+        place.findings(""),
+        ["interfaces: the file names no interface: it protects nothing"]
+    );
+}
+
+#[test]
 fn a_list_is_required_where_the_policy_says_so() {
     let place = Place::with_files("ml-dsa-65");
     let required = NETWORK.replace(", crl: out/ca.crl.pem", "");
@@ -265,7 +375,7 @@ fn what_the_user_mistypes_ends_with_64_and_a_hint() {
     place.write(&NETWORK.replace("to: nrf", "to: nfr"));
     assert_eq!(
         said("check core.yaml"),
-        "error: core.yaml: nodes.amf.sidecar.outbound[0].to: no node is called `nfr`\nhint: did you mean `nrf`?\n"
+        "error: core.yaml:17:44: nodes.amf.sidecar.outbound[0].to: no node is called `nfr`\nhint: did you mean `nrf`?\n"
     );
     place.write(&NETWORK.replace("  amf:\n    function", "  amf:\n    funktion"));
     let error = said("check core.yaml");

@@ -5,7 +5,7 @@ mod table;
 #[cfg(test)]
 mod tests;
 
-use std::io::{self, IsTerminal, Write};
+use std::io;
 
 use bartizan_registry::{
     AUTHENTICATION_METHODS, CIPHERS, GROUPS, HASH_ALGORITHMS, MACSEC_SUITES, Purpose, SIGNATURES, SSH_KEY_EXCHANGES,
@@ -17,6 +17,7 @@ use serde_json::{Map, Value, json};
 use self::rows::Listed;
 use self::table::{Colour, Table};
 use crate::outcome::{Failure, Outcome};
+use crate::output::{errln, is_coloured, print};
 
 /// Version of the JSON form: it changes when a field changes its meaning or goes.
 const SCHEMA: &str = "bartizan-algorithms/1";
@@ -76,15 +77,21 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let text = if args.json {
         as_json(sections)
     } else {
-        let colour = io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
-        as_text(&sections, if colour { Colour::Yes } else { Colour::No })
+        as_text(
+            &sections,
+            if is_coloured(&io::stdout()) {
+                Colour::Yes
+            } else {
+                Colour::No
+            },
+        )
     };
     print(&text)?;
     if found {
         return Ok(Outcome::Clean);
     }
-    eprintln!("nothing matches `{}`", args.filter.as_deref().unwrap_or_default());
-    eprintln!("hint: a part of a name is enough: `bartizan algorithms mlkem`; no filter at all lists everything");
+    errln!("nothing matches `{}`", args.filter.as_deref().unwrap_or_default());
+    errln!("hint: a part of a name is enough: `bartizan algorithms mlkem`; no filter at all lists everything");
     Ok(Outcome::Finding)
 }
 
@@ -254,15 +261,4 @@ fn as_json(sections: Vec<Section>) -> String {
         document.insert(section.key.into(), section.rows.into());
     }
     format!("{:#}\n", Value::Object(document))
-}
-
-/// Writes to standard output; a reader that has read enough (`| head`) is not an error.
-fn print(text: &str) -> Result<(), Failure> {
-    let mut out = io::stdout().lock();
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-            Err(Failure::new(format!("standard output cannot be written: {error}")))
-        }
-        _ => Ok(()),
-    }
 }

@@ -10,7 +10,6 @@ mod ipsec_files;
 mod swanctl;
 mod text;
 
-use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -21,6 +20,7 @@ use self::credentials::CredentialsInForce;
 use self::findings::Finding;
 use self::in_force::{InterfaceInForce, NodeInForce};
 use crate::commands::deployment_file::read;
+use crate::output::print;
 use crate::{Failure, Outcome};
 
 /// Version of the JSON form: it changes when a field changes its meaning or goes.
@@ -161,14 +161,4 @@ fn of_ipsec(
 #[cfg(not(feature = "full"))]
 fn of_ipsec(_: &Deployment, _: &Node, _: &IpsecNode, _: SystemTime) -> (Option<CredentialsInForce>, Vec<Finding>) {
     (None, Vec::new())
-}
-
-fn print(text: &str) -> Result<(), Failure> {
-    match io::stdout().lock().write_all(text.as_bytes()) {
-        // A closed pipe is the reader's choice, not an error of ours.
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-            Err(Failure::new(format!("standard output: {error}")))
-        }
-        _ => Ok(()),
-    }
 }

@@ -3,17 +3,22 @@
 use clap::CommandFactory;
 use clap_complete::Shell;
 
+use crate::output::print;
 use crate::{Cli, Failure, Outcome};
 
 /// Print the completion script of a shell.
 #[derive(clap::Args)]
+#[command(after_help = "Examples:\n  \
+    bartizan completions bash > /etc/bash_completion.d/bartizan")]
 pub(crate) struct Args {
     /// The shell to complete in.
     shell: Shell,
 }
 
-#[expect(clippy::unnecessary_wraps, reason = "the shape of every command")]
 pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
-    clap_complete::generate(args.shell, &mut Cli::command(), "bartizan", &mut std::io::stdout());
+    // In memory first: what generates it panics where it cannot write.
+    let mut script = Vec::new();
+    clap_complete::generate(args.shell, &mut Cli::command(), "bartizan", &mut script);
+    print(&String::from_utf8_lossy(&script))?;
     Ok(Outcome::Clean)
 }

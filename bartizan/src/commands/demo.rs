@@ -20,6 +20,7 @@ use bartizan_host::Facts;
 use serde::Serialize;
 
 use crate::interrupt::Interrupt;
+use crate::output::outln;
 use crate::{Failure, Outcome};
 use core::{Core, PRODUCERS, Policy, Variant};
 use scratch::Scratch;
@@ -37,6 +38,9 @@ use stage::Stage;
 /// As root it makes network namespaces joined by virtual cables; without root everything runs on loopback, and the eavesdropper and
 /// the host's rules are left out. Either way nothing is left behind.
 #[derive(clap::Args)]
+#[command(after_help = "Examples:\n  \
+    bartizan demo\n  \
+    bartizan demo --out evidence --json | jq .refusals")]
 pub(crate) struct Args {
     /// Leave the post-quantum core running at the end, with its metrics to look at, until Ctrl-C
     #[arg(long)]
@@ -141,7 +145,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome, Failure> {
     report.seconds = began.elapsed().as_secs_f64();
     if args.json {
         let text = serde_json::to_string_pretty(&report).map_err(Failure::new)?;
-        println!("{text}");
+        outln!("{text}");
     }
     show::closing(&report, args.out.as_deref(), args.keep);
     if args.keep {

@@ -11,8 +11,6 @@ mod thing;
 mod tool;
 mod tools;
 
-use std::io::{self, Write};
-
 use bartizan_host::{Facts, KernelBlueprint, LabRoot};
 use clap::ValueEnum;
 use serde::Serialize;
@@ -21,6 +19,7 @@ use self::feature::{Feature, Inventory, Standing};
 use self::processor::Instructions;
 use self::thing::{Examined, Presence, Thing};
 use self::tool::{Reach, Tool};
+use crate::output::print;
 use crate::{Failure, Outcome};
 
 /// Version of the JSON form: it changes when a field changes its meaning or goes.
@@ -30,15 +29,15 @@ const SCHEMA: &str = "bartizan-doctor/1";
 ///
 /// Kernel, rights and programs are tried, not guessed from version numbers: a key is made, a namespace is entered, a cable is
 /// laid; nothing is left behind. Findings, exit code 1, are what a feature needs and is not there: of those everybody uses (sidecar,
-/// redirect, ca, inspect, demo), or of those asked for with --for.
+/// redirect, ca, inspect, demo), or of those asked for with --feature.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     bartizan doctor                             everything\n  \
-    bartizan doctor --for redirect              what the redirect needs, and nothing else\n  \
+    bartizan doctor --feature redirect          what the redirect needs, and nothing else\n  \
     bartizan doctor --json | jq '.features[] | select(.ready | not)'")]
 pub(crate) struct Args {
     /// Only what these features need; may be given more than once.
-    #[arg(long = "for", value_enum, value_name = "FEATURE")]
+    #[arg(long = "feature", alias = "for", value_enum, value_name = "FEATURE")]
     features: Vec<Feature>,
     /// Print JSON instead of text.
     #[arg(long)]
@@ -232,15 +231,5 @@ fn debian_kernel() -> Root {
     Root {
         examined: Examined::new(thing, name, presence),
         packages: present.map(|package| package.packages().count()),
-    }
-}
-
-fn print(text: &str) -> Result<(), Failure> {
-    match io::stdout().lock().write_all(text.as_bytes()) {
-        // A closed pipe is the reader's choice, not an error of ours.
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-            Err(Failure::new(format!("standard output: {error}")))
-        }
-        _ => Ok(()),
     }
 }

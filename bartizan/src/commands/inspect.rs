@@ -18,7 +18,7 @@ mod tail;
 mod timing;
 mod unpack;
 
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, Write};
 use std::path::PathBuf;
 
 use bartizan_deployment::Deployment;
@@ -27,6 +27,7 @@ use bartizan_inspect::{Detail, Report, Shares, json};
 use bartizan_report::cbom::Inventory;
 
 use super::deployment_file;
+use crate::output::{is_coloured, print, said};
 use crate::{Failure, Outcome};
 
 pub(crate) use read::{Known, inspect_file, read_ledgers};
@@ -218,8 +219,11 @@ fn show(args: &Args, reports: &[Report], deployment: Option<&Deployment>) -> Res
     said(if args.json {
         json::write(reports, &mut io::BufWriter::new(io::stdout().lock()))
     } else {
-        let coloured = io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
-        let colour = if coloured { Colour::Yes } else { Colour::No };
+        let colour = if is_coloured(&io::stdout()) {
+            Colour::Yes
+        } else {
+            Colour::No
+        };
         let tables = reports
             .iter()
             .map(|report| text::render(report, deployment, args.detail(), colour));
@@ -227,19 +231,4 @@ fn show(args: &Args, reports: &[Report], deployment: Option<&Deployment>) -> Res
             .lock()
             .write_all(tables.collect::<Vec<_>>().join("\n").as_bytes())
     })
-}
-
-/// A reader that closes the pipe has seen enough.
-fn said(written: io::Result<()>) -> Result<(), Failure> {
-    match written {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-            Err(Failure::new(format!("standard output: {error}")))
-        }
-        _ => Ok(()),
-    }
-}
-
-/// Writes a text to standard output.
-fn print(text: &str) -> Result<(), Failure> {
-    said(io::stdout().lock().write_all(text.as_bytes()))
 }

@@ -13,13 +13,13 @@ pub(crate) mod up;
 pub(crate) mod watch;
 mod watching;
 
-use std::io::{self, Write};
 use std::time::Duration;
 
 use bartizan_ipsec::vici;
 use serde::Serialize;
 
 use crate::Failure;
+use crate::output::print;
 
 /// How long charon may take to answer a question.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -41,16 +41,6 @@ fn failed(error: &vici::Error) -> Failure {
         vici::Error::Refused { .. } => failure.hint("charon's log says more"),
         vici::Error::Unknown { .. } => failure.hint("strongSwan 6.1.0 or later is needed"),
         _ => failure,
-    }
-}
-
-fn print(text: &str) -> Result<(), Failure> {
-    match io::stdout().lock().write_all(text.as_bytes()) {
-        // A closed pipe is the reader's choice, not an error of ours.
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-            Err(Failure::new(format!("standard output: {error}")))
-        }
-        _ => Ok(()),
     }
 }
 

@@ -4,7 +4,6 @@ mod redirect;
 mod reload;
 mod rights;
 
-use std::io::IsTerminal;
 use std::path::PathBuf;
 
 use bartizan_deployment::{Deployment, InterfaceKind, Node, Route};
@@ -16,6 +15,7 @@ use tracing_subscriber::EnvFilter;
 
 use self::reload::Watched;
 use crate::commands::deployment_file::read;
+use crate::output::is_coloured;
 use crate::{Failure, Outcome};
 
 /// Run the sidecar of one node of a deployment file.
@@ -24,6 +24,9 @@ use crate::{Failure, Outcome};
 /// On SIGHUP, and when one of them has changed, it reads its certificate, key, roots, revocation lists and deployment file again.
 #[derive(clap::Args)]
 #[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
+#[command(after_help = "Examples:\n  \
+    bartizan sidecar core.yaml --node amf\n  \
+    bartizan sidecar core.yaml --node amf --user bartizan --hand-over /run/bartizan/amf.sock --log-format json")]
 pub(crate) struct Args {
     #[command(subcommand)]
     host: Option<Host>,
@@ -99,7 +102,7 @@ fn start_log(args: &Serve) -> Result<(), Failure> {
     let log = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(std::io::stderr)
-        .with_ansi(std::io::stderr().is_terminal());
+        .with_ansi(is_coloured(&std::io::stderr()));
     match args.log_format {
         LogFormat::Human => log.with_target(false).init(),
         LogFormat::Json => log.json().flatten_event(true).init(),

@@ -40,10 +40,10 @@ pub enum Error {
         reason: &'static str,
     },
     /// An algorithm's name is not known.
-    #[error("unknown algorithm {0:?}")]
+    #[error("unknown algorithm {0:?}: known are {known}", known = crate::Algorithm::names())]
     UnknownAlgorithm(String),
     /// A profile's name is not known.
-    #[error("unknown profile {0:?}")]
+    #[error("unknown profile {0:?}: known are nf, ipsec")]
     UnknownProfile(String),
     /// An IPsec endpoint's certificate cannot have this key, or stand under an authority with this key.
     #[error("{what} is {algorithm}, which no released strongSwan verifies")]

@@ -13,6 +13,7 @@ use bartizan_stats::Random;
 
 use self::report::{Reader, Report, Subject, Trial};
 use crate::interrupt::Interrupt;
+use crate::output::{errln, out, outln};
 use crate::{Failure, Outcome};
 
 mod report;
@@ -35,6 +36,8 @@ const HOSTILE: u64 = 100_000_000;
 ///
 /// Exit code 1 says that a figure does not reach its target.
 #[derive(clap::Args)]
+#[command(after_help = "Examples:\n  \
+    bartizan bench inspect --what mixed --size 200MB")]
 pub(super) struct Args {
     /// What to measure: mixed (recordings, ESP, TLS records; beside tshark), bulk (ESP and TLS records), flows (memory of very
     /// many at once), idle (memory of one, by kind), hostile (time for ten times as much of what was made to keep a reader busy)
@@ -108,14 +111,14 @@ pub(super) fn measured(args: &MeasuredArgs) -> Result<Outcome, Failure> {
     };
     let cost = inspection::measure(Command::new(program).args(arguments), flows.as_ref())
         .map_err(|error| Failure::new(format!("{program}: {error}")))?;
-    println!("{}", serde_json::to_string(&cost).map_err(Failure::new)?);
+    outln!("{}", serde_json::to_string(&cost).map_err(Failure::new)?);
     Ok(Outcome::Clean)
 }
 
 pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
     if let Some(path) = &args.write {
         let written = write(path, Contents::Mixed, args)?;
-        eprintln!(
+        errln!(
             "{}: {} bytes, {} packets",
             path.display(),
             written.bytes,
@@ -173,12 +176,12 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
     }
     let report = bench.report;
     if args.json {
-        println!(
+        outln!(
             "{}",
             serde_json::to_string_pretty(&report.document()).map_err(Failure::new)?
         );
     } else {
-        print!("{}", report.text());
+        out!("{}", report.text());
     }
     Ok(report.outcome())
 }
@@ -214,8 +217,8 @@ impl<'a> Bench<'a> {
                 Some(path)
             }
             Err(error) => {
-                eprintln!("left out tshark: {}", error.message());
-                eprintln!("hint: `apt-get install tshark`, or name one with --tshark");
+                errln!("left out tshark: {}", error.message());
+                errln!("hint: `apt-get install tshark`, or name one with --tshark");
                 None
             }
         });

@@ -10,6 +10,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::commands::bench::{report, table};
 use crate::interrupt::Interrupt;
+use crate::output::{errln, out, outln};
 use crate::{Failure, Outcome};
 
 /// Measure what a pair of sidecars adds to a request, and what handshakes and memory cost.
@@ -20,6 +21,9 @@ use crate::{Failure, Outcome};
 ///
 /// Exit code 1 says that a figure does not reach its target, or that a trial failed.
 #[derive(clap::Args)]
+#[command(after_help = "Examples:\n  \
+    bartizan bench sidecar --quick\n  \
+    bartizan bench sidecar --peer nginx-grpc,envoy --file trials.jsonl")]
 pub(super) struct Args {
     /// Paths of the sidecar: splice, http2
     #[arg(long, value_name = "PATH,...", value_delimiter = ',', default_value = "splice,http2", value_parser = path)]
@@ -59,7 +63,7 @@ pub(super) struct Args {
     json: bool,
 
     /// Write every trial to this file, one JSON line each (schema `bartizan-bench-trial/1`)
-    #[arg(long, value_name = "FILE.jsonl")]
+    #[arg(long = "file", alias = "out", value_name = "FILE.jsonl")]
     out: Option<PathBuf>,
 }
 
@@ -145,8 +149,8 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
     let tools = tools(args.binary.as_ref())?;
     let (proxies, missing) = present(&tools, args.proxies());
     for Missing { proxy, reason, hint } in &missing {
-        eprintln!("left out {}: {reason}", proxy.name());
-        eprintln!("hint: {hint}");
+        errln!("left out {}: {reason}", proxy.name());
+        errln!("hint: {hint}");
     }
     if proxies.is_empty() {
         return Err(Failure::usage("nothing is left to measure").hint("name a path or a peer that is there"));
@@ -166,9 +170,9 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
     if !records.is_empty() {
         let report = report::Report::new(&options, &records, missing);
         if args.json {
-            println!("{}", serde_json::to_string_pretty(&report).map_err(Failure::new)?);
+            outln!("{}", serde_json::to_string_pretty(&report).map_err(Failure::new)?);
         } else {
-            print!("{}", table::render(&report));
+            out!("{}", table::render(&report));
         }
         ended.map_err(|error| failed(&error))?;
         return Ok(report.outcome());
@@ -221,7 +225,7 @@ impl Watch {
             out.map(|path| match File::create(path) {
                 Ok(file) => Ok((path.clone(), file)),
                 Err(error) => Err(Failure::usage(format!("{}: {error}", path.display()))
-                    .hint("--out takes a file that can be written")),
+                    .hint("--file takes a file that can be written")),
             });
         Ok(Self {
             bar: ProgressBar::hidden(),
@@ -241,7 +245,7 @@ impl Observer for Watch {
             self.bar
                 .set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
         } else {
-            eprintln!("{what}: {trials} trials");
+            errln!("{what}: {trials} trials");
         }
     }
 
@@ -249,7 +253,7 @@ impl Observer for Watch {
         self.bar.inc(1);
         if let Measured::Failed { error } = &record.measured {
             let way = record.proxy.map_or("direct", Proxy::name);
-            self.bar.suspend(|| eprintln!("a trial of {way} failed: {error}"));
+            self.bar.suspend(|| errln!("a trial of {way} failed: {error}"));
         }
         if let Some((path, file)) = &mut self.out {
             let mut line =

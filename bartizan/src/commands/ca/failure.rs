@@ -1,6 +1,8 @@
 //! What to do about an error of the authority.
 
-use bartizan_pki::{Algorithm, Error};
+use std::io;
+
+use bartizan_pki::Error;
 
 use crate::outcome::Failure;
 
@@ -11,6 +13,9 @@ pub(super) fn failure(error: Error) -> Failure {
             "make one: bartizan ca init --dir {} --algorithm ml-dsa-65",
             dir.display()
         )),
+        Error::File { ref source, .. } if source.kind() == io::ErrorKind::PermissionDenied => {
+            Failure::new(message).hint("run it as the user that the authority belongs to, or as root")
+        }
         Error::Unfinished(dir) => Failure::new(message).hint(format!(
             "run bartizan ca init --dir {} again: it clears the remains away",
             dir.display()
@@ -45,8 +50,7 @@ pub(super) fn failure(error: Error) -> Failure {
         Error::NotForIpsec { .. } => Failure::usage(message)
             .hint("make an authority for IPsec: bartizan ca init --dir ipsec-ca --algorithm ecdsa-p384"),
         Error::NoIkeName => Failure::usage(message).hint("give --dns or --ip beside --uri"),
-        Error::UnknownProfile(_) => Failure::usage(message).hint("known are nf, ipsec"),
-        Error::UnknownAlgorithm(_) => Failure::usage(message).hint(format!("known are {}", Algorithm::names())),
+        Error::UnknownProfile(_) | Error::UnknownAlgorithm(_) => Failure::usage(message),
         Error::Lifetime(reason) if reason.contains("one year") => {
             Failure::usage(message).hint("--allow-long lifts the limit; short lives and renewal are safer")
         }

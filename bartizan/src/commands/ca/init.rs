@@ -3,16 +3,24 @@
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use bartizan_pki::{Algorithm, Authority, Error, InitOptions, Intermediate, Lifetime, Passphrase, PrivateKey};
+use bartizan_pki::{
+    Algorithm, Authority, Certificate, Error, InitOptions, Intermediate, Lifetime, Passphrase, PrivateKey,
+};
+use serde_json::json;
 use zeroize::Zeroizing;
 
 use super::failure::failure;
 use super::passphrase::{self, PassphraseArgs};
 use super::show::date;
 use crate::outcome::{Failure, Outcome};
+use crate::output::outln;
 
 /// Make a root, and an intermediate if wanted, in a new directory.
 #[derive(clap::Args)]
+#[command(after_help = "Examples:\n  \
+    bartizan ca init --dir ca --algorithm ml-dsa-65\n  \
+    bartizan ca init --dir ca --algorithm ml-dsa-87 --intermediate --encrypt\n  \
+    bartizan ca init --dir ipsec-ca --algorithm ecdsa-p384      for IPsec: strongSwan verifies no ML-DSA")]
 pub(super) struct Args {
     /// Directory of the authority; made if it is not there
     #[arg(long, value_name = "DIR")]
@@ -49,6 +57,9 @@ pub(super) struct Args {
     encrypt: bool,
     #[command(flatten)]
     passphrase: PassphraseArgs,
+    /// Tell what was made as JSON
+    #[arg(long)]
+    json: bool,
 }
 
 pub(super) fn run(args: Args) -> Result<Outcome, Failure> {
@@ -87,22 +98,35 @@ pub(super) fn run(args: Args) -> Result<Outcome, Failure> {
     let authority = Authority::init(&args.dir, options, SystemTime::now()).map_err(failure)?;
 
     let root = authority.root();
-    println!("made a certificate authority in {}", args.dir.display());
-    println!(
+    if args.json {
+        let described = |of: &Certificate| json!({ "subject": of.subject(), "algorithm": of.algorithm(), "not_after": date(of.not_after()) });
+        outln!(
+            "{:#}",
+            json!({
+                "dir": args.dir,
+                "root": described(root),
+                "intermediate": authority.intermediate().map(described),
+                "encrypted": encrypted,
+            })
+        );
+        return Ok(Outcome::Clean);
+    }
+    outln!("made a certificate authority in {}", args.dir.display());
+    outln!(
         "  root            {}, {}, valid until {}",
         root.subject(),
         root.algorithm(),
         date(root.not_after())
     );
     if let Some(own) = authority.intermediate() {
-        println!(
+        outln!(
             "  intermediate    {}, {}, valid until {}",
             own.subject(),
             own.algorithm(),
             date(own.not_after())
         );
     }
-    println!(
+    outln!(
         "  keys            {}",
         if encrypted {
             "encrypted under the passphrase"
@@ -111,7 +135,7 @@ pub(super) fn run(args: Args) -> Result<Outcome, Failure> {
         }
     );
     if authority.intermediate().is_some() {
-        println!("  root.key.pem may be moved to a safe place now; only the intermediate's revocation needs it");
+        outln!("  root.key.pem may be moved to a safe place now; only the intermediate's revocation needs it");
     }
     Ok(Outcome::Clean)
 }

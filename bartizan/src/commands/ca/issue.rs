@@ -11,6 +11,9 @@ use crate::outcome::{Failure, Outcome};
 
 /// Issue a network function's or IPsec endpoint's certificate together with a fresh key.
 #[derive(clap::Args)]
+#[command(after_help = "Examples:\n  \
+    bartizan ca issue --dir ca --name nrf --dns nrf.5gc --out nrf --crl\n  \
+    bartizan ca issue --dir ipsec-ca --profile ipsec --name cu --dns cu.ran --out cu")]
 pub(super) struct Args {
     #[command(flatten)]
     authority: AuthorityArgs,

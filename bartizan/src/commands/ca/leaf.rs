@@ -6,6 +6,7 @@ use bartizan_pki::{AlternativeName, Destination, Issued, Leaf, Lifetime, LongLif
 use serde_json::json;
 
 use super::show::date;
+use crate::output::{errln, outln};
 
 /// Names of a network function.
 #[derive(clap::Args)]
@@ -63,7 +64,7 @@ impl LifetimeArgs {
 #[derive(clap::Args)]
 pub(super) struct OutputArgs {
     /// Directory for NAME.crt.pem, NAME.key.pem and ca.crt.pem; made if it is not there
-    #[arg(long, value_name = "OUT")]
+    #[arg(long, value_name = "DIR")]
     out: PathBuf,
     /// Replace files that are there
     #[arg(long)]
@@ -96,10 +97,10 @@ impl OutputArgs {
     pub(super) fn tell(&self, done: &str, issued: &Issued) {
         let certificate = issued.certificate();
         if certificate.names().iter().all(|name| name.starts_with("IP:")) {
-            eprintln!("note: the certificate names an address alone; O-RAN wants a DNS name or URI beside it");
+            errln!("note: the certificate names an address alone; O-RAN wants a DNS name or URI beside it");
         }
         if certificate.profile() == Profile::Ipsec {
-            eprintln!(
+            errln!(
                 "note: {} is classical, as all that strongSwan verifies: a quantum computer could act in its name, and reads \
                  nothing that was recorded",
                 certificate.algorithm()
@@ -118,7 +119,7 @@ impl OutputArgs {
                 .iter()
                 .map(|(what, path)| (what.replace(' ', "_"), json!(path.display().to_string())))
                 .collect();
-            println!(
+            outln!(
                 "{:#}",
                 json!({
                     "name": issued.name(),
@@ -132,7 +133,7 @@ impl OutputArgs {
             );
             return;
         }
-        println!(
+        outln!(
             "{done} {}: {}, valid until {}, serial {}",
             issued.name(),
             certificate.algorithm(),
@@ -140,7 +141,7 @@ impl OutputArgs {
             issued.serial()
         );
         for (what, path) in files {
-            println!("  {what:<15} {}", path.display());
+            outln!("  {what:<15} {}", path.display());
         }
     }
 }

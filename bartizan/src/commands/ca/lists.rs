@@ -4,15 +4,20 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use bartizan_pki::Authority;
+use serde_json::json;
 
 use super::AuthorityArgs;
 use super::failure::failure;
 use super::leaf::OutputArgs;
 use super::show::date;
 use crate::outcome::{Failure, Outcome};
+use crate::output::{out, outln};
 
 /// Sign new revocation lists and write them, that of the root behind that of the intermediate.
 #[derive(clap::Args)]
+#[command(after_help = "Examples:\n  \
+    bartizan ca crl --dir ca --file ca.crl.pem\n  \
+    bartizan ca crl --dir ca --file - | ssh nrf tee /etc/bartizan/ca.crl.pem")]
 pub(super) struct Args {
     #[command(flatten)]
     authority: AuthorityArgs,
@@ -20,8 +25,11 @@ pub(super) struct Args {
     #[arg(long, default_value_t = 7, value_parser = clap::value_parser!(u32).range(1..=3650))]
     days: u32,
     /// File for the lists, PEM, besides DIR/crl.pem; - is standard output
-    #[arg(long, value_name = "FILE")]
+    #[arg(long = "file", alias = "out", value_name = "FILE")]
     out: Option<PathBuf>,
+    /// Tell what was written as JSON
+    #[arg(long)]
+    json: bool,
 }
 
 pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
@@ -30,18 +38,23 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
     let pem = authority.refresh_lists(args.days, now).map_err(failure)?;
     if let Some(out) = &args.out {
         if out.as_os_str() == "-" {
-            print!("{pem}");
+            out!("{pem}");
             return Ok(Outcome::Clean);
         }
         write(out, &pem)?;
     }
     let next = authority.crl_next_update().map_err(failure)?;
-    println!(
-        "signed revocation lists in {}",
-        args.authority.dir.join("crl.pem").display()
-    );
+    let list = args.authority.dir.join("crl.pem");
+    if args.json {
+        outln!(
+            "{:#}",
+            json!({ "list": list, "file": args.out, "next_update": next.map(date) })
+        );
+        return Ok(Outcome::Clean);
+    }
+    outln!("signed revocation lists in {}", list.display());
     if let Some(next) = next {
-        println!(
+        outln!(
             "  the next one is due by {}: strict relying parties refuse everybody from then on",
             date(next)
         );

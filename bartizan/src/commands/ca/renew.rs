@@ -11,6 +11,9 @@ use crate::outcome::{Failure, Outcome};
 
 /// Issue a new certificate with the names of an older one.
 #[derive(clap::Args)]
+#[command(after_help = "Examples:\n  \
+    bartizan ca renew --dir ca nrf --out nrf --force             by name: the newest of that name\n  \
+    bartizan ca renew --dir ca 6f0c3d0a51b2 --out nrf --force    by serial number, as `bartizan ca list` shows it")]
 pub(super) struct Args {
     #[command(flatten)]
     authority: AuthorityArgs,

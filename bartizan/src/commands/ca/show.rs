@@ -8,12 +8,16 @@ use serde_json::{Value, json};
 
 use super::failure::failure;
 use crate::outcome::{Failure, Outcome};
+use crate::output::{errln, out, outln};
 
 /// From this long before its end on, `list` speaks of a revocation list.
 const STALE_SOON: Duration = Duration::from_secs(2 * 86_400);
 
 /// List every certificate of the authority.
 #[derive(clap::Args)]
+#[command(after_help = "Examples:\n  \
+    bartizan ca list --dir ca\n  \
+    bartizan ca list --dir ca --json | jq .certificates")]
 pub(super) struct ListArgs {
     /// Directory of the authority
     #[arg(long, value_name = "DIR")]
@@ -25,6 +29,9 @@ pub(super) struct ListArgs {
 
 /// Show one certificate, and write it out again if wanted.
 #[derive(clap::Args)]
+#[command(after_help = "Examples:\n  \
+    bartizan ca show --dir ca nrf\n  \
+    bartizan ca show --dir ca nrf --pem > nrf.crt.pem")]
 pub(super) struct ShowArgs {
     /// Directory of the authority
     #[arg(long, value_name = "DIR")]
@@ -39,7 +46,7 @@ pub(super) struct ShowArgs {
     #[arg(long)]
     pem: bool,
     /// Write NAME.crt.pem and ca.crt.pem to this directory again
-    #[arg(long, value_name = "OUT")]
+    #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     /// Replace files that are there
     #[arg(long, requires = "out")]
@@ -52,15 +59,15 @@ pub(super) fn list(args: &ListArgs) -> Result<Outcome, Failure> {
     let entries = register.entries().map_err(failure)?;
     if args.json {
         let rows: Vec<Value> = entries.iter().map(|entry| describe(entry, now)).collect();
-        println!("{:#}", json!({ "certificates": rows }));
+        outln!("{:#}", json!({ "certificates": rows }));
     } else {
-        print!("{}", table(&entries, now));
+        out!("{}", table(&entries, now));
     }
     if let Some(end) = register.lists_end().map_err(failure)?
         && end < now + STALE_SOON
     {
         let tense = if end < now { "ended" } else { "ends" };
-        eprintln!(
+        errln!(
             "note: a revocation list {tense} on {}: bartizan ca crl signs new ones",
             date(end)
         );
@@ -84,11 +91,11 @@ pub(super) fn show(args: &ShowArgs) -> Result<Outcome, Failure> {
         register.export(&entry, &destination).map_err(failure)?;
     }
     if args.json {
-        println!("{:#}", describe(&entry, now));
+        outln!("{:#}", describe(&entry, now));
     } else if args.pem {
-        print!("{}", register.chain_pem(&entry).map_err(failure)?);
+        out!("{}", register.chain_pem(&entry).map_err(failure)?);
     } else {
-        print!("{}", page(&entry, now));
+        out!("{}", page(&entry, now));
     }
     Ok(Outcome::Clean)
 }

@@ -9,9 +9,12 @@ use super::failure::failure;
 use super::leaf::{LifetimeArgs, NameArgs, OutputArgs};
 use super::{AuthorityArgs, lists};
 use crate::outcome::{Failure, Outcome};
+use crate::output::errln;
 
 /// Sign a certificate signing request (PKCS#10): the requester keeps its key.
 #[derive(clap::Args)]
+#[command(after_help = "Examples:\n  \
+    bartizan ca sign --dir ca --csr nrf.csr.pem --dns nrf.5gc --out nrf")]
 pub(super) struct Args {
     #[command(flatten)]
     authority: AuthorityArgs,
@@ -75,7 +78,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
     args.output.tell("signed", &issued);
     let key = request.public_key().algorithm();
     if authority.algorithm().is_quantum_safe() && !key.is_quantum_safe() {
-        eprintln!("note: the requester's key is {key}: a quantum computer could act in its name");
+        errln!("note: the requester's key is {key}: a quantum computer could act in its name");
     }
     Ok(Outcome::Clean)
 }

@@ -1,9 +1,11 @@
 //! The certificate files of one node, held against the names and policies of the file.
 
+use std::io;
+use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use bartizan_deployment::{Deployment, Files, Node, day_of};
-use bartizan_tls::{Credentials, Endpoint, Error, peers};
+use bartizan_tls::{Credentials, Endpoint, Error, Flaw, peers};
 use serde::Serialize;
 
 use super::findings::Finding;
@@ -58,21 +60,36 @@ pub(super) fn of(deployment: &Deployment, node: &Node, now: SystemTime) -> (Opti
         Ok(credentials) => credentials,
         Err(error) => return (Some(shown(Vec::new(), None)), unusable(node, files, &error)),
     };
-    let mut findings = dates(files, &credentials, now);
     let about = files.certificate.display().to_string();
+    let mut findings = ends_soon(&about, &credentials, now);
     if let Err(error) = credentials.check_identity(&node.identity) {
         findings.push(refused(&about, &error));
     }
     let crl_due = credentials.revocation_due().map(|due| day_of(due).to_string());
     let chain = chain(&credentials, now);
-    if let Err(error) = Endpoint::new(credentials, peers(deployment, node.name.as_str())) {
-        findings.push(refused(&about, &error));
-    }
+    let peers = peers(deployment, node.name.as_str());
+    let flaws = credentials.flaws(&peers, now);
+    let refused = Endpoint::new(credentials, peers)
+        .err()
+        .map(|error| refused(&about, &error));
+    // Where the node is refused for want of a list, that is what is said of it.
+    let said = |flaw: &Flaw| refused.as_ref().is_some_and(|refused| refused.about == flaw.place);
+    findings.extend(
+        flaws
+            .into_iter()
+            .filter(|flaw| !said(flaw))
+            .map(|flaw| Finding::new(flaw.place, flaw.cause, flaw.hint)),
+    );
+    findings.extend(refused);
     (Some(shown(chain, crl_due)), findings)
 }
 
 /// Every file that cannot be read, not the first alone; else what is wrong with their contents.
 fn unusable(node: &Node, files: &Files, error: &Error) -> Vec<Finding> {
+    let hint = format!(
+        "`bartizan ca issue --name {}` writes certificate, key and root; `bartizan ca crl` the lists",
+        node.name
+    );
     let named = [
         Some(&files.certificate),
         Some(&files.key),
@@ -84,14 +101,7 @@ fn unusable(node: &Node, files: &Files, error: &Error) -> Vec<Finding> {
         .flatten()
         .filter_map(|path| {
             let error = std::fs::File::open(path).err()?;
-            Some(Finding::new(
-                path.display().to_string(),
-                error.to_string(),
-                format!(
-                    "`bartizan ca issue --name {}` writes certificate, key and root; `bartizan ca crl` the lists",
-                    node.name
-                ),
-            ))
+            Some(unreadable_file(path, &error, &hint))
         })
         .collect();
     if unreadable.is_empty() {
@@ -99,6 +109,16 @@ fn unusable(node: &Node, files: &Files, error: &Error) -> Vec<Finding> {
     } else {
         unreadable
     }
+}
+
+/// A file that cannot be opened. One that is there and closed to this user is no file to be made anew.
+pub(super) fn unreadable_file(path: &Path, error: &io::Error, hint: &str) -> Finding {
+    let about = path.display().to_string();
+    if error.kind() == io::ErrorKind::PermissionDenied {
+        let hint = "run `bartizan check` as root, or as the user that the service runs as: sudo -u bartizan bartizan check ...";
+        return Finding::new(about, "this user may not read it, so nothing is known of it", hint);
+    }
+    Finding::new(about, error.to_string(), hint)
 }
 
 fn refused(about: &str, error: &Error) -> Finding {
@@ -111,31 +131,14 @@ fn refused(about: &str, error: &Error) -> Finding {
     Finding::new(about, cause, error.hint().unwrap_or("see `bartizan ca --help`"))
 }
 
-fn dates(files: &Files, credentials: &Credentials, now: SystemTime) -> Vec<Finding> {
-    let mut findings = Vec::new();
+fn ends_soon(certificate: &str, credentials: &Credentials, now: SystemTime) -> Vec<Finding> {
     let end = credentials.not_after();
-    let about = files.certificate.display().to_string();
-    if end < now {
-        let finding = format!("ended with {}: every peer refuses it", day_of(end));
-        findings.push(Finding::new(about, finding, "renew it: bartizan ca renew"));
-    } else if end < now + SOON {
+    if now <= end && end < now + SOON {
         let finding = format!("ends with {}", day_of(end));
-        findings.push(Finding::new(about, finding, "renew it now: bartizan ca renew"));
+        vec![Finding::new(certificate, finding, "renew it now: bartizan ca renew")]
+    } else {
+        Vec::new()
     }
-    if let (Some(due), Some(path)) = (credentials.revocation_due(), &files.crl)
-        && due < now
-    {
-        let finding = format!(
-            "was due to be replaced by {}: what was revoked since is not known here",
-            day_of(due)
-        );
-        findings.push(Finding::new(
-            path.display().to_string(),
-            finding,
-            "publish a new one: bartizan ca crl",
-        ));
-    }
-    findings
 }
 
 pub(super) fn chain(credentials: &Credentials, now: SystemTime) -> Vec<CertificateInForce> {

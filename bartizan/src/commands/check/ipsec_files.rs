@@ -7,7 +7,7 @@ use std::time::SystemTime;
 use bartizan_deployment::{Deployment, Files, IpsecNode, Node, day_of};
 use bartizan_ipsec::render::{Credentials, CredentialsError};
 
-use super::credentials::{CredentialsInForce, chain};
+use super::credentials::{CredentialsInForce, chain, unreadable_file};
 use super::findings::Finding;
 
 /// The files of a node, and what is wrong with them.
@@ -62,11 +62,7 @@ fn unusable(node: &Node, files: &IpsecNode, error: &CredentialsError) -> Vec<Fin
         .flatten()
         .filter_map(|path| {
             let error = File::open(path).err()?;
-            Some(Finding::new(
-                path.display().to_string(),
-                error.to_string(),
-                hint.clone(),
-            ))
+            Some(unreadable_file(path, &error, &hint))
         })
         .collect();
     if !unreadable.is_empty() {

@@ -3,10 +3,11 @@
 use std::fmt::Write as _;
 
 use crate::commands::demo::registrations::{Run, Used};
+use crate::output::err;
 
 /// Prints the table on standard error, where all of the demo's words go.
 pub(super) fn show(runs: &[Run]) {
-    eprint!("\n{}", render(runs));
+    err!("\n{}", render(runs));
 }
 
 fn render(runs: &[Run]) -> String {

@@ -11,10 +11,11 @@ use crate::commands::demo::refusals::Refusal;
 use crate::commands::demo::registrations::{Description, Run};
 use crate::commands::demo::stage::Stage;
 use crate::commands::demo::transparent::{Attempt, Expected};
+use crate::output::errln;
 
 pub(super) fn opening(facts: &Facts, left_out: &[String]) {
-    eprintln!("bartizan {} demo", env!("CARGO_PKG_VERSION"));
-    eprintln!(
+    errln!("bartizan {} demo", env!("CARGO_PKG_VERSION"));
+    errln!(
         "  on {} cores of {}, Linux {}, load {}; cryptography: {}",
         facts.cores,
         facts.cpu.as_deref().unwrap_or("an unnamed processor"),
@@ -25,32 +26,34 @@ pub(super) fn opening(facts: &Facts, left_out: &[String]) {
         bartizan_tls::module(),
     );
     for line in left_out {
-        eprintln!("  left out: {line}");
+        errln!("  left out: {line}");
     }
 }
 
 pub(super) fn step(what: &str) {
-    eprintln!("\n== {what}");
+    errln!("\n== {what}");
 }
 
 pub(super) fn outer(exchanges: &[Exchange]) {
     for exchange in exchanges {
-        eprintln!("  {:<34} {}", exchange.what, exchange.answer);
+        errln!("  {:<34} {}", exchange.what, exchange.answer);
     }
 }
 
 pub(super) fn refusals(refusals: &[Refusal]) {
     for refusal in refusals {
-        eprintln!("  {:<34} refused: {}", refusal.stranger, refusal.answer);
-        eprintln!(
+        errln!("  {:<34} refused: {}", refusal.stranger, refusal.answer);
+        errln!(
             "  {:<34}   the refuser's ledger: {}: {}",
-            "", refusal.reason, refusal.detail
+            "",
+            refusal.reason,
+            refusal.detail
         );
     }
 }
 
 pub(super) fn registrations(description: &Description) {
-    eprintln!(
+    errln!(
         "\n{}: {} connections, {} requests to {}; {} answered, {} refused unprocessed by a closing connection and repeated",
         description.description,
         description.connections,
@@ -62,14 +65,14 @@ pub(super) fn registrations(description: &Description) {
 }
 
 pub(super) fn run(run: &Run) {
-    eprintln!(
+    errln!(
         "  {} requests answered byte for byte as recorded, {} not; {:.1} s",
         run.requests,
         run.errors.len(),
         run.duration_us / 1e6,
     );
     for fault in run.errors.iter().take(5) {
-        eprintln!("  not as recorded: {fault}");
+        errln!("  not as recorded: {fault}");
     }
     if let Some(view) = &run.eavesdropper {
         eavesdropper(view);
@@ -77,10 +80,10 @@ pub(super) fn run(run: &Run) {
 }
 
 pub(super) fn transparent() {
-    eprintln!(
+    errln!(
         "  three hosts on cables; curl beside the NEF's sidecar knows the NRF's address alone, asks it for a UDM and calls the"
     );
-    eprintln!("  address it is told, in clear HTTP/2. Counted is what is on the NEF's cables meanwhile.");
+    errln!("  address it is told, in clear HTTP/2. Counted is what is on the NEF's cables meanwhile.");
 }
 
 pub(super) fn attempt(attempt: &Attempt) {
@@ -89,7 +92,7 @@ pub(super) fn attempt(attempt: &Attempt) {
         Ok(answer) => format!("answered: {answer}"),
         Err(why) => format!("not answered: {why}"),
     };
-    eprintln!("  {:<36} {outcome}", attempt.title);
+    errln!("  {:<36} {outcome}", attempt.title);
     let clear = match (egress.clear_bytes, egress.clear_packets) {
         (0, 0) => "0 bytes of SBI in clear, not a packet".to_owned(),
         (bytes, packets) => format!("{bytes} bytes of SBI in clear in {packets} packets"),
@@ -103,9 +106,9 @@ pub(super) fn attempt(attempt: &Attempt) {
             counted(&egress.groups)
         )
     };
-    eprintln!("  {:<36}   on the wire: {clear}; {protected}", "");
+    errln!("  {:<36}   on the wire: {clear}; {protected}", "");
     if !egress.readable.is_empty() {
-        eprintln!("  {:<36}   can be read: {}", "", egress.readable.join(", "));
+        errln!("  {:<36}   can be read: {}", "", egress.readable.join(", "));
     }
     let verdict = match (attempt.holds(), attempt.expected) {
         (true, Expected::InClear) => "readable now, as a core without sidecars is",
@@ -113,7 +116,7 @@ pub(super) fn attempt(attempt: &Attempt) {
         (true, Expected::Refused) => "fails closed",
         (false, _) => "NOT AS IT MUST BE",
     };
-    eprintln!("  {:<36}   {verdict}", "");
+    errln!("  {:<36}   {verdict}", "");
 }
 
 /// "2 x X25519MLKEM768, 1 x x25519".
@@ -123,7 +126,7 @@ fn counted(pairs: &[(String, u64)]) -> String {
 }
 
 fn eavesdropper(view: &View) {
-    eprintln!(
+    errln!(
         "  the eavesdropper sees {} connections ({}), {} packets, {} bytes{}",
         view.connections,
         counted(&view.kinds),
@@ -136,16 +139,16 @@ fn eavesdropper(view: &View) {
         },
     );
     if let (Some((low, high)), Some((down, up))) = (view.client_hello, view.server_flight) {
-        eprintln!(
+        errln!(
             "    negotiated     {}; first flights {low} to {high} bytes from clients, {down} to {up} from servers; {} HelloRetryRequests",
             counted(&view.groups),
             view.hello_retry_requests,
         );
     }
     if view.readable.is_empty() {
-        eprintln!("    can read       no subscriber's identity");
+        errln!("    can read       no subscriber's identity");
     } else {
-        eprintln!(
+        errln!(
             "    can read       {} ({} in all)",
             view.readable.join(", "),
             view.readable_count
@@ -153,7 +156,7 @@ fn eavesdropper(view: &View) {
     }
     let verdicts = |what: &str, all: &[(String, String)]| {
         for (verdict, because) in all {
-            eprintln!("    {what:<15}{verdict}: {because}");
+            errln!("    {what:<15}{verdict}: {because}");
         }
     };
     verdicts("recording", &view.confidentiality);
@@ -166,13 +169,13 @@ fn eavesdropper(view: &View) {
 pub(super) fn closing(report: &super::Report, out: Option<&Path>, keep: bool) {
     if let Some(out) = out {
         let out = out.display();
-        eprintln!("\nkept in {out}: captures, ledgers, logs, the deployment files. Look for yourself:");
+        errln!("\nkept in {out}: captures, ledgers, logs, the deployment files. Look for yourself:");
         let ledgers = "hybrid-http2/*.ledger.jsonl";
-        eprintln!(
+        errln!(
             "  for l in {out}/{ledgers}; do set -- \"$@\" --ledger $l; done; bartizan inspect {out}/hybrid-http2/link.pcap \"$@\""
         );
     }
-    eprintln!(
+    errln!(
         "\n{:.0} s{}",
         report.seconds,
         if keep { "" } else { "; nothing is left running" }
@@ -183,12 +186,12 @@ pub(super) fn kept(stage: &Stage, core: &Core) {
     let prefix = stage.prefix();
     let admin = core::admin_address(stage);
     let local = core::local_address(stage, 0);
-    eprintln!(
+    errln!(
         "\nkept running until Ctrl-C: curl's side, nghttpd and {} sidecars. To look:",
         PRODUCERS.len() + 1
     );
-    eprintln!("  {prefix}curl -s http://{admin}/metrics");
-    eprintln!("  {prefix}curl -s http://{admin}/connections");
-    eprintln!("  {prefix}curl -s --http2-prior-knowledge http://{local}/nf-instance.json");
-    eprintln!("  bartizan check {} --node consumers", core.deployment.display());
+    errln!("  {prefix}curl -s http://{admin}/metrics");
+    errln!("  {prefix}curl -s http://{admin}/connections");
+    errln!("  {prefix}curl -s --http2-prior-knowledge http://{local}/nf-instance.json");
+    errln!("  bartizan check {} --node consumers", core.deployment.display());
 }

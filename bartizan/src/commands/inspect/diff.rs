@@ -18,7 +18,10 @@ use crate::{Failure, Outcome};
 ///
 /// Exit codes: 0 nothing got worse, 1 something did, 2 a file could not be read to its end.
 #[derive(clap::Args)]
-#[command(after_help = "A capture whose name is `diff` is read by `bartizan inspect ./diff`.")]
+#[command(after_help = "Examples:\n  \
+    bartizan inspect diff monday.pcap tuesday.pcap\n  \
+    bartizan inspect diff monday.json tuesday.pcap --deployment core.yaml --json\n\n\
+A capture whose name is `diff` is read by `bartizan inspect ./diff`.")]
 pub(crate) struct Args {
     /// Before: a capture, or what `bartizan inspect --json` printed
     #[arg(value_name = "A")]

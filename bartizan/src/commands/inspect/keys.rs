@@ -10,6 +10,7 @@ use bartizan_keys::{Added, Format, KeyLog, Keyring};
 use zeroize::Zeroizing;
 
 use crate::Failure;
+use crate::output::errln;
 
 /// Bytes read at a time.
 const PIECE: usize = 64 * 1024;
@@ -87,7 +88,7 @@ impl<'a> Log<'a> {
         for error in &added.damaged {
             self.damaged += 1;
             if self.damaged <= TOLD as u64 {
-                eprintln!("warning: {}: {error}", self.name);
+                errln!("warning: {}: {error}", self.name);
             }
         }
         self.secrets += added.secrets;
@@ -106,13 +107,13 @@ impl<'a> Log<'a> {
             return Err(Failure::new(format!("{}: {what}", self.name)).hint(hint(self.format)));
         }
         if self.damaged > TOLD as u64 {
-            eprintln!("warning: {}: {} lines are no secrets", self.name, self.damaged);
+            errln!("warning: {}: {} lines are no secrets", self.name, self.damaged);
         }
         if self.beyond > 0 {
-            eprintln!("warning: {}: {} secrets are more than are kept", self.name, self.beyond);
+            errln!("warning: {}: {} secrets are more than are kept", self.name, self.beyond);
         }
         if self.secrets == 0 {
-            eprintln!("warning: {}: holds no secrets", self.name);
+            errln!("warning: {}: holds no secrets", self.name);
         }
         Ok(())
     }

@@ -21,6 +21,7 @@ use super::input::Input;
 use super::keys::Log;
 use super::{damage, packets};
 use crate::Failure;
+use crate::output::errln;
 
 /// A capture below this is read before anyone would look at a progress bar.
 const PROGRESS: u64 = 8 << 20;
@@ -55,7 +56,7 @@ pub(crate) fn read_ledgers(paths: &[PathBuf], mut inventory: Option<&mut Invento
                 Err(error) => {
                     damaged += 1;
                     if damaged <= 3 {
-                        eprintln!("warning: {}: {}", path.display(), printable(&error.to_string()));
+                        errln!("warning: {}: {}", path.display(), printable(&error.to_string()));
                     }
                 }
             }
@@ -68,7 +69,7 @@ pub(crate) fn read_ledgers(paths: &[PathBuf], mut inventory: Option<&mut Invento
             .hint("a ledger holds one JSON object per line, as `bartizan sidecar` writes it"));
         }
         if damaged > 3 {
-            eprintln!("warning: {}: {damaged} lines are no records", path.display());
+            errln!("warning: {}: {damaged} lines are no records", path.display());
         }
         if let Some(inventory) = &mut inventory {
             let sha256 = input.finish().map_err(|error| unreadable_ledger(path, &error))?;
@@ -166,7 +167,7 @@ fn read(
         }
     })?;
     if let Some(Err(failure)) = own_keys.map(Log::finish) {
-        eprintln!("warning: {}", failure.message());
+        errln!("warning: {}", failure.message());
     }
     observer.finish_into(&mut judging);
     judging.finish();

@@ -24,6 +24,7 @@ use bartizan_wire::{
 use super::Known;
 use super::keys::Log;
 use super::read;
+use crate::output::errln;
 
 /// Closed connections that wait for a ledger's word at most, and bytes of each, about; with more the oldest are judged without it.
 const WAITING: usize = 100_000;
@@ -221,7 +222,7 @@ impl Stream {
         let mut log = Log::new(context.keys, format!("the secrets in {}", self.name), Format::Tls);
         log.push(bytes);
         if let Err(failure) = log.finish() {
-            eprintln!("warning: {}", failure.message());
+            errln!("warning: {}", failure.message());
         }
     }
 

@@ -12,6 +12,7 @@ use bartizan_wire::timing::{Overview, Timed, Timing};
 use bartizan_wire::{CapturePart, Limits};
 
 use super::{packets, print};
+use crate::output::errln;
 use crate::{Failure, Outcome};
 
 /// Connections kept for the report; more are in the overview only.
@@ -65,9 +66,10 @@ pub(super) fn run(files: &[std::path::PathBuf], form: Form, limits: Limits) -> R
     }
     let mut outcome = Outcome::Clean;
     for timings in all.iter().filter(|timings| timings.untracked > 0) {
-        eprintln!(
+        errln!(
             "warning: {}: {} packets of connections beyond those that memory allowed to follow (`--memory`): they are not timed",
-            timings.name, timings.untracked
+            timings.name,
+            timings.untracked
         );
         outcome = Outcome::Finding;
     }

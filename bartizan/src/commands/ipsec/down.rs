@@ -18,7 +18,12 @@ use crate::{Failure, Outcome};
 /// Connections are unloaded first, so that nothing sets them up again, then their SAs are deleted together with the peer, or
 /// without it when it does not answer. What is down already is no error, so a `down` that was interrupted is finished by the next.
 /// Packets of these links are dropped from then on, as `up` saw to it, until the next `up`; --unguard lets them leave in clear.
+///
+/// Covered are the node's links `with: ipsec`, and no others: a sidecar says at its admin port (/ready, /connections) how its own stand.
 #[derive(clap::Args)]
+#[command(after_help = "Examples:\n  \
+    bartizan down ran.yaml --node cu\n  \
+    bartizan down ran.yaml --node cu --unguard    and let packets pass unencrypted from then on")]
 pub(crate) struct Args {
     #[command(flatten)]
     node: NodeArgs,

@@ -31,10 +31,13 @@ pub(crate) struct Args {
 #[derive(clap::Subcommand)]
 enum Action {
     /// Install it, in place of one of another state of the file; one that is installed stays, with its counts.
+    #[command(after_help = "Examples:\n  bartizan guard install ran.yaml --node cu")]
     Install(NodeArgs),
     /// Compare what is installed, rule by rule, with what the file asks for; exit code 1 where they differ.
+    #[command(after_help = "Examples:\n  bartizan guard show ran.yaml --node cu --json | jq .guard")]
     Show(ShowArgs),
     /// Remove it: packets that find no SA then leave as the host routes them. It needs no file.
+    #[command(after_help = "Examples:\n  bartizan guard remove --node cu")]
     Remove(RemoveArgs),
 }
 

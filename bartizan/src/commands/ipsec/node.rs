@@ -15,6 +15,7 @@ use bartizan_ipsec::watch::Expectations;
 use super::{PATIENCE, TURN, failed};
 use crate::Failure;
 use crate::commands::deployment_file::read;
+use crate::output::errln;
 
 /// Where charons of our own live, one directory per node.
 const RUN: &str = "/run/bartizan/ipsec";
@@ -110,7 +111,7 @@ impl IpsecHost {
     /// The right to change what its charon has loaded, waited for where another command has it.
     pub(super) fn lock(&self) -> Result<Lock, Failure> {
         let lock = Lock::take(&self.place.socket(), TURN, || {
-            eprintln!("waiting for another bartizan command");
+            errln!("waiting for another bartizan command");
         });
         lock.map_err(Failure::new)?
             .ok_or_else(|| Failure::new("another bartizan command has this charon and does not end"))

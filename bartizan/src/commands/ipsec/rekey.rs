@@ -12,7 +12,12 @@ use crate::{Failure, Outcome};
 /// Rekey a node's IPsec links, and say what keys them now.
 ///
 /// The CHILD_SAs that stand, or with --ike the IKE_SAs. It ends when the new ones stand, or when the time is over.
+///
+/// Covered are the node's links `with: ipsec`, and no others: a sidecar says at its admin port (/ready, /connections) how its own stand.
 #[derive(clap::Args)]
+#[command(after_help = "Examples:\n  \
+    bartizan rekey ran.yaml --node cu\n  \
+    bartizan rekey ran.yaml --node cu --ike --json")]
 pub(crate) struct Args {
     #[command(flatten)]
     node: NodeArgs,

@@ -13,6 +13,8 @@ use crate::{Failure, Outcome};
 /// Asked of charon now, never remembered: which connections are loaded, which IKE_SAs and CHILD_SAs stand, what keyed them, what
 /// they carried, what the policy of today says, and whether packets that find no SA are kept from leaving in clear. A link that does
 /// not stand, breaks its policy or can leak is a finding: exit code 1.
+///
+/// Covered are the node's links `with: ipsec`, and no others: a sidecar says at its admin port (/ready, /connections) how its own stand.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     bartizan status ran.yaml --node cu\n  \

@@ -20,6 +20,7 @@ use super::report::Report;
 use super::watching::{Opened, WatchArgs, start_log};
 use super::{failed, own, print, print_json};
 use crate::interrupt::Interrupt;
+use crate::output::errln;
 use crate::{Failure, Outcome};
 
 /// How often it is looked at whether a charon of our own still runs.
@@ -31,6 +32,8 @@ const LOOK: Duration = Duration::from_millis(100);
 /// names no VICI socket, a charon of our own is started, kept and watched until SIGTERM or SIGINT, and nothing is left of it. From
 /// before the first load until `bartizan down --unguard`, whatever becomes of charon and of this command, packets of the links that
 /// are not encrypted are dropped. A link that does not come up, or breaks its policy, is a finding: exit code 1.
+///
+/// Covered are the node's links `with: ipsec`, and no others: a sidecar says at its admin port (/ready, /connections) how its own stand.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     bartizan up ran.yaml --node cu --vici /run/charon.vici    in the system's charon, once\n  \
@@ -90,7 +93,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     // Before a charon is started: files that cannot be used are said at once.
     let (credentials, _) = host.rendered(Means::KERNEL)?;
     for flaw in host.flaws(&credentials)? {
-        eprintln!("note: {} {}\nhint: {}", flaw.file.display(), flaw.cause, flaw.hint);
+        errln!("note: {} {}\nhint: {}", flaw.file.display(), flaw.cause, flaw.hint);
     }
     let mut own = match &host.place {
         Place::System(_) => None,
@@ -103,7 +106,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let mut client = host.client()?;
     let charon = Charon::ask(&mut client).map_err(|error| failed(&error))?;
     for remark in host.lint(&charon)? {
-        eprintln!("note: {remark}\nhint: {}", remark.hint);
+        errln!("note: {remark}\nhint: {}", remark.hint);
     }
     let (credentials, connections) = host.rendered(charon.means())?;
     if let Some(guard) = &guard {
@@ -204,7 +207,7 @@ fn bring_up(args: &Args, host: &IpsecHost, all: Loaded) -> Result<Outcome, Failu
         if let Step::Ended(attempt) = step
             && !args.json
         {
-            eprintln!("{}", said(&attempt));
+            errln!("{}", said(&attempt));
         }
     };
     let attempts = drive::bring_up(&socket, credentials.load(), &links(&connections), timeout, &progress)

@@ -1,6 +1,5 @@
 //! The watch as `up` and `watch` run it: ledger, metrics, log.
 
-use std::io::IsTerminal;
 use std::net::SocketAddr;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -17,6 +16,7 @@ use super::keeping;
 use super::node::IpsecHost;
 use crate::Failure;
 use crate::commands::metrics_endpoint::Endpoint;
+use crate::output::is_coloured;
 
 /// How a watch is told to write.
 #[derive(clap::Args)]
@@ -105,7 +105,7 @@ pub(super) fn start_log() {
     tracing_subscriber::fmt()
         .with_env_filter(tracing_subscriber::EnvFilter::new("info"))
         .with_writer(std::io::stderr)
-        .with_ansi(std::io::stderr().is_terminal())
+        .with_ansi(is_coloured(&std::io::stderr()))
         .with_target(false)
         .init();
 }

@@ -5,6 +5,7 @@ use serde::Serialize;
 
 use crate::commands::lab::records::Sources;
 use crate::commands::lab::{Where, refused};
+use crate::output::{out, outln};
 use crate::{Failure, Outcome};
 
 /// Say what changed from one run to another: for every combination and metric the shift and the ratio with their intervals.
@@ -14,6 +15,8 @@ use crate::{Failure, Outcome};
 ///
 /// Exit code 1 says that something got worse by more than the threshold, or that lines of a file were no records.
 #[derive(clap::Args)]
+#[command(after_help = "Examples:\n  \
+    bartizan lab compare floor/1 floor/2 --threshold 5")]
 pub(super) struct Args {
     /// The run before: a file of records, or EXPERIMENT/RUN
     #[arg(value_name = "A")]
@@ -102,7 +105,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
             worse,
             better,
         };
-        println!("{}", serde_json::to_string_pretty(&document).map_err(Failure::new)?);
+        outln!("{}", serde_json::to_string_pretty(&document).map_err(Failure::new)?);
     } else {
         let same = |change: &&Change| {
             matches!(
@@ -110,7 +113,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
                 Verdict::NoDifference | Verdict::WithinControl
             )
         };
-        print!("{}", table(changes.iter().filter(|change| args.all || !same(change))));
+        out!("{}", table(changes.iter().filter(|change| args.all || !same(change))));
         let unknown = changes
             .iter()
             .filter(|change| change.changed.effect.verdict == Verdict::TooFew)
@@ -120,17 +123,18 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
         } else {
             String::new()
         };
-        println!("{} compared: {worse} worse, {better} better{too_few}", changes.len());
+        outln!("{} compared: {worse} worse, {better} better{too_few}", changes.len());
         let quick = |file: &bartizan_report::File| file.records.trials.iter().any(|record| record.quick);
         if quick(&before) || quick(&after) {
-            println!("one of them is a quick run, which proves nothing");
+            outln!("one of them is a quick run, which proves nothing");
         }
         let moved =
             |change: &&Change| change.floor && matches!(change.changed.effect.verdict, Verdict::More | Verdict::Less);
         if let Some(floor) = changes.iter().find(moved) {
-            println!(
+            outln!(
                 "the floor itself changed ({} {}): the machine did, not what was measured",
-                floor.part, floor.levels
+                floor.part,
+                floor.levels
             );
         }
     }

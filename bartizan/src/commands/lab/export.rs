@@ -1,6 +1,5 @@
 //! `bartizan lab export`.
 
-use std::io::Write as _;
 use std::path::PathBuf;
 
 use bartizan_report::{Quickness, Report, samples_csv, summary_csv};
@@ -8,14 +7,18 @@ use serde_json::json;
 
 use crate::commands::lab::Where;
 use crate::commands::lab::records::{Sources, write};
+use crate::output::print;
 use crate::{Failure, Outcome};
 
 /// Turn records into tables for other programs, or one plot into a picture of its own.
 ///
-/// `bartizan lab export peers --plot latency/bars --out latency.svg` writes a picture that is readable on light and dark pages.
+/// `bartizan lab export peers --plot latency/bars --file latency.svg` writes a picture that is readable on light and dark pages.
 ///
 /// Exit code 1 says that lines of a file were no records; good records are used.
 #[derive(clap::Args)]
+#[command(after_help = "Examples:\n  \
+    bartizan lab export floor > floor.csv\n  \
+    bartizan lab export peers --plot latency/bars --file latency.svg")]
 pub(super) struct Args {
     /// Experiment, run (EXPERIMENT/RUN) or files of records of one experiment
     #[arg(value_name = "ID|FILE", required = true)]
@@ -30,7 +33,7 @@ pub(super) struct Args {
     plot: Option<String>,
 
     /// Write to this file [default: standard output]
-    #[arg(long, value_name = "FILE")]
+    #[arg(long = "file", alias = "out", value_name = "FILE")]
     out: Option<PathBuf>,
 
     #[command(flatten)]
@@ -75,13 +78,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
     };
     match &args.out {
         Some(path) => write(path, &text)?,
-        None => match std::io::stdout().write_all(text.as_bytes()) {
-            // A closed pipe is the reader's choice.
-            Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
-                return Err(Failure::new(format!("writing to standard output: {error}")));
-            }
-            _ => {}
-        },
+        None => print(&text)?,
     }
     Ok(if source.damaged > 0 {
         Outcome::Finding

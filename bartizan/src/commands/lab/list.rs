@@ -4,10 +4,14 @@ use bartizan_lab::experiment::{Collection, Found};
 use serde::Serialize;
 
 use crate::commands::lab::{Where, refused};
+use crate::output::{out, outln};
 use crate::{Failure, Outcome};
 
 /// Show the experiments there are.
 #[derive(clap::Args)]
+#[command(after_help = "Examples:\n  \
+    bartizan lab list\n  \
+    bartizan lab list --json | jq .experiments")]
 pub(super) struct Args {
     #[command(flatten)]
     place: Where,
@@ -60,9 +64,9 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
             schema: "bartizan-lab-list/1",
             experiments: entries,
         };
-        println!("{}", serde_json::to_string_pretty(&listing).map_err(Failure::new)?);
+        outln!("{}", serde_json::to_string_pretty(&listing).map_err(Failure::new)?);
     } else {
-        print!("{}", table(&entries, &collection));
+        out!("{}", table(&entries, &collection));
     }
     wrong.map_or(Ok(Outcome::Clean), Err)
 }

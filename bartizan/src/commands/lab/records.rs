@@ -10,6 +10,7 @@ use bartizan_report::File;
 
 use crate::Failure;
 use crate::commands::lab::refused;
+use crate::output::errln;
 
 /// Where records are looked for.
 #[derive(clap::Args)]
@@ -167,7 +168,7 @@ fn read(path: &Path) -> Result<File, Failure> {
             .hint("a file of records is one that `bartizan lab run` wrote")
     })?;
     for damage in &records.damage {
-        eprintln!("warning: {}:{}: {}", path.display(), damage.line, damage.cause);
+        errln!("warning: {}:{}: {}", path.display(), damage.line, damage.cause);
     }
     Ok(File {
         name: path.display().to_string(),

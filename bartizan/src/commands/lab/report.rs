@@ -6,6 +6,7 @@ use bartizan_report::{AnswerPiece, Quickness, Report, html, json, markdown, summ
 
 use crate::commands::lab::Where;
 use crate::commands::lab::records::{Source, Sources, write};
+use crate::output::outln;
 use crate::{Failure, Outcome};
 
 /// Make a report of what was measured: the answer, published beside measured, plots, tables, conditions, raw data.
@@ -15,6 +16,9 @@ use crate::{Failure, Outcome};
 ///
 /// Exit code 1 says that lines of a file were no records, or that there was no trial to report; good records are used.
 #[derive(clap::Args)]
+#[command(after_help = "Examples:\n  \
+    bartizan lab report floor\n  \
+    bartizan lab report floor --format html,csv --out reports")]
 pub(super) struct Args {
     /// Experiments, runs (EXPERIMENT/RUN) or files of records
     #[arg(value_name = "ID|FILE")]
@@ -70,7 +74,7 @@ fn write_report(args: &Args, source: &Source, report: &Report) -> Result<(), Fai
     } else {
         ""
     };
-    println!(
+    outln!(
         "{}: {} trials{quick}, {} warnings",
         report.heading.id,
         report.trials.len(),
@@ -78,7 +82,7 @@ fn write_report(args: &Args, source: &Source, report: &Report) -> Result<(), Fai
     );
     let answer: String = report.answer.iter().map(AnswerPiece::words).collect();
     if !answer.is_empty() {
-        println!("  {answer}");
+        outln!("  {answer}");
     }
     for format in &args.format {
         let (extension, text) = match format {
@@ -92,7 +96,7 @@ fn write_report(args: &Args, source: &Source, report: &Report) -> Result<(), Fai
         };
         let path = folder.join(format!("report.{extension}"));
         write(&path, &text)?;
-        println!("  {}", path.display());
+        outln!("  {}", path.display());
     }
     Ok(())
 }

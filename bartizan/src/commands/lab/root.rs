@@ -1,11 +1,11 @@
 //! `bartizan lab root`.
 
 use std::fmt::Write as _;
-use std::io::{self, Write as _};
 
 use bartizan_host::{Blueprint, Error, LabRoot, Progress};
 use serde::Serialize;
 
+use crate::output::{errln, print};
 use crate::{Failure, Outcome};
 
 /// Programs whose versions are said; the roots differ in what they have.
@@ -88,16 +88,6 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
     Ok(Outcome::Clean)
 }
 
-fn print(text: &str) -> Result<(), Failure> {
-    match io::stdout().lock().write_all(text.as_bytes()) {
-        // A closed pipe is the reader's choice, not an error of ours.
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-            Err(Failure::new(format!("standard output: {error}")))
-        }
-        _ => Ok(()),
-    }
-}
-
 fn failed(error: Error) -> Failure {
     let hint = error.hint();
     let failure = Failure::new(error);
@@ -109,13 +99,13 @@ fn failed(error: Error) -> Failure {
 
 fn build(blueprint: &Blueprint) -> Result<LabRoot, Error> {
     blueprint.ensure(&mut |progress| match progress {
-        Progress::Waiting => eprintln!("another process builds it: waiting"),
+        Progress::Waiting => errln!("another process builds it: waiting"),
         Progress::Building { directory, mirror } => {
             let mirror = mirror.as_deref().unwrap_or("the default mirror");
-            eprintln!("building {} from {mirror}", directory.display());
+            errln!("building {} from {mirror}", directory.display());
         }
-        Progress::Step(step) => eprintln!("  {step}"),
-        Progress::Built => eprintln!("built"),
+        Progress::Step(step) => errln!("  {step}"),
+        Progress::Built => errln!("built"),
         _ => {}
     })
 }

@@ -12,6 +12,7 @@ use bartizan_lab::trial::KernelChoice;
 
 use crate::commands::lab::{Where, built_from, refused};
 use crate::interrupt::Interrupt;
+use crate::output::{out, outln};
 use crate::{Failure, Outcome};
 use progress::Progress;
 
@@ -25,6 +26,9 @@ use progress::Progress;
 ///
 /// Exit code 1 says that a trial failed or a part could not be run.
 #[derive(clap::Args)]
+#[command(after_help = "Examples:\n  \
+    bartizan lab run floor --quick\n  \
+    bartizan lab run floor --seed 3 --out results")]
 pub(super) struct Args {
     /// Experiments, by their ids (`bartizan lab list`)
     #[arg(value_name = "ID", required = true)]
@@ -128,12 +132,12 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
             outcome = Outcome::Finding;
         }
         if !args.json {
-            print!("{}", summary::table(&summary));
+            out!("{}", summary::table(&summary));
         }
         summaries.push(summary);
     }
     if args.json {
-        println!("{}", serde_json::to_string_pretty(&summaries).map_err(Failure::new)?);
+        outln!("{}", serde_json::to_string_pretty(&summaries).map_err(Failure::new)?);
     }
     Ok(outcome)
 }

@@ -3,7 +3,6 @@
 mod watching;
 
 use std::collections::BTreeMap;
-use std::io::{self, Write as _};
 use std::path::PathBuf;
 use std::time::SystemTime;
 
@@ -11,7 +10,7 @@ use bartizan_sidecar::confine::User;
 use bartizan_sidecar::redirect::{self, Earlier, Error, Installed, Options, Part, Plan, Refused, Standing, Tables};
 use serde_json::json;
 
-use crate::{Failure, Outcome};
+use crate::{Failure, Outcome, output};
 
 /// Lead what a network function sends to its peers' own addresses to its sidecar, and refuse what would leave in clear.
 ///
@@ -32,6 +31,9 @@ enum Action {
 
 /// Put redirect, guard and fence in force, in place of those that stand.
 #[derive(clap::Args)]
+#[command(after_help = "Examples:\n  \
+    bartizan sidecar redirect install core.yaml --node amf\n  \
+    bartizan sidecar redirect install core.yaml --node amf --dry-run")]
 struct InstallArgs {
     #[command(flatten)]
     plan: PlanArgs,
@@ -48,6 +50,9 @@ struct InstallArgs {
 
 /// Take the redirect away, then the guard, then the fence. Network functions then talk in clear.
 #[derive(clap::Args)]
+#[command(after_help = "Examples:\n  \
+    bartizan sidecar redirect remove\n  \
+    bartizan sidecar redirect remove --keep-guard")]
 struct RemoveArgs {
     /// Take the redirect alone: what is sent to peers in clear keeps being refused.
     #[arg(long)]
@@ -59,6 +64,8 @@ struct RemoveArgs {
 
 /// Compare what stands with what the file asks for; exit code 1 where they differ.
 #[derive(clap::Args)]
+#[command(after_help = "Examples:\n  \
+    bartizan sidecar redirect show core.yaml --node amf --json")]
 struct ShowArgs {
     #[command(flatten)]
     plan: PlanArgs,
@@ -235,14 +242,10 @@ fn differences(standing: &Standing) -> Option<&[String]> {
     }
 }
 
-/// A reader that has seen enough closes the pipe, which is no failure of ours.
+/// Says what was done.
 fn print(text: &str) -> Result<Outcome, Failure> {
-    match io::stdout().lock().write_all(text.as_bytes()) {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-            Err(Failure::new(format!("cannot write the answer: {error}")).hint("what was asked for is done"))
-        }
-        _ => Ok(Outcome::Clean),
-    }
+    output::print(text).map_err(|failure| failure.hint("what was asked for is done"))?;
+    Ok(Outcome::Clean)
 }
 
 fn words(standing: &Standing) -> String {

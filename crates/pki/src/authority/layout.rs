@@ -1,6 +1,7 @@
 //! Where things are in an authority's directory, and who may touch them.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::thread;
@@ -114,7 +115,13 @@ impl Layout {
                 self.move_into_place()
             }
             Wholeness::Partial => Err(Error::Unfinished(self.dir.clone())),
-            Wholeness::Empty => Err(Error::NoAuthority(self.dir.clone())),
+            Wholeness::Empty => Err(match fs::symlink_metadata(self.records()) {
+                // What may not be looked into says nothing of what is in it.
+                Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+                    Error::file("look into", &self.dir)(error)
+                }
+                _ => Error::NoAuthority(self.dir.clone()),
+            }),
             Wholeness::Damaged(file) => Err(Error::RecordsLost {
                 dir: self.dir.clone(),
                 file,

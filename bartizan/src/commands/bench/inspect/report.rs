@@ -10,6 +10,7 @@ use bartizan_stats::{Pairs, Resampling, Summary, ratio_of_medians};
 use serde::Serialize;
 
 use crate::Outcome;
+use crate::output::errln;
 
 /// Ours is to be so many times as fast as tshark.
 const FASTER: f64 = 10.0;
@@ -143,7 +144,7 @@ impl Report {
             .flows
             .as_ref()
             .map_or_else(String::new, |(kinds, count)| format!(" {count} {kinds}"));
-        eprintln!(
+        errln!(
             "{}{what}, {}: {seconds:.2} s",
             trial.subject.name(),
             trial.reader.name()

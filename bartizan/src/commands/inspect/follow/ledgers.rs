@@ -14,6 +14,7 @@ use bartizan_report::cbom::Inventory;
 use crate::Failure;
 use crate::commands::inspect::read::unreadable_ledger;
 use crate::commands::inspect::tail::{Grown, Tail};
+use crate::output::errln;
 
 /// Bytes read at a time, and of one ledger in one turn.
 const PIECE: usize = 256 * 1024;
@@ -186,7 +187,7 @@ impl Growing {
 fn complain(path: &Path, damaged: &mut u64, what: &str) {
     *damaged += 1;
     if *damaged <= TOLD {
-        eprintln!("warning: {}: {}", path.display(), printable(what));
+        errln!("warning: {}: {}", path.display(), printable(what));
     }
 }
 

@@ -26,6 +26,7 @@ use crate::commands::inspect::stream::{Context, Following, Stream};
 use crate::commands::inspect::{Args, Known, conclude, keys, show};
 use crate::commands::metrics_endpoint::Endpoint;
 use crate::interrupt::Interrupt;
+use crate::output::errln;
 use crate::{Failure, Outcome};
 
 /// Pause where no source has anything.
@@ -202,7 +203,7 @@ impl Run<'_> {
         let names = sources.join(", ");
         let live = &self.args.live;
         if self.teller.is_none() {
-            eprintln!("capturing on {names}; Ctrl-C ends it");
+            errln!("capturing on {names}; Ctrl-C ends it");
             return Ok(());
         }
         let mut words = format!("following {names}; Ctrl-C ends it");
@@ -316,7 +317,7 @@ impl Run<'_> {
             let first = watched.stream.packets();
             let remark =
                 format!("the interface went down, or is gone, after {first} packets: what came before is here");
-            eprintln!("warning: {name}: {remark}");
+            errln!("warning: {name}: {remark}");
             watched.stream.remark(remark);
             watched.source.stop();
         }

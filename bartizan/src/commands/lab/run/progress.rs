@@ -11,6 +11,7 @@ use bartizan_lab::workload::Lack;
 use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::interrupt::Interrupt;
+use crate::output::errln;
 
 /// How often a plain line is written.
 const EVERY: Duration = Duration::from_secs(20);
@@ -53,7 +54,7 @@ impl Progress {
     }
 
     fn say(&self, line: &str) {
-        self.bar.suspend(|| eprintln!("{line}"));
+        self.bar.suspend(|| errln!("{line}"));
     }
 
     /// From what the trials of this part have taken since its first, before which it was made ready.
@@ -90,7 +91,7 @@ impl Observer for Progress {
             self.bar
                 .set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
         } else {
-            eprintln!("{}: {trials} trials", part.id);
+            errln!("{}: {trials} trials", part.id);
         }
     }
 
@@ -110,7 +111,7 @@ impl Observer for Progress {
         if !self.terminal && self.done > 1 && self.said.elapsed() >= EVERY {
             self.said = Instant::now();
             let (part, left) = (&self.part, self.left().as_secs());
-            eprintln!("{part}: {} of {} trials, {left} s left", self.done, self.trials);
+            errln!("{part}: {} of {} trials, {left} s left", self.done, self.trials);
         }
     }
 

@@ -1,6 +1,5 @@
 //! `bartizan sidecar redirect watch`: the rules installed, compared with what they should be, and repaired, until it is told to end.
 
-use std::io::IsTerminal as _;
 use std::time::Duration;
 
 use bartizan_sidecar::handover::Notify;
@@ -9,6 +8,7 @@ use bartizan_sidecar::redirect::{Error, Installed, Part, Standing};
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::{PlanArgs, differences, failure, installed, print, words};
+use crate::output::is_coloured;
 use crate::{Failure, Outcome};
 
 /// For how many turns of comparison the sidecar believes the last one: a busy host is late.
@@ -20,6 +20,8 @@ const BELIEVED: u32 = 5;
 /// as long as that was found a moment ago: `/ready` is 503 where they are not, and where nobody compares them any more. SIGTERM and SIGINT
 /// end it and leave the rules.
 #[derive(clap::Args)]
+#[command(after_help = "Examples:\n  \
+    bartizan sidecar redirect watch core.yaml --node amf")]
 pub(super) struct Args {
     #[command(flatten)]
     plan: PlanArgs,
@@ -46,7 +48,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
     let log = tracing_subscriber::fmt()
         .with_writer(std::io::stderr)
         .with_target(false);
-    log.with_ansi(std::io::stderr().is_terminal()).init();
+    log.with_ansi(is_coloured(&std::io::stderr())).init();
     let rules = args.plan.rules(!args.no_fence, args.strict)?;
     let every = Duration::from_secs(args.every);
     let earlier = rules.install().map_err(|error| failure(&error))?;

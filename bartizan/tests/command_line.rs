@@ -1,0 +1,347 @@
+//! What is the same for every command: help pages, exit codes, `--json`, options that mean one thing, and output that nobody reads.
+
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+fn bartizan(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_bartizan"));
+    command
+        .args(arguments)
+        .env_remove("BARTIZAN_CA_PASSPHRASE")
+        .stdin(Stdio::null());
+    command
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// A page of help, and the pages below it.
+fn pages(words: &[String], found: &mut Vec<(String, String, bool)>) {
+    let mut arguments: Vec<_> = words.iter().map(String::as_str).collect();
+    arguments.push("--help");
+    let output = bartizan(&arguments).output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{arguments:?}");
+    let page = text(&output.stdout);
+    let listed = page.split_once("\nCommands:\n").map_or("", |(_, rest)| rest);
+    // Names stand at two spaces; what is said of them further in, or in the same line.
+    let below: Vec<String> = listed
+        .lines()
+        .take_while(|line| line.is_empty() || line.starts_with("  "))
+        .filter_map(|line| Some(line.strip_prefix("  ")?.split(' ').next()?.to_owned()))
+        .filter(|name| !name.is_empty())
+        .collect();
+    found.push((words.join(" "), page, below.is_empty()));
+    for name in below {
+        pages(&[words, &[name]].concat(), found);
+    }
+}
+
+/// Those that print no report, each with the reason why `--json` would say nothing.
+const WITHOUT_JSON: &[(&str, &str)] = &[
+    ("completions", "prints a script"),
+    ("guard install", "guard show --json says what came of it"),
+    ("guard remove", "guard show --json says what came of it"),
+    ("lab export", "prints data, --format json among them"),
+    ("lab report", "writes files, --format json among them"),
+    (
+        "sidecar",
+        "serves: its log has --log-format json, its state the admin port",
+    ),
+    (
+        "sidecar redirect install",
+        "sidecar redirect show --json says what came of it",
+    ),
+    (
+        "sidecar redirect remove",
+        "sidecar redirect show --json says what came of it",
+    ),
+    (
+        "sidecar redirect watch",
+        "serves: sidecar redirect show --json says what is installed",
+    ),
+    ("watch", "serves: its records are the ledger"),
+];
+
+#[test]
+fn every_help_page_has_an_example_exit_codes_and_json_and_options_mean_one_thing() {
+    let mut found = Vec::new();
+    pages(&[], &mut found);
+    let mut faults = Vec::new();
+    let (mut commands, mut without_json) = (0, BTreeSet::new());
+    let mut meanings = BTreeSet::new();
+    for (words, page, is_leaf) in &found {
+        for line in page.lines() {
+            let Some(option) = line.trim_start().strip_prefix("--") else {
+                continue;
+            };
+            let mut parts = option.split_whitespace();
+            let (name, value) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
+            if line.starts_with("      --") && ["out", "for", "ledger", "dir", "file", "feature"].contains(&name) {
+                meanings.insert((
+                    name.to_owned(),
+                    value.trim_end_matches(".jsonl>").trim_end_matches('>').to_owned(),
+                ));
+            }
+        }
+        if !is_leaf && words != "sidecar" && words != "inspect" {
+            continue;
+        }
+        commands += 1;
+        if !page.contains("Example") || !page.contains(&format!("\n  bartizan {}", words.split(' ').next().unwrap())) {
+            faults.push(format!("{words}: no example"));
+        }
+        let codes = page.split_once("Exit codes:\n").map_or("", |(_, codes)| codes);
+        if ["  0   ", "  2   ", "  64  "].iter().any(|code| !codes.contains(code)) {
+            faults.push(format!("{words}: no exit codes"));
+        }
+        let is_json = |line: &str| {
+            line.strip_prefix("      --json")
+                .is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
+        };
+        if !page.lines().any(is_json) {
+            without_json.insert(words.as_str());
+        }
+    }
+    assert!(commands > 25, "{commands}");
+    assert_eq!(faults, Vec::<String>::new());
+    assert_eq!(without_json, WITHOUT_JSON.iter().map(|(words, _)| *words).collect());
+    let meanings: Vec<_> = meanings
+        .iter()
+        .map(|(name, value)| (name.as_str(), value.as_str()))
+        .collect();
+    let expected = [
+        ("dir", "<DIR"),
+        ("feature", "<FEATURE"),
+        ("file", "<FILE"),
+        ("for", "<DURATION"),
+        ("ledger", "<FILE"),
+        ("out", "<DIR"),
+    ];
+    assert_eq!(meanings, expected);
+}
+
+/// A CA with a certificate, a deployment file and nothing else.
+fn place() -> tempfile::TempDir {
+    let place = tempfile::tempdir().unwrap();
+    let ca = |arguments: &[&str]| {
+        let output = bartizan(arguments).current_dir(place.path()).output().unwrap();
+        assert_eq!(output.status.code(), Some(0), "{arguments:?} {}", text(&output.stderr));
+    };
+    ca(&["ca", "init", "--dir", "ca", "--algorithm", "ed25519"]);
+    ca(&[
+        "ca", "issue", "--dir", "ca", "--name", "nrf", "--dns", "nrf", "--out", "out",
+    ]);
+    let network = "nodes: { amf: { function: AMF, address: 10.0.0.1 } }\n";
+    std::fs::write(place.path().join("core.yaml"), network).unwrap();
+    place
+}
+
+/// Commands that print something, without rights and at once.
+const PRINTING: &[&[&str]] = &[
+    &["--help"],
+    &["--version"],
+    &["ca", "revoke", "--help"],
+    &["algorithms"],
+    &["algorithms", "--json"],
+    &["ca", "list", "--dir", "ca"],
+    &["ca", "list", "--dir", "ca", "--json"],
+    &["ca", "show", "--dir", "ca", "nrf"],
+    &["ca", "show", "--dir", "ca", "nrf", "--pem"],
+    &["ca", "crl", "--dir", "ca", "--file", "-"],
+    &["check", "core.yaml"],
+    &["check", "core.yaml", "--json"],
+    &["completions", "bash"],
+    &["completions", "zsh"],
+    &["doctor", "--feature", "ca"],
+    &["lab", "list"],
+    &["lab", "list", "--json"],
+];
+
+fn into(output: impl Into<Stdio>, arguments: &[&str], place: &Path) -> Output {
+    let mut command = bartizan(arguments);
+    command.current_dir(place).stdout(output).output().unwrap()
+}
+
+#[test]
+fn a_closed_pipe_is_the_readers_choice_and_a_full_disk_is_a_failure() {
+    let place = place();
+    for arguments in PRINTING {
+        let read = into(Stdio::piped(), arguments, place.path());
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let closed = into(writer, arguments, place.path());
+        let said = text(&closed.stderr);
+        assert_eq!(closed.status.code(), read.status.code(), "{arguments:?}: {said}");
+        assert_eq!(said, text(&read.stderr), "{arguments:?}");
+        if arguments
+            .iter()
+            .any(|argument| argument.starts_with("--help") || *argument == "--version")
+        {
+            continue;
+        }
+        let full = into(
+            File::options().write(true).open("/dev/full").unwrap(),
+            arguments,
+            place.path(),
+        );
+        let said = text(&full.stderr);
+        assert_eq!(full.status.code(), Some(2), "{arguments:?}: {said}");
+        assert!(
+            said.contains("error: standard output: No space left"),
+            "{arguments:?}: {said}"
+        );
+    }
+}
+
+#[test]
+fn a_log_on_a_terminal_is_coloured_unless_no_color_is_set() {
+    let place = place();
+    let [listen, forward] = bartizan_host::loopback_addresses().unwrap();
+    let network = format!(
+        "trust: {{ roots: out/ca.crt.pem }}
+policy: {{ profile: classical, lab: true }}
+nodes:
+  amf: {{ function: AMF, address: 127.0.0.2 }}
+  nrf:
+    function: NRF
+    address: 127.0.0.1
+    certificate: out/nrf.crt.pem
+    key: out/nrf.key.pem
+    sidecar: {{ inbound: [{{ listen: '{listen}', forward: '{forward}' }}] }}
+interfaces: [{{ kind: SBI, between: [amf, nrf], with: sidecar }}]
+"
+    );
+    std::fs::write(place.path().join("core.yaml"), network).unwrap();
+    let binary = env!("CARGO_BIN_EXE_bartizan");
+    // A terminal of its own, until the sidecar says that it is ready or has ended.
+    let line = format!(
+        "{binary} sidecar core.yaml --node nrf & p=$!; until grep -q ready log || ! kill -0 $p; do sleep 0.1; done; kill $p; wait $p"
+    );
+    for (no_color, coloured) in [(None, true), (Some(""), true), (Some("1"), false)] {
+        let mut terminal = Command::new("script");
+        terminal
+            .args(["-qfec", &line, "log"])
+            .current_dir(place.path())
+            .stdin(Stdio::null());
+        terminal
+            .env_remove("NO_COLOR")
+            .envs(no_color.map(|value| ("NO_COLOR", value)));
+        terminal.output().unwrap();
+        let log = std::fs::read_to_string(place.path().join("log")).unwrap();
+        assert!(log.contains("certificate in use"), "{log}");
+        assert_eq!(log.contains("\u{1b}["), coloured, "{no_color:?}: {log}");
+    }
+}
+
+#[test]
+fn standard_error_that_nobody_reads_is_no_panic() {
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let mut command = bartizan(&["check", "nowhere.yaml"]);
+    let status = command.stderr(writer).status().unwrap();
+    assert_eq!(status.code(), Some(64));
+}
+
+#[test]
+fn a_renewed_certificate_is_revoked_by_serial_and_dates_say_which() {
+    let place = place();
+    let run = |arguments: &[&str]| bartizan(arguments).current_dir(place.path()).output().unwrap();
+    assert!(
+        run(&["ca", "renew", "--dir", "ca", "nrf", "--out", "out", "--force"])
+            .status
+            .success()
+    );
+    let said = text(&run(&["ca", "revoke", "--dir", "ca", "nrf"]).stderr);
+    let dated = said
+        .lines()
+        .filter(|line| line.contains(", issued 2") && line.contains(", valid until 2"))
+        .count();
+    assert_eq!(dated, 2, "{said}");
+    // As it stands in the hint it is taken.
+    let first = said
+        .lines()
+        .find_map(|line| Some(line.strip_prefix("hint: ")?.split_once(", issued")?.0))
+        .unwrap();
+    let revoked = run(&["ca", "revoke", "--dir", "ca", first, "--json"]);
+    let revoked: serde_json::Value = serde_json::from_slice(&revoked.stdout).unwrap();
+    assert_eq!(
+        (revoked["serial"].as_str(), revoked["name"].as_str()),
+        (Some(first), Some("nrf"))
+    );
+}
+
+#[test]
+fn an_unknown_algorithm_is_answered_with_those_there_are() {
+    let output = bartizan(&["ca", "init", "--dir", "ca", "--algorithm", "rsa"])
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(64));
+    assert!(text(&output.stderr).contains("ml-dsa-65, "), "{}", text(&output.stderr));
+}
+
+#[test]
+fn where_the_target_is_elsewhere_the_demo_is_found() {
+    let output = Command::new("make")
+        .args(["--dry-run", "demo"])
+        .env("CARGO_TARGET_DIR", "/elsewhere")
+        .current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/.."))
+        .output()
+        .unwrap();
+    let said = text(&output.stdout);
+    assert!(
+        said.lines()
+            .any(|line| line.starts_with("/elsewhere/release/bartizan demo")),
+        "{said}"
+    );
+}
+
+/// What a user without rights meets: as root, that of nobody.
+mod as_root {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    #[test]
+    fn what_may_not_be_read_is_called_so() {
+        let place = place();
+        std::fs::set_permissions(place.path(), PermissionsExt::from_mode(0o755)).unwrap();
+        let network = "\
+trust: { roots: out/ca.crt.pem }
+nodes:
+  nrf: { function: NRF, address: 10.0.0.1, certificate: out/nrf.crt.pem, key: out/nrf.key.pem }
+";
+        std::fs::write(place.path().join("core.yaml"), network).unwrap();
+        std::fs::set_permissions(place.path().join("ca"), PermissionsExt::from_mode(0o700)).unwrap();
+        // Where the test's own program is may be closed to others.
+        let binary = place.path().join("bartizan");
+        std::fs::copy(env!("CARGO_BIN_EXE_bartizan"), &binary).unwrap();
+        let run = |arguments: &[&str]| {
+            let mut command = Command::new(&binary);
+            command
+                .args(arguments)
+                .current_dir(place.path())
+                .uid(65_534)
+                .gid(65_534);
+            command.output().unwrap()
+        };
+        let list = run(&["ca", "list", "--dir", "ca"]);
+        let said = text(&list.stderr);
+        assert_eq!(list.status.code(), Some(2));
+        assert!(
+            said.contains("Permission denied") && !said.contains("no certificate authority"),
+            "{said}"
+        );
+        assert!(said.contains("hint: run it as the user"), "{said}");
+        let check = run(&["check", "core.yaml", "--node", "nrf"]);
+        let said = text(&check.stdout);
+        assert_eq!(check.status.code(), Some(1));
+        assert!(
+            said.contains("this user may not read it") && said.contains("sudo -u bartizan"),
+            "{said}"
+        );
+    }
+}
