@@ -78,26 +78,22 @@ fn record(delivery: Delivery<'_>, given: &mut Vec<u8>, gaps: &mut Vec<(usize, u6
 
 #[test]
 fn other_bytes_for_the_same_place_are_told_whichever_come_first_and_however_they_are_cut() {
-    type Segments<'a> = &'a [(u32, &'a [u8])];
     for (segments, contradicted) in [
-        (
-            &[(1, b"abcdef"), (1, b"abcdef"), (3, b"cd"), (5, b"efgh")][..] as Segments<'_>,
-            None,
-        ),
-        (&[(1, b"abcdef"), (1, b"abXdef")], Some(2)),
-        (&[(1, b"abcdef"), (4, b"dXfgh")], Some(2)),
+        (vec![(1, "abcdef"), (1, "abcdef"), (3, "cd"), (5, "efgh")], None),
+        (vec![(1, "abcdef"), (1, "abXdef")], Some(2)),
+        (vec![(1, "abcdef"), (4, "dXfgh")], Some(2)),
         // Held back for an earlier one: the same place, a longer and a shorter one, across its boundary.
-        (&[(4, b"def"), (4, b"dXf")], Some(2)),
-        (&[(4, b"de"), (4, b"dXfgh")], Some(2)),
-        (&[(4, b"def"), (1, b"abcX")], Some(1)),
+        (vec![(4, "def"), (4, "dXf")], Some(2)),
+        (vec![(4, "de"), (4, "dXfgh")], Some(2)),
+        (vec![(4, "def"), (1, "abcX")], Some(1)),
         // A probe repeats the last byte, whatever it says.
-        (&[(1, b"abc"), (3, b"\0")], None),
-        (&[(1, b"abc"), (2, b"\0")], Some(2)),
+        (vec![(1, "abc"), (3, "\0")], None),
+        (vec![(1, "abc"), (2, "\0")], Some(2)),
     ] {
         let mut under = Under::new();
         under.take(0, SYN, b"", 0);
-        for (sequence, payload) in segments {
-            under.data(*sequence, payload);
+        for (sequence, payload) in &segments {
+            under.data(*sequence, payload.as_bytes());
         }
         under.finish();
         let told = under.stream.counts().contradicted.map(|packet| packet.get() - 1);
