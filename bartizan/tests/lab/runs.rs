@@ -303,3 +303,40 @@ fn a_proxy_that_is_not_there_is_named_and_the_rest_is_run() {
     );
     assert_eq!(spliced["cores"].as_array().unwrap().len(), 1, "{spliced}");
 }
+
+#[test]
+fn an_experiment_without_controls_becomes_one_of_two_of_the_same_when_it_is_asked_for_and_stays_one_when_it_goes_on() {
+    let stage = Stage::with(
+        "id: floor\ntitle: The floor\nquestion: What does the lab take?\ninvalid: []\nparts:\n\
+         \x20 - id: empty\n    workload: clock\n    parameters: { readings: 10, sleeps: 1 }\n\
+         \x20   repetitions: 3\n    quick: { repetitions: 2 }\n    bound: 2\n    metrics: [clock, late]\n",
+    );
+    let output = stage.run(&["--seed", "3", "--controls", "all", "--json"]);
+    // Three trials say nothing of any difference.
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let summary: serde_json::Value = serde_json::from_str(&stdout(&output)).unwrap();
+    let controls = summary[0]["controls"].as_array().unwrap();
+    let named: Vec<_> = controls
+        .iter()
+        .map(|one| (one["metric"].as_str().unwrap(), one["verdict"].as_str().unwrap()))
+        .collect();
+    assert_eq!(named, [("clock", "too-few"), ("late", "too-few")]);
+    let file = stage.records_file();
+    assert_eq!(lines(&file, "bartizan-lab-run/1")[0]["controls"], "all");
+    let own = |trials: &[serde_json::Value]| trials.iter().filter(|trial| trial["part"] == "empty").count();
+    assert_eq!(own(&trials(&file)), 6);
+    // What is missing is found with the same plan.
+    let whole = fs::read_to_string(&file).unwrap();
+    let kept: Vec<&str> = whole.lines().collect();
+    fs::write(&file, kept[..kept.len() - 2].join("\n") + "\n").unwrap();
+    let output = stage.lab(&["run", "floor", "--resume"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let again = trials(&file);
+    assert_eq!(own(&again), 6);
+    assert_eq!(again.iter().filter(|trial| trial["twin"] == true).count(), 3);
+    let output = stage.lab(&["report", "floor", "--format", "md"]).output().unwrap();
+    assert!(output.status.success(), "{}", stderr(&output));
+    let report = fs::read_to_string(stage.path("results/floor/report.md")).unwrap();
+    assert!(report.contains("twin less combination"), "{report}");
+    assert!(report.contains("--controls all"), "{report}");
+}

@@ -18,7 +18,7 @@ use bartizan_host::Priority;
 use crate::Experiment;
 use crate::bench::Tools;
 use crate::experiment::Part;
-use crate::trial::{Build, KernelChoice, LeftOut, RUN_SCHEMA, Record, Records, Run};
+use crate::trial::{Build, Controls, KernelChoice, LeftOut, RUN_SCHEMA, Record, Records, Run};
 use crate::worker::now;
 use crate::workload::{Lack, Target, Targets};
 
@@ -74,6 +74,8 @@ pub struct Settings {
     pub binary: Option<PathBuf>,
     /// Whose kernel trials run on.
     pub kernel: KernelChoice,
+    /// Which combinations are taken twice.
+    pub controls: Controls,
 }
 
 /// Who watches a run.
@@ -152,6 +154,7 @@ pub fn run(options: &Options<'_>, observer: &mut dyn Observer) -> Result<Ended, 
         binary: settings.binary.as_ref().map(|path| path.display().to_string()),
         trials,
         kernel: settings.kernel,
+        controls: settings.controls,
         left_out: placed.left_out.clone(),
     };
     let recorded = done.len() as u64;
@@ -209,7 +212,13 @@ fn parts(experiment: &Experiment, settings: &Settings) -> Result<Vec<Part>, RunE
     }
     let wanted = |part: &&Part| settings.parts.as_ref().is_none_or(|wanted| wanted.contains(&part.id));
     let parts: Vec<Part> = std::iter::once(runner_part())
-        .chain(experiment.parts.iter().filter(wanted).cloned())
+        .chain(
+            experiment
+                .parts
+                .iter()
+                .filter(wanted)
+                .map(|part| controlled(part, settings.controls)),
+        )
         .collect();
     if let Some(target) = &settings.target {
         Target::parse(target, settings.target_ca.as_deref()).map_err(|cause| RunError::Usage {
@@ -233,6 +242,17 @@ fn parts(experiment: &Experiment, settings: &Settings) -> Result<Vec<Part>, RunE
         }
     }
     Ok(parts)
+}
+
+/// A part with the controls that are asked for.
+fn controlled(part: &Part, controls: Controls) -> Part {
+    let mut part = part.clone();
+    match controls {
+        Controls::All => part.controls.clone_from(&part.combinations),
+        Controls::First if part.controls.is_empty() => part.controls.extend(part.combinations.first().cloned()),
+        Controls::First | Controls::Declared => {}
+    }
+    part
 }
 
 fn repetitions(part: &Part, settings: &Settings) -> usize {

@@ -138,6 +138,26 @@ pub enum KernelChoice {
     Auto,
 }
 
+/// Which combinations of a part are measured twice, by two instances of the workload: what the two differ by is no difference.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Controls {
+    /// Those that the experiment names.
+    #[default]
+    Declared,
+    /// The first of every part that names none.
+    First,
+    /// All of them: an A/A experiment of the workload.
+    All,
+}
+
+impl Controls {
+    #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde hands over a reference")]
+    fn is_declared(&self) -> bool {
+        *self == Self::Declared
+    }
+}
+
 /// What came out of a trial.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "outcome", rename_all = "kebab-case")]
@@ -187,6 +207,9 @@ pub struct Run {
     /// Whose kernel was asked for; runs from before there was a choice had the machine's.
     #[serde(default)]
     pub kernel: KernelChoice,
+    /// Which combinations are taken twice; runs from before there was a choice had the experiment's.
+    #[serde(default, skip_serializing_if = "Controls::is_declared")]
+    pub controls: Controls,
     /// Trials of the whole run.
     pub trials: u64,
     /// What cannot run on this machine.

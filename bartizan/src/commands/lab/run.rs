@@ -8,7 +8,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use bartizan_lab::experiment::Found;
 use bartizan_lab::run::{Guard, How, Options, RunError, Settings};
-use bartizan_lab::trial::KernelChoice;
+use bartizan_lab::trial::{Controls, KernelChoice};
 
 use crate::commands::lab::{Where, built_from, refused};
 use crate::interrupt::Interrupt;
@@ -24,7 +24,7 @@ use progress::Progress;
 ///
 /// Ctrl-C ends after the trial that is under way, and says how to go on.
 ///
-/// Exit code 1 says that a trial failed or a part could not be run.
+/// Exit code 1 says that a trial failed, a part could not be run, or two of the same differed (see --controls).
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     bartizan lab run floor --quick\n  \
@@ -44,7 +44,7 @@ pub(super) struct Args {
         value_name = "FILE",
         num_args = 0..=1,
         require_equals = true,
-        conflicts_with_all = ["quick", "seed", "repetitions", "part", "target", "target_ca", "binary", "kernel"]
+        conflicts_with_all = ["quick", "seed", "repetitions", "part", "target", "target_ca", "binary", "kernel", "controls"]
     )]
     resume: Option<Option<PathBuf>>,
 
@@ -75,6 +75,11 @@ pub(super) struct Args {
     /// Whose kernel trials run on: auto takes a guest's for parts that need what this machine's lacks
     #[arg(long, value_name = "WHOSE", value_enum, default_value_t = Kernel::Auto)]
     kernel: Kernel,
+
+    /// What is taken twice in each repetition, to see what two of the same differ by: first takes the first combination of every
+    /// part without a control of its own, all makes an A/A experiment of it
+    #[arg(long, value_name = "WHICH", value_enum, default_value_t = Twice::Declared)]
+    controls: Twice,
 
     /// Where records go
     #[arg(long, value_name = "DIR", default_value = "results")]
@@ -160,6 +165,24 @@ impl From<Kernel> for KernelChoice {
     }
 }
 
+/// [`Controls`] as they are typed.
+#[derive(Clone, Copy, clap::ValueEnum)]
+enum Twice {
+    Declared,
+    First,
+    All,
+}
+
+impl From<Twice> for Controls {
+    fn from(controls: Twice) -> Self {
+        match controls {
+            Twice::Declared => Self::Declared,
+            Twice::First => Self::First,
+            Twice::All => Self::All,
+        }
+    }
+}
+
 impl Args {
     fn how(&self, binary: Option<PathBuf>, target_ca: Option<PathBuf>) -> How {
         match &self.resume {
@@ -173,6 +196,7 @@ impl Args {
                 target_ca,
                 binary,
                 kernel: self.kernel.into(),
+                controls: self.controls.into(),
             }),
         }
     }

@@ -69,6 +69,7 @@ fn settings(run: Run) -> Settings {
         target_ca: run.target_ca.map(PathBuf::from),
         binary: run.binary.map(PathBuf::from),
         kernel: run.kernel,
+        controls: run.controls,
     }
 }
 

@@ -171,7 +171,8 @@ fn scale(form: Form, over: &[Trial]) -> Scale {
 impl Control {
     /// Every control of a part, by each metric it records.
     pub(crate) fn of(part: &experiment::Part, samples: &Samples) -> Vec<Self> {
-        let controls = part.controls.iter();
+        // Those the experiment names, and those that a run was asked for beside them.
+        let controls = samples.controls(&part.id);
         let measured = |levels, metric: &MetricKind| {
             let (one, twin) = (
                 samples.trials(&part.id, levels, metric.name),
@@ -180,6 +181,7 @@ impl Control {
             (!one.is_empty() && !twin.is_empty()).then_some((one, twin))
         };
         let all: Vec<_> = controls
+            .into_iter()
             .flat_map(|levels| part.metrics.iter().map(move |metric| (levels, *metric)))
             .filter_map(|(levels, metric)| Some((levels, metric, measured(levels, metric)?)))
             .collect();

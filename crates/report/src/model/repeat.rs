@@ -1,7 +1,7 @@
 //! What measures it again.
 
 use bartizan_lab::experiment::Experiment;
-use bartizan_lab::trial::{KernelChoice, Record, Run};
+use bartizan_lab::trial::{Controls, KernelChoice, Record, Run};
 
 use super::File;
 
@@ -63,6 +63,11 @@ fn command(experiment: &Experiment, run: &Run) -> String {
         KernelChoice::Auto => {}
         KernelChoice::Host => add("--kernel host".to_owned()),
         KernelChoice::Guest => add("--kernel guest".to_owned()),
+    }
+    match run.controls {
+        Controls::Declared => {}
+        Controls::First => add("--controls first".to_owned()),
+        Controls::All => add("--controls all".to_owned()),
     }
     if let Some(target) = &run.target {
         add(format!("--target {}", quoted(target)));

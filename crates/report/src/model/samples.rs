@@ -1,6 +1,6 @@
 //! The trials of an experiment by part, combination and metric.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use bartizan_lab::experiment::Levels;
 use bartizan_lab::trial::{KernelKind, Outcome, Record};
@@ -76,6 +76,12 @@ impl Samples {
     #[must_use]
     pub fn twins(&self, part: &str, levels: &Levels, metric: &str) -> &[Trial] {
         self.get(part, levels, true, metric)
+    }
+
+    /// Combinations of a part of which a twin was measured.
+    pub(crate) fn controls(&self, part: &str) -> BTreeSet<&Levels> {
+        let twins = self.measured.keys().filter(|(of, _, twin, _)| *twin && of == part);
+        twins.map(|(_, levels, ..)| levels).collect()
     }
 
     fn get(&self, part: &str, levels: &Levels, twin: bool, metric: &str) -> &[Trial] {

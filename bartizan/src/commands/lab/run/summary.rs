@@ -8,7 +8,7 @@ use bartizan_lab::experiment::Levels;
 use bartizan_lab::run::{Ended, runner_part};
 use bartizan_lab::trial::{LeftOut, Outcome};
 use bartizan_report::quantity::Shown;
-use bartizan_report::{File, Report, Statistics};
+use bartizan_report::{Effect, File, Report, Statistics, Verdict};
 use bartizan_stats::Sample;
 use serde::Serialize;
 
@@ -29,6 +29,28 @@ pub(super) struct Summary {
     given_up: Vec<GivenUp>,
     damaged_lines: Vec<u64>,
     rows: Vec<Row>,
+    /// What was taken twice.
+    controls: Vec<Twice>,
+}
+
+/// A metric of a combination that was taken twice.
+#[derive(Serialize)]
+struct Twice {
+    part: String,
+    levels: Levels,
+    metric: &'static str,
+    n: usize,
+    /// Twin less combination, with its 95 % interval.
+    difference: Option<String>,
+    #[serde(flatten)]
+    effect: Effect,
+}
+
+impl Twice {
+    /// Whether two of the same differ: the machine or the workload does what the statistics do not account for.
+    fn differs(&self) -> bool {
+        matches!(self.effect.verdict, Verdict::More | Verdict::Less)
+    }
 }
 
 #[derive(Serialize)]
@@ -55,6 +77,7 @@ impl Summary {
         let run = ended.records.runs.first();
         let failed = |outcome: &Outcome| matches!(outcome, Outcome::Failed { .. });
         let trials = &ended.records.trials;
+        let (rows, controls) = measured(experiment, ended);
         Self {
             schema: "bartizan-lab-summary/2",
             experiment: experiment.id.clone(),
@@ -76,12 +99,16 @@ impl Summary {
                 })
                 .collect(),
             damaged_lines: ended.records.damage.iter().map(|damage| damage.line).collect(),
-            rows: rows(experiment, ended),
+            rows,
+            controls,
         }
     }
 
     pub(super) fn is_clean(&self) -> bool {
-        self.failed == 0 && self.given_up.is_empty() && self.not_run.is_empty()
+        self.failed == 0
+            && self.given_up.is_empty()
+            && self.not_run.is_empty()
+            && !self.controls.iter().any(Twice::differs)
     }
 }
 
@@ -95,7 +122,7 @@ fn not_run(experiment: &Experiment, left_out: &[LeftOut]) -> Vec<String> {
 }
 
 /// What the report of these records says, the runner's own floor before it.
-fn rows(experiment: &Experiment, ended: &Ended) -> Vec<Row> {
+fn measured(experiment: &Experiment, ended: &Ended) -> (Vec<Row>, Vec<Twice>) {
     let mut experiment = experiment.clone();
     experiment.parts.insert(0, runner_part());
     let file = File {
@@ -103,8 +130,16 @@ fn rows(experiment: &Experiment, ended: &Ended) -> Vec<Row> {
         records: ended.records.clone(),
     };
     let report = Report::of(&experiment, None, &[file]);
-    let mut rows = Vec::new();
+    let (mut rows, mut controls) = (Vec::new(), Vec::new());
     for part in report.parts {
+        controls.extend(part.controls.iter().map(|control| Twice {
+            part: part.id.clone(),
+            levels: control.levels.clone(),
+            metric: control.metric.name,
+            n: control.n,
+            difference: control.sentence(),
+            effect: control.effect,
+        }));
         for table in part.tables {
             for cell in table.rows {
                 if let Some(statistics) = cell.statistics {
@@ -121,7 +156,7 @@ fn rows(experiment: &Experiment, ended: &Ended) -> Vec<Row> {
             }
         }
     }
-    rows
+    (rows, controls)
 }
 
 pub(super) fn table(summary: &Summary) -> String {
@@ -182,6 +217,7 @@ fn closing(text: &mut String, summary: &Summary) {
     for part in &summary.not_run {
         let _ = writeln!(text, "not run: {part}: all of its combinations were left out");
     }
+    two_of_the_same(text, &summary.controls);
     let Summary {
         experiment,
         recorded,
@@ -197,5 +233,34 @@ fn closing(text: &mut String, summary: &Summary) {
         text,
         "{experiment}: {recorded} of {trials} trials recorded, {failed} failed; seed {seed}; records: {file}\n\
          median: of the medians of trials; interval: with the dependence of trials that follow each other"
+    );
+}
+
+/// Each that differs, and how many there are.
+fn two_of_the_same(text: &mut String, controls: &[Twice]) {
+    if controls.is_empty() {
+        return;
+    }
+    for one in controls.iter().filter(|one| one.differs()) {
+        let difference = one.difference.as_deref().unwrap_or_default();
+        let Twice {
+            part,
+            levels,
+            metric,
+            n,
+            ..
+        } = one;
+        let _ = writeln!(
+            text,
+            "two of the same differ: {part}: {metric} of {levels}: {difference}, {n} pairs"
+        );
+    }
+    let count = |verdict: fn(&Twice) -> bool| controls.iter().filter(|one| verdict(one)).count();
+    let few = count(|one| one.effect.verdict == Verdict::TooFew);
+    let differing = count(Twice::differs);
+    let _ = writeln!(
+        text,
+        "two of the same: {differing} of {} differ at 1 % of a part together; {few} have too few trials to say",
+        controls.len()
     );
 }
