@@ -137,6 +137,24 @@ fn whatever_the_authority_signs_with_everything_is_restarted_and_its_handshakes_
 }
 
 #[test]
+fn the_first_contact_of_two_ends_that_were_just_started_is_told_apart_from_those_that_follow() {
+    let played = play(
+        "  - id: first-contact\n    workload: nrf-transactions\n    factors:\n\
+         \x20     - { name: deployment, levels: [pqc-splice] }\n\
+         \x20     - { name: connection, levels: [new] }\n\
+         \x20   parameters: { transactions: 3, warm-up: 2, restart: true }\n    repetitions: 2\n    quick: { repetitions: 2 }\n    bound: 60\n    metrics: [latency]\n",
+        None,
+    )
+    .unwrap();
+    let (_, observation) = &played[0];
+    for metric in ["first-latency", "first-handshake"] {
+        assert_eq!(count(observation, metric), 1, "{metric}");
+        assert!(one(observation, metric) > 0.0, "{metric}");
+    }
+    assert_eq!((count(observation, "latency"), count(observation, "handshake")), (3, 3));
+}
+
+#[test]
 fn every_function_of_the_matrix_is_played_and_marked_synthetic() {
     let played = play(
         "  - id: matrix\n    workload: nrf-transactions\n    factors:\n\
@@ -320,6 +338,28 @@ fn recorded_registrations_pass_through_a_sidecar_for_each_function() {
 /// What is told by packets needs a capture.
 mod as_root {
     use super::*;
+
+    #[test]
+    fn registrations_at_a_cadence_are_played_as_often_and_their_links_are_captured() {
+        let played = play(
+            "  - id: registrations\n    workload: replay\n    factors:\n\
+             \x20     - { name: deployment, levels: [native-h2c, tls-splice] }\n\
+             \x20   parameters: { until-ms: 300, times: 2, every-ms: 500 }\n    repetitions: 2\n    quick: { repetitions: 2 }\n    bound: 60\n    metrics: [latency]\n",
+            None,
+        )
+        .unwrap();
+        let bytes: Vec<f64> = played.iter().map(|(_, one)| one.values["link-bytes"][0]).collect();
+        for (levels, observation) in &played {
+            assert_eq!(one(observation, "faults"), 0.0, "{levels}: {:?}", observation.facts);
+            // What is from the first packet to the last holds the pause between the two.
+            let (gap, rate) = (one(observation, "link-gap"), one(observation, "link-bytes-per-second"));
+            assert!(gap > 0.0 && rate > 0.0, "{levels}");
+        }
+        assert!(
+            bytes[1] > bytes[0],
+            "TLS and its handshakes weigh more than none: {bytes:?}"
+        );
+    }
 
     #[test]
     fn components_of_a_transaction_add_up_to_its_latency() {

@@ -35,13 +35,15 @@ pub(crate) struct Charons {
 }
 
 impl Charons {
-    /// Starts one in each namespace, its files in the directory beside it; with `defaults` by strongSwan's own values.
-    pub(crate) fn start(root: &LabRoot, ends: [(&Namespace, PathBuf); 2], defaults: bool) -> Result<Self, Error> {
+    /// Starts one in each namespace, its files in the directory beside it, by what Bartizan writes and `vary` changes.
+    pub(crate) fn start(
+        root: &LabRoot,
+        ends: [(&Namespace, PathBuf); 2],
+        vary: impl FnOnce(&mut Settings),
+    ) -> Result<Self, Error> {
         let kernel = Kernel::of_this_machine()?;
-        let settings = Settings {
-            defaults,
-            ..Settings::new(kernel, 1)
-        };
+        let mut settings = Settings::new(kernel, 1);
+        vary(&mut settings);
         let engine = Engine::LabRoot(root.clone());
         let [one, other] = ends.map(|(namespace, directory)| {
             Instance::start(&engine, &directory, Some(namespace), &settings).map_err(not_started)
@@ -129,6 +131,14 @@ impl Charons {
         let said = self.client(0)?.request("version", Section::new()).map_err(refused)?;
         let text = |name: &str| said.text(name).unwrap_or("unknown").to_owned();
         Ok(format!("strongSwan {} ({})", text("version"), text("daemon")))
+    }
+
+    /// The plugin whose ML-KEM-768 the one at this end takes, as it says itself; `none` where it has none.
+    pub(crate) fn ml_kem(&self, end: usize) -> Result<String, Error> {
+        let charon = bartizan_ipsec::Charon::ask(&mut self.client(end)?).map_err(refused)?;
+        let exchange = bartizan_deployment::KeyExchange::named("mlkem768");
+        let plugin = exchange.and_then(|exchange| charon.plugin_of(exchange.first()).map(str::to_owned));
+        Ok(plugin.unwrap_or_else(|| "none".to_owned()))
     }
 
     /// What both have used so far.

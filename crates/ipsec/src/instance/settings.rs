@@ -21,6 +21,10 @@ pub struct Settings {
     pub fragment_size: u16,
     /// strongSwan's own values where it has its own: for comparisons.
     pub defaults: bool,
+    /// How much is written into the log, in strongSwan's levels: 1 is control flow, 2 is more of it, 3 dumps, 4 has secrets too.
+    pub log_level: u8,
+    /// A plugin that is asked before all others, such as `ml` for its ML-KEM: for comparisons.
+    pub asked_first: Option<&'static str>,
 }
 
 impl Settings {
@@ -32,6 +36,8 @@ impl Settings {
             peers,
             fragment_size: 1280,
             defaults: false,
+            log_level: 1,
+            asked_first: None,
         }
     }
 
@@ -42,8 +48,9 @@ impl Settings {
             Kernel::Libipsec => "kernel-libipsec kernel-netlink",
             Kernel::Netlink => "kernel-netlink",
         };
+        let first = self.asked_first.map(|plugin| format!("{plugin} ")).unwrap_or_default();
         let mut text = format!(
-            "charon-systemd {{\n  load = {PLUGINS} {kernel} socket-default vici\n  plugins {{\n    vici {{ socket = unix://{} }}\n",
+            "charon-systemd {{\n  load = {first}{PLUGINS} {kernel} socket-default vici\n  plugins {{\n    vici {{ socket = unix://{} }}\n",
             socket.display()
         );
         // Writing to a string cannot fail.
@@ -88,9 +95,10 @@ impl Settings {
             ));
         }
         line(format_args!(
-            "  filelog {{ file {{\n    path = {}\n    default = 1\n    ike_name = yes\n    time_format = %Y-%m-%dT%H:%M:%S\n    flush_line = yes\n  }} }}\n  \
+            "  filelog {{ file {{\n    path = {}\n    default = {}\n    ike_name = yes\n    time_format = %Y-%m-%dT%H:%M:%S\n    flush_line = yes\n  }} }}\n  \
              syslog {{\n    daemon {{ default = -1 }}\n    auth {{ default = -1 }}\n  }}\n  journal {{ default = -1 }}\n}}",
-            log.display()
+            log.display(),
+            self.log_level
         ));
         text
     }

@@ -68,7 +68,7 @@ impl Ike {
         let directory = |end: usize| folder.join(format!("charon-{}", ENDS[end]));
         let ends = [(link.node(), directory(0)), (link.ric(), directory(1))];
         Ok(Self {
-            charons: Charons::start(root, ends, false)?,
+            charons: Charons::start(root, ends, |_| {})?,
             folder: papers.folder().to_owned(),
             identities: [0, 1].map(|end| papers.identity(end).to_owned()),
             connections: None,

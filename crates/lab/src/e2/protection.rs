@@ -78,12 +78,13 @@ const fn aead(algorithms: &'static [(&'static str, &'static str, usize, Option<u
     })
 }
 
-const fn cbc(algorithms: &'static [(&'static str, &'static str, usize, Option<u16>)]) -> Option<Suite> {
+/// With a check value of so many bytes.
+const fn cbc(algorithms: &'static [(&'static str, &'static str, usize, Option<u16>)], check: usize) -> Option<Suite> {
     Some(Suite {
         algorithms,
         vector: 16,
         block: 16,
-        check: 16,
+        check,
     })
 }
 
@@ -104,7 +105,7 @@ const fn ike(name: &'static str, key_exchange: &'static str) -> Protection {
     }
 }
 
-/// All we know. The keys of AES in a counter mode carry a salt of 4 bytes (3 with CCM; RFC 4106, RFC 4309, RFC 7634).
+/// All we know. Check values of HMAC are half of its hash (RFC 4868, section 2.6). The keys of AES in a counter mode carry a salt of 4 bytes (3 with CCM; RFC 4106, RFC 4309, RFC 7634).
 pub static PROTECTIONS: &[Protection] = &[
     fixed("none", None),
     fixed(
@@ -118,21 +119,99 @@ pub static PROTECTIONS: &[Protection] = &[
     ),
     fixed(
         "aes128-cbc-sha256",
-        cbc(&[
-            ("enc", "cbc(aes)", 16, None),
-            ("auth-trunc", "hmac(sha256)", 32, Some(128)),
-        ]),
+        cbc(
+            &[
+                ("enc", "cbc(aes)", 16, None),
+                ("auth-trunc", "hmac(sha256)", 32, Some(128)),
+            ],
+            16,
+        ),
+    ),
+    fixed(
+        "aes128-cbc-sha384",
+        cbc(
+            &[
+                ("enc", "cbc(aes)", 16, None),
+                ("auth-trunc", "hmac(sha384)", 48, Some(192)),
+            ],
+            24,
+        ),
+    ),
+    fixed(
+        "aes128-cbc-sha512",
+        cbc(
+            &[
+                ("enc", "cbc(aes)", 16, None),
+                ("auth-trunc", "hmac(sha512)", 64, Some(256)),
+            ],
+            32,
+        ),
+    ),
+    fixed(
+        "aes192-cbc-sha256",
+        cbc(
+            &[
+                ("enc", "cbc(aes)", 24, None),
+                ("auth-trunc", "hmac(sha256)", 32, Some(128)),
+            ],
+            16,
+        ),
+    ),
+    fixed(
+        "aes192-cbc-sha384",
+        cbc(
+            &[
+                ("enc", "cbc(aes)", 24, None),
+                ("auth-trunc", "hmac(sha384)", 48, Some(192)),
+            ],
+            24,
+        ),
+    ),
+    fixed(
+        "aes192-cbc-sha512",
+        cbc(
+            &[
+                ("enc", "cbc(aes)", 24, None),
+                ("auth-trunc", "hmac(sha512)", 64, Some(256)),
+            ],
+            32,
+        ),
     ),
     fixed(
         "aes256-cbc-sha256",
-        cbc(&[
-            ("enc", "cbc(aes)", 32, None),
-            ("auth-trunc", "hmac(sha256)", 32, Some(128)),
-        ]),
+        cbc(
+            &[
+                ("enc", "cbc(aes)", 32, None),
+                ("auth-trunc", "hmac(sha256)", 32, Some(128)),
+            ],
+            16,
+        ),
+    ),
+    fixed(
+        "aes256-cbc-sha384",
+        cbc(
+            &[
+                ("enc", "cbc(aes)", 32, None),
+                ("auth-trunc", "hmac(sha384)", 48, Some(192)),
+            ],
+            24,
+        ),
+    ),
+    fixed(
+        "aes256-cbc-sha512",
+        cbc(
+            &[
+                ("enc", "cbc(aes)", 32, None),
+                ("auth-trunc", "hmac(sha512)", 64, Some(256)),
+            ],
+            32,
+        ),
     ),
     fixed("aes128-ccm", aead(&[("aead", "rfc4309(ccm(aes))", 16 + 3, Some(128))])),
+    fixed("aes192-ccm", aead(&[("aead", "rfc4309(ccm(aes))", 24 + 3, Some(128))])),
     fixed("aes256-ccm", aead(&[("aead", "rfc4309(ccm(aes))", 32 + 3, Some(128))])),
     fixed("aes128-gcm", aead(&[("aead", "rfc4106(gcm(aes))", 16 + 4, Some(128))])),
+    fixed("aes192-gcm", aead(&[("aead", "rfc4106(gcm(aes))", 24 + 4, Some(128))])),
     fixed("aes256-gcm", aead(&[("aead", "rfc4106(gcm(aes))", 32 + 4, Some(128))])),
     fixed(
         "chacha20-poly1305",
@@ -149,10 +228,19 @@ pub const NAMES: &[&str] = &[
     "none",
     "null",
     "aes128-cbc-sha256",
+    "aes128-cbc-sha384",
+    "aes128-cbc-sha512",
+    "aes192-cbc-sha256",
+    "aes192-cbc-sha384",
+    "aes192-cbc-sha512",
     "aes256-cbc-sha256",
+    "aes256-cbc-sha384",
+    "aes256-cbc-sha512",
     "aes128-ccm",
+    "aes192-ccm",
     "aes256-ccm",
     "aes128-gcm",
+    "aes192-gcm",
     "aes256-gcm",
     "chacha20-poly1305",
     "ike-x25519",
@@ -311,6 +399,19 @@ mod tests {
             assert_eq!(published, clear + growth.sum() - growth.padding - growth.trailer);
             assert_eq!((clear - ETHERNET + growth.padding + growth.trailer) % 16, 0);
         }
+    }
+
+    #[test]
+    fn a_longer_hash_makes_a_longer_check_value() {
+        // 1400 bytes are filled up to 1408, whatever the hash.
+        let grown = |name: &str| Protection::named(name).unwrap().growth(1400).unwrap().sum();
+        let [one, other, third] = ["aes192-cbc-sha256", "aes192-cbc-sha384", "aes192-cbc-sha512"].map(grown);
+        assert_eq!((other - one, third - other), (8, 8));
+        assert_eq!(
+            grown("aes128-cbc-sha512"),
+            third,
+            "a key's length is not seen in a packet"
+        );
     }
 
     #[test]

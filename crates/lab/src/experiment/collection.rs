@@ -36,6 +36,21 @@ const BUILT_IN: &[(&str, &str, Option<&str>)] = &[
         Some(include_str!("../../../../experiments/sa-setup/published.yaml")),
     ),
     (
+        "sa-setup-causes",
+        include_str!("../../../../experiments/sa-setup-causes/experiment.yaml"),
+        Some(include_str!("../../../../experiments/sa-setup-causes/published.yaml")),
+    ),
+    (
+        "e2-under-load",
+        include_str!("../../../../experiments/e2-under-load/experiment.yaml"),
+        Some(include_str!("../../../../experiments/e2-under-load/published.yaml")),
+    ),
+    (
+        "paper2-esp",
+        include_str!("../../../../experiments/paper2-esp/experiment.yaml"),
+        Some(include_str!("../../../../experiments/paper2-esp/published.yaml")),
+    ),
+    (
         "sa-breach",
         include_str!("../../../../experiments/sa-breach/experiment.yaml"),
         None,

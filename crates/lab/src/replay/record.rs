@@ -7,7 +7,7 @@ use bartizan_stats::Summary;
 use serde::Serialize;
 
 /// What became of a playing.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Default, Serialize)]
 pub struct Outcome {
     /// Every request that was answered as recorded, by connection.
     pub requests: Vec<RequestRecord>,

@@ -29,6 +29,8 @@ pub(crate) struct Passed {
     pub(crate) from: u16,
     pub(crate) to: u16,
     pub(crate) payload: usize,
+    /// Bytes of its frame.
+    pub(crate) frame: usize,
     pub(crate) syn: bool,
 }
 
@@ -91,12 +93,18 @@ impl Packets {
                         from: segment.source_port,
                         to: segment.destination_port,
                         payload: segment.payload.len() + segment.missing,
+                        frame: packet.data.len() + datagram.missing,
                         syn: segment.flags.syn(),
                     });
                 }
             }
         }
         Ok(Self { passed, moment })
+    }
+
+    /// All of it.
+    pub(crate) fn all(&self) -> &[Passed] {
+        &self.passed
     }
 
     /// What passed within a transaction.
@@ -153,6 +161,7 @@ mod tests {
             from,
             to,
             payload,
+            frame: payload + 66,
             syn: false,
         }
     }

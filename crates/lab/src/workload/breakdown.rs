@@ -268,6 +268,7 @@ mod tests {
             from,
             to,
             payload: 1,
+            frame: 0,
             syn: false,
         }
     }

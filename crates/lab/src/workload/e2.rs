@@ -14,6 +14,7 @@ mod start_up;
 #[cfg(test)]
 mod tests;
 mod throughput;
+mod under_load;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -39,6 +40,7 @@ pub(super) use self::pairs::KIND as PAIRS;
 pub(super) use self::rekey::KIND as REKEY;
 pub(super) use self::start_up::KIND as START_UP;
 pub(super) use self::throughput::KIND as THROUGHPUT;
+pub(super) use self::under_load::KIND as UNDER_LOAD;
 
 /// How the link is protected: by ESP in tunnel mode with keys from chance, or from two charons.
 const PROTECTION: FactorKind = FactorKind {

@@ -5,6 +5,7 @@ mod breach;
 mod kind;
 mod link;
 mod measure;
+mod memory;
 mod path;
 mod whole;
 
@@ -12,16 +13,18 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use bartizan_host::{Capture, Captured, Direction, Namespace, Usage};
+use bartizan_host::{Capture, Captured, Direction, LabRoot, Namespace, Usage};
+use bartizan_ipsec::Settings;
 use bartizan_ipsec::vici::{Client, Section};
 use bartizan_pki::Profile;
 use serde_json::Value;
 
 pub(super) use self::breach::KIND as BREACH;
 pub(super) use self::kind::KIND;
-use self::kind::{AUTHENTICATION, CONFIGURATION, DRIVER, KEY_EXCHANGE, LOSS, ROUND_TRIP};
+use self::kind::{AUTHENTICATION, CONFIGURATION, DRIVER, KEY_EXCHANGE, LOG, LOSS, PROVIDER, ROUND_TRIP};
 use self::link::{ENDS, INTERFACE, Link};
 use self::measure::{Measured, Reached};
+pub(super) use self::memory::KIND as MEMORY;
 use self::path::Condition;
 use self::whole::Whole;
 use crate::charons::{self, PATIENCE, Papers, ike_sa, methods, refused};
@@ -72,18 +75,16 @@ fn start(setting: &Setting<'_>) -> Result<Box<dyn Workload>, Error> {
             .filter(|number| *number < u8::MAX)
             .ok_or_else(|| Error::Configuration("more combinations than a network has addresses for".to_owned()))?;
         let pair = pair(levels);
-        if !links.contains_key(pair) {
-            let defaults = level(levels, &CONFIGURATION) == "default";
-            let link = Link::make(setting.folder, root, pair, defaults, mtu, impaired)?;
-            links.insert(pair.to_owned(), link);
+        if !links.contains_key(&pair) {
+            links.insert(pair.clone(), pair_of(levels, setting.folder, root, mtu, impaired)?);
         }
         let authentication = level(levels, &AUTHENTICATION);
         if !papers.contains_key(authentication) {
             papers.insert(authentication, issue(setting.folder, authentication)?);
         }
         let key_exchange = level(levels, &KEY_EXCHANGE);
-        if let (Some(link), Some(papers)) = (links.get_mut(pair), papers.get(authentication)) {
-            if pair != WHOLE {
+        if let (Some(link), Some(papers)) = (links.get_mut(&pair), papers.get(authentication)) {
+            if !is_whole(levels) {
                 link.load(number, key_exchange, [&[key_exchange]; 2], papers)?;
             } else if key_exchange != whole::KEY_EXCHANGE || authentication != AUTHENTICATION.levels[0] {
                 let cause = format!("whole commands are taken with {} alone", whole::KEY_EXCHANGE);
@@ -122,11 +123,37 @@ fn start(setting: &Setting<'_>) -> Result<Box<dyn Workload>, Error> {
 const WHOLE: &str = "whole";
 
 /// Which pair of charons a combination is taken with.
-fn pair(levels: &Levels) -> &str {
-    match level(levels, &DRIVER) {
-        "up" | "swanctl-load-all" => WHOLE,
-        _ => level(levels, &CONFIGURATION),
+fn pair(levels: &Levels) -> String {
+    if is_whole(levels) {
+        return WHOLE.to_owned();
     }
+    let own = [&CONFIGURATION, &PROVIDER, &LOG].map(|factor| level(levels, factor));
+    own.join("-")
+}
+
+/// Whether whoever asks loads everything himself.
+fn is_whole(levels: &Levels) -> bool {
+    matches!(level(levels, &DRIVER), "up" | "swanctl-load-all")
+}
+
+/// The pair of charons of a combination, which must take the ML-KEM that it names.
+fn pair_of(levels: &Levels, folder: &std::path::Path, root: &LabRoot, mtu: u16, impaired: bool) -> Result<Link, Error> {
+    let provider = level(levels, &PROVIDER);
+    let log_level = level(levels, &LOG).parse();
+    let log_level = log_level.map_err(|_| Error::Configuration("`log` is a number".to_owned()))?;
+    let vary = |settings: &mut Settings| {
+        settings.defaults = level(levels, &CONFIGURATION) == "default";
+        settings.log_level = log_level;
+        settings.asked_first = (provider == "ml").then_some("ml");
+    };
+    let link = Link::make(folder, root, &pair(levels), vary, mtu, impaired)?;
+    let taken = link.ml_kem()?;
+    if taken == provider {
+        return Ok(link);
+    }
+    Err(Error::Configuration(format!(
+        "charon has ML-KEM from {taken} instead of {provider}"
+    )))
 }
 
 /// What charons know of a combination.
@@ -153,13 +180,13 @@ impl Workload for IpsecSetUp {
             .iter()
             .find(|connection| connection.levels == known)
             .ok_or_else(unknown)?;
-        let link = self.links.get_mut(pair(trial.levels)).ok_or_else(unknown)?;
+        let link = self.links.get_mut(&pair(trial.levels)).ok_or_else(unknown)?;
         let mut asked = Asked {
             connection,
             driver: level(trial.levels, &DRIVER),
-            whole: self.whole.as_ref().filter(|_| pair(trial.levels) == WHOLE),
+            whole: self.whole.as_ref().filter(|_| is_whole(trial.levels)),
             // Their names for it are others.
-            rekeys: self.rekeys && pair(trial.levels) != WHOLE,
+            rekeys: self.rekeys && !is_whole(trial.levels),
             condition: Condition::of(trial.levels)?,
             patience: self.patience,
         };
@@ -175,6 +202,7 @@ impl Workload for IpsecSetUp {
         let mut fact = |name: &str, value: Value| observation.facts.insert(name.to_owned(), value);
         fact("mtu", Value::from(link.mtu()));
         fact("esp", Value::from(link.esp()));
+        fact("ml-kem", Value::from(link.ml_kem()?));
         fact("processors", Value::from(link.processors().to_vec()));
         Ok(observation)
     }

@@ -6,14 +6,17 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;
+use std::io;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use bartizan_host::{Process, Program, loopback_addresses};
 
 use crate::Exchange;
-use crate::replay::{Behaviour, Idle, Responder, Speed, Targets, Think, play};
+use crate::replay::{Behaviour, Idle, Outcome, Responder, Speed, Targets, Think, play};
+use crate::sbi::packets::{Passed, Tap};
 use crate::sbi::{Authority, CONSUMER, Deployment, Error as SbiError, Papers};
 use crate::workload::sbi::{self, CA, LATENCY, milliseconds};
 use crate::workload::{
@@ -29,6 +32,15 @@ const fn of_server(name: &'static str, about: &'static str) -> MetricKind {
     }
 }
 
+const fn of_link(name: &'static str, unit: &'static str, about: &'static str) -> MetricKind {
+    MetricKind {
+        name,
+        unit,
+        about,
+        better: Better::Neither,
+    }
+}
+
 /// By the function that is called.
 const SERVERS: [(&str, &str); 6] = [
     ("AMF", "latency-amf"),
@@ -41,7 +53,7 @@ const SERVERS: [(&str, &str); 6] = [
 
 pub(super) static KIND: Kind = Kind {
     name: "replay",
-    about: "Two recorded UE registrations of free5GC played again with their own churn and concurrency, each function behind a sidecar of its own.",
+    about: "Two recorded UE registrations of free5GC played again, once or at a cadence, with their own churn and concurrency, each function behind a sidecar of its own.",
     factors: &[
         FactorKind {
             name: "deployment",
@@ -60,6 +72,16 @@ pub(super) static KIND: Kind = Kind {
             name: "until-ms",
             about: "connections that were opened by then are played, in milliseconds; the whole recording has 13,500",
             default: Some(Default::Number(13_500.0)),
+        },
+        ParameterKind {
+            name: "times",
+            about: "how often they are played in a trial",
+            default: Some(Default::Number(1.0)),
+        },
+        ParameterKind {
+            name: "every-ms",
+            about: "from the beginning of one to that of the next, in milliseconds, while the packets of the links are captured; 0 for one after the other, without a capture",
+            default: Some(Default::Number(0.0)),
         },
         ParameterKind {
             name: "think",
@@ -81,6 +103,21 @@ pub(super) static KIND: Kind = Kind {
         of_server("latency-udm", "of requests to the UDM"),
         of_server("latency-udr", "of requests to the UDR"),
         of_server("opening", "to open a connection to what is before the function"),
+        of_link(
+            "link-gap",
+            "s",
+            "with `every-ms`: from the first packet between callers' and functions' sides to the last over the number of gaps between, pauses included",
+        ),
+        of_link(
+            "link-bytes",
+            "B",
+            "with `every-ms`: bytes of frames there for each time; loopback lets packets be larger than a cable does",
+        ),
+        of_link(
+            "link-bytes-per-second",
+            "B/s",
+            "with `every-ms`: the same over the time of the capture, pauses included",
+        ),
         MetricKind {
             name: "connections",
             unit: "",
@@ -105,6 +142,9 @@ struct Replay {
     exchange: Exchange,
     responder: Responder,
     think: bool,
+    times: usize,
+    /// Of each time to the next; none where they follow each other at once.
+    every: Option<Duration>,
     cores: BTreeMap<(Deployment, Authority), Core>,
     papers: BTreeMap<Authority, Papers>,
     sidecar: PathBuf,
@@ -115,6 +155,8 @@ struct Replay {
 struct Core {
     _processes: Vec<Process>,
     targets: Targets,
+    /// Where the functions' sidecars are: what lies between these and the callers' is the link.
+    middles: Vec<u16>,
 }
 
 fn start(setting: &Setting<'_>) -> Result<Box<dyn Workload>, Error> {
@@ -138,6 +180,8 @@ fn start(setting: &Setting<'_>) -> Result<Box<dyn Workload>, Error> {
         responder: responder.map_err(|error| Error::Configuration(error.to_string()))?,
         exchange,
         think,
+        times: parameters.count("times")?.max(1),
+        every: Some(Duration::from_millis(parameters.count("every-ms")? as u64)).filter(|every| !every.is_zero()),
         cores: BTreeMap::new(),
         papers: BTreeMap::new(),
         sidecar: setting.tools.sidecar.clone(),
@@ -155,12 +199,21 @@ impl Workload for Replay {
             "recorded" => Speed::Recorded,
             _ => Speed::AsFastAsPossible,
         };
-        let targets = match deployment.authority(ca) {
-            None => self.responder.addresses().clone(),
+        let (targets, link) = match deployment.authority(ca) {
+            None => {
+                let targets = self.responder.addresses().clone();
+                let link = targets.values().map(SocketAddr::port).collect();
+                (targets, link)
+            }
             Some(authority) => self.targets(deployment, authority)?,
         };
-        let played = play(&self.exchange, &targets, speed).map_err(|error| Error::Configuration(error.to_string()))?;
         let mut observation = Observation::default();
+        let tap = self.every.map(|_| Tap::start(&self.folder)).transpose()?;
+        let played = self.play(&targets, speed, trial.deadline)?;
+        if let Some(tap) = tap {
+            let values = of_the_link(tap.stop(&link)?.all(), self.times);
+            observation.values.extend(values);
+        }
         let mut named = 0;
         for request in &played.requests {
             let think = if self.think { request.think_us } else { 0.0 };
@@ -192,11 +245,33 @@ impl Workload for Replay {
 }
 
 impl Replay {
-    /// Where callers go in this deployment, whose sidecars are started unless they run.
-    fn targets(&mut self, deployment: Deployment, authority: Authority) -> Result<Targets, Error> {
+    /// As often as asked, and all that came of it.
+    fn play(&self, targets: &Targets, speed: Speed, deadline: Instant) -> Result<Outcome, Error> {
+        let began = Instant::now();
+        let mut all = Outcome::default();
+        for number in 0..self.times {
+            if let Some(every) = self.every {
+                let due = began + every * u32::try_from(number).unwrap_or(u32::MAX);
+                thread::sleep(due.saturating_duration_since(Instant::now()));
+            }
+            if Instant::now() >= deadline {
+                return Err(Error::Broken(io::ErrorKind::TimedOut.into()));
+            }
+            let once = play(&self.exchange, targets, speed);
+            let once = once.map_err(|error| Error::Configuration(error.to_string()))?;
+            all.requests.extend(once.requests);
+            all.connections.extend(once.connections);
+            all.faults.extend(once.faults);
+            all.duration_us += once.duration_us;
+        }
+        Ok(all)
+    }
+
+    /// Where callers go in this deployment, whose sidecars are started unless they run, and the ports of the link.
+    fn targets(&mut self, deployment: Deployment, authority: Authority) -> Result<(Targets, Vec<u16>), Error> {
         let key = (deployment, authority);
         if let Some(core) = self.cores.get(&key) {
-            return Ok(core.targets.clone());
+            return Ok((core.targets.clone(), core.middles.clone()));
         }
         let nodes: Vec<String> = self
             .responder
@@ -213,9 +288,9 @@ impl Replay {
         let papers = papers.ok_or_else(|| Error::Configuration("no certificates".to_owned()))?;
         let folder = self.folder.join(format!("core-{}", self.cores.len()));
         let core = Core::start(&self.sidecar, &folder, papers, deployment, self.responder.addresses())?;
-        let targets = core.targets.clone();
+        let known = (core.targets.clone(), core.middles.clone());
         self.cores.insert(key, core);
-        Ok(targets)
+        Ok(known)
     }
 }
 
@@ -280,6 +355,47 @@ impl Core {
         Ok(Self {
             _processes: processes,
             targets,
+            middles: middles.iter().map(|(_, middle)| middle.port()).collect(),
         })
+    }
+}
+
+/// What paper 4 takes of a capture; nothing of one in which not two packets passed.
+fn of_the_link(passed: &[Passed], times: usize) -> Vec<(&'static str, Vec<f64>)> {
+    let (Some(first), Some(last)) = (passed.first(), passed.last()) else {
+        return Vec::new();
+    };
+    let seconds = last.at.saturating_sub(first.at) as f64 / 1e9;
+    if seconds <= 0.0 {
+        return Vec::new();
+    }
+    let bytes = passed.iter().map(|one| one.frame).sum::<usize>() as f64;
+    vec![
+        ("link-gap", vec![seconds / (passed.len() - 1) as f64]),
+        ("link-bytes", vec![bytes / times as f64]),
+        ("link-bytes-per-second", vec![bytes / seconds]),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_gap_is_the_mean_over_the_whole_capture_with_the_pauses_in_it() {
+        let passed = |at, frame| Passed {
+            at,
+            from: 1,
+            to: 2,
+            payload: 0,
+            frame,
+            syn: false,
+        };
+        let all = [passed(0, 100), passed(1_000_000, 500), passed(7_000_000_000, 100)];
+        let values: BTreeMap<_, _> = of_the_link(&all, 2).into_iter().collect();
+        assert_eq!(values["link-gap"], [3.5]);
+        assert_eq!(values["link-bytes"], [350.0]);
+        assert_eq!(values["link-bytes-per-second"], [100.0]);
+        assert!(of_the_link(&all[..1], 1).is_empty() && of_the_link(&[], 1).is_empty());
     }
 }

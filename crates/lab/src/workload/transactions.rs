@@ -54,6 +54,14 @@ pub(super) static KIND: Kind = Kind {
             "handshake",
             "how long the NRF's sidecar took for each full handshake, by its ledger",
         ),
+        of_procedure(
+            "first-latency",
+            "the latency of the first transaction with an NRF and sidecars that were just started, where `restart` says so and something warms up; it is no part of the others",
+        ),
+        of_procedure(
+            "first-handshake",
+            "how long the NRF's sidecar took for the full handshake of that one, by its ledger: no signature of the consumer's chain is known to it yet",
+        ),
         MetricKind {
             name: "handshakes",
             unit: "",
@@ -95,14 +103,22 @@ impl Workload for Transactions {
         let asked = Asked::of(trial.levels)?;
         let function = function(trial.levels)?;
         let (mut client, stage) = self.stages.take(asked)?;
-        let mut producer = sbi::populate(&mut client, &self.stages, function.looks_for, trial.seed)?;
         let mut session = Session::new(function, trial.seed);
-        for _ in 0..self.warm_up {
+        // Before anything else, so that nobody has seen the other's certificates.
+        let first = match self.restart && self.warm_up > 0 {
+            true => Some(transact(&mut client, &mut session)?.1),
+            false => None,
+        };
+        let mut producer = sbi::populate(&mut client, &self.stages, function.looks_for, trial.seed)?;
+        for _ in usize::from(first.is_some())..self.warm_up {
             transact(&mut client, &mut session)?;
         }
         let opened_before = client.opened();
         let before = stage.spent()?;
         let mut observation = Observation::default();
+        if let Some(first) = first {
+            observation.values.insert("first-latency", vec![milliseconds(first)]);
+        }
         for _ in 0..self.transactions {
             if !sbi::in_time(trial) {
                 return Err(sbi::late());
@@ -151,9 +167,12 @@ impl Workload for Transactions {
                         let what = format!("the ledger has {} handshakes for {all} connections", found.full);
                         return Err(Error::Configuration(what));
                     }
-                    let first = usize::try_from(opened_before).unwrap_or(usize::MAX);
+                    if let (Some(_), Some(us)) = (first, took.first()) {
+                        observation.values.insert("first-handshake", vec![*us as f64 / 1e3]);
+                    }
+                    let before = usize::try_from(opened_before).unwrap_or(usize::MAX);
                     let counted = usize::try_from(opened).unwrap_or(usize::MAX);
-                    took = took.get(first..).unwrap_or_default();
+                    took = took.get(before..).unwrap_or_default();
                     took = &took[..counted.min(took.len())];
                 }
                 observation.values.insert("handshakes", vec![took.len() as f64]);

@@ -62,7 +62,7 @@ const TOGETHER: u32 = 32;
 const WARM: usize = 20;
 /// Bytes beside the message that ESP authenticates: its header (RFC 4106, section 5).
 pub(super) const ESP_HEADER: usize = 8;
-/// Of the check value.
+/// Bytes of the check value of what encrypts and authenticates in one.
 const CHECK: usize = 16;
 
 fn lacks(levels: &Levels, _: &Tools) -> Option<Lack> {
@@ -112,34 +112,37 @@ impl Cipher {
         // Any key will do: no secret is encrypted, and the time does not depend on it.
         let plain = |length: usize| vec![0x42; length];
         let associated = ESP_HEADER;
-        let (kernel_name, key, vector, block) = match name {
-            "aes128-cbc-sha256" => ("authenc(hmac(sha256),cbc(aes))", authenc(16), plain(16), 16),
-            "aes256-cbc-sha256" => ("authenc(hmac(sha256),cbc(aes))", authenc(32), plain(16), 16),
-            "aes128-gcm" => ("gcm(aes)", plain(16), plain(12), 4),
-            "aes256-gcm" => ("gcm(aes)", plain(32), plain(12), 4),
+        if name == "null" {
+            let request = Request {
+                name: "ecb(cipher_null)",
+                key: &[],
+                authenticated: None,
+            };
+            return Ok(Self {
+                kernel: KernelCipher::new(request)?,
+                vector: Vec::new(),
+                associated: 0,
+                block: 4,
+            });
+        }
+        let (kernel_name, key, vector, block, check) = match (cbc(name), aes(name), name) {
+            (Some((bits, hash)), ..) => {
+                let name = format!("authenc(hmac(sha{hash}),cbc(aes))");
+                (name, authenc(bits / 8, hash / 8), plain(16), 16, hash / 16)
+            }
+            (_, Some((bits, "gcm")), _) => ("gcm(aes)".to_owned(), plain(bits / 8), plain(12), 4, CHECK),
             // The first byte of CCM's vector says how long its counter is: 4 bytes (RFC 4309, section 4).
-            "aes128-ccm" => ("ccm(aes)", plain(16), ccm_vector(), 4),
-            "aes256-ccm" => ("ccm(aes)", plain(32), ccm_vector(), 4),
-            "chacha20-poly1305" => ("rfc7539(chacha20,poly1305)", plain(32), plain(12), 4),
-            "null" => {
-                let request = Request {
-                    name: "ecb(cipher_null)",
-                    key: &[],
-                    authenticated: None,
-                };
-                return Ok(Self {
-                    kernel: KernelCipher::new(request)?,
-                    vector: Vec::new(),
-                    associated: 0,
-                    block: 4,
-                });
+            (_, Some((bits, "ccm")), _) => ("ccm(aes)".to_owned(), plain(bits / 8), ccm_vector(), 4, CHECK),
+            (.., "chacha20-poly1305") => {
+                let name = "rfc7539(chacha20,poly1305)".to_owned();
+                (name, plain(32), plain(12), 4, CHECK)
             }
             _ => return Err(Error::Configuration(format!("{name} encrypts nothing"))),
         };
         let request = Request {
-            name: kernel_name,
+            name: &kernel_name,
             key: &key,
-            authenticated: Some((associated as u32, CHECK)),
+            authenticated: Some((associated as u32, check)),
         };
         Ok(Self {
             kernel: KernelCipher::new(request)?,
@@ -203,6 +206,20 @@ impl Code {
     }
 }
 
+/// Bits of the key and the mode of `aes256-gcm`.
+fn aes(name: &str) -> Option<(usize, &str)> {
+    let (bits, mode) = name.strip_prefix("aes")?.split_once('-')?;
+    let bits = bits.parse().ok()?;
+    [128, 192, 256].contains(&bits).then_some((bits, mode))
+}
+
+/// Bits of the key and of the hash of `aes256-cbc-sha384`.
+pub(super) fn cbc(name: &str) -> Option<(usize, usize)> {
+    let (bits, mode) = aes(name)?;
+    let hash = mode.strip_prefix("cbc-sha")?.parse().ok()?;
+    [256, 384, 512].contains(&hash).then_some((bits, hash))
+}
+
 fn ccm_vector() -> Vec<u8> {
     let mut vector = vec![0x42; 16];
     vector[0] = 3;
@@ -210,15 +227,14 @@ fn ccm_vector() -> Vec<u8> {
 }
 
 /// Keys of `authenc` as rtnetlink attribute: the length of the cipher's, the hash's, the cipher's (Linux, crypto/authenc.h).
-fn authenc(length: usize) -> Vec<u8> {
+fn authenc(length: usize, hash_key: usize) -> Vec<u8> {
     const ATTRIBUTE_LENGTH: u16 = 8;
     const KEY_PARAMETERS: u16 = 1;
-    const HASH_KEY: usize = 32;
-    let mut key = Vec::with_capacity(8 + HASH_KEY + length);
+    let mut key = Vec::with_capacity(8 + hash_key + length);
     key.extend(ATTRIBUTE_LENGTH.to_ne_bytes());
     key.extend(KEY_PARAMETERS.to_ne_bytes());
     key.extend((length as u32).to_be_bytes());
-    key.resize(8 + HASH_KEY + length, 0x42);
+    key.resize(8 + hash_key + length, 0x42);
     key
 }
 
@@ -263,8 +279,22 @@ mod tests {
 
     #[test]
     fn keys_of_authenc_say_how_long_the_ciphers_is() {
-        let key = authenc(32);
-        assert_eq!(key.len(), 8 + 32 + 32);
+        let key = authenc(32, 48);
+        assert_eq!(key.len(), 8 + 48 + 32);
         assert_eq!(key[4..8], [0, 0, 0, 32]);
+    }
+
+    #[test]
+    fn every_protection_that_is_keyed_by_chance_is_a_cipher_here() {
+        let ours = |name: &str| cbc(name).is_some() || matches!(aes(name), Some((_, "gcm" | "ccm")));
+        for name in crate::e2::protection::NAMES
+            .iter()
+            .filter(|name| name.starts_with("aes"))
+        {
+            assert!(ours(name), "{name}");
+        }
+        for name in ["aes64-gcm", "aes128-cbc-sha1", "aes-gcm", "none"] {
+            assert!(!ours(name), "{name}");
+        }
     }
 }

@@ -1,13 +1,13 @@
 //! The same ciphers by the cryptographic library in this binary (AWS-LC), which takes the processor's own instructions for them where
 //! there are any, also in a guest.
 
-use aws_lc_rs::aead::{AES_128_GCM, AES_256_GCM, Aad, CHACHA20_POLY1305, LessSafeKey, Nonce, UnboundKey};
-use aws_lc_rs::cipher::{AES_128, AES_256, EncryptingKey, EncryptionContext, UnboundCipherKey};
+use aws_lc_rs::aead::{AES_128_GCM, AES_192_GCM, AES_256_GCM, Aad, CHACHA20_POLY1305, LessSafeKey, Nonce, UnboundKey};
+use aws_lc_rs::cipher::{AES_128, AES_192, AES_256, EncryptingKey, EncryptionContext, UnboundCipherKey};
 use aws_lc_rs::error::Unspecified;
 use aws_lc_rs::hmac;
 use aws_lc_rs::iv::FixedLength;
 
-use super::cipher::ESP_HEADER;
+use super::cipher::{ESP_HEADER, cbc};
 
 /// A cipher with its key. Any will do: no secret is encrypted, and the time does not depend on it.
 pub(super) enum LibraryCipher {
@@ -22,17 +22,26 @@ impl LibraryCipher {
     pub(super) fn named(name: &str) -> Option<Self> {
         let key = [0x42; 32];
         let aead = |algorithm, length| UnboundKey::new(algorithm, &key[..length]).ok().map(LessSafeKey::new);
-        let cbc = |algorithm, length| {
-            let cipher = EncryptingKey::cbc(UnboundCipherKey::new(algorithm, &key[..length]).ok()?).ok()?;
-            Some(Self::Cbc(Box::new((cipher, hmac::Key::new(hmac::HMAC_SHA256, &key)))))
+        let cbc = |bits: usize, hash: usize| {
+            let algorithm = match bits {
+                128 => &AES_128,
+                192 => &AES_192,
+                _ => &AES_256,
+            };
+            let check = match hash {
+                256 => hmac::HMAC_SHA256,
+                384 => hmac::HMAC_SHA384,
+                _ => hmac::HMAC_SHA512,
+            };
+            let cipher = EncryptingKey::cbc(UnboundCipherKey::new(algorithm, &key[..bits / 8]).ok()?).ok()?;
+            Some(Self::Cbc(Box::new((cipher, hmac::Key::new(check, &key)))))
         };
         match name {
             "aes128-gcm" => aead(&AES_128_GCM, 16).map(Self::Aead),
+            "aes192-gcm" => aead(&AES_192_GCM, 24).map(Self::Aead),
             "aes256-gcm" => aead(&AES_256_GCM, 32).map(Self::Aead),
             "chacha20-poly1305" => aead(&CHACHA20_POLY1305, 32).map(Self::Aead),
-            "aes128-cbc-sha256" => cbc(&AES_128, 16),
-            "aes256-cbc-sha256" => cbc(&AES_256, 32),
-            _ => None,
+            _ => self::cbc(name).and_then(|(bits, hash)| cbc(bits, hash)),
         }
     }
 
@@ -67,10 +76,12 @@ mod tests {
     fn every_cipher_it_has_changes_the_message_and_it_has_no_ccm() {
         for name in [
             "aes128-gcm",
+            "aes192-gcm",
             "aes256-gcm",
             "chacha20-poly1305",
             "aes128-cbc-sha256",
-            "aes256-cbc-sha256",
+            "aes192-cbc-sha384",
+            "aes256-cbc-sha512",
         ] {
             let mut message = [0x20; 64];
             LibraryCipher::named(name).unwrap().encrypt(&mut message).unwrap();

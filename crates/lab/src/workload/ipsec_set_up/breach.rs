@@ -104,7 +104,7 @@ struct Breach {
 
 fn start(setting: &Setting<'_>) -> Result<Box<dyn Workload>, Error> {
     let root = charons::root(setting.tools)?;
-    let mut link = Link::make(setting.folder, root, "watched", false, 1500, false)?;
+    let mut link = Link::make(setting.folder, root, "watched", |_| {}, 1500, false)?;
     let papers = issue(setting.folder, AUTHENTICATION.levels[0])?;
     let mut connections = Vec::new();
     for (number, levels) in (1..).zip(setting.combinations) {

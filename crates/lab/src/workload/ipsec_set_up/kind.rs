@@ -40,6 +40,18 @@ pub(super) const DRIVER: FactorKind = FactorKind {
     levels: &["bartizan", "bartizan-listening", "swanctl", "up", "swanctl-load-all"],
 };
 
+pub(super) const PROVIDER: FactorKind = FactorKind {
+    name: "ml-kem",
+    about: "the plugin of strongSwan whose ML-KEM both charons take: of OpenSSL, or strongSwan's own, which a lab root has when it was put there",
+    levels: &["openssl", "ml"],
+};
+
+pub(super) const LOG: FactorKind = FactorKind {
+    name: "log",
+    about: "how much both charons write into their log file, each line at once, in strongSwan's levels",
+    levels: &["1", "2", "4"],
+};
+
 pub(super) const ROUND_TRIP: FactorKind = FactorKind {
     name: "round-trip",
     about: "milliseconds that the path between the ends adds to a round trip, half of them each way",
@@ -64,7 +76,16 @@ const fn metric(name: &'static str, unit: &'static str, about: &'static str, bet
 pub(in crate::workload) static KIND: Kind = Kind {
     name: "ipsec-set-up",
     about: "IKE_SAs set up, given a second CHILD_SA, rekeyed and deleted by two charons, timed from packets at the initiator.",
-    factors: &[KEY_EXCHANGE, AUTHENTICATION, CONFIGURATION, DRIVER, ROUND_TRIP, LOSS],
+    factors: &[
+        KEY_EXCHANGE,
+        AUTHENTICATION,
+        CONFIGURATION,
+        DRIVER,
+        PROVIDER,
+        LOG,
+        ROUND_TRIP,
+        LOSS,
+    ],
     parameters: &[
         ParameterKind {
             name: "set-ups",
@@ -214,6 +235,11 @@ pub(super) fn lacks(levels: &Levels, tools: &Tools) -> Option<Lack> {
     if let Some(lack) = charons::lack(tools) {
         return Some(lack);
     }
+    if levels.level(PROVIDER.name) == Some("ml")
+        && let Some(lack) = lacks_ml(tools)
+    {
+        return Some(lack);
+    }
     let impaired = [ROUND_TRIP, LOSS].iter().any(|factor| {
         let level = levels.level(factor.name).and_then(|level| level.parse::<f64>().ok());
         level.is_some_and(|level| level > 0.0)
@@ -227,4 +253,18 @@ pub(super) fn lacks(levels: &Levels, tools: &Tools) -> Option<Lack> {
         });
     }
     None
+}
+
+/// Where plugins are in a lab root, and strongSwan's own ML-KEM, which Debian does not package.
+const ML: &str = "usr/lib/ipsec/plugins/libstrongswan-ml.so";
+
+fn lacks_ml(tools: &Tools) -> Option<Lack> {
+    let root = tools.sid.as_ref()?;
+    let file = root.directory().join(ML);
+    (!file.is_file()).then(|| Lack {
+        what: "strongSwan's plugin ml".to_owned(),
+        reason: format!("there is no {}", file.display()),
+        hint: "docs/lab-ipsec.md says how to build it".to_owned(),
+        feature: None,
+    })
 }

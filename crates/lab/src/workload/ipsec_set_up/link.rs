@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use bartizan_host::{LabRoot, Namespace, Program, Usage};
+use bartizan_ipsec::Settings;
 use bartizan_ipsec::vici::{Client, Section};
 
 use super::path::{Condition, Path as Between};
@@ -37,12 +38,13 @@ pub(super) struct Link {
 }
 
 impl Link {
-    /// `name` tells its charons' directories from those of others; `impaired` says whether the path shall be able to delay and lose.
+    /// `name` tells its charons' directories from those of others; `vary` says what is not as Bartizan writes it; `impaired` says whether the
+    /// path shall be able to delay and lose.
     pub(super) fn make(
         folder: &Path,
         root: &LabRoot,
         name: &str,
-        defaults: bool,
+        vary: impl FnOnce(&mut Settings),
         mtu: u16,
         impaired: bool,
     ) -> Result<Self, Error> {
@@ -50,7 +52,7 @@ impl Link {
         let between = Between::make(&ends, mtu, impaired)?;
         let end = |end: usize| (&ends[end], folder.join(format!("{}-{name}", ENDS[end])));
         Ok(Self {
-            charons: Charons::start(root, [end(0), end(1)], defaults)?,
+            charons: Charons::start(root, [end(0), end(1)], vary)?,
             ends,
             between,
             root: root.directory().to_owned(),
@@ -125,6 +127,17 @@ impl Link {
     /// Who encrypts ESP.
     pub(super) fn esp(&self) -> &'static str {
         self.charons.esp()
+    }
+
+    /// The plugin whose ML-KEM both take.
+    pub(super) fn ml_kem(&self) -> Result<String, Error> {
+        let [one, other] = [self.charons.ml_kem(0)?, self.charons.ml_kem(1)?];
+        if one == other {
+            return Ok(one);
+        }
+        Err(Error::Configuration(format!(
+            "one end has ML-KEM from {one}, the other from {other}"
+        )))
     }
 
     /// The processor that each charon is kept on.

@@ -49,6 +49,7 @@ mod as_root {
             levels("mlkem1024", "ed25519", "bartizan", "bartizan"),
             levels("x25519-ke1_mlkem768", "ecdsa-p256", "bartizan", "swanctl"),
             levels("x25519-ke1_mlkem768", "ecdsa-p256", "default", "bartizan"),
+            levels("mlkem768", "ecdsa-p256", "default", "bartizan").with(LOG.name, "4"),
         ];
         for levels in &combinations {
             assert_eq!(lacks(levels, &tools), None);
@@ -61,8 +62,8 @@ mod as_root {
         );
 
         let mut of = |number: usize| values(&mut *workload, &combinations[number]);
-        let [classical, large, hybrid, default] = [of(0), of(1), of(2), of(3)];
-        for values in [&classical, &large, &hybrid, &default] {
+        let [classical, large, hybrid, default, logged] = [of(0), of(1), of(2), of(3), of(4)];
+        for values in [&classical, &large, &hybrid, &default, &logged] {
             for metric in [
                 "ike-sa-init",
                 "ike-auth",
@@ -91,6 +92,51 @@ mod as_root {
             // The request of ML-KEM-768 is two IKE fragments of 1280 bytes, its response one packet.
             assert_eq!(hybrid["ike-fragments"], [2.0, 2.0]);
             assert_eq!(hybrid["packets"], [7.0, 7.0]);
+        }
+    }
+
+    #[test]
+    fn whose_ml_kem_it_is_charon_says_and_one_that_is_not_there_is_said_to_lack() {
+        let root = LabRoot::sid().unwrap().ensure(&mut |_| {}).unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let tools = Tools::find(env::current_exe().unwrap(), None).unwrap();
+        let by = |plugin: &str| levels("mlkem768", "ecdsa-p256", "bartizan", "bartizan").with(PROVIDER.name, plugin);
+        let mut plugins = vec!["openssl"];
+        match lacks(&by("ml"), &tools) {
+            // As Debian has it; who built the plugin has it tried here.
+            Some(lack) => assert_eq!(lack.what, "strongSwan's plugin ml"),
+            None => plugins.push("ml"),
+        }
+        for plugin in plugins {
+            let link = pair_of(&by(plugin), folder.path(), &root, 1500, false).unwrap();
+            assert_eq!(link.ml_kem().unwrap(), plugin);
+        }
+    }
+
+    #[test]
+    fn what_sas_take_of_memory_is_counted_with_all_of_them_standing() {
+        LabRoot::sid().unwrap().ensure(&mut |_| {}).unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let tools = Tools::find(env::current_exe().unwrap(), None).unwrap();
+        let combinations = [Levels::default().with(KEY_EXCHANGE.name, "x25519-ke1_mlkem768")];
+        let parameters: Parameters = [("sas".to_owned(), Value::from(8))].into_iter().collect();
+        let mut workload = (MEMORY.start)(&Setting {
+            part: "test",
+            combinations: &combinations,
+            parameters: &parameters,
+            tools: &tools,
+            folder: folder.path(),
+            seed: 1,
+            quick: true,
+            target: None,
+            processors: &[],
+        })
+        .unwrap();
+        // A second trial has charons of its own.
+        for _ in 0..2 {
+            let values = values(&mut *workload, &combinations[0]);
+            assert!(values["idle"][0] > 1.0, "{values:?}");
+            assert!(values["responder-per-sa"][0].is_finite() && values["initiator-per-sa"][0].is_finite());
         }
     }
 

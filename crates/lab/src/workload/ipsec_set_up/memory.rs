@@ -1,0 +1,140 @@
+//! What an SA takes of charon's memory: paper 2 prints the memory of IPsec with each KEM.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::PathBuf;
+use std::time::Instant;
+
+use bartizan_host::LabRoot;
+use bartizan_ipsec::drive;
+use bartizan_ipsec::vici::Section;
+
+use super::kind::{AUTHENTICATION, KEY_EXCHANGE, lacks};
+use super::link::{self, Link};
+use super::{issue, level};
+use crate::charons::{self, PATIENCE, Papers, refused};
+use crate::workload::{
+    Better, Default, Error, Kind, MetricKind, Observation, ParameterKind, Setting, Targets, Trial, Workload,
+};
+
+/// Addresses of a network, less that of the network and that for all.
+const MOST: usize = 250;
+
+const fn metric(name: &'static str, unit: &'static str, about: &'static str) -> MetricKind {
+    MetricKind {
+        name,
+        unit,
+        about,
+        better: Better::Lower,
+    }
+}
+
+pub(in crate::workload) static KIND: Kind = Kind {
+    name: "ipsec-memory",
+    about: "IKE_SAs with a CHILD_SA each, set up by two charons that were just started and kept: what they take of the memory of both.",
+    factors: &[KEY_EXCHANGE, AUTHENTICATION],
+    parameters: &[ParameterKind {
+        name: "sas",
+        about: "IKE_SAs that stand in the end, 1 to 250",
+        default: Some(Default::Number(100.0)),
+    }],
+    metrics: &[
+        metric(
+            "idle",
+            "MB",
+            "resident memory of the responder's charon with its connections loaded, after one IKE_SA came and went",
+        ),
+        metric(
+            "initiator-per-sa",
+            "kB",
+            "what resident memory of the initiator's charon grew by, over IKE_SAs",
+        ),
+        metric("responder-per-sa", "kB", "the same of the responder's"),
+    ],
+    targets: Targets::Own,
+    lacks,
+    start,
+};
+
+/// What a trial starts its charons from: each has new ones, since memory that was taken once is kept.
+struct Memory {
+    folder: PathBuf,
+    root: LabRoot,
+    papers: BTreeMap<String, Papers>,
+    sas: u8,
+    program: Option<String>,
+}
+
+fn start(setting: &Setting<'_>) -> Result<Box<dyn Workload>, Error> {
+    let sas = setting.parameters.count("sas")?;
+    let sas = u8::try_from(sas)
+        .ok()
+        .filter(|sas| (1..=MOST).contains(&usize::from(*sas)));
+    let mut papers = BTreeMap::new();
+    for levels in setting.combinations {
+        let authentication = level(levels, &AUTHENTICATION);
+        if !papers.contains_key(authentication) {
+            papers.insert(authentication.to_owned(), issue(setting.folder, authentication)?);
+        }
+    }
+    Ok(Box::new(Memory {
+        folder: setting.folder.to_owned(),
+        root: charons::root(setting.tools)?.clone(),
+        papers,
+        program: None,
+        sas: sas.ok_or_else(|| Error::Configuration(format!("`sas` is 1 to {MOST}")))?,
+    }))
+}
+
+impl Workload for Memory {
+    fn trial(&mut self, trial: &Trial<'_>) -> Result<Observation, Error> {
+        let key_exchange = level(trial.levels, &KEY_EXCHANGE);
+        let papers = self.papers.get(level(trial.levels, &AUTHENTICATION));
+        let papers = papers.ok_or_else(|| Error::Configuration("a combination that was not announced".to_owned()))?;
+        let mut link = Link::make(&self.folder, &self.root, "memory", |_| {}, 1500, false)?;
+        for number in 1..=self.sas {
+            link.load(number, key_exchange, [&[key_exchange]; 2], papers)?;
+        }
+        self.program = Some(link.version()?);
+        // Whatever is taken once, is.
+        set_up(&link, 1)?;
+        link.clear()?;
+        let before = link.cpu()?;
+        for number in 1..=self.sas {
+            if Instant::now() >= trial.deadline {
+                return Err(Error::Broken(io::ErrorKind::TimedOut.into()));
+            }
+            set_up(&link, number)?;
+        }
+        let after = link.cpu()?;
+        let standing = drive::list_sas(&mut link.client()?).map_err(refused)?.len();
+        if standing != usize::from(self.sas) {
+            return Err(Error::Handshake(format!(
+                "{standing} IKE_SAs stand instead of {}",
+                self.sas
+            )));
+        }
+        let grown = |end: usize| (after[end].resident as f64 - before[end].resident as f64) / 1e3;
+        let mut observation = Observation::default();
+        let values = &mut observation.values;
+        values.insert("idle", vec![before[1].resident as f64 / 1e6]);
+        values.insert("initiator-per-sa", vec![grown(0) / f64::from(self.sas)]);
+        values.insert("responder-per-sa", vec![grown(1) / f64::from(self.sas)]);
+        observation.facts.insert("esp".to_owned(), link.esp().into());
+        Ok(observation)
+    }
+
+    fn programs(&self) -> Vec<String> {
+        self.program.clone().into_iter().collect()
+    }
+}
+
+fn set_up(link: &Link, number: u8) -> Result<(), Error> {
+    let ask = Section::new()
+        .with("child", link::child("first", number))
+        .with("ike", link::connection(number))
+        .with("timeout", PATIENCE.as_millis().to_string());
+    let mut client = link.client()?;
+    client.command_within("initiate", ask, PATIENCE * 2).map_err(refused)?;
+    Ok(())
+}
