@@ -35,9 +35,15 @@ const FEWER: usize = 3_000;
 const AFTERWARDS: usize = 500;
 
 pub(crate) fn producer(address: SocketAddr) -> Process {
+    producer_with(address, &[])
+}
+
+/// The same with further arguments.
+pub(crate) fn producer_with(address: SocketAddr, arguments: &[&str]) -> Process {
     let ids = (REQUESTS + AFTERWARDS).to_string();
     let mut process = go::program("h2c-server")
         .arguments(["-listen", &address.to_string(), "-ids", &ids])
+        .arguments(arguments)
         .start()
         .expect("the Go server starts");
     process.wait_for_port(address, PATIENCE).expect("it listens");
@@ -65,14 +71,14 @@ pub(crate) fn consumer_with(to: SocketAddr, from: usize, count: usize, arguments
         .expect("the Go client starts")
 }
 
-fn counts(producer: SocketAddr) -> Vec<u64> {
+pub(crate) fn counts(producer: SocketAddr) -> Vec<u64> {
     let (status, _, body) = ask(&[&format!("http://{producer}/counts")]);
     assert_eq!(status, 200);
     serde_json::from_str(&body).expect("counts")
 }
 
 /// Waits for the client's end and puts its account beside the server's.
-fn tally(consumer: Process, producer: SocketAddr, from: usize) -> Tally {
+pub(crate) fn tally(consumer: Process, producer: SocketAddr, from: usize) -> Tally {
     tally_and_refused(consumer, producer, from).0
 }
 

@@ -11,3 +11,5 @@ mod go;
 mod hostile;
 mod ipv6;
 mod rolling;
+mod smuggling;
+mod versions;

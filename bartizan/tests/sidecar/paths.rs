@@ -99,49 +99,6 @@ fn h2load_loses_nothing_through_either_path_with_many_streams() {
 }
 
 #[test]
-fn http1_passes_a_splice_and_is_told_what_an_http2_listener_wants() {
-    let mut stage = Stage::new();
-    stage.write("hello", "hello");
-    let pair = Pair::new(By::Splice, By::Splice);
-    // nghttpd speaks HTTP/2 only; nginx answers both.
-    let configuration = format!(
-        "daemon off; pid {folder}/nginx.pid; error_log {folder}/nginx.log; worker_processes 1; events {{}}
-         http {{ access_log off; client_body_temp_path {folder}/body; proxy_temp_path {folder}/proxy; fastcgi_temp_path {folder}/fastcgi;
-         uwsgi_temp_path {folder}/uwsgi; scgi_temp_path {folder}/scgi; server {{ listen {function}; root {folder}; }} }}",
-        folder = stage.path("").display(),
-        function = pair.ports.function,
-    );
-    let configuration = stage.write("nginx.conf", configuration);
-    let mut nginx = Program::new("/usr/sbin/nginx")
-        .package("nginx-light")
-        .argument("-e")
-        .argument(stage.path("nginx.log"))
-        .argument("-c")
-        .argument(configuration)
-        .start()
-        .expect("nginx starts");
-    nginx
-        .wait_for_port(pair.ports.function, PATIENCE)
-        .expect("nginx listens");
-    let running = stage.run(&pair);
-    let url = format!("http://{}/hello", running.ports.outbound);
-    let (status, _, body) = ask(&["--http1.1", &url]);
-    assert_eq!((status, body.as_str()), (200, "hello"));
-    drop(running);
-
-    let pair = Pair {
-        ports: crate::stage::Ports::free(),
-        ..Pair::new(By::Http2, By::Http2)
-    };
-    let running = stage.run(&pair);
-    let url = format!("http://{}/hello", running.ports.outbound);
-    let answer = ask(&["--http1.1", &url]);
-    assert_eq!(answer.0, 505);
-    let problem = problem(&answer);
-    assert_eq!(problem["reason"], "not-http2");
-}
-
-#[test]
 fn requests_are_routed_by_target_api_root_then_authority() {
     let mut stage = Stage::new();
     stage.write("hello", "hello");

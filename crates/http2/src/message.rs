@@ -4,24 +4,28 @@ use crate::fields::Fields;
 
 /// What a list must be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub enum Kind {
+    /// The head of a request.
     Request,
+    /// The head of a response, interim or final.
     Response,
+    /// What comes after a body.
     Trailers,
 }
 
 /// A list that is malformed (section 8.1.1): an error of its stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Malformed;
+pub struct MalformedMessage;
 
 /// What the list says about its message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct Said {
-    pub(crate) content_length: Option<u64>,
+pub struct Said {
+    /// The length of its content, where it says so.
+    pub content_length: Option<u64>,
     /// Of a response.
-    pub(crate) status: u16,
+    pub status: u16,
     /// A request whose response has no content whatever its length says.
-    pub(crate) head: bool,
+    pub head: bool,
 }
 
 /// Pseudo-header fields by their bit.
@@ -32,40 +36,62 @@ const PATH: u8 = 8;
 const STATUS: u8 = 16;
 const PROTOCOL: u8 = 32;
 
-/// Checks a list and reads what matters from it.
-pub(crate) fn check(kind: Kind, fields: &Fields) -> Result<Said, Malformed> {
+/// Checks a list and reads what matters from it. What passes can be written as HTTP/1.1 and be read there in one way only.
+///
+/// # Errors
+/// Where it is no such list.
+pub fn check(kind: Kind, fields: &Fields) -> Result<Said, MalformedMessage> {
     let mut said = Said::default();
     let (mut seen, mut regular, mut connect) = (0_u8, false, false);
+    let (mut authority, mut host): (Option<&[u8]>, Option<&[u8]>) = (None, None);
     for (name, value, _) in fields.iter() {
         if !value.iter().all(|&byte| byte >= 0x20 && byte != 0x7f || byte == b'\t') {
-            return Err(Malformed);
+            return Err(MalformedMessage);
         }
         let Some(pseudo) = name.strip_prefix(b":") else {
             regular = true;
             field(name, value, kind, &mut said)?;
+            if name == b"host" && kind == Kind::Request && host.replace(value).is_some() {
+                return Err(MalformedMessage);
+            }
             continue;
         };
         let bit = match (kind, pseudo) {
             (Kind::Request, b"method") => {
                 connect = value == b"CONNECT";
                 said.head = value == b"HEAD";
+                if !value.iter().all(|byte| TOKEN[usize::from(byte.to_ascii_lowercase())]) {
+                    return Err(MalformedMessage);
+                }
                 METHOD
             }
             (Kind::Request, b"scheme") => SCHEME,
-            (Kind::Request, b"authority") => AUTHORITY,
+            (Kind::Request, b"authority") => {
+                authority = Some(value);
+                AUTHORITY
+            }
             (Kind::Request, b"path") => PATH,
             (Kind::Request, b"protocol") => PROTOCOL,
             (Kind::Response, b"status") => {
                 said.status = status(value)?;
                 STATUS
             }
-            _ => return Err(Malformed),
+            _ => return Err(MalformedMessage),
         };
         // Once each, before all others, and not empty but for an authority.
-        if regular || seen & bit != 0 || (value.is_empty() && bit != AUTHORITY) {
-            return Err(Malformed);
+        // A blank or a character that no URI has would make another request line of it.
+        let is_word = value.iter().all(|byte| (0x21..0x7f).contains(byte));
+        if regular || seen & bit != 0 || (value.is_empty() && bit != AUTHORITY) || !is_word {
+            return Err(MalformedMessage);
         }
         seen |= bit;
+    }
+    // Section 8.3.1: two hosts are one too many for those who read on.
+    let authority = authority.filter(|authority| !authority.is_empty());
+    if let (Some(authority), Some(host)) = (authority, host)
+        && !authority.eq_ignore_ascii_case(host)
+    {
+        return Err(MalformedMessage);
     }
     let complete = match kind {
         Kind::Request if connect && seen & PROTOCOL == 0 => seen == METHOD | AUTHORITY,
@@ -74,22 +100,24 @@ pub(crate) fn check(kind: Kind, fields: &Fields) -> Result<Said, Malformed> {
         Kind::Response => seen == STATUS,
         Kind::Trailers => true,
     };
-    if complete { Ok(said) } else { Err(Malformed) }
+    if complete { Ok(said) } else { Err(MalformedMessage) }
 }
 
-fn field(name: &[u8], value: &[u8], kind: Kind, said: &mut Said) -> Result<(), Malformed> {
+fn field(name: &[u8], value: &[u8], kind: Kind, said: &mut Said) -> Result<(), MalformedMessage> {
     // Section 8.2.1: tokens in lower case.
     if name.is_empty() || !name.iter().all(|&byte| TOKEN[usize::from(byte)]) {
-        return Err(Malformed);
+        return Err(MalformedMessage);
     }
     match name {
         // Section 8.2.2.
-        b"connection" | b"proxy-connection" | b"keep-alive" | b"transfer-encoding" | b"upgrade" => Err(Malformed),
-        b"te" if value != b"trailers" => Err(Malformed),
+        b"connection" | b"proxy-connection" | b"keep-alive" | b"transfer-encoding" | b"upgrade" => {
+            Err(MalformedMessage)
+        }
+        b"te" if value != b"trailers" => Err(MalformedMessage),
         b"content-length" if kind != Kind::Trailers => {
-            let length = decimal(value).ok_or(Malformed)?;
+            let length = decimal(value).ok_or(MalformedMessage)?;
             if said.content_length.is_some_and(|known| known != length) {
-                return Err(Malformed);
+                return Err(MalformedMessage);
             }
             said.content_length = Some(length);
             Ok(())
@@ -121,14 +149,18 @@ fn decimal(text: &[u8]) -> Option<u64> {
 }
 
 /// Three digits (RFC 9110, section 15); 101 has no place in HTTP/2 (RFC 9113, section 8.6).
-fn status(text: &[u8]) -> Result<u16, Malformed> {
+fn status(text: &[u8]) -> Result<u16, MalformedMessage> {
     match text {
         [first @ b'1'..=b'9', second, third] if second.is_ascii_digit() && third.is_ascii_digit() => {
             let digit = |byte: &u8| u16::from(byte - b'0');
             let status = digit(first) * 100 + digit(second) * 10 + digit(third);
-            if status == 101 { Err(Malformed) } else { Ok(status) }
+            if status == 101 {
+                Err(MalformedMessage)
+            } else {
+                Ok(status)
+            }
         }
-        _ => Err(Malformed),
+        _ => Err(MalformedMessage),
     }
 }
 
@@ -177,9 +209,10 @@ mod tests {
             ("content-length", "1x"),
             ("content-length", ""),
             ("x", "a\nb"),
+            ("host", "smf"),
         ] {
             let fields = list(&[&REQUEST[..], &[more]].concat());
-            assert_eq!(check(Kind::Request, &fields), Err(Malformed), "{more:?}");
+            assert_eq!(check(Kind::Request, &fields), Err(MalformedMessage), "{more:?}");
         }
         assert!(check(Kind::Request, &list(&REQUEST[1..])).is_err());
         assert!(check(Kind::Request, &list(&[("x", "y"), REQUEST[0], REQUEST[1], REQUEST[2]])).is_err());
@@ -187,11 +220,31 @@ mod tests {
     }
 
     #[test]
+    fn a_request_that_would_be_another_one_as_http1_is_malformed() {
+        for (place, wrong) in [
+            (0, "GET /admin HTTP/1.1"),
+            (0, "G(T"),
+            (2, "/x HTTP/1.1"),
+            (2, "/\u{e4}"),
+            (3, "nrf smf"),
+        ] {
+            let mut request = REQUEST;
+            request[place].1 = wrong;
+            assert_eq!(check(Kind::Request, &list(&request)), Err(MalformedMessage), "{wrong}");
+        }
+        let hosts =
+            |hosts: &[(&'static str, &'static str)]| check(Kind::Request, &list(&[&REQUEST[..3], hosts].concat()));
+        assert!(hosts(&[(":authority", "nrf"), ("host", "NRF")]).is_ok());
+        assert!(hosts(&[("host", "nrf")]).is_ok());
+        assert!(hosts(&[("host", "nrf"), ("host", "nrf")]).is_err());
+    }
+
+    #[test]
     fn a_response_has_a_status_of_three_digits() {
         let status = |text| check(Kind::Response, &list(&[(":status", text)])).map(|said| said.status);
         assert_eq!(status("204"), Ok(204));
         for text in ["", "20", "2000", "2x0", "099", "101"] {
-            assert_eq!(status(text), Err(Malformed), "{text}");
+            assert_eq!(status(text), Err(MalformedMessage), "{text}");
         }
     }
 

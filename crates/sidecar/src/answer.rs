@@ -8,7 +8,7 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::time::timeout;
 
 use crate::failure::Failure;
-use crate::http2;
+use crate::http2::{self, Version};
 use crate::metrics::Side;
 use crate::problem::Problem;
 use crate::shared::Shared;
@@ -32,6 +32,15 @@ pub(crate) enum Protocol {
 }
 
 impl Protocol {
+    /// The version of HTTP, where it is that.
+    pub(crate) fn version(self) -> Option<Version> {
+        match self {
+            Self::Http1 => Some(Version::Http1),
+            Self::Http2 => Some(Version::Http2),
+            Self::Undecided | Self::Other => None,
+        }
+    }
+
     pub(crate) fn of(first: &[u8]) -> Self {
         let shared = first.len().min(PREFACE.len());
         if first[..shared] == PREFACE[..shared] {

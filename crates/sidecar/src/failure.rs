@@ -28,8 +28,10 @@ pub(crate) enum Why {
     RequestTimedOut,
     /// The connection broke while a response was awaited.
     Broken,
-    /// The local side does not speak HTTP/2.
-    NotHttp2,
+    /// The client does not speak HTTP.
+    NotHttp,
+    /// The request is for a tunnel.
+    Connect,
 }
 
 impl Why {
@@ -41,7 +43,8 @@ impl Why {
             Self::FunctionUnreachable => "function-unreachable",
             Self::RequestTimedOut => "request-timed-out",
             Self::Broken => "broken",
-            Self::NotHttp2 => "not-http2",
+            Self::NotHttp => "not-http",
+            Self::Connect => "connect-method",
         }
     }
 
@@ -51,12 +54,23 @@ impl Why {
             Self::Peer(_) | Self::FunctionUnreachable | Self::Broken => (504, "TARGET_NF_NOT_REACHABLE"),
             Self::NoRoute => (400, "NF_DISCOVERY_FAILURE"),
             Self::RequestTimedOut => (504, "TIMED_OUT_REQUEST"),
-            Self::NotHttp2 => (505, "INVALID_MSG_FORMAT"),
+            Self::NotHttp => (400, "INVALID_MSG_FORMAT"),
+            Self::Connect => (501, "INVALID_MSG_FORMAT"),
         }
     }
 }
 
 impl Failure {
+    /// A request for a tunnel to `peer`: what would pass it are no requests.
+    pub(crate) fn connect(peer: &str) -> Self {
+        Self {
+            peer: peer.to_owned(),
+            why: Why::Connect,
+            detail: "CONNECT is not served".to_owned(),
+            hint: "a listener with `path: splice` carries what is not requests".to_owned(),
+        }
+    }
+
     /// A handshake with `peer` that was refused.
     pub(crate) fn refused(peer: &str, refused: &Refused) -> Self {
         Self {

@@ -1,10 +1,11 @@
-//! The `http2` path: requests one by one over pooled connections.
+//! The `http2` path: requests one by one over pooled connections; in HTTP/2 between sidecars, in whichever version network functions speak.
 //!
 //! A request is read, its head decoded, checked, routed and written to a connection of the pool within one turn of one task; the
-//! response likewise. What is between is in [`exchange`]; the protocol itself is `bartizan-http2`, without sockets.
+//! response likewise. What is between is in [`exchange`]; the protocols themselves are `bartizan-http2` and `bartizan-http1`, without sockets.
 
 mod attempts;
 mod budget;
+mod connection;
 mod exchange;
 mod link;
 mod pool;
@@ -20,6 +21,7 @@ use bartizan_http2::{Bounds, Sweeps};
 use tokio::io::{AsyncRead, AsyncWrite};
 
 pub(crate) use budget::{Budget, Reader, Whereabouts};
+pub(crate) use connection::Version;
 pub(crate) use exchange::Route;
 pub(crate) use pool::{Occupancy, Pool, Target, WaitsFor};
 pub(crate) use serve::{Ended, Service, serve};
@@ -80,5 +82,5 @@ where
         route: |_: &_| Err(failure.clone()),
         refuses: true,
     };
-    serve(service, stream, first, shared.drain.guard()).await
+    serve(service, Version::Http2, stream, first, shared.drain.guard()).await
 }

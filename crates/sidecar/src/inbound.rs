@@ -12,14 +12,14 @@ use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
-use crate::answer::{Protocol, answer};
+use crate::answer::answer;
 use crate::channel::Channel;
 use crate::drain::{Guard, Phase};
 use crate::function;
 use crate::handshake;
 use crate::http2::{self, Pool, Reader, Route, Service, Whereabouts};
 use crate::metrics::{Requests, Side};
-use crate::outbound::{LAST_WORD, decide, not_http2};
+use crate::outbound::{LAST_WORD, decide, not_http};
 use crate::places::Place;
 use crate::shared::Shared;
 use crate::splice::{Ended, Splice};
@@ -146,10 +146,13 @@ async fn http2(worker: &Worker, function: &Function, mut channel: Channel, guard
             return;
         }
     };
-    if protocol != Protocol::Http2 {
-        let failure = not_http2(shared, Side::Inbound, protocol);
-        return answer(shared, Side::Inbound, channel, first, &failure).await;
-    }
+    let Some(version) = protocol.version() else {
+        shared.complaints.log(
+            "a connection closed",
+            &not_http(shared, Side::Inbound, session.peer.as_str()),
+        );
+        return;
+    };
     shared.metrics.local_connection(Side::Inbound, "http2");
     let consumer = function.consumer(worker, &session.peer);
     let route = Route {
@@ -167,7 +170,7 @@ async fn http2(worker: &Worker, function: &Function, mut channel: Channel, guard
         },
         refuses: false,
     };
-    let served = http2::serve(service, channel, first, guard).await;
+    let served = http2::serve(service, version, channel, first, guard).await;
     if let Err(error) = served {
         shared.metrics.client_error(Side::Inbound, error.reason());
         tracing::debug!(peer = %session.peer, %error, "the peer's connection ended");

@@ -135,10 +135,10 @@ pub(crate) async fn http2(
             return;
         }
     };
-    if protocol != Protocol::Http2 {
-        let failure = not_http2(shared, Side::Outbound, protocol);
-        return answer(shared, Side::Outbound, local, first, &failure).await;
-    }
+    let Some(version) = protocol.version() else {
+        let failure = not_http(shared, Side::Outbound, routing.peer());
+        return shared.complaints.log("a connection closed", &failure);
+    };
     let service = Service {
         shared,
         side: Side::Outbound,
@@ -149,7 +149,7 @@ pub(crate) async fn http2(
         },
         refuses: false,
     };
-    let served = http2::serve(service, local, first, guard).await;
+    let served = http2::serve(service, version, local, first, guard).await;
     if let Err(error) = served {
         shared.metrics.client_error(Side::Outbound, error.reason());
         tracing::debug!(%error, "local connection ended");
@@ -173,25 +173,27 @@ pub(crate) async fn decide<IO: AsyncReadExt + Unpin>(
     Ok(protocol)
 }
 
-/// What is said to a client that does not speak HTTP/2 where requests are to be routed.
-pub(crate) fn not_http2(shared: &Shared, side: Side, protocol: Protocol) -> Failure {
-    let spoken = match protocol {
-        Protocol::Http1 => "HTTP/1.1",
-        Protocol::Http2 | Protocol::Undecided | Protocol::Other => {
-            // There is no answer that it would understand, so none is counted.
-            shared.metrics.client_error(side, "not-http");
-            "something that is not HTTP"
-        }
-    };
+/// What becomes of a client that does not speak HTTP where requests are to be routed. There is no answer that it would understand.
+pub(crate) fn not_http(shared: &Shared, side: Side, peer: &str) -> Failure {
+    shared.metrics.client_error(side, "not-http");
     Failure {
-        peer: shared.node.to_string(),
-        why: Why::NotHttp2,
-        detail: format!("the client speaks {spoken}; this listener's path is http2"),
-        hint: "use HTTP/2 with prior knowledge (TS 29.500, clause 5.2), or give the listener `path: splice`".to_owned(),
+        peer: peer.to_owned(),
+        why: Why::NotHttp,
+        detail: "the client speaks something that is not HTTP, and this listener's path is http2".to_owned(),
+        hint: "use HTTP/2 with prior knowledge (TS 29.500, clause 5.2) or HTTP/1.1, or give both ends of the link `path: splice`"
+            .to_owned(),
     }
 }
 
 impl Routing {
+    /// Whom connections are for, where that is known before they say anything.
+    fn peer(&self) -> &str {
+        match self {
+            Self::To(route) => route.pool.peer(),
+            Self::ByAuthority { .. } => "unknown",
+        }
+    }
+
     /// Whither a request goes.
     fn route(&self, head: &Fields) -> Result<Route, Failure> {
         match self {

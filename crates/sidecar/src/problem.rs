@@ -104,11 +104,11 @@ mod tests {
 
         #[test]
         fn an_http1_answer_has_one_head_whatever_the_detail_says(detail in "(?s).{0,200}") {
-            let failure = Failure { peer: "nrf".into(), why: Why::NotHttp2, detail, hint: String::new() };
+            let failure = Failure { peer: "nrf".into(), why: Why::Connect, detail, hint: String::new() };
             let answer = Problem::of(&failure).http1("amf");
             let text = String::from_utf8(answer).unwrap();
             let (head, body) = text.split_once("\r\n\r\n").unwrap();
-            prop_assert!(head.starts_with("HTTP/1.1 505 HTTP Version Not Supported\r\n"));
+            prop_assert!(head.starts_with("HTTP/1.1 501 Not Implemented\r\n"));
             let length = format!("content-length: {}", body.len());
             prop_assert!(head.contains(&length));
         }

@@ -44,12 +44,17 @@ func main() {
 	bodies := flag.Int("body", 200, "bytes of a POST")
 	pause := flag.Duration("pause", 50*time.Millisecond, "wait of a worker whose request was not answered by the producer")
 	rate := flag.Int("rate", 0, "requests per second of all workers; as fast as they are answered where it is 0")
+	http1 := flag.Bool("http1", false, "HTTP/1.1, as free5GC's PCF and SMF speak it to the BSF")
 	patience := flag.Duration("patience", 30*time.Second, "for one request, its retries included")
 	flag.Parse()
 
 	var turns <-chan time.Time
 	if *rate > 0 {
 		turns = time.NewTicker(time.Second / time.Duration(*rate)).C
+	}
+	fresh := func() transport { return newTransport() }
+	if *http1 {
+		fresh = func() transport { return &http.Transport{} }
 	}
 	self := &consumer{to: *to, patience: *patience, bodies: *bodies}
 	outcomes := make([]byte, *count)
@@ -59,7 +64,7 @@ func main() {
 		group.Add(1)
 		go func() {
 			defer group.Done()
-			transport := newTransport()
+			transport := fresh()
 			for done := 1; ; done++ {
 				if turns != nil {
 					<-turns
@@ -72,7 +77,7 @@ func main() {
 				outcomes[index] = self.ask(transport, *from+int(index))
 				if done%*each == 0 {
 					transport.CloseIdleConnections()
-					transport = newTransport()
+					transport = fresh()
 				}
 				if outcomes[index] != 'a' {
 					time.Sleep(*pause)
@@ -85,6 +90,11 @@ func main() {
 	fmt.Fprintln(os.Stderr, "connections refused:", atomic.LoadInt64(&self.refused))
 }
 
+type transport interface {
+	http.RoundTripper
+	CloseIdleConnections()
+}
+
 func newTransport() *http2.Transport {
 	return &http2.Transport{
 		AllowHTTP: true,
@@ -95,7 +105,7 @@ func newTransport() *http2.Transport {
 	}
 }
 
-func (self *consumer) ask(transport *http2.Transport, id int) byte {
+func (self *consumer) ask(transport transport, id int) byte {
 	deadline := time.Now().Add(self.patience)
 	for {
 		outcome, err := self.try(transport, id, deadline)
@@ -113,7 +123,7 @@ func (self *consumer) ask(transport *http2.Transport, id int) byte {
 	}
 }
 
-func (self *consumer) try(transport *http2.Transport, id int, deadline time.Time) (byte, error) {
+func (self *consumer) try(transport transport, id int, deadline time.Time) (byte, error) {
 	ctx, cancel := context.WithDeadline(context.Background(), deadline)
 	defer cancel()
 	method, sent := http.MethodGet, []byte(nil)

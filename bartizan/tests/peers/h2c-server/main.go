@@ -1,6 +1,8 @@
 // Command h2c-server is a network function as free5GC's are: Go's net/http2 in clear, which says goodbye to a connection once it
 // has been idle for a millisecond.
 //
+// With -http1 it takes HTTP/1.1 alone, as free5GC's BSF does, and closes a connection that has been idle for as long.
+//
 // It answers `/id/N` with N and the request's body, and counts each N; `/counts` gives the counts as a JSON array.
 package main
 
@@ -25,6 +27,7 @@ func main() {
 	listen := flag.String("listen", "127.0.0.1:0", "where to listen")
 	ids := flag.Int("ids", 10000, "how many ids there are")
 	idle := flag.Duration("idle", time.Millisecond, "how long a connection may be idle")
+	http1 := flag.Bool("http1", false, "HTTP/1.1 alone")
 	flag.Parse()
 
 	counts := make([]int64, *ids)
@@ -55,6 +58,10 @@ func main() {
 	listener, err := net.Listen("tcp", *listen)
 	if err != nil {
 		log.Fatal(err)
+	}
+	if *http1 {
+		fmt.Println("listening on", listener.Addr())
+		log.Fatal((&http.Server{Handler: mux, IdleTimeout: *idle}).Serve(listener))
 	}
 	server := &http.Server{Handler: h2c.NewHandler(mux, &http2.Server{IdleTimeout: *idle})}
 	fmt.Println("listening on", listener.Addr())

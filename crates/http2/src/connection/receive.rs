@@ -43,10 +43,12 @@ impl<T> Connection<T> {
             self.begun = true;
             at = PREFACE.len();
         }
-        if self.role == Role::Client && !self.settled && input.starts_with(b"HTTP/1.") {
+        // The type of the first frame. Servers without HTTP/2 answer the preface in words, some without a status line, and read no
+        // further: it is made for that (section 3.4).
+        if self.role == Role::Client && !self.settled && input.get(3).is_some_and(|&kind| kind != frame::SETTINGS) {
             return Err(Fault {
                 code: Code::HTTP_1_1_REQUIRED,
-                why: "the server speaks HTTP/1",
+                why: "the server does not speak HTTP/2",
             });
         }
         let mut taken = 0;

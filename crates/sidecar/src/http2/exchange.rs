@@ -5,12 +5,13 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bartizan_deployment::Limits;
+use bartizan_http1::is_repeatable;
 use bartizan_http2::{Code, Fields, Indexing};
 use tokio::task::spawn_local;
 
 use super::attempts::Attempts;
 use super::link::Link;
-use super::pool::Pool;
+use super::pool::{Pool, Wants};
 use super::port::{Inside, Port};
 use super::restraint::Restraint;
 use crate::authority::Authority;
@@ -151,7 +152,11 @@ impl Exchange {
         if end {
             self.tail = Tail::End;
         }
-        let waiting = matches!(self.carrier, Carrier::None);
+        let waiting = match &self.carrier {
+            Carrier::None => true,
+            // It may turn out to speak another version; until it has spoken it takes 65,535 bytes.
+            Carrier::On(link, _) => !link.settled.get(),
+        };
         if let Some(kept) = &mut self.kept {
             // What nobody carries yet must be kept whatever its length, which the stream's window bounds.
             if waiting || kept.len() + bytes.len() <= KEPT_AT_MOST {
@@ -176,6 +181,15 @@ impl Exchange {
         self.ended = true;
         if let Some(status) = self.status {
             self.account.ended(Outcome::Status(status));
+        }
+    }
+
+    /// What it asks of a connection.
+    fn wants(&self) -> Wants {
+        let kept = self.kept.as_ref().is_some_and(|kept| !kept.is_empty());
+        Wants {
+            body: kept || !matches!(self.tail, Tail::End),
+            repeatable: self.head.value(b":method").is_some_and(is_repeatable),
         }
     }
 
@@ -273,12 +287,14 @@ fn with_authority(head: &Fields) -> Option<Fields> {
 
 /// Has a request go on its way that nothing carries: at once where there is a connection with room for it, else once there is.
 pub(super) fn send(origin: Origin) -> Option<Rc<Link>> {
-    let found = origin.consumer.inside().connection.kept(origin.stream).map(|exchange| {
-        let pool = Rc::clone(&exchange.route.pool);
-        (pool, !matches!(exchange.tail, Tail::End))
-    });
-    let (pool, has_body) = found?;
-    if let Some(link) = pool.pick(has_body) {
+    let found = origin
+        .consumer
+        .inside()
+        .connection
+        .kept(origin.stream)
+        .map(|exchange| (Rc::clone(&exchange.route.pool), exchange.wants()));
+    let (pool, wants) = found?;
+    if let Some(link) = pool.pick(wants) {
         match hand_over(&origin, &link) {
             Handed::Done => return Some(link),
             Handed::Gone => return None,
@@ -292,12 +308,12 @@ pub(super) fn send(origin: Origin) -> Option<Rc<Link>> {
 /// The same where a connection has to be waited for; `again` where the request was on its way before.
 async fn carry(origin: Origin, again: bool) {
     let Origin { consumer, stream } = &origin;
-    let found = consumer.inside().connection.kept(*stream).map(|exchange| {
-        let has_body =
-            !matches!(exchange.tail, Tail::End) || exchange.kept.as_ref().is_some_and(|kept| !kept.is_empty());
-        (exchange.route.clone(), exchange.attempts, has_body)
-    });
-    let Some((route, mut attempts, has_body)) = found else {
+    let found = consumer
+        .inside()
+        .connection
+        .kept(*stream)
+        .map(|exchange| (exchange.route.clone(), exchange.attempts, exchange.wants()));
+    let Some((route, mut attempts, wants)) = found else {
         return;
     };
     if again {
@@ -307,7 +323,7 @@ async fn carry(origin: Origin, again: bool) {
         }
     }
     loop {
-        let link = match route.pool.link(has_body).await {
+        let link = match route.pool.link(wants).await {
             Ok(link) => link,
             Err(failure) => {
                 {
@@ -369,7 +385,7 @@ fn hand_over(origin: &Origin, link: &Rc<Link>) -> Handed {
         let Some(id) = opened else { return Handed::NoRoom };
         exchange.carrier = Carrier::On(Rc::clone(link), id);
         exchange.account.handed();
-        if body.len() > KEPT_AT_MOST {
+        if body.len() > KEPT_AT_MOST && link.settled.get() {
             exchange.kept = None;
         }
     }
@@ -409,6 +425,8 @@ pub(super) fn again(origin: Origin, link: &Link, reason: &'static str) -> Option
     drop(inside);
     match reason {
         "refused-stream" => reset_by_producer(&origin, Code::REFUSED_STREAM),
+        "version" => broken(&origin, link, "it speaks another version of HTTP"),
+        "closed" => broken(&origin, link, "it was closed without an answer"),
         _ => broken(&origin, link, "the peer has ended it (GOAWAY)"),
     }
     Some(origin.consumer)

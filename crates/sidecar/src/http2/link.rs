@@ -13,6 +13,7 @@ use bartizan_http2::{Code, Event, Role, Unsent};
 use bartizan_tls::Refused;
 use tokio::time::timeout;
 
+use super::connection::Version;
 use super::exchange::{self, Consumer, Exchange, Origin};
 use super::pool::{Counted, Pool};
 use super::port::{Came, Inbox, Inside, Port, Stop, Turn};
@@ -43,6 +44,10 @@ pub(crate) struct Link {
     pub(super) carried: Cell<u64>,
     /// Present where the connection is to a peer.
     pub(super) session: Option<Arc<Session>>,
+    /// The other side speaks another version of HTTP: nothing on it was processed.
+    pub(super) mistaken: Cell<bool>,
+    /// It has spoken in the version that it was taken for, or needs not.
+    pub(super) settled: Cell<bool>,
 }
 
 impl fmt::Debug for Link {
@@ -80,6 +85,10 @@ impl Link {
     /// Why the peer ended the connection before it said anything.
     pub(super) fn refusal(&self) -> Option<&Refused> {
         self.session.as_deref().and_then(Session::refusal)
+    }
+
+    pub(super) fn version(&self) -> Version {
+        self.port.inside().connection.version()
     }
 
     pub(super) fn is_retired(&self) -> bool {
@@ -181,7 +190,11 @@ impl Link {
             }
             Event::Unprocessed { kept } => {
                 let Some(Carried { origin, .. }) = kept else { return };
-                touched.0.extend(exchange::again(origin, self, "goaway"));
+                let reason = match self.version() {
+                    Version::Http1 => "closed",
+                    Version::Http2 => "goaway",
+                };
+                touched.0.extend(exchange::again(origin, self, reason));
             }
             Event::Moved { stream, bytes } => {
                 let Some(origin) = self.origin(stream) else { return };
@@ -276,6 +289,9 @@ pub(super) async fn drive(pool: Rc<Pool>, link: Rc<Link>) {
                 link.port.flush();
                 tick.set(shared.ticks.next());
             }
+            if !link.is_retired() && link.port.inside().connection.is_away() {
+                pool.retire(&link);
+            }
             pool.has_room(&link);
         }
         touched.each(|consumer| consumer.flush());
@@ -293,6 +309,12 @@ pub(super) async fn drive(pool: Rc<Pool>, link: Rc<Link>) {
         tracing::debug!(target = %pool.producer(), error = why, "pooled connection ended");
     }
     for Carried { origin, .. } in link.port.end() {
+        if link.mistaken.get() {
+            if let Some(consumer) = exchange::again(origin, &link, "version") {
+                consumer.flush();
+            }
+            continue;
+        }
         exchange::broken(&origin, &link, why);
         origin.consumer.flush();
     }
@@ -316,7 +338,7 @@ fn turn(
             .poll_flush(context, inbox, |event, input| link.take(event, input, touched));
         let idle = {
             let mut inside = link.port.inside();
-            let idle = leaving && inside.connection.is_idle();
+            let idle = (leaving || inside.connection.is_leaving()) && inside.connection.is_idle();
             if idle {
                 inside.connection.drain();
             }
@@ -331,14 +353,21 @@ fn turn(
         match received {
             Poll::Pending | Poll::Ready(Ok(Came::Enough)) => return Poll::Pending,
             Poll::Ready(Ok(Came::Something)) => {
-                if !link.is_retired() && link.port.inside().connection.away().is_some() {
+                if !link.settled.get() {
+                    link.settled.set(link.port.inside().connection.is_settled());
+                }
+                if !link.is_retired() && link.port.inside().connection.is_away() {
                     pool.retire(link);
                 }
             }
             Poll::Ready(Ok(Came::End { .. })) => return Poll::Ready(Err("closed by the other side".to_owned())),
             Poll::Ready(Err(Stop::Broken(error))) => return Poll::Ready(Err(error.to_string())),
             Poll::Ready(Err(Stop::Fault(fault))) => {
-                link.port.inside().connection.fail(fault.code);
+                if fault.code == Code::HTTP_1_1_REQUIRED {
+                    link.mistaken.set(true);
+                    pool.speaks_another_version_than(link.version());
+                }
+                link.port.inside().connection.fail(fault.code, fault.why);
                 return Poll::Ready(Err(fault.why.to_owned()));
             }
         }

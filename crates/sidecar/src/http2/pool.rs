@@ -15,6 +15,7 @@ use tokio::sync::Notify;
 use tokio::task::spawn_local;
 
 use super::budget::{Reader, Whereabouts};
+use super::connection::Version;
 use super::exchange::Origin;
 use super::link::{self, Carried, Link};
 use super::port::Port;
@@ -28,8 +29,11 @@ use crate::session::Session;
 use crate::shared::Shared;
 use crate::worker::Worker;
 
-/// Connections to one target beyond which requests queue for a stream instead.
+/// Connections to one target beyond which requests queue for a stream instead. Of HTTP/1.1, where each carries one request at a time,
+/// there may be as many as streams.
 const LINKS_AT_MOST: usize = 32;
+/// Connections of HTTP/1.1 that are kept without a request.
+const IDLE_AT_MOST: usize = 8;
 
 /// Whom a pool's connections lead to.
 #[derive(Debug, Clone)]
@@ -62,6 +66,8 @@ pub(crate) struct Pool {
     waiting: Cell<usize>,
     /// There may be one.
     room: Notify,
+    /// What the target speaks, as far as is known: HTTP/2 until it says otherwise (TS 29.500, clause 5.2).
+    version: Cell<Version>,
     occupancy: Arc<Occupancy>,
 }
 
@@ -95,6 +101,15 @@ impl fmt::Display for WaitsFor {
             ),
         }
     }
+}
+
+/// What a request asks of the connection that carries it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Wants {
+    /// It has a body, which a closed window would keep.
+    pub(super) body: bool,
+    /// It does the same when it is done twice.
+    pub(super) repeatable: bool,
 }
 
 /// One request on a connection of a pool, while it is there.
@@ -158,6 +173,7 @@ impl Pool {
             lost: Notify::new(),
             waiting: Cell::new(0),
             room: Notify::new(),
+            version: Cell::new(Version::Http2),
             occupancy: Arc::new(Occupancy {
                 target: words,
                 ..Occupancy::default()
@@ -237,10 +253,10 @@ impl Pool {
             let owner = Rc::as_ptr(&origin.consumer) as usize as u64;
             inside.connection.open(head, end, owner, carried)?
         };
+        let carried = link.carried.get() + 1;
+        link.carried.set(carried);
         if let Some(session) = &link.session {
             session.request();
-            let carried = link.carried.get() + 1;
-            link.carried.set(carried);
             if self
                 .shared
                 .limits
@@ -255,13 +271,13 @@ impl Pool {
 
     /// A connection with room for a stream. Dials where there is none, and waits where there are as many connections as there
     /// may be.
-    pub(super) async fn link(self: &Rc<Self>, has_body: bool) -> Result<Rc<Link>, Failure> {
+    pub(super) async fn link(self: &Rc<Self>, wants: Wants) -> Result<Rc<Link>, Failure> {
         let mut waited = false;
         loop {
-            if let Some(link) = self.pick(has_body) {
+            if let Some(link) = self.pick(wants) {
                 return Ok(link);
             }
-            if self.links.borrow().len() >= LINKS_AT_MOST {
+            if self.links.borrow().len() >= self.links_at_most() && !self.make_room() {
                 if !std::mem::replace(&mut waited, true) {
                     self.shared.metrics.limit_reached("streams");
                 }
@@ -276,7 +292,7 @@ impl Pool {
             }
             let before = self.dialled.get();
             let mut last = self.dialling.lock().await;
-            if let Some(link) = self.pick(has_body) {
+            if let Some(link) = self.pick(wants) {
                 return Ok(link);
             }
             // Somebody dialled while this one waited: their failure is ours.
@@ -294,7 +310,7 @@ impl Pool {
 
     /// An open connection with room for a stream, and for a request with a body one whose other end takes bodies: where one consumer's
     /// are not read, those of others go by another connection. Where there are as many connections as there may be, any with room.
-    pub(super) fn pick(&self, has_body: bool) -> Option<Rc<Link>> {
+    pub(super) fn pick(&self, wants: Wants) -> Option<Rc<Link>> {
         let links = self.links.borrow();
         let mut shut = None;
         for link in links.iter() {
@@ -302,7 +318,12 @@ impl Pool {
             if !inside.has_room() {
                 continue;
             }
-            if !has_body || inside.connection.is_window_open() {
+            // A connection of HTTP/1.1 may have been ended before the request reaches it, and nothing would say so: what must not be done
+            // twice goes by one on which nothing was asked yet (RFC 9112, section 9.3.1).
+            if !wants.repeatable && link.carried.get() > 0 && inside.connection.version() == Version::Http1 {
+                continue;
+            }
+            if !wants.body || inside.connection.is_window_open() {
                 return Some(Rc::clone(link));
             }
             shut = shut.or(Some(link));
@@ -310,10 +331,52 @@ impl Pool {
         shut.filter(|_| links.len() >= LINKS_AT_MOST).map(Rc::clone)
     }
 
+    fn links_at_most(&self) -> usize {
+        match self.version.get() {
+            Version::Http1 => self.shared.limits.streams as usize,
+            Version::Http2 => LINKS_AT_MOST,
+        }
+    }
+
+    /// Lets a connection of HTTP/1.1 go that carries nothing, for another.
+    fn make_room(&self) -> bool {
+        let idle = self.idle_http1().next();
+        idle.is_some_and(|link| {
+            self.retire(&link);
+            true
+        })
+    }
+
+    /// Connections of HTTP/1.1 that have carried something and carry nothing now.
+    fn idle_http1(&self) -> impl Iterator<Item = Rc<Link>> {
+        let links = match self.version.get() {
+            Version::Http1 => self.links.borrow().clone(),
+            Version::Http2 => Vec::new(),
+        };
+        links.into_iter().filter(|link| {
+            let inside = link.port.inside();
+            link.carried.get() > 0 && inside.connection.version() == Version::Http1 && inside.connection.is_idle()
+        })
+    }
+
+    /// The target answered in another version of HTTP than this one.
+    pub(super) fn speaks_another_version_than(&self, version: Version) {
+        let other = match version {
+            Version::Http1 => Version::Http2,
+            Version::Http2 => Version::Http1,
+        };
+        if self.version.replace(other) != other {
+            tracing::info!(target = %self.producer(), version = %other, "requests are sent in the version of HTTP that it speaks");
+        }
+    }
+
     /// Streams of a connection may have ended that requests wait for.
     pub(super) fn has_room(&self, link: &Link) {
         if self.waiting.get() > 0 && link.port.inside().has_room() {
             self.room.notify_waiters();
+        }
+        if !link.is_retired() && self.idle_http1().nth(IDLE_AT_MOST).is_some() {
+            self.make_room();
         }
     }
 
@@ -331,8 +394,12 @@ impl Pool {
                 Ok(link)
             }
             Target::Function(address) => {
-                let stream = function::dial(&self.shared, *address).await?;
-                Ok(self.start(stream, None))
+                let dialled = function::dial(&self.shared, *address).await;
+                if dialled.is_err() {
+                    // What comes up in its place may be another.
+                    self.version.set(Version::Http2);
+                }
+                Ok(self.start(dialled?, None))
             }
         }
     }
@@ -346,10 +413,17 @@ impl Pool {
         let bounds = super::bounds(&self.shared.limits);
         let link = Rc::new(Link {
             shared: Arc::clone(&self.shared),
-            port: Port::new(Role::Client, bounds, stream, Rc::clone(&self.reader)),
+            port: Port::new(
+                (self.version.get(), Role::Client),
+                bounds,
+                stream,
+                Rc::clone(&self.reader),
+            ),
             retired: Cell::new(false),
             carried: Cell::new(0),
             session,
+            mistaken: Cell::new(false),
+            settled: Cell::new(self.version.get() == Version::Http1),
         });
         self.with_links(|links| links.push(Rc::clone(&link)));
         spawn_local(link::drive(Rc::clone(self), Rc::clone(&link)));

@@ -1,4 +1,4 @@
-//! One end of an HTTP/2 connection with its socket: read by the task that owns it, written by whoever has something to send.
+//! One end of a connection with its socket: read by the task that owns it, written by whoever has something to send.
 //!
 //! A request that is read from one connection leaves by another in the same turn of the same task, and so does its response. Two
 //! ports are never borrowed at once.
@@ -11,10 +11,11 @@ use std::rc::Rc;
 use std::task::{Context, Poll, Waker, ready};
 
 use bartizan_deployment::Limits;
-use bartizan_http2::{Bounds, Connection, Event, Fault, Role};
+use bartizan_http2::{Bounds, Event, Fault, Role};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use super::budget::Reader;
+use super::connection::{Connection, Version};
 use crate::scratch::SCRATCH;
 
 /// Output beyond which nothing more is read: whoever asks and does not listen to the answers is not asked for more.
@@ -124,9 +125,14 @@ impl<T> fmt::Debug for Port<T> {
 }
 
 impl<T> Port<T> {
-    pub(super) fn new(role: Role, bounds: Bounds, socket: impl Socket + 'static, reader: Rc<Reader>) -> Self {
+    pub(super) fn new(
+        (version, role): (Version, Role),
+        bounds: Bounds,
+        socket: impl Socket + 'static,
+        reader: Rc<Reader>,
+    ) -> Self {
         Self(RefCell::new(Inside {
-            connection: Connection::new(role, bounds),
+            connection: Connection::new(version, role, bounds),
             socket: Box::new(socket),
             reader,
             charged: 0,
@@ -222,22 +228,32 @@ impl<T> Port<T> {
                     inside.unheard = true;
                     return Poll::Pending;
                 }
+                if inside.connection.take_resumed() {
+                    inbox.fresh |= !inbox.rest.is_empty();
+                } else if inside.connection.is_paused() {
+                    // Whoever lets it go on wakes the owner.
+                    return Poll::Pending;
+                }
                 if std::mem::take(&mut inbox.fresh) {
                     0
                 } else {
                     let mut buffer = ReadBuf::new(&mut input);
                     let polled = ready!(Pin::new(&mut inside.socket).poll_read(context, &mut buffer));
-                    if let Err(error) = polled {
-                        return Poll::Ready(Err(Stop::Broken(error)));
-                    }
                     turn.reads -= 1;
-                    match buffer.filled().len() {
-                        0 => {
-                            return Poll::Ready(Ok(Came::End {
-                                clean: inbox.rest.is_empty(),
-                            }));
+                    match (polled, buffer.filled().len()) {
+                        (Ok(()), read @ 1..) => read,
+                        (ended, _) => {
+                            inside.connection.finish(ended.is_ok(), &mut inbox.events);
+                            drop(inside);
+                            inbox.events.drain(..).for_each(|event| each(event, &[]));
+                            self.inside().connection.seen();
+                            return Poll::Ready(match ended {
+                                Ok(()) => Ok(Came::End {
+                                    clean: inbox.rest.is_empty(),
+                                }),
+                                Err(error) => Err(Stop::Broken(error)),
+                            });
                         }
-                        read => read,
                     }
                 }
             };
@@ -272,7 +288,7 @@ impl<T> Port<T> {
         })
     }
 
-    /// Says what is left to say and closes our half.
+    /// Says what is left to say and closes our half; then reads, where the other side would lose it otherwise.
     pub(super) async fn shutdown(&self) {
         std::future::poll_fn(|context| {
             let mut inside = self.inside();
@@ -280,6 +296,20 @@ impl<T> Port<T> {
                 return Poll::Ready(());
             }
             Pin::new(&mut inside.socket).poll_shutdown(context).map(drop)
+        })
+        .await;
+        if !self.inside().connection.lingers() {
+            return;
+        }
+        std::future::poll_fn(|context| {
+            let (mut inside, mut rest) = (self.inside(), [0; 4096]);
+            loop {
+                let mut rest = ReadBuf::new(&mut rest);
+                let read = ready!(Pin::new(&mut inside.socket).poll_read(context, &mut rest));
+                if read.is_err() || rest.filled().is_empty() {
+                    return Poll::Ready(());
+                }
+            }
         })
         .await;
     }
@@ -363,8 +393,9 @@ impl<T> Inside<T> {
         let waited = self.charged > 0;
         self.charge();
         let waits = self.charged > 0 && (!waited || self.reader.is_over());
-        let ends = self.connection.is_drained() || (self.leaving && self.connection.is_idle());
-        if waits || ends {
+        let leaving = self.leaving || self.connection.is_leaving();
+        let ends = self.connection.is_drained() || (leaving && self.connection.is_idle());
+        if waits || ends || self.connection.is_resumed() {
             self.wake();
         }
     }

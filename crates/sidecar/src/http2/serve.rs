@@ -12,6 +12,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::{sleep, timeout};
 
 use super::budget::Reader;
+use super::connection::Version;
 use super::exchange::{self, Carrier, Consumer, Exchange, Origin, Route};
 use super::link::{GOODBYE, Link, Touched};
 use super::port::{Came, Inbox, Stop, Turn};
@@ -74,15 +75,27 @@ pub(crate) struct Service<'a, R> {
 
 /// Serves the requests of one connection, whose first bytes were read, until it is closed or drained.
 ///
-/// Draining sends GOAWAY and lets requests end; a client without restraint is sent away.
-pub(crate) async fn serve<IO, R>(service: Service<'_, R>, stream: IO, first: Vec<u8>, guard: Guard) -> Result<(), Ended>
+/// Draining sends GOAWAY and lets requests end; a client without restraint is sent away. In HTTP/1.1 the response under way says that
+/// it is the last.
+pub(crate) async fn serve<IO, R>(
+    service: Service<'_, R>,
+    version: Version,
+    stream: IO,
+    first: Vec<u8>,
+    guard: Guard,
+) -> Result<(), Ended>
 where
     IO: AsyncRead + AsyncWrite + Unpin + 'static,
     R: Fn(&Fields) -> Result<Route, Failure>,
 {
     let shared = service.shared;
     let bounds = super::bounds(&shared.limits);
-    let port = Rc::new(Consumer::new(Role::Server, bounds, stream, Rc::clone(&service.reader)));
+    let port = Rc::new(Consumer::new(
+        (version, Role::Server),
+        bounds,
+        stream,
+        Rc::clone(&service.reader),
+    ));
     let mut session = Session {
         service: &service,
         port: &port,
@@ -122,11 +135,14 @@ where
         polled
     })
     .await;
-    match &ended {
-        Err(Ended::Fault(fault)) => port.inside().connection.fail(fault.code),
-        Err(Ended::Unrestrained) => port.inside().connection.fail(Code::ENHANCE_YOUR_CALM),
-        Err(Ended::NoSettings) => port.inside().connection.fail(Code::PROTOCOL_ERROR),
-        Err(Ended::Broken(_)) | Ok(()) => {}
+    let code = match &ended {
+        Err(Ended::Fault(fault)) => Some(fault.code),
+        Err(Ended::Unrestrained) => Some(Code::ENHANCE_YOUR_CALM),
+        Err(Ended::NoSettings) => Some(Code::PROTOCOL_ERROR),
+        Err(Ended::Broken(_)) | Ok(()) => None,
+    };
+    if let (Some(code), Err(ended)) = (code, &ended) {
+        port.inside().connection.fail(code, &ended.to_string());
     }
     // Nobody is left to answer: what is still under way is reset at the other end.
     for exchange in port.end() {
@@ -247,7 +263,12 @@ where
             self.restraint.taken_back(Instant::now());
             return;
         }
-        let route = match (self.service.route)(&fields) {
+        let is_connect = fields.value(b":method") == Some(b"CONNECT");
+        let routed = (self.service.route)(&fields).and_then(|route| match is_connect {
+            true => Err(Failure::connect(route.pool.peer())),
+            false => Ok(route),
+        });
+        let route = match routed {
             Ok(route) => route,
             Err(failure) => {
                 if !self.service.refuses {

@@ -1,0 +1,199 @@
+//! Versions of HTTP, found per connection: consumers and producers that speak either, in every pair, with programs of others at both ends.
+
+use std::net::SocketAddr;
+
+use bartizan_host::{Process, Program};
+use serde_json::Value;
+
+use crate::churn::{all_answered, consumer_with, producer_with, tally};
+use crate::stage::{By, PATIENCE, Pair, Ports, Running, Stage, ask, curl, finish, problem, until};
+
+/// Requests of each pair.
+const REQUESTS: usize = 600;
+
+/// PCF and SMF ask the BSF in HTTP/1.1, which takes nothing else: the `http2` path answered 505, and no binding was registered.
+#[test]
+fn either_version_at_either_end_loses_no_request_and_doubles_none() {
+    let mut stage = Stage::new();
+    for (outbound, inbound) in [(By::Http2, By::Http2), (By::Http2, By::Splice), (By::Splice, By::Http2)] {
+        for http1_producer in [false, true] {
+            let pair = Pair {
+                ports: Ports::free(),
+                ..Pair::new(outbound, inbound)
+            };
+            let arguments: &[&str] = if http1_producer { &["-http1"] } else { &[] };
+            let _producer = producer_with(pair.ports.function, arguments);
+            let running = stage.run(&pair);
+            for http1_consumer in [false, true] {
+                let from = if http1_consumer { REQUESTS } else { 0 };
+                let mut arguments = vec!["-concurrency", "8", "-body", "30000"];
+                arguments.extend(http1_consumer.then_some("-http1"));
+                let consumer = consumer_with(pair.ports.outbound, from, REQUESTS, &arguments);
+                let tally = tally(consumer, pair.ports.function, from);
+                assert_eq!(
+                    tally,
+                    all_answered(REQUESTS),
+                    "{pair:?}, consumer of HTTP/1.1: {http1_consumer}, producer: {http1_producer}"
+                );
+            }
+            if inbound == By::Http2 {
+                let counted = running.nrf.metric(
+                    "bartizan_sidecar_requests_total",
+                    &[
+                        "side=\"inbound\"",
+                        "consumer=\"amf\"",
+                        "producer=\"nrf\"",
+                        "status=\"200\"",
+                    ],
+                );
+                assert_eq!(counted, Some(2.0 * REQUESTS as f64));
+                let in_flight = running
+                    .nrf
+                    .metric("bartizan_sidecar_requests_in_flight", &["side=\"inbound\""]);
+                assert_eq!(in_flight, Some(0.0));
+            }
+        }
+    }
+}
+
+/// nginx in clear, HTTP/1.1 alone, whose root is the stage's folder.
+fn nginx(stage: &Stage, function: SocketAddr) -> Process {
+    let configuration = format!(
+        "daemon off; pid {folder}/nginx.pid; error_log {folder}/nginx.log; worker_processes 1; events {{}}
+         http {{ access_log {folder}/access.log; client_body_temp_path {folder}/body; proxy_temp_path {folder}/proxy; fastcgi_temp_path {folder}/fastcgi;
+         uwsgi_temp_path {folder}/uwsgi; scgi_temp_path {folder}/scgi; server {{ listen {function}; root {folder}; client_max_body_size 10m;
+         location /put {{ dav_methods PUT; }} }} }}",
+        folder = stage.path("").display(),
+    );
+    let configuration = stage.write("nginx.conf", configuration);
+    let mut nginx = Program::new("/usr/sbin/nginx")
+        .package("nginx-light")
+        .argument("-e")
+        .argument(stage.path("nginx.log"))
+        .argument("-c")
+        .argument(configuration)
+        .start()
+        .expect("nginx starts");
+    nginx.wait_for_port(function, PATIENCE).expect("nginx listens");
+    nginx
+}
+
+/// A pair on the `http2` path that routes by authority, with nginx behind it.
+fn before_nginx() -> (Stage, Process, Running) {
+    let mut stage = Stage::new();
+    stage.write("hello", "hello");
+    stage.write("big", vec![b'x'; 3_000_000]);
+    let pair = Pair {
+        to: String::new(),
+        ..Pair::new(By::Http2, By::Http2)
+    };
+    let nginx = nginx(&stage, pair.ports.function);
+    let running = stage.run(&pair);
+    (stage, nginx, running)
+}
+
+/// What curl prints of `head` and body with these arguments.
+fn said(arguments: &[&str]) -> String {
+    curl(&[&["--include"], arguments].concat())
+        .run(PATIENCE)
+        .expect("curl succeeds")
+        .text()
+}
+
+#[test]
+fn curl_reaches_nginx_in_every_way_that_http_has_of_asking() {
+    let (stage, _nginx, running) = before_nginx();
+    let at = running.ports.outbound;
+    let [hello, big] = ["hello", "big"].map(|file| format!("http://{at}/{file}"));
+    let to = ["--header", "Host: nrf"];
+    for version in ["--http1.1", "--http2", "--http2-prior-knowledge", "--http1.0"] {
+        let (status, _, body) = ask(&[&[version], &to[..], &[hello.as_str()]].concat());
+        assert_eq!((status, body.as_str()), (200, "hello"), "{version}");
+        let size = ["--output", "/dev/null", "--write-out", "%{http_code} %{size_download}"];
+        let sized = said(&[&[version], &size[..], &to[..], &[big.as_str()]].concat());
+        assert_eq!(sized, "200 3000000", "{version}");
+        let head = said(&[&[version, "--head"], &to[..], &[big.as_str()]].concat());
+        assert!(head.to_ascii_lowercase().contains("content-length: 3000000"), "{head}");
+        let answer = said(&[&[version, "--header", "If-None-Match: *"], &to[..], &[hello.as_str()]].concat());
+        assert!(
+            answer
+                .lines()
+                .next()
+                .is_some_and(|line| line.contains("304") || line.contains("200")),
+            "{answer}"
+        );
+    }
+    // Kept alive, both requests on one connection.
+    let twice = said(
+        &[
+            &["--http1.1", "--write-out", "[%{num_connects}]"],
+            &to[..],
+            &[hello.as_str(), hello.as_str()],
+        ]
+        .concat(),
+    );
+    assert!(twice.contains("[1]") && twice.contains("[0]"), "{twice}");
+
+    // nginx 405s what it cannot do with a file: the request has come through whole all the same, also where its client waits for 100.
+    let file = stage.write("upload", vec![b'y'; 2_000_000]);
+    let upload = format!("@{}", file.display());
+    for more in [
+        &[][..],
+        &["--header", "Transfer-Encoding: chunked"],
+        &["--header", "Expect: 100-continue"],
+    ] {
+        let arguments = [
+            &["--http1.1", "--data-binary", &upload],
+            &to[..],
+            more,
+            &[hello.as_str()],
+        ]
+        .concat();
+        let answer = said(&arguments);
+        assert!(answer.contains("405 Not Allowed"), "{more:?}: {answer}");
+    }
+
+    // A proxy's form of asking: the host stands in the request line.
+    let proxy = format!("http://{at}");
+    let (status, _, body) = ask(&["--proxy", &proxy, "http://nrf/hello"]);
+    assert_eq!((status, body.as_str()), (200, "hello"));
+    let answer = ask(&["--http1.1", "--header", "Host: smf", &hello]);
+    assert_eq!((answer.0, &problem(&answer)["reason"]), (400, &Value::from("no-route")));
+    let tunnel = finish(curl(&["--proxy", &proxy, "--proxytunnel", "http://nrf/hello"]));
+    let why = String::from_utf8_lossy(&tunnel.stderr);
+    assert!(why.contains("501"), "{why}");
+
+    // The version was found once, not at every request.
+    let log = running.nrf.process.stderr();
+    assert_eq!(
+        log.matches("requests are sent in the version of HTTP").count(),
+        1,
+        "{log}"
+    );
+    until("nothing under way", || {
+        let under_way = running
+            .amf
+            .metric("bartizan_sidecar_requests_in_flight", &["side=\"outbound\""]);
+        under_way == Some(0.0)
+    });
+}
+
+/// Log and metric named the node itself, which is not to blame.
+#[test]
+fn what_is_not_http_is_closed_and_the_log_names_the_peer_that_was_meant() {
+    use std::io::{Read, Write};
+    let mut stage = Stage::new();
+    let pair = Pair::new(By::Http2, By::Http2);
+    let running = stage.run(&pair);
+    let mut stream = std::net::TcpStream::connect(running.ports.outbound).expect("it listens");
+    stream.write_all(b"\x16\x03\x01\x02\x00\x01").expect("it reads");
+    assert_eq!(stream.read(&mut [0; 10]).unwrap_or(0), 0);
+    until("the log's line", || running.amf.process.stderr().contains("not-http"));
+    let log = running.amf.process.stderr();
+    let line = log.lines().find(|line| line.contains("not-http")).expect("a line");
+    assert!(line.contains("peer=nrf") || line.contains("peer=\"nrf\""), "{line}");
+    let counted = running
+        .amf
+        .metric("bartizan_sidecar_client_errors_total", &["reason=\"not-http\""]);
+    assert_eq!(counted, Some(1.0));
+}
