@@ -26,6 +26,22 @@ fn the_three_fixed_files_are_written_and_the_key_is_its_owners() {
     assert_eq!(place.text("out/ca.crt.pem"), place.text("ca/root.crt.pem"));
 }
 
+/// Root's renewal took the key from the service whose folder it is.
+#[test]
+fn a_renewal_keeps_the_mode_of_the_files_that_it_replaces() {
+    let place = Place::new();
+    place.ca_works("init --dir ca --algorithm ml-dsa-65");
+    place.ca_works("issue --dir ca --name nrf --dns nrf.5gc --out out");
+    for (file, mode) in [("out/nrf.key.pem", 0o640), ("out/nrf.crt.pem", 0o440)] {
+        fs::set_permissions(place.path(file), fs::Permissions::from_mode(mode)).expect("it is ours");
+    }
+    let before = place.text("out/nrf.key.pem");
+    place.ca_works("renew --dir ca nrf --out out --crl");
+    assert_ne!(place.text("out/nrf.key.pem"), before);
+    let mode = |file: &str| fs::metadata(place.path(file)).expect("a file").permissions().mode() & 0o777;
+    assert_eq!((mode("out/nrf.key.pem"), mode("out/nrf.crt.pem")), (0o640, 0o440));
+}
+
 #[test]
 fn an_ipsec_endpoint_s_certificate_is_told_to_be_classical() {
     let place = Place::new();

@@ -4,7 +4,7 @@ use std::os::unix::fs::{PermissionsExt as _, chown};
 
 use bartizan_host::Process;
 
-use crate::stage::{By, PATIENCE, Pair, Stage, finish, get, sidecar};
+use crate::stage::{By, Node, PATIENCE, Pair, Stage, finish, get, sidecar, until};
 
 /// A field of /proc/PID/status.
 fn status(process: &Process, field: &str) -> String {
@@ -139,5 +139,39 @@ mod as_root {
         process.terminate(PATIENCE).expect("it ends");
         let ledger = std::fs::read_to_string(stage.path("pair.amf.ledger")).expect("the ledger");
         assert!(ledger.contains("X25519MLKEM768"), "{ledger}");
+    }
+
+    /// `ca renew` by root left a key that was root's, the reload was refused, and the `chown` that mended it was not noticed.
+    #[test]
+    fn a_key_that_is_given_to_the_service_after_a_renewal_is_noticed() {
+        assert!(
+            bartizan_host::Facts::gather().root,
+            "NOT RUN: this test needs root (`-- --skip as_root` leaves it out)"
+        );
+        let mut stage = Stage::new();
+        let pair = Pair::new(By::Http2, By::Http2);
+        let (amf, nrf, renewed) = (stage.issue("amf"), stage.issue("nrf"), stage.issue("amf"));
+        let file = stage.deployment("pair", &pair, &amf, &nrf);
+        let folder = stage.path("");
+        std::fs::set_permissions(&folder, std::fs::Permissions::from_mode(0o755)).expect("it is ours");
+        for owned in [&folder, &amf.key] {
+            chown(owned, Some(USER), Some(USER)).expect("it is ours");
+        }
+        let mut process = sidecar(&file, "amf")
+            .arguments(["--user", &USER.to_string()])
+            .start()
+            .expect("it starts");
+        process.wait_for_line("ready", PATIENCE).expect("it is ready");
+        let node = Node {
+            process,
+            ledger: stage.path("pair.amf.ledger"),
+            admin: pair.ports.amf_admin,
+        };
+        let reloads = |result: &str| node.metric("bartizan_reloads_total", &[&format!("result=\"{result}\"")]);
+        std::fs::rename(&renewed.key, &amf.key).expect("root's key in its place");
+        std::fs::rename(&renewed.certificate, &amf.certificate).expect("its certificate");
+        until("a refused reload", || reloads("refused") >= Some(1.0));
+        chown(&amf.key, Some(USER), Some(USER)).expect("it is ours");
+        until("the reload", || reloads("done") == Some(1.0));
     }
 }

@@ -2,7 +2,7 @@
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{ErrorKind, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
 use std::path::{Path, PathBuf};
 
 use crate::Error;
@@ -10,7 +10,7 @@ use crate::Error;
 /// Mark of the hidden name of a file that is written at once.
 pub(crate) const NEW: &str = "new";
 
-/// Who may read a file.
+/// Who may read a file that takes nobody's place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Readers {
     /// Its owner alone: mode 0600.
@@ -27,7 +27,9 @@ pub(crate) struct Staged {
 }
 
 impl Staged {
-    /// Writes `contents` beside `path`, under the name [`staging_path`] gives for `mark`.
+    /// Writes `contents` beside `path`, under the name [`staging_path`] gives for `mark`. Where it will replace a file it has that file's
+    /// owner, group and mode: whoever reads the old one, say a service that is not root, reads the new one. A secret is kept from
+    /// everybody all the same.
     pub(crate) fn write(path: &Path, mark: &str, contents: &[u8], readers: Readers) -> Result<Self, Error> {
         let temporary = staging_path(path, mark);
         remove(&temporary)?;
@@ -41,6 +43,21 @@ impl Staged {
             .mode(mode)
             .open(&temporary)
             .map_err(Error::file("create", &temporary))?;
+        if let Ok(replaced) = fs::metadata(path)
+            && replaced.is_file()
+        {
+            let own = file.metadata().map_err(Error::file("look at", &temporary))?;
+            if (own.uid(), own.gid()) != (replaced.uid(), replaced.gid()) {
+                fchown(&file, Some(replaced.uid()), Some(replaced.gid()))
+                    .map_err(Error::file("keep owner and group of", path))?;
+            }
+            let mode = match readers {
+                Readers::Owner => replaced.mode() & 0o770,
+                Readers::Everybody => replaced.mode() & 0o777,
+            };
+            file.set_permissions(fs::Permissions::from_mode(mode))
+                .map_err(Error::file("keep the mode of", path))?;
+        }
         file.write_all(contents).map_err(Error::file("write", &temporary))?;
         file.sync_all().map_err(Error::file("sync", &temporary))?;
         Ok(Self {
@@ -151,6 +168,29 @@ mod tests {
         staged.commit().unwrap();
         assert_eq!(mode(&path), 0o600);
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
+    }
+
+    /// The key of a service came back from a renewal as root's alone, and its reload was refused.
+    #[test]
+    fn a_file_that_replaces_another_has_its_owner_and_mode() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("nrf.key.pem");
+        fs::write(&path, "old").unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
+        write(&path, b"new", Readers::Owner).unwrap();
+        assert_eq!(mode(&path), 0o640, "the group's right is kept, and everybody's is not");
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o400)).unwrap();
+        // Only root may give files away.
+        let given = std::os::unix::fs::chown(&path, Some(10101), Some(10101)).is_ok();
+        write(&path, b"newer", Readers::Owner).unwrap();
+        let replaced = fs::metadata(&path).unwrap();
+        assert_eq!(
+            (mode(&path), fs::read(&path).unwrap().as_slice()),
+            (0o400, &b"newer"[..])
+        );
+        if given {
+            assert_eq!((replaced.uid(), replaced.gid()), (10101, 10101));
+        }
     }
 
     #[test]

@@ -19,14 +19,19 @@ use crate::commands::deployment_file::read;
 /// How often files are looked at. A change is acted on once it has stood for that long: a certificate and its key are two files.
 const EVERY: Duration = Duration::from_secs(2);
 
-/// What tells one state of a file from another: it may be written in place or replaced by renaming.
+/// What tells one state of a file from another: it may be written in place or replaced by renaming, and it may become readable without
+/// either, by another owner or mode, which the time of the last change of status shows.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Stamp(Option<(u64, u64, i64, i64, u64)>);
+struct Stamp(Option<[(i64, i64); 2]>, Option<(u64, u64, u64)>);
 
 impl Stamp {
     fn of(file: &Path) -> Self {
         let seen = fs::metadata(file).ok();
-        Self(seen.map(|seen| (seen.dev(), seen.ino(), seen.mtime(), seen.mtime_nsec(), seen.size())))
+        let times = |seen: &fs::Metadata| [(seen.mtime(), seen.mtime_nsec()), (seen.ctime(), seen.ctime_nsec())];
+        Self(
+            seen.as_ref().map(times),
+            seen.map(|seen| (seen.dev(), seen.ino(), seen.size())),
+        )
     }
 }
 
