@@ -33,6 +33,7 @@ pub(crate) fn request(fields: &Fields, end: bool, out: &mut Vec<u8>) -> Result<F
         match name {
             b"host" => {}
             b"te" => trailers = true,
+            b"content-length" if framing == Framing::Chunked => {}
             // In HTTP/1.1 there is one field (RFC 9113, section 8.2.3).
             b"cookie" => {
                 if !cookie.is_empty() {
@@ -87,7 +88,8 @@ pub(crate) fn response(fields: &Fields, end: bool, of: Answered, out: &mut Vec<u
     put_status(out, number);
     let says_length = number >= 200 && number != 204;
     for (name, value, _) in fields.iter() {
-        if !name.starts_with(b":") && (says_length || name != b"content-length") {
+        let is_length = name == b"content-length";
+        if !name.starts_with(b":") && !(is_length && (!says_length || framing == Framing::Chunked)) {
             field(out, name, value)?;
         }
     }
@@ -143,10 +145,11 @@ fn put_status(out: &mut Vec<u8>, status: u16) {
     );
 }
 
-/// How the end of a message with these fields is shown.
+/// How the end of a message with these fields is shown. Trailers that are announced take chunks, whatever length is known.
 fn framing(fields: &Fields, end: bool) -> Result<Framing, Unwritable> {
     match (end, length(fields)) {
         (true, _) => Ok(Framing::None),
+        (false, _) if fields.value(b"trailer").is_some() => Ok(Framing::Chunked),
         (false, Some(length)) => Ok(Framing::Length(length.ok_or(Unwritable)?)),
         (false, None) => Ok(Framing::Chunked),
     }

@@ -105,6 +105,20 @@ fn a_response_without_length_is_chunked_and_its_trailers_follow() {
 }
 
 #[test]
+fn announced_trailers_take_chunks_instead_of_a_length() {
+    let mut server = server();
+    receive(&mut server, b"GET / HTTP/1.1\r\nHost: nrf\r\n\r\n");
+    let head = [(":status", "200"), ("content-length", "2"), ("trailer", "check")];
+    server.send_head(1, &fields(&head), false).unwrap();
+    server.send_data(1, b"hi", false).unwrap();
+    server.send_trailers(1, fields(&[("check", "42")])).unwrap();
+    assert_eq!(
+        written(&mut server),
+        "HTTP/1.1 200 OK\r\ntrailer: check\r\ntransfer-encoding: chunked\r\n\r\n2\r\nhi\r\n0\r\ncheck: 42\r\n\r\n"
+    );
+}
+
+#[test]
 fn a_client_of_http10_gets_neither_chunks_nor_interim_responses() {
     let mut server = server();
     receive(&mut server, b"GET / HTTP/1.0\r\n\r\n");
