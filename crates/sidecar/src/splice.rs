@@ -68,6 +68,9 @@ enum Forward {
 #[derive(Debug, PartialEq)]
 enum Backward {
     Open,
+    /// The local side takes no more. What it has said still has to arrive, so the TLS side is read to its end: to close under what it is
+    /// sending would reset the connection, and take the answer with it.
+    Discarding,
     Closing,
     Closed,
 }
@@ -110,7 +113,10 @@ where
                     ready!(Pin::new(&mut *self.tls).poll_flush(context)).map_err(Side::Tls)?;
                     let read = with_scratch(|scratch| {
                         let mut scratch = ReadBuf::new(scratch);
-                        ready!(Pin::new(&mut *self.local).poll_read(context, &mut scratch)).map_err(Side::Local)?;
+                        let came = ready!(Pin::new(&mut *self.local).poll_read(context, &mut scratch));
+                        if self.backward != Backward::Discarding {
+                            came.map_err(Side::Local)?;
+                        }
                         let read = scratch.filled();
                         if read.is_empty() {
                             self.forward = Forward::Closing;
@@ -160,9 +166,24 @@ where
                     if !matches!(self.opening, Opening::Over) {
                         self.opening = Opening::Over;
                     }
-                    let written = ready!(Pin::new(&mut *self.local).poll_write(context, chunk)).map_err(Side::Local)?;
-                    Pin::new(&mut *self.tls).consume(written);
-                    self.progress();
+                    match ready!(Pin::new(&mut *self.local).poll_write(context, chunk)) {
+                        Ok(written) => {
+                            Pin::new(&mut *self.tls).consume(written);
+                            self.progress();
+                        }
+                        Err(error) => {
+                            tracing::debug!(%error, "local side takes no more");
+                            self.backward = Backward::Discarding;
+                        }
+                    }
+                }
+                Backward::Discarding => {
+                    let chunk = ready!(Pin::new(&mut *self.tls).poll_fill_buf(context)).map_err(Side::Tls)?;
+                    let length = chunk.len();
+                    if length == 0 {
+                        self.backward = Backward::Closed;
+                    }
+                    Pin::new(&mut *self.tls).consume(length);
                 }
                 Backward::Closing => {
                     ready!(Pin::new(&mut *self.local).poll_shutdown(context)).map_err(Side::Local)?;
@@ -248,7 +269,7 @@ where
                     .unwrap_or_else(|| io::ErrorKind::BrokenPipe.into());
                 return Poll::Ready(this.end(Side::Tls(error)));
             }
-            (Poll::Pending, Poll::Pending, None) => return Poll::Pending,
+            (Poll::Pending, Poll::Pending, None) if this.backward != Backward::Discarding => return Poll::Pending,
             _ => {}
         }
         let patience = this.patience;

@@ -104,3 +104,18 @@ async fn a_slow_reader_stops_the_writer() {
     drop((function, peer));
     splice.await.unwrap();
 }
+
+/// A function that answered before it had read the request, and closed, took its answer with it.
+#[tokio::test]
+async fn an_answer_arrives_from_a_function_that_does_not_read_the_rest_of_the_request() {
+    let (mut function, mut local, mut peer, mut tls) = legs(64);
+    let splice = tokio::spawn(async move { Splice::new(&mut local, &mut tls, Vec::new(), PATIENCE).answered().await });
+    function.write_all(b"answer").await.unwrap();
+    drop(function);
+    peer.write_all(&[b'x'; 10_000]).await.unwrap();
+    peer.shutdown().await.unwrap();
+    let mut heard = Vec::new();
+    peer.read_to_end(&mut heard).await.unwrap();
+    assert_eq!(heard, b"answer");
+    assert!(matches!(splice.await.unwrap(), Ended::Done));
+}
