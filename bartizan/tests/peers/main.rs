@@ -5,6 +5,7 @@
 #[allow(dead_code, reason = "each test binary uses its own part")]
 mod stage;
 
+mod caller;
 mod churn;
 mod conformance;
 mod go;

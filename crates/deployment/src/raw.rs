@@ -232,6 +232,8 @@ pub(crate) struct RawInbound {
     pub(crate) interface: Option<String>,
     #[serde(default)]
     pub(crate) path: Option<String>,
+    #[serde(default, rename = "x-forwarded-client-cert")]
+    pub(crate) x_forwarded_client_cert: bool,
 }
 
 #[derive(Debug, Deserialize)]

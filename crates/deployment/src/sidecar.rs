@@ -44,6 +44,18 @@ pub struct Inbound {
     pub interface: InterfaceKind,
     /// How bytes pass.
     pub path: Path,
+    /// Whether requests name the peer they came from.
+    pub caller: CallerHeader,
+}
+
+/// How a network function learns whom a request came from: connections to it are its own sidecar's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum CallerHeader {
+    /// Not at all.
+    #[default]
+    None,
+    /// By `x-forwarded-client-cert`, as Envoy writes it: hash, subject and names of the certificate that the peer proved to have.
+    XForwardedClientCert,
 }
 
 /// A listener for the node's own network function.
@@ -288,6 +300,15 @@ impl Sidecar {
         for (index, raw) in raw.inbound.iter().enumerate() {
             let place = format!("inbound[{index}]");
             let path = Path::parse(raw.path.as_deref()).map_err(|fault| fault.within(&place))?;
+            let caller = match (raw.x_forwarded_client_cert, path) {
+                (false, _) => CallerHeader::None,
+                (true, Path::Http2) => CallerHeader::XForwardedClientCert,
+                (true, Path::Splice) => {
+                    let hint = "use `path: http2`: a splice copies bytes and knows no requests";
+                    let fault = Fault::new("x-forwarded-client-cert", "cannot be added on a splice listener", hint);
+                    return Err(fault.within(&place));
+                }
+            };
             if raw.listen == raw.forward {
                 return Err(Fault::new(
                     place,
@@ -301,6 +322,7 @@ impl Sidecar {
                 service: service(raw, node_address).map_err(|fault| fault.within(&place))?,
                 interface: InterfaceKind::Sbi,
                 path,
+                caller,
             });
         }
         let mut outbound = Vec::new();

@@ -134,6 +134,10 @@ const MISTAKES: &[(&str, &str)] = &[
         "forward: 127.0.0.1:8000, service: 0.0.0.0:8000",
     ),
     (
+        "forward: 127.0.0.1:8000",
+        "forward: 127.0.0.1:8000, path: splice, x-forwarded-client-cert: true",
+    ),
+    (
         "      inbound: [{ listen: 10.100.200.2:8443, forward: 127.0.0.1:8000 }]\n",
         "      ledger: nrf.ledger\n",
     ),

@@ -5,6 +5,7 @@
 
 mod attempts;
 mod budget;
+mod caller;
 mod connection;
 mod exchange;
 mod link;
@@ -21,6 +22,7 @@ use bartizan_http2::{Bounds, Sweeps};
 use tokio::io::{AsyncRead, AsyncWrite};
 
 pub(crate) use budget::{Budget, Reader, Whereabouts};
+pub(crate) use caller::Caller;
 pub(crate) use connection::Version;
 pub(crate) use exchange::Route;
 pub(crate) use pool::{Occupancy, Pool, Target, WaitsFor};
@@ -80,6 +82,7 @@ where
         // It answers with a few hundred bytes.
         reader: Reader::new(&Rc::default(), Whereabouts::Here),
         route: |_: &_| Err(failure.clone()),
+        caller: Caller::Function,
         refuses: true,
     };
     serve(service, Version::Http2, stream, first, shared.drain.guard()).await

@@ -7,7 +7,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bartizan_deployment::{InterfaceKind, NodeName, Path};
+use bartizan_deployment::{CallerHeader, InterfaceKind, NodeName, Path};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
@@ -17,7 +17,7 @@ use crate::channel::Channel;
 use crate::drain::{Guard, Phase};
 use crate::function;
 use crate::handshake;
-use crate::http2::{self, Pool, Reader, Route, Service, Whereabouts};
+use crate::http2::{self, Caller, Pool, Reader, Route, Service, Whereabouts};
 use crate::metrics::{Requests, Side};
 use crate::outbound::{LAST_WORD, decide, not_http};
 use crate::places::Place;
@@ -35,6 +35,8 @@ pub(crate) struct Function {
     pub(crate) address: SocketAddr,
     /// Connections to it, on the `http2` path.
     pub(crate) pool: Rc<Pool>,
+    /// Whether it is told whom requests come from.
+    caller: CallerHeader,
     /// The nodes that requests come from.
     consumers: RefCell<HashMap<NodeName, Consumer>>,
 }
@@ -47,10 +49,11 @@ struct Consumer {
 }
 
 impl Function {
-    pub(crate) fn new(address: SocketAddr, pool: Rc<Pool>) -> Self {
+    pub(crate) fn new(address: SocketAddr, pool: Rc<Pool>, caller: CallerHeader) -> Self {
         Self {
             address,
             pool,
+            caller,
             consumers: RefCell::default(),
         }
     }
@@ -167,6 +170,10 @@ async fn http2(worker: &Worker, function: &Function, mut channel: Channel, guard
         route: |_: &_| {
             session.request();
             Ok(route.clone())
+        },
+        caller: match function.caller {
+            CallerHeader::None => Caller::Peer(None),
+            CallerHeader::XForwardedClientCert => Caller::named(session.leaf.as_ref()),
         },
         refuses: false,
     };

@@ -15,7 +15,7 @@ use crate::answer::{PREFACE, Protocol, answer};
 use crate::authority::Authority;
 use crate::drain::{Guard, Phase};
 use crate::failure::{Failure, Why};
-use crate::http2::{self, Reader, Route, Service, Whereabouts};
+use crate::http2::{self, Caller, Reader, Route, Service, Whereabouts};
 use crate::metrics::Side;
 use crate::peers::{Door, Doors, NoDoor};
 use crate::places::Place;
@@ -147,6 +147,7 @@ pub(crate) async fn http2(
             place.known();
             routing.route(head)
         },
+        caller: Caller::Function,
         refuses: false,
     };
     let served = http2::serve(service, version, local, first, guard).await;

@@ -373,7 +373,7 @@ fn serve_inbound(worker: &Rc<Worker>, state: &State, inbound: &Inbound, listener
         worker.add(&pool);
         state.add_pool(pool.occupancy());
     }
-    let function = Rc::new(Function::new(inbound.forward, pool));
+    let function = Rc::new(Function::new(inbound.forward, pool, inbound.caller));
     let name = format!("inbound {}", inbound.listen);
     let (belonging, served) = ((inbound.interface, inbound.path), Rc::clone(worker));
     let bounds = Bounds {

@@ -12,6 +12,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::{sleep, timeout};
 
 use super::budget::Reader;
+use super::caller::Caller;
 use super::connection::Version;
 use super::exchange::{self, Carrier, Consumer, Exchange, Origin, Route};
 use super::link::{GOODBYE, Link, Touched};
@@ -69,6 +70,8 @@ pub(crate) struct Service<'a, R> {
     pub(crate) reader: Rc<Reader>,
     /// Whither each goes, or why it cannot go anywhere.
     pub(crate) route: R,
+    /// Who the client is, for those that requests go to.
+    pub(crate) caller: Caller,
     /// Whether the first is the last.
     pub(crate) refuses: bool,
 }
@@ -216,7 +219,9 @@ where
                 stream, fields, end, ..
             } => self.begin(stream, fields, end),
             Event::Data { stream, from, to, end } => self.body(stream, &input[from..to], end),
-            Event::Trailers { stream, fields } => {
+            Event::Trailers { stream, mut fields } => {
+                // Some servers put trailers and headers together.
+                self.service.caller.strip(&mut fields);
                 let carrier = {
                     let mut inside = self.port.inside();
                     let Some(exchange) = inside.connection.kept(stream) else {
@@ -255,8 +260,9 @@ where
         }
     }
 
-    fn begin(&mut self, stream: u32, fields: Fields, end: bool) {
+    fn begin(&mut self, stream: u32, mut fields: Fields, end: bool) {
         let shared = self.service.shared;
+        self.service.caller.tell(&mut fields);
         let lost = self.service.side == Side::Outbound && self.restraint.is_lost();
         if lost || !self.port.inside().connection.is_open(stream) {
             // Its reset came with it: nobody need know of it but us.
