@@ -367,6 +367,9 @@ fn turn(
                     link.mistaken.set(true);
                     pool.speaks_another_version_than(link.version());
                 }
+                if fault.code == Code::ENHANCE_YOUR_CALM && link.version() == Version::Http1 {
+                    link.shared.metrics.limit_reached("interim-responses");
+                }
                 link.port.inside().connection.fail(fault.code, fault.why);
                 return Poll::Ready(Err(fault.why.to_owned()));
             }

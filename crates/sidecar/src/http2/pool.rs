@@ -239,6 +239,8 @@ impl Pool {
 
     /// Sends the head of a request on a connection; the stream it is on. `None` where there is no room.
     pub(super) fn open_on(&self, link: &Rc<Link>, head: &Fields, end: bool, origin: &Origin) -> Option<u32> {
+        // Requests of one reader share what they may have of the link's window: a peer's, however many connections it makes.
+        let owner = origin.consumer.inside().reader_number();
         let opened = {
             let mut inside = link.port.inside();
             if !inside.has_room() {
@@ -249,8 +251,6 @@ impl Pool {
                 origin: origin.clone(),
                 _counted: self.occupancy.count(),
             };
-            // Requests of one connection share what they may have of the link's window.
-            let owner = Rc::as_ptr(&origin.consumer) as usize as u64;
             inside.connection.open(head, end, owner, carried)?
         };
         let carried = link.carried.get() + 1;

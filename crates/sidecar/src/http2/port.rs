@@ -349,6 +349,11 @@ impl<T> Inside<T> {
         self.wake();
     }
 
+    /// What tells its reader from others.
+    pub(super) fn reader_number(&self) -> u64 {
+        Rc::as_ptr(&self.reader) as usize as u64
+    }
+
     /// Whether its reader leaves more waiting than it may.
     pub(super) fn is_over_budget(&self) -> bool {
         self.charged > 0 && self.reader.is_over()
