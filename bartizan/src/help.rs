@@ -5,6 +5,10 @@ use clap::Command;
 /// What exit code 1 says of a command, by its words; of those that are not here it never comes.
 const FINDINGS: &[(&str, &str)] = &[
     ("algorithms", "nothing matches the filter"),
+    (
+        "bench hostile",
+        "a 99th percentile is more than a fifth above the quiet one, or a trial failed",
+    ),
     ("bench inspect", "a figure does not reach its target"),
     ("bench sidecar", "a figure does not reach its target, or a trial failed"),
     (

@@ -264,3 +264,83 @@ fn ctrl_c_ends_it_with_what_was_measured_and_leaves_nothing_behind() {
     assert_eq!(processes_of(temporary.path()), [] as [String; 0]);
     assert_eq!(std::fs::read_dir(temporary.path()).unwrap().count(), 0);
 }
+
+#[test]
+fn hostile_ones_take_turns_with_nobody_and_every_trial_is_recorded() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("trials.jsonl");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_bartizan"));
+    command.args([
+        "bench",
+        "hostile",
+        "--path",
+        "http2",
+        "--repetitions",
+        "2",
+        "--requests",
+        "100",
+        "--json",
+        "--file",
+    ]);
+    let output = command.arg(&out).output().expect("bartizan runs");
+    assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+    let records = records(&out);
+    let count = |hostility: &str| records.iter().filter(|record| record["hostility"] == hostility).count();
+    for hostility in ["quiet", "consumer", "producer", "unauthenticated", "neighbour"] {
+        assert_eq!(count(hostility), 2, "{hostility}");
+    }
+    for record in &records {
+        assert_eq!(record["schema"], "bartizan-bench-hostile-trial/1");
+        assert_eq!(record["latencies_ns"].as_array().map(Vec::len), Some(100), "{record}");
+        assert!(record["error"].is_null());
+    }
+    let report: Value = serde_json::from_slice(&output.stdout).expect("the report is JSON");
+    assert_eq!(report["schema"], "bartizan-bench-hostile/1");
+    let figures = report["figures"].as_array().unwrap();
+    assert_eq!(figures.len(), 5);
+    // Two repetitions are a look, never a verdict.
+    let judged = figures
+        .iter()
+        .filter(|figure| figure["verdict"]["not-judged"].is_string());
+    assert_eq!(judged.count(), 4, "{report:#}");
+}
+
+#[test]
+fn another_build_is_measured_in_the_same_run_and_one_that_is_not_there_is_refused() {
+    let latency = [
+        "--quick",
+        "--what",
+        "latency",
+        "--placement",
+        "one-core",
+        "--path",
+        "http2",
+        "--json",
+        "--beside",
+    ];
+    let output = run(&[&latency[..], &[env!("CARGO_BIN_EXE_bartizan")]].concat());
+    assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+    let report: Value = serde_json::from_slice(&output.stdout).expect("the report is JSON");
+    let figures = report["figures"].as_array().unwrap();
+    let of = |figure: &str, proxy: &str| {
+        let these = figures
+            .iter()
+            .filter(|one| one["figure"] == figure && one["proxy"] == proxy);
+        these.count()
+    };
+    assert_eq!(
+        (
+            of("added", "http2"),
+            of("added", "http2-beside"),
+            of("beside-added", "http2")
+        ),
+        (2, 2, 2)
+    );
+    let refused = run(&[&latency[..], &["/nowhere/bartizan"]].concat());
+    assert_eq!(refused.status.code(), Some(64));
+    assert!(
+        said(&refused).contains("there is no file /nowhere/bartizan"),
+        "{}",
+        said(&refused)
+    );
+}

@@ -1,5 +1,6 @@
 //! `bartizan bench`.
 
+mod hostile;
 mod inspect;
 mod report;
 mod sidecar;
@@ -19,10 +20,14 @@ pub(crate) struct Args {
 #[derive(clap::Subcommand)]
 enum Bench {
     Sidecar(sidecar::Args),
+    Hostile(hostile::Args),
     Inspect(inspect::Args),
     /// Runs one program and says what it needed; started by the bench itself.
     #[command(hide = true)]
     Measured(inspect::MeasuredArgs),
+    /// What is hostile beside what is measured; started by the bench itself.
+    #[command(hide = true)]
+    Attack(hostile::AttackArgs),
     /// The server behind everything that is measured; started by the bench itself.
     #[command(hide = true)]
     Server {
@@ -35,6 +40,8 @@ enum Bench {
 pub(crate) fn run(args: Args) -> Result<Outcome, Failure> {
     match args.what {
         Bench::Sidecar(args) => sidecar::run(&args),
+        Bench::Hostile(args) => hostile::run(&args),
+        Bench::Attack(args) => hostile::attack(&args),
         Bench::Inspect(args) => inspect::run(&args),
         Bench::Measured(args) => inspect::measured(&args),
         Bench::Server { listen } => {

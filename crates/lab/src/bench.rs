@@ -13,6 +13,7 @@ mod environment;
 mod figure;
 mod frame;
 mod handshake;
+mod hostile;
 mod pair;
 mod papers;
 mod peer;
@@ -28,6 +29,9 @@ use std::path::PathBuf;
 pub use environment::{Environment, load_average};
 pub use figure::{Figure, Name, Target, Verdict, figures};
 pub(crate) use handshake::Ends;
+pub use hostile::{
+    HOSTILE_SCHEMA, HostileFigure, HostileOptions, HostileTrial, Hostility, attack, hostile_figures, run_hostile,
+};
 pub(crate) use pair::{Pair, Server};
 pub(crate) use papers::Papers;
 pub(crate) use peer::Reuse;

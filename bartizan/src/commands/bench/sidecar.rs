@@ -54,6 +54,11 @@ pub(super) struct Args {
     #[arg(long, value_name = "FILE")]
     binary: Option<PathBuf>,
 
+    /// Another build of bartizan, measured in the same run: what this one adds to a request must stay within 3 % of
+    /// what that one does
+    #[arg(long, value_name = "FILE")]
+    beside: Option<PathBuf>,
+
     /// Decides the order of trials; the same seed gives the same order [default: taken from the clock, and recorded]
     #[arg(long, value_name = "NUMBER")]
     seed: Option<u64>,
@@ -73,7 +78,7 @@ enum Peers {
     One(Proxy),
 }
 
-fn path(name: &str) -> Result<Proxy, String> {
+pub(super) fn path(name: &str) -> Result<Proxy, String> {
     named(name, Proxy::ALL.into_iter().filter(|proxy| proxy.is_ours()), |proxy| {
         proxy.name()
     })
@@ -108,6 +113,8 @@ fn named<T: Copy>(name: &str, all: impl Iterator<Item = T> + Clone, of: fn(&T) -
 impl Args {
     /// The proxies in the order of the list, each once.
     fn proxies(&self) -> Vec<Proxy> {
+        let beside = self.path.iter().filter_map(|path| path.beside());
+        let beside: Vec<Proxy> = beside.filter(|_| self.beside.is_some()).collect();
         let wanted = |proxy: &Proxy| {
             self.path.contains(proxy)
                 || self.peer.iter().any(|peer| match peer {
@@ -115,7 +122,7 @@ impl Args {
                     Peers::One(one) => one == proxy,
                 })
         };
-        Proxy::ALL.into_iter().filter(wanted).collect()
+        Proxy::ALL.into_iter().filter(wanted).chain(beside).collect()
     }
 
     fn options(&self, tools: Tools, proxies: Vec<Proxy>, folder: PathBuf) -> Options {
@@ -146,7 +153,14 @@ impl Args {
 
 pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
     let interrupt = Interrupt::install()?;
-    let tools = tools(args.binary.as_ref())?;
+    let mut tools = tools(args.binary.as_ref())?;
+    if let Some(beside) = &args.beside {
+        // Processes of a run are started elsewhere.
+        tools.beside = std::path::absolute(beside).ok();
+        if let Some(missing) = tools.missing(Proxy::Http2Beside) {
+            return Err(Failure::usage(missing.reason).hint(missing.hint));
+        }
+    }
     let (proxies, missing) = present(&tools, args.proxies());
     for Missing { proxy, reason, hint } in &missing {
         errln!("left out {}: {reason}", proxy.name());
@@ -181,7 +195,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
     Err(Failure::new("nothing was measured"))
 }
 
-fn failed(error: &bench::Error) -> Failure {
+pub(super) fn failed(error: &bench::Error) -> Failure {
     let failure = Failure::new(error);
     match error.hint() {
         Some(hint) => failure.hint(hint),

@@ -30,6 +30,7 @@ fn heading(figure: &Figure) -> String {
         Name::RoundTrip => "request on a kept-alive connection, direct".to_owned(),
         Name::Added => "added to a request on a kept-alive connection".to_owned(),
         Name::Ratio => "request on a kept-alive connection, post-quantum over classical".to_owned(),
+        Name::BesideAdded => "added to a request on a kept-alive connection, over that of the other build".to_owned(),
         Name::Throughput => match figure.streams {
             Some(1) => "throughput, one request at a time".to_owned(),
             streams => format!("throughput, {} requests at a time", streams.unwrap_or(0)),

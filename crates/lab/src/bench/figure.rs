@@ -1,5 +1,7 @@
 //! What the records of a run say: one figure per way, beside what it must reach.
 
+mod beside;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use bartizan_stats::{Estimate, Interval, Pairs, Resampling, Sample, Summary, median_interval, ratio_of_medians};
@@ -53,6 +55,8 @@ pub enum Name {
     Added,
     /// The median of post-quantum over that of classical, in the same repetitions.
     Ratio,
+    /// What this build adds over what the other one does, in the same repetitions.
+    BesideAdded,
     /// Requests per second.
     Throughput,
     /// A request on a connection of its own.
@@ -124,6 +128,7 @@ pub fn figures(records: &[Record]) -> Vec<Figure> {
     };
     let mut figures: Vec<Figure> = run.trials.keys().filter_map(|key| run.figure(key)).collect();
     figures.extend(run.ratios());
+    figures.extend(run.besides());
     figures.sort_by_key(|figure| {
         (
             figure.figure,

@@ -11,6 +11,8 @@ use crate::bench::{Error, Mode};
 /// The node whose requests pass, and the one that answers.
 pub(super) const CONSUMER: &str = "consumer";
 pub(super) const PRODUCER: &str = "producer";
+/// One that shares sidecars with them.
+pub(super) const THIRD: &str = "third";
 /// The name in the producer's certificate, which the consumer's side checks.
 pub(super) const PRODUCER_NAME: &str = "producer.5gc";
 
@@ -29,7 +31,7 @@ impl Papers {
         let papers = Self { folder, mode };
         let now = SystemTime::now();
         let mut authority = Authority::init(&papers.folder.join("ca"), InitOptions::new(mode.algorithm()), now)?;
-        for node in [CONSUMER, PRODUCER] {
+        for node in [CONSUMER, PRODUCER, THIRD] {
             let leaf = Leaf::new(node)?.dns(&format!("{node}.5gc"))?;
             authority
                 .issue(&leaf, now)?

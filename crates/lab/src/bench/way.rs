@@ -13,6 +13,10 @@ pub enum Proxy {
     Splice,
     /// Our sidecar, path `http2`.
     Http2,
+    /// Path `splice` of another build of our sidecar.
+    SpliceBeside,
+    /// Path `http2` of it.
+    Http2Beside,
     /// nginx, module stream.
     NginxStream,
     /// nginx 1.26, `grpc_pass`.
@@ -42,7 +46,7 @@ pub enum Level {
 }
 
 impl Proxy {
-    /// Every one, ours first.
+    /// Every one but another build of ours, ours first.
     pub const ALL: [Self; 10] = [
         Self::Splice,
         Self::Http2,
@@ -62,6 +66,8 @@ impl Proxy {
         match self {
             Self::Splice => "splice",
             Self::Http2 => "http2",
+            Self::SpliceBeside => "splice-beside",
+            Self::Http2Beside => "http2-beside",
             Self::NginxStream => "nginx-stream",
             Self::NginxGrpc => "nginx-grpc",
             Self::NginxHttp2 => "nginx-http2",
@@ -79,14 +85,28 @@ impl Proxy {
         matches!(self, Self::Splice | Self::Http2)
     }
 
+    /// The same path of another build.
+    #[must_use]
+    pub const fn beside(self) -> Option<Self> {
+        match self {
+            Self::Splice => Some(Self::SpliceBeside),
+            Self::Http2 => Some(Self::Http2Beside),
+            _ => None,
+        }
+    }
+
     /// What it looks at.
     #[must_use]
     pub const fn level(self) -> Level {
         match self {
-            Self::Splice | Self::NginxStream | Self::Stunnel | Self::Ghostunnel => Level::Bytes,
-            Self::Http2 | Self::NginxGrpc | Self::NginxHttp2 | Self::Haproxy | Self::Nghttpx | Self::Envoy => {
-                Level::Requests
-            }
+            Self::Splice | Self::SpliceBeside | Self::NginxStream | Self::Stunnel | Self::Ghostunnel => Level::Bytes,
+            Self::Http2
+            | Self::Http2Beside
+            | Self::NginxGrpc
+            | Self::NginxHttp2
+            | Self::Haproxy
+            | Self::Nghttpx
+            | Self::Envoy => Level::Requests,
         }
     }
 

@@ -184,3 +184,29 @@ fn the_larger_of_two_proxies_is_the_memory_that_counts() {
 fn no_records_give_no_figures() {
     assert!(figures(&[]).is_empty());
 }
+
+#[test]
+fn another_build_is_compared_by_what_both_add_in_the_same_repetitions() {
+    let other = Some((Proxy::SpliceBeside, Mode::PostQuantum));
+    let mut records = drifting(100);
+    for repetition in 0..100 {
+        let direct = 20.0 + repetition as f64;
+        let added = 40.0 + (repetition % 10) as f64;
+        records.push(record(
+            What::Latency,
+            other,
+            repetition,
+            latencies(direct + added / 1.25),
+        ));
+    }
+    let figures = figures(&records);
+    let figure = named(&figures, Name::BesideAdded);
+    assert!((figure.summary.median - 1.25).abs() < 0.01, "{figure:?}");
+    assert_eq!(figure.verdict, Verdict::NotReached);
+    assert_eq!((figure.proxy, figure.summary.n), (Some(Proxy::Splice), 100));
+    // Nothing is asked of the other build itself.
+    let mut own = figures
+        .iter()
+        .filter(|figure| figure.proxy == Some(Proxy::SpliceBeside));
+    assert!(own.all(|figure| figure.target.is_none() || figure.figure == Name::Ratio));
+}

@@ -22,6 +22,8 @@ pub struct Tools {
     pub own: PathBuf,
     /// The binary whose sidecar is measured: this one, or another build of it.
     pub sidecar: PathBuf,
+    /// Another build that is measured in the same run.
+    pub beside: Option<PathBuf>,
     /// Programs of a newer Debian; absent when it was never built.
     pub root: Option<LabRoot>,
     /// Programs of Debian sid; absent when it was never built.
@@ -59,6 +61,7 @@ impl Tools {
         Ok(Self {
             own,
             sidecar,
+            beside: None,
             root: LabRoot::trixie()?.present(),
             sid: LabRoot::sid()?.present(),
             envoy: there(ENVOY),
@@ -77,7 +80,16 @@ impl Tools {
             })
         };
         const ROOTS: &str = "as root: bartizan lab root";
+        let there = |path: &PathBuf| path.is_file();
         let (kind, root) = match proxy {
+            Proxy::SpliceBeside | Proxy::Http2Beside if self.beside.as_ref().is_some_and(there) => return None,
+            Proxy::SpliceBeside | Proxy::Http2Beside => {
+                let path = self.beside.as_deref().unwrap_or(Path::new("")).display();
+                return missing(
+                    format!("there is no file {path}"),
+                    "--beside takes another build of bartizan",
+                );
+            }
             Proxy::Splice | Proxy::Http2 if self.sidecar.is_file() => return None,
             Proxy::Splice | Proxy::Http2 => {
                 return missing(
@@ -112,6 +124,14 @@ impl Tools {
         let said = |path: &Path| Program::new(path).argument("--version").run(ANSWER).ok();
         match proxy {
             Proxy::Splice | Proxy::Http2 => Some(said(&self.sidecar)?.text().trim().to_owned()),
+            Proxy::SpliceBeside | Proxy::Http2Beside => {
+                let beside = self.beside.as_ref()?;
+                Some(format!(
+                    "beside: {} ({})",
+                    said(beside)?.text().trim(),
+                    beside.display()
+                ))
+            }
             Proxy::NginxStream | Proxy::NginxGrpc => package(self.root.as_ref()?, "nginx"),
             Proxy::NginxHttp2 => package(self.sid.as_ref()?, "nginx"),
             Proxy::Haproxy => package(self.root.as_ref()?, "haproxy"),
@@ -143,6 +163,8 @@ impl Tools {
         match proxy {
             Proxy::Splice => bartizan::ends(&self.sidecar, link, "splice"),
             Proxy::Http2 => bartizan::ends(&self.sidecar, link, "http2"),
+            Proxy::SpliceBeside => bartizan::ends(&there(&self.beside)?, link, "splice"),
+            Proxy::Http2Beside => bartizan::ends(&there(&self.beside)?, link, "http2"),
             Proxy::NginxStream => nginx::stream(self.root()?, link),
             Proxy::NginxGrpc => nginx::grpc(self.root()?, link),
             Proxy::NginxHttp2 => {
@@ -169,7 +191,7 @@ impl Tools {
 
 fn name_of(proxy: Proxy) -> &'static str {
     match proxy {
-        Proxy::Splice | Proxy::Http2 => "bartizan",
+        Proxy::Splice | Proxy::Http2 | Proxy::SpliceBeside | Proxy::Http2Beside => "bartizan",
         Proxy::NginxStream | Proxy::NginxGrpc | Proxy::NginxHttp2 => "nginx",
         Proxy::Haproxy => "haproxy",
         Proxy::Stunnel => "stunnel4",
@@ -193,6 +215,7 @@ mod tests {
         let tools = Tools {
             own: PathBuf::new(),
             sidecar: PathBuf::new(),
+            beside: None,
             root: None,
             sid: None,
             envoy: None,
