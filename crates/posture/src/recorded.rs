@@ -102,7 +102,7 @@ fn says(record: &ChildSa) -> impl PartialEq + use<> {
 fn disputed(entries: &[Ike]) -> Option<Contradiction> {
     let says = |entry: &Ike| {
         let cipher = entry.record.encryption.as_ref().and_then(|algorithm| algorithm.code);
-        (entry.methods.clone(), cipher, entry.record.replaces.clone())
+        (entry.methods.clone(), cipher, entry.record.replaces)
     };
     let first = entries.first()?;
     let other = entries.iter().find(|entry| says(entry) != says(first))?;
