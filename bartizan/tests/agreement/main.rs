@@ -12,9 +12,8 @@ mod recorded;
 mod sctp;
 mod timing;
 mod tls;
-#[expect(dead_code, reason = "SSH is mutated in the recorded captures alone")]
+#[allow(dead_code, unused_imports, reason = "SSH is mutated in the recorded captures alone")]
 #[path = "../../../crates/posture/tests/towards_classical/mod.rs"]
-#[allow(dead_code, unused_imports)]
 mod towards_classical;
 mod tshark;
 mod tunnels;

@@ -316,7 +316,7 @@ impl Answered {
 impl Worth {
     fn add(&mut self, conversation: &Conversation) {
         let posture = conversation.posture();
-        let verdicts = [&posture.confidentiality, &posture.authenticity].map(|judgement| judgement.verdict());
+        let verdicts = [&posture.confidentiality, &posture.authenticity].map(bartizan_posture::Judgement::verdict);
         self.safe |= verdicts[0] == Verdict::QuantumSafe;
         self.flagged |= is_finding(posture);
         self.carried += carried(conversation);
@@ -331,7 +331,7 @@ impl Worth {
             posture.kind,
             verdicts[0],
             verdicts[1],
-            answers.map(|reply| reply.answer()),
+            answers.map(bartizan_posture::Reply::answer),
         ));
     }
 }

@@ -208,7 +208,7 @@ impl Credentials {
             .filter_map(|list| list.next_update)
             .min()?;
         let day = day_of(UNIX_EPOCH + Duration::from_secs(u64::try_from(due).unwrap_or_default()));
-        let all = known.iter().all(|list| late(list));
+        let all = known.iter().all(late);
         flaw(
             &self.crl_place,
             if all { weight } else { Weight::Told },
