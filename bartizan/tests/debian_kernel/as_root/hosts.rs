@@ -129,11 +129,16 @@ impl Hosts {
         serde_json::from_str(&self.guard("show").text()).expect("JSON")
     }
 
+    /// What `nft` of the gNB's host says.
+    pub(super) fn listed(&self, what: &[&str]) -> String {
+        let nft = Program::new("nft").arguments(what).inside(&self.gnb);
+        nft.run(LONG).expect("nft").text()
+    }
+
     /// How many packets the guard has dropped for this reason: `leaving`, `translated`, `arriving`.
     pub(super) fn dropped(&self, reason: &str) -> u64 {
         let counter = format!("{reason}-upf-N3");
-        let nft = Program::new("nft").arguments(["list", "counter", "inet", "bartizan-ipsec-gnb", &counter]);
-        let text = nft.inside(&self.gnb).run(LONG).expect("nft").text();
+        let text = self.listed(&["list", "counter", "inet", "bartizan-ipsec-gnb", &counter]);
         let words: Vec<_> = text.split_whitespace().collect();
         let place = words.iter().position(|word| *word == "packets").expect("a counter");
         words[place + 1].parse().expect("a number")

@@ -160,6 +160,42 @@ fn packets_that_arrive_unprotected_reach_neither_this_host_nor_one_behind_nat() 
     assert_eq!(hears(&container), MANY);
 }
 
+/// What the rules ask where the kernel has no `nft_xfrm`, and what operators' own rules ask.
+#[test]
+fn whether_an_sa_is_for_a_packet_or_brought_it_is_what_rt_ipsec_and_meta_secpath_say() {
+    if !is_here("links::whether_an_sa_is_for_a_packet_or_brought_it_is_what_rt_ipsec_and_meta_secpath_say") {
+        return;
+    }
+    let hosts = Hosts::new();
+    hosts.install();
+    hosts.others(
+        "counter for { }\ncounter without { }\ncounter brought { }\ncounter bare { }\n\
+         chain o {\ntype filter hook postrouting priority 300;\nip daddr != 10.78.0.2 accept\n\
+         rt ipsec exists counter name for accept\nrt ipsec missing counter name without\n}\n\
+         chain i {\ntype filter hook input priority 300;\nip saddr != 10.78.0.2 accept\n\
+         meta secpath exists counter name brought accept\nmeta secpath missing counter name bare\n}",
+    );
+    let both = || {
+        send(&hosts.gnb, OWN, 100);
+        send(&hosts.upf, [(UPF, GTP_U), (GNB, GTP_U)], 100);
+    };
+    let counted = || {
+        ["for", "without", "brought", "bare"].map(|counter| {
+            let listed = hosts.listed(&["list", "counter", "inet", "others", counter]);
+            let words: Vec<_> = listed.split_whitespace().collect();
+            let place = words.iter().position(|word| *word == "packets").expect("a counter");
+            words[place + 1].parse::<usize>().expect("a number")
+        })
+    };
+    hosts.key();
+    both();
+    assert_eq!(counted(), [MANY, 0, MANY, 0]);
+    hosts.unkey();
+    both();
+    // What arrives without is dropped by the guard before it is for this host.
+    assert_eq!(counted(), [MANY, MANY, MANY, 0]);
+}
+
 #[test]
 fn an_sa_of_somebody_else_protects_nothing_of_the_link() {
     if !is_here("links::an_sa_of_somebody_else_protects_nothing_of_the_link") {
