@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::net::{IpAddr, SocketAddr};
 use std::time::SystemTime;
 
-use bartizan_deployment::{Exception, Interface, InterfaceKind, Node, NodeName, Protection};
+use bartizan_deployment::{Exception, Interface, InterfaceKind, Network, Node, NodeName, Protection};
 
 /// A peer whose function is neither redirected to nor guarded, and whose requests the guard lets in.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -18,7 +18,7 @@ pub struct Bystander {
     /// Until when it may go unprotected, where the file says so; the rules close by themselves at the end of that day (UTC).
     pub until: Option<Exception>,
     /// Where its requests come from.
-    pub(super) addresses: BTreeSet<IpAddr>,
+    pub(super) networks: Vec<Network>,
     /// Where its function is called.
     pub(super) services: BTreeSet<SocketAddr>,
     /// The ports of the own function on this interface.
@@ -46,22 +46,46 @@ impl Bystander {
         };
         let (ours, theirs) = (inbound(node), inbound(peer));
         let services: BTreeSet<_> = theirs.iter().map(|inbound| inbound.service).collect();
-        let known = services
+        let called = services
             .iter()
             .map(SocketAddr::ip)
             .filter(|address| !address.is_loopback());
+        let link = interface
+            .ipsec
+            .as_ref()
+            .and_then(|link| link.ends_from(node.name.as_str()));
+        let inner = link.map(|(_, there)| there.inner.clone()).unwrap_or_default();
+        let mut networks = Vec::new();
+        for network in called.chain([peer.address]).map(Network::of_host).chain(inner) {
+            if !networks.contains(&network) {
+                networks.push(network);
+            }
+        }
         Some(Self {
             node: peer.name.clone(),
             kind: interface.kind,
             protection: interface.protection,
             until,
-            addresses: known.chain([peer.address]).collect(),
+            networks,
             services,
             ports: ours
                 .iter()
                 .flat_map(|inbound| [inbound.forward.port(), inbound.service.port()])
                 .collect(),
         })
+    }
+
+    /// Those of one family.
+    pub(super) fn networks(&self, ipv4: bool) -> impl Iterator<Item = &Network> {
+        self.networks
+            .iter()
+            .filter(move |network| network.address().is_ipv4() == ipv4)
+    }
+
+    /// Whether an address is its own.
+    pub(super) fn has(&self, address: IpAddr) -> bool {
+        let address = Network::of_host(address);
+        self.networks.iter().any(|network| network.covers(&address))
     }
 
     /// The second from which on the file lets nothing pass any more.

@@ -40,7 +40,7 @@ pub(super) fn reset(plan: &Plan) -> Earlier {
         let let_pass = plan
             .bystanders
             .iter()
-            .any(|bystander| bystander.addresses.contains(&remote.ip()) && bystander.ports.contains(&local.port()));
+            .any(|bystander| bystander.has(remote.ip()) && bystander.ports.contains(&local.port()));
         let to_a_peer = services.contains(remote) && !redirected;
         let to_the_own = plan.ports.contains(&local.port()) && !let_pass;
         !within_this_host && (to_a_peer || to_the_own)

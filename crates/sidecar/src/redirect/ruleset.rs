@@ -183,8 +183,8 @@ impl Plan {
                 .ends()
                 .map(|end| format!(" meta time < {end}"))
                 .unwrap_or_default();
-            for peer in &bystander.addresses {
-                let family = if peer.is_ipv4() { "ip" } else { "ip6" };
+            for peer in &bystander.networks {
+                let family = if peer.address().is_ipv4() { "ip" } else { "ip6" };
                 rules.push(format!(
                     "{family} {address} {peer} tcp {port} {{ {} }}{time} counter accept comment \"{}\"",
                     ports.join(", "),

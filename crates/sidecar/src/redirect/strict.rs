@@ -2,12 +2,10 @@
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
-use std::net::SocketAddr;
 
 use bartizan_deployment::{Allowed, Deployment, Network, Node};
 use bartizan_host::nftables::{Listing, Table};
 
-use super::bystander::Bystander;
 use super::plan::Plan;
 use super::ruleset::STRICT;
 
@@ -30,7 +28,7 @@ pub struct Refused {
 /// What may leave beside what goes through the sidecar.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Listed {
-    /// Networks of peers on interfaces that do not run over TCP.
+    /// Networks of peers on interfaces that do not run over TCP, or over IPsec.
     pub(super) networks: BTreeSet<String>,
     pub(super) allowed: Vec<Allowed>,
 }
@@ -42,7 +40,8 @@ impl Listed {
             .interfaces()
             .iter()
             .filter(|interface| interface.between.contains(&node.name));
-        for interface in others.filter(|interface| !interface.kind.over_tcp()) {
+        // Over TCP no other protocol is the interface's own; IKE and ESP of a link that they protect are.
+        for interface in others.filter(|interface| !interface.kind.over_tcp() || interface.ipsec.is_some()) {
             let peers = interface.between.iter().filter(|name| **name != node.name);
             let peers = peers.filter_map(|name| deployment.node(name.as_str()));
             networks.extend(peers.map(|peer| peer.address.to_string()));
@@ -107,11 +106,9 @@ fn rules(plan: &Plan, mark: &str) -> Vec<String> {
             .ends()
             .map(|end| format!(" meta time < {end}"))
             .unwrap_or_default();
-        for address in called(bystander) {
-            rules.push(format!(
-                "{} daddr {address} meta l4proto tcp{time} accept",
-                family(&address)
-            ));
+        for peer in &bystander.networks {
+            let peer = peer.to_string();
+            rules.push(format!("{} daddr {peer} meta l4proto tcp{time} accept", family(&peer)));
         }
     }
     for network in &plan.listed.networks {
@@ -140,15 +137,6 @@ fn rules(plan: &Plan, mark: &str) -> Vec<String> {
         "counter name {REFUSED} reject with icmpx type admin-prohibited"
     ));
     rules
-}
-
-/// Where the function of a peer that no sidecar protects is called.
-fn called(bystander: &Bystander) -> BTreeSet<String> {
-    let services = bystander.services.iter().map(SocketAddr::ip);
-    services
-        .chain(bystander.addresses.iter().copied())
-        .map(|address| address.to_string())
-        .collect()
 }
 
 fn counter(name: &str) -> String {

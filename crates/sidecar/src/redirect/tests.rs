@@ -153,8 +153,8 @@ fn link_that_may_go_unprotected_until_a_day_is_guarded_from_the_next_on() {
     // The rules that are installed by then close by themselves.
     let rules = script(last);
     for rule in [
-        "ip saddr 10.9.0.2 tcp dport { 8000 } meta time < 864000 counter accept",
-        "ip daddr 10.9.0.2 tcp sport { 8000 } meta time < 864000 counter accept",
+        "ip saddr 10.9.0.2/32 tcp dport { 8000 } meta time < 864000 counter accept",
+        "ip daddr 10.9.0.2/32 tcp sport { 8000 } meta time < 864000 counter accept",
         "ip daddr 10.9.0.2 tcp dport 8000 meta time >= 864000 counter reject with tcp reset",
         "ip daddr 10.9.0.2 tcp dport 8000 meta time >= 864000 counter dnat ip to 127.0.0.1:15001",
     ] {
@@ -164,6 +164,32 @@ fn link_that_may_go_unprotected_until_a_day_is_guarded_from_the_next_on() {
     assert_eq!(addresses(&after), ["nrf 10.9.0.2:8000", "udm 10.9.0.3:8000"]);
     assert_eq!(after.bystanders(), []);
     assert!(!script(after).contains("meta time"));
+}
+
+#[test]
+fn peer_behind_ipsec_is_let_in_by_the_addresses_that_its_packets_have() {
+    let file = File {
+        interfaces: "{ kind: SBI, between: [amf, nrf], with: ipsec, ipsec: { inner: { amf: [10.78.1.1], nrf: [10.78.2.0/24] } } }",
+        ..GOOD
+    };
+    let rules = Installed::new(
+        file.plan().unwrap(),
+        Options {
+            fence: true,
+            strict: true,
+        },
+    )
+    .script();
+    for rule in [
+        "ip saddr 10.78.2.0/24 tcp dport { 8000 } counter accept",
+        "ip daddr 10.78.2.0/24 tcp sport { 8000 } counter accept",
+        "# ip -4 rule add pref 1 to 10.78.2.0/24 iif lo ipproto 6 sport 8000 goto 4 protocol 74",
+        "# ip xfrm policy update src 0.0.0.0/0 dst 10.78.2.0/24 proto 6 sport 8000 dir out priority",
+        "ip daddr 10.78.2.0/24 meta l4proto tcp accept",
+        "ip daddr 10.9.0.2 meta l4proto { udp, esp, sctp } accept",
+    ] {
+        assert!(rules.contains(rule), "{rule}\n{rules}");
+    }
 }
 
 #[test]

@@ -88,6 +88,11 @@ impl Watching<'_> {
             Ok(asked) if asked.plan() != self.rules.plan() => {
                 tracing::info!("the file asks for other rules: they are installed");
                 self.rules = asked;
+                if let Err(error) = self.rules.install() {
+                    self.complain(&format!(
+                        "the rules of the file as it is now cannot be installed: {error}"
+                    ));
+                }
             }
             Ok(_) => {}
             Err(failure) => self.complain(&format!(

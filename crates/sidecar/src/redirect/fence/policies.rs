@@ -36,10 +36,9 @@ fn wanted(plan: &Plan) -> BTreeSet<(u32, String)> {
         .map(|packets| (BLOCKED, format!("{packets} action block")));
     let mut wanted: BTreeSet<_> = blocked.collect();
     for bystander in &plan.bystanders {
-        for peer in bystander.addresses.iter().filter(|peer| peer.is_ipv4()) {
+        for peer in bystander.networks(true) {
             let answers = bystander.ports.iter();
-            wanted
-                .extend(answers.map(|port| (PASSED, format!("src {ANY} dst {peer}/32 proto 6 sport {port} dir out"))));
+            wanted.extend(answers.map(|port| (PASSED, format!("src {ANY} dst {peer} proto 6 sport {port} dir out"))));
         }
     }
     wanted

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use bartizan_deployment::Network;
 use bartizan_host::{Error as Host, Finished, Program};
 use serde_json::{Map, Value, json};
 
@@ -174,15 +175,15 @@ impl Family {
             rule
         };
         for bystander in &plan.bystanders {
-            for peer in bystander
-                .addresses
-                .iter()
-                .filter(|peer| peer.is_ipv4() == (self == Self::V4))
-            {
+            for peer in bystander.networks(self == Self::V4) {
+                let (address, bits) = (peer.address().to_string(), peer.bits());
                 for port in &bystander.ports {
-                    let answer = json!({
-                        "dst": peer.to_string(), "iif": "lo", "ipproto": TCP.to_string(), "sport": port, "goto": Rank::Behind as u32
+                    let mut answer = json!({
+                        "dst": address, "iif": "lo", "ipproto": TCP.to_string(), "sport": port, "goto": Rank::Behind as u32
                     });
+                    if *peer != Network::of_host(peer.address()) {
+                        answer["dstlen"] = json!(bits);
+                    }
                     rules.push(own(answer, Rank::Local));
                 }
             }
@@ -211,6 +212,9 @@ impl Family {
             ] {
                 if rule.get(key).is_some() {
                     let _ = write!(batch, " {word} {}", text(key));
+                }
+                if let ("dst", Some(bits)) = (key, rule.get("dstlen")) {
+                    let _ = write!(batch, "/{bits}");
                 }
             }
             let does = if rule.get("table").is_some() {
