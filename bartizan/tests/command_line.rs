@@ -343,5 +343,13 @@ nodes:
             said.contains("this user may not read it") && said.contains("sudo -u bartizan"),
             "{said}"
         );
+        std::fs::set_permissions(place.path().join("core.yaml"), PermissionsExt::from_mode(0o600)).unwrap();
+        let closed = run(&["check", "core.yaml"]);
+        let said = text(&closed.stderr);
+        assert_eq!(closed.status.code(), Some(64));
+        assert!(
+            said.contains("Permission denied") && said.contains("hint: run it as root"),
+            "{said}"
+        );
     }
 }
