@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::net::{IpAddr, SocketAddr};
+use std::num::NonZeroU32;
 
 use super::exchange::Assembly;
 use super::opened::Opener;
@@ -73,7 +74,7 @@ struct Open {
     /// Request and response.
     halves: [Assembly; 2],
     /// What they said, where that was one message each.
-    digests: [Option<u64>; 2],
+    digests: [Option<NonZeroU32>; 2],
     kept: Where,
 }
 
@@ -245,15 +246,16 @@ impl Session {
         if is_fragment || !arrival.whole {
             return;
         }
-        let (requester, digest) = (requester(header), digest(message));
+        // Two that differ have one digest once in four thousand million.
+        let (requester, digest) = (requester(header), NonZeroU32::new(digest(message) as u32));
         let mut open = self.open.iter_mut().rev();
         let open = open.find(|open| {
             open.kind == header.exchange && open.message_id == header.message_id && open.requester == requester
         });
         let Some(open) = open else { return };
         let known = &mut open.digests[usize::from(header.flags.is_response())];
-        let differs = known.is_some_and(|known| known != digest);
-        known.get_or_insert(digest);
+        let differs = known.is_some() && *known != digest;
+        *known = known.or(digest);
         if repeated && differs {
             self.fault(Fault::TwoMessages, arrival);
         }

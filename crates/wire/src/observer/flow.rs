@@ -263,8 +263,10 @@ impl Flow {
             stream: self.streams[direction].counts(),
         };
         // What the capture has in part, or not at all, is not nothing.
-        let silent =
-            |stream: &Stream| stream.counts().sent() + stream.counts().stray + u64::from(stream.counts().corrupt) == 0;
+        let silent = |stream: &Stream| {
+            let counts = stream.counts();
+            counts.sent() == 0 && counts.stray == 0 && counts.corrupt == 0
+        };
         let content = if self.streams.iter().all(silent) {
             Content::Nothing
         } else {

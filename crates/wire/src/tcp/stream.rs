@@ -75,7 +75,7 @@ pub struct StreamCounts {
     /// Bytes in those holes.
     pub missing: u64,
     /// Segments with data outside any window: nothing of them is given.
-    pub stray: u64,
+    pub stray: u32,
     /// Bytes that the sender's FIN or the other end's acknowledgements tell of, behind all that were given or given up.
     pub unseen: u64,
     /// The number of the first packet with bytes that differ from those that were given for the same place.
@@ -188,7 +188,7 @@ impl Stream {
         let next = *self.next.get_or_insert(first);
         let distance = i64::from(first.wrapping_sub(next).cast_signed());
         if distance.abs() > WINDOW {
-            self.counts.stray += u64::from(length > 0);
+            self.counts.stray = self.counts.stray.saturating_add(u32::from(length > 0));
             return;
         }
         if segment.flags.fin()

@@ -220,7 +220,7 @@ impl Report {
         let mut many: Option<(&(String, u32), Vec<f64>)> = None;
         let mut idle: Vec<(&str, Vec<f64>)> = Vec::new();
         let mut few: Option<(&str, u32, u64)> = None;
-        for trial in &self.trials {
+        for trial in self.trials.iter().filter(|trial| trial.subject != Subject::Hostile) {
             let Some(flows) = &trial.flows else { continue };
             let peak = trial.cost.peak_bytes;
             match (trial.subject, few.take()) {
