@@ -13,6 +13,8 @@ const PART_COST: usize = 64;
 /// A packet in more parts is given up. A payload of 65535 bytes over the smallest MTU of IPv6 has 54; over the 68 bytes
 /// of IPv4 no real network runs.
 const PARTS: usize = 64;
+/// Places of packets that have gone are kept up to so many, or up to the number of those that are there.
+const TIDY: usize = 1024;
 
 /// What [`Fragments`] may hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -219,6 +221,7 @@ impl Fragments {
             let captured = partial.captured;
             self.held -= partial.held;
             self.partials.remove(&key);
+            self.tidy();
             return Taken::Whole {
                 payload,
                 parts,
@@ -229,6 +232,16 @@ impl Fragments {
         }
         while self.held > self.limits.bytes && self.give_way() {}
         Taken::Held
+    }
+
+    /// Forgets the places of packets that have gone, once most have: in a capture without times none of them grows old.
+    fn tidy(&mut self) {
+        if self.order.len() < 2 * self.partials.len() + TIDY {
+            return;
+        }
+        let partials = &self.partials;
+        self.order
+            .retain(|(key, first)| partials.get(key).is_some_and(|partial| partial.first == *first));
     }
 
     /// Gives up packets that are older than their lifetime.

@@ -85,6 +85,18 @@ fn a_packet_names_all_that_brought_it_and_what_is_given_up_names_its_hosts() {
 }
 
 #[test]
+fn what_is_whole_leaves_nothing_behind_though_no_time_passes() {
+    let mut fragments = Fragments::new(FragmentLimits::default());
+    for identification in 0..20_000 {
+        fragments.take(&part(identification, 0, &[1; 8], true), at(1));
+        let whole = fragments.take(&part(identification, 8, &[2; 3], false), at(1));
+        assert!(matches!(whole, Taken::Whole { .. }));
+    }
+    assert!(fragments.order.len() <= TIDY, "{} places", fragments.order.len());
+    assert_eq!((fragments.held, fragments.partials.len()), (0, 0));
+}
+
+#[test]
 fn parts_in_two_tunnels_do_not_make_one_packet() {
     let mut fragments = Fragments::new(FragmentLimits::default());
     let captured = Captured { packets: 1, bytes: 28 };
