@@ -21,6 +21,19 @@ pub static TCP_APPLICATIONS: &[TcpApplication] = &[
         interface: "O1",
         document: "RFC 6242",
     },
+    // Call home (RFC 8071): the client of SSH and of TLS is the end that was connected to.
+    TcpApplication {
+        port: 4334,
+        carrier: "SSH",
+        interface: "O1",
+        document: "RFC 8071",
+    },
+    TcpApplication {
+        port: 4335,
+        carrier: "TLS",
+        interface: "O1",
+        document: "RFC 8071",
+    },
     TcpApplication {
         port: 6513,
         carrier: "TLS",
@@ -45,5 +58,10 @@ mod tests {
     fn a_port_counts_only_with_what_the_standard_carries_there() {
         assert_eq!(tcp_application_at(6513, "TLS").map(|known| known.interface), Some("O1"));
         assert_eq!(tcp_application_at(6513, "SSH"), None);
+        let home = |port, carrier| tcp_application_at(port, carrier).map(|known| known.interface);
+        assert_eq!(
+            (home(4334, "SSH"), home(4335, "TLS"), home(4335, "SSH")),
+            (Some("O1"), Some("O1"), None)
+        );
     }
 }
