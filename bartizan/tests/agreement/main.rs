@@ -6,6 +6,7 @@ mod certificates;
 #[expect(dead_code, reason = "some of it serves the tests of crates/ipsec alone")]
 #[path = "../../../crates/ipsec/tests/stage/mod.rs"]
 mod charons;
+mod datagrams;
 mod dtls;
 mod ike;
 mod recorded;

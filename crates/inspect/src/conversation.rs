@@ -150,7 +150,7 @@ impl Conversation {
             Content::Tls(seen) => tls = Some(TlsFacts::new(seen)),
             Content::Http2(seen) => http2 = Some((**seen).clone()),
             Content::Ssh(seen) => ssh = Some(seen.clone()),
-            Content::Http1(_) | Content::Nothing | Content::Unknown(_) => {}
+            Content::Http1(_) | Content::Nothing | Content::Unknown(_) | Content::Plaintext(_) => {}
         }
         Self {
             number: connection.number,
@@ -347,10 +347,11 @@ impl Conversation {
             let dtls = association.dtls.as_ref().map_or(0, sctp::Dtls::held);
             size_of::<Association>() + 32 * addresses + 128 + dtls
         });
-        let datagrams = self
-            .datagrams
-            .as_ref()
-            .map_or(0, |one| size_of::<Datagrams>() + one.messages.held());
+        let datagrams = self.datagrams.as_ref().map_or(0, |one| {
+            let quic = one.quic.as_ref().map_or(0, |quic| size_of_val(&**quic) + quic.held());
+            let dtls = one.dtls.as_ref().map_or(0, |dtls| size_of_val(&**dtls) + dtls.held());
+            size_of::<Datagrams>() + one.messages.held() + quic + dtls
+        });
         let texts = self.posture.contradictions.iter().map(|found| found.what.len() + 80);
         let beside = self.posture.beside.len() * 200;
         size_of::<Self>() + POSTURE + hello + tls + ike + esp + sctp + datagrams + texts.sum::<usize>() + beside

@@ -440,7 +440,10 @@ impl Connection {
                 .sctp
                 .as_ref()
                 .map(|association| ipsec::Sctp::new(association, posture)),
-            datagrams: judged.datagrams.as_deref().map(datagrams::DatagramFacts::new),
+            datagrams: judged
+                .datagrams
+                .as_deref()
+                .map(|one| datagrams::DatagramFacts::new(one, posture)),
             questions: Questions {
                 offered: answer(&posture.offered),
                 preferred: answer(&posture.preferred),

@@ -2,10 +2,11 @@
 
 use std::collections::HashMap;
 use std::io::Read as _;
-use std::sync::{PoisonError, RwLock};
+use std::sync::{Arc, PoisonError, RwLock};
 
+use bartizan_registry::QuicVersion;
 use bartizan_tls::certificate_of;
-use bartizan_wire::keys::{Candidate, Certificate, IkeCandidate, Keys, TlsDirection};
+use bartizan_wire::keys::{Candidate, Certificate, IkeCandidate, InitialKeys, Keys, TlsDirection};
 use bartizan_wire::tls::Version;
 use flate2::read::ZlibDecoder;
 use zeroize::Zeroizing;
@@ -13,6 +14,7 @@ use zeroize::Zeroizing;
 use crate::ike::IkeSaKey;
 use crate::ike_table::IkeSecret;
 use crate::key_log::{KeyLog, Label, LineError, Read, Secret};
+use crate::quic::Initial;
 use crate::record::Record;
 
 /// Secrets that are kept: five are what a connection of TLS 1.3 has.
@@ -187,6 +189,10 @@ impl Keys for Keyring {
             })
         })
         .collect()
+    }
+
+    fn quic(&self, version: &QuicVersion, destination: &[u8]) -> Option<Arc<dyn InitialKeys>> {
+        Some(Arc::new(Initial::new(version, destination)?))
     }
 
     fn certificate(&self, der: &[u8]) -> Certificate {

@@ -4,6 +4,8 @@
 //! `ikev2_decryption_table`) and answers what `wire` asks of
 //! [`Keys`](bartizan_wire::keys::Keys): which key protects these records, and what is in them.
 //!
+//! The keys of QUIC's Initial packets follow from what stands in clear, and are computed here too.
+//!
 //! Secrets are wiped when they go, are in no error and have no `Debug`. The crate opens no file.
 #![forbid(unsafe_code)]
 
@@ -11,6 +13,7 @@ mod ike;
 mod ike_table;
 mod key_log;
 mod keyring;
+mod quic;
 mod record;
 mod schedule;
 

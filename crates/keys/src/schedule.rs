@@ -38,6 +38,11 @@ pub(crate) fn expand_label(hash: Hash, secret: &[u8], label: &str, length: usize
         Hash::Sha256 => hkdf::HKDF_SHA256,
         Hash::Sha384 => hkdf::HKDF_SHA384,
     };
+    expand(&Prk::new_less_safe(algorithm, secret), label, length)
+}
+
+/// The same of a key that was extracted.
+pub(crate) fn expand(prk: &Prk, label: &str, length: usize) -> Option<Zeroizing<Vec<u8>>> {
     let mut info = u16::try_from(length).ok()?.to_be_bytes().to_vec();
     info.push(u8::try_from(label.len() + 6).ok()?);
     info.extend(b"tls13 ");
@@ -45,7 +50,6 @@ pub(crate) fn expand_label(hash: Hash, secret: &[u8], label: &str, length: usize
     // No context.
     info.push(0);
     let mut output = Zeroizing::new(vec![0; length]);
-    let prk = Prk::new_less_safe(algorithm, secret);
     prk.expand(&[&info], Length(length)).ok()?.fill(&mut output).ok()?;
     Some(output)
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bartizan_ledger::{Certificate, Code, Direction, Handshake, Verdict as PolicyVerdict};
 use bartizan_registry::{self as registry, Safety, SignatureScheme};
-use bartizan_wire::tls::{Certificates, Opened, Tls, Version, alert_name};
+use bartizan_wire::tls::{Certificates, ClientHello, Opened, Tls, Version, alert_name};
 use bartizan_wire::{Content, Seen, Side, keys};
 
 use crate::confidentiality::not_agreed;
@@ -37,7 +37,7 @@ pub(crate) fn judge(evidence: &Evidence<'_>) -> Judgement {
     let all = || vec![Source::all(connection)];
     match &connection.content {
         Content::Nothing => Judgement::new(Verdict::NotSeen, "no data was sent", all()),
-        Content::Http2(_) | Content::Http1(_) => {
+        Content::Http2(_) | Content::Http1(_) | Content::Plaintext(_) => {
             let because = "none: sent in clear, neither end proves who it is";
             Judgement::new(Verdict::Vulnerable, because, all())
         }
@@ -109,7 +109,7 @@ pub(crate) fn end(evidence: &Evidence<'_>, tls: &Tls, side: Side) -> End {
     let resumed = hello.value.pre_shared_key.is_some();
     if side == Side::Server
         && !resumed
-        && let Some(end) = by_offer(evidence)
+        && let Some(end) = evidence.client_hello().and_then(by_offer)
     {
         return end;
     }
@@ -124,8 +124,7 @@ pub(crate) fn end(evidence: &Evidence<'_>, tls: &Tls, side: Side) -> End {
 
 /// A server must sign with a scheme the client offers (RFC 9846, section 4.4.3): where all of those are classical, so
 /// is its signature.
-fn by_offer(evidence: &Evidence<'_>) -> Option<End> {
-    let hello = evidence.client_hello()?;
+pub(crate) fn by_offer(hello: &Seen<ClientHello>) -> Option<End> {
     let offered = &hello.value.signature_algorithms;
     let classical =
         |scheme: &SignatureScheme| registry::is_grease(scheme.0) || forgery(*scheme) == Some(Safety::Vulnerable);

@@ -18,6 +18,14 @@ pub(crate) fn judge(evidence: &Evidence<'_>) -> Judgement {
             Judgement::new(Verdict::ReadableNow, "sent in clear: HTTP/2 without TLS", vec![source])
         }
         Content::Http1(_) => Judgement::new(Verdict::ReadableNow, "sent in clear: HTTP/1 without TLS", all()),
+        Content::Plaintext(spoken) => {
+            let name = spoken.protocol.name();
+            let because = match spoken.asked {
+                Some(_) => format!("sent in clear: {name}, whose client asked for TLS and went on without it"),
+                None => format!("sent in clear: {name} without TLS"),
+            };
+            Judgement::new(Verdict::ReadableNow, because, all())
+        }
         Content::Unknown(_) => Judgement::new(Verdict::NotObservable, "a protocol that is not read", all()),
         Content::Tls(tls) => judge_tls(evidence, tls),
         Content::Ssh(carried) => ssh::posture(connection, carried).confidentiality,
@@ -117,7 +125,7 @@ fn judge_legacy(evidence: &Evidence<'_>, version: Version, suite: u16, mut sourc
 }
 
 /// Suites of RFC 4279, 5487, 6655, 6209, 6367 and 7905 whose only secret is the pre-shared key.
-fn is_plain_psk(suite: u16) -> bool {
+pub(crate) fn is_plain_psk(suite: u16) -> bool {
     matches!(
         suite,
         0x008a

@@ -1,15 +1,25 @@
 //! What packets without a connection are worth: GTP-U, PFCP, GTPv2-C and QUIC, and all that nothing recognises.
 
 use bartizan_registry::UDP_APPLICATIONS;
-use bartizan_wire::datagrams::{DatagramProtocol, Datagrams};
+use bartizan_wire::datagrams::{DatagramProtocol, Datagrams, Named};
 
+use crate::dtls::dtls_posture;
+use crate::quic::quic_posture;
 use crate::{Answer, Hint, Interface, Judgement, Kind, Posture, Reply, Source, Verdict};
 
 /// What follows for a protocol over UDP between two ends.
 #[must_use]
 pub fn datagrams_posture(datagrams: &Datagrams) -> Posture {
     let posture = match datagrams.protocol {
-        DatagramProtocol::Quic => hidden(datagrams),
+        DatagramProtocol::Quic => match &datagrams.quic {
+            Some(quic) => quic_posture(datagrams, quic),
+            None => hidden(datagrams),
+        },
+        DatagramProtocol::Dtls => match &datagrams.dtls {
+            Some(dtls) => dtls_posture(datagrams, dtls),
+            None => not_read(datagrams),
+        },
+        DatagramProtocol::Named(named) if !named.is_plaintext() => closed(datagrams, named),
         DatagramProtocol::Udp
         | DatagramProtocol::Ip(_)
         | DatagramProtocol::Unreadable(_)
@@ -21,7 +31,7 @@ pub fn datagrams_posture(datagrams: &Datagrams) -> Posture {
         }
         _ => plain(datagrams),
     };
-    let interface = interface(datagrams.protocol);
+    let interface = interface(datagrams);
     Posture {
         interface,
         named_by: interface.map(|_| Source::between(datagrams.first, datagrams.first)),
@@ -30,7 +40,16 @@ pub fn datagrams_posture(datagrams: &Datagrams) -> Posture {
 }
 
 /// By port: a protocol that serves several interfaces is named by all of them until something tells which.
-fn interface(protocol: DatagramProtocol) -> Option<Interface> {
+fn interface(datagrams: &Datagrams) -> Option<Interface> {
+    let protocol = datagrams.protocol;
+    if protocol == DatagramProtocol::GtpC
+        && let Some(name) = by_messages(datagrams)
+    {
+        return Some(Interface {
+            name,
+            by: Hint::Content,
+        });
+    }
     let known = UDP_APPLICATIONS
         .iter()
         .find(|known| protocol.name() == known.protocol)?;
@@ -41,11 +60,30 @@ fn interface(protocol: DatagramProtocol) -> Option<Interface> {
     Some(Interface { name, by: Hint::Port })
 }
 
-fn all(datagrams: &Datagrams) -> Vec<Source> {
+/// What only one interface of GTPv2-C has (TS 29.274, table 6.1-1): relocation and contexts between control planes, sessions
+/// towards gateways.
+fn by_messages(datagrams: &Datagrams) -> Option<&'static str> {
+    let types = || datagrams.messages.types.iter().map(|(kind, _)| *kind);
+    let relocates = types().any(|kind| matches!(kind, 128..=141));
+    let sessions = types().any(|kind| matches!(kind, 32..=39 | 64..=73 | 95..=100 | 170 | 171 | 176 | 177));
+    match (relocates, sessions) {
+        (true, false) => Some("N26"),
+        (false, true) => Some("S11 or S5"),
+        _ => None,
+    }
+}
+
+pub(crate) fn all(datagrams: &Datagrams) -> Vec<Source> {
     vec![Source::between(datagrams.first, datagrams.last)]
 }
 
-fn uniform(kind: Kind, confidentiality: Judgement, authenticity: Judgement, reply: &Reply, clear: Reply) -> Posture {
+pub(crate) fn uniform(
+    kind: Kind,
+    confidentiality: Judgement,
+    authenticity: Judgement,
+    reply: &Reply,
+    clear: Reply,
+) -> Posture {
     Posture {
         offered: reply.clone(),
         preferred: reply.clone(),
@@ -112,6 +150,41 @@ fn hidden(datagrams: &Datagrams) -> Posture {
     )
 }
 
+/// What is known by name and not readable: what its name says of it.
+fn closed(datagrams: &Datagrams, named: Named) -> Posture {
+    let name = named.name();
+    let (verdict, answer, because) = match named {
+        Named::WireGuard => {
+            let because = "WireGuard keyed by X25519: a pre-shared key mixed in would not show";
+            (Verdict::Vulnerable, Answer::No, because.to_owned())
+        }
+        Named::Snmp3Private => {
+            let because = format!("{name}, keyed by passwords: how they came to its ends is not shown");
+            (Verdict::NotObservable, Answer::NotObservable, because)
+        }
+        Named::Rtp | Named::Rtcp => {
+            let because = format!("{name}; whether SRTP encrypts it is not shown");
+            (Verdict::NotObservable, Answer::NotObservable, because)
+        }
+        _ => {
+            let because = format!("{name}, whose key exchange is not read");
+            (Verdict::NotObservable, Answer::NotObservable, because)
+        }
+    };
+    let judgement = Judgement::new(verdict, because.as_str(), all(datagrams));
+    let clear = match named {
+        Named::WireGuard => Reply::new(Answer::No, "WireGuard encrypts what it carries", all(datagrams)),
+        _ => Reply::new(Answer::NotObservable, because.as_str(), all(datagrams)),
+    };
+    uniform(
+        Kind::Named(named),
+        judgement.clone(),
+        judgement,
+        &Reply::new(answer, because.as_str(), all(datagrams)),
+        clear,
+    )
+}
+
 /// What nothing recognises may be anything.
 fn not_read(datagrams: &Datagrams) -> Posture {
     let name = datagrams.protocol.name();
@@ -139,6 +212,7 @@ fn kind(protocol: DatagramProtocol) -> Kind {
         DatagramProtocol::Pfcp => Kind::Pfcp,
         DatagramProtocol::GtpC => Kind::GtpC,
         DatagramProtocol::Quic => Kind::Quic,
+        DatagramProtocol::Named(named) => Kind::Named(named),
         other => Kind::NotRead(other),
     }
 }

@@ -1,70 +1,155 @@
-//! What DTLS in SCTP user messages is worth.
+//! What DTLS is worth, over UDP and in SCTP user messages.
 
 use bartizan_registry::{NamedGroup, SignatureScheme};
 use bartizan_wire::Side;
-use bartizan_wire::sctp::{Association, Dtls};
-use bartizan_wire::tls::Version;
+use bartizan_wire::datagrams::Datagrams;
+use bartizan_wire::dtls::Dtls;
+use bartizan_wire::sctp::Association;
+use bartizan_wire::tls::{self, Version};
 
 use crate::authenticity::{End, InClear, both};
+use crate::confidentiality::is_plain_psk;
 use crate::negotiation::{Hellos, by_group, has_post_quantum};
-use crate::sctp::{all, uniform};
+use crate::sctp::uniform;
 use crate::{Answer, Judgement, Kind, Posture, Reply, Source, Verdict, questions};
 
 const NOT_READ: &str = "DTLS whose handshake was not seen or not read";
 
+/// DTLS and what carries it.
+struct Carried<'a> {
+    dtls: &'a Dtls,
+    /// Behind the version's name.
+    over: &'static str,
+    /// From the first packet to the last.
+    all: Source,
+    /// Whether a version before 1.3 is proven: by the ServerHello, or by a record header that DTLS 1.3 gave up for encrypted records.
+    older: bool,
+}
+
 /// What follows for an association whose user messages are DTLS records.
-pub(crate) fn dtls_posture(association: &Association, dtls: &Dtls) -> Posture {
-    let hello = dtls.server_hello.as_ref();
-    let source = hello.map_or_else(|| all(association), |seen| vec![Source::seen(seen)]);
-    let version = hello.map(|seen| seen.value.version);
-    // A record header that DTLS 1.3 gave up for encrypted records proves an older version without a ServerHello.
-    let older = match version {
-        Some(Version::DTLS13) => false,
-        Some(_) => true,
+pub(crate) fn association_posture(association: &Association, dtls: &Dtls) -> Posture {
+    let older = match version(dtls) {
+        Some(version) => version != Version::DTLS13,
         None => dtls.legacy_protected > 0,
     };
-    let confidentiality = confidentiality(dtls, older, &source);
-    let answer = match confidentiality.verdict() {
-        Verdict::QuantumSafe => Answer::Yes,
-        Verdict::Vulnerable | Verdict::ReadableNow => Answer::No,
-        Verdict::NotObservable => Answer::NotObservable,
-        Verdict::NotSeen => Answer::NotSeen,
+    let all = Source::between(association.first, association.last);
+    let clear = Reply::new(Answer::No, "DTLS records only", vec![all.clone()]);
+    let carried = Carried {
+        dtls,
+        over: " over SCTP",
+        all,
+        older,
     };
-    let [server, client] = [Side::Server, Side::Client].map(|side| end(association, dtls, older, side));
-    let authenticity = both(&server.judgement, &client.judgement);
-    let because = confidentiality.because().to_owned();
-    let posture = Posture {
-        clear: Reply::new(Answer::No, "DTLS records only", all(association)),
-        group: group(dtls),
-        ..Posture::bare(Kind::DtlsOverSctp, confidentiality, authenticity)
-    };
-    let posture = uniform(posture, answer, &because, &source);
-    let (offered, preferred) = match &dtls.client_hello {
-        Some(hello) => (questions::offer(hello, Version::DTLS13), questions::preference(hello)),
-        None => {
-            let because = "the ClientHello was not seen or not read";
-            let reply = Reply::new(Answer::NotSeen, because, all(association));
-            (reply.clone(), reply)
-        }
-    };
-    let reply = |end: &End| {
-        let judgement = &end.judgement;
-        Reply::new(end.authenticated, judgement.because(), judgement.sources().to_vec())
-    };
-    // An association's two ends are who began it and who answered: either may be the client of DTLS.
-    let (asks, answers) = match dtls.client {
-        Some(1) => (Side::Server, Side::Client),
-        _ => (Side::Client, Side::Server),
-    };
-    let of = |side| if side == Side::Server { &server } else { &client };
     Posture {
-        offered,
-        preferred,
-        client_authenticated: reply(of(asks)),
-        server_authenticated: reply(of(answers)),
-        client_signature: scheme(dtls, asks).map(|(scheme, _)| scheme),
-        server_signature: scheme(dtls, answers).map(|(scheme, _)| scheme),
+        clear,
+        ..carried.posture(Kind::DtlsOverSctp)
+    }
+}
+
+/// What follows for DTLS over UDP.
+pub(crate) fn dtls_posture(datagrams: &Datagrams, dtls: &Dtls) -> Posture {
+    let all = Source::between(datagrams.first, datagrams.last);
+    let protected = dtls.protected[0] + dtls.protected[1];
+    let answered = datagrams.from_server.packets > 0;
+    let kind = match version(dtls) {
+        Some(version) => Kind::Dtls(version),
+        None if dtls.client_hello.is_some() && protected == 0 && (!answered || dtls.refusal().is_some()) => {
+            Kind::DtlsNotAgreed
+        }
+        None => Kind::DtlsNotSeen,
+    };
+    let carried = Carried {
+        dtls,
+        over: "",
+        all: all.clone(),
+        // What is only missing accuses nobody: a pre-shared key may have keyed it.
+        older: version(dtls).is_some_and(|version| version != Version::DTLS13),
+    };
+    let posture = carried.posture(kind);
+    let null = dtls
+        .server_hello
+        .as_ref()
+        .filter(|seen| tls::is_null_cipher(seen.value.cipher_suite));
+    let clear = match (dtls.data_in_clear, null) {
+        (Some(at), _) => Some((
+            "application data in records that are not encrypted",
+            Source::between(at, at),
+        )),
+        (None, Some(hello)) => Some(("the cipher suite does not encrypt", Source::seen(hello))),
+        (None, None) => None,
+    };
+    let Some((because, source)) = clear else {
+        return Posture {
+            clear: Reply::new(Answer::No, "DTLS records only", vec![all]),
+            ..posture
+        };
+    };
+    let judgement = Judgement::new(
+        Verdict::ReadableNow,
+        format!("sent in clear: {because}"),
+        vec![source.clone()],
+    );
+    Posture {
+        clear: Reply::new(Answer::Yes, because, vec![source]),
+        confidentiality: judgement,
         ..posture
+    }
+}
+
+fn version(dtls: &Dtls) -> Option<Version> {
+    dtls.server_hello.as_ref().map(|seen| seen.value.version)
+}
+
+impl Carried<'_> {
+    fn posture(&self, kind: Kind) -> Posture {
+        let dtls = self.dtls;
+        let all = || vec![self.all.clone()];
+        let source = dtls
+            .server_hello
+            .as_ref()
+            .map_or_else(all, |seen| vec![Source::seen(seen)]);
+        let confidentiality = confidentiality(self, &source);
+        let answer = match confidentiality.verdict() {
+            Verdict::QuantumSafe => Answer::Yes,
+            Verdict::Vulnerable | Verdict::ReadableNow => Answer::No,
+            Verdict::NotObservable => Answer::NotObservable,
+            Verdict::NotSeen => Answer::NotSeen,
+        };
+        let [server, client] = [Side::Server, Side::Client].map(|side| end(self, side));
+        let authenticity = both(&server.judgement, &client.judgement);
+        let because = confidentiality.because().to_owned();
+        let posture = Posture {
+            group: group(dtls),
+            ..Posture::bare(kind, confidentiality, authenticity)
+        };
+        let posture = uniform(posture, answer, &because, &source);
+        let (offered, preferred) = match &dtls.client_hello {
+            Some(hello) => (questions::offer(hello, Version::DTLS13), questions::preference(hello)),
+            None => {
+                let because = "the ClientHello was not seen or not read";
+                let reply = Reply::new(Answer::NotSeen, because, all());
+                (reply.clone(), reply)
+            }
+        };
+        let reply = |end: &End| {
+            let judgement = &end.judgement;
+            Reply::new(end.authenticated, judgement.because(), judgement.sources().to_vec())
+        };
+        // The two ends of an association are who began it and who answered: either may be the client of DTLS.
+        let (asks, answers) = match dtls.client {
+            Some(1) => (Side::Server, Side::Client),
+            _ => (Side::Client, Side::Server),
+        };
+        let of = |side| if side == Side::Server { &server } else { &client };
+        Posture {
+            offered,
+            preferred,
+            client_authenticated: reply(of(asks)),
+            server_authenticated: reply(of(answers)),
+            client_signature: scheme(dtls, asks).map(|(scheme, _)| scheme),
+            server_signature: scheme(dtls, answers).map(|(scheme, _)| scheme),
+            ..posture
+        }
     }
 }
 
@@ -77,14 +162,19 @@ fn group(dtls: &Dtls) -> Option<NamedGroup> {
         .or_else(|| exchange.and_then(|seen| seen.value.group))
 }
 
-fn confidentiality(dtls: &Dtls, older: bool, source: &[Source]) -> Judgement {
-    let version = dtls.server_hello.as_ref().map(|seen| seen.value.version);
+fn confidentiality(carried: &Carried<'_>, source: &[Source]) -> Judgement {
+    let Carried { dtls, over, .. } = carried;
     match &dtls.server_hello {
-        _ if older => {
-            let name = name(version);
+        Some(server) if carried.older && is_plain_psk(server.value.cipher_suite) => {
+            let name = name(version(dtls));
+            let because = format!("{name}{over} keyed by a pre-shared key: how it was made is not shown here");
+            Judgement::new(Verdict::NotObservable, because, source.to_vec())
+        }
+        _ if carried.older => {
+            let name = name(version(dtls));
             let with = group(dtls).map_or_else(String::new, |group| format!(" with {group}"));
             let because = format!(
-                "{name} over SCTP{with}: quantum-vulnerable by construction, as no post-quantum key exchange is defined below \
+                "{name}{over}{with}: quantum-vulnerable by construction, as no post-quantum key exchange is defined below \
                  DTLS 1.3"
             );
             Judgement::new(Verdict::Vulnerable, because, source.to_vec())
@@ -96,8 +186,7 @@ fn confidentiality(dtls: &Dtls, older: bool, source: &[Source]) -> Judgement {
             match dtls.contradicted {
                 Some(at) if judgement.verdict() == Verdict::QuantumSafe => {
                     let sources = vec![Source::seen(server), Source::between(at, at)];
-                    let because =
-                        "two ServerHellos of one handshake differ: which of them is the server's is not shown";
+                    let because = "two hellos under one number differ: which of them counts is not shown";
                     Judgement::new(Verdict::NotObservable, because, sources)
                 }
                 _ => judgement,
@@ -110,8 +199,17 @@ fn confidentiality(dtls: &Dtls, older: bool, source: &[Source]) -> Judgement {
                 Judgement::new(Verdict::NotObservable, because, source.to_vec())
             }
         },
-        None => Judgement::new(Verdict::NotSeen, NOT_READ, source.to_vec()),
+        None => Judgement::new(Verdict::NotSeen, not_seen(dtls), source.to_vec()),
     }
+}
+
+/// Why no ServerHello was seen.
+fn not_seen(dtls: &Dtls) -> String {
+    let refused = dtls.refusal().filter(|_| dtls.protected == [0; 2]);
+    refused.map_or_else(
+        || NOT_READ.to_owned(),
+        |alert| format!("nothing was negotiated: {}", alert.value),
+    )
 }
 
 /// What a version before 1.3 is called.
@@ -137,10 +235,10 @@ fn scheme(dtls: &Dtls, side: Side) -> Option<(SignatureScheme, Source)> {
 }
 
 /// One end alone: before version 1.3 what it showed, behind that nothing.
-fn end(association: &Association, dtls: &Dtls, older: bool, side: Side) -> End {
-    let version = dtls.server_hello.as_ref().map(|seen| seen.value.version);
-    let all = Source::between(association.first, association.last);
-    if older {
+fn end(carried: &Carried<'_>, side: Side) -> End {
+    let (dtls, all) = (carried.dtls, carried.all.clone());
+    let version = version(dtls);
+    if carried.older {
         let certificates = match side {
             Side::Server => &dtls.server_certificates,
             Side::Client => &dtls.client_certificates,
@@ -157,6 +255,6 @@ fn end(association: &Association, dtls: &Dtls, older: bool, side: Side) -> End {
     let because = "DTLS 1.3 encrypts certificates, and no ledger tells of this handshake";
     match version {
         Some(_) => End::new(Answer::NotObservable, Verdict::NotObservable, because, vec![all]),
-        None => End::new(Answer::NotSeen, Verdict::NotSeen, NOT_READ, vec![all]),
+        None => End::new(Answer::NotSeen, Verdict::NotSeen, not_seen(dtls), vec![all]),
     }
 }

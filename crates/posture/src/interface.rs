@@ -133,7 +133,7 @@ pub(crate) fn told(connection: &Connection) -> Told {
             "TLS"
         }
         Content::Ssh(_) => "SSH",
-        Content::Nothing | Content::Unknown(_) => return told,
+        Content::Nothing | Content::Unknown(_) | Content::Plaintext(_) => return told,
     };
     let ports = [connection.server.port(), connection.client.port()];
     if told.interface.is_none()

@@ -1,6 +1,7 @@
 //! What a connection is.
 
-use bartizan_wire::datagrams::DatagramProtocol;
+use bartizan_wire::datagrams::{DatagramProtocol, Named};
+use bartizan_wire::plaintext::Plaintext;
 use bartizan_wire::tls::{Tls, Version};
 use bartizan_wire::{Connection, Content, Ending};
 
@@ -25,6 +26,8 @@ pub enum Kind {
     SshNotAgreed,
     /// SSH whose key exchange is missing from the capture.
     SshNotSeen,
+    /// A protocol over TCP that is known by name, in plaintext.
+    Plaintext(Plaintext),
     /// A protocol that is not read.
     Unknown,
     /// No data.
@@ -57,6 +60,18 @@ pub enum Kind {
     GtpC,
     /// QUIC.
     Quic,
+    /// QUIC, ended before the server answered.
+    QuicNotAgreed,
+    /// QUIC whose handshake was before the capture, is missing from it, or is not read.
+    QuicNotSeen,
+    /// A protocol over UDP that is known by name.
+    Named(Named),
+    /// DTLS over UDP.
+    Dtls(Version),
+    /// DTLS over UDP, ended before a version was agreed on.
+    DtlsNotAgreed,
+    /// DTLS over UDP whose handshake was before the capture, or is missing from it.
+    DtlsNotSeen,
     /// Packets without a connection that are not read.
     NotRead(DatagramProtocol),
 }
@@ -67,6 +82,7 @@ impl Kind {
             Content::Nothing => Self::Silent,
             Content::Http2(_) => Self::ClearHttp2,
             Content::Http1(_) => Self::ClearHttp1,
+            Content::Plaintext(spoken) => Self::Plaintext(spoken.protocol),
             Content::Unknown(_) => Self::Unknown,
             Content::Tls(tls) => Self::of_tls(tls, connection),
             Content::Ssh(ssh) => crate::ssh::kind(connection, ssh),
@@ -88,7 +104,13 @@ impl Kind {
     pub fn carries_data(self) -> bool {
         !matches!(
             self,
-            Self::Silent | Self::TlsNotAgreed | Self::SshNotAgreed | Self::IkeNotAgreed | Self::SctpSilent
+            Self::Silent
+                | Self::TlsNotAgreed
+                | Self::SshNotAgreed
+                | Self::IkeNotAgreed
+                | Self::SctpSilent
+                | Self::QuicNotAgreed
+                | Self::DtlsNotAgreed
         )
     }
 
@@ -105,6 +127,7 @@ impl Kind {
             Self::Ssh => "SSH".into(),
             Self::SshNotAgreed => "SSH, not established".into(),
             Self::SshNotSeen => "SSH, key exchange not seen".into(),
+            Self::Plaintext(named) => format!("{} in clear", named.name()),
             Self::Unknown => "unknown protocol".into(),
             Self::Silent => "no data".into(),
             Self::Ike => "IKEv2".into(),
@@ -121,6 +144,13 @@ impl Kind {
             Self::Pfcp => "PFCP in clear".into(),
             Self::GtpC => "GTPv2-C in clear".into(),
             Self::Quic => "QUIC".into(),
+            Self::QuicNotAgreed => "QUIC, not established".into(),
+            Self::QuicNotSeen => "QUIC, handshake not seen".into(),
+            Self::Named(named) if named.is_plaintext() => format!("{} in clear", named.name()),
+            Self::Named(named) => named.name().into(),
+            Self::Dtls(version) => version.to_string(),
+            Self::DtlsNotAgreed => "DTLS, not established".into(),
+            Self::DtlsNotSeen => "DTLS, handshake not seen".into(),
             Self::NotRead(DatagramProtocol::Udp) => "UDP, not recognised".into(),
             Self::NotRead(protocol) => format!("{}, not read", protocol.name()),
         }

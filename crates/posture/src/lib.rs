@@ -32,6 +32,7 @@ mod ledgers;
 mod link;
 mod negotiation;
 mod questions;
+mod quic;
 mod recorded;
 mod requests;
 mod sctp;

@@ -1,6 +1,7 @@
 //! The six questions.
 
 use bartizan_registry::{self as registry, NamedGroup, Safety};
+use bartizan_wire::plaintext::Spoken;
 use bartizan_wire::tls::{self, ClientHello, Version};
 use bartizan_wire::{Content, Seen, Side};
 
@@ -13,7 +14,7 @@ fn without_tls(evidence: &Evidence<'_>, clear: &str) -> Option<Reply> {
     let all = vec![Source::all(evidence.connection())];
     match &evidence.connection().content {
         Content::Nothing => Some(Reply::new(Answer::NotSeen, "no data was sent", all)),
-        Content::Http2(_) | Content::Http1(_) => Some(Reply::new(Answer::No, clear, all)),
+        Content::Http2(_) | Content::Http1(_) | Content::Plaintext(_) => Some(Reply::new(Answer::No, clear, all)),
         Content::Unknown(_) => Some(Reply::new(Answer::NotObservable, "a protocol that is not read", all)),
         Content::Tls(_) | Content::Ssh(_) => None,
     }
@@ -181,6 +182,24 @@ pub(crate) fn stayed(evidence: &Evidence<'_>) -> Reply {
     }
 }
 
+/// What was said in plaintext before TLS.
+fn behind(spoken: Spoken, all: Vec<Source>) -> Reply {
+    let name = spoken.protocol.name();
+    match spoken.credentials {
+        Some(at) => {
+            let because = format!("{name} up to STARTTLS, with what the client proves itself with");
+            Reply::new(Answer::Yes, because, vec![Source::between(at, at)])
+        }
+        None => {
+            let because = format!(
+                "TLS records only, behind {} bytes of {name} that went over to it",
+                spoken.bytes
+            );
+            Reply::new(Answer::No, because, all)
+        }
+    }
+}
+
 pub(crate) fn clear(evidence: &Evidence<'_>) -> Reply {
     let connection = evidence.connection();
     let all = vec![Source::all(connection)];
@@ -198,6 +217,10 @@ pub(crate) fn clear(evidence: &Evidence<'_>) -> Reply {
             let bytes = connection.from_client.stream.bytes + connection.from_server.stream.bytes;
             Reply::new(Answer::Yes, format!("HTTP/1, {bytes} bytes"), all)
         }
+        Content::Plaintext(spoken) => {
+            let because = format!("{}, {} bytes", spoken.protocol.name(), spoken.bytes);
+            Reply::new(Answer::Yes, because, all)
+        }
         Content::Unknown(_) => Reply::new(Answer::NotObservable, "a protocol that is not read", all),
         Content::Ssh(carried) => ssh::posture(connection, carried).clear,
         Content::Tls(tls) => match &tls.server_hello {
@@ -212,7 +235,10 @@ pub(crate) fn clear(evidence: &Evidence<'_>) -> Reply {
                     fault.value.to_string(),
                     vec![Source::seen(fault)],
                 ),
-                None => Reply::new(Answer::No, "TLS records only", all),
+                None => match tls.behind {
+                    Some(spoken) => behind(spoken, all),
+                    None => Reply::new(Answer::No, "TLS records only", all),
+                },
             },
         },
     }

@@ -2,7 +2,7 @@
 
 use bartizan_wire::sctp::Association;
 
-use crate::dtls::dtls_posture;
+use crate::dtls;
 use crate::{Answer, Contradiction, Hole, Interface, Judgement, Kind, Posture, Reply, Source, Verdict};
 
 /// What follows for an association.
@@ -16,7 +16,7 @@ pub fn association_posture(association: &Association) -> Posture {
         None if messages == 0 => silent(association),
         None => plain(association),
         Some(_) if association.plain_messages > 0 => mixed(association),
-        Some(dtls) => dtls_posture(association, dtls),
+        Some(dtls) => dtls::association_posture(association, dtls),
     };
     posture.interface = interface;
     posture.named_by = interface.map(|interface| interface.source(association));

@@ -273,6 +273,9 @@ const G_PDU: &[u8] = &[
 const PDCP: &[u8] = &[0x30, 255, 0, 8, 0, 0, 0, 1, 0x80, 1, 2, 3, 4, 5, 6, 7];
 /// The header of a PFCP Session Establishment Request, and no more.
 const ESTABLISHMENT: &[u8] = &[0x21, 50, 0, 12, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0];
+/// A Forward Relocation Request and a Create Session Request of GTPv2-C: headers, and no more.
+const RELOCATION: &[u8] = &[0x48, 133, 0, 8, 0, 0, 0, 7, 0, 0, 1, 0];
+const SESSION: &[u8] = &[0x48, 32, 0, 8, 0, 0, 0, 7, 0, 0, 1, 0];
 /// A GTPv2-C Echo Request.
 const ECHO: &[u8] = &[0x40, 1, 0, 9, 0, 0, 1, 0, 3, 0, 1, 0, 7];
 
@@ -287,6 +290,8 @@ fn the_user_plane_and_n4_in_clear_are_said_to_be_so_and_named_by_the_roles_of_th
         ("10.1.0.8", "10.1.0.9", 2152, G_PDU),
         ("10.2.0.1", "10.2.0.2", 2152, PDCP),
         ("127.0.0.18", "10.3.0.1", 2123, ECHO),
+        ("127.0.0.18", "10.3.0.2", 2123, RELOCATION),
+        ("127.0.0.18", "10.3.0.3", 2123, SESSION),
     ]);
     let network = network(&[N2, &file], None);
     for (one, other, name, by, kind) in [
@@ -294,7 +299,9 @@ fn the_user_plane_and_n4_in_clear_are_said_to_be_so_and_named_by_the_roles_of_th
         ("127.0.0.100", "10.1.0.8", "N3", Hint::PeerRole, Kind::GtpU),
         ("10.1.0.8", "10.1.0.9", "N9", Hint::PeerRole, Kind::GtpU),
         ("10.2.0.1", "10.2.0.2", "GTP-U", Hint::Port, Kind::GtpU),
-        ("127.0.0.18", "10.3.0.1", "N26", Hint::Port, Kind::GtpC),
+        ("127.0.0.18", "10.3.0.1", "GTPv2-C", Hint::Port, Kind::GtpC),
+        ("127.0.0.18", "10.3.0.2", "N26", Hint::Content, Kind::GtpC),
+        ("127.0.0.18", "10.3.0.3", "S11 or S5", Hint::Content, Kind::GtpC),
     ] {
         let link = between(&network, one, other);
         let interface = link.interface.unwrap();
@@ -343,14 +350,15 @@ interfaces:
 fn quic_is_named_and_its_packets_with_short_headers_belong_to_it() {
     let mut initial = vec![0xc3, 0, 0, 0, 1, 8];
     initial.extend([7; 1200]);
-    let short = [0x43; 40];
+    let mut short = [0xa7; 40];
+    short[0] = 0x43;
     let file = udp(&[
         ("10.5.0.1", "10.5.0.2", 443, &initial),
         ("10.5.0.2", "10.5.0.1", 443, &short),
     ]);
     let network = network(&[&file], None);
     let link = between(&network, "10.5.0.1", "10.5.0.2");
-    assert_eq!(link.by_kind.keys().collect::<Vec<_>>(), [&Kind::Quic]);
+    assert_eq!(link.by_kind.keys().collect::<Vec<_>>(), [&Kind::QuicNotSeen]);
     assert!(link.directions.iter().all(|direction| direction.packets == 1));
     assert_eq!(concerns(link), [Concern::Unproven]);
 }

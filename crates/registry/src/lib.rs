@@ -50,5 +50,5 @@ pub use ssh::{
 };
 pub use standing::{Category, Safety, Standing, State};
 pub use tcp::{TCP_APPLICATIONS, TcpApplication, tcp_application_at};
-pub use udp::{QUIC_VERSIONS, UDP_APPLICATIONS, UdpApplication};
+pub use udp::{QUIC_VERSIONS, QuicVersion, UDP_APPLICATIONS, UdpApplication, quic_version};
 pub use x509::{X509_ALGORITHMS, X509Algorithm, X509Use, x509_algorithm, x509_algorithm_named};

@@ -7,6 +7,7 @@ use crate::http1::Http1;
 use crate::http2::Http2;
 use crate::opening::Opening;
 use crate::path::Path;
+use crate::plaintext::Spoken;
 use crate::ssh::Ssh;
 use crate::tcp::StreamCounts;
 use crate::tls::Tls;
@@ -88,6 +89,12 @@ impl Captured {
         self.packets += other.packets;
         self.bytes += other.bytes;
     }
+
+    /// Counts what is counted elsewhere.
+    pub(crate) fn remove(&mut self, other: Self) {
+        self.packets -= other.packets;
+        self.bytes -= other.bytes;
+    }
 }
 
 /// What one end sent.
@@ -113,6 +120,8 @@ pub enum Content {
     Http1(Box<Http1>),
     /// SSH.
     Ssh(Box<Ssh>),
+    /// A protocol that is known by name, in plaintext to its end.
+    Plaintext(Spoken),
     /// None of these.
     Unknown(Opening),
 }

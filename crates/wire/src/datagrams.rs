@@ -3,14 +3,19 @@
 //! without IP. Counted, never stored.
 
 mod message;
+mod named;
 mod protocol;
 
 pub use message::Messages;
+pub use named::Named;
+pub(crate) use named::Numbered;
 pub use protocol::{DatagramProtocol, recognise};
 
 use crate::connection::Captured;
+use crate::dtls::Dtls;
 use crate::end::End;
 use crate::path::Path;
+use crate::quic::Quic;
 use crate::udp::Udp;
 use crate::{Moment, Side};
 
@@ -59,6 +64,10 @@ pub struct Datagrams {
     pub first_in_clear: Option<Moment>,
     /// Of PFCP the end that establishes sessions: the control plane's.
     pub controlled_by: Option<Side>,
+    /// Of QUIC what its Initial packets show. Its client is the client here.
+    pub quic: Option<Box<Quic>>,
+    /// Of DTLS what its handshake shows. Its client is the client here.
+    pub dtls: Option<Box<Dtls>>,
 }
 
 impl Datagrams {
@@ -85,20 +94,31 @@ impl Datagrams {
             user_packets_in_clear: 0,
             first_in_clear: None,
             controlled_by: None,
+            quic: None,
+            dtls: None,
         }
     }
 
     /// Takes a packet of so many bytes of payload that one of the two ends sent.
     pub(crate) fn packet(&mut self, source: End, bytes: u64, at: Moment) -> Side {
-        let (side, sent) = if source == self.client {
-            (Side::Client, &mut self.from_client)
+        let side = if source == self.client {
+            Side::Client
         } else {
-            (Side::Server, &mut self.from_server)
+            Side::Server
+        };
+        self.sent(side, bytes, at);
+        side
+    }
+
+    /// The same of an end that is known.
+    pub(crate) fn sent(&mut self, side: Side, bytes: u64, at: Moment) {
+        let sent = match side {
+            Side::Client => &mut self.from_client,
+            Side::Server => &mut self.from_server,
         };
         sent.packets += 1;
         sent.bytes += bytes;
         self.last = at;
-        side
     }
 
     /// Takes a datagram that one of the two ends sent.

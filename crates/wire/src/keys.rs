@@ -3,7 +3,10 @@
 //! Only the questions stand here. The answers take cryptography, which this crate has none of: the crate `keys` gives
 //! them.
 
-use bartizan_registry::CipherSuite;
+use std::ops::Range;
+use std::sync::Arc;
+
+use bartizan_registry::{CipherSuite, QuicVersion};
 
 use crate::Side;
 use crate::ike::Party;
@@ -29,6 +32,21 @@ pub trait Keys: Send + Sync {
     /// All keys that were given for the IKE_SA with these SPIs, in the order given: each additional key exchange makes
     /// others.
     fn ike(&self, initiator_spi: u64, responder_spi: u64) -> Vec<IkeCandidate>;
+
+    /// The keys of Initial packets of QUIC, which follow from the connection identifier that the client's first one is sent to
+    /// (RFC 9001, section 5.2): that takes no secret, only somebody who computes it. None where nobody does.
+    fn quic(&self, version: &QuicVersion, destination: &[u8]) -> Option<Arc<dyn InitialKeys>> {
+        let _ = (version, destination);
+        None
+    }
+}
+
+/// Opens the Initial packets of both ends of a QUIC connection.
+pub trait InitialKeys: Send + Sync {
+    /// Opens a packet that `from` sent, in place: its packet number, which is at `number`, and where in `packet` its frames stand.
+    /// `expected` is the number behind the greatest that was opened of this end. None where the key is not that of the packet,
+    /// which `packet` then no longer holds.
+    fn open(&self, from: Side, packet: &mut [u8], number: usize, expected: u64) -> Option<(u64, Range<usize>)>;
 }
 
 /// A direction of a TLS connection whose key is wanted.

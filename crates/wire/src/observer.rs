@@ -12,6 +12,7 @@ mod keyed;
 mod live;
 mod memory;
 mod paths;
+mod quic;
 mod sink;
 
 use std::borrow::Cow;

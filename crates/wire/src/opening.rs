@@ -1,5 +1,6 @@
 //! Which protocol a direction speaks, told by its first bytes.
 
+use crate::plaintext::{self, Plaintext};
 use crate::{Side, Start};
 
 /// Bytes that decide: the length of HTTP/2's connection preface.
@@ -36,6 +37,8 @@ pub enum Protocol {
     Http1,
     /// SSH.
     Ssh,
+    /// One that is named, and followed to where it goes over to TLS.
+    Plaintext(Plaintext),
 }
 
 /// The first bytes of both directions where no protocol was recognised.
@@ -114,7 +117,13 @@ pub enum Recognition {
 /// picked up in mid-stream.
 #[must_use]
 pub fn recognise(prefix: &[u8], start: Start) -> Recognition {
-    let candidates = [tls(prefix), http2(prefix, start), http1(prefix), ssh(prefix)];
+    let candidates = [
+        tls(prefix),
+        http2(prefix, start),
+        http1(prefix),
+        ssh(prefix),
+        plaintext::recognise(prefix),
+    ];
     if let Some(found) = candidates
         .iter()
         .find(|candidate| matches!(candidate, Recognition::Protocol(..)))
@@ -193,6 +202,12 @@ fn http1(prefix: &[u8]) -> Recognition {
     if prefix.starts_with(HTTP1_STATUS) {
         return Recognition::Protocol(Protocol::Http1, Some(Side::Server));
     }
+    if let Some(target) = prefix.strip_prefix(b"OPTIONS ")
+        && (b"sip:".starts_with(target) || target.starts_with(b"sip"))
+    {
+        // SIP has that method too.
+        return more_if(target.len() < 4);
+    }
     if HTTP1_METHODS.iter().any(|method| prefix.starts_with(method)) {
         return Recognition::Protocol(Protocol::Http1, Some(Side::Client));
     }
@@ -229,7 +244,7 @@ mod tests {
             (b"\x17\x03\x03\x40\x11", Protocol::Tls, None),
             (HTTP2_PREFACE, Protocol::Http2, Some(Side::Client)),
             (b"\0\0\x12\x04\0\0\0\0\0", Protocol::Http2, Some(Side::Server)),
-            (b"OPTIONS ", Protocol::Http1, Some(Side::Client)),
+            (b"OPTIONS /", Protocol::Http1, Some(Side::Client)),
             (b"HTTP/1.", Protocol::Http1, Some(Side::Server)),
         ];
         for (bytes, protocol, side) in cases {
@@ -246,7 +261,7 @@ mod tests {
 
     #[test]
     fn http2_without_a_preface_is_recognised_only_in_mid_stream() {
-        let headers = b"\0\0\x20\x01\x04\0\0\0\x05";
+        let headers = b"\0\0\x20\x01\x04\0\0\0\x05\x82\x86\x84\x41\x8a\x0b\xe2\x5c\x2e\x3c\xb8";
         assert_eq!(
             recognise(headers, Start::Midstream),
             Recognition::Protocol(Protocol::Http2, None)
@@ -257,9 +272,9 @@ mod tests {
     #[test]
     fn other_protocols_are_unknown() {
         for bytes in [
-            &b"220 mail.example ESMTP"[..],
-            b"\x30\x0c\x02\x01\x01\x60\x07\x02\x01\x03",
-            b"\x80\x2e\x01\x03\x01\x00\x15\x00\x00",
+            &b"some text of nobody's own"[..24],
+            b"\xf0\x0c\x02\x01\x01\x60\x07\x02\x01\x03\0\0\0\0\0\0\0\0\0\0\0\0\0\0",
+            b"\x80\x2e\x01\x03\x01\x00\x15\x00\x00\x00\x10\x00\x00\x05\0\0\0\0\0\0\0\0\0\0",
         ] {
             assert_eq!(recognise(bytes, Start::Syn), Recognition::Unknown);
         }

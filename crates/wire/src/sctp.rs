@@ -11,9 +11,9 @@ mod dtls;
 mod sent;
 mod tracker;
 
+pub use crate::dtls::Dtls;
 pub use association::{Association, Begun, Event, Roles};
 pub use chunk::{Chunk, Data, Init, Packet, Sack, kind, packet};
-pub use dtls::Dtls;
 pub use sent::{Delays, Sent};
 pub use tracker::Tracker;
 

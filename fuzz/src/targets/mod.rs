@@ -5,6 +5,7 @@
 mod answered;
 mod capture;
 mod connection;
+mod datagrams;
 mod esp;
 mod fragments;
 mod hello;
@@ -30,7 +31,7 @@ use bartizan_wire::{Connection, Content, Packet, Sink, Timestamp};
 pub type Target = fn(&[u8]);
 
 /// All targets, by the names of their corpora.
-pub const ALL: [(&str, Target); 21] = [
+pub const ALL: [(&str, Target); 22] = [
     ("capture", capture::run),
     ("packet", packet::run),
     ("timing", timing::run),
@@ -44,6 +45,7 @@ pub const ALL: [(&str, Target); 21] = [
     ("ike", ike::run),
     ("esp", esp::run),
     ("sctp", sctp::run),
+    ("datagrams", datagrams::run),
     ("key_log", keys::key_log),
     ("ike_keys", keys::ike_keys),
     ("secrets", keys::secrets),

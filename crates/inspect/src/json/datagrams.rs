@@ -1,9 +1,14 @@
-//! GTP-U, PFCP and GTPv2-C in the report for programs.
+//! GTP-U, PFCP, GTPv2-C, QUIC and DTLS over UDP in the report for programs.
 
 use std::borrow::Cow;
 
+use bartizan_posture::Posture;
 use bartizan_wire::datagrams::{DatagramProtocol, Datagrams};
+use bartizan_wire::quic::Quic;
 use serde::Serialize;
+
+use super::Code;
+use super::dtls::{DtlsFacts, codes};
 
 #[derive(Serialize)]
 pub(super) struct DatagramFacts {
@@ -17,6 +22,56 @@ pub(super) struct DatagramFacts {
     user_packets: u64,
     user_packets_in_clear: u64,
     controlled_by: Option<String>,
+    quic: Option<QuicFacts>,
+    dtls: Option<DtlsFacts>,
+}
+
+/// What the Initial packets of a QUIC connection show.
+#[derive(Serialize)]
+struct QuicFacts {
+    version: Option<String>,
+    initial_packets_opened: u64,
+    initial_packets_not_opened: u64,
+    protected_from_client: u64,
+    protected_from_server: u64,
+    retry: bool,
+    version_negotiation: bool,
+    early_data: bool,
+    closed: Option<String>,
+    client_random: Option<String>,
+    versions_offered: Vec<Code>,
+    groups_offered: Vec<Code>,
+    signature_schemes_offered: Vec<Code>,
+    cipher_suites_offered: Vec<u16>,
+    cipher_suite: Option<u16>,
+    group: Option<Code>,
+}
+
+impl QuicFacts {
+    fn new(quic: &Quic, posture: &Posture) -> Self {
+        let tls = &quic.tls;
+        let hello = tls.second_client_hello.as_ref().or(tls.client_hello.as_ref());
+        let hello = hello.map(|seen| &seen.value);
+        let [protected_from_client, protected_from_server] = quic.protected;
+        Self {
+            version: quic.version.map(|version| format!("{version:08x}")),
+            initial_packets_opened: quic.opened,
+            initial_packets_not_opened: quic.unopened,
+            protected_from_client,
+            protected_from_server,
+            retry: quic.retry.is_some(),
+            version_negotiation: quic.version_negotiation.is_some(),
+            early_data: quic.early_data.is_some(),
+            closed: quic.closed.as_ref().map(|closed| closed.value.to_string()),
+            client_random: hello.map(|hello| hello.random.iter().map(|byte| format!("{byte:02x}")).collect()),
+            versions_offered: codes(hello.map(|hello| &hello.supported_versions)),
+            groups_offered: codes(hello.map(|hello| &hello.supported_groups)),
+            signature_schemes_offered: codes(hello.map(|hello| &hello.signature_algorithms)),
+            cipher_suites_offered: hello.map_or_else(Vec::new, |hello| hello.cipher_suites.clone()),
+            cipher_suite: tls.server_hello.as_ref().map(|seen| seen.value.cipher_suite),
+            group: posture.group.map(Code::from),
+        }
+    }
 }
 
 /// Messages of one type.
@@ -35,7 +90,7 @@ struct Endpoint {
 }
 
 impl DatagramFacts {
-    pub(super) fn new(datagrams: &Datagrams) -> Self {
+    pub(super) fn new(datagrams: &Datagrams, posture: &Posture) -> Self {
         let seen = &datagrams.messages;
         let digits = match datagrams.protocol {
             DatagramProtocol::Pfcp => 16,
@@ -65,6 +120,11 @@ impl DatagramFacts {
             user_packets: datagrams.user_packets,
             user_packets_in_clear: datagrams.user_packets_in_clear,
             controlled_by: datagrams.controlled_by.map(|side| side.to_string()),
+            quic: datagrams.quic.as_deref().map(|quic| QuicFacts::new(quic, posture)),
+            dtls: datagrams
+                .dtls
+                .as_deref()
+                .map(|dtls| DtlsFacts::new(dtls, posture).over_udp()),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The handshake of DTLS in SCTP in the report for programs.
+//! The handshake of DTLS in the report for programs.
 
 use bartizan_posture::Posture;
 use bartizan_wire::Seen;
@@ -26,6 +26,11 @@ pub(super) struct DtlsFacts {
 }
 
 impl DtlsFacts {
+    /// Over UDP, where its client is that of the conversation.
+    pub(super) fn over_udp(self) -> Self {
+        Self { client: None, ..self }
+    }
+
     pub(super) fn new(dtls: &Dtls, posture: &Posture) -> Self {
         let hello = dtls.client_hello.as_ref().map(|seen| &seen.value);
         let chain = |seen: &Option<Seen<Certificates>>| seen.as_ref().map(|seen| shown(&seen.value.chain));
@@ -47,6 +52,6 @@ impl DtlsFacts {
     }
 }
 
-fn codes<T: Copy + Into<Code>>(list: Option<&Vec<T>>) -> Vec<Code> {
+pub(super) fn codes<T: Copy + Into<Code>>(list: Option<&Vec<T>>) -> Vec<Code> {
     list.into_iter().flatten().map(|&item| item.into()).collect()
 }

@@ -155,10 +155,21 @@ impl Inventory {
         self.service("sctp", &association.responder.to_string(), posture, span, uses);
     }
 
-    /// Adds a protocol over UDP: none that is read has cryptography of its own in sight, and it is listed all the same.
+    /// Adds a protocol over UDP: QUIC and DTLS with what they agreed on, and all others as services.
     pub fn datagrams(&mut self, datagrams: &Datagrams, posture: &Posture) {
+        let between = format!("{} -> {}", datagrams.client, datagrams.server);
+        let mut uses = BTreeSet::new();
+        if let Some(hello) = datagrams.quic.as_ref().and_then(|quic| quic.tls.server_hello.as_ref()) {
+            uses.insert(self.agreed("tls", hello, posture, &between));
+        }
+        if let Some(dtls) = &datagrams.dtls {
+            if let Some(hello) = &dtls.server_hello {
+                uses.insert(self.agreed("dtls", hello, posture, &between));
+            }
+            uses.extend(self.shown([&dtls.server_certificates, &dtls.client_certificates], &between));
+        }
         let span = (datagrams.first.packet, datagrams.last.packet);
-        self.service("udp", &datagrams.server.to_string(), posture, span, BTreeSet::new());
+        self.service("udp", &datagrams.server.to_string(), posture, span, uses);
     }
 
     fn current(&self) -> usize {

@@ -2,11 +2,14 @@
 
 use std::borrow::Cow;
 
-use bartizan_registry::{QUIC_VERSIONS, UDP_APPLICATIONS};
+use bartizan_registry::UDP_APPLICATIONS;
+
+use super::named::{Named, named};
 
 use crate::frames::FrameProtocol;
 use crate::path::Encapsulation;
 use crate::udp::Udp;
+use crate::{dtls, quic};
 
 /// A protocol whose packets belong to no connection, or to none that is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -19,6 +22,10 @@ pub enum DatagramProtocol {
     GtpC,
     /// QUIC (RFC 9000).
     Quic,
+    /// DTLS (RFC 9147).
+    Dtls,
+    /// A protocol over UDP that is named and not read.
+    Named(Named),
     /// UDP that nothing recognises.
     Udp,
     /// Another IP protocol, by its number.
@@ -42,6 +49,8 @@ impl DatagramProtocol {
             Self::Pfcp => "PFCP".into(),
             Self::GtpC => "GTPv2-C".into(),
             Self::Quic => "QUIC".into(),
+            Self::Dtls => "DTLS".into(),
+            Self::Named(named) => named.name().into(),
             Self::Udp => "UDP".into(),
             Self::Ip(number) => ip_name(number),
             Self::Unreadable(number) => format!("{} without a whole header", ip_name(number)).into(),
@@ -53,7 +62,7 @@ impl DatagramProtocol {
 
     /// Whether its ends are sockets: of others the port is the protocol's, or there are none.
     pub(crate) fn has_ports(self) -> bool {
-        matches!(self, Self::Quic | Self::Udp)
+        matches!(self, Self::Quic | Self::Dtls | Self::Udp)
     }
 
     /// The protocol of a datagram on a port that it is known by, if its header is one of it.
@@ -122,17 +131,17 @@ fn fits(another_follows: bool, message: usize, sent: usize) -> bool {
     message == sent || (another_follows && message < sent)
 }
 
-/// A long header of a version that is known (RFC 8999, section 5.1), with connection identifiers of at most 20 bytes.
-fn is_long_header(payload: &[u8]) -> bool {
-    let Some(&[first, a, b, c, d, length]) = payload.first_chunk::<6>() else {
-        return false;
-    };
-    let known = QUIC_VERSIONS.contains(&u32::from_be_bytes([a, b, c, d]));
-    first & 0xc0 == 0xc0 && known && length <= 20 && payload.len() > 6 + usize::from(length)
-}
-
 /// The protocol of a datagram; of QUIC only packets with a long header show it.
 #[must_use]
 pub fn recognise(udp: &Udp<'_>) -> Option<DatagramProtocol> {
-    DatagramProtocol::by_port(udp).or_else(|| is_long_header(udp.payload).then_some(DatagramProtocol::Quic))
+    if let Some(known) = DatagramProtocol::by_port(udp) {
+        return Some(known);
+    }
+    if !quic::versions(udp.payload).is_empty() {
+        return Some(DatagramProtocol::Quic);
+    }
+    if dtls::begins(udp) {
+        return Some(DatagramProtocol::Dtls);
+    }
+    named(udp).map(DatagramProtocol::Named)
 }

@@ -55,7 +55,7 @@ fn protocols_are_told_by_port_and_header_together() {
     assert_eq!(recognise(&on(2123, &echo)), Some(DatagramProtocol::GtpC));
     for version in QUIC_VERSIONS {
         let mut initial = vec![0xc3];
-        initial.extend(version.to_be_bytes());
+        initial.extend(version.version.to_be_bytes());
         initial.extend([8, 1, 2, 3, 4, 5, 6, 7, 8, 0, 0, 0]);
         assert_eq!(recognise(&on(443, &initial)), Some(DatagramProtocol::Quic));
         assert_eq!(

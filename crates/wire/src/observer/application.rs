@@ -4,7 +4,7 @@ use super::allocated;
 use crate::keys::Keys;
 use crate::opening::{self, Opening, Prefix, Protocol, Recognition};
 use crate::tcp::Delivery;
-use crate::{Content, Moment, Roles, Side, Start, http1, http2, ssh, tls};
+use crate::{Content, Moment, Roles, Side, Start, http1, http2, plaintext, ssh, tls};
 
 /// The reader of a connection's bytes. Directions are those of the flow.
 #[derive(Clone)]
@@ -17,6 +17,7 @@ pub(super) enum Application {
     Http2(Box<http2::Session>),
     Http1(Box<http1::Session>),
     Ssh(Box<ssh::Session>),
+    Plaintext(Box<plaintext::Session>),
     Unknown(Box<[Known; 2]>),
 }
 
@@ -62,6 +63,7 @@ impl Application {
             Self::Http2(session) => allocated(size_of::<http2::Session>()) + session.held(),
             Self::Http1(session) => allocated(size_of::<http1::Session>()) + session.held(),
             Self::Ssh(session) => allocated(size_of::<ssh::Session>()) + session.held(),
+            Self::Plaintext(session) => allocated(size_of::<plaintext::Session>()) + session.held(),
             Self::Unknown(_) => allocated(size_of::<[Known; 2]>()),
         }
     }
@@ -74,7 +76,7 @@ impl Application {
     /// Whether all that a key exchange in clear rests on has been said, or there is none.
     pub(super) fn is_settled(&self) -> bool {
         match self {
-            Self::Silent(_) | Self::Opening(..) => false,
+            Self::Silent(_) | Self::Opening(..) | Self::Plaintext(_) => false,
             Self::Tls(session) => session.is_settled(),
             Self::Ssh(session) => session.is_settled(),
             Self::Http2(_) | Self::Http1(_) | Self::Unknown(_) => true,
@@ -127,7 +129,20 @@ impl Application {
         } else {
             Side::Server
         };
+        if let (Self::Plaintext(session), Delivery::Data { bytes, at }) = (&mut *self, delivery) {
+            if let Some(place) = session.data(side, bytes, at) {
+                let before = (**session).clone().outcome();
+                *self = Self::Tls(Box::new(tls::Session::behind(before)));
+                let rest = Delivery::Data {
+                    bytes: &bytes[place..],
+                    at,
+                };
+                self.take(direction, rest, client, keys);
+            }
+            return;
+        }
         match (self, delivery) {
+            (Self::Plaintext(session), Delivery::Gap { at, .. }) => session.gap(side, at),
             (Self::Tls(session), Delivery::Data { bytes, at }) => session.data(side, bytes, at, keys),
             (Self::Tls(session), Delivery::Gap { bytes, at }) => session.gap(side, bytes, at),
             (Self::Http2(session), Delivery::Data { bytes, at }) => session.data(side, bytes, at),
@@ -173,6 +188,7 @@ impl Application {
             Self::Http2(session) => Content::Http2(Box::new(session.outcome())),
             Self::Http1(session) => Content::Http1(Box::new(session.outcome())),
             Self::Ssh(session) => Content::Ssh(Box::new(session.outcome())),
+            Self::Plaintext(session) => Content::Plaintext(session.outcome()),
             Self::Silent(_) => unknown(Default::default(), zero),
             Self::Opening(_, beginnings) => unknown(beginnings.map(|beginning| beginning.prefix), zero),
             Self::Unknown(known) => unknown(known.map(|known| known.prefix), zero),
@@ -203,6 +219,7 @@ impl Application {
             Protocol::Http2 => Self::Http2(Box::new(http2::Session::new())),
             Protocol::Http1 => Self::Http1(Box::new(http1::Session::new())),
             Protocol::Ssh => Self::Ssh(Box::new(ssh::Session::new())),
+            Protocol::Plaintext(named) => Self::Plaintext(Box::new(plaintext::Session::new(named))),
         };
         // The direction that began first is read first: flights are runs of one direction.
         let mut order = [0, 1];

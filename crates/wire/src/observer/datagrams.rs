@@ -1,4 +1,4 @@
-//! What belongs to no connection: protocols over UDP, and all that nothing recognises.
+//! What belongs to no connection: protocols over UDP, and all that nothing recognises. QUIC and DTLS are read.
 
 use std::collections::hash_map::Entry;
 use std::net::SocketAddr;
@@ -7,68 +7,299 @@ use super::descent::Origin;
 use super::keyed::Table;
 use super::memory::{Bounds, Memory};
 use super::paths::PathId;
+use super::quic::Places;
 use super::{Arrived, FlowKind, Omitted, Sink};
-use crate::Timestamp;
-use crate::datagrams::{self, DatagramProtocol, Datagrams as Seen};
+use crate::datagrams::{self, DatagramProtocol, Datagrams as Seen, Named, Numbered};
 use crate::end::End;
 use crate::udp::Udp;
+use crate::{Side, Timestamp, dtls, quic};
 
 /// A protocol, what it is carried in, and the ends it is spoken between, the lesser first.
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
-struct Key {
-    protocol: DatagramProtocol,
-    path: PathId,
-    ends: [End; 2],
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(super) struct Key {
+    pub(super) protocol: DatagramProtocol,
+    pub(super) path: PathId,
+    pub(super) ends: [End; 2],
+    /// Of QUIC, which of the connections between the same sockets.
+    pub(super) connection: u32,
 }
 
 impl Key {
-    fn new(protocol: DatagramProtocol, path: PathId, [one, other]: [End; 2]) -> Self {
+    pub(super) fn new(protocol: DatagramProtocol, path: PathId, [one, other]: [End; 2]) -> Self {
         Self {
             protocol,
             path,
             ends: [one.min(other), one.max(other)],
+            connection: 0,
         }
+    }
+}
+
+/// What reads the packets.
+#[derive(Clone)]
+enum Reader {
+    /// They are counted.
+    None,
+    /// UDP that nothing recognises, unless its packets are numbered as those of RTP.
+    Udp(Numbered),
+    Quic(Box<quic::Session>),
+    Dtls(Box<dtls::Session>),
+}
+
+/// One conversation.
+#[derive(Clone)]
+struct Conversation {
+    seen: Seen,
+    reader: Reader,
+}
+
+/// Bytes that one takes before anything is read.
+const HELD: usize = size_of::<Conversation>() + 16;
+/// Bytes for a handshake of today over UDP.
+const PROMISED: usize = 6000;
+
+impl Conversation {
+    fn new(seen: Seen) -> Self {
+        let reader = match seen.protocol {
+            DatagramProtocol::Quic => Reader::Quic(Box::new(quic::Session::new())),
+            DatagramProtocol::Dtls => Reader::Dtls(Box::default()),
+            DatagramProtocol::Udp => Reader::Udp(Numbered::default()),
+            _ => Reader::None,
+        };
+        Self { seen, reader }
+    }
+
+    /// Bytes it holds.
+    fn held(&self) -> usize {
+        let reader = match &self.reader {
+            Reader::None | Reader::Udp(_) => 0,
+            Reader::Quic(session) => session.held(),
+            Reader::Dtls(session) => session.held(),
+        };
+        HELD + reader + self.seen.messages.held()
+    }
+
+    /// Which of its ends sent a packet: 0 the one that sent first. Of a connection that moved one end may be another.
+    fn from(&self, [source, destination]: [End; 2]) -> usize {
+        let (client, server) = (self.seen.client, self.seen.server);
+        usize::from(source != client && (source == server || destination == client))
+    }
+
+    /// What there was to see.
+    fn outcome(self) -> Seen {
+        let mut seen = self.seen;
+        let client = match self.reader {
+            Reader::None => None,
+            Reader::Udp(numbered) => {
+                if numbered.is_rtp() {
+                    seen.protocol = DatagramProtocol::Named(Named::Rtp);
+                }
+                None
+            }
+            Reader::Quic(session) => {
+                let client = session.client();
+                seen.quic = Some(Box::new(session.outcome()));
+                client
+            }
+            Reader::Dtls(session) => {
+                let mut shown = session.outcome();
+                let client = shown.client;
+                if client == Some(1) {
+                    shown.protected.reverse();
+                    shown.alerts.reverse();
+                    shown.client = Some(0);
+                }
+                seen.dtls = Some(Box::new(shown));
+                client
+            }
+        };
+        if client == Some(1) {
+            std::mem::swap(&mut seen.client, &mut seen.server);
+            std::mem::swap(&mut seen.from_client, &mut seen.from_server);
+        }
+        seen
     }
 }
 
 #[derive(Default)]
 pub(super) struct Datagrams {
-    /// They never end.
-    seen: Table<Key, Box<Seen>>,
+    /// They end where another begins in their place, or not at all.
+    seen: Table<Key, Box<Conversation>>,
+    /// By which connections of QUIC are found.
+    places: Places,
 }
 
 impl Datagrams {
     /// Takes a packet of UDP that is neither IKE nor ESP.
-    pub(super) fn packet(&mut self, udp: &Udp<'_>, arrived: &Arrived<'_>, bounds: &mut Bounds<'_>) {
+    pub(super) fn packet(
+        &mut self,
+        udp: &Udp<'_>,
+        arrived: &Arrived<'_>,
+        bounds: &mut Bounds<'_>,
+        sink: &mut impl Sink,
+    ) {
         let datagram = &arrived.datagram;
         let sockets = [
             SocketAddr::new(datagram.source, udp.source_port),
             SocketAddr::new(datagram.destination, udp.destination_port),
         ];
-        let protocol = datagrams::recognise(udp).unwrap_or_else(|| {
-            // QUIC's packets with a short header are told by those with a long one before them.
-            let quic = Key::new(DatagramProtocol::Quic, arrived.path, sockets.map(End::Socket));
-            match self.seen.contains_key(&quic) {
-                true => DatagramProtocol::Quic,
-                false => DatagramProtocol::Udp,
+        let ends = sockets.map(End::Socket);
+        let (path, origin) = (
+            arrived.path,
+            Origin {
+                at: arrived.at,
+                first: arrived.first,
+                captured: arrived.captured,
+            },
+        );
+        let protocol = datagrams::recognise(udp).unwrap_or_else(|| self.continued(udp, ends, path));
+        match protocol {
+            DatagramProtocol::Quic => self.quic(udp, ends, path, &origin, bounds, sink),
+            DatagramProtocol::Dtls => self.dtls(udp, ends, path, &origin, bounds, sink),
+            _ => {
+                let ends = if protocol.has_ports() {
+                    ends
+                } else {
+                    sockets.map(|socket| End::Host(socket.ip()))
+                };
+                let key = Key::new(protocol, path, ends);
+                if let Some(conversation) = self.of(key, ends, &origin, bounds) {
+                    let before = conversation.held();
+                    if let Reader::Udp(numbered) = &mut conversation.reader {
+                        let from = usize::from(ends[0] != conversation.seen.client);
+                        numbered.take(udp.payload, from);
+                    }
+                    conversation.seen.datagram(ends[0], udp, origin.at);
+                    let after = conversation.held();
+                    bounds.memory.changed(before, after);
+                }
             }
-        });
-        let ends = if protocol.has_ports() {
-            sockets.map(End::Socket)
-        } else {
-            sockets.map(|socket| End::Host(socket.ip()))
-        };
-        let origin = Origin {
-            at: arrived.at,
-            first: arrived.first,
-            captured: arrived.captured,
-        };
-        if let Some(seen) = self.of(protocol, ends, arrived.path, &origin, bounds) {
-            let before = seen.messages.held();
-            seen.datagram(ends[0], udp, arrived.at);
-            let after = seen.messages.held();
-            bounds.memory.changed(before, after);
         }
+    }
+
+    /// What a datagram that shows nothing by itself belongs to, by those before it.
+    fn continued(&self, udp: &Udp<'_>, ends: [End; 2], path: PathId) -> DatagramProtocol {
+        if self.places.has(udp, ends, path) {
+            return DatagramProtocol::Quic;
+        }
+        let dtls = Key::new(DatagramProtocol::Dtls, path, ends);
+        match self.seen.get(&dtls).map(|one| &one.reader) {
+            Some(Reader::Dtls(session)) if session.has(udp.payload) => DatagramProtocol::Dtls,
+            _ => DatagramProtocol::Udp,
+        }
+    }
+
+    fn quic(
+        &mut self,
+        udp: &Udp<'_>,
+        ends: [End; 2],
+        path: PathId,
+        origin: &Origin,
+        bounds: &mut Bounds<'_>,
+        sink: &mut impl Sink,
+    ) {
+        let mut key = self.places.find(udp, ends, path);
+        for _ in 0..2 {
+            let known = self.seen.contains_key(&key);
+            if !known
+                && self
+                    .of(
+                        key,
+                        ends,
+                        &Origin {
+                            captured: Default::default(),
+                            ..*origin
+                        },
+                        bounds,
+                    )
+                    .is_none()
+            {
+                // What was omitted there without its packets.
+                return bounds.omit(omitted(key, ends, origin), origin.captured);
+            }
+            let Some(conversation) = self.seen.get_mut(&key) else {
+                return;
+            };
+            let from = conversation.from(ends);
+            let Reader::Quic(session) = &mut conversation.reader else {
+                return;
+            };
+            let before = session.held();
+            let taken = session.datagram(udp.payload, udp.missing, from, origin.at, bounds.keys);
+            let after = session.held();
+            bounds.memory.changed(before, after);
+            if taken == quic::Taken::Another {
+                key = self.places.another(key, ends, path);
+                continue;
+            }
+            let new = session.take_new_cids();
+            let side = if from == 0 { Side::Client } else { Side::Server };
+            conversation
+                .seen
+                .sent(side, (udp.payload.len() + udp.missing) as u64, origin.at);
+            conversation.seen.captured.add(origin.captured);
+            self.places.learn(key, ends, path, &new, bounds.memory);
+            if after > before && bounds.memory.is_exceeded() {
+                self.give_up(key, ends, origin, bounds, sink);
+            }
+            return;
+        }
+    }
+
+    fn dtls(
+        &mut self,
+        udp: &Udp<'_>,
+        ends: [End; 2],
+        path: PathId,
+        origin: &Origin,
+        bounds: &mut Bounds<'_>,
+        sink: &mut impl Sink,
+    ) {
+        let key = Key::new(DatagramProtocol::Dtls, path, ends);
+        let mut follows = None;
+        if let Some(conversation) = self.seen.get(&key)
+            && let Reader::Dtls(session) = &conversation.reader
+            && session.ends_at(udp.payload)
+        {
+            follows = Some(dtls::Session::behind(session));
+            if let Some(conversation) = self.seen.remove(&key) {
+                bounds.memory.gone(conversation.held());
+                sink.datagrams(conversation.outcome());
+            }
+        }
+        let Some(conversation) = self.of(key, ends, origin, bounds) else {
+            return;
+        };
+        let before = conversation.held();
+        let from = conversation.from(ends);
+        let side = if from == 0 { Side::Client } else { Side::Server };
+        conversation
+            .seen
+            .sent(side, (udp.payload.len() + udp.missing) as u64, origin.at);
+        if let Reader::Dtls(session) = &mut conversation.reader {
+            if let Some(follows) = follows {
+                **session = follows;
+            }
+            session.datagram(udp.payload, from, origin.at, bounds.keys);
+        }
+        let after = conversation.held();
+        bounds.memory.changed(before, after);
+        if after > before && bounds.memory.is_exceeded() {
+            if let Some(conversation) = self.seen.get_mut(&key) {
+                // It is counted there.
+                conversation.seen.captured.remove(origin.captured);
+            }
+            self.give_up(key, ends, origin, bounds, sink);
+        }
+    }
+
+    /// A conversation has grown beyond what there may be: it is given as far as it was read.
+    fn give_up(&mut self, key: Key, ends: [End; 2], origin: &Origin, bounds: &mut Bounds<'_>, sink: &mut impl Sink) {
+        if let Some(conversation) = self.seen.remove(&key) {
+            bounds.memory.gone(conversation.held());
+            sink.datagrams(conversation.outcome());
+        }
+        bounds.omit(omitted(key, ends, origin), origin.captured);
     }
 
     /// Takes a packet that nothing reads, with so many bytes between these ends, its sender first.
@@ -81,67 +312,63 @@ impl Datagrams {
         origin: &Origin,
         bounds: &mut Bounds<'_>,
     ) {
-        if let Some(seen) = self.of(protocol, ends, path, origin, bounds) {
-            seen.packet(ends[0], bytes, origin.at);
+        if let Some(conversation) = self.of(Key::new(protocol, path, ends), ends, origin, bounds) {
+            conversation.seen.packet(ends[0], bytes, origin.at);
         }
     }
 
     /// What a packet belongs to, with it counted; none where there is no room for another.
-    fn of(
-        &mut self,
-        protocol: DatagramProtocol,
-        ends: [End; 2],
-        path: PathId,
-        origin: &Origin,
-        bounds: &mut Bounds<'_>,
-    ) -> Option<&mut Seen> {
-        let key = Key::new(protocol, path, ends);
-        let held = super::allocated(size_of::<Seen>());
-        let room = bounds.memory.has_room(self.seen.growth() + held);
+    fn of(&mut self, key: Key, ends: [End; 2], origin: &Origin, bounds: &mut Bounds<'_>) -> Option<&mut Conversation> {
+        let promised = match key.protocol {
+            DatagramProtocol::Quic | DatagramProtocol::Dtls => PROMISED,
+            _ => 0,
+        };
+        let room = bounds.memory.has_room(self.seen.growth() + HELD + promised);
         let known = self.seen.len();
         if !room && !self.seen.contains_key(&key) {
-            let omitted = Omitted {
-                flow: FlowKind::Datagrams(protocol),
-                source: ends[0].address(),
-                destination: ends[1].address(),
-                at: origin.at,
-            };
-            bounds.omit(omitted, origin.captured);
+            bounds.omit(omitted(key, ends, origin), origin.captured);
             return None;
         }
         if let Entry::Vacant(entry) = self.seen.entry(key) {
             *bounds.begun += 1;
-            let path = bounds.paths.path(path);
-            entry.insert(Box::new(Seen::new(*bounds.begun, protocol, path, ends, origin.first)));
-            bounds.memory.came(held);
+            let path = bounds.paths.path(key.path);
+            let seen = Seen::new(*bounds.begun, key.protocol, path, ends, origin.first);
+            let conversation = Box::new(Conversation::new(seen));
+            bounds.memory.came(conversation.held());
+            entry.insert(conversation);
         }
         if known < self.seen.len() {
             self.seen.grown(bounds.memory);
         }
-        let seen = self.seen.get_mut(&key)?;
-        seen.captured.add(origin.captured);
-        Some(seen)
+        let conversation = self.seen.get_mut(&key)?;
+        conversation.seen.captured.add(origin.captured);
+        Some(conversation)
     }
 
     /// Gives all of them as they are now, in the order of first packets.
     pub(super) fn live_into(&self, sink: &mut impl Sink) {
-        let mut seen: Vec<&Seen> = self.seen.values().map(Box::as_ref).collect();
-        seen.sort_unstable_by_key(|seen| seen.number);
-        seen.into_iter().for_each(|seen| sink.datagrams(seen.clone()));
+        let mut seen: Vec<&Conversation> = self.seen.values().map(Box::as_ref).collect();
+        seen.sort_unstable_by_key(|one| one.seen.number);
+        seen.into_iter().for_each(|one| sink.datagrams(one.clone().outcome()));
     }
 
     /// Gives those whose last packet came before `since`, and forgets them.
     pub(super) fn forget_idle(&mut self, since: Timestamp, memory: &mut Memory, sink: &mut impl Sink) {
-        let mut idle: Vec<Box<Seen>> = self
+        let mut idle: Vec<Box<Conversation>> = self
             .seen
-            .extract_if(|_, seen| seen.last.time < since)
-            .map(|(_, seen)| seen)
+            .extract_if(|_, one| one.seen.last.time < since)
+            .map(|(_, one)| one)
             .collect();
-        idle.sort_unstable_by_key(|seen| seen.number);
-        for seen in idle {
-            memory.gone(seen.messages.held() + super::allocated(size_of::<Seen>()));
-            sink.datagrams(*seen);
+        if idle.is_empty() {
+            return;
         }
+        idle.sort_unstable_by_key(|one| one.seen.number);
+        for one in idle {
+            memory.gone(one.held());
+            sink.datagrams(one.outcome());
+        }
+        let seen = &self.seen;
+        self.places.forget(|key| !seen.contains_key(key), memory);
         self.seen.shrink(memory);
     }
 
@@ -152,10 +379,20 @@ impl Datagrams {
 
     /// Gives all of them, in the order of first packets.
     pub(super) fn finish(&mut self, sink: &mut impl Sink) {
-        let mut seen: Vec<Box<Seen>> = self.seen.drain().map(|(_, seen)| seen).collect();
-        seen.sort_unstable_by_key(|seen| seen.number);
-        for seen in seen {
-            sink.datagrams(*seen);
+        let mut seen: Vec<Box<Conversation>> = self.seen.drain().map(|(_, one)| one).collect();
+        self.places = Places::default();
+        seen.sort_unstable_by_key(|one| one.seen.number);
+        for one in seen {
+            sink.datagrams(one.outcome());
         }
+    }
+}
+
+fn omitted(key: Key, ends: [End; 2], origin: &Origin) -> Omitted {
+    Omitted {
+        flow: FlowKind::Datagrams(key.protocol),
+        source: ends[0].address(),
+        destination: ends[1].address(),
+        at: origin.at,
     }
 }

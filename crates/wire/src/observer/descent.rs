@@ -257,7 +257,7 @@ impl Observer {
                 ip::UDP => match udp::udp(datagram.payload, datagram.missing) {
                     Some(udp) if ipsec.udp(&udp, &arrived, &mut bounds) => Ok(()),
                     Some(udp) => {
-                        datagrams.packet(&udp, &arrived, &mut bounds);
+                        datagrams.packet(&udp, &arrived, &mut bounds, sink);
                         Ok(())
                     }
                     None => Err(Unreadable),

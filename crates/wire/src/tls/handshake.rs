@@ -64,11 +64,23 @@ struct Partial {
     /// Bytes of the body that came, kept or not.
     taken: usize,
     first: Moment,
+    state: State,
+}
+
+/// What bytes that are missing have left of a message.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum State {
+    Whole,
+    /// A part of its body is missing: it is not given, and the next one begins where it ends.
+    Holed,
+    /// Nobody knows where the next one begins before the next record does.
+    Lost,
 }
 
 impl Partial {
     fn new(first: Moment) -> Self {
         Self {
+            state: State::Whole,
             header: [0; HEADER],
             filled: 0,
             body: Vec::new(),
@@ -84,6 +96,9 @@ impl Messages {
     pub(super) fn push(&mut self, mut bytes: &[u8], kinds: &[u8], seen: Span, mut give: impl FnMut(Message<'_>)) {
         while !bytes.is_empty() {
             let partial = self.0.get_or_insert_with(|| Box::new(Partial::new(seen.first)));
+            if partial.state == State::Lost {
+                return;
+            }
             if partial.filled < HEADER {
                 let taken = (HEADER - partial.filled).min(bytes.len());
                 partial.header[partial.filled..partial.filled + taken].copy_from_slice(&bytes[..taken]);
@@ -96,7 +111,7 @@ impl Messages {
             let [kind, a, b, c] = partial.header;
             let length = u32::from_be_bytes([0, a, b, c]) as usize;
             let taken = (length - partial.taken).min(bytes.len());
-            let keep = length <= LONGEST_MESSAGE && kinds.contains(&kind);
+            let keep = length <= LONGEST_MESSAGE && kinds.contains(&kind) && partial.state == State::Whole;
             if keep {
                 partial.body.extend_from_slice(&bytes[..taken]);
             }
@@ -104,6 +119,10 @@ impl Messages {
             bytes = &bytes[taken..];
             if partial.taken < length {
                 return;
+            }
+            if partial.state == State::Holed {
+                self.0 = None;
+                continue;
             }
             give(Message {
                 kind,
@@ -114,6 +133,30 @@ impl Messages {
                     last: seen.last,
                 },
             });
+            self.0 = None;
+        }
+    }
+
+    /// So many bytes are missing inside a record.
+    pub(super) fn gap(&mut self, missing: u64, at: Moment) {
+        let partial = self.0.get_or_insert_with(|| Box::new(Partial::new(at)));
+        let [_, a, b, c] = partial.header;
+        let length = u32::from_be_bytes([0, a, b, c]) as usize;
+        let rest = (length - partial.taken.min(length)) as u64;
+        partial.body = Vec::new();
+        if partial.filled < HEADER || missing > rest || partial.state == State::Lost {
+            partial.state = State::Lost;
+        } else if missing == rest {
+            self.0 = None;
+        } else {
+            partial.taken += missing as usize;
+            partial.state = State::Holed;
+        }
+    }
+
+    /// A record begins: what was lost is found again.
+    pub(super) fn record(&mut self) {
+        if self.0.as_ref().is_some_and(|partial| partial.state == State::Lost) {
             self.0 = None;
         }
     }

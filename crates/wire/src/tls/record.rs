@@ -30,6 +30,17 @@ pub(super) enum Piece<'a> {
     Broken,
 }
 
+/// Where bytes are missing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Gap {
+    /// Inside the body of a record of this content type, which costs nothing but the bytes.
+    Inside(u8),
+    /// At a header, or in more than one record.
+    Between,
+    /// Behind what is no record: nothing is read there.
+    Behind,
+}
+
 #[derive(Clone)]
 enum State {
     Header {
@@ -56,21 +67,22 @@ impl Records {
         Self { state: State::header() }
     }
 
-    /// Bytes are missing here. Says whether that is inside one record's body, which costs nothing but the bytes.
-    pub(super) fn gap(&mut self, missing: u64) -> bool {
+    /// Bytes are missing here.
+    pub(super) fn gap(&mut self, missing: u64) -> Gap {
         match &mut self.state {
-            State::Body { left, .. } if *left as u64 > missing => {
+            State::Body { header, left } if *left as u64 > missing => {
                 *left -= missing as usize;
-                true
+                Gap::Inside(header.kind)
             }
-            State::Body { left, .. } if *left as u64 == missing => {
+            State::Body { header, left } if *left as u64 == missing => {
+                let kind = header.kind;
                 self.state = State::header();
-                true
+                Gap::Inside(kind)
             }
-            State::Broken => true,
+            State::Broken => Gap::Behind,
             _ => {
                 self.state = State::Astray;
-                false
+                Gap::Between
             }
         }
     }

@@ -7,9 +7,10 @@ use super::handshake::{self, Message, Messages};
 use super::hello::{ClientHello, Malformed, ServerHello};
 use super::legacy::{Certificates, ServerKeyExchange};
 use super::opened::{Opened, Opener};
-use super::record::{self, Piece, Records, Span};
+use super::record::{self, Gap, Piece, Records, Span};
 use crate::keys::Keys;
 use crate::observer::allocated;
+use crate::plaintext::Spoken;
 use crate::{Moment, Seen, Side, Timestamp};
 
 /// Flights kept while nobody can say how many the handshake has; one of TLS 1.3 with HelloRetryRequest has five.
@@ -56,6 +57,8 @@ pub struct Tls {
     pub faults: Vec<Seen<Fault>>,
     /// What keys opened, where some were given for this connection.
     pub opened: Option<Box<Opened>>,
+    /// What was said in plaintext before it: it began by STARTTLS or its kin.
+    pub behind: Option<Spoken>,
 }
 
 impl Tls {
@@ -316,6 +319,7 @@ struct Rare {
     excess_hello: Option<Seen<Side>>,
     alerts: Vec<Seen<Alert>>,
     faults: Vec<Seen<Fault>>,
+    behind: Option<Spoken>,
 }
 
 impl Session {
@@ -325,6 +329,17 @@ impl Session {
             tls: Watched::default(),
             opener: None,
         }
+    }
+
+    /// One that begins where another protocol goes over to it.
+    pub(crate) fn behind(spoken: Spoken) -> Self {
+        let mut session = Self::new();
+        session.tls.rare().behind = Some(spoken);
+        if let Some(at) = spoken.gap {
+            // What is missing may have held another ClientHello.
+            session.tls.fault(Fault::Gap { from: Side::Client }, at);
+        }
+        session
     }
 
     pub(crate) fn outcome(self) -> Tls {
@@ -347,6 +362,7 @@ impl Session {
             excess_hello: rare.excess_hello,
             faults: rare.faults,
             opened: self.opener.map(|opener| opener.outcome()),
+            behind: rare.behind,
         }
     }
 
@@ -407,6 +423,9 @@ impl Session {
                     if !direction.withheld {
                         tls.flight(from, record::HEADER, 1, direction.begins, at);
                     }
+                    if header.kind == record::HANDSHAKE {
+                        direction.messages.record();
+                    }
                     tls.begin(header.kind, direction.sealed, from);
                     if let Some(opener) = opener
                         && tls.is_protected(header.kind, direction.sealed)
@@ -461,17 +480,38 @@ impl Session {
         }
     }
 
+    /// Bytes of handshake messages of `from` that no record carries, next in order, from these packets: as QUIC has them (RFC 9001,
+    /// section 4).
+    pub(crate) fn handshake(
+        &mut self,
+        from: Side,
+        bytes: &[u8],
+        (first, last): (Moment, Moment),
+        keys: Option<&dyn Keys>,
+    ) {
+        let Self { directions, tls, .. } = self;
+        let messages = &mut directions[from.index()].messages;
+        let seen = Span { first, last };
+        messages.push(bytes, handshake::IN_CLEAR, seen, |message| {
+            tls.message(from, &message, keys);
+        });
+    }
+
     /// Bytes of `from` are missing from the capture.
     pub(crate) fn gap(&mut self, from: Side, missing: u64, at: Moment) {
         let direction = &mut self.directions[from.index()];
-        let harmless = direction.records.gap(missing);
-        direction.messages.reset();
+        let gap = direction.records.gap(missing);
+        match gap {
+            Gap::Inside(record::HANDSHAKE) => direction.messages.gap(missing, at),
+            _ => direction.messages.reset(),
+        }
         direction.alert = None;
-        if !harmless {
+        let sealed = direction.sealed;
+        if gap == Gap::Between || gap == Gap::Inside(record::HANDSHAKE) && !sealed {
             self.tls.fault(Fault::Gap { from }, at);
-            if let Some(opener) = &mut self.opener {
-                opener.gap(from, at);
-            }
+        }
+        if let (Gap::Between, Some(opener)) = (gap, &mut self.opener) {
+            opener.gap(from, at);
         }
     }
 }

@@ -229,6 +229,38 @@ fn a_gap_inside_a_record_body_costs_nothing_but_its_bytes() {
 }
 
 #[test]
+fn what_follows_a_gap_inside_a_handshake_record_is_no_new_message() {
+    // A certificate message of TLS 1.2 in which a whole ServerHello stands, as whoever made it likes, and a message behind it.
+    let planted = server_hello(0x0304, 9);
+    let certificate = message(11, &[&[0; 100][..], &planted, &[0; 50]].concat());
+    let done = server_hello(0x0303, 7);
+    let all = record(22, &[&certificate[..], &done].concat());
+    let hello_at = 5 + 4 + 100;
+    for missing in [40, 90] {
+        let mut session = Session::new();
+        session.data(Side::Client, &record(22, &client_hello(&[0x0304, 0x0303])), at(1), None);
+        session.data(Side::Server, &all[..hello_at - missing], at(2), None);
+        session.gap(Side::Server, missing as u64, at(3));
+        session.data(Side::Server, &all[hello_at..], at(4), None);
+        let tls = session.outcome();
+        assert_eq!(
+            tls.server_hello.unwrap().value.random,
+            [7; 32],
+            "the message behind it, and not the one in it"
+        );
+        assert_eq!(tls.faults[0].value, Fault::Gap { from: Side::Server });
+        assert_eq!(tls.server_certificates, None);
+    }
+    // The gap takes the header with it: nothing is read before the next record.
+    let mut session = Session::new();
+    session.data(Side::Server, &all[..5], at(1), None);
+    session.gap(Side::Server, hello_at as u64 - 5, at(2));
+    session.data(Side::Server, &all[hello_at..], at(3), None);
+    session.data(Side::Server, &record(22, &done), at(4), None);
+    assert_eq!(session.outcome().server_hello.unwrap().value.random, [7; 32]);
+}
+
+#[test]
 fn after_a_gap_in_the_handshake_reading_goes_on_at_a_segment_that_begins_with_a_record() {
     let mut session = Session::new();
     session.data(Side::Client, &record(22, &client_hello(&[0x0304]))[..20], at(1), None);

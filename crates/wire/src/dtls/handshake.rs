@@ -2,25 +2,21 @@
 
 use bartizan_registry::SignatureScheme;
 
-use super::assembly::Assembly;
 use super::fragments::{Fragments, Message};
-use super::{Dtls, Record};
+use super::{Dtls, HANDSHAKE, Record};
 use crate::keys::Keys;
-use crate::sctp::Data;
 use crate::tls::{self, Certificates, ClientHello, ServerHello, ServerKeyExchange, Version};
 use crate::{Moment, Seen};
 
-/// Content type of handshake records.
-const HANDSHAKE: u8 = 22;
-/// Records of one user message that are looked at.
-const RECORDS: usize = 16;
-/// Chunks of an end that are still looked at behind its first protected record: parts of its handshake may have been sent
-/// again.
+/// Records of one user message or datagram that are looked at.
+const RECORDS: usize = 64;
+/// Chunks or datagrams of an end that are still looked at behind its first protected record: parts of its handshake may have
+/// been sent again.
 const BEHIND: u8 = 32;
 
 /// Both ends' handshake messages, as they complete.
 #[derive(Clone, Default)]
-pub(super) struct Handshake {
+pub(crate) struct Handshake {
     ends: [End; 2],
     client: Option<usize>,
     /// Those of the first number and of the latest, with that.
@@ -38,58 +34,53 @@ pub(super) struct Handshake {
 /// What one end has sent in part.
 #[derive(Clone, Default)]
 struct End {
-    assembly: Assembly,
     fragments: Fragments,
-    /// Chunks that are still looked at, once a protected record came.
+    /// Chunks or datagrams that are still looked at, once a protected record came.
     left: Option<u8>,
 }
 
-impl End {
-    /// Whether its handshake is over; what was in the making then is forgotten.
-    fn is_over(&mut self) -> bool {
-        let over = self.left == Some(0);
+impl Handshake {
+    /// Whether an end's handshake is over, asked for each of its chunks or datagrams; what was in the making then is forgotten.
+    pub(crate) fn is_over(&mut self, from: usize) -> bool {
+        let end = &mut self.ends[from];
+        let over = end.left == Some(0);
         if over {
-            self.assembly = Assembly::default();
-            self.fragments = Fragments::default();
+            end.fragments = Fragments::default();
         }
-        self.left = self.left.map(|left| left.saturating_sub(1));
+        end.left = end.left.map(|left| left.saturating_sub(1));
         over
     }
-}
 
-impl Handshake {
-    pub(super) fn chunk(&mut self, data: &Data<'_>, from: usize, at: Moment, keys: Option<&dyn Keys>) {
-        let end = &mut self.ends[from];
-        if end.is_over() {
-            return;
-        }
-        match (data.begins, data.ends) {
-            (true, true) => self.message(data.payload, from, (at, at), keys),
-            (begins, _) => {
-                if begins && Record::read(data.payload).is_some_and(|record| record.epoch > 0) {
-                    end.left.get_or_insert(BEHIND);
-                } else if let Some(whole) = end.assembly.push(data, at) {
-                    self.message(&whole.bytes, from, (whole.first, whole.last), keys);
-                }
-            }
-        }
+    /// A protected record of an end came.
+    pub(crate) fn protects(&mut self, from: usize) {
+        self.ends[from].left.get_or_insert(BEHIND);
     }
 
-    pub(super) fn give_up(&mut self) {
+    /// The version that the server chose.
+    pub(crate) fn version(&self) -> Option<Version> {
+        self.server_hello.as_ref().map(|hello| hello.value.version)
+    }
+
+    /// The random of the ClientHello, where there is one.
+    pub(crate) fn client_random(&self) -> Option<[u8; 32]> {
+        let latest = self.client_hello.as_ref().map(|(_, hello)| hello);
+        Some(self.first_client_hello.as_ref().or(latest)?.value.random)
+    }
+
+    pub(crate) fn give_up(&mut self) {
         self.ends = Default::default();
     }
 
     /// Bytes it holds on the heap, about.
-    pub(super) fn held(&self) -> usize {
-        let end = |end: &End| end.assembly.held() + end.fragments.held();
+    pub(crate) fn held(&self) -> usize {
         let certificates = self.certificates.iter().flatten();
-        self.ends.iter().map(end).sum::<usize>()
+        self.ends.iter().map(|end| end.fragments.held()).sum::<usize>()
             + self.first_client_hello.as_ref().map_or(0, |hello| hello.value.held())
             + self.client_hello.as_ref().map_or(0, |(_, hello)| hello.value.held())
             + certificates.map(|seen| seen.value.held()).sum::<usize>()
     }
 
-    pub(super) fn outcome(self) -> Dtls {
+    pub(crate) fn outcome(self) -> Dtls {
         let [initiator, responder] = self.certificates;
         let (client_certificates, server_certificates) = match self.client {
             Some(0) => (initiator, responder),
@@ -111,8 +102,8 @@ impl Handshake {
         }
     }
 
-    /// A whole user message: records.
-    fn message(&mut self, mut bytes: &[u8], from: usize, seen: (Moment, Moment), keys: Option<&dyn Keys>) {
+    /// A whole user message or datagram: records.
+    pub(crate) fn records(&mut self, mut bytes: &[u8], from: usize, seen: (Moment, Moment), keys: Option<&dyn Keys>) {
         for _ in 0..RECORDS {
             let Some(record) = Record::read(bytes) else { return };
             let Some((body, behind)) = record.rest.split_at_checked(record.length) else {
@@ -137,10 +128,21 @@ impl Handshake {
             tls::CLIENT_HELLO => {
                 let known = self.client_hello.as_ref().map(|(known, _)| *known);
                 let later = known.is_none_or(|known| known < message.sequence);
-                let is_first = message.sequence == 0 && self.first_client_hello.is_none();
-                if (later || is_first)
-                    && let Ok(hello) = ClientHello::read_dtls(body)
-                {
+                let first_known = self.first_client_hello.as_ref().filter(|_| message.sequence == 0);
+                let is_first = message.sequence == 0 && first_known.is_none();
+                let Ok(hello) = ClientHello::read_dtls(body) else {
+                    return;
+                };
+                // Sent again it is the same.
+                let same = match (known == Some(message.sequence), first_known) {
+                    (true, _) => self.client_hello.as_ref().is_none_or(|(_, known)| known.value == hello),
+                    (false, Some(known)) => known.value == hello,
+                    (false, None) => true,
+                };
+                if !same {
+                    self.contradicted.get_or_insert(last);
+                }
+                if later || is_first {
                     self.client.get_or_insert(from);
                     let hello = Seen::new(hello, first, last);
                     if is_first {

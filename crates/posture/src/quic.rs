@@ -1,0 +1,176 @@
+//! What a QUIC connection is worth: TLS 1.3, of which both hellos are in Initial packets that anybody can open (RFC 9001).
+
+use bartizan_registry::{Safety, quic_version};
+use bartizan_wire::Side;
+use bartizan_wire::datagrams::Datagrams;
+use bartizan_wire::quic::Quic;
+use bartizan_wire::tls::Version;
+
+use crate::authenticity::{End, both, by_offer};
+use crate::datagrams::{all, uniform};
+use crate::negotiation::{Hellos, group_safety};
+use crate::{Answer, Contradiction, Judgement, Kind, Posture, Reply, Source, Verdict, questions};
+
+/// What follows for a QUIC connection.
+pub(crate) fn quic_posture(datagrams: &Datagrams, quic: &Quic) -> Posture {
+    let Some(server) = &quic.tls.server_hello else {
+        return unseen(datagrams, quic);
+    };
+    let source = vec![Source::seen(server)];
+    // A message in CRYPTO frames from their beginning is the first: nothing before it can be missing.
+    let (first, retry) = (quic.tls.client_hello.as_ref(), quic.tls.hello_retry_request.as_ref());
+    let hellos = Hellos::new(first, retry, quic.tls.second_client_hello.as_ref(), server, true);
+    let mut confidentiality = match server.value.version {
+        Version::TLS13 => hellos.judge(),
+        other => {
+            let because = format!("version {other} negotiated in QUIC, which has TLS 1.3 only");
+            Judgement::new(Verdict::NotObservable, because, source.clone())
+        }
+    };
+    let doubts = doubts(quic);
+    if confidentiality.verdict() == Verdict::QuantumSafe
+        && let Some(doubt) = doubts.first()
+    {
+        let sources = [&doubt.sources[..], &source].concat();
+        confidentiality = Judgement::new(Verdict::NotObservable, doubt.what.clone(), sources);
+    }
+    let group = server.value.key_share.map(|share| share.group);
+    let resumed = server.value.pre_shared_key.is_some();
+    let (offered, preferred) = match first {
+        Some(hello) => {
+            let counts = quic.tls.second_client_hello.as_ref().unwrap_or(hello);
+            (questions::offer(counts, Version::TLS13), questions::preference(counts))
+        }
+        None => {
+            let reply = Reply::new(Answer::NotSeen, "the ClientHello is not in the capture", all(datagrams));
+            (reply.clone(), reply)
+        }
+    };
+    let safe = group.map(group_safety);
+    let negotiated = match (hellos.contradicted(), group, safe) {
+        (Some(judgement), _, _) => Reply::new(Answer::NotObservable, judgement.because(), judgement.sources().to_vec()),
+        (None, Some(group), Some(Some(Safety::QuantumSafe))) => {
+            Reply::new(Answer::Yes, group.to_string(), source.clone())
+        }
+        (None, Some(group), Some(Some(Safety::Vulnerable))) => {
+            Reply::new(Answer::No, group.to_string(), source.clone())
+        }
+        (None, Some(group), _) => Reply::new(Answer::NotObservable, group.to_string(), source.clone()),
+        (None, None, _) => Reply::new(Answer::NotObservable, confidentiality.because(), source.clone()),
+    };
+    let stayed = match (negotiated.answer(), resumed) {
+        (Answer::Yes, false) => "one handshake for its whole life: QUIC has no renegotiation",
+        (Answer::Yes, true) => "resumed with a new post-quantum exchange",
+        (Answer::No, false) => "it was not post-quantum from the start",
+        (Answer::No, true) => "resumed with a new classical exchange",
+        _ => "resumed without a key exchange, or with one that is not known",
+    };
+    let stayed = Reply::new(negotiated.answer(), stayed, source.clone());
+    let hidden = if resumed {
+        "resumed: authenticated by an earlier handshake that no ledger tells of"
+    } else {
+        "TLS 1.3 encrypts certificates, and no ledger tells of this handshake"
+    };
+    let end = |side| {
+        let offer = first.filter(|_| side == Side::Server && !resumed).and_then(by_offer);
+        offer.unwrap_or_else(|| End::new(Answer::NotObservable, Verdict::NotObservable, hidden, source.clone()))
+    };
+    let (server_end, client_end) = (end(Side::Server), end(Side::Client));
+    let authenticity = both(&server_end.judgement, &client_end.judgement);
+    let reply = |end: &End| {
+        Reply::new(
+            end.authenticated,
+            end.judgement.because(),
+            end.judgement.sources().to_vec(),
+        )
+    };
+    Posture {
+        group,
+        offered,
+        preferred,
+        negotiated,
+        stayed,
+        server_authenticated: reply(&server_end),
+        client_authenticated: reply(&client_end),
+        clear: Reply::new(Answer::No, "QUIC encrypts all but its first packets", all(datagrams)),
+        resumed,
+        contradictions: doubts,
+        ..Posture::bare(Kind::Quic, confidentiality, authenticity)
+    }
+}
+
+/// What in the packets contradicts other packets.
+fn doubts(quic: &Quic) -> Vec<Contradiction> {
+    let mut doubts = Vec::new();
+    if let Some(excess) = &quic.tls.excess_hello {
+        doubts.push(Contradiction {
+            what: format!(
+                "two hellos of the {} where one is: which counts is not shown",
+                excess.value
+            ),
+            sources: vec![Source::seen(excess)],
+        });
+    }
+    if let Some(at) = quic.contradicted {
+        doubts.push(Contradiction {
+            what: "CRYPTO frames say different things of the same bytes: which of them counts is not shown".into(),
+            sources: vec![Source::between(at, at)],
+        });
+    }
+    if let (Some(at), Some(hello)) = (quic.early_data, &quic.tls.client_hello)
+        && !hello.value.early_data
+    {
+        doubts.push(Contradiction {
+            what: "early data that the ClientHello does not announce".into(),
+            sources: vec![Source::seen(hello), Source::between(at, at)],
+        });
+    }
+    doubts
+}
+
+/// Without a ServerHello: refused, never answered, or not in the capture.
+fn unseen(datagrams: &Datagrams, quic: &Quic) -> Posture {
+    let protected = quic.protected[0] + quic.protected[1];
+    let hello = quic.tls.client_hello.as_ref();
+    let refused = quic.closed.is_some() || datagrams.from_server.packets == 0 || quic.version_negotiation.is_some();
+    let named = quic.version.and_then(quic_version);
+    let (kind, verdict, because) = if protected == 0 && quic.opened > 0 && refused {
+        let because = match &quic.closed {
+            Some(closed) => format!("nothing was negotiated: {}", closed.value),
+            None => "the server did not answer, or not with a handshake".to_owned(),
+        };
+        (Kind::QuicNotAgreed, Verdict::NotSeen, because)
+    } else if let (Some(version), None) = (quic.version, named) {
+        let because = format!("QUIC of version 0x{version:08x}, whose handshake is not read");
+        (Kind::QuicNotSeen, Verdict::NotObservable, because)
+    } else if quic.unopened > 0 {
+        let because = "Initial packets that could not be opened: what their keys follow from is not in the capture, or they are damaged";
+        (Kind::QuicNotSeen, Verdict::NotSeen, because.to_owned())
+    } else if hello.is_some() {
+        let because = format!("the ServerHello is not in the capture, and {protected} encrypted packets are");
+        (Kind::QuicNotSeen, Verdict::NotSeen, because)
+    } else {
+        let because = "the Initial packets are not in the capture".to_owned();
+        (Kind::QuicNotSeen, Verdict::NotSeen, because)
+    };
+    let judgement = Judgement::new(verdict, because.as_str(), all(datagrams));
+    let answer = match verdict {
+        Verdict::NotObservable => Answer::NotObservable,
+        _ => Answer::NotSeen,
+    };
+    let posture = uniform(
+        kind,
+        judgement.clone(),
+        judgement,
+        &Reply::new(answer, because.as_str(), all(datagrams)),
+        Reply::new(Answer::No, "QUIC encrypts all but its first packets", all(datagrams)),
+    );
+    match hello {
+        Some(hello) => Posture {
+            offered: questions::offer(hello, Version::TLS13),
+            preferred: questions::preference(hello),
+            ..posture
+        },
+        None => posture,
+    }
+}

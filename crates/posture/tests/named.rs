@@ -1,0 +1,232 @@
+//! Protocols that are known by name, and TLS behind STARTTLS, in whole TCP connections and datagrams.
+
+use bartizan_posture::{Answer, Evidence, Kind, Ledgers, Posture, Verdict, datagrams_posture};
+use bartizan_wire::datagrams::{Datagrams, Named};
+use bartizan_wire::link::LinkType;
+use bartizan_wire::plaintext::Plaintext;
+use bartizan_wire::{CaptureReader, Connection, Limits, Observer, Packet, Side, Sink, Timestamp};
+
+const OPENSSL: &[u8] = include_bytes!("../../wire/tests/data/openssl-3.5.7.pcap");
+
+#[derive(Default)]
+struct Judged(Vec<Posture>);
+
+impl Sink for Judged {
+    fn connection(&mut self, connection: Connection) {
+        self.0.push(Evidence::new(&connection, &Ledgers::default()).posture());
+    }
+
+    fn datagrams(&mut self, datagrams: Datagrams) {
+        self.0.push(datagrams_posture(&datagrams));
+    }
+}
+
+/// An IPv4 packet between 10.0.0.1, the client, and 10.0.0.2.
+fn packet(protocol: u8, from: Side, behind: &[u8]) -> Vec<u8> {
+    let mut packet = vec![0x45, 0];
+    packet.extend((20 + behind.len() as u16).to_be_bytes());
+    packet.extend([0, 0, 0, 0, 64, protocol, 0, 0]);
+    let (one, other) = if from == Side::Client { (1, 2) } else { (2, 1) };
+    packet.extend([10, 0, 0, one, 10, 0, 0, other]);
+    packet.extend(behind);
+    packet
+}
+
+fn observe(packets: &[Vec<u8>]) -> Vec<Posture> {
+    let mut observer = Observer::new(Limits::default());
+    let mut judged = Judged::default();
+    for (index, data) in packets.iter().enumerate() {
+        let packet = Packet {
+            number: index as u64 + 1,
+            time: Timestamp(index as u64 * 1000),
+            link: LinkType::RAW,
+            data,
+            original_length: data.len() as u32,
+        };
+        observer.observe(&packet, &mut judged);
+    }
+    observer.finish_into(&mut judged);
+    judged.0
+}
+
+/// A TCP connection in which the two ends say this in turn.
+fn connection(said: &[(Side, Vec<u8>)]) -> Vec<Vec<u8>> {
+    let mut next = [1000u32, 5000];
+    let mut packets = Vec::new();
+    let mut segment = |from: Side, flags: u8, said: &[u8]| {
+        let (ours, theirs) = if from == Side::Client { (0, 1) } else { (1, 0) };
+        let ports: [u16; 2] = if from == Side::Client {
+            [40_000, 9999]
+        } else {
+            [9999, 40_000]
+        };
+        let mut bytes = ports.map(u16::to_be_bytes).concat();
+        bytes.extend(next[ours].to_be_bytes());
+        bytes.extend(next[theirs].to_be_bytes());
+        bytes.extend([0x50, flags, 0xff, 0xff, 0, 0, 0, 0]);
+        bytes.extend(said);
+        next[ours] += said.len() as u32 + u32::from(flags & 2 != 0);
+        packets.push(packet(6, from, &bytes));
+    };
+    segment(Side::Client, 0x02, &[]);
+    segment(Side::Server, 0x12, &[]);
+    for (from, said) in said {
+        segment(*from, 0x18, said);
+    }
+    packets
+}
+
+/// The segments of the connection to port 4401 in which OpenSSL agrees on X25519MLKEM768.
+fn handshake() -> Vec<(Side, Vec<u8>)> {
+    let mut reader = CaptureReader::new();
+    reader.push(OPENSSL);
+    let mut said = Vec::new();
+    while let Ok(Some(packet)) = reader.next_packet() {
+        let frame = packet.data;
+        if frame[12..14] != [8, 0] || frame[23] != 6 {
+            continue;
+        }
+        let port = |at: usize| u16::from_be_bytes([frame[at], frame[at + 1]]);
+        let from = match (port(34), port(36)) {
+            (_, 4401) => Side::Client,
+            (4401, _) => Side::Server,
+            _ => continue,
+        };
+        let length = usize::from(port(16)) + 14;
+        let payload = &frame[34 + usize::from(frame[46] >> 4) * 4..length];
+        if !payload.is_empty() {
+            said.push((from, payload.to_vec()));
+        }
+    }
+    said
+}
+
+fn lines(said: &[(Side, &str)]) -> Vec<(Side, Vec<u8>)> {
+    said.iter()
+        .map(|(side, said)| (*side, said.as_bytes().to_vec()))
+        .collect()
+}
+
+#[test]
+fn tls_behind_starttls_is_judged_as_tls_and_credentials_before_it_are_in_clear() {
+    use Side::{Client, Server};
+    let postgresql = vec![
+        (Client, b"\x00\x00\x00\x08\x04\xd2\x16\x2f".to_vec()),
+        (Server, b"S".to_vec()),
+    ];
+    let smtp = [
+        (Server, "220 mail.example.test ready for everybody\r\n"),
+        (Client, "EHLO here\r\n"),
+        (Server, "250-mail.example.test\r\n250 STARTTLS\r\n"),
+        (Client, "STARTTLS\r\n"),
+        (Server, "220 go ahead\r\n"),
+    ];
+    let mut told = lines(&smtp);
+    told.insert(3, (Client, b"AUTH PLAIN AHVzZXIAcGFzcw==\r\n".to_vec()));
+    for (name, before, clear) in [
+        ("SMTP", lines(&smtp), Answer::No),
+        ("PostgreSQL", postgresql, Answer::No),
+        ("SMTP", told, Answer::Yes),
+    ] {
+        let judged = observe(&connection(&[before, handshake()].concat()));
+        let [posture] = &judged[..] else {
+            panic!("{name}: {judged:#?}")
+        };
+        assert_eq!(posture.kind, Kind::Tls13, "{name}");
+        assert_eq!(posture.confidentiality.verdict(), Verdict::QuantumSafe, "{name}");
+        assert_eq!(posture.clear.answer(), clear, "{name}: {}", posture.clear.because());
+        assert!(posture.clear.because().contains(name), "{}", posture.clear.because());
+    }
+}
+
+#[test]
+fn a_stripped_starttls_is_in_clear_by_name() {
+    use Side::{Client, Server};
+    let said = lines(&[
+        (Server, "220 mail.example.test ready for everybody\r\n"),
+        (Client, "EHLO here\r\n"),
+        (Server, "250 XXXXXXXA\r\n"),
+        (Client, "STARTTLS\r\n"),
+        (Server, "454 not now\r\n"),
+        (Client, "MAIL FROM:<a@example.test>\r\n"),
+    ]);
+    let judged = observe(&connection(&said));
+    assert_eq!(judged[0].kind, Kind::Plaintext(Plaintext::Smtp));
+    assert_eq!(judged[0].confidentiality.verdict(), Verdict::ReadableNow);
+    assert!(judged[0].confidentiality.because().ends_with("went on without it"));
+    assert_eq!(judged[0].clear.answer(), Answer::Yes);
+}
+
+#[test]
+fn losing_any_packet_of_a_starttls_makes_nothing_worse_than_unproven_and_nothing_safe_that_is_not() {
+    use Side::{Client, Server};
+    let before = lines(&[(Server, "* OK\r\n"), (Client, "a1 STARTTLS\r\n"), (Server, "a1 OK\r\n")]);
+    let packets = connection(&[before, handshake()].concat());
+    for lost in 0..packets.len() {
+        let mut packets = packets.clone();
+        packets.remove(lost);
+        for posture in observe(&packets) {
+            if posture.confidentiality.verdict() == Verdict::QuantumSafe {
+                assert_eq!(posture.kind, Kind::Tls13, "packet {lost}");
+                assert_eq!(
+                    posture.group.map(|group| group.to_string()).as_deref(),
+                    Some("X25519MLKEM768")
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn plaintext_over_tcp_and_udp_is_vulnerable_by_its_name() {
+    let diameter = b"\x01\x00\x00\x14\x80\x00\x01\x01\x00\x00\x00\x00\x00\x00\x00\x01\x00\x00\x00\x02".to_vec();
+    let judged = observe(&connection(&[(Side::Client, diameter)]));
+    assert_eq!(judged[0].kind, Kind::Plaintext(Plaintext::Diameter));
+    assert_eq!(judged[0].kind.name(), "Diameter in clear");
+    let udp = |payload: &[u8]| {
+        let mut bytes = vec![0x9c, 0x40, 0x9c, 0x41];
+        bytes.extend((8 + payload.len() as u16).to_be_bytes());
+        bytes.extend([0, 0]);
+        bytes.extend(payload);
+        observe(&[packet(17, Side::Client, &bytes)]).remove(0)
+    };
+    let sip = udp(b"INVITE sip:bob@example.test SIP/2.0\r\n\r\n");
+    assert_eq!(
+        (sip.kind, sip.confidentiality.verdict()),
+        (Kind::Named(Named::Sip), Verdict::ReadableNow)
+    );
+    assert_eq!(sip.clear.answer(), Answer::Yes);
+    let mut wireguard = vec![1, 0, 0, 0];
+    wireguard.resize(148, 7);
+    let wireguard = udp(&wireguard);
+    assert_eq!(wireguard.kind, Kind::Named(Named::WireGuard));
+    assert_eq!(wireguard.confidentiality.verdict(), Verdict::Vulnerable);
+    assert_eq!(wireguard.clear.answer(), Answer::No);
+}
+
+#[test]
+fn a_reset_outside_any_window_hides_nothing_and_bytes_outside_it_prove_nothing() {
+    let packets = connection(&handshake());
+    let whole = observe(&packets);
+    assert_eq!(whole[0].confidentiality.verdict(), Verdict::QuantumSafe);
+    let mut forged = packets[4].clone();
+    forged.truncate(40);
+    forged[2..4].copy_from_slice(&40u16.to_be_bytes());
+    forged[20 + 13] = 0x04;
+    let sequence = u32::from_be_bytes([forged[24], forged[25], forged[26], forged[27]]).wrapping_add(1 << 27);
+    forged[24..28].copy_from_slice(&sequence.to_be_bytes());
+    for place in 3..packets.len() {
+        let mut packets = packets.clone();
+        packets.insert(place, forged.clone());
+        assert_eq!(
+            observe(&packets)[0].confidentiality.verdict(),
+            Verdict::QuantumSafe,
+            "before packet {place}"
+        );
+    }
+    let mut stray = packets[3].clone();
+    let sequence = u32::from_be_bytes([stray[24], stray[25], stray[26], stray[27]]).wrapping_add(0x6000_0000);
+    stray[24..28].copy_from_slice(&sequence.to_be_bytes());
+    let judged = observe(&[&packets[..], &[stray]].concat());
+    assert_eq!(judged[0].confidentiality.verdict(), Verdict::NotObservable);
+}

@@ -1,0 +1,393 @@
+//! Protocols over UDP that are known by name, told by the structure of their messages; a port alone tells nothing, and is asked for
+//! where a structure is weak.
+
+use crate::cursor::Cursor;
+use crate::udp::Udp;
+
+/// A protocol that is named, and not read further.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Named {
+    /// WireGuard (Noise_IKpsk2 over X25519).
+    WireGuard,
+    /// OpenVPN.
+    OpenVpn,
+    /// SIP (RFC 3261).
+    Sip,
+    /// SSDP, HTTP in datagrams.
+    Ssdp,
+    /// RADIUS (RFC 2865).
+    Radius,
+    /// SNMP version 1 (RFC 1157).
+    Snmp1,
+    /// SNMP version 2c (RFC 1901).
+    Snmp2,
+    /// SNMP version 3 (RFC 3412) that does not encrypt.
+    Snmp3,
+    /// SNMP version 3 that encrypts (RFC 3414).
+    Snmp3Private,
+    /// GTPv1-C (TS 29.060).
+    Gtp1C,
+    /// GTP' (TS 32.295): charging data.
+    GtpPrime,
+    /// RTP (RFC 3550), or SRTP (RFC 3711).
+    Rtp,
+    /// RTCP, or SRTCP.
+    Rtcp,
+    /// STUN and TURN (RFC 8489).
+    Stun,
+    /// DNS (RFC 1035), also of several networks' own kinds: multicast, NetBIOS.
+    Dns,
+    /// NTP (RFC 5905).
+    Ntp,
+    /// PTP (IEEE 1588).
+    Ptp,
+    /// Syslog (RFC 3164, RFC 5424).
+    Syslog,
+    /// DHCP of both versions (RFC 2131, RFC 8415).
+    Dhcp,
+    /// nFAPI's user plane, P7 (Small Cell Forum 225).
+    Nfapi,
+    /// eCPRI: open fronthaul over UDP.
+    Ecpri,
+}
+
+impl Named {
+    /// Its name.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::WireGuard => "WireGuard",
+            Self::OpenVpn => "OpenVPN",
+            Self::Sip => "SIP",
+            Self::Ssdp => "SSDP",
+            Self::Radius => "RADIUS",
+            Self::Snmp1 => "SNMPv1",
+            Self::Snmp2 => "SNMPv2c",
+            Self::Snmp3 => "SNMPv3 without privacy",
+            Self::Snmp3Private => "SNMPv3 with privacy",
+            Self::Gtp1C => "GTPv1-C",
+            Self::GtpPrime => "GTP'",
+            Self::Rtp => "RTP",
+            Self::Rtcp => "RTCP",
+            Self::Stun => "STUN",
+            Self::Dns => "DNS",
+            Self::Ntp => "NTP",
+            Self::Ptp => "PTP",
+            Self::Syslog => "syslog",
+            Self::Dhcp => "DHCP",
+            Self::Nfapi => "nFAPI",
+            Self::Ecpri => "eCPRI",
+        }
+    }
+
+    /// Whether everything it sends is readable.
+    #[must_use]
+    pub fn is_plaintext(self) -> bool {
+        !matches!(
+            self,
+            Self::WireGuard | Self::OpenVpn | Self::Snmp3Private | Self::Rtp | Self::Rtcp
+        )
+    }
+}
+
+/// The protocol of a datagram, by its structure.
+pub(super) fn named(udp: &Udp<'_>) -> Option<Named> {
+    let (bytes, sent) = (udp.payload, udp.payload.len() + udp.missing);
+    let on = |port: u16| udp.source_port == port || udp.destination_port == port;
+    let first = *bytes.first()?;
+    let found = match first {
+        0x01..=0x04 if is_wireguard(bytes, sent) => Named::WireGuard,
+        b'<' if is_syslog(bytes) => Named::Syslog,
+        0x30 if snmp(bytes, sent).is_some() => snmp(bytes, sent)?,
+        b'A'..=b'Z' if is_sip(bytes) => Named::Sip,
+        b'H' | b'M' | b'N' if is_ssdp(bytes) => Named::Ssdp,
+        0x10 if is_ecpri(bytes, sent) => Named::Ecpri,
+        0x30..=0x3f if on(2123) && is_gtp(bytes, sent) => Named::Gtp1C,
+        _ if on(3386) && is_gtp_prime(bytes, sent) => Named::GtpPrime,
+        0x80..=0xbf if is_rtcp(bytes, sent) => Named::Rtcp,
+        0x00..=0x3f if is_stun(bytes, sent) => Named::Stun,
+        1 | 2 if is_dhcp(bytes) => Named::Dhcp,
+        1..=13 if on(547) && on(546) => Named::Dhcp,
+        1..=63 if is_radius(bytes, sent) => Named::Radius,
+        _ if on(123) && is_ntp(bytes, sent) => Named::Ntp,
+        _ if (on(319) || on(320)) && is_ptp(bytes, sent) => Named::Ptp,
+        _ if on(1194) && matches!(first >> 3, 1..=11) && sent >= 14 => Named::OpenVpn,
+        _ if is_dns(bytes, udp.missing) => Named::Dns,
+        _ if is_nfapi(bytes, sent) => Named::Nfapi,
+        _ => return None,
+    };
+    Some(found)
+}
+
+/// Its four messages by type, three zero bytes, and length.
+fn is_wireguard(bytes: &[u8], sent: usize) -> bool {
+    let Some(&[kind, 0, 0, 0]) = bytes.first_chunk() else {
+        return false;
+    };
+    match kind {
+        1 => sent == 148,
+        2 => sent == 92,
+        3 => sent == 64,
+        // What it carries is padded; the counter begins at zero, and nobody gets to its last two bytes.
+        _ => sent >= 32 && sent.is_multiple_of(16) && bytes.get(14..16) == Some(&[0, 0]),
+    }
+}
+
+/// RFC 5424, section 6.2.1: a number of at most 191 in brackets, and text.
+fn is_syslog(bytes: &[u8]) -> bool {
+    let Some(end) = bytes.iter().take(5).position(|byte| *byte == b'>') else {
+        return false;
+    };
+    let number = std::str::from_utf8(&bytes[1..end])
+        .ok()
+        .and_then(|number| number.parse().ok());
+    let text = bytes[end + 1..].iter().take(16);
+    number.is_some_and(|number: u16| number <= 191)
+        && bytes.len() > end + 4
+        && text
+            .clone()
+            .all(|byte| !byte.is_ascii_control() || byte.is_ascii_whitespace())
+}
+
+/// A request line or a status line (RFC 3261, section 7).
+fn is_sip(bytes: &[u8]) -> bool {
+    if bytes.starts_with(b"SIP/2.0 ") {
+        return true;
+    }
+    let line = bytes
+        .split(|byte| matches!(byte, b'\r' | b'\n'))
+        .next()
+        .unwrap_or_default();
+    let mut words = line.splitn(3, |byte| *byte == b' ');
+    let method = words.next().unwrap_or_default();
+    let target = words.next().unwrap_or_default();
+    let whole = words.next().is_some_and(|version| version == b"SIP/2.0");
+    let scheme = [&b"sip:"[..], b"sips:", b"tel:"]
+        .iter()
+        .any(|scheme| target.starts_with(scheme));
+    method.len() <= 16 && method.iter().all(u8::is_ascii_uppercase) && scheme && (whole || bytes.len() == line.len())
+}
+
+fn is_ssdp(bytes: &[u8]) -> bool {
+    [
+        &b"M-SEARCH * HTTP/1.1\r\n"[..],
+        b"NOTIFY * HTTP/1.1\r\n",
+        b"HTTP/1.1 200 OK\r\n",
+    ]
+    .iter()
+    .any(|line| bytes.starts_with(line))
+}
+
+/// SNMP is a sequence of version and, of version 3, a header that says whether it encrypts (RFC 3412, section 6).
+fn snmp(bytes: &[u8], sent: usize) -> Option<Named> {
+    let mut message = Cursor::new(bytes);
+    let before = sent - bytes.len();
+    let length = ber(&mut message, 0x30)?;
+    if length != message.rest().len() + before {
+        return None;
+    }
+    let version = integer(&mut message)?;
+    match version {
+        // Behind it the community, and a PDU.
+        0 | 1 => {
+            let community = ber(&mut message, 0x04)?;
+            message.take(community)?;
+            let kind = message.u8()?;
+            (0xa0..=0xa8)
+                .contains(&kind)
+                .then_some(if version == 0 { Named::Snmp1 } else { Named::Snmp2 })
+        }
+        3 => {
+            ber(&mut message, 0x30)?;
+            integer(&mut message)?;
+            integer(&mut message)?;
+            if ber(&mut message, 0x04)? != 1 {
+                return None;
+            }
+            let flags = message.u8()?;
+            Some(if flags & 0x02 != 0 {
+                Named::Snmp3Private
+            } else {
+                Named::Snmp3
+            })
+        }
+        _ => None,
+    }
+}
+
+/// The length of an element with this tag.
+fn ber(cursor: &mut Cursor<'_>, tag: u8) -> Option<usize> {
+    if cursor.u8()? != tag {
+        return None;
+    }
+    match cursor.u8()? {
+        short @ 0..=0x7f => Some(short.into()),
+        0x81 => Some(cursor.u8()?.into()),
+        0x82 => Some(cursor.u16()?.into()),
+        0x83 => Some(cursor.u24()? as usize),
+        _ => None,
+    }
+}
+
+fn integer(cursor: &mut Cursor<'_>) -> Option<u32> {
+    let length = ber(cursor, 0x02)?;
+    let bytes = cursor.take(length).filter(|bytes| (1..=5).contains(&bytes.len()))?;
+    Some(bytes.iter().fold(0, |value, byte| value << 8 | u32::from(*byte)))
+}
+
+fn length_at(bytes: &[u8], at: usize) -> Option<usize> {
+    Some(u16::from_be_bytes(*bytes.get(at..)?.first_chunk()?).into())
+}
+
+/// Version 1, protocol type GTP, and a length from behind its first eight bytes (TS 29.060, section 6).
+fn is_gtp(bytes: &[u8], sent: usize) -> bool {
+    length_at(bytes, 2).is_some_and(|length| length + 8 == sent)
+}
+
+/// Protocol type GTP', with a header of six bytes, or of twenty in version 0 (TS 32.295, section 6.1.1).
+fn is_gtp_prime(bytes: &[u8], sent: usize) -> bool {
+    let length = length_at(bytes, 2);
+    bytes[0] & 0x10 == 0 && bytes[0] >> 5 <= 2 && length.is_some_and(|length| length + 6 == sent || length + 20 == sent)
+}
+
+/// Packets that fill the datagram (RFC 3550, section 6.1). What SRTCP appends is encrypted with them: only the first shows.
+fn is_rtcp(bytes: &[u8], sent: usize) -> bool {
+    let known = bytes.get(1).is_some_and(|kind| (200..=207).contains(kind));
+    let length = length_at(bytes, 2).map(|words| 4 * (words + 1));
+    known && length.is_some_and(|length| length <= sent && length >= 8)
+}
+
+/// A magic cookie, and a length from behind the header (RFC 8489, section 5).
+fn is_stun(bytes: &[u8], sent: usize) -> bool {
+    bytes.get(4..8) == Some(&[0x21, 0x12, 0xa4, 0x42]) && length_at(bytes, 2).is_some_and(|length| length + 20 == sent)
+}
+
+fn is_dhcp(bytes: &[u8]) -> bool {
+    bytes.get(236..240) == Some(&[0x63, 0x82, 0x53, 0x63])
+}
+
+/// A length as long as the datagram, and attributes that fill it (RFC 2865, section 3).
+fn is_radius(bytes: &[u8], sent: usize) -> bool {
+    let known = matches!(bytes[0], 1..=5 | 11..=13 | 40..=45);
+    if !known || sent < 20 || length_at(bytes, 2) != Some(sent) {
+        return false;
+    }
+    let mut attributes = bytes.get(20..).unwrap_or_default();
+    while let [_, length, ..] = attributes {
+        match attributes.get(usize::from(*length)..) {
+            Some(rest) if *length >= 2 => attributes = rest,
+            // The rest was not captured.
+            None if sent > bytes.len() => return true,
+            _ => return false,
+        }
+    }
+    attributes.is_empty()
+}
+
+/// Version 1 to 4, and a header of 48 bytes but in messages for control.
+fn is_ntp(bytes: &[u8], sent: usize) -> bool {
+    let (version, mode) = (bytes[0] >> 3 & 7, bytes[0] & 7);
+    (1..=4).contains(&version) && ((1..=5).contains(&mode) && sent >= 48 || mode >= 6 && sent >= 8)
+}
+
+fn is_ptp(bytes: &[u8], sent: usize) -> bool {
+    bytes.get(1).is_some_and(|version| version & 0x0f == 2) && length_at(bytes, 2) == Some(sent)
+}
+
+/// Revision 1, a message type that is assigned, and a length from behind the header.
+fn is_ecpri(bytes: &[u8], sent: usize) -> bool {
+    bytes.get(1).is_some_and(|kind| *kind <= 11)
+        && length_at(bytes, 2).is_some_and(|length| length > 0 && length + 4 == sent)
+}
+
+/// A message of P7 that fills the datagram.
+fn is_nfapi(bytes: &[u8], sent: usize) -> bool {
+    let known = length_at(bytes, 2).is_some_and(|kind| matches!(kind, 0x80..=0x8f | 0x180..=0x183));
+    known && sent >= 16 && bytes[0] == 0 && length_at(bytes, 4) == Some(sent)
+}
+
+/// Questions and records that fill the message (RFC 1035, section 4.1), as far as it was captured.
+fn is_dns(bytes: &[u8], missing: usize) -> bool {
+    fn name(cursor: &mut Cursor<'_>) -> Option<()> {
+        loop {
+            match cursor.u8()? {
+                0 => return Some(()),
+                length @ 1..=63 => {
+                    cursor.take(length.into())?;
+                }
+                0xc0.. => {
+                    cursor.u8()?;
+                    return Some(());
+                }
+                _ => return None,
+            }
+        }
+    }
+    fn records(cursor: &mut Cursor<'_>, counts: [u16; 4]) -> Option<()> {
+        for _ in 0..counts[0] {
+            name(cursor)?;
+            cursor.take(4)?;
+        }
+        for _ in 0..counts[1..].iter().map(|count| u32::from(*count)).sum::<u32>() {
+            name(cursor)?;
+            cursor.take(8)?;
+            let length = cursor.u16()?;
+            cursor.take(length.into())?;
+        }
+        Some(())
+    }
+    let Some(&[_, _, high, low, a, b, c, d, e, f, g, h]) = bytes.first_chunk::<12>() else {
+        return false;
+    };
+    let counts = [[a, b], [c, d], [e, f], [g, h]].map(u16::from_be_bytes);
+    let (opcode, reserved) = (high >> 3 & 0x0f, low & 0x40);
+    if opcode > 6 || reserved != 0 || counts[0] > 16 || counts == [0; 4] {
+        return false;
+    }
+    let mut cursor = Cursor::new(&bytes[12..]);
+    match records(&mut cursor, counts) {
+        Some(()) => cursor.is_empty() && missing == 0,
+        None => missing > 0,
+    }
+}
+
+/// Looks whether the datagrams between two sockets are RTP: of one source each way, and numbered (RFC 3550, section 5.1). One alone
+/// tells nothing.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Numbered {
+    sources: [Option<(u32, u16)>; 2],
+    fitting: u16,
+    other: bool,
+}
+
+impl Numbered {
+    /// Takes a datagram of an end.
+    pub(crate) fn take(&mut self, bytes: &[u8], from: usize) {
+        let Some(&[first, kind, high, low, _, _, _, _, a, b, c, d]) = bytes.first_chunk::<12>() else {
+            self.other = true;
+            return;
+        };
+        let number = u16::from_be_bytes([high, low]);
+        let source = u32::from_be_bytes([a, b, c, d]);
+        // Version 2, and room for the contributing sources.
+        if first >> 6 != 2 || !(0..64).contains(&(kind & 0x7f)) && !(96..128).contains(&(kind & 0x7f)) {
+            self.other = true;
+            return;
+        }
+        if let Some((known, before)) = self.sources[from] {
+            let step = number.wrapping_sub(before);
+            // Some may be lost, or come late.
+            self.other |= known != source || (step > 100 && step < u16::MAX - 100);
+            self.fitting = self.fitting.saturating_add(1);
+        }
+        self.sources[from] = Some((source, number));
+    }
+
+    /// Whether all were.
+    pub(crate) fn is_rtp(&self) -> bool {
+        !self.other && self.fitting >= 3
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,103 @@
+//! DTLS (RFC 4347, RFC 6347, RFC 9147): what of its handshake is in clear, over UDP and in SCTP user messages.
+
+mod fragments;
+mod handshake;
+mod session;
+
+use bartizan_registry::SignatureScheme;
+
+pub(crate) use self::handshake::Handshake;
+pub(crate) use self::session::{Session, begins};
+use crate::tls::{Alert, Certificates, ClientHello, ServerHello, ServerKeyExchange};
+use crate::{Moment, Seen};
+
+/// Bytes of a record's header before version 1.3.
+const RECORD: usize = 13;
+
+/// Content types.
+const CHANGE_CIPHER_SPEC: u8 = 20;
+const ALERT: u8 = 21;
+const HANDSHAKE: u8 = 22;
+const APPLICATION_DATA: u8 = 23;
+/// Protected, with a connection identifier in its header (RFC 9146).
+const WITH_CONNECTION_ID: u8 = 25;
+
+/// What DTLS shows. Its ends are numbered: 0 is who began the association, or over UDP sent first, 1 the other.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Dtls {
+    /// The first record.
+    pub first: Option<Moment>,
+    /// User messages of SCTP that are DTLS records, or datagrams.
+    pub messages: u64,
+    /// Encrypted records with the header that DTLS 1.3 gave up: those of 1.2 or 1.0.
+    pub legacy_protected: u64,
+    /// Datagrams of each end that begin with an encrypted record, or have one behind others. Over UDP only.
+    pub protected: [u64; 2],
+    /// The first record with application data that is not encrypted. Over UDP only.
+    pub data_in_clear: Option<Moment>,
+    /// The first alert of each end in clear. Over UDP only.
+    pub alerts: [Option<Seen<Alert>>; 2],
+    /// Who is the client of DTLS; none where no message tells.
+    pub client: Option<usize>,
+    /// The first ClientHello, by its number.
+    pub first_client_hello: Option<Seen<ClientHello>>,
+    /// The server's request for another.
+    pub hello_retry_request: Option<Seen<ServerHello>>,
+    /// What the client offers; of two ClientHellos the second.
+    pub client_hello: Option<Seen<ClientHello>>,
+    /// What the server chose; its version is that of DTLS.
+    pub server_hello: Option<Seen<ServerHello>>,
+    /// Where another ServerHello or ClientHello came that says something else under the same number.
+    pub contradicted: Option<Moment>,
+    /// DTLS 1.2 and older: the server's key exchange.
+    pub server_key_exchange: Option<Seen<ServerKeyExchange>>,
+    /// DTLS 1.2 and older: the server's certificates.
+    pub server_certificates: Option<Seen<Certificates>>,
+    /// DTLS 1.2 and older: the client's certificates.
+    pub client_certificates: Option<Seen<Certificates>>,
+    /// DTLS 1.2: the scheme the client signed with.
+    pub client_signature: Option<Seen<SignatureScheme>>,
+}
+
+impl Dtls {
+    /// Bytes it holds on the heap, about.
+    #[must_use]
+    pub fn held(&self) -> usize {
+        let certificates = [&self.server_certificates, &self.client_certificates];
+        let certificates = certificates.into_iter().flatten().map(|seen| seen.value.held());
+        let hellos = [&self.first_client_hello, &self.client_hello];
+        let hellos = hellos.into_iter().flatten().map(|hello| hello.value.held());
+        hellos.sum::<usize>() + certificates.sum::<usize>()
+    }
+
+    /// The alert with which an end refused the other, in clear.
+    #[must_use]
+    pub fn refusal(&self) -> Option<&Seen<Alert>> {
+        self.alerts.iter().flatten().find(|alert| alert.value.is_fatal())
+    }
+}
+
+/// A record with the header of DTLS before version 1.3, which 1.3 still has in clear.
+pub(crate) struct Record<'a> {
+    pub(crate) kind: u8,
+    pub(crate) epoch: u16,
+    pub(crate) length: usize,
+    /// What is there of its body, and behind it.
+    pub(crate) rest: &'a [u8],
+}
+
+impl<'a> Record<'a> {
+    /// Whether bytes begin with one: content type, version 1.0 or 1.2 (1.3 says 1.2), a length that can be.
+    pub(crate) fn read(bytes: &'a [u8]) -> Option<Self> {
+        let (header, rest) = bytes.split_first_chunk::<RECORD>()?;
+        let length = usize::from(u16::from_be_bytes([header[11], header[12]]));
+        let known = matches!(header[0], 20..=26) && header[1] == 0xfe && matches!(header[2], 0xfd | 0xff);
+        (known && length <= (1 << 14) + 2048).then_some(Self {
+            kind: header[0],
+            epoch: u16::from_be_bytes([header[3], header[4]]),
+            length,
+            rest,
+        })
+    }
+}

@@ -1,0 +1,107 @@
+//! Protocols over TCP that are named, told by how they begin, and followed to where they go over to TLS (STARTTLS and its kin).
+
+mod begins;
+mod session;
+
+use crate::Moment;
+
+pub(crate) use begins::recognise;
+pub(crate) use session::Session;
+
+/// A protocol that sends readable bytes, at least until it goes over to TLS.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Plaintext {
+    /// Diameter (RFC 6733).
+    Diameter,
+    /// SIP (RFC 3261).
+    Sip,
+    /// FTP (RFC 959).
+    Ftp,
+    /// Telnet (RFC 854).
+    Telnet,
+    /// SMTP (RFC 5321).
+    Smtp,
+    /// IMAP (RFC 9051).
+    Imap,
+    /// POP3 (RFC 1939).
+    Pop3,
+    /// LDAP (RFC 4511).
+    Ldap,
+    /// MySQL.
+    MySql,
+    /// PostgreSQL.
+    PostgreSql,
+    /// Remote Desktop Protocol.
+    Rdp,
+    /// XMPP (RFC 6120).
+    Xmpp,
+    /// DNS (RFC 7766).
+    Dns,
+    /// Redis.
+    Redis,
+    /// MongoDB.
+    MongoDb,
+    /// BGP (RFC 4271).
+    Bgp,
+}
+
+impl Plaintext {
+    /// Its name.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Diameter => "Diameter",
+            Self::Sip => "SIP",
+            Self::Ftp => "FTP",
+            Self::Telnet => "Telnet",
+            Self::Smtp => "SMTP",
+            Self::Imap => "IMAP",
+            Self::Pop3 => "POP3",
+            Self::Ldap => "LDAP",
+            Self::MySql => "MySQL",
+            Self::PostgreSql => "PostgreSQL",
+            Self::Rdp => "RDP",
+            Self::Xmpp => "XMPP",
+            Self::Dns => "DNS",
+            Self::Redis => "Redis",
+            Self::MongoDb => "MongoDB",
+            Self::Bgp => "BGP",
+        }
+    }
+
+    /// Whether its first bytes are text in lines.
+    fn is_text(self) -> bool {
+        matches!(self, Self::Ftp | Self::Smtp | Self::Imap | Self::Pop3 | Self::Xmpp)
+    }
+}
+
+/// What was said in plaintext.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Spoken {
+    /// The protocol.
+    pub protocol: Plaintext,
+    /// Where the client asked to go over to TLS.
+    pub asked: Option<Moment>,
+    /// Where the client sent what it proves itself with.
+    pub credentials: Option<Moment>,
+    /// Bytes of both ends.
+    pub bytes: u64,
+    /// The first bytes of the client that are missing from the capture: they may have held a ClientHello.
+    pub gap: Option<Moment>,
+}
+
+impl Spoken {
+    pub(crate) fn new(protocol: Plaintext) -> Self {
+        Self {
+            protocol,
+            asked: None,
+            credentials: None,
+            bytes: 0,
+            gap: None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

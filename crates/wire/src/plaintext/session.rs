@@ -1,0 +1,149 @@
+//! What is said before TLS, and where TLS begins.
+
+use super::{Plaintext, Spoken};
+use crate::{Moment, Side};
+
+/// Bytes of a line that are looked at: commands are at its beginning.
+const LINE: usize = 40;
+/// The name of LDAP's extended operation StartTLS (RFC 4511, section 4.14).
+const LDAP_START_TLS: &[u8] = b"1.3.6.1.4.1.1466.20037";
+
+/// Follows both ends.
+#[derive(Clone)]
+pub(crate) struct Session {
+    spoken: Spoken,
+    /// By side: how the line at hand begins, and whether it is over.
+    lines: [Line; 2],
+}
+
+#[derive(Clone, Default)]
+struct Line {
+    begins: Vec<u8>,
+    /// Bytes of it, kept or not.
+    length: usize,
+}
+
+impl Session {
+    pub(crate) fn new(protocol: Plaintext) -> Self {
+        Self {
+            spoken: Spoken::new(protocol),
+            lines: Default::default(),
+        }
+    }
+
+    /// Bytes it holds on the heap.
+    pub(crate) fn held(&self) -> usize {
+        self.lines.iter().map(|line| line.begins.capacity()).sum()
+    }
+
+    pub(crate) fn outcome(self) -> Spoken {
+        self.spoken
+    }
+
+    /// Bytes are missing.
+    pub(crate) fn gap(&mut self, from: Side, at: Moment) {
+        if from == Side::Client {
+            self.spoken.gap.get_or_insert(at);
+        }
+        self.lines[from.index()] = Line::default();
+    }
+
+    /// Takes bytes of an end, next in order; says where in them TLS begins, if it does.
+    pub(crate) fn data(&mut self, from: Side, bytes: &[u8], at: Moment) -> Option<usize> {
+        let found = if self.spoken.protocol.is_text() {
+            self.text(from, bytes, at)
+        } else {
+            self.binary(from, bytes, at)
+        };
+        self.spoken.bytes += found.unwrap_or(bytes.len()) as u64;
+        found
+    }
+
+    fn text(&mut self, from: Side, bytes: &[u8], at: Moment) -> Option<usize> {
+        /// The first byte of a record of TLS with a handshake, which no text has.
+        const HANDSHAKE: u8 = 22;
+        for (place, byte) in bytes.iter().enumerate() {
+            let line = &mut self.lines[from.index()];
+            if line.length == 0 && *byte == HANDSHAKE {
+                return Some(place);
+            }
+            line.length += 1;
+            if line.begins.len() < LINE {
+                line.begins.push(*byte);
+            }
+            // XMPP has elements instead of lines.
+            let ends = *byte == b'\n' || self.spoken.protocol == Plaintext::Xmpp && *byte == b'>';
+            if ends {
+                let line = std::mem::take(&mut self.lines[from.index()]);
+                if from == Side::Client {
+                    self.command(&line.begins, at);
+                }
+            }
+        }
+        None
+    }
+
+    fn command(&mut self, line: &[u8], at: Moment) {
+        let line = line.trim_ascii().to_ascii_uppercase();
+        let mut words = line.split(|byte| *byte == b' ');
+        let mut word = words.next().unwrap_or_default();
+        if self.spoken.protocol == Plaintext::Imap {
+            // Behind its tag.
+            word = words.next().unwrap_or_default();
+        }
+        let asks = match self.spoken.protocol {
+            Plaintext::Ftp => {
+                word == b"AUTH" && words.next().is_some_and(|how| how.starts_with(b"TLS") || how == b"SSL")
+            }
+            Plaintext::Pop3 => word == b"STLS",
+            Plaintext::Xmpp => word.starts_with(b"<STARTTLS"),
+            _ => word == b"STARTTLS",
+        };
+        let proves = match self.spoken.protocol {
+            Plaintext::Ftp | Plaintext::Pop3 => matches!(word, b"PASS" | b"APOP") || word == b"AUTH" && !asks,
+            Plaintext::Smtp => word == b"AUTH",
+            Plaintext::Imap => matches!(word, b"LOGIN" | b"AUTHENTICATE"),
+            _ => word.starts_with(b"<AUTH"),
+        };
+        if asks {
+            self.spoken.asked.get_or_insert(at);
+        } else if proves {
+            self.spoken.credentials.get_or_insert(at);
+        }
+    }
+
+    fn binary(&mut self, from: Side, bytes: &[u8], at: Moment) -> Option<usize> {
+        if self.spoken.asked.is_some() && bytes.starts_with(&[22, 3]) {
+            return Some(0);
+        }
+        let first = self.lines[from.index()].length == 0;
+        self.lines[from.index()].length += bytes.len();
+        if from == Side::Server {
+            return None;
+        }
+        let request = match self.spoken.protocol {
+            Plaintext::Ldap => bytes
+                .windows(LDAP_START_TLS.len())
+                .any(|window| window == LDAP_START_TLS)
+                .then_some(bytes.len()),
+            // Its only packet before TLS: capabilities with CLIENT_SSL, and nothing of the user.
+            Plaintext::MySql => match bytes {
+                [32, 0, 0, 1, _, high, ..] if first && high & 0x08 != 0 => Some(36),
+                _ => None,
+            },
+            Plaintext::PostgreSql => bytes.starts_with(&[0, 0, 0, 8, 4, 0xd2, 0x16, 0x2f]).then_some(8),
+            // RDP_NEG_REQ at its end asks for TLS, or for CredSSP behind it.
+            Plaintext::Rdp if first => match bytes.last_chunk::<8>() {
+                Some(&[1, _, 8, 0, wanted, _, _, _]) if wanted & 0x03 != 0 => Some(bytes.len()),
+                _ => None,
+            },
+            _ => None,
+        }?;
+        self.spoken.asked.get_or_insert(at);
+        // The ClientHello may follow at once.
+        bytes
+            .get(request..)
+            .filter(|rest| rest.starts_with(&[22, 3]))
+            .map(|_| request)
+    }
+}

@@ -1,0 +1,377 @@
+//! Both directions of one QUIC connection.
+
+use std::sync::Arc;
+
+use bartizan_registry::QuicVersion;
+
+use super::crypto::Crypto;
+use super::header::{self, Cid, Kind, Long, varint};
+use super::{Close, Quic};
+use crate::cursor::Cursor;
+use crate::keys::{InitialKeys, Keys};
+use crate::observer::allocated;
+use crate::{Moment, Seen, Side, tls};
+
+/// Sets of keys of one connection: before and behind a Retry, in two versions.
+const KEYS: usize = 4;
+/// Connection identifiers that are remembered of one connection.
+const CIDS: usize = 8;
+/// Datagrams whose Initial packets are still opened behind the first packet with a short header: some may come late.
+const BEHIND: u8 = 32;
+/// What the keys of an [`InitialKeys`] take, about: two contexts of AES-GCM and two of AES.
+const HELD_KEYS: usize = 2400;
+
+/// What became of a datagram.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Taken {
+    /// It is of this connection.
+    Here,
+    /// It begins another one between the same sockets.
+    Another,
+}
+
+/// Keys of Initial packets, and what they follow from.
+#[derive(Clone)]
+struct Known {
+    version: u32,
+    destination: Cid,
+    keys: Arc<dyn InitialKeys>,
+}
+
+/// Reads one connection. Its ends are numbered: 0 sent first.
+#[derive(Clone)]
+pub(crate) struct Session {
+    shown: Quic,
+    tls: tls::Session,
+    known: Vec<Known>,
+    client: Option<usize>,
+    /// The identifier that a Retry packet tells the client to send to.
+    retried: Option<Cid>,
+    /// Whether an Initial packet of the server was opened.
+    answered: bool,
+    crypto: Box<[Crypto; 2]>,
+    /// By end: the number behind the greatest that was opened.
+    expected: [u64; 2],
+    /// Identifiers that its packets are sent to, as far as they stand in clear, and how many of them were asked for.
+    cids: Vec<Cid>,
+    new: usize,
+    protected: [u64; 2],
+    short: [u64; 2],
+    /// Datagrams that are still looked at for Initial packets.
+    left: Option<u8>,
+}
+
+impl Session {
+    pub(crate) fn new() -> Self {
+        Self {
+            shown: Quic::default(),
+            tls: tls::Session::new(),
+            known: Vec::new(),
+            client: None,
+            retried: None,
+            answered: false,
+            crypto: Box::default(),
+            expected: [0; 2],
+            cids: Vec::new(),
+            new: 0,
+            protected: [0; 2],
+            short: [0; 2],
+            left: None,
+        }
+    }
+
+    /// Takes the identifiers that came since it was last asked.
+    pub(crate) fn take_new_cids(&mut self) -> Vec<Cid> {
+        let new = self.cids[self.new..].to_vec();
+        self.new = self.cids.len();
+        new
+    }
+
+    /// Bytes it holds on the heap, with itself.
+    pub(crate) fn held(&self) -> usize {
+        let crypto = self.crypto.iter().map(Crypto::held).sum::<usize>();
+        allocated(size_of::<Self>())
+            + allocated(size_of::<[Crypto; 2]>())
+            + self.tls.held()
+            + crypto
+            + self.known.len() * HELD_KEYS
+            + allocated(self.cids.capacity() * size_of::<Cid>())
+    }
+
+    /// Takes a datagram of an end. One that begins another connection is not taken.
+    pub(crate) fn datagram(
+        &mut self,
+        payload: &[u8],
+        missing: usize,
+        from: usize,
+        at: Moment,
+        keys: Option<&dyn Keys>,
+    ) -> Taken {
+        let mut bytes = payload;
+        let mut first = true;
+        while !bytes.is_empty() {
+            let Some(long) = header::long(bytes).filter(|_| bytes[0] & 0x80 != 0) else {
+                // Also what follows others in the datagram: padding is none of a packet.
+                if bytes[0] != 0 {
+                    self.short[from] += 1;
+                    self.protected[from] += 1;
+                    self.left.get_or_insert(BEHIND);
+                }
+                break;
+            };
+            if self.long(&long, from, at, keys, first) == Taken::Another {
+                return Taken::Another;
+            }
+            first = false;
+            if long.whole.is_none() && missing == 0 && long.known.is_some() {
+                break;
+            }
+            bytes = long.behind;
+        }
+        if let Some(left) = &mut self.left {
+            match left.checked_sub(1) {
+                Some(less) => *left = less,
+                None => {
+                    self.known = Vec::new();
+                    *self.crypto = Default::default();
+                }
+            }
+        }
+        Taken::Here
+    }
+
+    fn is_over(&self) -> bool {
+        self.left == Some(0)
+    }
+
+    /// The server knows none of the version that the client began with: what it said counts no more.
+    fn begin_again(&mut self) {
+        self.known = Vec::new();
+        self.client = None;
+        self.expected = [0; 2];
+        *self.crypto = Default::default();
+        self.tls = tls::Session::new();
+    }
+
+    fn long(&mut self, long: &Long<'_>, from: usize, at: Moment, keys: Option<&dyn Keys>, first: bool) -> Taken {
+        match long.kind {
+            Kind::Initial { number } => {
+                if self.initial(long, number, from, at, keys, first) == Taken::Another {
+                    return Taken::Another;
+                }
+            }
+            Kind::EarlyData => {
+                self.shown.early_data.get_or_insert(at);
+                self.protected[from] += 1;
+            }
+            Kind::Handshake => self.protected[from] += 1,
+            Kind::Retry => {
+                // Only before the server's first Initial packet, and once (RFC 9000, section 17.2.5.2).
+                if !self.answered && self.retried.is_none() {
+                    self.shown.retry = Some(at);
+                    self.retried = Some(long.source);
+                }
+            }
+            Kind::VersionNegotiation => {
+                if !self.answered && self.client != Some(from) {
+                    self.shown.version_negotiation.get_or_insert(at);
+                    self.begin_again();
+                }
+                return Taken::Here;
+            }
+            Kind::Unknown => {
+                self.shown.unopened += 1;
+                self.protected[from] += 1;
+            }
+        }
+        self.shown.version = Some(long.version);
+        self.learn(long.source);
+        if matches!(long.kind, Kind::Initial { .. } | Kind::EarlyData) {
+            self.learn(long.destination);
+        }
+        Taken::Here
+    }
+
+    /// Remembers an identifier that packets are sent to. Short ones tell too little.
+    fn learn(&mut self, cid: Cid) {
+        if cid.bytes().len() >= 4 && self.cids.len() < CIDS && !self.cids.contains(&cid) {
+            self.cids.push(cid);
+        }
+    }
+
+    fn initial(
+        &mut self,
+        long: &Long<'_>,
+        number: usize,
+        from: usize,
+        at: Moment,
+        keys: Option<&dyn Keys>,
+        first: bool,
+    ) -> Taken {
+        let (Some(whole), Some(version), Some(keys)) = (long.whole, long.known, keys) else {
+            self.shown.unopened += 1;
+            return Taken::Here;
+        };
+        let over = self.is_over();
+        if over && self.cids.contains(&long.destination) {
+            return Taken::Here;
+        }
+        if !over && let Some((side, packet, frames)) = self.opened(whole, number, from, version, keys) {
+            self.frames(&packet[frames], side, at, Some(keys));
+            return Taken::Here;
+        }
+        // By its own identifier: the first packet, one behind a Retry, or the first of another connection.
+        let destination = long.destination;
+        let begun = !self.known.is_empty() || self.short != [0; 2];
+        let expected = !begun || self.retried == Some(destination);
+        let own = Known {
+            version: version.version,
+            destination,
+            keys: match keys.quic(version, destination.bytes()) {
+                Some(keys) => keys,
+                None => {
+                    self.shown.unopened += 1;
+                    return Taken::Here;
+                }
+            },
+        };
+        let mut packet = whole.to_vec();
+        let Some((found, frames)) = own.keys.open(Side::Client, &mut packet, number, 0) else {
+            self.shown.unopened += 1;
+            return Taken::Here;
+        };
+        if !expected {
+            // All packets of a datagram have the same identifier (RFC 9000, section 12.2).
+            self.shown.unopened += u64::from(!first);
+            return if first { Taken::Another } else { Taken::Here };
+        }
+        if self.known.len() < KEYS {
+            self.known.push(own);
+        }
+        self.client.get_or_insert(from);
+        self.expected[from] = self.expected[from].max(found + 1);
+        self.frames(&packet[frames], Side::Client, at, Some(keys));
+        Taken::Here
+    }
+
+    /// Opens an Initial packet with the keys that are known, or with those that the same identifier makes in another version: which an
+    /// end may change to on the way (RFC 9368, section 2.1).
+    fn opened(
+        &mut self,
+        whole: &[u8],
+        number: usize,
+        from: usize,
+        version: &'static QuicVersion,
+        keys: &dyn Keys,
+    ) -> Option<(Side, Vec<u8>, std::ops::Range<usize>)> {
+        let same = |known: &&Known| known.version == version.version;
+        if !self.known.is_empty() && !self.known.iter().any(|known| same(&known)) && self.known.len() < KEYS {
+            let destination = self.known.last()?.destination;
+            self.known.push(Known {
+                version: version.version,
+                destination,
+                keys: keys.quic(version, destination.bytes())?,
+            });
+        }
+        let side = if self.client == Some(from) {
+            Side::Client
+        } else {
+            Side::Server
+        };
+        for known in self.known.iter().rev().filter(same) {
+            let mut packet = whole.to_vec();
+            if let Some((found, frames)) = known.keys.open(side, &mut packet, number, self.expected[from]) {
+                self.expected[from] = self.expected[from].max(found + 1);
+                self.answered |= side == Side::Server;
+                return Some((side, packet, frames));
+            }
+        }
+        None
+    }
+
+    /// The frames of an Initial packet (RFC 9000, section 12.4).
+    fn frames(&mut self, frames: &[u8], from: Side, at: Moment, keys: Option<&dyn Keys>) {
+        self.shown.opened += 1;
+        let mut cursor = Cursor::new(frames);
+        while let Some(kind) = varint(&mut cursor) {
+            if self.frame(kind, &mut cursor, from, at, keys).is_none() {
+                break;
+            }
+        }
+    }
+
+    fn frame(
+        &mut self,
+        kind: u64,
+        cursor: &mut Cursor<'_>,
+        from: Side,
+        at: Moment,
+        keys: Option<&dyn Keys>,
+    ) -> Option<()> {
+        match kind {
+            // PADDING and PING.
+            0x00 | 0x01 => {}
+            // ACK, with and without counts of ECN.
+            0x02 | 0x03 => {
+                varint(cursor)?;
+                varint(cursor)?;
+                let ranges = varint(cursor)?;
+                varint(cursor)?;
+                for _ in 0..ranges {
+                    varint(cursor)?;
+                    varint(cursor)?;
+                }
+                if kind == 0x03 {
+                    for _ in 0..3 {
+                        varint(cursor)?;
+                    }
+                }
+            }
+            // CRYPTO.
+            0x06 => {
+                let offset = varint(cursor)?;
+                let length = usize::try_from(varint(cursor)?).ok()?;
+                let bytes = cursor.take(length)?;
+                let tls = &mut self.tls;
+                let pushed = self.crypto[from.index()].push(offset, bytes, at, |bytes, began| {
+                    tls.handshake(from, bytes, (began, at), keys);
+                });
+                self.shown.omitted += pushed.omitted;
+                if pushed.contradicts {
+                    self.shown.contradicted.get_or_insert(at);
+                }
+            }
+            // CONNECTION_CLOSE, of the transport and of the application.
+            0x1c | 0x1d => {
+                let code = varint(cursor)?;
+                let close = Close { from, code };
+                self.shown.closed.get_or_insert(Seen::new(close, at, at));
+                return None;
+            }
+            _ => return None,
+        }
+        Some(())
+    }
+
+    /// Who is the client, where an Initial packet told.
+    pub(crate) fn client(&self) -> Option<usize> {
+        self.client
+    }
+
+    /// What there was to see.
+    pub(crate) fn outcome(self) -> Quic {
+        let by_side = |[zero, one]: [u64; 2]| {
+            if self.client == Some(1) {
+                [one, zero]
+            } else {
+                [zero, one]
+            }
+        };
+        Quic {
+            tls: self.tls.outcome(),
+            protected: by_side(self.protected),
+            short: by_side(self.short),
+            ..self.shown
+        }
+    }
+}
