@@ -14,6 +14,7 @@ fn data() -> PathBuf {
 /// Runs in `directory`, so that outputs name files without their place on this machine.
 fn inspect_in(directory: &Path, arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_bartizan"))
+        .env("COLUMNS", "400")
         .arg("inspect")
         .args(arguments)
         .current_dir(directory)
@@ -183,6 +184,7 @@ fn a_link_between_two_sidecars_is_proved_by_its_packets_and_both_ledgers() {
 #[test]
 fn a_capture_on_standard_input_is_read() {
     let mut child = Command::new(env!("CARGO_BIN_EXE_bartizan"))
+        .env("COLUMNS", "400")
         .args(["inspect", "-"])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -463,6 +465,7 @@ fn a_packed_capture_reads_as_the_one_it_was_made_of() {
 #[test]
 fn a_reader_that_closes_the_pipe_is_no_error() {
     let mut child = Command::new(env!("CARGO_BIN_EXE_bartizan"))
+        .env("COLUMNS", "400")
         .args(["inspect", "--json", "openssl-3.5.7.pcap"])
         .current_dir(data())
         .stdout(Stdio::piped())

@@ -9,7 +9,7 @@ use bartizan_lab::captures::{FlowKind, Flows};
 use serde_json::Value;
 
 fn bartizan(arguments: &[&str], capture: &Path) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_bartizan"));
+    let mut command = Command::new(env!("CARGO_BIN_EXE_bartizan")).env("COLUMNS", "400");
     command.args(arguments).arg(capture).output().expect("bartizan runs")
 }
 
@@ -117,6 +117,7 @@ fn hosts_whose_connections_found_no_room_have_a_link_that_is_not_seen() {
 /// The most bytes that were resident while it read so many flows of every kind.
 fn peak(flows: u32, options: &[&str]) -> u64 {
     let output = Command::new(env!("CARGO_BIN_EXE_bartizan"))
+        .env("COLUMNS", "400")
         .args(["bench", "measured", "--kind=tls,http2,tcp,sctp,ike,esp"])
         .arg(format!("--flows={flows}"))
         .args(["--", env!("CARGO_BIN_EXE_bartizan"), "inspect", "-"])
@@ -195,6 +196,7 @@ fn sizes_that_are_none_are_refused() {
 #[test]
 fn a_bench_of_the_inspector_gives_a_figure_of_every_reader() {
     let output = Command::new(env!("CARGO_BIN_EXE_bartizan"))
+        .env("COLUMNS", "400")
         .args([
             "bench",
             "inspect",

@@ -17,6 +17,7 @@ fn data() -> PathBuf {
 
 fn inspect(directory: &Path, arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_bartizan"))
+        .env("COLUMNS", "400")
         .arg("inspect")
         .args(arguments)
         .current_dir(directory)

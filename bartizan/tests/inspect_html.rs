@@ -213,11 +213,100 @@ fn a_network_of_a_thousand_hosts_has_a_map_of_two_hundred_and_says_so() {
     assert_eq!(with_class(&document, "node").len(), 200);
     assert!(page.contains("Drawn are 199 of 1000 links"));
     assert!(page.contains("The evidence of 400 further links is in the JSON."));
-    assert!(page.len() < 3 << 20, "{} bytes", page.len());
+    assert!(page.len() < 4 << 20, "{} bytes", page.len());
 }
 
 #[test]
 fn the_same_capture_makes_the_same_page() {
     let [one, again] = [(); 2].map(|()| page_in(&data(), &["openssl-3.5.7.pcap"]));
     assert_eq!(one, again);
+}
+
+/// Rectangles of a class on the map: left, top, right, bottom.
+fn rectangles(document: &Document<'_>, class: &str) -> Vec<[f64; 4]> {
+    let number = |node: &Node<'_, '_>, name: &str| node.attribute(name).unwrap().parse::<f64>().unwrap();
+    with_class(document, class)
+        .iter()
+        .filter(|node| node.tag_name().name() == "rect")
+        .map(|node| {
+            let [x, y, width, height] = ["x", "y", "width", "height"].map(|name| number(node, name));
+            [x, y, x + width, y + height]
+        })
+        .collect()
+}
+
+#[test]
+fn at_dense_hubs_no_sign_covers_a_name_or_another_sign() {
+    let scratch = tempfile::tempdir().unwrap();
+    let all = |count: u8| {
+        (1..=count).flat_map(move |one| (one + 1..=count).map(move |other| ([10, 2, 0, one], [10, 2, 0, other])))
+    };
+    let hubs = (2..62).flat_map(|node| (1..=3).map(move |hub| ([10, 1, 0, node], [10, 9, 0, hub])));
+    fs::write(scratch.path().join("all.pcap"), clear_links(all(12))).unwrap();
+    fs::write(scratch.path().join("hubs.pcap"), clear_links(hubs)).unwrap();
+    for (file, links) in [("all.pcap", 66), ("hubs.pcap", 180)] {
+        let page = page_in(scratch.path(), &[file]);
+        let document = parse(&page);
+        let mut rectangles = [rectangles(&document, "ground"), rectangles(&document, "host")].concat();
+        assert!(rectangles.len() > links / 3, "{file}: {}", rectangles.len());
+        while let Some(one) = rectangles.pop() {
+            for other in &rectangles {
+                let beside = one[2] <= other[0] || other[2] <= one[0] || one[3] <= other[1] || other[3] <= one[1];
+                assert!(beside, "{file}: {one:?} {other:?}");
+            }
+        }
+        // A link without room for its signs has its strokes.
+        assert_eq!(
+            with_class(&document, "link")
+                .iter()
+                .filter(|node| node.tag_name().name() == "a")
+                .count(),
+            links
+        );
+    }
+}
+
+#[test]
+fn the_page_has_the_links_and_findings_of_the_table() {
+    for file in [
+        "openssl-3.5.7.pcap",
+        "strongswan-6.1.0.pcap",
+        "n2-free5gc-two-registrations.pcap",
+    ] {
+        let output = Command::new(env!("CARGO_BIN_EXE_bartizan"))
+            .args(["inspect", "--json", file])
+            .current_dir(data())
+            .output()
+            .unwrap();
+        let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        let report = &report["files"][0];
+        let page = page_in(&data(), &[file]);
+        let document = parse(&page);
+        let text = |node: &Node<'_, '_>| {
+            node.descendants()
+                .filter(Node::is_text)
+                .filter_map(|one| one.text())
+                .collect::<String>()
+        };
+        let answer = text(&with_class(&document, "answer")[0]);
+        let links = report["answer"]["links"].as_u64().unwrap();
+        assert!(answer.contains(&format!("Of {links} link")), "{answer}");
+        assert_eq!(report["links"].as_array().unwrap().len() as u64, links);
+        let rows = with_class(&document, "links")[0]
+            .descendants()
+            .filter(|node| node.has_tag_name("tr"))
+            .count();
+        assert_eq!(rows as u64, links + 1, "{file}");
+        let judged = text(&with_class(&document, "first")[0]);
+        assert!(
+            judged.contains(report["answer"]["bytes"]["judged_percent"].as_str().unwrap()),
+            "{judged}"
+        );
+        let findings = text(&with_class(&document, "findings")[0]);
+        for finding in report["findings"].as_array().unwrap() {
+            for part in ["severity", "concern", "because", "remedy"] {
+                assert!(findings.contains(finding[part].as_str().unwrap()), "{file}: {finding}");
+            }
+        }
+    }
 }

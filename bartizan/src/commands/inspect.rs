@@ -23,7 +23,7 @@ use std::path::PathBuf;
 
 use bartizan_deployment::Deployment;
 use bartizan_inspect::text::{self, Colour};
-use bartizan_inspect::{Detail, Report, Shares, json};
+use bartizan_inspect::{Detail, Report, Shares, coverage_csv, json};
 use bartizan_report::cbom::Inventory;
 
 use super::deployment_file;
@@ -98,6 +98,10 @@ pub(crate) struct Args {
     #[arg(long, value_name = "OUT")]
     html: Option<PathBuf>,
 
+    /// Print every conversation as comma-separated values: its bytes, whether it was judged, and why
+    #[arg(long, conflicts_with_all = ["json", "all", "alike", "timing", "follow"])]
+    coverage: bool,
+
     /// Times, sizes and losses of connections and handshakes instead of verdicts (docs/timing.md)
     #[arg(long, conflicts_with_all = ["ledger", "all", "alike", "cbom", "html"])]
     timing: bool,
@@ -119,7 +123,7 @@ impl Args {
         match self {
             // Days of single connections have no end: they are in their links.
             Self { alike: false, live, .. } if live.follow => Detail::Links,
-            Self { all: true, .. } | Self { json: true, .. } => Detail::Each,
+            Self { all: true, .. } | Self { json: true, .. } | Self { coverage: true, .. } => Detail::Each,
             Self { alike: true, .. } => Detail::Alike,
             _ => Detail::Links,
         }
@@ -218,6 +222,8 @@ fn conclude(
 fn show(args: &Args, reports: &[Report], deployment: Option<&Deployment>) -> Result<(), Failure> {
     said(if args.json {
         json::write(reports, &mut io::BufWriter::new(io::stdout().lock()))
+    } else if args.coverage {
+        coverage_csv::write(reports, &mut io::BufWriter::new(io::stdout().lock()))
     } else {
         let colour = if is_coloured(&io::stdout()) {
             Colour::Yes
@@ -226,7 +232,7 @@ fn show(args: &Args, reports: &[Report], deployment: Option<&Deployment>) -> Res
         };
         let tables = reports
             .iter()
-            .map(|report| text::render(report, deployment, args.detail(), colour));
+            .map(|report| text::render(report, deployment, args.detail(), colour, output::width()));
         io::stdout()
             .lock()
             .write_all(tables.collect::<Vec<_>>().join("\n").as_bytes())

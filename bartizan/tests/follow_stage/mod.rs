@@ -74,6 +74,7 @@ impl Said {
 /// Runs it to its end, in `directory`.
 pub(crate) fn inspect(directory: &Path, arguments: &[&str]) -> Said {
     let output = Command::new(env!("CARGO_BIN_EXE_bartizan"))
+        .env("COLUMNS", "400")
         .arg("inspect")
         .args(arguments)
         .current_dir(directory)

@@ -114,6 +114,7 @@ impl Stage {
     /// What `bartizan inspect` makes of a capture, with these arguments.
     pub(crate) fn inspect(&self, arguments: &[&str]) -> Output {
         Command::new(env!("CARGO_BIN_EXE_bartizan"))
+            .env("COLUMNS", "400")
             .arg("inspect")
             .args(arguments)
             .current_dir(self.directory.path())

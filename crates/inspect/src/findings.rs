@@ -2,10 +2,11 @@
 
 use std::collections::HashMap;
 
-use bartizan_posture::{Answer, Concern, Link, Network, Source, Verdict};
+use bartizan_posture::{Answer, Concern, Kind, Link, Network, Source, Verdict};
 use bartizan_wire::{FlowKind, Totals, Unread};
 
 use crate::conversation::Conversation;
+use crate::remedy::{self, Severity};
 use crate::report::Report;
 use crate::text::{counted, printable};
 
@@ -23,8 +24,18 @@ pub struct Finding {
     pub count: u64,
     /// What is counted: links, connections, or packets where those are not read.
     pub unit: &'static str,
+    /// What to do about it, in one line.
+    pub remedy: &'static str,
     /// The first: who, and the packets or records that say so. None for what is no connection.
     pub example: Option<String>,
+}
+
+impl Finding {
+    /// How bad it is.
+    #[must_use]
+    pub fn severity(&self) -> Severity {
+        Severity::of(self.concern)
+    }
 }
 
 /// Findings of connections, gathered as connections end: those in no row and on no list count all the same.
@@ -38,7 +49,9 @@ pub(crate) struct Gathered {
 
 impl Gathered {
     pub(crate) fn add(&mut self, conversation: &Conversation) {
+        const UNIT: &str = "connection";
         let posture = &conversation.posture;
+        let kind = Some(posture.kind);
         for (concern, judgement) in [
             (Concern::Confidentiality, &posture.confidentiality),
             (Concern::Authenticity, &posture.authenticity),
@@ -49,7 +62,7 @@ impl Gathered {
                     other => other,
                 };
                 let example = || example(conversation, judgement.sources());
-                self.found(concern, judgement.because(), "connection", example);
+                self.found(concern, judgement.because(), UNIT, kind, example);
             }
         }
         let judgement = &posture.confidentiality;
@@ -58,25 +71,32 @@ impl Gathered {
             && posture.stayed.answer() == Answer::No
         {
             let example = || example(conversation, posture.stayed.sources());
-            self.found(Concern::Regression, posture.stayed.because(), "connection", example);
+            self.found(Concern::Regression, posture.stayed.because(), UNIT, kind, example);
         }
         if posture.kind.carries_data() && matches!(judgement.verdict(), Verdict::NotObservable | Verdict::NotSeen) {
             let example = || example(conversation, judgement.sources());
-            self.found(Concern::Unproven, judgement.because(), "connection", example);
+            self.found(Concern::Unproven, judgement.because(), UNIT, kind, example);
         }
         for hole in &posture.beside {
             if hole.judgement.verdict() != Verdict::QuantumSafe {
                 let example = || example(conversation, hole.judgement.sources());
-                self.found(Concern::Beside, hole.judgement.because(), "connection", example);
+                self.found(Concern::Beside, hole.judgement.because(), UNIT, kind, example);
             }
         }
         for contradiction in &posture.contradictions {
             let example = || example(conversation, &contradiction.sources);
-            self.found(Concern::Contradiction, &contradiction.what, "connection", example);
+            self.found(Concern::Contradiction, &contradiction.what, UNIT, kind, example);
         }
     }
 
-    fn found(&mut self, concern: Concern, because: &str, unit: &'static str, example: impl FnOnce() -> String) {
+    fn found(
+        &mut self,
+        concern: Concern,
+        because: &str,
+        unit: &'static str,
+        kind: Option<Kind>,
+        example: impl FnOnce() -> String,
+    ) {
         let key = (concern, because.to_owned());
         if let Some(&place) = self.places.get(&key) {
             self.findings[place].count += 1;
@@ -87,6 +107,7 @@ impl Gathered {
                 because: because.to_owned(),
                 count: 1,
                 unit,
+                remedy: remedy::remedy(concern, kind, because),
                 example: Some(example()),
             });
         } else {
@@ -103,13 +124,14 @@ pub(crate) fn findings(report: &Report, gathered: &Gathered) -> Vec<Finding> {
     let of_connections = [Concern::Beside, Concern::Contradiction];
     let by_policy = |finding: &&Finding| report.listed().is_none() || of_connections.contains(&finding.concern);
     findings.extend(gathered.findings.iter().filter(by_policy).cloned());
-    let mut unproven = |count: u64, unit: &'static str, because: String| {
+    let mut unproven = |count: u64, unit: &'static str, because: String, remedy: &'static str| {
         if count > 0 {
             findings.push(Finding {
                 concern: Concern::Unproven,
                 because,
                 count,
                 unit,
+                remedy,
                 example: None,
             });
         }
@@ -118,17 +140,25 @@ pub(crate) fn findings(report: &Report, gathered: &Gathered) -> Vec<Finding> {
     for (&unread, captured) in &totals.unread {
         if !unread.is_housekeeping() {
             let because = format!("{}: not read, so nothing is said of it", name(unread));
-            unproven(captured.packets, "packet", because);
+            unproven(captured.packets, "packet", because, WHOLE);
         }
     }
     for omission in omissions(report) {
-        unproven(omission.count, omission.unit, omission.because());
+        unproven(
+            omission.count,
+            omission.unit,
+            omission.because(),
+            "give more memory (`--memory`)",
+        );
     }
     let because = format!("for reasons beyond the {KINDS} told apart");
-    unproven(beyond, "link or connection", because);
-    findings.sort_by_key(|finding| finding.concern);
+    unproven(beyond, "link or connection", because, "mend the others first");
+    findings.sort_by_key(|finding| (finding.severity(), finding.concern));
     findings
 }
+
+/// What to do about frames and packets that cannot be read.
+const WHOLE: &str = "capture whole packets (`tcpdump -s 0`) of a link type that is read";
 
 /// What memory had no room for, of one kind, and from which packet on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -185,14 +215,15 @@ fn by_link(report: &Report) -> Gathered {
         for objection in &link.objections {
             if report.listed().is_some() || objection.concern == Concern::Downgrade {
                 let example = || between(link, &objection.sources);
-                gathered.found(objection.concern, &objection.because, "link", example);
+                let kind = remedy::kind_of(link, objection.concern);
+                gathered.found(objection.concern, &objection.because, "link", kind, example);
             }
         }
     }
     let listed = report.listed().unwrap_or_default();
     for name in report.network().unseen.iter().filter_map(|&place| listed.get(place)) {
         let because = "in the deployment file, and not in the capture";
-        gathered.found(Concern::Unseen, because, "link", || name.clone());
+        gathered.found(Concern::Unseen, because, "link", None, || name.clone());
     }
     gathered
 }
@@ -215,9 +246,14 @@ pub(crate) fn notes(report: &Report) -> Vec<String> {
         }
     };
     note(
-        summary.authenticity.not_observable,
+        summary.ledgers_can_tell,
         "connection",
-        "authenticity not observable; the ledgers of both sidecars (`--ledger`) can supply it",
+        "authenticity not observable; the ledgers of both ends (`--ledger`) can supply it",
+    );
+    note(
+        summary.begun_before,
+        "connection",
+        "set up before the capture began: restart an end, or its sidecar, to see handshakes",
     );
     note(summary.with_gaps, "connection", "bytes are missing from the capture");
     note(

@@ -68,6 +68,7 @@ struct File<'a> {
     untracked: u64,
     omitted: Vec<Omission>,
     unread: BTreeMap<String, u64>,
+    answer: AnswerFacts,
     summary: Summary<'a>,
     findings: Vec<Finding>,
     notes: Vec<String>,
@@ -97,6 +98,62 @@ struct Summary<'a> {
     confidentiality: Counts,
     authenticity: Counts,
     not_listed: u64,
+}
+
+/// The answer, before all the rest.
+#[derive(Serialize)]
+struct AnswerFacts {
+    links: u64,
+    links_without_data: u64,
+    confidentiality: Counts,
+    authenticity: Counts,
+    bytes: Bytes,
+    findings: BTreeMap<&'static str, u64>,
+    first: Vec<Step>,
+}
+
+/// Bytes of frames, by what became of them.
+#[derive(Serialize)]
+struct Bytes {
+    judged: u64,
+    unproven: u64,
+    without_data: u64,
+    needless: u64,
+    not_read: u64,
+    judged_percent: String,
+}
+
+#[derive(Serialize)]
+struct Step {
+    remedy: &'static str,
+    mends: String,
+}
+
+impl From<crate::Answer> for AnswerFacts {
+    fn from(answer: crate::Answer) -> Self {
+        let coverage = answer.coverage;
+        let severities = answer.severities.iter();
+        Self {
+            links: answer.links,
+            links_without_data: answer.without_data,
+            confidentiality: answer.confidentiality.into(),
+            authenticity: answer.authenticity.into(),
+            bytes: Bytes {
+                judged: coverage.judged,
+                unproven: coverage.unproven,
+                without_data: coverage.without_data,
+                needless: coverage.needless,
+                not_read: coverage.not_read,
+                judged_percent: coverage.percent(),
+            },
+            findings: severities.map(|(severity, count)| (severity.name(), *count)).collect(),
+            first: answer
+                .steps
+                .into_iter()
+                .map(|crate::Step { remedy, mends }| Step { remedy, mends })
+                .collect(),
+        }
+    }
 }
 
 /// What memory had no room for.
@@ -130,10 +187,12 @@ struct Counts {
 
 #[derive(Serialize)]
 struct Finding {
+    severity: &'static str,
     concern: &'static str,
     because: String,
     count: u64,
     unit: &'static str,
+    remedy: &'static str,
     example: Option<String>,
 }
 
@@ -357,6 +416,7 @@ impl<'a> File<'a> {
                 .iter()
                 .map(|(&unread, captured)| (findings::name(unread), captured.packets))
                 .collect(),
+            answer: report.answer().into(),
             summary: Summary {
                 connections: summary.connections,
                 by_kind: summary
@@ -376,10 +436,12 @@ impl<'a> File<'a> {
                 .findings()
                 .into_iter()
                 .map(|finding| Finding {
+                    severity: finding.severity().name(),
                     concern: finding.concern.name(),
                     because: finding.because,
                     count: finding.count,
                     unit: finding.unit,
+                    remedy: finding.remedy,
                     example: finding.example,
                 })
                 .collect(),

@@ -7,18 +7,25 @@
 //! The crate does no I/O and reads no clock.
 #![forbid(unsafe_code)]
 
+mod answer;
 mod conversation;
+mod coverage;
+pub mod coverage_csv;
 pub mod diff;
 mod findings;
 pub mod follow;
 pub mod json;
 mod judging;
+mod remedy;
 mod report;
 mod shares;
 pub mod text;
 
+pub use answer::{Answer, Step};
 pub use conversation::Conversation;
+pub use coverage::Coverage;
 pub use findings::Finding;
 pub use judging::{Judging, Recorder};
+pub use remedy::Severity;
 pub use report::{ByLedgers, Report, Row, Summary, Tally};
 pub use shares::{Detail, MEMORY, Shares};

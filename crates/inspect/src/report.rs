@@ -6,8 +6,11 @@ use bartizan_deployment::Deployment;
 use bartizan_posture::{Counted, Kind, Ledgers, Links, Network, Part, Posture, Verdict};
 use bartizan_wire::{CaptureError, Omitted, Totals};
 
+use crate::answer::Answer;
 use crate::conversation::{Conversation, Likeness};
+use crate::coverage::Coverage;
 use crate::findings::{self, Finding, Gathered, Omission};
+use crate::remedy;
 use crate::shares::{Detail, Shares};
 
 /// Rows kept apart, if memory has room for them; connections of further kinds are counted in the summary only.
@@ -95,6 +98,12 @@ pub struct Summary {
     pub confidentiality: Tally,
     /// Verdicts on their authenticity.
     pub authenticity: Tally,
+    /// Those whose authenticity nobody can tell and a ledger can: TLS 1.3 and what IKE makes.
+    pub ledgers_can_tell: u64,
+    /// Those that were set up before the capture began.
+    pub begun_before: u64,
+    /// What became of their bytes.
+    pub coverage: Coverage,
     /// Connections with bytes missing from the capture.
     pub with_gaps: u64,
     /// Connections in no row, because there were too many rows: the least first packet of them, and how many.
@@ -119,7 +128,7 @@ pub struct Tally {
 }
 
 impl Tally {
-    fn count(&mut self, verdict: Verdict) {
+    pub(crate) fn count(&mut self, verdict: Verdict) {
         *match verdict {
             Verdict::QuantumSafe => &mut self.quantum_safe,
             Verdict::Vulnerable => &mut self.vulnerable,
@@ -182,6 +191,12 @@ impl Report {
         summary.with_gaps += u64::from(conversation.gaps() > 0);
         summary.confidentiality.count(posture.confidentiality.verdict());
         summary.authenticity.count(posture.authenticity.verdict());
+        let told = matches!(posture.kind, Kind::Tls13 | Kind::Ike | Kind::IkeNotSeen | Kind::Esp);
+        let open = posture.authenticity.verdict() == Verdict::NotObservable;
+        summary.ledgers_can_tell += u64::from(told && open);
+        let before = remedy::begun_before(posture.kind, posture.confidentiality.verdict());
+        summary.begun_before += u64::from(before);
+        summary.coverage.add(posture, conversation.captured);
         if self.detail == Detail::Each {
             // A list that grows is there twice for a while.
             let growth = if self.conversations.len() == self.conversations.capacity() {
@@ -295,6 +310,18 @@ impl Report {
     /// What memory had no room for.
     pub(crate) fn omissions(&self) -> Vec<Omission> {
         findings::omissions(self)
+    }
+
+    /// How much of it was judged.
+    #[must_use]
+    pub fn coverage(&self) -> Coverage {
+        self.summary.coverage.with(&self.totals)
+    }
+
+    /// The answer, before all the rest.
+    #[must_use]
+    pub fn answer(&self) -> Answer {
+        Answer::of(self, &self.findings())
     }
 
     /// What its reader must look at.

@@ -3,6 +3,7 @@
 mod ike;
 mod links;
 mod opened;
+mod wrap;
 
 use std::fmt::Display;
 
@@ -13,6 +14,7 @@ use bartizan_wire::Timestamp;
 use bartizan_wire::datagrams::{DatagramProtocol, Datagrams};
 use bartizan_wire::ssh::{Sent, Ssh};
 
+use crate::answer::Answer;
 use crate::conversation::Conversation;
 use crate::report::{Report, Row, Tally};
 use crate::shares::Detail;
@@ -29,9 +31,18 @@ pub enum Colour {
     No,
 }
 
-/// One report as text.
-pub fn render(report: &Report, deployment: Option<&Deployment>, detail: Detail, colour: Colour) -> String {
-    let mut page = Page(String::new());
+/// One report as text, in lines of at most `width` characters: the answer, what is wrong and what to do about it, then the rest.
+pub fn render(
+    report: &Report,
+    deployment: Option<&Deployment>,
+    detail: Detail,
+    colour: Colour,
+    width: usize,
+) -> String {
+    let mut page = Page {
+        text: String::new(),
+        width,
+    };
     let (totals, summary) = (report.totals(), report.summary());
     let start = totals.first.map_or(Timestamp(0), |moment| moment.time);
     let length = totals.last.map_or(0, |moment| moment.time.since(start));
@@ -43,31 +54,33 @@ pub fn render(report: &Report, deployment: Option<&Deployment>, detail: Detail, 
         counted(report.network().links.len() as u64, "link"),
         seconds(length)
     ));
+    page.line("");
+    page.answer(&report.answer());
+    page.findings(report);
     if summary.connections > 0 || !report.network().unseen.is_empty() {
         page.line("");
         match detail {
             Detail::Links => {
                 let rows = links::rows(report.network(), deployment, start);
-                page.rows(links::HEADINGS, &rows, colour);
+                page.rows(links::HEADINGS, links::KEPT, &rows, colour);
                 let more = report.network().links.len().saturating_sub(links::LINKS) as u64;
                 if more > 0 {
                     page.line(format_args!("{} more: --json has them", counted(more, "link")));
                 }
             }
-            Detail::Each | Detail::Alike => page.rows(HEADINGS, &rows(report, detail, start), colour),
+            Detail::Each | Detail::Alike => page.rows(HEADINGS, KEPT, &rows(report, detail, start), colour),
         }
         page.line("");
         page.summary(report);
     }
-    page.findings(report);
     let notes = report.notes();
     if !notes.is_empty() {
         page.line("notes");
     }
     for note in notes {
-        page.line(format_args!("  {note}"));
+        page.indented(format_args!("  {note}"), 4);
     }
-    page.0
+    page.text
 }
 
 /// Names, and the words of a ledger, are a stranger's: what would move the cursor, begin a line of its own or turn the
@@ -80,35 +93,137 @@ pub fn printable(text: &str) -> String {
 }
 
 /// Text, line by line.
-struct Page(String);
+struct Page {
+    text: String,
+    width: usize,
+}
+
+/// Where the second line of a detail begins: behind its label.
+const LABEL: usize = 15;
 
 impl Page {
     fn line(&mut self, line: impl Display) {
-        self.0.push_str(&printable(&line.to_string()));
-        self.0.push('\n');
+        self.indented(line, 2);
     }
 
-    fn rows<const N: usize>(&mut self, headings: [&str; N], rows: &[([String; N], Vec<String>)], colour: Colour) {
-        let cells = || rows.iter().map(|(cells, _)| cells);
-        let widths: [usize; N] = std::array::from_fn(|column| {
-            let widest = cells().map(|cells| cells[column].chars().count()).max();
+    /// A line that goes on, where it is too long, behind so many spaces.
+    fn indented(&mut self, line: impl Display, indent: usize) {
+        for piece in wrap::wrapped(&printable(&line.to_string()), self.width, indent) {
+            self.text.push_str(&piece);
+            self.text.push('\n');
+        }
+    }
+
+    /// A table. Where it is wider than a line only the columns `kept` stay, as narrow as need be; the others become a line below.
+    fn rows<const N: usize>(
+        &mut self,
+        headings: [&str; N],
+        kept: &[usize],
+        rows: &[([String; N], Vec<String>)],
+        colour: Colour,
+    ) {
+        let natural: [usize; N] = std::array::from_fn(|column| {
+            let widest = rows.iter().map(|(cells, _)| cells[column].chars().count()).max();
             widest.unwrap_or(0).max(headings[column].len())
         });
-        let row = |cells: [&str; N]| -> String {
-            let padded = cells.iter().zip(widths).map(|(cell, width)| format!("{cell:width$}"));
-            padded.collect::<Vec<_>>().join("  ").trim_end().to_owned()
-        };
-        self.line(row(headings));
+        let all: Vec<usize> = (0..N).collect();
+        let fits = natural.iter().sum::<usize>() + 2 * (N - 1) <= self.width;
+        let columns = if fits { &all[..] } else { kept };
+        let mut widths: Vec<usize> = columns.iter().map(|&column| natural[column]).collect();
+        narrow(&mut widths, self.width.saturating_sub(2 * (columns.len() - 1)));
+        let heading: Vec<&str> = columns.iter().map(|&column| headings[column]).collect();
+        self.row(&heading, &widths, Colour::No);
         for (cells, details) in rows {
-            let start = self.0.len();
-            self.line(row(cells.each_ref().map(String::as_str)));
-            if colour == Colour::Yes {
-                let line = painted(&self.0[start..]);
-                self.0.replace_range(start.., &line);
+            let shown: Vec<&str> = columns.iter().map(|&column| cells[column].as_str()).collect();
+            self.row(&shown, &widths, colour);
+            if !fits {
+                let others = all
+                    .iter()
+                    .filter(|column| !kept.contains(column) && cells[**column] != "-");
+                let others: Vec<String> = others
+                    .map(|&column| format!("{} {}", headings[column], cells[column]))
+                    .collect();
+                self.indented(format_args!("    {}", others.join(", ")), LABEL);
             }
             for detail in details {
-                self.line(format_args!("    {detail}"));
+                self.indented(format_args!("    {detail}"), LABEL);
             }
+        }
+    }
+
+    /// One row, of as many lines as its longest cell needs.
+    fn row(&mut self, cells: &[&str], widths: &[usize], colour: Colour) {
+        let cells: Vec<Vec<String>> = cells
+            .iter()
+            .zip(widths)
+            .map(|(text, &width)| wrap::cell(&printable(text), width))
+            .collect();
+        let height = cells.iter().map(Vec::len).max().unwrap_or(0);
+        for index in 0..height {
+            let line = cells.iter().zip(widths).map(|(lines, &width)| {
+                let text = lines.get(index).map_or("", String::as_str);
+                format!("{text:width$}")
+            });
+            let line = line.collect::<Vec<_>>().join("  ");
+            let line = line.trim_end();
+            match colour {
+                Colour::Yes => self.text.push_str(&painted(line)),
+                Colour::No => self.text.push_str(line),
+            }
+            self.text.push('\n');
+        }
+    }
+
+    /// The answer: links and share of bytes judged, findings by severity, what to do first.
+    fn answer(&mut self, answer: &Answer) {
+        self.line("answer");
+        let mut links: Vec<String> = answer
+            .readable()
+            .iter()
+            .map(|(count, name, _)| format!("{count} {name}"))
+            .collect();
+        if answer.without_data > 0 {
+            links.push(format!("{} without data", answer.without_data));
+        }
+        let links = if links.is_empty() {
+            "nothing to judge".to_owned()
+        } else {
+            links.join(", ")
+        };
+        self.indented(format_args!("  {}: {links}", counted(answer.links, "link")), 4);
+        let coverage = answer.coverage;
+        let rest: Vec<String> = [(coverage.unproven, "unproven"), (coverage.not_read, "not read")]
+            .iter()
+            .filter(|(bytes, _)| *bytes > 0)
+            .map(|(bytes, what)| format!("{bytes} {what}"))
+            .collect();
+        let rest = if rest.is_empty() {
+            String::new()
+        } else {
+            format!("; {}", rest.join(", "))
+        };
+        self.indented(
+            format_args!(
+                "  {} of {} judged{rest}",
+                coverage.percent(),
+                counted(coverage.wanted(), "byte")
+            ),
+            4,
+        );
+        let severities: Vec<String> = answer
+            .severities
+            .iter()
+            .map(|(severity, count)| format!("{count} {}", severity.name()))
+            .collect();
+        let findings = if severities.is_empty() {
+            "none".to_owned()
+        } else {
+            severities.join(", ")
+        };
+        self.indented(format_args!("  findings: {findings}"), 4);
+        for (index, step) in answer.steps.iter().enumerate() {
+            let label = if index == 0 { "do first" } else { "then" };
+            self.indented(format_args!("  {label:8}  {} ({})", step.remedy, step.mends), 12);
         }
     }
 
@@ -154,22 +269,35 @@ impl Page {
 
     fn findings(&mut self, report: &Report) {
         let findings = report.findings();
-        if !findings.is_empty() {
-            self.line("findings");
-        }
+        let mut severity = None;
         for finding in findings.iter().take(FINDINGS) {
             let count = counted(finding.count, finding.unit);
-            self.line(format_args!(
-                "  {}: {count}: {}",
-                finding.concern.name(),
-                finding.because
-            ));
+            if severity != Some(finding.severity()) {
+                severity = Some(finding.severity());
+                self.line(format_args!("findings, {}", finding.severity().name()));
+            }
+            self.indented(
+                format_args!("  {}: {count}: {}", finding.concern.name(), finding.because),
+                6,
+            );
+            self.indented(format_args!("    remedy: {}", finding.remedy), 12);
             if let Some(example) = &finding.example {
-                self.line(format_args!("      first: {example}"));
+                self.indented(format_args!("    first: {example}"), 11);
             }
         }
         if findings.len() > FINDINGS {
             self.line(format_args!("  ... and {} more: see --json", findings.len() - FINDINGS));
+        }
+    }
+}
+
+/// Makes columns narrower until together they are no wider than `room`: always the widest, and none narrower than its share.
+fn narrow(widths: &mut [usize], room: usize) {
+    const LEAST: usize = 6;
+    while widths.iter().sum::<usize>() > room {
+        match widths.iter_mut().max_by_key(|width| **width) {
+            Some(widest) if *widest > LEAST => *widest -= 1,
+            _ => return,
         }
     }
 }
@@ -222,6 +350,9 @@ const HEADINGS: [&str; 9] = [
     "confidentiality",
     "authenticity",
 ];
+
+/// Columns that stay where a line has no room for all.
+const KEPT: &[usize] = &[1, 2, 7, 8];
 
 fn cells(conversation: &Conversation, start: Timestamp, connections: u64, flights: &[(u64, u64)]) -> [String; 9] {
     let posture = &conversation.posture;

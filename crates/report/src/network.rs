@@ -3,6 +3,7 @@
 mod layout;
 mod map;
 mod page;
+mod taken;
 
 use bartizan_posture::Network;
 
@@ -27,15 +28,38 @@ pub struct Survey<'a> {
     pub network: &'a Network,
     /// What a deployment file lists and nobody saw.
     pub unseen: Vec<Unseen>,
+    /// What its reader must know before anything else.
+    pub answer: Answer,
     /// What its reader must look at.
     pub findings: Vec<Told>,
     /// What limits what can be said.
     pub notes: Vec<String>,
 }
 
+/// The answer to what was asked of a capture.
+#[derive(Debug, Default)]
+pub struct Answer {
+    /// Links, also those that carried nothing.
+    pub links: u64,
+    /// Those that carried nothing.
+    pub without_data: u64,
+    /// Share of the bytes that could carry something that was judged: `98.2 %`.
+    pub judged: String,
+    /// Those bytes, those of them that are unproven, and those that were not read.
+    pub bytes: [u64; 3],
+    /// Findings by severity, the worst first.
+    pub severities: Vec<(&'static str, u64)>,
+    /// What to do first, each with what it mends.
+    pub steps: Vec<(&'static str, String)>,
+}
+
 /// A finding in words.
 #[derive(Debug)]
 pub struct Told {
+    /// How bad it is.
+    pub severity: &'static str,
+    /// What to do about it.
+    pub remedy: &'static str,
     /// What is at stake.
     pub concern: &'static str,
     /// The reason, and how often.

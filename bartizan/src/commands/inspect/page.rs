@@ -3,7 +3,7 @@
 use bartizan_deployment::Deployment;
 use bartizan_inspect::Report;
 use bartizan_inspect::text::counted;
-use bartizan_report::network::{Survey, Told, Unseen, survey_html};
+use bartizan_report::network::{Answer, Survey, Told, Unseen, survey_html};
 
 /// All reports as one page.
 pub(super) fn render(reports: &[Report], deployment: Option<&Deployment>) -> String {
@@ -29,15 +29,32 @@ fn survey<'a>(report: &'a Report, deployment: Option<&Deployment>) -> Survey<'a>
                 ends: listed.between.clone().map(|node| node.to_string()),
             })
             .collect(),
+        answer: answer(report),
         findings: report
             .findings()
             .into_iter()
             .map(|finding| Told {
+                severity: finding.severity().name(),
+                remedy: finding.remedy,
                 concern: finding.concern.name(),
                 words: format!("{}: {}", counted(finding.count, finding.unit), finding.because),
                 example: finding.example,
             })
             .collect(),
         notes: report.notes(),
+    }
+}
+
+fn answer(report: &Report) -> Answer {
+    let answer = report.answer();
+    let coverage = answer.coverage;
+    let severities = answer.severities.iter();
+    Answer {
+        links: answer.links,
+        without_data: answer.without_data,
+        judged: coverage.percent(),
+        bytes: [coverage.wanted(), coverage.unproven, coverage.not_read],
+        severities: severities.map(|(severity, count)| (severity.name(), *count)).collect(),
+        steps: answer.steps.into_iter().map(|step| (step.remedy, step.mends)).collect(),
     }
 }

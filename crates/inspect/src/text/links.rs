@@ -20,6 +20,9 @@ pub(super) const HEADINGS: [&str; 8] = [
     "authenticity",
 ];
 
+/// Columns that stay where a line has no room for all.
+pub(super) const KEPT: &[usize] = &[1, 2, 6, 7];
+
 /// Links printed; the rest are in the JSON.
 pub(super) const LINKS: usize = 2000;
 /// Phases printed; the rest are in the JSON.

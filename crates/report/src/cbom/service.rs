@@ -1,6 +1,8 @@
 //! Links as CycloneDX describes services, those in clear included: a bill of materials that lists cryptography only is
 //! silent where there is none.
 
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
+
 use bartizan_posture::{Answer, Posture};
 use serde_json::{Map, Value, json};
 
@@ -33,7 +35,7 @@ impl Service {
             |judgement: &bartizan_posture::Judgement| (judgement.verdict().name(), judgement.because().to_owned());
         let service = Self {
             name: server.to_owned(),
-            endpoint: format!("{scheme}://{server}"),
+            endpoint: endpoint(scheme, server),
             kind: posture.kind.name(),
             interface: posture.interface.map(|interface| interface.name),
             confidentiality: verdict(&posture.confidentiality),
@@ -94,7 +96,45 @@ impl Service {
     }
 }
 
+/// The end as a URI (RFC 3986) that validators take: an IPv6 address without `::`, which some of them refuse, and of what has no
+/// IP address its station.
+fn endpoint(scheme: &str, server: &str) -> String {
+    let in_full = |address: Ipv6Addr| address.segments().map(|group| format!("{group:x}")).join(":");
+    if let Ok(SocketAddr::V6(socket)) = server.parse() {
+        return format!("{scheme}://[{}]:{}", in_full(*socket.ip()), socket.port());
+    }
+    let bare = server.trim_start_matches('[').trim_end_matches(']');
+    if let Ok(address) = bare.parse() {
+        return format!("{scheme}://[{}]", in_full(address));
+    }
+    match server.parse::<SocketAddr>().is_ok() || server.parse::<IpAddr>().is_ok() {
+        true => format!("{scheme}://{server}"),
+        false => format!("ethernet://{}", server.replace(':', "-")),
+    }
+}
+
 /// A property in this project's name space.
 pub(super) fn property(name: &str, value: &str) -> Value {
     json!({ "name": format!("bartizan:{name}"), "value": value })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::endpoint;
+
+    #[test]
+    fn an_endpoint_is_a_uri_that_common_validators_take() {
+        // cyclonedx-python-lib 11.12 refuses `tcp://[::1]:81` and takes the same address without `::`.
+        for (scheme, server, uri) in [
+            ("tcp", "[::1]:81", "tcp://[0:0:0:0:0:0:0:1]:81"),
+            ("sctp", "[2001:db8::5]:38412", "sctp://[2001:db8:0:0:0:0:0:5]:38412"),
+            ("esp", "[fd00::1]", "esp://[fd00:0:0:0:0:0:0:1]"),
+            ("udp", "fd00::1", "udp://[fd00:0:0:0:0:0:0:1]"),
+            ("tcp", "10.0.0.1:80", "tcp://10.0.0.1:80"),
+            ("esp", "10.0.0.1", "esp://10.0.0.1"),
+            ("udp", "02:00:00:00:00:01", "ethernet://02-00-00-00-00-01"),
+        ] {
+            assert_eq!(endpoint(scheme, server), uri);
+        }
+    }
 }

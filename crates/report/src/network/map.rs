@@ -7,6 +7,7 @@ use std::collections::{BTreeSet, HashMap};
 use bartizan_posture::{Concern, Link, Verdict};
 
 use super::layout::{HEIGHT, Layout, NAME, Spot, layout, node_width};
+use super::taken::Taken;
 use crate::plot::Drawing;
 use crate::plot::canvas::{Anchor, Canvas, text_width};
 
@@ -105,15 +106,21 @@ pub(super) fn map(title: &str, file: usize, links: &[Link], unseen: &[Unseen]) -
         canvas.close();
     }
     let fine = edges.len() > NAMED;
-    let chips: Vec<(f64, f64)> = edges
+    for edge in &edges {
+        strokes(&mut canvas, &layout, edge, file, fine);
+    }
+    let mut taken = Taken::by_nodes(&names, &layout);
+    let chips: Vec<Option<(f64, f64)>> = edges
         .iter()
-        .map(|edge| strokes(&mut canvas, &layout, edge, file, fine))
+        .map(|edge| taken.place(badge_size(edge.link, !fine), &ways(&layout, edge)))
         .collect();
     for (name, spot) in names.iter().zip(&layout.spots) {
         node(&mut canvas, name, spot);
     }
     for (edge, at) in edges.iter().zip(&chips) {
-        badge(&mut canvas, edge, *at, file, !fine);
+        if let Some(at) = *at {
+            badge(&mut canvas, edge, at, file, !fine);
+        }
     }
     let described: Vec<String> = edges.iter().map(|edge| sentence(edge.link)).collect();
     let drawn = edges.len();
@@ -167,8 +174,8 @@ fn at(layout: &Layout, node: usize) -> (f64, f64) {
     layout.spots.get(node).map_or((0.0, 0.0), |spot| (spot.x, spot.y))
 }
 
-/// The two strokes; where the chips belong.
-fn strokes(canvas: &mut Canvas, layout: &Layout, edge: &Edge<'_>, file: usize, fine: bool) -> (f64, f64) {
+/// The two strokes.
+fn strokes(canvas: &mut Canvas, layout: &Layout, edge: &Edge<'_>, file: usize, fine: bool) {
     let (apart, group) = if fine {
         (APART.1, "link fine")
     } else {
@@ -179,9 +186,9 @@ fn strokes(canvas: &mut Canvas, layout: &Layout, edge: &Edge<'_>, file: usize, f
     let verdicts = [edge.link.confidentiality.verdict(), edge.link.authenticity.verdict()];
     let (dx, dy) = (to.0 - from.0, to.1 - from.1);
     let length = dx.hypot(dy);
-    let chips = if length < 1.0 {
+    if length < 1.0 {
         // Within a node: an arc above it.
-        let peak = (from.0 + edge.beside, from.1 - HEIGHT * 2.6);
+        let peak = peak(from, edge);
         for (verdict, side) in verdicts.into_iter().zip([apart, -apart]) {
             let foot = 16.0 + side;
             let class = format!("stroke {}", class(verdict));
@@ -198,12 +205,9 @@ fn strokes(canvas: &mut Canvas, layout: &Layout, edge: &Edge<'_>, file: usize, f
                 &class,
             );
         }
-        peak
     } else {
         // The first stroke is the upper one, or the left one of a vertical link.
-        let upwards = dx < 0.0 || (dx.abs() < 1.0 && dy > 0.0);
-        let turn = if upwards { -1.0 } else { 1.0 };
-        let normal = (dy / length * turn, -dx / length * turn);
+        let (turn, normal) = normal(dx, dy);
         let bend = edge.beside * turn;
         let shifted = |point: (f64, f64), by: f64| (point.0 + normal.0 * by, point.1 + normal.1 * by);
         let middle = ((from.0 + to.0) / 2.0, (from.1 + to.1) / 2.0);
@@ -220,13 +224,44 @@ fn strokes(canvas: &mut Canvas, layout: &Layout, edge: &Edge<'_>, file: usize, f
                 );
             }
         }
-        let towards = share(layout, edge);
-        let along = (from.0 + dx * towards, from.1 + dy * towards);
-        // A bent line is highest in its middle: half of the way to the point it is bent towards.
-        shifted(along, bend * 4.0 * towards * (1.0 - towards))
-    };
+    }
     canvas.close_link();
-    chips
+}
+
+/// Of a link within a node: the top of its arc.
+fn peak(node: (f64, f64), edge: &Edge<'_>) -> (f64, f64) {
+    (node.0 + edge.beside, node.1 - HEIGHT * 2.6)
+}
+
+/// What is across a link: upwards, or to the left of a vertical one; and whether that is against its direction.
+fn normal(dx: f64, dy: f64) -> (f64, (f64, f64)) {
+    let length = dx.hypot(dy);
+    let upwards = dx < 0.0 || (dx.abs() < 1.0 && dy > 0.0);
+    let turn = if upwards { -1.0 } else { 1.0 };
+    (turn, (dy / length * turn, -dx / length * turn))
+}
+
+/// Where the chips of a link may stand, the best place first.
+fn ways(layout: &Layout, edge: &Edge<'_>) -> Vec<(f64, f64)> {
+    let (from, to) = (at(layout, edge.ends.0), at(layout, edge.ends.1));
+    let (dx, dy) = (to.0 - from.0, to.1 - from.1);
+    if dx.hypot(dy) < 1.0 {
+        return vec![peak(from, edge)];
+    }
+    let (turn, normal) = normal(dx, dy);
+    let bend = edge.beside * turn;
+    let point = |towards: f64| {
+        // A bent line is highest in its middle: half of the way to the point it is bent towards.
+        let by = bend * 4.0 * towards * (1.0 - towards);
+        (
+            from.0 + dx * towards + normal.0 * by,
+            from.1 + dy * towards + normal.1 * by,
+        )
+    };
+    let best = share(layout, edge);
+    let mut shares: Vec<f64> = (2..=38).map(|step| f64::from(step) / 40.0).collect();
+    shares.sort_by(|one, other| (one - best).abs().total_cmp(&(other - best).abs()));
+    std::iter::once(best).chain(shares).map(point).collect()
 }
 
 /// How far along a link its chips stand: half-way between what two nodes take of it, and further out in a crowd, where
@@ -239,6 +274,17 @@ fn share(layout: &Layout, edge: &Edge<'_>) -> f64 {
         (true, false) => 0.1 + 0.1 * (edge.ends.0 % 2) as f64,
         _ => 0.5,
     }
+}
+
+/// Width and height of a link's chips with what stands beside them.
+fn badge_size(link: &Link, named: bool) -> (f64, f64) {
+    let chip = if named { CHIP } else { CHIP * 0.7 };
+    let label = match link.interface {
+        Some(interface) if named => text_width(interface.name, 11.5) + 9.0,
+        _ => 0.0,
+    };
+    let mark = if marked(link) { chip + 1.5 } else { 0.0 };
+    (label + 2.0 * chip + mark + 5.5, chip + 4.0)
 }
 
 fn badge(canvas: &mut Canvas, edge: &Edge<'_>, at: (f64, f64), file: usize, named: bool) {

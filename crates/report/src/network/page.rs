@@ -12,8 +12,10 @@ use crate::plot::canvas::Canvas;
 
 /// Links whose evidence is on the page; the others are in the JSON.
 const CARDS: usize = 600;
+/// Links in the table.
+const ROWS: usize = 2000;
 /// Findings and notes shown.
-const FINDINGS: usize = 60;
+const FINDINGS: usize = 200;
 
 /// One page for all captures that were read together.
 pub(super) fn page(surveys: &[Survey<'_>]) -> String {
@@ -51,7 +53,9 @@ fn count(surveys: &[Survey<'_>], verdict: impl Fn(&Link) -> Verdict) -> [usize; 
 fn answer(surveys: &[Survey<'_>]) -> Markup {
     let of_recorder = count(surveys, |link| link.confidentiality.verdict());
     let of_forger = count(surveys, |link| link.authenticity.verdict());
-    let total: usize = of_recorder.iter().sum();
+    let total: u64 = surveys.iter().map(|survey| survey.answer.links).sum();
+    let without_data: u64 = surveys.iter().map(|survey| survey.answer.without_data).sum();
+    let carried: usize = of_recorder.iter().sum();
     let line = |counts: [usize; 4], of: [&str; 4]| {
         let said: Vec<(usize, &str)> = counts.into_iter().zip(of).filter(|(count, _)| *count > 0).collect();
         let last = said.len().saturating_sub(1);
@@ -63,13 +67,41 @@ fn answer(surveys: &[Survey<'_>]) -> Markup {
     markup! {
         p.answer {
             span.by { "Answer" }
-            @if total == 0 {
-                "No link carried anything in these captures."
+            @if carried == 0 {
+                "None of " strong { (total) } " links carried anything in these captures."
             } @else {
                 "Of " strong { (total) } @if total == 1 { " link: " } @else { " links: " }
                 (line(of_recorder, ["can be read now", "can be recorded today and read later", "nobody can tell from these packets", "withstand a recorder by all that is known"]))
+                @if without_data > 0 { strong { (without_data) } " carried nothing. " }
                 "Of their identities: "
                 (line(of_forger, ["", "can be forged", "nobody can tell from these packets", "withstand a forger by all that is known"]))
+            }
+        }
+        @for survey in surveys { (judged(survey, surveys.len() > 1)) }
+    }
+}
+
+/// How much was judged, what is wrong by severity, what to do first.
+fn judged(survey: &Survey<'_>, named: bool) -> Markup {
+    let answer = &survey.answer;
+    let [bytes, unproven, not_read] = answer.bytes;
+    markup! {
+        div.first {
+            p {
+                @if named { b { (survey.name) } ": " }
+                strong { (answer.judged) } " of " (bytes) " bytes judged"
+                @if unproven > 0 { ", " (unproven) " unproven" }
+                @if not_read > 0 { ", " (not_read) " not read" }
+                ". Findings: "
+                @if answer.severities.is_empty() { "none." }
+                @for (index, (severity, count)) in answer.severities.iter().enumerate() {
+                    @if index > 0 { ", " } strong { (count) } " " (severity)
+                }
+                @if !answer.severities.is_empty() { "." }
+            }
+            @if !answer.steps.is_empty() {
+                p { b { "What to do first" } }
+                ol { @for (remedy, mends) in &answer.steps { li { (remedy) " " span.because { "(" (mends) ")" } } } }
             }
         }
     }
@@ -93,10 +125,10 @@ fn capture(index: usize, survey: &Survey<'_>) -> Markup {
                     figcaption {
                         "Of the two strokes of a link the upper (or left) one is " b { "confidentiality" } " against someone who records now and has a quantum "
                         "computer later, the lower (or right) one " b { "authenticity" } " against someone who forges with one; the two chips say the same in "
-                        "that order. A click on a link leads to its evidence. "
+                        "that order, where there is room for them. A click on a link leads to its evidence. "
                         @if drawn < links.len() {
                             "Drawn are " (drawn) " of " (links.len()) " links, of the first " (NODES) " ends at most; the table has "
-                            (links.len().min(CARDS)) " of them, the JSON all. "
+                            (links.len().min(ROWS)) " of them, the JSON all. "
                         }
                         @if survey.network.untracked > 0 { (survey.network.untracked) " connections are in no link, because there were too many links." }
                     }
@@ -120,7 +152,7 @@ fn findings(title: &str, told: &[Told]) -> Markup {
             div.findings {
                 h3 { (title) }
                 ul { @for one in told.iter().take(FINDINGS) {
-                    li { b { (one.concern) } " — " (one.words) @if let Some(example) = &one.example { br; span.places { "first: " (example) } } }
+                    li { b { (one.severity) ", " (one.concern) } " — " (one.words) br; span.remedy { "Remedy: " (one.remedy) } @if let Some(example) = &one.example { br; span.places { "first: " (example) } } }
                 } }
                 @if told.len() > FINDINGS { p.meta { (told.len() - FINDINGS) " further ones are in the JSON." } }
             }
@@ -129,7 +161,7 @@ fn findings(title: &str, told: &[Told]) -> Markup {
 }
 
 fn table(index: usize, links: &[Link]) -> Markup {
-    let mut order: Vec<(usize, &Link)> = links.iter().enumerate().take(CARDS).collect();
+    let mut order: Vec<(usize, &Link)> = links.iter().enumerate().collect();
     order.sort_by_key(|(number, link)| {
         let rank = |verdict| match verdict {
             Verdict::ReadableNow => 0,
@@ -148,8 +180,8 @@ fn table(index: usize, links: &[Link]) -> Markup {
         h3 { "Links, the worst first" }
         div.wide { table.links {
             thead { tr { th { "Interface" } th { "Ends" } th { "What" } th { "Key exchange" } th { "Confidentiality" } th { "Authenticity" } } }
-            tbody { @for (number, link) in order { tr {
-                td { a href=(format!("#{}", map::anchor(index, number))) { (name(link)) } }
+            tbody { @for (number, link) in order.into_iter().take(ROWS) { tr {
+                td { @if number < CARDS { a href=(format!("#{}", map::anchor(index, number))) { (name(link)) } } @else { (name(link)) } }
                 td { (link.ends[0]) " – " (link.ends[1]) }
                 td { (kinds(link)) }
                 td { (algorithms(link)) }

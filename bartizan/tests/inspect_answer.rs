@@ -1,0 +1,182 @@
+//! The answer before all the rest: links, share of bytes judged, what is wrong and what to do about it, in lines that fit.
+
+use std::path::PathBuf;
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+const CAPTURES: [&str; 5] = [
+    "openssl-3.5.7.pcap",
+    "strongswan-6.1.0.pcap",
+    "sbi-free5gc-two-registrations.pcap",
+    "n2-free5gc-two-registrations.pcap",
+    "e2-flexric-kpm.pcap",
+];
+
+fn inspect(arguments: &[&str], columns: Option<&str>) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_bartizan"));
+    command.arg("inspect").args(arguments).env_remove("COLUMNS");
+    command.envs(columns.map(|columns| ("COLUMNS", columns)));
+    command.current_dir(PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../crates/wire/tests/data"));
+    command.output().unwrap()
+}
+
+fn text(arguments: &[&str], columns: Option<&str>) -> String {
+    String::from_utf8(inspect(arguments, columns).stdout).unwrap()
+}
+
+fn json(capture: &str) -> Value {
+    let report: Value = serde_json::from_slice(&inspect(&["--json", capture], None).stdout).unwrap();
+    report["files"][0].clone()
+}
+
+/// The cells of a line of comma-separated values, without their quotes.
+fn cells(line: &str) -> Vec<String> {
+    let (mut cells, mut quoted) = (vec![String::new()], false);
+    for character in line.chars() {
+        match character {
+            '"' => quoted = !quoted,
+            ',' if !quoted => cells.push(String::new()),
+            other => cells.last_mut().unwrap().push(other),
+        }
+    }
+    cells
+}
+
+#[test]
+fn every_line_fits_80_columns_where_nothing_says_how_wide_they_are() {
+    for capture in CAPTURES {
+        for detail in [&[capture][..], &[capture, "--all"], &[capture, "--alike"]] {
+            for (columns, width) in [(None, 80), (Some("60"), 60), (Some("132"), 132)] {
+                let text = text(detail, columns);
+                let widest = text.lines().max_by_key(|line| line.chars().count()).unwrap();
+                assert!(widest.chars().count() <= width, "{detail:?} {columns:?}: {widest}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_table_of_80_columns_reads_as_documented() {
+    insta::assert_snapshot!("answer_80", text(&["n2-free5gc-two-registrations.pcap"], None));
+}
+
+#[test]
+fn the_answer_comes_before_findings_and_these_before_links() {
+    for capture in CAPTURES {
+        let text = text(&[capture], None);
+        let at = |what: &str| text.find(what).unwrap_or_else(|| panic!("{capture}: {what}"));
+        assert!(
+            at("\nanswer\n") < at("\nfindings, ") && at("\nfindings, ") < at("\nsummary\n"),
+            "{text}"
+        );
+        assert!(at(" judged") < at("  do first  "), "{text}");
+    }
+}
+
+#[test]
+fn each_finding_has_a_severity_and_a_remedy_of_one_line_the_worst_first() {
+    for capture in CAPTURES {
+        let report = json(capture);
+        let mut rank = 0;
+        for finding in report["findings"].as_array().unwrap() {
+            let remedy = finding["remedy"].as_str().unwrap();
+            assert!(
+                !remedy.is_empty() && remedy.len() < 70 && !remedy.contains('\n'),
+                "{remedy}"
+            );
+            let severity = ["critical", "high", "medium"];
+            let place = severity.iter().position(|name| finding["severity"] == **name).unwrap();
+            assert!(place >= rank, "{capture}: {finding}");
+            rank = place;
+        }
+    }
+}
+
+#[test]
+fn what_is_sent_unencrypted_is_told_from_what_a_quantum_computer_reads_later() {
+    let plain = json("n2-free5gc-two-registrations.pcap");
+    assert_eq!(plain["answer"]["confidentiality"]["readable_now"], 1);
+    assert_eq!(plain["answer"]["confidentiality"]["vulnerable"], 0);
+    assert_eq!(plain["findings"][0]["severity"], "critical");
+    let classical = json("strongswan-6.1.0.pcap");
+    assert_eq!(classical["answer"]["confidentiality"]["readable_now"], 0);
+    assert!(classical["answer"]["confidentiality"]["vulnerable"].as_u64() > Some(0));
+    assert_eq!(classical["findings"][0]["severity"], "high");
+}
+
+#[test]
+fn coverage_lists_every_conversation_and_its_bytes_are_those_of_the_capture() {
+    for capture in CAPTURES {
+        let report = json(capture);
+        let table = text(&["--coverage", capture], None);
+        let mut lines = table.lines();
+        let headings: Vec<&str> = lines.next().unwrap().split(',').collect();
+        let place = |name: &str| headings.iter().position(|heading| *heading == name).unwrap();
+        let (mut bytes, mut judged, mut conversations) = (0, 0, 0);
+        for line in lines {
+            let cells = cells(line);
+            assert_eq!(cells.len(), headings.len(), "{line}");
+            let of: u64 = cells[place("bytes")].parse().unwrap_or_else(|_| panic!("{line}"));
+            bytes += of;
+            conversations += u64::from(!cells[place("number")].is_empty());
+            judged += if cells[place("outcome")] == "judged" { of } else { 0 };
+            assert!(!cells[place("because")].is_empty(), "{line}");
+        }
+        assert_eq!(report["bytes"], bytes, "{capture}");
+        assert_eq!(report["answer"]["bytes"]["judged"], judged, "{capture}");
+        assert_eq!(report["summary"]["connections"], conversations, "{capture}");
+    }
+}
+
+/// A capture of one TCP segment for each of these payloads, each of a connection that was there before.
+fn midstream(payloads: &[(u16, &[u8])]) -> Vec<u8> {
+    let mut capture = Vec::new();
+    for word in [0xa1b2_c3d4_u32, 0x0004_0002, 0, 0, 65535, 101] {
+        capture.extend(word.to_le_bytes());
+    }
+    for (port, payload) in payloads {
+        let mut packet = vec![
+            0x45, 0, 0, 0, 0, 0, 0, 0, 64, 6, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2, 0xc0, 0,
+        ];
+        packet.extend(port.to_be_bytes());
+        packet.extend([0, 0, 0, 1, 0, 0, 0, 1, 0x50, 0x18, 0xff, 0xff, 0, 0, 0, 0]);
+        packet.extend(*payload);
+        let length = u16::try_from(packet.len()).unwrap();
+        packet[2..4].copy_from_slice(&length.to_be_bytes());
+        for word in [1_763_000_000_u32, 0, u32::from(length), u32::from(length)] {
+            capture.extend(word.to_le_bytes());
+        }
+        capture.extend(packet);
+    }
+    capture
+}
+
+#[test]
+fn ledgers_are_offered_only_where_one_can_know_and_a_late_capture_says_how_to_see_handshakes() {
+    let scratch = tempfile::tempdir().unwrap();
+    let written = |name: &str, capture: Vec<u8>| {
+        let path = scratch.path().join(name);
+        std::fs::write(&path, capture).unwrap();
+        text(&[path.to_str().unwrap()], Some("400"))
+    };
+    // OP_MSG of MongoDB: nothing of ours ever negotiates there.
+    let message = [
+        40, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0xdd, 7, 0, 0, 0, 0, 0, 0, 0, 19, 0, 0, 0,
+    ];
+    let database = written("database.pcap", midstream(&[(27017, &message)]));
+    assert!(!database.contains("--ledger"), "{database}");
+    let record = [
+        0x17, 3, 3, 0, 32, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25,
+        26, 27, 28, 29, 30, 31, 32,
+    ];
+    let late = written("late.pcap", midstream(&[(8443, &record)]));
+    assert!(
+        late.contains("set up before the capture began: restart an end, or its sidecar"),
+        "{late}"
+    );
+    assert!(
+        late.contains("remedy: restart an end, or its sidecar, to see handshakes"),
+        "{late}"
+    );
+}
