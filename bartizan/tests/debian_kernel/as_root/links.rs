@@ -170,11 +170,12 @@ fn whether_an_sa_is_for_a_packet_or_brought_it_is_what_rt_ipsec_and_meta_secpath
     hosts.install();
     hosts.others(
         "counter for { }\ncounter without { }\ncounter brought { }\ncounter bare { }\n\
-         chain o {\ntype filter hook postrouting priority 300;\nip daddr != 10.78.0.2 accept\n\
+         chain o {\ntype filter hook postrouting priority 300;\nip daddr != 10.78.0.2 accept\nmeta l4proto != udp accept\n\
          rt ipsec exists counter name for accept\nrt ipsec missing counter name without\n}\n\
-         chain i {\ntype filter hook input priority 300;\nip saddr != 10.78.0.2 accept\n\
+         chain i {\ntype filter hook input priority 300;\nip saddr != 10.78.0.2 accept\nmeta l4proto != udp accept\n\
          meta secpath exists counter name brought accept\nmeta secpath missing counter name bare\n}",
     );
+    // Nobody listens: what ICMP says of it is in the link's SAs too, and is not counted.
     let both = || {
         send(&hosts.gnb, OWN, 100);
         send(&hosts.upf, [(UPF, GTP_U), (GNB, GTP_U)], 100);
