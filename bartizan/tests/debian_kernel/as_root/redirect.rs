@@ -96,7 +96,7 @@ fn requests_pass_both_sidecars_and_esp_and_nothing_of_them_leaves_otherwise() {
     let stage = Stage::new();
     let _function = stage.function(&stage.nrf, ENDS[1]);
     let before = leaving(&stage, || {
-        assert_eq!(ask(&stage, &[], "60").expect("an answer"), "the function itself")
+        assert_eq!(ask(&stage, &[], "60").expect("an answer"), "the function itself");
     });
     assert!(before.clear > 3 && before.tls == 0 && before.esp == 0, "{before:?}");
     stage.certify();
