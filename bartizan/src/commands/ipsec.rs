@@ -8,8 +8,10 @@ mod node;
 mod own;
 pub(crate) mod rekey;
 mod report;
+mod said;
 pub(crate) mod status;
 pub(crate) mod up;
+mod validity;
 pub(crate) mod watch;
 mod watching;
 

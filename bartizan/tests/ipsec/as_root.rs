@@ -3,6 +3,7 @@ mod egress;
 mod faults;
 mod guarding;
 mod guest;
+mod lost;
 mod scripted;
 
 use std::io::{BufReader, Read as _, Write as _};
@@ -11,7 +12,7 @@ use std::os::unix::net::UnixListener;
 use std::time::{Duration, SystemTime};
 
 use bartizan_host::Program;
-use bartizan_ledger::{Cause, Event, Reader, Verdict};
+use bartizan_ledger::{Cause, Direction, Event, Reader, Refuser, Verdict};
 use bartizan_pki::Reason;
 use serde_json::Value;
 
@@ -30,6 +31,23 @@ fn events(stage: &Stage, node: &str) -> Vec<Event> {
     let file = std::fs::File::open(stage.path().join(format!("{node}.ledger"))).expect("a ledger");
     let reader = Reader::new(BufReader::new(file));
     reader.map(|record| record.expect("whole").event).collect()
+}
+
+/// Waits until the node's ledger and its `status` name a refusal of this direction, by whom and why.
+fn is_told(stage: &Stage, node: &str, direction: Direction, by: Refuser, reason: &str) {
+    eventually(&format!("{node} records {direction:?} {reason}"), || {
+        let mut events = events(stage, node).into_iter();
+        let found = events.any(|event| {
+            matches!(event, Event::SaRefused(refused) if (refused.direction, refused.by, refused.reason.as_str()) == (direction, by, reason)
+                && refused.connection.as_deref() == Some("cu--ric") && !refused.detail.is_empty())
+        });
+        found.then_some(())
+    });
+    eventually("status has it", || {
+        let (code, report) = stage.try_json("status", node)?;
+        assert_eq!((code, &report["watched"]), (1, &true.into()));
+        report["links"][0]["last_refusal"]["reason"].is_string().then_some(())
+    });
 }
 
 #[test]
@@ -189,6 +207,9 @@ fn a_peer_that_has_only_classical_key_exchange_gets_no_link() {
         (&attempt["came"], &attempt["reason"]),
         (&"failed".into(), &"no-common-proposal".into())
     );
+    // Why, is known at both ends: the one that refused says what it was offered.
+    is_told(&stage, "cu", Direction::Outbound, Refuser::Peer, "no-common-proposal");
+    is_told(&stage, "ric", Direction::Inbound, Refuser::Us, "no-common-proposal");
     let (code, report) = stage.json("status", "cu", &[]);
     assert_eq!((code, &report["well"]), (1, &false.into()));
     assert_eq!(child(&report), &Value::Null);
@@ -206,11 +227,19 @@ fn a_certificate_that_has_run_out_or_was_revoked_opens_no_link() {
         (1, &"expired".into()),
         "{report}"
     );
+    is_told(&stage, "cu", Direction::Outbound, Refuser::Us, "expired");
+    is_told(&stage, "ric", Direction::Inbound, Refuser::Peer, "peer-refused");
+    let (_, report) = stage.json("status", "ric", &[]);
+    assert_eq!(report["well"], false);
+    let ended = report["certificate_not_after"].as_u64().expect("a time");
+    assert!(SystemTime::UNIX_EPOCH + Duration::from_secs(ended) < SystemTime::now());
 
     for process in [ric, cu] {
         process.terminate(PATIENCE).expect("it ends");
     }
-    let serial = stage.issue("ric", SystemTime::now());
+    // The responder's: it is the one that refuses.
+    stage.issue("ric", SystemTime::now());
+    let serial = stage.issue("cu", SystemTime::now());
     stage
         .authority
         .revoke(&serial, Reason::KeyCompromise, SystemTime::now())
@@ -220,9 +249,11 @@ fn a_certificate_that_has_run_out_or_was_revoked_opens_no_link() {
     let (code, report) = stage.json("up", "cu", &[]);
     assert_eq!(
         (code, &report["attempts"][0]["reason"]),
-        (1, &"revoked".into()),
+        (1, &"peer-refused".into()),
         "{report}"
     );
+    is_told(&stage, "ric", Direction::Inbound, Refuser::Us, "revoked");
+    is_told(&stage, "cu", Direction::Outbound, Refuser::Peer, "peer-refused");
 }
 
 #[test]

@@ -257,8 +257,9 @@ impl IpsecLink {
 /// The kernel's own bound is 4096 packets (XFRMA_REPLAY_ESN_MAX).
 const MOST_REPLAY_WINDOW: u32 = 4096;
 
-/// An SCTP association asks for its peer every 30 s (RFC 9260, section 16: HB.interval); nothing is gained by asking oftener.
-const DEAD_PEER_DELAY: Duration = Duration::from_secs(30);
+/// An SCTP association that sends gives its peer up after 63 s of silence (RFC 9260, section 16: RTO.Initial of 1 s, doubled for the five times of
+/// Path.Max.Retrans). A peer that is gone is noticed after this delay and charon's retransmissions, 22 s in one of ours: half of that.
+const DEAD_PEER_DELAY: Duration = Duration::from_secs(10);
 
 /// Most networks behind one end.
 const MOST_INNER: usize = 64;

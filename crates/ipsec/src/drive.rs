@@ -1,13 +1,15 @@
 //! A node's links, brought up, looked at, rekeyed and taken down in a charon that runs.
 
+mod keep;
 mod leftover;
 mod lock;
-mod reason;
+pub(crate) mod reason;
 mod set_up;
 mod status;
 
 use std::time::{Duration, Instant};
 
+pub use keep::{Keeper, Kept};
 pub use leftover::remove_leftover;
 pub use lock::Lock;
 pub use reason::{Reason, reason};

@@ -1,15 +1,16 @@
 //! What the watch counts, as Prometheus reads it.
 
 use std::sync::atomic::{AtomicI64, AtomicU64};
+use std::time::{SystemTime, UNIX_EPOCH};
 
-use bartizan_ledger::{Cause, Verdict};
+use bartizan_ledger::{Cause, Direction, Refuser, SaRefused, Verdict};
 use prometheus_client::encoding::{EncodeLabelSet, text};
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
 
-use crate::watch::Sighting;
+use crate::watch::{Parted, Sighting};
 
 /// Counters of a watch. Their label values are names of the deployment file and stable words: their number is bounded by it.
 #[derive(Debug)]
@@ -21,6 +22,10 @@ pub struct Metrics {
     ike_standing: Gauge<i64, AtomicI64>,
     child_standing: Gauge<i64, AtomicI64>,
     connected: Gauge<i64, AtomicI64>,
+    ended: Family<EndedBy, Counter<u64, AtomicU64>>,
+    refusals: Family<RefusedBy, Counter<u64, AtomicU64>>,
+    no_answer: Family<Of, Gauge<i64, AtomicI64>>,
+    not_after: Family<File, Gauge<i64, AtomicI64>>,
     guarded: Gauge<i64, AtomicI64>,
     guard_restored: Counter<u64, AtomicU64>,
 }
@@ -40,6 +45,31 @@ struct Breached {
     reason: String,
 }
 
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct EndedBy {
+    kind: &'static str,
+    peer: String,
+    why: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct RefusedBy {
+    peer: String,
+    direction: &'static str,
+    by: &'static str,
+    reason: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Of {
+    link: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct File {
+    file: &'static str,
+}
+
 impl Default for Metrics {
     fn default() -> Self {
         let mut registry = Registry::with_prefix("bartizan_ipsec");
@@ -50,6 +80,10 @@ impl Default for Metrics {
             ike_standing: Gauge::default(),
             child_standing: Gauge::default(),
             connected: Gauge::default(),
+            ended: Family::default(),
+            refusals: Family::default(),
+            no_answer: Family::default(),
+            not_after: Family::default(),
             guarded: Gauge::default(),
             guard_restored: Counter::default(),
             registry: Registry::default(),
@@ -75,6 +109,26 @@ impl Default for Metrics {
             "charon_connected",
             "1 while the watch sees charon",
             metrics.connected.clone(),
+        );
+        registry.register(
+            "sas_ended",
+            "IKE_SAs and CHILD_SAs that ended, and why",
+            metrics.ended.clone(),
+        );
+        registry.register(
+            "refusals",
+            "Set-ups, re-authentications and rekeys that did not come about",
+            metrics.refusals.clone(),
+        );
+        registry.register(
+            "no_answer_since_seconds",
+            "Since when the peer of a link gives no answer, in seconds since 1970; 0 while it does",
+            metrics.no_answer.clone(),
+        );
+        registry.register(
+            "certificate_not_after_seconds",
+            "When the node's certificate, and its revocation lists, end, in seconds since 1970",
+            metrics.not_after.clone(),
         );
         registry.register(
             "guard_standing",
@@ -108,6 +162,45 @@ impl Metrics {
     /// Whether packets of the links that no SA protects are dropped.
     pub fn guarded(&self, is: bool) {
         self.guarded.set(is.into());
+    }
+
+    /// When the node's certificate and the first of its revocation lists end, where they do.
+    pub fn not_after(&self, certificate: Option<SystemTime>, lists: Option<SystemTime>) {
+        for (file, end) in [("certificate", certificate), ("crl", lists)] {
+            if let Some(end) = end {
+                self.not_after.get_or_create(&File { file }).set(seconds(end));
+            }
+        }
+    }
+
+    pub(crate) fn ended(&self, parted: &Parted) {
+        let labels = EndedBy {
+            kind: if parted.child.is_some() { "child" } else { "ike" },
+            peer: parted.peer.clone().unwrap_or_default(),
+            why: parted.why.word(),
+        };
+        self.ended.get_or_create(&labels).inc();
+    }
+
+    pub(crate) fn refused(&self, refused: &SaRefused) {
+        let labels = RefusedBy {
+            peer: refused.peer.clone().unwrap_or_default(),
+            direction: match refused.direction {
+                Direction::Inbound => "inbound",
+                Direction::Outbound => "outbound",
+            },
+            by: match refused.by {
+                Refuser::Us => "us",
+                Refuser::Peer => "peer",
+            },
+            reason: refused.reason.clone(),
+        };
+        self.refusals.get_or_create(&labels).inc();
+    }
+
+    pub(crate) fn no_answer(&self, link: &str, since: Option<SystemTime>) {
+        let gauge = self.no_answer.get_or_create(&Of { link: link.to_owned() });
+        gauge.set(since.map_or(0, seconds));
     }
 
     pub(crate) fn connected(&self, is: bool) {
@@ -159,4 +252,10 @@ impl Metrics {
     pub(crate) fn taken_down(&self, _: &Sighting) {
         self.taken_down.inc();
     }
+}
+
+/// Seconds since 1970.
+fn seconds(time: SystemTime) -> i64 {
+    let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_secs()).unwrap_or(i64::MAX)
 }

@@ -77,6 +77,10 @@ pub struct Connection {
     pub peer: NodeName,
     /// Whether this end sets SAs up without being asked by a packet.
     pub initiates: bool,
+    /// Whether it is to stand at once, whichever end sets it up.
+    pub at_once: bool,
+    /// Whether this end is the one that the file names as the initiator: of two IKE_SAs that stand side by side it decides.
+    pub decides: bool,
     /// Its CHILD_SAs.
     pub children: Vec<Child>,
     /// This end's and the other's.
@@ -153,6 +157,8 @@ pub fn connections(
                     name,
                     peer: peer.name.clone(),
                     initiates: false,
+                    at_once: false,
+                    decides: link.initiator.as_str() == node,
                     children: Vec::new(),
                     addresses,
                     identity: identity(peer),
@@ -163,6 +169,7 @@ pub fn connections(
             }
         };
         let connection = &mut connections[index];
+        connection.at_once |= link.start == Start::AtOnce;
         connection.initiates |= link.start == Start::AtOnce && link.initiator.as_str() == node;
         for (name, section) in child::children(node, interface, link, means, today) {
             let traffic = ["local_ts", "remote_ts"].map(|ts| section.list(ts).map(str::to_owned).collect());
@@ -215,8 +222,10 @@ fn of_ike(
         .with("mobike", "no")
         .with("fragmentation", yes_no(link.ike_fragments))
         .with("send_cert", "always")
-        // A peer that comes back after a restart takes the place of what it left.
-        .with("unique", "replace")
+        // A peer that comes back after a restart takes the place of what it left: it says so by INITIAL_CONTACT. `replace` would also
+        // delete, after 10 s, what stood beside a new IKE_SA; where both ends had begun at once each deleted the other's, `close_action`
+        // began anew, and so on without end (6.1.0). The watch sees to one of two.
+        .with("unique", "no")
         // The peer may be down for longer than any number of tries.
         .with("keyingtries", "0")
         .with("rekey_time", seconds(link.lifetimes.ike))

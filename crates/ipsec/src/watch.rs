@@ -1,29 +1,42 @@
 //! The life-long watch: every IKE_SA and CHILD_SA, at set-up and at every rekey and re-authentication, into the ledger; what breaks
 //! the policy is taken down.
 
+mod converging;
+mod ending;
 mod expectation;
 mod hearing;
 mod judging;
+mod memory;
 mod taking_down;
 mod told;
 mod track;
+mod trouble;
 
+use std::collections::HashMap;
 use std::path::PathBuf;
 use std::time::{Duration, Instant, SystemTime};
 
 use bartizan_deployment::Breach;
-use bartizan_ledger::{Cause, Recorder, SaClosed, Verdict};
+use bartizan_ledger::{Cause, Recorder, SaClosed, SaRefused, Verdict, Why};
 
+use converging::Doubled;
+use ending::Parting;
 pub use expectation::{Ends, Expectation, Expectations, ExpectedChild, Form};
+use memory::Memory;
+pub use memory::{Ended, OfLink, Refused, Remembered, remembered};
 use taking_down::Condemned;
 use told::Told;
 use track::Tracked;
+use trouble::{Said, Trouble};
 
 use crate::metrics::Metrics;
 use crate::vici::{Client, Error};
 
 /// Events that tell of SAs.
 const EVENTS: [&str; 4] = ["ike-updown", "child-updown", "ike-rekey", "child-rekey"];
+
+/// charon's alerts: what it refuses, and who does not answer. Released since 6.0; one without them is watched by its log.
+const ALERT: &str = "alert";
 
 /// charon's log: the only place that says how peers proved themselves and how IKE messages went.
 const LOG: &str = "log";
@@ -59,6 +72,46 @@ pub enum Notice<'a> {
     TakenDown(&'a Sighting, Duration),
     /// It could not be taken down; it is tried again.
     NotTakenDown(&'a Sighting, &'a Error),
+    /// Something that was asked for did not come about; with what to do, and how many of the kind there were since it was last told.
+    Refused(&'a SaRefused, &'static str, u64),
+    /// An SA ended, and no other took its place.
+    Ended(&'a Parted),
+    /// A peer gives no answer.
+    Silent(&'a Silence),
+    /// It does again.
+    Answers(&'a Silence),
+    /// Of several IKE_SAs of this connection that stood side by side all but one are deleted.
+    Converges(&'a str),
+}
+
+/// An SA that ended.
+#[derive(Debug, Clone)]
+pub struct Parted {
+    /// The connection, by its name in charon.
+    pub connection: String,
+    /// The CHILD_SA's name; none for an IKE_SA.
+    pub child: Option<String>,
+    /// The node at the other end.
+    pub peer: Option<String>,
+    /// Why.
+    pub why: Why,
+    /// charon's own line about it, where it wrote one.
+    pub detail: Option<String>,
+}
+
+/// A peer that does not answer.
+#[derive(Debug, Clone)]
+pub struct Silence {
+    /// The connection, by its name in charon.
+    pub connection: String,
+    /// The node at the other end.
+    pub peer: String,
+    /// The first retransmission.
+    pub since: SystemTime,
+    /// How often charon has sent the same again.
+    pub retransmissions: u32,
+    /// Its IKE_SA stands; else it is being set up.
+    pub stands: bool,
 }
 
 /// An SA and what was said of it.
@@ -91,6 +144,17 @@ pub struct Watch<'a> {
     untold: Vec<Untold>,
     /// What is to be gone, and since when.
     condemned: Vec<Condemned>,
+    /// What was refused and waits for charon's log.
+    troubles: Vec<Trouble>,
+    /// What a notice was given of.
+    said: Said,
+    /// What ended and waits for charon's log.
+    partings: Vec<Parting>,
+    /// Who does not answer, by connection.
+    silent: HashMap<String, Silence>,
+    /// Which stand side by side.
+    doubled: Doubled,
+    memory: Memory,
     clock: fn() -> SystemTime,
     sweep: Duration,
 }
@@ -119,9 +183,24 @@ impl<'a> Watch<'a> {
             told: Told::default(),
             untold: Vec::new(),
             condemned: Vec::new(),
+            troubles: Vec::new(),
+            said: Said::default(),
+            partings: Vec::new(),
+            silent: HashMap::new(),
+            doubled: Doubled::default(),
+            memory: Memory::default(),
             clock: SystemTime::now,
             sweep: SWEEP,
         }
+    }
+
+    /// The same, with what is to be known of its links left for `status` to read.
+    #[must_use]
+    pub fn remembering(mut self) -> Self {
+        if let Some(file) = memory::file_of(&self.socket) {
+            self.memory = Memory::in_file(file);
+        }
+        self
     }
 
     /// The same by another clock, for the day whose policies are in force, and with all SAs looked at anew this often.
@@ -137,7 +216,9 @@ impl<'a> Watch<'a> {
         let mut away = false;
         while !stop() {
             let ended = self.session(stop, notice, &mut away);
+            self.refuse(true, notice);
             self.write(true);
+            self.part(true, notice);
             let Err(error) = ended else { return };
             self.metrics.connected(false);
             if !away {
@@ -147,7 +228,11 @@ impl<'a> Watch<'a> {
             // A charon that is gone has taken its SAs along. One that stalls has not: the next sweep says.
             if matches!(error, Error::Absent { .. } | Error::Died { .. }) {
                 self.all_gone();
+                self.part(true, notice);
+                self.silent.clear();
+                self.tell_silence();
             }
+            self.memory.write();
             let until = Instant::now() + RECONNECT;
             while !stop() && Instant::now() < until {
                 std::thread::sleep(Duration::from_millis(20));
@@ -168,6 +253,10 @@ impl<'a> Watch<'a> {
         for event in EVENTS.into_iter().chain([LOG]) {
             events.register(event)?;
         }
+        match events.register(ALERT) {
+            Ok(()) | Err(Error::Unknown { .. }) => {}
+            Err(error) => return Err(error),
+        }
         self.sweep(&mut commands, notice)?;
         *away = false;
         self.metrics.connected(true);
@@ -180,8 +269,12 @@ impl<'a> Watch<'a> {
                 self.hear(event, notice);
                 self.metrics.standing(self.tracked.standing());
             }
+            self.refuse(false, notice);
             self.write(false);
+            self.part(false, notice);
             self.take_down(&mut commands, notice)?;
+            self.converge(&mut commands, notice)?;
+            self.memory.write();
             // Events that wait say better than a sweep how an SA came about.
             if heard.is_none() && swept.elapsed() >= self.sweep {
                 self.sweep(&mut commands, notice)?;

@@ -113,6 +113,61 @@ pub struct SaClosed {
     pub packets: Bytes,
     /// Seconds it stood, by the daemon's clock.
     pub lasted_s: u64,
+    /// The daemon's own line about it, where it wrote one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub detail: Option<String>,
+}
+
+/// Something of IKE that was asked for and did not come about: an IKE_SA, or an exchange of one that stands.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SaRefused {
+    /// The SPIs of the IKE_SA; absent where the responder had not chosen its own.
+    pub key: Option<Key>,
+    /// The connection by its name in the daemon; absent where it came to none.
+    pub connection: Option<String>,
+    /// The interfaces of the standards it would have served; empty where that is not known.
+    #[serde(default)]
+    pub interfaces: Vec<String>,
+    /// Who began the IKE_SA.
+    pub direction: Direction,
+    /// The node at the other end, by the connection or by its address: before an IKE_SA stands it has not proven to be that.
+    pub peer: Option<String>,
+    /// The identity that the peer claims, where it got so far.
+    pub peer_identity: Option<String>,
+    /// Our end.
+    pub local_address: Option<SocketAddr>,
+    /// Their end.
+    pub peer_address: Option<SocketAddr>,
+    /// What was asked for.
+    pub what: Asked,
+    /// Who refused it.
+    pub by: Refuser,
+    /// A stable word.
+    pub reason: String,
+    /// The daemon's own line about it.
+    pub detail: String,
+}
+
+/// What was asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Asked {
+    /// An IKE_SA where there was none.
+    SetUp,
+    /// An IKE_SA beside one to the same peer.
+    ReAuthentication,
+    /// An exchange of an IKE_SA that stands: a rekey, or another CHILD_SA.
+    Exchange,
+}
+
+/// Who refused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Refuser {
+    /// This node.
+    Us,
+    /// The peer, or nobody: it gave no answer.
+    Peer,
 }
 
 /// How an SA came about.
@@ -141,6 +196,39 @@ pub enum Why {
     Breach,
     /// The daemon went away, and with it the SA.
     DaemonGone,
+    /// The peer deleted it.
+    DeletedByPeer,
+    /// The peer gave no answer any more.
+    PeerLost,
+    /// The peer began anew and has forgotten it (INITIAL_CONTACT).
+    PeerRestarted,
+    /// It was not rekeyed within its lifetime.
+    Expired,
+    /// Another to the same peer stood beside it, as after both ends have begun at once.
+    Duplicate,
+}
+
+impl Why {
+    /// Whether readers of version 2 know it.
+    pub(crate) const fn is_old(self) -> bool {
+        matches!(self, Self::Replaced | Self::Deleted | Self::Breach | Self::DaemonGone)
+    }
+
+    /// The word of it in a ledger.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Replaced => "replaced",
+            Self::Deleted => "deleted",
+            Self::Breach => "breach",
+            Self::DaemonGone => "daemon-gone",
+            Self::DeletedByPeer => "deleted-by-peer",
+            Self::PeerLost => "peer-lost",
+            Self::PeerRestarted => "peer-restarted",
+            Self::Expired => "expired",
+            Self::Duplicate => "duplicate",
+        }
+    }
 }
 
 /// An algorithm as the daemon names it, with its number where the registry has one.

@@ -14,7 +14,10 @@ mod refusals;
 mod write;
 
 pub use file::{Bounds, files};
-pub use ipsec::{Algorithm, Authentication, Cause, ChildSa, EspSpi, Forgery, IkeSa, IkeSpi, Messages, SaClosed, Why};
+pub use ipsec::{
+    Algorithm, Asked, Authentication, Cause, ChildSa, EspSpi, Forgery, IkeSa, IkeSpi, Messages, Refuser, SaClosed,
+    SaRefused, Why,
+};
 pub use prefix::Prefix;
 pub use read::{Damaged, Reader};
 pub use record::{

@@ -6,7 +6,7 @@ use std::net::{IpAddr, SocketAddr};
 use bartizan_registry::{NamedGroup, SignatureScheme};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::ipsec::{ChildSa, IkeSa, IkeSpi, SaClosed};
+use crate::ipsec::{ChildSa, IkeSa, IkeSpi, SaClosed, SaRefused};
 use crate::prefix::Prefix;
 use crate::refusals::Kind;
 
@@ -16,8 +16,11 @@ pub const VERSION: u32 = 1;
 /// The version of security associations.
 const OF_IPSEC: u32 = 2;
 
-/// The latest version: that of refusals that were counted. Older ones are read as they are.
-pub const LATEST: u32 = 3;
+/// The version of refusals that were counted.
+const OF_COUNTS: u32 = 3;
+
+/// The latest version: that of refusals of IKE, and of more reasons why an SA ended. Older ones are read as they are.
+pub const LATEST: u32 = 4;
 
 /// One line of a ledger.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -49,6 +52,8 @@ pub enum Event {
     ChildSa(Box<ChildSa>),
     /// An IKE_SA or a CHILD_SA ended.
     SaClosed(SaClosed),
+    /// Something of IKE that was asked for and did not come about.
+    SaRefused(Box<SaRefused>),
     /// Refusals that were counted, since one like them has a record of its own.
     Refusals(Box<Refusals>),
 }
@@ -59,8 +64,10 @@ impl Event {
     pub const fn version(&self) -> u32 {
         match self {
             Self::Handshake(_) | Self::Closed(_) | Self::Lost(_) => VERSION,
+            Self::SaClosed(closed) if !closed.why.is_old() => LATEST,
             Self::IkeSa(_) | Self::ChildSa(_) | Self::SaClosed(_) => OF_IPSEC,
-            Self::Refusals(_) => LATEST,
+            Self::Refusals(_) => OF_COUNTS,
+            Self::SaRefused(_) => LATEST,
         }
     }
 
@@ -79,6 +86,17 @@ impl Event {
                     reason: reason.clone(),
                 };
                 Some((kind, handshake.peer_address.ip()))
+            }
+            // Both ends try again without end.
+            Self::SaRefused(refused) => {
+                let kind = Kind {
+                    protocol: Protocol::Ike,
+                    direction: refused.direction,
+                    interface: refused.interfaces.first().cloned().unwrap_or_default(),
+                    peer: refused.peer.clone(),
+                    reason: refused.reason.clone(),
+                };
+                Some((kind, refused.peer_address?.ip()))
             }
             _ => None,
         }

@@ -195,10 +195,10 @@ fn a_damaged_line_in_the_middle_is_told_by_number_and_reading_goes_on() {
 
 #[test]
 fn a_record_of_a_later_version_is_named_so_whatever_its_shape() {
-    let text = "{\"v\":4,\"when\":\"later\"}\n".to_owned() + &lines(&[lost(1)]);
+    let text = "{\"v\":5,\"when\":\"later\"}\n".to_owned() + &lines(&[lost(1)]);
     assert_eq!(
         read(text.as_bytes()),
-        [Err("line 1: version 4 is not known here".into()), Ok(1)]
+        [Err("line 1: version 5 is not known here".into()), Ok(1)]
     );
 }
 
@@ -252,6 +252,7 @@ fn a_handshake_is_written_in_the_shape_the_document_shows() {
             Event::IkeSa(_) => "ike-sa".into(),
             Event::ChildSa(_) => "child-sa".into(),
             Event::SaClosed(_) => "sa-closed".into(),
+            Event::SaRefused(_) => "sa-refused".into(),
             Event::Refusals(_) => "refusals".into(),
         });
     }
@@ -266,6 +267,8 @@ fn a_handshake_is_written_in_the_shape_the_document_shows() {
             "ike-sa",
             "child-sa",
             "sa-closed",
+            "sa-closed",
+            "sa-refused",
             "refusals",
             "lost"
         ]

@@ -83,7 +83,7 @@ impl Ledgers {
             Event::IkeSa(sa) => self.recorded.add_ike(sa, &record.node, record.at_us),
             Event::ChildSa(sa) => self.recorded.add_child(sa, &record.node, record.at_us),
             Event::Refusals(refusals) => self.add_refusals(&refusals, record.node),
-            Event::Closed(_) | Event::SaClosed(_) => {}
+            Event::Closed(_) | Event::SaClosed(_) | Event::SaRefused(_) => {}
         }
     }
 

@@ -186,6 +186,7 @@ pub(super) fn links(connections: &[Connection]) -> Vec<Link> {
         name: connection.name.clone(),
         load: connection.load(),
         initiates: connection.initiates,
+        at_once: connection.at_once,
         children: connection.children.iter().map(|child| child.name.clone()).collect(),
     });
     links.collect()

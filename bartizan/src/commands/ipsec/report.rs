@@ -1,16 +1,22 @@
 //! The state of links as text and JSON: one shape for `up`, `status` and `rekey`.
 
 use std::fmt::Write as _;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use bartizan_ipsec::drive::LinkStatus;
 use bartizan_ipsec::judge;
+use bartizan_ipsec::watch::{Ended, Refused, Remembered};
 use bartizan_ledger::Verdict;
 use serde::Serialize;
 
 use super::guarding::ClearText;
+use super::said;
 
 /// Version of the JSON form: it changes when a field changes its meaning or goes.
 pub(super) const SCHEMA: &str = "bartizan-ipsec/1";
+
+/// From when on a peer that gives no answer is a finding: a message or two may be lost on the way.
+const SILENT: Duration = Duration::from_secs(3);
 
 /// What released strongSwan can do about identities; charon does not tell by VICI how a peer proved itself.
 const IDENTITY: &str = "by classical signatures: released strongSwan has no others. What is recorded today stays secret all the \
@@ -25,6 +31,12 @@ pub(super) struct Report {
     /// Everything that should stand does, and nothing breaks its policy.
     pub(super) well: bool,
     pub(super) links: Vec<Link>,
+    /// Whether a watch runs, which alone knows who does not answer and what was refused; absent where it was not asked.
+    watched: Option<bool>,
+    /// What was refused last of a peer that is of no link.
+    last_refusal_of_unknown: Option<Refused>,
+    /// When the node's own certificate ends, in seconds since 1970; absent where it was not looked at.
+    certificate_not_after: Option<u64>,
     /// What becomes of packets that no SA protects; absent where it was asked not to be looked at.
     pub(super) clear_text: Option<ClearText>,
     /// How peers prove themselves, apart from what keeps traffic secret.
@@ -37,6 +49,12 @@ pub(super) struct Link {
     connection: String,
     peer: String,
     loaded: bool,
+    /// Since when the peer gives no answer, in microseconds since 1970.
+    no_answer_since_us: Option<u64>,
+    /// What was refused last, at this end or the other.
+    last_refusal: Option<Refused>,
+    /// How an SA of it ended last, other than by a rekey.
+    last_end: Option<Ended>,
     ike: Vec<Ike>,
     children: Vec<Child>,
 }
@@ -89,11 +107,37 @@ impl Report {
             charon,
             well: status.iter().all(LinkStatus::is_well),
             links: status.into_iter().map(Link::from).collect(),
+            watched: None,
+            last_refusal_of_unknown: None,
+            certificate_not_after: None,
             clear_text,
             identity: IDENTITY,
         };
         report.well &= report.is_guarded();
         report
+    }
+
+    /// Adds what the watch knows; none where no watch runs.
+    pub(super) fn remember(&mut self, remembered: Option<Remembered>) {
+        self.watched = Some(remembered.is_some());
+        let Some(mut remembered) = remembered else { return };
+        self.last_refusal_of_unknown = remembered.unknown;
+        for link in &mut self.links {
+            let Some(of_it) = remembered.links.remove(&link.connection) else {
+                continue;
+            };
+            link.no_answer_since_us = of_it.no_answer_since_us.filter(|_| link.loaded);
+            link.last_refusal = of_it.last_refusal;
+            link.last_end = of_it.last_end;
+            self.well &= link.no_answer().is_none_or(|silent| silent < SILENT);
+        }
+    }
+
+    /// Adds when the node's own certificate ends: with one that has, no link is set up or authenticated again.
+    pub(super) fn certificate(&mut self, end: Option<SystemTime>) {
+        let Some(end) = end else { return };
+        self.certificate_not_after = end.duration_since(UNIX_EPOCH).ok().map(|end| end.as_secs());
+        self.well &= SystemTime::now() < end;
     }
 
     /// Whether nothing of the links can pass in clear, as far as it was looked at.
@@ -119,13 +163,14 @@ impl Report {
                 (_, several) => {
                     let shown = several.iter().map(|ike| {
                         let keys = judge::shown(&ike.key_exchanges);
-                        format!("{}, keyed by {keys}: {}", ike.state, said(&ike.verdict))
+                        format!("{}, keyed by {keys}: {}", ike.state, in_words(&ike.verdict))
                     });
                     shown.collect::<Vec<_>>().join("; ")
                 }
             };
             // Writing to a string cannot fail.
             let _ = writeln!(text, "{} (to {}): {state}", link.connection, link.peer);
+            link.trouble(&mut text);
             for child in &link.children {
                 if child.sas.is_empty() {
                     let _ = writeln!(text, "  {:<6} down", child.interface);
@@ -142,7 +187,7 @@ impl Report {
                         judge::shown(&sa.key_exchanges),
                         sa.bytes.sent,
                         sa.bytes.received,
-                        said(&sa.verdict)
+                        in_words(&sa.verdict)
                     );
                 }
             }
@@ -150,9 +195,75 @@ impl Report {
         if let Some(clear_text) = &self.clear_text {
             let _ = writeln!(text, "{}", clear_text.text());
         }
+        if let Some(refused) = &self.last_refusal_of_unknown {
+            let _ = writeln!(text, "last refused of a peer of no link: {}", of_refusal(refused));
+        }
+        if self.watched == Some(false) {
+            let _ = writeln!(
+                text,
+                "nobody watches: whether peers answer, and what was refused, is not known (`bartizan watch`)"
+            );
+        }
+        if let Some(end) = self.certificate_not_after {
+            let end = UNIX_EPOCH + Duration::from_secs(end);
+            let _ = match end.duration_since(SystemTime::now()) {
+                Ok(left) => writeln!(text, "the node's certificate ends in {} days", left.as_secs() / 86_400),
+                Err(_) => writeln!(
+                    text,
+                    "THE NODE'S CERTIFICATE HAS EXPIRED: no link is set up or authenticated again with it"
+                ),
+            };
+        }
         let _ = writeln!(text, "identities are proven {}", self.identity);
         text
     }
+}
+
+impl Link {
+    /// For how long the peer has given no answer.
+    fn no_answer(&self) -> Option<Duration> {
+        self.no_answer_since_us.map(ago)
+    }
+
+    fn trouble(&self, text: &mut String) {
+        // Writing to a string cannot fail.
+        if let Some(silent) = self.no_answer() {
+            let _ = writeln!(text, "  NO ANSWER from {} for {} s", self.peer, silent.as_secs());
+        }
+        if let Some(refused) = &self.last_refusal {
+            let _ = writeln!(text, "  last refused: {}", of_refusal(refused));
+        }
+        if let Some(end) = &self.last_end {
+            let detail = end
+                .detail
+                .as_ref()
+                .map_or_else(String::new, |detail| format!(": {detail}"));
+            let _ = writeln!(
+                text,
+                "  last end: {} s ago, {}{detail}",
+                ago(end.at_us).as_secs(),
+                end.why.word()
+            );
+        }
+    }
+}
+
+fn of_refusal(refused: &Refused) -> String {
+    let (ago, what) = (ago(refused.at_us).as_secs(), &refused.what);
+    format!(
+        "{ago} s ago, {} {} ({}, {}): {}",
+        said::asked(what),
+        said::by(what),
+        said::address(what),
+        what.reason,
+        what.detail
+    )
+}
+
+/// How long ago this was, of microseconds since 1970.
+fn ago(at_us: u64) -> Duration {
+    let at = UNIX_EPOCH + Duration::from_micros(at_us);
+    at.elapsed().unwrap_or_default()
 }
 
 impl From<LinkStatus> for Link {
@@ -196,6 +307,9 @@ impl From<LinkStatus> for Link {
             connection: status.connection,
             peer: status.peer,
             loaded: status.loaded,
+            no_answer_since_us: None,
+            last_refusal: None,
+            last_end: None,
             ike: ike.collect(),
             children: children.collect(),
         }
@@ -203,7 +317,7 @@ impl From<LinkStatus> for Link {
 }
 
 /// A verdict in a few words.
-pub(super) fn said(verdict: &Verdict) -> String {
+fn in_words(verdict: &Verdict) -> String {
     match verdict {
         Verdict::Accepted => "recorded traffic stays secret as the policy asks".to_owned(),
         Verdict::Excepted { reason } => format!("only by exception ({reason})"),

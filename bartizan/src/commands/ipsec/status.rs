@@ -1,5 +1,6 @@
 //! `bartizan status`: a node's IPsec links as charon has them, joined with the policy's verdict.
 
+use bartizan_ipsec::watch::remembered;
 use bartizan_ipsec::{Charon, drive};
 
 use super::guarding::ClearText;
@@ -10,9 +11,10 @@ use crate::{Failure, Outcome};
 
 /// Say how a node's IPsec links stand.
 ///
-/// Asked of charon now, never remembered: which connections are loaded, which IKE_SAs and CHILD_SAs stand, what keyed them, what
-/// they carried, what the policy of today says, and whether packets that find no SA are kept from leaving in clear. A link that does
-/// not stand, breaks its policy or can leak is a finding: exit code 1.
+/// Asked of charon now: which connections are loaded, which IKE_SAs and CHILD_SAs stand, what keyed them, what
+/// they carried, what the policy of today says, and whether packets that find no SA are kept from leaving in clear. charon does not tell whether
+/// a peer still answers, and what was refused: the watch that runs beside it does (`up`, `watch`), where there is one. A link that does
+/// not stand, whose peer gives no answer, that breaks its policy or can leak is a finding: exit code 1.
 ///
 /// Covered are the node's links `with: ipsec`, and no others: a sidecar says at its admin port (/ready, /connections) how its own stand.
 #[derive(clap::Args)]
@@ -34,14 +36,16 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let host = IpsecHost::read(&args.node)?;
     let mut client = host.client()?;
     let charon = Charon::ask(&mut client).map_err(|error| failed(&error))?;
-    let (_, connections) = host.rendered(charon.means())?;
+    let (credentials, connections) = host.rendered(charon.means())?;
     let expectations = host.expectations(&connections);
     let status = drive::status(&mut client, &expectations).map_err(|error| failed(&error))?;
     let clear_text = match args.no_guard {
         true => None,
         false => Some(ClearText::of(&host.guard())?),
     };
-    let report = Report::new(&host.node, charon.version, status, clear_text);
+    let mut report = Report::new(&host.node, charon.version, status, clear_text);
+    report.remember(remembered(&host.place.socket()));
+    report.certificate(credentials.not_after());
     if args.json {
         print_json(&report)?;
     } else {

@@ -5,7 +5,7 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-use bartizan_ipsec::drive::{self, Attempt, Came, Step};
+use bartizan_ipsec::drive::{self, Attempt, Came, Keeper, Kept, Step};
 use bartizan_ipsec::guard::Guard;
 use bartizan_ipsec::render::{Connection, Credentials, Means};
 use bartizan_ipsec::vici::Client;
@@ -162,7 +162,11 @@ fn watched(
         };
         scope.spawn(move || opened.watch(host, expectations, keep, stop, &sees));
         while !stop() && seen.recv_timeout(Duration::from_millis(100)).is_err() {}
+        let keeper = Keeper::new(&host.place.socket(), &links(&all.connections));
         let brought = interrupt.check().and_then(|()| bring_up(args, host, all));
+        if brought.is_ok() {
+            scope.spawn(move || keeper.run(stop, &mut |kept| told(kept)));
+        }
         // A link that is not up yet may come: only what cannot be done at all ends the watch.
         let stayed = brought.and_then(|_| stay(own, interrupt));
         failed.store(stayed.is_err(), Ordering::Relaxed);
@@ -189,6 +193,13 @@ fn stay(own: Option<&mut Instance>, interrupt: &Interrupt) -> Result<(), Failure
         thread::sleep(LOOK);
     }
     Ok(())
+}
+
+fn told(kept: Kept<'_>) {
+    match kept {
+        Kept::Down(link) => tracing::warn!(link, "the link is down; it is set up again"),
+        Kept::Up(link) => tracing::info!(link, "the link is up again"),
+    }
 }
 
 fn bring_up(args: &Args, host: &IpsecHost, all: Loaded) -> Result<Outcome, Failure> {

@@ -7,13 +7,14 @@ use std::thread;
 
 use bartizan_deployment::Breach;
 use bartizan_ipsec::vici::Client;
-use bartizan_ipsec::watch::{Expectations, Notice, Sighting, Watch};
+use bartizan_ipsec::watch::{Expectations, Notice, Parted, Sighting, Watch};
 use bartizan_ipsec::{Kernel, Metrics, drive};
-use bartizan_ledger::{Bounds, Ledger, Verdict};
+use bartizan_ledger::{Bounds, Ledger, Verdict, Why};
 
 use super::PATIENCE;
 use super::keeping;
 use super::node::IpsecHost;
+use super::{said, validity};
 use crate::Failure;
 use crate::commands::metrics_endpoint::Endpoint;
 use crate::output::is_coloured;
@@ -67,7 +68,7 @@ impl Opened {
         connected: &(dyn Fn() + Sync),
     ) {
         let metrics = Metrics::default();
-        let watch = Watch::new(host.place.socket(), expectations, self.ledger.recorder(), &metrics);
+        let watch = Watch::new(host.place.socket(), expectations, self.ledger.recorder(), &metrics).remembering();
         thread::scope(|scope| {
             if let Some(endpoint) = &self.endpoint {
                 if let Some(address) = endpoint.address() {
@@ -79,6 +80,7 @@ impl Opened {
                 let keep = || keep.filter(|_| is_loaded(host, expectations));
                 keeping::keep(&host.guard(), &keep, &metrics, stop);
             });
+            scope.spawn(|| validity::keep_an_eye(host, &metrics, stop));
             watch.run(stop, &mut |notice| {
                 log(&notice);
                 if matches!(notice, Notice::Connected) {
@@ -136,7 +138,48 @@ fn log(notice: &Notice<'_>) {
         Notice::NotTakenDown(sighting, error) => {
             tracing::error!(link = %name(sighting), %error, "SA that breaks the policy could not be taken down; trying on");
         }
+        Notice::Refused(refused, hint, times) => {
+            let (what, by) = (said::asked(refused), said::by(refused));
+            tracing::warn!(
+                link = refused.connection.as_deref().unwrap_or("none"),
+                peer = refused.peer.as_deref().unwrap_or("unknown"),
+                from = %said::address(refused), reason = %refused.reason, detail = %refused.detail, times, hint,
+                "{what} was refused {by}"
+            );
+        }
+        Notice::Ended(parted) => ended(parted),
+        Notice::Silent(silence) => {
+            let what = match silence.stands {
+                true => "packets of this link are lost until it does, or the SA is given up and set up again",
+                false => "it is asked again until it does",
+            };
+            tracing::warn!(link = %silence.connection, peer = %silence.peer, "the peer gives no answer: {what}");
+        }
+        Notice::Answers(silence) => {
+            let after = silence.since.elapsed().unwrap_or_default();
+            tracing::info!(link = %silence.connection, peer = %silence.peer, after_s = after.as_secs(), "the peer answers again");
+        }
+        Notice::Converges(link) => {
+            tracing::info!(
+                link,
+                "two IKE_SAs stood side by side, as both ends had begun at once: one of them is deleted"
+            );
+        }
         other => tracing::info!(?other, "watch"),
+    }
+}
+
+fn ended(parted: &Parted) {
+    let link = match &parted.child {
+        Some(child) => format!("{}/{child}", parted.connection),
+        None => parted.connection.clone(),
+    };
+    let (why, detail) = (parted.why.word(), parted.detail.as_deref().unwrap_or_default());
+    match parted.why {
+        Why::PeerLost | Why::Expired | Why::DaemonGone | Why::DeletedByPeer => {
+            tracing::warn!(link, why, detail, "SA ended");
+        }
+        _ => tracing::info!(link, why, detail, "SA ended"),
     }
 }
 

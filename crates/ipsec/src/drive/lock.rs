@@ -23,8 +23,13 @@ impl Lock {
     ///
     /// What the kernel says when the directory of the socket or that of the locks cannot be used.
     pub fn take(socket: &Path, patience: Duration, waiting: impl FnOnce()) -> Result<Option<Self>, Error> {
-        let file = Path::new(PLACE).join(name(socket)?);
+        let file = Self::place(socket)?;
         Ok(FileLock::take(&file, patience, waiting)?.map(|file| Self { _file: file }))
+    }
+
+    /// The lock file of the charon behind this socket.
+    pub(crate) fn place(socket: &Path) -> Result<PathBuf, Error> {
+        Ok(Path::new(PLACE).join(name(socket)?))
     }
 }
 

@@ -12,7 +12,7 @@ pub struct Reason {
 }
 
 /// Words, what charon's line contains, and what to do. The first that is found is the cause: what follows from it comes below.
-const KNOWN: [(&str, &str, &str); 12] = [
+const KNOWN: [(&str, &str, &str); 16] = [
     (
         "revoked",
         "certificate was revoked",
@@ -44,15 +44,36 @@ const KNOWN: [(&str, &str, &str); 12] = [
         "the peer's certificate must carry the identity that the deployment file gives it",
     ),
     (
+        "no-connection",
+        "no IKE config found for",
+        "no link of this node is between these two addresses: compare the files of both ends, and whether `bartizan up` has loaded them",
+    ),
+    (
+        "wrong-name",
+        "no matching peer config found",
+        "no link of this node is to a peer of that name: compare `names` in the files of both ends",
+    ),
+    (
         "peer-refused",
         "received AUTHENTICATION_FAILED",
-        "the peer did not accept this node: its log names the certificate and the reason",
+        "the peer did not accept this node: `bartizan status` there, its ledger and the log of its `up` name the reason",
+    ),
+    (
+        "no-common-proposal",
+        "received proposals: ",
+        "the peer offers nothing that the policy accepts, as one that has only classical key exchanges; `configured proposals` in \
+         charon's log are those of this node",
+    ),
+    (
+        "no-common-traffic",
+        "traffic selectors ",
+        "both ends must name the same inner networks and ports",
     ),
     (
         "no-common-proposal",
         "received NO_PROPOSAL_CHOSEN",
         "the peer accepts none of the policy's key exchanges, as one that has only classical ones, or has no connection for these two \
-         addresses: its log says which, and `bartizan status` there what is loaded",
+         addresses: `bartizan status` there says which, and what is loaded",
     ),
     (
         "no-common-key-exchange",
@@ -76,18 +97,27 @@ const KNOWN: [(&str, &str, &str); 12] = [
     ),
 ];
 
-/// The reason in these lines of charon's log, with `otherwise` for the rest.
-#[must_use]
-pub fn reason<'a>(lines: impl Iterator<Item = &'a str> + Clone, otherwise: &str) -> Reason {
-    let found = KNOWN.iter().find_map(|(word, sign, hint)| {
+/// Whether a line of charon's log tells something that a reason is made of.
+pub(crate) fn tells(line: &str) -> bool {
+    KNOWN.iter().any(|(_, sign, _)| line.contains(sign))
+}
+
+/// The reason in these lines of charon's log, where one of them tells it.
+pub(crate) fn known<'a>(lines: impl Iterator<Item = &'a str> + Clone) -> Option<Reason> {
+    KNOWN.iter().find_map(|(word, sign, hint)| {
         let line = lines.clone().find(|line| line.contains(sign))?;
         Some(Reason {
             word,
             sentence: line.trim().to_owned(),
             hint,
         })
-    });
-    found.unwrap_or_else(|| {
+    })
+}
+
+/// The reason in these lines of charon's log, with `otherwise` for the rest.
+#[must_use]
+pub fn reason<'a>(lines: impl Iterator<Item = &'a str> + Clone, otherwise: &str) -> Reason {
+    known(lines.clone()).unwrap_or_else(|| {
         let silent = lines.clone().any(|line| line.contains("retransmit "));
         Reason {
             word: if silent { "unreachable" } else { "failed" },

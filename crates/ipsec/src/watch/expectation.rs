@@ -22,6 +22,8 @@ pub struct Expectation {
     pub policy: Policy,
     /// Between whom; none where nobody says.
     pub ends: Option<Ends>,
+    /// Whether this end decides which of two IKE_SAs that stand side by side stays.
+    pub decides: bool,
     /// Its CHILD_SAs.
     pub children: Vec<ExpectedChild>,
 }
@@ -115,6 +117,7 @@ impl Expectations {
                     addresses: connection.addresses,
                     identity: connection.identity.clone(),
                 }),
+                decides: connection.decides,
                 children: children.collect(),
             })
         });

@@ -2,7 +2,7 @@
 
 use bartizan_ledger::{Cause, Why};
 
-use super::{LOG, Notice, Watch};
+use super::{ALERT, LOG, Notice, Watch};
 use crate::sa::{self, IkeSa};
 use crate::vici::Event;
 
@@ -11,7 +11,11 @@ impl Watch<'_> {
     pub(super) fn hear(&mut self, event: &Event, notice: &mut dyn FnMut(Notice<'_>)) {
         let message = &event.message;
         match event.name.as_str() {
-            LOG => self.told.hear(message),
+            LOG => {
+                self.told.hear(message);
+                self.overheard(message);
+            }
+            ALERT => self.alert(message, notice),
             "ike-updown" => {
                 let up = message.is_yes("up");
                 for sa in IkeSa::of_row(message) {

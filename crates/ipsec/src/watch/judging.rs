@@ -27,6 +27,7 @@ impl Watch<'_> {
             }
         }
         self.metrics.standing(self.tracked.standing());
+        self.tell_silence();
         Ok(())
     }
 
@@ -54,6 +55,8 @@ impl Watch<'_> {
         let new = self.tracked.is_new(sa, key, &verdict);
         let other = !new && self.tracked.judged(sa.id, None, &verdict);
         if new {
+            self.answered(&sa.connection, notice);
+            self.said.forget(&sa.connection);
             self.metrics.ike(&sighting);
             let set_up = self.told.of(sa.id).map(|tale| tale.begun.elapsed());
             let record = track::ike_record(sa, key, replaces, expectation, set_up, cause, verdict);

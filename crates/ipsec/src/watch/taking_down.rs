@@ -2,9 +2,10 @@
 
 use std::time::{Duration, Instant};
 
-use bartizan_ledger::{Event, Why};
+use bartizan_ledger::{Event, SaClosed, Why};
 
-use super::{Notice, Sighting, Watch};
+use super::ending::{self, Parting};
+use super::{Notice, Parted, Sighting, TELL, Watch};
 use crate::vici::{Client, Error, Section};
 
 /// How long a CHILD_SA may take to be deleted together with the peer before its IKE_SA is destroyed without asking.
@@ -67,10 +68,9 @@ impl Watch<'_> {
     /// charon tells, or a sweep finds, that it is no more.
     pub(super) fn gone(&mut self, ike: u32, child: Option<u32>, notice: &mut dyn FnMut(Notice<'_>)) {
         let is_it = |condemned: &Condemned| condemned.ike == ike && (child.is_none() || condemned.child == child);
-        let mut why = if self.tracked.is_replaced(ike) {
-            Why::Replaced
-        } else {
-            Why::Deleted
+        let mut why = match self.doubled.is_deleted(ike) {
+            true => Why::Duplicate,
+            false => self.tracked.replaced(ike).unwrap_or(Why::Deleted),
         };
         for condemned in self.condemned.extract_if(.., |condemned| is_it(condemned)) {
             why = Why::Breach;
@@ -81,21 +81,68 @@ impl Watch<'_> {
         self.closed(ike, child, why);
     }
 
-    /// It is no more, for this reason.
+    /// It is no more, for this reason, or for one that charon's log tells.
     pub(super) fn closed(&mut self, ike: u32, child: Option<u32>, why: Why) {
+        // An attempt that never stood has no name here, and ends without a record.
+        let connection = self.tracked.connection(ike).unwrap_or_default().to_owned();
         let closed = self.tracked.close(ike, child, why);
-        match self.untold.iter_mut().find(|waiting| waiting.id == ike) {
-            Some(waiting) => waiting.closed.extend(closed),
-            None => {
-                for record in closed {
-                    self.recorder.record(Event::SaClosed(record));
+        self.partings.push(Parting {
+            id: ike,
+            since: Instant::now(),
+            whole: child.is_none(),
+            connection,
+            closed,
+        });
+        self.metrics.standing(self.tracked.standing());
+    }
+
+    /// Records the ends that charon's log has told of, or will not; all of them at the end.
+    pub(super) fn part(&mut self, all: bool, notice: &mut dyn FnMut(Notice<'_>)) {
+        let ready = |parting: &mut Parting| {
+            let known = |(_, closed): &(_, SaClosed)| closed.why != Why::Deleted;
+            all || (!parting.closed.is_empty() && parting.closed.iter().all(known)) || parting.since.elapsed() >= TELL
+        };
+        let ready: Vec<_> = self.partings.extract_if(.., ready).collect();
+        for Parting {
+            id,
+            whole,
+            connection,
+            closed,
+            ..
+        } in ready
+        {
+            for (name, mut closed) in closed {
+                if closed.why == Why::Deleted
+                    && let Some((why, detail)) = ending::why(self.told.lines(id), name.as_ref())
+                {
+                    closed.why = why;
+                    closed.detail = Some(detail);
                 }
-                if child.is_none() {
-                    self.told.forget(ike);
+                let parted = Parted {
+                    child: name.map(|name| name.child),
+                    peer: self.expectations.of(&connection).map(|known| known.peer.clone()),
+                    connection: connection.clone(),
+                    why: closed.why,
+                    detail: closed.detail.clone(),
+                };
+                self.metrics.ended(&parted);
+                if parted.child.is_none() && parted.why != Why::PeerLost && !self.tracked.has(&connection, None) {
+                    self.silent.remove(&connection);
+                    self.tell_silence();
+                }
+                if parted.why != Why::Replaced {
+                    self.memory.ended(&connection, parted.why, parted.detail.clone());
+                    notice(Notice::Ended(&parted));
+                }
+                match self.untold.iter_mut().find(|waiting| waiting.id == id) {
+                    Some(waiting) => waiting.closed.push(closed),
+                    None => self.recorder.record(Event::SaClosed(closed)),
                 }
             }
+            if whole && !self.untold.iter().any(|waiting| waiting.id == id) {
+                self.told.forget(id);
+            }
         }
-        self.metrics.standing(self.tracked.standing());
     }
 
     /// charon is no more, and with it every SA.

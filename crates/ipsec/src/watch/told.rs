@@ -3,12 +3,18 @@
 //! Its lines are for people and may change from version to version: what is not understood is left out, and the record says that
 //! it was not seen.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::time::Instant;
 
 use bartizan_ledger::Messages;
 
+use super::ending;
+use crate::drive::reason;
 use crate::vici::Section;
+
+/// Lines kept of an IKE_SA, each cut to so many characters: those that say why something was refused or ended are few.
+const LINES: usize = 6;
+const LINE: usize = 240;
 
 /// IKE_SAs kept in mind. Attempts that never come to anything are forgotten, oldest first, beyond it.
 const AT_MOST: usize = 4096;
@@ -23,6 +29,8 @@ pub(crate) struct Tale {
     pub(crate) local: Option<String>,
     /// How the peer did.
     pub(crate) peer: Option<String>,
+    /// What said why something was refused, or ended.
+    pub(crate) lines: VecDeque<String>,
     /// Fragments of the message that goes out, or comes in, next.
     splitting: u64,
     /// The one whose place it took by a rekey.
@@ -38,6 +46,19 @@ impl Told {
         self.0.get(&id)
     }
 
+    /// The lines that said why something of it was refused, or ended.
+    pub(crate) fn lines(&self, id: u32) -> impl Iterator<Item = &str> + Clone {
+        let lines = self.0.get(&id).into_iter().flat_map(|tale| &tale.lines);
+        lines.map(String::as_str)
+    }
+
+    /// What was said until now has been made use of.
+    pub(crate) fn turn_over(&mut self, id: u32) {
+        if let Some(tale) = self.0.get_mut(&id) {
+            tale.lines.clear();
+        }
+    }
+
     pub(crate) fn forget(&mut self, id: u32) {
         self.0.remove(&id);
     }
@@ -47,7 +68,10 @@ impl Told {
         let Some(before) = self.0.get(&old).cloned() else {
             return;
         };
-        let tale = self.0.entry(new).or_insert_with(|| before.clone());
+        let tale = self.0.entry(new).or_insert_with(|| Tale {
+            lines: VecDeque::new(),
+            ..before.clone()
+        });
         tale.before = Some(old);
         tale.take_over(&before);
     }
@@ -80,6 +104,7 @@ impl Tale {
             messages: Messages::default(),
             local: None,
             peer: None,
+            lines: VecDeque::new(),
             splitting: 0,
             before: None,
         }
@@ -92,6 +117,12 @@ impl Tale {
     }
 
     fn hear(&mut self, line: &str) {
+        if reason::tells(line) || ending::tells(line) {
+            if self.lines.len() == LINES {
+                self.lines.pop_front();
+            }
+            self.lines.push_back(line.trim().chars().take(LINE).collect());
+        }
         if let Some((_, rest)) = line.split_once("authentication of '") {
             let Some((_, method)) = rest.split_once("' ") else {
                 return;

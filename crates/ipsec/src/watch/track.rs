@@ -1,12 +1,17 @@
 //! What the watch knows of the SAs that stand, and the records it writes of them.
 
 use std::collections::HashMap;
+use std::time::Duration;
 
 use bartizan_ledger as ledger;
 use bartizan_ledger::{Cause, Direction, Key, SaClosed, Verdict, Why};
 
+use super::ending::Name;
 use super::expectation::Expectation;
 use crate::sa::{ChildSa, IkeSa};
+
+/// How long two IKE_SAs stand side by side in a re-authentication, at most: the old one is deleted when the new one stands.
+pub(super) const BESIDE: Duration = Duration::from_secs(3);
 
 /// SAs by charon's numbers.
 #[derive(Debug, Default)]
@@ -51,11 +56,44 @@ impl Tracked {
         }
     }
 
-    /// Whether a newer one to the same peer has taken its place.
-    pub(super) fn is_replaced(&self, id: u32) -> bool {
-        let Some(old) = self.0.get(&id) else { return false };
-        let mut others = self.0.iter().filter(|(other, _)| **other > id);
-        others.any(|(_, known)| known.is_to_peer_of(&old.connection, old.peer_identity.as_deref()))
+    /// How it ends where another to the same peer stands: a newer one has taken its place, or they have stood side by side.
+    pub(super) fn replaced(&self, id: u32) -> Option<Why> {
+        let this = self.0.get(&id)?;
+        let others = self.0.iter().filter(|(other, _)| **other != id);
+        let same = others.filter(|(_, known)| known.is_to_peer_of(&this.connection, this.peer_identity.as_deref()));
+        let (mut newer, mut beside) = (false, false);
+        for (other, known) in same {
+            newer |= *other > id;
+            beside |= known.since.elapsed().min(this.since.elapsed()) >= BESIDE;
+        }
+        match (beside, newer) {
+            (true, _) => Some(Why::Duplicate),
+            (false, true) => Some(Why::Replaced),
+            (false, false) => None,
+        }
+    }
+
+    /// Whether an IKE_SA of this connection stands, other than the one of this number.
+    pub(super) fn has(&self, connection: &str, but: Option<u32>) -> bool {
+        self.0
+            .iter()
+            .any(|(id, known)| Some(*id) != but && known.connection == connection)
+    }
+
+    /// The connection of an IKE_SA.
+    pub(super) fn connection(&self, id: u32) -> Option<&str> {
+        self.0.get(&id).map(|known| known.connection.as_str())
+    }
+
+    /// Connections of which several IKE_SAs have stood side by side for longer than a re-authentication takes.
+    pub(super) fn doubled(&self) -> Vec<String> {
+        let old = self.0.values().filter(|known| known.since.elapsed() >= BESIDE);
+        let mut names: Vec<_> = old.map(|known| known.connection.clone()).collect();
+        names.sort();
+        let twice = names.windows(2).filter(|pair| pair[0] == pair[1]);
+        let mut twice: Vec<_> = twice.map(|pair| pair[0].clone()).collect();
+        twice.dedup();
+        twice
     }
 
     /// Takes note of an IKE_SA; true when it was not known.
@@ -167,31 +205,42 @@ impl Tracked {
     }
 
     /// Forgets an SA, an IKE_SA with all it has, and says what ended.
-    pub(super) fn close(&mut self, id: u32, child: Option<u32>, why: Why) -> Vec<SaClosed> {
+    pub(super) fn close(&mut self, id: u32, child: Option<u32>, why: Why) -> Vec<(Option<Name>, SaClosed)> {
         let Some(ike) = self.0.get_mut(&id) else {
             return Vec::new();
         };
         let key = ike.key;
-        let of_child = |child: &Child| SaClosed {
-            key,
-            spi_in: Some(child.last.spi_in),
-            why,
-            bytes: child.last.bytes,
-            packets: child.last.packets,
-            lasted_s: child.last.installed_s.max(child.since.elapsed().as_secs()),
+        let of_child = |child: &Child| {
+            let name = Name {
+                child: child.last.name.clone(),
+                spi_in: child.last.spi_in,
+                spi_out: child.last.spi_out,
+            };
+            let closed = SaClosed {
+                key,
+                spi_in: Some(child.last.spi_in),
+                why,
+                bytes: child.last.bytes,
+                packets: child.last.packets,
+                lasted_s: child.last.installed_s.max(child.since.elapsed().as_secs()),
+                detail: None,
+            };
+            (Some(name), closed)
         };
         if let Some(child) = child {
             return ike.children.remove(&child).iter().map(of_child).collect();
         }
         let mut closed: Vec<_> = ike.children.values().map(of_child).collect();
-        closed.push(SaClosed {
+        let whole = SaClosed {
             key,
             spi_in: None,
             why,
             bytes: ledger::Bytes::default(),
             packets: ledger::Bytes::default(),
             lasted_s: ike.since.elapsed().as_secs(),
-        });
+            detail: None,
+        };
+        closed.push((None, whole));
         self.0.remove(&id);
         closed
     }

@@ -35,6 +35,7 @@ pub(super) fn expectation(policy: Policy) -> Expectation {
             addresses: [[10, 77, 0, 1].into(), [10, 77, 0, 2].into()],
             identity: "far.test".into(),
         }),
+        decides: true,
         children: vec![ExpectedChild {
             name: "e2".into(),
             interface: InterfaceKind::E2,

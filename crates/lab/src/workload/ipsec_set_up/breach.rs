@@ -186,6 +186,7 @@ impl Breach {
             connection: link::connection(number),
             peer: ENDS[1].to_owned(),
             policy: policy.clone(),
+            decides: false,
             ends: None,
             children: vec![ExpectedChild {
                 name: link::child("first", number),
