@@ -206,6 +206,7 @@ fn units_are_what_systemd_takes_and_give_the_sidecar_no_right() {
         "bartizan-redirect@.service",
         "bartizan-follow@.service",
         "bartizan-guard@.service",
+        "bartizan-ipsec@.service",
     ] {
         let text = text(&format!("systemd/{unit}"));
         let mut sections = BTreeSet::new();
@@ -234,6 +235,8 @@ fn units_are_what_systemd_takes_and_give_the_sidecar_no_right() {
         ("bartizan-redirect@", 30),
         ("bartizan-follow@", 30),
         ("bartizan-guard@", 30),
+        // Root, for charon.
+        ("bartizan-ipsec@", 80),
     ] {
         // systemd looks for the binary: it is the one under test.
         let text =

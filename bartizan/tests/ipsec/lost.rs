@@ -1,10 +1,13 @@
 //! Peers that are lost and come back, and ends that begin at once.
 
+use std::os::unix::net::UnixDatagram;
 use std::thread;
 use std::time::Duration;
 
+use bartizan_host::Program;
 use bartizan_ipsec::vici::{Client, Section};
 use bartizan_ledger::{Event, Why};
+use nix::sys::signal::Signal;
 
 use super::events;
 use crate::stage::*;
@@ -87,4 +90,34 @@ fn two_ends_that_authenticate_anew_at_once_come_to_one_ike_sa_and_both_ledgers_s
     }
     let spis = |node| stage.json("status", node, &[]).1["links"][0]["ike"][0]["spis"].clone();
     assert_eq!(spis("cu"), spis("ric"));
+}
+
+#[test]
+fn a_service_manager_is_told_that_the_guard_is_in_force_before_a_link_is_up_and_then_of_the_links() {
+    let stage = Stage::set_up("hybrid", "hybrid");
+    let path = stage.path().join("notify");
+    let told = UnixDatagram::bind(&path).expect("a socket");
+    told.set_read_timeout(Some(PATIENCE)).expect("an option");
+    let next = || {
+        let mut text = [0; 512];
+        let length = told.recv(&mut text).expect("it tells");
+        String::from_utf8_lossy(&text[..length]).into_owned()
+    };
+    let up = stage.bartizan("up", "cu", &[]).environment("NOTIFY_SOCKET", &path);
+    let mut cu = up.start().expect("it starts");
+    assert_eq!(next(), "STATUS=the guard is in force; no link is up yet");
+    assert_eq!(next(), "READY=1");
+    // No peer is there, and perhaps no charon yet.
+    let mut show = Program::new(env!("CARGO_BIN_EXE_bartizan")).arguments(["guard", "show"]);
+    show = show.argument(stage.path().join("cu.yaml")).arguments(["--node", "cu"]);
+    show.inside(&stage.cu).run(PATIENCE).expect("it is in force");
+    let _ric = stage.up("ric");
+    let mut heard = Vec::new();
+    while heard.last().is_none_or(|last| last != "STATUS=1 of 1 links up") {
+        heard.push(next());
+    }
+    cu.send(Signal::SIGTERM as i32);
+    while heard.last().is_none_or(|last| last != "STOPPING=1") {
+        heard.push(next());
+    }
 }

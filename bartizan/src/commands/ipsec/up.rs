@@ -11,6 +11,7 @@ use bartizan_ipsec::render::{Connection, Credentials, Means};
 use bartizan_ipsec::vici::Client;
 use bartizan_ipsec::watch::Expectations;
 use bartizan_ipsec::{Charon, Instance};
+use bartizan_sidecar::handover::Notify;
 use serde::Serialize;
 
 use super::guard;
@@ -81,6 +82,7 @@ struct Tried {
 
 pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let interrupt = Interrupt::install()?;
+    let systemd = Notify::from_environment();
     // Before files, charon and locks: whatever of them fails, packets of the links do not pass unencrypted.
     let guard = match args.no_guard {
         true => None,
@@ -89,6 +91,9 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let without =
         |failure: Failure| failure.hint("--no-guard does without: what no SA protects may then leave unencrypted");
     guard.as_ref().map(guarding::first).transpose().map_err(without)?;
+    // What is ordered behind this finds the guard; links come as their peers do.
+    systemd.status("the guard is in force; no link is up yet");
+    systemd.ready();
     let host = IpsecHost::read(&args.node)?;
     // Before a charon is started: files that cannot be used are said at once.
     let (credentials, _) = host.rendered(Means::KERNEL)?;
@@ -125,7 +130,8 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
         return bring_up(args, &host, all);
     }
     let opened = Opened::new(&host, &args.watching)?;
-    let brought = watched(args, &host, &opened, all, own.as_mut(), &interrupt);
+    let brought = watched(args, &host, &opened, all, own.as_mut(), (&interrupt, &systemd));
+    systemd.stopping();
     own.map(Instance::stop).transpose().map_err(Failure::new)?;
     brought
 }
@@ -147,7 +153,7 @@ fn watched(
     opened: &Opened,
     all: Loaded,
     own: Option<&mut Instance>,
-    interrupt: &Interrupt,
+    (interrupt, systemd): (&Interrupt, &Notify),
 ) -> Result<Outcome, Failure> {
     let failed = AtomicBool::new(false);
     let stop = || failed.load(Ordering::Relaxed) || interrupt.asked();
@@ -165,7 +171,7 @@ fn watched(
         let keeper = Keeper::new(&host.place.socket(), &links(&all.connections));
         let brought = interrupt.check().and_then(|()| bring_up(args, host, all));
         if brought.is_ok() {
-            scope.spawn(move || keeper.run(stop, &mut |kept| told(kept)));
+            scope.spawn(move || keeper.run(stop, &mut |kept| told(kept, systemd)));
         }
         // A link that is not up yet may come: only what cannot be done at all ends the watch.
         let stayed = brought.and_then(|_| stay(own, interrupt));
@@ -195,8 +201,9 @@ fn stay(own: Option<&mut Instance>, interrupt: &Interrupt) -> Result<(), Failure
     Ok(())
 }
 
-fn told(kept: Kept<'_>) {
+fn told(kept: Kept<'_>, systemd: &Notify) {
     match kept {
+        Kept::Count(up, all) => systemd.status(&format!("{up} of {all} links up")),
         Kept::Down(link) => tracing::warn!(link, "the link is down; it is set up again"),
         Kept::Up(link) => tracing::info!(link, "the link is up again"),
     }

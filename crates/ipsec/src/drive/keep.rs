@@ -33,6 +33,8 @@ pub enum Kept<'a> {
     Down(&'a str),
     /// It stands again.
     Up(&'a str),
+    /// So many stand, of so many.
+    Count(usize, usize),
 }
 
 /// Links that are to stand.
@@ -41,6 +43,7 @@ pub struct Keeper {
     socket: PathBuf,
     links: Vec<Link>,
     down: HashMap<String, Down>,
+    standing: Option<usize>,
 }
 
 #[derive(Debug)]
@@ -51,14 +54,14 @@ struct Down {
 }
 
 impl Keeper {
-    /// Of these links of the charon behind `socket`. Those that wait for a packet are left to it.
+    /// Of these links of the charon behind `socket`. Those that wait for a packet are counted and left to it.
     #[must_use]
     pub fn new(socket: &Path, links: &[Link]) -> Self {
-        let at_once = links.iter().filter(|link| link.at_once).cloned();
         Self {
             socket: socket.to_owned(),
-            links: at_once.collect(),
+            links: links.to_vec(),
             down: HashMap::new(),
+            standing: None,
         }
     }
 
@@ -67,9 +70,6 @@ impl Keeper {
         let mut client = None;
         while !stop() {
             std::thread::sleep(LOOK);
-            if self.links.is_empty() {
-                continue;
-            }
             let looked = match client.take() {
                 Some(client) => Ok(client),
                 None => Client::connect(&self.socket, GRACE),
@@ -83,6 +83,7 @@ impl Keeper {
     fn look(&mut self, client: &mut Client, notice: &mut dyn FnMut(Kept<'_>)) -> Result<(), Error> {
         let sas = list_sas(client)?;
         let loaded = list_connections(client)?;
+        let mut standing = 0;
         for link in &self.links {
             let of_it = || sas.iter().filter(|sa| sa.connection == link.name);
             let stands = |child: &String| {
@@ -90,7 +91,8 @@ impl Keeper {
                 children.any(|known| known.name == *child && known.stands())
             };
             let missing: Vec<_> = link.children.iter().filter(|child| !stands(child)).collect();
-            if missing.is_empty() || !loaded.contains(&link.name) {
+            standing += usize::from(missing.is_empty());
+            if missing.is_empty() || !link.at_once || !loaded.contains(&link.name) {
                 if self.down.remove(&link.name).is_some_and(|down| down.told) && missing.is_empty() {
                     notice(Kept::Up(&link.name));
                 }
@@ -126,6 +128,9 @@ impl Keeper {
                     Err(error) => return Err(error),
                 }
             }
+        }
+        if self.standing.replace(standing) != Some(standing) {
+            notice(Kept::Count(standing, self.links.len()));
         }
         Ok(())
     }

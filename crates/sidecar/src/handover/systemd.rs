@@ -78,7 +78,7 @@ impl Notify {
         match connected {
             Ok(socket) => Self { socket: Some(socket) },
             Err(error) => {
-                tracing::warn!(%error, "systemd cannot be told when this sidecar is ready");
+                tracing::warn!(%error, "systemd cannot be told when this process is ready");
                 Self::default()
             }
         }
@@ -97,6 +97,11 @@ impl Notify {
     /// It serves.
     pub fn ready(&self) {
         self.tell("READY=1", None);
+    }
+
+    /// How it stands, for `systemctl status`: one line.
+    pub fn status(&self, how: &str) {
+        self.tell(&format!("STATUS={}", how.replace('\n', " ")), None);
     }
 
     /// It drains.
