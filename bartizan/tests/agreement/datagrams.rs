@@ -86,8 +86,10 @@ fn every_handshake_of_quic_is_read_as_tshark_reads_it() {
 
 #[test]
 fn every_handshake_of_dtls_over_udp_is_read_as_tshark_reads_it() {
-    let ours = ours("dtls.pcap", "dtls");
+    let mut ours = ours("dtls.pcap", "dtls");
     assert_eq!(ours.values().map(Vec::len).sum::<usize>(), 8);
+    // Of the second handshake between the same sockets tshark puts no fragments together: it shows no curve.
+    ours.get_mut(&4608).unwrap()[1].3 = None;
     let options = ["-d", "udp.port==4601-4608,dtls"];
     assert_eq!(ours, theirs("dtls.pcap", "dtls", &options, 4600..4700));
 }
