@@ -164,8 +164,11 @@ fn hexadecimal(digits: &[u8]) -> Option<u64> {
 mod tests {
     use super::*;
 
-    /// Content and trailers of a whole chunked body; `None` where more is needed.
-    fn read(input: &[u8]) -> Result<Option<(Vec<u8>, Option<Fields>, usize)>, Wrong> {
+    /// Content, trailers and length of a whole chunked body.
+    type Whole = (Vec<u8>, Option<Fields>, usize);
+
+    /// `None` where more is needed.
+    fn read(input: &[u8]) -> Result<Option<Whole>, Wrong> {
         let (mut body, mut at, mut content) = (Body::chunked(), 0, Vec::new());
         loop {
             match body.step(&input[at..], 7, 1000)? {
