@@ -574,7 +574,8 @@ fn the_frames_that_are_tried_reach_requests_with_bodies() {
     let tried: Vec<_> = (0..100)
         .map(|_| received(&frames().new_tree(&mut runner).unwrap().current(), usize::MAX))
         .collect();
-    let count = |is: fn(&(Vec<u32>, usize, usize, Option<Fault>)) -> bool| tried.iter().filter(|one| is(one)).count();
+    type Received = (Vec<u32>, usize, usize, Option<Fault>);
+    let count = |is: fn(&Received) -> bool| tried.iter().filter(|one| is(one)).count();
     let [heads, several, bodies] = [
         count(|(heads, ..)| !heads.is_empty()),
         count(|(heads, ..)| heads.len() > 1),
