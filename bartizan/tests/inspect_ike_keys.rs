@@ -115,8 +115,12 @@ exec chroot "$1" /usr/sbin/charon-systemd' sh ROOT "$directory"
         }
 
         fn inspect(&self, arguments: &[&str]) -> Output {
-            let mut command = Command::new(env!("CARGO_BIN_EXE_bartizan")).env("COLUMNS", "400");
-            let command = command.arg("inspect").args(arguments).current_dir(self.folder.path());
+            let mut command = Command::new(env!("CARGO_BIN_EXE_bartizan"));
+            let command = command
+                .env("COLUMNS", "400")
+                .arg("inspect")
+                .args(arguments)
+                .current_dir(self.folder.path());
             command.output().expect("bartizan runs")
         }
 

@@ -221,7 +221,7 @@ impl Answered {
     /// It can be written as a table and as JSON.
     pub(crate) fn assert_written(&self) {
         assert!(bartizan_inspect::json::render(std::slice::from_ref(&self.report)).is_ok());
-        let text = bartizan_inspect::text::render(&self.report, None, Detail::Each, Colour::No);
+        let text = bartizan_inspect::text::render(&self.report, None, Detail::Each, Colour::No, 100);
         let unprintable = |character: char| character.is_control() && character != '\n';
         assert!(
             !text.contains(unprintable),
