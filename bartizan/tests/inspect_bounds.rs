@@ -9,7 +9,8 @@ use bartizan_lab::captures::{FlowKind, Flows};
 use serde_json::Value;
 
 fn bartizan(arguments: &[&str], capture: &Path) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_bartizan")).env("COLUMNS", "400");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_bartizan"));
+    command.env("COLUMNS", "400");
     command.args(arguments).arg(capture).output().expect("bartizan runs")
 }
 
