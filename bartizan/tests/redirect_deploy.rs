@@ -15,7 +15,7 @@ use serde_json::Value;
 const LONG: Duration = Duration::from_secs(60);
 /// The user of the sidecar's image.
 const IMAGE_USER: u32 = 10_101;
-const FUNCTIONS: [&str; 8] = ["amf", "ausf", "nrf", "nssf", "pcf", "smf", "udm", "udr"];
+const FUNCTIONS: [&str; 9] = ["amf", "ausf", "chf", "nrf", "nssf", "pcf", "smf", "udm", "udr"];
 
 fn deploy(file: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../deploy").join(file)
@@ -31,14 +31,14 @@ fn free5gc() -> Deployment {
 }
 
 #[test]
-fn every_function_of_the_free5gc_overlay_is_redirected_to_the_seven_others() {
+fn every_function_of_the_free5gc_overlay_is_redirected_to_the_eight_others() {
     let deployment = free5gc();
     let nodes: Vec<_> = deployment.nodes().map(|node| node.name.to_string()).collect();
     assert_eq!(nodes, FUNCTIONS);
     for node in FUNCTIONS {
         let plan = Plan::new(&deployment, node, IMAGE_USER, SystemTime::now())
             .unwrap_or_else(|error| panic!("{node}: {error}"));
-        assert_eq!(plan.services().len(), 7, "{node}");
+        assert_eq!(plan.services().len(), 8, "{node}");
         assert!(plan.bystanders().is_empty());
         assert!(plan.services().iter().all(|service| service.address.port() == 8000));
         assert!(
