@@ -177,7 +177,8 @@ fn two_certificates_of_one_name_are_told_apart_by_serial_number() {
     let serials: Vec<&str> = said
         .err
         .lines()
-        .filter_map(|line| line.strip_prefix("hint: "))
+        .filter_map(|line| line.strip_prefix("hint: ")?.split_once(", issued "))
+        .map(|(serial, _)| serial)
         .collect();
     assert_eq!(serials.len(), 2, "{said:?}");
     place.ca_works(&format!("revoke --dir ca {}", serials[0]));

@@ -118,6 +118,7 @@ impl Followed {
     fn run(shell: Program, directory: &Path, arguments: &[&str]) -> Self {
         let said = tempfile::NamedTempFile::new().unwrap();
         let program = shell
+            .environment("COLUMNS", "400")
             .arguments(["-c", "said=$1; shift; exec \"$0\" inspect \"$@\" >\"$said\""])
             .argument(env!("CARGO_BIN_EXE_bartizan"))
             .argument(said.path().to_str().unwrap())
