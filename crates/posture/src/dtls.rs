@@ -50,12 +50,10 @@ pub(crate) fn association_posture(association: &Association, dtls: &Dtls) -> Pos
 pub(crate) fn dtls_posture(datagrams: &Datagrams, dtls: &Dtls) -> Posture {
     let all = Source::between(datagrams.first, datagrams.last);
     let protected = dtls.protected[0] + dtls.protected[1];
-    let answered = datagrams.from_server.packets > 0;
     let kind = match version(dtls) {
         Some(version) => Kind::Dtls(version),
-        None if dtls.client_hello.is_some() && protected == 0 && (!answered || dtls.refusal().is_some()) => {
-            Kind::DtlsNotAgreed
-        }
+        // An answer that is not in the capture may have been lost on its way to it.
+        None if dtls.client_hello.is_some() && protected == 0 && dtls.refusal().is_some() => Kind::DtlsNotAgreed,
         None => Kind::DtlsNotSeen,
     };
     let carried = Carried {

@@ -132,12 +132,13 @@ fn doubts(quic: &Quic) -> Vec<Contradiction> {
 fn unseen(datagrams: &Datagrams, quic: &Quic) -> Posture {
     let protected = quic.protected[0] + quic.protected[1];
     let hello = quic.tls.client_hello.as_ref();
-    let refused = quic.closed.is_some() || datagrams.from_server.packets == 0 || quic.version_negotiation.is_some();
+    // An answer that is not in the capture may have been lost on its way to it.
+    let refused = quic.closed.is_some() || quic.version_negotiation.is_some();
     let named = quic.version.and_then(quic_version);
     let (kind, verdict, because) = if protected == 0 && quic.opened > 0 && refused {
         let because = match &quic.closed {
             Some(closed) => format!("nothing was negotiated: {}", closed.value),
-            None => "the server did not answer, or not with a handshake".to_owned(),
+            None => "nothing was negotiated: the server wants another version".to_owned(),
         };
         (Kind::QuicNotAgreed, Verdict::NotSeen, because)
     } else if let (Some(version), None) = (quic.version, named) {
@@ -147,7 +148,10 @@ fn unseen(datagrams: &Datagrams, quic: &Quic) -> Posture {
         let because = "Initial packets that could not be opened: what their keys follow from is not in the capture, or they are damaged";
         (Kind::QuicNotSeen, Verdict::NotSeen, because.to_owned())
     } else if hello.is_some() {
-        let because = format!("the ServerHello is not in the capture, and {protected} encrypted packets are");
+        let because = match protected {
+            0 => "the server's answer is not in the capture".to_owned(),
+            _ => format!("the ServerHello is not in the capture, and {protected} encrypted packets are"),
+        };
         (Kind::QuicNotSeen, Verdict::NotSeen, because)
     } else {
         let because = "the Initial packets are not in the capture".to_owned();

@@ -379,13 +379,14 @@ impl Stream {
         while let Some(entry) = self.pending.first_entry()
             && *entry.key() <= self.offset
         {
-            let known = usize::try_from(self.offset - entry.key()).unwrap_or(usize::MAX);
+            let begin = *entry.key();
+            let known = usize::try_from(self.offset - begin).unwrap_or(usize::MAX);
             let held = entry.remove();
             self.cost -= held.cost();
             budget.used -= held.cost();
             let known = known.min(held.length());
             self.counts.repeated += known as u64;
-            self.compare(self.offset.checked_sub(known as u64), &held.bytes, known, held.at);
+            self.compare(Some(begin), &held.bytes, known, held.at);
             self.give(&held.bytes, held.missing, known, held.at, deliver);
         }
     }
