@@ -233,6 +233,95 @@ fn a_safe_answer_forged_before_a_classical_one_is_not_believed() {
     }
 }
 
+/// IP packets between the hosts of a recording, from the first to the second, with what somebody could read or not.
+fn beside_the_handshake(capture: &Capture) -> Vec<(&'static str, Packet)> {
+    let packet = capture
+        .packets
+        .iter()
+        .find(|packet| packet.bytes[12..14] == [8, 0])
+        .unwrap();
+    let addresses: [u8; 8] = packet.bytes[26..34].try_into().unwrap();
+    let ip = |protocol: u8, payload: &[u8]| {
+        let mut bytes = vec![0x45, 0];
+        bytes.extend(u16::try_from(20 + payload.len()).unwrap().to_be_bytes());
+        bytes.extend([0, 9, 0, 0, 64, protocol, 0, 0]);
+        bytes.extend(addresses);
+        bytes.extend(payload);
+        bytes
+    };
+    let udp = [&[0x9c, 0x40, 0x9c, 0x41, 0, 20, 0, 0][..], b"IMSI in text"].concat();
+    let request = [
+        &[0x9c, 0x42, 0, 80, 0, 0, 0, 1, 0, 0, 0, 1, 0x50, 0x18, 1, 0, 0, 0, 0, 0][..],
+        b"GET /nudm-sdm/v2/imsi-208930000000001 HTTP/1.1\r\n\r\n",
+    ]
+    .concat();
+    let init = [
+        &[0x9c, 0x43, 0x96, 0x0c, 0, 0, 0, 7, 0, 0, 0, 0][..],
+        &[0, 3, 0, 24, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 60],
+        b"NGAP data",
+    ]
+    .concat();
+    let all = [
+        ("UDP that nobody reads", ip(17, &udp)),
+        ("a request without TLS", ip(6, &request)),
+        ("the same in IP", ip(4, &ip(6, &request))),
+        (
+            "the same in GRE",
+            ip(47, &[&[0, 0, 8, 0][..], &ip(6, &request)].concat()),
+        ),
+        ("GRE with what nobody reads", ip(47, &[0, 0, 0x12, 0x34, 1, 2, 3, 4])),
+        (
+            "ESP that nothing keyed",
+            ip(50, &[&[0, 0, 0x77, 0x77, 0, 0, 0, 1][..], &[0xa7; 60]].concat()),
+        ),
+        ("a protocol without a name", ip(253, b"anything")),
+        ("SCTP", ip(132, &init)),
+        ("a part of a packet", {
+            let mut part = ip(17, &[7; 64]);
+            part[6] = 0x20;
+            part
+        }),
+        ("a header that is not whole", ip(6, &[1, 2, 3])),
+    ];
+    let frame = |bytes: Vec<u8>| [&packet.bytes[..14], &bytes].concat();
+    all.into_iter()
+        .map(|(what, bytes)| (what, packet.at_the_same_time(frame(bytes))))
+        .collect()
+}
+
+#[test]
+fn one_packet_of_another_kind_between_the_hosts_of_a_safe_link_is_a_finding() {
+    let capture = Capture::read(SIDECAR);
+    let before = Answered::of(SIDECAR, &Beside::ledgers());
+    assert!(before.has_no_finding(), "a link that is safe by packets and ledgers");
+    let (housekeeping, others): (Vec<_>, Vec<_>) = [
+        beside_the_handshake(&capture),
+        // What needs no judgement takes nothing from it.
+        vec![(
+            "ARP",
+            capture.packets[0].at_the_same_time([&capture.packets[0].bytes[..12], &[8, 6], &[0; 28]].concat()),
+        )],
+    ]
+    .concat()
+    .into_iter()
+    .partition(|(what, _)| *what == "ARP");
+    for (what, packet) in others {
+        for place in [0, capture.packets.len() / 2, capture.packets.len()] {
+            let mut packets = capture.packets.clone();
+            packets.insert(place, packet.clone());
+            let after = Answered::of(&capture.with(packets).file(), &Beside::ledgers());
+            after.assert_accounted(what);
+            after.assert_no_better(&before, what);
+            assert!(!after.has_no_finding(), "{what} at {place} is no finding");
+        }
+    }
+    for (what, packet) in housekeeping {
+        let packets = [capture.packets.clone(), vec![packet]].concat();
+        let after = Answered::of(&capture.with(packets).file(), &Beside::ledgers());
+        assert!(after.has_no_finding(), "{what}");
+    }
+}
+
 #[test]
 fn packets_wrapped_in_any_tag_or_tunnel_are_judged_as_they_are_without_it() {
     for (name, capture, beside) in all() {

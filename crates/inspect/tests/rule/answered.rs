@@ -177,6 +177,11 @@ impl Answered {
         self.subjects.values().filter(|worth| worth.safe).count()
     }
 
+    /// Whether it is exit code 0.
+    pub(crate) fn has_no_finding(&self) -> bool {
+        self.findings.is_empty()
+    }
+
     /// Whether a finding is of this concern.
     pub(crate) fn reports(&self, concern: Concern) -> bool {
         self.findings.contains(&concern)

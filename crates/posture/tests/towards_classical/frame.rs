@@ -73,7 +73,8 @@ impl Packet {
         self.at_the_same_time(bytes)
     }
 
-    fn at_the_same_time(&self, bytes: Vec<u8>) -> Self {
+    /// At the same time, with these bytes as they are.
+    pub(crate) fn at_the_same_time(&self, bytes: Vec<u8>) -> Self {
         Self {
             time: self.time,
             length: u32::try_from(bytes.len()).unwrap(),
