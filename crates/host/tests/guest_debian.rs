@@ -8,12 +8,12 @@ mod as_root {
     use std::env;
     use std::fs;
     use std::io::{Read as _, Write as _};
+    use std::path::PathBuf;
     use std::process::{Command, Stdio};
     use std::sync::LazyLock;
     use std::time::{Duration, Instant};
 
-    use bartizan_host::{Facts, Feature, Guest, GuestKernel, Job, JobEnded, LabRoot};
-    use tempfile::TempDir;
+    use bartizan_host::{Facts, Feature, Guest, GuestKernel, Job, LabRoot};
 
     /// Ten seconds where nothing else runs; code in it is up to thirty times slower than here, and others may be waiting for the processors.
     const LONG: Duration = Duration::from_secs(300);
@@ -30,20 +30,27 @@ mod as_root {
         Guest::ensure(kernel, &mut |progress| eprintln!("{progress:?}")).unwrap_or_else(|error| panic!("{error}"))
     }
 
-    /// What came of the jobs of one boot.
+    /// What came of the jobs of one boot. A static is never dropped, so all of it is in memory and nothing in a folder.
     struct Booted {
-        folder: TempDir,
+        folder: PathBuf,
         release: String,
-        jobs: BTreeMap<&'static str, JobEnded>,
+        jobs: BTreeMap<&'static str, Done>,
         refused: String,
+        capture: Vec<u8>,
+        kept: String,
+    }
+
+    struct Done {
+        status: u8,
+        output: String,
+        errors: String,
     }
 
     impl Booted {
-        fn text(&self, job: &str) -> String {
-            let ended = &self.jobs[job];
-            let errors = fs::read_to_string(&ended.stderr).unwrap();
-            assert_eq!(ended.status, 0, "{job}: {}{errors}", ended.text().unwrap());
-            ended.text().unwrap()
+        fn text(&self, job: &str) -> &str {
+            let Done { status, output, errors } = &self.jobs[job];
+            assert_eq!(*status, 0, "{job}: {output}{errors}");
+            output
         }
     }
 
@@ -82,20 +89,25 @@ mod as_root {
             ("killed", shell("killed", "kill -9 $$")),
         ];
         let jobs = jobs.map(|(name, job)| {
-            (
-                name,
-                session
-                    .run(&job, LONG)
-                    .unwrap_or_else(|error| panic!("{name}: {error}")),
-            )
+            let ended = session
+                .run(&job, LONG)
+                .unwrap_or_else(|error| panic!("{name}: {error}"));
+            let done = Done {
+                status: ended.status,
+                output: ended.text().unwrap(),
+                errors: fs::read_to_string(&ended.stderr).unwrap(),
+            };
+            (name, done)
         });
         let refused = session.run(&Job::new("../x", "true"), LONG).unwrap_err().to_string();
         session.end(LONG).unwrap_or_else(|error| panic!("{error}"));
         Booted {
-            folder,
             release: guest.release().to_owned(),
             jobs: jobs.into(),
             refused,
+            capture: fs::read(folder.path().join("wire.pcap")).unwrap(),
+            kept: fs::read_to_string(folder.path().join("file")).unwrap(),
+            folder: folder.path().to_owned(),
         }
     });
 
@@ -132,24 +144,23 @@ mod as_root {
         assert_eq!(counted("received under an sa"), 3);
         assert_eq!(counted("sent without"), 0);
         // Ethernet and raw capture headers are of no interest here: three requests and three answers of ESP are in the file.
-        let capture = fs::read(BOOTED.folder.path().join("wire.pcap")).unwrap();
-        assert!(capture.len() > 24 + 6 * 100, "{} bytes", capture.len());
+        assert!(BOOTED.capture.len() > 24 + 6 * 100, "{} bytes", BOOTED.capture.len());
     }
 
     #[test]
     fn job_has_its_arguments_directory_output_files_and_status() {
-        let folder = BOOTED.folder.path();
         let words = &BOOTED.jobs["words"];
         assert_eq!(words.status, 7);
         let root = LabRoot::sid().unwrap().directory();
         let expected = format!(
             "{}|one two||it's\n$three|{}|/run/bartizan/tmp|",
             root.display(),
-            folder.display()
+            BOOTED.folder.display()
         );
-        assert_eq!(words.text().unwrap(), expected);
-        assert_eq!(fs::read_to_string(&words.stderr).unwrap(), "gone\n");
-        assert_eq!(fs::read_to_string(folder.join("file")).unwrap(), "kept\n");
+        assert_eq!(words.output, expected);
+        assert_eq!(words.errors, "gone\n");
+        assert_eq!(BOOTED.kept, "kept\n");
+        assert!(!BOOTED.folder.exists(), "the boot's folder is left");
         assert_eq!(BOOTED.jobs["missing"].status, 127);
         assert_eq!(BOOTED.jobs["killed"].status, 128 + 9);
         assert_eq!(
@@ -179,7 +190,7 @@ mod as_root {
             .unwrap_or_else(|error| panic!("{error}"))
             .text();
         let texts = [
-            (GuestKernel::UserMode, in_user_mode),
+            (GuestKernel::UserMode, in_user_mode.as_str()),
             (GuestKernel::Debian, BOOTED.text("features")),
         ];
         for (kernel, text) in texts {
