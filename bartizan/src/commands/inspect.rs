@@ -23,7 +23,7 @@ use std::path::PathBuf;
 
 use bartizan_deployment::Deployment;
 use bartizan_inspect::text::{self, Colour};
-use bartizan_inspect::{Detail, Report, Shares, coverage_csv, json};
+use bartizan_inspect::{Detail, Report, Shares, coverage_csv, json, reads};
 use bartizan_report::cbom::Inventory;
 
 use super::deployment_file;
@@ -47,7 +47,8 @@ pub(crate) use size::bytes;
     bartizan inspect sbi.pcap --keylog keys.log    with the secrets of its connections: certificates, HTTP/2\n  \
     bartizan inspect --interface eth0 --follow     what becomes of each link, while it does (docs/follow.md)\n  \
     timeout 60 tcpdump -i any -w - | bartizan inspect -\n  \
-    bartizan inspect diff monday.json friday.pcap  what became of each link\n\n\
+    bartizan inspect diff monday.json friday.pcap  what became of each link\n  \
+    bartizan inspect --reads                       protocols and tunnels that are read, named and unread\n\n\
     Flights are the bytes of client, server and client in turn, five of them with a HelloRetryRequest. An asterisk marks \
     a group for which the client sent a key share.")]
 #[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
@@ -56,7 +57,7 @@ pub(crate) struct Args {
     action: Option<Action>,
 
     /// Captures, pcap or pcapng, also packed with gzip or zstd; `-` reads one from standard input
-    #[arg(required_unless_present = "interface", value_name = "FILE")]
+    #[arg(required_unless_present_any = ["interface", "reads"], value_name = "FILE")]
     files: Vec<PathBuf>,
 
     /// A ledger written by a sidecar, joined by client random; may be given more than once
@@ -89,6 +90,12 @@ pub(crate) struct Args {
     /// Print JSON (schema `bartizan-inspect/1`, see docs/inspect.md)
     #[arg(long)]
     json: bool,
+
+    /// Print what is read, known by name and left unread, how it is told and what verdicts can come of it; reads no capture
+    #[arg(long, conflicts_with_all = [
+        "files", "ledger", "keylog", "ike_keys", "deployment", "all", "alike", "cbom", "html", "coverage", "timing", "interface", "follow",
+    ])]
+    reads: bool,
 
     /// Write a cryptographic bill of materials of what was observed: CycloneDX 1.7, JSON (docs/cbom.md)
     #[arg(long, value_name = "OUT")]
@@ -145,6 +152,9 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     if let Some(Action::Diff(args)) = &args.action {
         return diff::run(args);
     }
+    if args.reads {
+        return reads(args.json);
+    }
     if args.timing {
         let form = match (args.json, args.csv) {
             (true, _) => timing::Form::Json,
@@ -194,6 +204,16 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     }
     let finding = reports.iter().any(|report| !report.findings().is_empty());
     Ok(if finding { Outcome::Finding } else { Outcome::Clean })
+}
+
+/// What the readers go by.
+fn reads(json: bool) -> Result<Outcome, Failure> {
+    let list = match json {
+        true => format!("{:#}\n", reads::json()),
+        false => reads::text(output::width()),
+    };
+    said(io::stdout().lock().write_all(list.as_bytes()))?;
+    Ok(Outcome::Clean)
 }
 
 /// What all of the reports know together, and the documents that are asked for beside them.

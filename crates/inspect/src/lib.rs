@@ -16,6 +16,7 @@ mod findings;
 pub mod follow;
 pub mod json;
 mod judging;
+pub mod reads;
 mod remedy;
 mod report;
 mod shares;

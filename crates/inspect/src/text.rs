@@ -5,6 +5,8 @@ mod links;
 mod opened;
 mod wrap;
 
+pub(crate) use self::wrap::wrapped;
+
 use std::fmt::Display;
 
 use bartizan_deployment::Deployment;

@@ -5,6 +5,8 @@ use bartizan_wire::plaintext::Plaintext;
 use bartizan_wire::tls::{Tls, Version};
 use bartizan_wire::{Connection, Content, Ending};
 
+use crate::Verdict;
+
 /// What a connection is, as far as packets show.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Kind {
@@ -76,7 +78,95 @@ pub enum Kind {
     NotRead(DatagramProtocol),
 }
 
+/// One of each variant, with the values that those with fields are asked for here. One that is missing does not compile.
+macro_rules! one_of_each {
+    ($($variant:ident $(($sample:expr))?),+ $(,)?) => {
+        const ONE_OF_EACH: &[Kind] = &[$(Kind::$variant $(($sample))?),+];
+        const _: fn(Kind) = |kind| match kind {
+            $(Kind::$variant { .. } => {})+
+        };
+    };
+}
+
+one_of_each!(
+    Tls13,
+    TlsLegacy(Version::TLS12),
+    TlsNotAgreed,
+    TlsNotSeen,
+    ClearHttp2,
+    ClearHttp1,
+    Ssh,
+    SshNotAgreed,
+    SshNotSeen,
+    Plaintext(Plaintext::Diameter),
+    Unknown,
+    Silent,
+    Ike,
+    IkeNotAgreed,
+    IkeNotSeen,
+    IkeV1,
+    Esp,
+    EspInClear,
+    ClearSctp,
+    DtlsOverSctp,
+    DtlsChunks,
+    SctpSilent,
+    GtpU,
+    Pfcp,
+    GtpC,
+    Quic,
+    QuicNotAgreed,
+    QuicNotSeen,
+    Named(Named::WireGuard),
+    Dtls(Version::DTLS12),
+    DtlsNotAgreed,
+    DtlsNotSeen,
+    NotRead(DatagramProtocol::Udp),
+);
+
 impl Kind {
+    /// All that a conversation can be: each protocol that is known by name, and what no reader recognises as UDP.
+    pub fn all() -> impl Iterator<Item = Self> {
+        ONE_OF_EACH.iter().flat_map(|kind| match kind {
+            Self::Plaintext(_) => Plaintext::ALL.iter().copied().map(Self::Plaintext).collect(),
+            Self::Named(_) => Named::ALL.iter().copied().map(Self::Named).collect(),
+            one => vec![*one],
+        })
+    }
+
+    /// The verdicts on its confidentiality that packets, ledgers and keys can lead to, the best first.
+    #[must_use]
+    pub fn verdicts(self) -> &'static [Verdict] {
+        use Verdict::{NotObservable, NotSeen, QuantumSafe, ReadableNow, Vulnerable};
+        match self {
+            // A NULL cipher is readable now.
+            Self::Ssh | Self::Ike | Self::Esp => &[QuantumSafe, NotObservable, NotSeen, Vulnerable, ReadableNow],
+            Self::Tls13 => &[QuantumSafe, NotObservable, NotSeen, Vulnerable],
+            Self::TlsLegacy(_) => &[NotObservable, Vulnerable, ReadableNow],
+            // A ledger may know what is not in the capture.
+            Self::TlsNotAgreed | Self::TlsNotSeen => &[QuantumSafe, NotObservable, NotSeen, Vulnerable],
+            Self::IkeNotAgreed | Self::IkeNotSeen => &[QuantumSafe, NotObservable, NotSeen, Vulnerable, ReadableNow],
+            Self::IkeV1 => &[NotObservable, NotSeen, Vulnerable],
+            Self::DtlsOverSctp | Self::Dtls(_) => &[QuantumSafe, NotObservable, NotSeen, Vulnerable, ReadableNow],
+            Self::Quic => &[QuantumSafe, NotObservable, NotSeen, Vulnerable],
+            Self::QuicNotSeen | Self::SshNotSeen => &[NotObservable, NotSeen],
+            Self::DtlsNotSeen | Self::DtlsNotAgreed => &[NotObservable, NotSeen, ReadableNow],
+            Self::SshNotAgreed | Self::QuicNotAgreed | Self::Silent | Self::SctpSilent => &[NotSeen],
+            Self::ClearHttp2
+            | Self::ClearHttp1
+            | Self::Plaintext(_)
+            | Self::EspInClear
+            | Self::ClearSctp
+            | Self::Pfcp
+            | Self::GtpC => &[ReadableNow],
+            // PDCP may encrypt what is in tunnels.
+            Self::GtpU => &[NotObservable, ReadableNow],
+            Self::Named(named) if named.is_plaintext() => &[ReadableNow],
+            Self::Named(Named::WireGuard) => &[Vulnerable],
+            Self::Named(_) | Self::Unknown | Self::DtlsChunks | Self::NotRead(_) => &[NotObservable],
+        }
+    }
+
     pub(crate) fn of(connection: &Connection) -> Self {
         match &connection.content {
             Content::Nothing => Self::Silent,

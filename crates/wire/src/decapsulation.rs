@@ -2,11 +2,13 @@
 
 mod frame;
 mod gre;
+mod marks;
 mod mpls;
 mod tunnel;
 mod udp;
 
 pub(crate) use frame::{Carried, Payload, reach};
+pub use marks::Mark;
 pub(crate) use tunnel::opens;
 
 use crate::link::ETHERTYPE_MACSEC;

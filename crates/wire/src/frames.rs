@@ -36,43 +36,63 @@ pub enum FrameProtocol {
     Deep,
 }
 
-/// EtherTypes by name.
-const TYPES: &[(u16, &str)] = &[
-    (0x0806, "ARP"),
-    (0x0842, "Wake-on-LAN"),
-    (0x22f0, "AVTP"),
-    (0x6003, "DECnet"),
-    (0x8035, "RARP"),
-    (0x809b, "AppleTalk"),
-    (0x8137, "IPX"),
-    (0x8808, "MAC control"),
-    (0x8809, "slow protocols"),
-    (0x8863, "PPPoE discovery"),
-    (0x8864, "PPPoE"),
-    (0x888e, "EAPOL"),
-    (0x8892, "PROFINET"),
-    (0x88a2, "ATA over Ethernet"),
-    (0x88a4, "EtherCAT"),
-    (0x88b8, "GOOSE"),
-    (0x88ba, "Sampled Values"),
-    (0x88c7, "802.11 pre-authentication"),
-    (0x88cc, "LLDP"),
-    (0x88dc, "WSMP"),
-    (0x88e1, "HomePlug"),
-    (0x88e5, "MACsec"),
-    (0x88f5, "MVRP"),
-    (0x88f6, "MMRP"),
-    (0x88f7, "PTP"),
-    (0x88f8, "NC-SI"),
-    (0x8902, "CFM"),
-    (0x8906, "FCoE"),
-    (0x890d, "802.11"),
-    (0x8914, "FIP"),
-    (0x8915, "RoCE"),
-    (0x894f, "NSH"),
-    (0x9000, "loopback test"),
-    (0xaefe, "eCPRI"),
-    (0xfc3d, "RoE"),
+/// Protocols by name.
+const NAMED: &[(FrameProtocol, &str)] = &[
+    (FrameProtocol::Type(0x0806), "ARP"),
+    (FrameProtocol::Type(0x0842), "Wake-on-LAN"),
+    (FrameProtocol::Type(0x22f0), "AVTP"),
+    (FrameProtocol::Type(0x6003), "DECnet"),
+    (FrameProtocol::Type(0x8035), "RARP"),
+    (FrameProtocol::Type(0x809b), "AppleTalk"),
+    (FrameProtocol::Type(0x8137), "IPX"),
+    (FrameProtocol::Type(0x8808), "MAC control"),
+    (FrameProtocol::Type(0x8809), "slow protocols"),
+    (FrameProtocol::Type(0x8863), "PPPoE discovery"),
+    (FrameProtocol::Type(0x8864), "PPPoE"),
+    (FrameProtocol::Type(0x888e), "EAPOL"),
+    (FrameProtocol::Type(0x8892), "PROFINET"),
+    (FrameProtocol::Type(0x88a2), "ATA over Ethernet"),
+    (FrameProtocol::Type(0x88a4), "EtherCAT"),
+    (FrameProtocol::Type(0x88b8), "GOOSE"),
+    (FrameProtocol::Type(0x88ba), "Sampled Values"),
+    (FrameProtocol::Type(0x88c7), "802.11 pre-authentication"),
+    (FrameProtocol::Type(0x88cc), "LLDP"),
+    (FrameProtocol::Type(0x88dc), "WSMP"),
+    (FrameProtocol::Type(0x88e1), "HomePlug"),
+    (FrameProtocol::Type(0x88e5), "MACsec"),
+    (FrameProtocol::Type(0x88f5), "MVRP"),
+    (FrameProtocol::Type(0x88f6), "MMRP"),
+    (FrameProtocol::Type(0x88f7), "PTP"),
+    (FrameProtocol::Type(0x88f8), "NC-SI"),
+    (FrameProtocol::Type(0x8902), "CFM"),
+    (FrameProtocol::Type(0x8906), "FCoE"),
+    (FrameProtocol::Type(0x890d), "802.11"),
+    (FrameProtocol::Type(0x8914), "FIP"),
+    (FrameProtocol::Type(0x8915), "RoCE"),
+    (FrameProtocol::Type(0x894f), "NSH"),
+    (FrameProtocol::Type(0x9000), "loopback test"),
+    (FrameProtocol::Type(0xaefe), "eCPRI"),
+    (FrameProtocol::Type(0xfc3d), "RoE"),
+    (FrameProtocol::Llc(0x42), "STP"),
+    (FrameProtocol::Llc(0xfe), "OSI"),
+    (FrameProtocol::Llc(0xe0), "IPX"),
+    (FrameProtocol::Llc(0xf0), "NetBIOS"),
+    (FrameProtocol::Cisco(0x2000), "CDP"),
+    (FrameProtocol::Cisco(0x2003), "VTP"),
+    (FrameProtocol::Cisco(0x2004), "DTP"),
+    (FrameProtocol::Cisco(0x0111), "UDLD"),
+    (FrameProtocol::Cisco(0x010b), "PVST"),
+    (FrameProtocol::Ppp(0x8021), "PPP IPCP"),
+    (FrameProtocol::Ppp(0x8057), "PPP IPV6CP"),
+    (FrameProtocol::Ppp(0xc021), "PPP LCP"),
+    (FrameProtocol::Ppp(0xc023), "PPP PAP"),
+    (FrameProtocol::Ppp(0xc223), "PPP CHAP"),
+    (FrameProtocol::Ppp(0xc227), "PPP EAP"),
+    (FrameProtocol::Ppp(0x00fd), "PPP compressed or encrypted"),
+    (FrameProtocol::Ppp(0x0053), "PPP encrypted"),
+    (FrameProtocol::PseudoWire, "MPLS pseudowire"),
+    (FrameProtocol::AssociatedChannel, "MPLS associated channel"),
+    (FrameProtocol::Deep, "frames beneath too many tags and tunnels"),
 ];
 
 /// EtherTypes of what stations and bridges of one network keep it together with: addresses, neighbours, trees, pauses.
@@ -81,33 +101,15 @@ const HOUSEKEEPING: &[u16] = &[
 ];
 
 impl FrameProtocol {
+    /// Those that have a name here.
+    pub fn named() -> impl Iterator<Item = Self> {
+        NAMED.iter().map(|(known, _)| *known)
+    }
+
     /// Its name.
     #[must_use]
     pub fn name(self) -> Cow<'static, str> {
-        let known = match self {
-            Self::Type(kind) => TYPES.iter().find(|(known, _)| *known == kind).map(|(_, name)| *name),
-            Self::Llc(0x42) => Some("STP"),
-            Self::Llc(0xfe) => Some("OSI"),
-            Self::Llc(0xe0) => Some("IPX"),
-            Self::Llc(0xf0) => Some("NetBIOS"),
-            Self::Cisco(0x2000) => Some("CDP"),
-            Self::Cisco(0x2003) => Some("VTP"),
-            Self::Cisco(0x2004) => Some("DTP"),
-            Self::Cisco(0x0111) => Some("UDLD"),
-            Self::Cisco(0x010b) => Some("PVST"),
-            Self::Ppp(0x8021) => Some("PPP IPCP"),
-            Self::Ppp(0x8057) => Some("PPP IPV6CP"),
-            Self::Ppp(0xc021) => Some("PPP LCP"),
-            Self::Ppp(0xc023) => Some("PPP PAP"),
-            Self::Ppp(0xc223) => Some("PPP CHAP"),
-            Self::Ppp(0xc227) => Some("PPP EAP"),
-            Self::Ppp(0x00fd) => Some("PPP compressed or encrypted"),
-            Self::Ppp(0x0053) => Some("PPP encrypted"),
-            Self::PseudoWire => Some("MPLS pseudowire"),
-            Self::AssociatedChannel => Some("MPLS associated channel"),
-            Self::Deep => Some("frames beneath too many tags and tunnels"),
-            _ => None,
-        };
+        let known = NAMED.iter().find(|(known, _)| *known == self).map(|(_, name)| *name);
         match (known, self) {
             (Some(name), _) => name.into(),
             (None, Self::Type(kind)) => format!("EtherType 0x{kind:04x}").into(),
@@ -141,7 +143,10 @@ mod tests {
     #[test]
     fn what_needs_no_judgement_is_a_short_list_with_names() {
         for kind in HOUSEKEEPING {
-            assert!(TYPES.iter().any(|(known, _)| known == kind), "0x{kind:04x}");
+            assert!(
+                FrameProtocol::named().any(|known| known == FrameProtocol::Type(*kind)),
+                "0x{kind:04x}"
+            );
         }
         // Keys of MACsec, plain fronthaul and storage are no housekeeping.
         for kind in [0x888e, 0x88e5, 0xaefe, 0x8906, 0x88f7, 0x1234] {
@@ -155,12 +160,13 @@ mod tests {
 
     #[test]
     fn each_type_has_one_name() {
-        for (index, (kind, name)) in TYPES.iter().enumerate() {
-            assert!(
-                TYPES[index + 1..]
-                    .iter()
-                    .all(|(other, called)| other != kind && called != name)
-            );
+        for (index, (protocol, name)) in NAMED.iter().enumerate() {
+            // IPX and others came in more than one kind of frame.
+            let other = |(other, called): &(FrameProtocol, &str)| {
+                other != protocol
+                    && (called != name || std::mem::discriminant(other) != std::mem::discriminant(protocol))
+            };
+            assert!(NAMED[index + 1..].iter().all(other), "{name}");
         }
         assert_eq!(FrameProtocol::Type(0x1234).name(), "EtherType 0x1234");
         assert_eq!(Station([2, 0, 0x5e, 0x10, 0, 1]).to_string(), "02:00:5e:10:00:01");

@@ -25,6 +25,14 @@ pub const NO_NEXT_HEADER: u8 = 59;
 /// IP protocol number of SCTP.
 pub const SCTP: u8 = 132;
 
+/// What hosts keep a network together with, and nobody's data is in, by name.
+pub const HOUSEKEEPING: &[(u8, &str)] = &[
+    (ICMP, "ICMP"),
+    (IGMP, "IGMP"),
+    (ICMPV6, "ICMPv6"),
+    (NO_NEXT_HEADER, "IPv6 without a next header"),
+];
+
 /// Extension headers followed before an IPv6 packet is given up.
 const EXTENSION_HEADERS: usize = 8;
 

@@ -49,6 +49,7 @@ pub mod ike;
 pub mod ip;
 pub mod keys;
 pub mod link;
+mod listed;
 mod moment;
 mod observer;
 pub mod opening;
@@ -65,6 +66,7 @@ pub mod work;
 
 pub use capture::{CaptureError, CapturePart, CaptureReader, Packet};
 pub use connection::{Captured, Connection, Content, Ending, Roles, Side, Start, Traffic};
+pub use decapsulation::Mark;
 pub use end::{Address, End};
 pub use ip::FragmentLimits;
 pub use moment::{Moment, Seen, Timestamp};

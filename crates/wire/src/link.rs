@@ -84,24 +84,51 @@ pub(crate) enum Frame<'a> {
     Short,
 }
 
+/// Reads a link's header; none where the frame ends before it does.
+type Read = fn(&[u8]) -> Option<Carried<'_>>;
+
+/// Link types that are read, the most frequent first, by name.
+static READERS: &[(LinkType, &str, Read)] = &[
+    (LinkType::ETHERNET, "Ethernet", |frame| Some(Carried::Ethernet(frame))),
+    (LinkType::LINUX_SLL2, "Linux cooked v2", |frame| cooked(frame, 20, 0)),
+    (LinkType::LINUX_SLL, "Linux cooked v1", |frame| cooked(frame, 16, 14)),
+    (LinkType::RAW, "raw IP", ip),
+    (LinkType::IPV4, "raw IPv4", ip),
+    (LinkType::IPV6, "raw IPv6", ip),
+    (LinkType::DLT_RAW[0], "raw IP", ip),
+    (LinkType::DLT_RAW[1], "raw IP", ip),
+    (LinkType::NULL, "BSD loopback", loopback),
+    (LinkType::LOOP, "OpenBSD loopback", loopback),
+    (LinkType::PPP, "PPP", |frame| Some(Carried::Ppp(frame))),
+    (LinkType::PPP_WITH_DIRECTION, "PPP with direction", |frame| {
+        frame.get(1..).map(Carried::Ppp)
+    }),
+    (LinkType::PPP_HDLC, "PPP in HDLC", hdlc),
+    (LinkType::C_HDLC, "Cisco HDLC", hdlc),
+    (LinkType::PPP_ETHER, "PPPoE", |frame| {
+        Some(Carried::Typed(PPPOE_SESSION, frame))
+    }),
+    (LinkType::MPLS, "MPLS", |frame| {
+        Some(Carried::Typed(MPLS_UNICAST, frame))
+    }),
+    (LinkType::NFLOG, "netfilter log", netfilter),
+];
+
+/// The link types that are read, by name.
+pub fn link_types() -> impl Iterator<Item = (LinkType, &'static str)> {
+    READERS.iter().map(|(link, name, _)| (*link, *name))
+}
+
 /// Reads the link header of `frame` alone.
 pub(crate) fn carried(link: LinkType, frame: &[u8]) -> Frame<'_> {
-    let read = match link {
-        LinkType::ETHERNET => Some(Carried::Ethernet(frame)),
-        LinkType::RAW | LinkType::IPV4 | LinkType::IPV6 => Some(Carried::Ip(frame)),
-        LinkType::LINUX_SLL => cooked(frame, 16, 14),
-        LinkType::LINUX_SLL2 => cooked(frame, 20, 0),
-        LinkType::NULL | LinkType::LOOP => loopback(frame),
-        LinkType::PPP => Some(Carried::Ppp(frame)),
-        LinkType::PPP_WITH_DIRECTION => frame.get(1..).map(Carried::Ppp),
-        LinkType::PPP_HDLC | LinkType::C_HDLC => hdlc(frame),
-        LinkType::PPP_ETHER => Some(Carried::Typed(PPPOE_SESSION, frame)),
-        LinkType::MPLS => Some(Carried::Typed(MPLS_UNICAST, frame)),
-        LinkType::NFLOG => netfilter(frame),
-        link if LinkType::DLT_RAW.contains(&link) => Some(Carried::Ip(frame)),
-        _ => return Frame::UnknownLink,
-    };
-    read.map_or(Frame::Short, Frame::Carries)
+    match READERS.iter().find(|(known, ..)| *known == link) {
+        Some((_, _, read)) => read(frame).map_or(Frame::Short, Frame::Carries),
+        None => Frame::UnknownLink,
+    }
+}
+
+fn ip(frame: &[u8]) -> Option<Carried<'_>> {
+    Some(Carried::Ip(frame))
 }
 
 /// A header of so many bytes with the EtherType at some place in it.

@@ -4,6 +4,8 @@ use std::fmt;
 use std::net::IpAddr;
 use std::sync::Arc;
 
+use crate::listed::listed;
+
 /// What may stand between a captured frame and a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Encapsulation {
@@ -27,8 +29,6 @@ pub enum Encapsulation {
     Nsh,
     /// TRILL (RFC 6325).
     Trill,
-    /// PPP (RFC 1661).
-    Ppp,
     /// PPP over Ethernet (RFC 2516).
     Pppoe,
     /// GRE (RFC 2784, RFC 2890; with Ethernet in it, as NVGRE, RFC 7637).
@@ -65,6 +65,10 @@ pub enum Encapsulation {
     Tzsp,
 }
 
+listed!(
+    Encapsulation: Vlan, ProviderBackbone, FabricPath, VnTag, RedundancyTag, MacSecInClear, Mpls, PseudoWire, Nsh, Trill, Pppoe, Gre, Pptp, Erspan, IpInIp, EtherIp, MplsInIp, Ah, L2tp, Vxlan, VxlanGpe, Geneve, Gue, GtpU, Lisp, Teredo, Tzsp
+);
+
 impl Encapsulation {
     /// As reports write it.
     #[must_use]
@@ -80,7 +84,6 @@ impl Encapsulation {
             Self::PseudoWire => "pseudowire",
             Self::Nsh => "NSH",
             Self::Trill => "TRILL",
-            Self::Ppp => "PPP",
             Self::Pppoe => "PPPoE",
             Self::Gre => "GRE",
             Self::Pptp => "PPTP",

@@ -4,6 +4,7 @@ mod begins;
 mod session;
 
 use crate::Moment;
+use crate::listed::listed;
 
 pub(crate) use begins::recognise;
 pub(crate) use session::Session;
@@ -45,6 +46,8 @@ pub enum Plaintext {
     Bgp,
 }
 
+listed!(Plaintext: Diameter, Sip, Ftp, Telnet, Smtp, Imap, Pop3, Ldap, MySql, PostgreSql, Rdp, Xmpp, Dns, Redis, MongoDb, Bgp);
+
 impl Plaintext {
     /// Its name.
     #[must_use]
@@ -66,6 +69,23 @@ impl Plaintext {
             Self::Redis => "Redis",
             Self::MongoDb => "MongoDB",
             Self::Bgp => "BGP",
+        }
+    }
+
+    /// Whether it may go over to TLS on the way, and is followed there.
+    #[must_use]
+    pub fn goes_over_to_tls(self) -> bool {
+        match self {
+            Self::Ftp
+            | Self::Smtp
+            | Self::Imap
+            | Self::Pop3
+            | Self::Ldap
+            | Self::MySql
+            | Self::PostgreSql
+            | Self::Rdp
+            | Self::Xmpp => true,
+            Self::Diameter | Self::Sip | Self::Telnet | Self::Dns | Self::Redis | Self::MongoDb | Self::Bgp => false,
         }
     }
 

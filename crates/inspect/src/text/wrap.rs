@@ -5,7 +5,7 @@ const LEAST: usize = 40;
 
 /// A line in pieces of at most `width` characters, the second and later ones behind `indent` spaces. It is cut at spaces, and within a
 /// word that is longer than a line.
-pub(super) fn wrapped(line: &str, width: usize, indent: usize) -> Vec<String> {
+pub(crate) fn wrapped(line: &str, width: usize, indent: usize) -> Vec<String> {
     let width = width.max(LEAST);
     let indent = indent.min(width / 2);
     let mut pieces = Vec::new();

@@ -205,6 +205,14 @@ impl Answered {
                 link.ends
             );
         }
+        for conversation in conversations {
+            let posture = conversation.posture();
+            let (kind, verdict) = (posture.kind, posture.confidentiality.verdict());
+            assert!(
+                kind.verdicts().contains(&verdict),
+                "{what}: {kind:?} is listed as never {verdict:?}"
+            );
+        }
         if !self.findings.is_empty() || self.listed {
             return;
         }

@@ -2,6 +2,7 @@
 //! where a structure is weak.
 
 use crate::cursor::Cursor;
+use crate::listed::listed;
 use crate::udp::Udp;
 
 /// A protocol that is named, and not read further.
@@ -51,6 +52,8 @@ pub enum Named {
     Ecpri,
 }
 
+listed!(Named: WireGuard, OpenVpn, Sip, Ssdp, Radius, Snmp1, Snmp2, Snmp3, Snmp3Private, Gtp1C, GtpPrime, Rtp, Rtcp, Stun, Dns, Ntp, Ptp, Syslog, Dhcp, Nfapi, Ecpri);
+
 impl Named {
     /// Its name.
     #[must_use]
@@ -80,6 +83,34 @@ impl Named {
         }
     }
 
+    /// Ports that it is looked for on, where its structure is too weak to be believed anywhere; none where it is told by structure alone.
+    #[must_use]
+    pub fn ports(self) -> &'static [u16] {
+        match self {
+            Self::Gtp1C => &[2123],
+            Self::GtpPrime => &[3386],
+            Self::Ntp => &[123],
+            Self::Ptp => &[319, 320],
+            Self::OpenVpn => &[1194],
+            Self::WireGuard
+            | Self::Sip
+            | Self::Ssdp
+            | Self::Radius
+            | Self::Snmp1
+            | Self::Snmp2
+            | Self::Snmp3
+            | Self::Snmp3Private
+            | Self::Rtp
+            | Self::Rtcp
+            | Self::Stun
+            | Self::Dns
+            | Self::Syslog
+            | Self::Dhcp
+            | Self::Nfapi
+            | Self::Ecpri => &[],
+        }
+    }
+
     /// Whether everything it sends is readable.
     #[must_use]
     pub fn is_plaintext(self) -> bool {
@@ -93,7 +124,10 @@ impl Named {
 /// The protocol of a datagram, by its structure.
 pub(super) fn named(udp: &Udp<'_>) -> Option<Named> {
     let (bytes, sent) = (udp.payload, udp.payload.len() + udp.missing);
-    let on = |port: u16| udp.source_port == port || udp.destination_port == port;
+    let by_port = |named: Named| {
+        let on = |port: &u16| udp.source_port == *port || udp.destination_port == *port;
+        named.ports().iter().any(on)
+    };
     let first = *bytes.first()?;
     let found = match first {
         0x01..=0x04 if is_wireguard(bytes, sent) => Named::WireGuard,
@@ -102,16 +136,16 @@ pub(super) fn named(udp: &Udp<'_>) -> Option<Named> {
         b'A'..=b'Z' if is_sip(bytes) => Named::Sip,
         b'H' | b'M' | b'N' if is_ssdp(bytes) => Named::Ssdp,
         0x10 if is_ecpri(bytes, sent) => Named::Ecpri,
-        0x30..=0x3f if on(2123) && is_gtp(bytes, sent) => Named::Gtp1C,
-        _ if on(3386) && is_gtp_prime(bytes, sent) => Named::GtpPrime,
+        0x30..=0x3f if by_port(Named::Gtp1C) && is_gtp(bytes, sent) => Named::Gtp1C,
+        _ if by_port(Named::GtpPrime) && is_gtp_prime(bytes, sent) => Named::GtpPrime,
         0x80..=0xbf if is_rtcp(bytes, sent) => Named::Rtcp,
         0x00..=0x3f if is_stun(bytes, sent) => Named::Stun,
         1 | 2 if is_dhcp(bytes) => Named::Dhcp,
-        1..=13 if on(547) && on(546) => Named::Dhcp,
+        1..=13 if is_dhcp_of_ipv6(udp) => Named::Dhcp,
         1..=63 if is_radius(bytes, sent) => Named::Radius,
-        _ if on(123) && is_ntp(bytes, sent) => Named::Ntp,
-        _ if (on(319) || on(320)) && is_ptp(bytes, sent) => Named::Ptp,
-        _ if on(1194) && matches!(first >> 3, 1..=11) && sent >= 14 => Named::OpenVpn,
+        _ if by_port(Named::Ntp) && is_ntp(bytes, sent) => Named::Ntp,
+        _ if by_port(Named::Ptp) && is_ptp(bytes, sent) => Named::Ptp,
+        _ if by_port(Named::OpenVpn) && matches!(first >> 3, 1..=11) && sent >= 14 => Named::OpenVpn,
         _ if is_dns(bytes, udp.missing) => Named::Dns,
         _ if is_nfapi(bytes, sent) => Named::Nfapi,
         _ => return None,
@@ -260,6 +294,11 @@ fn is_rtcp(bytes: &[u8], sent: usize) -> bool {
 /// A magic cookie, and a length from behind the header (RFC 8489, section 5).
 fn is_stun(bytes: &[u8], sent: usize) -> bool {
     bytes.get(4..8) == Some(&[0x21, 0x12, 0xa4, 0x42]) && length_at(bytes, 2).is_some_and(|length| length + 20 == sent)
+}
+
+/// Between the ports of client and server (RFC 8415, section 7.2).
+fn is_dhcp_of_ipv6(udp: &Udp<'_>) -> bool {
+    matches!((udp.source_port, udp.destination_port), (546, 547) | (547, 546))
 }
 
 fn is_dhcp(bytes: &[u8]) -> bool {

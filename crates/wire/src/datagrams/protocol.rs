@@ -60,6 +60,18 @@ impl DatagramProtocol {
         }
     }
 
+    /// IP protocols that are named where they are not read.
+    pub fn named_ip() -> impl Iterator<Item = Self> {
+        IP_PROTOCOLS.iter().map(|(number, _)| Self::Ip(*number))
+    }
+
+    /// The port that it is looked for on, as the registry has it; none where it is told by structure alone.
+    #[must_use]
+    pub fn port(self) -> Option<u16> {
+        let known = UDP_APPLICATIONS.iter().find(|known| self.name() == known.protocol)?;
+        Some(known.port)
+    }
+
     /// Whether its ends are sockets: of others the port is the protocol's, or there are none.
     pub(crate) fn has_ports(self) -> bool {
         matches!(self, Self::Quic | Self::Dtls | Self::Udp)
@@ -98,32 +110,35 @@ impl DatagramProtocol {
 }
 
 /// IP protocols by name (IANA).
+const IP_PROTOCOLS: &[(u8, &str)] = &[
+    (4, "IP in IP"),
+    (6, "TCP"),
+    (8, "EGP"),
+    (9, "IGP"),
+    (17, "UDP"),
+    (33, "DCCP"),
+    (41, "IPv6 in IP"),
+    (46, "RSVP"),
+    (47, "GRE"),
+    (50, "ESP"),
+    (51, "AH"),
+    (88, "EIGRP"),
+    (89, "OSPF"),
+    (97, "EtherIP"),
+    (103, "PIM"),
+    (108, "IPComp"),
+    (112, "VRRP"),
+    (115, "L2TP"),
+    (132, "SCTP"),
+    (136, "UDP-Lite"),
+    (137, "MPLS in IP"),
+];
+
 fn ip_name(number: u8) -> Cow<'static, str> {
-    let known = match number {
-        4 => "IP in IP",
-        6 => "TCP",
-        8 => "EGP",
-        9 => "IGP",
-        17 => "UDP",
-        33 => "DCCP",
-        41 => "IPv6 in IP",
-        46 => "RSVP",
-        47 => "GRE",
-        50 => "ESP",
-        51 => "AH",
-        88 => "EIGRP",
-        89 => "OSPF",
-        97 => "EtherIP",
-        103 => "PIM",
-        108 => "IPComp",
-        112 => "VRRP",
-        115 => "L2TP",
-        132 => "SCTP",
-        136 => "UDP-Lite",
-        137 => "MPLS in IP",
-        other => return format!("IP protocol {other}").into(),
-    };
-    known.into()
+    match IP_PROTOCOLS.iter().find(|(known, _)| *known == number) {
+        Some((_, name)) => (*name).into(),
+        None => format!("IP protocol {number}").into(),
+    }
 }
 
 /// Whether a message takes the whole datagram, or leaves room for the one that follows it.

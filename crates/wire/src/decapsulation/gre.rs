@@ -10,9 +10,9 @@ const ROUTING: u8 = 0x40;
 const KEY: u8 = 0x20;
 const SEQUENCE: u8 = 0x10;
 /// PPP, of PPTP (RFC 2637, section 4.1).
-const PPP: u16 = 0x880b;
-const ERSPAN_2: u16 = 0x88be;
-const ERSPAN_3: u16 = 0x22eb;
+pub(super) const PPP: u16 = 0x880b;
+pub(super) const ERSPAN_2: u16 = 0x88be;
+pub(super) const ERSPAN_3: u16 = 0x22eb;
 /// Web cache redirection: IP, behind a header of its own in version 2.
 const WCCP: u16 = 0x883e;
 

@@ -20,15 +20,15 @@ impl<'a> Tunnel<'a> {
 }
 
 /// IP protocol numbers of tunnels.
-mod number {
-    pub(super) const IPV4: u8 = 4;
-    pub(super) const IPV6: u8 = 41;
-    pub(super) const GRE: u8 = 47;
-    pub(super) const IPIP: u8 = 94;
-    pub(super) const ETHERIP: u8 = 97;
-    pub(super) const L2TP: u8 = 115;
-    pub(super) const MPLS: u8 = 137;
-    pub(super) const ETHERNET: u8 = 143;
+pub(super) mod number {
+    pub(in crate::decapsulation) const IPV4: u8 = 4;
+    pub(in crate::decapsulation) const IPV6: u8 = 41;
+    pub(in crate::decapsulation) const GRE: u8 = 47;
+    pub(in crate::decapsulation) const IPIP: u8 = 94;
+    pub(in crate::decapsulation) const ETHERIP: u8 = 97;
+    pub(in crate::decapsulation) const L2TP: u8 = 115;
+    pub(in crate::decapsulation) const MPLS: u8 = 137;
+    pub(in crate::decapsulation) const ETHERNET: u8 = 143;
 }
 
 /// Opens the tunnel that a whole packet is of; none where it is of none, or what is carried is not followed.

@@ -8,18 +8,18 @@ use crate::path::{Encapsulation, Layer};
 use crate::udp::{self, Udp};
 
 /// Ports of IANA's, and that of VXLAN before it had one.
-mod port {
-    pub(super) const VXLAN: u16 = 4789;
-    pub(super) const VXLAN_OF_LINUX: u16 = 8472;
-    pub(super) const VXLAN_GPE: u16 = 4790;
-    pub(super) const GENEVE: u16 = 6081;
-    pub(super) const GUE: u16 = 6080;
-    pub(super) const MPLS: u16 = 6635;
-    pub(super) const L2TP: u16 = 1701;
-    pub(super) const LISP: u16 = 4341;
-    pub(super) const TEREDO: u16 = 3544;
-    pub(super) const TZSP: u16 = 37008;
-    pub(super) const GTP_U: u16 = 2152;
+pub(super) mod port {
+    pub(in crate::decapsulation) const VXLAN: u16 = 4789;
+    pub(in crate::decapsulation) const VXLAN_OF_LINUX: u16 = 8472;
+    pub(in crate::decapsulation) const VXLAN_GPE: u16 = 4790;
+    pub(in crate::decapsulation) const GENEVE: u16 = 6081;
+    pub(in crate::decapsulation) const GUE: u16 = 6080;
+    pub(in crate::decapsulation) const MPLS: u16 = 6635;
+    pub(in crate::decapsulation) const L2TP: u16 = 1701;
+    pub(in crate::decapsulation) const LISP: u16 = 4341;
+    pub(in crate::decapsulation) const TEREDO: u16 = 3544;
+    pub(in crate::decapsulation) const TZSP: u16 = 37008;
+    pub(in crate::decapsulation) const GTP_U: u16 = 2152;
 }
 
 /// Opens the tunnel that a datagram is of.

@@ -18,7 +18,7 @@ use crate::{Moment, Packet, tcp, udp};
 
 /// Whether hosts keep a network together with this IP protocol, and nobody's data is in it.
 fn is_housekeeping(protocol: u8) -> bool {
-    matches!(protocol, ip::ICMP | ip::IGMP | ip::ICMPV6 | ip::NO_NEXT_HEADER)
+    ip::HOUSEKEEPING.iter().any(|(known, _)| *known == protocol)
 }
 
 /// What a packet may belong to, and what limits it.

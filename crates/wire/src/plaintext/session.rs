@@ -50,6 +50,10 @@ impl Session {
 
     /// Takes bytes of an end, next in order; says where in them TLS begins, if it does.
     pub(crate) fn data(&mut self, from: Side, bytes: &[u8], at: Moment) -> Option<usize> {
+        if !self.spoken.protocol.goes_over_to_tls() {
+            self.spoken.bytes += bytes.len() as u64;
+            return None;
+        }
         let found = if self.spoken.protocol.is_text() {
             self.text(from, bytes, at)
         } else {

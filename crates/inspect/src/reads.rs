@@ -1,0 +1,311 @@
+//! What `inspect` reads, what it knows by name, and what it leaves unread, with the verdicts that can come of each: from the tables and
+//! enums that the readers go by, so that a list in a document cannot say anything else.
+
+use std::fmt::Write as _;
+
+use bartizan_posture::{Kind, Verdict};
+use bartizan_registry::SCTP_APPLICATIONS;
+use bartizan_wire::datagrams::DatagramProtocol;
+use bartizan_wire::frames::FrameProtocol;
+use bartizan_wire::path::Encapsulation;
+use bartizan_wire::{ip, link, udp};
+use serde_json::{Value, json};
+
+use crate::text::wrapped;
+
+/// How far a protocol is followed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reading {
+    /// Its handshake or its messages are read, and the verdict follows from them.
+    Read,
+    /// It is known by its name, and the verdict follows from that.
+    Named,
+    /// Nothing of it is read: unproven by name.
+    Unread,
+}
+
+impl Reading {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Read => "read",
+            Self::Named => "named",
+            Self::Unread => "unread",
+        }
+    }
+}
+
+/// One protocol.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Protocol {
+    /// What carries it: `TCP`.
+    pub over: &'static str,
+    /// Its name: `TLS`.
+    pub name: String,
+    /// How far it is followed.
+    pub reading: Reading,
+    /// What tells it from others.
+    pub told_by: String,
+    /// What can become of its confidentiality.
+    pub verdicts: Vec<Verdict>,
+}
+
+const STRUCTURE: &str = "structure";
+
+/// A conversation of this kind, by its protocol. Each kind has its place here, or this does not compile.
+fn of(kind: Kind) -> (&'static str, String, Reading, String) {
+    use Reading::{Named, Read, Unread};
+    let (over, name, reading, told) = match kind {
+        Kind::Tls13 | Kind::TlsLegacy(_) | Kind::TlsNotAgreed | Kind::TlsNotSeen => {
+            ("TCP", "TLS".into(), Read, STRUCTURE.to_owned())
+        }
+        Kind::ClearHttp2 => ("TCP", "HTTP/2".into(), Read, STRUCTURE.into()),
+        Kind::ClearHttp1 => ("TCP", "HTTP/1".into(), Read, STRUCTURE.into()),
+        Kind::Ssh | Kind::SshNotAgreed | Kind::SshNotSeen => ("TCP", "SSH".into(), Read, STRUCTURE.into()),
+        Kind::Plaintext(named) => {
+            let told = match named.goes_over_to_tls() {
+                true => "structure; followed into TLS",
+                false => STRUCTURE,
+            };
+            ("TCP", named.name().to_owned(), Named, told.into())
+        }
+        Kind::Unknown | Kind::Silent => ("TCP", "anything else".into(), Unread, "nothing above".into()),
+        Kind::Ike | Kind::IkeNotAgreed | Kind::IkeNotSeen => ("UDP", "IKEv2".into(), Read, ike_ports()),
+        Kind::IkeV1 => ("UDP", "IKEv1".into(), Read, ike_ports()),
+        Kind::Esp | Kind::EspInClear => {
+            let told = format!("IP protocol {}; UDP port {}", ip::ESP, udp::IKE_NAT);
+            ("IP, UDP", "ESP".into(), Read, told)
+        }
+        Kind::DtlsOverSctp => ("SCTP", "DTLS".into(), Read, STRUCTURE.into()),
+        Kind::DtlsChunks => ("SCTP", "DTLS chunks".into(), Unread, "chunk type".into()),
+        Kind::ClearSctp | Kind::SctpSilent => ("SCTP", "user messages".into(), Named, payload_protocols()),
+        Kind::GtpU => datagrams(DatagramProtocol::GtpU),
+        Kind::Pfcp => datagrams(DatagramProtocol::Pfcp),
+        Kind::GtpC => datagrams(DatagramProtocol::GtpC),
+        Kind::Quic | Kind::QuicNotAgreed | Kind::QuicNotSeen => datagrams(DatagramProtocol::Quic),
+        Kind::Dtls(_) | Kind::DtlsNotAgreed | Kind::DtlsNotSeen => datagrams(DatagramProtocol::Dtls),
+        Kind::Named(named) => datagrams(DatagramProtocol::Named(named)),
+        Kind::NotRead(protocol) => datagrams(protocol),
+    };
+    (over, name, reading, told)
+}
+
+/// The same of what has no connection.
+fn datagrams(protocol: DatagramProtocol) -> (&'static str, String, Reading, String) {
+    let at = |port: &u16| format!("structure on port {port}");
+    let name = protocol.name().into_owned();
+    match protocol {
+        DatagramProtocol::GtpU | DatagramProtocol::Pfcp | DatagramProtocol::GtpC => {
+            let told = protocol.port().map_or(STRUCTURE.into(), |port| at(&port));
+            ("UDP", name, Reading::Read, told)
+        }
+        DatagramProtocol::Quic | DatagramProtocol::Dtls => ("UDP", name, Reading::Read, STRUCTURE.into()),
+        DatagramProtocol::Named(named) => {
+            let ports: Vec<String> = named.ports().iter().map(u16::to_string).collect();
+            let told = match ports.is_empty() {
+                true => STRUCTURE.into(),
+                false => format!("structure on port {}", ports.join(" or ")),
+            };
+            ("UDP", name, Reading::Named, told)
+        }
+        DatagramProtocol::Udp => ("UDP", "anything else".into(), Reading::Unread, "nothing above".into()),
+        DatagramProtocol::Ip(number) => ("IP", name, Reading::Unread, format!("IP protocol {number}")),
+        DatagramProtocol::Unreadable(_) => {
+            let name = "packets without a whole header".into();
+            ("IP", name, Reading::Unread, STRUCTURE.into())
+        }
+        DatagramProtocol::Fragments(_) => {
+            let name = "fragments that do not make a packet".into();
+            ("IP", name, Reading::Unread, STRUCTURE.into())
+        }
+        DatagramProtocol::Frame(frame) => {
+            let told = match frame {
+                FrameProtocol::Type(kind) => format!("EtherType 0x{kind:04x}"),
+                FrameProtocol::Llc(point) => format!("LLC 0x{point:02x}"),
+                FrameProtocol::Cisco(kind) | FrameProtocol::Snap(kind) => format!("SNAP 0x{kind:04x}"),
+                FrameProtocol::Ppp(kind) => format!("PPP 0x{kind:04x}"),
+                FrameProtocol::PseudoWire | FrameProtocol::AssociatedChannel | FrameProtocol::Deep => STRUCTURE.into(),
+            };
+            ("frames", name, Reading::Unread, told)
+        }
+        DatagramProtocol::Tunnel(_) => {
+            let name = "a tunnel in which no packet can be read".into();
+            ("IP, UDP", name, Reading::Unread, "as tunnels are told".into())
+        }
+    }
+}
+
+fn ike_ports() -> String {
+    format!("structure on port {} or {}", udp::IKE, udp::IKE_NAT)
+}
+
+fn payload_protocols() -> String {
+    let known = SCTP_APPLICATIONS
+        .iter()
+        .filter_map(|known| Some(format!("{} {}", known.protocol, known.payload_protocol?)));
+    format!("PPID ({}), first message, port", known.collect::<Vec<_>>().join(", "))
+}
+
+/// What no reader recognises, of each kind of which the names are many: frames and IP protocols.
+fn unread() -> impl Iterator<Item = Kind> {
+    let frames = FrameProtocol::named()
+        .filter(|frame| !frame.is_housekeeping())
+        .map(DatagramProtocol::Frame);
+    let tunnel = Encapsulation::ALL.first().copied().map(DatagramProtocol::Tunnel);
+    let others = [DatagramProtocol::Unreadable(0), DatagramProtocol::Fragments(0)];
+    DatagramProtocol::named_ip()
+        .filter(|protocol| {
+            !matches!(
+                protocol,
+                DatagramProtocol::Ip(ip::TCP | ip::UDP | ip::SCTP | ip::ESP | ip::AH)
+            )
+        })
+        .chain(others)
+        .chain(tunnel)
+        .chain(frames)
+        .map(Kind::NotRead)
+}
+
+/// Every protocol that a conversation may be of.
+#[must_use]
+pub fn protocols() -> Vec<Protocol> {
+    let mut all: Vec<Protocol> = Vec::new();
+    for kind in Kind::all().chain(unread()) {
+        let (over, name, reading, told_by) = of(kind);
+        let at = all.iter().position(|known| known.over == over && known.name == name);
+        let protocol = match at {
+            Some(at) => &mut all[at],
+            None => {
+                all.push(Protocol {
+                    over,
+                    name,
+                    reading,
+                    told_by,
+                    verdicts: Vec::new(),
+                });
+                let last = all.len() - 1;
+                &mut all[last]
+            }
+        };
+        protocol.verdicts.extend(kind.verdicts());
+        protocol.verdicts.sort_unstable_by_key(|verdict| *verdict as u8);
+        protocol.verdicts.dedup();
+    }
+    let place = |protocol: &Protocol| {
+        const ORDER: [&str; 6] = ["TCP", "SCTP", "UDP", "IP, UDP", "IP", "frames"];
+        let over = ORDER.iter().position(|over| *over == protocol.over);
+        (over, protocol.reading as u8)
+    };
+    all.sort_by_key(place);
+    all
+}
+
+/// What packets are carried in and are read through it: its name, and what tells it.
+pub fn carriers() -> impl Iterator<Item = (&'static str, String)> {
+    Encapsulation::ALL.iter().map(|encapsulation| {
+        let marks: Vec<String> = encapsulation.marks().iter().map(ToString::to_string).collect();
+        (encapsulation.name(), marks.join(", "))
+    })
+}
+
+/// What captured frames may begin with.
+pub fn links() -> impl Iterator<Item = (&'static str, u16)> {
+    link::link_types().map(|(link, name)| (name, link.0))
+}
+
+/// What hosts and stations keep a network together with: nobody's data is in it, and it needs no judgement.
+#[must_use]
+pub fn housekeeping() -> Vec<String> {
+    let ip = ip::HOUSEKEEPING.iter().map(|(_, name)| (*name).to_owned());
+    let frames = FrameProtocol::named().filter(|frame| frame.is_housekeeping());
+    ip.chain(frames.map(|frame| frame.name().into_owned())).collect()
+}
+
+fn verdicts(protocol: &Protocol) -> String {
+    let names: Vec<&str> = protocol.verdicts.iter().map(|verdict| verdict.name()).collect();
+    names.join(", ")
+}
+
+/// As tables of Markdown.
+#[must_use]
+pub fn markdown() -> String {
+    let mut out = String::from(
+        "| over | protocol | how far | told by | confidentiality can be |\n| --- | --- | --- | --- | --- |\n",
+    );
+    for protocol in protocols() {
+        let Protocol {
+            over, name, told_by, ..
+        } = &protocol;
+        let (reading, verdicts) = (protocol.reading.name(), verdicts(&protocol));
+        let _ = writeln!(out, "| {over} | {name} | {reading} | {told_by} | {verdicts} |");
+    }
+    out += "\n| carried in | told by |\n| --- | --- |\n";
+    for (name, marks) in carriers() {
+        let _ = writeln!(out, "| {name} | {marks} |");
+    }
+    out += "\n| frames begin with | link type |\n| --- | --- |\n";
+    for (name, number) in links() {
+        let _ = writeln!(out, "| {name} | {number} |");
+    }
+    let _ = writeln!(out, "\nNeeds no judgement: {}.", housekeeping().join(", "));
+    out
+}
+
+/// As lines of at most `width` characters.
+#[must_use]
+pub fn text(width: usize) -> String {
+    const INDENT: usize = 4;
+    let mut out = String::new();
+    let mut lines = |line: String| {
+        for line in wrapped(&line, width, 2 * INDENT) {
+            let _ = writeln!(out, "{line}");
+        }
+    };
+    lines("protocols: over, name, how far; told by; what confidentiality can be".into());
+    for protocol in protocols() {
+        let Protocol {
+            over, name, told_by, ..
+        } = &protocol;
+        lines(format!("  {over:<8}{name}: {}", protocol.reading.name()));
+        lines(format!("    told by {told_by}"));
+        lines(format!("    {}", verdicts(&protocol)));
+    }
+    lines("carried in, told by".into());
+    carriers().for_each(|(name, marks)| lines(format!("  {name}: {marks}")));
+    lines("frames begin with, link type".into());
+    links().for_each(|(name, number)| lines(format!("  {name}: {number}")));
+    lines("needs no judgement".into());
+    lines(format!("  {}", housekeeping().join(", ")));
+    out
+}
+
+/// For a program: schema `bartizan-inspect-reads/1`.
+#[must_use]
+pub fn json() -> Value {
+    let protocols: Vec<Value> = protocols()
+        .iter()
+        .map(|protocol| {
+            let verdicts: Vec<&str> = protocol.verdicts.iter().map(|verdict| verdict.name()).collect();
+            json!({
+                "over": protocol.over,
+                "name": protocol.name,
+                "reading": protocol.reading.name(),
+                "told_by": protocol.told_by,
+                "confidentiality": verdicts,
+            })
+        })
+        .collect();
+    let carriers: Vec<Value> = carriers()
+        .map(|(name, told_by)| json!({ "name": name, "told_by": told_by }))
+        .collect();
+    let links: Vec<Value> = links()
+        .map(|(name, number)| json!({ "name": name, "link_type": number }))
+        .collect();
+    json!({
+        "schema": "bartizan-inspect-reads/1",
+        "protocols": protocols,
+        "carriers": carriers,
+        "links": links,
+        "needs_no_judgement": housekeeping(),
+    })
+}
