@@ -91,6 +91,11 @@ pub(crate) fn went_on(evidence: &Evidence<'_>) -> bool {
 /// One end alone.
 pub(crate) fn end(evidence: &Evidence<'_>, tls: &Tls, side: Side) -> End {
     let Some(hello) = &tls.server_hello else {
+        if evidence.is_joined_by_address()
+            && let Some(end) = by_ledger(evidence, side)
+        {
+            return end;
+        }
         let sources = vec![Source::all(evidence.connection())];
         return End::new(Answer::NotSeen, Verdict::NotSeen, not_agreed(evidence, tls), sources);
     };

@@ -1,5 +1,6 @@
 //! Can someone who records a connection today read it with a quantum computer?
 
+use bartizan_registry::NamedGroup;
 use bartizan_wire::tls::{self, Fault, Tls, Version};
 use bartizan_wire::{Content, Seen, Start};
 
@@ -36,7 +37,7 @@ fn judge_tls(evidence: &Evidence<'_>, tls: &Tls) -> Judgement {
     let Some(hello) = &tls.server_hello else {
         return match evidence.group() {
             // The ServerHello is missing from the capture, and a ledger knows it.
-            Some((group, source)) => by_group(group, vec![source]),
+            Some((group, source)) => doubted(evidence, by_ledger(evidence, group, source)),
             None => Judgement::new(
                 Verdict::NotSeen,
                 not_agreed(evidence, tls),
@@ -80,6 +81,19 @@ fn judge_tls(evidence: &Evidence<'_>, tls: &Tls) -> Judgement {
         );
     }
     judgement
+}
+
+/// What a group is worth that only a ledger tells of.
+fn by_ledger(evidence: &Evidence<'_>, group: NamedGroup, source: Source) -> Judgement {
+    let judgement = by_group(group, vec![source]);
+    if !evidence.is_joined_by_address() {
+        return judgement;
+    }
+    let because = format!(
+        "{}, by the ledger's record of these addresses at that time: the ClientHello is not in the capture",
+        judgement.because()
+    );
+    Judgement::new(judgement.verdict(), because, judgement.sources().to_vec())
 }
 
 /// What is left of a judgement that packets contradict: none is safe.
@@ -150,8 +164,18 @@ pub(crate) fn is_plain_psk(suite: u16) -> bool {
     )
 }
 
-/// Why no ServerHello was seen.
+/// Why no ServerHello was seen, and why no ledger helps.
 pub(crate) fn not_agreed(evidence: &Evidence<'_>, tls: &Tls) -> String {
+    let because = not_shown(evidence, tls);
+    match evidence.rivals() {
+        Some(rivals) => format!(
+            "{because}; ledgers have {rivals} handshakes of these addresses within an hour of it: it may be any"
+        ),
+        None => because,
+    }
+}
+
+fn not_shown(evidence: &Evidence<'_>, tls: &Tls) -> String {
     if let Some(Seen { value: alert, .. }) = tls.alerts.first() {
         let name =
             tls::alert_name(alert.description).map_or_else(|| format!("alert {}", alert.description), str::to_owned);

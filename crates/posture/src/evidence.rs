@@ -7,6 +7,7 @@ use bartizan_wire::ike::KeyExchangeMethod;
 use bartizan_wire::tls::{ClientHello, Fault, Opened, ServerHello, Tls};
 use bartizan_wire::{Connection, Content, Seen, Side, Start};
 
+use crate::by_address::Found;
 use crate::ledgers::Entry;
 use crate::negotiation::Hellos;
 use crate::{
@@ -15,12 +16,13 @@ use crate::{
 };
 
 /// Microseconds by which the clocks of a capturing host and of a node may differ: no two of one network do by an hour.
-const CLOCKS: u64 = 3_600_000_000;
+pub(crate) const CLOCKS: u64 = 3_600_000_000;
 
 /// A connection that packets showed, with what ledgers say of it.
 pub struct Evidence<'a> {
     connection: &'a Connection,
     entries: &'a [Entry],
+    found: Found<'a>,
 }
 
 /// Two sources that cannot both be right.
@@ -135,16 +137,24 @@ impl Posture {
 }
 
 impl<'a> Evidence<'a> {
-    /// What packets showed, joined with what ledgers say of the same client random.
+    /// What packets showed, joined with what ledgers say of the same client random; where no ClientHello was seen, of the same addresses
+    /// at that time.
     #[must_use]
     pub fn new(connection: &'a Connection, ledgers: &'a Ledgers) -> Self {
         let random = match &connection.content {
             Content::Tls(tls) => tls.client_hello.as_ref().map(|hello| &hello.value.random),
             _ => None,
         };
+        let found = ledgers.by_address().find(connection, ledgers);
+        let entries = match (random, found) {
+            (Some(random), _) => ledgers.of(random),
+            (None, Found::One(entries)) => entries,
+            (None, Found::Nothing | Found::Several(_)) => &[],
+        };
         Self {
             connection,
-            entries: random.map_or(&[], |random| ledgers.of(random)),
+            entries,
+            found,
         }
     }
 
@@ -195,6 +205,19 @@ impl<'a> Evidence<'a> {
     /// What ledgers say of this connection's handshake, each with its place.
     pub fn records(&self) -> impl Iterator<Item = (Source, &'a Handshake)> + use<'a> {
         self.entries().map(|entry| (entry.source(), &*entry.handshake))
+    }
+
+    /// Whether ledgers were joined by addresses and time, for want of a ClientHello.
+    pub(crate) fn is_joined_by_address(&self) -> bool {
+        matches!(self.found, Found::One(_))
+    }
+
+    /// How many handshakes of ledgers have its addresses at about its time, where that is more than one.
+    pub(crate) fn rivals(&self) -> Option<usize> {
+        match self.found {
+            Found::Several(rivals) => Some(rivals),
+            Found::Nothing | Found::One(_) => None,
+        }
     }
 
     fn beside(&self, in_fields: &Sightings) -> Vec<Hole> {

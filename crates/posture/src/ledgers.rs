@@ -8,6 +8,7 @@ use bartizan_wire::esp::EspSa;
 use bartizan_wire::ike::IkeSa;
 
 use crate::Source;
+use crate::by_address::ByAddress;
 use crate::recorded::Recorded;
 
 /// A ledger's word on one handshake.
@@ -31,10 +32,11 @@ impl Entry {
     }
 }
 
-/// The handshakes of any number of ledgers, by client random; IKE_SAs and CHILD_SAs by SPIs. Both ends of a link may have written one each.
+/// The handshakes of any number of ledgers, by client random, and by addresses for connections without one; IKE_SAs and CHILD_SAs by SPIs. Both ends of a link may have written one each.
 #[derive(Debug, Default)]
 pub struct Ledgers {
     by_client_random: HashMap<[u8; 32], Vec<Entry>>,
+    by_address: ByAddress,
     recorded: Recorded,
     refusals: BTreeMap<Counted, u64>,
     lost: u64,
@@ -64,6 +66,7 @@ impl Ledgers {
                 let Some(Key::Tls { client_random }) = handshake.key else {
                     return;
                 };
+                self.by_address.add(client_random.0, &handshake);
                 let entries = self.by_client_random.entry(client_random.0).or_default();
                 // Two ends write two records; the same file given twice must not grow the list.
                 let known = entries.iter().any(|entry| {
@@ -80,10 +83,12 @@ impl Ledgers {
                 }
             }
             Event::Lost(lost) => self.lost = self.lost.saturating_add(lost.records),
+            Event::Closed(closed) => self.by_address.close(&closed, &record.node, record.at_us),
             Event::IkeSa(sa) => self.recorded.add_ike(sa, &record.node, record.at_us),
             Event::ChildSa(sa) => self.recorded.add_child(sa, &record.node, record.at_us),
             Event::Refusals(refusals) => self.add_refusals(&refusals, record.node),
-            Event::Closed(_) | Event::SaClosed(_) | Event::SaRefused(_) => {}
+            Event::SaClosed(closed) => self.recorded.close(&closed, record.at_us),
+            Event::SaRefused(_) => {}
         }
     }
 
@@ -111,6 +116,8 @@ impl Ledgers {
     pub fn forget_handshakes(&mut self, since_us: u64, wanted: impl Fn(&[u8; 32]) -> bool) {
         self.by_client_random
             .retain(|random, entries| entries.iter().any(|entry| entry.at_us >= since_us) || wanted(random));
+        self.by_address
+            .retain(|random| self.by_client_random.contains_key(random));
     }
 
     /// Number of handshakes and IKE_SAs that can be looked up.
@@ -128,6 +135,10 @@ impl Ledgers {
     #[must_use]
     pub fn of_esp(&self, sa: &EspSa) -> Option<(Source, &bartizan_ledger::ChildSa)> {
         self.recorded.of_esp(sa)
+    }
+
+    pub(crate) fn by_address(&self) -> &ByAddress {
+        &self.by_address
     }
 
     pub(crate) fn recorded(&self) -> &Recorded {

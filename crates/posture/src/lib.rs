@@ -16,6 +16,7 @@
 mod answer;
 mod authenticity;
 mod beside;
+mod by_address;
 mod confidentiality;
 mod datagrams;
 mod dtls;
@@ -36,6 +37,7 @@ mod quic;
 mod recorded;
 mod requests;
 mod sctp;
+mod span;
 mod ssh;
 
 pub use answer::{Answer, Judgement, Reply, Source, Verdict};

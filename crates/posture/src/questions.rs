@@ -145,6 +145,18 @@ pub(crate) fn stayed(evidence: &Evidence<'_>) -> Reply {
         return reply;
     }
     let Some(hello) = evidence.server_hello() else {
+        if evidence.is_joined_by_address()
+            && let Some((group, source)) = evidence.group()
+        {
+            let (answer, because) = match is_post_quantum(group) {
+                true => (
+                    Answer::Yes,
+                    "one handshake for its whole life: TLS 1.3 has no renegotiation",
+                ),
+                false => (Answer::No, "it was not post-quantum from the start"),
+            };
+            return Reply::new(answer, because, vec![source]);
+        }
         let because = evidence.tls().map_or_else(String::new, |tls| not_agreed(evidence, tls));
         return Reply::new(Answer::NotSeen, because, vec![Source::all(evidence.connection())]);
     };

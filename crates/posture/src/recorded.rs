@@ -2,13 +2,14 @@
 
 use std::collections::HashMap;
 
-use bartizan_ledger::{Algorithm, Cause, ChildSa, Direction, Forgery, IkeSa as Record, Key};
+use bartizan_ledger::{Algorithm, Cause, ChildSa, Direction, Forgery, IkeSa as Record, Key, SaClosed};
 use bartizan_registry::{Safety, Transform, TransformKind, transform};
 use bartizan_wire::esp::EspSa;
-use bartizan_wire::ike::{IkeSa, KeyExchangeMethod};
+use bartizan_wire::ike::{IkeSa, KeyExchangeMethod, Origin};
 
 use crate::ike_opened::{weakness, worth};
 use crate::key_exchange::KeyExchangeClass;
+use crate::span::Span;
 use crate::{Answer, Contradiction, Judgement, Posture, Reply, Source, Verdict};
 
 /// The SPIs of an IKE_SA: the initiator's, the responder's.
@@ -22,6 +23,7 @@ const REKEYS: usize = 10_000;
 struct Ike {
     source: Source,
     node: String,
+    span: Span,
     methods: Vec<KeyExchangeMethod>,
     record: Box<Record>,
 }
@@ -34,6 +36,7 @@ struct Child {
     ike: Spis,
     /// The lesser first: the two ends name them the other way round.
     spis: [u32; 2],
+    span: Span,
     methods: Vec<KeyExchangeMethod>,
     record: Box<ChildSa>,
     /// Where another ledger tells something else of it.
@@ -133,6 +136,7 @@ impl Recorded {
         entries.push(Ike {
             source,
             node: node.to_owned(),
+            span: Span::written(at_us, record.established_s),
             methods: methods(&record.key_exchanges),
             record,
         });
@@ -165,16 +169,40 @@ impl Recorded {
             node: node.to_owned(),
             ike,
             spis: both,
+            span: Span::written(at_us, record.installed_s),
             methods: methods(&record.key_exchanges),
             record,
             disputed: None,
         });
     }
 
+    /// An SA ended. Its last word counts: either end may tell later.
+    pub(crate) fn close(&mut self, closed: &SaClosed, at_us: u64) {
+        let Some(key) = spis(&closed.key) else { return };
+        match closed.spi_in {
+            None => self
+                .ike
+                .get_mut(&key)
+                .into_iter()
+                .flatten()
+                .for_each(|entry| entry.span.ends(at_us)),
+            Some(spi) => {
+                let children = self.children.get_mut(&key).into_iter().flatten();
+                children
+                    .filter(|child| child.spis.contains(&spi.0))
+                    .for_each(|child| child.span.ends(at_us));
+            }
+        }
+    }
+
     /// The records of an IKE_SA, one of each end, each with its place.
     pub(crate) fn of_ike(&self, sa: &IkeSa) -> impl Iterator<Item = (Source, &Record)> {
         let entries = self.ike.get(&(sa.initiator_spi, sa.responder_spi));
-        let entries = entries.into_iter().flatten();
+        let (first, last, begun) = (sa.first, sa.last, sa.origin == Origin::Init);
+        let entries = entries
+            .into_iter()
+            .flatten()
+            .filter(move |entry| entry.span.allows(first, last, begun));
         entries.map(|entry| (entry.source.clone(), &*entry.record))
     }
 
@@ -195,6 +223,14 @@ impl Recorded {
         let Some(entries) = self.ike.get(&key) else { return };
         let Some(first) = entries.first() else { return };
         posture.in_ledger = true;
+        let at_another_time = |entry: &&Ike| !entry.span.allows(sa.first, sa.last, sa.origin == Origin::Init);
+        if let Some(other) = entries.iter().find(at_another_time) {
+            posture.contradictions.push(Contradiction {
+                what: format!("the ledger of {} tells of this IKE_SA at another time", other.node),
+                sources: vec![other.source.clone(), Source::between(sa.first, sa.last)],
+            });
+            return;
+        }
         let sources: Vec<Source> = entries.iter().map(|entry| entry.source.clone()).collect();
         if sa.chosen.is_some() {
             let ours: Vec<KeyExchangeMethod> = sa.key_exchanges().collect();
@@ -306,12 +342,14 @@ impl Recorded {
         self.child(sa).map(|child| child.ike)
     }
 
-    /// An SPI is the receiver's choice alone: two that are the same decide nothing.
+    /// An SPI is the receiver's choice alone: two that are the same at about one time decide nothing.
     fn child(&self, sa: &EspSa) -> Option<&Child> {
-        match self.by_esp_spi.get(&sa.spi)?.as_slice() {
-            [(ike, index)] => self.children.get(ike)?.get(*index),
-            _ => None,
-        }
+        let places = self.by_esp_spi.get(&sa.spi)?.iter();
+        let mut children = places
+            .filter_map(|(ike, index)| self.children.get(ike)?.get(*index))
+            .filter(|child| child.span.allows(sa.first, sa.last, sa.first_sequence == 1));
+        let child = children.next()?;
+        children.next().is_none().then_some(child)
     }
 
     /// What ledgers make of an ESP security association's posture; `ike` is that of its IKE_SA, where packets show one.

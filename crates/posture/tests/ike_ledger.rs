@@ -9,6 +9,9 @@ use serde_json::{Value, json};
 
 const STRONGSWAN: &[u8] = include_bytes!("../../wire/tests/data/strongswan-6.1.0.pcap");
 
+/// When the recording was made, in microseconds.
+const RECORDED: u64 = 1_795_252_095_000_000;
+
 #[derive(Default)]
 struct Gathered(Ipsec);
 
@@ -63,7 +66,7 @@ fn method(code: u16) -> Value {
 fn ike_record(key: &Value, replaces: &Value, methods: &[u16], forgery: &str) -> Value {
     let methods: Vec<Value> = methods.iter().copied().map(method).collect();
     json!({
-        "v": 2, "at_us": 1, "node": "cu", "event": "ike-sa", "key": key, "replaces": replaces,
+        "v": 2, "at_us": RECORDED, "node": "cu", "event": "ike-sa", "key": key, "replaces": replaces,
         "cause": if replaces.is_null() { "set-up" } else { "rekey" },
         "connection": "ric", "interfaces": ["E2"], "direction": "outbound", "peer": "ric", "peer_identity": "ric",
         "local_address": "10.77.0.1:500", "peer_address": "10.77.0.2:500", "key_exchanges": methods, "ppk": false,
@@ -76,7 +79,7 @@ fn ike_record(key: &Value, replaces: &Value, methods: &[u16], forgery: &str) -> 
 fn child_record(key: &Value, spis: [u32; 2], cause: &str, methods: &[u16], cipher: u16) -> Value {
     let methods: Vec<Value> = methods.iter().copied().map(method).collect();
     json!({
-        "v": 2, "at_us": 2, "node": "cu", "event": "child-sa", "key": key, "spi_in": format!("{:08x}", spis[0]),
+        "v": 2, "at_us": RECORDED + 1, "node": "cu", "event": "child-sa", "key": key, "spi_in": format!("{:08x}", spis[0]),
         "spi_out": format!("{:08x}", spis[1]), "cause": cause, "replaces": null, "connection": "ric", "child": "e2",
         "interface": "E2", "peer": "ric", "mode": "TUNNEL", "udp": false, "extended_sequence_numbers": false,
         "key_exchanges": methods, "encryption": { "code": cipher, "name": "cipher" }, "integrity": null,
@@ -269,4 +272,54 @@ fn a_child_sa_of_ah_in_a_ledger_protects_nothing() {
             "{child}"
         );
     }
+}
+
+#[test]
+fn a_record_of_another_time_is_none_of_this_sa() {
+    const DAY: u64 = 86_400_000_000;
+    // Situation 3 shows how its IKE_SA was made; behind its IKE_SA_INIT it does not.
+    let (whole, _) = situation(3, 0, &[]);
+    let (behind, _) = situation(3, BEHIND, &[]);
+    let (made, stood) = (&whole[0].sa, &behind.last().unwrap().sa);
+    let at = |sa: &IkeSa, at_us: u64| {
+        let mut record = ike_record(&key(sa), &Value::Null, &[31, 36], "unknown");
+        record["at_us"] = at_us.into();
+        record
+    };
+    let other = |judged: &JudgedIkeSa| {
+        let mut told = judged.posture.contradictions.iter();
+        told.any(|one| one.what.ends_with("at another time"))
+    };
+    for (sa, first, at_us, is_other) in [
+        (made, 0, RECORDED, false),
+        (made, 0, RECORDED - DAY, true),
+        (made, 0, RECORDED + DAY, true),
+        (stood, BEHIND, RECORDED, false),
+        // It may have stood for days before the capture.
+        (stood, BEHIND, RECORDED - DAY, false),
+        (stood, BEHIND, RECORDED + DAY, true),
+    ] {
+        let (ike, _) = situation(3, first, &[at(sa, at_us)]);
+        let judged = ike
+            .iter()
+            .find(|judged| judged.sa.initiator_spi == sa.initiator_spi)
+            .unwrap();
+        assert_eq!(other(judged), is_other, "from packet {first}, recorded at {at_us}");
+        let safe = judged.posture.confidentiality.verdict() == Verdict::QuantumSafe;
+        assert!(
+            !is_other || first == 0 || !safe,
+            "a record of another time makes it safe"
+        );
+    }
+    // One that its ledger saw end before the packets came, and one that was found standing, by a watch begun a day later.
+    let ended = json!({
+        "v": 2, "at_us": RECORDED - DAY, "node": "cu", "event": "sa-closed", "key": key(stood), "spi_in": null,
+        "why": "deleted", "bytes": { "sent": 0, "received": 0 }, "packets": { "sent": 0, "received": 0 }, "lasted_s": 9,
+    });
+    let (ike, _) = situation(3, BEHIND, &[at(stood, RECORDED - DAY - 9), ended]);
+    assert!(other(ike.last().unwrap()));
+    let mut found = at(stood, RECORDED + DAY);
+    found["established_s"] = (DAY / 1_000_000 + 60).into();
+    let (ike, _) = situation(3, BEHIND, &[found]);
+    assert!(!other(ike.last().unwrap()), "it was established before the capture");
 }
