@@ -14,6 +14,7 @@ mod raw;
 mod refusals;
 mod reload;
 mod rights;
+mod shares;
 mod stage;
 mod stalls;
 mod streams;
