@@ -11,6 +11,7 @@ mod conformance;
 mod go;
 mod hostile;
 mod ipv6;
+mod mesh;
 mod rolling;
 mod smuggling;
 mod versions;

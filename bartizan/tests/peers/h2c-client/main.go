@@ -6,6 +6,10 @@
 //	p  answered in the producer's place: another status
 //	l  lost: sent, and no answer came
 //
+// With -hosts request N goes to `-to` and names the Nth of these in turn as its authority.
+//
+// SIGINT ends it: what was asked is answered, and nothing more is asked.
+//
 // A request that could not be sent because nobody accepts connections is tried again until somebody does. Why requests were
 // lost, or answered otherwise, is said on standard error.
 package main
@@ -21,6 +25,8 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"os/signal"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -33,6 +39,7 @@ type consumer struct {
 	patience time.Duration
 	bodies   int
 	refused  int64
+	hosts    []string
 }
 
 func main() {
@@ -45,6 +52,7 @@ func main() {
 	pause := flag.Duration("pause", 50*time.Millisecond, "wait of a worker whose request was not answered by the producer")
 	rate := flag.Int("rate", 0, "requests per second of all workers; as fast as they are answered where it is 0")
 	http1 := flag.Bool("http1", false, "HTTP/1.1, as free5GC's PCF and SMF speak it to the BSF")
+	hosts := flag.String("hosts", "", "authorities, separated by commas, that requests name in turn; that of -to where there is none")
 	patience := flag.Duration("patience", 30*time.Second, "for one request, its retries included")
 	flag.Parse()
 
@@ -57,8 +65,18 @@ func main() {
 		fresh = func() transport { return &http.Transport{} }
 	}
 	self := &consumer{to: *to, patience: *patience, bodies: *bodies}
+	if *hosts != "" {
+		self.hosts = strings.Split(*hosts, ",")
+	}
 	outcomes := make([]byte, *count)
 	var next int64 = -1
+	var stopped atomic.Bool
+	stop := make(chan os.Signal, 1)
+	signal.Notify(stop, os.Interrupt)
+	go func() {
+		<-stop
+		stopped.Store(true)
+	}()
 	var group sync.WaitGroup
 	for worker := 0; worker < *workers; worker++ {
 		group.Add(1)
@@ -69,7 +87,10 @@ func main() {
 				if turns != nil {
 					<-turns
 				}
-				index := atomic.AddInt64(&next, 1)
+				index := int64(*count)
+				if !stopped.Load() {
+					index = atomic.AddInt64(&next, 1)
+				}
 				if index >= int64(*count) {
 					transport.CloseIdleConnections()
 					return
@@ -86,6 +107,9 @@ func main() {
 		}()
 	}
 	group.Wait()
+	if asked := atomic.LoadInt64(&next) + 1; asked < int64(*count) {
+		outcomes = outcomes[:asked]
+	}
 	fmt.Println(string(outcomes))
 	fmt.Fprintln(os.Stderr, "connections refused:", atomic.LoadInt64(&self.refused))
 }
@@ -134,6 +158,9 @@ func (self *consumer) try(transport transport, id int, deadline time.Time) (byte
 	request, err := http.NewRequestWithContext(ctx, method, url, bytes.NewReader(sent))
 	if err != nil {
 		return 0, err
+	}
+	if len(self.hosts) > 0 {
+		request.Host = self.hosts[id%len(self.hosts)]
 	}
 	response, err := transport.RoundTrip(request)
 	if err != nil {
