@@ -317,14 +317,22 @@ fn every_metric_is_described_and_every_described_metric_exists() {
         "not described: {:?}",
         exported.difference(&described)
     );
-    // What has not happened yet is not exported; its name stands where it is registered.
-    let registered = include_str!("../../../crates/sidecar/src/metrics.rs");
+    // What has not happened yet is not exported: the sidecar's own test holds this list equal to what is registered.
+    let registered: BTreeSet<&str> = include_str!("../../../crates/sidecar/src/metrics/families.txt")
+        .lines()
+        .collect();
     for name in described.difference(&exported) {
-        let name = name.strip_prefix("bartizan_sidecar_").unwrap_or(name);
-        let name = name.strip_suffix("_total").unwrap_or(name);
+        let family = name
+            .strip_suffix("_total")
+            .or(name.strip_suffix("_info"))
+            .unwrap_or(name);
+        assert!(registered.contains(family), "{name} is described and does not exist");
+    }
+    for family in registered {
+        let named = [family.to_owned(), format!("{family}_total"), format!("{family}_info")];
         assert!(
-            registered.contains(&format!("\"{name}\"")),
-            "{name} is described and does not exist"
+            named.iter().any(|name| described.contains(name)),
+            "{family} is not described"
         );
     }
 }

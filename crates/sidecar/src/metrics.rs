@@ -1,5 +1,7 @@
 //! What is counted, under which names. `docs/sidecar.md` has the same list in words.
 
+#[cfg(test)]
+mod families;
 mod labels;
 mod requests;
 
