@@ -5,6 +5,7 @@ mod blame;
 mod bodies;
 mod bounds;
 mod groups;
+mod handshakes;
 mod interfaces;
 mod ledger;
 mod life;

@@ -1,6 +1,7 @@
 //! An established TLS connection and its account.
 
 use std::io::{self, IoSlice};
+use std::os::fd::AsFd;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
@@ -23,7 +24,35 @@ pub(crate) struct Channel {
     watch: Option<Watch>,
 }
 
+/// An established TLS connection that no event loop watches, on its way from one thread to another.
+#[derive(Debug)]
+pub(crate) struct Detached {
+    channel: Channel,
+    /// The same socket once more, to be watched by the next.
+    socket: std::net::TcpStream,
+}
+
+impl Detached {
+    /// Has the event loop of the calling thread watch it. What was read before stays with it.
+    pub(crate) fn attach(self) -> io::Result<Channel> {
+        let Self { mut channel, socket } = self;
+        let socket = TcpStream::from_std(socket)?;
+        channel.tls.get_mut().0.replace_socket(socket);
+        Ok(channel)
+    }
+}
+
 impl Channel {
+    /// Makes it ready for another thread.
+    pub(crate) fn detach(self) -> io::Result<Detached> {
+        // A copy of the descriptor: the stream is taken from its event loop where it is dropped, in `attach`.
+        let socket = self.tls.get_ref().0.socket().as_fd().try_clone_to_owned()?;
+        Ok(Detached {
+            channel: self,
+            socket: socket.into(),
+        })
+    }
+
     pub(crate) fn new(tls: TlsStream<Tap<TcpStream>>, session: Arc<Session>, watch: Watch) -> Self {
         Self {
             tls,

@@ -38,6 +38,13 @@ pub enum Error {
         #[source]
         source: io::Error,
     },
+    /// Environment: the system gives no thread, or no event loop for it.
+    #[error("a thread for handshakes: {source}")]
+    Thread {
+        /// What the system said.
+        #[source]
+        source: io::Error,
+    },
 }
 
 impl Error {
@@ -47,7 +54,7 @@ impl Error {
         match self {
             Self::UnknownNode { .. } | Self::NoSidecar { .. } => true,
             Self::Credentials(error) => !matches!(error, bartizan_tls::Error::Ours(_)),
-            Self::Ledger(_) | Self::Listen { .. } => false,
+            Self::Ledger(_) | Self::Listen { .. } | Self::Thread { .. } => false,
         }
     }
 
@@ -60,6 +67,10 @@ impl Error {
                 "add `sidecar: {{ inbound: [...], outbound: [...] }}` to nodes.{node}"
             )),
             Self::Credentials(error) => error.hint().map(str::to_owned),
+            Self::Thread { .. } => Some(
+                "raise the limits of tasks and open files (TasksMax=, LimitNPROC=, LimitNOFILE=; ulimit -u, -n)"
+                    .to_owned(),
+            ),
             Self::Ledger(_) => Some("the ledger's folder must exist and be writable by this user".to_owned()),
             Self::Listen { address, source, .. } => Some(match source.kind() {
                 io::ErrorKind::AddrInUse => {

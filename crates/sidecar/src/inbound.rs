@@ -7,20 +7,20 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bartizan_deployment::{CallerHeader, InterfaceKind, NodeName, Path};
+use bartizan_deployment::{CallerHeader, NodeName, Path};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpStream;
+use tokio::sync::mpsc::UnboundedReceiver;
+use tokio::task::spawn_local;
 use tokio::time::timeout;
 
 use crate::answer::answer;
 use crate::channel::Channel;
 use crate::drain::{Guard, Phase};
 use crate::function;
-use crate::handshake;
+use crate::handshakes::Authenticated;
 use crate::http2::{self, Caller, Pool, Reader, Route, Service, Whereabouts};
 use crate::metrics::{Requests, Side};
 use crate::outbound::{LAST_WORD, decide, not_http};
-use crate::places::Place;
 use crate::shared::Shared;
 use crate::splice::{Ended, Splice};
 use crate::until::until;
@@ -73,20 +73,32 @@ impl Function {
     }
 }
 
-/// Serves one connection of another sidecar.
-pub(crate) async fn serve(
+/// Serves the connections of other sidecars that were authenticated at a listener, until it is closed.
+pub(crate) async fn serve_all(
     worker: Rc<Worker>,
     function: Rc<Function>,
-    (interface, path): (InterfaceKind, Path),
-    stream: TcpStream,
-    peer: SocketAddr,
-    mut guard: Guard,
-    place: Place,
+    path: Path,
+    mut arriving: UnboundedReceiver<Authenticated>,
 ) {
-    let Some(mut channel) = handshake::accept(&worker.shared, stream, peer, interface, path).await else {
-        return;
-    };
-    place.known();
+    while let Some(Authenticated { channel, guard, place }) = arriving.recv().await {
+        match channel.attach() {
+            Ok(channel) => {
+                let served = serve(Rc::clone(&worker), Rc::clone(&function), path, channel, guard);
+                spawn_local(async move {
+                    served.await;
+                    drop(place);
+                });
+            }
+            Err(error) => {
+                worker.shared.metrics.limit_reached("accept");
+                tracing::warn!(%error, "an authenticated connection is closed: its socket cannot be watched");
+            }
+        }
+    }
+}
+
+/// Serves one connection of another sidecar.
+async fn serve(worker: Rc<Worker>, function: Rc<Function>, path: Path, mut channel: Channel, mut guard: Guard) {
     guard.join(channel.session().dismissal());
     // Connections dialled ahead say nothing until they are used, and hold nothing of the network function.
     let spoken = tokio::select! {

@@ -22,6 +22,7 @@ mod failure;
 mod function;
 pub mod handover;
 mod handshake;
+mod handshakes;
 mod hellos;
 mod http2;
 mod idle;

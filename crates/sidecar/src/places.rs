@@ -208,11 +208,12 @@ fn network(address: IpAddr) -> IpAddr {
 }
 
 impl Place {
-    /// The connection has shown that it is worth its place.
-    pub(crate) fn known(&self) {
+    /// The connection has shown that it is worth its place; says whether it still has one.
+    pub(crate) fn known(&self) -> bool {
         if !self.known.load(Ordering::Relaxed) && self.places.lock().no_stranger(self.number).is_some() {
             self.known.store(true, Ordering::Relaxed);
         }
+        self.known.load(Ordering::Relaxed)
     }
 }
 

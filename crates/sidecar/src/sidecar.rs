@@ -23,6 +23,7 @@ use crate::drain::{Drain, Phase};
 use crate::error::Error;
 use crate::expiry;
 use crate::handover::{Notify, Sockets};
+use crate::handshakes::{Entrance, HandshakeThread};
 use crate::http2::{Pool, Target};
 use crate::idle;
 use crate::inbound::{self, Function};
@@ -65,6 +66,8 @@ pub struct Running {
     pub(crate) doors: Arc<Doors>,
     /// What a successor takes over.
     listening: Vec<OwnedFd>,
+    /// Where other sidecars' handshakes are answered, if there is an inbound listener.
+    handshakes: Option<HandshakeThread>,
 }
 
 /// A sidecar whose ports are open and which serves nobody yet: the moment to give up rights.
@@ -316,12 +319,17 @@ impl Ports {
             settings: node.sidecar.clone(),
             doors: doors(None),
             listening: self.copies()?,
+            handshakes: None,
         };
+        let mut entrances = Vec::new();
         for (inbound, listener) in self.inbound {
             running
                 .inbound
                 .push(local_address(&listener, "inbound", inbound.listen)?);
-            serve_inbound(worker, state, &inbound, listener);
+            entrances.push(serve_inbound(worker, state, &inbound, listener)?);
+        }
+        if !entrances.is_empty() {
+            running.handshakes = Some(HandshakeThread::start(shared, entrances)?);
         }
         let mut ways = Ways::new(worker, state);
         let mut transparent = Vec::new();
@@ -366,7 +374,12 @@ fn local_address(listener: &TcpListener, name: &'static str, address: SocketAddr
     })
 }
 
-fn serve_inbound(worker: &Rc<Worker>, state: &State, inbound: &Inbound, listener: TcpListener) {
+fn serve_inbound(
+    worker: &Rc<Worker>,
+    state: &State,
+    inbound: &Inbound,
+    listener: TcpListener,
+) -> Result<Entrance, Error> {
     let shared = &worker.shared;
     let pool = Pool::new(worker, Target::Function(inbound.forward));
     if inbound.path == Path::Http2 {
@@ -375,30 +388,20 @@ fn serve_inbound(worker: &Rc<Worker>, state: &State, inbound: &Inbound, listener
     }
     let function = Rc::new(Function::new(inbound.forward, pool, inbound.caller));
     let name = format!("inbound {}", inbound.listen);
-    let (belonging, served) = ((inbound.interface, inbound.path), Rc::clone(worker));
     let bounds = Bounds {
         connections: shared.limits.connections,
         strangers: HANDSHAKES_AT_MOST,
         of_one_address: shared.limits.connections_per_address,
         strangers_of_one_address: shared.limits.handshakes_per_address,
     };
-    spawn_local(accept_all(
-        Arc::clone(shared),
-        listener,
-        name,
-        Places::new(bounds),
-        move |stream, peer, guard, place| {
-            inbound::serve(
-                Rc::clone(&served),
-                Rc::clone(&function),
-                belonging,
-                stream,
-                peer,
-                guard,
-                place,
-            )
-        },
-    ));
+    let listener = listener.into_std().map_err(|source| Error::Listen {
+        listener: "inbound",
+        address: inbound.listen,
+        source,
+    })?;
+    let (entrance, arriving) = Entrance::new(listener, name, bounds, (inbound.interface, inbound.path));
+    spawn_local(inbound::serve_all(Rc::clone(worker), function, inbound.path, arriving));
+    Ok(entrance)
 }
 
 fn serve_outbound(
@@ -523,6 +526,7 @@ impl Running {
             }
         };
         let _ = timeout(GOODBYE, goodbye).await;
+        drop(self.handshakes);
         drop(self.ledger);
         late
     }

@@ -52,6 +52,16 @@ impl<IO> Tap<IO> {
         self.watch = None;
         self.shaking = false;
     }
+
+    /// The socket.
+    pub(crate) const fn socket(&self) -> &IO {
+        &self.io
+    }
+
+    /// Goes on with the same connection by another handle of its socket.
+    pub(crate) fn replace_socket(&mut self, io: IO) {
+        self.io = io;
+    }
 }
 
 impl<IO: AsyncRead + Unpin> AsyncRead for Tap<IO> {

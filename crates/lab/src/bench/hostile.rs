@@ -14,6 +14,7 @@
 
 mod attack;
 mod figure;
+mod hello;
 mod stage;
 
 use std::path::PathBuf;
@@ -49,7 +50,7 @@ pub enum Hostility {
     Consumer,
     /// Another producer of the same consumer: takes no bodies, answers with interim responses alone.
     Producer,
-    /// Whoever reaches the producer's port: half-open and broken handshakes.
+    /// Whoever reaches the producer's port: half-open and broken handshakes, and hellos that it has to answer.
     Unauthenticated,
     /// A peer of another interface of the producer, doing what the hostile consumer does.
     Neighbour,

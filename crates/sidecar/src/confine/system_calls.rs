@@ -95,6 +95,9 @@ const PROCESS: &[c_long] = &[
     libc::SYS_sched_yield,
     libc::SYS_sched_getaffinity,
     libc::SYS_sched_setaffinity,
+    // Without CAP_SYS_NICE a thread can only lower its own.
+    libc::SYS_getpriority,
+    libc::SYS_setpriority,
     libc::SYS_rt_sigaction,
     libc::SYS_rt_sigprocmask,
     libc::SYS_rt_sigreturn,

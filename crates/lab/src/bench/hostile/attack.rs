@@ -7,6 +7,7 @@ use std::thread::{sleep, spawn};
 use std::time::Duration;
 
 use super::Hostility;
+use super::hello::client_hello;
 use crate::bench::Error;
 use crate::bench::frame::{
     DATA, END_HEADERS, END_STREAM, HEADERS, PING, PREFACE, RST_STREAM, SETTINGS, SETTINGS_INITIAL_WINDOW_SIZE,
@@ -167,19 +168,22 @@ fn asks_in_vain(to: SocketAddr) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Connections that never authenticate: silent ones, half a record, garbage.
+/// Connections that never authenticate: silent ones, half a record, garbage, and hellos whose answer is never taken.
 fn knocks(to: SocketAddr) -> Result<(), Error> {
     let mut open = VecDeque::new();
+    let hello = client_hello();
+    let mut kinds = (0_u8..5).cycle();
     loop {
-        for kind in 0..KNOCKS {
+        for kind in kinds.by_ref().take(KNOCKS) {
             let Ok(mut stream) = TcpStream::connect(to) else {
                 continue;
             };
-            let said: &[u8] = match kind % 4 {
+            let said: &[u8] = match kind {
                 0 => b"",
                 // A handshake record of 512 bytes that does not come, and its beginning.
                 1 => b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",
                 2 => b"GET / HTTP/1.1\r\n\r\n",
+                3 => &hello,
                 _ => b"\x16\x03\x01\x00\x05\x01\x00\x00\x01\x00",
             };
             let _ = stream.write_all(said);

@@ -1,0 +1,88 @@
+//! Handshakes have a thread of their own, and what they cost is charged to it.
+
+use std::fs;
+
+use bartizan_host::LabRoot;
+
+use crate::stage::{By, Node, Pair, Stage, finish, get, until};
+
+/// Handshakes of OpenSSL, each of which the sidecar has to answer with a key exchange and a signature.
+const HANDSHAKES: usize = 40;
+
+/// Processor time of the threads of a process by their names, in nanoseconds, and their nice values; the first thread is `None`.
+fn threads(node: &Node) -> Vec<(Option<String>, u64, i32)> {
+    let process = node.process.id();
+    let tasks = fs::read_dir(format!("/proc/{process}/task")).expect("its threads");
+    let tasks = tasks.map(|task| task.expect("a thread").path());
+    tasks
+        .map(|task| {
+            let read = |file: &str| fs::read_to_string(task.join(file)).expect("the kernel says");
+            let first = task.file_name().expect("its id").to_string_lossy() == process.to_string();
+            let name = (!first).then(|| read("comm").trim().to_owned());
+            let time = read("schedstat").split(' ').next().and_then(|time| time.parse().ok());
+            // Field 19 of proc_pid_stat(5), counted behind the name.
+            let stat = read("stat");
+            let nice = stat
+                .rsplit_once(") ")
+                .and_then(|(_, rest)| rest.split(' ').nth(16)?.parse().ok());
+            (name, time.expect("a time"), nice.expect("a nice value"))
+        })
+        .collect()
+}
+
+fn spent(node: &Node, name: Option<&str>) -> u64 {
+    let threads = threads(node);
+    let found = threads.iter().find(|(known, ..)| known.as_deref() == name);
+    found.expect("such a thread").1
+}
+
+/// They were answered by the thread that serves requests: 200 connections a second without a certificate made the 99th percentile of the
+/// requests of others three times as long.
+#[test]
+fn handshakes_of_clients_without_a_certificate_take_no_turn_of_the_thread_that_serves() {
+    for by in [By::Http2, By::Splice] {
+        let mut stage = Stage::new();
+        stage.write("hello", "hello\n");
+        let pair = Pair::new(by, by);
+        let _function = stage.nghttpd(pair.ports.function, &[]);
+        let running = stage.run(&pair);
+        let hello = format!("http://{}/hello", pair.ports.outbound);
+        // A connection that is served since before, and one that comes after.
+        assert_eq!(get(&hello).0, 200);
+        let root = LabRoot::trixie().expect("a cache directory").present();
+        let root = root.expect("no lab root: `make lab-root` builds it, and `make test` does so first");
+        let node = &running.nrf;
+        let before = [None, Some("handshakes")].map(|name| spent(node, name));
+        for _ in 0..HANDSHAKES {
+            let client = root.command("openssl").expect("openssl in the lab root").arguments([
+                "s_client",
+                "-connect",
+                &pair.ports.inbound.to_string(),
+                "-groups",
+                "X25519MLKEM768",
+                "-alpn",
+                "h2",
+                "-ign_eof",
+            ]);
+            finish(client);
+        }
+        until("every refusal", || {
+            let refused = node.metric(
+                "bartizan_sidecar_handshake_failures_total",
+                &["reason=\"no-certificate\""],
+            );
+            // Which the serving thread answers.
+            refused == Some(HANDSHAKES as f64)
+        });
+        let [serving, handshakes] = [None, Some("handshakes")].map(|name| spent(node, name));
+        let (serving, handshakes) = (serving - before[0], handshakes - before[1]);
+        assert!(
+            handshakes > 2 * serving,
+            "{by:?}: {handshakes} ns for {HANDSHAKES} handshakes, {serving} ns for serving meanwhile"
+        );
+        let nice = |wanted: Option<&str>| threads(node).into_iter().find(|(name, ..)| name.as_deref() == wanted);
+        let [serving, handshakes] = [None, Some("handshakes")].map(|name| nice(name).expect("a thread").2);
+        assert_eq!(handshakes - serving, 5.min(19 - serving), "requests go first");
+        assert_eq!(get(&hello).0, 200);
+    }
+}
