@@ -180,3 +180,33 @@ fn ledgers_are_offered_only_where_one_can_know_and_a_late_capture_says_how_to_se
         "{late}"
     );
 }
+
+#[test]
+fn coverage_of_what_is_followed_is_refused_with_the_reason() {
+    let refused = Command::new(env!("CARGO_BIN_EXE_bartizan"))
+        .args(["inspect", "--coverage", "--follow", "capture.pcap"])
+        .output()
+        .unwrap();
+    assert_eq!(refused.status.code(), Some(64), "{refused:?}");
+    let said = String::from_utf8_lossy(&refused.stderr);
+    assert!(said.contains("--coverage") && said.contains("--follow"), "{said}");
+}
+
+#[test]
+fn a_folder_of_ledgers_tells_what_its_ledgers_tell() {
+    let with = |ledgers: &[&str]| {
+        let mut arguments = vec!["inspect", "sidecar-hybrid.pcap", "--all"];
+        ledgers
+            .iter()
+            .for_each(|ledger| arguments.extend(["--ledger", *ledger]));
+        let output = Command::new(env!("CARGO_BIN_EXE_bartizan"))
+            .args(arguments)
+            .current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../crates/wire/tests/data"))
+            .output()
+            .unwrap();
+        assert_eq!(output.status.code(), Some(0), "{output:?}");
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let named = with(&["sidecar-hybrid.consumers.jsonl", "sidecar-hybrid.nrf.jsonl"]);
+    assert_eq!(with(&["."]), named);
+}

@@ -212,8 +212,34 @@ fn a_network_of_a_thousand_hosts_has_a_map_of_two_hundred_and_says_so() {
     let document = parse(&page);
     assert_eq!(with_class(&document, "node").len(), 200);
     assert!(page.contains("Drawn are 199 of 1000 links"));
-    assert!(page.contains("The evidence of 400 further links is in the JSON."));
+    assert!(page.contains("The evidence of 400 further links, none of them worse, is in the JSON."));
     assert!(page.len() < 4 << 20, "{} bytes", page.len());
+}
+
+#[test]
+fn the_evidence_of_the_worst_links_is_on_the_page_whenever_they_began() {
+    let scratch = tempfile::tempdir().unwrap();
+    let host = |number: u16| [10, 9, number.to_be_bytes()[0], number.to_be_bytes()[1]];
+    // 700 links of which nothing is known, and behind them one in clear.
+    let mut capture = clear_links((0..701).map(|number| (host(number + 1), [10, 1, 1, 1])));
+    let packet = (capture.len() - 24) / 701;
+    for number in 0..700 {
+        let end = 24 + (number + 1) * packet;
+        capture[end - 24..end].fill(0xee);
+    }
+    fs::write(scratch.path().join("late.pcap"), capture).unwrap();
+    let page = page_in(scratch.path(), &["late.pcap"]);
+    let document = parse(&page);
+    let cards = with_class(&document, "card");
+    assert_eq!(cards.len(), 600);
+    let text: String = cards[0].descendants().filter_map(|node| node.text()).collect();
+    assert!(text.contains("10.9.2.189") && text.contains("HTTP/2"), "{text}");
+    // Whatever leads to evidence leads to some.
+    let ids: BTreeSet<&str> = document.descendants().filter_map(|node| node.attribute("id")).collect();
+    let mut targets = document
+        .descendants()
+        .filter_map(|node| node.attribute("href")?.strip_prefix('#'));
+    assert!(targets.all(|target| ids.contains(target)));
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 mod damage;
 mod diff;
+mod folder;
 mod follow;
 mod input;
 mod interface;
@@ -45,6 +46,8 @@ pub(crate) use size::bytes;
     bartizan inspect sbi.pcap                      one row for each link\n  \
     bartizan inspect sbi.pcap --ledger amf.jsonl   with what the sidecar of amf wrote\n  \
     bartizan inspect sbi.pcap --keylog keys.log    with the secrets of its connections: certificates, HTTP/2\n  \
+    bartizan inspect sbi.pcap --ledger ledgers/    with all ledgers of a folder\n  \
+    bartizan inspect sbi.pcap --coverage > all.csv every conversation: bytes, read or not, why\n  \
     bartizan inspect --interface eth0 --follow     what becomes of each link, while it does (docs/follow.md)\n  \
     timeout 60 tcpdump -i any -w - | bartizan inspect -\n  \
     bartizan inspect diff monday.json friday.pcap  what became of each link\n  \
@@ -60,7 +63,7 @@ pub(crate) struct Args {
     #[arg(required_unless_present_any = ["interface", "reads"], value_name = "FILE")]
     files: Vec<PathBuf>,
 
-    /// A ledger written by a sidecar, joined by client random; may be given more than once
+    /// A ledger written by a sidecar or by `up`, or a folder of ledgers (*.jsonl); may be given more than once
     #[arg(long, value_name = "FILE")]
     ledger: Vec<PathBuf>,
 

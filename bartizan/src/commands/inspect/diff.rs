@@ -31,7 +31,7 @@ pub(crate) struct Args {
     #[arg(value_name = "B")]
     after: PathBuf,
 
-    /// A ledger, for captures; may be given more than once
+    /// A ledger, or a folder of ledgers, for captures; may be given more than once
     #[arg(long, value_name = "FILE")]
     ledger: Vec<PathBuf>,
 

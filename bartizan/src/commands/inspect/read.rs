@@ -19,7 +19,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 use super::input::Input;
 use super::keys::Log;
-use super::{damage, packets};
+use super::{damage, folder, packets};
 use crate::Failure;
 use crate::output::errln;
 
@@ -82,7 +82,7 @@ pub(crate) fn read_ledgers(paths: &[PathBuf], mut inventory: Option<&mut Invento
 /// The files of ledgers, those that were rotated among them, each once: a pattern of the shell may name them too.
 fn ledger_files(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
     let (mut files, mut known) = (Vec::new(), BTreeSet::new());
-    for path in paths {
+    for path in &folder::ledgers(paths)? {
         // Where the folder cannot be read there is the file that was named.
         for file in bartizan_ledger::files(path).unwrap_or_else(|_| vec![path.clone()]) {
             let seen = std::fs::metadata(&file).map_err(|error| unreadable_ledger(&file, &error))?;

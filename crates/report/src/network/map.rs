@@ -46,8 +46,8 @@ pub struct Unseen {
     pub ends: [String; 2],
 }
 
-/// The map, and how many of the links are on it.
-pub(super) fn map(title: &str, file: usize, links: &[Link], unseen: &[Unseen]) -> (Drawing, usize) {
+/// The map of links with their numbers, the first of them where there are too many, and how many are on it.
+pub(super) fn map(title: &str, file: usize, links: &[(usize, &Link)], unseen: &[Unseen]) -> (Drawing, usize) {
     let mut names: Vec<String> = Vec::new();
     let mut places: HashMap<String, usize> = HashMap::new();
     let mut place = |name: String| -> Option<usize> {
@@ -62,7 +62,7 @@ pub(super) fn map(title: &str, file: usize, links: &[Link], unseen: &[Unseen]) -
         Some(names.len() - 1)
     };
     let mut edges: Vec<Edge<'_>> = Vec::new();
-    for (number, link) in links.iter().enumerate() {
+    for &(number, link) in links {
         let [one, other] = [&link.ends[0], &link.ends[1]].map(ToString::to_string);
         if edges.len() < LINKS
             && let (Some(one), Some(other)) = (place(one), place(other))

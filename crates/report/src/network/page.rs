@@ -10,7 +10,7 @@ use super::{Survey, Told};
 use crate::frame;
 use crate::plot::canvas::Canvas;
 
-/// Links whose evidence is on the page; the others are in the JSON.
+/// Links whose evidence is on the page, the worst ones; the others are in the JSON.
 const CARDS: usize = 600;
 /// Links in the table.
 const ROWS: usize = 2000;
@@ -109,7 +109,9 @@ fn judged(survey: &Survey<'_>, named: bool) -> Markup {
 
 fn capture(index: usize, survey: &Survey<'_>) -> Markup {
     let links = &survey.network.links;
-    let (drawing, drawn) = map::map(&format!("The network in {}", survey.name), index, links, &survey.unseen);
+    let order = worst_first(links);
+    let shown = &order[..order.len().min(CARDS)];
+    let (drawing, drawn) = map::map(&format!("The network in {}", survey.name), index, shown, &survey.unseen);
     markup! {
         section id=(format!("capture-{}", index + 1)) {
             h2 { (survey.name) }
@@ -127,7 +129,7 @@ fn capture(index: usize, survey: &Survey<'_>) -> Markup {
                         "computer later, the lower (or right) one " b { "authenticity" } " against someone who forges with one; the two chips say the same in "
                         "that order, where there is room for them. A click on a link leads to its evidence. "
                         @if drawn < links.len() {
-                            "Drawn are " (drawn) " of " (links.len()) " links, of the first " (NODES) " ends at most; the table has "
+                            "Drawn are " (drawn) " of " (links.len()) " links, the worst first, of " (NODES) " ends at most; the table has "
                             (links.len().min(ROWS)) " of them, the JSON all. "
                         }
                         @if survey.network.untracked > 0 { (survey.network.untracked) " connections are in no link, because there were too many links." }
@@ -135,12 +137,12 @@ fn capture(index: usize, survey: &Survey<'_>) -> Markup {
                 }
             }
             (findings("Findings", &survey.findings))
-            @if !links.is_empty() { (table(index, links)) }
+            @if !links.is_empty() { (table(index, &order)) }
             (facts(survey))
             @if !links.is_empty() { h2 { "Evidence" } }
-            @for (number, link) in links.iter().enumerate().take(CARDS) { (card(index, number, link)) }
+            @for &(number, link) in shown { (card(index, number, link)) }
             @if links.len() > CARDS {
-                p.meta { "The evidence of " (links.len() - CARDS) " further links is in the JSON." }
+                p.meta { "The evidence of " (links.len() - CARDS) " further links, none of them worse, is in the JSON." }
             }
         }
     }
@@ -160,7 +162,8 @@ fn findings(title: &str, told: &[Told]) -> Markup {
     }
 }
 
-fn table(index: usize, links: &[Link]) -> Markup {
+/// Links with their numbers in the order of first packets, the worst first.
+fn worst_first(links: &[Link]) -> Vec<(usize, &Link)> {
     let mut order: Vec<(usize, &Link)> = links.iter().enumerate().collect();
     order.sort_by_key(|(number, link)| {
         let rank = |verdict| match verdict {
@@ -171,17 +174,23 @@ fn table(index: usize, links: &[Link]) -> Markup {
             Verdict::QuantumSafe => 4,
         };
         (
+            // What carried nothing endangers nothing.
+            !link.carried(),
             rank(link.confidentiality.verdict()),
             rank(link.authenticity.verdict()),
             *number,
         )
     });
+    order
+}
+
+fn table(index: usize, order: &[(usize, &Link)]) -> Markup {
     markup! {
         h3 { "Links, the worst first" }
         div.wide { table.links {
             thead { tr { th { "Interface" } th { "Ends" } th { "What" } th { "Key exchange" } th { "Confidentiality" } th { "Authenticity" } } }
-            tbody { @for (number, link) in order.into_iter().take(ROWS) { tr {
-                td { @if number < CARDS { a href=(format!("#{}", map::anchor(index, number))) { (name(link)) } } @else { (name(link)) } }
+            tbody { @for (place, &(number, link)) in order.iter().enumerate().take(ROWS) { tr {
+                td { @if place < CARDS { a href=(format!("#{}", map::anchor(index, number))) { (name(link)) } } @else { (name(link)) } }
                 td { (link.ends[0]) " – " (link.ends[1]) }
                 td { (kinds(link)) }
                 td { (algorithms(link)) }

@@ -23,7 +23,7 @@ use crate::commands::deployment_file;
 use crate::commands::inspect::progress::Progress;
 use crate::commands::inspect::source::{Notice, Source, Turn};
 use crate::commands::inspect::stream::{Context, Following, Stream};
-use crate::commands::inspect::{Args, Known, conclude, keys, show};
+use crate::commands::inspect::{Args, Known, conclude, folder, keys, show};
 use crate::commands::metrics_endpoint::Endpoint;
 use crate::interrupt::Interrupt;
 use crate::output::errln;
@@ -109,7 +109,7 @@ pub(in super::super) fn run(args: &Args) -> Result<Outcome, Failure> {
         );
     }
     let deployment = args.deployment.as_deref().map(deployment_file::read).transpose()?;
-    let mut growing = GrowingLedgers::open(&args.ledger)?;
+    let mut growing = GrowingLedgers::open(&folder::ledgers(&args.ledger)?)?;
     let mut ledgers = Ledgers::default();
     while growing.read_on(&mut ledgers) {}
     let keys = keys::read(&args.keylog, &args.ike_keys)?;
