@@ -233,6 +233,74 @@ fn a_safe_answer_forged_before_a_classical_one_is_not_believed() {
     }
 }
 
+#[test]
+fn an_ike_fragment_sent_again_with_other_bytes_is_a_finding_and_leaves_its_ike_sa_unproven() {
+    // Encrypted and Authenticated Fragment (RFC 7383, section 2.5), as the first payload.
+    const FRAGMENT: u8 = 53;
+    let (name, file) = CAPTURES[2];
+    let capture = Capture::read(file);
+    let before = Answered::of(file, &Beside::nothing());
+    let mut reached = 0;
+    for (place, packet) in capture.packets.iter().enumerate() {
+        let frame = Frame::read(&packet.bytes);
+        let payload = frame.payload();
+        let marker = if frame.is_on(4500) { 4 } else { 0 };
+        if frame.protocol != 17 || payload.get(marker + 16) != Some(&FRAGMENT) {
+            continue;
+        }
+        reached += 1;
+        let mut other = payload.to_vec();
+        *other.last_mut().unwrap() ^= 0x55;
+        let lie = packet.with(frame.moved(0, &other));
+        for at in [place, place + 1] {
+            let mut packets = capture.packets.clone();
+            packets.insert(at, lie.clone());
+            let after = Answered::of(&capture.with(packets).file(), &Beside::nothing());
+            after.assert_no_better(&before, name);
+            assert!(
+                after.contradictions() > before.contradictions(),
+                "{name}: fragment {place} at {at}"
+            );
+            assert!(after.safe() <= before.safe());
+        }
+        // The same again is a retransmission.
+        let mut packets = capture.packets.clone();
+        packets.insert(place + 1, packet.clone());
+        let after = Answered::of(&capture.with(packets).file(), &Beside::nothing());
+        assert_eq!(
+            after.contradictions(),
+            before.contradictions(),
+            "{name}: fragment {place} twice"
+        );
+    }
+    assert!(reached > 3, "{reached} fragments");
+}
+
+#[test]
+fn a_packet_of_sctp_with_a_wrong_checksum_is_not_read_and_is_a_finding() {
+    for (name, file) in [CAPTURES[4], CAPTURES[6]] {
+        let capture = Capture::read(file);
+        let before = Answered::of(file, &Beside::nothing());
+        let mut packets = Vec::new();
+        for packet in &capture.packets {
+            packets.push(packet.clone());
+            let frame = Frame::read(&packet.bytes);
+            // An ABORT that its receiver drops ends nothing.
+            if frame.protocol == 132 && frame.payload().first() == Some(&0) {
+                packets.push(packet.corrupt(frame.moved(0, &[6, 0, 0, 4])));
+            }
+        }
+        assert!(packets.len() > capture.packets.len(), "{name}");
+        let after = Answered::of(&capture.with(packets).file(), &Beside::nothing());
+        after.assert_accounted(name);
+        after.assert_same(&before, name);
+        assert!(
+            after.reports(Concern::Contradiction) && !before.reports(Concern::Contradiction),
+            "{name}"
+        );
+    }
+}
+
 /// IP packets between the hosts of a recording, from the first to the second, with what somebody could read or not.
 fn beside_the_handshake(capture: &Capture) -> Vec<(&'static str, Packet)> {
     let packet = capture

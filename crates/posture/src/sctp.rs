@@ -25,16 +25,28 @@ pub fn association_posture(association: &Association) -> Posture {
     posture
 }
 
-/// Chunks that were sent again with other bytes: which of them the other end took is not shown.
+/// Packets that contradict others of their association: which of them the other end took is not shown.
 fn doubt(association: &Association, posture: &mut Posture) {
     let sent = [&association.from_initiator, &association.from_responder];
-    let Some(at) = sent.into_iter().find_map(|sent| sent.contradicted) else {
+    if sent.iter().any(|sent| sent.corrupt > 0) {
+        // They were not read: nothing rests on them.
+        posture.contradictions.push(Contradiction {
+            what: "a checksum is wrong among right ones: forged, or damaged on the way".into(),
+            sources: all(association),
+        });
+    }
+    let again = sent.iter().find_map(|sent| sent.contradicted);
+    let (what, sources) = if let Some(at) = again {
+        (
+            "chunks of SCTP were sent again with other bytes",
+            vec![Source::between(at, at)],
+        )
+    } else if sent.iter().any(|sent| sent.sums_changed) {
+        let what = "checksums are wrong in packets that were read, and right in others of the same end";
+        (what, all(association))
+    } else {
         return;
     };
-    let (what, sources) = (
-        "chunks of SCTP were sent again with other bytes",
-        vec![Source::between(at, at)],
-    );
     if posture.confidentiality.verdict() == Verdict::QuantumSafe {
         posture.confidentiality = Judgement::new(Verdict::NotObservable, what, sources.clone());
     }

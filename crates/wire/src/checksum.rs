@@ -4,6 +4,8 @@
 //! nothing, or the sum over the pseudo-header alone, which the card takes as its beginning; and packets larger than any that
 //! cross a link. Those say nothing, and are told from wrong ones by that. See [`Checksum`].
 
+mod crc32c;
+
 use std::net::IpAddr;
 
 use crate::ip;
@@ -89,6 +91,30 @@ pub fn udp(source: IpAddr, destination: IpAddr, bytes: &[u8], missing: usize) ->
         length.saturating_sub(bytes.len())
     };
     over_pseudo_header(source, destination, ip::UDP, bytes, missing, u16::from_be_bytes([a, b]))
+}
+
+/// The checksum of an SCTP packet, a CRC32c over all of it with zeros in its place (RFC 9260, section 6.8). A sender's own capture has
+/// zeros there, or what a network card begins with.
+#[must_use]
+pub fn sctp(bytes: &[u8], missing: usize) -> Checksum {
+    const FIELD: std::ops::Range<usize> = 8..12;
+    let Some(&field) = bytes.get(FIELD).and_then(|field| field.first_chunk::<4>()) else {
+        return Checksum::Unknown;
+    };
+    let field = u32::from_le_bytes(field);
+    // Linux leaves zeros, or all ones where it has begun and the card is to go on.
+    if matches!(field, 0 | u32::MAX) || bytes.len() + missing > LARGEST_ON_A_LINK {
+        return Checksum::Absent;
+    }
+    if missing > 0 {
+        return Checksum::Unknown;
+    }
+    let before = crc32c::update(u32::MAX, &bytes[..FIELD.start]);
+    let behind = crc32c::update(before, &[0; 4]);
+    match !crc32c::update(behind, &bytes[FIELD.end..]) == field {
+        true => Checksum::Right,
+        false => Checksum::Wrong,
+    }
 }
 
 fn over_pseudo_header(
@@ -213,6 +239,21 @@ mod tests {
     fn a_segment_that_no_link_carries_has_none() {
         let bytes = segment(&vec![7; 20_000]);
         assert_eq!(tcp(A, B, &bytes, 0), Checksum::Absent);
+    }
+
+    #[test]
+    fn a_checksum_of_sctp_is_over_all_of_the_packet_and_zeros_are_none() {
+        let mut bytes = vec![0x96, 0x0c, 0x96, 0x0c, 0, 0, 0, 7, 0, 0, 0, 0, 6, 0, 0, 4];
+        let sum = !crc32c::update(u32::MAX, &bytes);
+        assert_eq!(sctp(&bytes, 0), Checksum::Absent);
+        bytes[8..12].copy_from_slice(&sum.to_le_bytes());
+        assert_eq!(sctp(&bytes, 0), Checksum::Right);
+        assert_eq!(sctp(&bytes, 5), Checksum::Unknown);
+        bytes[13] ^= 1;
+        assert_eq!(sctp(&bytes, 0), Checksum::Wrong);
+        assert_eq!(sctp(&bytes[..11], 0), Checksum::Unknown);
+        bytes.resize(3000, 7);
+        assert_eq!(sctp(&bytes, 0), Checksum::Absent, "no link carries it");
     }
 
     #[test]

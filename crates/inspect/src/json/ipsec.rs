@@ -287,6 +287,7 @@ struct SentFacts {
     longest_message: u64,
     repeated_chunks: u64,
     missing_chunks: u64,
+    corrupt_packets: u64,
     heartbeats: u64,
     payload_protocols: Vec<Protocol>,
     acknowledged_after: Delays,
@@ -338,6 +339,7 @@ fn sent(sent: &Sent) -> SentFacts {
         longest_message: sent.longest,
         repeated_chunks: sent.repeated,
         missing_chunks: sent.missing,
+        corrupt_packets: sent.corrupt,
         heartbeats: sent.heartbeats,
         payload_protocols: sent
             .payload_protocols

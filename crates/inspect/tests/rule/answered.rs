@@ -182,6 +182,14 @@ impl Answered {
         self.findings.is_empty()
     }
 
+    /// Conversations of which something contradicts something else.
+    pub(crate) fn contradictions(&self) -> usize {
+        let conversations = self.report.conversations().iter();
+        conversations
+            .filter(|one| !one.posture().contradictions.is_empty())
+            .count()
+    }
+
     /// Whether a finding is of this concern.
     pub(crate) fn reports(&self, concern: Concern) -> bool {
         self.findings.contains(&concern)

@@ -86,6 +86,8 @@ pub(super) struct Assembly {
     complete: bool,
     /// A bit for each, as long as some are missing.
     seen: Option<Box<u128>>,
+    /// What each fragment said: its number, of how many, and a digest.
+    digests: Vec<(u16, u16, u32)>,
 }
 
 /// What a message, or a fragment of it, adds to what was seen.
@@ -106,7 +108,20 @@ impl Assembly {
 
     /// Bytes it holds beside its own.
     pub(super) fn held(&self) -> usize {
-        self.seen.as_ref().map_or(0, |_| allocated(size_of::<u128>()))
+        let seen = self.seen.as_ref().map_or(0, |_| allocated(size_of::<u128>()));
+        seen + allocated(self.digests.capacity() * size_of::<(u16, u16, u32)>())
+    }
+
+    /// Whether a fragment says something else than the one before with its number; of a message cut anew the numbers are others.
+    pub(super) fn differs(&mut self, (number, total): (u16, u16), digest: u32) -> bool {
+        let mut known = self.digests.iter();
+        if let Some((.., before)) = known.find(|known| (known.0, known.1) == (number, total)) {
+            return *before != digest;
+        }
+        if self.digests.len() < usize::from(FRAGMENTS) {
+            self.digests.push((number, total, digest));
+        }
+        false
     }
 
     /// Takes a message, or the fragment with this number of so many.

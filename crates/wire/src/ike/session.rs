@@ -238,12 +238,20 @@ impl Session {
             self.traffic(from).ike_fragments += 1;
         }
         let repeated = self.take(header, arrival, false, fragment);
-        self.compare(header, message, repeated, fragment.is_some(), arrival);
+        self.compare(header, message, repeated, fragment, arrival);
     }
 
-    /// Compares a message with what was sent before under its number. Fragments may be cut anew.
-    fn compare(&mut self, header: &Header, message: &[u8], repeated: bool, is_fragment: bool, arrival: &Arrival) {
-        if is_fragment || !arrival.whole {
+    /// Compares a message, or a fragment of one, with what was sent before under its number: a retransmission is the same to
+    /// the bit (RFC 7296, section 2.1). A message may be cut anew, into more fragments.
+    fn compare(
+        &mut self,
+        header: &Header,
+        message: &[u8],
+        repeated: bool,
+        fragment: Option<(u16, u16)>,
+        arrival: &Arrival,
+    ) {
+        if !arrival.whole {
             return;
         }
         // Two that differ have one digest once in four thousand million.
@@ -253,10 +261,17 @@ impl Session {
             open.kind == header.exchange && open.message_id == header.message_id && open.requester == requester
         });
         let Some(open) = open else { return };
-        let known = &mut open.digests[usize::from(header.flags.is_response())];
-        let differs = known.is_some() && *known != digest;
-        *known = known.or(digest);
-        if repeated && differs {
+        let half = usize::from(header.flags.is_response());
+        let differs = match fragment {
+            Some(fragment) => open.halves[half].differs(fragment, digest.map_or(0, NonZeroU32::get)),
+            None => {
+                let known = &mut open.digests[half];
+                let differs = known.is_some() && *known != digest;
+                *known = known.or(digest);
+                repeated && differs
+            }
+        };
+        if differs {
             self.fault(Fault::TwoMessages, arrival);
         }
     }

@@ -8,6 +8,7 @@ use super::keyed::Table;
 use super::memory::{Bounds, Memory};
 use super::paths::PathId;
 use super::{Arrived, FlowKind, Omitted, Sink, Unread};
+use crate::checksum;
 use crate::sctp::{self, Init, Packet, Tracker, kind};
 use crate::{Ending, Timestamp};
 
@@ -90,6 +91,14 @@ impl Associations {
             return Err(Unreadable);
         };
         tracker.came(arrived.captured);
+        if !tracker.admits(
+            &packet,
+            direction,
+            checksum::sctp(datagram.payload, datagram.missing),
+            arrived.at,
+        ) {
+            return Ok(());
+        }
         let addresses = (source.ip(), destination.ip());
         let before = tracker.held();
         let ending = tracker.packet(&packet, direction, addresses, arrived.at, bounds.keys, |event| {

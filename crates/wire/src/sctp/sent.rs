@@ -66,6 +66,11 @@ pub struct Sent {
     pub missing: u64,
     /// Payload protocol identifiers, and chunks of each; chunks of more than eight are not counted.
     pub payload_protocols: Vec<(u32, u64)>,
+    /// Packets that were not read, because their checksum is wrong where others of this end have right ones: their receiver drops
+    /// them.
+    pub corrupt: u64,
+    /// Packets were read whose checksum is wrong, before others of this end had right ones.
+    pub sums_changed: bool,
     /// HEARTBEAT chunks.
     pub heartbeats: u64,
     /// DTLS chunks (not DTLS in user messages).

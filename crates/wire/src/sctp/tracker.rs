@@ -5,6 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 use super::sent::Direction;
 use super::{Association, Begun, Chunk, Data, Event, Init, Packet, Roles, Sack, dtls, kind};
 use crate::beside::Sightings;
+use crate::checksum::{Checksum, Sums};
 use crate::keys::Keys;
 use crate::observer::allocated;
 use crate::path::Path;
@@ -32,6 +33,7 @@ pub struct Tracker {
     tags: [Option<u32>; 2],
     directions: [Direction; 2],
     dtls: dtls::Reader,
+    sums: [Sums; 2],
     plain: u64,
     first_plain: Option<Moment>,
     beside: Sightings,
@@ -63,6 +65,7 @@ impl Tracker {
             tags: [None; 2],
             directions: Default::default(),
             dtls: dtls::Reader::default(),
+            sums: Default::default(),
             plain: 0,
             first_plain: None,
             beside: Sightings::default(),
@@ -121,6 +124,21 @@ impl Tracker {
         let forward = self.ends == [source, destination];
         let back = self.ends == [destination, source];
         (forward != back).then_some(usize::from(back))
+    }
+
+    /// Whether the receiver takes a packet of a direction with this checksum; one that it drops is counted.
+    pub(crate) fn admits(&mut self, packet: &Packet<'_>, direction: usize, checksum: Checksum, at: Moment) -> bool {
+        let from = direction.min(1);
+        let control = |chunk: Chunk<'_>| matches!(chunk.kind, kind::SACK | kind::HEARTBEAT | kind::HEARTBEAT_ACK);
+        let admitted = self.sums[from].admit(checksum, !packet.chunks().all(control));
+        let sent = &mut self.directions[from].sent;
+        sent.sums_changed = self.sums[from].have_changed();
+        if !admitted {
+            sent.packets += 1;
+            sent.corrupt += 1;
+            self.last = at;
+        }
+        admitted
     }
 
     /// The tag that packets of this direction carry, where it is known.
