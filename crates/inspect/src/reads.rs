@@ -8,7 +8,8 @@ use bartizan_registry::SCTP_APPLICATIONS;
 use bartizan_wire::datagrams::DatagramProtocol;
 use bartizan_wire::frames::FrameProtocol;
 use bartizan_wire::path::Encapsulation;
-use bartizan_wire::{ip, link, udp};
+use bartizan_wire::plaintext::Plaintext;
+use bartizan_wire::{ip, link, sctp, udp};
 use serde_json::{Value, json};
 
 use crate::text::wrapped;
@@ -77,6 +78,7 @@ fn of(kind: Kind) -> (&'static str, String, Reading, String) {
             ("IP, UDP", "ESP".into(), Read, told)
         }
         Kind::DtlsOverSctp => ("SCTP", "DTLS".into(), Read, STRUCTURE.into()),
+        Kind::SshOverSctp => sctp(sctp::Named::Ssh),
         Kind::DtlsChunks => ("SCTP", "DTLS chunks".into(), Unread, "chunk type".into()),
         Kind::ClearSctp | Kind::SctpSilent => ("SCTP", "user messages".into(), Named, payload_protocols()),
         Kind::GtpU => datagrams(DatagramProtocol::GtpU),
@@ -88,6 +90,15 @@ fn of(kind: Kind) -> (&'static str, String, Reading, String) {
         Kind::NotRead(protocol) => datagrams(protocol),
     };
     (over, name, reading, told)
+}
+
+/// The same of user messages of SCTP that are known by name.
+fn sctp(named: sctp::Named) -> (&'static str, String, Reading, String) {
+    let mut told = STRUCTURE.to_owned();
+    for protocol in named.payload_protocols() {
+        let _ = write!(told, ", PPID {protocol}");
+    }
+    ("SCTP", named.name().to_owned(), Reading::Named, told)
 }
 
 /// The same of what has no connection.
@@ -170,8 +181,14 @@ fn unread() -> impl Iterator<Item = Kind> {
 #[must_use]
 pub fn protocols() -> Vec<Protocol> {
     let mut all: Vec<Protocol> = Vec::new();
-    for kind in Kind::all().chain(unread()) {
-        let (over, name, reading, told_by) = of(kind);
+    let kinds = Kind::all().chain(unread()).map(|kind| (of(kind), kind.verdicts()));
+    // In SCTP some of those over TCP are spoken as well.
+    let in_sctp = sctp::Named::ALL.iter().filter_map(|named| match named {
+        sctp::Named::Diameter => Some((sctp(*named), Kind::Plaintext(Plaintext::Diameter).verdicts())),
+        sctp::Named::Sip => Some((sctp(*named), Kind::Plaintext(Plaintext::Sip).verdicts())),
+        sctp::Named::Ssh => None,
+    });
+    for ((over, name, reading, told_by), verdicts) in kinds.chain(in_sctp) {
         let at = all.iter().position(|known| known.over == over && known.name == name);
         let protocol = match at {
             Some(at) => &mut all[at],
@@ -187,7 +204,7 @@ pub fn protocols() -> Vec<Protocol> {
                 &mut all[last]
             }
         };
-        protocol.verdicts.extend(kind.verdicts());
+        protocol.verdicts.extend(verdicts);
         protocol.verdicts.sort_unstable_by_key(|verdict| *verdict as u8);
         protocol.verdicts.dedup();
     }

@@ -52,6 +52,8 @@ pub enum Kind {
     DtlsOverSctp,
     /// SCTP whose chunks are encrypted by DTLS chunks.
     DtlsChunks,
+    /// SSH in SCTP user messages.
+    SshOverSctp,
     /// SCTP without user data.
     SctpSilent,
     /// GTP-U in clear.
@@ -110,6 +112,7 @@ one_of_each!(
     ClearSctp,
     DtlsOverSctp,
     DtlsChunks,
+    SshOverSctp,
     SctpSilent,
     GtpU,
     Pfcp,
@@ -163,7 +166,9 @@ impl Kind {
             Self::GtpU => &[NotObservable, ReadableNow],
             Self::Named(named) if named.is_plaintext() => &[ReadableNow],
             Self::Named(Named::WireGuard) => &[Vulnerable],
-            Self::Named(_) | Self::Unknown | Self::DtlsChunks | Self::NotRead(_) => &[NotObservable],
+            Self::Named(_) | Self::Unknown | Self::DtlsChunks | Self::SshOverSctp | Self::NotRead(_) => {
+                &[NotObservable]
+            }
         }
     }
 
@@ -229,6 +234,7 @@ impl Kind {
             Self::ClearSctp => "SCTP in clear".into(),
             Self::DtlsOverSctp => "DTLS over SCTP".into(),
             Self::DtlsChunks => "SCTP in DTLS chunks".into(),
+            Self::SshOverSctp => "SSH over SCTP".into(),
             Self::SctpSilent => "SCTP, no data".into(),
             Self::GtpU => "GTP-U in clear".into(),
             Self::Pfcp => "PFCP in clear".into(),

@@ -1,6 +1,7 @@
 //! What an SCTP association is worth.
 
-use bartizan_wire::sctp::Association;
+use bartizan_wire::plaintext::Plaintext;
+use bartizan_wire::sctp::{Association, Named};
 
 use crate::dtls;
 use crate::{Answer, Contradiction, Hole, Interface, Judgement, Kind, Posture, Reply, Source, Verdict};
@@ -12,9 +13,16 @@ pub fn association_posture(association: &Association) -> Posture {
     let sealed = association.from_initiator.dtls_chunks + association.from_responder.dtls_chunks;
     let messages = association.from_initiator.chunks + association.from_responder.chunks;
     let mut posture = match &association.dtls {
-        _ if sealed > 0 => hidden(association, "DTLS chunks, which are not read"),
+        _ if sealed > 0 => hidden(association, Kind::DtlsChunks, "DTLS chunks, which are not read"),
         None if messages == 0 => silent(association),
-        None => plain(association),
+        None => match association.named() {
+            Some(Named::Ssh) => hidden(
+                association,
+                Kind::SshOverSctp,
+                "SSH in SCTP, whose key exchange is not read",
+            ),
+            named => plain(association, named),
+        },
         Some(_) if association.plain_messages > 0 => mixed(association),
         Some(dtls) => dtls::association_posture(association, dtls),
     };
@@ -88,10 +96,16 @@ fn silent(association: &Association) -> Posture {
     uniform(posture, Answer::NotSeen, because, &all(association))
 }
 
-fn plain(association: &Association) -> Posture {
+fn plain(association: &Association, named: Option<Named>) -> Posture {
+    let kind = match named {
+        Some(Named::Diameter) => Kind::Plaintext(Plaintext::Diameter),
+        Some(Named::Sip) => Kind::Plaintext(Plaintext::Sip),
+        Some(Named::Ssh) | None => Kind::ClearSctp,
+    };
+    let of = named.map_or_else(String::new, |named| format!("{} in ", named.name()));
     let confidentiality = Judgement::new(
         Verdict::ReadableNow,
-        "sent in clear: SCTP without DTLS or IPsec",
+        format!("sent in clear: {of}SCTP without DTLS or IPsec"),
         all(association),
     );
     let because = "none: sent in clear, neither end proves who it is";
@@ -104,7 +118,7 @@ fn plain(association: &Association) -> Posture {
             format!("{messages} messages over SCTP, {bytes} bytes"),
             all(association),
         ),
-        ..Posture::bare(Kind::ClearSctp, confidentiality, authenticity)
+        ..Posture::bare(kind, confidentiality, authenticity)
     };
     uniform(posture, Answer::No, "sent in clear", &all(association))
 }
@@ -127,11 +141,11 @@ fn mixed(association: &Association) -> Posture {
     uniform(posture, Answer::No, "sent in clear in part", &all(association))
 }
 
-fn hidden(association: &Association, because: &str) -> Posture {
+fn hidden(association: &Association, kind: Kind, because: &str) -> Posture {
     let judgement = Judgement::new(Verdict::NotObservable, because, all(association));
     let posture = Posture {
         clear: Reply::new(Answer::NotObservable, because, all(association)),
-        ..Posture::bare(Kind::DtlsChunks, judgement.clone(), judgement)
+        ..Posture::bare(kind, judgement.clone(), judgement)
     };
     uniform(posture, Answer::NotObservable, because, &all(association))
 }

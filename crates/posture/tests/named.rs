@@ -1,9 +1,10 @@
 //! Protocols that are known by name, and TLS behind STARTTLS, in whole TCP connections and datagrams.
 
-use bartizan_posture::{Answer, Evidence, Kind, Ledgers, Posture, Verdict, datagrams_posture};
+use bartizan_posture::{Answer, Evidence, Kind, Ledgers, Posture, Verdict, association_posture, datagrams_posture};
 use bartizan_wire::datagrams::{Datagrams, Named};
 use bartizan_wire::link::LinkType;
 use bartizan_wire::plaintext::Plaintext;
+use bartizan_wire::sctp::Association;
 use bartizan_wire::{CaptureReader, Connection, Limits, Observer, Packet, Side, Sink, Timestamp};
 
 const OPENSSL: &[u8] = include_bytes!("../../wire/tests/data/openssl-3.5.7.pcap");
@@ -14,6 +15,10 @@ struct Judged(Vec<Posture>);
 impl Sink for Judged {
     fn connection(&mut self, connection: Connection) {
         self.0.push(Evidence::new(&connection, &Ledgers::default()).posture());
+    }
+
+    fn association(&mut self, association: Association) {
+        self.0.push(association_posture(&association));
     }
 
     fn datagrams(&mut self, datagrams: Datagrams) {
@@ -229,4 +234,71 @@ fn a_reset_outside_any_window_hides_nothing_and_bytes_outside_it_prove_nothing()
     stray[24..28].copy_from_slice(&sequence.to_be_bytes());
     let judged = observe(&[&packets[..], &[stray]].concat());
     assert_eq!(judged[0].confidentiality.verdict(), Verdict::NotObservable);
+}
+
+/// Packets of an SCTP association in which the two ends say this in turn, each in one message.
+fn association(payload_protocol: u32, said: &[(Side, &[u8])]) -> Vec<Vec<u8>> {
+    let mut tsn = [0u32; 2];
+    let message = |(from, said): &(Side, &[u8])| {
+        let client = *from == Side::Client;
+        let (ports, tag, tsn) = match client {
+            true => ([40_000u16, 3868], 7u32, &mut tsn[0]),
+            false => ([3868, 40_000], 9, &mut tsn[1]),
+        };
+        *tsn += 1;
+        let mut bytes = ports.map(u16::to_be_bytes).concat();
+        bytes.extend(tag.to_be_bytes());
+        bytes.extend([0; 4]);
+        bytes.extend([0, 3]);
+        bytes.extend((16 + said.len() as u16).to_be_bytes());
+        bytes.extend(tsn.to_be_bytes());
+        bytes.extend([0; 4]);
+        bytes.extend(payload_protocol.to_be_bytes());
+        bytes.extend(*said);
+        bytes.resize(bytes.len().next_multiple_of(4), 0);
+        packet(132, *from, &bytes)
+    };
+    said.iter().map(message).collect()
+}
+
+#[test]
+fn what_sctp_carries_is_named_and_ssh_in_it_is_not_called_readable() {
+    use Side::{Client, Server};
+    const DIAMETER: &[u8] = b"\x01\x00\x00\x14\x80\x00\x01\x01\x00\x00\x00\x00\x00\x00\x00\x01\x00\x00\x00\x02";
+    const SSH: &[u8] = b"SSH-2.0-OpenSSH_10.0\r\n";
+    const NGAP: &[u8] = b"\x00\x15\x00\x33\x00\x00\x04\x00\x1b\x00";
+    let diameter = (Kind::Plaintext(Plaintext::Diameter), Verdict::ReadableNow);
+    for (payload_protocol, said, expected) in [
+        (0, &[(Client, DIAMETER), (Server, DIAMETER)][..], diameter),
+        // By its identifier alone, and where that is another.
+        (46, &[(Client, b"\x05\x00\x00\x00")], diameter),
+        (60, &[(Server, DIAMETER)], diameter),
+        (
+            0,
+            &[(Client, b"INVITE sip:a@example.test SIP/2.0\r\n")],
+            (Kind::Plaintext(Plaintext::Sip), Verdict::ReadableNow),
+        ),
+        (
+            0,
+            &[(Client, SSH), (Server, SSH), (Client, &[0x5a; 40])],
+            (Kind::SshOverSctp, Verdict::NotObservable),
+        ),
+        (0, &[(Server, SSH)], (Kind::SshOverSctp, Verdict::NotObservable)),
+        // One end alone that says so hides nothing.
+        (
+            60,
+            &[(Client, SSH), (Server, NGAP)],
+            (Kind::ClearSctp, Verdict::ReadableNow),
+        ),
+        (
+            60,
+            &[(Client, NGAP), (Server, NGAP)],
+            (Kind::ClearSctp, Verdict::ReadableNow),
+        ),
+    ] {
+        let judged = observe(&association(payload_protocol, said));
+        let [posture] = &judged[..] else { panic!("{judged:#?}") };
+        assert_eq!((posture.kind, posture.confidentiality.verdict()), expected, "{said:?}");
+        assert!(posture.kind.carries_data() && posture.kind.verdicts().contains(&expected.1));
+    }
 }

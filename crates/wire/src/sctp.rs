@@ -8,12 +8,14 @@
 mod association;
 mod chunk;
 mod dtls;
+mod named;
 mod sent;
 mod tracker;
 
 pub use crate::dtls::Dtls;
 pub use association::{Association, Begun, Event, Roles};
 pub use chunk::{Chunk, Data, Init, Packet, Sack, kind, packet};
+pub use named::Named;
 pub use sent::{Delays, Sent};
 pub use tracker::Tracker;
 

@@ -26,9 +26,11 @@ pub(crate) enum Lie {
     End,
     /// SYN of its sender, of another connection between the same ports.
     Begin,
+    /// SYN-ACK of its receiver, of another connection between the same ports.
+    Answer,
 }
 
-pub(crate) const ALL: [Lie; 8] = [
+pub(crate) const ALL: [Lie; 9] = [
     Lie::Before,
     Lie::Behind,
     Lie::Piece,
@@ -37,6 +39,7 @@ pub(crate) const ALL: [Lie; 8] = [
     Lie::Reset,
     Lie::End,
     Lie::Begin,
+    Lie::Answer,
 ];
 
 const SERVER_HELLO: u8 = 2;
@@ -55,12 +58,13 @@ impl Lie {
             Self::Reset => "reset by another",
             Self::End => "ended by another",
             Self::Begin => "begun anew by another",
+            Self::Answer => "answered by another",
         }
     }
 
     /// Whether it says what an end said; the others say that it was over.
     fn has_bytes(self) -> bool {
-        !matches!(self, Self::Reset | Self::End | Self::Begin)
+        !matches!(self, Self::Reset | Self::End | Self::Begin | Self::Answer)
     }
 
     /// Told of some packets.
@@ -114,7 +118,16 @@ impl Lie {
                 let back = packet.with(frame.answer(0x11));
                 return packets.extend([control(0x11, 0), back, packet.clone()]);
             }
-            Self::Reset | Self::Begin | Self::End => return packets.push(packet.clone()),
+            Self::Answer if fits && tcp => {
+                let mut stray = frame.answer(0x12);
+                for at in [frame.transport + 4, frame.transport + 8] {
+                    let field = &mut stray[at..at + 4];
+                    let number = u32::from_be_bytes(field.try_into().unwrap()).wrapping_add(77_777);
+                    field.copy_from_slice(&number.to_be_bytes());
+                }
+                return packets.extend([packet.with(stray), packet.clone()]);
+            }
+            Self::Reset | Self::Begin | Self::End | Self::Answer => return packets.push(packet.clone()),
             _ => {}
         }
         let lie = match self {

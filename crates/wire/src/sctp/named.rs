@@ -1,0 +1,72 @@
+//! Protocols in user messages of SCTP that are known by name, told by how their first messages begin.
+
+use super::{Association, Sent};
+use crate::listed::listed;
+use crate::opening::{Protocol, Recognition};
+use crate::plaintext::{self, Plaintext};
+
+/// A protocol in user messages that is named, and not read further.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Named {
+    /// Diameter (RFC 6733, section 2.1.1).
+    Diameter,
+    /// SIP (RFC 4168).
+    Sip,
+    /// SSH, whose ends tell each other their versions before anything else.
+    Ssh,
+}
+
+listed!(Named: Diameter, Sip, Ssh);
+
+/// Payload protocol identifiers of Diameter: as it is, and in DTLS (IANA; RFC 6733, section 11.5).
+const DIAMETER: [u32; 2] = [46, 47];
+/// How SSH begins (RFC 4253, section 4.2).
+const SSH: [&[u8]; 2] = [b"SSH-2.", b"SSH-1."];
+
+impl Named {
+    /// Its name.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Diameter => "Diameter",
+            Self::Sip => "SIP",
+            Self::Ssh => "SSH",
+        }
+    }
+
+    /// Payload protocol identifiers that name it.
+    #[must_use]
+    pub fn payload_protocols(self) -> &'static [u32] {
+        match self {
+            Self::Diameter => &DIAMETER,
+            Self::Sip | Self::Ssh => &[],
+        }
+    }
+}
+
+impl Association {
+    /// What its user messages are, where that is known by name.
+    #[must_use]
+    pub fn named(&self) -> Option<Named> {
+        let sent = [&self.from_initiator, &self.from_responder];
+        let is_ssh = |sent: &Sent| SSH.iter().any(|begins| sent.opening.bytes().starts_with(begins));
+        // It is encrypted behind its beginning, and so has to begin at both ends that send anything.
+        if sent.iter().all(|sent| sent.chunks == 0 || is_ssh(sent)) && sent.iter().any(|sent| is_ssh(sent)) {
+            return Some(Named::Ssh);
+        }
+        let told = |sent: &&Sent| match plaintext::recognise(sent.opening.bytes()) {
+            Recognition::Protocol(Protocol::Plaintext(Plaintext::Diameter), _) => Some(Named::Diameter),
+            Recognition::Protocol(Protocol::Plaintext(Plaintext::Sip), _) => Some(Named::Sip),
+            _ => None,
+        };
+        let by_protocol = || {
+            let mut known = sent.iter().flat_map(|sent| &sent.payload_protocols);
+            known.find_map(|(protocol, _)| {
+                Named::ALL
+                    .iter()
+                    .find(|named| named.payload_protocols().contains(protocol))
+            })
+        };
+        sent.iter().find_map(told).or_else(|| by_protocol().copied())
+    }
+}
