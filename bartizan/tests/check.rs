@@ -632,6 +632,35 @@ fn the_example_of_the_page_on_ipsec_is_clean() {
 }
 
 #[test]
+fn the_example_of_links_behind_nat_is_clean_and_a_nat_that_the_file_does_not_name_is_told() {
+    let page = include_str!("../../docs/ipsec.md");
+    let example = page.split("```yaml\n").nth(2).unwrap().split("```").next().unwrap();
+    let place = Place::new(example);
+    assert_eq!(place.findings(""), Vec::<String>::new());
+    let ends = &first_interface(&place)["ipsec"]["ends"];
+    assert_eq!(
+        [
+            &ends[0]["outer"],
+            &ends[0]["external"],
+            &ends[1]["outer"],
+            &ends[1]["external"]
+        ],
+        ["192.168.10.2", "any", "10.0.0.5", "203.0.113.7"]
+    );
+    let said = place.works("check core.yaml").out;
+    assert!(said.contains("ric at 10.0.0.5, reached at 203.0.113.7, for "), "{said}");
+    let silent = "a NAT between them is not in the file";
+    assert!(!said.contains(silent), "{said}");
+    let unnamed = example
+        .replace(", external: any", "")
+        .replace(", external: 203.0.113.7", "")
+        .replace("address: 10.0.0.5", "address: 203.0.113.7")
+        .replacen("address: 192.168.10.2", "address: 192.168.10.3", 1);
+    let said = Place::new(&unnamed).works("check core.yaml").out;
+    assert!(said.contains(silent), "{said}");
+}
+
+#[test]
 fn a_swanctl_conf_is_read_with_its_includes_and_the_line_of_a_classical_choice_is_named() {
     let folder = tempfile::tempdir().unwrap();
     let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).unwrap();

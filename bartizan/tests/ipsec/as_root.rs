@@ -4,6 +4,7 @@ mod faults;
 mod guarding;
 mod guest;
 mod lost;
+mod nat;
 mod scripted;
 
 use std::io::{BufReader, Read as _, Write as _};

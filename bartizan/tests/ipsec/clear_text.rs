@@ -17,7 +17,7 @@ use crate::stage::*;
 const MANY: usize = 50;
 
 /// An SCTP packet from 10.78.0.1 to port 36421 of 10.78.0.2, as the host's kernel without SCTP would send it.
-fn raw(stage: &Stage) -> impl FnMut() + Send {
+pub(super) fn raw(stage: &Stage) -> impl FnMut() + Send {
     let raw = || {
         socket(
             AddressFamily::Inet,

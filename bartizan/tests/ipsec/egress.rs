@@ -73,10 +73,16 @@ pub(super) fn leaving(stage: &Stage, name: &str, act: impl FnOnce()) -> Left {
     let path = stage.path().join(name);
     let capture = Capture::start(Some(&stage.cu), "v0", &path, Direction::Outbound).expect("a capture");
     act();
+    counted(capture)
+}
+
+/// What a capture has, from either end.
+pub(super) fn counted(capture: Capture) -> Left {
+    let path = capture.path().to_owned();
     let captured = capture.stop().expect("captured");
     assert!(captured.complete(), "{captured:?}");
     let mut bytes = Vec::new();
-    let mut file = std::fs::File::open(&path).expect("a file");
+    let mut file = std::fs::File::open(path).expect("a file");
     file.read_to_end(&mut bytes).expect("it is read");
     let mut reader = CaptureReader::new();
     reader.push(&bytes);
@@ -94,7 +100,10 @@ pub(super) fn leaving(stage: &Stage, name: &str, act: impl FnOnce()) -> Left {
             Some(&ip::SCTP) => left.clear.push(length),
             Some(&ip::ESP) => left.protected.push(length),
             Some(&ip::UDP)
-                if data.get(36..38) == Some(&udp::IKE_NAT.to_be_bytes()) && data.get(42..46) != Some(&[0; 4]) =>
+                if [34, 36].map(|at| data.get(at..at + 2)).contains(&Some(&udp::IKE_NAT.to_be_bytes()))
+                    // A keepalive is one octet (RFC 3948, section 2.3).
+                    && data.get(38..40) != Some(&[0, 9])
+                    && data.get(42..46) != Some(&[0; 4]) =>
             {
                 left.protected.push(length);
             }

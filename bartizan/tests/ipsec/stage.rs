@@ -28,11 +28,6 @@ impl Stage {
 
     /// The same with these settings of the link.
     pub(crate) fn set_up_with(policy: &str, of_ric: &str, link: &str) -> Self {
-        LabRoot::sid()
-            .expect("a cache directory")
-            .ensure(&mut |_| {})
-            .expect("a lab root");
-        let directory = tempfile::tempdir().expect("a directory");
         let (cu, ric) = (Namespace::create("cu"), Namespace::create("ric"));
         let (cu, ric) = (cu.expect("a namespace"), ric.expect("a namespace"));
         connect(
@@ -53,6 +48,16 @@ impl Stage {
             let (other, hop) = (other.parse().expect("a network"), hop.parse().expect("an address"));
             space.add_route(other, Some(hop), "v0").expect("a route");
         }
+        Self::of_hosts([cu, ric], [policy, of_ric].map(|policy| deployment(policy, link)))
+    }
+
+    /// The nodes in these namespaces, each with its file.
+    pub(crate) fn of_hosts([cu, ric]: [Namespace; 2], [of_cu, of_ric]: [String; 2]) -> Self {
+        LabRoot::sid()
+            .expect("a cache directory")
+            .ensure(&mut |_| {})
+            .expect("a lab root");
+        let directory = tempfile::tempdir().expect("a directory");
         // Certificates of two months ago have run out; the authority has not.
         let options = InitOptions::new(Algorithm::EcdsaP256);
         let begun = SystemTime::now() - Duration::from_secs(60 * 24 * 3600);
@@ -63,8 +68,8 @@ impl Stage {
             authority,
             directory,
         };
-        for (file, policy) in [("cu.yaml", policy), ("ric.yaml", of_ric)] {
-            std::fs::write(stage.path().join(file), deployment(policy, link)).expect("a file");
+        for (file, text) in [("cu.yaml", of_cu), ("ric.yaml", of_ric)] {
+            std::fs::write(stage.path().join(file), text).expect("a file");
         }
         for name in ["cu", "ric"] {
             stage.issue(name, SystemTime::now());

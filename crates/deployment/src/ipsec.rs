@@ -1,6 +1,8 @@
 //! IPsec links: what stands between two nodes that speak IKEv2 and ESP with each other.
 
 mod algorithm;
+pub(crate) mod conflict;
+mod end;
 mod lifetime;
 mod policy;
 mod selector;
@@ -10,6 +12,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 pub use algorithm::{IkeAlgorithm, KeyExchange};
+pub use end::{End, External};
 pub use lifetime::Lifetimes;
 pub use policy::{Breach, IkeAuthentication, IpsecPolicy};
 pub use selector::{Network, Selector, Side, TrafficProtocol};
@@ -49,17 +52,6 @@ pub enum CopyDscp {
     Both,
     /// Neither: an observer cannot tell classes of traffic apart.
     Neither,
-}
-
-/// Where an end of a link is.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct End {
-    /// The node.
-    pub node: NodeName,
-    /// Its address in the outer header, where its IKE daemon listens.
-    pub outer: IpAddr,
-    /// The addresses its traffic comes from; its outer address where the file names none.
-    pub inner: Vec<Network>,
 }
 
 /// An IPsec link.
@@ -104,6 +96,8 @@ pub struct IpsecNode {
     pub roots: PathBuf,
     /// Revocation lists, PEM.
     pub crl: Option<PathBuf>,
+    /// Under which address its peers reach it, where no link says otherwise.
+    pub external: External,
     /// The VICI socket of a daemon that the system runs; none where Bartizan runs one of its own.
     pub vici: Option<PathBuf>,
     /// Its ledger.
@@ -155,6 +149,12 @@ impl IpsecLink {
             _ if other.node.as_str() == node => Some((other, one)),
             _ => None,
         }
+    }
+
+    /// Whether addresses change on the way between its ends.
+    #[must_use]
+    pub fn crosses_nat(&self) -> bool {
+        self.ends.iter().any(|end| end.external != External::Same)
     }
 
     /// Whether two links between the same addresses can share an IKE_SA: they ask the same of it.
@@ -228,11 +228,8 @@ impl IpsecLink {
             Some("no") => CopyDscp::Neither,
             Some(word) => return Err(unknown("copy-dscp", word, "write out, in, both or no")),
         };
-        let initiator = match &raw.initiator {
-            None => between[0].clone(),
-            Some(name) => end_named(name, between).map_err(|fault| fault.within("initiator"))?,
-        };
-        let ends = ends(raw, mode, between, nodes)?;
+        let ends = end::both(raw, mode, between, nodes)?;
+        let initiator = end::initiator(raw, between, &ends)?;
         let functions = nodes.map(|node| node.function.as_str());
         let extended_sequence_numbers = raw.esn.unwrap_or(true);
         Ok(Self {
@@ -260,9 +257,6 @@ const MOST_REPLAY_WINDOW: u32 = 4096;
 /// An SCTP association that sends gives its peer up after 63 s of silence (RFC 9260, section 16: RTO.Initial of 1 s, doubled for the five times of
 /// Path.Max.Retrans). A peer that is gone is noticed after this delay and charon's retransmissions, 22 s in one of ours: half of that.
 const DEAD_PEER_DELAY: Duration = Duration::from_secs(10);
-
-/// Most networks behind one end.
-const MOST_INNER: usize = 64;
 
 fn unknown(place: &str, word: &str, hint: &str) -> Fault {
     let shown: String = word.chars().take(64).collect();
@@ -304,76 +298,15 @@ fn end_named(name: &str, between: &[NodeName; 2]) -> Result<NodeName, Fault> {
         })
 }
 
-fn ends(raw: &RawIpsecLink, mode: Mode, between: &[NodeName; 2], nodes: [&RawNode; 2]) -> Result<[End; 2], Fault> {
-    for (place, names) in [
-        ("outer", raw.outer.keys().collect::<Vec<_>>()),
-        ("inner", raw.inner.keys().collect()),
-    ] {
-        for name in names {
-            end_named(name, between).map_err(|fault| fault.within(place))?;
-        }
-    }
-    let end = |index: usize| -> Result<End, Fault> {
-        let name = between[index].as_str();
-        let outer = *raw.outer.get(name).unwrap_or(&nodes[index].address);
-        if outer.is_unspecified() || outer.is_multicast() {
-            let hint = "write the address the node's IKE daemon listens at";
-            return Err(Fault::new(
-                format!("outer.{name}"),
-                format!("nobody can call {outer}"),
-                hint,
-            ));
-        }
-        let inner = match raw.inner.get(name) {
-            None => vec![Network::of_host(outer)],
-            Some(_) if mode == Mode::Transport => {
-                let hint = "remove it, or write `mode: tunnel`";
-                let cause = "transport mode has no other addresses than the nodes' own";
-                return Err(Fault::new(format!("inner.{name}"), cause, hint));
-            }
-            Some(networks) if networks.is_empty() || networks.len() > MOST_INNER => {
-                let hint = format!("list 1 to {MOST_INNER} networks, or leave it out");
-                return Err(Fault::new(format!("inner.{name}"), "is empty or too long", hint));
-            }
-            Some(networks) => networks
-                .iter()
-                .enumerate()
-                .map(|(at, network)| {
-                    Network::parse(network).map_err(|fault| fault.within(&format!("inner.{name}[{at}]")))
-                })
-                .collect::<Result<_, _>>()?,
-        };
-        Ok(End {
-            node: between[index].clone(),
-            outer,
-            inner,
-        })
-    };
-    let ends = [end(0)?, end(1)?];
-    let [one, other] = &ends;
-    if one.outer == other.outer {
-        let cause = format!("both ends are at {}", one.outer);
-        return Err(Fault::new("outer", cause, "give each its own address"));
-    }
-    if one.outer.is_ipv4() != other.outer.is_ipv4() {
-        let cause = format!("{} and {} are of different families", one.outer, other.outer);
-        return Err(Fault::new("outer", cause, "give both an IPv4 or both an IPv6 address"));
-    }
-    if let Some((mine, theirs)) = one
-        .inner
-        .iter()
-        .flat_map(|mine| other.inner.iter().map(move |theirs| (mine, theirs)))
-        .find(|(mine, theirs)| mine.overlaps(theirs))
-    {
-        let cause = format!("{mine} of {} and {theirs} of {} overlap", one.node, other.node);
-        return Err(Fault::new("inner", cause, "an address is at one end of a link"));
-    }
-    Ok(ends)
-}
-
 impl IpsecNode {
     /// `base` is the folder the file's relative paths start from.
-    pub(crate) fn parse(raw: &RawIpsecNode, trust: Option<&RawTrust>, base: &Path) -> Result<Self, Fault> {
+    pub(crate) fn parse(
+        raw: &RawIpsecNode,
+        address: IpAddr,
+        trust: Option<&RawTrust>,
+        base: &Path,
+    ) -> Result<Self, Fault> {
+        let external = raw.external.as_deref().map(|text| External::parse(text, address));
         let Some(roots) = raw.roots.as_ref().or(trust.map(|trust| &trust.roots)) else {
             let hint = "add `roots: FILE` here, or `trust: { roots: FILE }` at the top";
             return Err(Fault::new("certificate", "the file trusts no root", hint));
@@ -386,6 +319,10 @@ impl IpsecNode {
             key: base.join(&raw.key),
             roots: base.join(roots),
             crl: crl.map(|path| base.join(path)),
+            external: external
+                .transpose()
+                .map_err(|fault| fault.within("external"))?
+                .unwrap_or(External::Same),
             vici: raw.vici.as_ref().map(|path| base.join(path)),
             ledger: raw
                 .ledger

@@ -26,8 +26,8 @@ pub use error::Error;
 pub use identity::Identity;
 pub use interface::{Interface, InterfaceKind, Protection};
 pub use ipsec::{
-    Breach, CopyDscp, End, IkeAlgorithm, IkeAuthentication, IpsecLink, IpsecNode, IpsecPolicy, KeyExchange, Lifetimes,
-    Mode, Network, Selector, Side, Start, TrafficProtocol,
+    Breach, CopyDscp, End, External, IkeAlgorithm, IkeAuthentication, IpsecLink, IpsecNode, IpsecPolicy, KeyExchange,
+    Lifetimes, Mode, Network, Selector, Side, Start, TrafficProtocol,
 };
 pub use ledger::LedgerFile;
 pub use nearest::nearest;

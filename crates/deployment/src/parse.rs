@@ -8,7 +8,7 @@ use crate::belonging::Joined;
 use crate::error::{Error, Fault};
 use crate::identity::Identity;
 use crate::interface::{Interface, InterfaceKind, Protection};
-use crate::ipsec::{IpsecLink, IpsecNode};
+use crate::ipsec::{IpsecLink, IpsecNode, conflict};
 use crate::node::{Node, NodeName};
 use crate::place::{Place, Places};
 use crate::policy::Policy;
@@ -140,62 +140,8 @@ impl Deployment {
         };
         deployment.check_identities()?;
         deployment.check_sidecars()?;
-        deployment.check_ipsec(&entries)?;
+        conflict::check(&deployment, &entries)?;
         Ok(deployment)
-    }
-
-    /// Every IPsec link has peers that IKE can name, and no two of them contradict each other.
-    fn check_ipsec(&self, entries: &[usize]) -> Result<(), Fault> {
-        let links: Vec<_> = self
-            .interfaces
-            .iter()
-            .zip(entries)
-            .filter_map(|(interface, entry)| Some((entry, interface, interface.ipsec.as_ref()?)))
-            .collect();
-        for (at, (index, interface, link)) in links.iter().enumerate() {
-            for node in interface.between.iter().map(|name| &self.nodes[name.as_str()]) {
-                if node.identity.dns().is_empty() && node.identity.ip().is_empty() {
-                    let cause = "has neither a DNS name nor an address that IKE could know it by";
-                    let hint = "add dns or ip: IKE peers name themselves by one of the two";
-                    return Err(Fault::new(format!("nodes.{}.names", node.name), cause, hint));
-                }
-            }
-            for (other_index, other_interface, other) in &links[..at] {
-                let same_ends = |one: &IpsecLink, two: &IpsecLink| {
-                    let outer = |link: &IpsecLink| {
-                        let mut outer = link.ends.each_ref().map(|end| end.outer);
-                        outer.sort_unstable();
-                        outer
-                    };
-                    outer(one) == outer(two)
-                };
-                if !same_ends(link, other) {
-                    continue;
-                }
-                let place = format!("interfaces[{index}].ipsec");
-                let names = || {
-                    format!(
-                        "{} and {} (interfaces[{other_index}])",
-                        interface.kind.name(),
-                        other_interface.kind.name()
-                    )
-                };
-                if !link.shares_ike_with(other) || interface.policy != other_interface.policy {
-                    let cause = format!(
-                        "{} join the same addresses and ask different things of one IKE_SA",
-                        names()
-                    );
-                    let hint = "give both the same policy, initiator, rekey-ike, reauth, dpd, ike-dscp, ike-fragments and mtu, or one other `outer` addresses";
-                    return Err(Fault::new(place, cause, hint));
-                }
-                if link.claims_packets_of(other) {
-                    let cause = format!("{} claim the same packets", names());
-                    let hint = "give them selectors or `inner` addresses that tell them apart";
-                    return Err(Fault::new(place, cause, hint));
-                }
-            }
-        }
-        Ok(())
     }
 
     /// The refusal of a route between two nodes that no sidecar protects.
@@ -330,9 +276,10 @@ fn resolve_node(name: &str, node: &RawNode, raw: &RawDeployment, base: &Path) ->
         sidecar: sidecar.transpose().map_err(|fault| fault.within("sidecar"))?,
         ipsec: match &node.ipsec {
             None => None,
-            Some(ipsec) => {
-                Some(IpsecNode::parse(ipsec, raw.trust.as_ref(), base).map_err(|fault| fault.within("ipsec"))?)
-            }
+            Some(ipsec) => Some(
+                IpsecNode::parse(ipsec, node.address, raw.trust.as_ref(), base)
+                    .map_err(|fault| fault.within("ipsec"))?,
+            ),
         },
     })
 }

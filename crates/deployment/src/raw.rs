@@ -136,6 +136,8 @@ pub(crate) struct RawIpsecNode {
     #[serde(default)]
     pub(crate) crl: Option<PathBuf>,
     #[serde(default)]
+    pub(crate) external: Option<String>,
+    #[serde(default)]
     pub(crate) vici: Option<PathBuf>,
     #[serde(default)]
     pub(crate) ledger: Option<RawLedger>,
@@ -338,6 +340,8 @@ pub(crate) struct RawIpsecLink {
     pub(crate) initiator: Option<String>,
     #[serde(default)]
     pub(crate) outer: BTreeMap<String, IpAddr>,
+    #[serde(default)]
+    pub(crate) external: BTreeMap<String, String>,
     #[serde(default)]
     pub(crate) inner: BTreeMap<String, Vec<String>>,
     #[serde(default)]

@@ -230,6 +230,7 @@ nodes:
     address: 10.200.0.1
     ipsec: { certificate: cu.crt.pem, key: cu.key.pem }
   ric: { function: near-RT RIC, address: 10.200.0.2 }
+  du: { function: O-DU, address: 10.200.0.3 }
 interfaces:
   - { kind: E2, between: [cu, ric], with: ipsec, ipsec: { mode: tunnel } }
 ";
@@ -256,6 +257,25 @@ const MISTAKEN_LINKS: &[(&str, &str)] = &[
     ("mode: tunnel", "outer: { cu: 10.200.0.2 }"),
     ("mode: tunnel", "outer: { cu: \"fd00::1\" }"),
     ("mode: tunnel", "outer: { cu: 0.0.0.0 }"),
+    ("mode: tunnel", "external: { cv: any }"),
+    ("mode: tunnel", "external: { cu: somewhere }"),
+    ("mode: tunnel", "external: { cu: 0.0.0.0 }"),
+    ("mode: tunnel", "external: { cu: \"fd00::1\" }"),
+    ("mode: tunnel", "external: { cu: any, ric: any }"),
+    ("mode: tunnel", "external: { cu: 203.0.113.7, ric: 203.0.113.7 }"),
+    ("mode: tunnel", "external: { cu: 10.200.0.2 }"),
+    ("mode: tunnel", "external: { cu: any }, initiator: ric"),
+    ("mode: tunnel", "external: { cu: any }, mode: transport"),
+    ("key: cu.key.pem }", "key: cu.key.pem, external: everywhere }"),
+    ("address: 10.200.0.1\n", "address: 10.200.0.1\n    external: any\n"),
+    (
+        "ipsec: { mode: tunnel } }\n",
+        "ipsec: { outer: { cu: 192.168.1.2 }, external: { cu: any } } }\n  - { kind: N2, between: [cu, ric], with: ipsec, ipsec: { outer: { cu: 192.168.1.2 }, external: { cu: any }, dpd: 5s } }\n",
+    ),
+    (
+        "ipsec: { mode: tunnel } }\n",
+        "ipsec: { inner: { cu: [10.78.1.1] } } }\n  - { kind: E2, between: [du, ric], with: ipsec, ipsec: { inner: { du: [10.78.1.1] } } }\n",
+    ),
     ("mode: tunnel", "inner: { cu: [10.78.1.1/24] }"),
     ("mode: tunnel", "inner: { cu: [] }"),
     ("mode: tunnel", "inner: { cu: [10.78.0.0/16], ric: [10.78.2.1] }"),

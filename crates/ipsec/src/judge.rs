@@ -72,9 +72,10 @@ pub(crate) fn between(verdict: Verdict, sa: &IkeSa, ends: &Ends) -> Verdict {
         return refused("other-peer", detail);
     }
     for (end, seen, named) in [
-        ("this end", sa.local, ends.addresses[0]),
-        ("the other end", sa.remote, ends.addresses[1]),
+        ("this end", sa.local, Some(ends.local)),
+        ("the other end", sa.remote, ends.remote),
     ] {
+        let Some(named) = named else { continue };
         if let Some(seen) = seen.map(|seen| seen.ip().to_canonical()).filter(|seen| *seen != named) {
             let detail = format!("{end} has the address {seen}; the file says {named}");
             return refused("other-address", detail);

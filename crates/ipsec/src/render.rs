@@ -8,7 +8,9 @@ mod tests;
 use std::net::IpAddr;
 use std::time::Duration;
 
-use bartizan_deployment::{Deployment, Interface, InterfaceKind, IpsecLink, Mode, Node, NodeName, Revocation, Start};
+use bartizan_deployment::{
+    Deployment, External, Interface, InterfaceKind, IpsecLink, Mode, Node, NodeName, Revocation, Start,
+};
 use bartizan_registry::SignatureScheme;
 use time::Date;
 
@@ -83,8 +85,10 @@ pub struct Connection {
     pub decides: bool,
     /// Its CHILD_SAs.
     pub children: Vec<Child>,
-    /// This end's and the other's.
-    pub addresses: [IpAddr; 2],
+    /// This end's own address.
+    pub local: IpAddr,
+    /// Where the other end is reached and heard from; none where a NAT hides it, so that it alone can begin.
+    pub remote: Option<IpAddr>,
     /// What the peer must prove to be.
     pub identity: String,
     /// What its IKE_SA is made from.
@@ -107,6 +111,12 @@ pub struct Child {
 }
 
 impl Connection {
+    /// Whether this end can begin: it knows where the other is.
+    #[must_use]
+    pub fn can_begin(&self) -> bool {
+        self.remote.is_some()
+    }
+
     /// The message of `load-conn`.
     #[must_use]
     pub fn load(&self) -> Message {
@@ -142,8 +152,13 @@ pub fn connections(
         let Some((here, there)) = link.ends_from(node) else {
             continue;
         };
-        let addresses = [here.outer, there.outer];
-        let index = match connections.iter().position(|known| known.addresses == addresses) {
+        let (local, remote) = (here.outer, there.reached_at());
+        // Behind one NAT there may be several.
+        let told_apart = there.external == External::Same;
+        let same = |known: &Connection| {
+            known.local == local && known.remote == remote && (told_apart || known.peer == peer.name)
+        };
+        let index = match connections.iter().position(same) {
             Some(index) => index,
             None => {
                 let between = interface.between.each_ref().map(NodeName::as_str);
@@ -160,9 +175,10 @@ pub fn connections(
                     at_once: false,
                     decides: link.initiator.as_str() == node,
                     children: Vec::new(),
-                    addresses,
+                    local,
+                    remote,
                     identity: identity(peer),
-                    ike: of_ike([own, peer], addresses, interface, link, credentials, today)?,
+                    ike: of_ike([own, peer], local, remote, interface, link, credentials, today)?,
                     child: Section::new(),
                 });
                 connections.len() - 1
@@ -188,7 +204,8 @@ pub fn connections(
 /// What the IKE_SA is made from; the node and its address come before those of the peer.
 fn of_ike(
     [own, peer]: [&Node; 2],
-    [here, there]: [IpAddr; 2],
+    here: IpAddr,
+    there: Option<IpAddr>,
     interface: &Interface,
     link: &IpsecLink,
     credentials: &Credentials,
@@ -216,10 +233,16 @@ fn of_ike(
     Ok(Section::new()
         .with("version", "2")
         .with_list("local_addrs", [here.to_string()])
-        .with_list("remote_addrs", [there.to_string()])
+        .with_list(
+            "remote_addrs",
+            [there.map_or_else(|| any(here), |there| there.to_string())],
+        )
         .with_list("proposals", proposal::ike(&policy.ipsec))
-        // Addresses are those of the file: a peer that moves is another one.
-        .with("mobike", "no")
+        // Addresses are those of the file: a peer that moves is another one. Behind NAT it is told by its identity, and the end behind it
+        // notices that its mapping has changed only by what MOBIKE's dead peer detection compares (RFC 4555, section 3.8).
+        .with("mobike", yes_no(link.crosses_nat()))
+        // ESP in UDP from the first packet on (RFC 3948): a translator of addresses alone would be found, and let no ESP through.
+        .with("encap", yes_no(link.crosses_nat()))
         .with("fragmentation", yes_no(link.ike_fragments))
         .with("send_cert", "always")
         // A peer that comes back after a restart takes the place of what it left: it says so by INITIAL_CONTACT. `replace` would also
@@ -240,6 +263,11 @@ fn of_ike(
                 .with_list("certs", [credentials.leaf()]),
         )
         .with_section("remote", remote))
+}
+
+/// Every address of this one's family, as charon reads it.
+fn any(of: IpAddr) -> String {
+    if of.is_ipv4() { "0.0.0.0/0" } else { "::/0" }.to_owned()
 }
 
 /// Seconds; 0 stands for never.

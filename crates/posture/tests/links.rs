@@ -443,6 +443,37 @@ interfaces:
     )
 }
 
+/// A RIC whose address a NAT maps, and CUs that others hide.
+fn behind_nat(cus: &[&str]) -> String {
+    let node = |name: &&str| format!("  {name}: {{ function: O-CU-CP, address: 192.168.1.2 }}\n");
+    let link = |(index, name): (usize, &&str)| {
+        format!(
+            "  - {{ kind: E2, between: [{name}, ric], with: ipsec, ipsec: {{ inner: {{ {name}: [10.78.1.{index}] }}, \
+             external: {{ {name}: any, ric: 10.77.3.2 }} }} }}\n"
+        )
+    };
+    format!(
+        "nodes:\n  ric: {{ function: near-RT RIC, address: 10.0.0.5 }}\n{}interfaces:\n{}",
+        cus.iter().map(node).collect::<String>(),
+        cus.iter().enumerate().map(link).collect::<String>()
+    )
+}
+
+#[test]
+fn ike_and_esp_from_behind_nat_are_the_link_that_they_can_only_be_and_else_nobodys() {
+    let network = network(&[STRONGSWAN], Some(&behind_nat(&["cu"])));
+    assert!(network.unseen.is_empty(), "{:?}", network.unseen);
+    let link = between(&network, "10.77.3.1", "10.77.3.2");
+    assert_eq!(link.standing, Standing::Listed(0));
+    assert_eq!(link.ends.each_ref().map(ToString::to_string), ["cu", "ric"]);
+    assert_eq!(link.ends[0].address.to_string(), "10.77.3.1");
+    // Of two that may have this address nothing says which it is: neither was seen to be protected.
+    let network = self::network(&[STRONGSWAN], Some(&behind_nat(&["cu", "du"])));
+    assert_eq!(network.unseen, [0, 1]);
+    let link = between(&network, "10.77.3.1", "10.77.3.2");
+    assert_eq!(link.standing, Standing::Unlisted);
+}
+
 #[test]
 fn ike_and_esp_between_security_gateways_are_links_of_the_nodes_behind_them() {
     let text = behind_gateways("hybrid", "10.77.3.1", "10.77.3.2");

@@ -1,9 +1,11 @@
 //! IPsec links as they are in force, and what in them protects less than it seems to.
 
+use std::net::IpAddr;
 use std::time::{Duration, SystemTime};
 
 use bartizan_deployment::{
-    Deployment, End, IkeAuthentication, Interface, IpsecLink, IpsecPolicy, KeyExchange, Node, Policy, Profile, day_of,
+    Deployment, End, External, IkeAuthentication, Interface, IpsecLink, IpsecPolicy, KeyExchange, Node, Policy,
+    Profile, day_of,
 };
 use bartizan_registry::{Safety, signature};
 use serde::Serialize;
@@ -54,6 +56,8 @@ pub(super) struct IpsecInForce {
 pub(super) struct EndInForce {
     pub(super) node: String,
     pub(super) outer: String,
+    /// Under which address its peer reaches it, where a NAT is between them: `any` where it is not known beforehand.
+    pub(super) external: Option<String>,
     pub(super) inner: Vec<String>,
 }
 
@@ -62,6 +66,11 @@ impl EndInForce {
         Self {
             node: end.node.to_string(),
             outer: end.outer.to_string(),
+            external: match end.external {
+                External::Same => None,
+                External::At(address) => Some(address.to_string()),
+                External::Any => Some("any".to_owned()),
+            },
             inner: texts(&end.inner),
         }
     }
@@ -124,14 +133,16 @@ impl IpsecInForce {
         };
         let mut fields = vec![("policy", format!("{}: {strength}", self.profile))];
         let ends = self.ends.iter().map(|end| {
-            if end
-                .inner
-                .iter()
-                .all(|inner| inner.split('/').next() == Some(&end.outer))
-            {
-                format!("{} at {}", end.node, end.outer)
+            let at = match end.external.as_deref() {
+                None => format!("{} at {}", end.node, end.outer),
+                Some("any") => format!("{} at {}, behind a NAT that hides it", end.node, end.outer),
+                Some(external) => format!("{} at {}, reached at {external}", end.node, end.outer),
+            };
+            let is_own = |inner: &String| inner.split('/').next() == Some(&end.outer);
+            if end.inner.iter().all(is_own) {
+                at
             } else {
-                format!("{} at {}, for {}", end.node, end.outer, end.inner.join(" "))
+                format!("{at}, for {}", end.inner.join(" "))
             }
         });
         fields.push(("ends", ends.collect::<Vec<_>>().join("; ")));
@@ -265,6 +276,23 @@ pub(super) fn notes(interface: &Interface, now: SystemTime) -> Vec<Finding> {
             "released strongSwan has no post-quantum signatures; keep certificates short-lived",
         ));
     }
+    if let [one, other] = &link.ends
+        && !link.crosses_nat()
+        && is_private(one.outer) != is_private(other.outer)
+    {
+        let hidden = if is_private(one.outer) { one } else { other };
+        notes.push(Finding::new(
+            named(interface),
+            format!(
+                "{} has a private address ({}) and its peer a public one: a NAT between them is not in the file",
+                hidden.node, hidden.outer
+            ),
+            format!(
+                "where there is one, write `external: {{ {}: ADDRESS }}` with the address its peer sees, or `any`",
+                hidden.node
+            ),
+        ));
+    }
     let needed = ipsec
         .key_exchanges
         .iter()
@@ -281,6 +309,14 @@ pub(super) fn notes(interface: &Interface, now: SystemTime) -> Vec<Finding> {
         ));
     }
     notes
+}
+
+/// Of a private network (RFC 1918), or of one between a carrier's NAT and its customers (RFC 6598).
+fn is_private(address: IpAddr) -> bool {
+    match address {
+        IpAddr::V4(address) => address.is_private() || address.octets()[0] == 100 && address.octets()[1] & 0xc0 == 64,
+        IpAddr::V6(_) => false,
+    }
 }
 
 fn classical_signatures(policy: &IpsecPolicy) -> bool {

@@ -149,11 +149,7 @@ impl IpsecHost {
 
     /// Removes what a charon of ours that was killed has left in the kernel.
     pub(super) fn remove_leftover(&self) -> Result<(), Failure> {
-        let ends = self
-            .deployment
-            .ipsec_links(&self.node)
-            .filter_map(|(_, _, link)| link.ends_from(&self.node));
-        drive::remove_leftover(ends.map(|(here, there)| [here.outer, there.outer])).map_err(Failure::new)
+        drive::remove_leftover(&self.deployment, &self.node).map_err(Failure::new)
     }
 
     /// What keeps packets of its links off the wire in clear.
@@ -186,6 +182,7 @@ pub(super) fn links(connections: &[Connection]) -> Vec<Link> {
         name: connection.name.clone(),
         load: connection.load(),
         initiates: connection.initiates,
+        can_begin: connection.can_begin(),
         at_once: connection.at_once,
         children: connection.children.iter().map(|child| child.name.clone()).collect(),
     });

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use bartizan_deployment::External;
 use bartizan_host::LabRoot;
 use bartizan_ipsec::vici::{self, Client, Section};
 use bartizan_ipsec::{Engine, Instance, Kernel, Settings, StartError};
@@ -22,8 +23,15 @@ const LOOK: Duration = Duration::from_millis(50);
 pub(super) fn start(host: &IpsecHost, directory: &Path) -> Result<Option<Instance>, Failure> {
     let kernel = Kernel::of_this_machine()
         .map_err(|error| Failure::new(error).hint("a charon of our own needs root, iproute2 and util-linux"))?;
-    let peers = host.deployment.ipsec_links(&host.node).count();
-    let settings = Settings::new(kernel, u32::try_from(peers).unwrap_or(u32::MAX));
+    let number = |peers: usize| u32::try_from(peers).unwrap_or(u32::MAX);
+    let links = || host.deployment.ipsec_links(&host.node);
+    let translated = links().filter_map(|(_, _, link)| link.ends_from(&host.node));
+    let translated = translated.filter(|(_, there)| there.external != External::Same);
+    let settings = Settings {
+        // All of them may be behind one NAT.
+        peers_per_address: number(translated.count().max(1)),
+        ..Settings::new(kernel, number(links().count()))
+    };
     let (engine, deadline) = (engine()?, Instant::now() + START);
     loop {
         match Instance::start(&engine, directory, None, &settings) {

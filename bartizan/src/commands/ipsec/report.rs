@@ -1,6 +1,7 @@
 //! The state of links as text and JSON: one shape for `up`, `status` and `rekey`.
 
 use std::fmt::Write as _;
+use std::net::SocketAddr;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use bartizan_ipsec::drive::LinkStatus;
@@ -63,6 +64,9 @@ pub(super) struct Link {
 struct Ike {
     state: String,
     initiator: bool,
+    /// Addresses and ports of IKE: of this end, and of the other as it is seen from here, behind its NAT.
+    local: Option<SocketAddr>,
+    remote: Option<SocketAddr>,
     spis: Option<bartizan_ledger::Key>,
     key_exchanges: Vec<bartizan_ledger::Algorithm>,
     encryption: Option<bartizan_ledger::Algorithm>,
@@ -271,6 +275,8 @@ impl From<LinkStatus> for Link {
         let ike = status.ike.into_iter().map(|(sa, verdict)| Ike {
             state: sa.state,
             initiator: sa.initiator,
+            local: sa.local,
+            remote: sa.remote,
             spis: sa.key,
             key_exchanges: sa.key_exchanges,
             encryption: sa.encryption,

@@ -205,6 +205,10 @@ fn told(kept: Kept<'_>, systemd: &Notify) {
     match kept {
         Kept::Count(up, all) => systemd.status(&format!("{up} of {all} links up")),
         Kept::Down(link) => tracing::warn!(link, "the link is down; it is set up again"),
+        Kept::Awaited(link) => tracing::warn!(
+            link,
+            "the link is down; its peer is behind a NAT and alone can set it up"
+        ),
         Kept::Up(link) => tracing::info!(link, "the link is up again"),
     }
 }

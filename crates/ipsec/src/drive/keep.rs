@@ -31,6 +31,8 @@ const SPREAD: u32 = 10;
 pub enum Kept<'a> {
     /// It is down, and is set up again from now on.
     Down(&'a str),
+    /// It is down, and its peer alone can set it up: this end does not know where that is.
+    Awaited(&'a str),
     /// It stands again.
     Up(&'a str),
     /// So many stand, of so many.
@@ -108,7 +110,14 @@ impl Keeper {
                 continue;
             }
             if !std::mem::replace(&mut down.told, true) {
-                notice(Kept::Down(&link.name));
+                notice(if link.can_begin {
+                    Kept::Down(&link.name)
+                } else {
+                    Kept::Awaited(&link.name)
+                });
+            }
+            if !link.can_begin {
+                continue;
             }
             let longest = if link.initiates { LONGEST } else { LONGEST_OF_OTHER };
             down.wait = (down.wait * 2).min(longest);

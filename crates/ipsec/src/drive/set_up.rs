@@ -24,6 +24,8 @@ pub struct Link {
     pub load: Message,
     /// Whether this end sets it up.
     pub initiates: bool,
+    /// Whether this end can begin at all: it knows where the peer is.
+    pub can_begin: bool,
     /// Whether it is to stand at once, not when a packet asks for it.
     pub at_once: bool,
     /// The names of its CHILD_SAs.

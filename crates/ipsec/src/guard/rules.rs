@@ -4,8 +4,9 @@
 //! for this host and for those behind it. One whose addresses NAT has changed on its way out is judged by those it had before as well.
 
 use std::fmt::Write as _;
+use std::net::IpAddr;
 
-use bartizan_deployment::{Deployment, End, Network};
+use bartizan_deployment::{Deployment, Network};
 use bartizan_host::nftables::Table;
 use bartizan_wire::{ip, udp};
 
@@ -82,8 +83,9 @@ pub(super) fn write(deployment: &Deployment, node: &str, name: &str, known: Know
         let Some((here, there)) = link.ends_from(node) else {
             continue;
         };
-        out.pass(here, there, "sport");
-        into.pass(there, here, "dport");
+        let (local, remote) = (Some(here.outer), there.reached_at());
+        out.pass([local, remote], "sport");
+        into.pass([remote, local], "dport");
         let mut numbers = Vec::new();
         for (index, [ours, theirs]) in pairs(node, link).iter().enumerate() {
             numbers.push(reqid::of(interface, index).to_string());
@@ -159,8 +161,11 @@ struct Side {
 
 impl Side {
     /// IKE and ESP themselves, which a link for everything between two hosts would otherwise cover.
-    fn pass(&mut self, from: &End, to: &End, ours: &str) {
-        let (from, to) = (Network::of_host(from.outer), Network::of_host(to.outer));
+    /// One whose address a NAT hides is called by nobody, and what it sends comes from no address of the link.
+    fn pass(&mut self, [from, to]: [Option<IpAddr>; 2], ours: &str) {
+        let (Some(from), Some(to)) = (from.map(Network::of_host), to.map(Network::of_host)) else {
+            return;
+        };
         let Some((_, addresses)) = addresses(&[from], &[to], "").into_iter().next() else {
             return;
         };

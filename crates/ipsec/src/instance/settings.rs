@@ -17,6 +17,8 @@ pub struct Settings {
     pub kernel: Kernel,
     /// Peers that may begin at the same time, as after a power cut: they must not meet cookies.
     pub peers: u32,
+    /// How many of them may come from one address: those that a NAT hides, all from that of the NAT.
+    pub peers_per_address: u32,
     /// Largest IP datagram of an IKE fragment, in bytes.
     pub fragment_size: u16,
     /// strongSwan's own values where it has its own: for comparisons.
@@ -34,6 +36,7 @@ impl Settings {
         Self {
             kernel,
             peers,
+            peers_per_address: 1,
             fragment_size: 1280,
             defaults: false,
             log_level: 1,
@@ -78,9 +81,15 @@ impl Settings {
             // Cookies cost every peer a round trip. They are for strangers: the peers of the deployment may all begin at once,
             // each with its own and one more attempt half open.
             let cookies = self.peers.saturating_mul(2).max(30);
+            // The same of one address, from which strongSwan's own 3 and 5 would lock out the sixth gNB behind a NAT.
+            let of_address = self.peers_per_address.saturating_mul(2);
+            let (cookies_of_address, blocked) = (of_address.max(8), of_address.saturating_mul(2).max(16));
             line(format_args!(
-                "  cookie_threshold = {cookies}\n  cookie_threshold_ip = 8\n  block_threshold = 16"
+                "  cookie_threshold = {cookies}\n  cookie_threshold_ip = {cookies_of_address}\n  block_threshold = {blocked}"
             ));
+            // Well below the 30 s after which Linux forgets a mapping that was never answered (nf_conntrack_udp_timeout) and RFC 4787's least of
+            // two minutes: an end behind NAT that is silent stays reachable.
+            line(format_args!("  keep_alive = 20"));
             // A lost packet of a set-up costs this much; the default of 4 s is for paths across the world. The first message to a peer that is away
             // is sent again at least every 4 s, so that a link stands within that time of its return; the default's pauses grow to 42 s. An SA
             // that stands is given up 23 s after the first message without an answer, the default's after 165 s: sooner, and a peer that

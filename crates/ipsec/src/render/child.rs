@@ -54,17 +54,20 @@ fn common(node: &str, interface: &Interface, link: &IpsecLink, means: Means, tod
         Some(packets) if !long_numbers => Some(packets.min(PACKETS_OF_32_BITS)),
         packets => packets,
     };
-    // Traps stay installed: a packet that finds no SA waits for one and is never sent in clear.
-    let again = match link.start {
-        Start::AtOnce if link.initiator.as_str() == node => "start",
-        _ => "trap",
+    let peer = link.ends_from(node).map(|(_, there)| there.reached_at());
+    // Traps stay installed: a packet that finds no SA waits for one and is never sent in clear. charon has none for a peer whose address it
+    // does not know; what finds no SA is the guard's alone there.
+    let (trap, again, lost) = match link.start {
+        _ if peer == Some(None) => ("none", "none", "clear"),
+        Start::AtOnce if link.initiator.as_str() == node => ("trap", "start", "start"),
+        _ => ("trap", "trap", "trap"),
     };
     let mut child = Section::new()
         .with("mode", link.mode.name())
         .with_list("esp_proposals", proposal::esp(&policy, long_numbers))
-        .with("start_action", "trap")
+        .with("start_action", trap)
         .with("close_action", again)
-        .with("dpd_action", again)
+        .with("dpd_action", lost)
         .with("replay_window", link.replay_window.to_string())
         .with("rekey_time", seconds(link.lifetimes.child));
     for (rekey, life, value) in [

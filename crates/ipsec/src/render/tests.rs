@@ -40,6 +40,7 @@ fn deployment(base: &Path, policy: &str, interfaces: &str) -> Deployment {
          \x20 cu: {{ function: O-CU-CP, address: 10.200.0.1, ipsec: {{ certificate: cu.crt.pem, key: cu.key.pem }} }}\n\
          \x20 ric: {{ function: near-RT RIC, address: 10.200.0.2, names: {{ ip: [10.200.0.2] }} }}\n\
          \x20 du: {{ function: O-DU, address: \"fd00::3\" }}\n\
+         \x20 mu: {{ function: O-DU, address: 192.168.1.2 }}\n\
          interfaces:\n{interfaces}"
     );
     Deployment::parse(&text, "core.yaml", base).unwrap()
@@ -112,6 +113,64 @@ fn two_interfaces_between_the_same_nodes_share_a_connection_and_others_do_not() 
                       - { kind: E1, between: [cu, ric], with: ipsec }\n  \
                       - { kind: O1, between: [du, cu], with: ipsec, ipsec: { outer: { cu: \"fd00::1\" } } }\n";
     insta::assert_snapshot!(rendered("cu", "hybrid", interfaces, KERNEL));
+}
+
+/// Two elements of which NATs hide the addresses, and a RIC to which one forwards the ports of IKE.
+const BEHIND_NAT: &str = "  - { kind: E2, between: [cu, ric], with: ipsec, ipsec: { inner: { cu: [10.78.1.1] }, external: { cu: any, ric: 203.0.113.7 } } }\n  \
+                          - { kind: F1-C, between: [ric, mu], with: ipsec, ipsec: { inner: { mu: [10.78.1.2] }, external: { mu: any, ric: 203.0.113.7 } } }\n";
+
+#[test]
+fn behind_nat_each_end_is_told_its_own_address_and_where_it_reaches_the_other() {
+    let lines = |node: &str| -> Vec<String> {
+        let text = rendered(node, "hybrid", BEHIND_NAT, KERNEL);
+        let words = [
+            "#",
+            "local_addrs",
+            "remote_addrs",
+            "mobike",
+            "encap",
+            "local_ts",
+            "remote_ts",
+        ];
+        let actions = ["start_action", "close_action", "dpd_action"];
+        let wanted = |line: &&str| words.iter().chain(&actions).any(|word| line.trim().starts_with(word));
+        text.lines().filter(wanted).map(|line| line.trim().to_owned()).collect()
+    };
+    assert_eq!(
+        lines("cu"),
+        [
+            "# cu--ric to ric, initiates: E2",
+            "local_addrs = [10.200.0.1]",
+            "remote_addrs = [203.0.113.7]",
+            "mobike = yes",
+            "encap = yes",
+            "start_action = trap",
+            "close_action = start",
+            "dpd_action = start",
+            "local_ts = [10.78.1.1/32[132]]",
+            "remote_ts = [10.200.0.2/32[132/36421]]",
+        ]
+    );
+    // Both may come from the same address: each has its connection all the same, and neither can be called.
+    let ric = lines("ric");
+    assert_eq!(
+        ric[..9],
+        [
+            "# cu--ric to cu, waits: E2",
+            "local_addrs = [10.200.0.2]",
+            "remote_addrs = [0.0.0.0/0]",
+            "mobike = yes",
+            "encap = yes",
+            "start_action = none",
+            "close_action = none",
+            "dpd_action = clear",
+            "local_ts = [10.200.0.2/32[132/36421]]",
+        ]
+    );
+    assert!(
+        ric.contains(&"# ric--mu to mu, waits: F1-C F1-C-2".to_owned()),
+        "{ric:?}"
+    );
 }
 
 #[test]

@@ -31,8 +31,10 @@ pub struct Expectation {
 /// Between whom an IKE_SA stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ends {
-    /// Addresses of this end and of the other.
-    pub addresses: [IpAddr; 2],
+    /// The address of this end.
+    pub local: IpAddr,
+    /// That of the other as it is seen from here; none where the file does not know it, and any is right.
+    pub remote: Option<IpAddr>,
     /// What the peer has proven to be.
     pub identity: String,
 }
@@ -114,7 +116,8 @@ impl Expectations {
                 peer: connection.peer.to_string(),
                 policy: policy(connection, first)?,
                 ends: Some(Ends {
-                    addresses: connection.addresses,
+                    local: connection.local,
+                    remote: connection.remote,
                     identity: connection.identity.clone(),
                 }),
                 decides: connection.decides,

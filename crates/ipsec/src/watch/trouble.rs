@@ -8,7 +8,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use bartizan_ledger::{Asked, Direction, Event, Refuser, SaRefused};
 
-use super::{Notice, Silence, TELL, Watch};
+use super::{Expectation, Notice, Silence, TELL, Watch};
 use crate::drive::{Reason, reason};
 use crate::sa::IkeSa;
 use crate::vici::Section;
@@ -217,8 +217,10 @@ impl Watch<'_> {
         let by_name = sa.and_then(|sa| self.expectations.of(&sa.connection));
         let expectation = by_name.or_else(|| {
             let there = trouble.addresses?[1].ip();
-            let mut known = self.expectations.iter();
-            known.find(|known| known.ends.as_ref().is_some_and(|ends| ends.addresses[1] == there))
+            let is_there = |known: &&Expectation| known.ends.as_ref().is_some_and(|ends| ends.remote == Some(there));
+            let mut known = self.expectations.iter().filter(is_there);
+            // Behind one NAT there may be several, and nothing says which of them it was.
+            known.next().filter(|_| known.next().is_none())
         });
         // An initiator judges the responder when that has already established the IKE_SA.
         let late = reason.word == "peer-refused";

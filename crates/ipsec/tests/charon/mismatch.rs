@@ -28,7 +28,7 @@ fn an_ike_sa_to_another_peer_or_address_is_taken_down() {
     let mut stage = Stage::set_up();
     stage.load(HYBRID, HYBRID);
     let other_peer = but(|expected| expected.ends.as_mut().expect("ends").identity = "else.test".into());
-    let other_address = but(|expected| expected.ends.as_mut().expect("ends").addresses[1] = [10, 77, 0, 9].into());
+    let other_address = but(|expected| expected.ends.as_mut().expect("ends").remote = Some([10, 77, 0, 9].into()));
     for (expected, reason, detail) in [
         (
             other_peer,

@@ -32,7 +32,8 @@ pub(super) fn expectation(policy: Policy) -> Expectation {
         peer: "far".into(),
         policy: policy.clone(),
         ends: Some(Ends {
-            addresses: [[10, 77, 0, 1].into(), [10, 77, 0, 2].into()],
+            local: [10, 77, 0, 1].into(),
+            remote: Some([10, 77, 0, 2].into()),
             identity: "far.test".into(),
         }),
         decides: true,

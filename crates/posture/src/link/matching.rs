@@ -1,9 +1,9 @@
 //! Which interface of the deployment file a bundle of parts is.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::net::{IpAddr, SocketAddr};
 
-use bartizan_deployment::{Deployment, InterfaceKind, Node, NodeName, Protection};
+use bartizan_deployment::{Deployment, End, External, InterfaceKind, Node, NodeName, Protection};
 
 use bartizan_registry::UDP_APPLICATIONS;
 
@@ -72,11 +72,14 @@ impl<'a> Nodes<'a> {
             .filter_map(|interface| interface.ipsec.as_ref())
             .flat_map(|link| &link.ends)
         {
-            let known = nodes.by_outer.entry(end.outer).or_default();
-            if let Some(node) = deployment.node(end.node.as_str())
-                && !known.iter().any(|other| other.name == node.name)
-            {
-                known.push(node);
+            let Some(node) = deployment.node(end.node.as_str()) else {
+                continue;
+            };
+            for address in [Some(end.outer), end.reached_at()].into_iter().flatten() {
+                let known = nodes.by_outer.entry(address).or_default();
+                if !known.iter().any(|other| other.name == node.name) {
+                    known.push(node);
+                }
             }
         }
         nodes
@@ -105,13 +108,14 @@ impl<'a> Nodes<'a> {
             return Match::Within(node.name.clone());
         }
         let nodes = key.ends.map(|end| self.node(end));
-        let candidates: Vec<usize> = (0..self.deployment.interfaces().len())
-            .filter(|&place| match nodes {
-                _ if key.carrier == Carrier::Ipsec => self.stands_between(place, key),
-                [Some(one), Some(other)] => self.joins(place, [one, other], key.carrier),
-                _ => false,
-            })
-            .collect();
+        let places = 0..self.deployment.interfaces().len();
+        let candidates: Vec<usize> = match nodes {
+            _ if key.carrier == Carrier::Ipsec => self.protected_between(key),
+            [Some(one), Some(other)] => places
+                .filter(|&place| self.joins(place, [one, other], key.carrier))
+                .collect(),
+            _ => Vec::new(),
+        };
         let named = |interface: Interface| -> Vec<usize> {
             let fits = |place: &&usize| is_named(self.deployment.interfaces()[**place].kind, interface.name);
             candidates.iter().filter(fits).copied().collect()
@@ -133,7 +137,9 @@ impl<'a> Nodes<'a> {
     pub(super) fn ends(&self, place: usize, key: &Key) -> [LinkEnd; 2] {
         let interface = &self.deployment.interfaces()[place];
         let in_order = match &interface.ipsec {
-            Some(link) if key.carrier == Carrier::Ipsec => key.ends[0].address == link.ends[0].outer.into(),
+            Some(link) if key.carrier == Carrier::Ipsec => {
+                is_at(&link.ends[0], key.ends[0].address) || is_at(&link.ends[1], key.ends[1].address)
+            }
             _ => self.node(key.ends[0]).map(|node| &node.name) == Some(&interface.between[0]),
         };
         let sockets = if in_order { key.ends } else { [key.ends[1], key.ends[0]] };
@@ -145,15 +151,39 @@ impl<'a> Nodes<'a> {
         })
     }
 
-    /// Whether the interface at `place` is protected between the two addresses of `key`: its own outer ones, whatever else is at
-    /// them.
-    fn stands_between(&self, place: usize, key: &Key) -> bool {
-        let Some(link) = &self.deployment.interfaces()[place].ipsec else {
-            return false;
+    /// The interfaces that are protected between the two addresses of `key`: their own outer ones, or those that a NAT gives them,
+    /// whatever else is at them.
+    fn protected_between(&self, key: &Key) -> Vec<usize> {
+        let fitting = |fits: &dyn Fn(&End, Address) -> bool| -> Vec<usize> {
+            let interfaces = self.deployment.interfaces().iter().enumerate();
+            let found = interfaces.filter(|(_, interface)| {
+                interface.ipsec.as_ref().is_some_and(|link| {
+                    let [a, b] = &link.ends;
+                    let [one, other] = key.ends.map(|end| end.address);
+                    (fits(a, one) && fits(b, other)) || (fits(b, one) && fits(a, other))
+                })
+            });
+            found.map(|(place, _)| place).collect()
         };
-        let [a, b] = [&link.ends[0], &link.ends[1]].map(|end| Address::from(end.outer));
-        let [one, other] = key.ends.map(|end| end.address);
-        (a, b) == (one, other) || (b, a) == (one, other)
+        let named = fitting(&is_at);
+        if !named.is_empty() {
+            return named;
+        }
+        // An end that a NAT hides may have any address that is nobody's.
+        let hidden =
+            fitting(&|end, address| is_at(end, address) || end.external == External::Any && !self.is_known(address));
+        let nodes: BTreeSet<_> = hidden
+            .iter()
+            .map(|&place| &self.deployment.interfaces()[place].between)
+            .collect();
+        // Of several, nothing says which it is: none of them was seen to be protected.
+        if nodes.len() == 1 { hidden } else { Vec::new() }
+    }
+
+    fn is_known(&self, address: Address) -> bool {
+        address
+            .ip()
+            .is_some_and(|address| self.by_address.contains_key(&address) || self.by_outer.contains_key(&address))
     }
 
     /// Whether the interface at `place` joins these nodes and may be carried so.
@@ -178,6 +208,11 @@ impl<'a> Nodes<'a> {
             same_host.then_some(node)
         })
     }
+}
+
+/// Whether packets with this address, before or behind a NAT, are this end's.
+fn is_at(end: &End, address: Address) -> bool {
+    address == end.outer.into() || end.reached_at().is_some_and(|reached| address == reached.into())
 }
 
 fn may_be_carried(kind: InterfaceKind, protection: Protection, carrier: Carrier) -> bool {

@@ -50,7 +50,8 @@ impl Listed {
                 .as_ref()
                 .and_then(|link| link.ends_from(node.name.as_str()));
             if let Some((_, there)) = link {
-                networks.insert(there.outer.to_string());
+                // One that a NAT hides begins, and is answered.
+                networks.extend(there.reached_at().map(|address| address.to_string()));
                 networks.extend(there.inner.iter().map(Network::to_string));
             }
         }

@@ -31,6 +31,26 @@ fn a_kernel_that_cannot_tell_whose_an_sa_is_is_asked_for_any_and_tun_devices_pas
 }
 
 #[test]
+fn behind_nat_ike_passes_to_the_address_that_the_peer_is_reached_at_and_from_nowhere_for_a_hidden_one() {
+    let link = "selectors: [{ protocol: any }], external: { cu: any, ric: 203.0.113.7 }";
+    let script = |node| guard(node, link).written[0].0.table.script();
+    let cu = script("cu");
+    for rule in [
+        "    ip saddr 10.0.0.1/32 ip daddr 203.0.113.7/32 udp sport { 500, 4500 } accept",
+        "    ip saddr 203.0.113.7/32 ip daddr 10.0.0.1/32 udp dport { 500, 4500 } accept",
+        "    ip saddr 10.0.0.1/32 ip daddr 10.0.0.2/32 goto leaving-ric-E2",
+    ] {
+        assert!(cu.contains(rule), "{rule}: {cu}");
+    }
+    // What the RIC sends to a NAT's address is for none of the link's own, and so is not asked about.
+    let ric = script("ric");
+    assert!(
+        !ric.contains("udp sport") && ric.contains("goto leaving-cu-E2"),
+        "{ric}"
+    );
+}
+
+#[test]
 fn both_families_and_networks_within_networks_make_sets_that_the_kernel_takes() {
     let many = "inner: { cu: [10.78.0.0/16, 10.78.1.1, 'fd00::1'], ric: [10.79.0.1, 10.79.0.1, 'fd00::2', 'fd00::3'] }, selectors: [{ protocol: any }]";
     let script = guard("ric", many).written[0].0.table.script();

@@ -1,0 +1,120 @@
+//! IPsec links of a file that contradict each other.
+
+use std::collections::HashMap;
+use std::net::IpAddr;
+
+use super::{External, IpsecLink, Network};
+use crate::error::Fault;
+use crate::interface::Interface;
+use crate::node::NodeName;
+use crate::parse::Deployment;
+
+/// A link with the entry of the file that it comes from.
+#[derive(Clone, Copy)]
+struct Placed<'a> {
+    entry: usize,
+    interface: &'a Interface,
+    link: &'a IpsecLink,
+}
+
+/// By what two links share an IKE_SA: where both ends are, and who they are where an address does not say it.
+type Ends<'a> = [(IpAddr, Option<&'a NodeName>); 2];
+
+/// Every IPsec link has peers that IKE can name, and no two of them contradict each other. `entries` has the entry of each interface.
+pub(crate) fn check(deployment: &Deployment, entries: &[usize]) -> Result<(), Fault> {
+    let interfaces = deployment.interfaces().iter().zip(entries);
+    let links = interfaces.filter_map(|(interface, entry)| {
+        Some(Placed {
+            entry: *entry,
+            interface,
+            link: interface.ipsec.as_ref()?,
+        })
+    });
+    let mut by_ends: HashMap<Ends<'_>, Vec<Placed<'_>>> = HashMap::new();
+    let mut by_network: HashMap<(&NodeName, Network), Vec<Placed<'_>>> = HashMap::new();
+    for link in links {
+        identified(deployment, link)?;
+        let beside = by_ends.entry(ends(link.link)).or_default();
+        for other in beside.iter() {
+            same_ends(link, *other)?;
+        }
+        beside.push(link);
+        let [one, other] = &link.link.ends;
+        for (here, there) in [(one, other), (other, one)] {
+            for network in &there.inner {
+                let known = by_network.entry((&here.node, *network)).or_default();
+                for before in known.iter() {
+                    other_ends(link, *before, &here.node, *network)?;
+                }
+                known.push(link);
+            }
+        }
+    }
+    Ok(())
+}
+
+fn ends(link: &IpsecLink) -> Ends<'_> {
+    let mut ends = link.ends.each_ref().map(|end| {
+        let named = (end.external != External::Same).then_some(&end.node);
+        (end.outer, named)
+    });
+    ends.sort_unstable();
+    ends
+}
+
+fn identified(deployment: &Deployment, link: Placed<'_>) -> Result<(), Fault> {
+    let nodes = link.interface.between.iter();
+    for node in nodes.filter_map(|name| deployment.node(name.as_str())) {
+        if node.identity.dns().is_empty() && node.identity.ip().is_empty() {
+            let cause = "has neither a DNS name nor an address that IKE could know it by";
+            let hint = "add dns or ip: IKE peers name themselves by one of the two";
+            return Err(Fault::new(format!("nodes.{}.names", node.name), cause, hint));
+        }
+    }
+    Ok(())
+}
+
+/// Two links between the same addresses: they share an IKE_SA.
+fn same_ends(link: Placed<'_>, other: Placed<'_>) -> Result<(), Fault> {
+    let place = format!("interfaces[{}].ipsec", link.entry);
+    let names = || {
+        let [one, two] = [link, other].map(|link| link.interface.kind.name());
+        format!("{one} and {two} (interfaces[{}])", other.entry)
+    };
+    if !link.link.shares_ike_with(other.link) || link.interface.policy != other.interface.policy {
+        let cause = format!(
+            "{} join the same addresses and ask different things of one IKE_SA",
+            names()
+        );
+        let hint = "give both the same policy, initiator, rekey-ike, reauth, dpd, ike-dscp, ike-fragments and mtu, or one other `outer` addresses";
+        return Err(Fault::new(place, cause, hint));
+    }
+    if link.link.claims_packets_of(other.link) {
+        let cause = format!("{} claim the same packets", names());
+        let hint = "give them selectors or `inner` addresses that tell them apart";
+        return Err(Fault::new(place, cause, hint));
+    }
+    Ok(())
+}
+
+/// Two links of a node to peers behind which the same network is: nothing would say to which of them a packet goes. Private addresses
+/// behind two NATs are the common case.
+fn other_ends(link: Placed<'_>, other: Placed<'_>, node: &NodeName, network: Network) -> Result<(), Fault> {
+    let (Some((here, one)), Some((also_here, two))) =
+        (link.link.ends_from(node.as_str()), other.link.ends_from(node.as_str()))
+    else {
+        return Ok(());
+    };
+    let of_own = here.inner.iter().any(|a| also_here.inner.iter().any(|b| a.overlaps(b)));
+    let mut selectors = link.link.selectors.iter();
+    let of_both = selectors.any(|a| other.link.selectors.iter().any(|b| a.overlaps(b)));
+    if ends(link.link) == ends(other.link) || !of_own || !of_both {
+        return Ok(());
+    }
+    let cause = format!(
+        "{network} is behind {} and behind {} (interfaces[{}]), for {node}",
+        one.node, two.node, other.entry
+    );
+    let hint = "give each an `inner` address of its own: behind NAT, nodes may have the same private address";
+    Err(Fault::new(format!("interfaces[{}].ipsec", link.entry), cause, hint))
+}
