@@ -248,7 +248,7 @@ fn what_ledgers_say_of_ike_and_esp_is_listed_as_their_word_with_their_hashes() {
     let ike = "protocol/ike/2.0/ENCR_AES_GCM_16-256/PRF_HMAC_SHA2_384/Curve25519/ke1_ml-kem-768/ECDSA_WITH_SHA256_DER";
     let by_ledger = component(&informed, ike);
     let told = place(by_ledger);
-    let at = "record of 1970-01-01T00:00:01Z";
+    let at = "record of 2026-11-21T09:08:15Z";
     assert!(
         told[0].starts_with(&format!("ledger of cu ({name}), {at}: 10.77.3.1:")),
         "{told:?}"
