@@ -4,6 +4,7 @@ mod again;
 mod blame;
 mod bodies;
 mod bounds;
+mod floods;
 mod groups;
 mod handshakes;
 mod interfaces;

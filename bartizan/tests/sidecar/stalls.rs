@@ -12,7 +12,7 @@ const MEGABYTE: usize = 1 << 20;
 /// Far beyond what a test takes: nothing here goes on because a bound in time ended something else.
 const NO_END: &str = "stall: 1h, request: 1h";
 
-fn limit(node: &Node, limit: &str) -> f64 {
+pub(crate) fn limit(node: &Node, limit: &str) -> f64 {
     let label = format!("limit=\"{limit}\"");
     node.metric("bartizan_sidecar_limits_reached_total", &[&label])
         .unwrap_or_default()
@@ -29,7 +29,7 @@ fn under_way(node: &Node) -> [f64; 2] {
     })
 }
 
-fn nothing_is_under_way(running: &Running) {
+pub(crate) fn nothing_is_under_way(running: &Running) {
     for node in [&running.amf, &running.nrf] {
         until("every request to end", || under_way(node) == [0.0, 0.0]);
     }
@@ -51,7 +51,7 @@ fn produce(address: SocketAddr, each: impl Fn(Raw) + Clone + Send + 'static) {
 }
 
 /// Resident memory in bytes.
-fn resident(node: &Node) -> f64 {
+pub(crate) fn resident(node: &Node) -> f64 {
     node.metric("process_resident_memory_bytes", &[]).expect("the metric")
 }
 
