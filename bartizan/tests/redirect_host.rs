@@ -7,9 +7,10 @@ mod as_root {
     use std::net::{SocketAddr, TcpListener, TcpStream};
     use std::thread;
 
+    use bartizan_deployment::Deployment;
     use bartizan_host::{Error, Program};
     use bartizan_lab::Discovery;
-    use bartizan_sidecar::redirect::{Probed, is_probe, original_destination, probe, watch};
+    use bartizan_sidecar::redirect::{Installed, Options, Plan, Probed, is_probe, original_destination, probe, watch};
 
     use crate::redirect_stage::{AMF, LONG, NRF, SIDECAR, Seen, Stage, curl};
 
@@ -336,7 +337,11 @@ mod as_root {
         assert_eq!(from_afar().unwrap().text(), "the function itself");
         stage.install();
         let seen = stage.watch(|| {
-            from_afar().unwrap_err();
+            // Told at once, with the fence in force too: not 28, which is curl's own patience.
+            let Error::Failed { status, .. } = from_afar().unwrap_err() else {
+                panic!("curl did not run")
+            };
+            assert_eq!(status.code(), Some(7));
         });
         assert_eq!(seen.clear_content, 0, "{seen:?}");
         assert!(seen.clear_packets > 0, "nobody knocked: {seen:?}");
@@ -694,6 +699,25 @@ mod as_root {
         stage.host("nft flush ruleset");
         passes();
 
+        // The day after, the file being the same: the fence of the rules that `watch` installs on its next turn, by itself.
+        let text = std::fs::read_to_string(stage.file()).unwrap();
+        let deployment = Deployment::parse(&text, "deployment.yaml", &stage.path("")).unwrap();
+        let the_day_after = std::time::UNIX_EPOCH + std::time::Duration::from_secs(4_073_587_200);
+        let plan = Plan::new(&deployment, "amf", 64_998, the_day_after).unwrap();
+        let (fence, strict) = (true, false);
+        let script = Installed::new(plan, Options { fence, strict }).script();
+        stage.redirect(&["remove"]).unwrap();
+        let lines: Vec<_> = script.lines().filter_map(|line| line.strip_prefix("# ip ")).collect();
+        assert!(lines.len() > 10, "{script}");
+        for line in lines {
+            stage.host(&format!("ip {line}"));
+        }
+        let seen = stage.watch(|| {
+            stage.ask(NRF[0]).unwrap_err();
+            from(&stage.nrf, &own[0]).unwrap_err();
+        });
+        assert_eq!(seen.clear_content, 0, "{seen:?}");
+
         let text = std::fs::read_to_string(stage.file()).unwrap();
         std::fs::write(stage.file(), text.replace("2099-01-31", "2020-01-31")).unwrap();
         stage.install();
@@ -812,7 +836,7 @@ mod as_root {
         assert!(other.recv(&mut [0; 1]).is_err(), "it left");
         let said = stage.redirect(&stage.with_plan("show")).unwrap().text();
         for line in [
-            "strict    in force\n",
+            "strict    in force (in nftables alone: the fence does not hold it)\n",
             "refused   3 packets to addresses that the file does not list\n",
             "  10.88.0.2 tcp 9999\n",
             "  10.88.0.2 udp 54\n",

@@ -228,7 +228,11 @@ fn counts(refused: &Refused) -> String {
 
 /// What is installed of one mechanism, and a line for each difference.
 fn line(part: Part, standing: &Standing) -> String {
-    let mut text = format!("{:<10}{}\n", part.name(), words(standing));
+    let alone = match (part, standing) {
+        (Part::Strict, Standing::InForce) => " (in nftables alone: the fence does not hold it)",
+        _ => "",
+    };
+    let mut text = format!("{:<10}{}{alone}\n", part.name(), words(standing));
     for difference in differences(standing).unwrap_or_default() {
         text += &format!("  {difference}\n");
     }

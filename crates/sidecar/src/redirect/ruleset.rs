@@ -147,8 +147,10 @@ impl Plan {
                 "oifname != \"lo\" tcp sport {{ {ports} }} counter drop comment \"clear answers of the own function\""
             ));
             let mut input = self.let_pass("saddr", "dport");
+            // Told and not left waiting. A reset would be a segment from the function's port, which the fence keeps here.
             input.push(format!(
-                "iifname != \"lo\" tcp dport {{ {ports} }} counter drop comment \"clear to the own function from the network\""
+                "iifname != \"lo\" tcp dport {{ {ports} }} counter reject with icmpx type admin-prohibited \
+                 comment \"clear to the own function from the network\""
             ));
             chains.push(Chain {
                 name: "input",

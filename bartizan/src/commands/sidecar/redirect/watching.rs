@@ -1,9 +1,9 @@
 //! `bartizan sidecar redirect watch`: the rules installed, compared with what they should be, and repaired, until it is told to end.
 
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use bartizan_sidecar::handover::Notify;
-use bartizan_sidecar::redirect::{Error, Installed, Part, Standing};
+use bartizan_sidecar::redirect::{Bystander, Error, Installed, Part, Plan, Standing};
 
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -16,7 +16,7 @@ const BELIEVED: u32 = 5;
 
 /// Install redirect, guard and fence, compare them with the file again and again, and install again what was changed.
 ///
-/// A changed file is read again. Each difference is logged. The guard answers the sidecar, which may not read the rules itself, that they are what they should be, for
+/// A changed file is read again, and every turn looks at the date: an exception that has ended is closed in all three. Each difference is logged. The guard answers the sidecar, which may not read the rules itself, that they are what they should be, for
 /// as long as that was found a moment ago: `/ready` is 503 where they are not, and where nobody compares them any more. SIGTERM and SIGINT
 /// end it and leave the rules.
 #[derive(clap::Args)]
@@ -81,12 +81,24 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
     })
 }
 
+/// Who went unprotected by a plan and may not any more at `now`.
+fn ended(plan: &Plan, now: SystemTime) -> impl Iterator<Item = &Bystander> {
+    let until = move |bystander: &&Bystander| bystander.until.as_ref().is_some_and(|until| until.days_left(now) == 0);
+    plan.bystanders().iter().filter(until)
+}
+
 impl Watching<'_> {
     /// Compares once, repairs what was changed, and has the guard answer accordingly.
     fn look(&mut self) {
         match self.args.plan.rules(!self.args.no_fence, self.args.strict) {
             Ok(asked) if asked.plan() != self.rules.plan() => {
-                tracing::info!("the file asks for other rules: they are installed");
+                for over in ended(self.rules.plan(), SystemTime::now()) {
+                    tracing::warn!(
+                        peer = %over.node, interface = over.kind.name(),
+                        "the day until which the file lets it go unprotected is over: redirect, guard and fence refuse it"
+                    );
+                }
+                tracing::info!("the file asks for other rules today: they are installed");
                 self.rules = asked;
                 if let Err(error) = self.rules.install() {
                     self.complain(&format!(
