@@ -160,6 +160,17 @@ fn the_corpus_of_http2_holds_messages_with_bodies() {
     assert!(heads > 3 && bytes > 60, "{heads} heads, {bytes} bytes");
 }
 
+#[test]
+fn the_corpus_of_http1_holds_messages_with_bodies() {
+    let (messages, bytes) = corpus("http1_proxy")
+        .iter()
+        .fold((0, 0), |(messages, bytes), (_, file)| {
+            let (more, body) = targets::messages_of_http1(file);
+            (messages + more, bytes + body)
+        });
+    assert!(messages > 8 && bytes > 25, "{messages} messages, {bytes} bytes");
+}
+
 macro_rules! survive_any_bytes {
     ($($name:ident)*) => {
         $(
@@ -184,4 +195,4 @@ macro_rules! survive_any_bytes {
 }
 
 survive_any_bytes!(capture packet timing segments fragments tls http2 http1 ssh hello ike esp sctp datagrams key_log ike_keys secrets
-    connection links inspect ledgers deployment);
+    connection http1_proxy links inspect ledgers deployment);

@@ -9,6 +9,7 @@ mod datagrams;
 mod esp;
 mod fragments;
 mod hello;
+mod http1_proxy;
 mod ike;
 mod inspect;
 mod keys;
@@ -31,7 +32,7 @@ use bartizan_wire::{Connection, Content, Packet, Sink, Timestamp};
 pub type Target = fn(&[u8]);
 
 /// All targets, by the names of their corpora.
-pub const ALL: [(&str, Target); 22] = [
+pub const ALL: [(&str, Target); 23] = [
     ("capture", capture::run),
     ("packet", packet::run),
     ("timing", timing::run),
@@ -50,6 +51,7 @@ pub const ALL: [(&str, Target); 22] = [
     ("ike_keys", keys::ike_keys),
     ("secrets", keys::secrets),
     ("connection", connection::run),
+    ("http1_proxy", http1_proxy::run),
     ("links", links::run),
     ("inspect", inspect::capture),
     ("ledgers", inspect::ledgers),
@@ -63,6 +65,7 @@ pub fn run(name: &str, bytes: &[u8]) {
 }
 
 pub use connection::messages_of_http2;
+pub use http1_proxy::messages_of_http1;
 pub use keys::{opened_by_ike_keys, opened_by_secrets};
 
 /// Judges all that an observer gives.
