@@ -17,14 +17,14 @@ pub enum Checksum {
     Right,
     /// None was computed: left to the network card of the host that captured, or none is sent.
     Absent,
-    /// It cannot be checked: a part of the packet was not captured.
+    /// It cannot be checked: a part of the packet was not captured, or the packet is several that were put together.
     Unknown,
     /// It is wrong: the receiver drops the packet.
     Wrong,
 }
 
 /// An IP packet's payload over this is larger than what crosses most links: segments put together by the host that captured, or by its
-/// network card, whose checksum is that of the first, or none.
+/// network card, whose checksum is that of the first, or none. It says nothing of the sender's others, which a tool may have made wrong.
 const LARGEST_ON_A_LINK: usize = 1500;
 
 /// The checksums of one sender in one conversation.
@@ -103,10 +103,10 @@ pub fn sctp(bytes: &[u8], missing: usize) -> Checksum {
     };
     let field = u32::from_le_bytes(field);
     // Linux leaves zeros, or all ones where it has begun and the card is to go on.
-    if matches!(field, 0 | u32::MAX) || bytes.len() + missing > LARGEST_ON_A_LINK {
+    if matches!(field, 0 | u32::MAX) {
         return Checksum::Absent;
     }
-    if missing > 0 {
+    if missing > 0 || bytes.len() + missing > LARGEST_ON_A_LINK {
         return Checksum::Unknown;
     }
     let before = crc32c::update(u32::MAX, &bytes[..FIELD.start]);
@@ -129,10 +129,10 @@ fn over_pseudo_header(
     let addresses = address(source) + address(destination) + u64::from(protocol);
     // What a card that computes the rest is given; some are given the sum without the length.
     let partial = [addresses + length as u64, addresses].map(folded);
-    if field == 0 || partial.contains(&field) || length > LARGEST_ON_A_LINK {
+    if field == 0 || partial.contains(&field) {
         return Checksum::Absent;
     }
-    if missing > 0 {
+    if missing > 0 || length > LARGEST_ON_A_LINK {
         return Checksum::Unknown;
     }
     match folded(addresses + length as u64 + sum(bytes)) {
@@ -236,9 +236,16 @@ mod tests {
     }
 
     #[test]
-    fn a_segment_that_no_link_carries_has_none() {
-        let bytes = segment(&vec![7; 20_000]);
-        assert_eq!(tcp(A, B, &bytes, 0), Checksum::Absent);
+    fn a_segment_that_no_link_carries_says_nothing_of_others() {
+        let mut bytes = segment(&vec![7; 20_000]);
+        set(&mut bytes, 0x1234);
+        let large = tcp(A, B, &bytes, 0);
+        assert_eq!(large, Checksum::Unknown);
+        let mut rewritten = Sums::default();
+        for checksum in [Checksum::Wrong, large, Checksum::Wrong] {
+            assert!(rewritten.admit(checksum, true), "all that can be checked are wrong");
+        }
+        assert!(!rewritten.have_changed());
     }
 
     #[test]
@@ -253,7 +260,7 @@ mod tests {
         assert_eq!(sctp(&bytes, 0), Checksum::Wrong);
         assert_eq!(sctp(&bytes[..11], 0), Checksum::Unknown);
         bytes.resize(3000, 7);
-        assert_eq!(sctp(&bytes, 0), Checksum::Absent, "no link carries it");
+        assert_eq!(sctp(&bytes, 0), Checksum::Unknown, "no link carries it");
     }
 
     #[test]

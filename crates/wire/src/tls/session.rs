@@ -317,6 +317,8 @@ struct Rare {
     client_certificates: Option<Seen<Certificates>>,
     client_signature: Option<Seen<SignatureScheme>>,
     excess_hello: Option<Seen<Side>>,
+    /// A second ClientHello of the client that sent the first, before the server said anything.
+    unanswered_hello: Option<Seen<Side>>,
     alerts: Vec<Seen<Alert>>,
     faults: Vec<Seen<Fault>>,
     behind: Option<Spoken>,
@@ -345,6 +347,10 @@ impl Session {
     pub(crate) fn outcome(self) -> Tls {
         let watched = self.tls;
         let rare = watched.rare.map(|rare| *rare).unwrap_or_default();
+        // Without any byte of the server the capture has one direction only, and lacks what asked for the second hello.
+        let answered =
+            watched.flights.iter().any(|flight| flight.from == Side::Server) || watched.server_hello.is_some();
+        let unasked = rare.unanswered_hello.filter(|_| answered);
         Tls {
             client_hello: watched.client_hello,
             hello_retry_request: rare.hello_retry_request,
@@ -359,7 +365,7 @@ impl Session {
             client_finished: watched.client_finished,
             from_client: watched.from_client,
             from_server: watched.from_server,
-            excess_hello: rare.excess_hello,
+            excess_hello: unasked.or(rare.excess_hello),
             faults: rare.faults,
             opened: self.opener.map(|opener| opener.outcome()),
             behind: rare.behind,
@@ -712,7 +718,25 @@ impl Watched {
         {
             rare.second_client_hello = Some(hello);
         } else {
-            self.excess_hello(Side::Client, handshake::CLIENT_HELLO, hello.first, hello.last);
+            let first = self.client_hello.as_ref();
+            let same = first.is_some_and(|first| first.value.random == hello.value.random);
+            let (first, last) = (hello.first, hello.last);
+            let excess = self.rare.as_ref().and_then(|rare| rare.excess_hello.as_ref());
+            if same && excess.is_none() && self.flights.iter().all(|flight| flight.from == Side::Client) {
+                let hello = Seen::new(Side::Client, first, last);
+                if self.rare().unanswered_hello.get_or_insert(hello).first == first {
+                    let kind = handshake::CLIENT_HELLO;
+                    self.fault(
+                        Fault::Unexpected {
+                            from: Side::Client,
+                            kind,
+                        },
+                        last,
+                    );
+                    return;
+                }
+            }
+            self.excess_hello(Side::Client, handshake::CLIENT_HELLO, first, last);
         }
     }
 

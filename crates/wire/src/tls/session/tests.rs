@@ -150,6 +150,30 @@ fn a_second_client_hello_behind_change_cipher_spec_is_read() {
 }
 
 #[test]
+fn a_second_hello_of_a_client_whose_server_is_not_in_the_capture_contradicts_nothing() {
+    let hello = client_hello(&[0x0304]);
+    let mut other = hello.clone();
+    other[6] ^= 1;
+    let again = |second: &[u8]| (Side::Client, [record(20, &[1]), record(22, second)].concat());
+    let first = (Side::Client, record(22, &hello));
+    let server = (Side::Server, record(22, &server_hello(0x0304, 7)));
+    assert!(read(&[first.clone(), again(&hello)]).excess_hello.is_none());
+    for pieces in [
+        vec![first.clone(), again(&other)],
+        vec![first.clone(), again(&hello), again(&hello)],
+        vec![first.clone(), again(&hello), server.clone()],
+        vec![first, server, again(&hello)],
+    ] {
+        let tls = read(&pieces);
+        assert_eq!(
+            tls.excess_hello.map(|seen| seen.value),
+            Some(Side::Client),
+            "{pieces:?}"
+        );
+    }
+}
+
+#[test]
 fn behind_a_tls_1_2_change_cipher_spec_nothing_is_read_as_clear() {
     let tls = read(&[
         (Side::Client, record(22, &client_hello(&[0x0303]))),
