@@ -1,5 +1,6 @@
 //! What there is to object to in a link.
 
+use std::sync::LazyLock;
 use std::time::{Duration, SystemTime};
 
 use bartizan_deployment::{IkeAlgorithm, Interface as Listed, KeyExchange, Policy, Protection, day_of};
@@ -77,13 +78,15 @@ pub struct Objection {
     pub sources: Vec<Source>,
 }
 
+/// What links are judged by that are in no file: made once, for there may be a hundred thousand.
+static HYBRID: LazyLock<Policy> = LazyLock::new(Policy::hybrid);
+
 /// Fills in a link's objections, under the policy of `listed`, or else the profile `hybrid`.
 pub(super) fn object(link: &mut Link, listed: Option<&Listed>) {
     if !link.carried() || matches!(link.standing, Standing::Within(_)) {
         return;
     }
-    let default = Policy::hybrid();
-    let policy = listed.map_or(&default, |listed| &listed.policy);
+    let policy = listed.map_or_else(|| &*HYBRID, |listed| &listed.policy);
     let unprotected_by_choice = listed.is_some_and(|listed| listed.protection == Protection::Nothing);
     // Of a link that lived past midnight the later day counts: it is the stricter one.
     let today = day_of(SystemTime::UNIX_EPOCH + Duration::from_nanos(link.last.time.0));
