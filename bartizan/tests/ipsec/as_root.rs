@@ -5,7 +5,9 @@ mod guarding;
 mod guest;
 mod lost;
 mod nat;
+mod refused;
 mod scripted;
+mod side_by_side;
 
 use std::io::{BufReader, Read as _, Write as _};
 use std::os::unix::fs::MetadataExt as _;
@@ -34,8 +36,18 @@ fn events(stage: &Stage, node: &str) -> Vec<Event> {
     reader.map(|record| record.expect("whole").event).collect()
 }
 
-/// Waits until the node's ledger and its `status` name a refusal of this direction, by whom and why.
+/// Waits until the node's ledger and its `status` name a refusal of this direction, by whom and why, and the link is down.
 fn is_told(stage: &Stage, node: &str, direction: Direction, by: Refuser, reason: &str) {
+    is_recorded(stage, node, direction, by, reason);
+    eventually("status has it", || {
+        let (code, report) = stage.try_json("status", node)?;
+        assert_eq!((code, &report["watched"]), (1, &true.into()));
+        report["links"][0]["last_refusal"]["reason"].is_string().then_some(())
+    });
+}
+
+/// Waits until the node's ledger names it.
+fn is_recorded(stage: &Stage, node: &str, direction: Direction, by: Refuser, reason: &str) {
     eventually(&format!("{node} records {direction:?} {reason}"), || {
         let mut events = events(stage, node).into_iter();
         let found = events.any(|event| {
@@ -43,11 +55,6 @@ fn is_told(stage: &Stage, node: &str, direction: Direction, by: Refuser, reason:
                 && refused.connection.as_deref() == Some("cu--ric") && !refused.detail.is_empty())
         });
         found.then_some(())
-    });
-    eventually("status has it", || {
-        let (code, report) = stage.try_json("status", node)?;
-        assert_eq!((code, &report["watched"]), (1, &true.into()));
-        report["links"][0]["last_refusal"]["reason"].is_string().then_some(())
     });
 }
 

@@ -1,5 +1,7 @@
 //! Two network namespaces joined by a veth pair, one deployment file, a certificate authority.
 
+use std::io::{Read as _, Write as _};
+use std::net::{Ipv4Addr, TcpStream};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
@@ -167,6 +169,20 @@ impl Stage {
         (code, value)
     }
 
+    /// What is served at `/metrics` of this port of the node's loopback.
+    pub(crate) fn metrics(&self, node: &str, port: u16) -> String {
+        let connect = || TcpStream::connect((Ipv4Addr::LOCALHOST, port));
+        let mut stream = self
+            .space(node)
+            .enter(connect)
+            .expect("a namespace")
+            .expect("it is served");
+        let mut text = String::new();
+        stream.write_all(b"GET /metrics HTTP/1.1\r\n\r\n").expect("it reads");
+        stream.read_to_string(&mut text).expect("it answers");
+        text
+    }
+
     /// Waits until every SA of the node stands as its policy asks; what `status` says then.
     pub(crate) fn stands(&self, node: &str) -> Value {
         eventually("the link stands", || {
@@ -184,8 +200,13 @@ impl Stage {
 
     /// Starts `up` in a charon of our own and waits until its charon has the link loaded.
     pub(crate) fn up(&self, node: &str) -> Process {
+        self.up_with(node, &[])
+    }
+
+    /// The same with more arguments.
+    pub(crate) fn up_with(&self, node: &str, more: &[&str]) -> Process {
         let process = self
-            .bartizan("up", node, &["--timeout", "20"])
+            .bartizan("up", node, &[&["--timeout", "20"], more].concat())
             .start()
             .expect("it starts");
         eventually("the link is loaded", || {

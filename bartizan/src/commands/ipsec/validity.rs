@@ -19,7 +19,7 @@ const TURN: Duration = Duration::from_millis(200);
 
 /// Warns, and counts down in the metrics, until `stop` says so. What charon has is what was loaded last: files that were renewed since are loaded by the next `up`.
 pub(super) fn keep_an_eye(host: &IpsecHost, metrics: &Metrics, stop: &dyn Fn() -> bool) {
-    let (mut warned, mut looked) = (None, None::<Instant>);
+    let (mut warned, mut looked, mut ends) = (None, None::<Instant>, None);
     while !stop() {
         if looked.is_none_or(|looked| looked.elapsed() >= EVERY) {
             looked = Some(Instant::now());
@@ -27,10 +27,12 @@ pub(super) fn keep_an_eye(host: &IpsecHost, metrics: &Metrics, stop: &dyn Fn() -
             if let Ok(credentials) = Credentials::read(&host.files) {
                 let (end, lists) = (credentials.not_after(), credentials.lists_due());
                 metrics.not_after(end, lists);
-                if let Some(end) = end {
-                    warn(end, &mut warned);
-                }
+                ends = end;
             }
+        }
+        // The end itself is told when it comes.
+        if let Some(end) = ends {
+            warn(end, &mut warned);
         }
         thread::sleep(TURN);
     }
@@ -46,7 +48,11 @@ fn warn(end: SystemTime, warned: &mut Option<(SystemTime, u32)>) {
         match end.duration_since(now) {
             Ok(left) => {
                 let left_days = left.as_secs() / DAY.as_secs();
-                tracing::warn!(left_days, hint, "the certificate of this node ends within {days} days");
+                let days = match days {
+                    1 => "a day".to_owned(),
+                    days => format!("{days} days"),
+                };
+                tracing::warn!(left_days, hint, "the certificate of this node ends within {days}");
             }
             Err(_) => {
                 tracing::error!(

@@ -12,7 +12,7 @@ pub struct Reason {
 }
 
 /// Words, what charon's line contains, and what to do. The first that is found is the cause: what follows from it comes below.
-const KNOWN: [(&str, &str, &str); 16] = [
+const KNOWN: [(&str, &str, &str); 20] = [
     (
         "revoked",
         "certificate was revoked",
@@ -85,17 +85,27 @@ const KNOWN: [(&str, &str, &str); 16] = [
         "received TS_UNACCEPTABLE",
         "both ends must name the same inner networks and ports",
     ),
+    ("temporary-failure", "received TEMPORARY_FAILURE notify", BUSY),
+    ("temporary-failure", "unable to create CHILD_SA while ", BUSY),
+    ("temporary-failure", "unable to rekey CHILD_SA ", BUSY),
     (
         "no-key",
         "no private key found",
         "the key must belong to the certificate",
     ),
+    ("unreachable", "giving up after", UNREACHABLE),
     (
-        "unreachable",
-        "giving up after",
-        "UDP ports 500 and 4500 must pass in both directions, and a charon must run there",
+        "child-refused",
+        " notify, no CHILD_SA built",
+        "the peer did not make the CHILD_SA: its log says why",
     ),
 ];
+
+const UNREACHABLE: &str = "UDP ports 500 and 4500 must pass in both directions, and a charon must run there";
+
+/// What RFC 7296, section 2.25, has for exchanges that cross.
+const BUSY: &str = "an exchange of the other end was under way; charon asks again within 30 s. Where none succeeds before the SA's \
+                    lifetime is over, messages are lost in one direction: compare both logs";
 
 /// Whether a line of charon's log tells something that a reason is made of.
 pub(crate) fn tells(line: &str) -> bool {
@@ -123,7 +133,7 @@ pub fn reason<'a>(lines: impl Iterator<Item = &'a str> + Clone, otherwise: &str)
             word: if silent { "unreachable" } else { "failed" },
             sentence: otherwise.to_owned(),
             hint: if silent {
-                KNOWN[KNOWN.len() - 1].2
+                UNREACHABLE
             } else {
                 "charon's log at both ends says more"
             },
@@ -148,6 +158,15 @@ mod tests {
         ];
         assert_eq!(word(&revoked), "revoked");
         assert_eq!(word(&["retransmit 1 of request with message ID 0"]), "unreachable");
+        let busy = [
+            "received TEMPORARY_FAILURE notify",
+            "CHILD_SA rekeying failed, trying again in 23 seconds",
+        ];
+        assert_eq!(word(&busy), "temporary-failure");
+        assert_eq!(
+            word(&["received NO_ADDITIONAL_SAS notify, no CHILD_SA built"]),
+            "child-refused"
+        );
         assert_eq!(word(&["something else"]), "failed");
         assert_eq!(word(&[]), "failed");
     }

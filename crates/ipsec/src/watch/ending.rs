@@ -7,13 +7,17 @@ use std::time::Instant;
 use bartizan_ledger::{EspSpi, SaClosed, Why};
 
 /// What charon's lines contain, of which kind of SA they are, and what they mean.
-const SIGNS: [(&str, Of, Why); 5] = [
+const SIGNS: [(&str, Of, Why); 6] = [
     ("received INITIAL_CONTACT", Of::Ike, Why::PeerRestarted),
     ("giving up after", Of::Ike, Why::PeerLost),
     ("received DELETE for IKE_SA", Of::Ike, Why::DeletedByPeer),
+    (LIFETIME, Of::Ike, Why::Expired),
     ("closing expired CHILD_SA", Of::Child, Why::Expired),
     ("received DELETE for ESP CHILD_SA", Of::Child, Why::DeletedByPeer),
 ];
+
+/// What is put down of an IKE_SA whose lifetime is over: charon raises an alert, and logs that it deletes it.
+pub(super) const LIFETIME: &str = "the lifetime of the IKE_SA is over";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Of {
@@ -97,6 +101,7 @@ mod tests {
         let expired =
             "closing expired CHILD_SA E2{4} with SPIs 327cd26e_i 6f209b56_o and TS 10.78.0.1/32 === 10.78.0.2/32";
         assert_eq!(of(&[expired], Some(&child)), Some(Why::Expired));
+        assert_eq!(of(&[LIFETIME, "deleting IKE_SA cu--ric[2]"], None), Some(Why::Expired));
         assert_eq!(of(&["deleting IKE_SA cu--ric[2]"], None), None);
     }
 }

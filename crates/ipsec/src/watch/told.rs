@@ -52,10 +52,18 @@ impl Told {
         lines.map(String::as_str)
     }
 
-    /// What was said until now has been made use of.
+    /// Takes note of what an alert tells and the log does not.
+    pub(crate) fn note(&mut self, id: u32, line: &str) {
+        if let Some(tale) = self.0.get_mut(&id) {
+            tale.keep(line);
+        }
+    }
+
+    /// What was said of refusals until now has been made use of. What was said of an end stays: the refusal of what was to take the place of
+    /// an SA that expired comes in the same moment, and its record may be the first.
     pub(crate) fn turn_over(&mut self, id: u32) {
         if let Some(tale) = self.0.get_mut(&id) {
-            tale.lines.clear();
+            tale.lines.retain(|line| ending::tells(line));
         }
     }
 
@@ -116,12 +124,16 @@ impl Tale {
         self.peer = self.peer.take().or_else(|| before.peer.clone());
     }
 
+    fn keep(&mut self, line: &str) {
+        if self.lines.len() == LINES {
+            self.lines.pop_front();
+        }
+        self.lines.push_back(line.trim().chars().take(LINE).collect());
+    }
+
     fn hear(&mut self, line: &str) {
         if reason::tells(line) || ending::tells(line) {
-            if self.lines.len() == LINES {
-                self.lines.pop_front();
-            }
-            self.lines.push_back(line.trim().chars().take(LINE).collect());
+            self.keep(line);
         }
         if let Some((_, rest)) = line.split_once("authentication of '") {
             let Some((_, method)) = rest.split_once("' ") else {
@@ -214,6 +226,18 @@ mod tests {
         hear(&mut told, "1", "authentication of 'far.test' with ED25519 successful");
         assert_eq!(told.of(2).unwrap().peer.as_deref(), Some("ED25519"));
         assert_eq!(told.of(2).unwrap().local, None);
+    }
+
+    #[test]
+    fn a_refusal_takes_nothing_away_from_what_is_said_of_an_end_in_the_same_moment() {
+        let mut told = Told::default();
+        let end = "closing expired CHILD_SA E2{2} with SPIs 17dc0641_i d2bf56a0_o and TS 10.78.0.1/32 === 10.78.0.2/32";
+        for line in [end, "received NO_PROPOSAL_CHOSEN notify, no CHILD_SA built"] {
+            told.hear(&Section::new().with("ikesa-uniqueid", "1").with("msg", line));
+        }
+        assert_eq!(told.lines(1).count(), 2);
+        told.turn_over(1);
+        assert_eq!(told.lines(1).collect::<Vec<_>>(), [end]);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! What the watch knows of the SAs that stand, and the records it writes of them.
 
 use std::collections::HashMap;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bartizan_ledger as ledger;
 use bartizan_ledger::{Cause, Direction, Key, SaClosed, Verdict, Why};
@@ -24,8 +24,10 @@ struct Ike {
     recorded: bool,
     connection: String,
     peer_identity: Option<String>,
+    /// As charon told of it first, without its CHILD_SAs.
+    sa: IkeSa,
     verdict: Verdict,
-    since: std::time::Instant,
+    since: Instant,
     children: HashMap<u32, Child>,
 }
 
@@ -35,7 +37,8 @@ struct Child {
     /// It took the place of another, or was made after its IKE_SA: fresh keys were asked for.
     rekeyed: bool,
     verdict: Verdict,
-    since: std::time::Instant,
+    since: Instant,
+    installed: Instant,
 }
 
 impl Ike {
@@ -80,14 +83,25 @@ impl Tracked {
             .any(|(id, known)| Some(*id) != but && known.connection == connection)
     }
 
+    /// An IKE_SA that stands, as charon told of it first.
+    pub(super) fn sa(&self, id: u32) -> Option<&IkeSa> {
+        self.0.get(&id).map(|known| &known.sa)
+    }
+
+    /// When a CHILD_SA was installed, as charon told of it: to the second where it was found standing.
+    pub(super) fn installed(&self, ike: u32, child: u32) -> Option<Instant> {
+        let known = self.0.get(&ike)?.children.get(&child)?;
+        Some(known.installed)
+    }
+
     /// The connection of an IKE_SA.
     pub(super) fn connection(&self, id: u32) -> Option<&str> {
         self.0.get(&id).map(|known| known.connection.as_str())
     }
 
-    /// Connections of which several IKE_SAs have stood side by side for longer than a re-authentication takes.
-    pub(super) fn doubled(&self) -> Vec<String> {
-        let old = self.0.values().filter(|known| known.since.elapsed() >= BESIDE);
+    /// Connections of which several IKE_SAs have stood side by side for so long.
+    pub(super) fn doubled(&self, beside: Duration) -> Vec<String> {
+        let old = self.0.values().filter(|known| known.since.elapsed() >= beside);
         let mut names: Vec<_> = old.map(|known| known.connection.clone()).collect();
         names.sort();
         let twice = names.windows(2).filter(|pair| pair[0] == pair[1]);
@@ -117,11 +131,13 @@ impl Tracked {
             .get(&child.id)
             .is_some_and(|known| known.last.spi_in == child.spi_in);
         if !known {
+            let now = Instant::now();
             let child = Child {
                 last: child.clone(),
                 rekeyed,
                 verdict: verdict.clone(),
-                since: std::time::Instant::now(),
+                since: now,
+                installed: now.checked_sub(Duration::from_secs(child.installed_s)).unwrap_or(now),
             };
             ike.children.insert(child.last.id, child);
         }
@@ -140,8 +156,12 @@ impl Tracked {
             recorded: false,
             connection: sa.connection.clone(),
             peer_identity: sa.peer_identity.clone(),
+            sa: IkeSa {
+                children: Vec::new(),
+                ..sa.clone()
+            },
             verdict: verdict.clone(),
-            since: std::time::Instant::now(),
+            since: Instant::now(),
             children: HashMap::new(),
         };
         let ike = self.0.entry(sa.id).or_insert_with(fresh);
@@ -261,7 +281,7 @@ pub(super) fn ike_record(
     key: Key,
     replaces: Option<&IkeSa>,
     expectation: Option<&Expectation>,
-    set_up: Option<std::time::Duration>,
+    set_up: Option<Duration>,
     cause: Cause,
     verdict: Verdict,
 ) -> ledger::IkeSa {

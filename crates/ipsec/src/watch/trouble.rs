@@ -8,7 +8,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use bartizan_ledger::{Asked, Direction, Event, Refuser, SaRefused};
 
-use super::{Expectation, Notice, Silence, TELL, Watch};
+use super::{Expectation, Notice, Silence, TELL, Watch, ending};
 use crate::drive::{Reason, reason};
 use crate::sa::IkeSa;
 use crate::vici::Section;
@@ -74,6 +74,18 @@ const NOT_ACCEPTED: &str = "the peer's certificate or signature is not what the 
 
 /// What charon says without an alert when nothing here is for a peer's addresses.
 const NO_CONNECTION: &str = "no IKE config found for ";
+
+/// What it says without an alert of an exchange that failed under an IKE_SA that stands, at the end that asked and at the one that refused.
+const EXCHANGES: [&str; 5] = [
+    "CHILD_SA rekeying failed, trying again in ",
+    "IKE_SA rekeying failed, trying again in ",
+    " notify, no CHILD_SA built",
+    "unable to create CHILD_SA while ",
+    "unable to rekey CHILD_SA ",
+];
+
+/// An IKE_SA whose lifetime is over.
+const EXPIRED: &str = "ike-sa-expired";
 
 /// Retransmissions without an answer from which on a peer counts as silent: one may be lost on the way.
 const SILENT: u32 = 2;
@@ -148,6 +160,7 @@ impl Watch<'_> {
             // It is about to go, and its end says so, unless it never stood.
             "retransmit-send-timeout" if sa.state == "CONNECTING" => self.trouble(sa, None, true),
             "half-open-timeout" => self.trouble(sa, None, false),
+            EXPIRED => self.told.note(sa.id, ending::LIFETIME),
             _ => {
                 if let Some(place) = REFUSALS.iter().position(|(alert, ..)| *alert == kind) {
                     self.trouble(sa, Some(place), false);
@@ -161,6 +174,13 @@ impl Watch<'_> {
         let (Some(line), Some(id)) = (message.text("msg"), message.number("ikesa-uniqueid")) else {
             return;
         };
+        let Ok(id) = u32::try_from(id) else { return };
+        if EXCHANGES.iter().any(|sign| line.contains(sign))
+            && let Some(sa) = self.tracked.sa(id)
+        {
+            self.trouble(sa.clone(), None, false);
+            return;
+        }
         let Some((_, rest)) = line.split_once(NO_CONNECTION) else {
             return;
         };
@@ -169,7 +189,6 @@ impl Watch<'_> {
             let address = |text: &str| Some(SocketAddr::new(text.trim().parse().ok()?, 500));
             Some([address(here)?, address(there)?])
         });
-        let Ok(id) = u32::try_from(id) else { return };
         self.troubles.push(Trouble {
             id,
             since: Instant::now(),
