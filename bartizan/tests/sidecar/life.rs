@@ -114,6 +114,32 @@ fn draining_ends_at_its_bound_and_the_ledger_is_written_out() {
     }
 }
 
+/// Open5GS's functions are such clients: libcurl keeps connections between requests and does not read them meanwhile, so that it answers
+/// the PING of a graceful GOAWAY with its next request only. A restart took all of `drain`, and whoever called that function had 504s.
+#[test]
+fn a_client_that_does_not_read_between_its_requests_does_not_hold_draining_up() {
+    let mut stage = Stage::new();
+    let pair = Pair {
+        limits: "drain: 10m".to_owned(),
+        ..Pair::new(By::Http2, By::Http2)
+    };
+    let _producer = stage.nghttpd(pair.ports.function, &[]);
+    let mut running = stage.run(&pair);
+    let url = || format!("http://{}/", pair.ports.outbound);
+    // One request an hour: the second waits, and the connection with it.
+    let client = curl(&["--http2-prior-knowledge", "--rate", "1/h"]).arguments([url(), url()]);
+    let client = client.start().expect("curl starts");
+    until("the first request's answer", || {
+        let answered = |node: &Node| node.metric("bartizan_sidecar_requests_total", &["side=\"outbound\""]);
+        answered(&running.amf) == Some(1.0)
+    });
+    running.amf.process.send(libc::SIGTERM);
+    let finished = running.amf.process.finish(PATIENCE).expect("it ends");
+    assert_eq!(finished.status.code(), Some(0));
+    assert!(!stderr(&finished).contains("closed connections that had not ended in time"));
+    drop(client);
+}
+
 #[test]
 fn a_second_signal_ends_it_at_once() {
     let mut stage = Stage::new();

@@ -372,6 +372,15 @@ impl<T> Connection<T> {
         }
     }
 
+    /// Names the last request that is answered, although the peer has not shown that it saw the first GOAWAY: one that reads only while it
+    /// waits for a response (libcurl) answers no PING. A later request of its is one that was not processed (section 6.8).
+    pub fn conclude(&mut self) {
+        if self.last == Some(frame::LARGEST) {
+            self.last = Some(self.edge);
+            self.put_goaway(self.edge, Code::NO_ERROR);
+        }
+    }
+
     /// Whether the peer knows that this is the end, and nothing is under way.
     #[must_use]
     pub fn is_drained(&self) -> bool {

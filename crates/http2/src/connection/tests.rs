@@ -400,6 +400,23 @@ fn streams_beyond_the_bound_are_refused_and_goodbye_names_the_last() {
     assert!(ends.client.is_idle());
 }
 
+/// libcurl reads an idle connection only when it is asked for something: no PING of ours is answered until then.
+#[test]
+fn a_client_that_reads_nothing_is_drained_without_its_answer_and_may_repeat_what_it_asks_too_late() {
+    let mut ends = Ends::new();
+    ends.client.open(&request(), true, 1, 1).unwrap();
+    ends.talk(usize::MAX);
+    assert_eq!(ends.server.send_head(1, &response(), true), Ok(()));
+    ends.talk(usize::MAX);
+    ends.server.drain();
+    assert!(!ends.server.is_drained());
+    ends.client.open(&request(), true, 1, 2).unwrap();
+    ends.server.conclude();
+    assert!(ends.server.is_drained());
+    let [client, server] = ends.talk(usize::MAX);
+    assert_eq!((client.unprocessed, client.resets.len(), server.heads.len()), (1, 0, 0));
+}
+
 #[test]
 fn requests_after_an_abrupt_goodbye_are_told_as_unprocessed() {
     let mut ends = Ends::new();

@@ -194,6 +194,13 @@ impl<T> Connection<T> {
         either!(self, one => one.drain());
     }
 
+    /// Draining waits no longer for the other end to answer; HTTP/1.1 never does.
+    pub(super) fn conclude(&mut self) {
+        if let Self::Http2(one) = self {
+            one.conclude();
+        }
+    }
+
     pub(super) fn is_drained(&self) -> bool {
         either!(self, one => one.is_drained())
     }

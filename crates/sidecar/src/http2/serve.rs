@@ -5,7 +5,7 @@ use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Poll};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use bartizan_http2::{Code, Event, Fault, Fields, Role, Unsent};
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -22,6 +22,10 @@ use crate::drain::{Guard, Phase};
 use crate::failure::Failure;
 use crate::metrics::Side;
 use crate::shared::Shared;
+
+/// How long draining waits for a client to show that it knows. A client that never reads between its requests (libcurl) would hold
+/// draining to its bound.
+const ANSWERING: Duration = Duration::from_millis(250);
 
 /// How a client's connection ended that did not end well.
 #[derive(Debug, thiserror::Error)]
@@ -112,12 +116,20 @@ where
     let mut closed = pin!(async move { closing.reached(Phase::Closing).await });
     let mut tick = pin!(shared.ticks.next());
     let mut settling = pin!(sleep(shared.limits.handshake));
+    let mut answering = pin!(sleep(ANSWERING));
     let mut running = true;
+    let mut awaited = false;
     let ended = poll_fn(|context| {
         drop(port.enter(context));
         if running && drained.as_mut().poll(context).is_ready() {
             running = false;
             port.inside().connection.drain();
+            answering.as_mut().reset(tokio::time::Instant::now() + ANSWERING);
+            awaited = true;
+        }
+        if awaited && answering.as_mut().poll(context).is_ready() {
+            awaited = false;
+            port.inside().connection.conclude();
         }
         if !running && closed.as_mut().poll(context).is_ready() {
             return Poll::Ready(Ok(()));

@@ -127,9 +127,8 @@ impl<T> Connection<T> {
         if !header.has(frame::ACK) {
             frame::put_header(&mut self.out, 8, frame::PING, frame::ACK, 0);
             self.out.extend_from_slice(payload);
-        } else if payload == DRAINING && self.last == Some(frame::LARGEST) {
-            self.last = Some(self.edge);
-            self.put_goaway(self.edge, Code::NO_ERROR);
+        } else if payload == DRAINING {
+            self.conclude();
         }
         Ok(())
     }
