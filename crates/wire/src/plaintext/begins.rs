@@ -98,11 +98,13 @@ fn ftp(prefix: &[u8]) -> Option<Option<Side>> {
 }
 
 fn imap(prefix: &[u8]) -> Option<Option<Side>> {
-    starts(prefix, &[b"* OK", b"* PREAUTH"]).then_some(Some(Side::Server))
+    starts(prefix, &[b"* OK", b"* PREAUTH", b"* BYE"]).then_some(Some(Side::Server))
 }
 
 fn pop3(prefix: &[u8]) -> Option<Option<Side>> {
-    (starts(prefix, &[b"+OK"]) && prefix.get(3).is_some_and(u8::is_ascii_whitespace)).then_some(Some(Side::Server))
+    let greets = starts(prefix, &[b"+OK"]) && prefix.get(3).is_some_and(u8::is_ascii_whitespace);
+    // One that serves nobody says so.
+    (greets || starts(prefix, &[b"-ERR "])).then_some(Some(Side::Server))
 }
 
 fn xmpp(prefix: &[u8]) -> Option<Option<Side>> {

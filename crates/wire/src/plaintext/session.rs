@@ -5,6 +5,10 @@ use crate::{Moment, Side};
 
 /// Bytes of a line that are looked at: commands are at its beginning.
 const LINE: usize = 40;
+/// What a client of PostgreSQL asks for TLS with (its protocol's SSLRequest).
+const SSL_REQUEST: &[u8] = &[0, 0, 0, 8, 4, 0xd2, 0x16, 0x2f];
+/// Bytes of the first request of a client that are looked at.
+const REQUEST: usize = 512;
 /// The name of LDAP's extended operation StartTLS (RFC 4511, section 4.14).
 const LDAP_START_TLS: &[u8] = b"1.3.6.1.4.1.1466.20037";
 
@@ -117,37 +121,68 @@ impl Session {
     }
 
     fn binary(&mut self, from: Side, bytes: &[u8], at: Moment) -> Option<usize> {
-        if self.spoken.asked.is_some() && bytes.starts_with(&[22, 3]) {
+        if self.spoken.asked.is_some() && begins_tls(bytes) {
             return Some(0);
         }
-        let first = self.lines[from.index()].length == 0;
-        self.lines[from.index()].length += bytes.len();
         if from == Side::Server {
             return None;
         }
+        let line = &mut self.lines[from.index()];
+        let before = line.begins.len();
+        // Requests come in pieces: the first bytes of a connection decide what it is, and come apart from the others.
         let request = match self.spoken.protocol {
-            Plaintext::Ldap => bytes
-                .windows(LDAP_START_TLS.len())
-                .any(|window| window == LDAP_START_TLS)
-                .then_some(bytes.len()),
-            // Its only packet before TLS: capabilities with CLIENT_SSL, and nothing of the user.
-            Plaintext::MySql => match bytes {
-                [32, 0, 0, 1, _, high, ..] if first && high & 0x08 != 0 => Some(36),
-                _ => None,
-            },
-            Plaintext::PostgreSql => bytes.starts_with(&[0, 0, 0, 8, 4, 0xd2, 0x16, 0x2f]).then_some(8),
-            // RDP_NEG_REQ at its end asks for TLS, or for CredSSP behind it.
-            Plaintext::Rdp if first => match bytes.last_chunk::<8>() {
-                Some(&[1, _, 8, 0, wanted, _, _, _]) if wanted & 0x03 != 0 => Some(bytes.len()),
-                _ => None,
-            },
+            Plaintext::Ldap => behind(LDAP_START_TLS, &mut line.begins, bytes),
+            Plaintext::PostgreSql => behind(SSL_REQUEST, &mut line.begins, bytes),
+            Plaintext::MySql | Plaintext::Rdp if line.length < REQUEST => {
+                let taken = bytes.len().min(REQUEST - before);
+                line.begins.extend_from_slice(&bytes[..taken]);
+                asks(self.spoken.protocol, &line.begins).and_then(|end| end.checked_sub(before))
+            }
             _ => None,
-        }?;
+        };
+        line.length += bytes.len();
+        let request = request?;
         self.spoken.asked.get_or_insert(at);
         // The ClientHello may follow at once.
-        bytes
-            .get(request..)
-            .filter(|rest| rest.starts_with(&[22, 3]))
-            .map(|_| request)
+        bytes.get(request..).filter(|rest| begins_tls(rest)).map(|_| request)
+    }
+}
+
+/// Whether TLS begins, or may: its first byte came alone.
+fn begins_tls(bytes: &[u8]) -> bool {
+    matches!(bytes, [22] | [22, 3, ..])
+}
+
+/// Where in `bytes` stands what is behind a request that may have begun in those before; of these only what may be its beginning is kept.
+fn behind(request: &[u8], kept: &mut Vec<u8>, bytes: &[u8]) -> Option<usize> {
+    let before = kept.len();
+    // What reaches into the bytes before, and then what does not.
+    kept.extend_from_slice(&bytes[..bytes.len().min(request.len())]);
+    let place = |bytes: &[u8]| bytes.windows(request.len()).position(|window| window == request);
+    let across = place(kept).and_then(|at| (at + request.len()).checked_sub(before));
+    let found = across.or_else(|| Some(place(bytes)? + request.len()));
+    if bytes.len() >= request.len() {
+        kept.clear();
+        kept.extend_from_slice(&bytes[bytes.len() + 1 - request.len()..]);
+    } else {
+        kept.drain(..kept.len().saturating_sub(request.len() - 1));
+    }
+    found
+}
+
+/// Where the first request of a client ends that asks for TLS, in the first bytes of it.
+fn asks(protocol: Plaintext, begins: &[u8]) -> Option<usize> {
+    match (protocol, begins) {
+        // Its only packet before TLS: capabilities with CLIENT_SSL, and nothing of the user.
+        (Plaintext::MySql, [32, 0, 0, 1, _, high, ..]) if high & 0x08 != 0 => (begins.len() >= 36).then_some(36),
+        // RDP_NEG_REQ at its end asks for TLS, or for CredSSP behind it; a cookie may stand before.
+        (Plaintext::Rdp, [3, 0, high, low, ..]) => {
+            let length = usize::from(u16::from_be_bytes([*high, *low]));
+            match begins.get(..length)?.last_chunk::<8>()? {
+                [1, _, 8, 0, wanted, ..] if wanted & 0x03 != 0 => Some(length),
+                _ => None,
+            }
+        }
+        _ => None,
     }
 }

@@ -16,7 +16,7 @@ const HELLO: &[u8] = b"\x16\x03\x01\x00\x05\x01\x00\x00\x01\x00";
 
 #[test]
 fn each_is_told_by_how_it_begins_and_not_before() {
-    let cases: [(&[u8], Plaintext, Option<Side>); 24] = [
+    let cases: [(&[u8], Plaintext, Option<Side>); 26] = [
         (
             b"\x01\x00\x00\xd4\x80\x00\x01\x01\x00\x00\x00\x00",
             Plaintext::Diameter,
@@ -37,6 +37,8 @@ fn each_is_told_by_how_it_begins_and_not_before() {
         (b"220 mail.example ESMTP", Plaintext::Smtp, Some(Side::Server)),
         (b"* OK IMAP4rev1", Plaintext::Imap, Some(Side::Server)),
         (b"+OK ready\r\n", Plaintext::Pop3, Some(Side::Server)),
+        (b"-ERR Auth process broken\r\n", Plaintext::Pop3, Some(Side::Server)),
+        (b"* BYE Auth process broken\r\n", Plaintext::Imap, Some(Side::Server)),
         (
             b"\x30\x0c\x02\x01\x01\x60\x07\x02\x01\x03",
             Plaintext::Ldap,
@@ -206,6 +208,23 @@ fn tls_is_found_behind_what_goes_over_to_it() {
         );
         let before: usize = said.iter().map(|(_, bytes)| bytes.len()).sum();
         assert_eq!(spoken.bytes, before as u64);
+    }
+}
+
+#[test]
+fn a_request_for_tls_is_found_in_any_pieces() {
+    for (protocol, said) in conversations() {
+        for cut in [1, 7, 24] {
+            let mut session = Session::new(protocol);
+            for (number, (side, bytes)) in said.iter().enumerate() {
+                let (one, other) = bytes.split_at(cut.min(bytes.len()));
+                for piece in [one, other].into_iter().filter(|piece| !piece.is_empty()) {
+                    assert_eq!(session.data(*side, piece, at(number as u64)), None);
+                }
+            }
+            let begins = session.data(Side::Client, HELLO, at(99));
+            assert_eq!(begins, Some(0), "{}, cut at {cut}", protocol.name());
+        }
     }
 }
 
