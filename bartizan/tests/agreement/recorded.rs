@@ -43,6 +43,16 @@ fn the_handshake_of_two_sidecars_is_read_as_tshark_reads_it() {
 }
 
 #[test]
+fn every_handshake_behind_starttls_and_in_a_syn_is_read_as_tshark_reads_it() {
+    for (name, handshakes, retries) in [("starttls.pcap", 10, 2), ("tcp-fast-open.pcap", 4, 1)] {
+        let file = capture(name);
+        let agreed = tls::agree(&file, &inspect(&file));
+        let read = (agreed.client_hellos, agreed.server_hellos, agreed.retries);
+        assert_eq!(read, (handshakes, handshakes, retries), "{name}");
+    }
+}
+
+#[test]
 fn bytes_and_packets_of_every_connection_are_those_tshark_counts() {
     for (name, connections) in [("openssl-3.5.7.pcap", 16), ("sbi-free5gc-two-registrations.pcap", 65)] {
         let ours = by_client_port(&inspect(&capture(name)));

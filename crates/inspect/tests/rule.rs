@@ -21,7 +21,7 @@ use towards_classical::Change;
 use towards_classical::damage::{Chance, SNAP, doubled, overlapping, swapped};
 use towards_classical::frame::{Capture, Frame, Packet};
 
-const CAPTURES: [(&str, &[u8]); 9] = [
+const CAPTURES: [(&str, &[u8]); 10] = [
     ("openssl", include_bytes!("../../wire/tests/data/openssl-3.5.7.pcap")),
     ("sidecar", SIDECAR),
     (
@@ -36,6 +36,7 @@ const CAPTURES: [(&str, &[u8]); 9] = [
         include_bytes!("../../wire/tests/data/n2-free5gc-two-registrations.pcap"),
     ),
     ("fast open", include_bytes!("../../wire/tests/data/tcp-fast-open.pcap")),
+    ("dtls 1.3", include_bytes!("../../wire/tests/data/dtls13.pcap")),
     ("starttls", include_bytes!("../../wire/tests/data/starttls.pcap")),
 ];
 const SIDECAR: &[u8] = include_bytes!("../../wire/tests/data/sidecar-hybrid.pcap");

@@ -112,7 +112,7 @@ impl ByAddress {
         };
         let [from, to] = times(connection);
         let is_near = |random: &&[u8; 32]| {
-            let began = ledgers.of(*random).iter().map(|entry| entry.at_us).min();
+            let began = ledgers.of(random).iter().map(|entry| entry.at_us).min();
             let ended = self.ended_at(random);
             began.is_some_and(|began| began <= to.saturating_add(CLOCKS))
                 && ended.is_none_or(|ended| ended.saturating_add(CLOCKS) >= from)
