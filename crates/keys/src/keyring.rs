@@ -6,7 +6,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use bartizan_registry::QuicVersion;
 use bartizan_tls::certificate_of;
-use bartizan_wire::keys::{Candidate, Certificate, IkeCandidate, InitialKeys, Keys, TlsDirection};
+use bartizan_wire::keys::{Candidate, Certificate, IkeCandidate, InitialKeys, Keys, QuicCandidate, TlsDirection};
 use bartizan_wire::tls::Version;
 use flate2::read::ZlibDecoder;
 use zeroize::Zeroizing;
@@ -14,7 +14,7 @@ use zeroize::Zeroizing;
 use crate::ike::IkeSaKey;
 use crate::ike_table::IkeSecret;
 use crate::key_log::{KeyLog, Label, LineError, Read, Secret};
-use crate::quic::Initial;
+use crate::quic::{Initial, Protected};
 use crate::record::Record;
 
 /// Secrets that are kept: five are what a connection of TLS 1.3 has.
@@ -193,6 +193,20 @@ impl Keys for Keyring {
 
     fn quic(&self, version: &QuicVersion, destination: &[u8]) -> Option<Arc<dyn InitialKeys>> {
         Some(Arc::new(Initial::new(version, destination)?))
+    }
+
+    fn quic_of_tls(&self, version: &QuicVersion, wanted: &TlsDirection<'_>) -> Vec<QuicCandidate> {
+        let kept = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        let label = Label::Traffic(wanted.side, wanted.epoch);
+        let held = kept.tls.get(wanted.client_random).into_iter().flatten();
+        held.filter(|held| held.label == label)
+            .filter_map(|held| {
+                Some(QuicCandidate {
+                    key: Arc::new(Protected::new(version, wanted, &held.bytes)?),
+                    given: kept.place(held.name, held.line),
+                })
+            })
+            .collect()
     }
 
     fn certificate(&self, der: &[u8]) -> Certificate {

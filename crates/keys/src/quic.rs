@@ -1,14 +1,17 @@
-//! Keys of QUIC's Initial packets (RFC 9001, section 5; RFC 9369, section 3.3).
+//! Keys of QUIC's packets (RFC 9001, section 5; RFC 9369, section 3.3).
 
 use std::ops::Range;
 
-use aws_lc_rs::aead::quic::{AES_128 as HEADER_AES_128, HeaderProtectionKey};
-use aws_lc_rs::aead::{AES_128_GCM, Aad, LessSafeKey, Nonce, UnboundKey};
+use aws_lc_rs::aead::quic::{
+    AES_128 as HEADER_AES_128, AES_256 as HEADER_AES_256, CHACHA20 as HEADER_CHACHA20, HeaderProtectionKey,
+};
+use aws_lc_rs::aead::{AES_128_GCM, AES_256_GCM, Aad, LessSafeKey, Nonce, UnboundKey};
 use aws_lc_rs::hkdf::{HKDF_SHA256, Salt};
-use bartizan_registry::QuicVersion;
+use bartizan_registry::{QuicVersion, cipher};
 use bartizan_wire::Side;
-use bartizan_wire::keys::InitialKeys;
+use bartizan_wire::keys::{InitialKeys, TlsDirection};
 
+use crate::record::Suite;
 use crate::schedule::{Hash, expand, expand_label};
 
 /// Bytes of a nonce.
@@ -31,15 +34,11 @@ impl Initial {
         let initial = Salt::new(HKDF_SHA256, &version.salt).extract(destination);
         let direction = |label| {
             let secret = expand(&initial, label, Hash::Sha256.length())?;
-            let part = |what, length| {
-                let label = format!("{} {what}", version.label);
-                expand_label(Hash::Sha256, &secret, &label, length)
+            let suite = Suite {
+                aead: &AES_128_GCM,
+                hash: Hash::Sha256,
             };
-            Some(Direction {
-                key: LessSafeKey::new(UnboundKey::new(&AES_128_GCM, &part("key", 16)?).ok()?),
-                iv: *part("iv", NONCE)?.first_chunk()?,
-                header: HeaderProtectionKey::new(&HEADER_AES_128, &part("hp", 16)?).ok()?,
-            })
+            Direction::new(version, suite, &secret)
         };
         Some(Self([direction("client in")?, direction("server in")?]))
     }
@@ -51,9 +50,52 @@ impl InitialKeys for Initial {
             Side::Client => &self.0[0],
             Side::Server => &self.0[1],
         };
+        direction.open(packet, number, expected)
+    }
+}
+
+/// Keys of one direction, from a secret of its TLS.
+pub(crate) struct Protected(Direction);
+
+impl Protected {
+    /// None where the cipher suite is not opened or the secret is none of its hash.
+    pub(crate) fn new(version: &QuicVersion, wanted: &TlsDirection<'_>, secret: &[u8]) -> Option<Self> {
+        let suite = Suite::of(cipher(wanted.cipher_suite)?)?;
+        Some(Self(Direction::new(version, suite, secret)?))
+    }
+}
+
+impl InitialKeys for Protected {
+    fn open(&self, _: Side, packet: &mut [u8], number: usize, expected: u64) -> Option<(u64, Range<usize>)> {
+        self.0.open(packet, number, expected)
+    }
+}
+
+impl Direction {
+    fn new(version: &QuicVersion, suite: Suite, secret: &[u8]) -> Option<Self> {
+        let part = |what, length| {
+            let label = format!("{} {what}", version.label);
+            expand_label(suite.hash, secret, &label, length)
+        };
+        let header = match suite.aead {
+            aead if *aead == AES_128_GCM => &HEADER_AES_128,
+            aead if *aead == AES_256_GCM => &HEADER_AES_256,
+            _ => &HEADER_CHACHA20,
+        };
+        let length = suite.aead.key_len();
+        Some(Self {
+            key: LessSafeKey::new(UnboundKey::new(suite.aead, &part("key", length)?).ok()?),
+            iv: *part("iv", NONCE)?.first_chunk()?,
+            header: HeaderProtectionKey::new(header, &part("hp", length)?).ok()?,
+        })
+    }
+
+    fn open(&self, packet: &mut [u8], number: usize, expected: u64) -> Option<(u64, Range<usize>)> {
+        let direction = self;
         let sample = packet.get(number..)?.get(SAMPLE)?;
         let mask = direction.header.new_mask(sample).ok()?;
-        packet[0] ^= mask[0] & 0x0f;
+        // Of a short header five bits are protected.
+        packet[0] ^= mask[0] & if packet[0] & 0x80 != 0 { 0x0f } else { 0x1f };
         let length = usize::from(packet[0] & 0x03) + 1;
         let mut truncated = 0;
         for (byte, mask) in packet[number..number + length].iter_mut().zip(&mask[1..]) {

@@ -21,14 +21,14 @@ const HELD: usize = 1024;
 
 /// How a cipher suite protects.
 #[derive(Clone, Copy)]
-struct Suite {
-    aead: &'static Algorithm,
-    hash: Hash,
+pub(crate) struct Suite {
+    pub(crate) aead: &'static Algorithm,
+    pub(crate) hash: Hash,
 }
 
 impl Suite {
     /// By its name in the registry, which says all of it; none for what is not opened: CCM, CBC, SM4.
-    fn of(cipher: &Cipher) -> Option<Self> {
+    pub(crate) fn of(cipher: &Cipher) -> Option<Self> {
         let (_, protection) = cipher
             .name
             .split_once("_WITH_")

@@ -203,7 +203,7 @@ impl InClear<'_> {
 }
 
 /// What keys opened of one end: packets say so, to those who have the keys.
-fn by_keys(tls: &Tls, side: Side) -> Option<End> {
+pub(crate) fn by_keys(tls: &Tls, side: Side) -> Option<End> {
     const BY: &str = "as the keys given show";
     let opened = tls.opened.as_deref()?;
     if let Some(alert) = tls.refusal() {

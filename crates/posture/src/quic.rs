@@ -6,7 +6,7 @@ use bartizan_wire::datagrams::Datagrams;
 use bartizan_wire::quic::Quic;
 use bartizan_wire::tls::Version;
 
-use crate::authenticity::{End, both, by_offer};
+use crate::authenticity::{End, both, by_keys, by_offer};
 use crate::datagrams::{all, uniform};
 use crate::negotiation::{Hellos, group_safety};
 use crate::{Answer, Contradiction, Judgement, Kind, Posture, Reply, Source, Verdict, questions};
@@ -72,8 +72,10 @@ pub(crate) fn quic_posture(datagrams: &Datagrams, quic: &Quic) -> Posture {
         "TLS 1.3 encrypts certificates, and no ledger tells of this handshake"
     };
     let end = |side| {
-        let offer = first.filter(|_| side == Side::Server && !resumed).and_then(by_offer);
-        offer.unwrap_or_else(|| End::new(Answer::NotObservable, Verdict::NotObservable, hidden, source.clone()))
+        let offer = || first.filter(|_| side == Side::Server && !resumed).and_then(by_offer);
+        by_keys(&quic.tls, side)
+            .or_else(offer)
+            .unwrap_or_else(|| End::new(Answer::NotObservable, Verdict::NotObservable, hidden, source.clone()))
     };
     let (server_end, client_end) = (end(Side::Server), end(Side::Client));
     let authenticity = both(&server_end.judgement, &client_end.judgement);
@@ -94,9 +96,18 @@ pub(crate) fn quic_posture(datagrams: &Datagrams, quic: &Quic) -> Posture {
         client_authenticated: reply(&client_end),
         clear: Reply::new(Answer::No, "QUIC encrypts all but its first packets", all(datagrams)),
         resumed,
-        contradictions: doubts,
+        contradictions: doubts.into_iter().chain(wrong_keys(quic)).collect(),
         ..Posture::bare(Kind::Quic, confidentiality, authenticity)
     }
+}
+
+/// Keys that were given for this connection and are not its keys.
+fn wrong_keys(quic: &Quic) -> impl Iterator<Item = Contradiction> {
+    let wrong = quic.tls.opened.iter().flat_map(|opened| &opened.wrong);
+    wrong.map(|seen| Contradiction {
+        what: format!("the secret in {} does not open what it names", seen.value),
+        sources: vec![Source::seen(seen)],
+    })
 }
 
 /// What in the packets contradicts other packets.

@@ -39,9 +39,24 @@ pub trait Keys: Send + Sync {
         let _ = (version, destination);
         None
     }
+
+    /// The keys that may protect the packets of one direction of a QUIC connection behind its Initial packets (RFC 9001, section 5.1):
+    /// one for each secret that was given for its TLS.
+    fn quic_of_tls(&self, version: &QuicVersion, wanted: &TlsDirection<'_>) -> Vec<QuicCandidate> {
+        let _ = (version, wanted);
+        Vec::new()
+    }
 }
 
-/// Opens the Initial packets of both ends of a QUIC connection.
+/// A key of QUIC that may be the right one.
+pub struct QuicCandidate {
+    /// The key, of one direction.
+    pub key: Arc<dyn InitialKeys>,
+    /// Where it was given, as a person looks it up.
+    pub given: String,
+}
+
+/// Opens packets of a QUIC connection: Initial packets of both ends, others of one.
 pub trait InitialKeys: Send + Sync {
     /// Opens a packet that `from` sent, in place: its packet number, which is at `number`, and where in `packet` its frames stand.
     /// `expected` is the number behind the greatest that was opened of this end. None where the key is not that of the packet,

@@ -5,6 +5,7 @@
 
 mod crypto;
 mod header;
+mod protected;
 mod session;
 
 use crate::tls::Tls;
@@ -27,7 +28,11 @@ pub struct Quic {
     pub unopened: u64,
     /// Encrypted packets of the client and of the server: Handshake, 0-RTT, and those with a short header.
     pub protected: [u64; 2],
-    /// Of these, such with a short header: the handshake is over for who sends them.
+    /// Of these, Handshake packets that keys which were given open, of the client and of the server.
+    pub opened_handshake: [u64; 2],
+    /// The same of packets with a short header.
+    pub opened_short: [u64; 2],
+    /// Of the protected ones, such with a short header: the handshake is over for who sends them.
     pub short: [u64; 2],
     /// The first 0-RTT packet: early data.
     pub early_data: Option<Moment>,

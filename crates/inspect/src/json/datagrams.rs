@@ -9,6 +9,7 @@ use serde::Serialize;
 
 use super::Code;
 use super::dtls::{DtlsFacts, codes};
+use super::opened::Opened;
 
 #[derive(Serialize)]
 pub(super) struct DatagramFacts {
@@ -45,6 +46,11 @@ struct QuicFacts {
     cipher_suites_offered: Vec<u16>,
     cipher_suite: Option<u16>,
     group: Option<Code>,
+    handshake_packets_opened_from_client: u64,
+    handshake_packets_opened_from_server: u64,
+    short_packets_opened_from_client: u64,
+    short_packets_opened_from_server: u64,
+    opened: Option<Opened>,
 }
 
 impl QuicFacts {
@@ -70,6 +76,11 @@ impl QuicFacts {
             cipher_suites_offered: hello.map_or_else(Vec::new, |hello| hello.cipher_suites.clone()),
             cipher_suite: tls.server_hello.as_ref().map(|seen| seen.value.cipher_suite),
             group: posture.group.map(Code::from),
+            handshake_packets_opened_from_client: quic.opened_handshake[0],
+            handshake_packets_opened_from_server: quic.opened_handshake[1],
+            short_packets_opened_from_client: quic.opened_short[0],
+            short_packets_opened_from_server: quic.opened_short[1],
+            opened: tls.opened.as_deref().map(Opened::new),
         }
     }
 }

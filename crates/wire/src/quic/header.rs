@@ -37,7 +37,10 @@ pub(crate) enum Kind {
         number: usize,
     },
     EarlyData,
-    Handshake,
+    /// The same.
+    Handshake {
+        number: usize,
+    },
     Retry,
     VersionNegotiation,
     /// Of a version that is not known.
@@ -99,7 +102,7 @@ pub(crate) fn long(bytes: &[u8]) -> Option<Long<'_>> {
     long.kind = match kind {
         0 => Kind::Initial { number },
         1 => Kind::EarlyData,
-        _ => Kind::Handshake,
+        _ => Kind::Handshake { number },
     };
     match bytes.split_at_checked(number.checked_add(length)?) {
         Some((whole, behind)) => {

@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
-use bartizan_registry::QuicVersion;
+use bartizan_registry::{QuicVersion, quic_version};
 
 use super::crypto::Crypto;
 use super::header::{self, Cid, Kind, Long, varint};
+use super::protected::Protected;
 use super::{Close, Quic};
 use crate::cursor::Cursor;
-use crate::keys::{InitialKeys, Keys};
+use crate::keys::{Epoch, InitialKeys, Keys};
 use crate::observer::allocated;
 use crate::{Moment, Seen, Side, tls};
 
@@ -57,6 +58,7 @@ pub(crate) struct Session {
     new: usize,
     protected: [u64; 2],
     short: [u64; 2],
+    later: Protected,
     /// Datagrams that are still looked at for Initial packets.
     left: Option<u8>,
 }
@@ -76,6 +78,7 @@ impl Session {
             new: 0,
             protected: [0; 2],
             short: [0; 2],
+            later: Protected::default(),
             left: None,
         }
     }
@@ -95,6 +98,7 @@ impl Session {
             + self.tls.held()
             + crypto
             + self.known.len() * HELD_KEYS
+            + self.later.held(HELD_KEYS / 2)
             + allocated(self.cids.capacity() * size_of::<Cid>())
     }
 
@@ -116,6 +120,9 @@ impl Session {
                     self.short[from] += 1;
                     self.protected[from] += 1;
                     self.left.get_or_insert(BEHIND);
+                    if let (Some(keys), 0) = (keys, missing) {
+                        self.short(bytes, from, at, keys);
+                    }
                 }
                 break;
             };
@@ -164,7 +171,12 @@ impl Session {
                 self.shown.early_data.get_or_insert(at);
                 self.protected[from] += 1;
             }
-            Kind::Handshake => self.protected[from] += 1,
+            Kind::Handshake { number } => {
+                self.protected[from] += 1;
+                if let (Some(whole), Some(version), Some(keys)) = (long.whole, long.known, keys) {
+                    self.handshake(whole, number, from, version, at, keys);
+                }
+            }
             Kind::Retry => {
                 // Only before the server's first Initial packet, and once (RFC 9000, section 17.2.5.2).
                 if !self.answered && self.retried.is_none() {
@@ -190,6 +202,44 @@ impl Session {
             self.learn(long.destination);
         }
         Taken::Here
+    }
+
+    fn side(&self, from: usize) -> Option<Side> {
+        let client = self.client?;
+        Some(if client == from { Side::Client } else { Side::Server })
+    }
+
+    /// A Handshake packet, where its keys were given.
+    fn handshake(
+        &mut self,
+        whole: &[u8],
+        number: usize,
+        from: usize,
+        version: &QuicVersion,
+        at: Moment,
+        keys: &dyn Keys,
+    ) {
+        let Some(side) = self.side(from) else { return };
+        self.tls.look_for_keys(keys);
+        let lane = (side, Epoch::Handshake);
+        let opened = self.later.open(whole, &[number], lane, (version, &self.tls), at, keys);
+        if let Some((packet, frames)) = opened {
+            self.shown.opened_handshake[side.index()] += 1;
+            self.read(&packet[frames], side, Epoch::Handshake, at, Some(keys));
+        }
+    }
+
+    /// A packet with a short header, where its keys were given: its number follows an identifier whose length only its receiver knows.
+    fn short(&mut self, packet: &[u8], from: usize, at: Moment, keys: &dyn Keys) {
+        let (Some(side), Some(version)) = (self.side(from), self.shown.version.and_then(quic_version)) else {
+            return;
+        };
+        let behind = |cid: &Cid| packet[1..].starts_with(cid.bytes()).then(|| 1 + cid.bytes().len());
+        let mut numbers: Vec<usize> = self.cids.iter().filter_map(behind).collect();
+        numbers.push(1);
+        let lane = (side, Epoch::Application);
+        let opened = self.later.open(packet, &numbers, lane, (version, &self.tls), at, keys);
+        self.shown.opened_short[side.index()] += u64::from(opened.is_some());
     }
 
     /// Remembers an identifier that packets are sent to. Short ones tell too little.
@@ -292,9 +342,14 @@ impl Session {
     /// The frames of an Initial packet (RFC 9000, section 12.4).
     fn frames(&mut self, frames: &[u8], from: Side, at: Moment, keys: Option<&dyn Keys>) {
         self.shown.opened += 1;
+        self.read(frames, from, Epoch::Early, at, keys);
+    }
+
+    /// The frames of a packet of the handshake, or of an Initial one: what is before the handshake's keys.
+    fn read(&mut self, frames: &[u8], from: Side, epoch: Epoch, at: Moment, keys: Option<&dyn Keys>) {
         let mut cursor = Cursor::new(frames);
         while let Some(kind) = varint(&mut cursor) {
-            if self.frame(kind, &mut cursor, from, at, keys).is_none() {
+            if self.frame(kind, &mut cursor, (from, epoch), at, keys).is_none() {
                 break;
             }
         }
@@ -304,7 +359,7 @@ impl Session {
         &mut self,
         kind: u64,
         cursor: &mut Cursor<'_>,
-        from: Side,
+        (from, epoch): (Side, Epoch),
         at: Moment,
         keys: Option<&dyn Keys>,
     ) -> Option<()> {
@@ -333,9 +388,16 @@ impl Session {
                 let length = usize::try_from(varint(cursor)?).ok()?;
                 let bytes = cursor.take(length)?;
                 let tls = &mut self.tls;
-                let pushed = self.crypto[from.index()].push(offset, bytes, at, |bytes, began| {
-                    tls.handshake(from, bytes, (began, at), keys);
-                });
+                let pushed = match (epoch, keys) {
+                    (Epoch::Handshake, Some(keys)) => {
+                        self.later.crypto[from.index()].push(offset, bytes, at, |bytes, began| {
+                            tls.opened_handshake(from, bytes, (began, at), keys);
+                        })
+                    }
+                    _ => self.crypto[from.index()].push(offset, bytes, at, |bytes, began| {
+                        tls.handshake(from, bytes, (began, at), keys);
+                    }),
+                };
                 self.shown.omitted += pushed.omitted;
                 if pushed.contradicts {
                     self.shown.contradicted.get_or_insert(at);
@@ -359,7 +421,9 @@ impl Session {
     }
 
     /// What there was to see.
-    pub(crate) fn outcome(self) -> Quic {
+    pub(crate) fn outcome(mut self) -> Quic {
+        let wrong: Vec<_> = self.later.wrong().cloned().collect();
+        self.tls.wrong_secrets(wrong);
         let by_side = |[zero, one]: [u64; 2]| {
             if self.client == Some(1) {
                 [one, zero]

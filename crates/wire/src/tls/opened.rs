@@ -209,6 +209,17 @@ impl Opener {
                 .map_or(0, |session| size_of::<http2::Session>() + session.held())
     }
 
+    /// Bytes of the handshake that were opened elsewhere.
+    pub(super) fn messages(&mut self, from: Side, bytes: &[u8], span: Span, keys: &dyn Keys) {
+        self.handshake(from, bytes, span, keys);
+    }
+
+    /// Secrets that open nothing of what they name.
+    pub(super) fn wrong(&mut self, given: Vec<Seen<String>>) {
+        let room = KEPT.saturating_sub(self.shown.wrong.len());
+        self.shown.wrong.extend(given.into_iter().take(room));
+    }
+
     /// A record begins.
     pub(super) fn begin(&mut self, from: Side, at: Moment) {
         let half = &mut self.halves[from.index()];

@@ -1,6 +1,6 @@
 //! Both directions of one TLS connection, from the first record to the last.
 
-use bartizan_registry::SignatureScheme;
+use bartizan_registry::{CipherSuite, SignatureScheme};
 
 use super::Version;
 use super::handshake::{self, Message, Messages};
@@ -501,6 +501,40 @@ impl Session {
         messages.push(bytes, handshake::IN_CLEAR, seen, |message| {
             tls.message(from, &message, keys);
         });
+    }
+
+    /// What both hellos of TLS 1.3 agreed on: the randoms of client and server, and the cipher suite.
+    pub(crate) fn agreed(&self) -> Option<(&[u8; 32], &[u8; 32], CipherSuite)> {
+        let (client, server) = (self.tls.client_hello.as_ref()?, self.tls.server_hello.as_ref()?);
+        let suite = CipherSuite(server.value.cipher_suite);
+        (server.value.version == Version::TLS13).then_some((&client.value.random, &server.value.random, suite))
+    }
+
+    /// What keys open is looked for, if there are any of this connection.
+    pub(crate) fn look_for_keys(&mut self, keys: &dyn Keys) {
+        if self.opener.is_none() {
+            self.opener = self.tls.opener(keys).map(Box::new);
+        }
+    }
+
+    /// Bytes of the handshake's messages that keys opened, in order: of QUIC, which has no records.
+    pub(crate) fn opened_handshake(
+        &mut self,
+        from: Side,
+        bytes: &[u8],
+        (first, last): (Moment, Moment),
+        keys: &dyn Keys,
+    ) {
+        if let Some(opener) = &mut self.opener {
+            opener.messages(from, bytes, Span { first, last }, keys);
+        }
+    }
+
+    /// Secrets that open nothing of what they name.
+    pub(crate) fn wrong_secrets(&mut self, given: Vec<Seen<String>>) {
+        if let Some(opener) = &mut self.opener {
+            opener.wrong(given);
+        }
     }
 
     /// Bytes of `from` are missing from the capture.
