@@ -43,6 +43,68 @@ fn a_renewal_keeps_the_mode_of_the_files_that_it_replaces() {
 }
 
 #[test]
+fn a_mode_that_gives_the_key_to_everybody_and_an_owner_whom_nobody_knows_are_refused() {
+    let place = Place::new();
+    place.ca_works("init --dir ca --algorithm ml-dsa-65");
+    for (flag, why) in [
+        ("--mode 644", "a key is not for everybody"),
+        ("--mode 040", "its owner could not read it"),
+        ("--mode rw", "three octal digits"),
+        ("--owner nobody-is-called-this", "no user, or no group, is called"),
+        ("--owner 0:nobody-is-called-this", "no user, or no group, is called"),
+    ] {
+        let refused = place.ca(&format!("issue --dir ca {NRF} --out out {flag}"));
+        assert_eq!(refused.code, 64, "{refused:?}");
+        assert!(refused.err.contains(why), "{refused:?}");
+    }
+    assert!(!place.path("out").exists());
+}
+
+mod as_root {
+    use std::os::unix::fs::MetadataExt;
+
+    use super::*;
+
+    /// A renewal by root for a service that is not root, in a folder that the service has yet to get.
+    #[test]
+    fn files_belong_to_whom_the_flags_name_and_the_key_has_their_mode() {
+        assert!(
+            bartizan_host::Facts::gather().root,
+            "NOT RUN: this test needs root (`-- --skip as_root` leaves it out)"
+        );
+        let place = Place::new();
+        place.ca_works("init --dir ca --algorithm ml-dsa-65");
+        let found = |file: &str| {
+            let found = fs::metadata(place.path(file)).expect("a file");
+            (found.uid(), found.gid(), found.mode() & 0o777)
+        };
+        place.ca_works(&format!(
+            "issue --dir ca {NRF} --out out --crl --owner 10101:10102 --mode 640"
+        ));
+        for (file, mode) in [
+            ("out", 0o700),
+            ("out/nrf.key.pem", 0o640),
+            ("out/nrf.crt.pem", 0o644),
+            ("out/ca.crt.pem", 0o644),
+        ] {
+            assert_eq!(found(file), (10101, 10102, mode), "{file}");
+        }
+        // Without the flags as they are, with them as they say; names are names.
+        place.ca_works("renew --dir ca nrf --out out --force");
+        assert_eq!(found("out/nrf.key.pem"), (10101, 10102, 0o640));
+        place.ca_works("renew --dir ca nrf --out out --force --owner daemon:root --mode 600");
+        let (user, group, mode) = found("out/nrf.key.pem");
+        assert_eq!((group, mode), (0, 0o600));
+        assert_eq!(
+            Some(user),
+            nix::unistd::User::from_name("daemon")
+                .unwrap()
+                .map(|user| user.uid.as_raw())
+        );
+    }
+}
+
+#[test]
 fn an_ipsec_endpoint_s_certificate_is_told_to_be_classical() {
     let place = Place::new();
     place.ca_works("init --dir pq --algorithm ml-dsa-65");

@@ -46,7 +46,7 @@ struct Serve {
     /// The node whose sidecar this is.
     #[arg(long, value_name = "NAME")]
     node: String,
-    /// The user to become once the ports are open, where it is started as root: a name, an id, or id:group.
+    /// The user to become once the ports are open, where it is started as root: a name or an id, with USER:GROUP a group of its own.
     #[arg(long, value_name = "USER", conflicts_with = "no_confine")]
     user: Option<String>,
     /// A Unix socket, in a folder nobody else may write to: a sidecar of this node that waits there hands its listening sockets over to

@@ -2,7 +2,7 @@
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{ErrorKind, Write};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt, chown, fchown};
 use std::path::{Path, PathBuf};
 
 use crate::Error;
@@ -19,6 +19,31 @@ pub(crate) enum Readers {
     Everybody,
 }
 
+/// Whose the files of a certificate are, where that is not by what they replace.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Access {
+    /// User and group of all of them, and of their directory where it is made for them.
+    pub owner: Option<(u32, u32)>,
+    /// Mode of the key.
+    pub key_mode: Option<u32>,
+}
+
+impl Access {
+    /// That of a file which is there.
+    pub(crate) fn of(path: &Path) -> Self {
+        fs::metadata(path).map_or_else(
+            |_| Self::default(),
+            |found| Self {
+                owner: Some((found.uid(), found.gid())),
+                key_mode: Some(found.mode() & NOT_EVERYBODY),
+            },
+        )
+    }
+}
+
+/// Rights of a secret that may be given.
+const NOT_EVERYBODY: u32 = 0o770;
+
 /// A file written and synced under a name nobody looks for, waiting to take its own.
 #[derive(Debug)]
 pub(crate) struct Staged {
@@ -28,9 +53,15 @@ pub(crate) struct Staged {
 
 impl Staged {
     /// Writes `contents` beside `path`, under the name [`staging_path`] gives for `mark`. Where it will replace a file it has that file's
-    /// owner, group and mode: whoever reads the old one, say a service that is not root, reads the new one. A secret is kept from
-    /// everybody all the same.
-    pub(crate) fn write(path: &Path, mark: &str, contents: &[u8], readers: Readers) -> Result<Self, Error> {
+    /// owner, group and mode: whoever reads the old one, say a service that is not root, reads the new one. `access` goes before that. A
+    /// secret is kept from everybody all the same.
+    pub(crate) fn write(
+        path: &Path,
+        mark: &str,
+        contents: &[u8],
+        readers: Readers,
+        access: Access,
+    ) -> Result<Self, Error> {
         let temporary = staging_path(path, mark);
         remove(&temporary)?;
         let mode = match readers {
@@ -43,20 +74,31 @@ impl Staged {
             .mode(mode)
             .open(&temporary)
             .map_err(Error::file("create", &temporary))?;
-        if let Ok(replaced) = fs::metadata(path)
-            && replaced.is_file()
-        {
+        let replaced = fs::metadata(path).ok().filter(fs::Metadata::is_file);
+        let owner = access
+            .owner
+            .or(replaced.as_ref().map(|replaced| (replaced.uid(), replaced.gid())));
+        if let Some((user, group)) = owner {
             let own = file.metadata().map_err(Error::file("look at", &temporary))?;
-            if (own.uid(), own.gid()) != (replaced.uid(), replaced.gid()) {
-                fchown(&file, Some(replaced.uid()), Some(replaced.gid()))
-                    .map_err(Error::file("keep owner and group of", path))?;
+            if (own.uid(), own.gid()) != (user, group) {
+                let doing = match access.owner {
+                    Some(_) => "give its owner and group to",
+                    None => "keep owner and group of",
+                };
+                fchown(&file, Some(user), Some(group)).map_err(Error::file(doing, path))?;
             }
-            let mode = match readers {
-                Readers::Owner => replaced.mode() & 0o770,
-                Readers::Everybody => replaced.mode() & 0o777,
+        }
+        let mode = match readers {
+            Readers::Owner => access.key_mode.or(replaced.map(|replaced| replaced.mode())),
+            Readers::Everybody => replaced.map(|replaced| replaced.mode()),
+        };
+        if let Some(mode) = mode {
+            let most = match readers {
+                Readers::Owner => NOT_EVERYBODY,
+                Readers::Everybody => 0o777,
             };
-            file.set_permissions(fs::Permissions::from_mode(mode))
-                .map_err(Error::file("keep the mode of", path))?;
+            file.set_permissions(fs::Permissions::from_mode(mode & most))
+                .map_err(Error::file("set the mode of", path))?;
         }
         file.write_all(contents).map_err(Error::file("write", &temporary))?;
         file.sync_all().map_err(Error::file("sync", &temporary))?;
@@ -84,12 +126,17 @@ pub(crate) fn staging_path(path: &Path, mark: &str) -> PathBuf {
 
 /// Writes a file whole: temporary name, sync, rename, sync of the directory.
 pub(crate) fn write(path: &Path, contents: &[u8], readers: Readers) -> Result<(), Error> {
-    Staged::write(path, NEW, contents, readers)?.commit()?;
+    Staged::write(path, NEW, contents, readers, Access::default())?.commit()?;
     sync_directory(parent(path))
 }
 
 /// Makes a directory for its owner alone (0700), and those above it, durably; one that exists is left as it is.
 pub(crate) fn create_directory(dir: &Path) -> Result<(), Error> {
+    create_directory_for(dir, Access::default())
+}
+
+/// The same; the directory itself gets its owner where it is made.
+pub(crate) fn create_directory_for(dir: &Path, access: Access) -> Result<(), Error> {
     let missing: Vec<&Path> = dir
         .ancestors()
         .take_while(|path| !path.as_os_str().is_empty() && !path.is_dir())
@@ -99,6 +146,11 @@ pub(crate) fn create_directory(dir: &Path) -> Result<(), Error> {
             // Another process was faster.
             Err(error) if error.kind() == ErrorKind::AlreadyExists && path.is_dir() => {}
             other => other.map_err(Error::file("create directory", path))?,
+        }
+        if let Some((user, group)) = access.owner
+            && path == dir
+        {
+            chown(path, Some(user), Some(group)).map_err(Error::file("give its owner and group to", path))?;
         }
         sync_directory(parent(path))?;
     }
@@ -162,7 +214,7 @@ mod tests {
     fn a_secret_file_is_its_owners_from_its_first_moment() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("nrf.key.pem");
-        let staged = Staged::write(&path, "1", b"secret", Readers::Owner).unwrap();
+        let staged = Staged::write(&path, "1", b"secret", Readers::Owner, Access::default()).unwrap();
         assert_eq!(mode(&staging_path(&path, "1")), 0o600);
         assert!(!path.exists());
         staged.commit().unwrap();

@@ -28,6 +28,7 @@ pub use authority::{
 };
 pub use certificate::Certificate;
 pub use error::Error;
+pub use files::Access;
 pub use key::{Passphrase, PrivateKey, PublicKey};
 pub use lifetime::{Lifetime, LongLife};
 pub use name::{AlternativeName, DnsName, Name, NfType};

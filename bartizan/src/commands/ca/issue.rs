@@ -13,6 +13,7 @@ use crate::outcome::{Failure, Outcome};
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     bartizan ca issue --dir ca --name nrf --dns nrf.5gc --out nrf --crl\n  \
+    bartizan ca issue --dir ca --name amf --dns amf.5gc --out /etc/bartizan/amf --owner bartizan:bartizan --mode 640\n  \
     bartizan ca issue --dir ipsec-ca --profile ipsec --name cu --dns cu.ran --out cu")]
 pub(super) struct Args {
     #[command(flatten)]

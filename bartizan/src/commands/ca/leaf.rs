@@ -2,7 +2,10 @@
 
 use std::path::PathBuf;
 
-use bartizan_pki::{AlternativeName, Destination, Issued, Leaf, Lifetime, LongLife, NfType, Overwrite, Profile};
+use bartizan_pki::{
+    Access, AlternativeName, Destination, Issued, Leaf, Lifetime, LongLife, NfType, Overwrite, Profile,
+};
+use bartizan_sidecar::confine::User;
 use serde_json::json;
 
 use super::show::date;
@@ -69,6 +72,12 @@ pub(super) struct OutputArgs {
     /// Replace files that are there
     #[arg(long)]
     force: bool,
+    /// Whose the files are, as names or numbers; whom they replace the files of, or this user's, where it is left out. Takes root
+    #[arg(long, value_name = "USER[:GROUP]", value_parser = owner)]
+    owner: Option<(u32, u32)>,
+    /// Mode of the key, which gives nothing to everybody; that of the key it replaces, or 0600, where it is left out
+    #[arg(long, value_name = "MODE", value_parser = mode)]
+    mode: Option<u32>,
     /// Write the revocation list beside them, as ca.crl.pem
     #[arg(long)]
     crl: bool,
@@ -77,15 +86,33 @@ pub(super) struct OutputArgs {
     json: bool,
 }
 
+fn owner(text: &str) -> Result<(u32, u32), String> {
+    let found = User::find(text).map_err(|error| error.to_string())?;
+    Ok((found.id(), found.group()))
+}
+
+fn mode(text: &str) -> Result<u32, String> {
+    let mode = u32::from_str_radix(text, 8).map_err(|_| "three octal digits, such as 640".to_owned())?;
+    match mode {
+        _ if mode & 0o400 == 0 => Err("its owner could not read it".to_owned()),
+        _ if mode & !0o770 != 0 => Err("a key is not for everybody: 600, 640 or 660".to_owned()),
+        _ => Ok(mode),
+    }
+}
+
 impl OutputArgs {
     pub(super) fn destination(&self) -> Destination {
         Destination {
-            dir: self.out.clone(),
             overwrite: if self.force {
                 Overwrite::Replace
             } else {
                 Overwrite::Refuse
             },
+            access: Access {
+                owner: self.owner,
+                key_mode: self.mode,
+            },
+            ..Destination::new(&self.out)
         }
     }
 

@@ -81,12 +81,12 @@ pub(super) fn show(args: &ShowArgs) -> Result<Outcome, Failure> {
     let entry = register.find(&args.certificate).map_err(failure)?;
     if let Some(out) = &args.out {
         let destination = Destination {
-            dir: out.clone(),
             overwrite: if args.force {
                 Overwrite::Replace
             } else {
                 Overwrite::Refuse
             },
+            ..Destination::new(out)
         };
         register.export(&entry, &destination).map_err(failure)?;
     }

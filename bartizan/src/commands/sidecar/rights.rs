@@ -9,8 +9,9 @@ use crate::Failure;
 /// The user to become.
 pub(super) fn user(name: &str) -> Result<User, Failure> {
     User::find(name).map_err(|error| {
-        Failure::usage(format!("--user {name}: {error}"))
-            .hint("`useradd --system --shell /usr/sbin/nologin bartizan` makes one; id:group works without an entry")
+        Failure::usage(format!("--user {name}: {error}")).hint(
+            "`useradd --system --shell /usr/sbin/nologin bartizan` makes one; numbers, ID:GROUP, work without an entry",
+        )
     })
 }
 

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use super::{Authority, Issued, revoke};
-use crate::files::{self, Readers, Staged};
+use crate::files::{self, Access, Readers, Staged};
 use crate::lifetime::whole_seconds;
 use crate::records::{self, Entry, Reason, State};
 use crate::{Certificate, Error, PrivateKey};
@@ -30,6 +30,8 @@ pub struct Destination {
     pub dir: PathBuf,
     /// What to do about files that are there already.
     pub overwrite: Overwrite,
+    /// Whose the files are.
+    pub access: Access,
 }
 
 /// What to do about files that are in the way.
@@ -49,6 +51,7 @@ impl Destination {
         Self {
             dir: dir.to_owned(),
             overwrite: Overwrite::Refuse,
+            access: Access::default(),
         }
     }
 
@@ -71,9 +74,9 @@ impl Authority {
         destination: &Destination,
         now: SystemTime,
     ) -> Result<(), Error> {
-        files::create_directory(&destination.dir)?;
+        files::create_directory_for(&destination.dir, destination.access)?;
         self.record(&entry)?;
-        if let Err(error) = write(&destination.dir, issued) {
+        if let Err(error) = write(&destination.dir, issued, destination.access) {
             self.recover(now)?;
             return Err(error);
         }
@@ -96,16 +99,16 @@ impl Authority {
             if !entry.carries_key {
                 // Its holder has the key. Should the files not get there, they can be written from the records.
                 if let Some(dir) = entry.destination.as_deref() {
-                    let _ = write(Path::new(dir), &self.issued(&entry, None));
+                    let _ = write(Path::new(dir), &self.issued(&entry, None), Access::default());
                 }
                 self.settle(&mut entry)?;
                 continue;
             }
             match found_key(&entry) {
-                Found::Key(dir, key) => {
+                Found::Key(dir, key, access) => {
                     let issued = self.issued(&entry, Some(key));
                     // A destination that cannot be written to now must not stop the authority: it stays pending.
-                    if write(&dir, &issued).is_ok() {
+                    if write(&dir, &issued, access).is_ok() {
                         self.settle(&mut entry)?;
                     }
                 }
@@ -132,8 +135,8 @@ impl Authority {
 
 /// What there is of a pending certificate's key.
 enum Found {
-    /// The key, in this directory.
-    Key(PathBuf, PrivateKey),
+    /// The key, in this directory, and whose it is there.
+    Key(PathBuf, PrivateKey, Access),
     /// No file holds it: it never left the process that died.
     Nothing,
     /// A file that may hold it cannot be read.
@@ -149,6 +152,7 @@ fn found_key(entry: &Entry) -> Found {
     let mark = entry.serial.to_string();
     let hidden = files::staging_path(&paths.key, &mark);
     for path in [&paths.key, &hidden] {
+        let access = Access::of(path);
         let text = match crate::key::read_file(path) {
             Ok(Some(text)) => text,
             Ok(None) => continue,
@@ -158,7 +162,7 @@ fn found_key(entry: &Entry) -> Found {
         if let Ok(key) = PrivateKey::from_pem(&text, None)
             && key.public_key() == entry.certificate.public_key()
         {
-            return Found::Key(dir, key);
+            return Found::Key(dir, key, access);
         }
     }
     for partial in [hidden, files::staging_path(&paths.chain, &mark)] {
@@ -231,15 +235,21 @@ pub(super) fn check(destination: &Destination, issued: &Issued, previous: Option
 }
 
 /// Steps 2 and 3.
-pub(super) fn write(dir: &Path, issued: &Issued) -> Result<(), Error> {
-    files::create_directory(dir)?;
+pub(super) fn write(dir: &Path, issued: &Issued, access: Access) -> Result<(), Error> {
+    files::create_directory_for(dir, access)?;
     let paths = Paths::new(dir, &issued.name);
     let mark = issued.serial.to_string();
     let key = issued
         .key_pem()
-        .map(|pem| Staged::write(&paths.key, &mark, pem.as_bytes(), Readers::Owner))
+        .map(|pem| Staged::write(&paths.key, &mark, pem.as_bytes(), Readers::Owner, access))
         .transpose()?;
-    let chain = Staged::write(&paths.chain, &mark, issued.chain_pem().as_bytes(), Readers::Everybody)?;
+    let chain = Staged::write(
+        &paths.chain,
+        &mark,
+        issued.chain_pem().as_bytes(),
+        Readers::Everybody,
+        access,
+    )?;
     // The hidden names must be durable before the first of them is given up.
     files::sync_directory(dir)?;
     if let Some(key) = key {
@@ -247,7 +257,14 @@ pub(super) fn write(dir: &Path, issued: &Issued) -> Result<(), Error> {
     }
     chain.commit()?;
     if files::read(&paths.root, LARGEST_CHAIN)?.as_deref() != Some(issued.root_pem().as_bytes()) {
-        Staged::write(&paths.root, &mark, issued.root_pem().as_bytes(), Readers::Everybody)?.commit()?;
+        Staged::write(
+            &paths.root,
+            &mark,
+            issued.root_pem().as_bytes(),
+            Readers::Everybody,
+            access,
+        )?
+        .commit()?;
     }
     files::sync_directory(dir)
 }

@@ -164,11 +164,11 @@ impl Issued {
     /// A crash half-way is not taken up later; [`Authority::issue_to`] is for that.
     pub fn write_to(&self, dir: &Path, overwrite: Overwrite) -> Result<(), Error> {
         let destination = Destination {
-            dir: dir.to_owned(),
             overwrite,
+            ..Destination::new(dir)
         };
         deliver::check(&destination, self, None)?;
-        deliver::write(dir, self)
+        deliver::write(dir, self, destination.access)
     }
 }
 

@@ -14,20 +14,28 @@ pub struct User {
 
 /// No such user on this host.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("no user is called `{0}`")]
+#[error("no user, or no group, is called `{0}`")]
 pub struct UnknownUser(String);
 
 impl User {
-    /// Finds a user by its name, by its id, or by `id:group` where the host has no entry for it (as in a container).
+    /// Finds a user by its name or by its id, with the group of its entry or that behind a colon. Ids need no entry (as in a container).
     ///
     /// # Errors
     /// Where the host knows no such name.
     pub fn find(text: &str) -> Result<Self, UnknownUser> {
         let unknown = || UnknownUser(text.to_owned());
-        if let Some((id, group)) = text.split_once(':') {
+        if let Some((user, group)) = text.split_once(':') {
+            let group = match group.parse() {
+                Ok(id) => id,
+                Err(_) => match nix::unistd::Group::from_name(group) {
+                    Ok(Some(entry)) => entry.gid.as_raw(),
+                    _ => return Err(unknown()),
+                },
+            };
+            let id = Self::find(user).map_err(|_| unknown())?.id;
             return Ok(Self {
-                id: id.parse().map_err(|_| unknown())?,
-                group: group.parse().map_err(|_| unknown())?,
+                id,
+                group,
                 name: text.to_owned(),
             });
         }
@@ -55,6 +63,12 @@ impl User {
     #[must_use]
     pub const fn id(&self) -> u32 {
         self.id
+    }
+
+    /// The numeric id of its group.
+    #[must_use]
+    pub const fn group(&self) -> u32 {
+        self.group
     }
 
     /// The name it was found by.

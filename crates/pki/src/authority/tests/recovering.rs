@@ -1,5 +1,7 @@
 //! What a crash leaves, taken up by the next opening.
 
+use std::os::unix::fs::PermissionsExt;
+
 use super::*;
 
 #[test]
@@ -23,8 +25,12 @@ fn a_certificate_whose_key_was_written_is_delivered_by_the_next_opening() {
     let (entry, key) = pending(&mut authority, &out);
     let hidden = files::staging_path(&out.dir.join("nrf.key.pem"), &entry.serial.to_string());
     fs::write(&hidden, key.to_pem().as_bytes()).unwrap();
+    // What was asked for it, which no record has.
+    fs::set_permissions(&hidden, fs::Permissions::from_mode(0o640)).unwrap();
     let authority = reopen(authority);
     assert_eq!(authority.show("nrf").unwrap().state(), State::Issued);
+    let written = fs::metadata(out.dir.join("nrf.key.pem")).unwrap();
+    assert_eq!(written.permissions().mode() & 0o777, 0o640);
     assert_eq!(names_in(&out.dir), ["ca.crt.pem", "nrf.crt.pem", "nrf.key.pem"]);
 }
 
@@ -48,8 +54,8 @@ fn a_destination_that_cannot_be_written_leaves_an_abandoned_record_and_no_key() 
     let (dir, mut authority) = authority(quick());
     // Directories where the files should be: renaming onto them fails whoever runs the test.
     let out = Destination {
-        dir: dir.path().join("out"),
         overwrite: Overwrite::Replace,
+        ..Destination::new(&dir.path().join("out"))
     };
     fs::create_dir_all(out.dir.join("nrf.key.pem/x")).unwrap();
     assert!(authority.issue_to(&leaf("nrf"), &out, now()).is_err());
