@@ -10,6 +10,7 @@ mod flows;
 mod frame;
 mod hostile;
 mod recording;
+mod tunnel;
 
 use std::io::{self, Write};
 
@@ -25,6 +26,8 @@ pub enum Contents {
     /// A third recordings (SBI in clear and in TLS, N2, E2, IKE with its ESP, TLS of every group), a third ESP, a third TLS
     /// records.
     Mixed,
+    /// The same packets in VXLAN and GTP-U, half of the pairs of hosts in each.
+    Wrapped,
     /// ESP and TLS records in equal parts, behind one pass of the recordings.
     Bulk,
 }
@@ -35,6 +38,7 @@ pub enum Contents {
 /// Those of `out`.
 pub fn write(contents: Contents, bytes: u64, seed: u64, out: &mut dyn Write) -> io::Result<Written> {
     let mut file = File::begin(out)?;
+    file.wrapped = contents == Contents::Wrapped;
     let recordings = Recording::all();
     let mut bulk = Bulk::begin(seed, &recordings, &mut file)?;
     let mut round = 0;
@@ -77,6 +81,8 @@ struct File<'a> {
     out: &'a mut dyn Write,
     /// Nanoseconds since 1970 of the packet written last.
     clock: u64,
+    /// Whether packets go through a tunnel.
+    wrapped: bool,
     written: Written,
 }
 
@@ -92,11 +98,18 @@ impl<'a> File<'a> {
         Ok(Self {
             out,
             clock: BEGINNING * 1_000_000_000,
+            wrapped: false,
             written: Written { bytes: 24, packets: 0 },
         })
     }
 
     fn packet(&mut self, data: &[u8]) -> io::Result<()> {
+        let tunnel;
+        let mut data = data;
+        if self.wrapped {
+            tunnel = tunnel::wrapped(data);
+            data = &tunnel;
+        }
         let seconds = (self.clock / 1_000_000_000) as u32;
         let nanoseconds = (self.clock % 1_000_000_000) as u32;
         let length = data.len() as u32;

@@ -37,9 +37,11 @@ const HOSTILE: u64 = 100_000_000;
 /// Exit code 1 says that a figure does not reach its target.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
-    bartizan bench inspect --what mixed --size 200MB")]
+    bartizan bench inspect --what mixed --size 200MB\n  \
+    bartizan bench inspect --what mixed,wrapped --tshark none --beside /opt/older/bartizan")]
 pub(super) struct Args {
-    /// What to measure: mixed (recordings, ESP, TLS records; beside tshark), bulk (ESP and TLS records), flows (memory of very
+    /// What to measure: mixed (recordings, ESP, TLS records; beside tshark), wrapped (the same in VXLAN and GTP-U), bulk (ESP and
+    /// TLS records), flows (memory of very
     /// many at once), idle (memory of one, by kind), hostile (time for ten times as much of what was made to keep a reader busy)
     /// [default: all]
     #[arg(long, value_name = "WHAT,...", value_delimiter = ',', value_parser = Subject::parse)]
@@ -64,6 +66,11 @@ pub(super) struct Args {
     /// The bartizan that is measured [default: this one]
     #[arg(long, value_name = "FILE")]
     binary: Option<PathBuf>,
+
+    /// Another build of bartizan that reads mixed and bulk in turn with this one, which must stay within 10 % of its speed and
+    /// memory
+    #[arg(long, value_name = "FILE")]
+    beside: Option<PathBuf>,
 
     /// Decides contents and order
     #[arg(long, value_name = "NUMBER", default_value_t = 1)]
@@ -135,15 +142,23 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
         })?;
     let mut bench = Bench::new(args, interrupt)?;
     let wanted = |subject| args.what.is_empty() || args.what.contains(&subject);
-    for (subject, contents) in [(Subject::Mixed, Contents::Mixed), (Subject::Bulk, Contents::Bulk)] {
+    let mut captures = Vec::new();
+    for (subject, contents) in [
+        (Subject::Mixed, Contents::Mixed),
+        (Subject::Wrapped, Contents::Wrapped),
+        (Subject::Bulk, Contents::Bulk),
+    ] {
         if wanted(subject) {
             let file = scratch.path().join(format!("{}.pcap", subject.name()));
             let written = write(&file, contents, args)?;
             bench.report.capture(subject, written);
-            bench.read(subject, &file)?;
-            // The next one needs its room.
-            let _ = std::fs::remove_file(&file);
+            captures.push((subject, file));
         }
+    }
+    bench.read(&captures)?;
+    for (_, file) in captures {
+        // The next ones need its room.
+        let _ = std::fs::remove_file(&file);
     }
     if wanted(Subject::Flows) {
         // Half of them TLS, as where an SBI is protected; the kinds a core has beside it.
@@ -238,20 +253,25 @@ impl<'a> Bench<'a> {
         })
     }
 
-    /// Both programs read a capture, in turn.
-    fn read(&mut self, subject: Subject, file: &Path) -> Result<(), Failure> {
-        let path = file.to_string_lossy().into_owned();
+    /// All programs read all captures, in turn.
+    fn read(&mut self, captures: &[(Subject, PathBuf)]) -> Result<(), Failure> {
         for repetition in 0..self.args.repetitions {
-            let mut readers = vec![Reader::Ours];
-            if subject == Subject::Mixed && self.tshark.is_some() {
-                readers.push(Reader::Tshark);
+            let mut readings = Vec::new();
+            for (subject, file) in captures {
+                let path = file.to_string_lossy().into_owned();
+                let inspect = vec!["inspect".to_owned(), path.clone()];
+                readings.push((*subject, Reader::Ours, self.binary.clone(), inspect.clone()));
+                // What an older build may not be able to read is no race.
+                if let Some(beside) = self.args.beside.as_ref().filter(|_| *subject != Subject::Wrapped) {
+                    readings.push((*subject, Reader::Beside, beside.clone(), inspect));
+                }
+                if let (Subject::Mixed, Some(tshark)) = (subject, &self.tshark) {
+                    let arguments = inspection::tshark_arguments(&path);
+                    readings.push((*subject, Reader::Tshark, tshark.clone(), arguments));
+                }
             }
-            self.order.shuffle(&mut readers);
-            for reader in readers {
-                let (program, arguments) = match (reader, &self.tshark) {
-                    (Reader::Tshark, Some(tshark)) => (tshark.clone(), inspection::tshark_arguments(&path)),
-                    _ => (self.binary.clone(), vec!["inspect".to_owned(), path.clone()]),
-                };
+            self.order.shuffle(&mut readings);
+            for (subject, reader, program, arguments) in readings {
                 let core = self.core.map(|core| format!("--core={core}"));
                 let cost = self.measured(core.into_iter().collect(), &program, arguments)?;
                 self.report.add(Trial::new(subject, reader, repetition, cost));

@@ -79,6 +79,24 @@ fn each_pass_of_the_recordings_holds_as_much_as_the_first() {
 }
 
 #[test]
+fn what_is_wrapped_is_what_is_mixed() {
+    let mixed = read(&written(Contents::Mixed, 500_000)).0;
+    let wrapped = read(&written(Contents::Wrapped, 500_000)).0;
+    let counts = |seen: &Seen| {
+        [
+            seen.connections.len(),
+            seen.associations.len(),
+            seen.ike.len(),
+            seen.esp.len(),
+        ]
+    };
+    assert_eq!(counts(&wrapped), counts(&mixed));
+    let ways: BTreeSet<_> = wrapped.connections.iter().map(|one| one.path.to_string()).collect();
+    assert_eq!(ways.len(), 2, "{ways:?}");
+    assert!(wrapped.connections.iter().all(|one| !one.path.to_string().is_empty()));
+}
+
+#[test]
 fn bulk_is_whole_records_of_live_connections_and_esp_without_a_hole() {
     let (seen, _) = read(&written(Contents::Bulk, 4_000_000));
     let bulk = seen

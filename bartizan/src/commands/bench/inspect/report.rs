@@ -16,6 +16,11 @@ use crate::output::errln;
 const FASTER: f64 = 10.0;
 /// Bytes of bulk per second on one processor.
 const BULK: f64 = 500e6;
+/// Speed as a share of that of the build beside, and memory as a multiple of what that one needs.
+const AS_FAST: f64 = 0.9;
+const AS_SMALL: f64 = 1.1;
+/// Speed through tunnels as a share of that without.
+const WRAPPED: f64 = 0.5;
 /// Bytes for a million flows at once.
 const MILLION: f64 = 2.5e9;
 /// Bytes for one that is idle.
@@ -29,6 +34,7 @@ const TENFOLD: f64 = 15.0;
 #[serde(rename_all = "lowercase")]
 pub(super) enum Subject {
     Mixed,
+    Wrapped,
     Bulk,
     Flows,
     Idle,
@@ -36,11 +42,19 @@ pub(super) enum Subject {
 }
 
 impl Subject {
-    const ALL: [Self; 5] = [Self::Mixed, Self::Bulk, Self::Flows, Self::Idle, Self::Hostile];
+    const ALL: [Self; 6] = [
+        Self::Mixed,
+        Self::Wrapped,
+        Self::Bulk,
+        Self::Flows,
+        Self::Idle,
+        Self::Hostile,
+    ];
 
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Mixed => "mixed",
+            Self::Wrapped => "wrapped",
             Self::Bulk => "bulk",
             Self::Flows => "flows",
             Self::Idle => "idle",
@@ -50,7 +64,7 @@ impl Subject {
 
     pub(super) fn parse(name: &str) -> Result<Self, String> {
         let found = Self::ALL.into_iter().find(|subject| subject.name() == name);
-        found.ok_or_else(|| "it is one of mixed, bulk, flows, idle, hostile".to_owned())
+        found.ok_or_else(|| "it is one of mixed, wrapped, bulk, flows, idle, hostile".to_owned())
     }
 }
 
@@ -59,6 +73,8 @@ impl Subject {
 #[serde(rename_all = "lowercase")]
 pub(super) enum Reader {
     Ours,
+    /// Another build of ours.
+    Beside,
     Tshark,
 }
 
@@ -66,6 +82,7 @@ impl Reader {
     fn name(self) -> &'static str {
         match self {
             Self::Ours => "bartizan inspect",
+            Self::Beside => "the build beside",
             Self::Tshark => "tshark -T fields",
         }
     }
@@ -162,10 +179,11 @@ impl Report {
     fn figures(&self) -> Vec<Figure> {
         let mut figures = Vec::new();
         for (subject, written) in &self.captures {
-            for reader in [Reader::Ours, Reader::Tshark] {
+            for reader in [Reader::Ours, Reader::Beside, Reader::Tshark] {
                 let costs = self.of(*subject, reader);
                 let what = |what: &str| format!("{}, {}: {what}", subject.name(), reader.name());
-                let target = (*subject == Subject::Bulk).then_some(Target::AtLeast(BULK / 1e6));
+                let bulk = *subject == Subject::Bulk && reader == Reader::Ours;
+                let target = bulk.then_some(Target::AtLeast(BULK / 1e6));
                 let speed = |nanoseconds: u64| written.bytes as f64 * 1e3 / nanoseconds as f64;
                 let walls = costs.clone().map(|cost| speed(cost.wall_ns));
                 figures.extend(Figure::of(what("by the clock"), "MB/s", walls, target));
@@ -178,10 +196,44 @@ impl Report {
             let ratios = pairs.map(|(ours, theirs)| theirs.wall_ns as f64 / ours.wall_ns as f64);
             let what = format!("{}, times as fast as tshark", subject.name());
             figures.extend(Figure::of(what, "times", ratios, Some(Target::AtLeast(FASTER))));
+            self.beside(*subject, &mut figures);
         }
+        self.decapsulation(&mut figures);
         self.memory(&mut figures);
         self.growth(&mut figures);
         figures
+    }
+
+    /// Ours as a multiple of the build beside, repetition by repetition.
+    fn beside(&self, subject: Subject, figures: &mut Vec<Figure>) {
+        let pairs = || self.of(subject, Reader::Ours).zip(self.of(subject, Reader::Beside));
+        let what = |what: &str| format!("{}, {what} the build beside", subject.name());
+        let faster = pairs().map(|(ours, theirs)| theirs.wall_ns as f64 / ours.wall_ns as f64);
+        let least = Some(Target::AtLeast(AS_FAST));
+        figures.extend(Figure::of(what("times as fast as"), "times", faster, least));
+        let cheaper = pairs().map(|(ours, theirs)| theirs.cpu_ns as f64 / ours.cpu_ns as f64);
+        figures.extend(Figure::of(what("by processor time, as"), "times", cheaper, None));
+        let larger = pairs().map(|(ours, theirs)| ours.peak_bytes as f64 / theirs.peak_bytes as f64);
+        let most = Some(Target::AtMost(AS_SMALL));
+        figures.extend(Figure::of(what("times the memory of"), "times", larger, most));
+    }
+
+    /// The speed through tunnels as a share of that without, where both were read in turn.
+    fn decapsulation(&self, figures: &mut Vec<Figure>) {
+        let bytes = |wanted| {
+            let mut captures = self.captures.iter().filter(move |(subject, _)| *subject == wanted);
+            captures.next().map(|(_, written)| written.bytes as f64)
+        };
+        let (Some(mixed), Some(wrapped)) = (bytes(Subject::Mixed), bytes(Subject::Wrapped)) else {
+            return;
+        };
+        let pairs = || {
+            self.of(Subject::Wrapped, Reader::Ours)
+                .zip(self.of(Subject::Mixed, Reader::Ours))
+        };
+        let walls = pairs().map(|(tunnel, plain)| wrapped / tunnel.wall_ns as f64 * plain.wall_ns as f64 / mixed);
+        let what = "wrapped, share of the speed of mixed".to_owned();
+        figures.extend(Figure::of(what, "times", walls, Some(Target::AtLeast(WRAPPED))));
     }
 
     /// How many times as long ten times as much takes, by kind of hostile capture.
@@ -294,9 +346,10 @@ impl Report {
                 median,
                 upper_quartile,
             } = figure.summary;
+            let places = if figure.unit == "times" { 2 } else { 1 };
             let _ = write!(
                 text,
-                "{:<66}{n:>4}{lower_quartile:>12.1}{median:>12.1}{upper_quartile:>12.1} {:<6}",
+                "{:<66}{n:>4}{lower_quartile:>12.places$}{median:>12.places$}{upper_quartile:>12.places$} {:<6}",
                 figure.what, figure.unit
             );
             let (word, target) = match figure.target {
