@@ -7,7 +7,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Bytes of each stream that are kept.
+/// Bytes of each stream that are kept where nobody asks for more.
 pub(crate) const TAIL: usize = 256 * 1024;
 
 /// Lines of the tail that go into an error.
@@ -27,6 +27,8 @@ struct Shared {
 
 #[derive(Debug, Default)]
 struct Streams {
+    /// Bytes of standard output that are kept.
+    kept: usize,
     standard: Tail,
     error: Tail,
     /// Readers that have not met the end yet.
@@ -40,7 +42,7 @@ pub(crate) enum Stream {
     Error,
 }
 
-/// The last [`TAIL`] bytes of a stream.
+/// The last bytes of a stream.
 #[derive(Debug, Default)]
 struct Tail {
     bytes: VecDeque<u8>,
@@ -49,10 +51,10 @@ struct Tail {
 }
 
 impl Tail {
-    fn push(&mut self, bytes: &[u8]) {
+    fn push(&mut self, bytes: &[u8], kept: usize) {
         self.bytes.extend(bytes);
         self.total += bytes.len();
-        self.bytes.drain(..self.bytes.len().saturating_sub(TAIL));
+        self.bytes.drain(..self.bytes.len().saturating_sub(kept));
     }
 
     /// What came after the first `seen` bytes, as far as it is kept.
@@ -63,6 +65,13 @@ impl Tail {
 }
 
 impl Output {
+    /// Of a child of whose standard output so many bytes are kept.
+    pub(crate) fn keeping(kept: usize) -> Self {
+        let output = Self::default();
+        output.streams().kept = kept;
+        output
+    }
+
     /// Reads `source` to its end on a thread of its own; a copy goes to `file`.
     pub(crate) fn follow(&self, stream: Stream, mut source: impl Read + Send + 'static, mut file: Option<File>) {
         let output = self.clone();
@@ -82,9 +91,10 @@ impl Output {
                     file = None;
                 }
                 let mut streams = output.streams();
+                let kept = streams.kept;
                 match stream {
-                    Stream::Standard => streams.standard.push(bytes),
-                    Stream::Error => streams.error.push(bytes),
+                    Stream::Standard => streams.standard.push(bytes, kept.max(TAIL)),
+                    Stream::Error => streams.error.push(bytes, TAIL),
                 }
                 drop(streams);
                 output.shared.grown.notify_all();
@@ -193,6 +203,15 @@ mod tests {
         assert!(bytes.ends_with(b"the end"));
         let (new, total) = output.since(Stream::Standard, TAIL + 4);
         assert_eq!((new.as_slice(), total), (&b"end"[..], TAIL + 7));
+    }
+
+    #[test]
+    fn a_listing_is_kept_as_far_as_it_was_asked_for() {
+        let output = Output::keeping(2 * TAIL);
+        let text = vec![b'a'; TAIL + 7];
+        output.follow(Stream::Standard, std::io::Cursor::new(text), None);
+        assert!(output.wait_for_end(Instant::now() + Duration::from_secs(10)));
+        assert_eq!(output.bytes(Stream::Standard).len(), TAIL + 7);
     }
 
     #[test]

@@ -42,7 +42,7 @@ pub struct Process {
 pub struct Finished {
     /// How it ended.
     pub status: ExitStatus,
-    /// The last 256 KiB of its standard output.
+    /// The last 256 KiB of its standard output, or as much as was asked for ([`Program::keep`](crate::Program::keep)).
     pub stdout: Vec<u8>,
     /// The last 256 KiB of its standard error.
     pub stderr: Vec<u8>,

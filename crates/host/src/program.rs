@@ -25,6 +25,7 @@ pub struct Program {
     directory: Option<PathBuf>,
     log: Option<PathBuf>,
     input: Option<OwnedFd>,
+    kept: usize,
     /// How many of the first arguments messages leave out.
     hidden: usize,
 }
@@ -43,6 +44,7 @@ impl Program {
             directory: None,
             log: None,
             input: None,
+            kept: 0,
             hidden: 0,
         }
     }
@@ -100,6 +102,14 @@ impl Program {
     #[must_use]
     pub fn directory(mut self, directory: impl AsRef<Path>) -> Self {
         self.directory = Some(directory.as_ref().to_owned());
+        self
+    }
+
+    /// Keeps so many bytes of its standard output instead of the last 256 KiB: of a listing, whose length grows with what is listed, a part is
+    /// worth nothing.
+    #[must_use]
+    pub fn keep(mut self, bytes: usize) -> Self {
+        self.kept = bytes;
         self
     }
 
@@ -181,7 +191,7 @@ impl Program {
                 Error::io(format!("starting `{shown}`"))(error)
             }
         })?;
-        let output = Output::default();
+        let output = Output::keeping(self.kept);
         if let Some(stdout) = child.stdout.take() {
             output.follow(Stream::Standard, stdout, log.0);
         }

@@ -1,6 +1,6 @@
 //! What `nft -j list table` prints (libnftables-json(5)), as far as two listings can be compared.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 
 use serde_json::{Map, Value};
@@ -206,9 +206,10 @@ fn rules_of(chain: &str, here: &[Value], wanted: &[Value], found: &mut Vec<Strin
         return;
     }
     let begun = found.len();
+    let (of_here, of_wanted) = (times(here), times(wanted));
+    let count = |of: &HashMap<String, usize>, rule: &Value| of.get(&rule.to_string()).copied().unwrap_or(0);
     for (number, rule) in wanted.iter().enumerate() {
-        let wanted_times = wanted.iter().filter(|other| *other == rule).count();
-        if here.iter().filter(|other| *other == rule).count() < wanted_times {
+        if count(&of_here, rule) < count(&of_wanted, rule) {
             found.push(format!(
                 "the chain {chain} lacks its rule {}: {}",
                 number + 1,
@@ -217,8 +218,7 @@ fn rules_of(chain: &str, here: &[Value], wanted: &[Value], found: &mut Vec<Strin
         }
     }
     for (number, rule) in here.iter().enumerate() {
-        let here_times = here.iter().filter(|other| *other == rule).count();
-        if wanted.iter().filter(|other| *other == rule).count() < here_times {
+        if count(&of_wanted, rule) < count(&of_here, rule) {
             found.push(format!(
                 "the chain {chain} has another rule at {}: {}",
                 number + 1,
@@ -229,6 +229,15 @@ fn rules_of(chain: &str, here: &[Value], wanted: &[Value], found: &mut Vec<Strin
     if found.len() == begun {
         found.push(format!("the chain {chain} has its rules in another order"));
     }
+}
+
+/// How often each rule stands in a chain.
+fn times(rules: &[Value]) -> HashMap<String, usize> {
+    let mut times = HashMap::new();
+    for rule in rules {
+        *times.entry(rule.to_string()).or_default() += 1;
+    }
+    times
 }
 
 /// An element without what is said of it.

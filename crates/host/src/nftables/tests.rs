@@ -69,6 +69,30 @@ mod as_root {
             .unwrap_or_else(|error| panic!("{line}: {error}"));
     }
 
+    /// Only the last 256 KiB of a listing were read: the guard of thirty IPsec links was no JSON.
+    #[test]
+    fn a_table_whose_listing_takes_half_a_megabyte_is_read_and_compared_whole() {
+        if in_a_namespace("a_table_whose_listing_takes_half_a_megabyte_is_read_and_compared_whole") {
+            return;
+        }
+        let rules = (0..2000_u16).map(|number| {
+            let [high, low] = number.to_be_bytes();
+            format!("    ip daddr 10.1.{high}.{low} meta l4proto 132 drop\n")
+        });
+        let rules: String = rules.collect();
+        let body = format!("  chain c {{\n    type filter hook output priority 0; policy accept;\n{rules}  }}\n");
+        let table = Table::new("large", &body);
+        Table::install(std::slice::from_ref(&table)).unwrap();
+        let listed = ask(&["-j", "list", "table", "inet", "large"]).unwrap();
+        assert!(listed.stdout.len() > 1 << 19, "{}", listed.stdout.len());
+        let here = Table::listed("large").unwrap().unwrap();
+        let wanted = table.wanted().unwrap();
+        assert!(here.differences(&wanted).is_empty());
+        nft_does("insert rule inet large c accept");
+        let here = Table::listed("large").unwrap().unwrap();
+        assert!(!here.differences(&wanted).is_empty());
+    }
+
     #[test]
     fn every_way_to_change_a_table_is_told_from_the_table_as_it_should_be() {
         if in_a_namespace("every_way_to_change_a_table_is_told_from_the_table_as_it_should_be") {

@@ -16,6 +16,9 @@ const TRIES: u32 = 20;
 /// How long `ip` may take.
 const PATIENCE: Duration = Duration::from_secs(20);
 
+/// Bytes of a listing that are read: a state takes about eight hundred.
+const LISTING: usize = 64 << 20;
+
 /// Removes the kernel's ESP states of a node's links. A charon that ends by itself removes its own; one that was killed
 /// leaves them, with their keys, until their lifetime is over, and no other charon knows of them.
 ///
@@ -102,6 +105,7 @@ fn selections(deployment: &Deployment, node: &str) -> BTreeSet<Selection> {
 fn standing() -> Result<BTreeSet<State>, Error> {
     let listed = Program::new("ip")
         .package("iproute2")
+        .keep(LISTING)
         .arguments(["xfrm", "state", "list", "proto", "esp"])
         .run(PATIENCE);
     match listed {

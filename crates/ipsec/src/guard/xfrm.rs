@@ -23,6 +23,9 @@ use crate::reqid::fingerprint;
 /// How long `ip` may take.
 const PATIENCE: Duration = Duration::from_secs(20);
 
+/// Bytes of a listing that are read: a policy takes about two hundred, a link's a dozen of them.
+const LISTING: usize = 64 << 20;
+
 /// What the kernel counts of this network namespace.
 const COUNTS: &str = "/proc/thread-self/net/xfrm_stat";
 
@@ -128,6 +131,7 @@ impl Rank {
             let program = Program::new("ip")
                 .package("iproute2")
                 .environment("LC_ALL", "C")
+                .keep(LISTING)
                 .arguments(["xfrm", "policy", "list", "dir", direction])
                 .arguments(["priority", &self.priority.to_string()]);
             let listed = none_without_xfrm(program.run(PATIENCE).map(|listed| listed.text()))?;
