@@ -1,5 +1,6 @@
 //! IPsec links of a node: `bartizan up`, `down`, `status`, `rekey` and `watch`.
 
+mod counting;
 pub(crate) mod down;
 pub(crate) mod guard;
 mod guarding;

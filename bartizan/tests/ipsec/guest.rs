@@ -2,6 +2,7 @@
 
 use std::env;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::os::fd::AsRawFd as _;
 use std::path::PathBuf;
 use std::thread;
 use std::time::Duration;
@@ -9,7 +10,10 @@ use std::time::Duration;
 use bartizan_host::sctp::{Association, Opening};
 use bartizan_host::{Feature, Guest, LabRoot, Namespace, Process, Program};
 use bartizan_ledger::Event;
+use bartizan_wire::capture::CaptureReader;
+use bartizan_wire::ip;
 use nix::sys::signal::{Signal, kill};
+use nix::sys::socket::{AddressFamily, MsgFlags, SockFlag, SockProtocol, SockType, SockaddrIn, sendto, socket};
 use nix::unistd::Pid;
 use serde_json::Value;
 
@@ -177,6 +181,90 @@ fn no_e2_packet_leaves_in_clear_where_the_kernel_does_esp_and_has_no_nftables() 
         assert!(!states.contains("proto esp"), "{states}");
         ric.terminate(PATIENCE).expect("it ends");
     });
+}
+
+/// An IP packet as it is, from the CU's host.
+fn again(stage: &Stage, packet: &[u8]) {
+    let open = || {
+        socket(
+            AddressFamily::Inet,
+            SockType::Raw,
+            SockFlag::SOCK_CLOEXEC,
+            SockProtocol::Raw,
+        )
+    };
+    let socket = stage.cu.enter(open).expect("a namespace").expect("a socket");
+    let to = SockaddrIn::new(10, 77, 0, 2, 0);
+    sendto(socket.as_raw_fd(), packet, &to, MsgFlags::empty()).expect("it is sent");
+}
+
+#[test]
+fn what_the_kernel_drops_of_a_link_is_counted_by_status_and_metrics_as_that_links() {
+    if in_a_guest("what_the_kernel_drops_of_a_link_is_counted_by_status_and_metrics_as_that_links") {
+        return;
+    }
+    let stage = Stage::set_up("hybrid", "hybrid");
+    let (_ric, _cu) = (stage.up_with("ric", &["--metrics", "127.0.0.1:9464"]), stage.up("cu"));
+    stage.stands("cu");
+    let report = stage.stands("ric");
+    let none = serde_json::json!({ "replayed": 0, "outside_window": 0, "integrity": 0 });
+    assert_eq!(child(&report)["dropped"], none, "{report}");
+    let mut attempt = attempts(&stage.cu, INNER);
+    leaving(&stage, "some", || (0..MANY).for_each(|_| attempt()));
+    let captured = std::fs::read(stage.path().join("some")).expect("a capture");
+    let mut reader = CaptureReader::new();
+    reader.push(&captured);
+    let mut esp = None;
+    while let Some(packet) = reader.next_packet().expect("whole") {
+        if packet.data.get(23) == Some(&ip::ESP) {
+            esp = Some(packet.data[14..].to_vec());
+        }
+    }
+    let esp = esp.expect("ESP left");
+    for _ in 0..3 {
+        again(&stage, &esp);
+    }
+    // Ahead of what has come, so that the check value decides.
+    let mut forged = esp.clone();
+    forged[27] = forged[27].wrapping_add(20);
+    *forged.last_mut().expect("not empty") ^= 1;
+    for _ in 0..2 {
+        again(&stage, &forged);
+    }
+    let wanted = serde_json::json!({ "replayed": 3, "outside_window": 0, "integrity": 2 });
+    let report = eventually("they are counted", || {
+        let (_, report) = stage.json("status", "ric", &[]);
+        (child(&report)["dropped"] == wanted).then_some(report)
+    });
+    for (counter, least) in [("XfrmInStateSeqError", 3), ("XfrmInStateProtoError", 2)] {
+        assert!(
+            report["host_xfrm"][counter].as_u64() >= Some(least),
+            "{counter}: {report}"
+        );
+    }
+    let text = stage.run("status", "ric", &[]).text();
+    assert!(
+        text.contains("dropped: 3 replayed, 0 too late for the replay window, 2 with a wrong check value"),
+        "{text}"
+    );
+    for (reason, count) in [("replayed", 3), ("outside-window", 0), ("integrity", 2)] {
+        let wanted =
+            format!("bartizan_ipsec_esp_dropped_total{{peer=\"cu\",interface=\"E2\",reason=\"{reason}\"}} {count}\n");
+        eventually(&wanted, || stage.metrics("ric", 9464).contains(&wanted).then_some(()));
+    }
+    assert!(
+        stage
+            .metrics("ric", 9464)
+            .contains("bartizan_ipsec_host_xfrm_total{counter=\"XfrmInStateSeqError\"}")
+    );
+    // They go with the SA, and stay with the link.
+    assert_eq!(stage.json("rekey", "ric", &[]).0, 0);
+    eventually("the old one is gone", || {
+        let (_, report) = stage.json("status", "ric", &[]);
+        (child(&report)["dropped"] == none).then_some(())
+    });
+    let wanted = "bartizan_ipsec_esp_dropped_total{peer=\"cu\",interface=\"E2\",reason=\"replayed\"} 3\n";
+    assert!(stage.metrics("ric", 9464).contains(wanted));
 }
 
 /// Bytes of an IP packet of AES-GCM around this payload (RFC 4303, section 2; RFC 4106): IP header, SPI and sequence number, vector,

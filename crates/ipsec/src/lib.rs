@@ -3,6 +3,7 @@
 
 mod charon;
 pub mod drive;
+pub mod drops;
 pub mod guard;
 mod instance;
 pub mod judge;

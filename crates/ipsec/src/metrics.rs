@@ -1,6 +1,7 @@
 //! What the watch counts, as Prometheus reads it.
 
-use std::sync::atomic::{AtomicI64, AtomicU64};
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use bartizan_ledger::{Cause, Direction, Refuser, SaRefused, Verdict};
@@ -10,6 +11,8 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
 
+use crate::drops;
+use crate::guard::Dropped;
 use crate::watch::{Parted, Sighting};
 
 /// Counters of a watch. Their label values are names of the deployment file and stable words: their number is bounded by it.
@@ -28,6 +31,27 @@ pub struct Metrics {
     not_after: Family<File, Gauge<i64, AtomicI64>>,
     guarded: Gauge<i64, AtomicI64>,
     guard_restored: Counter<u64, AtomicU64>,
+    guard_dropped: Family<Kept, Counter<u64, AtomicU64>>,
+    esp_dropped: Family<NotLetThrough, Counter<u64, AtomicU64>>,
+    host_xfrm: Family<Named, Counter<u64, AtomicU64>>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Kept {
+    link: String,
+    direction: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct NotLetThrough {
+    peer: String,
+    interface: &'static str,
+    reason: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Named {
+    counter: String,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -86,6 +110,9 @@ impl Default for Metrics {
             not_after: Family::default(),
             guarded: Gauge::default(),
             guard_restored: Counter::default(),
+            guard_dropped: Family::default(),
+            esp_dropped: Family::default(),
+            host_xfrm: Family::default(),
             registry: Registry::default(),
         };
         registry.register(
@@ -140,6 +167,21 @@ impl Default for Metrics {
             "Times that rules which keep packets from leaving in clear were gone and were put in force again",
             metrics.guard_restored.clone(),
         );
+        registry.register(
+            "guard_dropped",
+            "Packets of a link that the guard dropped, since its rules were installed: no SA of the link protected them",
+            metrics.guard_dropped.clone(),
+        );
+        registry.register(
+            "esp_dropped",
+            "ESP packets that arrived in the SAs of a link and that the kernel dropped",
+            metrics.esp_dropped.clone(),
+        );
+        registry.register(
+            "host_xfrm",
+            "The kernel's own counters (/proc/net/xfrm_stat) of this network namespace, of whatever link, SA or policy, ours or not",
+            metrics.host_xfrm.clone(),
+        );
         Self { registry, ..metrics }
     }
 }
@@ -162,6 +204,46 @@ impl Metrics {
     /// Whether packets of the links that no SA protects are dropped.
     pub fn guarded(&self, is: bool) {
         self.guarded.set(is.into());
+    }
+
+    /// What the guard has dropped of each link, where the kernel counts so.
+    pub fn guard_dropped(&self, dropped: &Dropped) {
+        for of in &dropped.links {
+            for (direction, count) in [
+                ("leaving", of.leaving),
+                ("translated", of.translated),
+                ("arriving", of.arriving),
+            ] {
+                if let Some(count) = count {
+                    let link = of.link.clone();
+                    set(&self.guard_dropped.get_or_create(&Kept { link, direction }), count);
+                }
+            }
+        }
+    }
+
+    /// What the kernel has dropped of the ESP of each link.
+    pub fn esp_dropped(&self, links: &[drops::Link]) {
+        for link in links {
+            for (reason, count) in link.drops.named() {
+                let labels = NotLetThrough {
+                    peer: link.peer.clone(),
+                    interface: link.interface,
+                    reason,
+                };
+                set(&self.esp_dropped.get_or_create(&labels), count);
+            }
+        }
+    }
+
+    /// What the kernel counts of the whole network namespace.
+    pub fn host_xfrm(&self, counters: &BTreeMap<String, u64>) {
+        for (counter, count) in counters {
+            let labels = Named {
+                counter: counter.clone(),
+            };
+            set(&self.host_xfrm.get_or_create(&labels), *count);
+        }
     }
 
     /// When the node's certificate and the first of its revocation lists end, where they do.
@@ -252,6 +334,11 @@ impl Metrics {
     pub(crate) fn taken_down(&self, _: &Sighting) {
         self.taken_down.inc();
     }
+}
+
+/// A counter that somebody else counts: it begins anew where that does.
+fn set(counter: &Counter<u64, AtomicU64>, count: u64) {
+    counter.inner().store(count, Ordering::Relaxed);
 }
 
 /// Seconds since 1970.

@@ -21,6 +21,9 @@ pub(super) fn keep(guard: &Guard, keep: &dyn Fn() -> Option<Kernel>, metrics: &M
             looked = Some(Instant::now());
             let standing = guard.standing();
             let mut stands = matches!(standing, Ok(Standing::InForce(..)));
+            if let Ok(Standing::InForce(_, dropped)) = &standing {
+                metrics.guard_dropped(dropped);
+            }
             let how = match &standing {
                 Ok(Standing::Absent) => Some("gone".to_owned()),
                 Ok(Standing::Damaged(differences)) => Some(format!("changed: {}", differences.join("; "))),

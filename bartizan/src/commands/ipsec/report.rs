@@ -1,10 +1,12 @@
 //! The state of links as text and JSON: one shape for `up`, `status` and `rekey`.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::net::SocketAddr;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use bartizan_ipsec::drive::LinkStatus;
+use bartizan_ipsec::drops::{self, Drops, State};
 use bartizan_ipsec::judge;
 use bartizan_ipsec::watch::{Ended, Refused, Remembered};
 use bartizan_ledger::Verdict;
@@ -40,6 +42,9 @@ pub(super) struct Report {
     certificate_not_after: Option<u64>,
     /// What becomes of packets that no SA protects; absent where it was asked not to be looked at.
     pub(super) clear_text: Option<ClearText>,
+    /// The kernel's counters of this network namespace that are not 0, of whatever link, SA or policy, ours or not; absent where it does not count,
+    /// or was not asked.
+    host_xfrm: Option<BTreeMap<String, u64>>,
     /// How peers prove themselves, apart from what keeps traffic secret.
     pub(super) identity: &'static str,
 }
@@ -98,6 +103,8 @@ struct ChildSa {
     remote: Vec<String>,
     bytes: bartizan_ledger::Bytes,
     packets: bartizan_ledger::Bytes,
+    /// Packets that arrived in it and that the kernel dropped; absent where charon does ESP itself, or the kernel was not asked.
+    dropped: Option<Drops>,
     installed_s: u64,
     rekey_in_s: Option<u64>,
     verdict: Verdict,
@@ -115,6 +122,7 @@ impl Report {
             last_refusal_of_unknown: None,
             certificate_not_after: None,
             clear_text,
+            host_xfrm: None,
             identity: IDENTITY,
         };
         report.well &= report.is_guarded();
@@ -142,6 +150,15 @@ impl Report {
         let Some(end) = end else { return };
         self.certificate_not_after = end.duration_since(UNIX_EPOCH).ok().map(|end| end.as_secs());
         self.well &= SystemTime::now() < end;
+    }
+
+    /// Adds what the kernel's ESP has dropped: of each SA, and of the whole host.
+    pub(super) fn drops(&mut self, states: &[State], of_host: Option<BTreeMap<String, u64>>) {
+        let children = self.links.iter_mut().flat_map(|link| &mut link.children);
+        for sa in children.flat_map(|child| &mut child.sas) {
+            sa.dropped = drops::of_spi(states, sa.spi_in);
+        }
+        self.host_xfrm = of_host;
     }
 
     /// Whether nothing of the links can pass in clear, as far as it was looked at.
@@ -193,11 +210,26 @@ impl Report {
                         sa.bytes.received,
                         in_words(&sa.verdict)
                     );
+                    if let Some(dropped) = sa.dropped.filter(|dropped| !dropped.is_zero()) {
+                        let _ = writeln!(
+                            text,
+                            "         dropped: {} replayed, {} too late for the replay window, {} with a wrong check value",
+                            dropped.replayed, dropped.outside_window, dropped.integrity
+                        );
+                    }
                 }
             }
         }
         if let Some(clear_text) = &self.clear_text {
             let _ = writeln!(text, "{}", clear_text.text());
+        }
+        if let Some(counters) = self.host_xfrm.as_ref().filter(|counters| !counters.is_empty()) {
+            let counters: Vec<_> = counters.iter().map(|(name, count)| format!("{name} {count}")).collect();
+            let _ = writeln!(
+                text,
+                "the kernel's counters of this host, of whatever link: {}",
+                counters.join(", ")
+            );
         }
         if let Some(refused) = &self.last_refusal_of_unknown {
             let _ = writeln!(text, "last refused of a peer of no link: {}", of_refusal(refused));
@@ -303,6 +335,7 @@ impl From<LinkStatus> for Link {
                     remote: sa.remote,
                     bytes: sa.bytes,
                     packets: sa.packets,
+                    dropped: None,
                     installed_s: sa.installed_s,
                     rekey_in_s: sa.rekey_in_s,
                     verdict,

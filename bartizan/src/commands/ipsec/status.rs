@@ -1,12 +1,13 @@
 //! `bartizan status`: a node's IPsec links as charon has them, joined with the policy's verdict.
 
 use bartizan_ipsec::watch::remembered;
-use bartizan_ipsec::{Charon, drive};
+use bartizan_ipsec::{Charon, Kernel, drive, drops};
 
 use super::guarding::ClearText;
 use super::node::{IpsecHost, NodeArgs};
 use super::report::Report;
 use super::{failed, print, print_json};
+use crate::output::errln;
 use crate::{Failure, Outcome};
 
 /// Say how a node's IPsec links stand.
@@ -37,6 +38,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let mut client = host.client()?;
     let charon = Charon::ask(&mut client).map_err(|error| failed(&error))?;
     let (credentials, connections) = host.rendered(charon.means())?;
+    let charon_encrypts = charon.esp();
     let expectations = host.expectations(&connections);
     let status = drive::status(&mut client, &expectations).map_err(|error| failed(&error))?;
     let clear_text = match args.no_guard {
@@ -46,6 +48,13 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let mut report = Report::new(&host.node, charon.version, status, clear_text);
     report.remember(remembered(&host.place.socket()));
     report.certificate(credentials.not_after());
+    if charon_encrypts == Kernel::Netlink {
+        // A host where they cannot be read has its links all the same.
+        match drops::of_sas() {
+            Ok(states) => report.drops(&states.unwrap_or_default(), drops::of_host()),
+            Err(error) => errln!("note: what the kernel has dropped cannot be read: {error}"),
+        }
+    }
     if args.json {
         print_json(&report)?;
     } else {

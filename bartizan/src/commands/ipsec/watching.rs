@@ -12,8 +12,8 @@ use bartizan_ipsec::{Kernel, Metrics, drive};
 use bartizan_ledger::{Bounds, Ledger, Verdict, Why};
 
 use super::PATIENCE;
-use super::keeping;
 use super::node::IpsecHost;
+use super::{counting, keeping};
 use super::{said, validity};
 use crate::Failure;
 use crate::commands::metrics_endpoint::Endpoint;
@@ -80,6 +80,7 @@ impl Opened {
                 let keep = || keep.filter(|_| is_loaded(host, expectations));
                 keeping::keep(&host.guard(), &keep, &metrics, stop);
             });
+            scope.spawn(|| counting::count(host, &metrics, stop));
             scope.spawn(|| validity::keep_an_eye(host, &metrics, stop));
             watch.run(stop, &mut |notice| {
                 log(&notice);
