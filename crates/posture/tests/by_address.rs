@@ -64,9 +64,7 @@ fn records(connection: &Connection) -> Vec<Record> {
     let keys: Vec<_> = all
         .iter()
         .filter_map(|record| match &record.event {
-            Event::Handshake(one) if ends.contains(&one.local_address) && ends.contains(&one.peer_address) => {
-                one.key.clone()
-            }
+            Event::Handshake(one) if ends.contains(&one.local_address) && ends.contains(&one.peer_address) => one.key,
             _ => None,
         })
         .collect();
@@ -97,7 +95,7 @@ fn changed(records: &[Record], change: impl Fn(&mut Record)) -> Vec<Record> {
 
 fn shifted(records: &[Record], by_us: i64) -> Vec<Record> {
     changed(records, |record| {
-        record.at_us = record.at_us.checked_add_signed(by_us).unwrap()
+        record.at_us = record.at_us.checked_add_signed(by_us).unwrap();
     })
 }
 
@@ -127,7 +125,7 @@ fn a_capture_begun_late_has_its_handshake_from_the_ledgers_of_its_ends() {
             &joined.server_authenticated,
             &joined.client_authenticated
         ]
-        .map(|one| one.answer()),
+        .map(bartizan_posture::Reply::answer),
         [Answer::Yes; 4]
     );
     assert_eq!(
