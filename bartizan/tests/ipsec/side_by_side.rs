@@ -41,7 +41,7 @@ fn doubled(stage: &Stage) {
         let two = ["cu", "ric"].iter().all(|node| ikes(stage, node) == Some(2));
         let still = ends(stage, "cu").len() == before + 1;
         (two && still).then_some(())
-    })
+    });
 }
 
 /// Waits until one is left, the same at both ends.
