@@ -31,6 +31,33 @@ fn shown(stage: &Stage) -> (Option<i32>, Value) {
     (finished.status.code(), report)
 }
 
+/// `nft -j` lists eight kilobytes of each: of a hundred the beginning was dropped, and `guard` and `up` ended with 2.
+#[test]
+fn guard_of_a_ric_with_a_hundred_gnbs_is_installed_and_compared() {
+    let stage = Stage::set_up("hybrid", "hybrid");
+    let mut text = "nodes:\n  cu: { function: near-RT RIC, address: 10.77.0.1 }\n".to_owned();
+    let mut links = "interfaces:\n".to_owned();
+    for gnb in 1..=100 {
+        text += &format!("  gnb{gnb}: {{ function: gNB, address: 10.77.1.{gnb} }}\n");
+        links += &format!(
+            "  - {{ kind: E2, between: [gnb{gnb}, cu], with: ipsec, ipsec: {{ inner: {{ gnb{gnb}: [10.78.1.{gnb}, 'fd78::{gnb}'], \
+             cu: [10.78.0.1, 'fd78::'] }} }} }}\n"
+        );
+    }
+    std::fs::write(stage.path().join("cu.yaml"), text + &links).expect("a file");
+    let installed = guard(&stage, &["install", "FILE", "--node", "cu"]);
+    assert_eq!(installed.status.code(), Some(0), "{}", stderr(&installed));
+    let (code, report) = shown(&stage);
+    assert_eq!((code, &report["guard"]), (Some(0), &"in-force".into()));
+    assert_eq!(report["links"].as_array().map(Vec::len), Some(100));
+    let removed = Program::new("nft")
+        .arguments(["flush", "chain", "inet", "bartizan-ipsec-cu", "leaving-gnb100-E2"])
+        .inside(&stage.cu);
+    removed.run(PATIENCE).expect("nft");
+    let (code, report) = shown(&stage);
+    assert_eq!((code, &report["guard"]), (Some(1), &"damaged".into()));
+}
+
 #[test]
 fn guard_is_installed_shown_and_removed_without_a_certificate_or_a_charon() {
     let stage = Stage::set_up("hybrid", "hybrid");
