@@ -238,9 +238,13 @@ fn of_ike(
             [there.map_or_else(|| any(here), |there| there.to_string())],
         )
         .with_list("proposals", proposal::ike(&policy.ipsec))
-        // Addresses are those of the file: a peer that moves is another one. Behind NAT it is told by its identity, and the end behind it
-        // notices that its mapping has changed only by what MOBIKE's dead peer detection compares (RFC 4555, section 3.8).
-        .with("mobike", yes_no(link.crosses_nat()))
+        // Addresses are those of the file: a peer that moves is another one. Where a NAT is before one end, the other follows the address from
+        // which that end is heard (RFC 7296, section 2.23). One that is behind a NAT itself does so only by MOBIKE (6.1.0), and then the first
+        // notices by what its dead peer detection compares (RFC 4555, section 3.8).
+        .with(
+            "mobike",
+            yes_no(link.ends.iter().all(|end| end.external != External::Same)),
+        )
         // ESP in UDP from the first packet on (RFC 3948): a translator of addresses alone would be found, and let no ESP through.
         .with("encap", yes_no(link.crosses_nat()))
         .with("fragmentation", yes_no(link.ike_fragments))

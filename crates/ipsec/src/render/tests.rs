@@ -171,6 +171,9 @@ fn behind_nat_each_end_is_told_its_own_address_and_where_it_reaches_the_other() 
         ric.contains(&"# ric--mu to mu, waits: F1-C F1-C-2".to_owned()),
         "{ric:?}"
     );
+    // Where a NAT is before one end alone, the other follows what it hears.
+    let one = BEHIND_NAT.replace(", ric: 203.0.113.7", "");
+    assert!(rendered("cu", "hybrid", &one, KERNEL).contains("mobike = no\n"));
 }
 
 #[test]
