@@ -4,6 +4,7 @@ mod faults;
 mod guarding;
 mod guest;
 mod lost;
+mod many;
 mod nat;
 mod refused;
 mod scripted;

@@ -29,6 +29,11 @@ const MANY: usize = 5;
 
 /// Runs the test of this name in a guest; false in the guest.
 fn in_a_guest(name: &str) -> bool {
+    in_a_guest_as(&format!("guest::{name}"))
+}
+
+/// The same of a test anywhere in `as_root`.
+pub(super) fn in_a_guest_as(name: &str) -> bool {
     if env::var_os(INSIDE).is_some() {
         assert!(Feature::Esp.tried().present() && !Feature::Nftables.tried().present());
         return false;
@@ -40,7 +45,7 @@ fn in_a_guest(name: &str) -> bool {
         .without("nf_tables")
         .program(env::current_exe().expect("a path"));
     let finished = program
-        .arguments(["--exact", &format!("as_root::guest::{name}"), "--nocapture"])
+        .arguments(["--exact", &format!("as_root::{name}"), "--nocapture"])
         .environment(INSIDE, "1")
         .start()
         .and_then(|guest| guest.finish(LONG))
