@@ -147,11 +147,11 @@ fn a_state_of_the_kernel_that_goes_while_down_removes_it_is_no_failure() {
     let stage = Stage::set_up("hybrid", "hybrid");
     let place = stage.path().join("programs");
     std::fs::create_dir(&place).expect("a directory");
-    // `ip` lists states and deletes them one by one: this is what it says when one has gone by itself in between, as when the peer's DELETE
-    // arrives. It happens once.
+    // A state that a charon has left is listed. `ip` deletes what it lists one by one: this is what it says when one has gone by itself in
+    // between, as when the peer's DELETE arrives. It happens once.
     let (ip, once) = (place.join("ip"), stage.path().join("once"));
     let script = format!(
-        "#!/bin/sh\nif [ \"$3\" = deleteall ] && [ ! -e {0} ]; then\n  : >{0}\n  echo 'RTNETLINK answers: No such process' >&2\n  \
+        "#!/bin/sh\n[ \"$3\" != list ] || {{ echo 'src 10.77.0.1 dst 10.77.0.2'; exit; }}\nif [ \"$3\" = deleteall ] && [ ! -e {0} ]; then\n  : >{0}\n  echo 'RTNETLINK answers: No such process' >&2\n  \
          echo 'Delete-all terminated' >&2\n  exit 1\nfi\nPATH=${{PATH#*:}}\nexec ip \"$@\"\n",
         once.display()
     );

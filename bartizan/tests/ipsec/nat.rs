@@ -260,7 +260,10 @@ fn a_link_outlives_its_mapping(before: Before) {
             let log = stage.charon("cu").join("charon.log");
             eventually("the CU asks whether its peer lives", || {
                 let log = std::fs::read_to_string(&log).ok()?;
-                (before != Before::Both || log.contains("parsed INFORMATIONAL response")).then_some(())
+                // With what it sees of addresses: without, it is no such question.
+                let answered =
+                    |line: &str| line.contains("parsed INFORMATIONAL response") && line.contains("NATD_D_IP");
+                (before != Before::Both || log.lines().any(answered)).then_some(())
             });
             // As when a line is dialled anew: the CU's NAT has another address, and knows of no mapping.
             ip(
