@@ -1,5 +1,7 @@
 //! One exchange: a request and its response, each of one message or of several IKE fragments.
 
+use std::num::NonZeroU32;
+
 use super::{ExchangeType, Header, Party};
 use crate::Moment;
 use crate::observer::allocated;
@@ -84,9 +86,18 @@ impl Half {
 pub(super) struct Assembly {
     fragments: u16,
     complete: bool,
+    /// What it said, where that was one message.
+    pub(super) digest: Option<NonZeroU32>,
+    /// None where no fragment came: most messages are whole, and idle IKE_SAs many.
+    pieces: Option<Box<Pieces>>,
+}
+
+/// Which fragments came.
+#[derive(Debug, Clone, Default)]
+struct Pieces {
     /// A bit for each, as long as some are missing.
-    seen: Option<Box<u128>>,
-    /// What each fragment said: its number, of how many, and a digest.
+    seen: u128,
+    /// What each said: its number, of how many, and a digest.
     digests: Vec<(u16, u16, u32)>,
 }
 
@@ -108,18 +119,20 @@ impl Assembly {
 
     /// Bytes it holds beside its own.
     pub(super) fn held(&self) -> usize {
-        let seen = self.seen.as_ref().map_or(0, |_| allocated(size_of::<u128>()));
-        seen + allocated(self.digests.capacity() * size_of::<(u16, u16, u32)>())
+        self.pieces.as_ref().map_or(0, |pieces| {
+            allocated(size_of::<Pieces>()) + allocated(pieces.digests.capacity() * size_of::<(u16, u16, u32)>())
+        })
     }
 
     /// Whether a fragment says something else than the one before with its number; of a message cut anew the numbers are others.
     pub(super) fn differs(&mut self, (number, total): (u16, u16), digest: u32) -> bool {
-        let mut known = self.digests.iter();
+        let digests = &mut self.pieces.get_or_insert_default().digests;
+        let mut known = digests.iter();
         if let Some((.., before)) = known.find(|known| (known.0, known.1) == (number, total)) {
             return *before != digest;
         }
-        if self.digests.len() < usize::from(FRAGMENTS) {
-            self.digests.push((number, total, digest));
+        if digests.len() < usize::from(FRAGMENTS) {
+            digests.push((number, total, digest));
         }
         false
     }
@@ -127,7 +140,7 @@ impl Assembly {
     /// Takes a message, or the fragment with this number of so many.
     pub(super) fn take(&mut self, fragment: Option<(u16, u16)>) -> Step {
         let (number, total) = fragment.unwrap_or((1, 0));
-        let mut seen = self.seen.as_ref().map_or(0, |seen| **seen);
+        let mut seen = self.pieces.as_ref().map_or(0, |pieces| pieces.seen);
         // A sender may cut a message anew, into smaller and so into more fragments (RFC 7383, section 2.5.2).
         let anew = total > self.fragments && !self.complete;
         if anew {
@@ -141,7 +154,10 @@ impl Assembly {
             seen |= bit;
             self.complete = total <= FRAGMENTS && seen.count_ones() >= u32::from(total.max(1));
         }
-        self.seen = (!self.complete && seen != 0).then(|| Box::new(seen));
+        let missing = if self.complete { 0 } else { seen };
+        if missing != 0 || self.pieces.is_some() {
+            self.pieces.get_or_insert_default().seen = missing;
+        }
         Step {
             repeated,
             anew,

@@ -73,8 +73,6 @@ struct Open {
     requester: Party,
     /// Request and response.
     halves: [Assembly; 2],
-    /// What they said, where that was one message each.
-    digests: [Option<NonZeroU32>; 2],
     kept: Where,
 }
 
@@ -265,7 +263,7 @@ impl Session {
         let differs = match fragment {
             Some(fragment) => open.halves[half].differs(fragment, digest.map_or(0, NonZeroU32::get)),
             None => {
-                let known = &mut open.digests[half];
+                let known = &mut open.halves[half].digest;
                 let differs = known.is_some() && *known != digest;
                 *known = known.or(digest);
                 repeated && differs
@@ -561,7 +559,6 @@ impl Session {
             message_id: header.message_id,
             requester,
             halves: Default::default(),
-            digests: [None; 2],
             kept,
         });
         self.open.len() - 1
