@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use bartizan_host::{Process, Program};
 use bartizan_lab::Experiment;
 use bartizan_lab::bench::Tools;
-use bartizan_lab::experiment::Levels;
+use bartizan_lab::runner::experiment::Levels;
 use bartizan_lab::workload::{Error, Observation, Setting, Target, Trial};
 
 /// The binary under test, with the lab root where there is one.

@@ -14,7 +14,7 @@ mod worker;
 
 use std::path::PathBuf;
 
-use bartizan_lab::experiment::{Collection, CollectionError};
+use bartizan_lab::runner::experiment::{Collection, CollectionError};
 
 use crate::{Failure, Outcome};
 

@@ -10,6 +10,7 @@ mod opened;
 mod phase_1;
 mod ssh;
 
+use data_encoding::HEXLOWER;
 use std::collections::BTreeMap;
 use std::io;
 
@@ -529,7 +530,7 @@ impl Tls {
         let posture = &judged.posture;
         let hello = tls.hello.as_ref();
         Self {
-            client_random: hello.map(|hello| hello.random.iter().map(|byte| format!("{byte:02x}")).collect()),
+            client_random: hello.map(|hello| HEXLOWER.encode(&hello.random)),
             server_name: hello.and_then(|hello| hello.server_name.clone()),
             alpn: hello.map_or_else(Vec::new, |hello| hello.alpn.clone()),
             versions_offered: hello.map_or_else(Vec::new, |hello| {

@@ -2,6 +2,7 @@
 
 use bartizan_wire::Side;
 use bartizan_wire::keys::Epoch;
+use data_encoding::HEXLOWER_PERMISSIVE;
 use zeroize::Zeroizing;
 
 use crate::ike_table::{self, IkeSecret};
@@ -185,17 +186,11 @@ fn read(line: &[u8]) -> Result<Option<Line>, &'static str> {
     Ok(Some((label, client_random, secret)))
 }
 
-/// The bytes that hexadecimal digits stand for.
+/// The bytes that hexadecimal digits of either case stand for, in memory that is zeroized.
 pub(crate) fn hexadecimal(text: &[u8]) -> Option<Zeroizing<Vec<u8>>> {
-    let digit = |byte: u8| (byte as char).to_digit(16);
-    if !text.len().is_multiple_of(2) {
-        return None;
-    }
-    let mut bytes = Zeroizing::new(Vec::with_capacity(text.len() / 2));
-    for pair in text.chunks_exact(2) {
-        // Two digits are at most 255.
-        bytes.push((digit(pair[0])? << 4 | digit(pair[1])?) as u8);
-    }
+    let mut bytes = Zeroizing::new(vec![0; HEXLOWER_PERMISSIVE.decode_len(text.len()).ok()?]);
+    let length = HEXLOWER_PERMISSIVE.decode_mut(text, &mut bytes).ok()?;
+    debug_assert_eq!(length, bytes.len());
     Some(bytes)
 }
 

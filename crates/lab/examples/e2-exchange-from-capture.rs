@@ -11,7 +11,7 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, ExitCode};
 
-use bartizan_lab::e2::exchange::{End, File, Procedure, Recorded, SCHEMA};
+use bartizan_lab::stand_in::e2::exchange::{End, File, Procedure, Recorded, SCHEMA};
 use bartizan_wire::ip::{SCTP, datagram};
 use bartizan_wire::link::{Network, network};
 use bartizan_wire::sctp::{self, Data};

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::{Command, ExitCode};
 
-use bartizan_lab::exchange::file::{
+use bartizan_lab::stand_in::exchange::file::{
     Answer, Body, Closed, Connection, End, File, Flag, Goaway, Request, SCHEMA, Server, Source, bytes,
 };
 use serde_json::Value;

@@ -4,7 +4,7 @@
 use std::error::Error;
 
 use bartizan_lab::Exchange;
-use bartizan_lab::replay::{Behaviour, Idle, Responder, Speed, Think, play};
+use bartizan_lab::stand_in::replay::{Behaviour, Idle, Responder, Speed, Think, play};
 use bartizan_stats::Summary;
 
 fn main() -> Result<(), Box<dyn Error>> {

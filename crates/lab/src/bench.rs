@@ -79,7 +79,7 @@ pub enum Error {
     Certificates(#[from] bartizan_pki::Error),
     /// A transaction with an NRF.
     #[error(transparent)]
-    Sbi(#[from] crate::sbi::Error),
+    Sbi(#[from] crate::stand_in::sbi::Error),
     /// Our own deployment file or credentials were refused: a mistake of ours.
     #[error("the bench's own configuration: {0}")]
     Configuration(String),

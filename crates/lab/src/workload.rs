@@ -28,7 +28,7 @@ use serde_json::Value;
 
 pub use crate::bench::Error;
 use crate::bench::Tools;
-use crate::experiment::{Levels, Parameters};
+use crate::runner::experiment::{Levels, Parameters};
 
 /// Every kind, by name in an experiment's file.
 pub const KINDS: &[&Kind] = &[

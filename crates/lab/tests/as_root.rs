@@ -8,7 +8,7 @@ mod as_root {
 
     use bartizan_host::{Capture, Direction, Namespace, Port, Program, connect};
     use bartizan_lab::Exchange;
-    use bartizan_lab::replay::{Behaviour, Idle, Responder, Speed, Think, play};
+    use bartizan_lab::stand_in::replay::{Behaviour, Idle, Responder, Speed, Think, play};
 
     const LONG: Duration = Duration::from_secs(60);
 

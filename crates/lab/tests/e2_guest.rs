@@ -15,11 +15,11 @@ use std::time::{Duration, Instant};
 use bartizan_host::sctp::{Arrival, Association, Listener, Opening};
 use bartizan_host::{Capture, Direction, Guest, Impairment, LabRoot, Program};
 use bartizan_ipsec::drive::list_sas;
-use bartizan_lab::e2::ike::At;
-use bartizan_lab::e2::link::{INTERFACE, NODE};
-use bartizan_lab::e2::play::Faults;
-use bartizan_lab::e2::script::{Load, Pace};
-use bartizan_lab::e2::{End, Exchange, Ike, Link, Played, Protection, Script, Selector, play};
+use bartizan_lab::stand_in::e2::ike::At;
+use bartizan_lab::stand_in::e2::link::{INTERFACE, NODE};
+use bartizan_lab::stand_in::e2::play::Faults;
+use bartizan_lab::stand_in::e2::script::{Load, Pace};
+use bartizan_lab::stand_in::e2::{End, Exchange, Ike, Link, Played, Protection, Script, Selector, play};
 use serde::{Deserialize, Serialize};
 
 /// Where the guest leaves what it found; set in the guest only.

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use bartizan_host::Program;
-use bartizan_lab::e2::Exchange;
-use bartizan_lab::e2::exchange::File;
+use bartizan_lab::stand_in::e2::Exchange;
+use bartizan_lab::stand_in::e2::exchange::File;
 
 #[path = "../examples/e2-exchange-from-capture.rs"]
 #[allow(dead_code, reason = "it is a program with a `main` of its own")]

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use bartizan_host::Program;
 use bartizan_lab::Exchange;
-use bartizan_lab::replay::{Behaviour, Idle, Responder, Speed, Targets, Think, play};
+use bartizan_lab::stand_in::replay::{Behaviour, Idle, Responder, Speed, Targets, Think, play};
 
 const LONG: Duration = Duration::from_secs(60);
 

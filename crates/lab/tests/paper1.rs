@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use bartizan_lab::experiment::Collection;
+use bartizan_lab::runner::experiment::Collection;
 
 #[test]
 fn every_value_of_tables_2_to_4_is_recorded_as_printed() {

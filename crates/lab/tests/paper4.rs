@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use bartizan_lab::experiment::Collection;
+use bartizan_lab::runner::experiment::Collection;
 
 fn collection() -> Collection {
     Collection::find(Some(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../../experiments")))

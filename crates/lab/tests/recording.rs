@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use bartizan_host::Program;
 use bartizan_lab::Exchange;
-use bartizan_lab::exchange::file::File;
+use bartizan_lab::stand_in::exchange::file::File;
 
 #[path = "../examples/exchange-from-capture.rs"]
 #[allow(dead_code, reason = "it is a program with a `main` of its own")]

@@ -10,8 +10,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bartizan_host::{Process, Program};
-use bartizan_lab::nrf::{self, Manner};
-use bartizan_lab::sbi::{Authority, Client, Connections, Error, Function, Papers, Procedure, Session, Way};
+use bartizan_lab::stand_in::nrf::{self, Manner};
+use bartizan_lab::stand_in::sbi::{Authority, Client, Connections, Error, Function, Papers, Procedure, Session, Way};
 use serde_json::Value;
 
 const LONG: Duration = Duration::from_secs(60);

@@ -1,8 +1,8 @@
 //! Two runs of an experiment against each other.
 
 use bartizan_lab::Experiment;
-use bartizan_lab::experiment::{Form, Levels};
-use bartizan_lab::trial::Record;
+use bartizan_lab::runner::experiment::{Form, Levels};
+use bartizan_lab::runner::trial::Record;
 use bartizan_lab::workload::MetricKind;
 use bartizan_stats::{Confidence, Estimate, Sample};
 use serde::Serialize;

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use bartizan_lab::experiment::Levels;
-use bartizan_lab::trial::{Calibration, Outcome};
+use bartizan_lab::runner::experiment::Levels;
+use bartizan_lab::runner::trial::{Calibration, Outcome};
 use bartizan_stats::Interval;
 
 use crate::model::{Quickness, Report};

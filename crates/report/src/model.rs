@@ -15,9 +15,10 @@ pub(crate) mod samples;
 mod statistics;
 mod warnings;
 
-use bartizan_lab::experiment::{Experiment, Source};
-use bartizan_lab::trial::{LeftOut, Record, Records};
-use bartizan_lab::{Published, experiment};
+use bartizan_lab::Published;
+use bartizan_lab::runner::experiment;
+use bartizan_lab::runner::experiment::{Experiment, Source};
+use bartizan_lab::runner::trial::{LeftOut, Record, Records};
 use pace::Paces;
 use serde::Serialize;
 

@@ -4,7 +4,7 @@
 //! - whole numbers below 100 000 as they are: counts and sizes are exact;
 //! - the unit in which a value has one to three digits before the point; bytes are bytes up to 9999, so that a size of a frame is one.
 
-use bartizan_lab::experiment::Levels;
+use bartizan_lab::runner::experiment::Levels;
 use bartizan_stats::{Estimate, Interval};
 
 /// Units that are multiples of each other, by how many of the family's base unit they hold; the name shown comes first.

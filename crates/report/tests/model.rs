@@ -5,8 +5,8 @@ mod synthetic;
 use std::collections::BTreeMap;
 
 use bartizan_lab::Experiment;
-use bartizan_lab::experiment::Collection;
-use bartizan_lab::trial::{Calibration, Damage, Outcome, Record, Records, Steal};
+use bartizan_lab::runner::experiment::Collection;
+use bartizan_lab::runner::trial::{Calibration, Damage, Outcome, Record, Records, Steal};
 use bartizan_report::{Direction, File, MeasuredBeside, Report, Verdict, compare, markdown, samples_csv};
 use synthetic::{levels, record};
 

@@ -2,7 +2,7 @@
 
 mod synthetic;
 
-use bartizan_lab::trial::Outcome;
+use bartizan_lab::runner::trial::Outcome;
 use bartizan_report::{AnswerPiece, File, Quickness, Report, html, json, markdown, samples_csv, summary_csv};
 use roxmltree::{Document, ParsingOptions};
 

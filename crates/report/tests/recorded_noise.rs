@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::OnceLock;
 
-use bartizan_lab::experiment::{Collection, Experiment, Levels, Part};
-use bartizan_lab::run::runner_part;
-use bartizan_lab::trial::{Outcome, Record, Records};
+use bartizan_lab::runner::experiment::{Collection, Experiment, Levels, Part};
+use bartizan_lab::runner::run::runner_part;
+use bartizan_lab::runner::trial::{Outcome, Record, Records};
 use bartizan_lab::workload::KINDS;
 use bartizan_report::{Verdict, controls};
 use bartizan_stats::{Confidence, Random, Sample, serial_median};

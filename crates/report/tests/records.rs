@@ -7,8 +7,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use bartizan_lab::experiment::Collection;
-use bartizan_lab::trial::{Outcome, Record, Records};
+use bartizan_lab::runner::experiment::Collection;
+use bartizan_lab::runner::trial::{Outcome, Record, Records};
 use bartizan_report::{File, Report, markdown};
 
 fn experiments() -> PathBuf {

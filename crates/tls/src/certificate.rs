@@ -1,5 +1,6 @@
 //! What this crate reads in a certificate: names, labels and dates. Trust is decided elsewhere.
 
+use data_encoding::HEXLOWER;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use bartizan_ledger as ledger;
@@ -126,11 +127,11 @@ pub fn certificate_of(der: &[u8]) -> ledger::Certificate {
 }
 
 fn entry(der: &CertificateDer<'_>) -> ledger::Certificate {
-    let sha256 = hexadecimal(aws_lc_rs::digest::digest(&aws_lc_rs::digest::SHA256, der).as_ref());
+    let sha256 = HEXLOWER.encode(aws_lc_rs::digest::digest(&aws_lc_rs::digest::SHA256, der).as_ref());
     match parse(der) {
         Ok(certificate) => ledger::Certificate {
             subject: printable(&certificate.subject().to_string()),
-            serial: hexadecimal(certificate.raw_serial()),
+            serial: HEXLOWER.encode(certificate.raw_serial()),
             names: Names::read(&certificate).map_or_else(|_| Vec::new(), |names| names.listed()),
             public_key: algorithm_name(scheme::label(&certificate.public_key().algorithm)),
             signature: algorithm_name(scheme::label(&certificate.signature_algorithm)),
@@ -192,17 +193,6 @@ pub(crate) fn signed_with(der: &CertificateDer<'_>) -> Result<Result<SignatureSc
 /// Whether subject and issuer are the same name.
 pub(crate) fn is_self_issued(der: &CertificateDer<'_>) -> bool {
     parse(der).is_ok_and(|certificate| certificate.subject() == certificate.issuer())
-}
-
-pub(crate) fn hexadecimal(bytes: &[u8]) -> String {
-    use std::fmt::Write;
-    bytes
-        .iter()
-        .fold(String::with_capacity(2 * bytes.len()), |mut text, byte| {
-            // Writing into a String cannot fail.
-            let _ = write!(text, "{byte:02x}");
-            text
-        })
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use bartizan_host::{Capture, Usage};
 use bartizan_lab::Exchange;
-use bartizan_lab::replay::{self, Behaviour, Fault, Idle, Responder, Speed, Targets, Think};
+use bartizan_lab::stand_in::replay::{self, Behaviour, Fault, Idle, Responder, Speed, Targets, Think};
 use bartizan_ledger::{Event, Reader};
 use bartizan_stats::Summary;
 use indicatif::ProgressBar;

@@ -3,7 +3,7 @@
 use std::env;
 
 use bartizan_lab::bench::Tools;
-use bartizan_lab::experiment::{Collection, Experiment};
+use bartizan_lab::runner::experiment::{Collection, Experiment};
 use bartizan_lab::workload::Lack;
 
 use super::feature::{Need, Standing, Weight};
@@ -14,7 +14,7 @@ pub(super) fn standings() -> Result<Vec<Standing>, Failure> {
     let own = env::current_exe().map_err(|error| Failure::new(format!("finding this binary: {error}")))?;
     let tools = Tools::find(own, None).map_err(Failure::new)?;
     let collection = Collection::find(None);
-    let failed = |error: bartizan_lab::experiment::CollectionError| {
+    let failed = |error: bartizan_lab::runner::experiment::CollectionError| {
         let failure = Failure::new(&error);
         match error.hint() {
             Some(hint) => failure.hint(hint),

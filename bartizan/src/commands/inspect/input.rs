@@ -1,5 +1,6 @@
 //! The bytes of a capture as they lie on disk, with their SHA-256 where somebody wants it.
 
+use data_encoding::HEXLOWER;
 use std::io::{self, Read};
 
 use aws_lc_rs::digest::{Context, SHA256};
@@ -26,7 +27,7 @@ impl<R: Read> Input<R> {
         }
         io::copy(&mut self, &mut io::sink())?;
         let hash = self.hash.map(Context::finish);
-        Ok(hash.map(|hash| hash.as_ref().iter().map(|byte| format!("{byte:02x}")).collect()))
+        Ok(hash.map(|hash| HEXLOWER.encode(hash.as_ref())))
     }
 }
 

@@ -1,6 +1,6 @@
 //! What this program was built from, as its build script found it.
 
-use bartizan_lab::trial::Build;
+use bartizan_lab::runner::trial::Build;
 
 /// For the records.
 pub(super) fn build() -> Build {

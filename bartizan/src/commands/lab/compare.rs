@@ -62,7 +62,7 @@ struct Row<'a> {
     part: &'a str,
     metric: &'static str,
     unit: &'static str,
-    levels: &'a bartizan_lab::experiment::Levels,
+    levels: &'a bartizan_lab::runner::experiment::Levels,
     floor: bool,
     #[serde(flatten)]
     changed: Changed,

@@ -2,7 +2,7 @@
 
 use std::net::{SocketAddr, TcpListener};
 
-use bartizan_lab::sbi::wrapper::serve;
+use bartizan_lab::stand_in::sbi::wrapper::serve;
 
 use crate::{Failure, Outcome};
 

@@ -1,6 +1,6 @@
 //! `bartizan lab list`.
 
-use bartizan_lab::experiment::{Collection, Found};
+use bartizan_lab::runner::experiment::{Collection, Found};
 use serde::Serialize;
 
 use crate::commands::lab::{Where, refused};
@@ -87,7 +87,7 @@ impl Entry {
 }
 
 impl PartEntry {
-    fn of(part: &bartizan_lab::experiment::Part) -> Self {
+    fn of(part: &bartizan_lab::runner::experiment::Part) -> Self {
         Self {
             id: part.id.clone(),
             workload: part.workload.name,

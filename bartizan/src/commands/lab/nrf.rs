@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use bartizan_deployment::Deployment;
-use bartizan_lab::nrf::{Manner, serve};
+use bartizan_lab::stand_in::nrf::{Manner, serve};
 use bartizan_tls::{Credentials, Endpoint, peers};
 
 use crate::{Failure, Outcome};

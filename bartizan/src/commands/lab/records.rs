@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use bartizan_lab::experiment::{Collection, Found};
-use bartizan_lab::trial::Records;
+use bartizan_lab::runner::experiment::{Collection, Found};
+use bartizan_lab::runner::trial::Records;
 use bartizan_report::File;
 
 use crate::Failure;

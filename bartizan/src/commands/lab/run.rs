@@ -6,9 +6,9 @@ mod summary;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use bartizan_lab::experiment::Found;
-use bartizan_lab::run::{Guard, How, Options, RunError, Settings};
-use bartizan_lab::trial::{Controls, KernelChoice};
+use bartizan_lab::runner::experiment::Found;
+use bartizan_lab::runner::run::{Guard, How, Options, RunError, Settings};
+use bartizan_lab::runner::trial::{Controls, KernelChoice};
 
 use crate::commands::lab::{Where, built_from, refused};
 use crate::interrupt::Interrupt;
@@ -129,7 +129,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
             how: args.how(binary.clone(), target_ca.clone()),
         };
         let mut progress = Progress::new(interrupt.clone());
-        let ended = bartizan_lab::run::run(&options, &mut progress);
+        let ended = bartizan_lab::runner::run::run(&options, &mut progress);
         progress.finish();
         let ended = ended.map_err(|error| args.failed(&error, &found.experiment.id, progress.file()))?;
         let summary = summary::Summary::of(&found.experiment, &ended);

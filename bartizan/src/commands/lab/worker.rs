@@ -19,12 +19,12 @@ pub(super) struct GuardArgs {
 }
 
 pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
-    bartizan_lab::worker::work(args.socket.as_deref())
+    bartizan_lab::runner::worker::work(args.socket.as_deref())
         .map_err(|error| Failure::new(format!("a worker of the lab: {error}")))?;
     Ok(Outcome::Clean)
 }
 
 pub(super) fn guard(args: &GuardArgs) -> Result<Outcome, Failure> {
-    bartizan_lab::run::watch(&args.scratch);
+    bartizan_lab::runner::run::watch(&args.scratch);
     Ok(Outcome::Clean)
 }

@@ -1,5 +1,6 @@
 //! GTP-U, PFCP, GTPv2-C, QUIC and DTLS over UDP in the report for programs.
 
+use data_encoding::HEXLOWER;
 use std::borrow::Cow;
 
 use bartizan_posture::Posture;
@@ -69,7 +70,7 @@ impl QuicFacts {
             version_negotiation: quic.version_negotiation.is_some(),
             early_data: quic.early_data.is_some(),
             closed: quic.closed.as_ref().map(|closed| closed.value.to_string()),
-            client_random: hello.map(|hello| hello.random.iter().map(|byte| format!("{byte:02x}")).collect()),
+            client_random: hello.map(|hello| HEXLOWER.encode(&hello.random)),
             versions_offered: codes(hello.map(|hello| &hello.supported_versions)),
             groups_offered: codes(hello.map(|hello| &hello.supported_groups)),
             signature_schemes_offered: codes(hello.map(|hello| &hello.signature_algorithms)),

@@ -4,6 +4,7 @@ use bartizan_posture::Posture;
 use bartizan_wire::Seen;
 use bartizan_wire::sctp::Dtls;
 use bartizan_wire::tls::Certificates;
+use data_encoding::HEXLOWER;
 use serde::Serialize;
 
 use super::Code;
@@ -37,7 +38,7 @@ impl DtlsFacts {
         let signed = dtls.server_key_exchange.as_ref().and_then(|seen| seen.value.signature);
         Self {
             client: dtls.client.map(|end| if end == 0 { "initiator" } else { "responder" }),
-            client_random: hello.map(|hello| hello.random.iter().map(|byte| format!("{byte:02x}")).collect()),
+            client_random: hello.map(|hello| HEXLOWER.encode(&hello.random)),
             versions_offered: codes(hello.map(|hello| &hello.supported_versions)),
             groups_offered: codes(hello.map(|hello| &hello.supported_groups)),
             signature_schemes_offered: codes(hello.map(|hello| &hello.signature_algorithms)),

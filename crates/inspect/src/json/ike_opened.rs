@@ -3,6 +3,7 @@
 use bartizan_registry::authentication_method;
 use bartizan_wire::ike::{KeyExchangeMethod, Made, Opened, Party, Proof};
 use bartizan_wire::{Seen, ike};
+use data_encoding::HEXLOWER;
 use serde::Serialize;
 
 use super::Code;
@@ -101,7 +102,6 @@ impl ProofFacts {
 impl MadeFacts {
     fn new(seen: &Seen<Made>) -> Self {
         let made = &seen.value;
-        let hexadecimal = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect();
         let code = |method: &KeyExchangeMethod| Code {
             code: method.0,
             name: method.to_string(),
@@ -111,8 +111,8 @@ impl MadeFacts {
             requester: made.requester.to_string(),
             protocol: made.protocol(),
             rekey: made.is_rekey,
-            requester_spi: hexadecimal(&made.requester_spi),
-            responder_spi: hexadecimal(&made.chosen.spi),
+            requester_spi: HEXLOWER.encode(&made.requester_spi),
+            responder_spi: HEXLOWER.encode(&made.chosen.spi),
             proposal: made.chosen.to_string(),
             key_exchanges: made.key_exchanges.iter().map(code).collect(),
             first_packet: seen.first.packet,

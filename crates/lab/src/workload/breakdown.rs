@@ -23,8 +23,8 @@ use std::path::PathBuf;
 use std::thread;
 use std::time::Duration;
 
-use crate::sbi::packets::{Passed, Tap, leg, leg_with_opening};
-use crate::sbi::{Deployment, Error as SbiError, Session};
+use crate::stand_in::sbi::packets::{Passed, Tap, leg, leg_with_opening};
+use crate::stand_in::sbi::{Deployment, Error as SbiError, Session};
 use crate::workload::sbi::{
     self, Asked, CA, CONNECTION, DEPLOYMENT, LATENCY, PLACEMENT, Stages, function, milliseconds,
 };

@@ -24,12 +24,12 @@ use bartizan_host::{Capture, Captured, Direction, Feature, LabRoot, Support};
 use serde_json::Value;
 
 use crate::bench::Tools;
-use crate::charons;
-use crate::e2::frames::{self, Frame, SCTP};
-use crate::e2::ike::AUTHENTICATION;
-use crate::e2::link::INTERFACE;
-use crate::e2::{Ike, Link, Protection, Selector, protection};
-use crate::experiment::Levels;
+use crate::runner::experiment::Levels;
+use crate::stand_in::charons;
+use crate::stand_in::e2::frames::{self, Frame, SCTP};
+use crate::stand_in::e2::ike::AUTHENTICATION;
+use crate::stand_in::e2::link::INTERFACE;
+use crate::stand_in::e2::{Ike, Link, Protection, Selector, protection};
 use crate::workload::{Error, FactorKind, Lack, Setting, number};
 
 pub(super) use self::cipher::KIND as CIPHER;

@@ -27,8 +27,8 @@ use self::measure::{Measured, Reached};
 pub(super) use self::memory::KIND as MEMORY;
 use self::path::Condition;
 use self::whole::Whole;
-use crate::charons::{self, PATIENCE, Papers, ike_sa, methods, refused};
-use crate::experiment::Levels;
+use crate::runner::experiment::Levels;
+use crate::stand_in::charons::{self, PATIENCE, Papers, ike_sa, methods, refused};
 use crate::workload::{Error, FactorKind, Observation, Setting, Trial, Workload};
 
 struct IpsecSetUp {

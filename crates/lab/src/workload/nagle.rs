@@ -13,9 +13,9 @@ use std::time::Duration;
 use bartizan_host::{LabRoot, Process, loopback_addresses};
 
 use crate::bench::Tools;
-use crate::experiment::Levels;
-use crate::sbi::packets::{Tap, longest_silence};
-use crate::sbi::{
+use crate::runner::experiment::Levels;
+use crate::stand_in::sbi::packets::{Tap, longest_silence};
+use crate::stand_in::sbi::{
     Authority, CONSUMER, Client, Connections, Deployment, Error as SbiError, Function, NRF, Papers, Session, Stage,
     Wanted, Way,
 };

@@ -1,6 +1,6 @@
 //! Discoveries at an NRF, each on a connection of its own.
 
-use crate::sbi::Session;
+use crate::stand_in::sbi::Session;
 use crate::workload::sbi::{
     self, Asked, CA, CPU_CONSUMER, CPU_NRF, CPU_PRODUCER, DEPLOYMENT, LATENCY, PLACEMENT, Stages, function,
     milliseconds,

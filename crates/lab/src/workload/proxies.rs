@@ -9,7 +9,7 @@ mod sites;
 use serde_json::Value;
 
 use crate::bench::{Cpu, Level, Measured, Mode, Placement, Proxy, Tools, Way};
-use crate::experiment::Levels;
+use crate::runner::experiment::Levels;
 use crate::workload::{Error, Lack, Observation};
 
 pub(super) use kinds::{HANDSHAKES, LATENCY, MEMORY, NEW_CONNECTION, THROUGHPUT};

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use bartizan_stats::Sample;
 
-use crate::sbi::{Client, Question, Session};
+use crate::stand_in::sbi::{Client, Question, Session};
 use crate::workload::sbi::{self, Asked, CA, DEPLOYMENT, PLACEMENT, Stages, function, milliseconds};
 use crate::workload::{
     Better, Default, Error, Kind, MetricKind, Observation, ParameterKind, Setting, Targets, Trial, Workload,

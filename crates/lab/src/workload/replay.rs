@@ -15,9 +15,9 @@ use std::time::{Duration, Instant};
 use bartizan_host::{Process, Program, loopback_addresses};
 
 use crate::Exchange;
-use crate::replay::{Behaviour, Idle, Outcome, Responder, Speed, Targets, Think, play};
-use crate::sbi::packets::{Passed, Tap};
-use crate::sbi::{Authority, CONSUMER, Deployment, Error as SbiError, Papers};
+use crate::stand_in::replay::{Behaviour, Idle, Outcome, Responder, Speed, Targets, Think, play};
+use crate::stand_in::sbi::packets::{Passed, Tap};
+use crate::stand_in::sbi::{Authority, CONSUMER, Deployment, Error as SbiError, Papers};
 use crate::workload::sbi::{self, CA, LATENCY, milliseconds};
 use crate::workload::{
     self, Better, Default, Error, FactorKind, Kind, MetricKind, Observation, ParameterKind, Setting, Trial, Workload,

@@ -7,8 +7,8 @@ use std::time::Duration;
 use bartizan_host::Usage;
 
 use crate::bench::Tools;
-use crate::experiment::Levels;
-use crate::sbi::{
+use crate::runner::experiment::Levels;
+use crate::stand_in::sbi::{
     Authority, Client, Connections, Deployment, Function, Handshakes, Papers, Session, Spent, Stage, Wanted, Way,
 };
 use crate::workload::{Better, Error, FactorKind, Lack, MetricKind, Observation, Setting, Trial};
@@ -198,7 +198,7 @@ impl Stages {
             return Ok(None);
         };
         if !self.papers.contains_key(&authority) {
-            let nodes = [crate::sbi::CONSUMER, crate::sbi::NRF];
+            let nodes = [crate::stand_in::sbi::CONSUMER, crate::stand_in::sbi::NRF];
             let papers = Papers::make(&self.folder, authority, &nodes)?;
             self.papers.insert(authority, papers);
         }

@@ -11,7 +11,7 @@ pub(super) use hold::KIND as HOLD;
 pub(super) use storm::KIND as STORM;
 
 use crate::bench::Tools;
-use crate::experiment::Levels;
+use crate::runner::experiment::Levels;
 use crate::workload::{Better, FactorKind, Lack, MetricKind};
 
 const PATH: FactorKind = FactorKind {

@@ -4,8 +4,8 @@ use std::time::{Duration, Instant};
 
 use bartizan_host::{Process, Program, loopback_addresses};
 
-use crate::sbi::wrapper::{Caller, Keys, Operation};
-use crate::sbi::{Connections, Error as SbiError};
+use crate::stand_in::sbi::wrapper::{Caller, Keys, Operation};
+use crate::stand_in::sbi::{Connections, Error as SbiError};
 use crate::workload::sbi::{CONNECTION, in_time, late, milliseconds};
 use crate::workload::{
     Better, Default, Error, FactorKind, Kind, MetricKind, Observation, ParameterKind, Setting, Targets, Trial,

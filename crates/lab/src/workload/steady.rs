@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use crate::sbi::Session;
+use crate::stand_in::sbi::Session;
 use crate::workload::sbi::{
     self, Asked, CA, CPU_CONSUMER, CPU_NRF, CPU_PRODUCER, DEPLOYMENT, LATENCY, MEMORY_CONSUMER, MEMORY_NRF,
     MEMORY_PRODUCER, PLACEMENT, Stages, function, milliseconds,

@@ -17,7 +17,7 @@ use serde_json::Value;
 use self::ends::{Ends, Server};
 use self::link::Link;
 use crate::bench::Tools;
-use crate::experiment::Levels;
+use crate::runner::experiment::Levels;
 use crate::workload::{
     Better, Default, Error, FactorKind, Kind, Lack, MetricKind, Observation, ParameterKind, Setting, Targets, Trial,
     Workload,

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::sbi::{Procedure, Session};
+use crate::stand_in::sbi::{Procedure, Session};
 use crate::workload::sbi::{
     self, Asked, CA, CONNECTION, CONSUMER, CPU_CONSUMER, CPU_NRF, CPU_PRODUCER, DEPLOYMENT, LATENCY, MEMORY_CONSUMER,
     MEMORY_NRF, MEMORY_PRODUCER, PLACEMENT, Stages, function, milliseconds,
@@ -194,7 +194,7 @@ impl Workload for Transactions {
 }
 
 fn transact(
-    client: &mut crate::sbi::Client,
+    client: &mut crate::stand_in::sbi::Client,
     session: &mut Session,
 ) -> Result<(Procedure, Duration, Option<Duration>), Error> {
     let (procedure, question) = session.turn();

@@ -1,5 +1,6 @@
 //! Making an authority: all of it, or nothing.
 
+use data_encoding::HEXLOWER;
 use std::fs;
 use std::path::Path;
 use std::time::SystemTime;
@@ -263,10 +264,7 @@ fn make_intermediate(
 
 /// Two authorities never share a name: path building by name would confuse them.
 fn own_name(role: &str, key: &PrivateKey) -> String {
-    let mark: String = key.public_key().identifier()[..4]
-        .iter()
-        .map(|octet| format!("{octet:02x}"))
-        .collect();
+    let mark = HEXLOWER.encode(&key.public_key().identifier()[..4]);
     format!("Bartizan {role} {mark}")
 }
 

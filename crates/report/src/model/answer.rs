@@ -1,6 +1,6 @@
 //! The sentence that answers an experiment, its places filled.
 
-use bartizan_lab::experiment::{Experiment, Piece};
+use bartizan_lab::runner::experiment::{Experiment, Piece};
 use serde::Serialize;
 
 use super::{Part, Samples, Statistics};

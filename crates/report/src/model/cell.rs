@@ -1,6 +1,6 @@
 //! A table of a metric.
 
-use bartizan_lab::experiment::{Levels, Part};
+use bartizan_lab::runner::experiment::{Levels, Part};
 use bartizan_lab::workload::{Better, MetricKind};
 use bartizan_stats::Sample;
 

@@ -1,6 +1,6 @@
 //! One group of trials set against another.
 
-use bartizan_lab::experiment::{self, Form, Levels};
+use bartizan_lab::runner::experiment::{self, Form, Levels};
 use bartizan_lab::workload::MetricKind;
 use bartizan_stats::{Confidence, Error, Estimate, Interval, difference, paired_ratio, paired_shift, serial_median};
 

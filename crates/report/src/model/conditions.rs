@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use bartizan_lab::trial::{Build, Calibration, Environment, KernelKind, Outcome, Record};
+use bartizan_lab::runner::trial::{Build, Calibration, Environment, KernelKind, Outcome, Record};
 use bartizan_stats::Sample;
 use serde::Serialize;
 

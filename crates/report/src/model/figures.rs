@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use bartizan_lab::experiment::{self, Levels, Limit, Plot, PlotKind};
-use bartizan_lab::published::Statistic;
+use bartizan_lab::runner::experiment::{self, Levels, Limit, Plot, PlotKind};
+use bartizan_lab::runner::published::Statistic;
 use bartizan_stats::{Confidence, Interval, Sample, serial_median};
 
 use super::{Cell, PublishedValues, Samples, Statistics, Table};

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use bartizan_lab::experiment::Experiment;
-use bartizan_lab::trial::{KernelKind, Record, Steal};
+use bartizan_lab::runner::experiment::Experiment;
+use bartizan_lab::runner::trial::{KernelKind, Record, Steal};
 use bartizan_lab::workload::MetricKind;
 use bartizan_stats::{Sample, step};
 use serde::Serialize;
@@ -338,7 +338,10 @@ fn dependent(part: &Part) -> impl Iterator<Item = Dependent> + '_ {
 }
 
 /// The step of each metric of a part: values over their combination's median, of all combinations of a repetition together.
-fn steps<'a>(part: &'a bartizan_lab::experiment::Part, samples: &'a Samples) -> impl Iterator<Item = Changed> + 'a {
+fn steps<'a>(
+    part: &'a bartizan_lab::runner::experiment::Part,
+    samples: &'a Samples,
+) -> impl Iterator<Item = Changed> + 'a {
     part.metrics.iter().filter_map(move |metric| {
         let rounds = rounds(part, metric, samples);
         let found = step(&rounds).ok()?;
@@ -355,7 +358,7 @@ fn steps<'a>(part: &'a bartizan_lab::experiment::Part, samples: &'a Samples) -> 
 
 /// Logarithms of values over their combination's median: the median of each repetition, in the order they were taken. Empty where a
 /// combination has values that are not above 0.
-fn rounds(part: &bartizan_lab::experiment::Part, metric: &MetricKind, samples: &Samples) -> Vec<f64> {
+fn rounds(part: &bartizan_lab::runner::experiment::Part, metric: &MetricKind, samples: &Samples) -> Vec<f64> {
     let mut rounds: BTreeMap<(usize, (String, usize)), Vec<f64>> = BTreeMap::new();
     let mut first: BTreeMap<(String, usize), usize> = BTreeMap::new();
     let of = |trials: &[Trial]| -> Option<(f64, Vec<Trial>)> {

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
-use bartizan_lab::trial::{KernelKind, Record};
+use bartizan_lab::runner::trial::{KernelKind, Record};
 use bartizan_stats::{Modes, OneMode, Sample};
 use serde::Serialize;
 
@@ -92,7 +92,7 @@ fn pace(record: &Record) -> Option<f64> {
     let paces: Vec<f64> = record
         .calibration
         .iter()
-        .map(bartizan_lab::trial::Calibration::pace)
+        .map(bartizan_lab::runner::trial::Calibration::pace)
         .collect();
     let sum: f64 = paces.iter().map(|pace| pace.ln()).sum();
     let pace = (sum / paces.len() as f64).exp();

@@ -1,6 +1,6 @@
 //! A part of an experiment, as it is shown.
 
-use bartizan_lab::experiment;
+use bartizan_lab::runner::experiment;
 
 use super::{Comparison, Control, Figure, PublishedValues, Samples, Table, figures};
 

@@ -1,8 +1,8 @@
 //! What a publication printed beside what was measured here.
 
 use bartizan_lab::Published;
-use bartizan_lab::experiment::{Form, Levels};
-use bartizan_lab::published::{Bound, Conflict, PublishedValue, Statistic};
+use bartizan_lab::runner::experiment::{Form, Levels};
+use bartizan_lab::runner::published::{Bound, Conflict, PublishedValue, Statistic};
 use bartizan_stats::Interval;
 use serde::Serialize;
 

@@ -1,7 +1,7 @@
 //! What measures it again.
 
-use bartizan_lab::experiment::Experiment;
-use bartizan_lab::trial::{Controls, KernelChoice, Record, Run};
+use bartizan_lab::runner::experiment::Experiment;
+use bartizan_lab::runner::trial::{Controls, KernelChoice, Record, Run};
 
 use super::File;
 

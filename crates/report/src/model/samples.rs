@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use bartizan_lab::experiment::Levels;
-use bartizan_lab::trial::{KernelKind, Outcome, Record};
+use bartizan_lab::runner::experiment::Levels;
+use bartizan_lab::runner::trial::{KernelKind, Outcome, Record};
 use bartizan_stats::{Pairs, Sample};
 
 use super::pace::{Paces, Speed};

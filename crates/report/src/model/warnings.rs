@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use bartizan_lab::experiment::{Experiment, Levels};
-use bartizan_lab::trial::{KernelKind, LeftOut, Record};
+use bartizan_lab::runner::experiment::{Experiment, Levels};
+use bartizan_lab::runner::trial::{KernelKind, LeftOut, Record};
 use bartizan_stats::{Confidence, Pairs, Sample, first_against_rest, paired_shift};
 use serde::Serialize;
 

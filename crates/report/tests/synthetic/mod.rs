@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use bartizan_lab::bench::Error;
-use bartizan_lab::experiment::{
+use bartizan_lab::runner::experiment::{
     Answer, Comparison, Experiment, Factor, Form, Levels, Parameters, Part, Piece, Plot, PlotKind, Quick, Source,
 };
-use bartizan_lab::published::{Conflict, Published, PublishedValue, Statistic};
-use bartizan_lab::trial::{Environment, Outcome, RUN_SCHEMA, Record, Records, SCHEMA};
+use bartizan_lab::runner::published::{Conflict, Published, PublishedValue, Statistic};
+use bartizan_lab::runner::trial::{Environment, Outcome, RUN_SCHEMA, Record, Records, SCHEMA};
 use bartizan_lab::workload::{Better, Kind, MetricKind, Setting, Targets, Workload};
 use bartizan_report::File;
 use bartizan_stats::Random;

@@ -4,9 +4,9 @@ use std::io::IsTerminal as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use bartizan_lab::experiment::Part;
-use bartizan_lab::run::Observer;
-use bartizan_lab::trial::{Outcome, Record};
+use bartizan_lab::runner::experiment::Part;
+use bartizan_lab::runner::run::Observer;
+use bartizan_lab::runner::trial::{Outcome, Record};
 use bartizan_lab::workload::Lack;
 use indicatif::{ProgressBar, ProgressStyle};
 

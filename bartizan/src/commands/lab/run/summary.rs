@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use bartizan_lab::Experiment;
-use bartizan_lab::experiment::Levels;
-use bartizan_lab::run::{Ended, runner_part};
-use bartizan_lab::trial::{LeftOut, Outcome};
+use bartizan_lab::runner::experiment::Levels;
+use bartizan_lab::runner::run::{Ended, runner_part};
+use bartizan_lab::runner::trial::{LeftOut, Outcome};
 use bartizan_report::quantity::Shown;
 use bartizan_report::{Effect, File, Report, Statistics, Verdict};
 use bartizan_stats::Sample;

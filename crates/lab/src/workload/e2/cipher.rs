@@ -8,7 +8,7 @@ use bartizan_host::{Feature, KernelCipher, Request};
 use super::library::LibraryCipher;
 use super::{PROTECTION, number, protection_of};
 use crate::bench::Tools;
-use crate::experiment::Levels;
+use crate::runner::experiment::Levels;
 use crate::workload::{
     Better, Default, Error, FactorKind, Kind, Lack, MetricKind, Observation, ParameterKind, Setting, Targets, Trial,
     Workload,
@@ -287,7 +287,7 @@ mod tests {
     #[test]
     fn every_protection_that_is_keyed_by_chance_is_a_cipher_here() {
         let ours = |name: &str| cbc(name).is_some() || matches!(aes(name), Some((_, "gcm" | "ccm")));
-        for name in crate::e2::protection::NAMES
+        for name in crate::stand_in::e2::protection::NAMES
             .iter()
             .filter(|name| name.starts_with("aes"))
         {

@@ -10,8 +10,8 @@ use bartizan_host::sctp::{Arrival, Association, Listener, Opening};
 use nix::sys::socket::{AddressFamily, SockFlag, SockProtocol, SockType, socket};
 
 use super::{PROTECTION, Protected, lacks, microseconds, number, protection_of};
-use crate::e2::link::{Link, NODE, RIC};
-use crate::e2::protection::Selector;
+use crate::stand_in::e2::link::{Link, NODE, RIC};
+use crate::stand_in::e2::protection::Selector;
 use crate::workload::{
     Better, Default, Error, FactorKind, Kind, MetricKind, Observation, ParameterKind, Setting, Targets, Trial, Workload,
 };

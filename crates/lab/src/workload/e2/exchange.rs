@@ -10,12 +10,12 @@ use serde_json::Value;
 
 use super::machine::{Ticks, retransmissions};
 use super::{Egress, PROTECTION, Protected, lacks, microseconds, number, protection_of};
-use crate::e2::Exchange;
-use crate::e2::frames::UDP;
-use crate::e2::link::{Link, NODE, RIC};
-use crate::e2::play::{Faults, play};
-use crate::e2::protection::Selector;
-use crate::e2::script::{Load, Pace, Script};
+use crate::stand_in::e2::Exchange;
+use crate::stand_in::e2::frames::UDP;
+use crate::stand_in::e2::link::{Link, NODE, RIC};
+use crate::stand_in::e2::play::{Faults, play};
+use crate::stand_in::e2::protection::Selector;
+use crate::stand_in::e2::script::{Load, Pace, Script};
 use crate::workload::{
     Better, Default, Error, FactorKind, Kind, MetricKind, Observation, ParameterKind, Setting, Targets, Trial, Workload,
 };

@@ -8,7 +8,7 @@ use bartizan_host::Feature;
 
 use super::{lacks_feature, microseconds, number};
 use crate::bench::Tools;
-use crate::experiment::Levels;
+use crate::runner::experiment::Levels;
 use crate::workload::{
     Better, Default, Error, FactorKind, Kind, Lack, MetricKind, Observation, ParameterKind, Setting, Targets, Trial,
     Workload,

@@ -10,9 +10,9 @@ use bartizan_host::sctp::{Arrival, Association, Listener, Opening};
 use bartizan_host::{Capture, Direction};
 
 use super::{Egress, PROTECTION, Protected, complete, lacks, protection_of};
-use crate::e2::frames::{self, ESP, Frame, SCTP};
-use crate::e2::link::{INTERFACE, Link, NODE};
-use crate::e2::protection::{Growth, Selector};
+use crate::stand_in::e2::frames::{self, ESP, Frame, SCTP};
+use crate::stand_in::e2::link::{INTERFACE, Link, NODE};
+use crate::stand_in::e2::protection::{Growth, Selector};
 use crate::workload::{
     Better, Default, Error, Kind, MetricKind, Observation, ParameterKind, Setting, Targets, Trial, Workload,
 };

@@ -16,14 +16,14 @@ use self::asking::{Plan, Rekeyed, Who, ask};
 use super::machine::{Counters, retransmissions};
 use super::{Anchor, Egress, PROTECTION, Protected, complete, lacks, lacks_feature, microseconds, protection_of};
 use crate::bench::Tools;
-use crate::charons::{PATIENCE, methods, negotiated, seen, span};
-use crate::e2::Exchange;
-use crate::e2::link::{INTERFACE, Link};
-use crate::e2::node::Loop;
-use crate::e2::play::{Faults, play};
-use crate::e2::protection::Selector;
-use crate::e2::script::{Load, Pace, Script};
-use crate::experiment::Levels;
+use crate::runner::experiment::Levels;
+use crate::stand_in::charons::{PATIENCE, methods, negotiated, seen, span};
+use crate::stand_in::e2::Exchange;
+use crate::stand_in::e2::link::{INTERFACE, Link};
+use crate::stand_in::e2::node::Loop;
+use crate::stand_in::e2::play::{Faults, play};
+use crate::stand_in::e2::protection::Selector;
+use crate::stand_in::e2::script::{Load, Pace, Script};
 use crate::workload::{
     Better, Default, Error, FactorKind, Kind, Lack, MetricKind, Observation, ParameterKind, Setting, Targets, Trial,
     Workload,

@@ -15,12 +15,12 @@ use serde_json::Value;
 
 use super::machine::{self, Counters};
 use super::{Anchor, Egress, PROTECTION, Protected, complete, lacks, milliseconds_between, number, protection_of};
-use crate::charons::{PATIENCE, ike_sa, methods, negotiated};
-use crate::e2::frames::{ESP, Frame, SCTP};
-use crate::e2::link::{INTERFACE, Link};
-use crate::e2::play::wait;
-use crate::e2::protection::Selector;
-use crate::e2::{Exchange, Procedure};
+use crate::stand_in::charons::{PATIENCE, ike_sa, methods, negotiated};
+use crate::stand_in::e2::frames::{ESP, Frame, SCTP};
+use crate::stand_in::e2::link::{INTERFACE, Link};
+use crate::stand_in::e2::play::wait;
+use crate::stand_in::e2::protection::Selector;
+use crate::stand_in::e2::{Exchange, Procedure};
 use crate::workload::{Better, Error, FactorKind, Kind, MetricKind, Observation, Setting, Targets, Trial, Workload};
 
 pub(in crate::workload) static KIND: Kind = Kind {

@@ -10,7 +10,7 @@ mod as_root {
     use bartizan_host::Guest;
 
     use super::*;
-    use crate::experiment::Parameters;
+    use crate::runner::experiment::Parameters;
     use crate::workload::{Kind, Observation, Trial};
 
     /// Set in the guest only.

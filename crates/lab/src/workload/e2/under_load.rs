@@ -11,9 +11,9 @@ use std::time::{Duration, Instant};
 
 use super::{PROTECTION, Protected, microseconds, protection_of};
 use crate::bench::Tools;
-use crate::e2::link::{NODE, RIC};
-use crate::e2::protection::Selector;
-use crate::experiment::Levels;
+use crate::runner::experiment::Levels;
+use crate::stand_in::e2::link::{NODE, RIC};
+use crate::stand_in::e2::protection::Selector;
 use crate::workload::{
     Better, Default, Error, FactorKind, Kind, Lack, MetricKind, Observation, ParameterKind, Setting, Targets, Trial,
     Workload, number,

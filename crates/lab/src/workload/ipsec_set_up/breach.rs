@@ -20,8 +20,8 @@ use super::kind::AUTHENTICATION;
 use super::link::{ENDS, INTERFACE, Link};
 use super::{complete, issue, level, link, milliseconds};
 use crate::bench::Tools;
-use crate::charons::{self, PATIENCE, methods, negotiated, refused, seen};
-use crate::experiment::Levels;
+use crate::runner::experiment::Levels;
+use crate::stand_in::charons::{self, PATIENCE, methods, negotiated, refused, seen};
 use crate::workload::{
     Better, Default, Error, FactorKind, Kind, Lack, MetricKind, Observation, ParameterKind, Setting, Targets, Trial,
     Workload,

@@ -4,8 +4,8 @@ use bartizan_host::{Feature, Support};
 
 use super::start;
 use crate::bench::Tools;
-use crate::charons;
-use crate::experiment::Levels;
+use crate::runner::experiment::Levels;
+use crate::stand_in::charons;
 use crate::workload::{Better, Default, FactorKind, Kind, Lack, MetricKind, ParameterKind, Targets};
 
 pub(super) const KEY_EXCHANGE: FactorKind = FactorKind {

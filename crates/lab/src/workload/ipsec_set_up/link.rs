@@ -9,7 +9,7 @@ use bartizan_ipsec::Settings;
 use bartizan_ipsec::vici::{Client, Section};
 
 use super::path::{Condition, Path as Between};
-use crate::charons::{Charons, Papers, refused};
+use crate::stand_in::charons::{Charons, Papers, refused};
 use crate::workload::Error;
 
 /// Names of the ends.

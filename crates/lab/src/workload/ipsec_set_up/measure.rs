@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use bartizan_wire::ike::{Exchange, ExchangeType, Half, IkeSa};
 
-use crate::charons::{Rekey, ike_sa, negotiated, span};
+use crate::stand_in::charons::{Rekey, ike_sa, negotiated, span};
 use crate::workload::Error;
 
 /// How far an IKE_SA has come.

@@ -12,7 +12,7 @@ use bartizan_ipsec::vici::Section;
 use super::kind::{AUTHENTICATION, KEY_EXCHANGE, lacks};
 use super::link::{self, Link};
 use super::{issue, level};
-use crate::charons::{self, PATIENCE, Papers, refused};
+use crate::stand_in::charons::{self, PATIENCE, Papers, refused};
 use crate::workload::{
     Better, Default, Error, Kind, MetricKind, Observation, ParameterKind, Setting, Targets, Trial, Workload,
 };

@@ -17,7 +17,7 @@ mod as_root {
     use super::kind::lacks;
     use super::*;
     use crate::bench::Tools;
-    use crate::experiment::Parameters;
+    use crate::runner::experiment::Parameters;
 
     /// In the environment of a test that runs itself in a guest.
     const INSIDE: &str = "BARTIZAN_TEST_IPSEC_PATH";

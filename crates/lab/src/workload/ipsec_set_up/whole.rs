@@ -14,7 +14,7 @@ use bartizan_ipsec::vici::{Section, Value};
 use bartizan_ipsec::{Charon, drive};
 
 use super::link::{ENDS, Link};
-use crate::charons::{PATIENCE, Papers, refused};
+use crate::stand_in::charons::{PATIENCE, Papers, refused};
 use crate::workload::Error;
 
 /// The key exchange of the policy `hybrid`, which is the one there is here.

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use bartizan_host::Facts;
 
 use super::*;
-use crate::experiment::Parameters;
+use crate::runner::experiment::Parameters;
 
 mod as_root {
     use super::*;

@@ -1,6 +1,7 @@
 //! The document made of what was observed.
 
 use aws_lc_rs::digest::{SHA256, digest};
+use data_encoding::HEXLOWER;
 use serde_json::{Value, json};
 
 use super::{Asset, Capture, Inventory, Ledger};
@@ -153,7 +154,7 @@ fn serial_number(document: &Value) -> String {
     }
     bytes[6] = bytes[6] & 0x0f | 0x80;
     bytes[8] = bytes[8] & 0x3f | 0x80;
-    let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+    let hex = HEXLOWER.encode(&bytes);
     format!(
         "urn:uuid:{}-{}-{}-{}-{}",
         &hex[..8],

@@ -12,9 +12,9 @@ use bartizan_ipsec::vici::{Client, Section};
 use bartizan_ledger::{Algorithm, Key};
 
 use crate::bench::Error;
-use crate::charons::refused;
-use crate::e2::Ike;
-use crate::e2::ike::At;
+use crate::stand_in::charons::refused;
+use crate::stand_in::e2::Ike;
+use crate::stand_in::e2::ike::At;
 
 /// Who asks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

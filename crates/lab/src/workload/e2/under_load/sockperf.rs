@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use bartizan_host::Program;
 
 use super::{Asked, Load};
-use crate::e2::link::{Link, NODE, RIC};
+use crate::stand_in::e2::link::{Link, NODE, RIC};
 use crate::workload::{Error, Lack};
 
 const ANSWER: Duration = Duration::from_secs(10);
