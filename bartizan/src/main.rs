@@ -8,6 +8,7 @@ mod help;
 mod interrupt;
 mod outcome;
 mod output;
+mod table;
 
 use std::process::ExitCode;
 

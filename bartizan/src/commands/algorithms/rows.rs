@@ -8,8 +8,8 @@ use bartizan_registry::{
 };
 use serde::Serialize;
 
-use super::table::Side::{Left, Right};
 use super::table::{Cell, Column, Tone};
+use crate::table::Side::{Left, Right};
 
 /// A row of the registry that can be shown and searched.
 pub(super) trait Listed: Serialize {

@@ -1,17 +1,12 @@
 //! A table for a terminal: columns as wide as their widest cell, notes under it.
 
+use crate::table::{self, Side};
+
 /// Whether to colour verdicts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Colour {
     Yes,
     No,
-}
-
-/// To which side the cells of a column are set.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Side {
-    Left,
-    Right,
 }
 
 /// A column's heading and the side of its cells.
@@ -79,37 +74,18 @@ impl Table {
         self.rows.push(cells);
     }
 
-    /// The table, a line each for headings, rows and notes, without trailing blanks.
+    /// The table, a line each for headings, rows and notes.
     pub(super) fn render(&self, colour: Colour) -> String {
-        let widths: Vec<usize> = self
-            .columns
-            .iter()
-            .enumerate()
-            .map(|(index, (heading, _))| {
-                let cells = self.rows.iter().map(|row| row[index].text.chars().count());
-                cells.max().unwrap_or(0).max(heading.len())
-            })
-            .collect();
-        let headings: Vec<Cell> = self.columns.iter().map(|(heading, _)| Cell::plain(heading)).collect();
-        let mut text = String::new();
-        for row in std::iter::once(&headings).chain(&self.rows) {
-            let mut line = String::new();
-            for (index, cell) in row.iter().enumerate() {
-                // A note's mark stands behind the last column and has no width to keep.
-                let width = widths.get(index).copied().unwrap_or(0);
-                let right = self.columns.get(index).is_some_and(|(_, side)| *side == Side::Right);
-                let blanks = " ".repeat(width.saturating_sub(cell.text.chars().count()));
-                let shown = painted(cell, colour);
-                line.push_str(&if right {
-                    format!("{blanks}{shown}")
-                } else {
-                    format!("{shown}{blanks}")
-                });
-                line.push_str("  ");
-            }
-            text.push_str(line.trim_end());
-            text.push('\n');
+        let note = Side::Left;
+        let mut table = table::Table::new(self.columns.iter().map(|(_, side)| *side).chain([note]));
+        table.push(self.columns.iter().map(|(heading, _)| heading));
+        for row in &self.rows {
+            table.push(row.iter().map(|cell| &cell.text));
         }
+        let mut text = table.painted(|row, column, text| {
+            let cell = row.checked_sub(1).and_then(|row| self.rows.get(row)?.get(column));
+            painted(text, cell.map_or(Tone::Plain, |cell| cell.tone), colour)
+        });
         for (number, note) in self.notes.iter().enumerate() {
             text.push_str(&format!("  [{}] {note}\n", number + 1));
         }
@@ -117,10 +93,10 @@ impl Table {
     }
 }
 
-fn painted(cell: &Cell, colour: Colour) -> String {
-    match (colour, cell.tone) {
-        (Colour::No, _) | (_, Tone::Plain) => cell.text.clone(),
-        (Colour::Yes, Tone::Good) => format!("\x1b[32m{}\x1b[0m", cell.text),
-        (Colour::Yes, Tone::Bad) => format!("\x1b[31m{}\x1b[0m", cell.text),
+fn painted(text: &str, tone: Tone, colour: Colour) -> String {
+    match (colour, tone) {
+        (Colour::No, _) | (_, Tone::Plain) => text.to_owned(),
+        (Colour::Yes, Tone::Good) => format!("\x1b[32m{text}\x1b[0m"),
+        (Colour::Yes, Tone::Bad) => format!("\x1b[31m{text}\x1b[0m"),
     }
 }

@@ -12,6 +12,8 @@ use serde::Serialize;
 use super::sidecar::{failed, path};
 use crate::interrupt::Interrupt;
 use crate::output::{errln, out, outln};
+use crate::table::Side::{Left, Right};
+use crate::table::Table;
 use crate::{Failure, Outcome};
 
 /// Measure what hostile others do to the latency of requests that share sidecars with them.
@@ -158,38 +160,49 @@ fn table(options: &HostileOptions, trials: &[HostileTrial], figures: &[HostileFi
     // Writing to a String cannot fail.
     let _ = writeln!(
         text,
-        "99th percentile of {} requests on a kept-alive connection, us (one-core, post-quantum)\n  {:<8}{:<17}{:>4}{:>10}{:>10}{:>10}{:>10}{:>9}{:>17}   target",
-        options.requests, "", "beside", "n", "quartile", "median", "quartile", "p50", "ratio", "95 % interval"
+        "99th percentile of {} requests on a kept-alive connection, us (one-core, post-quantum)",
+        options.requests
     );
+    let mut table = Table::new([Left, Left, Right, Right, Right, Right, Right, Right, Right, Left]);
+    table.push([
+        "",
+        "beside",
+        "n",
+        "quartile",
+        "median",
+        "quartile",
+        "p50",
+        "ratio",
+        "95 % interval",
+        "target",
+    ]);
     for figure in figures {
-        let ratio = figure.ratio.map_or_else(String::new, |ratio| format!("{ratio:.3}"));
-        let interval = figure.interval.map_or_else(String::new, |interval| {
-            format!("{:.3} .. {:.3}", interval.low, interval.high)
-        });
         let said = match &figure.verdict {
             Verdict::NoTarget => String::new(),
             Verdict::Reached => "at most 1.2: reached".to_owned(),
             Verdict::NotReached => "at most 1.2: NOT REACHED".to_owned(),
             Verdict::NotJudged(why) => format!("at most 1.2: not judged ({why})"),
         };
-        let _ = writeln!(
-            text,
-            "  {:<8}{:<17}{:>4}{:>10.1}{:>10.1}{:>10.1}{:>10.1}{:>9}{:>17}   {said}{}",
-            figure.path.name(),
-            figure.hostility.name(),
-            figure.p99_us.n,
-            figure.p99_us.lower_quartile,
-            figure.p99_us.median,
-            figure.p99_us.upper_quartile,
-            figure.median_us.median,
-            ratio,
-            interval,
-            match figure.failed {
-                0 => String::new(),
-                failed => format!(" ({failed} trials failed)"),
-            },
-        );
+        let failed = match figure.failed {
+            0 => String::new(),
+            failed => format!(" ({failed} trials failed)"),
+        };
+        table.push([
+            figure.path.name().to_owned(),
+            figure.hostility.name().to_owned(),
+            figure.p99_us.n.to_string(),
+            format!("{:.1}", figure.p99_us.lower_quartile),
+            format!("{:.1}", figure.p99_us.median),
+            format!("{:.1}", figure.p99_us.upper_quartile),
+            format!("{:.1}", figure.median_us.median),
+            figure.ratio.map_or_else(String::new, |ratio| format!("{ratio:.3}")),
+            figure.interval.map_or_else(String::new, |interval| {
+                format!("{:.3} .. {:.3}", interval.low, interval.high)
+            }),
+            said + &failed,
+        ]);
     }
+    text.push_str(&table.indented());
     if let Some(trial) = trials.first() {
         let environment = &trial.environment;
         let _ = writeln!(

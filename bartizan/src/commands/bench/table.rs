@@ -5,20 +5,30 @@ use std::fmt::Write as _;
 use bartizan_lab::bench::{Environment, Figure, Mode, Name, Target, Verdict};
 
 use crate::commands::bench::report::Report;
+use crate::table::Side::{Left, Right};
+use crate::table::Table;
 
 pub(super) fn render(report: &Report) -> String {
     let mut text = String::new();
     // Writing to a String cannot fail.
     for group in report.figures.chunk_by(|one, other| heading(one) == heading(other)) {
         let _ = writeln!(text, "{}", heading(&group[0]));
-        let _ = writeln!(
-            text,
-            "  {:<14}{:<14}{:>4}{:>12}{:>12}{:>12}{:>20}{:>10}   target",
-            "", "", "n", "quartile", "median", "quartile", "95 % interval", "CPU us"
-        );
+        let mut table = Table::new([Left, Left, Right, Right, Right, Right, Right, Right, Left]);
+        table.push([
+            "",
+            "",
+            "n",
+            "quartile",
+            "median",
+            "quartile",
+            "95 % interval",
+            "CPU us",
+            "target",
+        ]);
         for figure in group {
-            row(&mut text, figure);
+            table.push(row(figure));
         }
+        text.push_str(&table.indented());
         text.push('\n');
     }
     closing(&mut text, report);
@@ -51,7 +61,7 @@ fn heading(figure: &Figure) -> String {
     format!("{what}{unit} ({})", figure.placement.name())
 }
 
-fn row(text: &mut String, figure: &Figure) {
+fn row(figure: &Figure) -> [String; 9] {
     let digits = match figure.unit {
         "us" | "MB" => 1,
         "" | "ms" => 3,
@@ -59,19 +69,17 @@ fn row(text: &mut String, figure: &Figure) {
     };
     let number = |value: f64| format!("{value:.digits$}");
     let (summary, interval) = (figure.summary, figure.interval);
-    let _ = writeln!(
-        text,
-        "  {:<14}{:<14}{:>4}{:>12}{:>12}{:>12}{:>20}{:>10}   {}",
-        figure.proxy.map_or("direct", |proxy| proxy.name()),
-        figure.mode.map_or("", Mode::name),
-        summary.n,
+    [
+        figure.proxy.map_or("direct", |proxy| proxy.name()).to_owned(),
+        figure.mode.map_or("", Mode::name).to_owned(),
+        summary.n.to_string(),
         number(summary.lower_quartile),
         number(summary.median),
         number(summary.upper_quartile),
         format!("{} .. {}", number(interval.low), number(interval.high)),
         figure.cpu_us.map_or_else(|| "-".to_owned(), |us| format!("{us:.1}")),
         verdict(figure),
-    );
+    ]
 }
 
 fn verdict(figure: &Figure) -> String {

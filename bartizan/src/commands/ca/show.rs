@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use super::failure::failure;
 use crate::outcome::{Failure, Outcome};
 use crate::output::{errln, out, outln};
+use crate::table::Table;
 
 /// From this long before its end on, `list` speaks of a revocation list.
 const STALE_SOON: Duration = Duration::from_secs(2 * 86_400);
@@ -132,42 +133,21 @@ fn describe(entry: &Entry, now: SystemTime) -> Value {
     })
 }
 
-const HEADINGS: [&str; 7] = ["NAME", "STATE", "ALGORITHM", "NOT AFTER", "DAYS", "SERIAL", "NAMES"];
-
 fn table(entries: &[Entry], now: SystemTime) -> String {
-    let rows: Vec<[String; 7]> = entries
-        .iter()
-        .map(|entry| {
-            let certificate = entry.certificate();
-            [
-                entry.name().to_owned(),
-                standing(entry, now).to_owned(),
-                certificate.algorithm().to_string(),
-                date(certificate.not_after()),
-                days_left(entry, now).to_string(),
-                entry.serial().to_string(),
-                certificate.names().join(" "),
-            ]
-        })
-        .collect();
-    let width = |column: usize| {
-        let cells = rows.iter().map(|row| row[column].chars().count());
-        cells.max().unwrap_or(0).max(HEADINGS[column].len())
-    };
-    let widths: Vec<usize> = (0..HEADINGS.len()).map(width).collect();
-    let line = |cells: &[String]| {
-        let padded: Vec<String> = cells
-            .iter()
-            .zip(&widths)
-            .map(|(cell, width)| format!("{cell:<width$}"))
-            .collect();
-        format!("{}\n", padded.join("  ").trim_end())
-    };
-    let mut text = line(&HEADINGS.map(str::to_owned));
-    for row in &rows {
-        text.push_str(&line(row));
+    let mut table = Table::under(["NAME", "STATE", "ALGORITHM", "NOT AFTER", "DAYS", "SERIAL", "NAMES"]);
+    for entry in entries {
+        let certificate = entry.certificate();
+        table.push([
+            entry.name().to_owned(),
+            standing(entry, now).to_owned(),
+            certificate.algorithm().to_string(),
+            date(certificate.not_after()),
+            days_left(entry, now).to_string(),
+            entry.serial().to_string(),
+            certificate.names().join(" "),
+        ]);
     }
-    text
+    table.render()
 }
 
 fn page(entry: &Entry, now: SystemTime) -> String {

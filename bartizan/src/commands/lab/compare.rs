@@ -6,6 +6,7 @@ use serde::Serialize;
 use crate::commands::lab::records::Sources;
 use crate::commands::lab::{Where, refused};
 use crate::output::{out, outln};
+use crate::table::Table;
 use crate::{Failure, Outcome};
 
 /// Say what changed from one run to another: for every combination and metric the shift and the ratio with their intervals.
@@ -166,26 +167,27 @@ fn row(change: &Change) -> Row<'_> {
 }
 
 fn table<'a>(changes: impl Iterator<Item = &'a Change>) -> String {
-    let mut rows = vec![
-        [
-            "part",
-            "what",
-            "metric",
-            "before",
-            "after",
-            "shift [95 %]",
-            "ratio [95 %]",
-            "effect",
-        ]
-        .map(str::to_owned),
-    ];
+    let mut changes = changes.peekable();
+    if changes.peek().is_none() {
+        return String::new();
+    }
+    let mut table = Table::under([
+        "part",
+        "what",
+        "metric",
+        "before",
+        "after",
+        "shift [95 %]",
+        "ratio [95 %]",
+        "effect",
+    ]);
     for change in changes {
         let changed = &change.changed;
         let shown = change.shown();
         let estimate = |shown: &quantity::Shown, estimate: Option<bartizan_stats::Estimate>| {
             estimate.map_or_else(|| "-".to_owned(), |estimate| shown.of(&estimate))
         };
-        rows.push([
+        table.push([
             change.part.clone(),
             quantity::words(&change.levels),
             change.metric.name.to_owned(),
@@ -196,20 +198,5 @@ fn table<'a>(changes: impl Iterator<Item = &'a Change>) -> String {
             changed.effect.words_by_threshold(),
         ]);
     }
-    if rows.len() == 1 {
-        return String::new();
-    }
-    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
-    let widths: [usize; 8] = std::array::from_fn(width);
-    let mut text = String::new();
-    for row in &rows {
-        let line: Vec<String> = row
-            .iter()
-            .zip(widths)
-            .map(|(field, width)| format!("{field}{}", " ".repeat(width - field.chars().count())))
-            .collect();
-        text.push_str(line.join("  ").trim_end());
-        text.push('\n');
-    }
-    text
+    table.render()
 }

@@ -2,9 +2,9 @@
 
 use bartizan_registry::{SshKeyExchange, SshPublicKey, Standing};
 
-use super::super::table::Side::{Left, Right};
 use super::super::table::{Cell, Column};
 use super::{Listed, safety, standing};
+use crate::table::Side::{Left, Right};
 
 impl Listed for SshKeyExchange {
     const COLUMNS: &'static [Column] = &[

@@ -1,12 +1,14 @@
 //! The timings for people.
 
-use std::fmt::Write as _;
+use std::fmt::{Display, Write as _};
 
 use bartizan_wire::Side;
 use bartizan_wire::timing::Timed;
 
-use super::document::{Distribution, Overview};
+use super::document::Overview;
 use super::{Timings, milliseconds};
+use crate::table::Side::{Left, Right};
+use crate::table::Table;
 use bartizan_inspect::text::printable;
 
 /// Connections printed; the rest are in JSON and CSV.
@@ -37,14 +39,21 @@ fn one(text: &mut String, timings: &Timings) -> std::fmt::Result {
         overview.duration_ms / 1e3
     )?;
     if !timings.connections.is_empty() {
-        writeln!(
-            text,
-            "\n{:>6}  {:<44}  {:>9}  {:>9}  {:>13}  {:>15}  {:>5}  {:>11}",
-            "number", "client -> server", "hello, ms", "SYN, ms", "packets c/s", "bytes c/s", "again", "TLS bytes"
-        )?;
-    }
-    for timed in timings.connections.iter().take(ROWS) {
-        row(text, timed)?;
+        let mut table = Table::new([Right, Left, Right, Right, Right, Right, Right, Right]);
+        table.push([
+            "number",
+            "client -> server",
+            "hello, ms",
+            "SYN, ms",
+            "packets c/s",
+            "bytes c/s",
+            "again",
+            "TLS bytes",
+        ]);
+        for timed in timings.connections.iter().take(ROWS) {
+            table.push(row(timed));
+        }
+        write!(text, "\n{}", table.render())?;
     }
     if timings.connections.len() > ROWS {
         writeln!(
@@ -60,41 +69,41 @@ fn one(text: &mut String, timings: &Timings) -> std::fmt::Result {
     Ok(())
 }
 
-fn row(text: &mut String, timed: &Timed) -> std::fmt::Result {
+fn row(timed: &Timed) -> [String; 8] {
     let connection = &timed.connection;
     let ends = format!("{} -> {}", connection.client, connection.server);
     let again = timed.from_client.retransmitted + timed.from_server.retransmitted;
-    match &timed.handshake {
-        Ok(handshake) => writeln!(
-            text,
-            "{:>6}  {ends:<44}  {:>9.3}  {:>9}  {:>13}  {:>15}  {again:>5}  {:>11}",
-            connection.number,
-            milliseconds(handshake.duration_ns()),
-            handshake
-                .since_syn_ns()
-                .map_or("-".to_owned(), |ns| format!("{:.3}", milliseconds(ns))),
-            format!(
-                "{}/{}",
-                handshake.packets(Side::Client),
-                handshake.packets(Side::Server)
+    let both = |client: &dyn Display, server: &dyn Display| format!("{client}/{server}");
+    let ms = |ns| format!("{:.3}", milliseconds(ns));
+    let (hello, since_syn, packets, bytes, tls) = match &timed.handshake {
+        Ok(handshake) => (
+            ms(handshake.duration_ns()),
+            handshake.since_syn_ns().map_or("-".to_owned(), ms),
+            both(&handshake.packets(Side::Client), &handshake.packets(Side::Server)),
+            both(
+                &handshake.frame_bytes(Side::Client),
+                &handshake.frame_bytes(Side::Server),
             ),
-            format!(
-                "{}/{}",
-                handshake.frame_bytes(Side::Client),
-                handshake.frame_bytes(Side::Server)
-            ),
-            format!("{}/{}", handshake.client_bytes, handshake.server_bytes),
+            both(&handshake.client_bytes, &handshake.server_bytes),
         ),
-        Err(untimed) => writeln!(
-            text,
-            "{:>6}  {ends:<44}  {:>9}  {:>9}  {:>13}  {:>15}  {again:>5}  ({untimed})",
-            connection.number,
-            "-",
-            "-",
-            format!("{}/{}", timed.from_client.packets, timed.from_server.packets),
-            format!("{}/{}", timed.from_client.frame_bytes, timed.from_server.frame_bytes),
+        Err(untimed) => (
+            "-".to_owned(),
+            "-".to_owned(),
+            both(&timed.from_client.packets, &timed.from_server.packets),
+            both(&timed.from_client.frame_bytes, &timed.from_server.frame_bytes),
+            format!("({untimed})"),
         ),
-    }
+    };
+    [
+        connection.number.to_string(),
+        ends,
+        hello,
+        since_syn,
+        packets,
+        bytes,
+        again.to_string(),
+        tls,
+    ]
 }
 
 fn summary(text: &mut String, overview: &Overview) -> std::fmt::Result {
@@ -106,29 +115,35 @@ fn summary(text: &mut String, overview: &Overview) -> std::fmt::Result {
         ("bytes of frames", &overview.handshake_bytes),
     ];
     if overview.handshakes > 0 {
-        writeln!(
-            text,
-            "\n{:<28}  {:>6}  {:>10}  {:>10}  {:>10}  {:>10}  {:>10}  {:>10}",
-            "handshakes", "n", "least", "quartile", "median", "quartile", "most", "mean"
-        )?;
-    }
-    for (name, distribution) in distributions {
-        if let Some(Distribution {
-            n,
-            least,
-            quartile_low,
-            median,
-            quartile_high,
-            most,
-            mean,
-            ..
-        }) = distribution
-        {
-            writeln!(
-                text,
-                "  {name:<26}  {n:>6}  {least:>10.3}  {quartile_low:>10.3}  {median:>10.3}  {quartile_high:>10.3}  {most:>10.3}  {mean:>10.3}"
-            )?;
+        let mut table = Table::new([Left, Right, Right, Right, Right, Right, Right, Right]);
+        table.push(
+            [
+                "handshakes",
+                "n",
+                "least",
+                "quartile",
+                "median",
+                "quartile",
+                "most",
+                "mean",
+            ]
+            .map(str::to_owned),
+        );
+        for (name, distribution) in distributions {
+            if let Some(one) = distribution {
+                let values = [
+                    one.least,
+                    one.quartile_low,
+                    one.median,
+                    one.quartile_high,
+                    one.most,
+                    one.mean,
+                ];
+                let values = values.map(|value| format!("{value:.3}"));
+                table.push([format!("  {name}"), one.n.to_string()].into_iter().chain(values));
+            }
         }
+        write!(text, "\n{}", table.render())?;
     }
     let or_none = |value: Option<f64>, unit: &str| value.map_or("-".to_owned(), |value| format!("{value:.3}{unit}"));
     if overview.handshakes > 0 {

@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
+use crate::table::Side::{Left, Right};
+use crate::table::Table;
 use bartizan_lab::Experiment;
 use bartizan_lab::runner::experiment::Levels;
 use bartizan_lab::runner::run::{Ended, runner_part};
@@ -161,8 +163,6 @@ fn measured(experiment: &Experiment, ended: &Ended) -> (Vec<Row>, Vec<Twice>) {
 
 pub(super) fn table(summary: &Summary) -> String {
     let mut text = String::new();
-    let wide = summary.rows.iter().map(|row| row.levels.to_string().len());
-    let wide = wide.fold(8, usize::max);
     // Writing to a String cannot fail.
     for group in summary
         .rows
@@ -172,25 +172,22 @@ pub(super) fn table(summary: &Summary) -> String {
         let typical = Sample::new(group.iter().map(|row| row.statistics.median.abs()));
         let shown = Shown::for_values(unit, typical.map_or(0.0, |sample| sample.median()));
         let _ = writeln!(text, "{part}: {metric}, {}", shown.symbol);
-        let _ = writeln!(text, "  {:<wide$}{:>5}{:>14}{:>26}", "", "n", "median", "95 % interval");
+        let mut table = Table::new([Left, Right, Right, Right, Left]);
+        table.push(["", "n", "median", "95 % interval", ""]);
         for row in group {
             let statistics = &row.statistics;
             let (median, interval) = match statistics.interval {
                 Some(interval) => shown.parts(statistics.median, interval),
                 None => (shown.number(statistics.median), "-".to_owned()),
             };
-            let levels = row.levels.to_string();
-            let failed = if row.failed == 0 {
-                String::new()
-            } else {
-                format!("   {} failed", row.failed)
+            let failed = match row.failed {
+                0 => String::new(),
+                failed => format!("{failed} failed"),
             };
-            let _ = writeln!(
-                text,
-                "  {levels:<wide$}{:>5}{median:>14}{interval:>26}{failed}",
-                statistics.trials
-            );
+            let trials = statistics.trials.to_string();
+            table.push([row.levels.to_string(), trials, median, interval, failed]);
         }
+        text.push_str(&table.indented());
         text.push('\n');
     }
     closing(&mut text, summary);
