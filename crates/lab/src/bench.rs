@@ -4,7 +4,7 @@
 //! client -- h2c --> proxy of the consumer == mTLS 1.3 ==> proxy of the producer -- h2c --> server
 //! ```
 //!
-//! Client and server are our own, with as little between a request and the kernel as there can be, and the same for every way;
+//! Client and server are our own, with as little between a request and the kernel as there can be, and the same for every route;
 //! proxies are processes, configured to do the same: one worker, TLS 1.3, AES-256-GCM, both ends authenticated by certificates
 //! of the same authority. [`run`] measures, [`figures`] says what it means.
 
@@ -18,9 +18,9 @@ mod pair;
 mod papers;
 mod peer;
 mod record;
+mod route;
 mod run;
 mod server;
-mod way;
 
 use std::io;
 use std::net::SocketAddr;
@@ -37,10 +37,10 @@ pub(crate) use papers::Papers;
 pub(crate) use peer::Reuse;
 pub use peer::{Missing, Tools};
 pub use record::{Cpu, Measured, Over, Record, SCHEMA};
+pub use route::{Level, Mode, Placement, Proxy, Route, What};
 pub(crate) use run::Site;
 pub use run::{Extent, Observer, Options, run};
 pub use server::serve;
-pub use way::{Level, Mode, Placement, Proxy, Way, What};
 
 /// Bytes of a request's body.
 pub const REQUEST_BYTES: usize = 300;
@@ -54,7 +54,7 @@ pub enum Error {
     /// The user asked for the end.
     #[error("interrupted")]
     Interrupted,
-    /// A way cannot be connected to.
+    /// A route cannot be connected to.
     #[error("connecting to {address}: {source}")]
     Connection {
         /// Where it begins.

@@ -1,4 +1,4 @@
-//! The NRF and its client against programs we did not write, and every way to answer wrongly.
+//! The NRF and its client against programs we did not write, and every target to answer wrongly.
 
 #![allow(missing_docs, reason = "a test file has no readers of its documentation")]
 
@@ -11,7 +11,9 @@ use std::time::Duration;
 
 use bartizan_host::{Process, Program};
 use bartizan_lab::stand_in::nrf::{self, Manner};
-use bartizan_lab::stand_in::sbi::{Authority, Client, Connections, Error, Function, Papers, Procedure, Session, Way};
+use bartizan_lab::stand_in::sbi::{
+    Authority, Client, Connections, Error, Function, Papers, Procedure, Session, Target,
+};
 use serde_json::Value;
 
 const LONG: Duration = Duration::from_secs(60);
@@ -174,13 +176,13 @@ fn transact(client: &mut Client, session: &mut Session, count: usize) -> Result<
     for _ in 0..count {
         let (procedure, question) = session.turn();
         let exchanged = client.exchange(&question)?;
-        Session::judge(&question, &exchanged.said, &client.way().url)?;
+        Session::judge(&question, &exchanged.said, &client.target().url)?;
         assert!(exchanged.took > Duration::ZERO);
         done.push(procedure);
     }
     while let Some(question) = session.deregistration() {
         let exchanged = client.exchange(&question)?;
-        Session::judge(&question, &exchanged.said, &client.way().url)?;
+        Session::judge(&question, &exchanged.said, &client.target().url)?;
     }
     Ok(done)
 }
@@ -200,7 +202,7 @@ fn left(root: SocketAddr) -> u64 {
 fn a_session_leaves_nothing_registered_whether_connections_are_kept_or_new() {
     let address = nrf();
     for (connections, opened) in [(Connections::Kept, 1), (Connections::New, 30 + 10)] {
-        let mut client = Client::new(Way::clear(address), connections).unwrap();
+        let mut client = Client::new(Target::clear(address), connections).unwrap();
         transact(&mut client, &mut amf(), 30).unwrap();
         assert_eq!(client.opened(), opened);
     }
@@ -209,7 +211,7 @@ fn a_session_leaves_nothing_registered_whether_connections_are_kept_or_new() {
 
 #[test]
 fn many_questions_at_once_are_all_answered() {
-    let mut client = Client::new(Way::clear(nrf()), Connections::Kept).unwrap();
+    let mut client = Client::new(Target::clear(nrf()), Connections::Kept).unwrap();
     let question = Arc::new(amf().discovery());
     for streams in [1, 16, 64] {
         let took = client.load(&question, streams, 500, Session::judge).unwrap();
@@ -253,12 +255,12 @@ fn over_tls_of_their_own_both_ends_are_authenticated() {
             )
         });
         let endpoint = papers.endpoint(&text, "consumer").unwrap();
-        let mut client = Client::new(Way::mutual(address, endpoint, "nrf"), Connections::New).unwrap();
+        let mut client = Client::new(Target::mutual(address, endpoint, "nrf"), Connections::New).unwrap();
         transact(&mut client, &mut amf(), 6).unwrap();
         // Without a certificate nobody is served; TLS 1.3 tells the client after its handshake.
         let url = format!("https://localhost:{}", address.port());
-        let way = Way::to_url(&url, Some(&papers.roots())).unwrap();
-        let error = transact(&mut Client::new(way, Connections::Kept).unwrap(), &mut amf(), 1).unwrap_err();
+        let target = Target::to_url(&url, Some(&papers.roots())).unwrap();
+        let error = transact(&mut Client::new(target, Connections::Kept).unwrap(), &mut amf(), 1).unwrap_err();
         assert!(matches!(error, Error::Tls { .. } | Error::Broken { .. }), "{error}");
     }
 }
@@ -297,7 +299,7 @@ fn a_server_of_others_is_judged_by_its_roots_and_its_name() {
     let (_process, address) = nghttpd(folder.path());
     let roots = folder.path().join("ca.crt.pem");
     let ask = |url: &str, roots: &Path| {
-        let mut client = Client::new(Way::to_url(url, Some(roots))?, Connections::Kept)?;
+        let mut client = Client::new(Target::to_url(url, Some(roots))?, Connections::Kept)?;
         let question = amf().discovery();
         let said = client.exchange(&question)?.said;
         assert_eq!(said.status, 200);
@@ -341,8 +343,8 @@ fn answering(bytes: &'static [u8]) -> SocketAddr {
 }
 
 fn first(address: SocketAddr) -> Error {
-    let way = Way::to_url(&format!("http://{address}"), None).unwrap();
-    transact(&mut Client::new(way, Connections::Kept).unwrap(), &mut amf(), 3).unwrap_err()
+    let target = Target::to_url(&format!("http://{address}"), None).unwrap();
+    transact(&mut Client::new(target, Connections::Kept).unwrap(), &mut amf(), 3).unwrap_err()
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! What the records of a run say: one figure per way, beside what it must reach.
+//! What the records of a run say: one figure per route, beside what it must reach.
 
 mod beside;
 
@@ -8,24 +8,24 @@ use bartizan_stats::{Estimate, Interval, Pairs, Resampling, Sample, Summary, med
 use serde::Serialize;
 
 use crate::bench::record::{Cpu, Measured, Over, Record};
-use crate::bench::way::Level;
+use crate::bench::route::Level;
 use crate::bench::{Mode, Placement, Proxy, What};
 
 /// Repetitions that the comparison of post-quantum with classical takes.
 const RATIO_REPETITIONS: usize = 100;
 
-/// A figure of one way.
+/// A figure of one route.
 #[derive(Debug, Clone, Serialize)]
 pub struct Figure {
     /// What it is.
     pub figure: Name,
     /// Where it was measured.
     pub placement: Placement,
-    /// On which proxy; absent on the direct way.
+    /// On which proxy; absent on the direct route.
     pub proxy: Option<Proxy>,
     /// What that looks at.
     pub level: Option<Level>,
-    /// By which algorithms; absent on the direct way, and where they are compared.
+    /// By which algorithms; absent on the direct route, and where they are compared.
     pub mode: Option<Mode>,
     /// Requests at once, of throughput.
     pub streams: Option<usize>,
@@ -51,7 +51,7 @@ pub struct Figure {
 pub enum Name {
     /// The median of requests one after the other, of the repetitions.
     RoundTrip,
-    /// The same less that of the direct way in the same repetition.
+    /// The same less that of the direct route in the same repetition.
     Added,
     /// The median of post-quantum over that of classical, in the same repetitions.
     Ratio,
@@ -97,7 +97,7 @@ pub enum Verdict {
     NotJudged(String),
 }
 
-/// Trials of one kind on one way.
+/// Trials of one kind on one route.
 type Key = (
     What,
     Placement,

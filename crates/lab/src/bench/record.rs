@@ -20,9 +20,9 @@ pub struct Record {
     pub quick: bool,
     /// What was measured.
     pub what: What,
-    /// Which proxy was on the way; absent on the direct way.
+    /// Which proxy was on the way; absent on the direct route.
     pub proxy: Option<Proxy>,
-    /// By which algorithms; absent on the direct way.
+    /// By which algorithms; absent on the direct route.
     pub mode: Option<Mode>,
     /// Where everything ran.
     pub placement: Placement,
@@ -49,7 +49,7 @@ pub enum Measured {
     Latencies {
         /// Of each request, in nanoseconds, in order; without those that warmed up.
         latencies_ns: Vec<u64>,
-        /// Processor time of the proxies while they ran, warm-up included; absent on the direct way.
+        /// Processor time of the proxies while they ran, warm-up included; absent on the direct route.
         cpu: Option<Cpu>,
         /// Requests within that time.
         requests: u64,
@@ -62,7 +62,7 @@ pub enum Measured {
         requests: u64,
         /// In how long.
         elapsed_ns: u64,
-        /// Processor time of the proxies meanwhile; absent on the direct way.
+        /// Processor time of the proxies meanwhile; absent on the direct route.
         cpu: Option<Cpu>,
     },
     /// Of `handshakes`.
@@ -111,7 +111,7 @@ pub enum Over {
     Tcp,
 }
 
-/// Processor time of the two proxies of a way, in nanoseconds.
+/// Processor time of the two proxies of a route, in nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Cpu {
     /// Of the consumer's.

@@ -1,5 +1,5 @@
-//! The order of a run: every repetition takes each way once, in random order by the recorded seed, so that whatever else
-//! happens on the machine meets all ways alike.
+//! The order of a run: every repetition takes each route once, in random order by the recorded seed, so that whatever else
+//! happens on the machine meets all routes alike.
 
 mod trial;
 
@@ -14,7 +14,7 @@ use crate::bench::pair::{Pair, Server};
 use crate::bench::papers::Papers;
 use crate::bench::peer::Reuse;
 use crate::bench::record::{Measured, Record, SCHEMA};
-use crate::bench::{Error, Mode, Placement, Proxy, Tools, Way, What};
+use crate::bench::{Error, Mode, Placement, Proxy, Route, Tools, What};
 pub(crate) use trial::Site;
 
 /// Streams at once that throughput is measured with.
@@ -189,8 +189,8 @@ impl Run<'_> {
         placement.cores(&self.environment.processors).to_vec()
     }
 
-    fn ways(&self) -> Vec<Way> {
-        let through = |&proxy: &Proxy| Mode::ALL.map(|mode| Way::Through(proxy, mode));
+    fn routes(&self) -> Vec<Route> {
+        let through = |&proxy: &Proxy| Mode::ALL.map(|mode| Route::Through(proxy, mode));
         self.options.proxies.iter().flat_map(through).collect()
     }
 
@@ -208,37 +208,42 @@ impl Run<'_> {
         Ok(pair)
     }
 
-    /// Starts a pair for every way; the direct way is one without.
-    fn start_all(&mut self, ways: &[Way], reuse: Reuse, placement: Placement) -> Result<BTreeMap<Way, Site>, Error> {
+    /// Starts a pair for every route; the direct route is one without.
+    fn start_all(
+        &mut self,
+        routes: &[Route],
+        reuse: Reuse,
+        placement: Placement,
+    ) -> Result<BTreeMap<Route, Site>, Error> {
         let mut sites = BTreeMap::new();
-        for &way in ways {
+        for &route in routes {
             self.check()?;
-            let pair = match way {
-                Way::Direct => None,
-                Way::Through(proxy, mode) => Some(self.start(proxy, mode, reuse, placement)?),
+            let pair = match route {
+                Route::Direct => None,
+                Route::Through(proxy, mode) => Some(self.start(proxy, mode, reuse, placement)?),
             };
-            sites.insert(way, Site::new(pair, self.server.address));
+            sites.insert(route, Site::new(pair, self.server.address));
         }
         Ok(sites)
     }
 
-    /// Takes every way once per repetition, in random order.
+    /// Takes every route once per repetition, in random order.
     fn interleave(
         &mut self,
         what: What,
         placement: Placement,
         repetitions: usize,
-        sites: &mut BTreeMap<Way, Site>,
+        sites: &mut BTreeMap<Route, Site>,
         mut trials: impl FnMut(&mut Site) -> Vec<Measured>,
     ) -> Result<(), Error> {
         let title = format!("{}, {}", what.name(), placement.name());
         self.observer.step(&title, repetitions * sites.len());
-        let mut order: Vec<Way> = sites.keys().copied().collect();
+        let mut order: Vec<Route> = sites.keys().copied().collect();
         for repetition in 0..repetitions {
             self.random.shuffle(&mut order);
-            for (position, way) in order.iter().enumerate() {
+            for (position, route) in order.iter().enumerate() {
                 self.check()?;
-                let Some(site) = sites.get_mut(way) else { continue };
+                let Some(site) = sites.get_mut(route) else { continue };
                 let place = Place {
                     what,
                     placement,
@@ -246,23 +251,23 @@ impl Run<'_> {
                     position,
                 };
                 let at_us = environment::now_us();
-                // A way that hangs would hold all others up at every repetition.
+                // A route that hangs would hold all others up at every repetition.
                 if site.is_given_up() {
                     continue;
                 }
                 for measured in trials(site) {
                     site.note(&measured);
-                    self.take(*way, place, at_us, measured)?;
+                    self.take(*route, place, at_us, measured)?;
                 }
             }
         }
         Ok(())
     }
 
-    fn take(&mut self, way: Way, place: Place, at_us: u64, measured: Measured) -> Result<(), Error> {
-        let (proxy, mode) = match way {
-            Way::Direct => (None, None),
-            Way::Through(proxy, mode) => (Some(proxy), Some(mode)),
+    fn take(&mut self, route: Route, place: Place, at_us: u64, measured: Measured) -> Result<(), Error> {
+        let (proxy, mode) = match route {
+            Route::Direct => (None, None),
+            Route::Through(proxy, mode) => (Some(proxy), Some(mode)),
         };
         let record = Record {
             schema: SCHEMA,
@@ -293,8 +298,8 @@ impl Run<'_> {
 
     fn kept(&mut self, placement: Placement, latency: bool, throughput: bool) -> Result<(), Error> {
         let extent = self.options.extent;
-        let ways = [vec![Way::Direct], self.ways()].concat();
-        let mut sites = self.start_all(&ways, Reuse::Kept, placement)?;
+        let routes = [vec![Route::Direct], self.routes()].concat();
+        let mut sites = self.start_all(&routes, Reuse::Kept, placement)?;
         if latency {
             self.interleave(What::Latency, placement, extent.repetitions, &mut sites, |site| {
                 vec![site.latency(extent.requests)]
@@ -310,18 +315,18 @@ impl Run<'_> {
 
     fn new_connections(&mut self, placement: Placement) -> Result<(), Error> {
         let extent = self.options.extent;
-        let fresh = |way: &Way| !matches!(way, Way::Through(proxy, _) if proxy.always_pools().is_some());
-        let ways: Vec<Way> = [vec![Way::Direct], self.ways()]
+        let fresh = |route: &Route| !matches!(route, Route::Through(proxy, _) if proxy.always_pools().is_some());
+        let routes: Vec<Route> = [vec![Route::Direct], self.routes()]
             .concat()
             .into_iter()
             .filter(fresh)
             .collect();
-        let mut sites = self.start_all(&ways, Reuse::Fresh, placement)?;
+        let mut sites = self.start_all(&routes, Reuse::Fresh, placement)?;
         let what = What::NewConnection;
         self.interleave(what, placement, extent.repetitions, &mut sites, |site| {
             vec![site.new_connections(extent.connections)]
         })?;
-        for (way, site) in sites {
+        for (route, site) in sites {
             let connections = site.connections();
             let Some((full, others)) = site.stop()? else { continue };
             let place = Place {
@@ -335,7 +340,7 @@ impl Run<'_> {
                 full_handshakes: full,
                 others,
             };
-            self.take(way, place, environment::now_us(), measured)?;
+            self.take(route, place, environment::now_us(), measured)?;
         }
         Ok(())
     }
@@ -347,7 +352,7 @@ impl Run<'_> {
             let mut site = Site::new(None, self.server.address);
             site.ends = Some(Ends::new(self.papers(mode), &self.options.folder)?);
             // They are of our own code whatever the path.
-            sites.insert(Way::Through(Proxy::Splice, mode), site);
+            sites.insert(Route::Through(Proxy::Splice, mode), site);
         }
         self.interleave(What::Handshakes, placement, extent.repetitions, &mut sites, |site| {
             vec![
@@ -359,10 +364,10 @@ impl Run<'_> {
 
     fn handshakes_over_tcp(&mut self, placement: Placement) -> Result<(), Error> {
         let extent = self.options.extent;
-        let ways = self.ways();
-        let mut sites = self.start_all(&ways, Reuse::Fresh, placement)?;
-        for (way, site) in &mut sites {
-            if let Way::Through(_, mode) = way {
+        let routes = self.routes();
+        let mut sites = self.start_all(&routes, Reuse::Fresh, placement)?;
+        for (route, site) in &mut sites {
+            if let Route::Through(_, mode) = route {
                 site.ends = Some(Ends::new(self.papers(*mode), &self.options.folder)?);
             }
         }
@@ -375,14 +380,14 @@ impl Run<'_> {
     /// A pair of its own for each trial, so that what came before does not count.
     fn memory(&mut self, placement: Placement) -> Result<(), Error> {
         let extent = self.options.extent;
-        let mut ways = self.ways();
+        let mut routes = self.routes();
         let repetitions = extent.few().min(5);
-        self.observer.step("memory", repetitions * ways.len());
+        self.observer.step("memory", repetitions * routes.len());
         for repetition in 0..repetitions {
-            self.random.shuffle(&mut ways);
-            for (position, &way) in ways.iter().enumerate() {
+            self.random.shuffle(&mut routes);
+            for (position, &route) in routes.iter().enumerate() {
                 self.check()?;
-                let Way::Through(proxy, mode) = way else { continue };
+                let Route::Through(proxy, mode) = route else { continue };
                 let at_us = environment::now_us();
                 let pair = self.start(proxy, mode, Reuse::Kept, placement)?;
                 let mut site = Site::new(Some(pair), self.server.address);
@@ -394,7 +399,7 @@ impl Run<'_> {
                     repetition,
                     position,
                 };
-                self.take(way, place, at_us, measured)?;
+                self.take(route, place, at_us, measured)?;
             }
         }
         Ok(())

@@ -1,7 +1,7 @@
 //! SBI as network functions speak it to their NRF: registration, discovery and heart-beat, one after the other or many at
 //! once, in clear or over TLS, to an NRF of our own or to one that a user names.
 //!
-//! A [`Client`] goes a [`Way`]; [`Session`] says what is asked next and checks what is answered. [`Stage`] is what lies
+//! A [`Client`] connects to a [`Target`]; [`Session`] says what is asked next and checks what is answered. [`Stage`] is what lies
 //! between: nothing, or a pair of sidecars, as processes of this same binary.
 
 mod channel;
@@ -12,8 +12,8 @@ pub(crate) mod packets;
 mod papers;
 mod session;
 mod stage;
+mod target;
 mod uuid;
-mod way;
 pub mod wrapper;
 
 pub use channel::{Channel, Question, Said};
@@ -24,5 +24,5 @@ pub use papers::{Authority, Papers};
 pub use session::{Procedure, Session};
 pub(crate) use stage::{CONSUMER, NRF};
 pub use stage::{Deployment, Handshakes, Spent, Stage, Wanted};
+pub use target::Target;
 pub use uuid::uuid;
-pub use way::Way;

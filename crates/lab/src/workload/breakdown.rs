@@ -137,7 +137,7 @@ impl Workload for Breakdown {
             thread::sleep(self.pause);
             let (_, question) = session.turn();
             let one = client.exchange(&question)?;
-            Session::judge(&question, &one.said, &client.way().url)?;
+            Session::judge(&question, &one.said, &client.target().url)?;
             exchanged.push(one);
         }
         let places = stage.places();

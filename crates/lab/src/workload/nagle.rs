@@ -17,7 +17,7 @@ use crate::runner::experiment::Levels;
 use crate::stand_in::sbi::packets::{Tap, longest_silence};
 use crate::stand_in::sbi::{
     Authority, CONSUMER, Client, Connections, Deployment, Error as SbiError, Function, NRF, Papers, Session, Stage,
-    Wanted, Way,
+    Target, Wanted,
 };
 use crate::workload::sbi::{self, LATENCY};
 use crate::workload::{
@@ -116,7 +116,7 @@ fn start(setting: &Setting<'_>) -> Result<Box<dyn Workload>, Error> {
     })?;
     let version = root.packages().find(|(package, _)| *package == "nginx");
     Ok(Box::new(Nagle {
-        nrf: stage.way().address,
+        nrf: stage.target().address,
         _nrf: stage,
         version: version.map_or_else(|| "nginx".to_owned(), |(_, version)| format!("nginx {version}")),
         root,
@@ -140,7 +140,7 @@ impl Workload for Nagle {
         // Warms up, and shows at once where nginx does not pass what it should.
         let question = session.registration();
         let first = pair.client.exchange(&question)?;
-        Session::judge(&question, &first.said, &pair.client.way().url)?;
+        Session::judge(&question, &first.said, &pair.client.target().url)?;
         let tap = Tap::start(&self.folder)?;
         let mut exchanged = Vec::with_capacity(self.transactions);
         for _ in 0..self.transactions {
@@ -149,7 +149,7 @@ impl Workload for Nagle {
             }
             let (_, question) = session.turn();
             let one = pair.client.exchange(&question)?;
-            Session::judge(&question, &one.said, &pair.client.way().url)?;
+            Session::judge(&question, &one.said, &pair.client.target().url)?;
             exchanged.push(one);
         }
         let packets = tap.stop(&[pair.middle])?;
@@ -215,7 +215,7 @@ impl Nagle {
         let mut consumer = self.nginx(&folder, CONSUMER, &consumer)?;
         consumer.wait_for_port(entry, READY)?;
         Ok(Pair {
-            client: Client::new(Way::clear(entry), Connections::Kept)?,
+            client: Client::new(Target::clear(entry), Connections::Kept)?,
             _consumer: consumer,
             _producer: producer,
             middle: middle.port(),

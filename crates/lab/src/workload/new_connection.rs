@@ -66,7 +66,7 @@ impl Workload for NewConnection {
                 return Err(sbi::late());
             }
             let exchanged = client.exchange(&question)?;
-            Session::judge(&question, &exchanged.said, &client.way().url)?;
+            Session::judge(&question, &exchanged.said, &client.target().url)?;
             let mut note = |name, duration| {
                 let samples: &mut Vec<f64> = observation.values.entry(name).or_default();
                 samples.push(milliseconds(duration));

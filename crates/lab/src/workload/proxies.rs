@@ -8,7 +8,7 @@ mod sites;
 
 use serde_json::Value;
 
-use crate::bench::{Cpu, Level, Measured, Mode, Placement, Proxy, Tools, Way};
+use crate::bench::{Cpu, Level, Measured, Mode, Placement, Proxy, Route, Tools};
 use crate::runner::experiment::Levels;
 use crate::workload::{Error, Lack, Observation};
 
@@ -19,22 +19,22 @@ const PROXY: &str = "proxy";
 const MODE: &str = "mode";
 const PLACEMENT: &str = "placement";
 const STREAMS: &str = "streams";
-/// The way without proxies, and the mode that it has.
+/// The route without proxies, and the mode that it has.
 const DIRECT: &str = "direct";
 const CLEAR: &str = "clear";
 
 /// What lies between client and server in a combination.
-fn way(levels: &Levels) -> Result<Way, Error> {
+fn route(levels: &Levels) -> Result<Route, Error> {
     let named = |factor: &str| levels.level(factor).unwrap_or_default();
     let unfit = |what: &str| Error::Configuration(format!("{what} of {levels}"));
     let mode = Mode::ALL.into_iter().find(|mode| mode.name() == named(MODE));
     match (named(PROXY), mode) {
         // The first levels, where a factor is not varied.
-        (DIRECT | "", None) if matches!(named(MODE), CLEAR | "") => Ok(Way::Direct),
-        (DIRECT | "", _) => Err(unfit("the direct way has only the mode clear, not that")),
+        (DIRECT | "", None) if matches!(named(MODE), CLEAR | "") => Ok(Route::Direct),
+        (DIRECT | "", _) => Err(unfit("the direct route has only the mode clear, not that")),
         (proxy, Some(mode)) => {
             let proxy = Proxy::ALL.into_iter().find(|known| known.name() == proxy);
-            Ok(Way::Through(proxy.ok_or_else(|| unfit("no such proxy, that"))?, mode))
+            Ok(Route::Through(proxy.ok_or_else(|| unfit("no such proxy, that"))?, mode))
         }
         (_, None) => Err(unfit("a pair of proxies needs a mode, not that")),
     }
@@ -48,7 +48,7 @@ fn placement(levels: &Levels) -> Placement {
 }
 
 fn lacks(levels: &Levels, tools: &Tools) -> Option<Lack> {
-    let Ok(Way::Through(proxy, _)) = way(levels) else {
+    let Ok(Route::Through(proxy, _)) = route(levels) else {
         return None;
     };
     let missing = tools.missing(proxy)?;
@@ -61,7 +61,7 @@ fn lacks(levels: &Levels, tools: &Tools) -> Option<Lack> {
 }
 
 /// A trial of the bench, in the units of the metrics.
-fn observation(measured: Measured, way: Way) -> Result<Observation, Error> {
+fn observation(measured: Measured, route: Route) -> Result<Observation, Error> {
     let mut observation = Observation::default();
     let mut put = |metric, samples| {
         observation.values.insert(metric, samples);
@@ -108,7 +108,7 @@ fn observation(measured: Measured, way: Way) -> Result<Observation, Error> {
         }
         Measured::Ledger { .. } => {}
     }
-    if let Way::Through(proxy, _) = way {
+    if let Route::Through(proxy, _) = route {
         let level = match proxy.level() {
             Level::Bytes => "bytes",
             Level::Requests => "requests",
@@ -130,11 +130,11 @@ mod tests {
     #[test]
     fn a_combination_is_a_way_or_is_refused() {
         let levels = |proxy: &str, mode: &str| Levels::default().with(PROXY, proxy).with(MODE, mode);
-        assert_eq!(way(&levels(DIRECT, CLEAR)).unwrap(), Way::Direct);
-        let pair = way(&levels("splice", "post-quantum")).unwrap();
-        assert_eq!(pair, Way::Through(Proxy::Splice, Mode::PostQuantum));
+        assert_eq!(route(&levels(DIRECT, CLEAR)).unwrap(), Route::Direct);
+        let pair = route(&levels("splice", "post-quantum")).unwrap();
+        assert_eq!(pair, Route::Through(Proxy::Splice, Mode::PostQuantum));
         for (proxy, mode) in [(DIRECT, "classical"), ("splice", CLEAR), ("other", "classical")] {
-            assert!(way(&levels(proxy, mode)).is_err(), "{proxy} {mode}");
+            assert!(route(&levels(proxy, mode)).is_err(), "{proxy} {mode}");
         }
     }
 

@@ -9,7 +9,7 @@ use bartizan_host::Usage;
 use crate::bench::Tools;
 use crate::runner::experiment::Levels;
 use crate::stand_in::sbi::{
-    Authority, Client, Connections, Deployment, Function, Handshakes, Papers, Session, Spent, Stage, Wanted, Way,
+    Authority, Client, Connections, Deployment, Function, Handshakes, Papers, Session, Spent, Stage, Target, Wanted,
 };
 use crate::workload::{Better, Error, FactorKind, Lack, MetricKind, Observation, Setting, Trial};
 
@@ -149,7 +149,7 @@ pub(super) struct Stages {
     sidecar: PathBuf,
     folder: PathBuf,
     processors: Vec<usize>,
-    target: Option<Way>,
+    target: Option<Target>,
     work: Duration,
     papers: BTreeMap<Authority, Papers>,
     running: BTreeMap<Asked, (Client, Stage)>,
@@ -160,7 +160,7 @@ impl Stages {
     pub(super) fn new(setting: &Setting<'_>) -> Result<Self, Error> {
         let target = setting
             .target
-            .map(|target| Way::to_url(&target.uri.to_string(), target.ca.as_deref()));
+            .map(|target| Target::to_url(&target.uri.to_string(), target.ca.as_deref()));
         Ok(Self {
             own: setting.tools.own.clone(),
             sidecar: setting.tools.sidecar.clone(),
@@ -205,7 +205,7 @@ impl Stages {
         Ok(self.papers.get(&authority))
     }
 
-    /// The stage that is asked for, started unless it runs, and a client on its way.
+    /// The stage that is asked for, started unless it runs, and a client on its target.
     pub(super) fn take(&mut self, asked: Asked) -> Result<(Client, Stage), Error> {
         let [consumers, producers] = asked.placement.sides(&self.processors).map(<[usize]>::to_vec);
         bartizan_host::pin_this_thread(&consumers)?;
@@ -232,7 +232,7 @@ impl Stages {
             folder: &folder,
         })?;
         stage.pin(&consumers, &producers)?;
-        let client = Client::new(stage.way().clone(), asked.connections())?;
+        let client = Client::new(stage.target().clone(), asked.connections())?;
         Ok((client, stage))
     }
 
@@ -246,7 +246,7 @@ impl Stages {
 pub(super) fn tidy(client: &mut Client, session: &mut Session) -> Result<(), Error> {
     while let Some(question) = session.deregistration() {
         let exchanged = client.exchange(&question)?;
-        Session::judge(&question, &exchanged.said, &client.way().url)?;
+        Session::judge(&question, &exchanged.said, &client.target().url)?;
     }
     Ok(())
 }
@@ -264,7 +264,7 @@ pub(super) fn populate(
     let mut producer = Session::new(function, !seed);
     let question = producer.registration();
     let exchanged = client.exchange(&question)?;
-    Session::judge(&question, &exchanged.said, &client.way().url)?;
+    Session::judge(&question, &exchanged.said, &client.target().url)?;
     Ok(Some(producer))
 }
 

@@ -199,6 +199,6 @@ fn transact(
 ) -> Result<(Procedure, Duration, Option<Duration>), Error> {
     let (procedure, question) = session.turn();
     let exchanged = client.exchange(&question)?;
-    Session::judge(&question, &exchanged.said, &client.way().url)?;
+    Session::judge(&question, &exchanged.said, &client.target().url)?;
     Ok((procedure, exchanged.took, exchanged.opening))
 }

@@ -1,15 +1,15 @@
 use super::*;
 use crate::bench::{Environment, SCHEMA};
 
-fn record(what: What, way: Option<(Proxy, Mode)>, repetition: usize, measured: Measured) -> Record {
+fn record(what: What, route: Option<(Proxy, Mode)>, repetition: usize, measured: Measured) -> Record {
     Record {
         schema: SCHEMA,
         at_us: 0,
         seed: 1,
         quick: false,
         what,
-        proxy: way.map(|way| way.0),
-        mode: way.map(|way| way.1),
+        proxy: route.map(|route| route.0),
+        mode: route.map(|route| route.1),
         placement: Placement::OneCore,
         cores: vec![1],
         repetition,
@@ -50,7 +50,7 @@ fn drifting(repetitions: usize) -> Vec<Record> {
             let direct = 20.0 + repetition as f64;
             let added = 40.0 + (repetition % 10) as f64;
             [(None, direct), (SPLICE, direct + added), (CLASSICAL, direct + added)]
-                .map(|(way, us)| record(What::Latency, way, repetition, latencies(us)))
+                .map(|(route, us)| record(What::Latency, route, repetition, latencies(us)))
         })
         .collect()
 }
@@ -63,7 +63,7 @@ fn named(figures: &[Figure], name: Name) -> &Figure {
 fn what_is_added_is_taken_against_the_direct_way_of_the_same_repetition() {
     let figures = figures(&drifting(100));
     let added = named(&figures, Name::Added);
-    // Against the direct way of all repetitions the quartiles would lie fifty apart.
+    // Against the direct route of all repetitions the quartiles would lie fifty apart.
     assert_eq!((added.summary.n, added.summary.median), (100, 44.5));
     assert_eq!(
         (added.summary.lower_quartile, added.summary.upper_quartile),
@@ -92,8 +92,8 @@ fn the_ratio_is_judged_from_a_hundred_repetitions_on() {
 fn targets_are_of_our_own_post_quantum_paths_alone() {
     let mut records = drifting(10);
     records.extend((0..10).map(|repetition| {
-        let way = Some((Proxy::Stunnel, Mode::PostQuantum));
-        record(What::Latency, way, repetition, latencies(900.0))
+        let route = Some((Proxy::Stunnel, Mode::PostQuantum));
+        record(What::Latency, route, repetition, latencies(900.0))
     }));
     for figure in figures(&records).iter().filter(|figure| figure.figure == Name::Added) {
         let ours = (figure.proxy, figure.mode) == (Some(Proxy::Splice), Some(Mode::PostQuantum));

@@ -62,7 +62,7 @@ pub fn attack(hostility: Hostility, to: SocketAddr, listen: Option<SocketAddr>) 
                 sleep(ROUND);
             }
         }
-        Hostility::Unauthenticated => knocks(to),
+        Hostility::Unauthenticated => open_and_leave(to),
     }
 }
 
@@ -169,7 +169,7 @@ fn asks_in_vain(to: SocketAddr) -> std::io::Result<()> {
 }
 
 /// Connections that never authenticate: silent ones, half a record, garbage, and hellos whose answer is never taken.
-fn knocks(to: SocketAddr) -> Result<(), Error> {
+fn open_and_leave(to: SocketAddr) -> Result<(), Error> {
     let mut open = VecDeque::new();
     let hello = client_hello();
     let mut kinds = (0_u8..5).cycle();

@@ -18,7 +18,7 @@ const GHOSTUNNEL: &str = "peers/ghostunnel-1.8.4-1/ghostunnel";
 /// Where the programs of a run are.
 #[derive(Debug, Clone)]
 pub struct Tools {
-    /// This binary: the server behind every way.
+    /// This binary: the server behind every route.
     pub own: PathBuf,
     /// The binary whose sidecar is measured: this one, or another build of it.
     pub sidecar: PathBuf,

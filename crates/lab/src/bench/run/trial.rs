@@ -1,4 +1,4 @@
-//! One trial on one way.
+//! One trial on one route.
 
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
@@ -11,14 +11,14 @@ use crate::bench::handshake::Ends;
 use crate::bench::pair::{self, Pair};
 use crate::bench::record::{Cpu, Measured, Over};
 
-/// Requests before those that count: another way ran in between and left the caches full of itself.
+/// Requests before those that count: another route ran in between and left the caches full of itself.
 const WARM_UP: usize = 10;
-/// Failures in a row after which a way is given up.
+/// Failures in a row after which a route is given up.
 const FAILURES: usize = 3;
 /// Streams of the load before memory is read.
 const MEMORY_STREAMS: usize = 64;
 
-/// A way with what it needs.
+/// A route with what it needs.
 #[derive(Debug)]
 pub(crate) struct Site {
     /// Dropped before the pair, which would otherwise wait for it to end.
@@ -32,7 +32,7 @@ pub(crate) struct Site {
 }
 
 impl Site {
-    /// The way of a pair, or the direct one.
+    /// The route of a pair, or the direct one.
     pub(crate) fn new(pair: Option<Pair>, server: SocketAddr) -> Self {
         Self {
             pair,

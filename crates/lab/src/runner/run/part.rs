@@ -35,8 +35,8 @@ pub(super) struct Runner<'a> {
     workers: usize,
 }
 
-/// Where a part stands.
-struct Standing<'p> {
+/// What is known of a part while it runs.
+struct PartState<'p> {
     part: &'p Part,
     /// Where it runs, unless on this machine's kernel.
     guest: Option<&'p Guest>,
@@ -89,7 +89,7 @@ impl<'a> Runner<'a> {
             let levels: BTreeSet<&Levels> = trials.map(|trial| &trial.levels).collect();
             levels.into_iter().cloned().collect()
         };
-        let mut standing = Standing {
+        let mut state = PartState {
             part,
             guest,
             parameters: if self.settings.quick {
@@ -103,62 +103,62 @@ impl<'a> Runner<'a> {
             warm: BTreeSet::new(),
             failures: BTreeMap::new(),
         };
-        let done = self.trials(&mut standing, missing);
-        if let Some(worker) = standing.worker.take() {
+        let done = self.trials(&mut state, missing);
+        if let Some(worker) = state.worker.take() {
             worker.stop();
         }
         done
     }
 
-    fn trials(&mut self, standing: &mut Standing<'_>, missing: &[&Planned]) -> Result<(), RunError> {
-        if !self.warm_up_all(standing)? {
+    fn trials(&mut self, state: &mut PartState<'_>, missing: &[&Planned]) -> Result<(), RunError> {
+        if !self.warm_up_all(state)? {
             return Ok(());
         }
         for &trial in missing {
             self.check()?;
             let cell = (trial.levels.clone(), trial.twin);
-            if standing.is_given_up(&cell) {
+            if state.is_given_up(&cell) {
                 continue;
             }
             // A new worker is cold.
-            if !standing.warm.contains(&cell) && !self.warm_up(standing, &cell)? {
+            if !state.warm.contains(&cell) && !self.warm_up(state, &cell)? {
                 return Ok(());
             }
-            if standing.is_given_up(&cell) {
+            if state.is_given_up(&cell) {
                 continue;
             }
             let (began, at) = (now(), Instant::now());
-            let before = standing.guest.map(|_| under());
-            let Some((answer, environment)) = self.ask(standing, &cell, trial.repetition, trial.seed)? else {
+            let before = state.guest.map(|_| under());
+            let Some((answer, environment)) = self.ask(state, &cell, trial.repetition, trial.seed)? else {
                 return Ok(());
             };
             let under = before.map(Before::since);
-            let record = self.record(standing.part, trial, answer, environment, (began, at, under));
-            self.take(standing, record)?;
+            let record = self.record(state.part, trial, answer, environment, (began, at, under));
+            self.take(state, record)?;
         }
         Ok(())
     }
 
     /// Takes every combination before the first trial, so that all are up when the first is measured. False when the part
     /// cannot be begun.
-    fn warm_up_all(&mut self, standing: &mut Standing<'_>) -> Result<bool, RunError> {
-        let once = standing.combinations.iter().map(|levels| (levels.clone(), false));
-        let twins = standing.controls.iter().map(|levels| (levels.clone(), true));
+    fn warm_up_all(&mut self, state: &mut PartState<'_>) -> Result<bool, RunError> {
+        let once = state.combinations.iter().map(|levels| (levels.clone(), false));
+        let twins = state.controls.iter().map(|levels| (levels.clone(), true));
         let mut order: Vec<Cell> = once.chain(twins).collect();
         Random::seeded(self.settings.seed).shuffle(&mut order);
         for cell in &order {
             self.check()?;
-            if !self.warm_up(standing, cell)? {
+            if !self.warm_up(state, cell)? {
                 return Ok(false);
             }
         }
         Ok(true)
     }
 
-    fn warm_up(&mut self, standing: &mut Standing<'_>, cell: &Cell) -> Result<bool, RunError> {
-        standing.warm.insert(cell.clone());
-        for _ in 0..standing.part.warm_up {
-            let Some((answer, _)) = self.ask(standing, cell, 0, self.settings.seed)? else {
+    fn warm_up(&mut self, state: &mut PartState<'_>, cell: &Cell) -> Result<bool, RunError> {
+        state.warm.insert(cell.clone());
+        for _ in 0..state.part.warm_up {
+            let Some((answer, _)) = self.ask(state, cell, 0, self.settings.seed)? else {
                 return Ok(false);
             };
             let error = match answer {
@@ -166,9 +166,9 @@ impl<'a> Runner<'a> {
                 Answer::Lost(error) => Some(error),
             };
             if let Some(error) = error {
-                let what = standing.named(cell);
+                let what = state.named(cell);
                 self.observer.note(&format!("{what}: warming up failed: {error}"));
-                self.failed(standing, cell, &error);
+                self.failed(state, cell, &error);
                 // It is tried again, and recorded, as a trial.
                 break;
             }
@@ -179,22 +179,22 @@ impl<'a> Runner<'a> {
     /// Has the worker do a trial; `None` when there is none and cannot be.
     fn ask(
         &mut self,
-        standing: &mut Standing<'_>,
+        state: &mut PartState<'_>,
         (levels, twin): &Cell,
         repetition: usize,
         seed: u64,
     ) -> Result<Option<(Answer, Environment)>, RunError> {
-        let mut worker = match standing.worker.take() {
+        let mut worker = match state.worker.take() {
             Some(worker) => worker,
-            None => match self.start(standing) {
+            None => match self.start(state) {
                 Ok(worker) => worker,
                 Err(error) => {
-                    self.cannot_begin(standing.part, &error);
+                    self.cannot_begin(state.part, &error);
                     return Ok(None);
                 }
             },
         };
-        let bound = standing.part.bound;
+        let bound = state.part.bound;
         let order = TrialOrder {
             levels: levels.clone(),
             twin: *twin,
@@ -206,18 +206,18 @@ impl<'a> Runner<'a> {
         let mut answer = worker.trial(order, bound);
         if let Answer::Done(done) = &mut answer {
             environment.programs = std::mem::take(&mut done.programs);
-            measure_the_way(&mut worker, standing.part.workload, done);
+            measure_round_trip(&mut worker, state.part.workload, done);
         }
         if matches!(answer, Answer::Lost(_)) {
             worker.kill();
-            standing.warm.clear();
+            state.warm.clear();
         } else {
-            standing.worker = Some(worker);
+            state.worker = Some(worker);
         }
         Ok(Some((answer, environment)))
     }
 
-    fn start(&mut self, standing: &Standing<'_>) -> Result<Remote, Error> {
+    fn start(&mut self, state: &PartState<'_>) -> Result<Remote, Error> {
         self.workers += 1;
         let folder = self.options.scratch.join(self.workers.to_string());
         let network = match &self.settings.target {
@@ -225,11 +225,11 @@ impl<'a> Runner<'a> {
             None => Network::Own,
         };
         let start = Start {
-            part: standing.part.id.clone(),
-            workload: standing.part.workload.name.to_owned(),
-            combinations: standing.combinations.clone(),
-            controls: standing.controls.clone(),
-            parameters: standing.parameters.clone(),
+            part: state.part.id.clone(),
+            workload: state.part.workload.name.to_owned(),
+            combinations: state.combinations.clone(),
+            controls: state.controls.clone(),
+            parameters: state.parameters.clone(),
             seed: self.settings.seed,
             quick: self.settings.quick,
             target: self.settings.target.clone(),
@@ -239,7 +239,7 @@ impl<'a> Runner<'a> {
             namespace: String::new(),
             build: self.options.build.clone(),
         };
-        match standing.guest {
+        match state.guest {
             Some(guest) => Remote::in_guest(&self.options.own, start, guest, folder),
             None => Remote::start(&self.options.own, start, network, folder),
         }
@@ -299,7 +299,7 @@ impl<'a> Runner<'a> {
         }
     }
 
-    fn take(&mut self, standing: &mut Standing<'_>, record: Record) -> Result<(), RunError> {
+    fn take(&mut self, state: &mut PartState<'_>, record: Record) -> Result<(), RunError> {
         self.log.write(&record).map_err(|source| RunError::Disk {
             file: self.log.path().to_owned(),
             source,
@@ -311,18 +311,18 @@ impl<'a> Runner<'a> {
         let cell = (record.levels, record.twin);
         match &record.outcome {
             Outcome::Measured { .. } => {
-                standing.failures.remove(&cell);
+                state.failures.remove(&cell);
             }
-            Outcome::Failed { error } => self.failed(standing, &cell, error),
+            Outcome::Failed { error } => self.failed(state, &cell, error),
         }
         Ok(())
     }
 
-    fn failed(&mut self, standing: &mut Standing<'_>, cell: &Cell, error: &str) {
-        let failures = standing.failures.entry(cell.clone()).or_default();
+    fn failed(&mut self, state: &mut PartState<'_>, cell: &Cell, error: &str) {
+        let failures = state.failures.entry(cell.clone()).or_default();
         *failures += 1;
         if *failures == FAILURES {
-            let what = standing.named(cell);
+            let what = state.named(cell);
             self.observer
                 .note(&format!("{what}: given up after {FAILURES} failures in a row"));
             self.given_up.push((what, error.to_owned()));
@@ -371,7 +371,7 @@ impl Before {
     }
 }
 
-impl Standing<'_> {
+impl PartState<'_> {
     fn is_given_up(&self, cell: &Cell) -> bool {
         self.failures.get(cell).is_some_and(|failures| *failures >= FAILURES)
     }
@@ -403,7 +403,7 @@ fn outcome(part: &Part, result: Result<Measured, String>) -> Outcome {
 }
 
 /// Only the runner can see what its messages take.
-fn measure_the_way(worker: &mut Remote, workload: &Kind, done: &mut Done) {
+fn measure_round_trip(worker: &mut Remote, workload: &Kind, done: &mut Done) {
     if workload.name == Kind::clock().name
         && let Ok(measured) = &mut done.result
     {

@@ -92,9 +92,9 @@ fn joined<T>(thread: thread::ScopedJoinHandle<'_, T>) -> T {
     thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
-/// What one side has to tell.
+/// What one side counted.
 #[derive(Debug, Default)]
-struct Told {
+struct Counted {
     /// At the nodes.
     loops: Vec<Loop>,
     /// At the RIC.
@@ -186,7 +186,7 @@ fn late(what: &str) -> Error {
 
 struct Nodes<'a> {
     all: Vec<(Node<'a>, Lane)>,
-    told: Told,
+    counted: Counted,
 }
 
 impl<'a> Nodes<'a> {
@@ -194,7 +194,7 @@ impl<'a> Nodes<'a> {
         let all = (0..script.nodes).map(|number| Ok((Node::new(script, number, now), Self::lane(number)?)));
         Ok(Self {
             all: all.collect::<Result<_, Error>>()?,
-            told: Told::default(),
+            counted: Counted::default(),
         })
     }
 
@@ -205,7 +205,7 @@ impl<'a> Nodes<'a> {
         Lane::new(association).map_err(Error::Broken)
     }
 
-    fn run(mut self, deadline: Instant) -> Result<Told, Error> {
+    fn run(mut self, deadline: Instant) -> Result<Counted, Error> {
         while !self.all.iter().all(|(node, lane)| node.done() && lane.held.is_none()) {
             if Instant::now() >= deadline {
                 return Err(late("not every node has said everything"));
@@ -218,13 +218,13 @@ impl<'a> Nodes<'a> {
                 .map(|(_, lane)| PollFd::new(lane.association.as_fd(), lane.wants()))
                 .collect();
             wait(&mut files, due)?;
-            let told = &mut self.told;
+            let counted = &mut self.counted;
             for (number, (node, lane)) in self.all.iter_mut().enumerate() {
-                let turn = lane.receive(&mut told.sizes, |bytes| node.take(bytes, Instant::now()))?;
+                let turn = lane.receive(&mut counted.sizes, |bytes| node.take(bytes, Instant::now()))?;
                 let broken = lane.send(|| node.next(Instant::now())).is_err();
                 if (broken || matches!(turn, Turn::Ended)) && !node.done() {
-                    told.reconnects += 1;
-                    if told.reconnects > RECONNECTS {
+                    counted.reconnects += 1;
+                    if counted.reconnects > RECONNECTS {
                         return Err(Error::Protocol(format!("{RECONNECTS} associations were lost")));
                     }
                     *lane = Self::lane(number)?;
@@ -233,13 +233,13 @@ impl<'a> Nodes<'a> {
             }
         }
         for (node, lane) in &self.all {
-            self.told.loops.extend(node.loops());
-            self.told.indications += node.sent();
-            self.told.lost += node.lost();
+            self.counted.loops.extend(node.loops());
+            self.counted.indications += node.sent();
+            self.counted.lost += node.lost();
             // What is under way still arrives; an association that is gone needs no end.
             let _ = lane.association.finish();
         }
-        Ok(self.told)
+        Ok(self.counted)
     }
 }
 
@@ -248,7 +248,7 @@ struct Rics<'a> {
     listener: &'a Listener,
     faults: Faults,
     nodes: HashMap<SocketAddr, (Ric<'a>, Option<Lane>)>,
-    told: Told,
+    counted: Counted,
 }
 
 impl<'a> Rics<'a> {
@@ -258,11 +258,11 @@ impl<'a> Rics<'a> {
             listener,
             faults,
             nodes: HashMap::new(),
-            told: Told::default(),
+            counted: Counted::default(),
         }
     }
 
-    fn run(mut self, deadline: Instant) -> Result<Told, Error> {
+    fn run(mut self, deadline: Instant) -> Result<Counted, Error> {
         while self.nodes.len() < self.script.nodes || !self.nodes.values().all(|(ric, _)| ric.done()) {
             if Instant::now() >= deadline {
                 return Err(late("the RIC has not heard everything"));
@@ -273,10 +273,10 @@ impl<'a> Rics<'a> {
             self.turn()?;
         }
         for (ric, _) in self.nodes.values() {
-            self.told.replies.extend(ric.replies());
-            self.told.indications += ric.received();
+            self.counted.replies.extend(ric.replies());
+            self.counted.indications += ric.received();
         }
-        Ok(self.told)
+        Ok(self.counted)
     }
 
     /// Whether somebody waits to be accepted.
@@ -319,7 +319,7 @@ impl<'a> Rics<'a> {
         let first = Link::node_address(0);
         for (peer, (ric, slot)) in &mut self.nodes {
             let Some(lane) = slot else { continue };
-            let turn = lane.receive(&mut self.told.sizes, |bytes| ric.take(bytes, Instant::now()))?;
+            let turn = lane.receive(&mut self.counted.sizes, |bytes| ric.take(bytes, Instant::now()))?;
             let broken = lane.send(|| ric.next(Instant::now())).is_err();
             let aborts = self.faults.abort_after.is_some_and(|count| ric.received() >= count);
             if aborts && Some(*peer) == first {

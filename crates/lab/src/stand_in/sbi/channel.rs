@@ -16,8 +16,8 @@ use tokio::task::JoinHandle;
 use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
 
-use super::way::Security;
-use super::{Error, Way};
+use super::target::Security;
+use super::{Error, Target};
 
 /// How long a connection may take to open, its handshake included.
 const OPENING: Duration = Duration::from_secs(10);
@@ -70,7 +70,7 @@ pub struct Said {
 pub struct Channel {
     sender: SendRequest<Bytes>,
     driver: JoinHandle<Result<(), h2::Error>>,
-    way: Way,
+    target: Target,
 }
 
 /// Why there is no answer.
@@ -90,34 +90,34 @@ impl From<Silence> for Error {
 }
 
 impl Channel {
-    /// Connects, with the TLS handshake where the way has one.
+    /// Connects, with the TLS handshake where the target has one.
     ///
     /// # Errors
     /// Where nobody listens, the handshake fails, or the other side does not speak HTTP/2.
-    pub async fn open(way: &Way) -> Result<Self, Error> {
+    pub async fn open(target: &Target) -> Result<Self, Error> {
         let late = || Error::Late {
             what: "connecting".to_owned(),
-            url: way.url.clone(),
+            url: target.url.clone(),
             within: OPENING,
         };
-        timeout(OPENING, Self::opened(way)).await.map_err(|_| late())?
+        timeout(OPENING, Self::opened(target)).await.map_err(|_| late())?
     }
 
-    async fn opened(way: &Way) -> Result<Self, Error> {
+    async fn opened(target: &Target) -> Result<Self, Error> {
         let unreachable = |source| Error::Unreachable {
-            url: way.url.clone(),
+            url: target.url.clone(),
             source,
         };
-        let stream = TcpStream::connect(way.address).await.map_err(unreachable)?;
+        let stream = TcpStream::connect(target.address).await.map_err(unreachable)?;
         // Before the handshake: without it flights of ML-DSA wait for acknowledgements.
         stream.set_nodelay(true).map_err(unreachable)?;
         let tls = |detail: String, hint: String| Error::Tls {
-            url: way.url.clone(),
+            url: target.url.clone(),
             detail,
             hint,
         };
-        match &way.security {
-            Security::Clear => Self::begun(way, stream).await,
+        match &target.security {
+            Security::Clear => Self::begun(target, stream).await,
             Security::Mutual { endpoint, peer } => {
                 let connecting = endpoint.connect(peer, InterfaceKind::Sbi)?;
                 let watch = connecting.watch;
@@ -127,7 +127,7 @@ impl Channel {
                 let shaken = shaken.map_err(|error| watch.failed(&error));
                 let judged = shaken.and_then(|shaken| watch.finish_client(shaken.get_ref().1).map(|_| shaken));
                 let shaken = judged.map_err(|refused| tls(refused.to_string(), refused.hint.clone()))?;
-                Self::begun(way, shaken).await
+                Self::begun(target, shaken).await
             }
             Security::Server { config, name } => {
                 let shaken = TlsConnector::from(config.clone()).connect(name.clone(), stream).await;
@@ -137,26 +137,29 @@ impl Channel {
                 })?;
                 if shaken.get_ref().1.alpn_protocol() != Some(b"h2") {
                     return Err(Error::NotHttp2 {
-                        url: way.url.clone(),
+                        url: target.url.clone(),
                         detail: "it has not taken h2 by ALPN".to_owned(),
                     });
                 }
-                Self::begun(way, shaken).await
+                Self::begun(target, shaken).await
             }
         }
     }
 
-    async fn begun(way: &Way, stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static) -> Result<Self, Error> {
+    async fn begun(
+        target: &Target,
+        stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
+    ) -> Result<Self, Error> {
         let handshake = h2::client::Builder::new()
             .enable_push(false)
             .initial_window_size(WINDOW)
             .initial_connection_window_size(CONNECTION_WINDOW)
             .handshake::<_, Bytes>(stream);
-        let (sender, connection) = handshake.await.map_err(|error| not_http2(way, &error))?;
+        let (sender, connection) = handshake.await.map_err(|error| not_http2(target, &error))?;
         Ok(Self {
             sender,
             driver: tokio::spawn(connection),
-            way: way.clone(),
+            target: target.clone(),
         })
     }
 
@@ -166,7 +169,7 @@ impl Channel {
             Ok(said) => said,
             Err(_) => Err(Silence::Failed(Error::Late {
                 what: question.shown(),
-                url: self.way.url.clone(),
+                url: self.target.url.clone(),
                 within: PATIENCE,
             })),
         }
@@ -198,7 +201,7 @@ impl Channel {
             if whole.len() + part.len() > LARGEST_BODY {
                 return Err(Silence::Failed(Error::Shape {
                     what: question.shown(),
-                    url: self.way.url.clone(),
+                    url: self.target.url.clone(),
                     reason: format!("the answer has more than {} MB", LARGEST_BODY >> 20),
                 }));
             }
@@ -218,8 +221,8 @@ impl Channel {
     fn head(&self, question: &Question) -> Result<Request<()>, Error> {
         let ours = |error: &dyn std::fmt::Display| Error::Configuration(format!("{}: {error}", question.shown()));
         let mut parts = Parts::default();
-        parts.scheme = Some(self.way.scheme());
-        parts.authority = Some(Authority::try_from(&*self.way.authority).map_err(|error| ours(&error))?);
+        parts.scheme = Some(self.target.scheme());
+        parts.authority = Some(Authority::try_from(&*self.target.authority).map_err(|error| ours(&error))?);
         parts.path_and_query = Some(PathAndQuery::try_from(&*question.path).map_err(|error| ours(&error))?);
         let mut head = Request::new(());
         *head.method_mut() = question.method.clone();
@@ -253,11 +256,11 @@ impl Channel {
         let nonsense =
             error.is_library() && matches!(error.reason(), Some(Reason::FRAME_SIZE_ERROR | Reason::PROTOCOL_ERROR));
         if nonsense {
-            return not_http2(&self.way, error);
+            return not_http2(&self.target, error);
         }
         Error::Broken {
             what: question.shown(),
-            url: self.way.url.clone(),
+            url: self.target.url.clone(),
             detail: error.to_string(),
         }
     }
@@ -273,9 +276,9 @@ impl Channel {
     }
 }
 
-fn not_http2(way: &Way, error: &h2::Error) -> Error {
+fn not_http2(target: &Target, error: &h2::Error) -> Error {
     Error::NotHttp2 {
-        url: way.url.clone(),
+        url: target.url.clone(),
         detail: error.to_string(),
     }
 }

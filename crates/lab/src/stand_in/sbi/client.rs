@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use tokio::runtime::Runtime;
 
 use super::channel::Silence;
-use super::{Channel, Error, Question, Said, Way};
+use super::{Channel, Error, Question, Said, Target};
 
 /// How often a question that an NRF has not looked at is asked again: free5GC ends idle connections after a millisecond.
 const AGAIN: u32 = 5;
@@ -52,7 +52,7 @@ pub struct Exchanged {
 #[derive(Debug)]
 pub struct Client {
     runtime: Runtime,
-    way: Way,
+    target: Target,
     connections: Connections,
     kept: Option<Arc<Channel>>,
     opened: u64,
@@ -63,21 +63,21 @@ impl Client {
     ///
     /// # Errors
     /// When no runtime can be had.
-    pub fn new(way: Way, connections: Connections) -> Result<Self, Error> {
+    pub fn new(target: Target, connections: Connections) -> Result<Self, Error> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         Ok(Self {
             runtime: runtime.map_err(Error::io("starting a client"))?,
-            way,
+            target,
             connections,
             kept: None,
             opened: 0,
         })
     }
 
-    /// The way it goes.
+    /// The target it goes.
     #[must_use]
-    pub fn way(&self) -> &Way {
-        &self.way
+    pub fn target(&self) -> &Target {
+        &self.target
     }
 
     /// Connections it has opened.
@@ -93,7 +93,7 @@ impl Client {
     pub fn exchange(&mut self, question: &Question) -> Result<Exchanged, Error> {
         let Self {
             runtime,
-            way,
+            target,
             connections,
             kept,
             opened,
@@ -107,7 +107,7 @@ impl Client {
                     Some(channel) => channel,
                     None => {
                         let opens = Instant::now();
-                        let channel = Channel::open(way).await?;
+                        let channel = Channel::open(target).await?;
                         *opened += 1;
                         opening = Some(opens.elapsed());
                         Arc::new(channel)
@@ -148,7 +148,7 @@ impl Client {
         count: usize,
         judge: fn(&Question, &Said, &str) -> Result<(), Error>,
     ) -> Result<Vec<Duration>, Error> {
-        let url = self.way.url.clone();
+        let url = self.target.url.clone();
         let channel = self.channel()?;
         self.runtime.block_on(async {
             let left = Arc::new(std::sync::atomic::AtomicUsize::new(count));
@@ -191,9 +191,9 @@ impl Client {
         lasting: Duration,
         judge: fn(&Question, &Said, &str) -> Result<(), Error>,
     ) -> Result<(Vec<Duration>, u64), Error> {
-        /// Under way at once: beyond it the NRF is behind by whatever the bound is.
+        /// Under target at once: beyond it the NRF is behind by whatever the bound is.
         const MOST: usize = 512;
-        let url = self.way.url.clone();
+        let url = self.target.url.clone();
         let channel = self.channel()?;
         let count = (rate * lasting.as_secs_f64()).ceil().max(1.0);
         self.runtime.block_on(async {
@@ -231,7 +231,7 @@ impl Client {
         if let Some(kept) = &self.kept {
             return Ok(Arc::clone(kept));
         }
-        let channel = Arc::new(self.runtime.block_on(Channel::open(&self.way))?);
+        let channel = Arc::new(self.runtime.block_on(Channel::open(&self.target))?);
         self.opened += 1;
         self.kept = Some(Arc::clone(&channel));
         Ok(channel)

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use http::StatusCode;
 
-/// What stood in the way of a transaction.
+/// What stood in the target of a transaction.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {

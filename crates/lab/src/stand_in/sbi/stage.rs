@@ -8,7 +8,7 @@ use std::time::Duration;
 use bartizan_host::{Process, Program, Usage, loopback_addresses};
 use bartizan_ledger::{self as ledger, Event, Reader, Verdict};
 
-use super::{Authority, Connections, Error, Papers, Way};
+use super::{Authority, Connections, Error, Papers, Target};
 
 /// The node of the functions that ask, and of the NRF.
 pub(crate) const CONSUMER: &str = "consumer";
@@ -109,7 +109,7 @@ pub struct Wanted<'a> {
     /// Certificates of `consumer` and `nrf`; needed unless in clear.
     pub papers: Option<&'a Papers>,
     /// An NRF of the user's instead of our own.
-    pub target: Option<&'a Way>,
+    pub target: Option<&'a Target>,
     /// How long our NRF works on each request.
     pub work: Duration,
     /// A folder of its own.
@@ -133,12 +133,12 @@ pub struct Stage {
     consumer: Option<Process>,
     producer: Option<Process>,
     nrf: Option<Process>,
-    way: Way,
+    target: Target,
     ledger: Option<PathBuf>,
     places: Places,
 }
 
-/// Where the legs of the way begin.
+/// Where the legs of the target begin.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Places {
     /// The consumer's sidecar, in clear.
@@ -173,7 +173,7 @@ impl Stage {
             consumer: None,
             producer: None,
             nrf,
-            way: Way::clear(server),
+            target: Target::clear(server),
             ledger: None,
             places: Places {
                 nrf: Some(server),
@@ -181,16 +181,16 @@ impl Stage {
             },
         };
         match (wanted.deployment.path(), wanted.target, wanted.papers) {
-            (None, Some(target), _) => stage.way = target.clone(),
+            (None, Some(target), _) => stage.target = target.clone(),
             (None, None, Some(papers)) if wanted.deployment != Deployment::NativeH2c => {
                 let endpoint = papers.endpoint(&native(papers), CONSUMER)?;
-                stage.way = Way::mutual(server, endpoint, NRF);
+                stage.target = Target::mutual(server, endpoint, NRF);
             }
             (Some(path), target, Some(papers)) => {
                 let text = deployment(papers, path, wanted.connections, [entry, middle, server]);
                 stage.start_pair(wanted, &text, entry, middle)?;
                 if let Some(target) = target {
-                    stage.way.authority.clone_from(&target.authority);
+                    stage.target.authority.clone_from(&target.authority);
                 }
             }
             _ => {}
@@ -199,7 +199,7 @@ impl Stage {
     }
 
     /// Whether the target can be measured in this deployment.
-    fn check_target(deployment: Deployment, target: &Way, path: Option<&str>) -> Result<(), Error> {
+    fn check_target(deployment: Deployment, target: &Target, path: Option<&str>) -> Result<(), Error> {
         let fits = match deployment {
             Deployment::NativeH2c => target.is_clear(),
             Deployment::NativeTls => !target.is_clear(),
@@ -210,7 +210,7 @@ impl Stage {
         if fits {
             return Ok(());
         }
-        let Way { url, .. } = target;
+        let Target { url, .. } = target;
         Err(Error::Unplayable(format!(
             "{} cannot be played against {url}: native-h2c and sidecars need http://, native-tls needs https://, native-pqc our own NRF",
             deployment.name()
@@ -244,7 +244,7 @@ impl Stage {
         self.producer = Some(producer);
         self.consumer = Some(consumer);
         self.ledger = Some(ledger);
-        self.way = Way::clear(entry);
+        self.target = Target::clear(entry);
         self.places.entry = Some(entry);
         self.places.middle = Some(middle);
         Ok(())
@@ -252,8 +252,8 @@ impl Stage {
 
     /// How a consumer goes.
     #[must_use]
-    pub fn way(&self) -> &Way {
-        &self.way
+    pub fn target(&self) -> &Target {
+        &self.target
     }
 
     pub(crate) fn places(&self) -> Places {

@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use super::{STREAMS, observation, placement, way};
-use crate::bench::{Ends, Measured, Mode, Pair, Papers, Placement, Reuse, Server, Site, Tools, Way, What};
+use super::{STREAMS, observation, placement, route};
+use crate::bench::{Ends, Measured, Mode, Pair, Papers, Placement, Reuse, Route, Server, Site, Tools, What};
 use crate::workload::{Error, Observation, Setting, Trial, Workload};
 
 /// How long a ledger may lag behind the handshakes that it records: it is written by a thread of its own.
@@ -35,16 +35,16 @@ pub(super) fn start(setting: &Setting<'_>, what: What) -> Result<Box<dyn Workloa
         programs: Vec::new(),
     };
     for levels in setting.combinations {
-        let way = way(levels)?;
-        if let Way::Through(proxy, _) = way {
+        let route = route(levels)?;
+        if let Route::Through(proxy, _) = route {
             sites.programs.extend(sites.tools.version(proxy));
         }
         // A pair that does not come up is a matter of its own trials.
         if what != What::Memory
-            && !sites.sites.contains_key(&way)
-            && let Ok(site) = sites.site(way)
+            && !sites.sites.contains_key(&route)
+            && let Ok(site) = sites.site(route)
         {
-            sites.sites.insert(way, site);
+            sites.sites.insert(route, site);
         }
     }
     sites.programs.sort_unstable();
@@ -52,14 +52,14 @@ pub(super) fn start(setting: &Setting<'_>, what: What) -> Result<Box<dyn Workloa
     Ok(Box::new(sites))
 }
 
-/// Every way with what it needs.
+/// Every route with what it needs.
 struct Sites {
     what: What,
     /// Requests, connections or handshakes of a trial.
     amount: usize,
     papers: Vec<Papers>,
     /// Dropped before the server, which they lead to.
-    sites: BTreeMap<Way, Standing>,
+    sites: BTreeMap<Route, Running>,
     server: Server,
     tools: Tools,
     folder: PathBuf,
@@ -71,7 +71,7 @@ struct Sites {
     programs: Vec<String>,
 }
 
-struct Standing {
+struct Running {
     site: Site,
     placement: Option<Placement>,
     /// Handshakes that its ledger showed before.
@@ -80,27 +80,27 @@ struct Standing {
 
 impl Workload for Sites {
     fn trial(&mut self, trial: &Trial<'_>) -> Result<Observation, Error> {
-        let (way, placement) = (way(trial.levels)?, placement(trial.levels));
-        let mut standing = match self.sites.remove(&way) {
-            Some(standing) => standing,
-            None => self.site(way)?,
+        let (route, placement) = (route(trial.levels)?, placement(trial.levels));
+        let mut running = match self.sites.remove(&route) {
+            Some(running) => running,
+            None => self.site(route)?,
         };
-        self.place(&mut standing, placement)?;
-        let measured = self.measure(&mut standing.site, trial)?;
+        self.place(&mut running, placement)?;
+        let measured = self.measure(&mut running.site, trial)?;
         if let Measured::Failed { error } = measured {
             // It is dropped: the next trial begins with another pair.
             return Err(Error::Protocol(error));
         }
-        let mut observation = observation(measured, way)?;
+        let mut observation = observation(measured, route)?;
         if self.what == What::NewConnection {
-            let shown = verify(&mut standing)?;
+            let shown = verify(&mut running)?;
             observation.facts.extend(shown);
         }
         // Memory is that of a pair which has done nothing before.
         if self.what == What::Memory {
-            standing.site.stop()?;
+            running.site.stop()?;
         } else {
-            self.sites.insert(way, standing);
+            self.sites.insert(route, running);
         }
         Ok(observation)
     }
@@ -128,10 +128,10 @@ impl Sites {
         })
     }
 
-    fn site(&mut self, way: Way) -> Result<Standing, Error> {
-        let site = match way {
-            Way::Direct => Site::new(None, self.server.address),
-            Way::Through(proxy, mode) => {
+    fn site(&mut self, route: Route) -> Result<Running, Error> {
+        let site = match route {
+            Route::Direct => Site::new(None, self.server.address),
+            Route::Through(proxy, mode) => {
                 self.started += 1;
                 let name = format!("{}-{}-{}", self.started, proxy.name(), mode.name());
                 let reuse = match self.what {
@@ -148,7 +148,7 @@ impl Sites {
                 site
             }
         };
-        Ok(Standing {
+        Ok(Running {
             site,
             placement: None,
             shown: 0,
@@ -156,7 +156,7 @@ impl Sites {
     }
 
     /// Puts client, server and pair onto the processors of a placement.
-    fn place(&mut self, standing: &mut Standing, placement: Placement) -> Result<(), Error> {
+    fn place(&mut self, running: &mut Running, placement: Placement) -> Result<(), Error> {
         let cores = placement.cores(&self.processors);
         // Calibrating has put this thread elsewhere.
         bartizan_host::pin_this_thread(cores)?;
@@ -164,21 +164,21 @@ impl Sites {
             self.server.pin(cores)?;
             self.here = Some(placement);
         }
-        if standing.placement != Some(placement) {
-            standing.site.pin(cores)?;
-            standing.placement = Some(placement);
+        if running.placement != Some(placement) {
+            running.site.pin(cores)?;
+            running.placement = Some(placement);
         }
         Ok(())
     }
 }
 
 /// Holds the connections of a trial against the producer's ledger, where it keeps one: each was a full handshake.
-fn verify(standing: &mut Standing) -> Result<Vec<(String, Value)>, Error> {
-    let made = standing.site.connections();
+fn verify(running: &mut Running) -> Result<Vec<(String, Value)>, Error> {
+    let made = running.site.connections();
     let deadline = Instant::now() + LEDGER;
     let (full, others) = loop {
         let late = Instant::now() >= deadline;
-        match standing.site.ledger() {
+        match running.site.ledger() {
             Ok(None) => return Ok(Vec::new()),
             Ok(Some((full, others))) if late || full + others >= made => break (full, others),
             Err(error) if late => return Err(error),
@@ -191,7 +191,7 @@ fn verify(standing: &mut Standing) -> Result<Vec<(String, Value)>, Error> {
             "the ledger shows {full} full handshakes and {others} others for {made} connections"
         )));
     }
-    let new = full - standing.shown;
-    standing.shown = full;
+    let new = full - running.shown;
+    running.shown = full;
     Ok(vec![("full-handshakes".to_owned(), Value::from(new))])
 }

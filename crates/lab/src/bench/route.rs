@@ -1,4 +1,4 @@
-//! The ways a request can take, and what is measured on them.
+//! The routes a request can take, and what is measured on them.
 
 use std::fmt;
 
@@ -169,14 +169,14 @@ impl Mode {
 
 /// What lies between client and server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Way {
+pub enum Route {
     /// Nothing.
     Direct,
     /// A pair of proxies.
     Through(Proxy, Mode),
 }
 
-impl fmt::Display for Way {
+impl fmt::Display for Route {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Direct => f.write_str("direct"),

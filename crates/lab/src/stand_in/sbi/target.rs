@@ -14,7 +14,7 @@ use super::Error;
 
 /// Where an NRF is reached, and how.
 #[derive(Debug, Clone)]
-pub struct Way {
+pub struct Target {
     /// What is connected to: the NRF, or the sidecar before it.
     pub address: SocketAddr,
     /// `:authority` of requests.
@@ -40,7 +40,7 @@ pub(super) enum Security {
     },
 }
 
-impl Way {
+impl Target {
     /// In clear.
     #[must_use]
     pub fn clear(address: SocketAddr) -> Self {
@@ -126,10 +126,10 @@ mod tests {
 
     #[test]
     fn addresses_are_taken_apart_and_mistakes_named() {
-        let way = Way::to_url("http://127.0.0.1:8000/", None).unwrap();
-        assert_eq!((&*way.authority, way.address.port()), ("127.0.0.1:8000", 8000));
-        assert_eq!(way.url, "http://127.0.0.1:8000");
-        let six = Way::to_url("http://[::1]:8000", None).unwrap();
+        let target = Target::to_url("http://127.0.0.1:8000/", None).unwrap();
+        assert_eq!((&*target.authority, target.address.port()), ("127.0.0.1:8000", 8000));
+        assert_eq!(target.url, "http://127.0.0.1:8000");
+        let six = Target::to_url("http://[::1]:8000", None).unwrap();
         assert_eq!((&*six.authority, six.address.is_ipv6()), ("[::1]:8000", true));
         for (url, expected) in [
             ("127.0.0.1:8000", "neither http:// nor https://"),
@@ -139,11 +139,11 @@ mod tests {
             ("http://", "is not the address"),
             ("http://no-such-host.invalid:1", "no-such-host"),
         ] {
-            let error = Way::to_url(url, None).unwrap_err();
+            let error = Target::to_url(url, None).unwrap_err();
             assert!(error.to_string().contains(expected), "{error}");
             assert!(error.hint().is_some());
         }
-        let unread = Way::to_url("https://127.0.0.1:1", Some(Path::new("/no/ca.pem"))).unwrap_err();
+        let unread = Target::to_url("https://127.0.0.1:1", Some(Path::new("/no/ca.pem"))).unwrap_err();
         assert!(unread.to_string().contains("/no/ca.pem"), "{unread}");
     }
 }
