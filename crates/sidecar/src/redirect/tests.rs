@@ -1,4 +1,4 @@
-//! Plans and their rules; that the kernel does what they say is tested in namespaces, `bartizan/tests/redirect_host.rs`.
+//! Plans and their rules; that the kernel does what they say is tested in namespaces, `bartizan/tests/redirect_host`.
 
 use std::collections::BTreeSet;
 use std::path::Path;
