@@ -50,8 +50,18 @@ fn a_mode_that_gives_the_key_to_everybody_and_an_owner_whom_nobody_knows_are_ref
         ("--mode 644", "a key is not for everybody"),
         ("--mode 040", "its owner could not read it"),
         ("--mode rw", "three octal digits"),
-        ("--owner nobody-is-called-this", "no user, or no group, is called"),
-        ("--owner 0:nobody-is-called-this", "no user, or no group, is called"),
+        (
+            "--owner nobody-is-called-this",
+            "no user is called `nobody-is-called-this`",
+        ),
+        (
+            "--owner 0:nobody-is-called-this",
+            "no group is called `nobody-is-called-this`",
+        ),
+        (
+            "--owner nobody-is-called-this:0",
+            "no user is called `nobody-is-called-this`",
+        ),
     ] {
         let refused = place.ca(&format!("issue --dir ca {NRF} --out out {flag}"));
         assert_eq!(refused.code, 64, "{refused:?}");

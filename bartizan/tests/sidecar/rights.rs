@@ -72,7 +72,7 @@ fn a_user_that_is_unknown_or_out_of_reach_is_refused() {
     assert_eq!(refused.status.code(), Some(64));
     let said = String::from_utf8_lossy(&refused.stderr).into_owned();
     assert!(
-        said.contains("error: --user no-such-user: no user, or no group, is called `no-such-user`\nhint: "),
+        said.contains("error: --user no-such-user: no user is called `no-such-user`\nhint: "),
         "{said}"
     );
     let refused = finish(sidecar(&file, "nrf").arguments(["--user", "0:0"]));

@@ -214,6 +214,10 @@ fn user_is_found_by_name_number_and_pair() {
     for unknown in ["no-such-user", "", "1:", ":1", "-1", "4294967296"] {
         assert!(User::find(unknown).is_err(), "{unknown}");
     }
+    // Which of both is missing.
+    let said = |text| User::find(text).unwrap_err().to_string();
+    assert_eq!(said("no-such-user:root"), "no user is called `no-such-user`");
+    assert_eq!(said("root:no-such-group"), "no group is called `no-such-group`");
 }
 
 mod as_root {

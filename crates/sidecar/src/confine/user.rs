@@ -12,10 +12,16 @@ pub struct User {
     name: String,
 }
 
-/// No such user on this host.
+/// What this host has no entry for.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("no user, or no group, is called `{0}`")]
-pub struct UnknownUser(String);
+pub enum UnknownUser {
+    /// The user.
+    #[error("no user is called `{0}`")]
+    User(String),
+    /// The group behind the colon.
+    #[error("no group is called `{0}`")]
+    Group(String),
+}
 
 impl User {
     /// Finds a user by its name or by its id, with the group of its entry or that behind a colon. Ids need no entry (as in a container).
@@ -23,16 +29,15 @@ impl User {
     /// # Errors
     /// Where the host knows no such name.
     pub fn find(text: &str) -> Result<Self, UnknownUser> {
-        let unknown = || UnknownUser(text.to_owned());
         if let Some((user, group)) = text.split_once(':') {
+            let id = Self::find(user)?.id;
             let group = match group.parse() {
                 Ok(id) => id,
                 Err(_) => match nix::unistd::Group::from_name(group) {
                     Ok(Some(entry)) => entry.gid.as_raw(),
-                    _ => return Err(unknown()),
+                    _ => return Err(UnknownUser::Group(group.to_owned())),
                 },
             };
-            let id = Self::find(user).map_err(|_| unknown())?.id;
             return Ok(Self {
                 id,
                 group,
@@ -55,7 +60,7 @@ impl User {
                 group: id,
                 name: text.to_owned(),
             }),
-            _ => Err(unknown()),
+            _ => Err(UnknownUser::User(text.to_owned())),
         }
     }
 
