@@ -91,7 +91,7 @@ impl Program {
         self
     }
 
-    /// Runs it inside a network namespace.
+    /// Runs it inside a network namespace, instead of that of the thread that starts it.
     #[must_use]
     pub fn inside(mut self, namespace: &Namespace) -> Self {
         self.namespace = Some(namespace.handle());

@@ -1,12 +1,14 @@
 //! Starting children so that they die with us.
 //!
 //! `PR_SET_PDEATHSIG` fires when the *thread* that spawned the child ends (prctl(2)), so all children are spawned by
-//! one thread that lives as long as the process.
+//! one thread that lives as long as the process. A child still runs where the thread is that asks for it: in the network
+//! namespace that this thread has entered, not in the spawning thread's.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io;
 use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::os::unix::process::CommandExt as _;
+use std::path::PathBuf;
 use std::process::{Child, Command};
 use std::sync::{Mutex, PoisonError, mpsc};
 use std::thread;
@@ -18,11 +20,27 @@ pub(crate) const MARKER: &str = "BARTIZAN_OWNER";
 
 type Order = (Command, mpsc::SyncSender<io::Result<Child>>);
 
-/// Starts `command` as the leader of a process group of its own, inside `namespace` if one is given; it is killed
-/// when this process ends, however it ends.
+/// The network namespace of the thread that opens it.
+const OWN_NAMESPACE: &str = "/proc/thread-self/ns/net";
+
+/// The spawning thread.
+#[derive(Clone)]
+struct Spawner {
+    orders: mpsc::Sender<Order>,
+    /// The kernel's name of its network namespace, `net:[4026531840]`; none where /proc is not there.
+    namespace: Option<PathBuf>,
+}
+
+/// Starts `command` as the leader of a process group of its own, inside `namespace` if one is given and otherwise inside that of the
+/// calling thread; it is killed when this process ends, however it ends.
 pub(crate) fn spawn(mut command: Command, namespace: Option<File>) -> io::Result<Child> {
     command.env(MARKER, Owner::current().to_string());
     command.process_group(0);
+    let spawner = spawner()?;
+    let namespace = match namespace {
+        None if fs::read_link(OWN_NAMESPACE).ok() != spawner.namespace => Some(File::open(OWN_NAMESPACE)?),
+        given => given,
+    };
     let namespace = namespace.map(OwnedFd::from);
     let parent = nix::unistd::getpid();
     // SAFETY: between fork and exec only async-signal-safe calls are allowed. The closure makes system calls on
@@ -46,7 +64,7 @@ pub(crate) fn spawn(mut command: Command, namespace: Option<File>) -> io::Result
     }
     let (answer, child) = mpsc::sync_channel(1);
     let gone = || io::Error::other("the thread that spawns children has ended");
-    spawner()?.send((command, answer)).map_err(|_| gone())?;
+    spawner.orders.send((command, answer)).map_err(|_| gone())?;
     child.recv().map_err(|_| gone())?
 }
 
@@ -55,13 +73,15 @@ pub(crate) fn ready() -> io::Result<()> {
     spawner().map(drop)
 }
 
-/// The way to the spawning thread, which is started by the first caller.
-fn spawner() -> io::Result<mpsc::Sender<Order>> {
-    static SPAWNER: Mutex<Option<mpsc::Sender<Order>>> = Mutex::new(None);
+/// The spawning thread, which the first caller starts.
+fn spawner() -> io::Result<Spawner> {
+    static SPAWNER: Mutex<Option<Spawner>> = Mutex::new(None);
     let mut spawner = SPAWNER.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(sender) = &*spawner {
-        return Ok(sender.clone());
+    if let Some(spawner) = &*spawner {
+        return Ok(spawner.clone());
     }
+    // A thread begins in the namespace of the one that starts it, and this one stays there.
+    let namespace = fs::read_link(OWN_NAMESPACE).ok();
     let (sender, orders) = mpsc::channel::<Order>();
     thread::Builder::new().name("spawner".to_owned()).spawn(move || {
         for (mut command, answer) in orders {
@@ -69,6 +89,10 @@ fn spawner() -> io::Result<mpsc::Sender<Order>> {
             let _ = answer.send(command.spawn());
         }
     })?;
-    *spawner = Some(sender.clone());
-    Ok(sender)
+    let started = Spawner {
+        orders: sender,
+        namespace,
+    };
+    *spawner = Some(started.clone());
+    Ok(started)
 }

@@ -105,6 +105,32 @@ mod as_root {
         assert!(!runs(id));
     }
 
+    /// It ran in the namespace of the machine: `nft` started by a thread that had entered another changed the machine's own rules.
+    #[test]
+    fn program_runs_in_the_namespace_of_the_thread_that_starts_it() {
+        let pair = Pair::new(1500);
+        let where_it_runs = || {
+            let shown = Program::new("readlink").argument("/proc/self/ns/net").run(LONG);
+            shown.unwrap().text().trim().to_owned()
+        };
+        let of_thread = || fs::read_link("/proc/thread-self/ns/net").unwrap().display().to_string();
+        let own = of_thread();
+        assert_eq!(where_it_runs(), own);
+        let (left, there) = pair.left.enter(|| (of_thread(), where_it_runs())).unwrap();
+        assert_ne!(left, own);
+        assert_eq!(there, left);
+        // One that is named goes before the thread's.
+        let right = pair.right.enter(of_thread).unwrap();
+        let inside = || {
+            Program::new("readlink")
+                .argument("/proc/self/ns/net")
+                .inside(&pair.right)
+                .run(LONG)
+        };
+        assert_eq!(pair.left.enter(inside).unwrap().unwrap().text().trim(), right);
+        assert_eq!(where_it_runs(), own);
+    }
+
     #[test]
     fn what_a_killed_run_leaves_is_swept_and_nothing_else() {
         if env::var_os(OWNER).is_some() {
