@@ -6,13 +6,13 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use bartizan_host::{LabRoot, Program};
+use bartizan_host::Program;
 use bartizan_ledger::Event;
 use time::OffsetDateTime;
 use time::format_description::FormatItem;
 use time::macros::format_description;
 
-use crate::stage::{By, Node, PATIENCE, Pair, Papers, Running, Stage, curl, get, problem, until};
+use crate::stage::{By, Node, PATIENCE, Pair, Papers, Running, Stage, curl, get, openssl, problem, until};
 
 /// Connections are closed this long after they were told to end.
 const DRAIN: &str = "drain: 300ms";
@@ -238,25 +238,8 @@ fn what_an_exception_let_in_is_closed_when_its_last_day_is_over() {
         ledger: stage.path("pair.nrf.ledger"),
         admin: pair.ports.nrf_admin,
     };
-    let root = LabRoot::trixie().expect("a cache directory").present();
-    let root = root.expect("no lab root: `make lab-root` builds it, and `make test` does so first");
     let client = |groups: &str| {
-        let client = root.command("openssl").expect("openssl in the lab root").arguments([
-            "s_client",
-            "-connect",
-            &pair.ports.inbound.to_string(),
-            "-ign_eof",
-            "-groups",
-            groups,
-            "-alpn",
-            "h2",
-            "-cert",
-            &amf.certificate.display().to_string(),
-            "-key",
-            &amf.key.display().to_string(),
-            "-CAfile",
-            &amf.roots.display().to_string(),
-        ]);
+        let client = openssl(pair.ports.inbound, groups, Some(&amf)).argument("-ign_eof");
         client.start().expect("it starts")
     };
     let _clients = [client("X25519"), client("X25519MLKEM768")];

@@ -2,9 +2,7 @@
 
 use std::fs;
 
-use bartizan_host::LabRoot;
-
-use crate::stage::{By, Node, Pair, Stage, finish, get, until};
+use crate::stage::{By, Node, Pair, Stage, finish, get, openssl, until};
 
 /// Handshakes of OpenSSL, each of which the sidecar has to answer with a key exchange and a signature.
 const HANDSHAKES: usize = 40;
@@ -49,22 +47,10 @@ fn handshakes_of_clients_without_a_certificate_take_no_turn_of_the_thread_that_s
         let hello = format!("http://{}/hello", pair.ports.outbound);
         // A connection that is served since before, and one that comes after.
         assert_eq!(get(&hello).0, 200);
-        let root = LabRoot::trixie().expect("a cache directory").present();
-        let root = root.expect("no lab root: `make lab-root` builds it, and `make test` does so first");
         let node = &running.nrf;
         let before = [None, Some("handshakes")].map(|name| spent(node, name));
         for _ in 0..HANDSHAKES {
-            let client = root.command("openssl").expect("openssl in the lab root").arguments([
-                "s_client",
-                "-connect",
-                &pair.ports.inbound.to_string(),
-                "-groups",
-                "X25519MLKEM768",
-                "-alpn",
-                "h2",
-                "-ign_eof",
-            ]);
-            finish(client);
+            finish(openssl(pair.ports.inbound, "X25519MLKEM768", None).argument("-ign_eof"));
         }
         until("every refusal", || {
             let refused = node.metric(

@@ -4,10 +4,10 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use bartizan_host::{LabRoot, loopback_addresses};
+use bartizan_host::loopback_addresses;
 use bartizan_ledger::{Handshake, Verdict};
 
-use crate::stage::{By, Node, Papers, Stage, finish, get, sidecar};
+use crate::stage::{By, Node, Papers, Stage, finish, get, openssl, sidecar};
 
 struct Places {
     sbi: [SocketAddr; 2],
@@ -136,25 +136,8 @@ fn a_classical_client_is_refused_where_sbi_listens_and_admitted_where_o1_does() 
         ["interface: SBI", "interface: O1"],
     );
     let theirs = stage.start(&file, "nrf", places.admin[1]);
-    let root = LabRoot::trixie().expect("a cache directory").present();
-    let root = root.expect("no lab root: `make lab-root` builds it, and `make test` does so first");
     for address in [places.sbi[1], places.o1[1]] {
-        let client = root.command("openssl").expect("openssl in the lab root").arguments([
-            "s_client",
-            "-connect",
-            &address.to_string(),
-            "-groups",
-            "X25519",
-            "-alpn",
-            "h2",
-            "-cert",
-            &amf.certificate.display().to_string(),
-            "-key",
-            &amf.key.display().to_string(),
-            "-CAfile",
-            &amf.roots.display().to_string(),
-        ]);
-        finish(client);
+        finish(openssl(address, "X25519", Some(&amf)));
     }
     let refused = at(&theirs, places.sbi[1]);
     assert!(

@@ -1,10 +1,10 @@
 //! Peers that must be refused: the consumer is told, and the refuser's ledger and metrics say why.
 
-use bartizan_host::{LabRoot, Program};
+use bartizan_host::Program;
 use bartizan_ledger::Verdict;
 use bartizan_pki::Algorithm;
 
-use crate::stage::{By, Node, Pair, Papers, Running, Stage, ask, finish, get, problem};
+use crate::stage::{By, Node, Pair, Papers, Running, Stage, ask, finish, get, openssl, problem};
 
 const BOTH: [By; 2] = [By::Splice, By::Http2];
 
@@ -201,19 +201,7 @@ fn openssl_without_a_certificate_is_refused() {
     let mut stage = Stage::new();
     let pair = Pair::new(By::Http2, By::Http2);
     let running = stage.run(&pair);
-    let root = LabRoot::trixie().expect("a cache directory").present();
-    let root = root.expect("no lab root: `make lab-root` builds it, and `make test` does so first");
-    let client = root.command("openssl").expect("openssl in the lab root").arguments([
-        "s_client",
-        "-connect",
-        &pair.ports.inbound.to_string(),
-        "-groups",
-        "X25519MLKEM768",
-        "-alpn",
-        "h2",
-        "-ign_eof",
-    ]);
-    let finished = finish(client);
+    let finished = finish(openssl(pair.ports.inbound, "X25519MLKEM768", None).argument("-ign_eof"));
     let said = format!("{}{}", finished.text(), String::from_utf8_lossy(&finished.stderr));
     assert!(said.contains("certificate required"), "{said}");
     running.nrf.refused("no-certificate");

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
-use bartizan_host::{Finished, Process, Program, loopback_addresses};
+use bartizan_host::{Finished, LabRoot, Process, Program, loopback_addresses};
 use bartizan_ledger::{Event, Handshake, Reader, Record, Verdict};
 use bartizan_pki::{Algorithm, Authority, InitOptions, Issued, Leaf, Lifetime, Reason};
 use serde_json::Value;
@@ -440,4 +440,21 @@ pub(crate) fn until(what: &str, mut is: impl FnMut() -> bool) {
 /// Runs a program to its end.
 pub(crate) fn finish(program: Program) -> Finished {
     program.start().expect("it starts").finish(PATIENCE).expect("it ends")
+}
+
+/// OpenSSL's client towards an inbound listener, offering these groups; with the certificate of a node where it has one.
+pub(crate) fn openssl(inbound: SocketAddr, groups: &str, papers: Option<&Papers>) -> Program {
+    let root = LabRoot::trixie().expect("a cache directory").present();
+    let root = root.expect("no lab root: `make lab-root` builds it, and `make test` does so first");
+    let client = root.command("openssl").expect("openssl in the lab root");
+    let inbound = inbound.to_string();
+    let client = client.arguments(["s_client", "-connect", &inbound, "-groups", groups, "-alpn", "h2"]);
+    let Some(papers) = papers else { return client };
+    client
+        .argument("-cert")
+        .argument(&papers.certificate)
+        .argument("-key")
+        .argument(&papers.key)
+        .argument("-CAfile")
+        .argument(&papers.roots)
 }
