@@ -11,7 +11,7 @@ help:
 	@echo "make test-unprivileged   those that need no root, as a user without rights; names the others and why"
 	@echo "make build   the binary, $(CARGO_TARGET_DIR)/release/bartizan"
 	@echo "make sidecar the binary with the sidecar alone"
-	@echo "make lint    formatting and clippy, warnings denied"
+	@echo "make lint    formatting, clippy with warnings denied, and the order of crates"
 	@echo "make deny    licences, advisories, bans (needs cargo-deny)"
 
 demo:
@@ -41,6 +41,7 @@ lint:
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --locked --workspace --all-targets -- -D warnings
 	$(CARGO) clippy --locked -p bartizan --no-default-features -- -D warnings
+	@scripts/dependency-order
 
 deny:
 	$(CARGO) deny --locked check
