@@ -7,12 +7,12 @@ mod expectation;
 mod hearing;
 mod judging;
 mod memory;
+mod silence;
 mod taking_down;
 mod told;
 mod track;
 mod trouble;
 
-use std::collections::HashMap;
 use std::path::PathBuf;
 use std::time::{Duration, Instant, SystemTime};
 
@@ -24,6 +24,7 @@ use ending::Parting;
 pub use expectation::{Ends, Expectation, Expectations, ExpectedChild, Form};
 use memory::Memory;
 pub use memory::{Ended, OfLink, Refused, Remembered, remembered};
+use silence::Silences;
 use taking_down::Condemned;
 use told::Told;
 use track::Tracked;
@@ -150,8 +151,8 @@ pub struct Watch<'a> {
     said: Said,
     /// What ended and waits for charon's log.
     partings: Vec<Parting>,
-    /// Who does not answer, by connection.
-    silent: HashMap<String, Silence>,
+    /// Who does not answer.
+    silences: Silences,
     /// Which stand side by side.
     doubled: Doubled,
     memory: Memory,
@@ -186,7 +187,7 @@ impl<'a> Watch<'a> {
             troubles: Vec::new(),
             said: Said::default(),
             partings: Vec::new(),
-            silent: HashMap::new(),
+            silences: Silences::default(),
             doubled: Doubled::default(),
             memory: Memory::default(),
             clock: SystemTime::now,
@@ -229,7 +230,7 @@ impl<'a> Watch<'a> {
             if matches!(error, Error::Absent { .. } | Error::Died { .. }) {
                 self.all_gone();
                 self.part(true, notice);
-                self.silent.clear();
+                self.silences.clear();
                 self.tell_silence();
             }
             self.memory.write();

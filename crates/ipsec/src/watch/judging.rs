@@ -15,7 +15,9 @@ impl Watch<'_> {
     /// All SAs as charon has them: unknown ones are recorded, known ones judged by today's policy, missing ones closed.
     pub(super) fn sweep(&mut self, commands: &mut Client, notice: &mut dyn FnMut(Notice<'_>)) -> Result<(), Error> {
         let rows = commands.streamed("list-sas", "list-sa", Section::new())?;
-        let sas: Vec<_> = rows.iter().flat_map(IkeSa::of_row).filter(IkeSa::stands).collect();
+        let mut sas: Vec<_> = rows.iter().flat_map(IkeSa::of_row).collect();
+        let listed: Vec<_> = sas.iter().map(|sa| sa.id).collect();
+        sas.retain(IkeSa::stands);
         for (ike, child) in self.tracked.missing(&sas) {
             self.gone(ike, child, notice);
         }
@@ -27,7 +29,7 @@ impl Watch<'_> {
             }
         }
         self.metrics.standing(self.tracked.standing());
-        self.tell_silence();
+        self.forget_unlisted(&listed, notice);
         Ok(())
     }
 
@@ -55,7 +57,7 @@ impl Watch<'_> {
         let new = self.tracked.is_new(sa, key, &verdict);
         let other = !new && self.tracked.judged(sa.id, None, &verdict);
         if new {
-            self.answered(&sa.connection, notice);
+            self.answered(sa.id, &sa.connection, notice);
             self.said.forget(&sa.connection);
             self.metrics.ike(&sighting);
             let set_up = self.told.of(sa.id).map(|tale| tale.begun.elapsed());

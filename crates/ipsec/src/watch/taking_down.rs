@@ -126,9 +126,8 @@ impl Watch<'_> {
                     detail: closed.detail.clone(),
                 };
                 self.metrics.ended(&parted);
-                if parted.child.is_none() && parted.why != Why::PeerLost && !self.tracked.has(&connection, None) {
-                    self.silent.remove(&connection);
-                    self.tell_silence();
+                if parted.child.is_none() {
+                    self.silence_ended(id, &connection, parted.why, notice);
                 }
                 if parted.why != Why::Replaced {
                     self.memory.ended(&connection, parted.why, parted.detail.clone());

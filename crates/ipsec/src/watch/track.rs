@@ -78,9 +78,13 @@ impl Tracked {
 
     /// Whether an IKE_SA of this connection stands, other than the one of this number.
     pub(super) fn has(&self, connection: &str, but: Option<u32>) -> bool {
-        self.0
-            .iter()
-            .any(|(id, known)| Some(*id) != but && known.connection == connection)
+        self.of(connection).any(|id| Some(id) != but)
+    }
+
+    /// The IKE_SAs of this connection, by their numbers.
+    pub(super) fn of(&self, connection: &str) -> impl Iterator<Item = u32> {
+        let known = self.0.iter().filter(move |(_, known)| known.connection == connection);
+        known.map(|(id, _)| *id)
     }
 
     /// An IKE_SA that stands, as charon told of it first.

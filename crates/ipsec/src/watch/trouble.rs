@@ -1,14 +1,14 @@
-//! What was refused, and who gives no answer: charon's alerts, and its log where it raises none.
+//! What was refused: charon's alerts, and its log where it raises none.
 //!
 //! Alerts are stable words; the log says the rest a moment later, so a refusal waits for it, and what belongs together becomes one.
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
 use bartizan_ledger::{Asked, Direction, Event, Refuser, SaRefused};
 
-use super::{Expectation, Notice, Silence, TELL, Watch, ending};
+use super::{Expectation, Notice, TELL, Watch, ending};
 use crate::drive::{Reason, reason};
 use crate::sa::IkeSa;
 use crate::vici::Section;
@@ -87,9 +87,6 @@ const EXCHANGES: [&str; 5] = [
 /// An IKE_SA whose lifetime is over.
 const EXPIRED: &str = "ike-sa-expired";
 
-/// Retransmissions without an answer from which on a peer counts as silent: one may be lost on the way.
-const SILENT: u32 = 2;
-
 /// How long refusals of one kind go on without another notice: both ends try again every few seconds, and anybody can be refused.
 const QUIET: Duration = Duration::from_secs(600);
 
@@ -155,7 +152,7 @@ impl Watch<'_> {
         };
         match kind {
             "retransmit-send" => self.unanswered(&sa, notice),
-            "retransmit-send-cleared" => self.answered(&sa.connection, notice),
+            "retransmit-send-cleared" => self.answered(sa.id, &sa.connection, notice),
             "peer-init-unreachable" => self.trouble(sa, None, true),
             // It is about to go, and its end says so, unless it never stood.
             "retransmit-send-timeout" if sa.state == "CONNECTING" => self.trouble(sa, None, true),
@@ -304,44 +301,6 @@ impl Watch<'_> {
             word,
             sentence: sentence.to_owned(),
             hint,
-        }
-    }
-
-    fn unanswered(&mut self, sa: &IkeSa, notice: &mut dyn FnMut(Notice<'_>)) {
-        let Some(expected) = self.expectations.of(&sa.connection) else {
-            return;
-        };
-        let known = self.silent.entry(sa.connection.clone()).or_insert_with(|| Silence {
-            connection: sa.connection.clone(),
-            peer: expected.peer.clone(),
-            since: SystemTime::now(),
-            retransmissions: 0,
-            stands: false,
-        });
-        known.retransmissions += 1;
-        known.stands = sa.stands();
-        if known.retransmissions == SILENT {
-            notice(Notice::Silent(known));
-        }
-        self.tell_silence();
-    }
-
-    /// The peer has answered.
-    pub(super) fn answered(&mut self, connection: &str, notice: &mut dyn FnMut(Notice<'_>)) {
-        let Some(silence) = self.silent.remove(connection) else {
-            return;
-        };
-        if silence.retransmissions >= SILENT {
-            notice(Notice::Answers(&silence));
-        }
-        self.tell_silence();
-    }
-
-    pub(super) fn tell_silence(&mut self) {
-        for expected in self.expectations.iter() {
-            let since = self.silent.get(&expected.connection).map(|silence| silence.since);
-            self.metrics.no_answer(&expected.connection, since);
-            self.memory.silent(&expected.connection, since);
         }
     }
 }
