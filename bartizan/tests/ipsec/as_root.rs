@@ -6,17 +6,19 @@ mod guest;
 mod lost;
 mod many;
 mod nat;
+mod reauthentication;
 mod refused;
 mod scripted;
 mod side_by_side;
+mod two_links;
 
-use std::io::{BufReader, Read as _, Write as _};
+use std::io::{Read as _, Write as _};
 use std::os::unix::fs::MetadataExt as _;
 use std::os::unix::net::UnixListener;
 use std::time::{Duration, SystemTime};
 
 use bartizan_host::Program;
-use bartizan_ledger::{Cause, Direction, Event, Reader, Refuser, Verdict};
+use bartizan_ledger::{Cause, Direction, Event, Refuser, Verdict};
 use bartizan_pki::Reason;
 use serde_json::Value;
 
@@ -29,12 +31,6 @@ fn child(report: &Value) -> &Value {
 
 fn stderr(finished: &bartizan_host::Finished) -> String {
     String::from_utf8_lossy(&finished.stderr).into_owned()
-}
-
-fn events(stage: &Stage, node: &str) -> Vec<Event> {
-    let file = std::fs::File::open(stage.path().join(format!("{node}.ledger"))).expect("a ledger");
-    let reader = Reader::new(BufReader::new(file));
-    reader.map(|record| record.expect("whole").event).collect()
 }
 
 /// Waits until the node's ledger and its `status` name a refusal of this direction, by whom and why, and the link is down.

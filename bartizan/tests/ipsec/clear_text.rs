@@ -3,7 +3,7 @@
 use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::thread;
 
-use bartizan_host::Program;
+use bartizan_host::{Namespace, Program};
 use bartizan_wire::ip;
 use nix::sys::signal::{Signal, kill};
 use nix::sys::socket::{AddressFamily, MsgFlags, SockFlag, SockProtocol, SockType, SockaddrIn, sendto, socket};
@@ -18,6 +18,11 @@ const MANY: usize = 50;
 
 /// An SCTP packet from 10.78.0.1 to port 36421 of 10.78.0.2, as the host's kernel without SCTP would send it.
 pub(super) fn raw(stage: &Stage) -> impl FnMut() + Send {
+    sctp(&stage.cu, [([10, 78, 0, 1], 40_000), ([10, 78, 0, 2], 36_421)])
+}
+
+/// An SCTP packet from an address and port to another.
+pub(super) fn sctp(host: &Namespace, [from, to]: [([u8; 4], u16); 2]) -> impl FnMut() + Send + use<> {
     let raw = || {
         socket(
             AddressFamily::Inet,
@@ -26,14 +31,15 @@ pub(super) fn raw(stage: &Stage) -> impl FnMut() + Send {
             SockProtocol::Raw,
         )
     };
-    let socket: OwnedFd = stage.cu.enter(raw).expect("a namespace").expect("a socket");
+    let socket: OwnedFd = host.enter(raw).expect("a namespace").expect("a socket");
     let mut packet = vec![0x45, 0, 0, 0, 0, 0, 0x40, 0, 64, ip::SCTP, 0, 0];
-    packet.extend([10, 78, 0, 1, 10, 78, 0, 2]);
-    packet.extend(40_000_u16.to_be_bytes());
-    packet.extend(36_421_u16.to_be_bytes());
+    packet.extend(from.0.into_iter().chain(to.0));
+    packet.extend(from.1.to_be_bytes());
+    packet.extend(to.1.to_be_bytes());
     packet.extend([0; 8]);
     packet.extend(b"an E2AP message");
-    let to = SockaddrIn::new(10, 78, 0, 2, 0);
+    let [a, b, c, d] = to.0;
+    let to = SockaddrIn::new(a, b, c, d, 0);
     move || {
         // What the host does not let out is an error here, and what this is about.
         let _ = sendto(socket.as_raw_fd(), &packet, &to, MsgFlags::empty());

@@ -17,8 +17,8 @@ use nix::sys::socket::{AddressFamily, MsgFlags, SockFlag, SockProtocol, SockType
 use nix::unistd::Pid;
 use serde_json::Value;
 
+use super::child;
 use super::egress::{Left, Sender, leaving};
-use super::{child, events};
 use crate::stage::*;
 
 /// Set in the guest only.

@@ -3,20 +3,10 @@
 use std::os::unix::net::UnixDatagram;
 
 use bartizan_host::Program;
-use bartizan_ledger::{Event, Why};
+use bartizan_ledger::Why;
 use nix::sys::signal::Signal;
 
-use super::events;
 use crate::stage::*;
-
-/// How SAs ended, by a node's ledger.
-pub(super) fn ends(stage: &Stage, node: &str) -> Vec<Why> {
-    let ends = events(stage, node).into_iter().filter_map(|event| match event {
-        Event::SaClosed(closed) if closed.spi_in.is_none() => Some(closed.why),
-        _ => None,
-    });
-    ends.collect()
-}
 
 /// The peer is asked often, so that its silence is noticed soon.
 const OFTEN: &str = "inner: { cu: [10.78.0.1], ric: [10.78.0.2] }, dpd: 1s";

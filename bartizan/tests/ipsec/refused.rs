@@ -9,7 +9,7 @@ use bartizan_ipsec::vici::{Client, Section, Value};
 use bartizan_ledger::{Asked, Direction, Event, Refuser, Why};
 use bartizan_pki::{Algorithm, Authority, InitOptions, Leaf};
 
-use super::{events, is_recorded};
+use super::is_recorded;
 use crate::stage::*;
 
 const PORT: u16 = 9464;

@@ -1,12 +1,14 @@
 //! Two network namespaces joined by a veth pair, one deployment file, a certificate authority.
 
-use std::io::{Read as _, Write as _};
+use std::fs::File;
+use std::io::{BufReader, Read as _, Write as _};
 use std::net::{Ipv4Addr, TcpStream};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
 use bartizan_host::{Finished, LabRoot, Namespace, Port, Process, Program, connect};
+use bartizan_ledger::{Event, Reader, Why};
 use bartizan_pki::{Algorithm, Authority, InitOptions, Leaf, Lifetime};
 use nix::unistd::Pid;
 use serde_json::Value;
@@ -216,6 +218,22 @@ impl Stage {
         });
         process
     }
+}
+
+/// What the node's ledger has.
+pub(crate) fn events(stage: &Stage, node: &str) -> Vec<Event> {
+    let file = File::open(stage.path().join(format!("{node}.ledger"))).expect("a ledger");
+    let reader = Reader::new(BufReader::new(file));
+    reader.map(|record| record.expect("whole").event).collect()
+}
+
+/// How IKE_SAs ended, by a node's ledger.
+pub(crate) fn ends(stage: &Stage, node: &str) -> Vec<Why> {
+    let ends = events(stage, node).into_iter().filter_map(|event| match event {
+        Event::SaClosed(closed) if closed.spi_in.is_none() => Some(closed.why),
+        _ => None,
+    });
+    ends.collect()
 }
 
 fn deployment(policy: &str, link: &str) -> String {

@@ -124,6 +124,11 @@ impl Connection {
         Section::new().with_section(self.name.clone(), message)
     }
 
+    /// By what charon tells peers apart: identity and family of addresses.
+    fn peer_by_family(&self) -> (String, bool) {
+        (self.identity.clone(), self.local.is_ipv4())
+    }
+
     /// The message of `unload-conn`.
     #[must_use]
     pub fn unload(&self) -> Message {
@@ -198,7 +203,26 @@ pub fn connections(
             connection.child.push(name, Value::Section(section));
         }
     }
+    let peers: Vec<_> = connections.iter().map(Connection::peer_by_family).collect();
+    for connection in &mut connections {
+        let own = connection.peer_by_family();
+        let alone = peers.iter().filter(|peer| **peer == own).count() == 1;
+        connection.ike.set("unique", unique(alone));
+    }
     Ok(connections)
+}
+
+/// What becomes of other IKE_SAs with the peer when one is set up. `alone` where it has no other connection from here.
+///
+/// A peer that comes back after a restart takes the place of what it left: it says so by INITIAL_CONTACT, which `no` sends and obeys. `replace`
+/// would also delete, after 10 s, what stood beside a new IKE_SA; where both ends had begun at once each deleted the other's, `close_action` began
+/// anew, and so on without end (6.1.0). The watch sees to one of two.
+///
+/// charon compares identities and the family of addresses, not connections (`check_uniqueness`, 6.1.0): of two connections to one peer that are
+/// set up at once each sends INITIAL_CONTACT, and the one destroys the other without a word to the peer. `never` sends and obeys none; what a
+/// peer has forgotten the watch deletes.
+fn unique(alone: bool) -> &'static str {
+    if alone { "no" } else { "never" }
 }
 
 /// What the IKE_SA is made from; the node and its address come before those of the peer.
@@ -249,10 +273,6 @@ fn of_ike(
         .with("encap", yes_no(link.crosses_nat()))
         .with("fragmentation", yes_no(link.ike_fragments))
         .with("send_cert", "always")
-        // A peer that comes back after a restart takes the place of what it left: it says so by INITIAL_CONTACT. `replace` would also
-        // delete, after 10 s, what stood beside a new IKE_SA; where both ends had begun at once each deleted the other's, `close_action`
-        // began anew, and so on without end (6.1.0). The watch sees to one of two.
-        .with("unique", "no")
         // The peer may be down for longer than any number of tries.
         .with("keyingtries", "0")
         .with("rekey_time", seconds(link.lifetimes.ike))

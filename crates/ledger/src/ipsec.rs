@@ -200,7 +200,7 @@ pub enum Why {
     DeletedByPeer,
     /// The peer gave no answer any more.
     PeerLost,
-    /// The peer began anew and has forgotten it (INITIAL_CONTACT).
+    /// The peer began anew and has forgotten it: it says so (INITIAL_CONTACT), or answers in a newer IKE_SA and not in this one.
     PeerRestarted,
     /// It was not rekeyed within its lifetime.
     Expired,

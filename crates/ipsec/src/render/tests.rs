@@ -115,6 +115,21 @@ fn two_interfaces_between_the_same_nodes_share_a_connection_and_others_do_not() 
     insta::assert_snapshot!(rendered("cu", "hybrid", interfaces, KERNEL));
 }
 
+#[test]
+fn of_two_connections_to_one_peer_none_makes_room_for_the_other() {
+    let with = |[cu, ric]: [&str; 2]| {
+        let o1 = format!(
+            "  - {{ kind: O1, between: [cu, ric], with: ipsec, ipsec: {{ outer: {{ cu: '{cu}', ric: '{ric}' }}, \
+             inner: {{ cu: [10.79.1.1], ric: [10.79.2.1] }} }} }}\n"
+        );
+        let text = rendered("cu", "hybrid", &format!("{E2}{o1}"), KERNEL);
+        ["never", "no"].map(|word| text.matches(&format!("unique = {word}\n")).count())
+    };
+    assert_eq!(with(["10.201.0.1", "10.201.0.2"]), [2, 0]);
+    // charon tells the families apart.
+    assert_eq!(with(["fd00::1", "fd00::2"]), [0, 2]);
+}
+
 /// Two elements of which NATs hide the addresses, and a RIC to which one forwards the ports of IKE.
 const BEHIND_NAT: &str = "  - { kind: E2, between: [cu, ric], with: ipsec, ipsec: { inner: { cu: [10.78.1.1] }, external: { cu: any, ric: 203.0.113.7 } } }\n  \
                           - { kind: F1-C, between: [ric, mu], with: ipsec, ipsec: { inner: { mu: [10.78.1.2] }, external: { mu: any, ric: 203.0.113.7 } } }\n";

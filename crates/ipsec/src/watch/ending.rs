@@ -7,7 +7,8 @@ use std::time::Instant;
 use bartizan_ledger::{EspSpi, SaClosed, Why};
 
 /// What charon's lines contain, of which kind of SA they are, and what they mean.
-const SIGNS: [(&str, Of, Why); 6] = [
+const SIGNS: [(&str, Of, Why); 7] = [
+    (FORGOTTEN, Of::Ike, Why::PeerRestarted),
     ("received INITIAL_CONTACT", Of::Ike, Why::PeerRestarted),
     ("giving up after", Of::Ike, Why::PeerLost),
     ("received DELETE for IKE_SA", Of::Ike, Why::DeletedByPeer),
@@ -18,6 +19,9 @@ const SIGNS: [(&str, Of, Why); 6] = [
 
 /// What is put down of an IKE_SA whose lifetime is over: charon raises an alert, and logs that it deletes it.
 pub(super) const LIFETIME: &str = "the lifetime of the IKE_SA is over";
+
+/// What is put down of an IKE_SA whose deletion the peer has not answered, while it answers in another.
+pub(super) const FORGOTTEN: &str = "the peer does not answer in this IKE_SA, and does in a newer one";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Of {
@@ -102,6 +106,8 @@ mod tests {
             "closing expired CHILD_SA E2{4} with SPIs 327cd26e_i 6f209b56_o and TS 10.78.0.1/32 === 10.78.0.2/32";
         assert_eq!(of(&[expired], Some(&child)), Some(Why::Expired));
         assert_eq!(of(&[LIFETIME, "deleting IKE_SA cu--ric[2]"], None), Some(Why::Expired));
+        let forced = "destroying IKE_SA in state DELETING without notification";
+        assert_eq!(of(&[FORGOTTEN, forced], Some(&child)), Some(Why::PeerRestarted));
         assert_eq!(of(&["deleting IKE_SA cu--ric[2]"], None), None);
     }
 }

@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use bartizan_ledger::{Event, SaClosed, Why};
 
+use super::converging::Doubled;
 use super::ending::{self, Parting};
 use super::{Notice, Parted, Sighting, TELL, Watch};
 use crate::vici::{Client, Error, Section};
@@ -68,10 +69,8 @@ impl Watch<'_> {
     /// charon tells, or a sweep finds, that it is no more.
     pub(super) fn gone(&mut self, ike: u32, child: Option<u32>, notice: &mut dyn FnMut(Notice<'_>)) {
         let is_it = |condemned: &Condemned| condemned.ike == ike && (child.is_none() || condemned.child == child);
-        let mut why = match self.doubled.is_deleted(ike) {
-            true => Why::Duplicate,
-            false => self.tracked.replaced(ike).unwrap_or(Why::Deleted),
-        };
+        let why = self.doubled.why(ike).or_else(|| self.tracked.replaced(ike));
+        let mut why = why.unwrap_or(Why::Deleted);
         for condemned in self.condemned.extract_if(.., |condemned| is_it(condemned)) {
             why = Why::Breach;
             let after = condemned.since.elapsed();
@@ -79,6 +78,9 @@ impl Watch<'_> {
             notice(Notice::TakenDown(&condemned.sighting, after));
         }
         self.closed(ike, child, why);
+        if child.is_none() {
+            self.doubled.forget(ike);
+        }
     }
 
     /// It is no more, for this reason, or for one that charon's log tells.
@@ -147,6 +149,7 @@ impl Watch<'_> {
     /// charon is no more, and with it every SA.
     pub(super) fn all_gone(&mut self) {
         self.condemned.clear();
+        self.doubled = Doubled::default();
         for id in self.tracked.ids() {
             self.closed(id, None, Why::DaemonGone);
         }

@@ -54,9 +54,7 @@ impl Told {
 
     /// Takes note of what an alert tells and the log does not.
     pub(crate) fn note(&mut self, id: u32, line: &str) {
-        if let Some(tale) = self.0.get_mut(&id) {
-            tale.keep(line);
-        }
+        self.0.entry(id).or_insert_with(Tale::begin).keep(line);
     }
 
     /// What was said of refusals until now has been made use of. What was said of an end stays: the refusal of what was to take the place of
