@@ -10,11 +10,14 @@ mod redirect_stage;
 mod boot;
 
 mod as_root {
+    mod at_once;
     mod charons;
     #[path = "../../ipsec/egress.rs"]
     #[allow(dead_code, reason = "each test binary uses its own part")]
     mod egress;
     mod hosts;
     mod links;
+    #[path = "../../ipsec/reauthentication.rs"]
+    mod reauthentication;
     mod redirect;
 }
