@@ -8,7 +8,6 @@ use serde_json::Value;
 
 use super::clear_text::raw;
 use super::egress::{Left, Sender, counted};
-use super::events;
 use crate::stage::*;
 
 /// Packets that are sent in each state.
@@ -36,7 +35,8 @@ struct Path {
 }
 
 impl Path {
-    fn set_up(before: Before) -> Self {
+    /// With these more settings of the link.
+    fn set_up(before: Before, more: &str) -> Self {
         let [cu, near, far, ric] =
             ["cu", "near", "far", "ric"].map(|name| Namespace::create(name).expect("a namespace"));
         cable((&cu, "v0", CU), (&near, "i0", "192.168.1.1"));
@@ -84,7 +84,7 @@ impl Path {
             Before::Ric => "external: { ric: 203.0.113.7 }",
             Before::Both => "external: { cu: any, ric: 203.0.113.7 }",
         };
-        let file = file(external);
+        let file = file(&format!("{external}{more}"));
         Self {
             stage: Stage::of_hosts([cu, ric], [file.clone(), file]),
             routers: [near, far],
@@ -130,7 +130,7 @@ fn cable(one: (&Namespace, &str, &str), other: (&Namespace, &str, &str)) {
     connect(&one, &other, 1500).expect("a cable");
 }
 
-fn file(external: &str) -> String {
+fn file(settings: &str) -> String {
     let node = |name: &str, function: &str, address: &str| {
         format!(
             "  {name}: {{ function: {function}, address: {address}, names: {{ dns: [{name}.test] }}, \
@@ -139,7 +139,7 @@ fn file(external: &str) -> String {
     };
     format!(
         "policy: hybrid\ntrust: {{ roots: ca.crt.pem, crl: ca.crl.pem }}\nnodes:\n{}{}interfaces:\n  \
-         - {{ kind: E2, between: [cu, ric], with: ipsec, ipsec: {{ inner: {{ cu: [10.78.0.1], ric: [10.78.0.2] }}, {external} }} }}\n",
+         - {{ kind: E2, between: [cu, ric], with: ipsec, ipsec: {{ inner: {{ cu: [10.78.0.1], ric: [10.78.0.2] }}, {settings} }} }}\n",
         node("cu", "O-CU-CP", CU),
         node("ric", "near-RT RIC", RIC)
     )
@@ -175,14 +175,21 @@ fn remote(report: &Value) -> &str {
     report["links"][0]["ike"][0]["remote"].as_str().unwrap_or_default()
 }
 
-fn a_link_stands_carries_and_is_rekeyed_from_both_ends(before: Before) {
-    let path = Path::set_up(before);
-    let stage = &path.stage;
+/// Sends from the CU to the RIC meanwhile.
+fn while_it_sends(path: &Path, act: impl FnOnce(&Sender)) {
     let sender = Sender::new(MANY);
     thread::scope(|scope| {
         let _stopped = sender.stopped();
-        let send = raw(stage);
+        let send = raw(&path.stage);
         scope.spawn(|| sender.run(send));
+        act(&sender);
+    });
+}
+
+fn a_link_stands_carries_and_is_rekeyed_from_both_ends(before: Before) {
+    let path = Path::set_up(before, "");
+    let stage = &path.stage;
+    while_it_sends(&path, |sender| {
         // What is counted is seen where nothing keeps it, on every cable.
         let seen = path.passing("before", || sender.many_more());
         assert!(clear(&seen).iter().all(|clear| *clear > 0), "{seen:?}");
@@ -245,18 +252,15 @@ fn a_link_of_two_ends_behind_nat_outlives_its_mapping() {
 }
 
 fn a_link_outlives_its_mapping(before: Before) {
-    let path = Path::set_up(before);
+    // Nothing arrives at the CU: it asks this often whether its peer lives, and so notices the change.
+    let path = Path::set_up(before, ", dpd: 2s");
     let stage = &path.stage;
-    let sender = Sender::new(MANY);
-    thread::scope(|scope| {
-        let _stopped = sender.stopped();
-        let send = raw(stage);
-        scope.spawn(|| sender.run(send));
+    while_it_sends(&path, |_| {
         let (_ric, _cu) = (stage.up("ric"), stage.up("cu"));
         let seen = path.passing("moved", || {
             path.carries();
-            // By MOBIKE, strongSwan 6.1.0 compares what a peer sees of it with what it saw at the first such question: one comes when nothing
-            // arrives.
+            // By MOBIKE, strongSwan 6.1.0 compares what a peer sees of it with what it saw at the first such question: what changes before
+            // that is answered is never noticed.
             let log = stage.charon("cu").join("charon.log");
             eventually("the CU asks whether its peer lives", || {
                 let log = std::fs::read_to_string(&log).ok()?;
