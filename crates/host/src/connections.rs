@@ -2,26 +2,19 @@
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
-use std::os::fd::{AsRawFd as _, OwnedFd};
 
-use nix::sys::socket::{AddressFamily, MsgFlags, SockFlag, SockProtocol, SockType, recv, send, socket};
+use nix::sys::socket::SockProtocol;
 
 use crate::Error;
+use crate::netlink::{self, ACKNOWLEDGE, DUMP};
 
-/// From linux/sock_diag.h, linux/netlink.h and linux/tcp_states.h.
+/// From linux/sock_diag.h and linux/tcp_states.h.
 const BY_FAMILY: u16 = 20;
 const DESTROY: u16 = 21;
-const ERROR: u16 = 2;
-const DONE: u16 = 3;
-const REQUEST: u16 = 1;
-const ACKNOWLEDGE: u16 = 4;
-const DUMP: u16 = 0x300;
 /// From SYN-SENT to CLOSING, without LISTEN (10) and those that only wait (6, 7, 12).
 const OPEN: u32 = 0b1011_0011_1110;
 const TCP: u8 = 6;
-/// Length of a message's header, of a request and of a socket's identity in both.
-const HEADER: usize = 16;
-const REQUESTED: usize = 56;
+/// Length of a socket's identity in requests and answers.
 const IDENTITY: usize = 48;
 
 /// An open TCP connection, one end of it.
@@ -89,55 +82,14 @@ impl Connection {
 
 /// A message with an `inet_diag_req_v2`.
 fn request(kind: u16, flags: u16, family: u8, identity: &[u8; IDENTITY]) -> Vec<u8> {
-    let mut message = Vec::with_capacity(HEADER + REQUESTED);
-    message.extend(u32::try_from(HEADER + REQUESTED).unwrap_or_default().to_ne_bytes());
-    message.extend(kind.to_ne_bytes());
-    message.extend((REQUEST | flags).to_ne_bytes());
-    // No number and no port: one question at a time on a socket of its own.
-    message.extend([0; 8]);
-    message.extend([family, TCP, 0, 0]);
-    message.extend(OPEN.to_ne_bytes());
-    message.extend(identity);
-    message
+    let mut content = vec![family, TCP, 0, 0];
+    content.extend(OPEN.to_ne_bytes());
+    content.extend(identity);
+    netlink::request(kind, flags, &content)
 }
 
-/// Asks the kernel, and hands on what each message of the answer has.
 fn exchange(message: &[u8], each: &mut dyn FnMut(&[u8])) -> io::Result<()> {
-    let socket: OwnedFd = socket(
-        AddressFamily::Netlink,
-        SockType::Datagram,
-        SockFlag::SOCK_CLOEXEC,
-        SockProtocol::NetlinkSockDiag,
-    )?;
-    send(socket.as_raw_fd(), message, MsgFlags::empty())?;
-    let mut buffer = vec![0; 64 * 1024];
-    loop {
-        let length = recv(socket.as_raw_fd(), &mut buffer, MsgFlags::empty())?;
-        let mut rest = &buffer[..length];
-        while let Some((header, _)) = rest.split_first_chunk::<HEADER>() {
-            let [a, b, c, d, e, f, ..] = *header;
-            let whole = usize::try_from(u32::from_ne_bytes([a, b, c, d])).unwrap_or(usize::MAX);
-            let Some(content) = rest.get(HEADER..whole) else {
-                return Err(io::ErrorKind::InvalidData.into());
-            };
-            match u16::from_ne_bytes([e, f]) {
-                DONE => return Ok(()),
-                ERROR => {
-                    let code = content
-                        .first_chunk::<4>()
-                        .map_or(libc::EPROTO, |code| -i32::from_ne_bytes(*code));
-                    return if code == 0 {
-                        Ok(())
-                    } else {
-                        Err(io::Error::from_raw_os_error(code))
-                    };
-                }
-                _ => each(content),
-            }
-            // Messages begin at multiples of four.
-            rest = rest.get(whole.next_multiple_of(4)..).unwrap_or_default();
-        }
-    }
+    netlink::exchange(SockProtocol::NetlinkSockDiag, message, each)
 }
 
 #[cfg(test)]

@@ -22,6 +22,7 @@ mod lab_root;
 mod loopback;
 mod machine;
 mod namespace;
+mod netlink;
 pub mod nftables;
 mod output;
 mod owner;

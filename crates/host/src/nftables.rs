@@ -3,12 +3,14 @@
 //! What should be is not guessed from the text: the same `nft` installs it where it has no effect and lists it, so that both listings
 //! come from the same program and the same kernel, whatever their versions.
 
+mod generation;
 mod listing;
 
 use std::time::Duration;
 
 use crate::{Error, Finished, Program};
 
+pub use generation::{counters, generation};
 pub use listing::{Difference, Listing};
 
 /// How long `nft` may take: milliseconds, and more where modules are loaded on a busy machine.

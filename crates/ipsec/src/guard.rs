@@ -6,6 +6,7 @@
 //! ESP and takes no such table, XFRM policies that rank below charon's.
 
 mod flows;
+mod lookout;
 mod nftables;
 mod rules;
 mod xfrm;
@@ -14,6 +15,7 @@ use bartizan_deployment::Deployment;
 use bartizan_host::{Error, Feature, Support};
 
 use crate::Kernel;
+pub use lookout::Lookout;
 use nftables::Nftables;
 pub use rules::Known;
 use xfrm::Xfrm;
@@ -145,6 +147,12 @@ impl Guard {
     /// Where `ip` is missing or may not.
     pub fn remove_leftover(&self) -> Result<(), Error> {
         self.xfrm.remove_leftover()
+    }
+
+    /// For those who look at them again and again.
+    #[must_use]
+    pub fn lookout(&self) -> Lookout<'_> {
+        Lookout::new(self)
     }
 
     /// What is installed of them in this network namespace, compared rule by rule with what should be.

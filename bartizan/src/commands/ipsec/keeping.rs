@@ -16,10 +16,11 @@ const TURN: Duration = Duration::from_millis(100);
 /// One that was never installed is nobody's loss, and rules of another state of the file are left: perhaps they are of a newer one.
 pub(super) fn keep(guard: &Guard, keep: &dyn Fn() -> Option<Kernel>, metrics: &Metrics, stop: &dyn Fn() -> bool) {
     let (mut stood, mut lost, mut looked) = (false, false, None::<Instant>);
+    let mut lookout = guard.lookout();
     while !stop() {
         if looked.is_none_or(|looked| looked.elapsed() >= GUARD) {
             looked = Some(Instant::now());
-            let standing = guard.standing();
+            let standing = lookout.look();
             let mut stands = matches!(standing, Ok(Standing::InForce(..)));
             if let Ok(Standing::InForce(_, dropped)) = &standing {
                 metrics.guard_dropped(dropped);

@@ -113,6 +113,10 @@ mod as_root {
         assert_eq!(listing.packets("kept"), Some(0));
         assert_eq!(listing.comments().collect::<Vec<_>>(), ["first", "second"]);
         assert_eq!(listing.elements("peers"), 2);
+        let of_now = || generation().unwrap();
+        let counted = counters(table.name(), of_now()).unwrap().unwrap();
+        assert_eq!(counted.into_iter().collect::<Vec<_>>(), [("kept".to_owned(), 0)]);
+        assert_eq!(counters(table.name(), of_now() + 1).unwrap(), None);
 
         // What passes with time is not a part of it.
         nft_does("add element inet bartizan-test seen { 10.9.9.9 timeout 1h }");
@@ -192,7 +196,10 @@ mod as_root {
         ];
         for (name, change, said) in changes {
             install();
+            let before = of_now();
+            assert_eq!(of_now(), before);
             nft_does(&change());
+            assert_ne!(of_now(), before, "{name}");
             let differences = found().expect("a table");
             assert!(
                 differences

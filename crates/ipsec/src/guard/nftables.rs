@@ -4,7 +4,7 @@ use std::sync::OnceLock;
 
 use bartizan_deployment::Deployment;
 use bartizan_host::Error;
-use bartizan_host::nftables::{Difference, Listing, Table};
+use bartizan_host::nftables::{self, Difference, Listing, Table};
 
 use super::flows;
 use super::rules::{self, Devices, Known, Written};
@@ -79,18 +79,28 @@ impl Nftables {
         };
         let differences = differences(&here, written, wanted)?;
         Ok(if differences.is_empty() {
-            Standing::InForce(By::Nftables(written.known), self.dropped(&here))
+            Standing::InForce(
+                By::Nftables(written.known),
+                self.dropped(&|counter| here.packets(counter)),
+            )
         } else {
             Standing::Damaged(differences.iter().map(ToString::to_string).collect())
         })
     }
 
-    fn dropped(&self, listing: &Listing) -> Dropped {
+    /// What its counters have counted; none where one of them is missing, or the rules are of another generation.
+    pub(super) fn counted(&self, generation: u32) -> Option<Dropped> {
+        let counters = nftables::counters(&self.name, generation).ok()??;
+        let dropped = self.dropped(&|counter| counters.get(counter).copied());
+        (dropped.leaving.is_some() && dropped.arriving.is_some()).then_some(dropped)
+    }
+
+    fn dropped(&self, packets: &dyn Fn(&str) -> Option<u64>) -> Dropped {
         let of_link = |link: &String| OfLink {
             link: link.clone(),
-            leaving: listing.packets(&rules::leaving(link)),
-            translated: listing.packets(&rules::translated(link)),
-            arriving: listing.packets(&rules::arriving(link)),
+            leaving: packets(&rules::leaving(link)),
+            translated: packets(&rules::translated(link)),
+            arriving: packets(&rules::arriving(link)),
         };
         let links: Vec<_> = self.links.iter().map(of_link).collect();
         let sum = |of: fn(&OfLink) -> Option<u64>| links.iter().map(of).sum::<Option<u64>>();
