@@ -211,7 +211,7 @@ pub(crate) fn complain_of_files(flaws: &[Flaw]) {
         let (file, hint) = (&flaw.place, &flaw.hint);
         match flaw.weight {
             Weight::Fatal | Weight::FatalAmongEquals => tracing::error!(%file, %hint, "{}", flaw.cause),
-            Weight::Told => tracing::warn!(%file, %hint, "{}", flaw.cause),
+            Weight::Warning => tracing::warn!(%file, %hint, "{}", flaw.cause),
         }
     }
 }

@@ -122,7 +122,7 @@ impl State {
         current.endpoint().flaws().into_iter().find(|flaw| match flaw.weight {
             Weight::Fatal => true,
             Weight::FatalAmongEquals => !shown(),
-            Weight::Told => false,
+            Weight::Warning => false,
         })
     }
 

@@ -58,10 +58,10 @@ impl Endpoint {
     pub fn judge_again(&self, session: &SessionFacts) -> Result<ledger::Verdict, Refusal> {
         let shared = self.shared();
         let kept = &*session.0;
-        let refuse = |ground: crate::ground::Ground| Refusal {
-            reason: ground.reason,
-            detail: ground.detail,
-            hint: ground.hint,
+        let refuse = |cause: crate::cause::Cause| Refusal {
+            reason: cause.reason,
+            detail: cause.detail,
+            hint: cause.hint,
         };
         let side = match kept.usage {
             Usage::Client => Side::Server(kept.interface),

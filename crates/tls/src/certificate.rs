@@ -97,7 +97,7 @@ impl Names {
     }
 }
 
-/// Text of a stranger: cut, and with anything that would not print escaped.
+/// Text of an unauthenticated peer: cut, and with anything that would not print escaped.
 fn printable(text: &str) -> String {
     text.chars().take(LONGEST_TEXT).flat_map(char::escape_debug).collect()
 }
@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_stranger_put_into_a_certificate_fills_no_log() {
+    fn what_an_unauthenticated_peer_put_into_a_certificate_fills_no_log() {
         let many = (0..2000)
             .map(|number| dns(&format!("n{number}.{}", "x".repeat(20))))
             .collect();

@@ -65,7 +65,7 @@ impl ServerCertVerifier for ClientRole {
         self.handshake()?
             .verify_chain(end_entity, intermediates, now)
             .map(|()| ServerCertVerified::assertion())
-            .map_err(|ground| ground.to_rustls())
+            .map_err(|cause| cause.to_rustls())
     }
 
     fn verify_tls12_signature(
@@ -86,7 +86,7 @@ impl ServerCertVerifier for ClientRole {
         self.handshake()?
             .verify_signature(message, cert, dss)
             .map(|()| HandshakeSignatureValid::assertion())
-            .map_err(|ground| ground.to_rustls())
+            .map_err(|cause| cause.to_rustls())
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {

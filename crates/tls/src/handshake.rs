@@ -14,9 +14,9 @@ use rustls::DigitallySignedStruct;
 use rustls::pki_types::{CertificateDer, UnixTime};
 use webpki::EndEntityCert;
 
+use crate::cause::{Cause, Offered};
 use crate::chain::Chain;
 use crate::endpoint::{InForce, Shared};
-use crate::ground::{Ground, Offered};
 use crate::hello::HelloReader;
 use crate::session::Life;
 use crate::terms::{Terms, names};
@@ -72,7 +72,7 @@ pub(crate) struct State {
     chain: Option<Arc<Chain>>,
     /// Peers whose names the verified leaf carries and whose terms its chain meets.
     candidates: Vec<usize>,
-    refusal: Option<Ground>,
+    refusal: Option<Cause>,
     /// The life of the session that is being resumed or was begun by this handshake.
     pub(crate) life: Option<Life>,
     /// Tickets given out over this connection.
@@ -153,7 +153,7 @@ impl Handshake {
         leaf: &CertificateDer<'_>,
         intermediates: &[CertificateDer<'_>],
         now: UnixTime,
-    ) -> Result<(), Ground> {
+    ) -> Result<(), Cause> {
         let chain = self.shared.chains.of(leaf, intermediates);
         self.state().chain = Some(Arc::clone(&chain));
         let judged = self.candidates(&chain, now);
@@ -171,15 +171,15 @@ impl Handshake {
                 state.candidates = candidates;
                 Ok(())
             }
-            Err(ground) => {
-                state.refusal = Some(ground.clone());
-                Err(ground)
+            Err(cause) => {
+                state.refusal = Some(cause.clone());
+                Err(cause)
             }
         }
     }
 
     /// The peers this chain may speak for. Never empty where it is well.
-    fn candidates(&self, chain: &Chain, now: UnixTime) -> Result<Vec<usize>, Ground> {
+    fn candidates(&self, chain: &Chain, now: UnixTime) -> Result<Vec<usize>, Cause> {
         let leaf = verify::leaf(chain)?;
         let presented = Presented {
             chain,
@@ -207,11 +207,11 @@ impl Handshake {
         for peer in named {
             match judge(&self.in_force.peers[peer]) {
                 Ok(()) => candidates.push(peer),
-                Err(ground) => refusal = refusal.or(Some(ground)),
+                Err(cause) => refusal = refusal.or(Some(cause)),
             }
         }
         match refusal {
-            Some(ground) if candidates.is_empty() => Err(ground),
+            Some(cause) if candidates.is_empty() => Err(cause),
             _ => Ok(candidates),
         }
     }
@@ -222,7 +222,7 @@ impl Handshake {
         message: &[u8],
         leaf: &CertificateDer<'_>,
         signed: &DigitallySignedStruct,
-    ) -> Result<(), Ground> {
+    ) -> Result<(), Cause> {
         let code = scheme::from_rustls(signed.scheme);
         let verified = self.checked_signature(code, message, leaf, signed.signature());
         let mut state = self.state();
@@ -231,9 +231,9 @@ impl Handshake {
                 state.peer_signature = Some(code);
                 Ok(())
             }
-            Err(ground) => {
-                state.refusal = Some(ground.clone());
-                Err(ground)
+            Err(cause) => {
+                state.refusal = Some(cause.clone());
+                Err(cause)
             }
         }
     }
@@ -244,7 +244,7 @@ impl Handshake {
         message: &[u8],
         leaf: &CertificateDer<'_>,
         signature: &[u8],
-    ) -> Result<(), Ground> {
+    ) -> Result<(), Cause> {
         let terms = self.terms();
         let accepted = terms
             .signatures
@@ -252,7 +252,7 @@ impl Handshake {
             .then(|| scheme::verifier(code))
             .flatten();
         let Some(verifier) = accepted else {
-            return Err(Ground::new(
+            return Err(Cause::new(
                 Reason::NoCommonSignature,
                 format!(
                     "the peer signs by {code}; this node accepts {}",
@@ -262,7 +262,7 @@ impl Handshake {
             ));
         };
         let bad = |error: webpki::Error| {
-            Ground::new(
+            Cause::new(
                 Reason::BadSignature,
                 format!("CertificateVerify does not verify: {error}"),
                 "the peer does not hold the key of its certificate: someone may be in the middle",
@@ -275,7 +275,7 @@ impl Handshake {
 
     /// Remembers that no certificate of ours suits what the peer asks for.
     pub(crate) fn note_no_suitable_certificate(&self, accepted: &[SignatureScheme]) {
-        self.state().refusal = Some(Ground::new(
+        self.state().refusal = Some(Cause::new(
             Reason::NoCommonSignature,
             format!(
                 "the peer accepts signatures by {}; our certificate signs by {}",
@@ -286,29 +286,29 @@ impl Handshake {
         ));
     }
 
-    /// What a failed handshake is refused with: the ground our own checks recorded, else what the error says.
+    /// What a failed handshake is refused with: the cause our own checks recorded, else what the error says.
     pub(crate) fn fail(&self, error: &std::io::Error) -> Box<Refused> {
         self.finished.store(true, Ordering::Release);
-        let ground = {
+        let cause = {
             let state = self.state();
             let recorded = state.refusal.clone();
-            recorded.unwrap_or_else(|| Ground::of_io(error, &state.offered, self.terms()))
+            recorded.unwrap_or_else(|| Cause::of_io(error, &state.offered, self.terms()))
         };
-        self.refused(ground, None, PeerIdentity::Unproven)
+        self.refused(cause, None, PeerIdentity::Unproven)
     }
 
-    /// A refusal on a ground that lies outside the handshake.
-    pub(crate) fn end(&self, ground: Ground) -> Box<Refused> {
+    /// A refusal on a cause that lies outside the handshake.
+    pub(crate) fn end(&self, cause: Cause) -> Box<Refused> {
         self.finished.store(true, Ordering::Release);
-        self.refused(ground, None, PeerIdentity::Unproven)
+        self.refused(cause, None, PeerIdentity::Unproven)
     }
 
-    fn refused(&self, ground: Ground, negotiated: Option<ledger::Negotiated>, identity: PeerIdentity) -> Box<Refused> {
+    fn refused(&self, cause: Cause, negotiated: Option<ledger::Negotiated>, identity: PeerIdentity) -> Box<Refused> {
         let state = self.state();
         Box::new(Refused {
-            reason: ground.reason,
-            detail: ground.detail,
-            hint: ground.hint,
+            reason: cause.reason,
+            detail: cause.detail,
+            hint: cause.hint,
             peer: self.peer(&state),
             identity,
             key: state.key(),

@@ -6,26 +6,26 @@
 #![forbid(unsafe_code)]
 
 mod again;
+mod cause;
 mod certificate;
 mod chain;
 mod client;
 mod credentials;
 mod endpoint;
 mod error;
-mod ground;
 mod group;
 mod handshake;
 mod hello;
 mod identity;
-mod knock;
-mod outsider;
 mod peer;
+mod probe;
 mod proven;
 mod refusal;
 mod scheme;
 mod server;
 mod session;
 mod terms;
+mod unlisted;
 mod verify;
 mod watch;
 
@@ -34,8 +34,8 @@ pub use certificate::certificate_of;
 pub use credentials::{Credentials, Flaw, Weight};
 pub use endpoint::{Accepting, Connecting, Endpoint, module};
 pub use error::Error;
-pub use knock::{Answer, knock};
-pub use outsider::outsider;
 pub use peer::{Peer, peers};
+pub use probe::{Answer, probe};
 pub use refusal::{PeerIdentity, Reason, Refused};
+pub use unlisted::unlisted_server;
 pub use watch::{Established, Watch};

@@ -6,7 +6,7 @@
 //! names are judged anew each time. What is kept is compared byte for byte, so no hash has to be trusted either. All of it is
 //! public, so how long a comparison takes tells nobody anything.
 //!
-//! Paths are verified from the root downwards, so only what a trusted authority has signed gets in: a stranger cannot fill
+//! Paths are verified from the root downwards, so only what a trusted authority has signed gets in: an unauthenticated peer cannot fill
 //! this up. CertificateVerify, the proof of possession, is never looked up here.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};

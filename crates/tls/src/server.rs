@@ -28,7 +28,7 @@ impl ClientCertVerifier for Handshake {
     ) -> Result<ClientCertVerified, Error> {
         self.verify_chain(end_entity, intermediates, now)
             .map(|()| ClientCertVerified::assertion())
-            .map_err(|ground| ground.to_rustls())
+            .map_err(|cause| cause.to_rustls())
     }
 
     fn verify_tls12_signature(
@@ -48,7 +48,7 @@ impl ClientCertVerifier for Handshake {
     ) -> Result<HandshakeSignatureValid, Error> {
         self.verify_signature(message, cert, dss)
             .map(|()| HandshakeSignatureValid::assertion())
-            .map_err(|ground| ground.to_rustls())
+            .map_err(|cause| cause.to_rustls())
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {

@@ -8,9 +8,9 @@ use webpki::{
 
 use bartizan_deployment::{InterfaceKind, Revocation};
 
+use crate::cause::Cause;
 use crate::certificate::Leaf;
 use crate::chain::Chain;
-use crate::ground::Ground;
 use crate::proven::{Proven, Remembering};
 use crate::terms::Terms;
 use crate::{Credentials, Peer, Reason, identity};
@@ -32,10 +32,10 @@ pub(crate) struct Presented<'a> {
 }
 
 /// Reads the leaf, and refuses one that must not sign.
-pub(crate) fn leaf(chain: &Chain) -> Result<&Leaf, Ground> {
+pub(crate) fn leaf(chain: &Chain) -> Result<&Leaf, Cause> {
     let unusable = |cause: &str| {
         let hint = "reissue the peer's certificate: bartizan ca issue";
-        Ground::new(Reason::BadCertificate, format!("the peer's certificate {cause}"), hint)
+        Cause::new(Reason::BadCertificate, format!("the peer's certificate {cause}"), hint)
     };
     let leaf = chain.leaf().map_err(unusable)?;
     if leaf.signs {
@@ -52,8 +52,8 @@ pub(crate) fn chain(
     credentials: &Credentials,
     proven: &Proven,
     terms: &Terms,
-) -> Result<(), Ground> {
-    let refuse = |error: webpki::Error| Ground::of_chain(&error, terms);
+) -> Result<(), Cause> {
+    let refuse = |error: webpki::Error| Cause::of_chain(&error, terms);
     let leaf = EndEntityCert::try_from(presented.chain.leaf_der()).map_err(refuse)?;
     let lists: Vec<_> = credentials.lists().iter().map(|list| &list.list).collect();
     if terms.revocation == Revocation::IfPresent {
@@ -88,7 +88,7 @@ pub(crate) fn chain(
     if credentials.root_is_current(path.anchor(), presented.now) {
         Ok(())
     } else {
-        Err(Ground::new(
+        Err(Cause::new(
             Reason::Expired,
             "the root behind the peer's chain is outside its dates",
             "roll the root over: trust the new one beside it, then reissue",
@@ -116,10 +116,10 @@ pub(crate) fn matching(leaf: &Leaf, peers: &[Peer]) -> Vec<usize> {
 }
 
 /// The refusal of a leaf that speaks for nobody we may talk to, or not for the one we asked.
-pub(crate) fn wrong_name(leaf: &Leaf, asked: Option<&Peer>, interface: InterfaceKind) -> Ground {
+pub(crate) fn wrong_name(leaf: &Leaf, asked: Option<&Peer>, interface: InterfaceKind) -> Cause {
     let carried = leaf.names.in_words();
     match asked {
-        Some(peer) => Ground::new(
+        Some(peer) => Cause::new(
             Reason::WrongName,
             format!(
                 "the peer's certificate carries {carried}, and {} is known by {}",
@@ -133,7 +133,7 @@ pub(crate) fn wrong_name(leaf: &Leaf, asked: Option<&Peer>, interface: Interface
                 identity::issue_options(&peer.identity)
             ),
         ),
-        None => Ground::new(
+        None => Cause::new(
             Reason::WrongName,
             format!(
                 "the peer's certificate carries {carried}, and no node joined to this one by {} is known by that",

@@ -7,7 +7,7 @@ use bartizan_deployment::{InterfaceKind, NodeName};
 use bartizan_ledger as ledger;
 use rustls::{ClientConnection, ServerConnection};
 
-use crate::ground::Ground;
+use crate::cause::Cause;
 use crate::handshake::Handshake;
 use crate::{Reason, Refused, SessionFacts};
 
@@ -88,7 +88,7 @@ impl Watch {
     /// The refusal of a handshake that took longer than it may.
     #[must_use]
     pub fn timed_out(&self) -> Box<Refused> {
-        self.handshake.end(Ground::new(
+        self.handshake.end(Cause::new(
             Reason::TimedOut,
             "the handshake did not end in time",
             "is the peer overloaded, or does something on the path drop large packets? ML-DSA chains are 10 to 20 kB",

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use bartizan_deployment::Policy;
 use bartizan_host::Program;
 use bartizan_ledger::{Event, Reader, Verdict};
-use bartizan_tls::{Answer, Credentials, knock};
+use bartizan_tls::{Answer, Credentials, probe};
 use serde::Serialize;
 
 use crate::Failure;
@@ -18,38 +18,38 @@ use crate::commands::demo::core::{self, CONSUMERS, Core, PRODUCERS, Variant};
 use crate::commands::demo::failed;
 use crate::commands::demo::stage::Stage;
 
-/// How long a stranger waits for an answer.
+/// How long an unauthenticated client waits for an answer.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// A stranger, what it got, and what the refuser wrote down.
+/// A client without a valid certificate, the answer it received, and the refusal that the ledger recorded.
 #[derive(Debug, Serialize)]
 pub(super) struct Refusal {
-    pub(super) stranger: &'static str,
+    pub(super) client: &'static str,
     pub(super) answer: String,
     /// Reason and detail in the refuser's ledger.
     pub(super) reason: String,
     pub(super) detail: String,
 }
 
-/// Knocks at the sidecar of the first producer. An admission is an error: the demo must not pass over it.
+/// Connects to the sidecar of the first producer without and with a foreign certificate. An admission is an error of the demo.
 pub(super) fn provoke(stage: &Stage, core: &Core, variant: Variant) -> Result<Vec<Refusal>, Failure> {
     let target = core::sidecar_address(stage, 0);
     let ledger = core.ledger(PRODUCERS[0].node);
     let foreign = Core::build(core.folder.join("foreign"), stage, variant)?;
     let foreign = foreign_credentials(&foreign)?;
     let mut refusals = Vec::new();
-    for (stranger, credentials) in [
+    for (client, credentials) in [
         ("no client certificate", None),
         ("certificate of another CA", Some(&foreign)),
     ] {
         let before = refused(&ledger)?.len();
-        let answer = on_consumers(stage, || door(target, credentials))?;
+        let answer = on_consumers(stage, || attempt(target, credentials))?;
         let answer = match answer {
-            Answer::Admitted => return Err(Failure::new(format!("{stranger}: {target} let it in"))),
+            Answer::Admitted => return Err(Failure::new(format!("{client}: {target} let it in"))),
             Answer::Refused(alert) => format!("TLS alert {alert}"),
             Answer::Closed => "connection closed".to_owned(),
         };
-        refusals.push(recorded(stranger, answer, &ledger, before)?);
+        refusals.push(recorded(client, answer, &ledger, before)?);
     }
     let before = refused(&ledger)?.len();
     let answer = classical_curl(stage, target)?;
@@ -64,12 +64,12 @@ fn foreign_credentials(foreign: &Core) -> Result<Credentials, Failure> {
     Credentials::from_pem(&certificate, &key, &read("ca.crt.pem")?, None).map_err(failed)
 }
 
-fn door(target: SocketAddr, credentials: Option<&Credentials>) -> Result<Answer, Failure> {
-    let stopped = |error: std::io::Error| Failure::new(format!("knocking at {target}: {error}"));
+fn attempt(target: SocketAddr, credentials: Option<&Credentials>) -> Result<Answer, Failure> {
+    let stopped = |error: std::io::Error| Failure::new(format!("connecting to {target}: {error}"));
     let mut stream = TcpStream::connect_timeout(&target, PATIENCE).map_err(stopped)?;
     stream.set_nodelay(true).map_err(stopped)?;
     stream.set_read_timeout(Some(PATIENCE)).map_err(stopped)?;
-    knock(&mut stream, target.ip().into(), &Policy::hybrid(), credentials).map_err(failed)
+    probe(&mut stream, target.ip().into(), &Policy::hybrid(), credentials).map_err(failed)
 }
 
 fn on_consumers<T: Send>(stage: &Stage, work: impl FnOnce() -> Result<T, Failure> + Send) -> Result<T, Failure> {
@@ -107,12 +107,12 @@ fn classical_curl(stage: &Stage, target: SocketAddr) -> Result<String, Failure> 
 }
 
 /// The refusal that a ledger gained since it had `before` of them.
-fn recorded(stranger: &'static str, answer: String, ledger: &Path, before: usize) -> Result<Refusal, Failure> {
+fn recorded(client: &'static str, answer: String, ledger: &Path, before: usize) -> Result<Refusal, Failure> {
     let deadline = Instant::now() + PATIENCE;
     loop {
         if let Some((reason, detail)) = refused(ledger)?.into_iter().nth(before) {
             return Ok(Refusal {
-                stranger,
+                client,
                 answer,
                 reason,
                 detail,
@@ -120,7 +120,7 @@ fn recorded(stranger: &'static str, answer: String, ledger: &Path, before: usize
         }
         if Instant::now() > deadline {
             return Err(Failure::new(format!(
-                "{stranger}: refused ({answer}), but {} does not say so",
+                "{client}: refused ({answer}), but {} does not say so",
                 ledger.display()
             )));
         }

@@ -42,7 +42,7 @@ pub(super) fn outer(exchanges: &[Exchange]) {
 
 pub(super) fn refusals(refusals: &[Refusal]) {
     for refusal in refusals {
-        errln!("  {:<34} refused: {}", refusal.stranger, refusal.answer);
+        errln!("  {:<34} refused: {}", refusal.client, refusal.answer);
         errln!(
             "  {:<34}   the refuser's ledger: {}: {}",
             "",

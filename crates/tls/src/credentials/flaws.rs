@@ -31,7 +31,7 @@ pub enum Weight {
     /// No handshake succeeds unless the peers trust other roots than this node; one that does shows that they do.
     FatalAmongEquals,
     /// Handshakes succeed, and protect less than it seems.
-    Told,
+    Warning,
 }
 
 impl Credentials {
@@ -68,7 +68,12 @@ impl Credentials {
         let not_authorities = self.not_authorities.iter();
         flaws.extend(not_authorities.map(|subject| {
             let cause = format!("{subject} is no authority's certificate: it is not trusted as one");
-            flaw(&self.roots_place, Weight::Told, cause, "list roots of your CAs alone")
+            flaw(
+                &self.roots_place,
+                Weight::Warning,
+                cause,
+                "list roots of your CAs alone",
+            )
         }));
         flaws.extend(self.of_lists(peers, now));
         flaws.sort_by_key(|flaw| flaw.weight as u8);
@@ -159,7 +164,7 @@ impl Credentials {
         let weight = if required.is_some() && peers.iter().all(|peer| requires(&peer)) {
             Weight::Fatal
         } else {
-            Weight::Told
+            Weight::Warning
         };
         // What is told first: with a policy that requires a list, whom it concerns.
         let follows = |without: &str| match required {
@@ -211,7 +216,7 @@ impl Credentials {
         let all = known.iter().all(late);
         flaw(
             &self.crl_place,
-            if all { weight } else { Weight::Told },
+            if all { weight } else { Weight::Warning },
             format!(
                 "was due to be replaced by {day}: {}",
                 follows("what was revoked since is not known here")

@@ -10,8 +10,8 @@ use rustls::{CommonState, HandshakeKind, ProtocolVersion};
 
 use super::Handshake;
 use crate::again::Kept;
+use crate::cause::Cause;
 use crate::chain::Chain;
-use crate::ground::Ground;
 use crate::hello::HELLO_RETRY_REQUEST;
 use crate::terms::{Terms, cipher_code, names, quantum_safe_group};
 use crate::{Established, PeerIdentity, Reason, Refused, SessionFacts, scheme, verify};
@@ -43,14 +43,14 @@ impl Handshake {
             Some([_, ..]) if !connection.is_handshaking() => PeerIdentity::Proven,
             _ => PeerIdentity::Unproven,
         };
-        let refuse = |ground: Ground, negotiated| {
-            self.state().refusal = Some(ground.clone());
-            self.refused(ground, negotiated, identity)
+        let refuse = |cause: Cause, negotiated| {
+            self.state().refusal = Some(cause.clone());
+            self.refused(cause, negotiated, identity)
         };
-        let facts = self.facts(connection).map_err(|ground| refuse(ground, None))?;
+        let facts = self.facts(connection).map_err(|cause| refuse(cause, None))?;
         let judged = self.judge_facts(connection, &facts);
         let (peer, chain, signature, verdict) =
-            judged.map_err(|ground| refuse(ground, Some(facts.negotiated.clone())))?;
+            judged.map_err(|cause| refuse(cause, Some(facts.negotiated.clone())))?;
         self.shared.chains.keep(&chain);
         let state = self.state();
         let peer = &self.shared.peers[peer];
@@ -77,12 +77,12 @@ impl Handshake {
         &self,
         connection: &CommonState,
         facts: &Facts,
-    ) -> Result<(usize, Arc<Chain>, Option<SignatureScheme>, ledger::Verdict), Ground> {
-        if let Some(ground) = self.state().refusal.clone() {
-            return Err(ground);
+    ) -> Result<(usize, Arc<Chain>, Option<SignatureScheme>, ledger::Verdict), Cause> {
+        if let Some(cause) = self.state().refusal.clone() {
+            return Err(cause);
         }
         let [leaf, intermediates @ ..] = connection.peer_certificates().unwrap_or_default() else {
-            return Err(Ground::new(
+            return Err(Cause::new(
                 Reason::NoCertificate,
                 "the peer sent no certificate",
                 "both ends of every link are authenticated",
@@ -107,17 +107,17 @@ impl Handshake {
         facts: &Facts,
         signature: Option<SignatureScheme>,
         chain: &Chain,
-    ) -> Result<(usize, ledger::Verdict), Ground> {
+    ) -> Result<(usize, ledger::Verdict), Cause> {
         let mut refusal = None;
         for peer in candidates {
             let terms = &self.in_force.peers[peer];
             match admits(terms, facts, signature) {
                 Ok(()) => return Ok((peer, verdict(terms, facts, signature, chain))),
-                Err(ground) => refusal = refusal.or(Some(ground)),
+                Err(cause) => refusal = refusal.or(Some(cause)),
             }
         }
         Err(refusal.unwrap_or_else(|| {
-            Ground::new(
+            Cause::new(
                 Reason::Ours,
                 "the handshake ended and no certificate was checked",
                 "this is a fault of bartizan: please report it",
@@ -132,7 +132,7 @@ impl Handshake {
         chain: &Chain,
         facts: &Facts,
         signature: Option<SignatureScheme>,
-    ) -> Result<ledger::Verdict, Ground> {
+    ) -> Result<ledger::Verdict, Cause> {
         let now = self.shared.now().ok_or_else(no_clock)?;
         let mut candidates = self.candidates(chain, now)?;
         // Its names may be another node's by now: what it was admitted as is what it is judged as.
@@ -149,7 +149,7 @@ impl Handshake {
             // How old a session may be is asked when it is resumed; a connection has no such bound.
             candidates.retain(|&index| self.in_force.peers[index].resumption.is_some());
             if candidates.is_empty() {
-                return Err(Ground::new(
+                return Err(Cause::new(
                     Reason::Policy,
                     "the connection resumed a session, and the policy does not allow that any more",
                     "the next connection makes a full handshake",
@@ -162,7 +162,7 @@ impl Handshake {
 
     /// A resumed handshake carries no certificate: the one of the first handshake must still stand today. Gives the scheme its
     /// key signed in then.
-    fn judge_resumed(&self, chain: &Chain) -> Result<Option<SignatureScheme>, Ground> {
+    fn judge_resumed(&self, chain: &Chain) -> Result<Option<SignatureScheme>, Cause> {
         let now = self.shared.now().ok_or_else(no_clock)?;
         let mut candidates = self.candidates(chain, now)?;
         let mut state = self.state();
@@ -174,7 +174,7 @@ impl Handshake {
             })
         });
         if candidates.is_empty() {
-            return Err(Ground::new(
+            return Err(Cause::new(
                 Reason::Policy,
                 "the peer resumed a session, and the policy does not allow that any more",
                 "the next connection makes a full handshake",
@@ -185,9 +185,9 @@ impl Handshake {
         Ok(verify::leaf(chain)?.scheme)
     }
 
-    fn facts(&self, connection: &CommonState) -> Result<Facts, Ground> {
+    fn facts(&self, connection: &CommonState) -> Result<Facts, Cause> {
         let incomplete = || {
-            Ground::new(
+            Cause::new(
                 Reason::Ours,
                 "the handshake was judged before it ended",
                 "this is a fault of bartizan: please report it",
@@ -231,14 +231,14 @@ impl Handshake {
 }
 
 /// Refuses because the clock cannot be read.
-fn no_clock() -> Ground {
-    Ground::new(Reason::Ours, "this machine's clock cannot be read", "set it")
+fn no_clock() -> Cause {
+    Cause::new(Reason::Ours, "this machine's clock cannot be read", "set it")
 }
 
 /// Whether what was negotiated is what the terms ask for.
-fn admits(terms: &Terms, facts: &Facts, peer_signature: Option<SignatureScheme>) -> Result<(), Ground> {
+fn admits(terms: &Terms, facts: &Facts, peer_signature: Option<SignatureScheme>) -> Result<(), Cause> {
     let refuse = |what: String| {
-        Err(Ground::new(
+        Err(Cause::new(
             Reason::Policy,
             format!("{what} (policy {})", terms.profile),
             "compare `bartizan check` on both nodes",

@@ -3,9 +3,9 @@
 mod again;
 mod authority;
 mod credentials;
-mod knocking;
 mod observation;
 mod own_files;
+mod probing;
 mod profiles;
 mod refusals;
 mod remembered;

@@ -65,7 +65,7 @@ fn a_list_of_another_authority_says_nothing() {
     );
     let credentials = root.credentials(&root.issue(wanted()), Some(&other.list(&[], later())));
     let (place, weight, cause) = one(flaws(&credentials));
-    assert_eq!((place.as_str(), weight), ("crl", Weight::Told));
+    assert_eq!((place.as_str(), weight), ("crl", Weight::Warning));
     assert!(
         cause.contains("CN=other") && cause.contains("it says nothing"),
         "{cause}"
@@ -73,7 +73,7 @@ fn a_list_of_another_authority_says_nothing() {
     // Where every policy requires a list, nobody is accepted by it; where one does, the other's handshakes succeed.
     for (revocations, expected) in [
         ([Revocation::Require; 2], Weight::Fatal),
-        ([Revocation::Require, Revocation::IfPresent], Weight::Told),
+        ([Revocation::Require, Revocation::IfPresent], Weight::Warning),
     ] {
         let found = credentials.flaws(&two_peers(revocations), SystemTime::now());
         assert_eq!(one(found).1, expected);
@@ -92,10 +92,10 @@ fn a_list_that_is_forged_or_missing_or_late_is_found() {
     assert_eq!(weight, Weight::Fatal);
     assert!(cause.contains("has not signed"), "{cause}");
     let (place, weight, _) = one(flaws(&of(None)));
-    assert_eq!((place.as_str(), weight), ("trust.crl", Weight::Told));
+    assert_eq!((place.as_str(), weight), ("trust.crl", Weight::Warning));
     let late = root.list(&[], OffsetDateTime::now_utc() - Duration::minutes(1));
     let (_, weight, cause) = one(flaws(&of(Some(&late))));
-    assert_eq!(weight, Weight::Told);
+    assert_eq!(weight, Weight::Warning);
     assert!(cause.starts_with("was due to be replaced by "), "{cause}");
     let required = of(Some(&late)).flaws(&two_peers([Revocation::Require; 2]), SystemTime::now());
     assert_eq!(one(required).1, Weight::Fatal);
@@ -136,7 +136,7 @@ fn a_leaf_among_the_roots_is_not_trusted_as_an_authority() {
     let list = root.list(&[], later());
     let credentials = Credentials::from_pem(certificate, key, both.as_bytes(), Some(list.as_bytes())).unwrap();
     let (place, weight, cause) = one(flaws(&credentials));
-    assert_eq!((place.as_str(), weight), ("roots", Weight::Told));
+    assert_eq!((place.as_str(), weight), ("roots", Weight::Warning));
     assert!(cause.contains("CN=leaf"), "{cause}");
     let error = Credentials::from_pem(certificate, key, certificate, None)
         .unwrap_err()

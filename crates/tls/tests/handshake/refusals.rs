@@ -185,7 +185,7 @@ fn revocation_required_refuses_where_no_current_list_answers() {
 }
 
 #[test]
-fn a_list_signed_by_a_stranger_of_the_same_name_is_not_believed() {
+fn a_list_signed_by_another_authority_of_the_same_name_is_not_believed() {
     let authority = root();
     let list = root().list(&[], OffsetDateTime::now_utc() + Duration::days(1));
     let credentials = authority.credentials(&authority.issue(Wanted::named([dns("nrf")])), Some(&list));

@@ -144,7 +144,7 @@ fn a_certificate_revoked_between_two_handshakes_is_refused() {
 }
 
 #[test]
-fn a_list_of_a_stranger_of_the_same_name_is_not_believed_the_second_time_either() {
+fn a_list_of_another_authority_of_the_same_name_is_not_believed_the_second_time_either() {
     let authority = root();
     let until = OffsetDateTime::now_utc() + Duration::days(1);
     let own = authority.issue(Wanted::named([dns("nrf")]));
@@ -207,10 +207,10 @@ fn another_certificate_for_the_same_key_is_judged_by_itself() {
     let server = nrf(authority.node("nrf"), &lab);
     let issued = authority.issue(Wanted::named([dns("amf")]));
     acquaint(&amf(authority.credentials(&issued, None), &lab), &server);
-    let stranger = root();
+    let other = root();
     for (wanted, issuer, reason) in [
         (Wanted::named([dns("smf")]), &authority, Reason::WrongName),
-        (Wanted::named([dns("amf")]), &stranger, Reason::UnknownCa),
+        (Wanted::named([dns("amf")]), &other, Reason::UnknownCa),
     ] {
         let again = issuer.reissue(wanted, &issued);
         let client = amf(authority.credentials(&again, None), &lab);

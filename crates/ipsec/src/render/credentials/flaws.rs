@@ -34,7 +34,7 @@ pub enum Weight {
     /// No link can come up by it: nothing is loaded.
     Fatal,
     /// Links come up, or will when something changes that this host does not see: a clock, another host's files.
-    Told,
+    Warning,
 }
 
 /// What a link asks of the files of its ends.
@@ -97,14 +97,14 @@ impl Credentials {
                 let names: Vec<_> = signatures.iter().map(ToString::to_string).collect();
                 let cause = format!("signs by {}; {link} accepts {}", leaf.algorithm(), names.join(", "));
                 let hint = "issue one of a kind that the policy accepts: `bartizan ca issue --algorithm`";
-                flaws.push(flaw(&files.certificate, Weight::Told, cause, hint));
+                flaws.push(flaw(&files.certificate, Weight::Warning, cause, hint));
             }
         }
         if !self.leads_to_a_root() {
             let cause = format!("holds no root that the chain of {place} leads to");
             let hint = "peers that trust the same roots refuse this node (unknown-ca): give the root of its own authority, or its intermediate \
                         behind the certificate";
-            flaws.push(flaw(&files.roots, Weight::Told, cause, hint));
+            flaws.push(flaw(&files.roots, Weight::Warning, cause, hint));
         }
         flaws.extend(self.of_lists(files, &links, now));
         flaws
@@ -161,7 +161,7 @@ impl Credentials {
                     asked.link
                 ),
                 hint: "add `crl: FILE`; `bartizan ca crl` writes it".to_owned(),
-                weight: Weight::Told,
+                weight: Weight::Warning,
             }));
             return flaws;
         };
@@ -170,7 +170,7 @@ impl Credentials {
                 file: file.clone(),
                 cause,
                 hint: hint.to_owned(),
-                weight: Weight::Told,
+                weight: Weight::Warning,
             });
         };
         let publish = "publish a new one: `bartizan ca crl`";
@@ -233,7 +233,7 @@ fn dates(leaf: &Certificate, file: &Path, now: SystemTime) -> Vec<Flaw> {
         file: file.to_owned(),
         cause,
         hint: "renew it: `bartizan ca renew`, and compare the clocks of the hosts".to_owned(),
-        weight: Weight::Told,
+        weight: Weight::Warning,
     }]
 }
 

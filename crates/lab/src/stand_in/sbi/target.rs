@@ -94,7 +94,7 @@ impl Target {
             let ca =
                 ca.ok_or_else(|| wrong("https needs the CA's certificate to judge the NRF by (--target-ca FILE)"))?;
             Security::Server {
-                config: bartizan_tls::outsider(ca)?,
+                config: bartizan_tls::unlisted_server(ca)?,
                 name: ServerName::try_from(bare.to_owned()).map_err(|_| wrong("no certificate can carry that host"))?,
             }
         } else {

@@ -114,7 +114,7 @@ fn dates_are_told_before_they_pass_and_after() {
         place.issue("cu", "cu.test", then, Algorithm::EcdsaP256);
         let flaws = place.flaws();
         let (file, weight, cause) = one(&flaws);
-        assert_eq!((file, weight), ("cu.crt.pem", Weight::Told));
+        assert_eq!((file, weight), ("cu.crt.pem", Weight::Warning));
         assert!(cause.starts_with(words), "{cause}");
     }
     place.issue("cu", "cu.test", now + DAY * 2, Algorithm::EcdsaP256);
@@ -169,7 +169,7 @@ fn lists_of_nobody_too_old_or_with_this_certificate_on_them_are_told() {
     place.publish();
     let flaws = place.flaws();
     let (file, weight, cause) = one(&flaws);
-    assert_eq!((file, weight), ("ca.crl.pem", Weight::Told));
+    assert_eq!((file, weight), ("ca.crl.pem", Weight::Warning));
     assert!(
         cause.starts_with("has revoked ") && cause.ends_with("peers refuse this node"),
         "{cause}"
@@ -185,7 +185,7 @@ fn what_a_policy_asks_of_signatures_and_lists_is_told() {
         one(&flaws),
         (
             "cu.crt.pem",
-            Weight::Told,
+            Weight::Warning,
             "signs by ecdsa-p256; E2 cu -- ric accepts ed25519"
         )
     );

@@ -1,4 +1,4 @@
-//! A stranger at the door of an endpoint.
+//! Clients without a valid certificate at an endpoint.
 
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
@@ -6,19 +6,19 @@ use std::thread;
 use std::time::Duration;
 
 use bartizan_deployment::{InterfaceKind, Policy};
-use bartizan_tls::{Answer, Credentials, Reason, knock};
+use bartizan_tls::{Answer, Credentials, Reason, probe};
 use rcgen::PKCS_ML_DSA_65;
 
 use crate::authority::Authority;
 use crate::wire::{Judged, deployment, nrf};
 
-/// What the stranger heard, and what the endpoint recorded.
-fn at_the_door(authority: &Authority, stranger: Option<&Credentials>) -> (Answer, Judged) {
+/// What the client received, and what the endpoint recorded.
+fn attempt(authority: &Authority, client: Option<&Credentials>) -> (Answer, Judged) {
     let endpoint = nrf(authority.node("nrf"), &deployment("hybrid"));
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
     let address = listener.local_addr().expect("its address");
     let server = thread::spawn(move || {
-        let (mut stream, _) = listener.accept().expect("somebody knocks");
+        let (mut stream, _) = listener.accept().expect("a client connects");
         let accepting = endpoint.accept(InterfaceKind::Sbi);
         let mut connection = rustls::ServerConnection::new(accepting.config).expect("a configuration");
         while connection.is_handshaking() {
@@ -31,7 +31,7 @@ fn at_the_door(authority: &Authority, stranger: Option<&Credentials>) -> (Answer
             connection.writer().write_all(b"come in").expect("buffered");
             connection.complete_io(&mut stream).expect("sent");
         }
-        // The stranger's own end closes first.
+        // The client's own end closes first.
         let _ = stream.read(&mut [0; 1024]);
         judged
     });
@@ -40,7 +40,7 @@ fn at_the_door(authority: &Authority, stranger: Option<&Credentials>) -> (Answer
         .set_read_timeout(Some(Duration::from_secs(10)))
         .expect("a timeout");
     let name = rustls::pki_types::ServerName::try_from("nrf.5gc").expect("a name");
-    let answer = knock(&mut stream, name, &Policy::hybrid(), stranger).expect("an answer");
+    let answer = probe(&mut stream, name, &Policy::hybrid(), client).expect("an answer");
     drop(stream);
     (answer, server.join().expect("the endpoint lives"))
 }
@@ -48,7 +48,7 @@ fn at_the_door(authority: &Authority, stranger: Option<&Credentials>) -> (Answer
 #[test]
 fn who_shows_no_certificate_is_refused_and_hears_why() {
     let authority = Authority::root("core", &PKCS_ML_DSA_65);
-    let (answer, judged) = at_the_door(&authority, None);
+    let (answer, judged) = attempt(&authority, None);
     assert_eq!(answer, Answer::Refused("CertificateRequired".into()));
     assert_eq!(judged.expect_err("refused").reason, Reason::NoCertificate);
 }
@@ -57,7 +57,7 @@ fn who_shows_no_certificate_is_refused_and_hears_why() {
 fn who_shows_the_certificate_of_another_authority_is_refused_and_hears_why() {
     let authority = Authority::root("core", &PKCS_ML_DSA_65);
     let foreign = Authority::root("foreign", &PKCS_ML_DSA_65).node("amf");
-    let (answer, judged) = at_the_door(&authority, Some(&foreign));
+    let (answer, judged) = attempt(&authority, Some(&foreign));
     assert_eq!(answer, Answer::Refused("UnknownCA".into()));
     assert_eq!(judged.expect_err("refused").reason, Reason::UnknownCa);
 }
@@ -65,7 +65,7 @@ fn who_shows_the_certificate_of_another_authority_is_refused_and_hears_why() {
 #[test]
 fn who_belongs_there_is_let_in() {
     let authority = Authority::root("core", &PKCS_ML_DSA_65);
-    let (answer, judged) = at_the_door(&authority, Some(&authority.node("amf")));
+    let (answer, judged) = attempt(&authority, Some(&authority.node("amf")));
     assert_eq!(answer, Answer::Admitted);
     assert_eq!(judged.expect("let in").peer.as_str(), "amf");
 }

@@ -1,4 +1,4 @@
-//! The ground of a refusal: from what webpki, rustls and the system say to a reason, a sentence and a hint.
+//! The cause of a refusal: from what webpki, rustls and the system say to a reason, a sentence and a hint.
 
 use std::io;
 
@@ -10,7 +10,7 @@ use crate::terms::{Terms, names};
 
 /// Why a handshake is refused, before it is known which handshake it was.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Ground {
+pub(crate) struct Cause {
     pub(crate) reason: Reason,
     pub(crate) detail: String,
     pub(crate) hint: String,
@@ -23,7 +23,7 @@ pub(crate) struct Offered {
     pub(crate) schemes: Option<Vec<SignatureScheme>>,
 }
 
-impl Ground {
+impl Cause {
     pub(crate) fn new(reason: Reason, detail: impl Into<String>, hint: impl Into<String>) -> Self {
         Self {
             reason,

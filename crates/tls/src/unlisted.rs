@@ -18,7 +18,7 @@ use crate::credentials::trusted_certificates;
 ///
 /// # Errors
 /// Where the file cannot be read or has no certificate that can be a root.
-pub fn outsider(roots: &Path) -> Result<Arc<ClientConfig>, Error> {
+pub fn unlisted_server(roots: &Path) -> Result<Arc<ClientConfig>, Error> {
     let mut store = RootCertStore::empty();
     for certificate in trusted_certificates(roots)? {
         store.add(certificate).map_err(|error| Error::Credentials {

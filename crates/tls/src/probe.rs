@@ -1,4 +1,4 @@
-//! A stranger at the door: does a listener refuse who has no certificate, or one of another authority?
+//! Whether a listener refuses a client without a certificate, or with one of another authority.
 
 use std::io::{self, Read, Write};
 use std::sync::Arc;
@@ -15,28 +15,28 @@ use crate::terms::{Classical, Terms};
 use crate::{Credentials, Error};
 
 /// Connection preface of RFC 9113, section 3.4, and an empty SETTINGS frame: an HTTP/2 server must answer it.
-const GREETING: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0";
+const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0";
 
-/// What a listener did with a stranger.
+/// What a listener did with such a client.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Answer {
     /// It answered inside the protected connection.
     Admitted,
     /// It refused, with this alert.
     Refused(String),
-    /// It closed without a word.
+    /// It closed without an alert.
     Closed,
 }
 
-/// Knocks at a TLS 1.3 listener with the groups of `policy`, and with the certificate of `credentials` or none.
+/// Connects to a TLS 1.3 listener with the groups of `policy`, and with the certificate of `credentials` or none.
 ///
 /// A TLS 1.3 client has finished before the server has judged its certificate, so the answer is what comes back after a
-/// greeting. The server's own certificate is taken as it is: this asks whether *it* lets strangers in, and must never be used
+/// greeting. The server's own certificate is taken as it is: this asks whether *it* admits unauthenticated clients, and must never be used
 /// to protect anything.
 ///
 /// # Errors
 /// Where the stream fails or times out, or the policy cannot be offered.
-pub fn knock(
+pub fn probe(
     stream: &mut (impl Read + Write),
     name: ServerName<'static>,
     policy: &Policy,
@@ -46,18 +46,18 @@ pub fn knock(
     let terms = terms.ok_or(Error::Ours(rustls::Error::General(
         "the policy leaves nothing to offer".into(),
     )))?;
-    let resolver = Stranger(credentials.map(|credentials| Arc::clone(credentials.certified())));
+    let resolver = Presented(credentials.map(|credentials| Arc::clone(credentials.certified())));
     let mut config = ClientConfig::builder_with_provider(Arc::clone(&terms.provider))
         .with_protocol_versions(&[&TLS13])?
         .dangerous()
-        .with_custom_certificate_verifier(Arc::new(Anyone(terms)))
+        .with_custom_certificate_verifier(Arc::new(AnyServer(terms)))
         .with_client_cert_resolver(Arc::new(resolver));
     config.alpn_protocols = vec![b"h2".to_vec()];
     config.resumption = Resumption::disabled();
     let mut connection = ClientConnection::new(Arc::new(config), name)?;
     let mut tls = Stream::new(&mut connection, stream);
     let answer = tls
-        .write_all(GREETING)
+        .write_all(PREFACE)
         .and_then(|()| tls.flush())
         .and_then(|()| tls.read(&mut [0]));
     match answer {
@@ -80,9 +80,9 @@ pub fn knock(
 
 /// Shows the certificate it was given, whatever the server asks for.
 #[derive(Debug)]
-struct Stranger(Option<Arc<CertifiedKey>>);
+struct Presented(Option<Arc<CertifiedKey>>);
 
-impl ResolvesClientCert for Stranger {
+impl ResolvesClientCert for Presented {
     fn resolve(&self, _roots: &[&[u8]], _schemes: &[SignatureScheme]) -> Option<Arc<CertifiedKey>> {
         self.0.clone()
     }
@@ -94,9 +94,9 @@ impl ResolvesClientCert for Stranger {
 
 /// Takes any server: the question is what the server takes.
 #[derive(Debug)]
-struct Anyone(Terms);
+struct AnyServer(Terms);
 
-impl ServerCertVerifier for Anyone {
+impl ServerCertVerifier for AnyServer {
     fn verify_server_cert(
         &self,
         _end_entity: &CertificateDer<'_>,
