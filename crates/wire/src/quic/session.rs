@@ -45,6 +45,8 @@ pub(crate) struct Session {
     shown: Quic,
     tls: tls::Session,
     known: Vec<Known>,
+    /// Of these, so many are from before a Retry that the client has followed.
+    before_retry: usize,
     client: Option<usize>,
     /// The identifier that a Retry packet tells the client to send to.
     retried: Option<Cid>,
@@ -69,6 +71,7 @@ impl Session {
             shown: Quic::default(),
             tls: tls::Session::new(),
             known: Vec::new(),
+            before_retry: 0,
             client: None,
             retried: None,
             answered: false,
@@ -154,8 +157,17 @@ impl Session {
     /// The server knows none of the version that the client began with: what it said counts no more.
     fn begin_again(&mut self) {
         self.known = Vec::new();
+        self.before_retry = 0;
         self.client = None;
         self.expected = [0; 2];
+        *self.crypto = Default::default();
+        self.tls = tls::Session::new();
+    }
+
+    /// The client has followed a Retry. The server has kept nothing of what it said before (RFC 9000, section 8.1.2), and clients
+    /// are known that say something else now, though they must not (section 17.2.5.3).
+    fn begin_behind_retry(&mut self) {
+        self.before_retry = self.known.len();
         *self.crypto = Default::default();
         self.tls = tls::Session::new();
     }
@@ -266,12 +278,19 @@ impl Session {
         if over && self.cids.contains(&long.destination) {
             return Taken::Here;
         }
-        if !over && let Some((side, packet, frames)) = self.opened(whole, number, from, version, keys) {
+        let destination = long.destination;
+        let follows_retry = self.before_retry == 0
+            && !self.known.is_empty()
+            && self.retried == Some(destination)
+            && self.client.is_none_or(|client| client == from);
+        if !over
+            && !follows_retry
+            && let Some((side, packet, frames)) = self.opened(whole, number, from, version, at, keys)
+        {
             self.frames(&packet[frames], side, at, Some(keys));
             return Taken::Here;
         }
         // By its own identifier: the first packet, one behind a Retry, or the first of another connection.
-        let destination = long.destination;
         let begun = !self.known.is_empty() || self.short != [0; 2];
         let expected = !begun || self.retried == Some(destination);
         let own = Known {
@@ -295,6 +314,9 @@ impl Session {
             self.shown.unopened += u64::from(!first);
             return if first { Taken::Another } else { Taken::Here };
         }
+        if follows_retry && self.known.len() < KEYS {
+            self.begin_behind_retry();
+        }
         if self.known.len() < KEYS {
             self.known.push(own);
         }
@@ -312,6 +334,7 @@ impl Session {
         number: usize,
         from: usize,
         version: &'static QuicVersion,
+        at: Moment,
         keys: &dyn Keys,
     ) -> Option<(Side, Vec<u8>, std::ops::Range<usize>)> {
         let same = |known: &&Known| known.version == version.version;
@@ -328,10 +351,17 @@ impl Session {
         } else {
             Side::Server
         };
-        for known in self.known.iter().rev().filter(same) {
+        for (place, known) in self.known.iter().enumerate().rev().filter(|(_, known)| same(known)) {
             let mut packet = whole.to_vec();
             if let Some((found, frames)) = known.keys.open(side, &mut packet, number, self.expected[from]) {
                 self.expected[from] = self.expected[from].max(found + 1);
+                if place < self.before_retry {
+                    // A server that answers what was said before its Retry has not sent one.
+                    if side == Side::Server {
+                        self.shown.contradicted.get_or_insert(at);
+                    }
+                    return Some((side, packet, 0..0));
+                }
                 self.answered |= side == Side::Server;
                 return Some((side, packet, frames));
             }

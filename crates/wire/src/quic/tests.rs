@@ -191,6 +191,92 @@ fn version_negotiation_makes_the_client_begin_again_unless_the_server_has_answer
     }
 }
 
+/// A Retry of version 1, and its tag.
+fn retry(destination: &[u8], source: &[u8]) -> Vec<u8> {
+    let mut packet = vec![0xf0, 0, 0, 0, 1, destination.len() as u8];
+    packet.extend(destination);
+    packet.push(source.len() as u8);
+    packet.extend(source);
+    packet.extend([0x5a; 24]);
+    packet
+}
+
+#[test]
+fn behind_a_retry_the_clients_second_hello_counts() {
+    let mut session = Session::new();
+    let hello = |mark, to: &[u8]| initial(0xc1, to, b"client", &crypto(0, &client_hello(mark)));
+    session.datagram(&hello(1, b"original"), 0, 0, at(1), Some(&Plain));
+    session.datagram(&retry(b"client", b"server"), 0, 1, at(2), Some(&Plain));
+    session.datagram(&hello(2, b"server"), 0, 0, at(3), Some(&Plain));
+    let answer = initial(0xd1, b"client", b"server", &crypto(0, &server_hello()));
+    session.datagram(&answer, 0, 1, at(4), Some(&Plain));
+    // What comes again is compared.
+    session.datagram(&hello(2, b"server"), 0, 0, at(5), Some(&Plain));
+    let seen = session.outcome();
+    assert_eq!((seen.contradicted, seen.retry), (None, Some(at(2))));
+    assert_eq!(seen.tls.client_hello.unwrap().value.random[0], 2);
+    assert!(seen.tls.server_hello.is_some());
+}
+
+/// Keys that open packets with the mark of their identifier, or one more from the server.
+struct Marked;
+
+struct MarkedOf(u8);
+
+impl InitialKeys for MarkedOf {
+    fn open(&self, from: Side, packet: &mut [u8], number: usize, _: u64) -> Option<(u64, Range<usize>)> {
+        let wanted = self.0 + u8::from(from == Side::Server);
+        let body = number + 1..packet.len();
+        (*packet.get(body.start)? == wanted).then(|| (u64::from(packet[number]), body.start + 1..body.end))
+    }
+}
+
+impl Keys for Marked {
+    fn knows_tls(&self, random: &[u8; 32]) -> bool {
+        Plain.knows_tls(random)
+    }
+
+    fn tls(&self, direction: &TlsDirection<'_>) -> Vec<Candidate> {
+        Plain.tls(direction)
+    }
+
+    fn unpack(&self, algorithm: u16, packed: &[u8], length: usize) -> Option<Vec<u8>> {
+        Plain.unpack(algorithm, packed, length)
+    }
+
+    fn certificate(&self, certificate: &[u8]) -> Certificate {
+        Plain.certificate(certificate)
+    }
+
+    fn ike(&self, initiator: u64, responder: u64) -> Vec<IkeCandidate> {
+        Plain.ike(initiator, responder)
+    }
+
+    fn quic(&self, _: &QuicVersion, destination: &[u8]) -> Option<Arc<dyn InitialKeys>> {
+        Some(Arc::new(MarkedOf(destination[0])))
+    }
+}
+
+#[test]
+fn an_answer_to_what_was_said_before_a_retry_contradicts_the_retry() {
+    for answered in [b'o', b's'] {
+        let mut session = Session::new();
+        let hello = |mark, to: &[u8]| initial(to[0], to, b"client", &crypto(0, &client_hello(mark)));
+        session.datagram(&hello(1, b"original"), 0, 0, at(1), Some(&Marked));
+        session.datagram(&retry(b"client", b"server"), 0, 1, at(2), Some(&Marked));
+        session.datagram(&hello(2, b"server"), 0, 0, at(3), Some(&Marked));
+        // What the client sent before comes late: it is none of what counts now.
+        session.datagram(&hello(1, b"original"), 0, 0, at(4), Some(&Marked));
+        let answer = initial(answered + 1, b"client", b"server", &crypto(0, &server_hello()));
+        session.datagram(&answer, 0, 1, at(5), Some(&Marked));
+        let seen = session.outcome();
+        let believed = answered == b's';
+        assert_eq!(seen.contradicted.is_none(), believed);
+        assert_eq!(seen.tls.server_hello.is_some(), believed);
+        assert_eq!(seen.tls.client_hello.unwrap().value.random[0], 2);
+    }
+}
+
 #[test]
 fn versions_are_told_from_other_bytes() {
     assert_eq!(versions(&[0xc0, 0, 0, 0, 1, 0, 0, 0, 0]), [1]);
