@@ -399,7 +399,9 @@ impl<'a> Evidence<'a> {
             }
             if traffic.stream.stray > 0 {
                 found.push(Contradiction {
-                    what: format!("segments of the {side} with data are outside any window, and were not read"),
+                    what: format!(
+                        "segments of the {side} with data are outside any window, or say RST, and were not read"
+                    ),
                     sources: vec![Source::all(connection)],
                 });
             }

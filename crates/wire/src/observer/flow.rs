@@ -225,6 +225,9 @@ impl Flow {
             streams[1 - direction].acknowledged(segment.acknowledgement);
         }
         if segment.flags.rst() {
+            if !segment.payload.is_empty() || segment.missing > 0 {
+                streams[direction].stray();
+            }
             // What is in no window resets nothing (RFC 9293, section 3.5.2).
             return streams[direction].is_near(segment.sequence).then_some(Ending::Reset);
         }

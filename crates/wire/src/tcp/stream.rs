@@ -15,6 +15,8 @@ const SEGMENT_COST: usize = 128;
 /// A segment this far from the expected one belongs to another connection, or to nobody: no window is larger (RFC 7323,
 /// section 2.3).
 const WINDOW: i64 = 1 << 30;
+/// A segment this close to what the other end acknowledges is in its window: few are larger.
+const NEAR: u32 = 1 << 24;
 
 /// What all directions together may still hold back, in bytes.
 #[derive(Debug, Clone, Copy)]
@@ -74,7 +76,8 @@ pub struct StreamCounts {
     pub gaps: u64,
     /// Bytes in those holes.
     pub missing: u64,
-    /// Segments with data outside any window: nothing of them is given.
+    /// Segments with data outside any window, or with RST, where it is a remark about the reason (RFC 9293, section 3.5.3): nothing
+    /// of them is given.
     pub stray: u32,
     /// Bytes that the sender's FIN or the other end's acknowledgements tell of, behind all that were given or given up.
     pub unseen: u64,
@@ -148,6 +151,22 @@ impl Pending {
     }
 }
 
+/// Segments that wait for an earlier one.
+#[derive(Clone, Default)]
+struct Early {
+    /// By the offset of their first byte.
+    pending: BTreeMap<u64, Pending>,
+    cost: usize,
+}
+
+impl Early {
+    /// Bytes from an offset to the end of the last.
+    fn reach(&self, offset: u64) -> u64 {
+        let last = self.pending.last_key_value();
+        last.map_or(0, |(key, held)| (key + held.length() as u64).saturating_sub(offset))
+    }
+}
+
 /// Puts one direction's segments in order. Holds back a bounded number of bytes; a hole that outlives the bound becomes
 /// a gap.
 #[derive(Clone, Default)]
@@ -156,13 +175,14 @@ pub struct Stream {
     next: Option<u32>,
     /// Bytes given or given up so far.
     offset: u64,
-    /// Early segments by the offset of their first byte.
-    pending: BTreeMap<u64, Pending>,
-    cost: usize,
+    /// What came early; most streams have nothing.
+    early: Option<Box<Early>>,
     /// Offset at which the sender ends.
     end: Option<u64>,
     /// The first of the other end's acknowledgements, and the furthest.
     acknowledged: Option<(u32, u32)>,
+    /// An acknowledgement further from these than any window: the capture may lack all between.
+    jumped: Option<u32>,
     /// What was given, to be compared with what comes again.
     kept: Option<Box<Kept>>,
     /// Nothing is compared any more.
@@ -186,11 +206,12 @@ impl Stream {
             return;
         }
         let next = *self.next.get_or_insert(first);
-        let distance = i64::from(first.wrapping_sub(next).cast_signed());
-        if distance.abs() > WINDOW {
-            self.counts.stray = self.counts.stray.saturating_add(u32::from(length > 0));
+        let Some(distance) = self.distance(first, next) else {
+            if length > 0 {
+                self.stray();
+            }
             return;
-        }
+        };
         if segment.flags.fin()
             && let Some(end) = self.offset.checked_add_signed(distance + length as i64)
         {
@@ -214,6 +235,32 @@ impl Stream {
         self.release(budget, &mut deliver);
     }
 
+    /// How far behind the expected byte one with this sequence number is; none where it is in no window. A capture may lack more
+    /// than a window: then the last segment that came is closer, or the other end acknowledges what is there.
+    fn distance(&mut self, first: u32, next: u32) -> Option<i64> {
+        let signed = |from: u32| i64::from(first.wrapping_sub(from).cast_signed());
+        if signed(next).abs() <= WINDOW {
+            return Some(signed(next));
+        }
+        let held = self.held_ahead();
+        // Sequence numbers count modulo 2^32.
+        let last = next.wrapping_add(held as u32);
+        let behind = if signed(last).abs() <= WINDOW {
+            signed(last)
+        } else {
+            let jumped = self.jumped?;
+            if first.wrapping_sub(jumped).wrapping_add(NEAR) > 2 * NEAR {
+                return None;
+            }
+            self.jumped = None;
+            if let Some((_, furthest)) = &mut self.acknowledged {
+                *furthest = jumped;
+            }
+            i64::from(first.wrapping_sub(last))
+        };
+        i64::try_from(held).ok()?.checked_add(behind)
+    }
+
     /// Gives what is held back, holes as gaps: nothing more will come.
     pub fn finish(&mut self, budget: &mut Budget, mut deliver: impl FnMut(Delivery<'_>)) {
         while self.skip(&mut deliver) {
@@ -225,8 +272,11 @@ impl Stream {
     /// The other end has received all before this sequence number, as it says.
     pub fn acknowledged(&mut self, number: u32) {
         let (_, furthest) = self.acknowledged.get_or_insert((number, number));
-        if (1..=WINDOW).contains(&i64::from(number.wrapping_sub(*furthest).cast_signed())) {
-            *furthest = number;
+        match i64::from(number.wrapping_sub(*furthest).cast_signed()) {
+            1..=WINDOW => *furthest = number,
+            // Anything within a window behind is old.
+            ahead if ahead.abs() > WINDOW => self.jumped = Some(number),
+            _ => {}
         }
     }
 
@@ -250,11 +300,12 @@ impl Stream {
     /// The sequence number behind all that came, in order or not.
     #[must_use]
     pub fn furthest(&self) -> Option<u32> {
-        let held = self.pending.last_key_value();
-        let ahead = held.map_or(0, |(key, held)| {
-            (key + held.length() as u64).saturating_sub(self.offset)
-        });
-        Some(self.next?.wrapping_add(ahead as u32))
+        Some(self.next?.wrapping_add(self.held_ahead() as u32))
+    }
+
+    /// Bytes from the next in order to the last that is held back.
+    fn held_ahead(&self) -> u64 {
+        self.early.as_ref().map_or(0, |early| early.reach(self.offset))
     }
 
     /// Whether a sequence number may be one of this stream: it is within a window of what came last.
@@ -273,6 +324,11 @@ impl Stream {
     #[must_use]
     pub fn held(&self) -> usize {
         self.kept.as_ref().map_or(0, |kept| kept.held())
+    }
+
+    /// Nothing of a segment with data is taken, because it is none of the stream.
+    pub fn stray(&mut self) {
+        self.counts.stray = self.counts.stray.saturating_add(1);
     }
 
     /// Nothing of a segment is taken, because its receiver drops it.
@@ -310,9 +366,8 @@ impl Stream {
     /// Whether an acknowledgement of the other end may be one of these bytes: it is within a window of what came last.
     #[must_use]
     pub fn is_acknowledged_by(&self, acknowledgement: u32) -> bool {
-        const WINDOW: u32 = 1 << 24;
         self.next
-            .is_some_and(|next| acknowledgement.wrapping_sub(next).wrapping_add(WINDOW) <= 2 * WINDOW)
+            .is_some_and(|next| acknowledgement.wrapping_sub(next).wrapping_add(NEAR) <= 2 * NEAR)
     }
 
     /// Whether `sequence`, in a SYN, begins this stream (and is not that of a later connection with the same ports).
@@ -333,7 +388,8 @@ impl Stream {
     ) {
         let key = self.offset + ahead;
         let length = segment.payload.len() + segment.missing;
-        if let Some(held) = self.pending.get(&key) {
+        let early = self.early.get_or_insert_default();
+        if let Some(held) = early.pending.get(&key) {
             let common = held.bytes.len().min(segment.payload.len());
             if held.bytes[..common] != segment.payload[..common] {
                 self.counts.contradicted = self.counts.contradicted.or(NonZeroU64::new(at.packet));
@@ -349,26 +405,28 @@ impl Stream {
             missing: segment.missing,
             at,
         };
-        self.cost += held.cost();
+        early.cost += held.cost();
         budget.used += held.cost();
-        if let Some(shorter) = self.pending.insert(key, held) {
+        if let Some(shorter) = early.pending.insert(key, held) {
             self.counts.repeated += shorter.length() as u64;
-            self.cost -= shorter.cost();
+            early.cost -= shorter.cost();
             budget.used -= shorter.cost();
         }
-        while (self.cost > PENDING || budget.is_exceeded()) && self.skip(deliver) {
+        // No window lets a sender fill a hole that is larger than one.
+        let is_beyond = |one: &Self| one.held_ahead() > WINDOW.unsigned_abs();
+        while (self.cost() > PENDING || budget.is_exceeded() || is_beyond(self)) && self.skip(deliver) {
             self.release(budget, deliver);
         }
     }
 
     /// Gives up the hole before the first held segment; says whether there was one.
     fn skip(&mut self, deliver: &mut impl FnMut(Delivery<'_>)) -> bool {
-        let Some((&key, held)) = self.pending.first_key_value() else {
+        let first = self.early.as_ref().and_then(|early| early.pending.first_key_value());
+        let Some((key, at)) = first.map(|(key, held)| (*key, held.at)) else {
             return false;
         };
         let hole = key.saturating_sub(self.offset);
         if hole > 0 {
-            let at = held.at;
             self.gap(hole, at, deliver);
         }
         true
@@ -376,19 +434,28 @@ impl Stream {
 
     /// Gives every held segment that the expected offset has reached.
     fn release(&mut self, budget: &mut Budget, deliver: &mut impl FnMut(Delivery<'_>)) {
-        while let Some(entry) = self.pending.first_entry()
+        while let Some(early) = &mut self.early
+            && let Some(entry) = early.pending.first_entry()
             && *entry.key() <= self.offset
         {
             let begin = *entry.key();
             let known = usize::try_from(self.offset - begin).unwrap_or(usize::MAX);
             let held = entry.remove();
-            self.cost -= held.cost();
+            early.cost -= held.cost();
             budget.used -= held.cost();
             let known = known.min(held.length());
             self.counts.repeated += known as u64;
             self.compare(Some(begin), &held.bytes, known, held.at);
             self.give(&held.bytes, held.missing, known, held.at, deliver);
         }
+        if self.early.as_ref().is_some_and(|early| early.pending.is_empty()) {
+            self.early = None;
+        }
+    }
+
+    /// What is held back costs so much.
+    fn cost(&self) -> usize {
+        self.early.as_ref().map_or(0, |early| early.cost)
     }
 
     /// Gives a segment at the expected offset whose first `known` bytes were given before.
