@@ -1,10 +1,14 @@
 //! What an SCTP association is worth.
 
+use bartizan_wire::datagrams::DatagramProtocol;
+use bartizan_wire::ip;
 use bartizan_wire::plaintext::Plaintext;
 use bartizan_wire::sctp::{Association, Named};
 
 use crate::dtls;
 use crate::{Answer, Contradiction, Hole, Interface, Judgement, Kind, Posture, Reply, Source, Verdict};
+
+const UNREAD: &str = "chunks were not read: of a type that nobody knows, cut short, or in no window";
 
 /// What follows for an association.
 #[must_use]
@@ -12,8 +16,12 @@ pub fn association_posture(association: &Association) -> Posture {
     let interface = Interface::of(association);
     let sealed = association.from_initiator.dtls_chunks + association.from_responder.dtls_chunks;
     let messages = association.from_initiator.chunks + association.from_responder.chunks;
+    let unread = association.from_initiator.unread + association.from_responder.unread;
     let mut posture = match &association.dtls {
         _ if sealed > 0 => hidden(association, Kind::DtlsChunks, "DTLS chunks, which are not read"),
+        None if messages == 0 && unread > 0 => {
+            hidden(association, Kind::NotRead(DatagramProtocol::Ip(ip::SCTP)), UNREAD)
+        }
         None if messages == 0 => silent(association),
         None => match association.named() {
             Some(Named::Ssh) => hidden(
@@ -26,6 +34,9 @@ pub fn association_posture(association: &Association) -> Posture {
         Some(_) if association.plain_messages > 0 => mixed(association),
         Some(dtls) => dtls::association_posture(association, dtls),
     };
+    if unread > 0 && posture.confidentiality.verdict() == Verdict::QuantumSafe {
+        posture.confidentiality = Judgement::new(Verdict::NotObservable, UNREAD, all(association));
+    }
     posture.interface = interface;
     posture.named_by = interface.map(|interface| interface.source(association));
     posture.beside = Hole::all(&association.beside);

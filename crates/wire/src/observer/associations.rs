@@ -59,7 +59,9 @@ impl Associations {
         let found = match self.find(&packet, source, destination, arrived.path) {
             Found::Live { number, direction } => Some((number, direction)),
             // What repeats the end of one that has ended carries no data.
-            Found::Ended if !packet.chunks().any(carries_data) => return stray(&packet, arrived, bounds),
+            Found::Ended if !packet.has_more() && !packet.chunks().any(carries_data) => {
+                return stray(&packet, arrived, bounds);
+            }
             Found::Ended | Found::Unknown => None,
         };
         let (number, direction) = match found {
@@ -314,42 +316,13 @@ fn begins(packet: &Packet<'_>) -> bool {
     })
 }
 
-/// Chunks without user data, by their types (IANA).
-const CONTROL: &[u8] = &[
-    kind::INIT,
-    kind::INIT_ACK,
-    kind::SACK,
-    kind::HEARTBEAT,
-    kind::HEARTBEAT_ACK,
-    kind::ABORT,
-    kind::SHUTDOWN,
-    kind::SHUTDOWN_ACK,
-    // ERROR.
-    9,
-    kind::COOKIE_ECHO,
-    kind::COOKIE_ACK,
-    // ECNE, CWR.
-    12,
-    13,
-    kind::SHUTDOWN_COMPLETE,
-    // AUTH (RFC 4895), ASCONF-ACK (RFC 5061), RE-CONFIG (RFC 6525), PAD (RFC 4820).
-    15,
-    128,
-    130,
-    132,
-    kind::FORWARD_TSN,
-    // ASCONF.
-    193,
-    kind::I_FORWARD_TSN,
-];
-
 fn carries_data(chunk: sctp::Chunk<'_>) -> bool {
-    !CONTROL.contains(&chunk.kind)
+    !kind::is_control(chunk.kind)
 }
 
 /// A packet of no association: where it carries no data it needs no judgement, else nobody can read it.
 fn stray(packet: &Packet<'_>, arrived: &Arrived<'_>, bounds: &mut Bounds<'_>) -> Result<(), Unreadable> {
-    if !packet.chunks().all(|chunk| CONTROL.contains(&chunk.kind)) {
+    if packet.has_more() || packet.chunks().any(carries_data) {
         return Err(Unreadable);
     }
     bounds.unread(Unread::SctpControl, arrived.captured);

@@ -13,6 +13,41 @@ const GAPS: usize = 256;
 
 /// Chunk types.
 pub mod kind {
+    /// Types of chunks without user data (IANA).
+    const CONTROL: &[u8] = &[
+        INIT,
+        INIT_ACK,
+        SACK,
+        HEARTBEAT,
+        HEARTBEAT_ACK,
+        ABORT,
+        SHUTDOWN,
+        SHUTDOWN_ACK,
+        // ERROR.
+        9,
+        COOKIE_ECHO,
+        COOKIE_ACK,
+        // ECNE, CWR.
+        12,
+        13,
+        SHUTDOWN_COMPLETE,
+        // AUTH (RFC 4895), ASCONF-ACK (RFC 5061), RE-CONFIG (RFC 6525), PAD (RFC 4820).
+        15,
+        128,
+        130,
+        132,
+        FORWARD_TSN,
+        // ASCONF.
+        193,
+        I_FORWARD_TSN,
+    ];
+
+    /// Whether a chunk of this type carries no user data.
+    #[must_use]
+    pub fn is_control(kind: u8) -> bool {
+        CONTROL.contains(&kind)
+    }
+
     /// DATA.
     pub const DATA: u8 = 0;
     /// INIT.
@@ -89,6 +124,23 @@ pub struct Chunk<'a> {
 }
 
 impl<'a> Packet<'a> {
+    /// Whether something follows the chunks that are read: a length that cannot be right, more chunks than any sender bundles, or
+    /// what was not captured.
+    #[must_use]
+    pub fn has_more(&self) -> bool {
+        const HEADER: usize = 4;
+        let (mut sent, mut missing) = (0, 0);
+        for chunk in self.chunks() {
+            sent += (HEADER + chunk.value.len() + chunk.missing).next_multiple_of(4);
+            missing += chunk.missing;
+        }
+        let padding = 3;
+        self.chunks
+            .get(sent..)
+            .is_some_and(|rest| rest.iter().any(|byte| *byte != 0))
+            || self.missing > missing + padding
+    }
+
     /// Its chunks, up to the first whose length cannot be right.
     pub fn chunks(&self) -> impl Iterator<Item = Chunk<'a>> + use<'a> {
         let (mut rest, missing) = (self.chunks, self.missing);

@@ -71,6 +71,9 @@ pub struct Sent {
     pub corrupt: u64,
     /// Packets were read whose checksum is wrong, before others of this end had right ones.
     pub sums_changed: bool,
+    /// Chunks that may carry something and were not read: of a type that nobody knows, cut short, with a TSN that is in no window; and
+    /// packets with more than the chunks that are read.
+    pub unread: u64,
     /// HEARTBEAT chunks.
     pub heartbeats: u64,
     /// DTLS chunks (not DTLS in user messages).
@@ -148,6 +151,7 @@ impl Direction {
         let ahead = data.tsn.wrapping_sub(next);
         let behind = next.wrapping_sub(data.tsn);
         if ahead > WINDOW && behind > WINDOW {
+            self.sent.unread += 1;
             return false;
         }
         let early = ahead <= WINDOW;

@@ -165,6 +165,7 @@ impl Tracker {
         if packet.tag != 0 {
             self.tags[to].get_or_insert(packet.tag);
         }
+        self.directions[from].sent.unread += u64::from(packet.has_more());
         let mut ending = None;
         for chunk in packet.chunks() {
             ending = ending.or(self.chunk(&chunk, from, at, keys, &mut give));
@@ -183,8 +184,9 @@ impl Tracker {
         match chunk.kind {
             kind::DATA | kind::I_DATA => {
                 self.established = true;
-                if let Some(data) = Data::read(chunk) {
-                    self.data(&data, from, at, keys, give);
+                match Data::read(chunk) {
+                    Some(data) => self.data(&data, from, at, keys, give),
+                    None => self.directions[from].sent.unread += 1,
                 }
             }
             kind::SACK => {
@@ -211,7 +213,8 @@ impl Tracker {
             }
             kind::ABORT => return Some(Ending::Reset),
             kind::SHUTDOWN_COMPLETE => return Some(Ending::Closed),
-            _ => {}
+            known if kind::is_control(known) => {}
+            _ => self.directions[from].sent.unread += 1,
         }
         None
     }
