@@ -47,6 +47,7 @@ pub(crate) fn posture(connection: &Connection, ssh: &Ssh) -> Posture {
     }
 }
 
+const READABLE: &str = "sent in clear: messages of a service before the new keys";
 const CLIENT: &str = "SSH encrypts how the client proves who it is";
 
 fn is_first_version(ssh: &Ssh) -> bool {
@@ -60,7 +61,7 @@ fn is_first_version(ssh: &Ssh) -> bool {
 /// What it is.
 pub(crate) fn kind(connection: &Connection, ssh: &Ssh) -> Kind {
     let ends = [&ssh.client, &ssh.server];
-    if is_first_version(ssh) || ssh.established() {
+    if is_first_version(ssh) || ssh.established() || readable(ssh).is_some() {
         return Kind::Ssh;
     }
     if ends.iter().any(|end| end.lost.is_some()) {
@@ -106,7 +107,20 @@ fn has_no_cipher(ssh: &Ssh) -> bool {
         .any(|side| ssh.cipher(side) == Some(SSH_NO_CIPHER))
 }
 
+/// What only a service sends, before the keys that would encrypt it.
+fn readable(ssh: &Ssh) -> Option<Source> {
+    let found = ssh.client.readable.or(ssh.server.readable)?;
+    Some(Source::packet(found.packet))
+}
+
+fn has_second_offer(ssh: &Ssh) -> bool {
+    ssh.client.second_kex_init.is_some() || ssh.server.second_kex_init.is_some()
+}
+
 fn confidentiality(ssh: &Ssh, all: &[Source]) -> Judgement {
+    if let Some(source) = readable(ssh) {
+        return Judgement::new(Verdict::ReadableNow, READABLE, vec![source]);
+    }
     if is_first_version(ssh) {
         let because = "SSH 1: no post-quantum key exchange exists for it";
         return Judgement::new(Verdict::Vulnerable, because, all.to_vec());
@@ -120,6 +134,10 @@ fn confidentiality(ssh: &Ssh, all: &[Source]) -> Judgement {
         return Judgement::new(Verdict::ReadableNow, because, choice(ssh));
     }
     let (verdict, because) = match ssh_key_exchange(method).map(|known| known.recording) {
+        Some(Safety::QuantumSafe) if has_second_offer(ssh) => (
+            Verdict::NotObservable,
+            format!("{method} negotiated, if the first SSH_MSG_KEXINIT of two counts"),
+        ),
         Some(Safety::QuantumSafe) if !ssh.established() => (
             Verdict::NotSeen,
             format!("{method} negotiated, and whether it took place is missing from the capture"),
@@ -241,6 +259,9 @@ fn stayed(confidentiality: &Judgement) -> Reply {
 }
 
 fn clear(kind: Kind, ssh: &Ssh, all: Vec<Source>) -> Reply {
+    if let Some(source) = readable(ssh) {
+        return Reply::new(Answer::Yes, READABLE, vec![source]);
+    }
     if kind == Kind::Ssh && has_no_cipher(ssh) {
         return Reply::new(Answer::Yes, "the cipher agreed on does not encrypt", choice(ssh));
     }

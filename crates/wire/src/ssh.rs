@@ -33,6 +33,10 @@ pub struct Sent {
     pub kex_init: Option<Seen<KexInit>>,
     /// SSH_MSG_NEWKEYS: all that follows is encrypted.
     pub new_keys: Option<Moment>,
+    /// The first message before it that only a service sends, such as data of a channel: it is not encrypted.
+    pub readable: Option<Moment>,
+    /// Another SSH_MSG_KEXINIT before it: which of the two counts is not shown.
+    pub second_kex_init: Option<Moment>,
     /// Bytes behind it, as far as captured.
     pub protected_bytes: u64,
     /// Where reading ended before it: bytes are missing, or are no SSH.

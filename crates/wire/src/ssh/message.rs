@@ -9,6 +9,9 @@ pub(super) const CLIENT_ONLY: [u8; 3] = [30, 32, 34];
 /// What a server may answer with: its half, its host key and its signature; in a group exchange 31 is the group.
 pub(super) const REPLIES: [u8; 2] = [31, 33];
 
+/// Messages of services, which must wait for the new keys (RFC 4253, section 7.1): from user authentication on.
+pub(super) const SERVICES: u8 = 50;
+
 const COOKIE: usize = 16;
 /// Longest list of names kept.
 const LIST: usize = 4096;

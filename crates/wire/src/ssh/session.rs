@@ -229,6 +229,12 @@ impl Session {
                 Some(init) => direction.sent.kex_init = Some(Seen::new(init, first, at)),
                 None => direction.lose(at),
             },
+            message::KEX_INIT => {
+                direction.sent.second_kex_init.get_or_insert(at);
+            }
+            message::SERVICES.. => {
+                direction.sent.readable.get_or_insert(at);
+            }
             message::NEW_KEYS => {
                 direction.sent.new_keys = Some(at);
                 direction.state = State::Protected;

@@ -98,6 +98,20 @@ fn read(conversation: &[(Side, Vec<u8>)], piece: usize) -> (Ssh, bool) {
 }
 
 #[test]
+fn a_second_list_of_methods_and_messages_of_services_before_the_keys_are_told() {
+    let mut conversation = conversation();
+    let (ssh, _) = read(&conversation, 17);
+    assert_eq!((ssh.server.second_kex_init, ssh.client.readable), (None, None));
+    let another = kex_init("curve25519-sha256", "rsa-sha2-512", ["b", "a,none"]);
+    conversation.insert(4, (Side::Server, another));
+    conversation.insert(5, (Side::Client, packet(94, &string(b"data"))));
+    let (ssh, _) = read(&conversation, 17);
+    assert_eq!(ssh.server.second_kex_init, Some(moment(5)));
+    assert_eq!(ssh.client.readable, Some(moment(6)));
+    assert_eq!((ssh.client.second_kex_init, ssh.server.readable), (None, None));
+}
+
+#[test]
 fn the_first_of_the_clients_methods_that_the_server_has_is_agreed_on() {
     for piece in [1, 2, 5, 17, 5000] {
         let (ssh, turned) = read(&conversation(), piece);
