@@ -7,7 +7,7 @@ mod opened;
 mod record;
 mod session;
 
-pub use hello::{ClientHello, KeyShare, Malformed, ServerHello};
+pub use hello::{ClientHello, KeyShare, Malformed, ServerHello, SessionId};
 pub use legacy::{Certificates, ServerKeyExchange, is_null_cipher};
 pub use opened::{Opened, Unopened};
 pub use session::{Alert, Fault, Flight, Protected, Tls, alert_name};

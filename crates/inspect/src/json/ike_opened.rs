@@ -64,7 +64,7 @@ impl IkeOpened {
                 from: from.to_string(),
                 code: data.method.0,
                 name: data.method.to_string(),
-                bytes: data.length,
+                bytes: data.length.into(),
                 packet: seen.last.packet,
             }
         };

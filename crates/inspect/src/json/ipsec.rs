@@ -106,7 +106,7 @@ impl Ike {
         let data = |data: bartizan_wire::ike::KeyExchangeData| Data {
             code: data.method.0,
             name: data.method.to_string(),
-            bytes: data.length,
+            bytes: data.length.into(),
         };
         let notified = |end| {
             let of = sa

@@ -268,7 +268,7 @@ fn primary(sa: &IkeSa) -> Result<KeyExchangeMethod, String> {
         if data.method != method {
             return Err(format!("{method} was agreed on, and the {side} sent {}", data.method));
         }
-        if length.is_some_and(|length| usize::from(length) != data.length) {
+        if length.is_some_and(|length| length != data.length) {
             return Err(format!("the {side} sent {} bytes for {method}", data.length));
         }
     }

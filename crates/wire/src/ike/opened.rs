@@ -319,7 +319,7 @@ impl Opener {
             ExchangeType::IKE_INTERMEDIATE => {
                 for payload in &message.payloads {
                     if let Body::KeyExchange { method, data } = payload.body {
-                        let length = data.len();
+                        let length = data.len() as u16;
                         let data = (from, KeyExchangeData { method, length });
                         self.shown.intermediate.push(Seen::new(data, began, at), KEPT);
                     }

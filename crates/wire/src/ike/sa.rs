@@ -57,8 +57,8 @@ pub enum Origin {
 pub struct KeyExchangeData {
     /// Made with.
     pub method: KeyExchangeMethod,
-    /// Bytes of data.
-    pub length: usize,
+    /// Bytes of data: a payload has no more than 65535 (RFC 7296, section 3.2).
+    pub length: u16,
 }
 
 /// A notification in clear.
@@ -225,9 +225,6 @@ pub struct IkeSa {
     pub refused: Option<Seen<NotifyType>>,
     /// Notifications of IKE_SA_INIT, each once.
     pub notified: Kept<Notified>,
-    /// Hash algorithms for signatures that the initiator and the responder name (RFC 7427); empty where an end says
-    /// nothing of it.
-    pub signature_hashes: [Vec<u16>; 2],
     /// All exchanges but INFORMATIONAL, in the order of their first packets.
     pub exchanges: Exchanges,
     /// INFORMATIONAL exchanges.
@@ -235,7 +232,7 @@ pub struct IkeSa {
     /// CREATE_CHILD_SA that were not refused.
     pub rekeys: u64,
     /// Of all rekeys that were seen whole the one with the least room for key exchange data.
-    pub tightest_rekey: Option<Rekey>,
+    pub tightest_rekey: Option<Box<Rekey>>,
     /// CREATE_CHILD_SA that the other end refused.
     pub refused_rekeys: u64,
     /// CREATE_CHILD_SA of which a message or a fragment is missing.
@@ -279,11 +276,7 @@ impl IkeSa {
             + self.chosen.as_ref().map_or(0, |seen| inside(&seen.value))
             + self.exchanges.held()
             + list::<Notified>(self.notified.first.capacity())
-            + self
-                .signature_hashes
-                .iter()
-                .map(|hashes| list::<u16>(hashes.capacity()))
-                .sum::<usize>()
+            + self.tightest_rekey.as_ref().map_or(0, |_| list::<Rekey>(1))
             + list::<Seen<Retry>>(self.retries.first.capacity())
             + list::<Seen<Fault>>(self.faults.first.capacity())
     }

@@ -25,8 +25,6 @@ const OPEN: usize = 4;
 const KEPT: usize = 64;
 /// Faults and retries kept.
 const FAULTS: usize = 8;
-/// Hash algorithms kept of one notification; seven exist.
-const HASHES: usize = 16;
 
 /// How a message arrived.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -120,7 +118,6 @@ impl Session {
             retries: Kept::default(),
             refused: None,
             notified: Kept::default(),
-            signature_hashes: [Vec::new(), Vec::new()],
             exchanges: Exchanges::from(arrival.first),
             informational: 0,
             rekeys: 0,
@@ -399,7 +396,7 @@ impl Session {
                 Body::KeyExchange { method, data } => {
                     self.sa.offered_key_exchange = Some(KeyExchangeData {
                         method: *method,
-                        length: data.len(),
+                        length: data.len() as u16,
                     });
                 }
                 _ => {}
@@ -428,7 +425,7 @@ impl Session {
         let key_exchange = message.payloads.iter().find_map(|payload| match &payload.body {
             Body::KeyExchange { method, data } => Some(KeyExchangeData {
                 method: *method,
-                length: data.len(),
+                length: data.len() as u16,
             }),
             _ => None,
         });
@@ -479,17 +476,12 @@ impl Session {
 
     fn notifications(&mut self, from: Party, payloads: &[Payload<'_>]) {
         for payload in payloads {
-            let Body::Notify { kind, data, .. } = &payload.body else {
+            let Body::Notify { kind, .. } = &payload.body else {
                 continue;
             };
             let notified = Notified { from, kind: *kind };
             if !self.sa.notified.first.contains(&notified) {
                 self.sa.notified.push(notified, KEPT);
-            }
-            if *kind == NotifyType::SIGNATURE_HASH_ALGORITHMS {
-                let hashes = data.chunks_exact(2).take(HASHES);
-                self.sa.signature_hashes[index(from)] =
-                    hashes.map(|pair| u16::from_be_bytes([pair[0], pair[1]])).collect();
             }
         }
     }
@@ -602,9 +594,9 @@ impl Session {
         match rekey.capacity() {
             None => self.sa.unseen_rekeys += 1,
             Some((request, response)) => {
-                let tightest = self.sa.tightest_rekey.as_ref().and_then(Rekey::capacity);
+                let tightest = self.sa.tightest_rekey.as_deref().and_then(Rekey::capacity);
                 if tightest.is_none_or(|(ask, answer)| request.min(response) < ask.min(answer)) {
-                    self.sa.tightest_rekey = Some(rekey);
+                    self.sa.tightest_rekey = Some(Box::new(rekey));
                 }
             }
         }

@@ -54,6 +54,40 @@ pub struct KeyShare {
     pub length: u16,
 }
 
+/// A session id, at most 32 bytes. It stays where it is: of a million connections each has two.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct SessionId {
+    bytes: [u8; Self::LONGEST],
+    length: u8,
+}
+
+impl SessionId {
+    const LONGEST: usize = 32;
+
+    /// None where it is longer than any.
+    #[must_use]
+    pub fn new(id: &[u8]) -> Option<Self> {
+        let mut bytes = [0; Self::LONGEST];
+        bytes.get_mut(..id.len())?.copy_from_slice(id);
+        let length = id.len() as u8;
+        Some(Self { bytes, length })
+    }
+}
+
+impl std::ops::Deref for SessionId {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        &self.bytes[..usize::from(self.length)]
+    }
+}
+
+impl std::fmt::Debug for SessionId {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_list().entries(self.iter()).finish()
+    }
+}
+
 /// What a client offers. Lists are in the order sent, GREASE included.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
@@ -62,8 +96,8 @@ pub struct ClientHello {
     pub legacy_version: Version,
     /// The random: what a ledger knows this handshake by.
     pub random: [u8; 32],
-    /// Session id, at most 32 bytes; in TLS 1.2 it names the session to resume.
-    pub session_id: Vec<u8>,
+    /// In TLS 1.2 it names the session to resume.
+    pub session_id: SessionId,
     /// Cipher suites.
     pub cipher_suites: Vec<u16>,
     /// `server_name`; bytes that are not UTF-8 are replaced.
@@ -80,8 +114,6 @@ pub struct ClientHello {
     pub signature_algorithms: Vec<SignatureScheme>,
     /// `signature_algorithms_cert`; empty where one list serves both.
     pub signature_algorithms_cert: Vec<SignatureScheme>,
-    /// `psk_key_exchange_modes`: 0 PSK alone, 1 PSK with (EC)DHE or KEM.
-    pub psk_key_exchange_modes: Vec<u8>,
     /// Number of PSK identities in `pre_shared_key`: sessions the client wants to resume.
     pub pre_shared_keys: usize,
     /// Whether `early_data` is there: application data follows at once.
@@ -102,8 +134,8 @@ pub struct ServerHello {
     pub version: Version,
     /// The random.
     pub random: [u8; 32],
-    /// Session id, at most 32 bytes; echoed in TLS 1.3, in TLS 1.2 equal to the client's where a session is resumed.
-    pub session_id: Vec<u8>,
+    /// Echoed in TLS 1.3, in TLS 1.2 equal to the client's where a session is resumed.
+    pub session_id: SessionId,
     /// Cipher suite.
     pub cipher_suite: u16,
     /// The group chosen; in a HelloRetryRequest the group asked for, with no data.
@@ -177,8 +209,6 @@ impl ClientHello {
         ];
         let names = self.alpn.iter().map(|name| allocated(name.capacity()));
         two.into_iter().map(|count| allocated(2 * count)).sum::<usize>()
-            + allocated(self.session_id.len())
-            + allocated(self.psk_key_exchange_modes.len())
             + allocated(self.alpn.len() * size_of::<String>())
             + names.sum::<usize>()
             + allocated(self.server_name.as_ref().map_or(0, String::capacity))
@@ -236,7 +266,6 @@ impl ClientHello {
             key_shares: Vec::new(),
             signature_algorithms: Vec::new(),
             signature_algorithms_cert: Vec::new(),
-            psk_key_exchange_modes: Vec::new(),
             pre_shared_keys: 0,
             early_data: false,
             encrypted_client_hello: false,
@@ -267,7 +296,7 @@ impl ClientHello {
                     hello.supported_versions = list(data.vector8()?, |item| item.u16().map(Version), omitted)?;
                 }
                 extension::PSK_KEY_EXCHANGE_MODES => {
-                    hello.psk_key_exchange_modes = list(data.vector8()?, Cursor::u8, omitted)?;
+                    data.vector8()?;
                 }
                 extension::KEY_SHARE => hello.key_shares = list(data.vector16()?, key_share, omitted)?,
                 extension::PRE_SHARED_KEY => {
@@ -316,12 +345,9 @@ impl EncryptedExtensions {
     }
 }
 
-fn session_id(cursor: &mut Cursor<'_>) -> Result<Vec<u8>, Malformed> {
+fn session_id(cursor: &mut Cursor<'_>) -> Result<SessionId, Malformed> {
     let id = cursor.vector8().ok_or(Malformed("session id"))?.rest();
-    if id.len() > 32 {
-        return Err(Malformed("session id over 32 bytes"));
-    }
-    Ok(id.to_vec())
+    SessionId::new(id).ok_or(Malformed("session id over 32 bytes"))
 }
 
 /// Reads each extension; `read` gives none where its data is not well formed.

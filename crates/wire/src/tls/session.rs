@@ -622,6 +622,10 @@ impl Watched {
             Side::Client => std::mem::take(&mut self.withheld),
             Side::Server => (0, 0),
         };
+        // Most handshakes have as many as that of TLS 1.3.
+        if self.flights.is_empty() {
+            self.flights.reserve_exact(flights_of(None, false));
+        }
         self.flights.push(Flight {
             from,
             bytes: bytes + u64::from(withheld),

@@ -76,9 +76,8 @@ fn write_client_hello(hello: &ClientHello) -> Vec<u8> {
             new().vector8(&codes(hello.supported_versions.iter().map(|version| version.0))),
         );
     }
-    if !hello.psk_key_exchange_modes.is_empty() {
-        block = block.extension(45, new().vector8(&hello.psk_key_exchange_modes));
-    }
+    // psk_key_exchange_modes, of which nothing is kept.
+    block = block.extension(45, new().vector8(&[1]));
     if !hello.signature_algorithms_cert.is_empty() {
         let list = codes(hello.signature_algorithms_cert.iter().map(|scheme| scheme.0));
         block = block.extension(50, new().vector16(&list));
@@ -129,22 +128,20 @@ fn hello() -> impl Strategy<Value = ClientHello> {
         prop::collection::vec(any::<u16>(), 0..100),
     );
     let shares = prop::collection::vec((any::<u16>(), 0u16..1700), 0..4);
-    let modes = prop::collection::vec(any::<u8>(), 0..3);
     (
         sizes,
         lists,
         shares,
-        modes,
         name(),
         prop::collection::vec("[a-z0-9/.]{1,12}", 0..4),
     )
         .prop_map(
-            |((session_id, pre_shared_keys, early_data, random, version), lists, shares, modes, server_name, alpn)| {
+            |((session_id, pre_shared_keys, early_data, random, version), lists, shares, server_name, alpn)| {
                 let (groups, schemes, schemes_cert, versions, cipher_suites) = lists;
                 let mut hello = ClientHello {
                     legacy_version: Version(version),
                     random,
-                    session_id: vec![9; session_id],
+                    session_id: SessionId::new(&vec![9; session_id]).unwrap(),
                     cipher_suites,
                     server_name,
                     alpn,
@@ -159,7 +156,6 @@ fn hello() -> impl Strategy<Value = ClientHello> {
                         .collect(),
                     signature_algorithms: schemes.into_iter().map(SignatureScheme).collect(),
                     signature_algorithms_cert: schemes_cert.into_iter().map(SignatureScheme).collect(),
-                    psk_key_exchange_modes: modes,
                     pre_shared_keys,
                     early_data,
                     encrypted_client_hello: false,
