@@ -326,6 +326,18 @@ fn beside_the_handshake(capture: &Capture) -> Vec<(&'static str, Packet)> {
         b"GET /nudm-sdm/v2/imsi-208930000000001 HTTP/1.1\r\n\r\n",
     ]
     .concat();
+    let reset = [
+        &[
+            0x9c, 0x44, 0x1f, 0x90, 0, 0, 0, 1, 0, 0, 0, 1, 0x50, 0x14, 1, 0, 0, 0, 0, 0,
+        ][..],
+        b"imsi-208930000000001",
+    ]
+    .concat();
+    // Chunks that an association is made of, between other ports: INIT, then these.
+    let association = |ports: [u8; 4], chunk: &[u8]| {
+        let init = [1, 0, 0, 20, 0, 0, 0, 5, 0, 1, 0, 0, 0, 1, 0, 1, 0, 0, 0, 9];
+        ip(132, &[&ports[..], &[0; 8], &init, chunk].concat())
+    };
     let init = [
         &[0x9c, 0x43, 0x96, 0x0c, 0, 0, 0, 7, 0, 0, 0, 0][..],
         &[0, 3, 0, 24, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 60],
@@ -347,6 +359,28 @@ fn beside_the_handshake(capture: &Capture) -> Vec<(&'static str, Packet)> {
         ),
         ("a protocol without a name", ip(253, b"anything")),
         ("SCTP", ip(132, &init)),
+        ("a reset with text in it", ip(6, &reset)),
+        (
+            "an echo with a request in it",
+            ip(1, &[&[8, 0, 0, 0, 0, 1, 0, 1][..], &ip(6, &request)].concat()),
+        ),
+        ("data behind IPv6's no next header", ip(59, b"anything")),
+        (
+            "a chunk of SCTP of a type that nobody knows",
+            association(
+                [0x9c, 0x45, 0x96, 0x0c],
+                &[0x3f, 0, 0, 12, b'I', b'M', b'S', b'I', 1, 2, 3, 4],
+            ),
+        ),
+        (
+            "user data of SCTP that is in no window",
+            association(
+                [0x9c, 0x46, 0x96, 0x0c],
+                &[
+                    0, 3, 0, 20, 0x77, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 60, b'N', b'G', b'A', b'P',
+                ],
+            ),
+        ),
         ("a part of a packet", {
             let mut part = ip(17, &[7; 64]);
             part[6] = 0x20;

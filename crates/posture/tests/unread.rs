@@ -191,6 +191,160 @@ fn what_keeps_a_network_together_is_counted_and_no_link() {
     assert_eq!(totals.unread.values().map(|one| one.packets).sum::<u64>(), 5);
 }
 
+fn ipv6(next_header: u8, payload: &[u8]) -> Vec<u8> {
+    let mut packet = vec![0x60, 0, 0, 0];
+    packet.extend(u16::try_from(payload.len()).unwrap().to_be_bytes());
+    packet.extend([next_header, 64]);
+    for host in [1, 2] {
+        packet.extend([0x20, 1, 0xd, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, host]);
+    }
+    packet.extend(payload);
+    frame(0x86dd, &packet)
+}
+
+/// A part of an IPv6 packet, at a place in units of eight bytes.
+fn ipv6_part(claims: u8, place: u16, more: bool, payload: &[u8]) -> Vec<u8> {
+    let mut fragment = vec![claims, 0];
+    fragment.extend((place << 3 | u16::from(more)).to_be_bytes());
+    fragment.extend([0, 0, 0, 9]);
+    fragment.extend(payload);
+    ipv6(44, &fragment)
+}
+
+/// A segment from port 40000 to 22 or back; 40001 is the first number of each.
+fn tcp(back: bool, flags: u8, sequence: u32, payload: &[u8]) -> Vec<u8> {
+    let mut ports = [40_000u16, 22];
+    if back {
+        ports.reverse();
+    }
+    let mut segment = ports.map(u16::to_be_bytes).concat();
+    segment.extend((40_000 + sequence).to_be_bytes());
+    segment.extend([0; 4]);
+    segment.extend([0x50, flags, 1, 0, 0, 0, 0, 0]);
+    segment.extend(payload);
+    let mut packet = ipv4(6, &segment);
+    if back {
+        let (source, destination) = packet[12..20].split_at_mut(4);
+        source.swap_with_slice(destination);
+    }
+    frame(0x0800, &packet)
+}
+
+const FIN: u8 = 0x01;
+const SYN: u8 = 0x02;
+const RST: u8 = 0x04;
+
+#[test]
+fn data_in_what_looks_like_housekeeping_is_unproven() {
+    let text = b"imsi-208930000000001";
+    for (frames, name) in [
+        (vec![ipv6(59, text)], "IPv6 without a next header, not read"),
+        (
+            vec![ipv6_part(58, 3, false, text)],
+            "IP protocol 44 fragments, not read",
+        ),
+        // What the first part says counts: these are parts of a TCP segment.
+        (
+            vec![ipv6_part(6, 0, true, &[7; 24]), ipv6_part(58, 4, false, text)],
+            "TCP fragments, not read",
+        ),
+        // An echo request behind an option that nobody knows, and one behind padding that is none.
+        (
+            vec![ipv6(
+                60,
+                &[&[58, 2, 0x1e, 20], &text[..], &[128, 0, 0, 0, 0, 0, 0, 0]].concat(),
+            )],
+            "IPv6 destination options, not read",
+        ),
+        (
+            vec![ipv6(
+                0,
+                &[&[58, 2, 1, 20], &text[..], &[128, 0, 0, 0, 0, 0, 0, 0]].concat(),
+            )],
+            "IPv6 hop-by-hop options, not read",
+        ),
+        (vec![tcp(false, RST, 1, text)], "unknown protocol"),
+        (
+            vec![tcp(false, SYN, 0, b""), tcp(true, RST, 1, text)],
+            "unknown protocol",
+        ),
+    ] {
+        let (network, _) = network(&frames);
+        let link = only(&network.links);
+        let kinds: Vec<_> = link.by_kind.keys().map(|kind| kind.name()).collect();
+        assert_eq!(kinds, [name]);
+        assert!(
+            link.objections.iter().any(|one| one.concern == Concern::Unproven),
+            "{name}: {:?}",
+            link.objections
+        );
+    }
+    // And without data they are what they say.
+    for frames in [
+        vec![ipv6(59, b"")],
+        // Router alert and padding, as of a listener report.
+        vec![ipv6(0, &[58, 0, 5, 2, 0, 0, 1, 0, 143, 0, 0, 0, 0, 0, 0, 0])],
+        vec![ipv6_part(58, 0, true, &[7; 24]), ipv6_part(58, 4, false, &[7; 8])],
+        vec![tcp(false, SYN, 0, b""), tcp(true, RST, 1, b"")],
+    ] {
+        let (network, totals) = network(&frames);
+        assert!(network.links.iter().all(|link| link.objections.is_empty()));
+        assert!(totals.unread.keys().all(|unread| unread.is_housekeeping()));
+    }
+}
+
+#[test]
+fn a_packet_in_parts_is_read_behind_the_extension_headers_that_are_in_them() {
+    let mut datagram = [40_000u16, 40_001, 28, 0].map(u16::to_be_bytes).concat();
+    datagram.extend(b"imsi-208930000000001");
+    // Destination options of eight bytes, then UDP.
+    let whole = [&[17, 0, 1, 4, 0, 0, 0, 0][..], &datagram].concat();
+    let (network, _) = network(&[
+        ipv6_part(60, 0, true, &whole[..24]),
+        ipv6_part(60, 3, false, &whole[24..]),
+    ]);
+    let kinds: Vec<_> = only(&network.links).by_kind.keys().copied().collect();
+    assert_eq!(kinds, [Kind::NotRead(DatagramProtocol::Udp)]);
+}
+
+/// A message of SSH before the keys.
+fn ssh_message(number: u8, payload: &[u8]) -> Vec<u8> {
+    let padding = 8;
+    let length = u32::try_from(2 + payload.len() + padding).unwrap();
+    let mut message = length.to_be_bytes().to_vec();
+    message.extend([8, number]);
+    message.extend(payload);
+    message.extend(vec![0; padding]);
+    message
+}
+
+#[test]
+fn data_of_a_channel_before_the_new_keys_of_ssh_is_readable_now() {
+    const DISCONNECT: u8 = 1;
+    const CHANNEL_DATA: u8 = 94;
+    for (number, readable) in [(CHANNEL_DATA, true), (DISCONNECT, false)] {
+        let first = b"SSH-2.0-one\r\n".to_vec();
+        let said = [first.clone(), ssh_message(number, b"imsi-208930000000001")].concat();
+        let end = 1 + u32::try_from(said.len()).unwrap();
+        let back = 1 + u32::try_from(first.len()).unwrap();
+        let (network, _) = network(&[
+            tcp(false, SYN, 0, b""),
+            tcp(true, SYN, 0, b""),
+            tcp(false, 0, 1, &said),
+            tcp(true, 0, 1, &first),
+            tcp(false, FIN, end, b""),
+            tcp(true, FIN, back, b""),
+        ]);
+        let link = only(&network.links);
+        let kinds: Vec<_> = link.by_kind.keys().copied().collect();
+        let (kind, verdict) = match readable {
+            true => (Kind::Ssh, Verdict::ReadableNow),
+            false => (Kind::SshNotAgreed, Verdict::NotSeen),
+        };
+        assert_eq!((kinds, link.confidentiality.verdict()), (vec![kind], verdict));
+    }
+}
+
 /// The packets of one situation of strongSwan's that are ESP, or are not, each in this VLAN.
 fn tagged(host: [u8; 3], tag: u8, keep: impl Fn(bool) -> bool) -> Vec<Vec<u8>> {
     let mut reader = CaptureReader::new();

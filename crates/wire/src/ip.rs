@@ -1,6 +1,7 @@
 //! IPv4 (RFC 791) and IPv6 (RFC 8200): headers, and packets put together again from their fragments.
 
 mod fragments;
+mod icmp;
 
 pub use fragments::{Abandoned, FragmentLimits, Fragments, Taken};
 
@@ -14,6 +15,8 @@ pub const IGMP: u8 = 2;
 pub const TCP: u8 = 6;
 /// IP protocol number of UDP.
 pub const UDP: u8 = 17;
+/// What a packet names that has a fragment header of IPv6 (RFC 8200, section 4.5).
+const IPV6_FRAGMENT: u8 = 44;
 /// IP protocol number of ESP.
 pub const ESP: u8 = 50;
 /// IP protocol number of the authentication header.
@@ -26,12 +29,32 @@ pub const NO_NEXT_HEADER: u8 = 59;
 pub const SCTP: u8 = 132;
 
 /// What hosts keep a network together with, and nobody's data is in, by name.
+/// IPv6 without a next header is such only where nothing follows, and ICMP where its messages are known and echoes carry filler.
 pub const HOUSEKEEPING: &[(u8, &str)] = &[
     (ICMP, "ICMP"),
     (IGMP, "IGMP"),
     (ICMPV6, "ICMPv6"),
     (NO_NEXT_HEADER, "IPv6 without a next header"),
 ];
+
+/// Whether hosts keep a network together with this packet, and nobody's data is in it.
+pub(crate) fn is_housekeeping(datagram: &Datagram<'_>) -> bool {
+    match datagram.protocol {
+        NO_NEXT_HEADER => datagram.payload.is_empty() && datagram.missing == 0,
+        ICMP => icmp::keeps_together(icmp::Family::V4, datagram.payload),
+        ICMPV6 => icmp::keeps_together(icmp::Family::V6, datagram.payload),
+        other => keeps_together(other),
+    }
+}
+
+/// Whether parts of a packet with this protocol are none of anybody's data. Behind no next header is nothing to be put in parts.
+pub(crate) fn keeps_together_in_parts(protocol: u8) -> bool {
+    keeps_together(protocol) && protocol != NO_NEXT_HEADER
+}
+
+fn keeps_together(protocol: u8) -> bool {
+    HOUSEKEEPING.iter().any(|(known, _)| *known == protocol)
+}
 
 /// Extension headers followed before an IPv6 packet is given up.
 const EXTENSION_HEADERS: usize = 8;
@@ -140,7 +163,7 @@ fn extensions(mut protocol: u8, mut payload: &[u8]) -> Option<(u8, &[u8], Fragme
             // Hop-by-hop, routing, destination options, mobility: a length in units of eight bytes, not counting the
             // first.
             0 | 43 | 60 | 135 => (usize::from(*payload.get(1)?) + 1) * 8,
-            44 => {
+            IPV6_FRAGMENT => {
                 let place = u16::from_be_bytes([*payload.get(2)?, *payload.get(3)?]);
                 // Offset in the upper 13 bits, "more fragments" in the lowest: both zero in an "atomic" fragment (RFC
                 // 6946).
@@ -163,6 +186,90 @@ fn extensions(mut protocol: u8, mut payload: &[u8]) -> Option<(u8, &[u8], Fragme
         }
     }
     Some((protocol, payload, fragment))
+}
+
+/// A packet put together from parts: of IPv6 behind the extension headers that were in them; none where these do not follow the standard.
+pub(crate) fn put_together<'a>(datagram: &Datagram<'_>, protocol: u8, payload: &'a [u8]) -> Option<Datagram<'a>> {
+    let (protocol, payload, fragment) = match datagram.source {
+        IpAddr::V4(_) => (protocol, payload, Fragment::Whole),
+        IpAddr::V6(_) => extensions(protocol, payload)?,
+    };
+    (fragment == Fragment::Whole).then_some(Datagram {
+        source: datagram.source,
+        destination: datagram.destination,
+        protocol,
+        payload,
+        missing: 0,
+        length: datagram.length,
+        fragment,
+    })
+}
+
+/// Options of IPv6 that are known (IANA, Destination Options and Hop-by-Hop Options).
+const OPTIONS: &[u8] = &[
+    0x04, // tunnel encapsulation limit
+    0x05, // router alert
+    0x07, // CALIPSO
+    0x08, // SMF
+    0x0f, // performance and diagnostic metrics
+    0x11, // IOAM
+    0x12, // alternate marking
+    0x23, // RPL
+    0x26, // quick start
+    0x30, // least MTU of a path
+    0x31, // IOAM
+    0x32, // alternate marking
+    0x63, // RPL
+    0x6d, // MPL
+    0x8b, // ILNP nonce
+    0x8c, // line identification
+    0xc2, // jumbo payload
+    0xc9, // home address
+];
+
+/// The extension header of an IPv6 packet, by its number, in which something stands that is no option anybody knows: the ends may tell
+/// each other anything there, beside whatever else the packet carries. `protocol` is what `rest` begins with.
+pub(crate) fn unread_options(mut protocol: u8, mut rest: &[u8]) -> Option<u8> {
+    const HOP_BY_HOP: u8 = 0;
+    const DESTINATION: u8 = 60;
+    for _ in 0..EXTENSION_HEADERS {
+        let length = match protocol {
+            HOP_BY_HOP | 43 | DESTINATION | 135 => (usize::from(*rest.get(1)?) + 1) * 8,
+            _ => return None,
+        };
+        let options = rest.get(2..length.min(rest.len()))?;
+        if matches!(protocol, HOP_BY_HOP | DESTINATION) && !are_known(options) {
+            return Some(protocol);
+        }
+        protocol = *rest.first()?;
+        rest = rest.get(length..)?;
+    }
+    None
+}
+
+/// Whether options are all known, and padding is nothing else.
+fn are_known(mut options: &[u8]) -> bool {
+    const PAD1: u8 = 0;
+    const PADN: u8 = 1;
+    while let Some((&kind, behind)) = options.split_first() {
+        if kind == PAD1 {
+            options = behind;
+            continue;
+        }
+        let Some((&length, behind)) = behind.split_first() else {
+            return false;
+        };
+        let (value, behind) = behind.split_at(usize::from(length).min(behind.len()));
+        let known = match kind {
+            PADN => value.iter().all(|byte| *byte == 0),
+            _ => OPTIONS.contains(&kind),
+        };
+        if !known {
+            return false;
+        }
+        options = behind;
+    }
+    true
 }
 
 /// The packet behind an authentication header (RFC 4302, section 2): its length is in units of four bytes, minus two.

@@ -183,7 +183,8 @@ fn http2(prefix: &[u8], start: Start) -> Recognition {
         return Recognition::Protocol(Protocol::Http2, Some(Side::Server));
     }
     let plausible = match *kind {
-        0 => stream != 0 && flags & !0x09 == 0 && length <= 1 << 14,
+        // Of a request, and of no connection with millions of them: Modbus has a length there.
+        0 => stream & 1 == 1 && stream < 1 << 24 && flags & !0x09 == 0 && length <= 1 << 14,
         1 => stream & 1 == 1 && flags & !0x2d == 0 && length <= 1 << 14 && length > 0,
         3 => stream != 0 && *flags == 0 && length == 4,
         4 => stream == 0 && *flags == 1 && length == 0,
@@ -267,6 +268,22 @@ mod tests {
             Recognition::Protocol(Protocol::Http2, None)
         );
         assert_eq!(recognise(headers, Start::Syn), Recognition::Unknown);
+    }
+
+    #[test]
+    fn modbus_in_mid_stream_is_no_data_of_http2() {
+        for function in [3, 4] {
+            let request = [0, 0x11, 0, 0, 0, 6, 0xff, function, 2, 0x58, 0, 0x64];
+            assert!(!matches!(
+                recognise(&request, Start::Midstream),
+                Recognition::Protocol(..)
+            ));
+        }
+        let data = b"\0\x10\0\0\x01\0\0\x07\x03{\"nfInstances\":";
+        assert_eq!(
+            recognise(data, Start::Midstream),
+            Recognition::Protocol(Protocol::Http2, None)
+        );
     }
 
     #[test]

@@ -375,7 +375,7 @@ fn what_is_not_tcp_is_counted_by_what_it_is() {
             frame(50, b"esp of spi 0x65737020"),
             frame(17, &[0x01, 0xf4, 0x01, 0xf4, 0, 0, 0, 0]),
             frame(17, &[0x12, 0x34, 0x00, 0x35, 0, 0, 0, 0]),
-            frame(1, b"icmp"),
+            frame(1, b"\x08\0\0\0icmp"),
             frame(6, b"too short"),
         ],
     );

@@ -111,6 +111,8 @@ impl DatagramProtocol {
 
 /// IP protocols by name (IANA).
 const IP_PROTOCOLS: &[(u8, &str)] = &[
+    (0, "IPv6 hop-by-hop options"),
+    (1, "ICMP"),
     (4, "IP in IP"),
     (6, "TCP"),
     (8, "EGP"),
@@ -122,6 +124,9 @@ const IP_PROTOCOLS: &[(u8, &str)] = &[
     (47, "GRE"),
     (50, "ESP"),
     (51, "AH"),
+    (58, "ICMPv6"),
+    (59, "IPv6 without a next header"),
+    (60, "IPv6 destination options"),
     (88, "EIGRP"),
     (89, "OSPF"),
     (97, "EtherIP"),

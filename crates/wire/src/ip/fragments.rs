@@ -46,7 +46,7 @@ pub struct Abandoned {
     pub source: IpAddr,
     /// Receiver.
     pub destination: IpAddr,
-    /// What the packet carries.
+    /// What the packet carries. Of IPv6 only the first part says so: without it this is the fragment header.
     pub protocol: u8,
     /// What it was carried in, by the number that [`Fragments::take_in`] was given.
     pub path: u32,
@@ -67,6 +67,8 @@ pub enum Taken {
     Whole {
         /// All of it.
         payload: Vec<u8>,
+        /// What it is.
+        protocol: u8,
         /// Parts it came in.
         parts: u32,
         /// Bytes of all parts as they were sent, IP headers included.
@@ -84,8 +86,8 @@ pub enum Taken {
 struct Key {
     source: IpAddr,
     destination: IpAddr,
-    /// IPv6 does not need it to tell packets apart, and a sender may not vary it.
-    protocol: u8,
+    /// Of IPv4 alone. Parts of one IPv6 packet may name different ones, and that of the first counts (RFC 8200, section 4.5).
+    protocol: Option<u8>,
     identification: u32,
     path: u32,
 }
@@ -97,6 +99,7 @@ struct Part {
 
 struct Partial {
     parts: Vec<Part>,
+    protocol: Carried,
     /// Bytes of the whole payload, once the last part has come.
     total: Option<u32>,
     held: usize,
@@ -107,6 +110,16 @@ struct Partial {
     captured: Captured,
     /// Parts that overlap: nothing more is taken (RFC 5722; for IPv4 the same, as no honest sender overlaps).
     refused: bool,
+}
+
+/// What the parts of a packet say that it carries.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Carried {
+    /// The part that says so has not come.
+    Unsaid,
+    Protocol(u8),
+    /// Two first parts say different things.
+    Contradictory,
 }
 
 /// Puts fragmented packets together. Holds a bounded number of parts for a bounded time; parts that overlap are
@@ -176,12 +189,14 @@ impl Fragments {
         let key = Key {
             source: datagram.source,
             destination: datagram.destination,
-            protocol: datagram.protocol,
+            protocol: datagram.source.is_ipv4().then_some(datagram.protocol),
             identification,
             path,
         };
+        let says = (offset == 0 || datagram.source.is_ipv4()).then_some(datagram.protocol);
         if self.limits.packets == 0 {
-            self.give_up(&key, captured, at, at);
+            let carried = says.map_or(Carried::Unsaid, Carried::Protocol);
+            self.give_up(&key, carried, captured, at, at);
             return Taken::Refused;
         }
         if !self.partials.contains_key(&key) {
@@ -192,8 +207,10 @@ impl Fragments {
         if let Some(partial) = self.partials.get_mut(&key) {
             partial.captured.add(captured);
             partial.last = at;
+            partial.says(says);
         }
-        if !sound {
+        let contradictory = |partial: &Partial| partial.protocol == Carried::Contradictory;
+        if !sound || self.partials.get(&key).is_some_and(contradictory) {
             self.refuse(&key);
             return Taken::Refused;
         }
@@ -216,7 +233,7 @@ impl Fragments {
         partial.held += cost;
         partial.length += datagram.length;
         self.held += cost;
-        if let Some(payload) = partial.whole() {
+        if let (Some(payload), Carried::Protocol(protocol)) = (partial.whole(), partial.protocol) {
             let (parts, length, first) = (partial.parts.len() as u32, partial.length, partial.first);
             let captured = partial.captured;
             self.held -= partial.held;
@@ -224,6 +241,7 @@ impl Fragments {
             self.tidy();
             return Taken::Whole {
                 payload,
+                protocol,
                 parts,
                 length,
                 first,
@@ -272,16 +290,20 @@ impl Fragments {
     fn abandon(&mut self, key: &Key) {
         if let Some(partial) = self.partials.remove(key) {
             self.held -= partial.held;
-            self.give_up(key, partial.captured, partial.first, partial.last);
+            self.give_up(key, partial.protocol, partial.captured, partial.first, partial.last);
         }
     }
 
     /// These packets belong to nothing that will be put together.
-    fn give_up(&mut self, key: &Key, captured: Captured, first: Moment, last: Moment) {
+    fn give_up(&mut self, key: &Key, carried: Carried, captured: Captured, first: Moment, last: Moment) {
+        let protocol = match carried {
+            Carried::Protocol(protocol) => protocol,
+            Carried::Unsaid | Carried::Contradictory => super::IPV6_FRAGMENT,
+        };
         self.abandoned.push(Abandoned {
             source: key.source,
             destination: key.destination,
-            protocol: key.protocol,
+            protocol,
             path: key.path,
             captured,
             first,
@@ -311,6 +333,7 @@ impl Partial {
     fn new(first: Moment) -> Self {
         Self {
             parts: Vec::new(),
+            protocol: Carried::Unsaid,
             total: None,
             held: 0,
             length: 0,
@@ -318,6 +341,17 @@ impl Partial {
             last: first,
             captured: Captured::default(),
             refused: false,
+        }
+    }
+
+    /// A part says that the packet carries this.
+    fn says(&mut self, protocol: Option<u8>) {
+        if let Some(protocol) = protocol {
+            self.protocol = match self.protocol {
+                Carried::Unsaid => Carried::Protocol(protocol),
+                Carried::Protocol(known) if known == protocol => self.protocol,
+                Carried::Protocol(_) | Carried::Contradictory => Carried::Contradictory,
+            };
         }
     }
 

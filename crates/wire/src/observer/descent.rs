@@ -16,11 +16,6 @@ use crate::link::{self, Frame};
 use crate::path::{Encapsulation, Layer};
 use crate::{Moment, Packet, tcp, udp};
 
-/// Whether hosts keep a network together with this IP protocol, and nobody's data is in it.
-fn is_housekeeping(protocol: u8) -> bool {
-    ip::HOUSEKEEPING.iter().any(|(known, _)| *known == protocol)
-}
-
 /// What a packet may belong to, and what limits it.
 struct Parts<'a> {
     datagrams: &'a mut Datagrams,
@@ -81,6 +76,11 @@ impl Observer {
         match payload {
             Payload::Ip(bytes) => match ip::datagram(bytes) {
                 Some(datagram) => {
+                    if let Some((header, rest)) = bytes.split_first_chunk::<40>()
+                        && datagram.source.is_ipv6()
+                    {
+                        self.options(header[6], rest, &datagram, origin, layers);
+                    }
                     self.datagram(datagram, origin, layers, sink);
                     true
                 }
@@ -123,6 +123,20 @@ impl Observer {
         true
     }
 
+    /// Options of IPv6 that nobody knows are something between its hosts, beside what the packet carries.
+    fn options(&mut self, protocol: u8, rest: &[u8], datagram: &Datagram<'_>, origin: &Origin, layers: &[Layer]) {
+        let Some(header) = ip::unread_options(protocol, rest) else {
+            return;
+        };
+        let ends = [datagram.source, datagram.destination].map(End::Host);
+        // The packet is counted with what it carries.
+        let origin = Origin {
+            captured: Captured::default(),
+            ..*origin
+        };
+        self.anonymous(DatagramProtocol::Ip(header), ends, rest.len() as u64, &origin, layers);
+    }
+
     fn datagram(&mut self, datagram: Datagram<'_>, origin: &Origin, layers: &mut Vec<Layer>, sink: &mut impl Sink) {
         if datagram.fragment == Fragment::Whole {
             return self.transport(&datagram, origin, layers, sink);
@@ -134,6 +148,7 @@ impl Observer {
         self.abandoned();
         let Taken::Whole {
             payload,
+            protocol,
             length,
             first,
             captured,
@@ -143,24 +158,25 @@ impl Observer {
             return;
         };
         self.totals.reassembled += 1;
-        let whole = Datagram {
-            payload: &payload,
-            length,
-            fragment: Fragment::Whole,
-            ..datagram
-        };
         let origin = Origin {
             first,
             captured,
             ..*origin
         };
-        self.transport(&whole, &origin, layers, sink);
+        let parts = Datagram { length, ..datagram };
+        if parts.source.is_ipv6() {
+            self.options(protocol, &payload, &parts, &origin, layers);
+        }
+        match ip::put_together(&parts, protocol, &payload) {
+            Some(whole) => self.transport(&whole, &origin, layers, sink),
+            None => self.unreadable(&parts, &origin, layers),
+        }
     }
 
     /// Parts of packets that were given up since belong to their hosts.
     pub(super) fn abandoned(&mut self) {
         for one in self.fragments.take_abandoned() {
-            if is_housekeeping(one.protocol) {
+            if ip::keeps_together_in_parts(one.protocol) {
                 self.unread(Unread::Protocol(one.protocol), one.captured);
                 continue;
             }
@@ -225,7 +241,7 @@ impl Observer {
 
     /// Gives a packet to its flow.
     fn flow(&mut self, datagram: &Datagram<'_>, origin: &Origin, layers: &[Layer], sink: &mut impl Sink) {
-        if is_housekeeping(datagram.protocol) {
+        if ip::is_housekeeping(datagram) {
             return self.unread(Unread::Protocol(datagram.protocol), origin.captured);
         }
         let Some(path) = self.paths.id(layers, origin.at.time, &mut self.memory) else {

@@ -1,4 +1,4 @@
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, Ipv6Addr};
 
 use proptest::prelude::*;
 
@@ -45,6 +45,7 @@ fn a_packet_in_three_parts_is_whole_whatever_their_order() {
         }
         let expected = Taken::Whole {
             payload: payload.clone(),
+            protocol: 17,
             parts: 3,
             length: 100,
             first: at(1),
@@ -167,6 +168,57 @@ fn a_flood_of_first_parts_stays_within_its_bounds() {
     assert_eq!(given_up(&mut fragments), 9_900);
     fragments.finish();
     assert_eq!((fragments.held, given_up(&mut fragments)), (0, 100));
+}
+
+/// A part of an IPv6 packet whose fragment header names this protocol.
+fn ipv6_part(protocol: u8, offset: u32, bytes: &[u8], more: bool) -> Datagram<'_> {
+    Datagram {
+        source: Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1).into(),
+        destination: Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 2).into(),
+        protocol,
+        ..part(7, offset, bytes, more)
+    }
+}
+
+#[test]
+fn the_first_part_of_an_ipv6_packet_alone_says_what_it_carries() {
+    for order in [[0, 1], [1, 0]] {
+        let parts = [ipv6_part(6, 0, &[1; 24], true), ipv6_part(58, 24, &[2; 8], false)];
+        let mut fragments = Fragments::new(FragmentLimits::default());
+        fragments.take(&parts[order[0]], at(1));
+        let taken = fragments.take(&parts[order[1]], at(2));
+        assert!(
+            matches!(taken, Taken::Whole { protocol: 6, .. }),
+            "{order:?}: {taken:?}"
+        );
+    }
+}
+
+#[test]
+fn parts_of_an_ipv6_packet_without_the_first_are_not_what_they_claim() {
+    let protocol = |parts: &[Datagram<'_>]| {
+        let mut fragments = Fragments::new(FragmentLimits::default());
+        for (part, number) in parts.iter().zip(1..) {
+            fragments.take(part, at(number));
+        }
+        fragments.finish();
+        let given_up = fragments.take_abandoned();
+        assert_eq!(given_up.len(), 1);
+        given_up[0].protocol
+    };
+    assert_eq!(protocol(&[ipv6_part(58, 24, &[2; 8], false)]), 44);
+    assert_eq!(protocol(&[ipv6_part(58, 0, &[2; 8], true)]), 58);
+    // Two first parts: which of them the receiver takes is not shown.
+    assert_eq!(
+        protocol(&[ipv6_part(58, 0, &[2; 8], true), ipv6_part(6, 0, &[2; 8], true)]),
+        44
+    );
+    // Of IPv4 each part says it.
+    let of_ipv4 = Datagram {
+        protocol: 1,
+        ..part(7, 24, &[2; 8], false)
+    };
+    assert_eq!(protocol(&[of_ipv4]), 1);
 }
 
 #[test]
