@@ -40,9 +40,9 @@ pub struct Tls {
     pub client_signature: Option<Seen<SignatureScheme>>,
     /// Alerts in clear.
     pub alerts: Vec<Seen<Alert>>,
-    /// Runs of bytes in one direction, in the order captured: those of the handshake, and while that cannot be told up to
-    /// eight. A ChangeCipherSpec that a TLS 1.3 client sends while the server speaks (rustls does) ends no flight of the
-    /// server: it means nothing (RFC 9846, appendix D.4), and is counted with the client's next.
+    /// Runs of bytes in one direction, in the order captured: those of the handshake, and while that cannot be told up to eight. A
+    /// ChangeCipherSpec that a TLS 1.3 client sends while the server speaks (rustls does) ends no flight of the server: it means nothing
+    /// (RFC 9846, appendix D.4), and is counted with the client's next.
     pub flights: Vec<Flight>,
     /// TLS 1.3: the packet with the end of the client's first protected record that is as long as Finished and nothing
     /// else. A client that puts its Finished into one record with other messages shows none.
@@ -573,8 +573,7 @@ impl Watched {
         Opener::new(&client.value, &server.value, keys)
     }
 
-    /// Whether a record is encrypted: in TLS 1.3 those that say they are application data, before that all behind a
-    /// ChangeCipherSpec.
+    /// Whether a record is encrypted: in TLS 1.3 those that say they are application data, before that all behind a ChangeCipherSpec.
     fn is_protected(&self, kind: u8, sealed: bool) -> bool {
         match self.version() {
             Some(Version::TLS13) => kind == record::APPLICATION_DATA,
@@ -622,10 +621,7 @@ impl Watched {
             Side::Client => std::mem::take(&mut self.withheld),
             Side::Server => (0, 0),
         };
-        // Most handshakes have as many as that of TLS 1.3.
-        if self.flights.is_empty() {
-            self.flights.reserve_exact(flights_of(None, false));
-        }
+        self.flights.reserve_exact(3_usize.saturating_sub(self.flights.len()));
         self.flights.push(Flight {
             from,
             bytes: bytes + u64::from(withheld),
