@@ -3,6 +3,8 @@
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 
+use serde::Deserializer;
+use serde::de::{DeserializeSeed, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value};
 
 use super::ask;
@@ -16,9 +18,16 @@ pub struct Listing {
     /// Everything but rules and counters, each by its kind and name.
     objects: BTreeMap<(String, String), Value>,
     /// The rules of each chain, in order.
-    rules: BTreeMap<String, Vec<Value>>,
+    rules: BTreeMap<String, Vec<Rule>>,
     /// Packets of each counter that has a name.
     counters: BTreeMap<String, u64>,
+}
+
+/// A rule without what differs from one listing to the next, as text: its tree would take ten times the memory, and there may be thousands.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+struct Rule {
+    text: String,
+    comment: Option<String>,
 }
 
 /// How what is installed differs from what should be, as a sentence.
@@ -57,29 +66,40 @@ impl Listing {
             what: "what `nft -j` prints".to_owned(),
             reason,
         };
-        let printed: Value = serde_json::from_str(text).map_err(|error| unreadable(error.to_string()))?;
-        let printed = printed["nftables"].as_array();
         let mut listing = Self::default();
-        for object in printed.ok_or_else(|| unreadable("it has no `nftables`".to_owned()))? {
-            let Some((kind, of)) = object.as_object().and_then(|object| object.iter().next()) else {
-                continue;
-            };
-            let text = |field: &str| of[field].as_str().unwrap_or_default().to_owned();
-            match kind.as_str() {
-                "metainfo" => {}
-                "table" => listing.flags = strings(&of["flags"]),
-                "rule" => listing.rules.entry(text("chain")).or_default().push(bare(of)),
-                kind => {
-                    if kind == "counter" {
-                        listing
-                            .counters
-                            .insert(text("name"), of["packets"].as_u64().unwrap_or(0));
-                    }
-                    listing.objects.insert((kind.to_owned(), text("name")), bare(of));
+        let mut reader = serde_json::Deserializer::from_str(text);
+        let read = Printed(&mut listing).deserialize(&mut reader);
+        let read = read.and_then(|read| reader.end().map(|()| read));
+        match read {
+            Ok(true) => Ok(listing),
+            Ok(false) => Err(unreadable("it has no `nftables`".to_owned())),
+            Err(error) => Err(unreadable(error.to_string())),
+        }
+    }
+
+    /// Adds one of the objects that are listed.
+    fn add(&mut self, object: &Value) {
+        let Some((kind, of)) = object.as_object().and_then(|object| object.iter().next()) else {
+            return;
+        };
+        let text = |field: &str| of[field].as_str().unwrap_or_default().to_owned();
+        match kind.as_str() {
+            "metainfo" => {}
+            "table" => self.flags = strings(&of["flags"]),
+            "rule" => {
+                let rule = Rule {
+                    text: bare(of).to_string(),
+                    comment: of["comment"].as_str().map(str::to_owned),
+                };
+                self.rules.entry(text("chain")).or_default().push(rule);
+            }
+            kind => {
+                if kind == "counter" {
+                    self.counters.insert(text("name"), of["packets"].as_u64().unwrap_or(0));
                 }
+                self.objects.insert((kind.to_owned(), text("name")), bare(of));
             }
         }
-        Ok(listing)
     }
 
     /// Packets that a counter with this name has seen.
@@ -91,7 +111,7 @@ impl Listing {
     /// The comments of its rules.
     pub fn comments(&self) -> impl Iterator<Item = &str> {
         let rules = self.rules.values().flatten();
-        rules.filter_map(|rule| rule["comment"].as_str())
+        rules.filter_map(|rule| rule.comment.as_deref())
     }
 
     /// How many elements a set has; of one whose elements pass with time, as many as are left.
@@ -152,6 +172,64 @@ impl Listing {
     }
 }
 
+/// The whole of what was printed, read object by object; whether it has any.
+struct Printed<'a>(&'a mut Listing);
+
+impl<'de> DeserializeSeed<'de> for Printed<'_> {
+    type Value = bool;
+
+    fn deserialize<D: Deserializer<'de>>(self, reader: D) -> Result<bool, D::Error> {
+        reader.deserialize_map(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Printed<'_> {
+    type Value = bool;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object with `nftables`")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<bool, A::Error> {
+        let mut found = false;
+        while let Some(name) = map.next_key::<String>()? {
+            if name == "nftables" {
+                map.next_value_seed(Objects(self.0))?;
+                found = true;
+            } else {
+                map.next_value::<IgnoredAny>()?;
+            }
+        }
+        Ok(found)
+    }
+}
+
+/// The list in it.
+struct Objects<'a>(&'a mut Listing);
+
+impl<'de> DeserializeSeed<'de> for Objects<'_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, reader: D) -> Result<(), D::Error> {
+        reader.deserialize_seq(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Objects<'_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a list of objects")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<(), A::Error> {
+        while let Some(object) = list.next_element::<Value>()? {
+            self.0.add(&object);
+        }
+        Ok(())
+    }
+}
+
 /// Flags of the table in a listing as text, where they stand before everything else.
 fn flags(text: &str) -> Vec<String> {
     let mut lines = text.lines().skip(1).map(str::trim);
@@ -201,13 +279,13 @@ fn elements(set: &str, here: Option<&Value>, wanted: Option<&Value>, found: &mut
     }
 }
 
-fn rules_of(chain: &str, here: &[Value], wanted: &[Value], found: &mut Vec<String>) {
+fn rules_of(chain: &str, here: &[Rule], wanted: &[Rule], found: &mut Vec<String>) {
     if here == wanted {
         return;
     }
     let begun = found.len();
     let (of_here, of_wanted) = (times(here), times(wanted));
-    let count = |of: &HashMap<String, usize>, rule: &Value| of.get(&rule.to_string()).copied().unwrap_or(0);
+    let count = |of: &HashMap<&Rule, usize>, rule: &Rule| of.get(rule).copied().unwrap_or(0);
     for (number, rule) in wanted.iter().enumerate() {
         if count(&of_here, rule) < count(&of_wanted, rule) {
             found.push(format!(
@@ -232,10 +310,10 @@ fn rules_of(chain: &str, here: &[Value], wanted: &[Value], found: &mut Vec<Strin
 }
 
 /// How often each rule stands in a chain.
-fn times(rules: &[Value]) -> HashMap<String, usize> {
+fn times(rules: &[Rule]) -> HashMap<&Rule, usize> {
     let mut times = HashMap::new();
     for rule in rules {
-        *times.entry(rule.to_string()).or_default() += 1;
+        *times.entry(rule).or_default() += 1;
     }
     times
 }
@@ -284,9 +362,10 @@ fn strings(value: &Value) -> Vec<String> {
     }
 }
 
-fn rule_text(rule: &Value) -> String {
-    let shown = shown(Some(&rule["expr"]));
-    match rule["comment"].as_str() {
+fn rule_text(rule: &Rule) -> String {
+    let read: Value = serde_json::from_str(&rule.text).unwrap_or_default();
+    let shown = shown(Some(&read["expr"]));
+    match &rule.comment {
         Some(comment) => format!("`{comment}`, {shown}"),
         None => shown,
     }
