@@ -90,7 +90,7 @@ pub(crate) struct Args {
     #[arg(long, conflicts_with = "all")]
     alike: bool,
 
-    /// Print JSON (schema `bartizan-inspect/1`, see docs/inspect.md)
+    /// Print JSON (schema `bartizan-inspect/1`, see docs/inspect-formats.md)
     #[arg(long)]
     json: bool,
 

@@ -1,4 +1,4 @@
-//! The report for programs. docs/inspect.md documents each field; a field is never removed or changed within a schema
+//! The report for programs. docs/inspect-formats.md documents each field; a field is never removed or changed within a schema
 //! version.
 
 mod datagrams;

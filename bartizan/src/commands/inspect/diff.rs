@@ -47,7 +47,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE")]
     deployment: Option<PathBuf>,
 
-    /// Print JSON (schema `bartizan-inspect-diff/1`, see docs/inspect.md)
+    /// Print JSON (schema `bartizan-inspect-diff/1`, see docs/inspect-formats.md)
     #[arg(long)]
     json: bool,
 }

@@ -1,0 +1,78 @@
+//! Documents lead where they say, and what they show as a deployment file is one.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+#[path = "documents/links.rs"]
+mod links;
+
+/// The repository.
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+/// Every document, by its path within the repository.
+fn documents() -> Vec<(PathBuf, String)> {
+    fn walk(folder: &Path, found: &mut BTreeSet<PathBuf>) {
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                walk(&path, found);
+            } else if path.extension().is_some_and(|extension| extension == "md") {
+                found.insert(path);
+            }
+        }
+    }
+    let mut found = BTreeSet::new();
+    for folder in ["docs", "deploy", "experiments"] {
+        walk(&root().join(folder), &mut found);
+    }
+    let top = fs::read_dir(root()).unwrap().map(|entry| entry.unwrap().path());
+    found.extend(top.filter(|path| path.extension().is_some_and(|extension| extension == "md")));
+    assert!(found.len() > 50, "{}", found.len());
+    let read = |path: PathBuf| {
+        let text = fs::read_to_string(&path).unwrap();
+        (path.strip_prefix(root()).unwrap().to_owned(), text)
+    };
+    found.into_iter().map(read).collect()
+}
+
+/// The lines of a document that are prose: what stands in fenced or indented code is left out, with `None` in its place.
+fn prose(text: &str) -> Vec<Option<&str>> {
+    let mut fenced = false;
+    let lines = text.lines().map(|line| {
+        let fence = line.trim_start().starts_with("```");
+        fenced ^= fence;
+        (!fence && !fenced && !line.starts_with("    ")).then_some(line)
+    });
+    lines.collect()
+}
+
+#[test]
+fn every_link_between_documents_leads_to_a_file_and_a_heading() {
+    let mut wrong = Vec::new();
+    for (path, text) in documents() {
+        for (line, target) in links::of(&text) {
+            if let Err(why) = links::check(&root(), &path, &target) {
+                wrong.push(format!("{}:{line}: {target}: {why}", path.display()));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn every_page_of_docs_is_in_the_index() {
+    let index = fs::read_to_string(root().join("docs/README.md")).unwrap();
+    let named: BTreeSet<String> = links::of(&index)
+        .into_iter()
+        .map(|(_, target)| target.split('#').next().unwrap_or_default().to_owned())
+        .collect();
+    let pages = documents().into_iter().filter_map(|(path, _)| {
+        let name = path.strip_prefix("docs").ok()?.to_str()?.to_owned();
+        (name != "README.md" && !name.contains('/')).then_some(name)
+    });
+    let missing: Vec<String> = pages.filter(|name| !named.contains(name)).collect();
+    assert!(missing.is_empty(), "docs/README.md does not name {missing:?}");
+}
