@@ -328,7 +328,7 @@ fn every_metric_is_described_and_every_described_metric_exists() {
             _ => name.to_owned(),
         })
         .collect();
-    let page = include_str!("../../../docs/sidecar.md");
+    let page = include_str!("../../../docs/sidecar-reference.md");
     let table = page.split_once("### Metrics").expect("the section").1;
     let table = table.split_once("\n## ").expect("its end").0;
     let described: BTreeSet<String> = table

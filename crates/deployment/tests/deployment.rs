@@ -12,8 +12,12 @@ use bartizan_registry::{NamedGroup, SignatureScheme};
 use proptest::prelude::*;
 use time::macros::date;
 
-/// The example of the page, which names every field there is.
-const DOCUMENT: &str = include_str!("../../../docs/deployment-file.md");
+/// The pages that name every field there is; the first begins with an example.
+const DOCUMENT: &str = concat!(
+    include_str!("../../../docs/deployment-file.md"),
+    include_str!("../../../docs/policies.md"),
+    include_str!("../../../docs/deployment-ipsec.md"),
+);
 
 fn example() -> &'static str {
     let (_, rest) = DOCUMENT.split_once("```yaml\n").expect("the page has an example");

@@ -3,7 +3,7 @@
 //! [`Sidecar::bind`] opens, and [`Bound::serve`] serves, the listeners that a node of the deployment file asks for. An outbound
 //! listener takes what the network function sends and carries it to a peer's sidecar; an inbound listener takes what peers'
 //! sidecars send and hands it to the network function. Each does so on one of two paths: `splice` copies bytes at the lowest cost, `http2` routes, pools and
-//! counts requests one by one. `docs/sidecar.md` describes both, their bounds and what they count.
+//! counts requests one by one. `docs/sidecar.md` describes both, `docs/sidecar-reference.md` their bounds and what they count.
 #![deny(unsafe_code)]
 
 mod accept;

@@ -1,4 +1,4 @@
-//! What is counted, under which names. `docs/sidecar.md` has the same list in words.
+//! What is counted, under which names. `docs/sidecar-reference.md` has the same list in words.
 
 #[cfg(test)]
 mod families;
