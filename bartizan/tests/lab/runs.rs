@@ -228,6 +228,34 @@ fn experiments_are_listed() {
         said.contains("peers: ") && said.contains("experiments in this binary"),
         "{said}"
     );
+    assert!(
+        said.contains("sa-setup: What ML-KEM does to the set-up of an IPsec SA on E2 (Perera et al. 2026)\n"),
+        "{said}"
+    );
+}
+
+#[test]
+fn a_publication_is_listed_by_its_authors_or_refused_with_place_and_hint() {
+    let source = |paper: &str| {
+        let text = fs::read_to_string(Stage::new(1, 1).experiment()).unwrap();
+        let source = format!("source: {{ paper: {paper}, title: T, where: table 1 }}\ninvalid");
+        Stage::with(&text.replace("invalid", &source))
+    };
+    let output = source("Attema et al. 2025").lab(&["list", "--json"]).output().unwrap();
+    let said: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let entry = &said["experiments"][0];
+    assert_eq!(
+        (&entry["publication"], &entry["paper"]),
+        (&"Attema et al. 2025".into(), &serde_json::Value::Null)
+    );
+    let output = source("9").lab(&["list"]).output().unwrap();
+    let said = stderr(&output);
+    assert_eq!(output.status.code(), Some(64), "{said}");
+    assert!(
+        said.contains("experiments/floor/experiment.yaml:4")
+            && said.contains("no publication has the number 9: name authors and year, such as `Faval et al. 2026`"),
+        "{said}"
+    );
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! What the repository says that paper 4 printed, value by value.
+//! What the repository says that González Maldonado 2025 printed, value by value.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -13,7 +13,7 @@ fn collection() -> Collection {
 fn every_value_paper_4_printed_is_recorded_as_printed() {
     let found = collection().load("paper4-tls").unwrap();
     let published = found.published.unwrap();
-    assert_eq!(published.paper, 4);
+    assert_eq!(published.paper.number(), Some(4));
     let recorded: BTreeMap<&str, (f64, &str)> = published
         .values
         .iter()

@@ -27,7 +27,7 @@ pub fn html(report: &Report) -> String {
                     h1 { (heading.title) @if quick { " " span.badge { "quick run" } } }
                     p.question { (heading.question) }
                     @if let Some(source) = &heading.source {
-                        p.meta { "First measured by: " (source.title) ", " (source.place) "." }
+                        p.meta { "First measured by: " (source.paper) ", " (source.title) ", " (source.place) "." }
                     }
                 }
                 @if quick {
@@ -254,7 +254,7 @@ fn cite(report: &Report) -> Markup {
                 (day) "." @if report.quickness == Quickness::Quick { " Quick run." } }
             pre { (bibtex) }
             @if let Some(source) = &heading.source {
-                p.meta { "The experiment repeats: " (source.title) ", " (source.place) ". Cite it too." }
+                p.meta { "The experiment repeats: " (source.paper) ", " (source.title) ", " (source.place) ". Cite it too." }
             }
         }
     }

@@ -16,7 +16,7 @@ pub fn json(report: &Report) -> Value {
         "made_by": concat!("Bartizan ", env!("CARGO_PKG_VERSION")),
         "experiment": report.heading,
         "source": report.heading.source.as_ref().map(|source| {
-            json!({"paper": source.paper, "title": source.title, "where": source.place})
+            json!({"paper": source.paper.number(), "publication": source.paper, "title": source.title, "where": source.place})
         }),
         "quick": report.quickness == crate::Quickness::Quick,
         "answer": (!answer.is_empty()).then_some(answer),
@@ -66,7 +66,7 @@ fn published(published: &PublishedValues) -> Value {
         .iter()
         .map(|conflict| json!({"values": conflict.values, "note": conflict.note}))
         .collect();
-    json!({"paper": published.paper, "values": values, "conflicts": conflicts})
+    json!({"paper": published.paper.number(), "publication": published.paper, "values": values, "conflicts": conflicts})
 }
 
 fn part(part: &Part) -> Value {

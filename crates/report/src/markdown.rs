@@ -23,7 +23,8 @@ pub fn markdown(report: &Report) -> String {
     }
     if let Some(source) = &heading.source {
         page.line(&format!(
-            "First measured by: {} ({}).",
+            "First measured by: {}, {} ({}).",
+            escaped(&source.paper.to_string()),
             escaped(&source.title),
             escaped(&source.place)
         ));

@@ -1,6 +1,6 @@
 //! `bartizan lab list`.
 
-use bartizan_lab::runner::experiment::{Collection, Found};
+use bartizan_lab::runner::experiment::{Collection, Found, Publication};
 use serde::Serialize;
 
 use crate::commands::lab::{Where, refused};
@@ -32,7 +32,10 @@ struct Entry {
     id: String,
     title: String,
     question: String,
-    paper: Option<u8>,
+    /// Its number among those of this repository.
+    paper: Option<usize>,
+    /// Authors and year.
+    publication: Option<Publication>,
     parts: Vec<PartEntry>,
     published_values: usize,
     digest: String,
@@ -79,7 +82,8 @@ impl Entry {
             id: experiment.id,
             title: experiment.title,
             question: experiment.question,
-            paper: experiment.source.map(|source| source.paper),
+            paper: experiment.source.as_ref().and_then(|source| source.paper.number()),
+            publication: experiment.source.map(|source| source.paper),
             published_values: found.published.map_or(0, |published| published.values.len()),
             digest: experiment.digest,
         }
@@ -109,8 +113,9 @@ fn table(entries: &[Entry], collection: &Collection) -> String {
     let (parts, workloads) = (wide(|part| &part.id, 4), wide(|part| part.workload, 8));
     // Writing to a String cannot fail.
     for entry in entries {
-        let paper = entry.paper.map_or(String::new(), |paper| format!(" (paper {paper})"));
-        let _ = writeln!(text, "{}: {}{paper}", entry.id, entry.title);
+        let by = entry.publication.as_ref();
+        let by = by.map_or(String::new(), |publication| format!(" ({publication})"));
+        let _ = writeln!(text, "{}: {}{by}", entry.id, entry.title);
         for part in &entry.parts {
             let _ = writeln!(
                 text,

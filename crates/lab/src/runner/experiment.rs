@@ -9,6 +9,7 @@ mod error;
 mod levels;
 mod parameters;
 mod plot;
+mod publication;
 mod raw;
 mod resolve;
 
@@ -24,6 +25,7 @@ pub(crate) use error::{Fault, Place, read};
 pub use levels::Levels;
 pub use parameters::Parameters;
 pub use plot::{Comparison, Form, Limit, Plot, PlotKind};
+pub use publication::Publication;
 pub(crate) use resolve::RUNNER;
 
 /// A question and how it is answered.
@@ -47,12 +49,12 @@ pub struct Experiment {
     pub digest: String,
 }
 
-/// A publication.
+/// Where it was published.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Source {
-    /// Its number among the five that Bartizan stands on.
-    pub paper: u8,
+    /// The publication.
+    pub paper: Publication,
     /// Its title.
     pub title: String,
     /// Sections, figures and tables.

@@ -7,13 +7,13 @@ use std::path::Path;
 use serde::Deserialize;
 use serde_saphyr::Spanned;
 
-use crate::runner::experiment::{Experiment, ExperimentError, Fault, Form, Levels, Part, Place, read};
+use crate::runner::experiment::{Experiment, ExperimentError, Fault, Form, Levels, Part, Place, Publication, read};
 
 /// The published values of an experiment.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Published {
-    /// The publication's number among the five that Bartizan stands on.
-    pub paper: u8,
+    /// The publication.
+    pub paper: Publication,
     /// In the order of the file.
     pub values: Vec<PublishedValue>,
     /// Where it disagrees with itself.
@@ -97,7 +97,7 @@ pub struct Conflict {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct RawPublished {
-    paper: u8,
+    paper: Publication,
     values: Vec<Spanned<PublishedValue>>,
     #[serde(default)]
     conflicts: Vec<RawConflict>,

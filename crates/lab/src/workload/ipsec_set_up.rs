@@ -1,5 +1,5 @@
 //! IPsec SAs set up, given another CHILD_SA, rekeyed and deleted, by two real charons over a virtual cable or a path that delays and
-//! loses, timed from the packets at the initiator: what papers 1 and 2 time.
+//! loses, timed from the packets at the initiator: what Perera et al. 2026 and Otero-García et al. 2025 time.
 
 mod breach;
 mod kind;

@@ -360,7 +360,7 @@ impl Core {
     }
 }
 
-/// What paper 4 takes of a capture; nothing of one in which not two packets passed.
+/// What González Maldonado 2025 takes of a capture; nothing of one in which not two packets passed.
 fn of_the_link(passed: &[Passed], times: usize) -> Vec<(&'static str, Vec<f64>)> {
     let (Some(first), Some(last)) = (passed.first(), passed.last()) else {
         return Vec::new();

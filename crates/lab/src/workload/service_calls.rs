@@ -1,4 +1,4 @@
-//! Each operation of a handshake as a call of an HTTP service: one candidate for what paper 3 measured.
+//! Each operation of a handshake as a call of an HTTP service: one candidate for what Faval et al. 2026 measured.
 
 use std::time::{Duration, Instant};
 

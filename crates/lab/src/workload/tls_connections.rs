@@ -1,4 +1,4 @@
-//! Connections one after the other at a fixed cadence, captured live and timed from the packets, as paper 4 does it: its four
+//! Connections one after the other at a fixed cadence, captured live and timed from the packets, as González Maldonado 2025 does it: its four
 //! metrics, and those that matter beside them.
 
 mod ends;

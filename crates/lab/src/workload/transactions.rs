@@ -1,4 +1,4 @@
-//! Registration, discovery and heart-beat at an NRF, one after the other: the workload of paper 3.
+//! Registration, discovery and heart-beat at an NRF, one after the other: the workload of Faval et al. 2026.
 
 use std::time::Duration;
 

@@ -161,7 +161,7 @@ impl<'a> View<'a> {
         {
             let _ = write!(
                 words,
-                " Diamonds: what paper {} printed; an arrow where that lies beyond the axis.",
+                " Diamonds: what {} printed; an arrow where that lies beyond the axis.",
                 published.paper
             );
         }

@@ -1,7 +1,7 @@
 //! What a publication printed beside what was measured here.
 
 use bartizan_lab::Published;
-use bartizan_lab::runner::experiment::{Form, Levels};
+use bartizan_lab::runner::experiment::{Form, Levels, Publication};
 use bartizan_lab::runner::published::{Bound, Conflict, PublishedValue, Statistic};
 use bartizan_stats::Interval;
 use serde::Serialize;
@@ -12,8 +12,8 @@ use crate::quantity::{Shown, convert, words};
 /// Everything an experiment has of a publication.
 #[derive(Debug, Clone)]
 pub struct PublishedValues {
-    /// Its number among the five that Bartizan stands on.
-    pub paper: u8,
+    /// The publication.
+    pub paper: Publication,
     /// Every value, in the order of the file.
     pub rows: Vec<PublishedRow>,
     /// Where it disagrees with itself.
@@ -75,7 +75,7 @@ impl PublishedValues {
             })
             .collect();
         Self {
-            paper: published.paper,
+            paper: published.paper.clone(),
             rows,
             conflicts: published.conflicts.clone(),
         }

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use bartizan_lab::bench::Error;
 use bartizan_lab::runner::experiment::{
-    Answer, Comparison, Experiment, Factor, Form, Levels, Parameters, Part, Piece, Plot, PlotKind, Quick, Source,
+    Answer, Comparison, Experiment, Factor, Form, Levels, Parameters, Part, Piece, Plot, PlotKind, Publication, Quick,
+    Source,
 };
 use bartizan_lab::runner::published::{Conflict, Published, PublishedValue, Statistic};
 use bartizan_lab::runner::trial::{Environment, Outcome, RUN_SCHEMA, Record, Records, SCHEMA};
@@ -193,7 +194,7 @@ pub(crate) fn experiment() -> Experiment {
         title: "What a proxy of nobody costs".to_owned(),
         question: "How much latency does a proxy add that was never built, and does <b>markup</b> & such pass through as words?".to_owned(),
         source: Some(Source {
-            paper: 3,
+            paper: nobody(),
             title: "A paper that nobody wrote".to_owned(),
             place: "section VII, table II".to_owned(),
         }),
@@ -217,6 +218,11 @@ pub(crate) fn experiment() -> Experiment {
         parts: vec![latency, load],
         digest: "d1".repeat(32),
     }
+}
+
+/// Who measured it before: nobody.
+fn nobody() -> Publication {
+    serde_json::from_value(json!("Nobody et al. 2025")).unwrap()
 }
 
 fn value(id: &str, levels: Levels, statistic: Statistic, value: f64, unit: &str) -> PublishedValue {
@@ -243,7 +249,7 @@ pub(crate) fn published() -> Published {
     (unmeasured.part, unmeasured.metric) = (None, None);
     unmeasured.note = Some("No meter is at hand.".to_owned());
     Published {
-        paper: 3,
+        paper: nobody(),
         values: vec![
             value("median", kept(), Statistic::Median, 54.05, "ms"),
             value("low", kept(), Statistic::IntervalLow, 54.0, "ms"),

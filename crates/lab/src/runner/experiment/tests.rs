@@ -265,8 +265,12 @@ conflicts:
 ";
     let published = Published::parse(good, Path::new("published.yaml"), &experiment).unwrap();
     assert_eq!(
-        (published.paper, published.values.len(), published.conflicts.len()),
-        (3, 2, 1)
+        (
+            published.paper.number(),
+            published.values.len(),
+            published.conflicts.len()
+        ),
+        (Some(3), 2, 1)
     );
     let wrong = [
         ("part: load", "part: laod"),

@@ -43,7 +43,7 @@ mod as_root {
         datagrams_go_under_load_by_this_program_and_by_sockperf();
     }
 
-    /// Those of paper 2: AES of three lengths with SHA-2 of three.
+    /// Those of Otero-García et al. 2025: AES of three lengths with SHA-2 of three.
     fn every_cipher_of_a_published_table_encrypts_and_is_set_up() {
         let names: Vec<String> = [128, 192, 256]
             .iter()

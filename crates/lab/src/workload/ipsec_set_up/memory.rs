@@ -1,4 +1,4 @@
-//! What an SA takes of charon's memory: paper 2 prints the memory of IPsec with each KEM.
+//! What an SA takes of charon's memory: Otero-García et al. 2025 print the memory of IPsec with each KEM.
 
 use std::collections::BTreeMap;
 use std::io;
