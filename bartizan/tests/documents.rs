@@ -1,11 +1,15 @@
-//! Documents lead where they say, and what they show as a deployment file is one.
+//! Documents: their links lead somewhere, their deployment files are accepted, their words are those of the field.
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+#[path = "documents/deployments.rs"]
+mod deployments;
 #[path = "documents/links.rs"]
 mod links;
+#[path = "documents/words.rs"]
+mod words;
 
 /// The repository.
 fn root() -> PathBuf {

@@ -10,7 +10,7 @@ use std::net::{SocketAddr, TcpListener};
 
 use crate::{Failure, Outcome};
 
-/// Measure what the sidecar costs and what the inspector does, beside other programs in the same run.
+/// Measure what the sidecar costs and what the inspector does, compared with other programs in the same run.
 #[derive(clap::Args)]
 pub(crate) struct Args {
     #[command(subcommand)]

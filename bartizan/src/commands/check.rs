@@ -37,7 +37,7 @@ const SCHEMA: &str = "bartizan-check/1";
     bartizan check core.yaml                    the whole network\n  \
     bartizan check core.yaml --node nrf         the same, and the files of nrf\n  \
     bartizan check core.yaml --json | jq .findings\n  \
-    bartizan check --swanctl /etc/swanctl/swanctl.conf    what strongSwan is told without Bartizan")]
+    bartizan check --swanctl /etc/swanctl/swanctl.conf    what strongSwan is configured with by hand")]
 pub(crate) struct Args {
     /// The deployment file.
     #[cfg_attr(feature = "full", arg(required_unless_present = "swanctl"))]

@@ -29,7 +29,7 @@ use stage::Stage;
 
 /// Show it on real traffic: sidecars, the packets that prove it, what is refused, and the cost.
 ///
-/// Brings up a CA and a sidecar beside each network function of a small core. First curl talks to nghttpd through two of them; then
+/// Brings up a CA and a sidecar for each network function of a small core. First curl talks to nghttpd through two of them; then
 /// two recorded UE registrations of a free5GC are played with their own timing, concurrency and connection churn: straight, through a
 /// classical pair and through post-quantum pairs. The link between is captured, and the demo prints what an eavesdropper sees. Last,
 /// a consumer that is configured with nothing but its NRF discovers a producer and calls its real address: the host's rules lead that

@@ -40,7 +40,7 @@ pub(crate) use size::bytes;
 /// forger who has one) are judged apart. TLS 1.3 encrypts certificates: what packets cannot show is "not observable"
 /// until a ledger of a sidecar supplies it.
 ///
-/// Exit codes: 0 nothing to object to, 1 a finding, 2 a file could not be read to its end.
+/// Exit codes: 0 no findings, 1 a finding, 2 a file could not be read to its end.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     bartizan inspect sbi.pcap                      one row for each link\n  \
@@ -94,7 +94,7 @@ pub(crate) struct Args {
     #[arg(long)]
     json: bool,
 
-    /// Print what is read, known by name and left unread, how it is told and what verdicts can come of it; reads no capture
+    /// Print what is read, known by name and left unread, how it is recognised and which verdicts can come of it; reads no capture
     #[arg(long, conflicts_with_all = [
         "files", "ledger", "keylog", "ike_keys", "deployment", "all", "alike", "cbom", "html", "coverage", "timing", "interface", "follow",
     ])]

@@ -18,7 +18,7 @@ use bartizan_lab::runner::experiment::{Collection, CollectionError};
 
 use crate::{Failure, Outcome};
 
-/// Run published experiments again, and set what is measured beside what was printed.
+/// Run published experiments again, and compare what is measured with what was printed.
 #[derive(clap::Args)]
 pub(crate) struct Args {
     #[command(subcommand)]

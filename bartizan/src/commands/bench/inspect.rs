@@ -29,7 +29,7 @@ const FEW: u16 = 3;
 /// Bytes of the larger of two hostile captures; the other has a tenth.
 const HOSTILE: u64 = 100_000_000;
 
-/// Measure what it costs to read captures, beside tshark asked for the same fields.
+/// Measure what it costs to read captures, compared with tshark asked for the same fields.
 ///
 /// Captures are made from the recordings of this project by a seed; each program reads them in turn, in random order, one
 /// processor at a time. Memory is the most that was resident, of flows that all live when the capture ends.
@@ -40,7 +40,7 @@ const HOSTILE: u64 = 100_000_000;
     bartizan bench inspect --what mixed --size 200MB\n  \
     bartizan bench inspect --what mixed,wrapped --tshark none --beside /opt/older/bartizan")]
 pub(super) struct Args {
-    /// What to measure: mixed (recordings, ESP, TLS records; beside tshark), wrapped (the same in VXLAN and GTP-U), bulk (ESP and
+    /// What to measure: mixed (recordings, ESP, TLS records; compared with tshark), wrapped (the same in VXLAN and GTP-U), bulk (ESP and
     /// TLS records), flows (memory of very
     /// many at once), idle (memory of one, by kind), hostile (time for ten times as much of what was made to keep a reader busy)
     /// [default: all]

@@ -57,7 +57,7 @@ pub(super) struct Args {
     encrypt: bool,
     #[command(flatten)]
     passphrase: PassphraseArgs,
-    /// Tell what was made as JSON
+    /// Print what was made as JSON
     #[arg(long)]
     json: bool,
 }

@@ -78,10 +78,10 @@ pub(super) struct OutputArgs {
     /// Mode of the key, which gives nothing to everybody; that of the key it replaces, or 0600, where it is left out
     #[arg(long, value_name = "MODE", value_parser = mode)]
     mode: Option<u32>,
-    /// Write the revocation list beside them, as ca.crl.pem
+    /// Write the revocation list as well, as ca.crl.pem
     #[arg(long)]
     crl: bool,
-    /// Tell what was written as JSON
+    /// Print what was written as JSON
     #[arg(long)]
     json: bool,
 }

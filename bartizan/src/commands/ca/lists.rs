@@ -27,7 +27,7 @@ pub(super) struct Args {
     /// File for the lists, PEM, besides DIR/crl.pem; - is standard output
     #[arg(long = "file", alias = "out", value_name = "FILE")]
     out: Option<PathBuf>,
-    /// Tell what was written as JSON
+    /// Print what was written as JSON
     #[arg(long)]
     json: bool,
 }

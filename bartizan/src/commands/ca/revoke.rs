@@ -26,7 +26,7 @@ pub(super) struct Args {
     /// privilege-withdrawn
     #[arg(long, default_value = "unspecified")]
     reason: Reason,
-    /// Tell what was revoked as JSON
+    /// Print what was revoked as JSON
     #[arg(long)]
     json: bool,
 }

@@ -11,7 +11,7 @@ use super::thing::{Examined, Presence, Thing};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Feature {
-    /// The proxy beside a network function
+    /// The proxy of a network function
     Sidecar,
     /// The rules that lead a function's traffic to its sidecar
     Redirect,

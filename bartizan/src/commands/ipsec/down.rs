@@ -16,10 +16,10 @@ use crate::{Failure, Outcome};
 /// Take a node's IPsec links down.
 ///
 /// Connections are unloaded first, so that nothing sets them up again, then their SAs are deleted together with the peer, or
-/// without it when it does not answer. What is down already is no error, so a `down` that was interrupted is finished by the next.
-/// Packets of these links are dropped from then on, as `up` saw to it, until the next `up`; --unguard lets them leave in clear.
+/// without it when it does not answer. It is idempotent, so a `down` that was interrupted is finished by the next.
+/// Packets of these links are dropped from then on, by the guard, until the next `up`; --unguard lets them leave unencrypted.
 ///
-/// Covered are the node's links `with: ipsec`, and no others: a sidecar says at its admin port (/ready, /connections) how its own stand.
+/// Covered are the node's links `with: ipsec`, and no others: those of a sidecar are at its admin port (/ready, /connections).
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     bartizan down ran.yaml --node cu\n  \
@@ -30,7 +30,7 @@ pub(crate) struct Args {
     /// How long a peer may take to answer, in seconds.
     #[arg(long, value_name = "SECONDS", default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..=600))]
     timeout: u64,
-    /// In the end, let packets of these links leave in clear: what `up` put in force against it is taken away.
+    /// In the end, let packets of these links leave unencrypted: what `up` put in force against it is taken away.
     #[arg(long)]
     unguard: bool,
     /// Print JSON instead of text.

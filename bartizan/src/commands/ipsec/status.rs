@@ -10,14 +10,14 @@ use super::{failed, print, print_json};
 use crate::output::errln;
 use crate::{Failure, Outcome};
 
-/// Say how a node's IPsec links stand.
+/// Show the state of a node's IPsec links.
 ///
-/// Asked of charon now: which connections are loaded, which IKE_SAs and CHILD_SAs stand, what keyed them, what
-/// they carried, what the policy of today says, and whether packets that find no SA are kept from leaving in clear. charon does not tell whether
-/// a peer still answers, and what was refused: the watch that runs beside it does (`up`, `watch`), where there is one. A link that does
-/// not stand, whose peer gives no answer, that breaks its policy or can leak is a finding: exit code 1.
+/// Asked of charon now: which connections are loaded, which IKE_SAs and CHILD_SAs are up, what keyed them, what
+/// they carried, the verdict of today's policy, and whether packets that find no SA are kept from leaving unencrypted. charon does not report whether
+/// a peer still answers, and what was refused: the watch of the same node does (`up`, `watch`), where there is one. A link that is
+/// not up, whose peer gives no answer, that breaks its policy or can leak is a finding: exit code 1.
 ///
-/// Covered are the node's links `with: ipsec`, and no others: a sidecar says at its admin port (/ready, /connections) how its own stand.
+/// Covered are the node's links `with: ipsec`, and no others: those of a sidecar are at its admin port (/ready, /connections).
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     bartizan status ran.yaml --node cu\n  \
@@ -25,7 +25,7 @@ use crate::{Failure, Outcome};
 pub(crate) struct Args {
     #[command(flatten)]
     node: NodeArgs,
-    /// Do not look at what keeps packets of these links off the wire in clear, for links brought up without.
+    /// Do not look at what keeps packets of these links off the wire unencrypted, for links brought up without.
     #[arg(long)]
     no_guard: bool,
     /// Print JSON instead of text.

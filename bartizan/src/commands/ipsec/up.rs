@@ -43,12 +43,12 @@ const LOOK: Duration = Duration::from_millis(100);
 pub(crate) struct Args {
     #[command(flatten)]
     node: NodeArgs,
-    /// Stay, and watch every SA for life, as `bartizan watch` does.
+    /// Stay, and monitor every SA continuously, as `bartizan watch` does.
     #[arg(long)]
     watch: bool,
     #[command(flatten)]
     watching: WatchArgs,
-    /// Let packets of these links leave and arrive in clear wherever charon does not keep them: no rules are set.
+    /// Let packets of these links leave and arrive unencrypted wherever charon does not keep them: no rules are set.
     #[arg(long)]
     no_guard: bool,
     /// How long each link may take, in seconds.

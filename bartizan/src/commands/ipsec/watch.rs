@@ -8,7 +8,7 @@ use super::watching::{Opened, WatchArgs, start_log};
 use crate::interrupt::Interrupt;
 use crate::{Failure, Outcome};
 
-/// Watch a node's IPsec links for life.
+/// Monitor a node's IPsec links continuously.
 ///
 /// Every IKE_SA and CHILD_SA, at set-up and at every rekey and re-authentication, goes into the ledger with what keyed it. One that
 /// breaks its policy is taken down, or reported where the policy says so. Runs until SIGTERM or SIGINT; a charon that goes away is

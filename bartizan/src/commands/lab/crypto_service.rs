@@ -9,7 +9,7 @@ use crate::{Failure, Outcome};
 /// ML-KEM-768 and ML-DSA-65 behind HTTP/1.1, for measurements; started by them.
 #[derive(clap::Args)]
 pub(super) struct Args {
-    /// Where it listens, in clear: keys pass in its answers, so on loopback.
+    /// Where it listens, unencrypted: keys pass in its answers, so on loopback.
     #[arg(long)]
     listen: SocketAddr,
 }

@@ -13,7 +13,7 @@ use crate::{Failure, Outcome};
 /// The NRF behind the workloads; started by them. No subscriptions, no access tokens.
 #[derive(clap::Args)]
 pub(super) struct Args {
-    /// Where it listens: HTTP/2 in clear, unless a deployment is given.
+    /// Where it listens: HTTP/2 unencrypted, unless a deployment is given.
     #[arg(long)]
     listen: SocketAddr,
 

@@ -9,10 +9,10 @@ use crate::commands::lab::records::{Source, Sources, write};
 use crate::output::outln;
 use crate::{Failure, Outcome};
 
-/// Make a report of what was measured: the answer, published beside measured, plots, tables, conditions, raw data.
+/// Make a report of what was measured: the answer, published and measured values, plots, tables, conditions, raw data.
 ///
 /// The page opens offline and needs nothing else. Without names, every experiment that has records gets one: of its newest
-/// run, else of the records kept beside the experiment. Several files of an experiment are taken together.
+/// run, else of the records kept with the experiment. Several files of an experiment are taken together.
 ///
 /// Exit code 1 says that lines of a file were no records, or that there was no trial to report; good records are used.
 #[derive(clap::Args)]

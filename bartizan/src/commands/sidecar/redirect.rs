@@ -12,7 +12,7 @@ use serde_json::json;
 
 use crate::{Failure, Outcome, output};
 
-/// Lead what a network function sends to its peers' own addresses to its sidecar, and refuse what would leave in clear.
+/// Lead what a network function sends to its peers' own addresses to its sidecar, and refuse what would leave unencrypted.
 ///
 /// Run it in the network namespace of the network function, as root or with CAP_NET_ADMIN.
 #[derive(clap::Args)]
@@ -48,13 +48,13 @@ struct InstallArgs {
     dry_run: bool,
 }
 
-/// Take the redirect away, then the guard, then the fence. Network functions then talk in clear.
+/// Take the redirect away, then the guard, then the fence. Network functions then talk unencrypted.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     bartizan sidecar redirect remove\n  \
     bartizan sidecar redirect remove --keep-guard")]
 struct RemoveArgs {
-    /// Take the redirect alone: what is sent to peers in clear keeps being refused.
+    /// Take the redirect alone: what is sent to peers unencrypted keeps being refused.
     #[arg(long)]
     keep_guard: bool,
     /// Say what would be taken away, and take nothing.

@@ -10,7 +10,7 @@ pub(in super::super) struct FollowArgs {
     #[arg(long, value_name = "IF", conflicts_with_all = ["files", "timing"])]
     pub(in super::super) interface: Vec<String>,
 
-    /// Tell what becomes of each link as it happens, of interfaces or of files that still grow (docs/follow.md)
+    /// Report what becomes of each link as it happens, of interfaces or of files that still grow (docs/follow.md)
     #[arg(long, conflicts_with_all = ["timing", "all"])]
     pub(in super::super) follow: bool,
 
