@@ -13,8 +13,8 @@ use tokio::time::{MissedTickBehavior, interval, sleep};
 use crate::drain::{Guard, Phase};
 use crate::idle;
 use crate::places::{Bound, Place, Places};
+use crate::runtime::until::until;
 use crate::shared::Shared;
-use crate::until::until;
 
 /// A pause where accepting fails for want of file descriptors or memory, which asking again at once would not cure.
 const BREATH: Duration = Duration::from_millis(50);

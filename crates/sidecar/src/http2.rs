@@ -30,8 +30,8 @@ pub(crate) use serve::{Ended, Service, serve};
 
 use crate::failure::Failure;
 use crate::metrics::Side;
+use crate::runtime::ticks;
 use crate::shared::Shared;
-use crate::ticks;
 
 /// What one stream may send ahead of its reader. A slow reader of a response makes the sidecar hold this much, no more.
 const STREAM_WINDOW: u32 = 256 * 1024;

@@ -21,9 +21,9 @@ use crate::handshakes::Authenticated;
 use crate::http2::{self, Caller, Pool, Reader, Route, Service, Whereabouts};
 use crate::metrics::{Requests, Side};
 use crate::outbound::{LAST_WORD, decide, not_http};
+use crate::runtime::until::until;
 use crate::shared::Shared;
 use crate::splice::{Ended, Splice};
-use crate::until::until;
 use crate::worker::Worker;
 
 /// How long saying goodbye may take.

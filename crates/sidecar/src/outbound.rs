@@ -19,10 +19,10 @@ use crate::http2::{self, Caller, Reader, Route, Service, Whereabouts};
 use crate::metrics::Side;
 use crate::peers::{Door, Doors, NoDoor};
 use crate::places::Place;
+use crate::runtime::until::until;
 use crate::shared::Shared;
 use crate::splice::{Ended, Splice};
 use crate::stock::Stock;
-use crate::until::until;
 use crate::worker::Worker;
 
 /// The most that is read before the protocol of a local connection is decided on.

@@ -7,9 +7,9 @@ use bartizan_tls::{Credentials, Endpoint};
 
 use crate::config;
 use crate::error::Error;
-use crate::pages;
 use crate::peers::Doors;
 use crate::review;
+use crate::runtime::pages;
 use crate::sidecar::{Running, complain_of_files, find, name_certificate};
 
 /// What came of a reload that was taken.

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use crate::drain::{Guard, Phase};
 use crate::metrics::Metrics;
 use crate::redirect::{self, Probed};
-use crate::until::until;
+use crate::runtime::until::until;
 
 /// What was last seen of redirect and guard.
 #[derive(Debug, Default)]

@@ -10,8 +10,8 @@ use bartizan_tls::Endpoint;
 use crate::complaint::Complaints;
 use crate::drain::Drain;
 use crate::metrics::Metrics;
+use crate::runtime::ticks::Ticks;
 use crate::session::Sessions;
-use crate::ticks::Ticks;
 
 /// What all connections of a sidecar share.
 #[derive(Debug)]

@@ -9,7 +9,7 @@ use std::time::Duration;
 use tokio::io::{AsyncBufRead, AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep, sleep};
 
-use crate::scratch::with_scratch;
+use crate::runtime::scratch::with_scratch;
 
 /// What a consumer may have said before the first answer and still be told in its own protocol that none will come. HTTP/2
 /// gives it 65,535 bytes of body before the first SETTINGS (RFC 9113, section 6.9.2).

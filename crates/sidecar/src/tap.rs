@@ -7,7 +7,7 @@ use std::task::{Context, Poll, ready};
 use bartizan_tls::Watch;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-use crate::scratch::with_scratch;
+use crate::runtime::scratch::with_scratch;
 
 /// The ChangeCipherSpec record that a client sends for the sake of middleboxes once it has seen the ServerHello (RFC 9846, appendix
 /// D.4). It means nothing.

@@ -18,8 +18,8 @@ use crate::authority::Authority;
 use crate::failure::{Failure, Why};
 use crate::metrics::{Account, Outcome, Requests, Side};
 use crate::problem::Problem;
+use crate::runtime::ticks::TICK;
 use crate::shared::Shared;
-use crate::ticks::TICK;
 
 /// How much of a request's body is kept until its response begins, so that it can be sent again where the connection turns out
 /// not to have processed it. SBI requests are smaller (a UE registration's largest has 4 kB).

@@ -18,9 +18,9 @@ use super::exchange::{self, Consumer, Exchange, Origin};
 use super::pool::{Counted, Pool};
 use super::port::{Came, Inbox, Inside, Port, Stop, Turn};
 use crate::drain::Phase;
+use crate::runtime::until::until;
 use crate::session::Session;
 use crate::shared::Shared;
-use crate::until::until;
 
 /// How long saying goodbye may take.
 pub(super) const GOODBYE: Duration = Duration::from_millis(500);

@@ -16,7 +16,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use super::budget::Reader;
 use super::connection::{Connection, Version};
-use crate::scratch::SCRATCH;
+use crate::runtime::scratch::SCRATCH;
 
 /// Output beyond which nothing more is read: whoever asks and does not listen to the answers is not asked for more.
 const UNHEARD: usize = 256 * 1024;
@@ -26,7 +26,7 @@ const FRAMES_PER_TURN: usize = 128;
 const READS_PER_TURN: u32 = 2;
 
 thread_local! {
-    /// What was read last. A connection at rest holds no buffer; sockets below have one of their own ([`crate::scratch`]).
+    /// What was read last. A connection at rest holds no buffer; sockets below have one of their own ([`crate::runtime::scratch`]).
     static INPUT: RefCell<Box<[u8]>> = RefCell::new(vec![0; SCRATCH].into_boxed_slice());
 }
 

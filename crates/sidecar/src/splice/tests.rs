@@ -99,7 +99,7 @@ async fn a_slow_reader_stops_the_writer() {
     // The peer reads nothing: what the legs and one scratch buffer hold is all that can be taken.
     while let Ok(Ok(written)) = tokio::time::timeout(Duration::from_millis(200), function.write(&[0; 1024])).await {
         taken += written;
-        assert!(taken < 2 * crate::scratch::SCRATCH);
+        assert!(taken < 2 * crate::runtime::scratch::SCRATCH);
     }
     drop((function, peer));
     splice.await.unwrap();
