@@ -6,8 +6,8 @@ use tokio::net::TcpStream;
 use tokio::time::timeout;
 
 use crate::failure::{Failure, Why};
+use crate::listening::socket;
 use crate::shared::Shared;
-use crate::socket;
 
 /// Connects to it.
 pub(crate) async fn dial(shared: &Shared, address: SocketAddr) -> Result<TcpStream, Failure> {

@@ -18,11 +18,11 @@ use tokio_rustls::{LazyConfigAcceptor, TlsConnector};
 use crate::channel::Channel;
 use crate::failure::{Failure, Why};
 use crate::hellos::in_turn;
+use crate::listening::socket;
 use crate::metrics::Side;
 use crate::peers::Door;
 use crate::session::{Leg, Session};
 use crate::shared::Shared;
-use crate::socket;
 use crate::tap::Tap;
 
 /// How long a refused peer's last bytes are waited for, so that closing the socket does not destroy the alert on its way.

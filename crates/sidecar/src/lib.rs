@@ -6,7 +6,6 @@
 //! counts requests one by one. `docs/sidecar.md` describes both, `docs/sidecar-reference.md` their bounds and what they count.
 #![deny(unsafe_code)]
 
-mod accept;
 mod admin;
 mod answer;
 mod authority;
@@ -22,15 +21,12 @@ mod failure;
 mod function;
 pub mod handover;
 mod handshake;
-mod handshakes;
 mod hellos;
 mod http2;
 mod idle;
-mod inbound;
+mod listening;
 mod metrics;
-mod outbound;
 mod peers;
-mod places;
 mod problem;
 mod process;
 pub mod redirect;
@@ -41,12 +37,10 @@ mod runtime;
 mod session;
 mod shared;
 mod sidecar;
-mod socket;
 mod splice;
 mod state;
 mod stock;
 mod tap;
-mod transparent;
 mod ways;
 mod worker;
 

@@ -4,7 +4,7 @@ use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::os::fd::OwnedFd;
 
-use crate::socket;
+use crate::listening::socket;
 
 /// Listening sockets that were passed to this process, by the address they listen at.
 #[derive(Debug, Default)]

@@ -16,12 +16,12 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::sync::oneshot;
 use tokio::task::{LocalSet, spawn_local};
 
-use crate::accept::accept_all;
 use crate::channel::Detached;
 use crate::drain::Guard;
 use crate::error::Error;
 use crate::handshake;
-use crate::places::{Bounds, Place, Places};
+use crate::listening::accept::accept_all;
+use crate::listening::admission::{Bounds, Place, Places};
 use crate::shared::Shared;
 
 /// What the thread adds to its nice value: requests under way go before handshakes where both wait for one processor, and

@@ -12,7 +12,7 @@ use tokio::time::{MissedTickBehavior, interval, sleep};
 
 use crate::drain::{Guard, Phase};
 use crate::idle;
-use crate::places::{Bound, Place, Places};
+use crate::listening::admission::{Bound, Place, Places};
 use crate::runtime::until::until;
 use crate::shared::Shared;
 

@@ -11,9 +11,9 @@ use tokio::net::TcpStream;
 
 use crate::drain::Guard;
 use crate::failure::{Failure, Why};
-use crate::outbound::{self, Routing};
+use crate::listening::admission::Place;
+use crate::listening::outbound::{self, Routing};
 use crate::peers::{Door, Doors};
-use crate::places::Place;
 use crate::redirect;
 use crate::stock::Stock;
 use crate::ways::Ways;

@@ -1,0 +1,9 @@
+//! Listeners and admission: who may connect, how many, and which thread answers.
+
+pub(crate) mod accept;
+pub(crate) mod admission;
+pub(crate) mod handshake_thread;
+pub(crate) mod inbound;
+pub(crate) mod outbound;
+pub(crate) mod socket;
+pub(crate) mod transparent;
