@@ -20,7 +20,7 @@ use crate::failure::{Failure, Why};
 use crate::hellos::in_turn;
 use crate::listening::socket;
 use crate::metrics::Side;
-use crate::peers::Door;
+use crate::routing::peers::Door;
 use crate::session::{Leg, Session};
 use crate::shared::Shared;
 use crate::tap::Tap;

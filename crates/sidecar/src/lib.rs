@@ -8,7 +8,6 @@
 
 mod admin;
 mod answer;
-mod authority;
 mod backoff;
 mod channel;
 mod complaint;
@@ -26,12 +25,12 @@ mod http2;
 mod idle;
 mod listening;
 mod metrics;
-mod peers;
 mod problem;
 mod process;
 pub mod redirect;
 mod reload;
 mod review;
+mod routing;
 mod rules;
 mod runtime;
 mod session;
@@ -41,7 +40,6 @@ mod splice;
 mod state;
 mod stock;
 mod tap;
-mod ways;
 mod worker;
 
 pub use error::Error;

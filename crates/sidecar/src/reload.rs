@@ -7,8 +7,8 @@ use bartizan_tls::{Credentials, Endpoint};
 
 use crate::config;
 use crate::error::Error;
-use crate::peers::Doors;
 use crate::review;
+use crate::routing::peers::Doors;
 use crate::runtime::pages;
 use crate::sidecar::{Running, complain_of_files, find, name_certificate};
 

@@ -32,15 +32,15 @@ use crate::listening::outbound::{self, Routing};
 use crate::listening::socket;
 use crate::listening::transparent::{self, Destinations};
 use crate::metrics::Metrics;
-use crate::peers::Doors;
 use crate::redirect;
 use crate::review;
+use crate::routing::peers::Doors;
+use crate::routing::routes::Ways;
 use crate::runtime::pages;
 use crate::runtime::ticks::Ticks;
 use crate::session::Sessions;
 use crate::shared::{Current, Shared};
 use crate::state::State;
-use crate::ways::Ways;
 use crate::worker::Worker;
 
 /// TLS handshakes under way per listener; beyond, the oldest gives way. Each holds about 50 kB.

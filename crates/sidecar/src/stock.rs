@@ -17,7 +17,7 @@ use crate::channel::Channel;
 use crate::drain::Phase;
 use crate::failure::Failure;
 use crate::handshake;
-use crate::peers::Door;
+use crate::routing::peers::Door;
 use crate::shared::Shared;
 
 /// Connections to one peer, ready for use.

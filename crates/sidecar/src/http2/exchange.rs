@@ -14,10 +14,10 @@ use super::link::Link;
 use super::pool::{Pool, Wants};
 use super::port::{Inside, Port};
 use super::restraint::Restraint;
-use crate::authority::Authority;
 use crate::failure::{Failure, Why};
 use crate::metrics::{Account, Outcome, Requests, Side};
 use crate::problem::Problem;
+use crate::routing::authority::Authority;
 use crate::runtime::ticks::TICK;
 use crate::shared::Shared;
 

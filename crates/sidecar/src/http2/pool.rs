@@ -24,7 +24,7 @@ use crate::drain::Phase;
 use crate::failure::Failure;
 use crate::function;
 use crate::handshake;
-use crate::peers::Door;
+use crate::routing::peers::Door;
 use crate::session::Session;
 use crate::shared::Shared;
 use crate::worker::Worker;

@@ -12,13 +12,13 @@ use tokio::net::TcpStream;
 use tokio::time::timeout;
 
 use crate::answer::{PREFACE, Protocol, answer};
-use crate::authority::Authority;
 use crate::drain::{Guard, Phase};
 use crate::failure::{Failure, Why};
 use crate::http2::{self, Caller, Reader, Route, Service, Whereabouts};
 use crate::listening::admission::Place;
 use crate::metrics::Side;
-use crate::peers::{Door, Doors, NoDoor};
+use crate::routing::authority::Authority;
+use crate::routing::peers::{Door, Doors, NoDoor};
 use crate::runtime::until::until;
 use crate::shared::Shared;
 use crate::splice::{Ended, Splice};

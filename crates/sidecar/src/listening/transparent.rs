@@ -13,10 +13,10 @@ use crate::drain::Guard;
 use crate::failure::{Failure, Why};
 use crate::listening::admission::Place;
 use crate::listening::outbound::{self, Routing};
-use crate::peers::{Door, Doors};
 use crate::redirect;
+use crate::routing::peers::{Door, Doors};
+use crate::routing::routes::Ways;
 use crate::stock::Stock;
-use crate::ways::Ways;
 use crate::worker::Worker;
 
 /// Whither a transparent listener sends its connections.

@@ -5,7 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 
 use bartizan_deployment::{Deployment, InterfaceKind, Node, NodeName, Sidecar};
 
-use crate::authority::Authority;
+use crate::routing::authority::Authority;
 
 /// An inbound listener of a peer, as it is dialled from here.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]

@@ -8,7 +8,7 @@ use tokio::task::spawn_local;
 
 use crate::http2::{Pool, Route, Target};
 use crate::metrics::{Requests, Side};
-use crate::peers::Door;
+use crate::routing::peers::Door;
 use crate::state::State;
 use crate::stock::Stock;
 use crate::worker::Worker;
