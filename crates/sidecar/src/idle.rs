@@ -8,8 +8,8 @@ use bartizan_deployment::Path;
 use bartizan_ledger::Direction;
 use tokio::time::sleep;
 
+use crate::dialling::session::Session;
 use crate::drain::Phase;
-use crate::session::Session;
 use crate::shared::Shared;
 
 /// How often connections are looked at: several times within the bound, and not for nothing.

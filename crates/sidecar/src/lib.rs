@@ -8,19 +8,16 @@
 
 mod admin;
 mod answer;
-mod backoff;
-mod channel;
 mod complaint;
 mod config;
 pub mod confine;
+mod dialling;
 mod drain;
 mod error;
 mod expiry;
 mod failure;
 mod function;
 pub mod handover;
-mod handshake;
-mod hellos;
 mod http2;
 mod idle;
 mod listening;
@@ -33,13 +30,10 @@ mod review;
 mod routing;
 mod rules;
 mod runtime;
-mod session;
 mod shared;
 mod sidecar;
 mod splice;
 mod state;
-mod stock;
-mod tap;
 mod worker;
 
 pub use error::Error;

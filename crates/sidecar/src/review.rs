@@ -14,9 +14,9 @@ use bartizan_tls::{Reason, Refusal};
 use tokio::task::yield_now;
 use tokio::time::sleep;
 
+use crate::dialling::session::Session;
 use crate::drain::Phase;
 use crate::metrics::Side;
-use crate::session::Session;
 use crate::shared::Shared;
 use crate::state::State;
 

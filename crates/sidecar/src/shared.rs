@@ -8,10 +8,10 @@ use bartizan_ledger::Recorder;
 use bartizan_tls::Endpoint;
 
 use crate::complaint::Complaints;
+use crate::dialling::session::Sessions;
 use crate::drain::Drain;
 use crate::metrics::Metrics;
 use crate::runtime::ticks::Ticks;
-use crate::session::Sessions;
 
 /// What all connections of a sidecar share.
 #[derive(Debug)]

@@ -15,13 +15,13 @@ use serde_json::{Value, json};
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
+use crate::dialling::session::Session;
+use crate::dialling::warm::Stock;
 use crate::drain::Phase;
 use crate::http2::Occupancy;
 use crate::process::{Process, encode_gauge};
 use crate::rules::Rules;
-use crate::session::Session;
 use crate::shared::Shared;
-use crate::stock::Stock;
 
 /// A running sidecar as its admin port sees it.
 #[derive(Debug)]

@@ -17,9 +17,9 @@ use super::connection::Version;
 use super::exchange::{self, Consumer, Exchange, Origin};
 use super::pool::{Counted, Pool};
 use super::port::{Came, Inbox, Inside, Port, Stop, Turn};
+use crate::dialling::session::Session;
 use crate::drain::Phase;
 use crate::runtime::until::until;
-use crate::session::Session;
 use crate::shared::Shared;
 
 /// How long saying goodbye may take.

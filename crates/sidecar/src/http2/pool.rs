@@ -19,13 +19,13 @@ use super::connection::Version;
 use super::exchange::Origin;
 use super::link::{self, Carried, Link};
 use super::port::Port;
-use crate::backoff::Backoff;
+use crate::dialling::backoff::Backoff;
+use crate::dialling::handshake;
+use crate::dialling::session::Session;
 use crate::drain::Phase;
 use crate::failure::Failure;
 use crate::function;
-use crate::handshake;
 use crate::routing::peers::Door;
-use crate::session::Session;
 use crate::shared::Shared;
 use crate::worker::Worker;
 

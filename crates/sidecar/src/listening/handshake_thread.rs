@@ -16,10 +16,10 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::sync::oneshot;
 use tokio::task::{LocalSet, spawn_local};
 
-use crate::channel::Detached;
+use crate::dialling::channel::Detached;
+use crate::dialling::handshake;
 use crate::drain::Guard;
 use crate::error::Error;
-use crate::handshake;
 use crate::listening::accept::accept_all;
 use crate::listening::admission::{Bounds, Place, Places};
 use crate::shared::Shared;

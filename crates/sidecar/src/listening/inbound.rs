@@ -14,7 +14,7 @@ use tokio::task::spawn_local;
 use tokio::time::timeout;
 
 use crate::answer::answer;
-use crate::channel::Channel;
+use crate::dialling::channel::Channel;
 use crate::drain::{Guard, Phase};
 use crate::function;
 use crate::http2::{self, Caller, Pool, Reader, Route, Service, Whereabouts};

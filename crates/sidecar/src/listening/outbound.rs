@@ -12,6 +12,7 @@ use tokio::net::TcpStream;
 use tokio::time::timeout;
 
 use crate::answer::{PREFACE, Protocol, answer};
+use crate::dialling::warm::Stock;
 use crate::drain::{Guard, Phase};
 use crate::failure::{Failure, Why};
 use crate::http2::{self, Caller, Reader, Route, Service, Whereabouts};
@@ -22,7 +23,6 @@ use crate::routing::peers::{Door, Doors, NoDoor};
 use crate::runtime::until::until;
 use crate::shared::Shared;
 use crate::splice::{Ended, Splice};
-use crate::stock::Stock;
 use crate::worker::Worker;
 
 /// The most that is read before the protocol of a local connection is decided on.

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use bartizan_deployment::Path;
 use tokio::net::TcpStream;
 
+use crate::dialling::warm::Stock;
 use crate::drain::Guard;
 use crate::failure::{Failure, Why};
 use crate::listening::admission::Place;
@@ -16,7 +17,6 @@ use crate::listening::outbound::{self, Routing};
 use crate::redirect;
 use crate::routing::peers::{Door, Doors};
 use crate::routing::routes::Ways;
-use crate::stock::Stock;
 use crate::worker::Worker;
 
 /// Whither a transparent listener sends its connections.

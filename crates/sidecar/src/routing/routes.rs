@@ -6,11 +6,11 @@ use std::sync::Arc;
 
 use tokio::task::spawn_local;
 
+use crate::dialling::warm::Stock;
 use crate::http2::{Pool, Route, Target};
 use crate::metrics::{Requests, Side};
 use crate::routing::peers::Door;
 use crate::state::State;
-use crate::stock::Stock;
 use crate::worker::Worker;
 
 /// Collects what outbound listeners need, while they are set up.

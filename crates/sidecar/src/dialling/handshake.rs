@@ -15,15 +15,15 @@ use tokio_rustls::rustls::server::Acceptor;
 use tokio_rustls::server::TlsStream;
 use tokio_rustls::{LazyConfigAcceptor, TlsConnector};
 
-use crate::channel::Channel;
+use crate::dialling::channel::Channel;
+use crate::dialling::session::{Leg, Session};
+use crate::dialling::tap::Tap;
+use crate::dialling::turns::in_turn;
 use crate::failure::{Failure, Why};
-use crate::hellos::in_turn;
 use crate::listening::socket;
 use crate::metrics::Side;
 use crate::routing::peers::Door;
-use crate::session::{Leg, Session};
 use crate::shared::Shared;
-use crate::tap::Tap;
 
 /// How long a refused peer's last bytes are waited for, so that closing the socket does not destroy the alert on its way.
 const LINGER: Duration = Duration::from_millis(500);

@@ -11,8 +11,8 @@ use tokio::io::{AsyncBufRead, AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsStream;
 
-use crate::session::Session;
-use crate::tap::Tap;
+use crate::dialling::session::Session;
+use crate::dialling::tap::Tap;
 
 /// An established TLS connection. Counts what it carries, and takes the end of the connection for a refusal where it comes
 /// before the peer's first byte.

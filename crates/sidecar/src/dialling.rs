@@ -1,0 +1,9 @@
+//! Connections between sidecars: dialled, shaken hands on, kept warm.
+
+pub(crate) mod backoff;
+pub(crate) mod channel;
+pub(crate) mod handshake;
+pub(crate) mod session;
+pub(crate) mod tap;
+pub(crate) mod turns;
+pub(crate) mod warm;
