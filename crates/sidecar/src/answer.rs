@@ -8,8 +8,8 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::time::timeout;
 
 use crate::failure::Failure;
-use crate::http2::{self, Version};
 use crate::metrics::Side;
+use crate::paths::http2::{self, Version};
 use crate::problem::Problem;
 use crate::shared::Shared;
 

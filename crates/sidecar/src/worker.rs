@@ -9,7 +9,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use crate::http2::{Budget, Pool, WaitsFor};
+use crate::paths::http2::{Budget, Pool, WaitsFor};
 use crate::shared::Shared;
 
 /// What one thread serves by.

@@ -16,14 +16,14 @@ use tokio::time::timeout;
 use crate::answer::answer;
 use crate::dialling::channel::Channel;
 use crate::drain::{Guard, Phase};
-use crate::function;
-use crate::http2::{self, Caller, Pool, Reader, Route, Service, Whereabouts};
 use crate::listening::handshake_thread::Authenticated;
 use crate::listening::outbound::{LAST_WORD, decide, not_http};
 use crate::metrics::{Requests, Side};
+use crate::paths::function;
+use crate::paths::http2::{self, Caller, Pool, Reader, Route, Service, Whereabouts};
+use crate::paths::splice::{Ended, Splice};
 use crate::runtime::until::until;
 use crate::shared::Shared;
-use crate::splice::{Ended, Splice};
 use crate::worker::Worker;
 
 /// How long saying goodbye may take.

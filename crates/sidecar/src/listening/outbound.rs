@@ -15,14 +15,14 @@ use crate::answer::{PREFACE, Protocol, answer};
 use crate::dialling::warm::Stock;
 use crate::drain::{Guard, Phase};
 use crate::failure::{Failure, Why};
-use crate::http2::{self, Caller, Reader, Route, Service, Whereabouts};
 use crate::listening::admission::Place;
 use crate::metrics::Side;
+use crate::paths::http2::{self, Caller, Reader, Route, Service, Whereabouts};
+use crate::paths::splice::{Ended, Splice};
 use crate::routing::authority::Authority;
 use crate::routing::peers::{Door, Doors, NoDoor};
 use crate::runtime::until::until;
 use crate::shared::Shared;
-use crate::splice::{Ended, Splice};
 use crate::worker::Worker;
 
 /// The most that is read before the protocol of a local connection is decided on.

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use tokio::task::spawn_local;
 
 use crate::dialling::warm::Stock;
-use crate::http2::{Pool, Route, Target};
 use crate::metrics::{Requests, Side};
+use crate::paths::http2::{Pool, Route, Target};
 use crate::routing::peers::Door;
 use crate::state::State;
 use crate::worker::Worker;

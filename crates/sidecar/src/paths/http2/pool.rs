@@ -24,7 +24,7 @@ use crate::dialling::handshake;
 use crate::dialling::session::Session;
 use crate::drain::Phase;
 use crate::failure::Failure;
-use crate::function;
+use crate::paths::function;
 use crate::routing::peers::Door;
 use crate::shared::Shared;
 use crate::worker::Worker;
