@@ -7,21 +7,18 @@
 #![deny(unsafe_code)]
 
 mod admin;
-mod answer;
-mod complaint;
+mod answers;
 mod config;
 pub mod confine;
 mod dialling;
 mod drain;
 mod error;
 mod expiry;
-mod failure;
 pub mod handover;
 mod idle;
 mod listening;
 mod metrics;
 mod paths;
-mod problem;
 mod process;
 pub mod redirect;
 mod reload;

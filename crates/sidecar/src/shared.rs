@@ -7,7 +7,7 @@ use bartizan_deployment::{Limits, NodeName};
 use bartizan_ledger::Recorder;
 use bartizan_tls::Endpoint;
 
-use crate::complaint::Complaints;
+use crate::answers::failure_log::Complaints;
 use crate::dialling::session::Sessions;
 use crate::drain::Drain;
 use crate::metrics::Metrics;

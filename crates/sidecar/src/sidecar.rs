@@ -16,7 +16,7 @@ use tokio::task::spawn_local;
 use tokio::time::{sleep, timeout};
 
 use crate::admin::{self, Admin};
-use crate::complaint::Complaints;
+use crate::answers::failure_log::Complaints;
 use crate::config;
 use crate::dialling::session::Sessions;
 use crate::drain::{Drain, Phase};

@@ -15,11 +15,11 @@ use tokio_rustls::rustls::server::Acceptor;
 use tokio_rustls::server::TlsStream;
 use tokio_rustls::{LazyConfigAcceptor, TlsConnector};
 
+use crate::answers::failure::{Failure, Why};
 use crate::dialling::channel::Channel;
 use crate::dialling::session::{Leg, Session};
 use crate::dialling::tap::Tap;
 use crate::dialling::turns::in_turn;
-use crate::failure::{Failure, Why};
 use crate::listening::socket;
 use crate::metrics::Side;
 use crate::routing::peers::Door;

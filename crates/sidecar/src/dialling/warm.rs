@@ -12,11 +12,11 @@ use tokio::io::AsyncBufRead;
 use tokio::sync::Notify;
 use tokio::time::sleep;
 
+use crate::answers::failure::Failure;
 use crate::dialling::backoff::Backoff;
 use crate::dialling::channel::Channel;
 use crate::dialling::handshake;
 use crate::drain::Phase;
-use crate::failure::Failure;
 use crate::routing::peers::Door;
 use crate::shared::Shared;
 

@@ -13,7 +13,7 @@ use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::task::spawn_local;
 use tokio::time::timeout;
 
-use crate::answer::answer;
+use crate::answers::answer::answer;
 use crate::dialling::channel::Channel;
 use crate::drain::{Guard, Phase};
 use crate::listening::handshake_thread::Authenticated;

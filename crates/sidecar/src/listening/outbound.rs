@@ -11,10 +11,10 @@ use tokio::io::AsyncReadExt;
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
-use crate::answer::{PREFACE, Protocol, answer};
+use crate::answers::answer::{PREFACE, Protocol, answer};
+use crate::answers::failure::{Failure, Why};
 use crate::dialling::warm::Stock;
 use crate::drain::{Guard, Phase};
-use crate::failure::{Failure, Why};
 use crate::listening::admission::Place;
 use crate::metrics::Side;
 use crate::paths::http2::{self, Caller, Reader, Route, Service, Whereabouts};

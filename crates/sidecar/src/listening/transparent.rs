@@ -9,9 +9,9 @@ use std::sync::Arc;
 use bartizan_deployment::Path;
 use tokio::net::TcpStream;
 
+use crate::answers::failure::{Failure, Why};
 use crate::dialling::warm::Stock;
 use crate::drain::Guard;
-use crate::failure::{Failure, Why};
 use crate::listening::admission::Place;
 use crate::listening::outbound::{self, Routing};
 use crate::redirect;

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
-use crate::failure::{Failure, Why};
+use crate::answers::failure::{Failure, Why};
 use crate::listening::socket;
 use crate::shared::Shared;
 

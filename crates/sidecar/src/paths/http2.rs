@@ -28,7 +28,7 @@ pub(crate) use exchange::Route;
 pub(crate) use pool::{Occupancy, Pool, Target, WaitsFor};
 pub(crate) use serve::{Ended, Service, serve};
 
-use crate::failure::Failure;
+use crate::answers::failure::Failure;
 use crate::metrics::Side;
 use crate::runtime::ticks;
 use crate::shared::Shared;

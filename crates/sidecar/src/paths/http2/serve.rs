@@ -18,8 +18,8 @@ use super::exchange::{self, Carrier, Consumer, Exchange, Origin, Route};
 use super::link::{GOODBYE, Link, Touched};
 use super::port::{Came, Inbox, Stop, Turn};
 use super::restraint::Restraint;
+use crate::answers::failure::Failure;
 use crate::drain::{Guard, Phase};
-use crate::failure::Failure;
 use crate::metrics::Side;
 use crate::shared::Shared;
 

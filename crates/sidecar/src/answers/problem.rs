@@ -5,7 +5,7 @@ use http::header::{CONTENT_LENGTH, CONTENT_TYPE, HeaderValue, SERVER};
 use http::{Response, StatusCode};
 use serde::Serialize;
 
-use crate::failure::Failure;
+use crate::answers::failure::Failure;
 
 /// The media type of ProblemDetails.
 const MEDIA_TYPE: &str = "application/problem+json";
@@ -89,7 +89,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::failure::Why;
+    use crate::answers::failure::Why;
 
     proptest! {
         #[test]

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use crate::failure::{Failure, Why};
+use crate::answers::failure::{Failure, Why};
 
 /// The same complaint is repeated at most this often.
 const EVERY: Duration = Duration::from_secs(10);

@@ -7,10 +7,10 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::time::timeout;
 
-use crate::failure::Failure;
+use crate::answers::failure::Failure;
+use crate::answers::problem::Problem;
 use crate::metrics::Side;
 use crate::paths::http2::{self, Version};
-use crate::problem::Problem;
 use crate::shared::Shared;
 
 /// How long a consumer may take to receive its answer and close.
