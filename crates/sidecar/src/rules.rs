@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::drain::{Guard, Phase};
+use crate::life::drain::{Guard, Phase};
 use crate::metrics::Metrics;
 use crate::redirect::{self, Probed};
 use crate::runtime::until::until;
@@ -74,7 +74,7 @@ mod tests {
     use tokio::time::timeout;
 
     use super::*;
-    use crate::drain::Drain;
+    use crate::life::drain::Drain;
 
     /// A drain of more than a second logged an error on rules that were as they should be: their listener had been closed.
     #[tokio::test]

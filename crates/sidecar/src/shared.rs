@@ -9,7 +9,7 @@ use bartizan_tls::Endpoint;
 
 use crate::answers::failure_log::Complaints;
 use crate::dialling::session::Sessions;
-use crate::drain::Drain;
+use crate::life::drain::Drain;
 use crate::metrics::Metrics;
 use crate::runtime::ticks::Ticks;
 

@@ -17,7 +17,7 @@ use time::format_description::well_known::Rfc3339;
 
 use crate::dialling::session::Session;
 use crate::dialling::warm::Stock;
-use crate::drain::Phase;
+use crate::life::drain::Phase;
 use crate::paths::http2::Occupancy;
 use crate::process::{Process, encode_gauge};
 use crate::rules::Rules;

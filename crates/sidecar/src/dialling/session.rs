@@ -14,9 +14,9 @@ use bartizan_tls::{Established, Reason, Refusal, Refused, SessionFacts};
 use prometheus_client::metrics::counter::Counter;
 use tokio::sync::watch;
 
-use crate::drain::Phase;
+use crate::life::drain::Phase;
+use crate::life::review;
 use crate::metrics::Side;
-use crate::review;
 use crate::shared::Shared;
 
 /// The established connections of a sidecar.

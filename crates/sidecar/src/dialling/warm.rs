@@ -16,7 +16,7 @@ use crate::answers::failure::Failure;
 use crate::dialling::backoff::Backoff;
 use crate::dialling::channel::Channel;
 use crate::dialling::handshake;
-use crate::drain::Phase;
+use crate::life::drain::Phase;
 use crate::routing::peers::Door;
 use crate::shared::Shared;
 

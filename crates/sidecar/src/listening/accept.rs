@@ -10,8 +10,8 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::task::{spawn_local, yield_now};
 use tokio::time::{MissedTickBehavior, interval, sleep};
 
-use crate::drain::{Guard, Phase};
-use crate::idle;
+use crate::life::drain::{Guard, Phase};
+use crate::life::idle;
 use crate::listening::admission::{Bound, Place, Places};
 use crate::runtime::until::until;
 use crate::shared::Shared;

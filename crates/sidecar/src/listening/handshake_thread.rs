@@ -18,8 +18,8 @@ use tokio::task::{LocalSet, spawn_local};
 
 use crate::dialling::channel::Detached;
 use crate::dialling::handshake;
-use crate::drain::Guard;
 use crate::error::Error;
+use crate::life::drain::Guard;
 use crate::listening::accept::accept_all;
 use crate::listening::admission::{Bounds, Place, Places};
 use crate::shared::Shared;

@@ -14,7 +14,7 @@ use tokio::time::timeout;
 use crate::answers::answer::{PREFACE, Protocol, answer};
 use crate::answers::failure::{Failure, Why};
 use crate::dialling::warm::Stock;
-use crate::drain::{Guard, Phase};
+use crate::life::drain::{Guard, Phase};
 use crate::listening::admission::Place;
 use crate::metrics::Side;
 use crate::paths::http2::{self, Caller, Reader, Route, Service, Whereabouts};

@@ -11,7 +11,7 @@ use tokio::net::TcpStream;
 
 use crate::answers::failure::{Failure, Why};
 use crate::dialling::warm::Stock;
-use crate::drain::Guard;
+use crate::life::drain::Guard;
 use crate::listening::admission::Place;
 use crate::listening::outbound::{self, Routing};
 use crate::redirect;

@@ -18,7 +18,7 @@ use super::exchange::{self, Consumer, Exchange, Origin};
 use super::pool::{Counted, Pool};
 use super::port::{Came, Inbox, Inside, Port, Stop, Turn};
 use crate::dialling::session::Session;
-use crate::drain::Phase;
+use crate::life::drain::Phase;
 use crate::runtime::until::until;
 use crate::shared::Shared;
 

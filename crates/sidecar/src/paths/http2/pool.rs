@@ -23,7 +23,7 @@ use crate::answers::failure::Failure;
 use crate::dialling::backoff::Backoff;
 use crate::dialling::handshake;
 use crate::dialling::session::Session;
-use crate::drain::Phase;
+use crate::life::drain::Phase;
 use crate::paths::function;
 use crate::routing::peers::Door;
 use crate::shared::Shared;

@@ -19,7 +19,7 @@ use super::link::{GOODBYE, Link, Touched};
 use super::port::{Came, Inbox, Stop, Turn};
 use super::restraint::Restraint;
 use crate::answers::failure::Failure;
-use crate::drain::{Guard, Phase};
+use crate::life::drain::{Guard, Phase};
 use crate::metrics::Side;
 use crate::shared::Shared;
 

@@ -7,7 +7,7 @@ use bartizan_tls::{Credentials, Endpoint};
 
 use crate::config;
 use crate::error::Error;
-use crate::review;
+use crate::life::review;
 use crate::routing::peers::Doors;
 use crate::runtime::pages;
 use crate::sidecar::{Running, complain_of_files, find, name_certificate};

@@ -9,7 +9,7 @@ use bartizan_ledger::Direction;
 use tokio::time::sleep;
 
 use crate::dialling::session::Session;
-use crate::drain::Phase;
+use crate::life::drain::Phase;
 use crate::shared::Shared;
 
 /// How often connections are looked at: several times within the bound, and not for nothing.

@@ -15,7 +15,7 @@ use tokio::task::yield_now;
 use tokio::time::sleep;
 
 use crate::dialling::session::Session;
-use crate::drain::Phase;
+use crate::life::drain::Phase;
 use crate::metrics::Side;
 use crate::shared::Shared;
 use crate::state::State;
