@@ -19,7 +19,6 @@ mod paths;
 mod process;
 pub mod redirect;
 mod routing;
-mod rules;
 mod runtime;
 mod shared;
 mod sidecar;

@@ -20,6 +20,7 @@ mod fence;
 mod installed;
 mod plan;
 mod probe;
+pub(crate) mod readiness;
 mod ruleset;
 mod strict;
 mod watch;

@@ -20,7 +20,7 @@ use crate::dialling::warm::Stock;
 use crate::life::drain::Phase;
 use crate::paths::http2::Occupancy;
 use crate::process::{Process, encode_gauge};
-use crate::rules::Rules;
+use crate::redirect::readiness::Rules;
 use crate::shared::Shared;
 
 /// A running sidecar as its admin port sees it.
