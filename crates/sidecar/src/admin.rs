@@ -1,5 +1,9 @@
 //! The admin port: HTTP/1.1 in clear, read only.
 
+pub(crate) mod config;
+pub(crate) mod process;
+pub(crate) mod state;
+
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,7 +23,7 @@ use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 use tokio::time::{sleep, timeout};
 
-use crate::state::State;
+use crate::admin::state::State;
 
 /// Connections served at a time; others wait in the listener's queue.
 const CONNECTIONS: usize = 32;

@@ -8,7 +8,6 @@
 
 mod admin;
 mod answers;
-mod config;
 pub mod confine;
 mod dialling;
 mod error;
@@ -16,13 +15,11 @@ mod life;
 mod listening;
 mod metrics;
 mod paths;
-mod process;
 pub mod redirect;
 mod routing;
 mod runtime;
 mod shared;
 mod sidecar;
-mod state;
 mod worker;
 
 pub use error::Error;

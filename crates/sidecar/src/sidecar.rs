@@ -15,9 +15,10 @@ use tokio::net::TcpListener;
 use tokio::task::spawn_local;
 use tokio::time::{sleep, timeout};
 
+use crate::admin::config;
+use crate::admin::state::State;
 use crate::admin::{self, Admin};
 use crate::answers::failure_log::Complaints;
-use crate::config;
 use crate::dialling::session::Sessions;
 use crate::error::Error;
 use crate::life::drain::{Drain, Phase};
@@ -40,7 +41,6 @@ use crate::routing::routes::Ways;
 use crate::runtime::pages;
 use crate::runtime::ticks::Ticks;
 use crate::shared::{Current, Shared};
-use crate::state::State;
 use crate::worker::Worker;
 
 /// TLS handshakes under way per listener; beyond, the oldest gives way. Each holds about 50 kB.

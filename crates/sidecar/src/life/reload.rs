@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bartizan_deployment::Deployment;
 use bartizan_tls::{Credentials, Endpoint};
 
-use crate::config;
+use crate::admin::config;
 use crate::error::Error;
 use crate::life::review;
 use crate::routing::peers::Doors;

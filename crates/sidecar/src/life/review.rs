@@ -14,11 +14,11 @@ use bartizan_tls::{Reason, Refusal};
 use tokio::task::yield_now;
 use tokio::time::sleep;
 
+use crate::admin::state::State;
 use crate::dialling::session::Session;
 use crate::life::drain::Phase;
 use crate::metrics::Side;
 use crate::shared::Shared;
-use crate::state::State;
 
 /// How often it is looked whether there is a reason.
 const LOOK: Duration = Duration::from_secs(2);

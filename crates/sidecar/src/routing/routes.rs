@@ -6,11 +6,11 @@ use std::sync::Arc;
 
 use tokio::task::spawn_local;
 
+use crate::admin::state::State;
 use crate::dialling::warm::Stock;
 use crate::metrics::{Requests, Side};
 use crate::paths::http2::{Pool, Route, Target};
 use crate::routing::peers::Door;
-use crate::state::State;
 use crate::worker::Worker;
 
 /// Collects what outbound listeners need, while they are set up.

@@ -15,11 +15,11 @@ use serde_json::{Value, json};
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
+use crate::admin::process::{Process, encode_gauge};
 use crate::dialling::session::Session;
 use crate::dialling::warm::Stock;
 use crate::life::drain::Phase;
 use crate::paths::http2::Occupancy;
-use crate::process::{Process, encode_gauge};
 use crate::redirect::readiness::Rules;
 use crate::shared::Shared;
 
