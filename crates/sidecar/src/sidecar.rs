@@ -36,7 +36,7 @@ use crate::listening::transparent::{self, Destinations};
 use crate::metrics::Metrics;
 use crate::paths::http2::{Pool, Target};
 use crate::redirect;
-use crate::routing::peers::Doors;
+use crate::routing::peers::Upstreams;
 use crate::routing::routes::Ways;
 use crate::runtime::pages;
 use crate::runtime::ticks::Ticks;
@@ -63,7 +63,7 @@ pub struct Running {
     ledger: Ledger,
     /// What the listeners were set up by.
     pub(crate) settings: Option<bartizan_deployment::Sidecar>,
-    pub(crate) doors: Arc<Doors>,
+    pub(crate) upstreams: Arc<Upstreams>,
     /// What a successor takes over.
     listening: Vec<OwnedFd>,
     /// Where other sidecars' handshakes are answered, if there is an inbound listener.
@@ -308,7 +308,7 @@ impl Ports {
         ledger: Ledger,
     ) -> Result<Running, Error> {
         let shared = &worker.shared;
-        let doors = |interface| Arc::new(Doors::of(deployment, node.name.as_str(), interface));
+        let upstreams = |interface| Arc::new(Upstreams::of(deployment, node.name.as_str(), interface));
         let mut running = Running {
             inbound: Vec::new(),
             outbound: Vec::new(),
@@ -317,7 +317,7 @@ impl Ports {
             worker: Rc::clone(worker),
             ledger,
             settings: node.sidecar.clone(),
-            doors: doors(None),
+            upstreams: upstreams(None),
             listening: self.copies()?,
             handshakes: None,
         };
@@ -339,7 +339,7 @@ impl Ports {
             if outbound.route == RouteTo::ByDestination {
                 transparent.push(address);
             }
-            serve_outbound(worker, &doors(outbound.interface), &mut ways, &outbound, listener);
+            serve_outbound(worker, &upstreams(outbound.interface), &mut ways, &outbound, listener);
         }
         ways.keep();
         if let Some(listener) = self.probed {
@@ -406,7 +406,7 @@ fn serve_inbound(
 
 fn serve_outbound(
     worker: &Rc<Worker>,
-    doors: &Arc<Doors>,
+    upstreams: &Arc<Upstreams>,
     ways: &mut Ways<'_>,
     outbound: &Outbound,
     listener: TcpListener,
@@ -425,7 +425,7 @@ fn serve_outbound(
     let (shared, warm) = (Arc::clone(shared), outbound.warm);
     let routing = match (&outbound.route, outbound.path) {
         (RouteTo::ByDestination, path) => {
-            let destinations = Rc::new(Destinations::new(doors, path, warm, ways));
+            let destinations = Rc::new(Destinations::new(upstreams, path, warm, ways));
             let serve = move |stream, peer, guard, place| {
                 transparent::serve(Rc::clone(&served), Rc::clone(&destinations), stream, peer, guard, place)
             };
@@ -434,24 +434,24 @@ fn serve_outbound(
         }
         (RouteTo::To(peer), path) => {
             // The deployment was refused where a peer routed to has no inbound listener.
-            let Some(door) = doors.to(peer) else { return };
+            let Some(upstream) = upstreams.to(peer) else { return };
             if path == Path::Splice {
-                let stock = ways.stock(door, warm);
+                let stock = ways.stock(upstream, warm);
                 let serve = move |stream, _, guard, place| {
                     outbound::splice(Arc::clone(&served.shared), Arc::clone(&stock), stream, guard, place)
                 };
                 spawn_local(accept_all(shared, listener, name, places, serve));
                 return;
             }
-            Routing::To(ways.route(door, warm))
+            Routing::To(ways.route(upstream, warm))
         }
         (RouteTo::ByAuthority, _) => Routing::ByAuthority {
-            routes: doors
+            routes: upstreams
                 .all()
                 .iter()
-                .map(|door| (door.clone(), ways.route(door, warm)))
+                .map(|upstream| (upstream.clone(), ways.route(upstream, warm)))
                 .collect(),
-            doors: Arc::clone(doors),
+            upstreams: Arc::clone(upstreams),
         },
     };
     let routing = Rc::new(routing);

@@ -22,7 +22,7 @@ use crate::dialling::tap::Tap;
 use crate::dialling::turns::in_turn;
 use crate::listening::socket;
 use crate::metrics::Side;
-use crate::routing::peers::Door;
+use crate::routing::peers::Upstream;
 use crate::shared::Shared;
 
 /// How long a refused peer's last bytes are waited for, so that closing the socket does not destroy the alert on its way.
@@ -31,8 +31,8 @@ const LINGER: Duration = Duration::from_millis(500);
 const LINGER_BYTES: usize = 64 * 1024;
 
 /// Dials the sidecar of a peer and completes the handshake.
-pub(crate) async fn connect(shared: &Arc<Shared>, door: &Door, path: Path) -> Result<Channel, Failure> {
-    let peer = door.peer.as_str();
+pub(crate) async fn connect(shared: &Arc<Shared>, upstream: &Upstream, path: Path) -> Result<Channel, Failure> {
+    let peer = upstream.peer.as_str();
     let failed = |why: Why, detail: String, hint: &str| Failure {
         peer: peer.to_owned(),
         why,
@@ -44,7 +44,7 @@ pub(crate) async fn connect(shared: &Arc<Shared>, door: &Door, path: Path) -> Re
     let connecting = shared
         .endpoint
         .endpoint()
-        .connect(peer, door.interface)
+        .connect(peer, upstream.interface)
         .map_err(|error| {
             failed(
                 Why::Peer(Reason::Ours),
@@ -53,14 +53,14 @@ pub(crate) async fn connect(shared: &Arc<Shared>, door: &Door, path: Path) -> Re
             )
         })?;
     let began = Instant::now();
-    let dialled = match timeout(shared.limits.connect, TcpStream::connect(door.address)).await {
-        Ok(dialled) => dialled.map_err(|error| (Reason::Unreachable, format!("{}: {error}", door.address))),
+    let dialled = match timeout(shared.limits.connect, TcpStream::connect(upstream.address)).await {
+        Ok(dialled) => dialled.map_err(|error| (Reason::Unreachable, format!("{}: {error}", upstream.address))),
         Err(_) => {
             shared.metrics.limit_reached("connect");
             let waited = shared.limits.connect;
             Err((
                 Reason::Unreachable,
-                format!("{}: no answer to TCP within {waited:?}", door.address),
+                format!("{}: no answer to TCP within {waited:?}", upstream.address),
             ))
         }
     };
@@ -68,7 +68,7 @@ pub(crate) async fn connect(shared: &Arc<Shared>, door: &Door, path: Path) -> Re
         shared.metrics.handshake_failed(Side::Outbound, peer, reason.as_str());
         let hint = format!(
             "is the sidecar of {peer} running, and can {} be reached from here?",
-            door.address
+            upstream.address
         );
         failed(Why::Peer(reason), detail, &hint)
     })?;
@@ -77,23 +77,23 @@ pub(crate) async fn connect(shared: &Arc<Shared>, door: &Door, path: Path) -> Re
     let local_address = prepared.map_err(|error| {
         failed(
             Why::Peer(Reason::Unreachable),
-            format!("{}: {error}", door.address),
+            format!("{}: {error}", upstream.address),
             "the connection went away at once; see the log of the peer's sidecar",
         )
     })?;
     let leg = Leg {
         direction: Direction::Outbound,
-        interface: door.interface,
+        interface: upstream.interface,
         path,
         local_address,
-        peer_address: door.address,
+        peer_address: upstream.address,
         connect,
         handshake: Duration::ZERO,
     };
     handshake_out(shared, stream, connecting, leg, generation)
         .await
         .map_err(|refused| {
-            record_refusal(shared, &refused, leg, Some(door));
+            record_refusal(shared, &refused, leg, Some(upstream));
             Failure::refused(peer, &refused)
         })
 }
@@ -221,13 +221,13 @@ async fn linger<IO: AsyncReadExt + AsyncWriteExt + Unpin>(mut stream: IO) {
     let _ = timeout(LINGER, rest).await;
 }
 
-fn record_refusal(shared: &Shared, refused: &Refused, leg: Leg, door: Option<&Door>) {
+fn record_refusal(shared: &Shared, refused: &Refused, leg: Leg, upstream: Option<&Upstream>) {
     let side = Side::from(leg.direction);
     let peer = refused
         .peer
         .as_ref()
         .map(NodeName::as_str)
-        .or(door.map(|door| door.peer.as_str()));
+        .or(upstream.map(|upstream| upstream.peer.as_str()));
     shared
         .metrics
         .handshake_failed(side, peer.unwrap_or("unknown"), refused.reason.as_str());

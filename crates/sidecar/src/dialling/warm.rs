@@ -17,14 +17,14 @@ use crate::dialling::backoff::Backoff;
 use crate::dialling::channel::Channel;
 use crate::dialling::handshake;
 use crate::life::drain::Phase;
-use crate::routing::peers::Door;
+use crate::routing::peers::Upstream;
 use crate::shared::Shared;
 
 /// Connections to one peer, ready for use.
 #[derive(Debug)]
 pub(crate) struct Stock {
     shared: Arc<Shared>,
-    door: Door,
+    upstream: Upstream,
     /// How many are kept ready.
     wanted: AtomicUsize,
     ready: Mutex<Vec<Channel>>,
@@ -33,10 +33,10 @@ pub(crate) struct Stock {
 }
 
 impl Stock {
-    pub(crate) fn new(shared: &Arc<Shared>, door: Door) -> Arc<Self> {
+    pub(crate) fn new(shared: &Arc<Shared>, upstream: Upstream) -> Arc<Self> {
         Arc::new(Self {
             shared: Arc::clone(shared),
-            door,
+            upstream,
             wanted: AtomicUsize::new(0),
             ready: Mutex::default(),
             taken: Notify::new(),
@@ -44,7 +44,7 @@ impl Stock {
     }
 
     pub(crate) fn peer(&self) -> &str {
-        self.door.peer.as_str()
+        self.upstream.peer.as_str()
     }
 
     /// Asks for at least this many connections to be kept ready.
@@ -77,7 +77,7 @@ impl Stock {
         self.taken.notify_one();
         match ready {
             Some(channel) => Ok(channel),
-            None => handshake::connect(&self.shared, &self.door, Path::Splice).await,
+            None => handshake::connect(&self.shared, &self.upstream, Path::Splice).await,
         }
     }
 
@@ -105,7 +105,7 @@ impl Stock {
         while guard.phase() == Phase::Running {
             if self.ready() < self.wanted.load(Ordering::Relaxed) {
                 let generation = self.shared.endpoint.generation();
-                let failure = match handshake::connect(&self.shared, &self.door, Path::Splice).await {
+                let failure = match handshake::connect(&self.shared, &self.upstream, Path::Splice).await {
                     Ok(channel) => {
                         // One begun before a reload would be kept with what was replaced.
                         if generation == self.shared.endpoint.generation() {

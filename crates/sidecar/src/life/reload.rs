@@ -8,7 +8,7 @@ use bartizan_tls::{Credentials, Endpoint};
 use crate::admin::config;
 use crate::error::Error;
 use crate::life::review;
-use crate::routing::peers::Doors;
+use crate::routing::peers::Upstreams;
 use crate::runtime::pages;
 use crate::sidecar::{Running, complain_of_files, find, name_certificate};
 
@@ -69,7 +69,7 @@ impl Running {
         if node.sidecar != self.settings {
             reloaded.needs_restart.push("listeners, admin port, ledger or limits");
         }
-        if Doors::of(deployment, name, None) != *self.doors {
+        if Upstreams::of(deployment, name, None) != *self.upstreams {
             reloaded.needs_restart.push("where peers are reached");
         }
         shared.endpoint.replace(endpoint.clone());

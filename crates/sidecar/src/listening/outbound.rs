@@ -20,7 +20,7 @@ use crate::metrics::Side;
 use crate::paths::http2::{self, Caller, Reader, Route, Service, Whereabouts};
 use crate::paths::splice::{Ended, Splice};
 use crate::routing::authority::Authority;
-use crate::routing::peers::{Door, Doors, NoDoor};
+use crate::routing::peers::{NoUpstream, Upstream, Upstreams};
 use crate::runtime::until::until;
 use crate::shared::Shared;
 use crate::worker::Worker;
@@ -38,8 +38,8 @@ pub(crate) enum Routing {
     To(Route),
     /// Each to the peer it names.
     ByAuthority {
-        doors: Arc<Doors>,
-        routes: HashMap<Door, Route>,
+        upstreams: Arc<Upstreams>,
+        routes: HashMap<Upstream, Route>,
     },
 }
 
@@ -199,12 +199,12 @@ impl Routing {
     fn route(&self, head: &Fields) -> Result<Route, Failure> {
         match self {
             Self::To(route) => Ok(route.clone()),
-            Self::ByAuthority { doors, routes } => find(doors, routes, head).cloned(),
+            Self::ByAuthority { upstreams, routes } => find(upstreams, routes, head).cloned(),
         }
     }
 }
 
-fn find<'a>(doors: &Doors, routes: &'a HashMap<Door, Route>, head: &Fields) -> Result<&'a Route, Failure> {
+fn find<'a>(upstreams: &Upstreams, routes: &'a HashMap<Upstream, Route>, head: &Fields) -> Result<&'a Route, Failure> {
     let failed = |target: String, detail: String| {
         Failure {
         peer: target,
@@ -215,10 +215,10 @@ fn find<'a>(doors: &Doors, routes: &'a HashMap<Door, Route>, head: &Fields) -> R
     }
     };
     let target = Authority::of(head).map_err(|text| failed("unknown".to_owned(), format!("`{text}` names no host")))?;
-    let door = doors
+    let upstream = upstreams
         .find(&target)
-        .map_err(|error: NoDoor| failed(error.peer().to_owned(), error.to_string()))?;
+        .map_err(|error: NoUpstream| failed(error.peer().to_owned(), error.to_string()))?;
     routes
-        .get(door)
-        .ok_or_else(|| failed(door.peer.to_string(), format!("{target} has no route")))
+        .get(upstream)
+        .ok_or_else(|| failed(upstream.peer.to_string(), format!("{target} has no route")))
 }

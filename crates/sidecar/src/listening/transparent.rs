@@ -15,15 +15,15 @@ use crate::life::drain::Guard;
 use crate::listening::admission::Place;
 use crate::listening::outbound::{self, Routing};
 use crate::redirect;
-use crate::routing::peers::{Door, Doors};
+use crate::routing::peers::{Upstream, Upstreams};
 use crate::routing::routes::Ways;
 use crate::worker::Worker;
 
 /// Whither a transparent listener sends its connections.
 #[derive(Debug)]
 pub(crate) struct Destinations {
-    doors: Arc<Doors>,
-    onward: HashMap<Door, Onward>,
+    upstreams: Arc<Upstreams>,
+    onward: HashMap<Upstream, Onward>,
 }
 
 /// On one of the two paths.
@@ -34,18 +34,18 @@ enum Onward {
 }
 
 impl Destinations {
-    /// A way to each door of `doors` on `path`, each with `warm` connections kept ready.
-    pub(crate) fn new(doors: &Arc<Doors>, path: Path, warm: usize, ways: &mut Ways<'_>) -> Self {
-        let onward = doors.all().iter().map(|door| {
+    /// A way to each upstream of `upstreams` on `path`, each with `warm` connections kept ready.
+    pub(crate) fn new(upstreams: &Arc<Upstreams>, path: Path, warm: usize, ways: &mut Ways<'_>) -> Self {
+        let onward = upstreams.all().iter().map(|upstream| {
             let onward = match path {
-                Path::Splice => Onward::Splice(ways.stock(door, warm)),
-                Path::Http2 => Onward::Http2(Rc::new(Routing::To(ways.route(door, warm)))),
+                Path::Splice => Onward::Splice(ways.stock(upstream, warm)),
+                Path::Http2 => Onward::Http2(Rc::new(Routing::To(ways.route(upstream, warm)))),
             };
-            (door.clone(), onward)
+            (upstream.clone(), onward)
         });
         Self {
             onward: onward.collect(),
-            doors: Arc::clone(doors),
+            upstreams: Arc::clone(upstreams),
         }
     }
 
@@ -68,7 +68,7 @@ impl Destinations {
                 "is nf_conntrack in this kernel? see `bartizan sidecar redirect show`",
             ),
         })?;
-        let door = self.doors.at(destination).map_err(|error| {
+        let upstream = self.upstreams.at(destination).map_err(|error| {
             refused(
                 error.peer(),
                 error.to_string(),
@@ -76,9 +76,9 @@ impl Destinations {
                  add the node, or an interface to it, then run `bartizan sidecar redirect install`",
             )
         })?;
-        self.onward.get(door).ok_or_else(|| {
+        self.onward.get(upstream).ok_or_else(|| {
             refused(
-                door.peer.as_str(),
+                upstream.peer.as_str(),
                 format!("{destination} has no route"),
                 "restart this sidecar",
             )

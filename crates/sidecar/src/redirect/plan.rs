@@ -169,10 +169,10 @@ impl Plan {
         }
         for peer in deployment.nodes() {
             for inbound in peer.sidecar.iter().flat_map(|sidecar| &sidecar.inbound) {
-                let door = door(peer, inbound);
-                if self.services.iter().any(|service| service.address == door) {
+                let upstream = upstream(peer, inbound);
+                if self.services.iter().any(|service| service.address == upstream) {
                     let cause = format!(
-                        "the sidecar of {} listens at {door}, where its function is called",
+                        "the sidecar of {} listens at {upstream}, where its function is called",
                         peer.name
                     );
                     let hint = "give `listen` another port: rules cannot tell TLS from clear by address";
@@ -222,7 +222,7 @@ fn listeners(sidecar: &Sidecar) -> (Option<SocketAddrV4>, Option<SocketAddrV6>) 
 }
 
 /// Where the sidecar behind an inbound listener is dialled.
-fn door(node: &Node, inbound: &Inbound) -> SocketAddr {
+fn upstream(node: &Node, inbound: &Inbound) -> SocketAddr {
     if inbound.listen.ip().is_unspecified() {
         SocketAddr::new(node.address, inbound.listen.port())
     } else {

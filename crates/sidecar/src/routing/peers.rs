@@ -1,4 +1,4 @@
-//! Where peers' sidecars listen, and which of them a request's target names.
+//! Upstreams: where peers' sidecars listen, and which of them a request's target names.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
@@ -9,39 +9,39 @@ use crate::routing::authority::Authority;
 
 /// An inbound listener of a peer, as it is dialled from here.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(crate) struct Door {
+pub(crate) struct Upstream {
     pub(crate) peer: NodeName,
     pub(crate) interface: InterfaceKind,
     pub(crate) address: SocketAddr,
 }
 
-/// The doors a listener of this node may knock at: those of its interface.
+/// The upstreams that a listener of this node may dial: those of its interface.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Doors {
+pub(crate) struct Upstreams {
     /// The interface they all belong to; none where they are of every interface.
     interface: Option<InterfaceKind>,
-    doors: Vec<Door>,
-    /// By host name or address as text, lower case: which doors it may mean.
+    upstreams: Vec<Upstream>,
+    /// By host name or address as text, lower case: which upstreams it may mean.
     hosts: HashMap<String, Vec<Meant>>,
-    /// By the address others know a function at: which door leads to it.
+    /// By the address others know a function at: which upstream leads to it.
     services: HashMap<SocketAddr, usize>,
-    /// Functions of the file that none of the doors leads to.
+    /// Functions of the file that none of the upstreams leads to.
     elsewhere: HashMap<SocketAddr, NodeName>,
-    /// Hosts of the nodes that none of the doors leads to.
+    /// Hosts of the nodes that none of the upstreams leads to.
     unjoined: HashMap<String, NodeName>,
 }
 
-/// A door that a host name may mean, and the ports by which it is meant.
+/// An upstream that a host name may mean, and the ports by which it is meant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Meant {
-    door: usize,
+    upstream: usize,
     /// In this order: of `service`, by which others know the function, of `forward` and of `listen`.
     ports: [u16; 3],
 }
 
-/// Why a target leads to no door.
+/// Why a target has no upstream.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum NoDoor {
+pub(crate) enum NoUpstream {
     /// The host belongs to no node this one may talk to.
     #[error("no node this one may talk to is called {0}")]
     Unknown(String),
@@ -68,7 +68,7 @@ fn named(interface: Option<InterfaceKind>) -> String {
     interface.map_or_else(String::new, |kind| format!("{} ", kind.name()))
 }
 
-impl NoDoor {
+impl NoUpstream {
     /// The node that was meant, where the file has it. What a client makes up is no name for metrics.
     pub(crate) fn peer(&self) -> &str {
         match self {
@@ -78,8 +78,8 @@ impl NoDoor {
     }
 }
 
-impl Doors {
-    /// The doors of the nodes that interfaces with a sidecar join to `node`: of one interface, or of all of them. A door belongs to
+impl Upstreams {
+    /// The upstreams of the nodes that interfaces with a sidecar join to `node`: of one interface, or of all of them. An upstream belongs to
     /// the interface of the inbound listener behind it, and to no other that joins the two nodes.
     pub(crate) fn of(deployment: &Deployment, node: &str, interface: Option<InterfaceKind>) -> Self {
         let mut this = Self {
@@ -117,8 +117,8 @@ impl Doors {
             } else {
                 inbound.listen.ip()
             };
-            let index = self.doors.len();
-            self.doors.push(Door {
+            let index = self.upstreams.len();
+            self.upstreams.push(Upstream {
                 peer: peer.name.clone(),
                 interface,
                 address: SocketAddr::new(ip, inbound.listen.port()),
@@ -135,7 +135,7 @@ impl Doors {
             hosts.dedup();
             for host in hosts {
                 self.hosts.entry(host).or_default().push(Meant {
-                    door: index,
+                    upstream: index,
                     ports: [inbound.service.port(), inbound.forward.port(), inbound.listen.port()],
                 });
             }
@@ -143,46 +143,46 @@ impl Doors {
     }
 
     /// All of them.
-    pub(crate) fn all(&self) -> &[Door] {
-        &self.doors
+    pub(crate) fn all(&self) -> &[Upstream] {
+        &self.upstreams
     }
 
-    /// The first door of a node.
-    pub(crate) fn to(&self, peer: &NodeName) -> Option<&Door> {
-        self.doors.iter().find(|door| door.peer == *peer)
+    /// The first upstream of a node.
+    pub(crate) fn to(&self, peer: &NodeName) -> Option<&Upstream> {
+        self.upstreams.iter().find(|upstream| upstream.peer == *peer)
     }
 
-    /// The door to the function that others know to be at `address`.
-    pub(crate) fn at(&self, address: SocketAddr) -> Result<&Door, NoDoor> {
+    /// The upstream to the function that others know to be at `address`.
+    pub(crate) fn at(&self, address: SocketAddr) -> Result<&Upstream, NoUpstream> {
         let index = self
             .services
             .get(&address)
             .ok_or_else(|| match self.elsewhere.get(&address) {
-                Some(node) => NoDoor::Unjoined {
+                Some(node) => NoUpstream::Unjoined {
                     target: address.to_string(),
                     node: node.clone(),
                     interface: self.interface,
                 },
-                None => NoDoor::Nobody(address),
+                None => NoUpstream::Nobody(address),
             })?;
-        self.doors.get(*index).ok_or(NoDoor::Nobody(address))
+        self.upstreams.get(*index).ok_or(NoUpstream::Nobody(address))
     }
 
-    /// The door a target names: by the address others know a function at, else by host and port. A host of one function alone is
+    /// The upstream a target names: by the address others know a function at, else by host and port. A host of one function alone is
     /// found whatever the port says, and one without a port means the node's first function.
-    pub(crate) fn find(&self, target: &Authority<'_>) -> Result<&Door, NoDoor> {
+    pub(crate) fn find(&self, target: &Authority<'_>) -> Result<&Upstream, NoUpstream> {
         let host = target.host();
         let unknown = || match self.unjoined.get(&host) {
-            Some(node) => NoDoor::Unjoined {
+            Some(node) => NoUpstream::Unjoined {
                 target: target.to_string(),
                 node: node.clone(),
                 interface: self.interface,
             },
-            None => NoDoor::Unknown(target.to_string()),
+            None => NoUpstream::Unknown(target.to_string()),
         };
         let address = host.parse().ok().zip(target.port());
         if let Some(index) = address.and_then(|(ip, port)| self.services.get(&SocketAddr::new(ip, port))) {
-            return self.doors.get(*index).ok_or_else(unknown);
+            return self.upstreams.get(*index).ok_or_else(unknown);
         }
         let found = self.hosts.get(&host).ok_or_else(unknown)?;
         let one = match target.port() {
@@ -191,12 +191,12 @@ impl Doors {
                 _ => None,
             }),
             None => found.first().filter(|first| {
-                let peer = &self.doors[first.door].peer;
-                found.iter().all(|other| self.doors[other.door].peer == *peer)
+                let peer = &self.upstreams[first.upstream].peer;
+                found.iter().all(|other| self.upstreams[other.upstream].peer == *peer)
             }),
         };
-        let one = one.ok_or_else(|| NoDoor::Ambiguous(target.to_string()))?;
-        self.doors.get(one.door).ok_or_else(unknown)
+        let one = one.ok_or_else(|| NoUpstream::Ambiguous(target.to_string()))?;
+        self.upstreams.get(one.upstream).ok_or_else(unknown)
     }
 }
 
@@ -217,7 +217,7 @@ fn names(node: &Node) -> Vec<String> {
 mod tests {
     use super::*;
 
-    fn doors() -> Doors {
+    fn upstreams() -> Upstreams {
         let text = "
 trust: { roots: ca.pem }
 nodes:
@@ -253,19 +253,19 @@ interfaces:
   - { kind: SBI, between: [udr, amf], with: sidecar }
 ";
         let deployment = Deployment::parse(text, "test", std::path::Path::new("/")).unwrap();
-        Doors::of(&deployment, "amf", None)
+        Upstreams::of(&deployment, "amf", None)
     }
 
-    fn find(doors: &Doors, target: &str) -> Result<String, NoDoor> {
+    fn find(upstreams: &Upstreams, target: &str) -> Result<String, NoUpstream> {
         let target = Authority::parse(target).unwrap();
-        doors
+        upstreams
             .find(&target)
-            .map(|door| format!("{} {}", door.peer, door.address))
+            .map(|upstream| format!("{} {}", upstream.peer, upstream.address))
     }
 
     #[test]
     fn a_node_is_found_by_its_name_dns_name_certificate_address_and_address() {
-        let doors = doors();
+        let upstreams = upstreams();
         for target in [
             "nrf",
             "NRF:8000",
@@ -273,19 +273,25 @@ interfaces:
             "[2001:db8::2]:29510",
             "10.0.0.2:29510",
         ] {
-            assert_eq!(find(&doors, target).unwrap(), "nrf 10.0.0.2:7443", "{target}");
+            assert_eq!(find(&upstreams, target).unwrap(), "nrf 10.0.0.2:7443", "{target}");
         }
     }
 
     #[test]
     fn the_port_tells_functions_on_one_address_apart() {
-        let doors = doors();
-        assert_eq!(find(&doors, "10.0.0.3:8001").unwrap(), "udm 10.0.0.3:7444");
-        assert_eq!(find(&doors, "10.0.0.3:8002").unwrap(), "udr 10.0.0.3:7445");
-        assert_eq!(find(&doors, "udm").unwrap(), "udm 10.0.0.3:7443");
-        assert_eq!(find(&doors, "10.0.0.3"), Err(NoDoor::Ambiguous("10.0.0.3".into())));
+        let upstreams = upstreams();
+        assert_eq!(find(&upstreams, "10.0.0.3:8001").unwrap(), "udm 10.0.0.3:7444");
+        assert_eq!(find(&upstreams, "10.0.0.3:8002").unwrap(), "udr 10.0.0.3:7445");
+        assert_eq!(find(&upstreams, "udm").unwrap(), "udm 10.0.0.3:7443");
+        assert_eq!(
+            find(&upstreams, "10.0.0.3"),
+            Err(NoUpstream::Ambiguous("10.0.0.3".into()))
+        );
         // It names neither of the two functions: the first would be a guess.
-        assert_eq!(find(&doors, "udm:9999"), Err(NoDoor::Ambiguous("udm:9999".into())));
+        assert_eq!(
+            find(&upstreams, "udm:9999"),
+            Err(NoUpstream::Ambiguous("udm:9999".into()))
+        );
     }
 
     /// A request for the second `service` of a node reached its first: routing knew `forward` and `listen` alone.
@@ -309,8 +315,8 @@ interfaces:
   - { kind: SBI, between: [amf, nrf], with: sidecar }
 ";
         let deployment = Deployment::parse(text, "test", std::path::Path::new("/")).unwrap();
-        let doors = Doors::of(&deployment, "amf", None);
-        for (target, door) in [
+        let upstreams = Upstreams::of(&deployment, "amf", None);
+        for (target, upstream) in [
             ("10.0.0.2:8000", "nrf 10.0.0.2:7443"),
             ("10.0.0.2:8001", "nrf 10.0.0.2:7444"),
             ("10.0.9.2:8000", "nrf 10.0.0.2:7445"),
@@ -319,15 +325,15 @@ interfaces:
             ("nrf:7444", "nrf 10.0.0.2:7444"),
             ("nrf", "nrf 10.0.0.2:7443"),
         ] {
-            assert_eq!(find(&doors, target).unwrap(), door, "{target}");
+            assert_eq!(find(&upstreams, target).unwrap(), upstream, "{target}");
         }
-        assert!(find(&doors, "nrf:9999").is_err());
+        assert!(find(&upstreams, "nrf:9999").is_err());
     }
 
     #[test]
     fn a_node_that_no_interface_joins_is_named_and_a_made_up_one_is_not() {
-        let doors = doors();
-        let error = |target: &str| doors.find(&Authority::parse(target).unwrap()).unwrap_err();
+        let upstreams = upstreams();
+        let error = |target: &str| upstreams.find(&Authority::parse(target).unwrap()).unwrap_err();
         let unjoined = error("smf:8000");
         assert_eq!(unjoined.peer(), "smf");
         assert_eq!(
@@ -336,15 +342,19 @@ interfaces:
         );
         assert_eq!(error("10.0.0.4:8000").peer(), "smf");
         assert_eq!(error("stranger.org").peer(), "unknown");
-        assert_eq!(doors.at("10.0.0.4:8000".parse().unwrap()).unwrap_err().peer(), "smf");
+        assert_eq!(
+            upstreams.at("10.0.0.4:8000".parse().unwrap()).unwrap_err().peer(),
+            "smf"
+        );
     }
 
     #[test]
     fn an_original_destination_names_its_door() {
-        let doors = doors();
+        let upstreams = upstreams();
         let at = |address: &str| {
-            let door = doors.at(address.parse().unwrap());
-            door.map(|door| format!("{} {}", door.peer, door.address))
+            let upstream = upstreams.at(address.parse().unwrap());
+            upstream
+                .map(|upstream| format!("{} {}", upstream.peer, upstream.address))
                 .map_err(|error| error.to_string())
         };
         assert_eq!(at("10.0.0.2:8000").unwrap(), "nrf 10.0.0.2:7443");
@@ -388,16 +398,16 @@ interfaces:
   - { kind: O1, between: [amf, smo], with: sidecar }
 ";
         let deployment = Deployment::parse(text, "test", std::path::Path::new("/")).unwrap();
-        let of = |interface| Doors::of(&deployment, "amf", interface);
+        let of = |interface| Upstreams::of(&deployment, "amf", interface);
         let (sbi, o1, all) = (of(Some(InterfaceKind::Sbi)), of(Some(InterfaceKind::O1)), of(None));
         let nrf = deployment.node("nrf").unwrap();
-        for (doors, address) in [(&sbi, "10.0.0.2:7443"), (&o1, "10.0.0.2:7444")] {
-            let door = doors.to(&nrf.name).unwrap();
+        for (upstreams, address) in [(&sbi, "10.0.0.2:7443"), (&o1, "10.0.0.2:7444")] {
+            let upstream = upstreams.to(&nrf.name).unwrap();
             assert_eq!(
-                (door.address.to_string().as_str(), Some(door.interface)),
-                (address, doors.interface)
+                (upstream.address.to_string().as_str(), Some(upstream.interface)),
+                (address, upstreams.interface)
             );
-            assert_eq!(find(doors, "nrf").unwrap(), format!("nrf {address}"));
+            assert_eq!(find(upstreams, "nrf").unwrap(), format!("nrf {address}"));
         }
         // Where the destination decides, it is the interface of the listener behind it.
         let at = |address: &str| all.at(address.parse().unwrap()).unwrap().interface;
@@ -418,9 +428,9 @@ interfaces:
     #[test]
     fn a_stranger_is_not_found() {
         assert_eq!(
-            find(&doors(), "evil.org:80"),
-            Err(NoDoor::Unknown("evil.org:80".into()))
+            find(&upstreams(), "evil.org:80"),
+            Err(NoUpstream::Unknown("evil.org:80".into()))
         );
-        assert!(find(&doors(), "amf").is_err());
+        assert!(find(&upstreams(), "amf").is_err());
     }
 }

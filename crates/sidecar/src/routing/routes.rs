@@ -1,4 +1,4 @@
-//! The ways to peers that a sidecar's outbound listeners share: pools and stocks, one of each per door.
+//! The ways to peers that a sidecar's outbound listeners share: pools and stocks, one of each per upstream.
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -10,7 +10,7 @@ use crate::admin::state::State;
 use crate::dialling::warm::Stock;
 use crate::metrics::{Requests, Side};
 use crate::paths::http2::{Pool, Route, Target};
-use crate::routing::peers::Door;
+use crate::routing::peers::Upstream;
 use crate::worker::Worker;
 
 /// Collects what outbound listeners need, while they are set up.
@@ -18,8 +18,8 @@ use crate::worker::Worker;
 pub(crate) struct Ways<'a> {
     worker: &'a Rc<Worker>,
     state: &'a State,
-    routes: HashMap<Door, Route>,
-    stocks: HashMap<Door, Arc<Stock>>,
+    routes: HashMap<Upstream, Route>,
+    stocks: HashMap<Upstream, Arc<Stock>>,
 }
 
 impl<'a> Ways<'a> {
@@ -32,14 +32,14 @@ impl<'a> Ways<'a> {
         }
     }
 
-    /// The pool that leads to `door`, with at least `warm` connections kept open.
-    pub(crate) fn route(&mut self, door: &Door, warm: usize) -> Route {
-        let route = self.routes.entry(door.clone()).or_insert_with(|| {
+    /// The pool that leads to `upstream`, with at least `warm` connections kept open.
+    pub(crate) fn route(&mut self, upstream: &Upstream, warm: usize) -> Route {
+        let route = self.routes.entry(upstream.clone()).or_insert_with(|| {
             let shared = &self.worker.shared;
-            let pool = Pool::new(self.worker, Target::Peer(door.clone()));
+            let pool = Pool::new(self.worker, Target::Peer(upstream.clone()));
             self.worker.add(&pool);
             self.state.add_pool(pool.occupancy());
-            let (consumer, producer) = (shared.node.as_str(), door.peer.as_str());
+            let (consumer, producer) = (shared.node.as_str(), upstream.peer.as_str());
             let requests = Requests::new(&shared.metrics, Side::Outbound, consumer, producer);
             Route {
                 side: Side::Outbound,
@@ -51,10 +51,10 @@ impl<'a> Ways<'a> {
         route.clone()
     }
 
-    /// The stock of connections to `door`, of which at least `warm` are kept ready.
-    pub(crate) fn stock(&mut self, door: &Door, warm: usize) -> Arc<Stock> {
-        let stock = self.stocks.entry(door.clone()).or_insert_with(|| {
-            let stock = Stock::new(&self.worker.shared, door.clone());
+    /// The stock of connections to `upstream`, of which at least `warm` are kept ready.
+    pub(crate) fn stock(&mut self, upstream: &Upstream, warm: usize) -> Arc<Stock> {
+        let stock = self.stocks.entry(upstream.clone()).or_insert_with(|| {
+            let stock = Stock::new(&self.worker.shared, upstream.clone());
             self.state.add_stock(&stock);
             stock
         });

@@ -25,7 +25,7 @@ use crate::dialling::handshake;
 use crate::dialling::session::Session;
 use crate::life::drain::Phase;
 use crate::paths::function;
-use crate::routing::peers::Door;
+use crate::routing::peers::Upstream;
 use crate::shared::Shared;
 use crate::worker::Worker;
 
@@ -39,7 +39,7 @@ const IDLE_AT_MOST: usize = 8;
 #[derive(Debug, Clone)]
 pub(crate) enum Target {
     /// A peer's sidecar, over TLS.
-    Peer(Door),
+    Peer(Upstream),
     /// Our own network function, in clear.
     Function(SocketAddr),
 }
@@ -149,9 +149,9 @@ impl Drop for Counted {
 impl Pool {
     pub(crate) fn new(worker: &Rc<Worker>, target: Target) -> Rc<Self> {
         let (peer, words, whereabouts) = match &target {
-            Target::Peer(door) => (
-                door.peer.to_string(),
-                format!("{} at {}", door.peer, door.address),
+            Target::Peer(upstream) => (
+                upstream.peer.to_string(),
+                format!("{} at {}", upstream.peer, upstream.address),
                 Whereabouts::Beyond,
             ),
             Target::Function(address) => (
@@ -382,9 +382,9 @@ impl Pool {
 
     async fn dial(self: &Rc<Self>) -> Result<Rc<Link>, Failure> {
         match &self.target {
-            Target::Peer(door) => {
+            Target::Peer(upstream) => {
                 let generation = self.shared.endpoint.generation();
-                let channel = handshake::connect(&self.shared, door, Path::Http2).await?;
+                let channel = handshake::connect(&self.shared, upstream, Path::Http2).await?;
                 let session = Arc::clone(channel.session());
                 let link = self.start(channel, Some(session));
                 // One begun before a reload carries the request that waits for it, and no other.
