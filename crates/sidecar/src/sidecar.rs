@@ -37,7 +37,7 @@ use crate::metrics::Metrics;
 use crate::paths::http2::{Pool, Target};
 use crate::redirect;
 use crate::routing::peers::Upstreams;
-use crate::routing::routes::Ways;
+use crate::routing::routes::Routes;
 use crate::runtime::pages;
 use crate::runtime::ticks::Ticks;
 use crate::shared::{Current, Shared};
@@ -331,7 +331,7 @@ impl Ports {
         if !entrances.is_empty() {
             running.handshakes = Some(HandshakeThread::start(shared, entrances)?);
         }
-        let mut ways = Ways::new(worker, state);
+        let mut routes = Routes::new(worker, state);
         let mut transparent = Vec::new();
         for (outbound, listener) in self.outbound {
             let address = local_address(&listener, "outbound", outbound.listen)?;
@@ -339,9 +339,9 @@ impl Ports {
             if outbound.route == RouteTo::ByDestination {
                 transparent.push(address);
             }
-            serve_outbound(worker, &upstreams(outbound.interface), &mut ways, &outbound, listener);
+            serve_outbound(worker, &upstreams(outbound.interface), &mut routes, &outbound, listener);
         }
-        ways.keep();
+        routes.keep();
         if let Some(listener) = self.probed {
             tokio::spawn(accept_nothing(listener));
         }
@@ -407,7 +407,7 @@ fn serve_inbound(
 fn serve_outbound(
     worker: &Rc<Worker>,
     upstreams: &Arc<Upstreams>,
-    ways: &mut Ways<'_>,
+    routes: &mut Routes<'_>,
     outbound: &Outbound,
     listener: TcpListener,
 ) {
@@ -425,7 +425,7 @@ fn serve_outbound(
     let (shared, warm) = (Arc::clone(shared), outbound.warm);
     let routing = match (&outbound.route, outbound.path) {
         (RouteTo::ByDestination, path) => {
-            let destinations = Rc::new(Destinations::new(upstreams, path, warm, ways));
+            let destinations = Rc::new(Destinations::new(upstreams, path, warm, routes));
             let serve = move |stream, peer, guard, place| {
                 transparent::serve(Rc::clone(&served), Rc::clone(&destinations), stream, peer, guard, place)
             };
@@ -436,20 +436,20 @@ fn serve_outbound(
             // The deployment was refused where a peer routed to has no inbound listener.
             let Some(upstream) = upstreams.to(peer) else { return };
             if path == Path::Splice {
-                let stock = ways.stock(upstream, warm);
+                let stock = routes.stock(upstream, warm);
                 let serve = move |stream, _, guard, place| {
                     outbound::splice(Arc::clone(&served.shared), Arc::clone(&stock), stream, guard, place)
                 };
                 spawn_local(accept_all(shared, listener, name, places, serve));
                 return;
             }
-            Routing::To(ways.route(upstream, warm))
+            Routing::To(routes.route(upstream, warm))
         }
         (RouteTo::ByAuthority, _) => Routing::ByAuthority {
             routes: upstreams
                 .all()
                 .iter()
-                .map(|upstream| (upstream.clone(), ways.route(upstream, warm)))
+                .map(|upstream| (upstream.clone(), routes.route(upstream, warm)))
                 .collect(),
             upstreams: Arc::clone(upstreams),
         },

@@ -1,4 +1,4 @@
-//! Capabilities, the ways back to them, and what others may see of the process's memory.
+//! Capabilities, the routes back to them, and what others may see of the process's memory.
 
 use std::fs;
 

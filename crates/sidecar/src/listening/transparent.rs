@@ -16,7 +16,7 @@ use crate::listening::admission::Place;
 use crate::listening::outbound::{self, Routing};
 use crate::redirect;
 use crate::routing::peers::{Upstream, Upstreams};
-use crate::routing::routes::Ways;
+use crate::routing::routes::Routes;
 use crate::worker::Worker;
 
 /// Whither a transparent listener sends its connections.
@@ -34,12 +34,12 @@ enum Onward {
 }
 
 impl Destinations {
-    /// A way to each upstream of `upstreams` on `path`, each with `warm` connections kept ready.
-    pub(crate) fn new(upstreams: &Arc<Upstreams>, path: Path, warm: usize, ways: &mut Ways<'_>) -> Self {
+    /// A route to each upstream of `upstreams` on `path`, each with `warm` connections kept ready.
+    pub(crate) fn new(upstreams: &Arc<Upstreams>, path: Path, warm: usize, routes: &mut Routes<'_>) -> Self {
         let onward = upstreams.all().iter().map(|upstream| {
             let onward = match path {
-                Path::Splice => Onward::Splice(ways.stock(upstream, warm)),
-                Path::Http2 => Onward::Http2(Rc::new(Routing::To(ways.route(upstream, warm)))),
+                Path::Splice => Onward::Splice(routes.stock(upstream, warm)),
+                Path::Http2 => Onward::Http2(Rc::new(Routing::To(routes.route(upstream, warm)))),
             };
             (upstream.clone(), onward)
         });

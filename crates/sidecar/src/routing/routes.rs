@@ -1,4 +1,4 @@
-//! The ways to peers that a sidecar's outbound listeners share: pools and stocks, one of each per upstream.
+//! Routes to upstreams that a sidecar's outbound listeners share: pools and warm pools, one of each per upstream.
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -15,14 +15,14 @@ use crate::worker::Worker;
 
 /// Collects what outbound listeners need, while they are set up.
 #[derive(Debug)]
-pub(crate) struct Ways<'a> {
+pub(crate) struct Routes<'a> {
     worker: &'a Rc<Worker>,
     state: &'a State,
     routes: HashMap<Upstream, Route>,
     stocks: HashMap<Upstream, Arc<Stock>>,
 }
 
-impl<'a> Ways<'a> {
+impl<'a> Routes<'a> {
     pub(crate) fn new(worker: &'a Rc<Worker>, state: &'a State) -> Self {
         Self {
             worker,
