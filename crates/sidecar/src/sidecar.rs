@@ -436,9 +436,9 @@ fn serve_outbound(
             // The deployment was refused where a peer routed to has no inbound listener.
             let Some(upstream) = upstreams.to(peer) else { return };
             if path == Path::Splice {
-                let stock = routes.stock(upstream, warm);
+                let warm_pool = routes.warm_pool(upstream, warm);
                 let serve = move |stream, _, guard, place| {
-                    outbound::splice(Arc::clone(&served.shared), Arc::clone(&stock), stream, guard, place)
+                    outbound::splice(Arc::clone(&served.shared), Arc::clone(&warm_pool), stream, guard, place)
                 };
                 spawn_local(accept_all(shared, listener, name, places, serve));
                 return;

@@ -17,7 +17,7 @@ use time::format_description::well_known::Rfc3339;
 
 use crate::admin::process::{Process, encode_gauge};
 use crate::dialling::session::Session;
-use crate::dialling::warm::Stock;
+use crate::dialling::warm::WarmPool;
 use crate::life::drain::Phase;
 use crate::paths::http2::Occupancy;
 use crate::redirect::readiness::Rules;
@@ -28,7 +28,7 @@ use crate::shared::Shared;
 pub(crate) struct State {
     shared: Arc<Shared>,
     pools: Mutex<Vec<Arc<Occupancy>>>,
-    stocks: Mutex<Vec<Arc<Stock>>>,
+    warm_pools: Mutex<Vec<Arc<WarmPool>>>,
     listening: AtomicBool,
     rules: Arc<Rules>,
     /// What is in force, for people to look at.
@@ -40,7 +40,7 @@ impl State {
         Self {
             shared: Arc::clone(shared),
             pools: Mutex::default(),
-            stocks: Mutex::default(),
+            warm_pools: Mutex::default(),
             listening: AtomicBool::new(false),
             rules: Arc::default(),
             config: Mutex::default(),
@@ -62,11 +62,11 @@ impl State {
             .push(Arc::clone(pool));
     }
 
-    pub(crate) fn add_stock(&self, stock: &Arc<Stock>) {
-        self.stocks
+    pub(crate) fn add_warm_pool(&self, warm_pool: &Arc<WarmPool>) {
+        self.warm_pools
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
-            .push(Arc::clone(stock));
+            .push(Arc::clone(warm_pool));
     }
 
     pub(crate) fn listening(&self) {
@@ -83,22 +83,22 @@ impl State {
 
     /// Replaces every ready connection to a peer.
     pub(crate) fn renew(&self) {
-        for stock in self.stocks.lock().unwrap_or_else(PoisonError::into_inner).iter() {
-            stock.renew();
+        for warm_pool in self.warm_pools.lock().unwrap_or_else(PoisonError::into_inner).iter() {
+            warm_pool.renew();
         }
     }
 
     /// Closes connections that are kept ready and are no longer admitted.
-    pub(crate) fn let_go_of_dismissed(&self) {
-        for stock in self.stocks.lock().unwrap_or_else(PoisonError::into_inner).iter() {
-            stock.let_go_of_dismissed();
+    pub(crate) fn close_dismissed(&self) {
+        for warm_pool in self.warm_pools.lock().unwrap_or_else(PoisonError::into_inner).iter() {
+            warm_pool.close_dismissed();
         }
     }
 
     /// Closes every ready connection.
     pub(crate) fn close(&self) {
-        for stock in self.stocks.lock().unwrap_or_else(PoisonError::into_inner).iter() {
-            stock.close();
+        for warm_pool in self.warm_pools.lock().unwrap_or_else(PoisonError::into_inner).iter() {
+            warm_pool.close();
         }
     }
 
@@ -275,9 +275,9 @@ impl State {
             MetricType::Gauge,
         )?;
         let mut ready = std::collections::BTreeMap::new();
-        let stocks = self.stocks.lock().unwrap_or_else(PoisonError::into_inner);
-        for stock in stocks.iter() {
-            *ready.entry(stock.peer()).or_insert(0) += stock.ready();
+        let warm_pools = self.warm_pools.lock().unwrap_or_else(PoisonError::into_inner);
+        for warm_pool in warm_pools.iter() {
+            *ready.entry(warm_pool.peer()).or_insert(0) += warm_pool.ready();
         }
         for (peer, ready) in ready {
             let ready = i64::try_from(ready).unwrap_or(i64::MAX);

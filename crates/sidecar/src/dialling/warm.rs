@@ -22,7 +22,7 @@ use crate::shared::Shared;
 
 /// Connections to one peer, ready for use.
 #[derive(Debug)]
-pub(crate) struct Stock {
+pub(crate) struct WarmPool {
     shared: Arc<Shared>,
     upstream: Upstream,
     /// How many are kept ready.
@@ -32,7 +32,7 @@ pub(crate) struct Stock {
     taken: Notify,
 }
 
-impl Stock {
+impl WarmPool {
     pub(crate) fn new(shared: &Arc<Shared>, upstream: Upstream) -> Arc<Self> {
         Arc::new(Self {
             shared: Arc::clone(shared),
@@ -88,7 +88,7 @@ impl Stock {
     }
 
     /// Lets those go that are no longer admitted.
-    pub(crate) fn let_go_of_dismissed(&self) {
+    pub(crate) fn close_dismissed(&self) {
         self.lock().retain(|channel| !channel.session().is_dismissed());
         self.taken.notify_one();
     }

@@ -71,7 +71,7 @@ pub(crate) async fn all(state: &Arc<State>) {
         return;
     }
     // Those that wait for their first use have nobody who would notice.
-    state.let_go_of_dismissed();
+    state.close_dismissed();
     for ((peer, interface, reason), ended) in ended {
         tracing::warn!(
             peer, interface, reason = reason.as_str(), detail = %ended.refusal.detail, hint = %ended.refusal.hint,

@@ -13,7 +13,7 @@ use tokio::time::timeout;
 
 use crate::answers::answer::{PREFACE, Protocol, answer};
 use crate::answers::failure::{Failure, Why};
-use crate::dialling::warm::Stock;
+use crate::dialling::warm::WarmPool;
 use crate::life::drain::{Guard, Phase};
 use crate::listening::admission::Place;
 use crate::metrics::Side;
@@ -63,7 +63,7 @@ async fn first_bytes(local: &mut TcpStream, guard: &mut Guard) -> Option<Vec<u8>
 /// Serves one local connection on the `splice` path.
 pub(crate) async fn splice(
     shared: Arc<Shared>,
-    stock: Arc<Stock>,
+    warm_pool: Arc<WarmPool>,
     mut local: TcpStream,
     mut guard: Guard,
     place: Place,
@@ -74,7 +74,7 @@ pub(crate) async fn splice(
         return;
     };
     place.known();
-    let mut channel = match stock.take().await {
+    let mut channel = match warm_pool.take().await {
         Ok(channel) => channel,
         Err(failure) => return answer(&shared, Side::Outbound, local, first, &failure).await,
     };
@@ -87,16 +87,16 @@ pub(crate) async fn splice(
         Ended::Done => {}
         Ended::HalfClosed => shared.metrics.limit_reached("half-closed"),
         Ended::Broken(error) => {
-            tracing::debug!(peer = stock.peer(), %error, "the peer broke off");
+            tracing::debug!(peer = warm_pool.peer(), %error, "the peer broke off");
         }
         Ended::Unanswered(said, error) => {
             let failure = match channel.session().refusal() {
-                Some(refused) => Failure::refused(stock.peer(), refused),
+                Some(refused) => Failure::refused(warm_pool.peer(), refused),
                 None => Failure {
-                    peer: stock.peer().to_owned(),
+                    peer: warm_pool.peer().to_owned(),
                     why: Why::Broken,
                     detail: format!("the connection ended before an answer came: {error}"),
-                    hint: format!("see the log of the sidecar of {}", stock.peer()),
+                    hint: format!("see the log of the sidecar of {}", warm_pool.peer()),
                 },
             };
             drop(channel);

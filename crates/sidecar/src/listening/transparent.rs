@@ -10,7 +10,7 @@ use bartizan_deployment::Path;
 use tokio::net::TcpStream;
 
 use crate::answers::failure::{Failure, Why};
-use crate::dialling::warm::Stock;
+use crate::dialling::warm::WarmPool;
 use crate::life::drain::Guard;
 use crate::listening::admission::Place;
 use crate::listening::outbound::{self, Routing};
@@ -29,7 +29,7 @@ pub(crate) struct Destinations {
 /// On one of the two paths.
 #[derive(Debug)]
 enum Onward {
-    Splice(Arc<Stock>),
+    Splice(Arc<WarmPool>),
     Http2(Rc<Routing>),
 }
 
@@ -38,7 +38,7 @@ impl Destinations {
     pub(crate) fn new(upstreams: &Arc<Upstreams>, path: Path, warm: usize, routes: &mut Routes<'_>) -> Self {
         let onward = upstreams.all().iter().map(|upstream| {
             let onward = match path {
-                Path::Splice => Onward::Splice(routes.stock(upstream, warm)),
+                Path::Splice => Onward::Splice(routes.warm_pool(upstream, warm)),
                 Path::Http2 => Onward::Http2(Rc::new(Routing::To(routes.route(upstream, warm)))),
             };
             (upstream.clone(), onward)
@@ -100,8 +100,8 @@ pub(crate) async fn serve(
         return;
     }
     match destinations.find(redirect::original_destination(&stream)) {
-        Ok(Onward::Splice(stock)) => {
-            outbound::splice(Arc::clone(&worker.shared), Arc::clone(stock), stream, guard, place).await;
+        Ok(Onward::Splice(warm_pool)) => {
+            outbound::splice(Arc::clone(&worker.shared), Arc::clone(warm_pool), stream, guard, place).await;
         }
         Ok(Onward::Http2(routing)) => outbound::http2(worker, Rc::clone(routing), stream, guard, place).await,
         Err(failure) => outbound::refuse(&worker.shared, stream, guard, &failure).await,

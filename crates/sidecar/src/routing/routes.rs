@@ -7,7 +7,7 @@ use std::sync::Arc;
 use tokio::task::spawn_local;
 
 use crate::admin::state::State;
-use crate::dialling::warm::Stock;
+use crate::dialling::warm::WarmPool;
 use crate::metrics::{Requests, Side};
 use crate::paths::http2::{Pool, Route, Target};
 use crate::routing::peers::Upstream;
@@ -19,7 +19,7 @@ pub(crate) struct Routes<'a> {
     worker: &'a Rc<Worker>,
     state: &'a State,
     routes: HashMap<Upstream, Route>,
-    stocks: HashMap<Upstream, Arc<Stock>>,
+    warm_pools: HashMap<Upstream, Arc<WarmPool>>,
 }
 
 impl<'a> Routes<'a> {
@@ -28,7 +28,7 @@ impl<'a> Routes<'a> {
             worker,
             state,
             routes: HashMap::new(),
-            stocks: HashMap::new(),
+            warm_pools: HashMap::new(),
         }
     }
 
@@ -51,15 +51,15 @@ impl<'a> Routes<'a> {
         route.clone()
     }
 
-    /// The stock of connections to `upstream`, of which at least `warm` are kept ready.
-    pub(crate) fn stock(&mut self, upstream: &Upstream, warm: usize) -> Arc<Stock> {
-        let stock = self.stocks.entry(upstream.clone()).or_insert_with(|| {
-            let stock = Stock::new(&self.worker.shared, upstream.clone());
-            self.state.add_stock(&stock);
-            stock
+    /// The warm_pool of connections to `upstream`, of which at least `warm` are kept ready.
+    pub(crate) fn warm_pool(&mut self, upstream: &Upstream, warm: usize) -> Arc<WarmPool> {
+        let warm_pool = self.warm_pools.entry(upstream.clone()).or_insert_with(|| {
+            let warm_pool = WarmPool::new(&self.worker.shared, upstream.clone());
+            self.state.add_warm_pool(&warm_pool);
+            warm_pool
         });
-        stock.want_ready(warm);
-        Arc::clone(stock)
+        warm_pool.want_ready(warm);
+        Arc::clone(warm_pool)
     }
 
     /// Begins to keep connections open and ready.
@@ -67,8 +67,8 @@ impl<'a> Routes<'a> {
         for route in self.routes.into_values() {
             spawn_local(route.pool.keep());
         }
-        for stock in self.stocks.into_values() {
-            tokio::spawn(stock.keep());
+        for warm_pool in self.warm_pools.into_values() {
+            tokio::spawn(warm_pool.keep());
         }
     }
 }
