@@ -28,7 +28,7 @@ use crate::life::idle;
 use crate::life::review;
 use crate::listening::accept::{accept_all, accept_nothing};
 use crate::listening::admission::{Bounds, Places};
-use crate::listening::handshake_thread::{Entrance, HandshakeThread};
+use crate::listening::handshake_thread::{HandshakeThread, InboundListener};
 use crate::listening::inbound::{self, Function};
 use crate::listening::outbound::{self, Routing};
 use crate::listening::socket;
@@ -321,15 +321,15 @@ impl Ports {
             listening: self.copies()?,
             handshakes: None,
         };
-        let mut entrances = Vec::new();
+        let mut inbound_listeners = Vec::new();
         for (inbound, listener) in self.inbound {
             running
                 .inbound
                 .push(local_address(&listener, "inbound", inbound.listen)?);
-            entrances.push(serve_inbound(worker, state, &inbound, listener)?);
+            inbound_listeners.push(serve_inbound(worker, state, &inbound, listener)?);
         }
-        if !entrances.is_empty() {
-            running.handshakes = Some(HandshakeThread::start(shared, entrances)?);
+        if !inbound_listeners.is_empty() {
+            running.handshakes = Some(HandshakeThread::start(shared, inbound_listeners)?);
         }
         let mut routes = Routes::new(worker, state);
         let mut transparent = Vec::new();
@@ -379,7 +379,7 @@ fn serve_inbound(
     state: &State,
     inbound: &Inbound,
     listener: TcpListener,
-) -> Result<Entrance, Error> {
+) -> Result<InboundListener, Error> {
     let shared = &worker.shared;
     let pool = Pool::new(worker, Target::Function(inbound.forward));
     if inbound.path == Path::Http2 {
@@ -399,9 +399,9 @@ fn serve_inbound(
         address: inbound.listen,
         source,
     })?;
-    let (entrance, arriving) = Entrance::new(listener, name, bounds, (inbound.interface, inbound.path));
+    let (inbound_listener, arriving) = InboundListener::new(listener, name, bounds, (inbound.interface, inbound.path));
     spawn_local(inbound::serve_all(Rc::clone(worker), function, inbound.path, arriving));
-    Ok(entrance)
+    Ok(inbound_listener)
 }
 
 fn serve_outbound(

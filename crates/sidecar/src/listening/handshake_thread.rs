@@ -30,7 +30,7 @@ const NICER: i32 = 5;
 
 /// An inbound listener, and where connections go that were made there.
 #[derive(Debug)]
-pub(crate) struct Entrance {
+pub(crate) struct InboundListener {
     pub(crate) listener: TcpListener,
     pub(crate) name: String,
     pub(crate) bounds: Bounds,
@@ -53,7 +53,7 @@ pub(crate) struct HandshakeThread {
     _ends: oneshot::Sender<()>,
 }
 
-impl Entrance {
+impl InboundListener {
     /// The listener, and what comes of the handshakes there: as many at most as the listener holds connections.
     pub(crate) fn new(
         listener: TcpListener,
@@ -62,7 +62,7 @@ impl Entrance {
         (interface, path): (InterfaceKind, Path),
     ) -> (Self, UnboundedReceiver<Authenticated>) {
         let (authenticated, arriving) = unbounded_channel();
-        let entrance = Self {
+        let inbound_listener = Self {
             listener,
             name,
             bounds,
@@ -70,7 +70,7 @@ impl Entrance {
             path,
             authenticated,
         };
-        (entrance, arriving)
+        (inbound_listener, arriving)
     }
 
     fn open(self, shared: &Arc<Shared>) -> io::Result<()> {
@@ -123,7 +123,7 @@ impl HandshakeThread {
     ///
     /// # Errors
     /// Where the system gives no thread, no event loop or takes a listener for none.
-    pub(crate) fn start(shared: &Arc<Shared>, entrances: Vec<Entrance>) -> Result<Self, Error> {
+    pub(crate) fn start(shared: &Arc<Shared>, inbound_listeners: Vec<InboundListener>) -> Result<Self, Error> {
         let cannot = |source| Error::Thread { source };
         let runtime = Builder::new_current_thread().enable_all().build().map_err(cannot)?;
         let (ends, ended) = oneshot::channel::<()>();
@@ -131,9 +131,9 @@ impl HandshakeThread {
         let serve = move || {
             lower_priority();
             LocalSet::new().block_on(&runtime, async move {
-                for entrance in entrances {
-                    let name = entrance.name.clone();
-                    if let Err(error) = entrance.open(&shared) {
+                for inbound_listener in inbound_listeners {
+                    let name = inbound_listener.name.clone();
+                    if let Err(error) = inbound_listener.open(&shared) {
                         tracing::error!(
                             listener = name, %error, hint = "raise the limit of open files (ulimit -n, LimitNOFILE=)",
                             "nothing is accepted"
