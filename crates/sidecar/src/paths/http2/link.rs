@@ -16,7 +16,7 @@ use tokio::time::timeout;
 use super::connection::Version;
 use super::exchange::{self, Consumer, Exchange, Origin};
 use super::pool::{Counted, Pool};
-use super::port::{Came, Inbox, Inside, Port, Stop, Turn};
+use super::port::{Inbox, Inside, Port, Progress, Stop, Turn};
 use crate::dialling::session::Session;
 use crate::life::drain::Phase;
 use crate::runtime::until::until;
@@ -351,8 +351,8 @@ fn turn(
             link.take(event, input, touched);
         });
         match received {
-            Poll::Pending | Poll::Ready(Ok(Came::Enough)) => return Poll::Pending,
-            Poll::Ready(Ok(Came::Something)) => {
+            Poll::Pending | Poll::Ready(Ok(Progress::Yielded)) => return Poll::Pending,
+            Poll::Ready(Ok(Progress::Data)) => {
                 if !link.settled.get() {
                     link.settled.set(link.port.inside().connection.is_settled());
                 }
@@ -360,7 +360,7 @@ fn turn(
                     pool.retire(link);
                 }
             }
-            Poll::Ready(Ok(Came::End { .. })) => return Poll::Ready(Err("closed by the other side".to_owned())),
+            Poll::Ready(Ok(Progress::End { .. })) => return Poll::Ready(Err("closed by the other side".to_owned())),
             Poll::Ready(Err(Stop::Broken(error))) => return Poll::Ready(Err(error.to_string())),
             Poll::Ready(Err(Stop::Fault(fault))) => {
                 if fault.code == Code::HTTP_1_1_REQUIRED {

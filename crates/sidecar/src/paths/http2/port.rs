@@ -80,13 +80,13 @@ pub(super) struct Turn {
 
 /// What came of reading.
 #[derive(Debug)]
-pub(super) enum Came {
+pub(super) enum Progress {
     /// Something was read.
-    Something,
+    Data,
     /// The other side ends here; whether it did so between frames.
     End { clean: bool },
     /// It was enough for one turn: the task has been woken for the next.
-    Enough,
+    Yielded,
 }
 
 /// Why reading cannot go on.
@@ -211,10 +211,10 @@ impl<T> Port<T> {
         turn: &mut Turn,
         inbox: &mut Inbox<T>,
         mut each: impl FnMut(Event<T>, &[u8]),
-    ) -> Poll<Result<Came, Stop>> {
+    ) -> Poll<Result<Progress, Stop>> {
         if turn.frames == 0 || (turn.reads == 0 && !inbox.fresh) {
             context.waker().wake_by_ref();
-            return Poll::Ready(Ok(Came::Enough));
+            return Poll::Ready(Ok(Progress::Yielded));
         }
         INPUT.with(|input| {
             // Nobody lends it to anybody else: what follows reads no other port.
@@ -248,7 +248,7 @@ impl<T> Port<T> {
                             inbox.events.drain(..).for_each(|event| each(event, &[]));
                             self.inside().connection.seen();
                             return Poll::Ready(match ended {
-                                Ok(()) => Ok(Came::End {
+                                Ok(()) => Ok(Progress::End {
                                     clean: inbox.rest.is_empty(),
                                 }),
                                 Err(error) => Err(Stop::Broken(error)),
@@ -284,7 +284,7 @@ impl<T> Port<T> {
             if inbox.events.capacity() > 64 {
                 inbox.events = Vec::new();
             }
-            Poll::Ready(Ok(Came::Something))
+            Poll::Ready(Ok(Progress::Data))
         })
     }
 

@@ -16,7 +16,7 @@ use super::caller::Caller;
 use super::connection::Version;
 use super::exchange::{self, Carrier, Consumer, Exchange, Origin, Route};
 use super::link::{GOODBYE, Link, Touched};
-use super::port::{Came, Inbox, Stop, Turn};
+use super::port::{Inbox, Progress, Stop, Turn};
 use super::restraint::Restraint;
 use crate::answers::failure::Failure;
 use crate::life::drain::{Guard, Phase};
@@ -193,7 +193,7 @@ where
                 return Poll::Ready(Err(Ended::Unrestrained));
             }
             match received {
-                Poll::Pending | Poll::Ready(Ok(Came::Enough)) => {
+                Poll::Pending | Poll::Ready(Ok(Progress::Yielded)) => {
                     if let Poll::Ready(Err(error)) =
                         port.poll_flush(context, inbox, |event, input| self.take(event, input))
                     {
@@ -205,8 +205,8 @@ where
                         Poll::Pending
                     };
                 }
-                Poll::Ready(Ok(Came::Something)) => self.flush_touched(),
-                Poll::Ready(Ok(Came::End { clean })) => {
+                Poll::Ready(Ok(Progress::Data)) => self.flush_touched(),
+                Poll::Ready(Ok(Progress::End { clean })) => {
                     let idle = port.inside().connection.open_streams() == 0;
                     return Poll::Ready(if clean && idle {
                         Ok(())
