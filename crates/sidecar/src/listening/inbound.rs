@@ -20,7 +20,7 @@ use crate::listening::handshake_thread::Authenticated;
 use crate::listening::outbound::{LAST_WORD, decide, not_http};
 use crate::metrics::{Requests, Side};
 use crate::paths::function;
-use crate::paths::http2::{self, Caller, Pool, Reader, Route, Service, Whereabouts};
+use crate::paths::http2::{self, Caller, Location, Pool, Reader, Route, Service};
 use crate::paths::splice::{Ended, Splice};
 use crate::runtime::until::until;
 use crate::shared::Shared;
@@ -67,7 +67,7 @@ impl Function {
                 node.as_str(),
                 worker.shared.node.as_str(),
             )),
-            reader: Reader::new(&worker.budget, Whereabouts::Beyond),
+            reader: Reader::new(&worker.budget, Location::Remote),
         });
         consumer.clone()
     }

@@ -17,7 +17,7 @@ use crate::dialling::warm::WarmPool;
 use crate::life::drain::{Guard, Phase};
 use crate::listening::admission::Place;
 use crate::metrics::Side;
-use crate::paths::http2::{self, Caller, Reader, Route, Service, Whereabouts};
+use crate::paths::http2::{self, Caller, Location, Reader, Route, Service};
 use crate::paths::splice::{Ended, Splice};
 use crate::routing::authority::Authority;
 use crate::routing::peers::{NoUpstream, Upstream, Upstreams};
@@ -142,7 +142,7 @@ pub(crate) async fn http2(
     let service = Service {
         shared,
         side: Side::Outbound,
-        reader: Reader::new(&worker.budget, Whereabouts::Here),
+        reader: Reader::new(&worker.budget, Location::Local),
         route: |head: &_| {
             place.known();
             routing.route(head)

@@ -21,7 +21,7 @@ use bartizan_deployment::Limits;
 use bartizan_http2::{Bounds, Sweeps};
 use tokio::io::{AsyncRead, AsyncWrite};
 
-pub(crate) use budget::{Budget, Reader, Whereabouts};
+pub(crate) use budget::{Budget, Location, Reader};
 pub(crate) use caller::Caller;
 pub(crate) use connection::Version;
 pub(crate) use exchange::Route;
@@ -54,10 +54,10 @@ fn bounds(limits: &Limits) -> Bounds {
 
 /// After how many ticks a stream has stood still for long enough. The sidecar beside a reader that stalls ends it, not the one at the
 /// other end of the link, whose own bound is the same and would blame the sidecar between them.
-fn sweeps(limits: &Limits, whereabouts: Whereabouts) -> Sweeps {
-    let stall = match whereabouts {
-        Whereabouts::Here => limits.stall,
-        Whereabouts::Beyond => limits.stall + limits.stall / 2 + 2 * ticks::TICK,
+fn sweeps(limits: &Limits, location: Location) -> Sweeps {
+    let stall = match location {
+        Location::Local => limits.stall,
+        Location::Remote => limits.stall + limits.stall / 2 + 2 * ticks::TICK,
     };
     Sweeps {
         stalled: ticks::within(stall),
@@ -80,7 +80,7 @@ where
         shared,
         side,
         // It answers with a few hundred bytes.
-        reader: Reader::new(&Rc::default(), Whereabouts::Here),
+        reader: Reader::new(&Rc::default(), Location::Local),
         route: |_: &_| Err(failure.clone()),
         caller: Caller::Function,
         refuses: true,

@@ -17,11 +17,11 @@ pub(crate) struct Budget {
 
 /// Where a reader is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Whereabouts {
+pub(crate) enum Location {
     /// Our own network function: if it does not read, that is all there is to know.
-    Here,
+    Local,
     /// Behind a peer's sidecar, which knows better who does not read, and has to find it first.
-    Beyond,
+    Remote,
 }
 
 /// One whose program reads, or does not: a peer with all its connections, or one connection of the network function.
@@ -32,14 +32,14 @@ pub(crate) enum Whereabouts {
 #[derive(Debug)]
 pub(crate) struct Reader {
     budget: Rc<Budget>,
-    pub(super) whereabouts: Whereabouts,
+    pub(super) location: Location,
     waiting: Cell<usize>,
 }
 
 impl Reader {
-    pub(crate) fn new(budget: &Rc<Budget>, whereabouts: Whereabouts) -> Rc<Self> {
+    pub(crate) fn new(budget: &Rc<Budget>, location: Location) -> Rc<Self> {
         Rc::new(Self {
-            whereabouts,
+            location,
             budget: Rc::clone(budget),
             waiting: Cell::new(0),
         })
@@ -81,7 +81,7 @@ mod tests {
     #[test]
     fn one_who_leaves_much_waiting_has_to_give_way_and_one_who_leaves_little_has_not() {
         let budget = Rc::default();
-        let [much, little] = [(); 2].map(|()| Reader::new(&budget, Whereabouts::Here));
+        let [much, little] = [(); 2].map(|()| Reader::new(&budget, Location::Local));
         much.changed(0, TOGETHER);
         assert!(!much.is_over());
         little.changed(0, 1000);
@@ -96,7 +96,7 @@ mod tests {
     fn however_many_readers_there_are_they_have_at_most_twice_the_bound() {
         for readers in [1, 2, 7, 100, 1000] {
             let budget = Rc::<Budget>::default();
-            let all: Vec<_> = (0..readers).map(|_| Reader::new(&budget, Whereabouts::Here)).collect();
+            let all: Vec<_> = (0..readers).map(|_| Reader::new(&budget, Location::Local)).collect();
             for step in 0..20 * readers {
                 let reader = &all[step % readers];
                 let now = reader.waiting.get();

@@ -14,7 +14,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::Notify;
 use tokio::task::spawn_local;
 
-use super::budget::{Reader, Whereabouts};
+use super::budget::{Location, Reader};
 use super::connection::Version;
 use super::exchange::Origin;
 use super::link::{self, Carried, Link};
@@ -148,16 +148,16 @@ impl Drop for Counted {
 
 impl Pool {
     pub(crate) fn new(worker: &Rc<Worker>, target: Target) -> Rc<Self> {
-        let (peer, words, whereabouts) = match &target {
+        let (peer, words, location) = match &target {
             Target::Peer(upstream) => (
                 upstream.peer.to_string(),
                 format!("{} at {}", upstream.peer, upstream.address),
-                Whereabouts::Beyond,
+                Location::Remote,
             ),
             Target::Function(address) => (
                 worker.shared.node.to_string(),
                 format!("the network function at {address}"),
-                Whereabouts::Here,
+                Location::Local,
             ),
         };
         Rc::new(Self {
@@ -165,7 +165,7 @@ impl Pool {
             shared: Arc::clone(&worker.shared),
             target,
             peer,
-            reader: Reader::new(&worker.budget, whereabouts),
+            reader: Reader::new(&worker.budget, location),
             links: RefCell::default(),
             dialling: tokio::sync::Mutex::default(),
             dialled: Cell::new(0),

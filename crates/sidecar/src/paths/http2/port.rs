@@ -335,7 +335,7 @@ impl<T> Inside<T> {
 
     /// Looks at what has become of its streams since the last tick ([`Connection::sweep`]).
     pub(super) fn sweep(&mut self, limits: &Limits) -> Vec<u32> {
-        self.connection.sweep(super::sweeps(limits, self.reader.whereabouts))
+        self.connection.sweep(super::sweeps(limits, self.reader.location))
     }
 
     /// Something is asked of it.
