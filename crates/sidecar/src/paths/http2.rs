@@ -11,7 +11,7 @@ mod exchange;
 mod link;
 mod pool;
 mod port;
-mod restraint;
+mod resets;
 mod serve;
 
 use std::rc::Rc;

@@ -13,7 +13,7 @@ use super::attempts::Attempts;
 use super::link::Link;
 use super::pool::{Pool, Wants};
 use super::port::{Inside, Port};
-use super::restraint::Restraint;
+use super::resets::ResetAllowance;
 use crate::answers::failure::{Failure, Why};
 use crate::answers::problem::Problem;
 use crate::metrics::{Account, Outcome, Requests, Side};
@@ -61,7 +61,7 @@ impl Origin {
 pub(super) struct Exchange {
     pub(super) shared: Arc<Shared>,
     pub(super) route: Route,
-    pub(super) restraint: Rc<Restraint>,
+    pub(super) resets: Rc<ResetAllowance>,
     pub(super) account: Account,
     pub(super) began: Instant,
     pub(super) until: Instant,
@@ -100,7 +100,7 @@ impl Exchange {
     pub(super) fn new(
         shared: &Arc<Shared>,
         route: Route,
-        restraint: &Rc<Restraint>,
+        resets: &Rc<ResetAllowance>,
         head: Fields,
         end: bool,
     ) -> Result<Box<Self>, (Box<Self>, Failure)> {
@@ -110,7 +110,7 @@ impl Exchange {
         let until = began + patience(&shared.limits, route.side);
         let mut this = Box::new(Self {
             shared: Arc::clone(shared),
-            restraint: Rc::clone(restraint),
+            resets: Rc::clone(resets),
             account,
             began,
             until,
@@ -170,7 +170,7 @@ impl Exchange {
     /// The final response begins: the request will not be sent again.
     pub(super) fn begins_to_be_answered(&mut self, status: u16) {
         self.account.arrived();
-        self.restraint.answered();
+        self.resets.answered();
         self.status = Some(status);
         self.kept = None;
         self.head = Fields::new();
@@ -199,11 +199,11 @@ impl Exchange {
     }
 
     /// The consumer does not want the response any more; gives the connection that has to hear of it.
-    pub(super) fn taken_back(mut self: Box<Self>, code: Code) -> Option<Rc<Link>> {
+    pub(super) fn cancel(mut self: Box<Self>, code: Code) -> Option<Rc<Link>> {
         if !self.ended {
             self.account.ended(Outcome::ConsumerReset);
             if self.status.is_none() {
-                self.restraint.taken_back(self.began);
+                self.resets.count(self.began);
             }
         }
         self.reset_carrier(code)

@@ -17,7 +17,7 @@ use super::connection::Version;
 use super::exchange::{self, Carrier, Consumer, Exchange, Origin, Route};
 use super::link::{GOODBYE, Link, Touched};
 use super::port::{Inbox, Progress, Stop, Turn};
-use super::restraint::Restraint;
+use super::resets::ResetAllowance;
 use crate::answers::failure::Failure;
 use crate::life::drain::{Guard, Phase};
 use crate::metrics::Side;
@@ -39,9 +39,9 @@ pub(crate) enum Ended {
     /// It broke the rules.
     #[error("{}", .0.why)]
     Fault(Fault),
-    /// It took too many of its requests back.
+    /// It reset too many of its requests.
     #[error("requests are reset as soon as they are sent")]
-    Unrestrained,
+    RapidReset,
 }
 
 impl Ended {
@@ -49,7 +49,7 @@ impl Ended {
     pub(crate) fn reason(&self) -> &'static str {
         match self {
             Self::NoSettings => "settings-timeout",
-            Self::Unrestrained => "enhance-your-calm",
+            Self::RapidReset => "enhance-your-calm",
             Self::Broken(_) => "broken",
             Self::Fault(fault) => match fault.code {
                 Code::PROTOCOL_ERROR => "protocol-error",
@@ -82,7 +82,7 @@ pub(crate) struct Service<'a, R> {
 
 /// Serves the requests of one connection, whose first bytes were read, until it is closed or drained.
 ///
-/// Draining sends GOAWAY and lets requests end; a client without restraint is sent away. In HTTP/1.1 the response under way says that
+/// Draining sends GOAWAY and lets requests end; a client that resets too many requests gets ENHANCE_YOUR_CALM. In HTTP/1.1 the response under way says that
 /// it is the last.
 pub(crate) async fn serve<IO, R>(
     service: Service<'_, R>,
@@ -106,7 +106,7 @@ where
     let mut session = Session {
         service: &service,
         port: &port,
-        restraint: Rc::new(Restraint::new()),
+        resets: Rc::new(ResetAllowance::new()),
         touched: Touched::default(),
     };
     let mut inbox = Inbox::new(first);
@@ -152,7 +152,7 @@ where
     .await;
     let code = match &ended {
         Err(Ended::Fault(fault)) => Some(fault.code),
-        Err(Ended::Unrestrained) => Some(Code::ENHANCE_YOUR_CALM),
+        Err(Ended::RapidReset) => Some(Code::ENHANCE_YOUR_CALM),
         Err(Ended::NoSettings) => Some(Code::PROTOCOL_ERROR),
         Err(Ended::Broken(_)) | Ok(()) => None,
     };
@@ -161,7 +161,7 @@ where
     }
     // Nobody is left to answer: what is still under way is reset at the other end.
     for exchange in port.end() {
-        let carried = exchange.taken_back(Code::CANCEL);
+        let carried = exchange.cancel(Code::CANCEL);
         if let Some(link) = carried {
             link.port.flush();
         }
@@ -174,7 +174,7 @@ where
 struct Session<'a, R> {
     service: &'a Service<'a, R>,
     port: &'a Rc<Consumer>,
-    restraint: Rc<Restraint>,
+    resets: Rc<ResetAllowance>,
     touched: Touched<Link>,
 }
 
@@ -189,8 +189,8 @@ where
         let mut turn = Turn::new();
         loop {
             let received = port.poll_receive(context, &mut turn, inbox, |event, input| self.take(event, input));
-            if self.service.side == Side::Outbound && self.restraint.is_lost() {
-                return Poll::Ready(Err(Ended::Unrestrained));
+            if self.service.side == Side::Outbound && self.resets.is_exhausted() {
+                return Poll::Ready(Err(Ended::RapidReset));
             }
             match received {
                 Poll::Pending | Poll::Ready(Ok(Progress::Yielded)) => {
@@ -252,7 +252,7 @@ where
             Event::Reset { code, by, kept } => {
                 let Some(exchange) = kept else { return };
                 let code = if by == Role::Client { code } else { Code::CANCEL };
-                if let Some(link) = exchange.taken_back(code) {
+                if let Some(link) = exchange.cancel(code) {
                     self.touched.add(&link);
                 }
             }
@@ -275,10 +275,10 @@ where
     fn begin(&mut self, stream: u32, mut fields: Fields, end: bool) {
         let shared = self.service.shared;
         self.service.caller.tell(&mut fields);
-        let lost = self.service.side == Side::Outbound && self.restraint.is_lost();
+        let lost = self.service.side == Side::Outbound && self.resets.is_exhausted();
         if lost || !self.port.inside().connection.is_open(stream) {
             // Its reset came with it: nobody need know of it but us.
-            self.restraint.taken_back(Instant::now());
+            self.resets.count(Instant::now());
             return;
         }
         let is_connect = fields.value(b":method") == Some(b"CONNECT");
@@ -301,7 +301,7 @@ where
             }
         };
         let side = route.side;
-        match Exchange::new(shared, route, &self.restraint, fields, end) {
+        match Exchange::new(shared, route, &self.resets, fields, end) {
             Ok(exchange) => self.port.inside().connection.keep(stream, exchange),
             Err((exchange, failure)) => {
                 let mut inside = self.port.inside();
