@@ -27,7 +27,7 @@ use crate::life::handover::{Notify, Sockets};
 use crate::life::idle;
 use crate::life::review;
 use crate::listening::accept::{accept_all, accept_nothing};
-use crate::listening::admission::{Bounds, Places};
+use crate::listening::admission::{Admission, Bounds};
 use crate::listening::handshake_thread::{HandshakeThread, InboundListener};
 use crate::listening::inbound::{self, Function};
 use crate::listening::outbound::{self, Routing};
@@ -43,7 +43,7 @@ use crate::runtime::ticks::Ticks;
 use crate::shared::{Current, Shared};
 use crate::worker::Worker;
 
-/// TLS handshakes under way per listener; beyond, the oldest gives way. Each holds about 50 kB.
+/// TLS handshakes under way per listener; beyond, the oldest is evicted. Each holds about 50 kB.
 const HANDSHAKES_AT_MOST: usize = 512;
 /// How long pooled connections get to say goodbye once nothing uses them.
 const GOODBYE: Duration = Duration::from_millis(500);
@@ -390,9 +390,9 @@ fn serve_inbound(
     let name = format!("inbound {}", inbound.listen);
     let bounds = Bounds {
         connections: shared.limits.connections,
-        strangers: HANDSHAKES_AT_MOST,
+        pending: HANDSHAKES_AT_MOST,
         of_one_address: shared.limits.connections_per_address,
-        strangers_of_one_address: shared.limits.handshakes_per_address,
+        pending_of_one_address: shared.limits.handshakes_per_address,
     };
     let listener = listener.into_std().map_err(|source| Error::Listen {
         listener: "inbound",
@@ -415,12 +415,12 @@ fn serve_outbound(
     let (shared, served) = (&worker.shared, Rc::clone(worker));
     // The network function's own idle connections are no reason to close one before there are too many altogether.
     let all = shared.limits.connections;
-    let places = Places::new(Bounds {
+    let admission = Admission::new(Bounds {
         connections: all,
-        strangers: all,
+        pending: all,
         // All come from this host.
         of_one_address: usize::MAX,
-        strangers_of_one_address: usize::MAX,
+        pending_of_one_address: usize::MAX,
     });
     let (shared, warm) = (Arc::clone(shared), outbound.warm);
     let routing = match (&outbound.route, outbound.path) {
@@ -429,7 +429,7 @@ fn serve_outbound(
             let serve = move |stream, peer, guard, place| {
                 transparent::serve(Rc::clone(&served), Rc::clone(&destinations), stream, peer, guard, place)
             };
-            spawn_local(accept_all(shared, listener, name, places, serve));
+            spawn_local(accept_all(shared, listener, name, admission, serve));
             return;
         }
         (RouteTo::To(peer), path) => {
@@ -440,7 +440,7 @@ fn serve_outbound(
                 let serve = move |stream, _, guard, place| {
                     outbound::splice(Arc::clone(&served.shared), Arc::clone(&warm_pool), stream, guard, place)
                 };
-                spawn_local(accept_all(shared, listener, name, places, serve));
+                spawn_local(accept_all(shared, listener, name, admission, serve));
                 return;
             }
             Routing::To(routes.route(upstream, warm))
@@ -457,7 +457,7 @@ fn serve_outbound(
     let routing = Rc::new(routing);
     let serve =
         move |stream, _, guard, place| outbound::http2(Rc::clone(&served), Rc::clone(&routing), stream, guard, place);
-    spawn_local(accept_all(shared, listener, name, places, serve));
+    spawn_local(accept_all(shared, listener, name, admission, serve));
 }
 
 impl Running {

@@ -9,8 +9,8 @@ use tokio::task::yield_now;
 
 /// Awaits a handshake whose hello has come, and begins only one in each round of the runtime.
 ///
-/// The beginning, key exchange and signature, is the work that any stranger can make a server do. So connections that are
-/// established get their turn after each, however many strangers say hello.
+/// The beginning, key exchange and signature, is the work that any unauthenticated client can make a server do. So connections that are
+/// established get their turn after each, however many clients send one.
 pub(crate) async fn in_turn<F: Future + Unpin>(mut handshake: F) -> F::Output {
     static TURN: Semaphore = Semaphore::const_new(1);
     // It is never closed.
@@ -33,9 +33,9 @@ mod tests {
 
     #[tokio::test]
     async fn an_established_connection_gets_a_turn_after_each_hello() {
-        const STRANGERS: u32 = 50;
+        const CLIENTS: u32 = 50;
         let begun = Arc::new(AtomicU32::new(0));
-        for _ in 0..STRANGERS {
+        for _ in 0..CLIENTS {
             let begun = Arc::clone(&begun);
             tokio::spawn(in_turn(Box::pin(async move {
                 begun.fetch_add(1, Ordering::Relaxed);
@@ -43,7 +43,7 @@ mod tests {
             })));
         }
         let mut seen = 0;
-        while seen < STRANGERS {
+        while seen < CLIENTS {
             yield_now().await;
             let now = begun.load(Ordering::Relaxed);
             assert!(now <= seen + 1, "{} began at once", now - seen);

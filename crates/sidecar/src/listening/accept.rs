@@ -12,29 +12,29 @@ use tokio::time::{MissedTickBehavior, interval, sleep};
 
 use crate::life::drain::{Guard, Phase};
 use crate::life::idle;
-use crate::listening::admission::{Bound, Place, Places};
+use crate::listening::admission::{Admission, Bound, Slot};
 use crate::runtime::until::until;
 use crate::shared::Shared;
 
 /// A pause where accepting fails for want of file descriptors or memory, which asking again at once would not cure.
 const BREATH: Duration = Duration::from_millis(50);
 
-/// Accepts connections until draining begins, and serves each in a task of its own. Beyond its bounds the longest stranger is
-/// closed, or the new connection where there is none, and counted; so is a stranger after `limits.idle`. Connections that were
+/// Accepts connections until draining begins, and serves each in a task of its own. Beyond its bounds the connection that has been pending for
+/// longest is evicted, or the new one closed where none is pending, and counted; so is one that is pending for `limits.idle`. Connections that were
 /// established before the listener closed are served too: for those who made them they were accepted.
 pub(crate) async fn accept_all<S, F>(
     shared: Arc<Shared>,
     listener: TcpListener,
     listener_name: String,
-    places: Arc<Places>,
+    admission: Arc<Admission>,
     serve: S,
 ) where
-    S: Fn(TcpStream, SocketAddr, Guard, Place) -> F,
+    S: Fn(TcpStream, SocketAddr, Guard, Slot) -> F,
     F: Future<Output = ()> + 'static,
 {
     let mut guard = shared.drain.guard();
     let take = |stream: TcpStream, peer: SocketAddr, guard: Guard| {
-        let taken = places.take(peer.ip());
+        let taken = admission.take(peer.ip());
         let bound = match &taken {
             Ok((_, _, met)) => *met,
             Err(met) => Some(*met),
@@ -43,9 +43,9 @@ pub(crate) async fn accept_all<S, F>(
             shared.metrics.limit_reached(bound);
             tracing::debug!(listener = %listener_name, %peer, bound, "a connection is closed: too many are open");
         }
-        let Ok((place, gives_way, _)) = taken else { return };
-        let served = serve(stream, peer, guard, place);
-        spawn_local(async move { until(served, gives_way.now()).await });
+        let Ok((slot, eviction, _)) = taken else { return };
+        let served = serve(stream, peer, guard, slot);
+        spawn_local(async move { until(served, eviction.now()).await });
     };
     let idle = shared.limits.idle;
     let mut ticks = interval(idle::every(idle));
@@ -54,7 +54,7 @@ pub(crate) async fn accept_all<S, F>(
         let accepted = tokio::select! {
             accepted = listener.accept() => accepted,
             _ = ticks.tick() => {
-                for _ in 0..places.expire(idle) {
+                for _ in 0..admission.expire(idle) {
                     shared.metrics.limit_reached("idle");
                 }
                 continue;
@@ -75,7 +75,7 @@ pub(crate) async fn accept_all<S, F>(
             }
         };
         take(stream, peer, guard.clone());
-        // One in each round of the runtime: requests under way get their turn after each, however many strangers connect.
+        // One in each round of the runtime: requests under way get their turn after each, however many clients connect.
         yield_now().await;
     }
     for (stream, peer) in waiting(listener) {

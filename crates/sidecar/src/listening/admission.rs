@@ -1,4 +1,4 @@
-//! The connections a listener holds: a bounded number, of which strangers give way first.
+//! The connections a listener holds: a bounded number, of which pending ones are evicted first.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::net::{IpAddr, Ipv6Addr};
@@ -12,21 +12,21 @@ use tokio::sync::Notify;
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Bounds {
     pub(crate) connections: usize,
-    /// Of these, those that have not shown yet that they are worth their place.
-    pub(crate) strangers: usize,
+    /// Of these, pending ones: neither authenticated by a handshake, nor with a request of the own function.
+    pub(crate) pending: usize,
     /// The same two of one address.
     pub(crate) of_one_address: usize,
-    pub(crate) strangers_of_one_address: usize,
+    pub(crate) pending_of_one_address: usize,
 }
 
-/// A bounded number of places for connections.
+/// A bounded number of slots for connections.
 ///
-/// Where all are taken, or all that strangers may have, the connection that has been a stranger for longest gives way to a new
-/// one: one that has not shown yet that it is worth its place, by a handshake or a request. So those who only hold places keep
-/// nobody out; who completes what it began before as many others arrive gets through. Connections that have shown it are never
-/// ended for others. What one address may have is bounded too, and there its own connections give way, nobody else's.
+/// Where all are taken, or all that pending connections may have, the one that has been pending for longest is evicted for a new
+/// one. So clients that only hold slots keep nobody out: whoever completes a handshake, or sends a request, before as many others
+/// arrive gets through. Established connections are never closed for others. What one address may have is bounded too, and there its
+/// own connections are evicted, nobody else's.
 #[derive(Debug)]
-pub(crate) struct Places {
+pub(crate) struct Admission {
     bounds: Bounds,
     taken: Mutex<Taken>,
 }
@@ -36,44 +36,44 @@ struct Taken {
     count: usize,
     next: u64,
     /// In the order in which they came.
-    strangers: BTreeMap<u64, Stranger>,
+    pending: BTreeMap<u64, PendingConnection>,
     /// An address is in here while it has a connection.
     addresses: HashMap<IpAddr, OfOne>,
 }
 
 #[derive(Debug)]
-struct Stranger {
+struct PendingConnection {
     address: IpAddr,
     since: Instant,
-    gives_way: Arc<Notify>,
+    eviction: Arc<Notify>,
 }
 
 /// The connections of one address.
 #[derive(Debug, Default)]
 struct OfOne {
     count: usize,
-    strangers: BTreeSet<u64>,
+    pending: BTreeSet<u64>,
 }
 
-/// A taken place, given back when dropped.
+/// A slot that is taken, given back when dropped.
 #[derive(Debug)]
-pub(crate) struct Place {
-    places: Arc<Places>,
+pub(crate) struct Slot {
+    admission: Arc<Admission>,
     number: u64,
     address: IpAddr,
-    known: AtomicBool,
+    established: AtomicBool,
 }
 
-/// Ends when a place has to be given to another.
+/// Resolves when the connection has to be closed for another.
 #[derive(Debug)]
-pub(crate) struct GivesWay(Arc<Notify>);
+pub(crate) struct Eviction(Arc<Notify>);
 
 /// Which bound a new connection met.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Bound {
-    Strangers,
+    Pending,
     Connections,
-    StrangersOfOneAddress,
+    PendingOfOneAddress,
     ConnectionsOfOneAddress,
 }
 
@@ -81,15 +81,16 @@ impl Bound {
     /// A word for metrics and logs. It never changes.
     pub(crate) const fn as_str(self) -> &'static str {
         match self {
-            Self::Strangers => "strangers",
+            // The metric's label of earlier releases.
+            Self::Pending => "strangers",
             Self::Connections => "connections",
-            Self::StrangersOfOneAddress => "handshakes-per-address",
+            Self::PendingOfOneAddress => "handshakes-per-address",
             Self::ConnectionsOfOneAddress => "connections-per-address",
         }
     }
 }
 
-impl Places {
+impl Admission {
     pub(crate) fn new(bounds: Bounds) -> Arc<Self> {
         Arc::new(Self {
             bounds,
@@ -101,56 +102,56 @@ impl Places {
         self.taken.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A place for a stranger from this address, and the bound for which another one had to go; an error where nobody can, since
-    /// all are taken by those who are none.
-    pub(crate) fn take(self: &Arc<Self>, from: IpAddr) -> Result<(Place, GivesWay, Option<Bound>), Bound> {
+    /// A slot for a pending connection from this address, and the bound for which another one was evicted; an error where none can be,
+    /// since all are established.
+    pub(crate) fn take(self: &Arc<Self>, from: IpAddr) -> Result<(Slot, Eviction, Option<Bound>), Bound> {
         let address = network(from);
         let mut taken = self.lock();
         let met = taken.bound_met(self.bounds, address);
         if let Some(bound) = met {
             let longest = match bound {
-                Bound::Strangers | Bound::Connections => taken.strangers.keys().next(),
-                Bound::StrangersOfOneAddress | Bound::ConnectionsOfOneAddress => {
-                    taken.addresses.get(&address).and_then(|own| own.strangers.first())
+                Bound::Pending | Bound::Connections => taken.pending.keys().next(),
+                Bound::PendingOfOneAddress | Bound::ConnectionsOfOneAddress => {
+                    taken.addresses.get(&address).and_then(|own| own.pending.first())
                 }
             };
-            let longest = longest.copied().and_then(|number| taken.no_stranger(number));
+            let longest = longest.copied().and_then(|number| taken.no_longer_pending(number));
             let longest = longest.ok_or(bound)?;
-            longest.gives_way.notify_one();
+            longest.eviction.notify_one();
             // It counts no longer, although its task has yet to end.
             taken.gone(longest.address);
         }
         taken.count += 1;
         let number = taken.next;
         taken.next += 1;
-        let gives_way = Arc::new(Notify::new());
+        let eviction = Arc::new(Notify::new());
         let own = taken.addresses.entry(address).or_default();
         own.count += 1;
-        own.strangers.insert(number);
-        let stranger = Stranger {
+        own.pending.insert(number);
+        let pending = PendingConnection {
             address,
             since: Instant::now(),
-            gives_way: Arc::clone(&gives_way),
+            eviction: Arc::clone(&eviction),
         };
-        taken.strangers.insert(number, stranger);
-        let place = Place {
-            places: Arc::clone(self),
+        taken.pending.insert(number, pending);
+        let slot = Slot {
+            admission: Arc::clone(self),
             number,
             address,
-            known: AtomicBool::new(false),
+            established: AtomicBool::new(false),
         };
-        Ok((place, GivesWay(gives_way), met))
+        Ok((slot, Eviction(eviction), met))
     }
 
-    /// Has every stranger go that has been one for this long, and gives their number.
+    /// Evicts every connection that has been pending for this long, and gives their number.
     pub(crate) fn expire(&self, idle: Duration) -> usize {
         let mut taken = self.lock();
         let mut expired = 0;
-        while let Some((&number, longest)) = taken.strangers.first_key_value()
+        while let Some((&number, longest)) = taken.pending.first_key_value()
             && longest.since.elapsed() >= idle
         {
-            if let Some(longest) = taken.no_stranger(number) {
-                longest.gives_way.notify_one();
+            if let Some(longest) = taken.no_longer_pending(number) {
+                longest.eviction.notify_one();
                 taken.gone(longest.address);
                 expired += 1;
             }
@@ -161,30 +162,30 @@ impl Places {
 
 impl Taken {
     fn bound_met(&self, bounds: Bounds, address: IpAddr) -> Option<Bound> {
-        let (of_one, strangers_of_one) = self
+        let (of_one, pending_of_one) = self
             .addresses
             .get(&address)
-            .map_or((0, 0), |own| (own.count, own.strangers.len()));
+            .map_or((0, 0), |own| (own.count, own.pending.len()));
         if of_one >= bounds.of_one_address {
             Some(Bound::ConnectionsOfOneAddress)
-        } else if strangers_of_one >= bounds.strangers_of_one_address {
-            Some(Bound::StrangersOfOneAddress)
+        } else if pending_of_one >= bounds.pending_of_one_address {
+            Some(Bound::PendingOfOneAddress)
         } else if self.count >= bounds.connections {
             Some(Bound::Connections)
-        } else if self.strangers.len() >= bounds.strangers {
-            Some(Bound::Strangers)
+        } else if self.pending.len() >= bounds.pending {
+            Some(Bound::Pending)
         } else {
             None
         }
     }
 
-    /// It is a stranger no longer, for whatever reason.
-    fn no_stranger(&mut self, number: u64) -> Option<Stranger> {
-        let stranger = self.strangers.remove(&number)?;
-        if let Some(own) = self.addresses.get_mut(&stranger.address) {
-            own.strangers.remove(&number);
+    /// It is pending no longer, for whatever reason.
+    fn no_longer_pending(&mut self, number: u64) -> Option<PendingConnection> {
+        let pending = self.pending.remove(&number)?;
+        if let Some(own) = self.addresses.get_mut(&pending.address) {
+            own.pending.remove(&number);
         }
-        Some(stranger)
+        Some(pending)
     }
 
     /// One connection less.
@@ -207,28 +208,28 @@ fn network(address: IpAddr) -> IpAddr {
     }
 }
 
-impl Place {
-    /// The connection has shown that it is worth its place; says whether it still has one.
-    pub(crate) fn known(&self) -> bool {
-        if !self.known.load(Ordering::Relaxed) && self.places.lock().no_stranger(self.number).is_some() {
-            self.known.store(true, Ordering::Relaxed);
+impl Slot {
+    /// The connection is authenticated, or has sent a request; `false` where it was evicted before.
+    pub(crate) fn establish(&self) -> bool {
+        if !self.established.load(Ordering::Relaxed) && self.admission.lock().no_longer_pending(self.number).is_some() {
+            self.established.store(true, Ordering::Relaxed);
         }
-        self.known.load(Ordering::Relaxed)
+        self.established.load(Ordering::Relaxed)
     }
 }
 
-impl Drop for Place {
+impl Drop for Slot {
     fn drop(&mut self) {
-        let mut taken = self.places.lock();
-        let was_stranger = taken.no_stranger(self.number).is_some();
-        // One that gave way was subtracted then.
-        if was_stranger || self.known.load(Ordering::Relaxed) {
+        let mut taken = self.admission.lock();
+        let was_pending = taken.no_longer_pending(self.number).is_some();
+        // One that was evicted was subtracted then.
+        if was_pending || self.established.load(Ordering::Relaxed) {
             taken.gone(self.address);
         }
     }
 }
 
-impl GivesWay {
+impl Eviction {
     pub(crate) async fn now(&self) {
         self.0.notified().await;
     }
@@ -241,102 +242,102 @@ mod tests {
     const ONE: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(192, 0, 2, 1));
     const OTHER: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(192, 0, 2, 2));
 
-    fn places(connections: usize, strangers: usize) -> Arc<Places> {
-        Places::new(Bounds {
+    fn admission(connections: usize, pending: usize) -> Arc<Admission> {
+        Admission::new(Bounds {
             connections,
-            strangers,
+            pending,
             of_one_address: usize::MAX,
-            strangers_of_one_address: usize::MAX,
+            pending_of_one_address: usize::MAX,
         })
     }
 
     #[tokio::test]
-    async fn the_oldest_stranger_gives_way_and_places_come_back() {
-        let places = places(2, 2);
-        let (first, first_gives_way, met) = places.take(ONE).unwrap();
+    async fn the_oldest_pending_connection_is_evicted_and_slots_are_given_back() {
+        let admission = admission(2, 2);
+        let (first, first_eviction, met) = admission.take(ONE).unwrap();
         assert_eq!(met, None);
-        let (second, second_gives_way, _) = places.take(ONE).unwrap();
-        let (third, _, met) = places.take(ONE).unwrap();
+        let (second, second_eviction, _) = admission.take(ONE).unwrap();
+        let (third, _, met) = admission.take(ONE).unwrap();
         assert_eq!(met, Some(Bound::Connections));
-        first_gives_way.now().await;
+        first_eviction.now().await;
         drop(first);
-        second.known();
-        third.known();
-        let refused = places.take(ONE).unwrap_err();
-        assert_eq!(refused, Bound::Connections, "nobody is ended who is known");
+        second.establish();
+        third.establish();
+        let refused = admission.take(ONE).unwrap_err();
+        assert_eq!(refused, Bound::Connections, "no established connection is closed");
         drop(second);
-        let (fourth, ..) = places.take(ONE).unwrap();
-        assert_eq!(places.lock().count, 2);
+        let (fourth, ..) = admission.take(ONE).unwrap();
+        assert_eq!(admission.lock().count, 2);
         drop((third, fourth));
-        assert_eq!(places.lock().count, 0);
-        assert!(places.lock().strangers.is_empty());
-        assert!(places.lock().addresses.is_empty());
-        drop(second_gives_way);
+        assert_eq!(admission.lock().count, 0);
+        assert!(admission.lock().pending.is_empty());
+        assert!(admission.lock().addresses.is_empty());
+        drop(second_eviction);
     }
 
     #[test]
-    fn strangers_have_a_bound_of_their_own() {
-        let places = places(3, 1);
-        let (first, ..) = places.take(ONE).unwrap();
-        first.known();
-        let (_second, _, met) = places.take(ONE).unwrap();
+    fn pending_connections_have_a_bound_of_their_own() {
+        let admission = admission(3, 1);
+        let (first, ..) = admission.take(ONE).unwrap();
+        first.establish();
+        let (_second, _, met) = admission.take(ONE).unwrap();
         assert_eq!(met, None);
-        let (_third, _, met) = places.take(ONE).unwrap();
-        assert_eq!(met, Some(Bound::Strangers));
-        assert_eq!(places.lock().count, 2);
+        let (_third, _, met) = admission.take(ONE).unwrap();
+        assert_eq!(met, Some(Bound::Pending));
+        assert_eq!(admission.lock().count, 2);
     }
 
     #[test]
-    fn one_that_has_given_way_is_not_counted_twice_when_it_becomes_known_too_late() {
-        let places = places(1, 1);
-        let (first, ..) = places.take(ONE).unwrap();
-        let (_second, ..) = places.take(ONE).unwrap();
-        first.known();
+    fn one_that_was_evicted_is_not_counted_twice_when_it_is_established_too_late() {
+        let admission = admission(1, 1);
+        let (first, ..) = admission.take(ONE).unwrap();
+        let (_second, ..) = admission.take(ONE).unwrap();
+        first.establish();
         drop(first);
-        assert_eq!(places.lock().count, 1);
+        assert_eq!(admission.lock().count, 1);
     }
 
     #[tokio::test]
-    async fn one_address_has_to_give_way_to_itself_and_takes_nothing_from_another() {
-        let places = Places::new(Bounds {
+    async fn connections_of_one_address_are_evicted_for_its_own_and_for_no_other_address() {
+        let admission = Admission::new(Bounds {
             connections: 10,
-            strangers: 10,
+            pending: 10,
             of_one_address: 3,
-            strangers_of_one_address: 2,
+            pending_of_one_address: 2,
         });
-        let (other, other_gives_way, _) = places.take(OTHER).unwrap();
-        let (_first, first_gives_way, _) = places.take(ONE).unwrap();
-        let (second, ..) = places.take(ONE).unwrap();
-        let (third, _, met) = places.take(ONE).unwrap();
-        assert_eq!(met, Some(Bound::StrangersOfOneAddress));
-        first_gives_way.now().await;
-        second.known();
-        third.known();
-        let (fourth, _, met) = places.take(ONE).unwrap();
+        let (other, other_eviction, _) = admission.take(OTHER).unwrap();
+        let (_first, first_eviction, _) = admission.take(ONE).unwrap();
+        let (second, ..) = admission.take(ONE).unwrap();
+        let (third, _, met) = admission.take(ONE).unwrap();
+        assert_eq!(met, Some(Bound::PendingOfOneAddress));
+        first_eviction.now().await;
+        second.establish();
+        third.establish();
+        let (fourth, _, met) = admission.take(ONE).unwrap();
         assert_eq!(met, None);
-        let (fifth, _, met) = places.take(ONE).unwrap();
+        let (fifth, _, met) = admission.take(ONE).unwrap();
         assert_eq!(met, Some(Bound::ConnectionsOfOneAddress), "{fourth:?}");
-        fifth.known();
-        assert_eq!(places.take(ONE).unwrap_err(), Bound::ConnectionsOfOneAddress);
-        assert!(places.take(OTHER).is_ok());
+        fifth.establish();
+        assert_eq!(admission.take(ONE).unwrap_err(), Bound::ConnectionsOfOneAddress);
+        assert!(admission.take(OTHER).is_ok());
         tokio::select! {
             biased;
-            () = other_gives_way.now() => panic!("it had to go for another address: {other:?}"),
+            () = other_eviction.now() => panic!("it had to go for another address: {other:?}"),
             () = std::future::ready(()) => {}
         }
     }
 
     #[tokio::test]
-    async fn strangers_go_after_a_while_and_those_who_are_known_stay() {
-        let places = places(10, 10);
-        let (first, first_gives_way, _) = places.take(ONE).unwrap();
-        let (second, ..) = places.take(ONE).unwrap();
-        second.known();
-        assert_eq!(places.expire(Duration::from_secs(3600)), 0);
-        assert_eq!(places.expire(Duration::ZERO), 1);
-        first_gives_way.now().await;
+    async fn pending_connections_are_evicted_after_a_while_and_established_ones_stay() {
+        let admission = admission(10, 10);
+        let (first, first_eviction, _) = admission.take(ONE).unwrap();
+        let (second, ..) = admission.take(ONE).unwrap();
+        second.establish();
+        assert_eq!(admission.expire(Duration::from_secs(3600)), 0);
+        assert_eq!(admission.expire(Duration::ZERO), 1);
+        first_eviction.now().await;
         drop(first);
-        assert_eq!(places.lock().count, 1);
+        assert_eq!(admission.lock().count, 1);
     }
 
     #[test]

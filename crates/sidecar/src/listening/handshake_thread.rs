@@ -1,6 +1,6 @@
 //! The thread that answers handshakes of other sidecars, so that those who serve never wait for one.
 //!
-//! Whoever reaches an inbound listener makes this end accept, read, sign and refuse before it is known who they are. All of that belongs
+//! Any client of an inbound listener makes this end accept, read, sign and refuse before its peer is authenticated. All of that belongs
 //! to one thread of lower priority. A connection changes thread once, when its peer is authenticated; from then on the thread of its
 //! [`Worker`](crate::worker::Worker) has it alone, and no byte of it crosses between the two.
 
@@ -21,7 +21,7 @@ use crate::dialling::handshake;
 use crate::error::Error;
 use crate::life::drain::Guard;
 use crate::listening::accept::accept_all;
-use crate::listening::admission::{Bounds, Place, Places};
+use crate::listening::admission::{Admission, Bounds, Slot};
 use crate::shared::Shared;
 
 /// What the thread adds to its nice value: requests under way go before handshakes where both wait for one processor, and
@@ -44,7 +44,7 @@ pub(crate) struct InboundListener {
 pub(crate) struct Authenticated {
     pub(crate) channel: Detached,
     pub(crate) guard: Guard,
-    pub(crate) place: Place,
+    pub(crate) slot: Slot,
 }
 
 /// The thread, which ends when this is dropped.
@@ -84,19 +84,19 @@ impl InboundListener {
         } = self;
         let listener = TokioListener::from_std(listener)?;
         let answering = Arc::clone(shared);
-        let answer = move |stream, peer, guard, place: Place| {
+        let answer = move |stream, peer, guard, slot: Slot| {
             let (shared, authenticated) = (Arc::clone(&answering), authenticated.clone());
             async move {
                 let Some(channel) = handshake::accept(&shared, stream, peer, interface, path).await else {
                     return;
                 };
-                if !place.known() {
+                if !slot.establish() {
                     // It was evicted in the same turn.
                     return;
                 }
                 match channel.detach() {
                     // The other end is gone only where everything ends.
-                    Ok(channel) => drop(authenticated.send(Authenticated { channel, guard, place })),
+                    Ok(channel) => drop(authenticated.send(Authenticated { channel, guard, slot })),
                     Err(error) => {
                         shared.metrics.limit_reached("accept");
                         tracing::warn!(
@@ -111,7 +111,7 @@ impl InboundListener {
             Arc::clone(shared),
             listener,
             name,
-            Places::new(bounds),
+            Admission::new(bounds),
             answer,
         ));
         Ok(())

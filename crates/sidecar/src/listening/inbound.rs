@@ -80,13 +80,13 @@ pub(crate) async fn serve_all(
     path: Path,
     mut arriving: UnboundedReceiver<Authenticated>,
 ) {
-    while let Some(Authenticated { channel, guard, place }) = arriving.recv().await {
+    while let Some(Authenticated { channel, guard, slot }) = arriving.recv().await {
         match channel.attach() {
             Ok(channel) => {
                 let served = serve(Rc::clone(&worker), Rc::clone(&function), path, channel, guard);
                 spawn_local(async move {
                     served.await;
-                    drop(place);
+                    drop(slot);
                 });
             }
             Err(error) => {

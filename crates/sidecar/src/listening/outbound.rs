@@ -15,7 +15,7 @@ use crate::answers::answer::{PREFACE, Protocol, answer};
 use crate::answers::failure::{Failure, Why};
 use crate::dialling::warm::WarmPool;
 use crate::life::drain::{Guard, Phase};
-use crate::listening::admission::Place;
+use crate::listening::admission::Slot;
 use crate::metrics::Side;
 use crate::paths::http2::{self, Caller, Location, Reader, Route, Service};
 use crate::paths::splice::{Ended, Splice};
@@ -66,14 +66,14 @@ pub(crate) async fn splice(
     warm_pool: Arc<WarmPool>,
     mut local: TcpStream,
     mut guard: Guard,
-    place: Place,
+    slot: Slot,
 ) {
     shared.metrics.local_connection(Side::Outbound, "splice");
     // A peer's connection is taken only for a function that has something to say.
     let Some(first) = first_bytes(&mut local, &mut guard).await else {
         return;
     };
-    place.known();
+    slot.establish();
     let mut channel = match warm_pool.take().await {
         Ok(channel) => channel,
         Err(failure) => return answer(&shared, Side::Outbound, local, first, &failure).await,
@@ -108,7 +108,7 @@ pub(crate) async fn splice(
     }
 }
 
-/// Answers one local connection in the place of a producer that it cannot be led to.
+/// Answers one local connection in place of a producer that it cannot be led to.
 pub(crate) async fn refuse(shared: &Arc<Shared>, mut local: TcpStream, mut guard: Guard, failure: &Failure) {
     if let Some(first) = first_bytes(&mut local, &mut guard).await {
         answer(shared, Side::Outbound, local, first, failure).await;
@@ -121,7 +121,7 @@ pub(crate) async fn http2(
     routing: Rc<Routing>,
     mut local: TcpStream,
     mut guard: Guard,
-    place: Place,
+    slot: Slot,
 ) {
     let shared = &worker.shared;
     shared.metrics.local_connection(Side::Outbound, "http2");
@@ -144,7 +144,7 @@ pub(crate) async fn http2(
         side: Side::Outbound,
         reader: Reader::new(&worker.budget, Location::Local),
         route: |head: &_| {
-            place.known();
+            slot.establish();
             routing.route(head)
         },
         caller: Caller::Function,

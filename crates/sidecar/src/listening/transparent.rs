@@ -12,7 +12,7 @@ use tokio::net::TcpStream;
 use crate::answers::failure::{Failure, Why};
 use crate::dialling::warm::WarmPool;
 use crate::life::drain::Guard;
-use crate::listening::admission::Place;
+use crate::listening::admission::Slot;
 use crate::listening::outbound::{self, Routing};
 use crate::redirect;
 use crate::routing::peers::{Upstream, Upstreams};
@@ -93,7 +93,7 @@ pub(crate) async fn serve(
     stream: TcpStream,
     peer: SocketAddr,
     guard: Guard,
-    place: Place,
+    slot: Slot,
 ) {
     // Our own question whether the rules stand: that it was accepted is the answer.
     if redirect::is_probe(peer) {
@@ -101,9 +101,9 @@ pub(crate) async fn serve(
     }
     match destinations.find(redirect::original_destination(&stream)) {
         Ok(Onward::Splice(warm_pool)) => {
-            outbound::splice(Arc::clone(&worker.shared), Arc::clone(warm_pool), stream, guard, place).await;
+            outbound::splice(Arc::clone(&worker.shared), Arc::clone(warm_pool), stream, guard, slot).await;
         }
-        Ok(Onward::Http2(routing)) => outbound::http2(worker, Rc::clone(routing), stream, guard, place).await,
+        Ok(Onward::Http2(routing)) => outbound::http2(worker, Rc::clone(routing), stream, guard, slot).await,
         Err(failure) => outbound::refuse(&worker.shared, stream, guard, &failure).await,
     }
 }
