@@ -29,7 +29,7 @@ pub use bystander::Bystander;
 pub use destination::original_destination;
 pub use earlier::Earlier;
 pub use error::Error;
-pub use installed::{Installed, Options, Part, Standing, Tables, is_strict, remove};
+pub use installed::{Installed, Options, Part, RuleState, Tables, is_strict, remove};
 pub use plan::{Plan, Service};
 pub(crate) use probe::listener as probed;
 pub use probe::{Probed, is_probe, probe};

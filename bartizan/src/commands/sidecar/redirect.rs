@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::time::SystemTime;
 
 use bartizan_sidecar::confine::User;
-use bartizan_sidecar::redirect::{self, Earlier, Error, Installed, Options, Part, Plan, Refused, Standing, Tables};
+use bartizan_sidecar::redirect::{self, Earlier, Error, Installed, Options, Part, Plan, Refused, RuleState, Tables};
 use serde_json::json;
 
 use crate::{Failure, Outcome, output};
@@ -164,7 +164,7 @@ fn show(args: &ShowArgs) -> Result<Outcome, Failure> {
     let strict = args.strict || redirect::is_strict().map_err(|error| failure(&error))?;
     let rules = args.plan.rules(true, strict)?;
     let plan = rules.plan();
-    let standing = rules.standing().map_err(|error| failure(&error))?;
+    let found = rules.state().map_err(|error| failure(&error))?;
     let refused = rules.refused().map_err(|error| failure(&error))?;
     let text = if args.json {
         let services: Vec<_> = plan
@@ -172,9 +172,9 @@ fn show(args: &ShowArgs) -> Result<Outcome, Failure> {
             .iter()
             .map(|service| json!({ "node": service.node.as_str(), "address": service.address }))
             .collect();
-        let states: serde_json::Map<_, _> = standing
+        let states: serde_json::Map<_, _> = found
             .iter()
-            .map(|(part, standing)| (part.name().to_owned(), json!(words(standing))))
+            .map(|(part, state)| (part.name().to_owned(), json!(words(state))))
             .collect();
         let unprotected: Vec<_> = plan
             .bystanders()
@@ -186,9 +186,9 @@ fn show(args: &ShowArgs) -> Result<Outcome, Failure> {
                 })
             })
             .collect();
-        let differences: serde_json::Map<_, _> = standing
+        let differences: serde_json::Map<_, _> = found
             .iter()
-            .filter_map(|(part, standing)| Some((part.name().to_owned(), json!(differences(standing)?))))
+            .filter_map(|(part, state)| Some((part.name().to_owned(), json!(differences(state)?))))
             .collect();
         let node = plan.node().as_str();
         format!(
@@ -200,11 +200,11 @@ fn show(args: &ShowArgs) -> Result<Outcome, Failure> {
             })
         )
     } else {
-        let lines: String = standing.iter().map(|(part, standing)| line(*part, standing)).collect();
+        let lines: String = found.iter().map(|(part, state)| line(*part, state)).collect();
         lines + &refused.map(|refused| counts(&refused)).unwrap_or_default()
     };
     print(&text)?;
-    if standing.iter().all(|(_, standing)| *standing == Standing::InForce) {
+    if found.iter().all(|(_, state)| *state == RuleState::InForce) {
         Ok(Outcome::Clean)
     } else {
         Ok(Outcome::Finding)
@@ -227,21 +227,21 @@ fn counts(refused: &Refused) -> String {
 }
 
 /// What is installed of one mechanism, and a line for each difference.
-fn line(part: Part, standing: &Standing) -> String {
-    let alone = match (part, standing) {
-        (Part::Strict, Standing::InForce) => " (in nftables alone: the fence does not hold it)",
+fn line(part: Part, state: &RuleState) -> String {
+    let alone = match (part, state) {
+        (Part::Strict, RuleState::InForce) => " (in nftables alone: the fence does not hold it)",
         _ => "",
     };
-    let mut text = format!("{:<10}{}{alone}\n", part.name(), words(standing));
-    for difference in differences(standing).unwrap_or_default() {
+    let mut text = format!("{:<10}{}{alone}\n", part.name(), words(state));
+    for difference in differences(state).unwrap_or_default() {
         text += &format!("  {difference}\n");
     }
     text
 }
 
-fn differences(standing: &Standing) -> Option<&[String]> {
-    match standing {
-        Standing::Damaged(differences) => Some(differences),
+fn differences(state: &RuleState) -> Option<&[String]> {
+    match state {
+        RuleState::Damaged(differences) => Some(differences),
         _ => None,
     }
 }
@@ -252,12 +252,12 @@ fn print(text: &str) -> Result<Outcome, Failure> {
     Ok(Outcome::Clean)
 }
 
-fn words(standing: &Standing) -> String {
-    match standing {
-        Standing::Absent => "absent".to_owned(),
-        Standing::InForce => "in force".to_owned(),
-        Standing::Damaged(_) => "damaged: it is not what the file asks for any more; install again".to_owned(),
-        Standing::Other { mark } => format!("not what this file asks for (it says `{mark}`); install again"),
+fn words(state: &RuleState) -> String {
+    match state {
+        RuleState::Absent => "absent".to_owned(),
+        RuleState::InForce => "in force".to_owned(),
+        RuleState::Damaged(_) => "damaged: it is not what the file asks for any more; install again".to_owned(),
+        RuleState::Other { mark } => format!("not what this file asks for (it says `{mark}`); install again"),
     }
 }
 

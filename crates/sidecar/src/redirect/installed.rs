@@ -44,7 +44,7 @@ pub struct Options {
 
 /// What is installed of one of them.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Standing {
+pub enum RuleState {
     /// Nothing.
     Absent,
     /// All of it, as the file asks for, and nothing else.
@@ -144,30 +144,30 @@ impl Installed {
     ///
     /// # Errors
     /// Where `nft` or `ip` is missing, may not, or prints what cannot be read.
-    pub fn standing(&self) -> Result<Vec<(Part, Standing)>, Error> {
+    pub fn state(&self) -> Result<Vec<(Part, RuleState)>, Error> {
         let mut found = Vec::new();
         for (part, table, wanted) in &self.tables {
             found.push((*part, self.of_table(table, wanted)?));
         }
         if self.options.fence {
-            let standing = match fence::differences(&self.plan)? {
-                (false, _) => Standing::Absent,
-                (true, differences) if differences.is_empty() => Standing::InForce,
-                (true, differences) => Standing::Damaged(differences),
+            let state = match fence::differences(&self.plan)? {
+                (false, _) => RuleState::Absent,
+                (true, differences) if differences.is_empty() => RuleState::InForce,
+                (true, differences) => RuleState::Damaged(differences),
             };
-            found.push((Part::Fence, standing));
+            found.push((Part::Fence, state));
         }
         Ok(found)
     }
 
-    fn of_table(&self, table: &Table, wanted: &OnceLock<Listing>) -> Result<Standing, Error> {
+    fn of_table(&self, table: &Table, wanted: &OnceLock<Listing>) -> Result<RuleState, Error> {
         let Some(here) = Table::listed(table.name())? else {
-            return Ok(Standing::Absent);
+            return Ok(RuleState::Absent);
         };
         let ours = self.plan.mark();
         let mark = here.comments().find(|comment| comment.starts_with(MARK));
         if let Some(mark) = mark.filter(|mark| *mark != ours) {
-            return Ok(Standing::Other { mark: mark.to_owned() });
+            return Ok(RuleState::Other { mark: mark.to_owned() });
         }
         let wanted = match wanted.get() {
             Some(wanted) => wanted,
@@ -178,16 +178,16 @@ impl Installed {
         };
         let differences: Vec<_> = here.differences(wanted).iter().map(ToString::to_string).collect();
         Ok(if differences.is_empty() {
-            Standing::InForce
+            RuleState::InForce
         } else {
-            Standing::Damaged(differences)
+            RuleState::Damaged(differences)
         })
     }
 
     /// What the strict table has refused; none where it is not installed.
     ///
     /// # Errors
-    /// Those of [`Installed::standing`].
+    /// Those of [`Installed::state`].
     pub fn refused(&self) -> Result<Option<Refused>, Error> {
         let listing = Table::listed(STRICT)?;
         Ok(listing.map(|listing| strict::refused(&self.plan, &listing)))

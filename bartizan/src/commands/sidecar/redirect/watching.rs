@@ -3,7 +3,7 @@
 use std::time::{Duration, SystemTime};
 
 use bartizan_sidecar::handover::Notify;
-use bartizan_sidecar::redirect::{Bystander, Error, Installed, Part, Plan, Standing};
+use bartizan_sidecar::redirect::{Bystander, Error, Installed, Part, Plan, RuleState};
 
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -124,25 +124,25 @@ impl Watching<'_> {
 
     fn repaired(&self) -> Result<(), String> {
         let rules = &self.rules;
-        let wrong = |standing: &[(Part, Standing)]| {
-            let wrong = standing.iter().filter(|(_, standing)| *standing != Standing::InForce);
+        let wrong = |found: &[(Part, RuleState)]| {
+            let wrong = found.iter().filter(|(_, state)| *state != RuleState::InForce);
             let wrong: Vec<_> = wrong
-                .map(|(part, standing)| {
-                    let how = differences(standing).unwrap_or_default().join("; ");
-                    format!("{} {}: {how}", part.name(), words(standing))
+                .map(|(part, state)| {
+                    let how = differences(state).unwrap_or_default().join("; ");
+                    format!("{} {}: {how}", part.name(), words(state))
                 })
                 .collect();
             wrong.join("; ")
         };
         let unreadable = |error: Error| format!("the rules cannot be read: {error}");
-        let found = wrong(&rules.standing().map_err(unreadable)?);
+        let found = wrong(&rules.state().map_err(unreadable)?);
         if !found.is_empty() {
             let hint = "a program that flushes the packet filter or the routing of this namespace should leave what is called bartizan";
             tracing::error!(found, hint, "the rules were changed: they are installed again");
             let failed =
                 |error: Error| format!("the rules cannot be installed again, requests may leave unencrypted: {error}");
             rules.install().map_err(failed)?;
-            let left = wrong(&rules.standing().map_err(unreadable)?);
+            let left = wrong(&rules.state().map_err(unreadable)?);
             if !left.is_empty() {
                 return Err(format!(
                     "the rules are not what they should be, though they were installed again: {left}"
