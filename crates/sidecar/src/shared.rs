@@ -7,7 +7,7 @@ use bartizan_deployment::{Limits, NodeName};
 use bartizan_ledger::Recorder;
 use bartizan_tls::Endpoint;
 
-use crate::answers::failure_log::Complaints;
+use crate::answers::failure_log::FailureLog;
 use crate::dialling::session::Sessions;
 use crate::life::drain::Drain;
 use crate::metrics::Metrics;
@@ -24,7 +24,7 @@ pub(crate) struct Shared {
     pub(crate) sessions: Sessions,
     pub(crate) recorder: Recorder,
     pub(crate) drain: Drain,
-    pub(crate) complaints: Complaints,
+    pub(crate) failure_log: FailureLog,
     pub(crate) ticks: Ticks,
 }
 

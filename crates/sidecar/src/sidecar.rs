@@ -18,7 +18,7 @@ use tokio::time::{sleep, timeout};
 use crate::admin::config;
 use crate::admin::state::State;
 use crate::admin::{self, Admin};
-use crate::answers::failure_log::Complaints;
+use crate::answers::failure_log::FailureLog;
 use crate::dialling::session::Sessions;
 use crate::error::Error;
 use crate::life::drain::{Drain, Phase};
@@ -176,13 +176,13 @@ impl Bound {
             sessions: Sessions::default(),
             recorder: ledger.recorder(),
             drain: Drain::new(),
-            complaints: Complaints::default(),
+            failure_log: FailureLog::default(),
             ticks: Ticks::default(),
         });
         tokio::spawn(Ticks::run(Arc::downgrade(&shared)));
         let endpoint = shared.endpoint.endpoint();
-        name_certificate(endpoint.credentials());
-        complain_of_files(&endpoint.flaws());
+        log_certificate(endpoint.credentials());
+        log_flaws(&endpoint.flaws());
         tokio::spawn(expiry::warn(Arc::downgrade(&shared)));
         tokio::spawn(idle::watch(Arc::downgrade(&shared)));
         let state = Arc::new(State::new(&shared));
@@ -196,7 +196,7 @@ impl Bound {
 }
 
 /// Says which certificate handshakes show from now on.
-pub(crate) fn name_certificate(credentials: &Credentials) {
+pub(crate) fn log_certificate(credentials: &Credentials) {
     let Some(leaf) = credentials.chain().first() else {
         return;
     };
@@ -206,7 +206,7 @@ pub(crate) fn name_certificate(credentials: &Credentials) {
 }
 
 /// Says what is wrong with the node's own files.
-pub(crate) fn complain_of_files(flaws: &[Flaw]) {
+pub(crate) fn log_flaws(flaws: &[Flaw]) {
     for flaw in flaws {
         let (file, hint) = (&flaw.place, &flaw.hint);
         match flaw.weight {

@@ -20,7 +20,7 @@ fn sidecar_sees_which_rules_are_gone() {
     assert_eq!(probed(&stage), seen(false, false));
     stage.install();
     assert_eq!(probed(&stage), seen(true, true));
-    assert!(probed(&stage).stands());
+    assert!(probed(&stage).in_force());
     stage.host("nft flush chain inet bartizan-redirect output");
     assert_eq!(probed(&stage), seen(false, true));
     stage.install();

@@ -67,7 +67,7 @@ pub(crate) async fn answer<IO>(shared: &Arc<Shared>, side: Side, stream: IO, sai
 where
     IO: AsyncRead + AsyncWrite + Unpin + 'static,
 {
-    shared.complaints.log("answered in place of the producer", failure);
+    shared.failure_log.log("answered in place of the producer", failure);
     let node = shared.node.as_str();
     let answered = match Protocol::of(&said) {
         Protocol::Http2 => {

@@ -13,7 +13,7 @@ const KINDS_AT_MOST: usize = 1024;
 
 /// What was last said of each peer and reason.
 #[derive(Debug, Default)]
-pub(crate) struct Complaints {
+pub(crate) struct FailureLog {
     said: Mutex<HashMap<(String, Why), Said>>,
 }
 
@@ -23,7 +23,7 @@ struct Said {
     since: u64,
 }
 
-impl Complaints {
+impl FailureLog {
     /// Logs a failure with its hint, unless the same was logged within the last seconds.
     pub(crate) fn log(&self, what: &str, failure: &Failure) {
         let Some(repeated) = self.due(failure, Instant::now()) else {
@@ -63,7 +63,7 @@ mod tests {
 
     #[test]
     fn the_same_complaint_is_summed_up_and_another_is_not_held_back() {
-        let complaints = Complaints::default();
+        let failure_log = FailureLog::default();
         let failure = |peer: &str| Failure {
             peer: peer.into(),
             why: Why::NoRoute,
@@ -71,9 +71,9 @@ mod tests {
             hint: String::new(),
         };
         let now = Instant::now();
-        assert_eq!(complaints.due(&failure("a"), now), Some(0));
-        assert_eq!(complaints.due(&failure("a"), now), None);
-        assert_eq!(complaints.due(&failure("b"), now), Some(0));
-        assert_eq!(complaints.due(&failure("a"), now + EVERY), Some(1));
+        assert_eq!(failure_log.due(&failure("a"), now), Some(0));
+        assert_eq!(failure_log.due(&failure("a"), now), None);
+        assert_eq!(failure_log.due(&failure("b"), now), Some(0));
+        assert_eq!(failure_log.due(&failure("a"), now + EVERY), Some(1));
     }
 }

@@ -254,7 +254,7 @@ fn record_refusal(shared: &Shared, refused: &Refused, leg: Leg, upstream: Option
     if leg.direction == Direction::Inbound {
         let who = peer.map_or_else(|| leg.peer_address.ip().to_string(), str::to_owned);
         shared
-            .complaints
+            .failure_log
             .log(what_happened(refused.reason), &Failure::refused(&who, refused));
     }
 }

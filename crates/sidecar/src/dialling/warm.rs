@@ -116,7 +116,7 @@ impl WarmPool {
                     Err(failure) => failure,
                 };
                 if guard.phase() == Phase::Running {
-                    self.shared.complaints.log("no connection kept ready", &failure);
+                    self.shared.failure_log.log("no connection kept ready", &failure);
                 }
                 tokio::select! {
                     () = backoff.wait() => {}
@@ -140,7 +140,7 @@ impl WarmPool {
             if let Some(refused) = ended.session().refusal() {
                 let failure = Failure::refused(self.peer(), refused);
                 self.shared
-                    .complaints
+                    .failure_log
                     .log("a connection kept ready was closed", &failure);
             }
             drop(ended);

@@ -10,7 +10,7 @@ use crate::error::Error;
 use crate::life::review;
 use crate::routing::peers::Upstreams;
 use crate::runtime::pages;
-use crate::sidecar::{Running, complain_of_files, find, name_certificate};
+use crate::sidecar::{Running, find, log_certificate, log_flaws};
 
 /// What came of a reload that was taken.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -62,9 +62,9 @@ impl Running {
         // Said once: what was wrong before has been.
         flaws.retain(|flaw| !before.contains(flaw));
         if old.credentials().chain().first() != endpoint.credentials().chain().first() {
-            name_certificate(endpoint.credentials());
+            log_certificate(endpoint.credentials());
         }
-        complain_of_files(&flaws);
+        log_flaws(&flaws);
         let mut reloaded = Reloaded::default();
         if node.sidecar != self.settings {
             reloaded.needs_restart.push("listeners, admin port, ledger or limits");

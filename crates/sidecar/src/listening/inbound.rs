@@ -162,7 +162,7 @@ async fn http2(worker: &Worker, function: &Function, mut channel: Channel, guard
         }
     };
     let Some(version) = protocol.version() else {
-        shared.complaints.log(
+        shared.failure_log.log(
             "a connection closed",
             &not_http(shared, Side::Inbound, session.peer.as_str()),
         );

@@ -102,7 +102,7 @@ pub(crate) async fn splice(
             drop(channel);
             match said {
                 Some(said) => answer(&shared, Side::Outbound, local, said, &failure).await,
-                None => shared.complaints.log("no answer, and too late to say why", &failure),
+                None => shared.failure_log.log("no answer, and too late to say why", &failure),
             }
         }
     }
@@ -137,7 +137,7 @@ pub(crate) async fn http2(
     };
     let Some(version) = protocol.version() else {
         let failure = not_http(shared, Side::Outbound, routing.peer());
-        return shared.complaints.log("a connection closed", &failure);
+        return shared.failure_log.log("a connection closed", &failure);
     };
     let service = Service {
         shared,

@@ -35,7 +35,7 @@ pub struct Probed {
 impl Probed {
     /// Whether all of it is so.
     #[must_use]
-    pub fn stands(self) -> bool {
+    pub fn in_force(self) -> bool {
         self.redirect && self.guard && self.compared
     }
 }

@@ -56,7 +56,7 @@ impl Rules {
     pub(crate) fn ready(&self) -> Result<(), &'static str> {
         match self.seen() {
             Seen::NotNeeded => Ok(()),
-            Seen::Answered(Some(probed)) if probed.stands() => Ok(()),
+            Seen::Answered(Some(probed)) if probed.in_force() => Ok(()),
             Seen::Awaited => Err("whether redirect and guard stand is being asked"),
             Seen::Answered(None) => Err("whether redirect and guard stand cannot be told"),
             Seen::Answered(Some(Probed { guard: false, .. })) => Err("the guard does not stand"),

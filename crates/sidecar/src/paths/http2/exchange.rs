@@ -266,7 +266,7 @@ pub(super) fn answer(
 pub(super) fn complain(exchange: &Exchange, failure: &Failure) {
     exchange
         .shared
-        .complaints
+        .failure_log
         .log("answered in place of the producer", failure);
 }
 

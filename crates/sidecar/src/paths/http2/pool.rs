@@ -493,7 +493,7 @@ impl Pool {
             if let Err(failure) = dialled
                 && guard.phase() == Phase::Running
             {
-                self.shared.complaints.log("no connection kept ready", &failure);
+                self.shared.failure_log.log("no connection kept ready", &failure);
                 tokio::select! {
                     () = backoff.wait() => {}
                     () = guard.reached(Phase::Draining) => return,

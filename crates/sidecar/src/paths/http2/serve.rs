@@ -290,7 +290,7 @@ where
             Ok(route) => route,
             Err(failure) => {
                 if !self.service.refuses {
-                    shared.complaints.log("answered in place of the producer", &failure);
+                    shared.failure_log.log("answered in place of the producer", &failure);
                 }
                 let mut inside = self.port.inside();
                 exchange::answer(shared, self.service.side, &mut inside, stream, &failure);
