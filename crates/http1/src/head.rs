@@ -130,9 +130,9 @@ pub(crate) fn request(head: &[u8], lines: usize) -> Result<Request, Wrong> {
             why: "CONNECT is not served",
         });
     }
-    let said = Said::of(parsed.headers)?;
+    let framing = Framing::of(parsed.headers)?;
     let target = Target::of(method, parsed.path.unwrap_or_default())?;
-    let authority = match (target.authority, said.host) {
+    let authority = match (target.authority, framing.host) {
         // The two must not be different hosts for those who read on.
         (Some(authority), Some(host)) if !authority.eq_ignore_ascii_case(host) => {
             return Err(Wrong::bad("Host is not the host of the request's target"));
@@ -142,7 +142,7 @@ pub(crate) fn request(head: &[u8], lines: usize) -> Result<Request, Wrong> {
         (None, None) if is_http10 => None,
         (None, None) => return Err(Wrong::bad("a request without Host")),
     };
-    if is_http10 && said.chunked {
+    if is_http10 && framing.chunked {
         return Err(Wrong::bad("Transfer-Encoding in HTTP/1.0"));
     }
     let mut fields = Fields::new();
@@ -152,14 +152,14 @@ pub(crate) fn request(head: &[u8], lines: usize) -> Result<Request, Wrong> {
         fields.push(b":authority", authority, Indexing::Kept);
     }
     fields.push(b":path", target.path, Indexing::Plain);
-    if said.trailers {
+    if framing.trailers {
         fields.push(b"te", b"trailers", Indexing::Kept);
     }
-    said.push_rest(parsed.headers, &mut fields, |name| {
+    framing.push_rest(parsed.headers, &mut fields, |name| {
         name != b"host" && !(is_http10 && name == b"expect")
     });
     check(Kind::Request, &fields).map_err(|_| Wrong::bad("the head is malformed"))?;
-    let body = match (said.chunked, said.length) {
+    let body = match (framing.chunked, framing.length) {
         (true, _) => Some(Body::chunked()),
         (false, None | Some(0)) => None,
         (false, Some(length)) => Some(Body::Length(length)),
@@ -169,7 +169,7 @@ pub(crate) fn request(head: &[u8], lines: usize) -> Result<Request, Wrong> {
         body,
         is_head: method == b"HEAD",
         is_http10,
-        close: said.close || is_http10,
+        close: framing.close || is_http10,
     })
 }
 
@@ -186,15 +186,15 @@ pub(crate) fn response(head: &[u8], lines: usize) -> Result<Response, Wrong> {
     if status == 101 {
         return Err(Wrong::bad("the protocol was changed unasked"));
     }
-    let said = Said::of(parsed.headers)?;
-    if is_http10 && said.chunked {
+    let framing = Framing::of(parsed.headers)?;
+    if is_http10 && framing.chunked {
         return Err(Wrong::bad("Transfer-Encoding in HTTP/1.0"));
     }
     let mut fields = Fields::new();
     fields.push(b":status", status.to_string().as_bytes(), Indexing::Kept);
-    said.push_rest(parsed.headers, &mut fields, |_| true);
+    framing.push_rest(parsed.headers, &mut fields, |_| true);
     check(Kind::Response, &fields).map_err(|_| Wrong::bad("the head of a response is malformed"))?;
-    let body = match (status, said.chunked, said.length) {
+    let body = match (status, framing.chunked, framing.length) {
         (..=199 | 204 | 304, ..) => None,
         (_, true, _) => Some(Body::chunked()),
         (_, false, Some(0)) => None,
@@ -202,7 +202,7 @@ pub(crate) fn response(head: &[u8], lines: usize) -> Result<Response, Wrong> {
         (_, false, None) => Some(Body::UntilClose),
     };
     // One of HTTP/1.0 may say that its connection stays; that is older than the rules for it.
-    let close = said.close || is_http10 || matches!(body, Some(Body::UntilClose));
+    let close = framing.close || is_http10 || matches!(body, Some(Body::UntilClose));
     Ok(Response {
         status,
         fields,
@@ -240,9 +240,9 @@ fn room<'a>(lines: usize) -> Result<Vec<httparse::Header<'a>>, Wrong> {
     Ok(vec![httparse::EMPTY_HEADER; lines])
 }
 
-/// What fields say about message and connection.
+/// Where a message ends, for which host it is, and what becomes of its connection, by its fields.
 #[derive(Debug, Default)]
-struct Said<'a> {
+struct Framing<'a> {
     host: Option<&'a [u8]>,
     length: Option<u64>,
     chunked: bool,
@@ -253,44 +253,48 @@ struct Said<'a> {
     options: Vec<Vec<u8>>,
 }
 
-impl<'a> Said<'a> {
+impl<'a> Framing<'a> {
     fn of(headers: &[httparse::Header<'a>]) -> Result<Self, Wrong> {
-        let mut said = Self::default();
+        let mut framing = Self::default();
         for header in headers {
             let value = trimmed(header.value);
             let is = |name: &str| header.name.eq_ignore_ascii_case(name);
             if is("content-length") {
-                if said.length.is_some() {
+                if framing.length.is_some() {
                     return Err(Wrong::bad("more than one Content-Length"));
                 }
-                said.length = Some(decimal(value).ok_or(Wrong::bad("Content-Length is no number"))?);
+                framing.length = Some(decimal(value).ok_or(Wrong::bad("Content-Length is no number"))?);
             } else if is("transfer-encoding") {
-                if said.chunked || !value.eq_ignore_ascii_case(b"chunked") {
+                if framing.chunked || !value.eq_ignore_ascii_case(b"chunked") {
                     return Err(Wrong {
                         status: 501,
                         why: "a transfer coding other than chunked, once",
                     });
                 }
-                said.chunked = true;
+                framing.chunked = true;
             } else if is("host") {
-                if said.host.is_some() || !is_host(value) {
+                if framing.host.is_some() || !is_host(value) {
                     return Err(Wrong::bad("more than one Host, or one that names none"));
                 }
-                said.host = Some(value);
+                framing.host = Some(value);
             } else if is("connection") {
-                said.options.extend(list(value).map(<[u8]>::to_ascii_lowercase));
+                framing.options.extend(list(value).map(<[u8]>::to_ascii_lowercase));
             } else if is("te") {
-                said.trailers |= list(value).any(|coding| coding.eq_ignore_ascii_case(b"trailers"));
+                framing.trailers |= list(value).any(|coding| coding.eq_ignore_ascii_case(b"trailers"));
             }
         }
-        if said.length.is_some() && said.chunked {
+        if framing.length.is_some() && framing.chunked {
             return Err(Wrong::bad("Content-Length beside Transfer-Encoding"));
         }
-        if said.options.iter().any(|name| NOT_FOR_CONNECTION.contains(&&name[..])) {
+        if framing
+            .options
+            .iter()
+            .any(|name| NOT_FOR_CONNECTION.contains(&&name[..]))
+        {
             return Err(Wrong::bad("Connection names a field that is not of the connection"));
         }
-        said.close = said.options.iter().any(|option| option == b"close");
-        Ok(said)
+        framing.close = framing.options.iter().any(|option| option == b"close");
+        Ok(framing)
     }
 
     /// The fields that are about the message, and its length.
@@ -309,7 +313,7 @@ impl<'a> Said<'a> {
     }
 }
 
-/// Whither a request goes (RFC 9112, section 3.2).
+/// The target of a request (RFC 9112, section 3.2).
 struct Target<'a> {
     scheme: &'a [u8],
     authority: Option<&'a [u8]>,

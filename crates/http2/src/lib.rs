@@ -15,7 +15,7 @@ pub use connection::{Bounds, Connection, Event, Fault, Received, Role, Sweeps, U
 pub use fields::{Fields, Indexing};
 pub use frame::Code;
 pub use hpack::{Decoder, Encoder, Malformed, Size};
-pub use message::{Kind, MalformedMessage, Said, check};
+pub use message::{Kind, MalformedMessage, Summary, check};
 
 /// What a client says first (section 3.4).
 pub const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";

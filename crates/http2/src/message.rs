@@ -17,9 +17,9 @@ pub enum Kind {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MalformedMessage;
 
-/// What the list says about its message.
+/// What a list means for the message around it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Said {
+pub struct Summary {
     /// The length of its content, where it says so.
     pub content_length: Option<u64>,
     /// Of a response.
@@ -40,8 +40,8 @@ const PROTOCOL: u8 = 32;
 ///
 /// # Errors
 /// Where it is no such list.
-pub fn check(kind: Kind, fields: &Fields) -> Result<Said, MalformedMessage> {
-    let mut said = Said::default();
+pub fn check(kind: Kind, fields: &Fields) -> Result<Summary, MalformedMessage> {
+    let mut summary = Summary::default();
     let (mut seen, mut regular, mut connect) = (0_u8, false, false);
     let (mut authority, mut host): (Option<&[u8]>, Option<&[u8]>) = (None, None);
     for (name, value, _) in fields.iter() {
@@ -50,7 +50,7 @@ pub fn check(kind: Kind, fields: &Fields) -> Result<Said, MalformedMessage> {
         }
         let Some(pseudo) = name.strip_prefix(b":") else {
             regular = true;
-            field(name, value, kind, &mut said)?;
+            field(name, value, kind, &mut summary)?;
             if name == b"host" && kind == Kind::Request && host.replace(value).is_some() {
                 return Err(MalformedMessage);
             }
@@ -59,7 +59,7 @@ pub fn check(kind: Kind, fields: &Fields) -> Result<Said, MalformedMessage> {
         let bit = match (kind, pseudo) {
             (Kind::Request, b"method") => {
                 connect = value == b"CONNECT";
-                said.head = value == b"HEAD";
+                summary.head = value == b"HEAD";
                 if !value.iter().all(|byte| TOKEN[usize::from(byte.to_ascii_lowercase())]) {
                     return Err(MalformedMessage);
                 }
@@ -73,7 +73,7 @@ pub fn check(kind: Kind, fields: &Fields) -> Result<Said, MalformedMessage> {
             (Kind::Request, b"path") => PATH,
             (Kind::Request, b"protocol") => PROTOCOL,
             (Kind::Response, b"status") => {
-                said.status = status(value)?;
+                summary.status = status(value)?;
                 STATUS
             }
             _ => return Err(MalformedMessage),
@@ -100,10 +100,10 @@ pub fn check(kind: Kind, fields: &Fields) -> Result<Said, MalformedMessage> {
         Kind::Response => seen == STATUS,
         Kind::Trailers => true,
     };
-    if complete { Ok(said) } else { Err(MalformedMessage) }
+    if complete { Ok(summary) } else { Err(MalformedMessage) }
 }
 
-fn field(name: &[u8], value: &[u8], kind: Kind, said: &mut Said) -> Result<(), MalformedMessage> {
+fn field(name: &[u8], value: &[u8], kind: Kind, summary: &mut Summary) -> Result<(), MalformedMessage> {
     // Section 8.2.1: tokens in lower case.
     if name.is_empty() || !name.iter().all(|&byte| TOKEN[usize::from(byte)]) {
         return Err(MalformedMessage);
@@ -116,10 +116,10 @@ fn field(name: &[u8], value: &[u8], kind: Kind, said: &mut Said) -> Result<(), M
         b"te" if value != b"trailers" => Err(MalformedMessage),
         b"content-length" if kind != Kind::Trailers => {
             let length = decimal(value).ok_or(MalformedMessage)?;
-            if said.content_length.is_some_and(|known| known != length) {
+            if summary.content_length.is_some_and(|known| known != length) {
                 return Err(MalformedMessage);
             }
-            said.content_length = Some(length);
+            summary.content_length = Some(length);
             Ok(())
         }
         _ => Ok(()),
@@ -188,11 +188,11 @@ mod tests {
 
     #[test]
     fn a_request_says_how_long_its_content_is() {
-        let said = check(
+        let summary = check(
             Kind::Request,
             &list(&[&REQUEST[..], &[("content-length", "12"), ("te", "trailers")]].concat()),
         );
-        assert_eq!(said.unwrap().content_length, Some(12));
+        assert_eq!(summary.unwrap().content_length, Some(12));
     }
 
     #[test]
@@ -241,7 +241,7 @@ mod tests {
 
     #[test]
     fn a_response_has_a_status_of_three_digits() {
-        let status = |text| check(Kind::Response, &list(&[(":status", text)])).map(|said| said.status);
+        let status = |text| check(Kind::Response, &list(&[(":status", text)])).map(|summary| summary.status);
         assert_eq!(status("204"), Ok(204));
         for text in ["", "20", "2000", "2x0", "099", "101"] {
             assert_eq!(status(text), Err(MalformedMessage), "{text}");

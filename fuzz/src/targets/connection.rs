@@ -15,7 +15,7 @@ const BOUNDS: Bounds = Bounds {
 
 /// What it amounts to, bodies in one piece.
 #[derive(Debug, Default, PartialEq, Eq)]
-struct Told {
+struct Observed {
     heads: Vec<(u32, String, bool)>,
     body: Vec<u8>,
     trailers: u64,
@@ -25,10 +25,10 @@ struct Told {
 }
 
 /// Receives what came, in pieces of so many bytes; how much it sent, too.
-fn receive(role: Role, bytes: &[u8], piece: usize) -> (Told, usize) {
+fn receive(role: Role, bytes: &[u8], piece: usize) -> (Observed, usize) {
     let mut connection: Connection<u8> = Connection::new(role, BOUNDS);
     let opening = connection.output().len();
-    let (mut told, mut waiting) = (Told::default(), Vec::new());
+    let (mut observed, mut waiting) = (Observed::default(), Vec::new());
     'all: for piece in bytes.chunks(piece) {
         waiting.extend_from_slice(piece);
         loop {
@@ -38,21 +38,21 @@ fn receive(role: Role, bytes: &[u8], piece: usize) -> (Told, usize) {
                 match event {
                     Event::Head {
                         stream, fields, end, ..
-                    } => told.heads.push((stream, format!("{fields:?}"), end)),
+                    } => observed.heads.push((stream, format!("{fields:?}"), end)),
                     Event::Data { stream, from, to, .. } => {
-                        told.body.extend_from_slice(&waiting[from..to]);
+                        observed.body.extend_from_slice(&waiting[from..to]);
                         connection.release(stream, to - from);
                     }
-                    Event::Trailers { .. } => told.trailers += 1,
-                    Event::Reset { .. } => told.resets += 1,
-                    Event::Unprocessed { .. } => told.unprocessed += 1,
+                    Event::Trailers { .. } => observed.trailers += 1,
+                    Event::Reset { .. } => observed.resets += 1,
+                    Event::Unprocessed { .. } => observed.unprocessed += 1,
                     Event::Moved { .. } => {}
                 }
             }
             connection.seen();
             match received {
                 Err(fault) => {
-                    told.fault = Some(fault.why);
+                    observed.fault = Some(fault.why);
                     break 'all;
                 }
                 Ok(received) => {
@@ -68,7 +68,7 @@ fn receive(role: Role, bytes: &[u8], piece: usize) -> (Told, usize) {
             "more streams than allowed"
         );
     }
-    (told, connection.output().len() - opening)
+    (observed, connection.output().len() - opening)
 }
 
 pub(super) fn run(bytes: &[u8]) {
@@ -93,6 +93,6 @@ pub(super) fn run(bytes: &[u8]) {
 /// Heads and bytes of bodies in what was said: a corpus without them would leave most of the target unread.
 pub fn messages_of_http2(bytes: &[u8]) -> (usize, usize) {
     let said = [PREFACE, bytes.get(1..).unwrap_or_default()].concat();
-    let (told, _) = receive(Role::Server, &said, said.len());
-    (told.heads.len(), told.body.len())
+    let (observed, _) = receive(Role::Server, &said, said.len());
+    (observed.heads.len(), observed.body.len())
 }

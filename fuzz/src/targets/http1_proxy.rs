@@ -28,7 +28,7 @@ struct Message {
 
 /// What it amounts to.
 #[derive(Debug, Default, PartialEq, Eq)]
-struct Told {
+struct Observed {
     /// Interim responses too.
     messages: Vec<Message>,
     fault: Option<&'static str>,
@@ -68,9 +68,9 @@ fn end(role: Role) -> Connection<u8> {
 }
 
 /// Receives what came, in pieces of so many bytes. Each request is answered by 204.
-fn receive(role: Role, bytes: &[u8], piece: usize) -> Told {
+fn receive(role: Role, bytes: &[u8], piece: usize) -> Observed {
     let mut connection = end(role);
-    let (mut told, mut waiting) = (Told::default(), Vec::new());
+    let (mut observed, mut waiting) = (Observed::default(), Vec::new());
     let (mut sent, mut interim) = (0, 0);
     'all: for piece in bytes.chunks(piece.max(1)) {
         waiting.extend_from_slice(piece);
@@ -89,7 +89,7 @@ fn receive(role: Role, bytes: &[u8], piece: usize) -> Told {
                         assert!(fields.size() <= BOUNDS.header_bytes as usize, "a head beyond its bound");
                         interim += if (100..200).contains(&status) { fields.size() } else { 0 };
                         assert!(interim <= BOUNDS.header_bytes as usize, "interim responses without end");
-                        told.messages.push(Message {
+                        observed.messages.push(Message {
                             fields: list(&fields),
                             whole: end || (100..200).contains(&status),
                             ..Message::default()
@@ -97,14 +97,14 @@ fn receive(role: Role, bytes: &[u8], piece: usize) -> Told {
                         ended = end.then_some(stream);
                     }
                     Event::Data { stream, from, to, end } => {
-                        let message = told.messages.last_mut().expect("a body has a head");
+                        let message = observed.messages.last_mut().expect("a body has a head");
                         message.body.extend_from_slice(&waiting[from..to]);
                         message.whole = end;
                         connection.release(stream, to - from);
                         ended = end.then_some(stream);
                     }
                     Event::Trailers { stream, fields } => {
-                        let message = told.messages.last_mut().expect("trailers have a head");
+                        let message = observed.messages.last_mut().expect("trailers have a head");
                         (message.trailers, message.whole) = (Some(list(&fields)), true);
                         ended = Some(stream);
                     }
@@ -123,7 +123,7 @@ fn receive(role: Role, bytes: &[u8], piece: usize) -> Told {
             match received {
                 Err(fault) => {
                     connection.fail(Code::PROTOCOL_ERROR, fault.why);
-                    told.fault = Some(fault.why);
+                    observed.fault = Some(fault.why);
                     break 'all;
                 }
                 Ok(received) => {
@@ -137,10 +137,13 @@ fn receive(role: Role, bytes: &[u8], piece: usize) -> Told {
         assert!(connection.open_streams() <= 1);
     }
     sent += connection.output().len();
-    assert!(sent <= LAST_WORD * (1 + told.messages.len()), "{sent} bytes were sent");
+    assert!(
+        sent <= LAST_WORD * (1 + observed.messages.len()),
+        "{sent} bytes were sent"
+    );
     // How much of what follows a refusal had come is a matter of pieces.
-    told.unused = if told.fault.is_some() { 0 } else { waiting.len() };
-    told
+    observed.unused = if observed.fault.is_some() { 0 } else { waiting.len() };
+    observed
 }
 
 /// Writes a message as the other end of the proxy does.
@@ -277,8 +280,8 @@ pub(super) fn run(bytes: &[u8]) {
     // One behind the other on one connection they are still so many.
     if role == Role::Server {
         let line: Vec<u8> = all.iter().flat_map(|(wire, _)| wire.clone()).collect();
-        let told = receive(role, &line, line.len());
-        assert_eq!((told.messages.len(), told.fault), (all.len(), None));
+        let observed = receive(role, &line, line.len());
+        assert_eq!((observed.messages.len(), observed.fault), (all.len(), None));
     }
 }
 
@@ -289,7 +292,7 @@ pub fn messages_of_http1(bytes: &[u8]) -> (usize, usize) {
     } else {
         Role::Server
     };
-    let told = receive(role, bytes.get(1..).unwrap_or_default(), bytes.len());
-    let bodies = told.messages.iter().map(|message| message.body.len()).sum();
-    (told.messages.iter().filter(|message| message.whole).count(), bodies)
+    let observed = receive(role, bytes.get(1..).unwrap_or_default(), bytes.len());
+    let bodies = observed.messages.iter().map(|message| message.body.len()).sum();
+    (observed.messages.iter().filter(|message| message.whole).count(), bodies)
 }

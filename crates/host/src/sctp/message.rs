@@ -31,8 +31,8 @@ pub enum Arrival {
     End,
 }
 
-/// Bytes and flags of a `recvmsg`, and stream and payload protocol identifier where it said them.
-type Told = (usize, libc::c_int, Option<(u16, u32)>);
+/// Bytes and flags of a `recvmsg`, and stream and payload protocol identifier where it has them.
+type Received = (usize, libc::c_int, Option<(u16, u32)>);
 
 /// Room for one control message of at most 32 bytes, aligned as a cmsghdr must be.
 type Control = [MaybeUninit<u64>; 8];
@@ -127,7 +127,7 @@ impl Association {
 }
 
 /// One `recvmsg`: bytes, flags, and stream and payload protocol identifier.
-fn piece(socket: &Socket, buffer: &mut [u8]) -> io::Result<Told> {
+fn piece(socket: &Socket, buffer: &mut [u8]) -> io::Result<Received> {
     let mut part = libc::iovec {
         iov_base: buffer.as_mut_ptr().cast(),
         iov_len: buffer.len(),

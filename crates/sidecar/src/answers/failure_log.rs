@@ -1,4 +1,4 @@
-//! Failures in the log: each said once, then summed up, so that a peer that is down does not fill the disk.
+//! Failures in the log: each logged once, then summed up, so that a peer that is down does not fill the disk.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -6,19 +6,19 @@ use std::time::{Duration, Instant};
 
 use crate::answers::failure::{Failure, Why};
 
-/// The same complaint is repeated at most this often.
+/// The same failure is logged at most this often.
 const EVERY: Duration = Duration::from_secs(10);
 /// Peers are from the deployment file, reasons from a fixed list; what a client asks for in vain is neither.
 const KINDS_AT_MOST: usize = 1024;
 
-/// What was last said of each peer and reason.
+/// When each peer and reason was logged last.
 #[derive(Debug, Default)]
 pub(crate) struct FailureLog {
-    said: Mutex<HashMap<(String, Why), Said>>,
+    logged: Mutex<HashMap<(String, Why), Logged>>,
 }
 
 #[derive(Debug)]
-struct Said {
+struct Logged {
     at: Instant,
     since: u64,
 }
@@ -33,14 +33,14 @@ impl FailureLog {
         tracing::warn!(peer = %failure.peer, reason, detail = %failure.detail, hint = %failure.hint, repeated, "{what}");
     }
 
-    /// How often it was left unsaid since it was last said; `None` where it was said a moment ago.
+    /// How often it was left out since it was logged last; `None` where that was a moment ago.
     fn due(&self, failure: &Failure, now: Instant) -> Option<u64> {
-        let mut said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
-        if said.len() >= KINDS_AT_MOST {
-            said.clear();
+        let mut logged = self.logged.lock().unwrap_or_else(PoisonError::into_inner);
+        if logged.len() >= KINDS_AT_MOST {
+            logged.clear();
         }
         let key = (failure.peer.clone(), failure.why);
-        match said.get_mut(&key) {
+        match logged.get_mut(&key) {
             Some(last) if now.saturating_duration_since(last.at) < EVERY => {
                 last.since += 1;
                 None
@@ -50,7 +50,7 @@ impl FailureLog {
                 Some(std::mem::take(&mut last.since))
             }
             None => {
-                said.insert(key, Said { at: now, since: 0 });
+                logged.insert(key, Logged { at: now, since: 0 });
                 Some(0)
             }
         }
@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_same_complaint_is_summed_up_and_another_is_not_held_back() {
+    fn the_same_failure_is_summed_up_and_another_is_logged() {
         let failure_log = FailureLog::default();
         let failure = |peer: &str| Failure {
             peer: peer.into(),

@@ -170,13 +170,13 @@ impl<T> Connection<T> {
             self.streams.refused(id);
             return self.idle_frame();
         }
-        let said = match message::check(Kind::Request, &fields) {
-            Ok(said) if !end || said.content_length.unwrap_or(0) == 0 => said,
+        let summary = match message::check(Kind::Request, &fields) {
+            Ok(summary) if !end || summary.content_length.unwrap_or(0) == 0 => summary,
             _ => return self.stream_error(id, Code::PROTOCOL_ERROR, events),
         };
         self.allow_idle_frames(IDLE_FRAMES_PER_HEAD);
         let mut stream = Stream::new(u64::from(id), self.theirs.initial_window, self.bounds.stream_window);
-        stream.missing = said.content_length;
+        stream.missing = summary.content_length;
         stream.remote_closed = end;
         self.streams.insert(id, stream);
         events.push(Event::Head {
@@ -192,10 +192,10 @@ impl<T> Connection<T> {
         let Some(stream) = self.streams.find(id) else {
             return Ok(());
         };
-        let Ok(said) = message::check(Kind::Response, &fields) else {
+        let Ok(summary) = message::check(Kind::Response, &fields) else {
             return self.stream_error(id, Code::PROTOCOL_ERROR, events);
         };
-        let status = said.status;
+        let status = summary.status;
         if status < 200 {
             // Section 8.1: an interim response ends no stream.
             if end {
@@ -209,7 +209,7 @@ impl<T> Connection<T> {
         } else {
             stream.answered = true;
             let bodiless = stream.bodiless || matches!(status, 204 | 304);
-            stream.missing = if bodiless { None } else { said.content_length };
+            stream.missing = if bodiless { None } else { summary.content_length };
             if end {
                 if stream.missing.unwrap_or(0) != 0 {
                     return self.stream_error(id, Code::PROTOCOL_ERROR, events);
