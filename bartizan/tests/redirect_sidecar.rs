@@ -124,13 +124,13 @@ interfaces:",
         let _function = stage.nrf_function();
         let (_nrf, amf) = (stage.sidecar("nrf"), stage.sidecar("amf"));
         let gauge = |rules: &str, value: u8| format!("bartizan_sidecar_rules_standing{{rules=\"{rules}\"}} {value}\n");
-        until(&stage, "/ready", "the guard does not stand");
+        until(&stage, "/ready", "the guard is not installed");
         stage.install();
         until(&stage, "/ready", "ready\n");
         until(&stage, "/metrics", &gauge("redirect", 1));
         until(&stage, "/metrics", &gauge("guard", 1));
         stage.host("nft delete table inet bartizan-redirect");
-        until(&stage, "/ready", "the redirect does not stand");
+        until(&stage, "/ready", "the redirect is not installed");
         until(&stage, "/metrics", &gauge("redirect", 0));
         until(&stage, "/metrics", &gauge("guard", 1));
         let said = amf.stderr();
@@ -205,13 +205,13 @@ interfaces:",
         fs::write(stage.file(), only_ipv6).unwrap();
         let _function = stage.nrf_function();
         let (_nrf, amf) = (stage.sidecar("nrf"), stage.sidecar("amf"));
-        until(&stage, "/ready", "the guard does not stand");
+        until(&stage, "/ready", "the guard is not installed");
         stage.install();
         until(&stage, "/ready", "ready\n");
         assert_eq!(stage.ask(NRF[1]).unwrap(), "the function itself", "{}", amf.stderr());
         stage.host("nft flush chain inet bartizan-redirect output");
-        until(&stage, "/ready", "the redirect does not stand");
+        until(&stage, "/ready", "the redirect is not installed");
         stage.host("nft delete table inet bartizan-guard");
-        until(&stage, "/ready", "the guard does not stand");
+        until(&stage, "/ready", "the guard is not installed");
     }
 }

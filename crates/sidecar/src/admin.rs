@@ -1,4 +1,4 @@
-//! The admin port: HTTP/1.1 in clear, read only.
+//! The admin port: HTTP/1.1 without TLS, read only.
 
 pub(crate) mod config;
 pub(crate) mod process;

@@ -1,7 +1,8 @@
-//! What a sidecar gives up once its ports are open: it parses what strangers send, and needs none of the rights it started with.
+//! Privileges that a sidecar drops once its ports are open: it parses what unauthenticated clients send, and needs none of the rights it
+//! started with.
 //!
-//! [`apply`] takes one step after the other and says of each what came of it; a kernel that lacks something is reported, never
-//! passed over. What is given up is given up for the life of the process: it cannot be reloaded, only restarted.
+//! [`apply`] takes one step after the other and reports the outcome of each; a kernel that lacks something is reported, never
+//! passed over. What is dropped cannot be regained: the process can only be restarted.
 //!
 //! Call it where the process has one thread, between opening the ports and opening the ledger (whose writer is a thread): the
 //! change of user and seccomp reach every thread; capabilities of an unchanged user, and Landlock on kernels before its ABI 8,
@@ -52,7 +53,7 @@ impl Confinement {
     }
 }
 
-/// Gives up everything but what `confinement` names.
+/// Drops everything but what `confinement` names.
 ///
 /// The steps, in this order: supplementary groups, group and user; the bounding set and all capabilities; `no_new_privs`; core
 /// dumps and tracing; Landlock; seccomp. A step that fails does not stop those after it. The caller must end the process where

@@ -34,14 +34,14 @@ pub enum Error {
         listener: &'static str,
         /// Where it was to listen.
         address: SocketAddr,
-        /// What the system said.
+        /// The system's error.
         #[source]
         source: io::Error,
     },
     /// Environment: the system gives no thread, or no event loop for it.
     #[error("a thread for handshakes: {source}")]
     Thread {
-        /// What the system said.
+        /// The system's error.
         #[source]
         source: io::Error,
     },

@@ -145,7 +145,7 @@ impl Metrics {
         );
         sidecar.register(
             "rules_standing",
-            "Whether the packet filter's rules stand, as asked every second",
+            "Whether the packet filter's rules are installed, as asked every second",
             metrics.rules_standing.clone(),
         );
         sidecar.register(
@@ -239,11 +239,11 @@ impl Metrics {
         self.reloads.get_or_create(&ResultLabels { result }).inc();
     }
 
-    /// Whether one of the packet filter's tables stands.
-    pub(crate) fn rules_standing(&self, rules: &'static str, stands: bool) {
+    /// Whether one of the packet filter's tables is installed.
+    pub(crate) fn rules_standing(&self, rules: &'static str, installed: bool) {
         self.rules_standing
             .get_or_create(&RulesLabels { rules })
-            .set(stands.into());
+            .set(installed.into());
     }
 
     /// How many requests to (outbound) or from (inbound) `peer` are under way.

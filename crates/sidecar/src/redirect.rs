@@ -5,11 +5,11 @@
 //!
 //! 1. the table `inet bartizan-redirect` rewrites the destination to the sidecar's transparent listener; the sidecar reads the
 //!    original one with [`original_destination`];
-//! 2. the table `inet bartizan-guard` refuses what goes to a peer's function in clear all the same, whoever sends it, and what comes
-//!    in clear to the own one;
+//! 2. the table `inet bartizan-guard` refuses what goes to a peer's function unencrypted all the same, whoever sends it, and what
+//!    reaches the own one unencrypted;
 //! 3. the fence, outside nftables, has no way out of the host for either: what stops the bytes when all of nftables is flushed.
 //!
-//! [`Plan::new`] derives them from the deployment file before anything is written. `docs/redirect.md` says what each one holds
+//! [`Plan::new`] derives them from the deployment file before anything is written. `docs/redirect.md` lists what each one holds
 //! against and what none does.
 
 mod bystander;

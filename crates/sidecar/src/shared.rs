@@ -16,7 +16,7 @@ use crate::runtime::ticks::Ticks;
 /// What all connections of a sidecar share.
 #[derive(Debug)]
 pub(crate) struct Shared {
-    /// The node this sidecar stands beside.
+    /// The node this sidecar serves.
     pub(crate) node: NodeName,
     pub(crate) endpoint: Current,
     pub(crate) limits: Limits,

@@ -70,7 +70,7 @@ pub struct Running {
     handshakes: Option<HandshakeThread>,
 }
 
-/// A sidecar whose ports are open and which serves nobody yet: the moment to give up rights.
+/// A sidecar whose ports are open and which serves nobody yet: the moment to drop privileges.
 ///
 /// Connections that come meanwhile wait. Dropping it closes the ports.
 #[derive(Debug)]
@@ -88,7 +88,7 @@ struct Ports {
     inbound: Vec<(Inbound, TcpListener)>,
     outbound: Vec<(Outbound, TcpListener)>,
     admin: Option<TcpListener>,
-    /// Through which the sidecar asks whether the rules stand, where no transparent listener can take the question.
+    /// Through which the sidecar asks whether the rules are installed, where no transparent listener can take the question.
     probed: Option<TcpListener>,
 }
 
@@ -96,7 +96,7 @@ impl Sidecar {
     /// [`Sidecar::bind`] and [`Bound::serve`] in one, and like these within a [`tokio::task::LocalSet`].
     ///
     /// # Errors
-    /// Where the file, the certificates, the ledger or a port stand in the way; no port is left open then.
+    /// Where the file, the certificates, the ledger or a port cannot be used; no port is left open then.
     pub async fn start(deployment: &Deployment, node: &str) -> Result<Running, Error> {
         Self::bind(deployment, node)?.serve()
     }
@@ -106,12 +106,12 @@ impl Sidecar {
     /// Must be called within a tokio runtime.
     ///
     /// # Errors
-    /// Where the file, the certificates or a port stand in the way; no port is left open then.
+    /// Where the file, the certificates or a port cannot be used; no port is left open then.
     pub fn bind(deployment: &Deployment, node: &str) -> Result<Bound, Error> {
         Self::bind_with(deployment, node, &mut Sockets::default(), &Notify::default())
     }
 
-    /// The same with listening sockets that were passed: each stands for the port it listens at, and what is missing is opened. systemd,
+    /// The same with listening sockets that were passed: each is used for the port it listens at, and what is missing is opened. systemd,
     /// where it listens, is asked to keep all of them.
     ///
     /// # Errors
@@ -195,7 +195,7 @@ impl Bound {
     }
 }
 
-/// Says which certificate handshakes show from now on.
+/// Logs which certificate handshakes show from now on.
 pub(crate) fn log_certificate(credentials: &Credentials) {
     let Some(leaf) = credentials.chain().first() else {
         return;
@@ -205,7 +205,7 @@ pub(crate) fn log_certificate(credentials: &Credentials) {
     tracing::info!(serial = %leaf.serial, not_before, not_after, subject = %leaf.subject, "certificate in use");
 }
 
-/// Says what is wrong with the node's own files.
+/// Logs what is wrong with the node's own files.
 pub(crate) fn log_flaws(flaws: &[Flaw]) {
     for flaw in flaws {
         let (file, hint) = (&flaw.place, &flaw.hint);
@@ -473,7 +473,7 @@ impl Running {
         &self.outbound
     }
 
-    /// The node it stands beside.
+    /// The node it serves.
     #[must_use]
     pub fn node(&self) -> &str {
         self.state.shared().node.as_str()
@@ -513,7 +513,7 @@ impl Running {
             Err(_) => {
                 let late = shared.drain.held();
                 shared.drain.advance(Phase::Closing);
-                // Tasks that are told to close do so at their next turn.
+                // Tasks close at their next turn.
                 let _ = timeout(GOODBYE, shared.drain.done()).await;
                 late
             }

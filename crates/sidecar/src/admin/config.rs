@@ -9,7 +9,7 @@ use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
 /// What is in force at `node`: its names, files and policies by the deployment file last read, its listeners and limits by the
-/// `settings` it was started with. `needs_restart` says what of the file is not in force.
+/// `settings` it was started with. `needs_restart` lists what of the file is not in force.
 pub(crate) fn in_force(
     deployment: &Deployment,
     node: &Node,

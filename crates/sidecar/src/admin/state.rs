@@ -247,7 +247,7 @@ impl State {
             None,
             MetricType::Gauge,
         )?;
-        // A peer may have several listeners, and a label set may stand there once.
+        // A peer may have several listeners, and a label set may be given once.
         let mut occupied = std::collections::BTreeMap::new();
         for pool in pools.iter() {
             let of_target: &mut (usize, usize) = occupied.entry(pool.target.clone()).or_default();

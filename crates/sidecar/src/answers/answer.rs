@@ -61,17 +61,17 @@ impl Protocol {
     }
 }
 
-/// Answers the local side of a connection, whose first bytes were `said`, with ProblemDetails where it speaks HTTP; closes it
+/// Answers the local side of a connection, whose first bytes were `first`, with ProblemDetails where it speaks HTTP; closes it
 /// where it does not.
-pub(crate) async fn answer<IO>(shared: &Arc<Shared>, side: Side, stream: IO, said: Vec<u8>, failure: &Failure)
+pub(crate) async fn answer<IO>(shared: &Arc<Shared>, side: Side, stream: IO, first: Vec<u8>, failure: &Failure)
 where
     IO: AsyncRead + AsyncWrite + Unpin + 'static,
 {
     shared.failure_log.log("answered in place of the producer", failure);
     let node = shared.node.as_str();
-    let answered = match Protocol::of(&said) {
+    let answered = match Protocol::of(&first) {
         Protocol::Http2 => {
-            let answering = http2::refuse(shared, side, stream, said, failure);
+            let answering = http2::refuse(shared, side, stream, first, failure);
             let answered = timeout(PATIENCE, answering).await.map_err(io::Error::from);
             answered.map(|answered| answered.map_err(io::Error::other))
         }
@@ -105,7 +105,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn protocols_are_told_apart_by_their_first_bytes() {
+    fn protocols_are_distinguished_by_their_first_bytes() {
         assert_eq!(Protocol::of(b""), Protocol::Undecided);
         assert_eq!(Protocol::of(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r"), Protocol::Undecided);
         assert_eq!(Protocol::of(&[PREFACE, b"\0\0\0\x04"].concat()), Protocol::Http2);

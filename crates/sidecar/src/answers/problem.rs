@@ -13,7 +13,7 @@ const MEDIA_TYPE: &str = "application/problem+json";
 /// The body of an error answer.
 ///
 /// `cause` is the application error of TS 29.500 that consumers act on. `peer` and `reason` are extension members (RFC 9457,
-/// section 3.2) with the node and the word that metrics and ledger use; `detail` says the same in a sentence.
+/// section 3.2) with the node and the word that metrics and ledger use; `detail` is the same in a sentence.
 #[derive(Debug, Serialize)]
 #[cfg_attr(test, derive(serde::Deserialize, PartialEq))]
 pub(crate) struct Problem {

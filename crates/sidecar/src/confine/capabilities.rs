@@ -44,12 +44,12 @@ pub(super) fn drop_all(others: usize) -> Outcome {
         inheritable: CapabilitySet::empty(),
     };
     if let Err(errno) = set_capabilities(None, none) {
-        return Outcome::Failed(format!("they cannot be given up: {errno}"));
+        return Outcome::Failed(format!("they cannot be dropped: {errno}"));
     }
     match capabilities(None) {
         Ok(left) if left == none => {}
         Ok(left) => return Outcome::Failed(format!("some are left: {:?}", left.permitted | left.inheritable)),
-        Err(errno) => return Outcome::Failed(format!("whether any are left cannot be told: {errno}")),
+        Err(errno) => return Outcome::Failed(format!("whether any are left is not known: {errno}")),
     }
     match threads_with_capabilities() {
         0 => Outcome::Done("none left".to_owned()),

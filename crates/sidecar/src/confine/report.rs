@@ -1,8 +1,8 @@
-//! What came of each step.
+//! The outcome of each step.
 
 use std::fmt;
 
-/// What came of a step.
+/// The outcome of a step.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
     /// In force, in full.
@@ -15,16 +15,16 @@ pub enum Outcome {
     Failed(String),
 }
 
-/// One step of giving up rights.
+/// One step of dropping privileges.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Step {
     /// What it is about.
     pub name: &'static str,
-    /// What came of it.
+    /// How it ended.
     pub outcome: Outcome,
 }
 
-/// What came of all steps, in the order they were taken.
+/// The outcomes of all steps, in the order they were taken.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Report {
     steps: Vec<Step>,

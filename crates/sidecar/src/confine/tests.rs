@@ -14,7 +14,7 @@ use super::*;
 /// Set in the environment of a child to the directory it may use.
 const PLACE: &str = "BARTIZAN_TEST_CONFINED";
 
-/// Runs the test named `name` again with a directory of its own, and gives what came of it; in the child, gives that directory.
+/// Runs the test named `name` again with a directory of its own, and gives its output; in the child, gives that directory.
 fn child(name: &str, user: Option<u32>) -> Result<PathBuf, Output> {
     if let Some(place) = env::var_os(PLACE) {
         return Ok(place.into());
@@ -149,7 +149,7 @@ fn file_replaced_in_a_readable_directory_is_read_anew() {
     replace.send(()).unwrap();
     if other.join().unwrap().is_ok() {
         assert_eq!(fs::read_to_string(&certificate).unwrap(), "second");
-        // The report says that there are such threads.
+        // The report counts such threads.
         assert!(
             detail.contains("threads that ran before") || detail.contains("built without"),
             "{detail}"

@@ -83,7 +83,7 @@ impl User {
     }
 }
 
-/// Changes group and user, in all threads (the C library does that), and gives up supplementary groups.
+/// Changes group and user, in all threads (the C library does that), and drops supplementary groups.
 pub(super) fn become_user(user: Option<&User>) -> Outcome {
     let now = geteuid();
     match user {
@@ -104,7 +104,7 @@ pub(super) fn become_user(user: Option<&User>) -> Outcome {
 
 fn change(user: &User) -> nix::Result<()> {
     let (id, group) = (Uid::from_raw(user.id), Gid::from_raw(user.group));
-    // In this order: each needs the rights that the next gives up.
+    // In this order: each needs the rights that the next drops.
     setgroups(&[])?;
     setresgid(group, group, group)?;
     setresuid(id, id, id)?;

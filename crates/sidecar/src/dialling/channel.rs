@@ -73,11 +73,11 @@ impl Channel {
         }
     }
 
-    /// A write failed: what the peer said before it closed, if it is there, is the better reason.
+    /// A write failed: what the peer sent before it closed, if it is there, is the better reason.
     fn write_failed(&mut self, context: &mut Context<'_>, error: io::Error) -> io::Error {
         if self.watch.is_some() {
             match Pin::new(&mut self.tls).poll_fill_buf(context) {
-                Poll::Ready(Err(said)) => self.ended(&said),
+                Poll::Ready(Err(sent)) => self.ended(&sent),
                 _ => self.ended(&error),
             }
         }

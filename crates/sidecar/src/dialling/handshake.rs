@@ -123,7 +123,7 @@ async fn handshake_out(
     Ok(Channel::new(tls.into(), session, watch))
 }
 
-/// Completes the handshake of a sidecar that connected. What goes wrong is recorded here: there is nobody to tell.
+/// Completes the handshake of a sidecar that connected. What goes wrong is recorded here: no caller could report it.
 pub(crate) async fn accept(
     shared: &Arc<Shared>,
     stream: TcpStream,
@@ -203,7 +203,7 @@ async fn answer_hello(
 }
 
 /// Closes our half and reads what the peer has under way: a socket closed with bytes unread answers with a reset, and a reset
-/// overtakes the alert that says why.
+/// overtakes the alert with the reason.
 async fn linger<IO: AsyncReadExt + AsyncWriteExt + Unpin>(mut stream: IO) {
     let rest = async {
         stream.shutdown().await?;
@@ -217,7 +217,7 @@ async fn linger<IO: AsyncReadExt + AsyncWriteExt + Unpin>(mut stream: IO) {
         }
         io::Result::Ok(())
     };
-    // Whatever comes of it, the refusal stands in the ledger.
+    // Whatever comes of it, the refusal is in the ledger.
     let _ = timeout(LINGER, rest).await;
 }
 

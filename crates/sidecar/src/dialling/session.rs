@@ -26,7 +26,7 @@ pub(crate) struct Sessions {
     open: Mutex<BTreeMap<u64, Weak<Session>>>,
 }
 
-/// Where a connection runs and how it came up.
+/// Where a connection runs and how it was set up.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Leg {
     pub(crate) direction: Direction,
@@ -41,7 +41,7 @@ pub(crate) struct Leg {
     pub(crate) handshake: Duration,
 }
 
-/// One established TLS connection. Its end goes to the ledger when the last holder lets go.
+/// One established TLS connection. Its end goes to the ledger when the last holder drops it.
 #[derive(Debug)]
 pub(crate) struct Session {
     shared: Arc<Shared>,
@@ -60,7 +60,7 @@ pub(crate) struct Session {
     received: AtomicU64,
     total_sent: Counter,
     total_received: Counter,
-    /// Why the peer ended it before it said anything, where it did.
+    /// Why the peer ended it before its first byte, where it did.
     refused: OnceLock<Box<Refused>>,
     /// By what it is judged again.
     pub(crate) facts: SessionFacts,
@@ -84,7 +84,7 @@ impl From<Direction> for Side {
 impl Session {
     /// Takes an accepted handshake into metrics, ledger and the list of connections.
     ///
-    /// `generation` is that of the endpoint that judged it: where a reload came in between, it is judged again.
+    /// `generation` is that of the endpoint that judged it: where a reload was in between, it is judged again.
     pub(crate) fn open(shared: &Arc<Shared>, established: Established, leg: Leg, generation: u64) -> Arc<Self> {
         let side = Side::from(leg.direction);
         let peer = established.peer.as_str();
@@ -144,7 +144,7 @@ impl Session {
         if generation != shared.endpoint.generation()
             && let Some(refusal) = review::judge(shared, &session)
         {
-            tracing::debug!(peer = %session.peer, %refusal, "a reload came in the middle of a handshake");
+            tracing::debug!(peer = %session.peer, %refusal, "a reload during a handshake");
         }
         session
     }
@@ -160,12 +160,12 @@ impl Session {
         });
     }
 
-    /// Whether it has been told to end.
+    /// Whether it has to end.
     pub(crate) fn is_dismissed(&self) -> bool {
         *self.dismissal.borrow() > Phase::Running
     }
 
-    /// Takes note of why it is told to end, for the ledger.
+    /// Keeps why it has to end, for the ledger.
     pub(crate) fn no_longer_admitted(&self, refusal: &Refusal) {
         let _ = self.fallen.set(refusal.clone());
     }
@@ -203,12 +203,12 @@ impl Session {
         }
     }
 
-    /// Whether the peer has said anything yet.
+    /// Whether the peer has sent anything yet.
     pub(crate) fn heard(&self) -> bool {
         self.received.load(Ordering::Relaxed) > 0
     }
 
-    /// The peer ended the connection before it said anything: a TLS 1.3 client has finished its handshake before the server
+    /// The peer ended the connection before its first byte: a TLS 1.3 client has finished its handshake before the server
     /// judges it, so this is how a refusal shows. Only the first call counts.
     pub(crate) fn refuse(&self, refused: Box<Refused>) {
         let mut first = false;
@@ -242,7 +242,7 @@ impl Session {
         })));
     }
 
-    /// Why the peer ended it before it said anything.
+    /// Why the peer ended it before its first byte.
     pub(crate) fn refusal(&self) -> Option<&Refused> {
         self.refused.get().map(|refused| &**refused)
     }

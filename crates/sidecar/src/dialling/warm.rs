@@ -87,13 +87,13 @@ impl WarmPool {
         self.taken.notify_one();
     }
 
-    /// Lets those go that are no longer admitted.
+    /// Closes those that are no longer admitted.
     pub(crate) fn close_dismissed(&self) {
         self.lock().retain(|channel| !channel.session().is_dismissed());
         self.taken.notify_one();
     }
 
-    /// Lets all go.
+    /// Closes all.
     pub(crate) fn close(&self) {
         self.lock().clear();
     }

@@ -15,7 +15,7 @@ pub(crate) enum Phase {
     Closing,
 }
 
-/// Tells all connections of a sidecar to end, and knows when they have.
+/// Has all connections of a sidecar end, and knows when they have.
 #[derive(Debug, Clone)]
 pub(crate) struct Drain {
     phase: Arc<watch::Sender<Phase>>,
@@ -97,7 +97,7 @@ impl Guard {
             }
         };
         tokio::select! {
-            // An error says that the sender is gone, which is the end in any case.
+            // An error means that the sender is gone, which is the end in any case.
             _ = self.phase.wait_for(|now| *now >= phase) => {}
             () = own => {}
         }

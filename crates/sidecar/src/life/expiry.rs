@@ -15,7 +15,7 @@ const EVERY: Duration = Duration::from_secs(60);
 
 /// Warns for as long as the sidecar exists.
 pub(crate) async fn warn(shared: Weak<Shared>) {
-    let mut said = None;
+    let mut warned = None;
     // One that has ended when it is read is reported as what else is wrong with the files.
     let mut was_valid = None;
     while let Some(shared) = shared.upgrade() {
@@ -23,7 +23,7 @@ pub(crate) async fn warn(shared: Weak<Shared>) {
         let (end, now) = (endpoint.credentials().not_after(), SystemTime::now());
         let crossed = crossed(end, now).map(|days| (end, days));
         if let Some((_, days)) = crossed
-            && said != crossed
+            && warned != crossed
         {
             const HINT: &str = "renew it: bartizan ca renew; the new one is read by itself";
             match end.duration_since(now) {
@@ -44,7 +44,7 @@ pub(crate) async fn warn(shared: Weak<Shared>) {
         if now < end {
             was_valid = Some(end);
         }
-        said = crossed;
+        warned = crossed;
         drop(shared);
         sleep(EVERY).await;
     }

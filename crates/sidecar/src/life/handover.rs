@@ -24,7 +24,7 @@ pub use systemd::{Notify, passed_by_systemd};
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// Environment: systemd says that it passes sockets, and they are none a sidecar could listen on.
+    /// Environment: systemd passes sockets, and they are none a sidecar could listen on.
     #[error("file descriptor {descriptor} that systemd passes: {source}")]
     Passed {
         /// Its number.
@@ -38,7 +38,7 @@ pub enum Error {
     Socket {
         /// Where it is.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         #[source]
         source: io::Error,
     },
@@ -55,7 +55,7 @@ pub enum Error {
     Refused {
         /// Where it is.
         path: PathBuf,
-        /// What it said.
+        /// Its answer.
         why: String,
     },
 }

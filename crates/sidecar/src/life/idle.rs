@@ -20,7 +20,7 @@ const AT_LEAST: Duration = Duration::from_millis(50);
 struct Seen {
     bytes: u64,
     changed: Instant,
-    /// When it was told to end.
+    /// When it was dismissed.
     dismissed: Option<Instant>,
 }
 
@@ -62,7 +62,7 @@ pub(crate) async fn watch(shared: Weak<Shared>) {
                     session.dismiss(Phase::Draining);
                     last.dismissed = Some(now);
                 }
-                // What it says at its end is no reason to keep it.
+                // What it sends at its end is no reason to keep it.
                 Some(at) if at.elapsed() >= drain => session.dismiss(Phase::Closing),
                 None | Some(_) => {}
             }

@@ -12,7 +12,7 @@ use crate::routing::peers::Upstreams;
 use crate::runtime::pages;
 use crate::sidecar::{Running, find, log_certificate, log_flaws};
 
-/// What came of a reload that was taken.
+/// The outcome of a reload.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Reloaded {
     /// What the deployment file changed that only a restart puts in force; the old is kept.
@@ -59,7 +59,7 @@ impl Running {
         };
 
         let (before, mut flaws) = (old.flaws(), endpoint.flaws());
-        // Said once: what was wrong before has been.
+        // Logged once: what was wrong before has been.
         flaws.retain(|flaw| !before.contains(flaw));
         if old.credentials().chain().first() != endpoint.credentials().chain().first() {
             log_certificate(endpoint.credentials());

@@ -70,7 +70,7 @@ pub(crate) async fn all(state: &Arc<State>) {
     if ended.is_empty() {
         return;
     }
-    // Those that wait for their first use have nobody who would notice.
+    // Those that wait for their first use have no task that would notice.
     state.close_dismissed();
     for ((peer, interface, reason), ended) in ended {
         tracing::warn!(

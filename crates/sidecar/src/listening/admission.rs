@@ -35,7 +35,7 @@ pub(crate) struct Admission {
 struct Taken {
     count: usize,
     next: u64,
-    /// In the order in which they came.
+    /// In the order in which they were accepted.
     pending: BTreeMap<u64, PendingConnection>,
     /// An address is in here while it has a connection.
     addresses: HashMap<IpAddr, OfOne>,

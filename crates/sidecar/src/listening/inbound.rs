@@ -26,7 +26,7 @@ use crate::runtime::until::until;
 use crate::shared::Shared;
 use crate::worker::Worker;
 
-/// How long saying goodbye may take.
+/// How long close_notify may take.
 const GOODBYE: Duration = Duration::from_millis(500);
 
 /// The network function behind an inbound listener.
@@ -35,7 +35,7 @@ pub(crate) struct Function {
     pub(crate) address: SocketAddr,
     /// Connections to it, on the `http2` path.
     pub(crate) pool: Rc<Pool>,
-    /// Whether it is told whom requests come from.
+    /// Whether requests name the peer that sent them.
     caller: CallerHeader,
     /// The nodes that requests come from.
     consumers: RefCell<HashMap<NodeName, Consumer>>,
@@ -100,7 +100,7 @@ pub(crate) async fn serve_all(
 /// Serves one connection of another sidecar.
 async fn serve(worker: Rc<Worker>, function: Rc<Function>, path: Path, mut channel: Channel, mut guard: Guard) {
     guard.join(channel.session().dismissal());
-    // Connections dialled ahead say nothing until they are used, and hold nothing of the network function.
+    // Connections dialled ahead carry nothing until they are used, and hold nothing of the network function.
     let spoken = tokio::select! {
         read = channel.fill_buf() => matches!(read, Ok(bytes) if !bytes.is_empty()),
         () = guard.reached(Phase::Draining) => {
@@ -123,13 +123,13 @@ async fn splice(shared: &Arc<Shared>, behind: &Function, mut channel: Channel, m
     let mut local = match function::dial(shared, behind.address).await {
         Ok(local) => local,
         Err(failure) => {
-            let mut said = Vec::new();
+            let mut first = Vec::new();
             // What was read belongs to the answer's HTTP/2 server, so that it finds the preface.
             if let Ok(bytes) = channel.fill_buf().await {
-                said.extend_from_slice(bytes);
+                first.extend_from_slice(bytes);
             }
-            channel.consume(said.len());
-            return answer(shared, Side::Inbound, channel, said, &failure).await;
+            channel.consume(first.len());
+            return answer(shared, Side::Inbound, channel, first, &failure).await;
         }
     };
     shared.metrics.local_connection(Side::Inbound, "splice");

@@ -28,10 +28,10 @@ use crate::worker::Worker;
 /// The most that is read before the protocol of a local connection is decided on.
 const FIRST_READ: usize = 16 * 1024;
 
-/// How long a connection that has said nothing yet is listened to once draining has begun: its first request may be on its way.
+/// How long a connection that has sent nothing yet is read once draining has begun: its first request may be on its way.
 pub(crate) const LAST_WORD: Duration = Duration::from_millis(250);
 
-/// Whither an `http2` listener sends its requests.
+/// Where an `http2` listener sends its requests.
 #[derive(Debug)]
 pub(crate) enum Routing {
     /// All to one peer.
@@ -69,7 +69,7 @@ pub(crate) async fn splice(
     slot: Slot,
 ) {
     shared.metrics.local_connection(Side::Outbound, "splice");
-    // A peer's connection is taken only for a function that has something to say.
+    // A peer's connection is taken only for a function that has sent something.
     let Some(first) = first_bytes(&mut local, &mut guard).await else {
         return;
     };
@@ -89,7 +89,7 @@ pub(crate) async fn splice(
         Ended::Broken(error) => {
             tracing::debug!(peer = warm_pool.peer(), %error, "the peer broke off");
         }
-        Ended::Unanswered(said, error) => {
+        Ended::Unanswered(sent, error) => {
             let failure = match channel.session().refusal() {
                 Some(refused) => Failure::refused(warm_pool.peer(), refused),
                 None => Failure {
@@ -100,9 +100,9 @@ pub(crate) async fn splice(
                 },
             };
             drop(channel);
-            match said {
-                Some(said) => answer(&shared, Side::Outbound, local, said, &failure).await,
-                None => shared.failure_log.log("no answer, and too late to say why", &failure),
+            match sent {
+                Some(sent) => answer(&shared, Side::Outbound, local, sent, &failure).await,
+                None => shared.failure_log.log("no answer, and too late to send one", &failure),
             }
         }
     }
@@ -195,7 +195,7 @@ impl Routing {
         }
     }
 
-    /// Whither a request goes.
+    /// The route of a request.
     fn route(&self, head: &Fields) -> Result<Route, Failure> {
         match self {
             Self::To(route) => Ok(route.clone()),

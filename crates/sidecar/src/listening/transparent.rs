@@ -1,4 +1,4 @@
-//! Listeners the packet filter leads connections to: each goes on to where it was going.
+//! Listeners that the packet filter redirects connections to: each goes on to its original destination.
 
 use std::collections::HashMap;
 use std::io;
@@ -19,7 +19,7 @@ use crate::routing::peers::{Upstream, Upstreams};
 use crate::routing::routes::Routes;
 use crate::worker::Worker;
 
-/// Whither a transparent listener sends its connections.
+/// Where a transparent listener sends its connections, by their original destination.
 #[derive(Debug)]
 pub(crate) struct Destinations {
     upstreams: Arc<Upstreams>,
@@ -86,7 +86,7 @@ impl Destinations {
     }
 }
 
-/// Serves one connection the packet filter led here.
+/// Serves one connection that the packet filter redirected.
 pub(crate) async fn serve(
     worker: Rc<Worker>,
     destinations: Rc<Destinations>,
@@ -95,7 +95,7 @@ pub(crate) async fn serve(
     guard: Guard,
     slot: Slot,
 ) {
-    // Our own question whether the rules stand: that it was accepted is the answer.
+    // Our own probe of the rules: that it was accepted is the answer.
     if redirect::is_probe(peer) {
         return;
     }

@@ -3,7 +3,7 @@
 use bartizan_ledger::Negotiated;
 use prometheus_client::encoding::{EncodeLabelSet, EncodeLabelValue, LabelValueEncoder};
 
-/// Which listener the traffic came in by.
+/// The listener that accepted the traffic.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Side {
     /// From other sidecars to the network function.

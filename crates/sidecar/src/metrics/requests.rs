@@ -55,7 +55,7 @@ pub(crate) enum Outcome {
     Stalled,
 }
 
-/// One request under way; counted when dropped, as [`Outcome::ConsumerReset`] where nothing else was said.
+/// One request under way; counted when dropped, as [`Outcome::ConsumerReset`] where no other outcome was set.
 ///
 /// The sidecar's own share is the time from the head read to the request handed on, and from the response's head arrived to the
 /// same handed back. Waiting for a connection counts as own, because a request that finds a warm one does not wait.

@@ -52,7 +52,7 @@ fn bounds(limits: &Limits) -> Bounds {
     }
 }
 
-/// After how many ticks a stream has stood still for long enough. The sidecar beside a reader that stalls ends it, not the one at the
+/// After how many ticks a stream has been still for long enough. The sidecar of the node whose reader stalls ends it, not the one at the
 /// other end of the link, whose own bound is the same and would blame the sidecar between them.
 fn sweeps(limits: &Limits, location: Location) -> Sweeps {
     let stall = match location {
@@ -65,7 +65,7 @@ fn sweeps(limits: &Limits, location: Location) -> Sweeps {
     }
 }
 
-/// Answers every request of a connection with the same failure, and asks the client to come back with a new one.
+/// Answers every request of a connection with the same failure, and sends GOAWAY.
 pub(crate) async fn refuse<IO>(
     shared: &Arc<Shared>,
     side: Side,

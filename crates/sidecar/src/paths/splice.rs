@@ -11,7 +11,7 @@ use tokio::time::{Instant, Sleep, sleep};
 
 use crate::runtime::scratch::with_scratch;
 
-/// What a consumer may have said before the first answer and still be told in its own protocol that none will come. HTTP/2
+/// What a consumer may have sent before the first answer and still be answered in its own protocol where none will come. HTTP/2
 /// gives it 65,535 bytes of body before the first SETTINGS (RFC 9113, section 6.9.2).
 const OPENING_AT_MOST: usize = 128 * 1024;
 
@@ -22,9 +22,9 @@ pub(crate) enum Ended {
     Done,
     /// The TLS side broke off in the middle.
     Broken(io::Error),
-    /// The TLS side ended before its first byte. What the local side had said until then, if that is still known.
+    /// The TLS side ended before its first byte. What the local side had sent until then, if that is still known.
     Unanswered(Option<Vec<u8>>, io::Error),
-    /// One direction was closed and nothing came from the other for too long.
+    /// One direction was closed and the other sent nothing for too long.
     HalfClosed,
 }
 
@@ -35,7 +35,7 @@ pub(crate) struct Splice<'a, L, T> {
     tls: &'a mut T,
     forward: Forward,
     backward: Backward,
-    /// What the local side has said, until the TLS side answers.
+    /// What the local side has sent, until the TLS side answers.
     opening: Opening,
     /// A write to the TLS side that failed: its reads may still say why.
     write_failed: Option<io::Error>,
@@ -68,7 +68,7 @@ enum Forward {
 #[derive(Debug, PartialEq)]
 enum Backward {
     Open,
-    /// The local side takes no more. What it has said still has to arrive, so the TLS side is read to its end: to close under what it is
+    /// The local side takes no more. What it has sent still has to arrive, so the TLS side is read to its end: to close under what it is
     /// sending would reset the connection, and take the answer with it.
     Discarding,
     Closing,
@@ -113,9 +113,9 @@ where
                     ready!(Pin::new(&mut *self.tls).poll_flush(context)).map_err(Side::Tls)?;
                     let read = with_scratch(|scratch| {
                         let mut scratch = ReadBuf::new(scratch);
-                        let came = ready!(Pin::new(&mut *self.local).poll_read(context, &mut scratch));
+                        let read = ready!(Pin::new(&mut *self.local).poll_read(context, &mut scratch));
                         if self.backward != Backward::Discarding {
-                            came.map_err(Side::Local)?;
+                            read.map_err(Side::Local)?;
                         }
                         let read = scratch.filled();
                         if read.is_empty() {

@@ -13,9 +13,9 @@ pub struct Bystander {
     pub node: NodeName,
     /// The interface that joins the two.
     pub kind: InterfaceKind,
-    /// What the file says protects the link.
+    /// What protects the link by the file.
     pub protection: Protection,
-    /// Until when it may go unprotected, where the file says so; the rules close by themselves at the end of that day (UTC).
+    /// Until when it may go unprotected, where the file sets a day; the rules close by themselves at the end of that day (UTC).
     pub until: Option<Exception>,
     /// Where its requests come from.
     pub(super) networks: Vec<Network>,

@@ -24,7 +24,7 @@ pub fn original_destination(socket: &impl AsFd) -> io::Result<SocketAddr> {
         Ok(address) => canonical(address.as_socket())
             .filter(|original| *original != local)
             .ok_or_else(not_redirected),
-        // The kernel follows no connections here (no NAT rule stands), or not this one.
+        // The kernel follows no connections here (no NAT rule is installed), or not this one.
         Err(error) if matches!(error.raw_os_error(), Some(libc::ENOENT | libc::ENOPROTOOPT)) => Err(not_redirected()),
         Err(error) => Err(error),
     }

@@ -10,7 +10,7 @@ use super::plan::Plan;
 /// What became of connections that were open before the rules.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Earlier {
-    /// Both ends were told by a reset.
+    /// Both ends got a reset.
     pub reset: usize,
     /// The kernel resets none at once: each end learns of it when it sends next, and one that only waits, never.
     pub left: usize,

@@ -1,4 +1,4 @@
-//! The fence: outside nftables, so that `nft flush ruleset` leaves it, no way out of the host for what goes in clear to a peer's function
+//! The fence: outside nftables, so that `nft flush ruleset` leaves it, no way out of the host for what goes unencrypted to a peer's function
 //! or comes from the own one.
 //!
 //! Policy routing leads both to loopback: a redirected connection passes, since it leaves by loopback anyway; one that is no longer

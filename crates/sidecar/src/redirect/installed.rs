@@ -14,9 +14,9 @@ use super::{Error, Plan, fence};
 /// Which tables to remove.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Tables {
-    /// The redirect alone: functions' requests then fail, none leaves in clear.
+    /// The redirect alone: functions' requests then fail, none leaves unencrypted.
     Redirect,
-    /// Redirect, guard and fence: functions then talk in clear.
+    /// Redirect, guard and fence: functions then talk unencrypted.
     All,
 }
 
@@ -51,7 +51,7 @@ pub enum RuleState {
     InForce,
     /// Written for another node or from another state of the file.
     Other {
-        /// The comment that says for which.
+        /// The comment that names which.
         mark: String,
     },
     /// Written from this file and changed since: each difference as a sentence.
@@ -118,7 +118,7 @@ impl Installed {
         script
     }
 
-    /// Installs both tables, all or nothing, in place of what stands under their names, resets connections that were open before and would
+    /// Installs both tables, all or nothing, in place of what is installed under their names, resets connections that were open before and would
     /// go past the sidecar, then installs the fence.
     ///
     /// # Errors

@@ -9,7 +9,7 @@ use bartizan_deployment::{Deployment, Inbound, Interface, Node, NodeName, Route,
 use super::strict::Listed;
 use super::{Bystander, Error, probe};
 
-/// What is redirected and guarded in the network namespace of one node. It can be put in force as it stands: no listener is
+/// What is redirected and guarded in the network namespace of one node. It can be installed as it is: no listener is
 /// missing, no rule catches the sidecar's own TLS.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Plan {
@@ -18,7 +18,7 @@ pub struct Plan {
     /// Takes what was going to IPv4 addresses.
     pub(super) listener_v4: Option<SocketAddrV4>,
     pub(super) listener_v6: Option<SocketAddrV6>,
-    /// Where the sidecar asks whether the rules stand.
+    /// Where the sidecar asks whether the rules are installed.
     pub(super) probed: SocketAddrV4,
     pub(super) services: Vec<Service>,
     pub(super) bystanders: Vec<Bystander>,
@@ -43,7 +43,7 @@ impl Plan {
     /// Plans for `node`, whose sidecar runs as `user` (a numeric user id), as the file is in force at `now`.
     ///
     /// Every other node with an inbound listener is guarded, also those the file joins by no interface: the sidecar refuses
-    /// these by name, which is better than clear bytes. So is a link whose exception has ended.
+    /// these by name, which is better than plaintext. So is a link whose exception has ended.
     ///
     /// # Errors
     /// [`Error::Configuration`] where the file describes a way in that would not hold.
@@ -125,7 +125,7 @@ impl Plan {
             let address = inbound.service;
             if address.ip().is_loopback() || address.ip() == node.address {
                 let cause = format!(
-                    "{} is on the host of {}: rules cannot tell the two apart",
+                    "{} is on the host of {}: rules cannot distinguish the two",
                     address, node.name
                 );
                 let hint = "give each node a network namespace and an address of its own, or use explicit listeners \
@@ -175,7 +175,7 @@ impl Plan {
                         "the sidecar of {} listens at {upstream}, where its function is called",
                         peer.name
                     );
-                    let hint = "give `listen` another port: rules cannot tell TLS from clear by address";
+                    let hint = "give `listen` another port: rules cannot distinguish TLS from plaintext by address";
                     return Err(refused(&format!("nodes.{}.sidecar.inbound", peer.name), &cause, hint));
                 }
             }

@@ -1,4 +1,4 @@
-//! Whether the rules still stand, asked by the sidecar itself.
+//! Whether the rules are still installed, asked by the sidecar itself.
 //!
 //! A confined sidecar may neither read the packet filter nor run `nft`. So both tables answer a question that any process can
 //! ask over loopback: the redirect leads one reserved loopback address to the transparent listener, the guard refuses one
@@ -51,7 +51,7 @@ pub(crate) fn listener(transparent: impl Iterator<Item = SocketAddr> + Clone) ->
     v4.or_else(|| Some(SocketAddrV4::new(Ipv4Addr::LOCALHOST, all.next()?.port())))
 }
 
-/// Asks both tables whether they stand, through the transparent listener `listener` of this process.
+/// Asks both tables whether they are installed, through the transparent listener `listener` of this process.
 ///
 /// By itself it sees a table or its chain flushed or deleted; a single rule, address or route taken out where `redirect watch` runs.
 ///
@@ -67,7 +67,7 @@ pub async fn probe(listener: SocketAddrV4) -> io::Result<Probed> {
             compared: false,
         });
     }
-    // Refused by the guard, or by nobody listening there? Another source tells.
+    // Refused by the guard, or by nobody listening there? Another source address decides.
     if answers(*REDIRECT_PROBE.ip(), listener).await? {
         let compared = !answers(COMPARED_PROBE_SOURCE, listener).await?;
         Ok(Probed {

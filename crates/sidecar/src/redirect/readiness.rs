@@ -1,4 +1,4 @@
-//! Whether the host's rules stand that lead a network function's requests here, as far as this sidecar can tell.
+//! Whether the host's rules are installed that redirect a network function's requests here, as far as this sidecar can see.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -26,7 +26,7 @@ enum Seen {
 impl Rules {
     /// Watches the rules until draining begins where these listeners are transparent. Without any, nothing is watched.
     ///
-    /// The rules are asked for through a listener, which draining closes: what is asked after that says nothing about them.
+    /// The rules are asked for through a listener, which draining closes: an answer after that is none about them.
     pub(crate) fn watch(self: &Arc<Self>, transparent: &[SocketAddr], metrics: &Metrics, mut guard: Guard) {
         let Some(listener) = redirect::probed(transparent.iter().copied()) else {
             return;
@@ -57,10 +57,10 @@ impl Rules {
         match self.seen() {
             Seen::NotNeeded => Ok(()),
             Seen::Answered(Some(probed)) if probed.in_force() => Ok(()),
-            Seen::Awaited => Err("whether redirect and guard stand is being asked"),
-            Seen::Answered(None) => Err("whether redirect and guard stand cannot be told"),
-            Seen::Answered(Some(Probed { guard: false, .. })) => Err("the guard does not stand"),
-            Seen::Answered(Some(Probed { redirect: false, .. })) => Err("the redirect does not stand"),
+            Seen::Awaited => Err("redirect and guard are being checked"),
+            Seen::Answered(None) => Err("redirect and guard cannot be checked"),
+            Seen::Answered(Some(Probed { guard: false, .. })) => Err("the guard is not installed"),
+            Seen::Answered(Some(Probed { redirect: false, .. })) => Err("the redirect is not installed"),
             Seen::Answered(Some(_)) => Err("the rules are not what the file asks for, or are compared with it no more"),
         }
     }
@@ -95,9 +95,9 @@ mod tests {
         for (redirect, guard, compared, reason) in [
             (true, true, true, Ok(())),
             (true, true, false, Err(changed)),
-            (false, true, true, Err("the redirect does not stand")),
-            (true, false, false, Err("the guard does not stand")),
-            (false, false, false, Err("the guard does not stand")),
+            (false, true, true, Err("the redirect is not installed")),
+            (true, false, false, Err("the guard is not installed")),
+            (false, false, false, Err("the guard is not installed")),
         ] {
             let probed = Probed {
                 redirect,

@@ -18,12 +18,12 @@ pub(super) const REDIRECT: &str = "bartizan-redirect";
 pub(super) const GUARD: &str = "bartizan-guard";
 /// The table that refuses what the file does not list.
 pub(super) const STRICT: &str = "bartizan-strict";
-/// The set of the guard that says whether the rules were found to be what they should be, for as long as its element lasts.
+/// The set of the guard that shows whether the rules were found to be what they should be, for as long as its element lasts.
 pub(super) const COMPARED: &str = "compared";
-/// The comment that says which node's rules a table is, and which content they have, begins with it.
+/// The comment that names which node's rules a table is, and which content they have, begins with it.
 pub(super) const MARK: &str = "node ";
 
-/// That a connection has ended may be said: it is all that such a packet says.
+/// A reset may leave: that a connection has ended is all it discloses.
 const RESET: &str = "tcp flags & rst == rst counter accept comment \"an end, and nothing else\"";
 
 /// What a table consists of, beside the two sets of addresses.
@@ -51,7 +51,7 @@ impl Plan {
     }
 
     /// Names the node and the content of its rules: the comment of the first rule of both tables, which answers the sidecar's own
-    /// question whether the table stands. (`nft -j` of version 1.0 does not print comments of tables.)
+    /// question whether the table is installed. (`nft -j` of version 1.0 does not print comments of tables.)
     pub(super) fn mark(&self) -> String {
         let tables = [self.guard(""), self.redirect("")];
         let mut text: String = tables.iter().map(|table| self.body(table)).collect();
@@ -147,7 +147,7 @@ impl Plan {
                 "oifname != \"lo\" tcp sport {{ {ports} }} counter drop comment \"clear answers of the own function\""
             ));
             let mut input = self.let_pass("saddr", "dport");
-            // Told and not left waiting. A reset would be a segment from the function's port, which the fence keeps here.
+            // Refused at once and not left waiting. A reset would be a segment from the function's port, which the fence keeps here.
             input.push(format!(
                 "iifname != \"lo\" tcp dport {{ {ports} }} counter reject with icmpx type admin-prohibited \
                  comment \"clear to the own function from the network\""

@@ -63,7 +63,7 @@ impl Listed {
     }
 }
 
-/// The table, with the comment that says which rules it has.
+/// The table, with the comment that names its rules.
 pub(super) fn table(plan: &Plan, mark: &str) -> Table {
     let mut text = String::new();
     let names: BTreeSet<_> = plan
@@ -148,7 +148,7 @@ fn family(network: &str) -> &'static str {
     if network.contains(':') { "ip6" } else { "ip" }
 }
 
-/// What a listing of the table says was refused and let pass.
+/// What was refused and let pass, by a listing of the table.
 pub(super) fn refused(plan: &Plan, listing: &Listing) -> Refused {
     let names: BTreeSet<_> = plan.listed.allowed.iter().map(|allowed| allowed.name.clone()).collect();
     let count = |counter: &str| listing.packets(counter).unwrap_or(0);

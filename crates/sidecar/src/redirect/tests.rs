@@ -364,7 +364,7 @@ proptest! {
                 format!("{{ listen: '10.9.0.2:7443', forward: '127.0.0.1:{port}', service: '{service}' }}")
             })
             .collect();
-        // One listener may stand there once only.
+        // One listener may be listed once only.
         let nodes: String = inbound
             .iter()
             .enumerate()

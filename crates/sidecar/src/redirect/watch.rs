@@ -11,7 +11,7 @@ use super::probe::{Probed, probe};
 pub const EVERY: Duration = Duration::from_secs(1);
 
 /// Probes the rules through the transparent listener `listener` again and again, calls `changed` with the first answer and with
-/// each that differs from the one before, and logs it. `None` stands for a question that could not be asked. It never ends.
+/// each that differs from the one before, and logs it. `None` is a question that could not be asked. It never ends.
 pub async fn watch(listener: SocketAddrV4, every: Duration, mut changed: impl FnMut(Option<Probed>)) {
     let mut last = None;
     let mut ticks = interval(every);
@@ -37,7 +37,7 @@ pub async fn watch(listener: SocketAddrV4, every: Duration, mut changed: impl Fn
 fn log(answer: Option<Probed>) {
     const HINT: &str = "run `bartizan sidecar redirect show` and `install` on this host as root";
     match answer {
-        Some(probed) if probed.in_force() => tracing::info!("redirect and guard stand"),
+        Some(probed) if probed.in_force() => tracing::info!("redirect and guard are installed"),
         Some(Probed {
             redirect: true,
             guard: true,
@@ -63,9 +63,9 @@ fn log(answer: Option<Probed>) {
                 redirect,
                 guard = false,
                 hint = HINT,
-                "the guard is gone: requests may leave in clear"
+                "the guard is gone: requests may leave unencrypted"
             );
         }
-        None => tracing::error!(hint = HINT, "whether redirect and guard stand cannot be told"),
+        None => tracing::error!(hint = HINT, "redirect and guard cannot be checked"),
     }
 }

@@ -8,7 +8,7 @@ use bartizan_http2::Fields;
 /// By this header a consumer names the producer where the authority is the proxy's own (TS 29.500, clause 5.2.3.2.4).
 const TARGET_API_ROOT: &str = "3gpp-sbi-target-apiroot";
 
-/// A host with or without a port, as it stands in `:authority` (RFC 3986, section 3.2, without user information).
+/// A host with or without a port, as in `:authority` (RFC 3986, section 3.2, without user information).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Authority<'a> {
     host: &'a str,

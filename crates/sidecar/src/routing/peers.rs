@@ -169,7 +169,7 @@ impl Upstreams {
     }
 
     /// The upstream a target names: by the address others know a function at, else by host and port. A host of one function alone is
-    /// found whatever the port says, and one without a port means the node's first function.
+    /// found whatever the port, and one without a port means the node's first function.
     pub(crate) fn find(&self, target: &Authority<'_>) -> Result<&Upstream, NoUpstream> {
         let host = target.host();
         let unknown = || match self.unjoined.get(&host) {

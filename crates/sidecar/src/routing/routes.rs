@@ -1,4 +1,4 @@
-//! Routes to upstreams that a sidecar's outbound listeners share: pools and warm pools, one of each per upstream.
+//! Routes to upstreams that a sidecar's outbound listeners share: pools of the `http2` path and warm pools of the `splice` path, one of each per upstream.
 
 use std::collections::HashMap;
 use std::rc::Rc;

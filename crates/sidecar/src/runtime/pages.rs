@@ -5,7 +5,7 @@ use std::os::raw::{c_int, c_void};
 
 use libc::{MADV_DONTNEED, PF_W, PT_LOAD, dl_iterate_phdr, dl_phdr_info, madvise};
 
-/// Gives back the pages of code and constants that are mapped now, of the program and its libraries, and says how many bytes of
+/// Gives back the pages of code and constants that are mapped now, of the program and its libraries, and gives how many bytes of
 /// address space they span.
 ///
 /// Parsing a deployment file, certificates and options runs through megabytes of code that serving never comes back to, and it
@@ -26,7 +26,7 @@ unsafe extern "C" fn each(info: *mut dl_phdr_info, _size: usize, spanned: *mut c
     if info.dlpi_phdr.is_null() {
         return 0;
     }
-    // SAFETY: the loader says that so many program headers stand there.
+    // SAFETY: the loader gives the number of program headers there.
     let headers = unsafe { std::slice::from_raw_parts(info.dlpi_phdr, usize::from(info.dlpi_phnum)) };
     for header in headers {
         // A segment that may be written to holds relocations, also where it is read-only since: those would be lost.

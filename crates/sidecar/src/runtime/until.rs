@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, Wake, Waker};
 
-/// Wakes the task it stands for, and remembers that it did.
+/// Wakes a task, and remembers that it did.
 #[derive(Debug)]
 struct Bell {
     rung: AtomicBool,

@@ -6,7 +6,7 @@ use super::*;
 
 const FLIGHT: &[u8] = &[23, 3, 3, 0, 4, 1, 2, 3, 4];
 
-/// Writes one after the other, each of them with as many bytes as it is told to take.
+/// Writes one after the other, each of them with as many bytes as it has to take.
 #[derive(Debug, Default)]
 struct Socket {
     takes: VecDeque<usize>,

@@ -20,7 +20,7 @@ pub(super) fn send(to: impl AsFd, bytes: &[u8], descriptor: Option<BorrowedFd<'_
     Ok(sendmsg(to, &[IoSlice::new(bytes)], &mut control, SendFlags::NOSIGNAL)?)
 }
 
-/// Receives one byte, and the file descriptor that came with it. No byte at the end.
+/// Receives one byte, and the file descriptor that is with it. No byte at the end.
 pub(super) fn receive(from: impl AsFd) -> io::Result<(Option<u8>, Option<OwnedFd>)> {
     let mut byte = [0];
     // Room for more than one: what does not fit would stay open and unknown.

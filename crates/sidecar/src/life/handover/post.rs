@@ -14,9 +14,9 @@ use tokio::time::{sleep, timeout};
 use super::{Error, pass};
 use crate::sidecar::Running;
 
-/// What a successor says first; the node's name follows.
+/// What a successor sends first; the node's name follows.
 pub(super) const GREETING: &str = "bartizan-handover 1 ";
-/// What it says when it serves.
+/// What it sends when it serves.
 pub(super) const SERVING: &str = "serving\n";
 /// One byte for each descriptor: of a listener, of this Unix socket. The end, and a refusal whose reason follows.
 pub(super) const LISTENER: u8 = b'L';
@@ -99,10 +99,10 @@ impl Post {
         let user = pass::user(&stream)?;
         let trusted = user == 0 || user == self.made_by || user == nix::unistd::geteuid().as_raw();
         let node = running.node();
-        let said = timeout(PATIENCE, line(&mut stream)).await??;
+        let greeting = timeout(PATIENCE, line(&mut stream)).await??;
         let refusal = if !trusted {
             Some(format!("the user {user} is neither root nor the one it runs as"))
-        } else if said.strip_prefix(GREETING) != Some(node) {
+        } else if greeting.strip_prefix(GREETING) != Some(node) {
             Some(format!("this is the sidecar of {node}"))
         } else {
             None
@@ -145,7 +145,7 @@ impl Post {
     }
 }
 
-/// A line without its end; what came of it at the end of the stream.
+/// A line without its end; or what there is of it at the end of the stream.
 async fn line(stream: &mut UnixStream) -> io::Result<String> {
     let mut line = String::new();
     BufReader::new(stream.take(LINE)).read_line(&mut line).await?;

@@ -22,11 +22,11 @@ pub struct Predecessor {
 }
 
 impl Predecessor {
-    /// Says that this process serves now: the predecessor accepts nothing more, lets requests under way end, and ends itself. Without
+    /// Announces that this process serves now: the predecessor accepts nothing more, lets requests under way end, and ends itself. Without
     /// this word it goes on as if nobody had come.
     pub fn serving(mut self) {
         if let Err(error) = self.stream.write_all(SERVING.as_bytes()) {
-            // It has ended meanwhile: there is nobody to tell.
+            // It has ended meanwhile: nothing is left to announce.
             tracing::debug!(%error, "the predecessor has ended by itself");
         }
     }
@@ -35,7 +35,7 @@ impl Predecessor {
 /// Asks the sidecar of `node` that waits at `path` for its listening sockets; nothing where nobody does. With them comes the Unix
 /// socket itself, so that it changes hands without a name being changed.
 ///
-/// `user` is whom this process becomes: one that became it before may be who listens there. Must be called within a tokio runtime.
+/// `user` is the user that this process becomes: one that became it before may be who listens there. Must be called within a tokio runtime.
 ///
 /// # Errors
 /// Where somebody is there who does not hand over, or is not to be trusted.

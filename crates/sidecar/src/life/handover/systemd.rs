@@ -1,4 +1,4 @@
-//! What systemd passes and is told (sd_listen_fds(3), sd_notify(3)): environment variables and datagrams, no library.
+//! What systemd passes and is notified of (sd_listen_fds(3), sd_notify(3)): environment variables and datagrams, no library.
 #![allow(unsafe_code)]
 
 use std::env;
@@ -43,7 +43,7 @@ pub fn passed_by_systemd() -> Result<Sockets, Error> {
             return Err(Error::Passed { descriptor, source });
         }
         // SAFETY: it is open, was passed to this process by its parent, and nothing here has opened or taken a descriptor of a number
-        // that the parent says is passed: this is called once, first, and each number is taken once.
+        // that the parent passes: this is called once, first, and each number is taken once.
         let owned = unsafe { OwnedFd::from_raw_fd(descriptor) };
         sockets
             .add(owned, name)
@@ -52,14 +52,14 @@ pub fn passed_by_systemd() -> Result<Sockets, Error> {
     Ok(sockets)
 }
 
-/// What systemd is told, where it asked for it.
+/// Notifications to systemd, where it asked for them.
 #[derive(Debug, Default)]
 pub struct Notify {
     socket: Option<UnixDatagram>,
 }
 
 impl Notify {
-    /// Connects to where systemd listens, which a confined process could not. Where that fails nothing is told.
+    /// Connects to where systemd listens, which a confined process could not. Where that fails nothing is sent.
     #[must_use]
     pub fn from_environment() -> Self {
         let Some(path) = env::var_os("NOTIFY_SOCKET") else {
@@ -78,7 +78,7 @@ impl Notify {
         match connected {
             Ok(socket) => Self { socket: Some(socket) },
             Err(error) => {
-                tracing::warn!(%error, "systemd cannot be told when this process is ready");
+                tracing::warn!(%error, "systemd cannot be notified when this process is ready");
                 Self::default()
             }
         }
@@ -86,33 +86,33 @@ impl Notify {
 
     /// Asks systemd to keep a listening socket across restarts, under this name. Without `FileDescriptorStoreMax=` it keeps none.
     pub(crate) fn keep(&self, name: &str, listener: impl AsFd) {
-        self.tell(&format!("FDSTORE=1\nFDNAME={name}"), Some(&listener.as_fd()));
+        self.send(&format!("FDSTORE=1\nFDNAME={name}"), Some(&listener.as_fd()));
     }
 
     /// Has systemd close a socket that it kept and that is of no use any more.
     pub fn forget(&self, name: &str) {
-        self.tell(&format!("FDSTOREREMOVE=1\nFDNAME={name}"), None);
+        self.send(&format!("FDSTOREREMOVE=1\nFDNAME={name}"), None);
     }
 
     /// It serves.
     pub fn ready(&self) {
-        self.tell("READY=1", None);
+        self.send("READY=1", None);
     }
 
-    /// How it stands, for `systemctl status`: one line.
+    /// Its state, for `systemctl status`: one line.
     pub fn status(&self, how: &str) {
-        self.tell(&format!("STATUS={}", how.replace('\n', " ")), None);
+        self.send(&format!("STATUS={}", how.replace('\n', " ")), None);
     }
 
     /// It drains.
     pub fn stopping(&self) {
-        self.tell("STOPPING=1", None);
+        self.send("STOPPING=1", None);
     }
 
-    fn tell(&self, what: &str, descriptor: Option<&std::os::fd::BorrowedFd<'_>>) {
+    fn send(&self, what: &str, descriptor: Option<&std::os::fd::BorrowedFd<'_>>) {
         let Some(socket) = &self.socket else { return };
         if let Err(error) = pass::send(socket, what.as_bytes(), descriptor.copied()) {
-            tracing::warn!(%error, told = what, "systemd does not listen");
+            tracing::warn!(%error, notification = what, "systemd does not listen");
         }
     }
 }

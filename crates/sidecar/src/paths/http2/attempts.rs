@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use tokio::time::sleep;
 
 /// Attempts after which there is no other. Free5GC's servers end a connection after an idle millisecond: on a busy machine that
-/// can be the fate of several connections before a request gets through, and each says so.
+/// can be the fate of several connections before a request gets through, and each has GOAWAY say so.
 const AT_MOST: u32 = 64;
 /// Attempts that follow each other at once.
 const AT_ONCE: u32 = 4;

@@ -1,4 +1,4 @@
-//! Whom a request came from, for the network function: to it, every connection is its own sidecar's.
+//! The peer that sent a request, named to the network function: to it, every connection is its own sidecar's.
 
 use std::fmt::Write;
 use std::rc::Rc;
@@ -17,7 +17,7 @@ const VOUCHING: [&[u8]; 3] = [HEADER, b"client-cert", b"client-cert-chain"];
 pub(crate) enum Caller {
     /// Our own network function: what it sends is its own matter, and is taken out at the other end.
     Function,
-    /// A peer, with what the network function is told of it, where it is told.
+    /// A peer, with the header's value that names it, where it is named.
     Peer(Option<Rc<[u8]>>),
 }
 
@@ -27,8 +27,8 @@ impl Caller {
         Self::Peer(certificate.map(|certificate| value(certificate).into_bytes().into()))
     }
 
-    /// Makes the head of a request say whom it came from, or nothing about it.
-    pub(super) fn tell(&self, head: &mut Fields) {
+    /// Makes the head of a request name the peer, or nothing.
+    pub(super) fn name_in(&self, head: &mut Fields) {
         self.strip(head);
         if let Self::Peer(Some(value)) = self {
             head.push(HEADER, value, Indexing::Kept);
@@ -61,7 +61,7 @@ fn value(certificate: &Certificate) -> String {
             _ => continue,
         };
         let _ = write!(value, ";{key}=");
-        // What would end the value stands in quotes.
+        // What would end the value is quoted.
         if name
             .bytes()
             .all(|byte| byte.is_ascii_graphic() && !b",;=\"\\".contains(&byte))
@@ -121,7 +121,7 @@ mod tests {
             "CN=amf, O=\"Operator\"",
             &["dns:amf.5gc", "ip:10.0.0.1", "uri:urn:uuid:4947", "uri:x:a;b"],
         );
-        let mut told = head(&[
+        let mut named = head(&[
             ":path",
             "x-forwarded-client-cert",
             "X",
@@ -130,19 +130,19 @@ mod tests {
             "x_forwarded-client_cert",
             "client-certs",
         ]);
-        Caller::named(Some(&peer)).tell(&mut told);
-        let names: Vec<_> = told.iter().map(|(name, _, _)| String::from_utf8_lossy(name)).collect();
+        Caller::named(Some(&peer)).name_in(&mut named);
+        let names: Vec<_> = named.iter().map(|(name, _, _)| String::from_utf8_lossy(name)).collect();
         assert_eq!(names, [":path", "X", "client-certs", "x-forwarded-client-cert"]);
-        let value = told.value(HEADER).map(String::from_utf8_lossy).unwrap();
+        let value = named.value(HEADER).map(String::from_utf8_lossy).unwrap();
         assert_eq!(
             value,
             r#"Hash=ab12;Subject="CN=amf, O=\"Operator\"";DNS=amf.5gc;URI=urn:uuid:4947;URI="x:a;b""#
         );
-        let mut untold = head(&["x-forwarded-client-cert", "accept"]);
-        Caller::Peer(None).tell(&mut untold);
-        assert_eq!(untold.len(), 1);
+        let mut unnamed = head(&["x-forwarded-client-cert", "accept"]);
+        Caller::Peer(None).name_in(&mut unnamed);
+        assert_eq!(unnamed.len(), 1);
         let mut own = head(&["x-forwarded-client-cert"]);
-        Caller::Function.tell(&mut own);
+        Caller::Function.name_in(&mut own);
         assert_eq!(own.len(), 1);
     }
 

@@ -73,7 +73,7 @@ impl<T> Connection<T> {
         either!(self, one => one.seen());
     }
 
-    /// The other side sends nothing more. HTTP/2 says what that means before.
+    /// The other side sends nothing more. HTTP/2 announces before what that means.
     pub(super) fn finish(&mut self, clean: bool, events: &mut Vec<Event<T>>) {
         if let Self::Http1(one) = self {
             one.finish(clean, events);

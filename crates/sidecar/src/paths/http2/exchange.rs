@@ -1,4 +1,4 @@
-//! One request and its response: what is remembered of them between the connection they came by and the one that carries them.
+//! One request and its response: what is kept of them between the connection that they arrived by and the one that carries them.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -26,7 +26,7 @@ use crate::shared::Shared;
 pub(super) const KEPT_AT_MOST: usize = 64 * 1024;
 
 /// How much is read of the rest of a request that was answered in the producer's place. Clients are known that lose an answer
-/// when they are told to stop sending; larger bodies than this are told so all the same (RFC 9113, section 8.1).
+/// when they get RST_STREAM with NO_ERROR; larger bodies than this get it all the same (RFC 9113, section 8.1).
 pub(super) const REST_AT_MOST: usize = 4 * 1024 * 1024;
 
 /// A connection that requests come by.
@@ -40,7 +40,7 @@ pub(crate) struct Route {
     pub(crate) requests: Arc<Requests>,
 }
 
-/// Where the request on a producer's stream came from.
+/// The consumer's stream behind the request on a producer's stream.
 #[derive(Debug, Clone)]
 pub(super) struct Origin {
     pub(super) consumer: Rc<Consumer>,
@@ -147,7 +147,7 @@ impl Exchange {
         }
     }
 
-    /// A piece of the request's body came.
+    /// A piece of the request's body arrived.
     pub(super) fn keep(&mut self, bytes: &[u8], end: bool) {
         if end {
             self.tail = Tail::End;
@@ -224,7 +224,7 @@ impl Exchange {
     }
 }
 
-/// How long the head of a response is waited for. The sidecar beside the producer gives up first: it knows more, and its answer
+/// How long the head of a response is waited for. The sidecar of the producer times out first: it knows more, and its answer
 /// reaches the consumer before the consumer's own sidecar blames the peer as a whole.
 fn patience(limits: &Limits, side: Side) -> Duration {
     match side {
@@ -348,12 +348,12 @@ async fn carry(origin: Origin, again: bool) {
     }
 }
 
-/// What came of handing a request over.
+/// The outcome of handing a request over.
 enum Handed {
     Done,
     /// The connection takes no more requests.
     NoRoom,
-    /// It was taken back, or waited for too long.
+    /// It was reset, or waited for too long.
     Gone,
 }
 
@@ -408,7 +408,7 @@ fn hand_over(origin: &Origin, link: &Rc<Link>) -> Handed {
     Handed::Done
 }
 
-/// Sends a request again that its producer's side has not processed, or says why that cannot be.
+/// Sends a request again that its producer's side has not processed, or answers why that cannot be.
 pub(super) fn again(origin: Origin, link: &Link, reason: &'static str) -> Option<Rc<Consumer>> {
     let mut inside = origin.consumer.inside();
     let exchange = inside.connection.kept(origin.stream)?;
@@ -448,7 +448,7 @@ pub(super) fn reset_by_producer(origin: &Origin, code: Code) {
     inside.connection.reset(origin.stream, code);
 }
 
-/// The connection that carried a request is no more, or what came over it was no response.
+/// The connection that carried a request is no more, or what it carried was no response.
 pub(super) fn broken(origin: &Origin, link: &Link, why: &str) {
     let mut inside = origin.consumer.inside();
     let Some(exchange) = inside.connection.kept(origin.stream) else {
@@ -534,7 +534,7 @@ pub(super) fn timed_out(consumer: &Consumer, stream: u32) -> Option<Rc<Link>> {
     }
 }
 
-/// What waits for the consumer on this stream was not taken in time, or is too much: `limit` says which. Gives the connection that
+/// What waits for the consumer on this stream was not taken in time, or is too much: `limit` names the bound. Gives the connection that
 /// has to hear of it.
 pub(super) fn not_taken(shared: &Shared, consumer: &Consumer, stream: u32, limit: &'static str) -> Option<Rc<Link>> {
     shared.metrics.limit_reached(limit);

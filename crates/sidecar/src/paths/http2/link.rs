@@ -82,7 +82,7 @@ impl<P> Touched<P> {
 }
 
 impl Link {
-    /// Why the peer ended the connection before it said anything.
+    /// Why the peer ended the connection before its first byte.
     pub(super) fn refusal(&self) -> Option<&Refused> {
         self.session.as_deref().and_then(Session::refusal)
     }
@@ -240,7 +240,7 @@ impl Link {
         }
     }
 
-    /// What waits for the producer on this stream was not taken in time, or is too much: `limit` says which. Gives the connection
+    /// What waits for the producer on this stream was not taken in time, or is too much: `limit` names the bound. Gives the connection
     /// that has to hear of it.
     pub(super) fn not_taken(&self, stream: u32, limit: &'static str) -> Option<Rc<Consumer>> {
         self.shared.metrics.limit_reached(limit);
@@ -251,7 +251,7 @@ impl Link {
     }
 }
 
-/// Takes the connection out of the pool once it is told to end, and ends when it has to be closed.
+/// Takes the connection out of the pool once it is dismissed, and ends when it has to be closed.
 async fn dismissed(pool: &Pool, link: &Rc<Link>) {
     if let Some(session) = &link.session {
         let mut phase = session.dismissal();
@@ -268,7 +268,7 @@ async fn dismissed(pool: &Pool, link: &Rc<Link>) {
     std::future::pending::<()>().await;
 }
 
-/// Reads what a connection of a pool has to say, until it ends.
+/// Reads from a connection of a pool until it ends.
 pub(super) async fn drive(pool: Rc<Pool>, link: Rc<Link>) {
     let mut inbox = Inbox::new(Vec::new());
     let mut touched = Touched::default();
@@ -332,7 +332,7 @@ fn turn(
 ) -> Poll<Result<(), String>> {
     let mut turn = Turn::new();
     loop {
-        // A write that fails is no end yet: what the peer said before it closed is the better reason.
+        // A write that fails is no end yet: what the peer sent before it closed is the better reason.
         let flushed = link
             .port
             .poll_flush(context, inbox, |event, input| link.take(event, input, touched));

@@ -40,7 +40,7 @@ const IDLE_AT_MOST: usize = 8;
 pub(crate) enum Target {
     /// A peer's sidecar, over TLS.
     Peer(Upstream),
-    /// Our own network function, in clear.
+    /// Our own network function, without TLS.
     Function(SocketAddr),
 }
 
@@ -66,7 +66,7 @@ pub(crate) struct Pool {
     waiting: Cell<usize>,
     /// There may be one.
     room: Notify,
-    /// What the target speaks, as far as is known: HTTP/2 until it says otherwise (TS 29.500, clause 5.2).
+    /// What the target speaks, as far as is known: HTTP/2 until it turns out otherwise (TS 29.500, clause 5.2).
     version: Cell<Version>,
     occupancy: Arc<Occupancy>,
 }
@@ -284,7 +284,7 @@ impl Pool {
                 self.waiting.set(self.waiting.get() + 1);
                 tokio::select! {
                     () = self.room.notified() => {}
-                    // A connection may have gone that nobody told of.
+                    // A connection may have gone without notice.
                     () = self.shared.ticks.next() => {}
                 }
                 self.waiting.set(self.waiting.get() - 1);

@@ -18,7 +18,7 @@ use super::budget::Reader;
 use super::connection::{Connection, Version};
 use crate::runtime::scratch::SCRATCH;
 
-/// Output beyond which nothing more is read: whoever asks and does not listen to the answers is not asked for more.
+/// Output beyond which nothing more is read: a peer that asks and does not read the answers is read from no more.
 const UNHEARD: usize = 256 * 1024;
 /// Frames in one turn of a task. Then others have theirs, however much a connection has to say.
 const FRAMES_PER_TURN: usize = 128;
@@ -30,7 +30,7 @@ thread_local! {
     static INPUT: RefCell<Box<[u8]>> = RefCell::new(vec![0; SCRATCH].into_boxed_slice());
 }
 
-/// A socket, in clear or not.
+/// A socket, encrypted or not.
 pub(super) trait Socket: AsyncRead + AsyncWrite + Unpin {}
 
 impl<S: AsyncRead + AsyncWrite + Unpin> Socket for S {}
@@ -51,11 +51,11 @@ pub(super) struct Inside<T> {
     blocked: bool,
     /// Nothing was read because too much waits to be written: the owner reads on once it is.
     unheard: bool,
-    /// A write has failed. What the other side said before may still be read.
+    /// A write has failed. What the other side sent before may still be read.
     broken: bool,
     /// Nothing new begins: it ends when nothing is under way.
     pub(super) leaving: bool,
-    /// Nothing has been asked of it: it says nothing, so that it holds nothing at the other end.
+    /// Nothing has been asked of it: it sends nothing, so that it holds nothing at the other end.
     unused: bool,
     /// Its owner has gone.
     over: bool,
@@ -66,7 +66,7 @@ pub(super) struct Inside<T> {
 pub(super) struct Inbox<T> {
     /// What was read and not used yet.
     rest: Vec<u8>,
-    /// Whole frames may stand in `rest`.
+    /// Whole frames may be in `rest`.
     fresh: bool,
     events: Vec<Event<T>>,
 }
@@ -78,7 +78,7 @@ pub(super) struct Turn {
     reads: u32,
 }
 
-/// What came of reading.
+/// How far reading went.
 #[derive(Debug)]
 pub(super) enum Progress {
     /// Something was read.
@@ -288,7 +288,7 @@ impl<T> Port<T> {
         })
     }
 
-    /// Says what is left to say and closes our half; then reads, where the other side would lose it otherwise.
+    /// Writes what is left to write and closes our half; then reads, where the other side would lose it otherwise.
     pub(super) async fn shutdown(&self) {
         std::future::poll_fn(|context| {
             let mut inside = self.inside();
@@ -349,7 +349,7 @@ impl<T> Inside<T> {
         self.wake();
     }
 
-    /// What tells its reader from others.
+    /// Distinguishes its reader from others.
     pub(super) fn reader_number(&self) -> u64 {
         Rc::as_ptr(&self.reader) as usize as u64
     }

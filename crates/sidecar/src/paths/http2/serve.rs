@@ -30,7 +30,7 @@ const ANSWERING: Duration = Duration::from_millis(250);
 /// How a client's connection ended that did not end well.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Ended {
-    /// The preface came, and nothing after it.
+    /// The preface arrived, and nothing after it.
     #[error("no HTTP/2 SETTINGS in time")]
     NoSettings,
     /// The client broke off.
@@ -66,13 +66,13 @@ impl Ended {
 
 /// What becomes of a connection's requests.
 pub(crate) struct Service<'a, R> {
-    /// Where it stands.
+    /// What all connections share.
     pub(crate) shared: &'a Arc<Shared>,
     /// Whose requests they are.
     pub(crate) side: Side,
     /// To whom is charged what waits for the client.
     pub(crate) reader: Rc<Reader>,
-    /// Whither each goes, or why it cannot go anywhere.
+    /// The route of each, or why it has none.
     pub(crate) route: R,
     /// Who the client is, for those that requests go to.
     pub(crate) caller: Caller,
@@ -82,8 +82,8 @@ pub(crate) struct Service<'a, R> {
 
 /// Serves the requests of one connection, whose first bytes were read, until it is closed or drained.
 ///
-/// Draining sends GOAWAY and lets requests end; a client that resets too many requests gets ENHANCE_YOUR_CALM. In HTTP/1.1 the response under way says that
-/// it is the last.
+/// Draining sends GOAWAY and lets requests end; a client that resets too many requests gets ENHANCE_YOUR_CALM. In HTTP/1.1 the response under way announces
+/// that it is the last.
 pub(crate) async fn serve<IO, R>(
     service: Service<'_, R>,
     version: Version,
@@ -274,10 +274,10 @@ where
 
     fn begin(&mut self, stream: u32, mut fields: Fields, end: bool) {
         let shared = self.service.shared;
-        self.service.caller.tell(&mut fields);
+        self.service.caller.name_in(&mut fields);
         let lost = self.service.side == Side::Outbound && self.resets.is_exhausted();
         if lost || !self.port.inside().connection.is_open(stream) {
-            // Its reset came with it: nobody need know of it but us.
+            // Its reset arrived with it: nothing was forwarded yet.
             self.resets.count(Instant::now());
             return;
         }
@@ -334,7 +334,7 @@ where
         }
     }
 
-    /// What came of handing a part of a request on. Where as much waits for the producer as may, its stream is reset: what it does not
+    /// The outcome of handing a part of a request on. Where as much waits for the producer as may, its stream is reset: what it does not
     /// take is bounded here, whatever it is.
     fn handed_on<S>(&mut self, stream: u32, link: &Rc<Link>, id: u32, sent: Result<S, Unsent>) -> Option<S> {
         self.touched.add(link);

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use bartizan_host::Error as Host;
 
-use super::routing::{ip, told};
+use super::routing::{classified, ip};
 use crate::redirect::Error;
 use crate::redirect::plan::Plan;
 
@@ -102,7 +102,7 @@ fn listed(priority: u32) -> Result<Option<BTreeSet<String>>, Error> {
     Ok(none_without_xfrm(listed)?.map(|listed| read(&listed.text())))
 }
 
-/// The policies of a listing, in the words of [`wanted`]. Whatever else is said of one makes it another.
+/// The policies of a listing, in the words of [`wanted`]. Any other attribute of one makes it another.
 fn read(text: &str) -> BTreeSet<String> {
     let mut policies: Vec<Vec<&str>> = Vec::new();
     for line in text.lines() {
@@ -129,11 +129,11 @@ fn plain(words: &[&str]) -> String {
     kept.join(" ")
 }
 
-/// A kernel without XFRM has no policies: what is left is said in `docs/redirect.md`.
+/// A kernel without XFRM has no policies: what is left is in `docs/redirect.md`.
 fn none_without_xfrm<T>(done: Result<T, Host>) -> Result<Option<T>, Error> {
     match done {
         Err(Host::Failed { tail, .. }) if tail.contains("Protocol not supported") => Ok(None),
-        done => done.map(Some).map_err(told),
+        done => done.map(Some).map_err(classified),
     }
 }
 

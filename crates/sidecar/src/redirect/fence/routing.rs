@@ -20,7 +20,7 @@ const TCP: u8 = 6;
 /// How long `ip` may take.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Where a rule stands among those of the namespace: after the table `local` (0), before all that others add, such as those of VRFs (1000)
+/// The place of a rule among those of the namespace: after the table `local` (0), before all that others add, such as those of VRFs (1000)
 /// and of container networks.
 #[derive(Debug, Clone, Copy)]
 enum Rank {
@@ -47,7 +47,7 @@ pub(super) fn install(plan: &Plan) -> Result<(), Error> {
         let batch = family.batch(plan);
         if !batch.is_empty() {
             let ip = ip().arguments([family.option(), "-batch", "-"]).text(&batch)?;
-            ip.run(PATIENCE).map_err(told)?;
+            ip.run(PATIENCE).map_err(classified)?;
         }
     }
     Ok(())
@@ -135,7 +135,7 @@ impl Family {
 
     fn ip(self, arguments: &[&str]) -> Result<String, Error> {
         let done: Result<Finished, Host> = ip().argument(self.option()).arguments(arguments).run(PATIENCE);
-        Ok(done.map_err(told)?.text())
+        Ok(done.map_err(classified)?.text())
     }
 
     /// The rules as they are listed: what goes to a peer's function, and what the own function answers, whoever asked.
@@ -287,7 +287,7 @@ pub(super) fn ip() -> Program {
 }
 
 /// A refusal for want of a right is one of its own.
-pub(super) fn told(error: Host) -> Error {
+pub(super) fn classified(error: Host) -> Error {
     let is_of_rights = |tail: &str| {
         ["Operation not permitted", "Permission denied"]
             .iter()
