@@ -144,7 +144,7 @@ fn record(
     // Traffic that never pauses does not keep a capture from ending.
     let mut end = None;
     loop {
-        // The flag is read before the socket: a quiet socket after it means that all that came before is written.
+        // The flag is read before the socket: a quiet socket after it means that all packets before are written.
         let stopping = stop.load(Ordering::Acquire);
         if stopping && end.is_none() {
             end = SystemTime::now().duration_since(UNIX_EPOCH).ok().map(|now| now + WAIT);

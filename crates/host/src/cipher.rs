@@ -92,7 +92,7 @@ impl KernelCipher {
         let room = room.ok_or_else(|| io::Error::other(format!("{wanted} bytes do not fit")))?;
         let length = nix::unistd::read(&self.requests, room)?;
         if length != wanted {
-            return Err(io::Error::other(format!("{length} of {wanted} bytes came")));
+            return Err(io::Error::other(format!("{length} of {wanted} bytes were returned")));
         }
         Ok(length)
     }

@@ -106,10 +106,10 @@ mod tests {
         let first = FileLock::take(&file, Duration::ZERO, || ()).unwrap().unwrap();
         let mode = |path: &Path| fs::metadata(path).unwrap().mode() & 0o777;
         assert_eq!((mode(file.parent().unwrap()), mode(&file)), (0o700, 0o600));
-        let mut told = false;
-        let second = FileLock::take(&file, Duration::from_millis(50), || told = true);
+        let mut waited = false;
+        let second = FileLock::take(&file, Duration::from_millis(50), || waited = true);
         assert!(second.unwrap().is_none());
-        assert!(told);
+        assert!(waited);
         drop(first);
         assert!(FileLock::take(&file, Duration::ZERO, || ()).unwrap().is_some());
     }

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 pub struct Facts {
     /// Kernel release, as `uname -r` prints it.
     pub kernel: String,
-    /// Model name of the processor, when the kernel tells.
+    /// Model name of the processor, when the kernel gives it.
     pub cpu: Option<String>,
     /// Processors this process may run on.
     pub cores: usize,

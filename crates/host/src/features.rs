@@ -41,7 +41,7 @@ pub enum Feature {
     AfXdp,
 }
 
-/// What came of a try.
+/// The outcome of a try.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "support", content = "reason")]
 pub enum Support {

@@ -1,4 +1,4 @@
-//! Addresses on loopback for programs that must be told where to listen before they do.
+//! Addresses on loopback for programs that need to know where to listen before they start.
 
 use std::collections::HashSet;
 use std::fs;

@@ -55,7 +55,7 @@ impl Namespace {
             });
         }
         SWEEP.call_once(|| {
-            // Leftovers of others do not stop this run: the names cannot collide. `sweep` tells whoever asks.
+            // Leftovers of others do not stop this run: the names cannot collide. [`sweep::sweep`] reports them.
             let _ = sweep::sweep();
         });
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
@@ -126,7 +126,7 @@ impl Namespace {
     }
 
     /// Sends packets to a network out of an interface, through the next hop if one is given; `0.0.0.0/0` and `::/0` stand for
-    /// all that no other route covers. An older route to the same network gives way.
+    /// all that no other route covers. An older route to the same network is replaced.
     ///
     /// # Errors
     ///

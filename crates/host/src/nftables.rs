@@ -120,7 +120,7 @@ fn removal(name: &str) -> String {
 /// Those of [`Table::install`].
 pub fn apply(script: &str) -> Result<(), Error> {
     let done = nft().arguments(["-f", "-"]).text(script)?.run(PATIENCE);
-    done.map(drop).map_err(told)
+    done.map(drop).map_err(classified)
 }
 
 /// The flowtables of this network namespace, each with its table's name: what they have taken over passes every hook behind that of their
@@ -150,7 +150,7 @@ const LISTING: usize = 256 << 20;
 
 /// Runs `nft` with these arguments.
 fn ask(arguments: &[&str]) -> Result<Finished, Error> {
-    nft().arguments(arguments).run(PATIENCE).map_err(told)
+    nft().arguments(arguments).run(PATIENCE).map_err(classified)
 }
 
 fn nft() -> Program {
@@ -164,7 +164,7 @@ fn path_with_sbin() -> String {
 }
 
 /// A refusal for want of a right is one of its own.
-fn told(error: Error) -> Error {
+fn classified(error: Error) -> Error {
     match error {
         Error::Failed { tail, .. } if is_of_rights(&tail) => Error::NotPermitted {
             action: "changing or reading this host's packet filter".to_owned(),

@@ -57,7 +57,7 @@ impl Tail {
         self.bytes.drain(..self.bytes.len().saturating_sub(kept));
     }
 
-    /// What came after the first `seen` bytes, as far as it is kept.
+    /// What was written after the first `seen` bytes, as far as it is kept.
     fn since(&self, seen: usize) -> Vec<u8> {
         let new = self.total.saturating_sub(seen).min(self.bytes.len());
         self.bytes.range(self.bytes.len() - new..).copied().collect()

@@ -1,4 +1,4 @@
-//! Which process a namespace or a child belongs to, written so that a later run can tell whether it still lives.
+//! Which process a namespace or a child belongs to, written so that a later run can find out whether it still runs.
 
 use std::fmt;
 use std::fs;

@@ -91,7 +91,7 @@ impl Process {
 ///
 /// Where the scheduler groups processes by session, `nice` counts within the session alone: the group is raised too, which
 /// holds for everything else of this session (the shell that started us) until this is dropped. A killed process cannot drop:
-/// `echo 0 > /proc/self/autogroup` in that shell takes it back.
+/// `echo 0 > /proc/self/autogroup` in that shell resets it.
 #[derive(Debug)]
 pub struct Priority {
     nice: i32,

@@ -143,7 +143,7 @@ impl Process {
     }
 
     /// Waits until it, or a process it started, listens on this TCP port; an unspecified address (`0.0.0.0`, `::`)
-    /// stands for any. The sockets are read from `/proc`, so the server sees no connection.
+    /// is any. The sockets are read from `/proc`, so the server sees no connection.
     ///
     /// # Errors
     ///

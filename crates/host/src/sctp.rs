@@ -98,7 +98,7 @@ impl Listener {
     /// The next association, and the peer's address. Where the listener does not block, [`io::ErrorKind::WouldBlock`] until there is one.
     ///
     /// Linux sleeps until its next tick (10 ms at 100 Hz) even where it should not block and nobody waits (`sctp_wait_for_accept`, 6.12):
-    /// what must not stand still accepts only when the listener polls readable.
+    /// what must not block accepts only when the listener polls readable.
     ///
     /// # Errors
     /// What the kernel says.
@@ -129,7 +129,7 @@ impl Association {
         }
     }
 
-    /// Opens an association from an address of ours (port 0 takes a free one) and waits until it stands, as long as `opening`
+    /// Opens an association from an address of ours (port 0 takes a free one) and waits until it is established, as long as `opening`
     /// allows.
     ///
     /// # Errors

@@ -35,7 +35,7 @@ enum Part {
     Trailers,
 }
 
-/// What stands at the beginning of the input.
+/// What is at the beginning of the input.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Step {
     /// Nothing whole.

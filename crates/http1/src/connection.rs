@@ -46,7 +46,7 @@ pub struct Connection<T> {
     closing: bool,
     /// Nothing more: what is under way, if anything, has been broken off.
     ended: bool,
-    /// What the client is told where the connection fails.
+    /// What is answered to the client where the connection fails.
     status: u16,
 }
 
@@ -131,7 +131,7 @@ impl<T> Stream<T> {
 }
 
 impl<T> Connection<T> {
-    /// One on which nothing has been said.
+    /// One that has carried nothing.
     #[must_use]
     pub fn new(role: Role, bounds: Bounds) -> Self {
         Self {
@@ -289,7 +289,7 @@ impl<T> Connection<T> {
         self.ended || (self.closing && self.stream.is_none() && self.begun == 0)
     }
 
-    /// Ends the connection with an error; what is under way is lost. A client that has had nothing of a response is told why.
+    /// Ends the connection with an error; what is under way is lost. A client that has had nothing of a response is answered with the reason.
     pub fn fail(&mut self, code: Code, why: &str) {
         let untold = self
             .stream

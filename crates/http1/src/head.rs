@@ -23,7 +23,7 @@ const NOT_FOR_CONNECTION: [&[u8]; 3] = [b"host", b"content-length", b"transfer-e
 /// Fields that have no place after a body (RFC 9110, section 6.5.1).
 const NOT_IN_TRAILERS: [&[u8]; 4] = [b"content-length", b"host", b"authorization", b"expect"];
 
-/// Why a message is not accepted, and what a client is told.
+/// Why a message is not accepted, and how a client is answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Wrong {
     pub(crate) status: u16,
@@ -360,7 +360,7 @@ impl<'a> Target<'a> {
     }
 }
 
-/// Host and port as far as their characters tell (RFC 3986, section 3.2, without user information).
+/// Host and port as far as their characters show (RFC 3986, section 3.2, without user information).
 fn is_host(text: &[u8]) -> bool {
     let plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"-._~%:[]".contains(byte);
     !text.is_empty() && text.iter().all(plain)

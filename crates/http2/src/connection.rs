@@ -113,9 +113,9 @@ pub enum Event<T> {
 /// The connection has to end, and why.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Fault {
-    /// What is told to the peer.
+    /// The error code for the peer.
     pub code: Code,
-    /// What is told to people.
+    /// The reason for logs.
     pub why: &'static str,
 }
 

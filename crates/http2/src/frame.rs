@@ -1,4 +1,4 @@
-//! Frames as they stand in bytes (RFC 9113, sections 4 and 6).
+//! Frames in bytes (RFC 9113, sections 4 and 6).
 
 /// Section 4.1.
 pub(crate) const HEADER: usize = 9;

@@ -12,7 +12,7 @@ pub use encoder::Encoder;
 /// What a field counts in a table and in a list beyond its name and value (sections 4.1 and RFC 9113, 6.5.2).
 const OVERHEAD: usize = 32;
 
-/// The size of the dynamic table before anything else is said (RFC 9113, section 6.5.2).
+/// The size of the dynamic table before anything else is negotiated (RFC 9113, section 6.5.2).
 const DEFAULT_SIZE: usize = 4096;
 
 #[cfg(test)]

@@ -20,7 +20,7 @@ pub struct MalformedMessage;
 /// What a list means for the message around it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Summary {
-    /// The length of its content, where it says so.
+    /// The length of its content, where it has one.
     pub content_length: Option<u64>,
     /// Of a response.
     pub status: u16,

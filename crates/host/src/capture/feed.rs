@@ -21,7 +21,7 @@ const STATISTICS: Duration = Duration::from_millis(100);
 const AWAY: Duration = Duration::from_millis(200);
 
 /// `LINKTYPE_` values (draft-ietf-opsawg-pcaplinktype) of what devices give, by their `ARPHRD_` value. What is in neither list
-/// is told as [`UNKNOWN_LINK`].
+/// is given as [`UNKNOWN_LINK`].
 const ETHERNET: u16 = 1;
 const RAW_IP: u16 = 101;
 /// Raw IP of modems (include/uapi/linux/if_arp.h).
@@ -29,14 +29,14 @@ const ARPHRD_RAWIP: u16 = 519;
 /// `LINKTYPE_USER15`: what nobody can mistake for something that is read.
 const UNKNOWN_LINK: u16 = 162;
 
-/// Something that a [`Feed`] tells.
+/// An event of a [`Feed`].
 #[derive(Debug)]
 pub enum Fed {
     /// Packets, and how many were lost before their end.
     Packets(Batch),
     /// The interface went down or is gone. The feed waits for it, also for another one of the same name.
     Down,
-    /// The feed has ended: because it was told to, or for this reason.
+    /// The feed has ended: because it was stopped, or for this reason.
     Ended(Result<(), Error>),
 }
 
@@ -136,7 +136,7 @@ pub struct Feed {
 impl Feed {
     /// Hands the packets of an interface in the calling thread's network namespace to `give`, on a thread of its own, frames
     /// for others included. From the return on every packet is seen. While `give` waits the kernel keeps what it has room for,
-    /// and counts what it has not; when `give` says `false` the feed ends.
+    /// and counts what it has not; when `give` returns `false` the feed ends.
     ///
     /// # Errors
     ///
@@ -167,7 +167,7 @@ impl Drop for Feed {
     fn drop(&mut self) {
         self.stop();
         if let Some(thread) = self.thread.take() {
-            // What it had to say it has said by `Ended`.
+            // `Ended` has reported everything.
             let _ = thread.join();
         }
     }
@@ -183,7 +183,7 @@ fn open(interface: &str) -> Result<PacketSocket, Error> {
 ///
 /// # Errors
 ///
-/// When the kernel does not tell.
+/// When the kernel does not list them.
 pub fn interfaces() -> Result<Vec<String>, Error> {
     let known = nix::net::if_::if_nameindex().map_err(Error::errno("listing the interfaces"))?;
     Ok(known
@@ -212,7 +212,7 @@ struct Reader<G> {
 
 /// Why reading stops.
 enum Stopped {
-    /// It was told to, or nobody takes what it gives.
+    /// It was stopped, or nobody takes what it gives.
     Asked,
     Away,
     Failed(Error),
@@ -256,7 +256,7 @@ impl<G: FnMut(Fed) -> bool> Reader<G> {
         let mut until = None;
         loop {
             // The flag is read before the socket: a quiet socket after it, or a packet of a later time, means that all that
-            // came before is read.
+            // was before is read.
             let stopping = stop.load(Ordering::Acquire);
             if stopping && until.is_none() {
                 until = SystemTime::now().duration_since(UNIX_EPOCH).ok();
@@ -291,7 +291,7 @@ impl<G: FnMut(Fed) -> bool> Reader<G> {
                     return Stopped::Asked;
                 }
             }
-            // An interface that vanished between two reads says so once only, and may have said it to nobody.
+            // An interface that vanished between two reads is reported once only, and perhaps to nobody.
             if *down && index_of(&self.interface) != Some(self.socket.index()) {
                 return Stopped::Away;
             }
@@ -315,7 +315,7 @@ impl<G: FnMut(Fed) -> bool> Reader<G> {
         }
     }
 
-    /// Waits for the interface, or one of its name, to be there; says whether to go on.
+    /// Waits for the interface, or one of its name, to be there; gives whether to go on.
     fn wait(&mut self, stop: &AtomicBool) -> Result<bool, Error> {
         while !stop.load(Ordering::Acquire) {
             thread::sleep(AWAY);

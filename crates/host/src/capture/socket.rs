@@ -195,7 +195,7 @@ impl PacketSocket {
         // SAFETY: one pollfd is passed and one is there.
         match unsafe { libc::poll(&raw mut poll, 1, wait) } {
             0 => Ok(false),
-            // POLLERR (the interface went down) is told by the next recvmsg.
+            // POLLERR (the interface went down) is reported by the next recvmsg.
             1.. => Ok(true),
             _ => match io::Error::last_os_error() {
                 error if error.kind() == io::ErrorKind::Interrupted => Ok(false),
@@ -306,6 +306,6 @@ mod as_root {
             received + dropped >= sent,
             "{received} received, {dropped} dropped, {sent} sent"
         );
-        assert_eq!(socket.dropped().unwrap(), 0, "each is told once");
+        assert_eq!(socket.dropped().unwrap(), 0, "each is counted once");
     }
 }

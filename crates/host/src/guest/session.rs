@@ -1,4 +1,4 @@
-//! Several jobs in one boot: a guest that stays on until it is told to end.
+//! Several jobs in one boot: a guest that stays on until it is stopped.
 
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use super::Guest;
 use crate::{Error, Process};
 
-/// Runs in the guest: takes jobs, starts each, says how it ended.
+/// Runs in the guest: takes jobs, starts each, reports how it ended.
 const AGENT: &str = include_str!("session/agent.bash");
 /// How often it is looked at whether a guest that says nothing still runs.
 const POLL: Duration = Duration::from_millis(200);

@@ -141,7 +141,7 @@ impl Blueprint {
         mirror: Option<&str>,
         progress: &mut dyn FnMut(Progress),
     ) -> Result<(), Error> {
-        // Asked for by name first: inside `unshare` its absence could not be told from a failure.
+        // Asked for by name first: inside `unshare` its absence would look like a failure.
         Program::new("debootstrap")
             .package("debootstrap")
             .argument("--version")

@@ -10,7 +10,7 @@ use crate::group::members;
 /// `TCP_LISTEN` of linux/net/tcp_states.h as `/proc/net/tcp` prints it.
 const LISTEN: &str = "0A";
 
-/// Whether any process of the group holds a listening socket at `address`; an unspecified address stands for any.
+/// Whether any process of the group holds a listening socket at `address`; an unspecified address is any.
 ///
 /// A process that has made itself untraceable, as a confined sidecar does, shows its sockets to root alone. Without root, whoever
 /// listens at `address` in its namespace is then taken for it.

@@ -6,7 +6,7 @@ use super::{Connection, Incoming, Outgoing, Stream};
 use crate::body::{Body, Step};
 use crate::head::{self, Wrong};
 
-/// What came of looking at the input once.
+/// The outcome of looking at the input once.
 enum Look {
     /// So many bytes were used.
     Used(usize),
@@ -15,11 +15,11 @@ enum Look {
 }
 
 impl<T> Connection<T> {
-    /// Takes what is whole from the front of `input`, in at most so many pieces. What of it are bodies is told by ranges.
+    /// Takes what is whole from the front of `input`, in at most so many pieces. Bodies are given as ranges of it.
     /// [`Connection::seen`] is to be called once the events were looked at.
     ///
     /// # Errors
-    /// Where the connection has to end: [`Connection::fail`] tells the client so. A server that speaks HTTP/2 is one of them, by
+    /// Where the connection has to end: [`Connection::fail`] answers the client. A server that speaks HTTP/2 is one of them, by
     /// HTTP_1_1_REQUIRED: it has processed nothing.
     pub fn receive(&mut self, input: &[u8], pieces: usize, events: &mut Vec<Event<T>>) -> Result<Received, Fault> {
         let (mut at, mut taken) = (0, 0);
@@ -39,7 +39,7 @@ impl<T> Connection<T> {
         })
     }
 
-    /// The other side sends nothing more; `clean` where it said so. A body without a length of its own ends by it, and a request that
+    /// The other side sends nothing more; `clean` where it announced that. A body without a length of its own ends by it, and a request that
     /// certainly was not answered and may be repeated is given back.
     pub fn finish(&mut self, clean: bool, events: &mut Vec<Event<T>>) {
         self.closing = true;

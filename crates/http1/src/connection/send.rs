@@ -75,7 +75,7 @@ impl<T> Connection<T> {
         Ok(())
     }
 
-    /// Sends a piece of a body. Gives how much is on its way: the rest waits and is told by [`Event::Moved`] later.
+    /// Sends a piece of a body. Gives how much is on its way: the rest waits and is reported by [`Event::Moved`] later.
     ///
     /// # Errors
     /// Where the stream is over or full.
@@ -121,7 +121,7 @@ impl<T> Connection<T> {
     }
 
     /// Breaks off a stream; gives what was kept with it. The connection ends with it, unless both messages were complete: HTTP/1.1 has
-    /// no other way to say so. A client that has had nothing of a response is told that none comes.
+    /// no other way to say so. A client that has had nothing of a response is answered that none comes.
     pub fn reset(&mut self, id: u32, _: Code) -> Option<T> {
         let stream = self.stream.take_if(|stream| stream.id == id)?;
         if !stream.is_complete() {

@@ -22,7 +22,7 @@ pub struct Received {
 }
 
 impl<T> Connection<T> {
-    /// Takes at most so many whole frames from the front of `input`. What of it are bodies is told by ranges. [`Connection::seen`]
+    /// Takes at most so many whole frames from the front of `input`. Bodies are given as ranges of it. [`Connection::seen`]
     /// is to be called once the events were looked at.
     ///
     /// # Errors
@@ -82,7 +82,7 @@ impl<T> Connection<T> {
         self.streams.reap();
     }
 
-    /// A frame came that carries nothing of a message.
+    /// A frame carries nothing of a message.
     pub(super) fn idle_frame(&mut self) -> Result<(), Fault> {
         self.idle_frames = self
             .idle_frames
@@ -205,7 +205,7 @@ impl<T> Connection<T> {
         Ok(())
     }
 
-    /// A part of a message came that nobody wants ([`Connection::refuse_rest`]).
+    /// A part of a message arrived that nobody wants ([`Connection::refuse_rest`]).
     fn unwanted(&mut self, id: u32, bytes: usize, end: bool) -> Result<(), Fault> {
         let Some(stream) = self.streams.find(id) else {
             return Ok(());
@@ -233,7 +233,7 @@ impl<T> Connection<T> {
     }
 }
 
-/// Payload of DATA or HEADERS without its padding, and how many bytes stand before it.
+/// Payload of DATA or HEADERS without its padding, and how many bytes are before it.
 fn unpadded(header: Header, payload: &[u8]) -> Result<(usize, &[u8]), Fault> {
     if !header.has(frame::PADDED) {
         return Ok((0, payload));

@@ -63,7 +63,7 @@ impl<T> Connection<T> {
         Ok(())
     }
 
-    /// Sends a piece of a body. Gives how much is on its way: the rest waits for a window and is told by [`Event::Moved`] later.
+    /// Sends a piece of a body. Gives how much is on its way: the rest waits for a window and is reported by [`Event::Moved`] later.
     ///
     /// # Errors
     /// Where the stream is over or full.

@@ -6,7 +6,7 @@ use std::hash::{BuildHasherDefault, Hasher};
 use crate::fields::Fields;
 use crate::frame::Code;
 
-/// Streams that are over and remembered, so that what comes too late is told from what should never come.
+/// Streams that are over and remembered, so that what comes too late is distinguished from what should never come.
 const REMEMBERED: usize = 256;
 
 /// What the peer may send: a window, and what of it may be announced again.
@@ -26,7 +26,7 @@ impl Window {
         }
     }
 
-    /// Bytes came; `false` where they should not have.
+    /// Bytes arrived; `false` where they should not have.
     pub(super) fn take(&mut self, bytes: usize) -> bool {
         self.left -= bytes as i64;
         self.left >= 0
@@ -96,7 +96,7 @@ pub(super) struct Stream<T> {
     /// Received and not released.
     pub(super) unreleased: usize,
     pub(super) held: Option<Box<Held>>,
-    /// It stands in the queue of those that wait for their turn.
+    /// It is in the queue of those that wait for their turn.
     pub(super) queued: bool,
     pub(super) local_closed: bool,
     pub(super) remote_closed: bool,
@@ -260,7 +260,7 @@ impl<T> Streams<T> {
         Some(stream)
     }
 
-    /// Remembers one that never came to be.
+    /// Remembers one that was never opened.
     pub(super) fn refused(&mut self, id: u32) {
         if self.past.len() >= REMEMBERED {
             self.past.pop_front();

@@ -33,7 +33,7 @@ impl Decoder {
     }
 
     /// One for a bystander who may have missed earlier blocks. What refers to an entry of those has an empty name, or is left
-    /// out where the value stands there too; where both ends agreed on a table larger than the default, its oldest
+    /// out where the value is there too; where both ends agreed on a table larger than the default, its oldest
     /// entries count as missed.
     #[must_use]
     pub fn for_bystander() -> Self {
@@ -46,7 +46,7 @@ impl Decoder {
     /// Reads one whole block. Fields beyond `at_most` bytes of the list are left out; the table is kept right all the same.
     ///
     /// # Errors
-    /// Where the block is no header block; what came before that is in the list all the same.
+    /// Where the block is no header block; what was before that is in the list all the same.
     pub fn decode(&mut self, mut block: &[u8], at_most: usize, fields: &mut Fields) -> Result<Size, Malformed> {
         let mut size = 0_usize;
         let mut begun = false;
@@ -71,7 +71,7 @@ impl Decoder {
                     (middle, Indexing::Kept)
                 }
                 0x20..0x40 => {
-                    // Only at the beginning of a block (section 4.2), and within what we said, which is the default.
+                    // Only at the beginning of a block (section 4.2), and within what we announced, which is the default.
                     let size = integer::take(&mut block, 5).ok_or(Malformed)?;
                     if begun || size > DEFAULT_SIZE && !self.missed {
                         return Err(Malformed);

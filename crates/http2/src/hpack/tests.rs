@@ -142,7 +142,7 @@ proptest! {
     }
 }
 
-/// A stranger who missed the first block of appendix C.4: what stands in the second itself is read, and what the first put
+/// An observer that missed the first block of appendix C.4: what is in the second itself is read, and what the first put
 /// into the table is left out.
 #[test]
 fn a_bystander_who_missed_a_block_reads_what_does_not_refer_to_it() {
@@ -164,7 +164,7 @@ fn a_bystander_who_missed_a_block_reads_what_does_not_refer_to_it() {
     assert_eq!(third[4], ("custom-key".into(), "custom-value".into()));
 }
 
-/// The name is in the part that was missed; the value stands here, and keeps its place in the table.
+/// The name is in the part that was missed; the value is here, and keeps its place in the table.
 #[test]
 fn a_value_behind_an_unknown_name_is_read_without_it() {
     let mut decoder = Decoder::for_bystander();

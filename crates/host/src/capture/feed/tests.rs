@@ -50,11 +50,11 @@ mod as_root {
         (feed, fed)
     }
 
-    /// Waits for `PAYLOAD` in a packet; says on which side it passed.
+    /// Waits for `PAYLOAD` in a packet; gives its direction.
     fn arrived(fed: &Receiver<Fed>) -> Side {
         loop {
             let Fed::Packets(batch) = fed.recv_timeout(PATIENCE).unwrap() else {
-                panic!("something else came");
+                panic!("another event");
             };
             assert_eq!(batch.dropped, 0);
             for frame in batch.frames() {

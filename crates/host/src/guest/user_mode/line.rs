@@ -10,15 +10,15 @@ use crate::Error;
 
 /// Bytes that may be on the way, of the 4096 that a serial line of the guest holds.
 const WINDOW: usize = 1024;
-/// Bytes that one [`TAKEN`] stands for.
+/// Bytes that one [`TAKEN`] acknowledges.
 const GRAIN: usize = 256;
-/// Says that the program's pipe has taken a grain.
+/// Acknowledges that the program's pipe has taken a grain.
 const TAKEN: u8 = 0x06;
 /// The next byte is one of these two, with [`FLIP`] upon it.
 const ESCAPE: u8 = 0x10;
 const FLIP: u8 = 0x40;
 
-/// How many bytes may be sent, and whether the line still stands.
+/// How many bytes may be sent, and whether the line is still there.
 #[derive(Debug, Default)]
 struct Room {
     state: Mutex<(usize, bool)>,
@@ -26,7 +26,7 @@ struct Room {
 }
 
 impl Room {
-    /// Waits until there is room, takes at most `wanted` of it, and says how much; `None` when the line is gone.
+    /// Waits until there is room, takes at most `wanted` of it, and gives how much; `None` when the line is gone.
     fn take(&self, wanted: usize) -> Option<usize> {
         let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let wait = self.changed.wait_while(state, |(room, gone)| *room == 0 && !*gone);

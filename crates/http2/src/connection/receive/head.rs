@@ -151,7 +151,7 @@ impl<T> Connection<T> {
         depends_on_itself: bool,
         events: &mut Vec<Event<T>>,
     ) -> Result<(), Fault> {
-        // What came after our goodbye was not processed, and may be sent elsewhere.
+        // What arrived after our GOAWAY was not processed, and may be sent elsewhere.
         if self.last.is_some_and(|last| id > last) || self.streams.open >= self.bounds.streams as usize {
             frame::put_number(&mut self.out, frame::RST_STREAM, id, Code::REFUSED_STREAM.0);
             self.streams.refused(id);
