@@ -1,4 +1,4 @@
-//! A sidecar that has given up its rights still does all its work: requests, new handshakes, metrics, ledger, drain.
+//! A sidecar that has dropped its privileges still does all its work: requests, new handshakes, metrics, ledger, drain.
 
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::net::SocketAddr;
@@ -158,7 +158,7 @@ fn confined_sidecar_serves_dials_anew_counts_records_and_drains() {
     for _ in 0..20 {
         assert_eq!(curl(&url), "the function itself", "{report}");
     }
-    // Connections made after the rights were given up.
+    // Connections made after the privileges were dropped.
     peer.terminate(LONG).unwrap();
     let _peer = nrf(&path("deployment.yaml"));
     assert_eq!(curl(&url), "the function itself", "{report}");
@@ -187,7 +187,7 @@ fn confined_sidecar_serves_dials_anew_counts_records_and_drains() {
     assert!(ledger.matches("X25519MLKEM768").count() >= 2, "{ledger}");
 }
 
-/// What `bartizan sidecar` does, with the rights given up once the ports are open.
+/// What `bartizan sidecar` does, with the privileges dropped once the ports are open.
 fn serve_confined(place: &Path) {
     let file = place.join("deployment.yaml");
     let text = std::fs::read_to_string(&file).unwrap();

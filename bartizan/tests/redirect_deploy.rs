@@ -67,7 +67,7 @@ fn containers_of_the_overlay_fit_the_deployment_file() {
         let shared = Value::String(format!("service:{node}-network"));
         assert_eq!(services[&format!("{node}-sidecar")]["network_mode"], shared);
         assert_eq!(services[&format!("free5gc-{node}")]["network_mode"], shared);
-        // The function starts when the rules stand, never before.
+        // The function starts when the rules are installed, never before.
         let waits = &services[&format!("free5gc-{node}")]["depends_on"][&format!("{node}-network")];
         assert_eq!(waits["condition"], "service_healthy");
         // What the containers run is understood by this binary.
@@ -87,7 +87,7 @@ fn containers_of_the_overlay_fit_the_deployment_file() {
             .args(asked)
             .output()
             .unwrap();
-        // No rules stand here, or this user may not look: either way it was understood.
+        // No rules are installed here, or this user may not look: either way it was understood.
         assert!(matches!(answer.status.code(), Some(1 | 2)), "{answer:?}");
     }
     let user = &overlay["x-sidecar"]["user"];

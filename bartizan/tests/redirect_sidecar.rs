@@ -119,7 +119,7 @@ interfaces:",
     }
 
     #[test]
-    fn it_is_ready_only_while_the_rules_stand_and_counts_them() {
+    fn it_is_ready_only_while_the_rules_are_installed_and_counts_them() {
         let stage = stage("http2");
         let _function = stage.nrf_function();
         let (_nrf, amf) = (stage.sidecar("nrf"), stage.sidecar("amf"));

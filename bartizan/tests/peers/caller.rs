@@ -1,4 +1,4 @@
-//! Whom a request came from, as the network function is told: its peer by certificate or nothing, and never what the peer says itself.
+//! The peer that sent a request, as the network function sees it: by certificate or nothing, and never what the peer sends itself.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener};
@@ -40,8 +40,8 @@ fn mirror(address: SocketAddr) {
 }
 
 #[test]
-fn a_function_is_told_its_caller_by_certificate_or_nothing_whatever_the_caller_says() {
-    for told in [true, false] {
+fn a_function_sees_its_caller_by_certificate_or_nothing_whatever_the_caller_sends() {
+    for named in [true, false] {
         let mut stage = Stage::new();
         let pair = Pair {
             ports: Ports::free(),
@@ -51,7 +51,7 @@ fn a_function_is_told_its_caller_by_certificate_or_nothing_whatever_the_caller_s
         mirror(function);
         let (amf, nrf) = (stage.issue("amf"), stage.issue("nrf"));
         let file = stage.deployment("pair", &pair, &amf, &nrf);
-        if told {
+        if named {
             let text = std::fs::read_to_string(&file).expect("the file");
             let forward = format!("forward: '{function}',");
             let with = format!("{forward} x-forwarded-client-cert: true,");
@@ -77,12 +77,12 @@ fn a_function_is_told_its_caller_by_certificate_or_nothing_whatever_the_caller_s
                 .filter(|line| line.to_ascii_lowercase().replace('_', "-").contains("client-cert"))
                 .collect();
             match lines[..] {
-                [line] if told => {
+                [line] if named => {
                     assert!(line.starts_with("x-forwarded-client-cert: Hash="), "{line}");
                     assert!(line.contains(";Subject=\"") && line.ends_with(";DNS=amf.5gc"), "{line}");
                 }
-                [] if !told => {}
-                _ => panic!("{version}, told: {told}: {lines:?}"),
+                [] if !named => {}
+                _ => panic!("{version}, named: {named}: {lines:?}"),
             }
         }
         let body = stage.write("trailed", "body");

@@ -234,7 +234,7 @@ fn draining_sidecars_lose_nothing_they_accepted_and_send_nothing_twice() {
         let mut pair = Unsteady::new(by);
         let _producer = producer(pair.pair.ports.function);
         let tally = pair.trouble(requests, libc::SIGTERM);
-        // While a sidecar is away its peer answers in its place; what that tells of was not processed.
+        // While a sidecar is away its peer answers in its place; what that answers was not processed.
         assert_eq!(
             (tally.lost, tally.doubled, tally.in_vain, tally.forged),
             (0, 0, 0, 0),

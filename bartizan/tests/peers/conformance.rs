@@ -1,4 +1,4 @@
-//! h2spec through the `http2` path: what the sidecar's HTTP/2 tells a consumer that keeps to the rules or does not.
+//! h2spec through the `http2` path: what the sidecar's HTTP/2 answers a consumer that keeps to the rules or does not.
 
 use crate::go;
 use crate::stage::{By, PATIENCE, Pair, Stage};
@@ -9,7 +9,7 @@ const KNOWN_DIFFERENCES: [(&str, &str); 1] = [("http2/3.5", "Sends invalid conne
 /// Those of h2spec 2.2.1 with its strict ones.
 const CASES: usize = 146;
 
-/// What stands between `name="` and the next quote.
+/// What is between `name="` and the next quote.
 fn attribute<'a>(line: &'a str, name: &str) -> &'a str {
     let value = line.split_once(&format!(" {name}=\"")).expect("the attribute").1;
     value.split_once('"').expect("its end").0

@@ -1,4 +1,4 @@
-//! Sick and hostile peers at both doors of a sidecar: a consumer beside them loses nothing, memory stays within a bound, and the
+//! Sick and hostile peers at both listeners of a sidecar: a consumer beside them loses nothing, memory stays within a bound, and the
 //! reason is counted by name.
 
 use std::collections::VecDeque;
@@ -21,7 +21,7 @@ use crate::stage::{By, Node, PATIENCE, Pair, Running, Stage, until};
 const BESIDE: usize = 400;
 /// What a client says first, with an empty SETTINGS frame.
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x00\x04\x00\x00\x00\x00\x00";
-/// GET / of `nrf` in clear, from the static table and literals (RFC 7541, appendix A).
+/// GET / of `nrf` without TLS, from the static table and literals (RFC 7541, appendix A).
 const REQUEST: &[u8] = b"\x82\x86\x84\x41\x03nrf";
 const HEADERS: u8 = 0x01;
 const RST_STREAM: u8 = 0x03;
@@ -46,10 +46,10 @@ struct Scene {
     running: Running,
 }
 
-/// Which door the attack is at.
+/// Which listener is attacked.
 #[derive(Debug, Clone, Copy)]
-enum Door {
-    /// `amf`'s, for its network function, in clear.
+enum Attacked {
+    /// `amf`'s, for its network function, without TLS.
     Local,
     /// `nrf`'s, for other sidecars.
     Tls,
@@ -79,23 +79,23 @@ impl Scene {
         scene
     }
 
-    fn address(&self, door: Door) -> SocketAddr {
-        match door {
-            Door::Local => self.running.ports.outbound,
-            Door::Tls => self.running.ports.inbound,
+    fn address(&self, attacked: Attacked) -> SocketAddr {
+        match attacked {
+            Attacked::Local => self.running.ports.outbound,
+            Attacked::Tls => self.running.ports.inbound,
         }
     }
 
-    fn node(&self, door: Door) -> &Node {
-        match door {
-            Door::Local => &self.running.amf,
-            Door::Tls => &self.running.nrf,
+    fn node(&self, attacked: Attacked) -> &Node {
+        match attacked {
+            Attacked::Local => &self.running.amf,
+            Attacked::Tls => &self.running.nrf,
         }
     }
 
-    fn counted(&self, door: Door, name: &str, label: &str) -> f64 {
+    fn counted(&self, attacked: Attacked, name: &str, label: &str) -> f64 {
         let counted = self
-            .node(door)
+            .node(attacked)
             .metric(&format!("bartizan_sidecar_{name}_total"), &[label]);
         counted.unwrap_or_default()
     }
@@ -132,15 +132,15 @@ impl Scene {
 
     /// Runs `attack` from this many threads again and again until the consumer has been served and `counted` holds; memory may
     /// grow by this many MB.
-    fn withstands(
+    fn survives(
         &self,
-        door: Door,
+        attacked: Attacked,
         threads: usize,
         megabytes: u64,
         attack: impl Fn(SocketAddr) + Send + Sync,
         counted: impl Fn() -> bool,
     ) {
-        let (before, address, over) = (self.memory(), self.address(door), AtomicBool::new(false));
+        let (before, address, over) = (self.memory(), self.address(attacked), AtomicBool::new(false));
         thread::scope(|scope| {
             for _ in 0..threads {
                 scope.spawn(|| {
@@ -254,9 +254,9 @@ fn client_hello() -> Vec<u8> {
 #[test]
 fn garbage_and_half_closed_connections_disturb_nobody_at_the_local_door() {
     let scene = Scene::new("");
-    let counted = || scene.counted(Door::Local, "client_errors", "reason=\"not-http\"") >= 1.0;
-    scene.withstands(
-        Door::Local,
+    let counted = || scene.counted(Attacked::Local, "client_errors", "reason=\"not-http\"") >= 1.0;
+    scene.survives(
+        Attacked::Local,
         2,
         16,
         |address| {
@@ -281,8 +281,8 @@ fn a_slow_header_disturbs_nobody_at_the_local_door() {
     let scene = Scene::new("");
     // Each was sent to its last byte, and ended by the sidecar.
     let ended = AtomicUsize::new(0);
-    scene.withstands(
-        Door::Local,
+    scene.survives(
+        Attacked::Local,
         SLOW,
         16,
         |address| {
@@ -302,9 +302,9 @@ fn a_slow_header_disturbs_nobody_at_the_local_door() {
 #[test]
 fn an_endless_header_block_is_ended_and_counted() {
     let scene = Scene::new("");
-    let counted = || scene.counted(Door::Local, "client_errors", "reason=\"enhance-your-calm\"") >= 1.0;
-    scene.withstands(
-        Door::Local,
+    let counted = || scene.counted(Attacked::Local, "client_errors", "reason=\"enhance-your-calm\"") >= 1.0;
+    scene.survives(
+        Attacked::Local,
         2,
         16,
         |address| {
@@ -345,37 +345,42 @@ fn take_back(address: SocketAddr, request: &[u8], flags: u8, after: Duration) {
 #[test]
 fn a_flood_of_requests_with_their_resets_is_ended_and_counted() {
     let scene = Scene::new("");
-    let counted = || scene.counted(Door::Local, "client_errors", "reason=\"enhance-your-calm\"") >= 1.0;
+    let counted = || scene.counted(Attacked::Local, "client_errors", "reason=\"enhance-your-calm\"") >= 1.0;
     let attack = |address| take_back(address, REQUEST, END_STREAM | END_HEADERS, Duration::ZERO);
-    scene.withstands(Door::Local, 2, 16, attack, counted);
+    scene.survives(Attacked::Local, 2, 16, attack, counted);
 }
 
 #[test]
-fn a_flood_of_requests_taken_back_once_they_are_on_their_way_is_ended_and_counted() {
+fn a_flood_of_requests_reset_once_they_are_on_their_way_is_ended_and_counted() {
     let scene = Scene::new("");
-    let counted = || scene.counted(Door::Local, "client_errors", "reason=\"enhance-your-calm\"") >= 1.0;
-    // The producer waits for a body that never comes, so none is answered before it is taken back.
+    let counted = || scene.counted(Attacked::Local, "client_errors", "reason=\"enhance-your-calm\"") >= 1.0;
+    // The producer waits for a body that never comes, so none is answered before it is reset.
     let request = b"\x83\x86\x04\x05/id/0\x41\x03nrf";
     let attack = |address| take_back(address, request, END_HEADERS, Duration::from_millis(3));
-    scene.withstands(Door::Local, 2, 16, attack, counted);
+    scene.survives(Attacked::Local, 2, 16, attack, counted);
 }
 
 #[test]
-fn five_thousand_idle_connections_give_way_to_those_that_have_something_to_say() {
+fn five_thousand_idle_connections_are_evicted_for_those_that_send_something() {
     many_files();
-    // By default 4,096 connections in all; at the TLS door 512 of strangers, 256 of these from one address.
-    for (door, limits, bound, turned_away) in [
-        (Door::Local, "", "connections", 5_000 - 4_096),
-        (Door::Tls, "", "handshakes-per-address", 5_000 - 256),
-        (Door::Tls, ", handshakes-per-address: 1000", "strangers", 5_000 - 512),
+    // By default 4,096 connections in all; at the TLS listener 512 unauthenticated ones, 256 of these from one address.
+    for (attacked, limits, bound, turned_away) in [
+        (Attacked::Local, "", "connections", 5_000 - 4_096),
+        (Attacked::Tls, "", "handshakes-per-address", 5_000 - 256),
+        (
+            Attacked::Tls,
+            ", handshakes-per-address: 1000",
+            "strangers",
+            5_000 - 512,
+        ),
     ] {
         let scene = Scene::new(&format!("handshake: 1m{limits}"));
         let before = scene.memory();
-        let idle: Vec<TcpStream> = (0..5_000).map(|_| connect(scene.address(door))).collect();
+        let idle: Vec<TcpStream> = (0..5_000).map(|_| connect(scene.address(attacked))).collect();
         scene.all_are_answered();
         let label = format!("limit=\"{bound}\"");
         until("the count", || {
-            scene.counted(door, "limits_reached", &label) >= f64::from(turned_away)
+            scene.counted(attacked, "limits_reached", &label) >= f64::from(turned_away)
         });
         scene.has_grown_by_at_most(before, 64);
         drop(idle);
@@ -386,11 +391,11 @@ fn five_thousand_idle_connections_give_way_to_those_that_have_something_to_say()
 /// Holds 3,000 half-open handshakes from `source` and begins ever new ones while the consumer is served; `bound` is what they meet.
 fn half_open_handshakes_from(source: [u8; 4], limits: &str, bound: &str) {
     many_files();
-    // The flood must not have its own connections time out: what ends them is that they give way.
+    // The flood must not have its own connections time out: what ends them is eviction.
     let scene = Scene::new(&format!("handshake: 1m{limits}"));
     let hello = client_hello();
-    let (before, address, over) = (scene.memory(), scene.address(Door::Tls), AtomicBool::new(false));
-    let given_way = || scene.counted(Door::Tls, "limits_reached", &format!("limit=\"{bound}\""));
+    let (before, address, over) = (scene.memory(), scene.address(Attacked::Tls), AtomicBool::new(false));
+    let given_way = || scene.counted(Attacked::Tls, "limits_reached", &format!("limit=\"{bound}\""));
     thread::scope(|scope| {
         scope.spawn(|| {
             let mut held = VecDeque::new();
@@ -433,16 +438,16 @@ fn a_flood_of_half_open_handshakes_from_one_address_keeps_no_handshake_of_anothe
 }
 
 #[test]
-fn silent_garbled_and_half_closed_strangers_disturb_nobody_at_the_tls_door() {
+fn silent_garbled_and_half_closed_connections_disturb_nobody_at_the_tls_listener() {
     let scene = Scene::new("handshake: 1s");
     let hello = client_hello();
     let counted = || {
         ["reason=\"malformed\"", "reason=\"timed-out\"", "reason=\"closed\""]
             .iter()
-            .all(|reason| scene.counted(Door::Tls, "handshake_failures", reason) >= 1.0)
+            .all(|reason| scene.counted(Attacked::Tls, "handshake_failures", reason) >= 1.0)
     };
-    scene.withstands(
-        Door::Tls,
+    scene.survives(
+        Attacked::Tls,
         4,
         16,
         |address| {

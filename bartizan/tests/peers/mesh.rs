@@ -160,7 +160,7 @@ fn ten_sidecars_each_linked_to_all_others_are_restarted_in_turn_under_load_and_n
         assert!(said.contains("connections refused: 0"), "{said}");
         let outcomes = finished.text().trim_end().to_owned();
         assert!(outcomes.bytes().all(|outcome| outcome == b'a'), "{outcomes}\n{said}");
-        assert!(outcomes.len() < IDS, "it asked until it was told to end");
+        assert!(outcomes.len() < IDS, "it asked until it was stopped");
         asked.push(outcomes.len());
     }
     println!("{} requests, none lost: {asked:?}", asked.iter().sum::<usize>());

@@ -164,7 +164,7 @@ struct Manager {
     socket: UnixDatagram,
     path: PathBuf,
     kept: Vec<(String, OwnedFd)>,
-    told: Vec<String>,
+    notified: Vec<String>,
 }
 
 impl Manager {
@@ -175,11 +175,11 @@ impl Manager {
             socket,
             path,
             kept: Vec::new(),
-            told: Vec::new(),
+            notified: Vec::new(),
         }
     }
 
-    /// Takes in what it was told.
+    /// Takes in the notifications.
     fn listen(&mut self) {
         loop {
             let (mut text, mut space) = ([0; 4096], nix::cmsg_space!([RawFd; 4]));
@@ -210,20 +210,20 @@ impl Manager {
                 self.kept.retain(|(known, _)| *known != name);
                 self.kept.extend(descriptors.into_iter().map(|one| (name.clone(), one)));
             }
-            self.told.push(said);
+            self.notified.push(said);
         }
     }
 
     fn has_heard(&mut self, word: &str) {
         until(word, || {
             self.listen();
-            self.told.iter().any(|told| told == word)
+            self.notified.iter().any(|one| one == word)
         });
     }
 
     /// Starts a program with what is kept at 3 and on.
     fn start(&mut self, file: &std::path::Path, node: &str) -> Process {
-        self.told.clear();
+        self.notified.clear();
         let inherited: Vec<_> = self
             .kept
             .iter()
@@ -423,9 +423,9 @@ mod as_root {
             assert_eq!(status(&second, field), value);
         }
         // It listens: a handshake that offers nothing is refused by it.
-        let mut stranger = std::net::TcpStream::connect(pair.ports.inbound).expect("it listens");
-        stranger.write_all(b"stray\n").expect("six bytes");
-        assert!(stranger.read(&mut [0; 64]).is_ok());
+        let mut client = std::net::TcpStream::connect(pair.ports.inbound).expect("it listens");
+        client.write_all(b"stray\n").expect("six bytes");
+        assert!(client.read(&mut [0; 64]).is_ok());
 
         // The socket is its owner's alone, and another user who reaches it all the same gets nothing.
         assert_eq!(

@@ -81,7 +81,7 @@ fn no_request_that_hides_in_another_is_done_in_either_version_and_direction() {
                 );
                 assert_eq!(count(pair.ports.function, 9), 0, "{hiding:?}");
             }
-            // Requests that stand openly behind each other are each answered, in their order.
+            // Requests that follow each other openly are each answered, in their order.
             let open = "POST /id/2 HTTP/1.1\r\nHost: nrf\r\nContent-Length: 3\r\n\r\nabcGET /id/3 HTTP/1.1\r\nHost: nrf\r\n\r\n\
                         POST /id/4 HTTP/1.1\r\nHost: nrf\r\nTransfer-Encoding: chunked\r\n\r\n3;x\r\nxyz\r\n0\r\n\r\n\
                         GET /id/5 HTTP/1.1\r\nHost: nrf\r\nConnection: close\r\n\r\n";

@@ -56,7 +56,7 @@ fn either_version_at_either_end_loses_no_request_and_doubles_none() {
     }
 }
 
-/// nginx in clear, HTTP/1.1 alone, whose root is the stage's folder.
+/// nginx without TLS, HTTP/1.1 alone, whose root is the stage's folder.
 fn nginx(stage: &Stage, function: SocketAddr) -> Process {
     let configuration = format!(
         "daemon off; pid {folder}/nginx.pid; error_log {folder}/nginx.log; worker_processes 1; events {{}}
@@ -153,7 +153,7 @@ fn curl_reaches_nginx_in_every_way_that_http_has_of_asking() {
         assert!(answer.contains("405 Not Allowed"), "{more:?}: {answer}");
     }
 
-    // A proxy's form of asking: the host stands in the request line.
+    // A proxy's form of asking: the host is in the request line.
     let proxy = format!("http://{at}");
     let (status, _, body) = ask(&["--proxy", &proxy, "http://nrf/hello"]);
     assert_eq!((status, body.as_str()), (200, "hello"));

@@ -24,7 +24,7 @@ const NOTHING: Seen = Seen {
 fn listen(stage: &Stage) {
     for address in ["127.0.0.1:15001", "[::1]:15001"] {
         let listener = stage.amf.enter(|| TcpListener::bind(address).unwrap()).unwrap();
-        // It ends with the process: nothing tells a blocked `accept` to stop.
+        // It ends with the process: nothing stops a blocked `accept`.
         thread::spawn(move || {
             for accepted in listener.incoming() {
                 let mut accepted = accepted.unwrap();

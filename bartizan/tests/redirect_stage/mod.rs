@@ -123,7 +123,7 @@ interfaces:
             .text()
     }
 
-    /// The network function's request, as root; it gives up after two seconds.
+    /// The network function's request, as root; it times out after two seconds.
     pub(crate) fn ask(&self, url: &str) -> Result<String, Error> {
         curl(url).inside(&self.amf).run(LONG).map(|finished| finished.text())
     }

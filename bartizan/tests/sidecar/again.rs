@@ -14,7 +14,7 @@ use time::macros::format_description;
 
 use crate::stage::{By, Node, PATIENCE, Pair, Papers, Running, Stage, curl, get, openssl, problem, until};
 
-/// Connections are closed this long after they were told to end.
+/// Connections are closed this long after they were dismissed.
 const DRAIN: &str = "drain: 300ms";
 
 /// A pair in which each node goes by a file of its own.
@@ -80,7 +80,7 @@ fn assert_ended(running: &Running, reason: &str) {
 #[test]
 fn an_open_connection_ends_when_a_reload_would_no_longer_admit_it() {
     let mut foreign = Stage::new();
-    let stranger = foreign.issue("amf");
+    let other = foreign.issue("amf");
     for by in [By::Http2, By::Splice] {
         for (change, reason) in [
             ("interface", "wrong-name"),
@@ -128,7 +128,7 @@ fn an_open_connection_ends_when_a_reload_would_no_longer_admit_it() {
                         .split("roots: ")
                         .nth(1)
                         .and_then(|rest| rest.split([' ', ',']).next());
-                    std::fs::copy(&stranger.roots, roots.expect("their roots")).expect("other roots");
+                    std::fs::copy(&other.roots, roots.expect("their roots")).expect("other roots");
                 }
             }
             running.nrf.process.send(libc::SIGHUP);

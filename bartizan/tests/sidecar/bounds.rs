@@ -52,7 +52,7 @@ fn reached(node: &Node, limit: &str) -> f64 {
 }
 
 #[test]
-fn silent_connections_give_way_to_new_ones_and_are_counted() {
+fn silent_connections_are_evicted_for_new_ones_and_counted() {
     for by in [By::Splice, By::Http2] {
         let mut stage = Stage::new();
         stage.write("hello", "hello");
@@ -73,7 +73,7 @@ fn silent_connections_give_way_to_new_ones_and_are_counted() {
 }
 
 #[test]
-fn connections_in_use_give_way_to_none_and_a_place_given_back_is_used_again() {
+fn connections_in_use_are_never_evicted_and_a_slot_given_back_is_used_again() {
     let mut stage = Stage::new();
     stage.write("hello", "hello");
     let pair = Pair {
@@ -103,7 +103,7 @@ fn connections_in_use_give_way_to_none_and_a_place_given_back_is_used_again() {
 }
 
 #[test]
-fn an_address_that_begins_too_many_handshakes_gives_way_to_itself_alone() {
+fn an_address_with_too_many_handshakes_evicts_its_own_connections_alone() {
     let mut stage = Stage::new();
     stage.write("hello", "hello");
     let pair = Pair {
@@ -180,7 +180,7 @@ fn connections_that_carry_nothing_end_after_a_while_and_the_next_request_is_serv
 }
 
 #[test]
-fn strangers_that_say_nothing_or_nonsense_are_recorded_and_disturb_nobody() {
+fn unauthenticated_connections_with_nothing_or_nonsense_are_recorded_and_disturb_nobody() {
     let mut stage = Stage::new();
     stage.write("hello", "hello");
     let pair = Pair {

@@ -1,4 +1,4 @@
-//! A sidecar's ledger under strangers, rotation and logrotate, written by a process that has given up its rights.
+//! A sidecar's ledger under unauthenticated connections, rotation and logrotate, written by a process that has dropped its privileges.
 
 use std::io::Write;
 use std::net::TcpStream;
@@ -8,7 +8,7 @@ use bartizan_ledger::{Event, Verdict, files};
 use crate::stage::{By, PATIENCE, Pair, Stage, get, until};
 
 #[test]
-fn strangers_leave_one_record_and_a_count_and_take_no_room_from_peers() {
+fn unauthenticated_connections_leave_one_record_and_a_count_and_take_no_room_from_peers() {
     const STRANGERS: u64 = 4000;
     let mut stage = Stage::new();
     let pair = Pair::new(By::Splice, By::Splice);
@@ -16,8 +16,8 @@ fn strangers_leave_one_record_and_a_count_and_take_no_room_from_peers() {
     let _function = stage.nghttpd(pair.ports.function, &[]);
     let mut running = stage.run(&pair);
     for number in 0..STRANGERS {
-        let mut stranger = TcpStream::connect(pair.ports.inbound).expect("a connection");
-        stranger.write_all(b"stray\n").expect("six bytes");
+        let mut client = TcpStream::connect(pair.ports.inbound).expect("a connection");
+        client.write_all(b"stray\n").expect("six bytes");
         if number % 1000 == 0 {
             assert_eq!(get(&format!("http://{}/hello", pair.ports.outbound)).2, "served");
         }

@@ -9,7 +9,7 @@ use bartizan_ledger::Event;
 
 use crate::stage::{By, Node, PATIENCE, Pair, Stage, ask, curl, finish, sidecar, until};
 
-/// Answers every request after a while, in HTTP/2 in clear, until the test ends.
+/// Answers every request after a while, in HTTP/2 without TLS, until the test ends.
 fn slow_producer(address: SocketAddr, after: Duration) {
     let listener = TcpListener::bind(address).expect("the producer's port");
     listener.set_nonblocking(true).expect("a socket for tokio");

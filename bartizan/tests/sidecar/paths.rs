@@ -17,7 +17,7 @@ fn a_request_goes_through_every_pair_of_paths_and_both_sides_say_what_was_negoti
         assert_eq!((status, body.as_str()), (200, "hello from the producer\n"), "{pair:?}");
 
         for (node, peer, direction) in [(&running.amf, "nrf", "outbound"), (&running.nrf, "amf", "inbound")] {
-            // A splice's connection ends with the client's; the next one dialled ahead stands there already.
+            // A splice's connection ends with the client's; the next one dialled ahead is open already.
             let mut connections = Vec::new();
             until("a connection", || {
                 connections = node.connections();
@@ -120,12 +120,12 @@ fn requests_are_routed_by_target_api_root_then_authority() {
         let (status, _, body) = ask(&["--http2-prior-knowledge", "--header", header, &url]);
         assert_eq!((status, body.as_str()), (200, "hello"), "{header}");
     }
-    let answer = ask(&["--http2-prior-knowledge", "--header", "Host: stranger.org", &url]);
+    let answer = ask(&["--http2-prior-knowledge", "--header", "Host: unknown.example", &url]);
     assert_eq!(answer.0, 400);
     let problem = problem(&answer);
     assert_eq!(problem["cause"], "NF_DISCOVERY_FAILURE");
     assert_eq!(problem["reason"], "no-route");
-    assert!(problem["detail"].as_str().expect("text").contains("stranger.org"));
+    assert!(problem["detail"].as_str().expect("text").contains("unknown.example"));
 }
 
 #[test]
@@ -156,7 +156,7 @@ fn connections_dialled_ahead_hold_nothing_of_the_network_function() {
 }
 
 #[test]
-fn the_ledger_tells_what_each_connection_carried() {
+fn the_ledger_records_what_each_connection_carried() {
     let mut stage = Stage::new();
     stage.write("big", vec![b'x'; 100_000]);
     let pair = Pair {

@@ -1,4 +1,4 @@
-//! HTTP/2 by hand, for ends that do what no program would: frames as they stand on the wire (RFC 9113, sections 4 and 6).
+//! HTTP/2 by hand, for ends that do what no program would: frames as they are on the wire (RFC 9113, sections 4 and 6).
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -25,10 +25,10 @@ pub(crate) struct Frame {
     pub(crate) payload: Vec<u8>,
 }
 
-/// A connection that says what it is told to say.
+/// A connection that sends the bytes it is given.
 pub(crate) struct Raw(pub(crate) TcpStream);
 
-/// A frame as it stands on the wire.
+/// A frame as it is on the wire.
 pub(crate) fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
     let length = u32::try_from(payload.len()).expect("a short frame").to_be_bytes();
     let mut frame = length[1..].to_vec();

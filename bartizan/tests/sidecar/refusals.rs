@@ -1,4 +1,4 @@
-//! Peers that must be refused: the consumer is told, and the refuser's ledger and metrics say why.
+//! Peers that must be refused: the consumer gets an answer, and the refuser's ledger and metrics have the reason.
 
 use bartizan_host::Program;
 use bartizan_ledger::Verdict;
@@ -22,7 +22,7 @@ fn assert_refused_by_nrf(running: &Running, reason: &str) {
     assert!(log.contains("peer-refused") && log.contains("hint="), "{log}");
 }
 
-/// `amf` refused `nrf` and tells the consumer why itself.
+/// `amf` refused `nrf` and answers the consumer with the reason itself.
 fn assert_refused_by_amf(running: &Running, reason: &str) {
     let answer = get(&format!("http://{}/hello", running.ports.outbound));
     assert_eq!(answer.0, 504, "{answer:?}");

@@ -213,7 +213,7 @@ fn a_changed_policy_holds_for_new_handshakes_and_a_changed_listener_asks_for_a_r
     assert_eq!(config["needs_restart"].as_array().map(Vec::len), Some(1), "{config:#}");
     stage.deployment("pair", &moved, &amf, &nrf);
     until("the fourth reload", || reloads(&running.amf, "done") == 4.0);
-    // The peer may have missed one that did not stand long: what counts is that it has the last.
+    // The peer may have missed one that did not last long: what counts is that it has the last.
     until("the peer's", || {
         let (_, config) = running.nrf.admin("/config");
         config.contains("SecP256r1MLKEM768")

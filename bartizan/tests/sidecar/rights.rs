@@ -1,4 +1,4 @@
-//! What a running sidecar may still do, as the kernel tells it.
+//! What a running sidecar may still do, by the kernel's account.
 
 use std::os::unix::fs::{PermissionsExt as _, chown};
 

@@ -297,7 +297,7 @@ interfaces:
         }
     }
 
-    /// nghttpd in clear, answering from this folder. `arguments` go before its port.
+    /// nghttpd without TLS, answering from this folder. `arguments` go before its port.
     pub(crate) fn nghttpd(&self, function: SocketAddr, arguments: &[&str]) -> Process {
         let mut process = Program::new("nghttpd")
             .package("nghttp2-server")
@@ -338,7 +338,7 @@ impl Pair {
     }
 }
 
-/// curl with HTTP/2 by prior knowledge, quiet. It gives up after a while by itself.
+/// curl with HTTP/2 by prior knowledge, quiet. It times out after a while.
 pub(crate) fn curl(arguments: &[&str]) -> Program {
     Program::new("curl")
         .package("curl")
@@ -393,7 +393,7 @@ impl Node {
         all["connections"].as_array().expect("a list").clone()
     }
 
-    /// The ledger as it stands, with the files that were rotated.
+    /// The ledger as it is, with the files that were rotated.
     pub(crate) fn records(&self) -> Vec<Record> {
         let mut records = Vec::new();
         for file in bartizan_ledger::files(&self.ledger).expect("the ledger") {

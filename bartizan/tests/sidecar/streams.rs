@@ -18,8 +18,8 @@ use crate::stage::{By, PAIRS, PATIENCE, Pair, Stage};
 
 type Received = (Request<h2::RecvStream>, SendResponse<Bytes>);
 
-/// Serves HTTP/2 in clear: `each` gets the number of the request over all connections. Where `one_each`, a connection says
-/// goodbye after its first request.
+/// Serves HTTP/2 without TLS: `each` gets the number of the request over all connections. Where `one_each`, a connection sends
+/// GOAWAY after its first request.
 async fn produce<F>(
     address: SocketAddr,
     one_each: bool,
@@ -182,7 +182,7 @@ fn a_request_the_producer_refused_unprocessed_is_sent_again_with_its_body() {
 }
 
 #[test]
-fn a_producer_that_says_goodbye_after_every_request_loses_none() {
+fn a_producer_that_sends_goaway_after_every_request_loses_none() {
     const REQUESTS: usize = 300;
     for by in [By::Splice, By::Http2] {
         let mut stage = Stage::new();

@@ -1,4 +1,4 @@
-// Command h2c-client is a consumer as free5GC's are: Go's net/http2 in clear, many requests, a new connection every few of them.
+// Command h2c-client is a consumer as free5GC's are: Go's net/http2 without TLS, many requests, a new connection every few of them.
 //
 // It asks for `/id/0` to `/id/N-1`, each once, GET and POST in turn, and prints one letter per id:
 //

@@ -1,4 +1,4 @@
-// Command h2c-server is a network function as free5GC's are: Go's net/http2 in clear, which says goodbye to a connection once it
+// Command h2c-server is a network function as free5GC's are: Go's net/http2 without TLS, which sends GOAWAY on a connection once it
 // has been idle for a millisecond.
 //
 // With -http1 it takes HTTP/1.1 alone, as free5GC's BSF does, and closes a connection that has been idle for as long.

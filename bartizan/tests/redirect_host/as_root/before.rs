@@ -7,7 +7,7 @@ use super::NOTHING;
 use crate::redirect_stage::{LONG, Stage};
 
 #[test]
-fn connection_in_clear_from_before_the_rules_is_cut() {
+fn unencrypted_connection_from_before_the_rules_is_cut() {
     let stage = Stage::new();
     let listener = stage
         .nrf
@@ -22,16 +22,16 @@ fn connection_in_clear_from_before_the_rules_is_cut() {
     function.read_exact(&mut [0; 6]).unwrap();
     stage.install();
     let seen = stage.watch(|| {
-        // The first of the two is told.
-        let told = consumer.write_all(b"after").is_err();
-        assert!(told || consumer.read(&mut [0; 1]).is_err(), "not cut");
+        // The first of the two gets the error.
+        let failed = consumer.write_all(b"after").is_err();
+        assert!(failed || consumer.read(&mut [0; 1]).is_err(), "not cut");
     });
     assert_eq!(seen, NOTHING);
 }
 
 /// Three of 1,200 requests waited 15 s for an answer that the rules had dropped.
 #[test]
-fn who_waits_on_a_connection_from_before_the_rules_is_told_at_once_at_both_ends() {
+fn both_ends_of_a_connection_from_before_the_rules_get_a_reset_at_once() {
     let stage = Stage::new();
     let listen =
         |space: &bartizan_host::Namespace, address: &str| space.enter(|| TcpListener::bind(address).unwrap()).unwrap();
@@ -58,7 +58,7 @@ fn who_waits_on_a_connection_from_before_the_rules_is_told_at_once_at_both_ends(
     let said = stage.install().text();
     assert!(said.contains("reset 4 connections that were open before"), "{said}");
     for end in &mut ends {
-        let error = end.read(&mut [0; 1]).expect_err("not told");
+        let error = end.read(&mut [0; 1]).expect_err("no reset");
         let kind = error.kind();
         assert!(
             matches!(

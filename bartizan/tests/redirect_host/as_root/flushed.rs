@@ -89,7 +89,7 @@ fn connection_under_way_is_cut_when_rules_go_and_its_bytes_do_not_leave() {
         sidecar.read_exact(&mut [0; 6]).unwrap();
         stage.host(away);
         let seen = stage.watch(|| {
-            // Refused at once, or sent again and again until it is given up: either way it stays here.
+            // Refused at once, or sent again and again until TCP times out: either way it stays here.
             for _ in 0..5 {
                 let _ = consumer.write_all(b"PRI * HTTP/2.0 after");
                 thread::sleep(std::time::Duration::from_millis(200));

@@ -137,7 +137,7 @@ fn installing_twice_is_installing_once_and_removing_leaves_nothing() {
 }
 
 #[test]
-fn show_tells_what_stands_from_what_the_file_asks_for() {
+fn show_compares_what_is_installed_with_what_the_file_asks_for() {
     let stage = Stage::new();
     let show = || {
         let finished = Program::new(env!("CARGO_BIN_EXE_bartizan"))

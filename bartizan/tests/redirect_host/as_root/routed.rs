@@ -10,7 +10,7 @@ use super::{NOTHING, hear, listen};
 use crate::redirect_stage::{AMF, LONG, NRF, SIDECAR, Stage, curl};
 
 #[test]
-fn request_to_the_real_address_goes_through_both_sidecars_and_nothing_leaves_in_clear() {
+fn request_to_the_real_address_goes_through_both_sidecars_and_nothing_leaves_unencrypted() {
     let stage = Stage::new();
     let _function = stage.nrf_function();
     // What the judge sees where nothing protects: otherwise its zeroes below would say nothing.
@@ -47,7 +47,7 @@ fn request_to_the_real_address_goes_through_both_sidecars_and_nothing_leaves_in_
 }
 
 #[test]
-fn consumer_that_discovers_a_producer_by_absolute_uri_reaches_it_and_nothing_leaves_in_clear() {
+fn consumer_that_discovers_a_producer_by_absolute_uri_reaches_it_and_nothing_leaves_unencrypted() {
     let stage = Stage::with_udm();
     let udm = stage.udm.as_ref().unwrap();
     let [nrf_address, udm_address] = ["10.88.0.2:8000", "10.89.0.2:8000"].map(|address| address.parse().unwrap());
@@ -70,7 +70,7 @@ fn consumer_that_discovers_a_producer_by_absolute_uri_reaches_it_and_nothing_lea
 }
 
 #[test]
-fn peers_sidecar_that_is_absent_or_silent_makes_requests_fail_and_nothing_leave_in_clear() {
+fn peers_sidecar_that_is_absent_or_silent_makes_requests_fail_and_nothing_leave_unencrypted() {
     let stage = Stage::new();
     let _function = stage.nrf_function();
     stage.certify();
@@ -173,6 +173,6 @@ fn function_is_closed_to_the_network_and_open_on_its_own_host() {
         assert_eq!(status.code(), Some(7));
     });
     assert_eq!(seen.clear_content, 0, "{seen:?}");
-    assert!(seen.clear_packets > 0, "nobody knocked: {seen:?}");
+    assert!(seen.clear_packets > 0, "no connection was tried: {seen:?}");
     assert_eq!(stage.ask(&url).unwrap(), "the function itself");
 }

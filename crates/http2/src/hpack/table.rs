@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn the_oldest_give_way_and_what_is_too_large_empties_the_table() {
+    fn the_oldest_are_evicted_and_what_is_too_large_empties_the_table() {
         let mut table = Table::default();
         table.bound(100);
         table.add(b"a", b"1");

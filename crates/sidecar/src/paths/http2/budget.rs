@@ -79,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_who_leaves_much_waiting_has_to_give_way_and_one_who_leaves_little_has_not() {
+    fn a_reader_that_leaves_much_waiting_is_over_its_share_and_one_that_leaves_little_is_not() {
         let budget = Rc::default();
         let [much, little] = [(); 2].map(|()| Reader::new(&budget, Location::Local));
         much.changed(0, TOGETHER);
