@@ -11,6 +11,7 @@ use bartizan_wire::http2::Http2;
 use bartizan_wire::ike::{IkeSa, Origin};
 use bartizan_wire::keys::Certificate;
 use bartizan_wire::path::Path;
+use bartizan_wire::proxy::Hop;
 use bartizan_wire::sctp::{self, Association, Begun};
 use bartizan_wire::ssh::Ssh;
 use bartizan_wire::tls::{Certificates, ClientHello, Flight, Opened, Protected, Tls};
@@ -42,6 +43,8 @@ pub struct Conversation {
     pub(crate) esp: Option<Box<EspSa>>,
     pub(crate) sctp: Option<Box<Association>>,
     pub(crate) datagrams: Option<Box<Datagrams>>,
+    /// Negotiations with proxies that its stream begins with.
+    pub(crate) proxies: Box<[Hop]>,
     pub(crate) posture: Posture,
 }
 
@@ -150,7 +153,7 @@ impl Conversation {
             Content::Tls(seen) => tls = Some(TlsFacts::new(seen)),
             Content::Http2(seen) => http2 = Some((**seen).clone()),
             Content::Ssh(seen) => ssh = Some(seen.clone()),
-            Content::Http1(_) | Content::Nothing | Content::Unknown(_) | Content::Plaintext(_) => {}
+            Content::Proxy(_) | Content::Http1(_) | Content::Nothing | Content::Unknown(_) | Content::Plaintext(_) => {}
         }
         Self {
             number: connection.number,
@@ -180,6 +183,7 @@ impl Conversation {
             esp: None,
             sctp: None,
             datagrams: None,
+            proxies: connection.negotiations().cloned().collect(),
             posture,
         }
     }
@@ -214,6 +218,7 @@ impl Conversation {
             esp: None,
             posture,
             datagrams: None,
+            proxies: Box::default(),
             sctp: Some(Box::new(association)),
         }
     }
@@ -248,6 +253,7 @@ impl Conversation {
             esp: None,
             sctp: None,
             datagrams: None,
+            proxies: Box::default(),
             posture,
         }
     }
@@ -287,6 +293,7 @@ impl Conversation {
             esp: Some(Box::new(sa)),
             sctp: None,
             datagrams: None,
+            proxies: Box::default(),
             posture,
         }
     }
@@ -315,6 +322,7 @@ impl Conversation {
             esp: None,
             sctp: None,
             datagrams: Some(Box::new(datagrams)),
+            proxies: Box::default(),
             posture,
         }
     }
@@ -352,9 +360,24 @@ impl Conversation {
             let dtls = one.dtls.as_ref().map_or(0, |dtls| size_of_val(&**dtls) + dtls.held());
             size_of::<Datagrams>() + one.messages.held() + quic + dtls
         });
+        let proxies = self
+            .proxies
+            .iter()
+            .map(|hop| size_of::<Hop>() + hop.held())
+            .sum::<usize>();
         let texts = self.posture.contradictions.iter().map(|found| found.what.len() + 80);
         let beside = self.posture.beside.len() * 200;
-        size_of::<Self>() + POSTURE + hello + tls + ike + esp + sctp + datagrams + texts.sum::<usize>() + beside
+        size_of::<Self>()
+            + POSTURE
+            + hello
+            + tls
+            + ike
+            + esp
+            + sctp
+            + datagrams
+            + proxies
+            + texts.sum::<usize>()
+            + beside
     }
 
     pub(crate) fn likeness(&self) -> Likeness {

@@ -8,6 +8,7 @@ mod ipsec;
 mod links;
 mod opened;
 mod phase_1;
+mod proxies;
 mod ssh;
 
 use data_encoding::HEXLOWER;
@@ -205,6 +206,7 @@ struct Connection {
     roles_known_by: &'static str,
     path: Vec<links::Layer>,
     path_back: Option<Vec<links::Layer>>,
+    proxies: Vec<proxies::Hop>,
     /// Packets of the capture, and bytes of their frames.
     captured_packets: u64,
     captured_bytes: u64,
@@ -476,6 +478,7 @@ impl Connection {
             roles_known_by: judged.roles,
             path: links::path(&judged.path),
             path_back: judged.path_back.as_ref().map(links::path),
+            proxies: judged.proxies.iter().map(proxies::Hop::new).collect(),
             captured_packets: judged.captured.packets,
             captured_bytes: judged.captured.bytes,
             first_packet: judged.first.packet,

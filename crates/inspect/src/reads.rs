@@ -9,6 +9,7 @@ use bartizan_wire::datagrams::DatagramProtocol;
 use bartizan_wire::frames::FrameProtocol;
 use bartizan_wire::path::Encapsulation;
 use bartizan_wire::plaintext::Plaintext;
+use bartizan_wire::proxy::ProxyProtocol;
 use bartizan_wire::{ip, link, sctp, udp};
 use serde_json::{Value, json};
 
@@ -69,6 +70,10 @@ fn of(kind: Kind) -> (&'static str, String, Reading, String) {
                 false => STRUCTURE,
             };
             ("TCP", named.name().to_owned(), Named, told.into())
+        }
+        Kind::Proxy(protocol) => {
+            let told = format!("{}; followed into what is behind it", protocol.recognised_by());
+            ("TCP", protocol.name().to_owned(), Read, told)
         }
         Kind::Unknown | Kind::Silent => ("TCP", "anything else".into(), Unread, "nothing above".into()),
         Kind::Ike | Kind::IkeNotAgreed | Kind::IkeNotSeen => ("UDP", "IKEv2".into(), Read, ike_ports()),
@@ -219,10 +224,12 @@ pub fn protocols() -> Vec<Protocol> {
 
 /// What packets are carried in and are read through it: its name, and what tells it.
 pub fn carriers() -> impl Iterator<Item = (&'static str, String)> {
-    Encapsulation::ALL.iter().map(|encapsulation| {
+    let tunnels = Encapsulation::ALL.iter().map(|encapsulation| {
         let marks: Vec<String> = encapsulation.marks().iter().map(ToString::to_string).collect();
         (encapsulation.name(), marks.join(", "))
-    })
+    });
+    let proxies = ProxyProtocol::ALL.iter();
+    tunnels.chain(proxies.map(|proxy| (proxy.name(), proxy.recognised_by().to_owned())))
 }
 
 /// What captured frames may begin with.

@@ -54,10 +54,20 @@ pub(crate) fn remedy(concern: Concern, kind: Option<Kind>, because: &str) -> &'s
         Concern::Unseen => "capture where it passes, or take it out of the file",
         Concern::Unproven => unproven(kind),
         Concern::Beside if because.starts_with("SUCI") => "protect the link that carries it, and use no null scheme",
+        Concern::Beside if because.contains(" with user and password") || because.contains(" credentials") => {
+            PROXY_BY_TLS
+        }
+        Concern::Beside if because.starts_with("CONNECT over") => {
+            "capture behind the proxy too: what is in its streams passes there"
+        }
+        Concern::Beside if because.starts_with("behind ") => "let the ends behind the proxy require X25519MLKEM768",
         Concern::Beside => "sign tokens with ML-DSA, or keep their lifetimes short",
         Concern::Contradiction => "look for a foreign ledger, wrong keys or a forged packet",
     }
 }
+
+/// For secrets that a client sends to a proxy, and what it asks for.
+const PROXY_BY_TLS: &str = "reach the proxy by TLS with X25519MLKEM768";
 
 fn readable(kind: Option<Kind>) -> &'static str {
     match kind {
@@ -69,6 +79,7 @@ fn readable(kind: Option<Kind>) -> &'static str {
             "switch off cipher suites that do not encrypt, at both ends"
         }
         Some(Kind::Ssh) => "switch off the cipher `none` at both ends",
+        Some(Kind::Proxy(_)) => PROXY_BY_TLS,
         _ => "encrypt it: a sidecar for TCP, IPsec with ML-KEM for the rest",
     }
 }
@@ -157,6 +168,15 @@ mod tests {
                     "{remedy}"
                 );
             }
+        }
+        for because in [
+            "SOCKS5 with user and password: x",
+            "HTTP CONNECT with Basic credentials: x",
+            "CONNECT over HTTP/2",
+            "behind SOCKS5",
+        ] {
+            let remedy = remedy(Concern::Beside, None, because);
+            assert!(remedy.contains("proxy") && remedy.len() <= 66, "{because}: {remedy}");
         }
         assert_eq!(Severity::of(Concern::ReadableNow), Severity::Critical);
         assert!(Severity::of(Concern::Confidentiality) < Severity::of(Concern::Authenticity));

@@ -467,6 +467,7 @@ fn explain(conversation: &Conversation) -> Vec<String> {
         lines.push(format!("in        {}", conversation.path));
     }
     lines.extend(conversation.path_back.iter().map(|path| format!("back in   {path}")));
+    lines.extend(conversation.proxies.iter().map(|hop| format!("proxy     {hop}")));
     lines.push(format!(
         "because   confidentiality: {}",
         posture.confidentiality.because()

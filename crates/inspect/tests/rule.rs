@@ -21,7 +21,7 @@ use towards_classical::Change;
 use towards_classical::damage::{Chance, SNAP, doubled, overlapping, swapped};
 use towards_classical::frame::{Capture, Frame, Packet};
 
-const CAPTURES: [(&str, &[u8]); 10] = [
+const CAPTURES: [(&str, &[u8]); 11] = [
     ("openssl", include_bytes!("../../wire/tests/data/openssl-3.5.7.pcap")),
     ("sidecar", SIDECAR),
     (
@@ -38,6 +38,7 @@ const CAPTURES: [(&str, &[u8]); 10] = [
     ("fast open", include_bytes!("../../wire/tests/data/tcp-fast-open.pcap")),
     ("dtls 1.3", include_bytes!("../../wire/tests/data/dtls13.pcap")),
     ("starttls", include_bytes!("../../wire/tests/data/starttls.pcap")),
+    ("proxies", include_bytes!("../../wire/tests/data/proxies.pcap")),
 ];
 const SIDECAR: &[u8] = include_bytes!("../../wire/tests/data/sidecar-hybrid.pcap");
 /// The largest, and alike throughout: its first packets are enough.

@@ -194,5 +194,5 @@ macro_rules! survive_any_bytes {
     };
 }
 
-survive_any_bytes!(capture packet timing segments fragments tls http2 http1 ssh hello ike esp sctp datagrams key_log ike_keys secrets
+survive_any_bytes!(capture packet timing segments fragments tls http2 http1 ssh proxy hello ike esp sctp datagrams key_log ike_keys secrets
     connection http1_proxy links inspect ledgers deployment);

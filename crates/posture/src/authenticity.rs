@@ -37,7 +37,7 @@ pub(crate) fn judge(evidence: &Evidence<'_>) -> Judgement {
     let all = || vec![Source::all(connection)];
     match &connection.content {
         Content::Nothing => Judgement::new(Verdict::NotSeen, "no data was sent", all()),
-        Content::Http2(_) | Content::Http1(_) | Content::Plaintext(_) => {
+        Content::Http2(_) | Content::Http1(_) | Content::Plaintext(_) | Content::Proxy(_) => {
             let because = "none: sent in clear, neither end proves who it is";
             Judgement::new(Verdict::Vulnerable, because, all())
         }

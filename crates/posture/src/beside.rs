@@ -3,6 +3,7 @@
 
 use bartizan_registry::{Safety, jws_algorithm, suci_scheme};
 use bartizan_wire::beside::{Beside, Sighting, Sightings};
+use bartizan_wire::{Connection, Moment};
 
 use crate::{Judgement, Source, Verdict};
 
@@ -17,6 +18,25 @@ pub struct Hole {
 }
 
 impl Hole {
+    /// What goes on from a proxy that is reached by TLS, by what is inside it.
+    pub(crate) fn behind(judgement: &Judgement, connection: &Connection) -> Self {
+        let names: Vec<&str> = connection.negotiations().map(|hop| hop.protocol.name()).collect();
+        let because = format!("behind {} within TLS: {}", names.join(" and "), judgement.because());
+        Self {
+            count: 1,
+            judgement: Judgement::new(judgement.verdict(), because, judgement.sources().to_vec()),
+        }
+    }
+
+    /// Streams that go through a proxy within a connection of HTTP/2 (RFC 9113, section 8.5).
+    pub(crate) fn tunnels(count: u64, first: Moment) -> Self {
+        let because = "CONNECT over HTTP/2: what is in its streams is not read on its own";
+        Self {
+            count,
+            judgement: Judgement::new(Verdict::NotObservable, because, vec![Source::between(first, first)]),
+        }
+    }
+
     pub(crate) fn all(sightings: &Sightings) -> Vec<Self> {
         sightings.all().iter().map(Self::of).collect()
     }

@@ -5,7 +5,7 @@ use bartizan_wire::tls::{self, Fault, Tls, Version};
 use bartizan_wire::{Content, Seen, Start};
 
 use crate::negotiation::by_group;
-use crate::{Evidence, Judgement, Source, Verdict, ssh};
+use crate::{Evidence, Judgement, Source, Verdict, proxy, ssh};
 
 pub(crate) fn judge(evidence: &Evidence<'_>) -> Judgement {
     let connection = evidence.connection();
@@ -28,6 +28,7 @@ pub(crate) fn judge(evidence: &Evidence<'_>) -> Judgement {
             Judgement::new(Verdict::ReadableNow, because, all())
         }
         Content::Unknown(_) => Judgement::new(Verdict::NotObservable, "a protocol that is not read", all()),
+        Content::Proxy(hop) => proxy::confidentiality(connection, hop),
         Content::Tls(tls) => judge_tls(evidence, tls),
         Content::Ssh(carried) => ssh::posture(connection, carried).confidentiality,
     }

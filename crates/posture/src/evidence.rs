@@ -12,7 +12,7 @@ use crate::ledgers::Entry;
 use crate::negotiation::Hellos;
 use crate::{
     Answer, Hole, Interface, Judgement, KeyExchangeClass, Kind, Ledgers, Reply, Source, Verdict, authenticity,
-    confidentiality, interface, questions, ssh,
+    confidentiality, interface, proxy, questions, ssh,
 };
 
 /// Microseconds by which the clocks of a capturing host and of a node may differ: no two of one network do by an hour.
@@ -163,13 +163,17 @@ impl<'a> Evidence<'a> {
     pub fn posture(&self) -> Posture {
         let signature = |side| authenticity::scheme(self, side).map(|(scheme, _)| scheme);
         let told = interface::told(self.connection);
-        let beside = self.beside(&told.beside);
+        let mut beside = self.beside(&told.beside);
+        beside.extend(told.tunnels);
+        beside.extend(proxy::secrets(self.connection));
+        beside.extend(self.tunnel());
         if let Content::Ssh(carried) = &self.connection.content {
             let posture = ssh::posture(self.connection, carried);
             return Posture {
                 interface: told.interface.map(|(interface, _)| interface),
                 named_by: told.interface.map(|(_, at)| Source::between(at, at)),
                 confidentiality: confidentiality::doubted(self, posture.confidentiality),
+                beside,
                 contradictions: self.contradictions(),
                 ..posture
             };
@@ -234,6 +238,22 @@ impl<'a> Evidence<'a> {
             Verdict::QuantumSafe => Hole::tokens(&seen),
             _ => Hole::all(&seen),
         }
+    }
+
+    /// What goes on from a proxy that this connection reaches, where keys show it: it has no other protection there.
+    fn tunnel(&self) -> Vec<Hole> {
+        let Some(tunnel) = self.opened().and_then(|opened| opened.tunnel.as_ref()) else {
+            return Vec::new();
+        };
+        let mut connection = self.connection.clone();
+        connection.proxies.clone_from(&tunnel.proxies);
+        connection.content = tunnel.content.clone();
+        let within = Evidence {
+            connection: &connection,
+            entries: &[],
+            found: Found::Nothing,
+        };
+        vec![Hole::behind(&confidentiality::judge(&within), &connection)]
     }
 
     /// Keys that were given for this connection and are not its keys.
@@ -356,6 +376,12 @@ impl<'a> Evidence<'a> {
     /// What in the packets contradicts other packets: no verdict that it is safe rests on either.
     pub(crate) fn doubts(&self) -> Vec<Contradiction> {
         let mut doubts = self.contradicted_segments();
+        if let Some((what, source)) = proxy::doubted(self.connection) {
+            doubts.push(Contradiction {
+                what,
+                sources: vec![source],
+            });
+        }
         let Some(tls) = self.tls() else { return doubts };
         if let Some(excess) = &tls.excess_hello {
             let mut sources = vec![Source::seen(excess)];

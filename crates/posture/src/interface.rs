@@ -133,9 +133,18 @@ pub(crate) fn told(connection: &Connection) -> Told {
             "TLS"
         }
         Content::Ssh(_) => "SSH",
-        Content::Nothing | Content::Unknown(_) | Content::Plaintext(_) => return told,
+        Content::Nothing | Content::Unknown(_) | Content::Plaintext(_) | Content::Proxy(_) => return told,
     };
-    let ports = [connection.server.port(), connection.client.port()];
+    // Behind a proxy the port that it was asked for counts, not its own.
+    let asked = connection
+        .proxies
+        .iter()
+        .rev()
+        .find_map(|hop| hop.destination.as_ref()?.port());
+    let ports = match asked {
+        Some(port) => [port; 2],
+        None => [connection.server.port(), connection.client.port()],
+    };
     if told.interface.is_none()
         && let Some(known) = ports.into_iter().find_map(|port| tcp_application_at(port, carrier))
     {

@@ -2,6 +2,7 @@
 
 use bartizan_wire::datagrams::{DatagramProtocol, Named};
 use bartizan_wire::plaintext::Plaintext;
+use bartizan_wire::proxy::ProxyProtocol;
 use bartizan_wire::tls::{Tls, Version};
 use bartizan_wire::{Connection, Content, Ending};
 
@@ -30,6 +31,8 @@ pub enum Kind {
     SshNotSeen,
     /// A protocol over TCP that is known by name, in plaintext.
     Plaintext(Plaintext),
+    /// A negotiation with a proxy, behind which nothing is, or nothing is read.
+    Proxy(ProxyProtocol),
     /// A protocol that is not read.
     Unknown,
     /// No data.
@@ -101,6 +104,7 @@ one_of_each!(
     SshNotAgreed,
     SshNotSeen,
     Plaintext(Plaintext::Diameter),
+    Proxy(ProxyProtocol::Socks5),
     Unknown,
     Silent,
     Ike,
@@ -132,6 +136,7 @@ impl Kind {
     pub fn all() -> impl Iterator<Item = Self> {
         ONE_OF_EACH.iter().flat_map(|kind| match kind {
             Self::Plaintext(_) => Plaintext::ALL.iter().copied().map(Self::Plaintext).collect(),
+            Self::Proxy(_) => ProxyProtocol::ALL.iter().copied().map(Self::Proxy).collect(),
             Self::Named(_) => Named::ALL.iter().copied().map(Self::Named).collect(),
             one => vec![*one],
         })
@@ -162,8 +167,8 @@ impl Kind {
             | Self::ClearSctp
             | Self::Pfcp
             | Self::GtpC => &[ReadableNow],
-            // PDCP may encrypt what is in tunnels.
-            Self::GtpU => &[NotObservable, ReadableNow],
+            // PDCP may encrypt what is in tunnels; what is behind a negotiation may be encrypted as well.
+            Self::GtpU | Self::Proxy(_) => &[NotObservable, ReadableNow],
             Self::Named(named) if named.is_plaintext() => &[ReadableNow],
             Self::Named(Named::WireGuard) => &[Vulnerable],
             Self::Named(_) | Self::Unknown | Self::DtlsChunks | Self::SshOverSctp | Self::NotRead(_) => {
@@ -178,6 +183,7 @@ impl Kind {
             Content::Http2(_) => Self::ClearHttp2,
             Content::Http1(_) => Self::ClearHttp1,
             Content::Plaintext(spoken) => Self::Plaintext(spoken.protocol),
+            Content::Proxy(hop) => Self::Proxy(hop.protocol),
             Content::Unknown(_) => Self::Unknown,
             Content::Tls(tls) => Self::of_tls(tls, connection),
             Content::Ssh(ssh) => crate::ssh::kind(connection, ssh),
@@ -223,6 +229,7 @@ impl Kind {
             Self::SshNotAgreed => "SSH, not established".into(),
             Self::SshNotSeen => "SSH, key exchange not seen".into(),
             Self::Plaintext(named) => format!("{} in clear", named.name()),
+            Self::Proxy(protocol) => protocol.name().into(),
             Self::Unknown => "unknown protocol".into(),
             Self::Silent => "no data".into(),
             Self::Ike => "IKEv2".into(),

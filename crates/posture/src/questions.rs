@@ -15,6 +15,10 @@ fn without_tls(evidence: &Evidence<'_>, clear: &str) -> Option<Reply> {
     match &evidence.connection().content {
         Content::Nothing => Some(Reply::new(Answer::NotSeen, "no data was sent", all)),
         Content::Http2(_) | Content::Http1(_) | Content::Plaintext(_) => Some(Reply::new(Answer::No, clear, all)),
+        Content::Proxy(_) => Some(match confidentiality::judge(evidence) {
+            judged if judged.verdict() == Verdict::ReadableNow => Reply::new(Answer::No, clear, all),
+            judged => Reply::new(Answer::NotObservable, judged.because(), all),
+        }),
         Content::Unknown(_) => Some(Reply::new(Answer::NotObservable, "a protocol that is not read", all)),
         Content::Tls(_) | Content::Ssh(_) => None,
     }
@@ -232,6 +236,10 @@ pub(crate) fn clear(evidence: &Evidence<'_>) -> Reply {
         Content::Plaintext(spoken) => {
             let because = format!("{}, {} bytes", spoken.protocol.name(), spoken.bytes);
             Reply::new(Answer::Yes, because, all)
+        }
+        Content::Proxy(hop) => {
+            let bytes = connection.from_client.stream.bytes + connection.from_server.stream.bytes;
+            Reply::new(Answer::Yes, format!("{}, {bytes} bytes", hop.protocol.name()), all)
         }
         Content::Unknown(_) => Reply::new(Answer::NotObservable, "a protocol that is not read", all),
         Content::Ssh(carried) => ssh::posture(connection, carried).clear,

@@ -10,6 +10,7 @@ use bartizan_wire::http1::Http1;
 use bartizan_wire::http2::Http2;
 use bartizan_wire::{Moment, Seen};
 
+use crate::beside::Hole;
 use crate::{Hint, Interface};
 
 /// Bytes of a decompressed list of header fields that are looked at: a table makes long lists of short blocks.
@@ -26,6 +27,8 @@ pub(crate) struct Told {
     pub(crate) functions: [BTreeSet<&'static str>; 2],
     /// What stands in clear in header fields of HTTP/2.
     pub(crate) beside: Sightings,
+    /// Requests for tunnels through a proxy.
+    pub(crate) tunnels: Option<Hole>,
 }
 
 impl Told {
@@ -33,11 +36,18 @@ impl Told {
     pub(crate) fn by_http2(http2: &Http2) -> Self {
         let mut told = Self::default();
         let mut decoder = Decoder::for_bystander();
+        let mut tunnels = None;
         for block in &http2.requests {
             let mut fields = Fields::new();
             let whole = decoder.decode(&block.bytes, LIST, &mut fields).is_ok();
             for (_, value, _) in fields.iter() {
                 told.beside.text(value, block.at);
+            }
+            if fields
+                .iter()
+                .any(|(name, value, _)| (name, value) == (&b":method"[..], &b"CONNECT"[..]))
+            {
+                tunnels.get_or_insert((0, block.at)).0 += 1;
             }
             told.request(fields.iter().map(|(name, value, _)| (name, value)), block.at);
             if !whole {
@@ -45,6 +55,7 @@ impl Told {
                 break;
             }
         }
+        told.tunnels = tunnels.map(|(count, first)| Hole::tunnels(count, first));
         told
     }
 

@@ -8,6 +8,7 @@ use crate::http2::Http2;
 use crate::opening::Opening;
 use crate::path::Path;
 use crate::plaintext::Spoken;
+use crate::proxy::Hop;
 use crate::ssh::Ssh;
 use crate::tcp::StreamCounts;
 use crate::tls::Tls;
@@ -122,6 +123,8 @@ pub enum Content {
     Ssh(Box<Ssh>),
     /// A protocol that is known by name, in plaintext to its end.
     Plaintext(Spoken),
+    /// A negotiation with a proxy behind which nothing is, or nothing is read.
+    Proxy(Box<Hop>),
     /// None of these.
     Unknown(Opening),
 }
@@ -158,6 +161,25 @@ pub struct Connection {
     pub path_back: Option<Path>,
     /// Packets of the capture that belong to it.
     pub captured: Captured,
+    /// Negotiations with proxies, in order, that precede what it carried.
+    pub proxies: Vec<Hop>,
     /// What it carried.
     pub content: Content,
+}
+
+impl Connection {
+    /// All negotiations with proxies, also one behind which nothing is read.
+    pub fn negotiations(&self) -> impl Iterator<Item = &Hop> {
+        self.proxies.iter().chain(self.content.negotiation())
+    }
+}
+
+impl Content {
+    /// A negotiation with a proxy behind which nothing is read, where it is that.
+    pub(crate) fn negotiation(&self) -> Option<&Hop> {
+        match self {
+            Self::Proxy(hop) => Some(hop),
+            _ => None,
+        }
+    }
 }

@@ -29,6 +29,7 @@ use crate::path::Layer;
 use crate::tcp::Budget;
 use crate::{Connection, Ending, Moment, Packet};
 
+pub(crate) use application::Application;
 use associations::Associations;
 use connections::{Ends, Slot};
 use datagrams::Datagrams;

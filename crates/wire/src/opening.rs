@@ -1,6 +1,7 @@
 //! Which protocol a direction speaks, told by its first bytes.
 
 use crate::plaintext::{self, Plaintext};
+use crate::proxy::{self, ProxyProtocol};
 use crate::{Side, Start};
 
 /// Bytes that decide: the length of HTTP/2's connection preface.
@@ -39,6 +40,8 @@ pub enum Protocol {
     Ssh,
     /// One that is named, and followed to where it goes over to TLS.
     Plaintext(Plaintext),
+    /// What precedes another protocol because a proxy is on the way.
+    Proxy(ProxyProtocol),
 }
 
 /// The first bytes of both directions where no protocol was recognised.
@@ -117,6 +120,19 @@ pub enum Recognition {
 /// picked up in mid-stream.
 #[must_use]
 pub fn recognise(prefix: &[u8], start: Start) -> Recognition {
+    match proxy::recognise(prefix) {
+        Recognition::Unknown => recognise_direct(prefix, start),
+        found @ Recognition::Protocol(..) => found,
+        Recognition::More => match recognise_direct(prefix, start) {
+            found @ Recognition::Protocol(..) => found,
+            _ if prefix.len() < LONGEST => Recognition::More,
+            other => other,
+        },
+    }
+}
+
+/// The same of what no proxy is asked with: a request of CONNECT is one of HTTP.
+pub(crate) fn recognise_direct(prefix: &[u8], start: Start) -> Recognition {
     let candidates = [
         tls(prefix),
         http2(prefix, start),

@@ -5,6 +5,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use crate::listed::listed;
+use crate::proxy::Through;
 
 /// What may stand between a captured frame and a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -180,9 +181,15 @@ impl fmt::Display for Layer {
     }
 }
 
-/// What a conversation was carried in, outermost first; empty for most.
+/// What a conversation was carried in, outermost first, and the proxies that its stream went through; empty for most.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Path(Option<Arc<Box<[Layer]>>>);
+pub struct Path(Option<Arc<Ways>>);
+
+#[derive(Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+struct Ways {
+    layers: Box<[Layer]>,
+    proxies: Box<[Through]>,
+}
 
 impl Path {
     /// In nothing at all.
@@ -190,13 +197,34 @@ impl Path {
 
     pub(crate) fn new(layers: &[Layer]) -> Self {
         // A thin pointer: there is one in each link and each of a million conversations.
-        Self((!layers.is_empty()).then(|| Arc::new(layers.into())))
+        Self((!layers.is_empty()).then(|| {
+            Arc::new(Ways {
+                layers: layers.into(),
+                proxies: Box::default(),
+            })
+        }))
+    }
+
+    /// The same with these proxies on the way.
+    pub(crate) fn through(self, proxies: impl Iterator<Item = Through>) -> Self {
+        let proxies: Box<[Through]> = proxies.collect();
+        if proxies.is_empty() {
+            return self;
+        }
+        let layers = self.layers().into();
+        Self(Some(Arc::new(Ways { layers, proxies })))
     }
 
     /// The layers, outermost first.
     #[must_use]
     pub fn layers(&self) -> &[Layer] {
-        self.0.as_ref().map_or(&[], |layers| layers)
+        self.0.as_ref().map_or(&[], |ways| &ways.layers)
+    }
+
+    /// The proxies on the way, in the order in which the stream names them.
+    #[must_use]
+    pub fn proxies(&self) -> &[Through] {
+        self.0.as_ref().map_or(&[], |ways| &ways.proxies)
     }
 
     /// Whether there are none: the packets stood in the frames themselves.
@@ -207,13 +235,15 @@ impl Path {
 }
 
 impl fmt::Display for Path {
-    /// Outermost first: `VLAN 7, VXLAN 5001 between 10.0.0.1 and 10.0.0.2`.
+    /// Outermost first: `VLAN 7, VXLAN 5001 between 10.0.0.1 and 10.0.0.2, SOCKS5 to nrf.example:443`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (index, layer) in self.layers().iter().enumerate() {
+        let layers = self.layers().iter().map(|layer| layer as &dyn fmt::Display);
+        let proxies = self.proxies().iter().map(|proxy| proxy as &dyn fmt::Display);
+        for (index, one) in layers.chain(proxies).enumerate() {
             if index > 0 {
                 f.write_str(", ")?;
             }
-            layer.fmt(f)?;
+            one.fmt(f)?;
         }
         Ok(())
     }

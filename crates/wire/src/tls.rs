@@ -9,7 +9,7 @@ mod session;
 
 pub use hello::{ClientHello, KeyShare, Malformed, ServerHello, SessionId};
 pub use legacy::{Certificates, ServerKeyExchange, is_null_cipher};
-pub use opened::{Opened, Unopened};
+pub use opened::{Opened, Tunnel, Unopened};
 pub use session::{Alert, Fault, Flight, Protected, Tls, alert_name};
 
 pub(crate) use handshake::{

@@ -32,7 +32,7 @@ use bartizan_wire::{Connection, Content, Packet, Sink, Timestamp};
 pub type Target = fn(&[u8]);
 
 /// All targets, by the names of their corpora.
-pub const ALL: [(&str, Target); 23] = [
+pub const ALL: [(&str, Target); 24] = [
     ("capture", capture::run),
     ("packet", packet::run),
     ("timing", timing::run),
@@ -42,6 +42,7 @@ pub const ALL: [(&str, Target); 23] = [
     ("http2", stream::http2),
     ("http1", stream::http1),
     ("ssh", stream::ssh),
+    ("proxy", stream::proxy),
     ("hello", hello::run),
     ("ike", ike::run),
     ("esp", esp::run),

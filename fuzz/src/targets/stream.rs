@@ -28,6 +28,20 @@ pub(super) fn ssh(bytes: &[u8]) {
     run(bytes, b"SSH-2.0-client\r\n");
 }
 
+/// Begins with a request to a proxy, or with the header of one.
+pub(super) fn proxy(bytes: &[u8]) {
+    const OPENINGS: [&[u8]; 6] = [
+        b"\x05\x01\x00",
+        b"\x05\x02\x00\x02",
+        b"\x04\x01\x01\xbb\0\0\0\x01user\0host.example\0",
+        b"CONNECT host.example:443 HTTP/1.1\r\n\r\n",
+        b"PROXY TCP4 192.0.2.1 192.0.2.2 50000 443\r\n",
+        b"\r\n\r\n\0\r\nQUIT\n\x21\x11\x00\x0c",
+    ];
+    let (kind, rest) = bytes.split_first().unwrap_or((&0, &[]));
+    run(rest, OPENINGS[usize::from(*kind) % OPENINGS.len()]);
+}
+
 fn run(bytes: &[u8], opening: &[u8]) {
     let mut pieces: Vec<(usize, &[u8])> = slices(bytes)
         .filter_map(|slice| slice.split_first().map(|(end, said)| (usize::from(end & 1), said)))

@@ -2,6 +2,7 @@
 
 use bartizan_posture::{Direction, Link, Objection, Phase, Standing};
 use bartizan_wire::path::{self, Path};
+use bartizan_wire::proxy::Through;
 use serde::Serialize;
 
 use super::{Answer, Interface, Verdict, answer, sources, verdict};
@@ -32,7 +33,7 @@ pub(super) struct JsonLink {
     exception: Option<String>,
 }
 
-/// One tag, label or tunnel.
+/// One tag, label, tunnel or proxy.
 #[derive(Serialize)]
 pub(super) struct Layer {
     kind: &'static str,
@@ -41,6 +42,11 @@ pub(super) struct Layer {
     number: Option<u32>,
     /// The ends of a tunnel.
     between: Option<[String; 2]>,
+    /// Of a proxy: the source that it speaks for, and the destination that was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    from: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    to: Option<String>,
 }
 
 /// What packets were carried in, outermost first.
@@ -50,8 +56,19 @@ pub(super) fn path(path: &Path) -> Vec<Layer> {
         number_is: layer.encapsulation.number_name(),
         number: layer.number,
         between: layer.between.map(|ends| ends.map(|end| end.to_string())),
+        from: None,
+        to: None,
     };
-    path.layers().iter().map(layer).collect()
+    let proxy = |proxy: &Through| Layer {
+        kind: proxy.protocol.name(),
+        number_is: "number",
+        number: None,
+        between: None,
+        from: proxy.from.as_ref().map(ToString::to_string),
+        to: proxy.to.as_ref().map(ToString::to_string),
+    };
+    let proxies = path.proxies().iter().map(proxy);
+    path.layers().iter().map(layer).chain(proxies).collect()
 }
 
 #[derive(Serialize)]

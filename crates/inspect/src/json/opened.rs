@@ -6,6 +6,7 @@ use bartizan_wire::{Seen, Side};
 use serde::Serialize;
 
 use super::Http2;
+use super::proxies::Hop;
 
 #[derive(Serialize)]
 pub(super) struct Opened {
@@ -25,6 +26,7 @@ pub(super) struct Opened {
     client_not_opened: Option<String>,
     server_not_opened: Option<String>,
     http2: Option<Http2>,
+    proxies: Vec<Hop>,
 }
 
 #[derive(Serialize)]
@@ -63,6 +65,12 @@ impl Opened {
             client_not_opened: ended(Side::Client),
             server_not_opened: ended(Side::Server),
             http2: opened.http2.as_deref().map(Http2::new),
+            proxies: opened
+                .tunnel
+                .iter()
+                .flat_map(|tunnel| tunnel.negotiations())
+                .map(Hop::new)
+                .collect(),
         }
     }
 }

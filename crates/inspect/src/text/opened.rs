@@ -19,6 +19,8 @@ pub(super) fn explain(opened: &Opened) -> Vec<String> {
     if let Some(http2) = &opened.http2 {
         lines.push(format!("opened    HTTP/2, {}", counted(http2.streams, "request")));
     }
+    let proxies = opened.tunnel.iter().flat_map(|tunnel| tunnel.negotiations());
+    lines.extend(proxies.map(|hop| format!("opened    {hop}")));
     let [client, server] = &opened.ended;
     for (end, ended) in [("client", client), ("server", server)] {
         if let Some(seen) = ended {

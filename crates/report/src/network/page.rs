@@ -191,7 +191,7 @@ fn table(index: usize, order: &[(usize, &Link)]) -> Markup {
             thead { tr { th { "Interface" } th { "Ends" } th { "What" } th { "Key exchange" } th { "Confidentiality" } th { "Authenticity" } } }
             tbody { @for (place, &(number, link)) in order.iter().enumerate().take(ROWS) { tr {
                 td { @if place < CARDS { a href=(format!("#{}", map::anchor(index, number))) { (name(link)) } } @else { (name(link)) } }
-                td { (link.ends[0]) " – " (link.ends[1]) }
+                td { (link.ends[0]) " – " (link.ends[1]) @for path in &link.paths { br; span.because { "in " (path.to_string()) } } }
                 td { (kinds(link)) }
                 td { (algorithms(link)) }
                 td { (says(&link.confidentiality)) }
@@ -233,6 +233,7 @@ fn card(index: usize, number: usize, link: &Link) -> Markup {
                     Standing::Listed(_) | Standing::NoDeployment => "",
                 }
                 @if let Some(interface) = link.interface { " · interface told by " (interface.by.name()) }
+                @for path in &link.paths { " · in " (path.to_string()) }
             }
             div.verdicts {
                 (verdict("Confidentiality", &link.confidentiality))

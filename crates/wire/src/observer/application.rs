@@ -3,16 +3,21 @@
 use super::allocated;
 use crate::keys::Keys;
 use crate::opening::{self, Opening, Prefix, Protocol, Recognition};
+use crate::proxy::{self, Ended, Hop, ProxyProtocol, Rest};
 use crate::tcp::Delivery;
 use crate::{Content, Moment, Roles, Side, Start, http1, http2, plaintext, ssh, tls};
 
 /// The reader of a connection's bytes. Directions are those of the flow.
 #[derive(Clone)]
-pub(super) enum Application {
+pub(crate) enum Application {
     /// Nothing was said.
-    Silent(Start),
+    Silent(Start, Proxies),
     /// Not decided.
-    Opening(Start, Box<[Beginning; 2]>),
+    Opening(Start, Proxies, Box<[Beginning; 2]>),
+    /// A negotiation with a proxy.
+    Negotiating(Start, Box<proxy::Session>),
+    /// Another protocol behind that.
+    Behind(Box<Behind>),
     Tls(Box<tls::Session>),
     Http2(Box<http2::Session>),
     Http1(Box<http1::Session>),
@@ -21,9 +26,20 @@ pub(super) enum Application {
     Unknown(Box<[Known; 2]>),
 }
 
+/// Whether what comes may be a negotiation with a proxy, and how many it is behind.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Proxies(Option<u8>);
+
+/// What follows a negotiation with a proxy.
+#[derive(Clone)]
+pub(crate) struct Behind {
+    hop: Hop,
+    application: Application,
+}
+
 /// The first bytes of a direction in which no protocol was recognised.
 #[derive(Clone, Copy)]
-pub(super) struct Known {
+pub(crate) struct Known {
     prefix: Prefix,
     /// Bytes are missing behind it: nothing is added.
     broken: bool,
@@ -40,7 +56,7 @@ impl From<Beginning> for Known {
 
 /// The first bytes of one direction.
 #[derive(Clone, Copy, Default)]
-pub(super) struct Beginning {
+pub(crate) struct Beginning {
     prefix: Prefix,
     /// The packets with its first and its last byte.
     at: Option<(Moment, Moment)>,
@@ -50,15 +66,17 @@ pub(super) struct Beginning {
 }
 
 impl Application {
-    pub(super) fn new(start: Start) -> Self {
-        Self::Silent(start)
+    pub(crate) fn new(start: Start) -> Self {
+        Self::Silent(start, Proxies(Some(0)))
     }
 
     /// Bytes it holds on the heap.
-    pub(super) fn held(&self) -> usize {
+    pub(crate) fn held(&self) -> usize {
         match self {
-            Self::Silent(_) => 0,
+            Self::Silent(..) => 0,
             Self::Opening(..) => allocated(size_of::<[Beginning; 2]>()),
+            Self::Negotiating(_, session) => allocated(size_of::<proxy::Session>()) + session.held(),
+            Self::Behind(behind) => allocated(size_of::<Behind>()) + behind.hop.held() + behind.application.held(),
             Self::Tls(session) => allocated(size_of::<tls::Session>()) + session.held(),
             Self::Http2(session) => allocated(size_of::<http2::Session>()) + session.held(),
             Self::Http1(session) => allocated(size_of::<http1::Session>()) + session.held(),
@@ -70,13 +88,18 @@ impl Application {
 
     /// Whether it may yet become anything.
     pub(super) fn is_open(&self) -> bool {
-        matches!(self, Self::Silent(_) | Self::Opening(..))
+        match self {
+            Self::Silent(..) | Self::Opening(..) | Self::Negotiating(..) => true,
+            Self::Behind(behind) => behind.application.is_open(),
+            _ => false,
+        }
     }
 
     /// Whether all that a key exchange in clear rests on has been said, or there is none.
     pub(super) fn is_settled(&self) -> bool {
         match self {
-            Self::Silent(_) | Self::Opening(..) | Self::Plaintext(_) => false,
+            Self::Silent(..) | Self::Opening(..) | Self::Negotiating(..) | Self::Plaintext(_) => false,
+            Self::Behind(behind) => behind.application.is_settled(),
             Self::Tls(session) => session.is_settled(),
             Self::Ssh(session) => session.is_settled(),
             Self::Http2(_) | Self::Http1(_) | Self::Unknown(_) => true,
@@ -84,17 +107,21 @@ impl Application {
     }
 
     /// Takes the next bytes of a direction; `client` is set when they tell who the client is.
-    pub(super) fn take(
+    pub(crate) fn take(
         &mut self,
         direction: usize,
         delivery: Delivery<'_>,
         client: &mut (usize, Roles),
         keys: Option<&dyn Keys>,
     ) {
-        if let Self::Silent(start) = self {
-            *self = Self::Opening(*start, Box::default());
+        if let Self::Behind(behind) = self {
+            return behind.application.take(direction, delivery, client, keys);
         }
-        if let Self::Opening(start, beginnings) = self {
+        if let Self::Silent(start, proxies) = self {
+            *self = Self::Opening(*start, *proxies, Box::default());
+        }
+        if let Self::Opening(start, proxies, beginnings) = self {
+            let begun = beginnings[1 - direction].at.is_some() || beginnings[1 - direction].lost.is_some();
             let beginning = &mut beginnings[direction];
             let (rest, at) = match delivery {
                 Delivery::Gap { bytes, at } => {
@@ -103,7 +130,7 @@ impl Application {
                 }
                 Delivery::Data { bytes, at } => (beginning.fill(bytes, at), at),
             };
-            let recognition = opening::recognise(beginning.prefix.bytes(), *start);
+            let recognition = proxies.recognise(beginning.prefix.bytes(), *start, begun);
             match recognition {
                 Recognition::More => {}
                 Recognition::Protocol(protocol, side) if !beginning.unknown => {
@@ -129,6 +156,10 @@ impl Application {
         } else {
             Side::Server
         };
+        if let Self::Negotiating(_, session) = self {
+            let ended = session.take(side, delivery);
+            return self.negotiated(ended, client, keys);
+        }
         if let (Self::Plaintext(session), Delivery::Data { bytes, at }) = (&mut *self, delivery) {
             if let Some(place) = session.data(side, bytes, at) {
                 let before = (**session).clone().outcome();
@@ -165,32 +196,95 @@ impl Application {
     }
 
     /// No more bytes will come: what is still open stays unknown.
-    pub(super) fn decide(&mut self, client: &mut (usize, Roles), keys: Option<&dyn Keys>) {
-        if let Self::Opening(start, beginnings) = self {
-            let start = *start;
+    pub(crate) fn decide(&mut self, client: &mut (usize, Roles), keys: Option<&dyn Keys>) {
+        if let Self::Negotiating(_, session) = self {
+            let ended = session.finish();
+            self.negotiated(ended, client, keys);
+        }
+        if let Self::Behind(behind) = self {
+            return behind.application.decide(client, keys);
+        }
+        if let Self::Opening(start, proxies, beginnings) = self {
+            let (start, proxies) = (*start, *proxies);
             let found = beginnings.iter().enumerate().find_map(|(direction, beginning)| {
-                match opening::recognise(beginning.prefix.bytes(), start) {
+                match proxies.recognise(beginning.prefix.bytes(), start, true) {
                     Recognition::Protocol(protocol, side) if !beginning.unknown => Some((protocol, direction, side)),
                     _ => None,
                 }
             });
             match found {
-                Some((protocol, direction, side)) => self.open(protocol, direction, side, client, keys),
+                Some((protocol, direction, side)) => {
+                    self.open(protocol, direction, side, client, keys);
+                    // A negotiation that has only begun is at its end.
+                    if matches!(self, Self::Negotiating(..) | Self::Behind(_)) {
+                        self.decide(client, keys);
+                    }
+                }
                 None => *self = Self::Unknown(Box::new(beginnings.map(Known::from))),
             }
         }
     }
 
-    /// What was carried, where anything was; `zero` is the side of direction 0.
-    pub(super) fn outcome(self, zero: Side) -> Content {
+    /// Goes on behind a negotiation, or from its beginning where it was none.
+    fn negotiated(&mut self, ended: Ended, client: &mut (usize, Roles), keys: Option<&dyn Keys>) {
+        if ended == Ended::No {
+            return;
+        }
+        let Self::Negotiating(start, session) = self else {
+            return;
+        };
+        let (start, depth) = (*start, session.depth());
+        // The session is taken out of its place, which is filled at once.
+        let before = std::mem::replace(self, Self::Silent(start, Proxies(None)));
+        let Self::Negotiating(_, session) = before else { return };
+        let (hop, rest) = session.into_parts();
+        let asks = client.0;
+        if ended == Ended::Open {
+            let proxies = Proxies(Some(depth + 1).filter(|depth| *depth < proxy::DEPTH));
+            *self = Self::Behind(Box::new(Behind {
+                hop,
+                // What is behind it was seen from its first byte.
+                application: Self::Silent(Start::Syn, proxies),
+            }));
+        }
+        self.replay(&rest, asks, client, keys);
+    }
+
+    /// Takes what was held back; `asks` is the direction of the end that asked the proxy.
+    fn replay(&mut self, rest: &Rest, asks: usize, client: &mut (usize, Roles), keys: Option<&dyn Keys>) {
+        rest.deliver(|side, delivery| {
+            let direction = if side == Side::Client { asks } else { 1 - asks };
+            self.take(direction, delivery, client, keys);
+        });
+    }
+
+    /// What was carried, where anything was, behind which proxies; `zero` is the side of direction 0.
+    pub(crate) fn outcome(self, zero: Side) -> (Content, Vec<Hop>) {
         match self {
+            Self::Behind(behind) => {
+                let Behind { hop, application } = *behind;
+                if matches!(application, Self::Silent(..)) {
+                    return (Content::Proxy(Box::new(hop)), Vec::new());
+                }
+                let (content, mut hops) = application.outcome(zero);
+                hops.insert(0, hop);
+                (content, hops)
+            }
+            Self::Negotiating(_, session) => (Content::Proxy(Box::new(session.hop())), Vec::new()),
+            direct => (direct.direct(zero), Vec::new()),
+        }
+    }
+
+    fn direct(self, zero: Side) -> Content {
+        match self {
+            Self::Negotiating(..) | Self::Behind(_) => unknown(Default::default(), zero),
             Self::Tls(session) => Content::Tls(Box::new(session.outcome())),
             Self::Http2(session) => Content::Http2(Box::new(session.outcome())),
             Self::Http1(session) => Content::Http1(Box::new(session.outcome())),
             Self::Ssh(session) => Content::Ssh(Box::new(session.outcome())),
             Self::Plaintext(session) => Content::Plaintext(session.outcome()),
-            Self::Silent(_) => unknown(Default::default(), zero),
-            Self::Opening(_, beginnings) => unknown(beginnings.map(|beginning| beginning.prefix), zero),
+            Self::Silent(..) => unknown(Default::default(), zero),
+            Self::Opening(_, _, beginnings) => unknown(beginnings.map(|beginning| beginning.prefix), zero),
             Self::Unknown(known) => unknown(known.map(|known| known.prefix), zero),
         }
     }
@@ -204,8 +298,10 @@ impl Application {
         client: &mut (usize, Roles),
         keys: Option<&dyn Keys>,
     ) {
-        let Self::Opening(_, beginnings) = self else { return };
-        let beginnings = **beginnings;
+        let Self::Opening(start, proxies, beginnings) = self else {
+            return;
+        };
+        let (start, proxies, beginnings) = (*start, *proxies, **beginnings);
         let speaker = match side {
             Some(Side::Client) => direction,
             Some(Side::Server) => 1 - direction,
@@ -220,6 +316,9 @@ impl Application {
             Protocol::Http1 => Self::Http1(Box::new(http1::Session::new())),
             Protocol::Ssh => Self::Ssh(Box::new(ssh::Session::new())),
             Protocol::Plaintext(named) => Self::Plaintext(Box::new(plaintext::Session::new(named))),
+            Protocol::Proxy(named) => {
+                Self::Negotiating(start, Box::new(proxy::Session::new(named, proxies.0.unwrap_or(0))))
+            }
         };
         // The direction that began first is read first: flights are runs of one direction.
         let mut order = [0, 1];
@@ -233,6 +332,22 @@ impl Application {
             if let Some((bytes, at)) = beginning.lost {
                 self.take(direction, Delivery::Gap { bytes, at }, client, keys);
             }
+        }
+    }
+}
+
+impl Proxies {
+    /// Recognises a direction; `begun` says whether anything of the other has come.
+    fn recognise(self, prefix: &[u8], start: Start, begun: bool) -> Recognition {
+        if self.0.is_none() {
+            return opening::recognise_direct(prefix, start);
+        }
+        match opening::recognise(prefix, start) {
+            // The request may come behind its answer, and be one for a tunnel.
+            Recognition::Protocol(Protocol::Http1, Some(Side::Server)) if !begun && start == Start::Syn => {
+                Recognition::Protocol(Protocol::Proxy(ProxyProtocol::HttpConnect), Some(Side::Server))
+            }
+            found => found,
         }
     }
 }

@@ -9,6 +9,7 @@ use crate::checksum::{self, Sums};
 use crate::connection::Captured;
 use crate::keys::Keys;
 use crate::path::Path;
+use crate::proxy::Hop;
 use crate::tcp::{Budget, Segment, Stream};
 use crate::{Connection, Content, Ending, Moment, Roles, Side, Start, Traffic};
 
@@ -270,14 +271,16 @@ impl Flow {
             let counts = stream.counts();
             counts.sent() == 0 && counts.stray == 0 && counts.corrupt == 0
         };
-        let content = if self.streams.iter().all(silent) {
-            Content::Nothing
+        let (content, proxies) = if self.streams.iter().all(silent) {
+            (Content::Nothing, Vec::new())
         } else {
             self.application
                 .outcome(if client == 0 { Side::Client } else { Side::Server })
         };
         let [zero, one] = paths;
         let (path, back) = if client == 0 { (zero, one) } else { (one, zero) };
+        let through = |path: Path| path.through(proxies.iter().map(Hop::through));
+        let (path, back) = (through(path), through(back));
         Connection {
             number: self.number,
             client: self.ends[client],
@@ -293,6 +296,7 @@ impl Flow {
             path_back: (back != path).then_some(back),
             path,
             captured: self.captured,
+            proxies,
             content,
         }
     }

@@ -9,8 +9,11 @@ use super::session::Alert;
 use super::{Version, certificates, unpacked};
 use crate::http2::{self, Http2};
 use crate::keys::{Certificate, Epoch, Keys, RecordKey, TlsDirection};
+use crate::observer::Application;
 use crate::opening::HTTP2_PREFACE;
-use crate::{Moment, Seen, Side};
+use crate::proxy::{CONNECT, Hop};
+use crate::tcp::Delivery;
+use crate::{Content, Moment, Roles, Seen, Side, Start};
 
 /// Alerts and wrong keys kept; more repeat what the first ones say.
 const KEPT: usize = 8;
@@ -49,6 +52,25 @@ pub struct Opened {
     pub ended: [Option<Seen<Unopened>>; 2],
     /// HTTP/2, where that is what was protected.
     pub http2: Option<Box<Http2>>,
+    /// What went through a proxy that is asked for it within, where that is what was protected.
+    pub tunnel: Option<Box<Tunnel>>,
+}
+
+/// What goes on from a proxy that was reached by TLS.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Tunnel {
+    /// The negotiations with proxies.
+    pub proxies: Vec<Hop>,
+    /// What is behind them.
+    pub content: Content,
+}
+
+impl Tunnel {
+    /// All negotiations with proxies, also one behind which nothing is read.
+    pub fn negotiations(&self) -> impl Iterator<Item = &Hop> {
+        self.proxies.iter().chain(self.content.negotiation())
+    }
 }
 
 /// Why records are not opened.
@@ -154,6 +176,7 @@ pub(super) struct Opener {
     early: Option<Early>,
     decided: bool,
     http2: Option<Box<http2::Session>>,
+    tunnel: Option<Box<Application>>,
     shown: Opened,
 }
 
@@ -178,6 +201,7 @@ impl Opener {
             early: (client.early_data && server.version == Version::TLS13).then(Early::default),
             decided: http2.is_some(),
             http2,
+            tunnel: None,
             shown: Opened::default(),
         })
     }
@@ -191,6 +215,12 @@ impl Opener {
             self.shown.wrong.truncate(KEPT);
         }
         self.shown.http2 = self.http2.map(|session| Box::new(session.outcome()));
+        self.shown.tunnel = self.tunnel.map(|mut application| {
+            // No key is needed to end what has begun.
+            application.decide(&mut (0, Roles::Content), None);
+            let (content, proxies) = application.outcome(Side::Client);
+            Box::new(Tunnel { proxies, content })
+        });
         Box::new(self.shown)
     }
 
@@ -203,6 +233,10 @@ impl Opener {
         size_of::<Self>()
             + self.halves.iter().map(half).sum::<usize>()
             + certificates.map(Certificate::held).sum::<usize>()
+            + self
+                .tunnel
+                .as_ref()
+                .map_or(0, |application| size_of::<Application>() + application.held())
             + self
                 .http2
                 .as_ref()
@@ -426,7 +460,16 @@ impl Opener {
             let agreed = self.shown.alpn.as_ref().is_some_and(|alpn| alpn.value == "h2");
             if agreed || from == Side::Client && content.starts_with(HTTP2_PREFACE) {
                 self.http2 = Some(Box::new(http2::Session::new()));
+            } else if from == Side::Client && content.starts_with(CONNECT) {
+                self.tunnel = Some(Box::new(Application::new(Start::Syn)));
             }
+        }
+        if let Some(application) = &mut self.tunnel
+            && !content.is_empty()
+        {
+            let delivery = Delivery::Data { bytes: content, at };
+            // What is protected twice is opened once: keys of a stranger's choice must not lead deeper and deeper.
+            application.take(from.index(), delivery, &mut (0, Roles::Content), None);
         }
         if let Some(session) = &mut self.http2 {
             session.data(from, content, at);
@@ -437,6 +480,11 @@ impl Opener {
     fn lose(&mut self, from: Side, at: Moment) {
         if let Some(session) = &mut self.http2 {
             session.gap(from, u64::MAX, at);
+        }
+        if let Some(application) = &mut self.tunnel {
+            // Nobody knows how many.
+            let delivery = Delivery::Gap { bytes: 1, at };
+            application.take(from.index(), delivery, &mut (0, Roles::Content), None);
         }
     }
 
