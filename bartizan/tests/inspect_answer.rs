@@ -17,7 +17,7 @@ fn inspect(arguments: &[&str], columns: Option<&str>) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_bartizan"));
     command.arg("inspect").args(arguments).env_remove("COLUMNS");
     command.envs(columns.map(|columns| ("COLUMNS", columns)));
-    command.current_dir(PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../crates/wire/tests/data"));
+    command.current_dir(PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../crates/prove/wire/tests/data"));
     command.output().unwrap()
 }
 
@@ -201,7 +201,7 @@ fn a_folder_of_ledgers_tells_what_its_ledgers_tell() {
             .for_each(|ledger| arguments.extend(["--ledger", *ledger]));
         let output = Command::new(env!("CARGO_BIN_EXE_bartizan"))
             .args(arguments)
-            .current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../crates/wire/tests/data"))
+            .current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../crates/prove/wire/tests/data"))
             .output()
             .unwrap();
         assert_eq!(output.status.code(), Some(0), "{output:?}");

@@ -161,7 +161,7 @@ fn connections_that_memory_does_not_allow_are_not_timed_in_silence() {
 
 #[test]
 fn a_packed_capture_is_timed_as_the_capture_is() {
-    let plain = Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/wire/tests/data/openssl-3.5.7.pcap");
+    let plain = Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/prove/wire/tests/data/openssl-3.5.7.pcap");
     let folder = tempfile::tempdir().unwrap();
     let packed = folder.path().join("openssl.pcap.gz");
     let mut gzip = flate2::write::GzEncoder::new(File::create(&packed).unwrap(), flate2::Compression::fast());

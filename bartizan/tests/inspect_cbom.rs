@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use cyclonedx::{assert_published, assets, component, places, published};
 
 fn data() -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../crates/wire/tests/data")
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../crates/prove/wire/tests/data")
 }
 
 fn inspect(directory: &Path, arguments: &[&str]) -> Output {

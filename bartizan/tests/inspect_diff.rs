@@ -7,7 +7,7 @@ use std::process::{Command, Output};
 use serde_json::Value;
 
 fn data() -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../crates/wire/tests/data")
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../crates/prove/wire/tests/data")
 }
 
 fn inspect(directory: &Path, arguments: &[&str]) -> Output {

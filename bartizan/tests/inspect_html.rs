@@ -8,7 +8,7 @@ use std::process::Command;
 use roxmltree::{Document, Node, ParsingOptions};
 
 fn data() -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../crates/wire/tests/data")
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../crates/prove/wire/tests/data")
 }
 
 fn page_in(directory: &Path, arguments: &[&str]) -> String {

@@ -4,7 +4,7 @@
 #[allow(dead_code, reason = "each test program uses its own part")]
 mod cyclonedx;
 #[allow(dead_code, reason = "each test program uses its own part")]
-#[path = "../../crates/ipsec/tests/stage/mod.rs"]
+#[path = "../../crates/protect/ipsec/tests/stage/mod.rs"]
 mod stage;
 
 mod as_root {

@@ -1,4 +1,4 @@
-//! TLS between crates/tls and OpenSSL 3.5, each as client and as server: group and signature are asserted from what both ends
+//! TLS between crates/protect/tls and OpenSSL 3.5, each as client and as server: group and signature are asserted from what both ends
 //! say was negotiated.
 
 mod tls_peer;

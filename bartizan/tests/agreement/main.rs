@@ -3,8 +3,8 @@
 
 mod as_root;
 mod certificates;
-#[expect(dead_code, reason = "some of it serves the tests of crates/ipsec alone")]
-#[path = "../../../crates/ipsec/tests/stage/mod.rs"]
+#[expect(dead_code, reason = "some of it serves the tests of crates/protect/ipsec alone")]
+#[path = "../../../crates/protect/ipsec/tests/stage/mod.rs"]
 mod charons;
 mod datagrams;
 mod dtls;
@@ -14,7 +14,7 @@ mod sctp;
 mod timing;
 mod tls;
 #[allow(dead_code, unused_imports, reason = "SSH is mutated in the recorded captures alone")]
-#[path = "../../../crates/posture/tests/towards_classical/mod.rs"]
+#[path = "../../../crates/prove/posture/tests/towards_classical/mod.rs"]
 mod towards_classical;
 mod tshark;
 mod tunnels;

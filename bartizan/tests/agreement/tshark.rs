@@ -79,7 +79,7 @@ pub(crate) fn ends(row: &Row) -> (SocketAddr, SocketAddr) {
 
 pub(crate) fn capture(name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))
-        .join("../crates/wire/tests/data")
+        .join("../crates/prove/wire/tests/data")
         .join(name)
 }
 

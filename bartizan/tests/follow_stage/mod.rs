@@ -25,7 +25,7 @@ interfaces:
 
 pub(crate) fn data(name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))
-        .join("../crates/wire/tests/data")
+        .join("../crates/prove/wire/tests/data")
         .join(name)
 }
 

@@ -1,4 +1,4 @@
-//! One end of a TLS connection made by crates/tls over a real socket, and OpenSSL of the lab root at the other.
+//! One end of a TLS connection made by crates/protect/tls over a real socket, and OpenSSL of the lab root at the other.
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};

@@ -41,7 +41,9 @@ pub(super) fn capture(bytes: &[u8]) {
 
 /// The handshake of the recording that the ledgers in the corpus tell of.
 fn recorded() -> Vec<Owned> {
-    let mut packets = packets(include_bytes!("../../../crates/wire/tests/data/sidecar-hybrid.pcap"));
+    let mut packets = packets(include_bytes!(
+        "../../../crates/prove/wire/tests/data/sidecar-hybrid.pcap"
+    ));
     packets.truncate(30);
     packets
 }

@@ -1,6 +1,6 @@
 //! One function for each reader.
 
-#[path = "../../../crates/inspect/tests/rule/answered.rs"]
+#[path = "../../../crates/prove/inspect/tests/rule/answered.rs"]
 #[allow(dead_code, unreachable_pub)]
 mod answered;
 mod capture;

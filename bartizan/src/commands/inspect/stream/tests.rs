@@ -22,7 +22,7 @@ const CAPTURES: [&str; 5] = [
 
 fn data(name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))
-        .join("../crates/wire/tests/data")
+        .join("../crates/prove/wire/tests/data")
         .join(name)
 }
 

@@ -1,0 +1,442 @@
+//! What the handshakes of one node share, and the configuration each connection gets from it.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, SystemTime};
+
+use bartizan_deployment::{InterfaceKind, Module, Revocation};
+use bartizan_registry::SignatureScheme;
+use rustls::client::Resumption;
+use rustls::crypto::CryptoProvider;
+use rustls::pki_types::{IpAddr, ServerName, UnixTime};
+use rustls::server::{ClientHello, NoServerSessionStorage};
+use rustls::time_provider::{DefaultTimeProvider, TimeProvider};
+use rustls::version::TLS13;
+use rustls::{ClientConfig, ServerConfig};
+use time::{Date, OffsetDateTime};
+
+use crate::chain::Chains;
+use crate::client::{ClientRole, ClientStore};
+use crate::handshake::{Handshake, Side};
+use crate::proven::Proven;
+use crate::session::Sessions;
+use crate::terms::{Classical, Terms, names};
+use crate::{Credentials, Error, Flaw, Peer, Watch, scheme};
+
+/// HTTP/2 over TLS (RFC 9113, section 3.2): SBI speaks nothing else (TS 29.500, clause 5.2).
+const ALPN: &[u8] = b"h2";
+
+/// What the handshakes of one node share. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Endpoint {
+    shared: Arc<Shared>,
+}
+
+/// What every handshake of an endpoint may read.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub(crate) credentials: Credentials,
+    pub(crate) peers: Vec<Peer>,
+    pub(crate) sessions: Arc<Sessions>,
+    pub(crate) chains: Chains,
+    pub(crate) proven: Proven,
+    compiled: Vec<Compiled>,
+    clock: Arc<dyn TimeProvider>,
+    in_force: Mutex<Option<Arc<InForce>>>,
+}
+
+/// A peer's policy while its exception holds, and after.
+#[derive(Debug)]
+struct Compiled {
+    before: Arc<Terms>,
+    after: Arc<Terms>,
+}
+
+/// The terms of every peer on one day.
+#[derive(Debug)]
+pub(crate) struct InForce {
+    day: Date,
+    /// In the order of the endpoint's peers.
+    pub(crate) peers: Vec<Arc<Terms>>,
+    /// What the listeners of an interface offer, which do not know yet who connects.
+    listeners: BTreeMap<InterfaceKind, Arc<Terms>>,
+    /// What the listener of an interface without peers offers.
+    nobody: Arc<Terms>,
+}
+
+impl InForce {
+    fn on(day: Date, known: &[Peer], peers: Vec<Arc<Terms>>) -> Self {
+        let mut by_interface = BTreeMap::<_, Vec<_>>::new();
+        for (peer, terms) in known.iter().zip(&peers) {
+            by_interface.entry(peer.interface).or_default().push(Arc::clone(terms));
+        }
+        let union = |(interface, peers): (_, Vec<_>)| (interface, Arc::new(Terms::of_listener(&peers)));
+        Self {
+            day,
+            peers,
+            listeners: by_interface.into_iter().map(union).collect(),
+            nobody: Arc::new(Terms::of_listener(&[])),
+        }
+    }
+
+    /// What a listener of `interface` offers: what any of the interface's peers may use, and none of another interface.
+    pub(crate) fn listener(&self, interface: InterfaceKind) -> &Terms {
+        self.listeners.get(&interface).unwrap_or(&self.nobody)
+    }
+}
+
+/// One outbound TLS connection to be made.
+#[derive(Debug)]
+pub struct Connecting {
+    /// Its configuration: of no use for a second connection.
+    pub config: Arc<ClientConfig>,
+    /// What goes into SNI; authorisation is by the deployment's names, not by this one.
+    pub name: ServerName<'static>,
+    /// What its handshake shows.
+    pub watch: Watch,
+}
+
+/// One inbound TLS connection to be accepted.
+#[derive(Debug)]
+pub struct Accepting {
+    /// Its configuration: of no use for a second connection.
+    pub config: Arc<ServerConfig>,
+    /// What its handshake shows.
+    pub watch: Watch,
+}
+
+impl Endpoint {
+    /// Puts policy and credentials together, and warms the random number generator up: its first use in a process costs
+    /// 30 ms, which would otherwise show in the first handshake.
+    ///
+    /// # Errors
+    /// Where the credentials cannot meet the policy of a peer's interface.
+    pub fn new(credentials: Credentials, peers: Vec<Peer>) -> Result<Self, Error> {
+        Self::with_clock(credentials, peers, Arc::new(DefaultTimeProvider))
+    }
+
+    /// The same with a clock of the caller's: it decides on dates of certificates, revocation lists and exceptions, and on
+    /// the age of sessions.
+    ///
+    /// # Errors
+    /// As [`Endpoint::new`].
+    pub fn with_clock(credentials: Credentials, peers: Vec<Peer>, clock: Arc<dyn TimeProvider>) -> Result<Self, Error> {
+        Self::assemble(credentials, peers, clock, Arc::default())
+    }
+
+    /// The same endpoint with other credentials, after a renewal or a new revocation list. Sessions stay: each is judged by
+    /// the new roots and lists when it is resumed. What was remembered of certificates is forgotten.
+    ///
+    /// # Errors
+    /// As [`Endpoint::new`].
+    pub fn with_credentials(&self, credentials: Credentials) -> Result<Self, Error> {
+        let shared = &self.shared;
+        Self::assemble(
+            credentials,
+            shared.peers.clone(),
+            Arc::clone(&shared.clock),
+            Arc::clone(&shared.sessions),
+        )
+    }
+
+    fn assemble(
+        credentials: Credentials,
+        peers: Vec<Peer>,
+        clock: Arc<dyn TimeProvider>,
+        sessions: Arc<Sessions>,
+    ) -> Result<Self, Error> {
+        aws_lc_rs::rand::fill(&mut [0; 32]).map_err(|_| Error::Ours(rustls::Error::FailedToGetRandomBytes))?;
+        let compiled = peers.iter().map(compile).collect::<Result<_, _>>()?;
+        let shared = Shared {
+            credentials,
+            peers,
+            sessions,
+            chains: Chains::default(),
+            proven: Proven::default(),
+            compiled,
+            clock,
+            in_force: Mutex::new(None),
+        };
+        shared.check_credentials()?;
+        Ok(Self {
+            shared: Arc::new(shared),
+        })
+    }
+
+    /// What one connection to `peer` over `interface` needs.
+    ///
+    /// # Errors
+    /// [`Error::UnknownPeer`] where no such interface leads there.
+    pub fn connect(&self, peer: &str, interface: InterfaceKind) -> Result<Connecting, Error> {
+        let shared = &self.shared;
+        let is = |known: &Peer| known.node.as_str() == peer && known.interface == interface;
+        let found = shared.peers.iter().position(is);
+        let index = found.ok_or_else(|| Error::UnknownPeer {
+            peer: peer.to_owned(),
+            interface,
+        })?;
+        let in_force = shared.in_force();
+        let terms = Arc::clone(&in_force.peers[index]);
+        let handshake = Arc::new(Handshake::new(Arc::clone(shared), in_force, Side::Client(index)));
+        let (role, resumption) = self.resumption(index, &terms, &handshake);
+        role.serve(&handshake);
+        let verifier: Arc<ClientRole> = Arc::clone(&role);
+        let mut config = ClientConfig::builder_with_details(Arc::clone(&terms.provider), Arc::clone(&shared.clock))
+            .with_protocol_versions(&[&TLS13])?
+            .dangerous()
+            .with_custom_certificate_verifier(verifier)
+            .with_client_cert_resolver(role);
+        config.alpn_protocols = vec![ALPN.to_vec()];
+        config.resumption = resumption;
+        Ok(Connecting {
+            config: Arc::new(config),
+            name: server_name(&shared.peers[index]),
+            watch: Watch::new(handshake),
+        })
+    }
+
+    fn resumption(&self, peer: usize, terms: &Terms, handshake: &Arc<Handshake>) -> (Arc<ClientRole>, Resumption) {
+        let shared = &self.shared;
+        let (Some(within), Some(now)) = (terms.resumption, shared.now()) else {
+            return (Arc::new(ClientRole::new(handshake)), Resumption::disabled());
+        };
+        let session = shared.sessions.take_client(shared.peers[peer].link(), now);
+        let young = session.filter(|session| now.as_secs().saturating_sub(session.life.begun) <= within.as_secs());
+        let (role, ticket) = match young {
+            Some(session) => {
+                handshake.state().life = Some(session.life);
+                (session.role, Some(session.ticket))
+            }
+            None => (Arc::new(ClientRole::new(handshake)), None),
+        };
+        let store = ClientStore::new(Arc::clone(handshake), Arc::clone(&role), ticket);
+        (role, Resumption::store(Arc::new(store)))
+    }
+
+    /// What one connection to a listener of `interface` needs: it is for the peers of that interface, and judged by their policies for
+    /// it.
+    #[must_use]
+    pub fn accept(&self, interface: InterfaceKind) -> Accepting {
+        let shared = &self.shared;
+        let in_force = shared.in_force();
+        let handshake = Arc::new(Handshake::new(Arc::clone(shared), in_force, Side::Server(interface)));
+        let provider = &handshake.terms().provider;
+        Accepting {
+            config: server_config(&handshake, provider),
+            watch: Watch::new(handshake),
+        }
+    }
+
+    /// Whom it may talk to, and how.
+    #[must_use]
+    pub fn peers(&self) -> &[Peer] {
+        &self.shared.peers
+    }
+
+    /// What is wrong with this node's own files now, by the clock of its handshakes; what stands first matters most.
+    #[must_use]
+    pub fn flaws(&self) -> Vec<Flaw> {
+        let shared = &self.shared;
+        let since = shared
+            .now()
+            .map_or(Duration::ZERO, |now| Duration::from_secs(now.as_secs()));
+        let now = SystemTime::UNIX_EPOCH + since;
+        shared.credentials.flaws_remembering(&shared.peers, now, &shared.proven)
+    }
+
+    pub(crate) fn shared(&self) -> &Arc<Shared> {
+        &self.shared
+    }
+
+    /// What this node proves itself with.
+    #[must_use]
+    pub fn credentials(&self) -> &Credentials {
+        &self.shared.credentials
+    }
+}
+
+impl Accepting {
+    /// The configuration for a client whose hello was read already, as `rustls::server::Acceptor` does.
+    ///
+    /// rustls takes the first group of the client's list that it has. Where the policy prefers post-quantum groups and this
+    /// client offers one, classical groups are left out, so that the policy's order holds against the client's.
+    #[must_use]
+    pub fn config_for(&self, hello: &ClientHello<'_>) -> Arc<ServerConfig> {
+        let handshake = self.watch.handshake();
+        let offered = hello.named_groups().unwrap_or_default();
+        let preferred = handshake.terms().post_quantum_provider.as_ref();
+        match preferred.filter(|provider| provider.kx_groups.iter().any(|group| offered.contains(&group.name()))) {
+            Some(provider) => server_config(handshake, provider),
+            None => Arc::clone(&self.config),
+        }
+    }
+}
+
+fn server_config(handshake: &Arc<Handshake>, provider: &Arc<CryptoProvider>) -> Arc<ServerConfig> {
+    let clock = Arc::clone(&handshake.shared.clock);
+    let mut config = ServerConfig::builder_with_details(Arc::clone(provider), clock)
+        .with_protocol_versions(&[&TLS13])
+        .expect("terms have at least one group and one cipher suite, all of TLS 1.3")
+        .with_client_cert_verifier(Arc::clone(handshake) as _)
+        .with_cert_resolver(Arc::clone(handshake) as _);
+    config.alpn_protocols = vec![ALPN.to_vec()];
+    config.ignore_client_order = true;
+    if handshake.terms().resumption.is_some() {
+        config.session_storage = Arc::clone(handshake) as _;
+        config.send_tls13_tickets = 1;
+    } else {
+        config.session_storage = Arc::new(NoServerSessionStorage {});
+        config.send_tls13_tickets = 0;
+    }
+    Arc::new(config)
+}
+
+impl Shared {
+    pub(crate) fn now(&self) -> Option<UnixTime> {
+        self.clock.current_time()
+    }
+
+    /// Today in UTC. Without a clock every exception counts as ended.
+    fn today(&self) -> Date {
+        let seconds = self.now().and_then(|now| i64::try_from(now.as_secs()).ok());
+        seconds
+            .and_then(|seconds| OffsetDateTime::from_unix_timestamp(seconds).ok())
+            .map_or(Date::MAX, OffsetDateTime::date)
+    }
+
+    /// The terms of today: a process that runs for months crosses the end of an exception.
+    pub(crate) fn in_force(&self) -> Arc<InForce> {
+        let day = self.today();
+        let mut known = self.in_force.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = known.as_ref().filter(|known| known.day == day) {
+            return Arc::clone(known);
+        }
+        let terms = self.peers.iter().zip(&self.compiled).map(|(peer, compiled)| {
+            Arc::clone(if peer.policy.admits_classical(day) {
+                &compiled.before
+            } else {
+                &compiled.after
+            })
+        });
+        let peers: Vec<Arc<Terms>> = terms.collect();
+        let fresh = Arc::new(InForce::on(day, &self.peers, peers));
+        *known = Some(Arc::clone(&fresh));
+        fresh
+    }
+
+    /// A node whose certificate no peer may accept fails here rather than in every handshake.
+    fn check_credentials(&self) -> Result<(), Error> {
+        let in_force = self.in_force();
+        let credentials = &self.credentials;
+        let fault = |cause: String, hint: String| Error::Credentials {
+            place: credentials.place().to_owned(),
+            cause,
+            hint,
+        };
+        for (peer, terms) in self.peers.iter().zip(&in_force.peers) {
+            let (interface, node) = (peer.interface.name(), &peer.node);
+            if peer.policy.module == Module::Validated && !VALIDATED {
+                return Err(Error::Module {
+                    place: format!("policy of {interface} to {node}"),
+                });
+            }
+            let reissue = |schemes: &[SignatureScheme]| {
+                let algorithm = schemes
+                    .first()
+                    .map_or("ml-dsa-65", |&code| scheme::command_line_name(code));
+                format!(
+                    "issue one by a CA of that algorithm: bartizan ca init --algorithm {algorithm}, then bartizan ca issue"
+                )
+            };
+            if !terms.signatures.contains(&credentials.scheme()) {
+                return Err(fault(
+                    format!(
+                        "its key signs by {}, and {interface} to {node} accepts {} (policy {})",
+                        credentials.scheme(),
+                        names(&terms.signatures),
+                        terms.profile
+                    ),
+                    reissue(&terms.signatures),
+                ));
+            }
+            for signed in credentials.signed_with() {
+                let accepted = signed.as_ref().is_ok_and(|code| terms.chain_signatures.contains(code));
+                if !accepted {
+                    let name = signed.map_or_else(|name| name, |code| code.to_string());
+                    return Err(fault(
+                        format!(
+                            "its chain is signed by {name}, and {interface} to {node} accepts {} (policy {})",
+                            names(&terms.chain_signatures),
+                            terms.profile
+                        ),
+                        reissue(&terms.chain_signatures),
+                    ));
+                }
+            }
+            if terms.revocation == Revocation::Require && credentials.lists().is_empty() {
+                return Err(Error::Credentials {
+                    place: "trust.crl".into(),
+                    cause: format!("{interface} to {node} requires a revocation list, and none is named"),
+                    hint: "write one with `bartizan ca crl` and name it in `trust: { crl: FILE }`".into(),
+                });
+            }
+        }
+        Ok(())
+    }
+}
+
+fn compile(peer: &Peer) -> Result<Compiled, Error> {
+    let nothing = |when: &str| Error::Credentials {
+        place: format!("policy of {} to {}", peer.interface.name(), peer.node),
+        cause: format!("leaves nothing to negotiate with {when}"),
+        hint: "it needs a group, a signature, a chain signature and a cipher suite that are post-quantum".into(),
+    };
+    let before = Terms::of(&peer.policy, Classical::Admitted).ok_or_else(|| nothing("today"))?;
+    let ended = peer.policy.in_force(Date::MAX);
+    let after = Terms::of(&ended, Classical::Excluded).ok_or_else(|| nothing("once its exception has ended"))?;
+    Ok(Compiled {
+        before: Arc::new(before),
+        after: Arc::new(after),
+    })
+}
+
+/// SNI carries a DNS name or nothing (RFC 6066, section 3); a node known by an address or a URI alone is asked for without.
+fn server_name(peer: &Peer) -> ServerName<'static> {
+    let dns = peer
+        .identity
+        .dns()
+        .iter()
+        .find_map(|name| ServerName::try_from(name.clone()).ok());
+    let address = peer.identity.ip().first().copied();
+    dns.unwrap_or_else(|| {
+        let none = std::net::IpAddr::V6(std::net::Ipv6Addr::UNSPECIFIED);
+        ServerName::IpAddress(IpAddr::from(address.unwrap_or(none)))
+    })
+}
+
+/// Whether that module is validated under FIPS 140-3: aws-lc-rs as it is built here is not its FIPS module.
+const VALIDATED: bool = false;
+
+/// Which cryptographic module does the work.
+#[must_use]
+pub fn module() -> &'static str {
+    "AWS-LC (aws-lc-rs 1.19, not FIPS-validated)"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_module_is_named_as_it_is_linked() {
+        let lock = include_str!("../../../../Cargo.lock");
+        let (_, package) = lock.split_once("name = \"aws-lc-rs\"\nversion = \"").unwrap();
+        let version: Vec<_> = package.split('.').take(2).collect();
+        assert!(
+            module().contains(&format!("aws-lc-rs {}", version.join("."))),
+            "{}",
+            module()
+        );
+        assert_eq!(module().contains("not FIPS"), aws_lc_rs::try_fips_mode().is_err());
+    }
+}
