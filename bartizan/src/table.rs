@@ -30,6 +30,7 @@ impl Table {
     }
 
     /// A table of left columns under these headings.
+    #[cfg(feature = "full")]
     pub(crate) fn under<const N: usize>(headings: [&str; N]) -> Self {
         let mut table = Self::new([Side::Left; N]);
         table.push(headings);
@@ -42,16 +43,18 @@ impl Table {
     }
 
     /// The lines of the table, each ended.
+    #[cfg(feature = "full")]
     pub(crate) fn render(&self) -> String {
         self.painted(|_, _, text| text.to_owned())
     }
 
     /// The lines, each behind two blanks.
+    #[cfg(feature = "full")]
     pub(crate) fn indented(&self) -> String {
         self.render().lines().map(|line| format!("  {line}\n")).collect()
     }
 
-    /// The same, each cell as `paint` makes it of row, column and text: colours have no width.
+    /// The lines, each cell as `paint` makes it of row, column and text: colours have no width.
     pub(crate) fn painted(&self, paint: impl Fn(usize, usize, &str) -> String) -> String {
         let mut rows = self.rows.clone();
         for (index, side) in self.sides.iter().enumerate() {
@@ -94,7 +97,7 @@ impl Table {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "full"))]
 mod tests {
     use super::*;
 
