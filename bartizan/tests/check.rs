@@ -187,6 +187,13 @@ fn each_missing_file_is_found() {
         format!("out/ca.crl.pem: {missing}"),
     ];
     assert_eq!(place.findings("--node nrf"), expected);
+    // The command as it can be typed: without a name to carry, it is refused.
+    let said = place.bartizan("check core.yaml --node nrf");
+    assert!(
+        said.out.contains("bartizan ca issue --name nrf --dns nrf`"),
+        "{}",
+        said.out
+    );
 }
 
 #[test]

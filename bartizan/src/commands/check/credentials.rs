@@ -87,8 +87,9 @@ pub(super) fn of(deployment: &Deployment, node: &Node, now: SystemTime) -> (Opti
 /// Every file that cannot be read, not the first alone; else what is wrong with their contents.
 fn unusable(node: &Node, files: &Files, error: &Error) -> Vec<Finding> {
     let hint = format!(
-        "`bartizan ca issue --name {}` writes certificate, key and root; `bartizan ca crl` the lists",
-        node.name
+        "`bartizan ca issue --name {}{}` writes certificate, key and root; `bartizan ca crl` the lists",
+        node.name,
+        bartizan_tls::issue_options(&node.identity)
     );
     let named = [
         Some(&files.certificate),

@@ -48,8 +48,9 @@ pub(super) fn of(
 /// Every file that cannot be read, not the first alone; else what is wrong with the one that cannot be used.
 fn unusable(node: &Node, files: &IpsecNode, error: &CredentialsError) -> Vec<Finding> {
     let hint = format!(
-        "`bartizan ca issue --profile ipsec --name {}` writes certificate, key and root; `bartizan ca crl` the lists",
-        node.name
+        "`bartizan ca issue --profile ipsec --name {}{}` writes certificate, key and root; `bartizan ca crl` the lists",
+        node.name,
+        bartizan_tls::issue_options(&node.identity)
     );
     let named = [
         Some(&files.certificate),

@@ -34,8 +34,9 @@ pub(crate) fn wanted(identity: &Identity) -> String {
     dns.chain(ip).chain(uri).collect::<Vec<_>>().join(", ")
 }
 
-/// What makes `bartizan ca issue` write these names.
-pub(crate) fn issue_options(identity: &Identity) -> String {
+/// The options by which `bartizan ca issue` writes these names, each after a blank.
+#[must_use]
+pub fn issue_options(identity: &Identity) -> String {
     let dns = identity.dns().iter().map(|name| format!(" --dns {name}"));
     let ip = identity.ip().iter().map(|address| format!(" --ip {address}"));
     let uri = identity.uri().iter().map(|uri| format!(" --uri {uri}"));

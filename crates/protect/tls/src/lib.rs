@@ -34,6 +34,7 @@ pub use certificate::certificate_of;
 pub use credentials::{Credentials, Flaw, Weight};
 pub use endpoint::{Accepting, Connecting, Endpoint, module};
 pub use error::Error;
+pub use identity::issue_options;
 pub use peer::{Peer, peers};
 pub use probe::{Answer, probe};
 pub use refusal::{PeerIdentity, Reason, Refused};
