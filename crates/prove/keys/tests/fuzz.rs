@@ -19,7 +19,7 @@ const ROUNDS: u64 = 400;
 const LONGEST: usize = 1 << 14;
 
 fn folder(place: &str) -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..").join(place)
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../..").join(place)
 }
 
 /// The files of a target's corpus, by name.
