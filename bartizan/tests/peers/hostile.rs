@@ -1,4 +1,4 @@
-//! Sick and hostile peers at both listeners of a sidecar: a consumer beside them loses nothing, memory stays within a bound, and the
+//! Sick and hostile peers at both listeners of a sidecar: another consumer loses nothing, memory stays within a bound, and the
 //! reason is counted by name.
 
 use std::collections::VecDeque;

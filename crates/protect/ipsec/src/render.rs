@@ -124,7 +124,7 @@ impl Connection {
         Section::new().with_section(self.name.clone(), message)
     }
 
-    /// By what charon tells peers apart: identity and family of addresses.
+    /// By what charon distinguishes peers: identity and family of addresses.
     fn peer_by_family(&self) -> (String, bool) {
         (self.identity.clone(), self.local.is_ipv4())
     }
@@ -215,7 +215,7 @@ pub fn connections(
 /// What becomes of other IKE_SAs with the peer when one is set up. `alone` where it has no other connection from here.
 ///
 /// A peer that comes back after a restart takes the place of what it left: it says so by INITIAL_CONTACT, which `no` sends and obeys. `replace`
-/// would also delete, after 10 s, what stood beside a new IKE_SA; where both ends had begun at once each deleted the other's, `close_action` began
+/// would also delete, after 10 s, other IKE_SAs of the peer; where both ends had begun at once each deleted the other's, `close_action` began
 /// anew, and so on without end (6.1.0). The watch sees to one of two.
 ///
 /// charon compares identities and the family of addresses, not connections (`check_uniqueness`, 6.1.0): of two connections to one peer that are

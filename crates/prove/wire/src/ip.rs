@@ -227,8 +227,8 @@ const OPTIONS: &[u8] = &[
     0xc9, // home address
 ];
 
-/// The extension header of an IPv6 packet, by its number, in which something stands that is no option anybody knows: the ends may tell
-/// each other anything there, beside whatever else the packet carries. `protocol` is what `rest` begins with.
+/// The extension header of an IPv6 packet, by its number, with data in it that is no known option: the ends may exchange
+/// anything there, whatever else the packet carries. `protocol` is what `rest` begins with.
 pub(crate) fn unread_options(mut protocol: u8, mut rest: &[u8]) -> Option<u8> {
     const HOP_BY_HOP: u8 = 0;
     const DESTINATION: u8 = 60;

@@ -25,7 +25,7 @@
 //! security associations come there too.
 //!
 //! Layers, outermost first: [`capture`] (pcap, pcapng), [`link`], tags and tunnels (a [`path`]), [`ip`] (with fragments), and then [`tcp`] (segments,
-//! reassembly) with [`tls`], [`http2`], [`http1`], [`ssh`] and [`plaintext`], told apart by [`opening`], behind a [`proxy`] too; [`sctp`] with [`dtls`] in it; [`udp`] with [`ike`], [`quic`], [`dtls`] and [`datagrams`];
+//! reassembly) with [`tls`], [`http2`], [`http1`], [`ssh`] and [`plaintext`], distinguished by [`opening`], behind a [`proxy`] too; [`sctp`] with [`dtls`] in it; [`udp`] with [`ike`], [`quic`], [`dtls`] and [`datagrams`];
 //! [`esp`]. What no reader claims is [`datagrams`] between its ends: each packet belongs to something that has a name.
 //! Where [`keys`] are given, what they open is read as well.
 //! Everything a stranger can choose (lengths, counts, order) is bounded; what a bound drops is counted and said. Code

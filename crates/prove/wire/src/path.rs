@@ -183,10 +183,10 @@ impl fmt::Display for Layer {
 
 /// What a conversation was carried in, outermost first, and the proxies that its stream went through; empty for most.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Path(Option<Arc<Ways>>);
+pub struct Path(Option<Arc<Hops>>);
 
 #[derive(Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-struct Ways {
+struct Hops {
     layers: Box<[Layer]>,
     proxies: Box<[Through]>,
 }
@@ -198,7 +198,7 @@ impl Path {
     pub(crate) fn new(layers: &[Layer]) -> Self {
         // A thin pointer: there is one in each link and each of a million conversations.
         Self((!layers.is_empty()).then(|| {
-            Arc::new(Ways {
+            Arc::new(Hops {
                 layers: layers.into(),
                 proxies: Box::default(),
             })
@@ -212,7 +212,7 @@ impl Path {
             return self;
         }
         let layers = self.layers().into();
-        Self(Some(Arc::new(Ways { layers, proxies })))
+        Self(Some(Arc::new(Hops { layers, proxies })))
     }
 
     /// The layers, outermost first.

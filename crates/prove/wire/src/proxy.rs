@@ -136,7 +136,7 @@ impl Place {
     }
 }
 
-/// Text of a stranger; what is not printable ASCII becomes a question mark.
+/// Text of an unauthenticated peer; what is not printable ASCII becomes a question mark.
 pub(crate) fn printable(text: &[u8]) -> Box<str> {
     let shown = |byte: &u8| {
         if byte.is_ascii_graphic() {

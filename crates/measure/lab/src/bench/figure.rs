@@ -1,4 +1,4 @@
-//! What the records of a run say: one figure per route, beside what it must reach.
+//! What the records of a run say: one figure per route, with its target.
 
 mod beside;
 

@@ -1,4 +1,4 @@
-//! The server behind every route that is measured: HTTP/2 in clear, a thread per connection, the same answer to everything.
+//! The server behind every route that is measured: unencrypted HTTP/2, a thread per connection, the same answer to everything.
 
 use std::collections::VecDeque;
 use std::io::{self, Write as _};

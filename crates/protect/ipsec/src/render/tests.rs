@@ -126,7 +126,7 @@ fn of_two_connections_to_one_peer_none_makes_room_for_the_other() {
         ["never", "no"].map(|word| text.matches(&format!("unique = {word}\n")).count())
     };
     assert_eq!(with(["10.201.0.1", "10.201.0.2"]), [2, 0]);
-    // charon tells the families apart.
+    // charon distinguishes the families.
     assert_eq!(with(["fd00::1", "fd00::2"]), [0, 2]);
 }
 

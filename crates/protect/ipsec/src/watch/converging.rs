@@ -40,7 +40,7 @@ struct Deletion {
 }
 
 impl Doubled {
-    /// Why an IKE_SA that is deleted for the sake of another ends; of one that the peer has forgotten it is noted beside charon's log.
+    /// Why an IKE_SA that is deleted for the sake of another ends; of one that the peer has forgotten it is noted with charon's log.
     pub(super) fn why(&self, id: u32) -> Option<Why> {
         let deletion = self.deleted.get(&id)?;
         Some(if deletion.forced { Why::Deleted } else { Why::Duplicate })
@@ -53,7 +53,7 @@ impl Doubled {
 }
 
 impl Watch<'_> {
-    /// Deletes what stands beside another IKE_SA of its connection, where this end decides.
+    /// Deletes the surplus IKE_SAs of a connection, where this end decides.
     pub(super) fn converge(&mut self, commands: &mut Client, notice: &mut dyn FnMut(Notice<'_>)) -> Result<(), Error> {
         let mut doubled = self.tracked.doubled(track::BESIDE);
         let late = self.tracked.doubled(LEFT_TO_THE_OTHER);
@@ -121,7 +121,7 @@ fn terminate(commands: &mut Client, id: u32, force: &str) -> Result<(), Error> {
 /// Those of a connection that are not to stay: all but the one whose CHILD_SAs were installed last, once they stand undisturbed. None where none
 /// has all the CHILD_SAs. One in which the peer is silent stays only where it is silent in all.
 ///
-/// charon's numbers do not tell which that is: the end that begins counts a CHILD_SA when it asks for it, the other when it installs it.
+/// charon's numbers do not show which that is: the end that begins counts a CHILD_SA when it asks for it, the other when it installs it.
 fn extra<'a>(
     sas: &[&'a IkeSa],
     children: usize,

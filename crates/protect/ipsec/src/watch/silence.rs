@@ -1,6 +1,6 @@
 //! Peers that give no answer, out of charon's alerts about messages that it sends again.
 //!
-//! They are counted by IKE_SA: one that the peer has forgotten goes unanswered beside another that it answers. A link is silent when none of
+//! They are counted by IKE_SA: one that the peer has forgotten goes unanswered while another is answered. A link is silent when none of
 //! its IKE_SAs is answered.
 
 use std::collections::HashMap;
@@ -50,7 +50,7 @@ impl Silences {
             .min_by_key(|silence| silence.since)
     }
 
-    /// Takes note of an answer in this IKE_SA: what was attempted beside it, or was given up, is over.
+    /// Takes note of an answer in this IKE_SA: other attempts, and those that were given up, are over.
     fn answered(&mut self, id: u32, connection: &str, tracked: &Tracked) {
         self.given_up.remove(connection);
         self.unanswered.retain(|other, silence| {
@@ -204,7 +204,7 @@ mod tests {
         silences.answered(2, LINK, &tracked);
         assert_eq!(since(&silences, &tracked), None);
         assert!(silences.is_silent(1) && !silences.is_silent(2));
-        // The first is given up, beside the second.
+        // The first is given up while the second is established.
         tracked.close(1, None, Why::PeerLost);
         silences.ended(1, LINK, Why::PeerLost, &tracked);
         assert_eq!(since(&silences, &tracked), None);

@@ -123,7 +123,7 @@ impl Observer {
         true
     }
 
-    /// Options of IPv6 that nobody knows are something between its hosts, beside what the packet carries.
+    /// Unknown options of IPv6 are a conversation of its hosts of their own, whatever else the packet carries.
     fn options(&mut self, protocol: u8, rest: &[u8], datagram: &Datagram<'_>, origin: &Origin, layers: &[Layer]) {
         let Some(header) = ip::unread_options(protocol, rest) else {
             return;

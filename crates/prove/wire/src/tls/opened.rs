@@ -468,7 +468,7 @@ impl Opener {
             && !content.is_empty()
         {
             let delivery = Delivery::Data { bytes: content, at };
-            // What is protected twice is opened once: keys of a stranger's choice must not lead deeper and deeper.
+            // What is protected twice is opened once: keys that a peer chose must not lead deeper and deeper.
             application.take(from.index(), delivery, &mut (0, Roles::Content), None);
         }
         if let Some(session) = &mut self.http2 {

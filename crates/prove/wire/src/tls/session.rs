@@ -40,7 +40,7 @@ pub struct Tls {
     pub client_signature: Option<Seen<SignatureScheme>>,
     /// Alerts in clear.
     pub alerts: Vec<Seen<Alert>>,
-    /// Runs of bytes in one direction, in the order captured: those of the handshake, and while that cannot be told up to eight. A
+    /// Runs of bytes in one direction, in the order captured: those of the handshake, and while that is unknown up to eight. A
     /// ChangeCipherSpec that a TLS 1.3 client sends while the server speaks (rustls does) ends no flight of the server: it means nothing
     /// (RFC 9846, appendix D.4), and is counted with the client's next.
     pub flights: Vec<Flight>,

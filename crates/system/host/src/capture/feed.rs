@@ -291,7 +291,7 @@ impl<G: FnMut(Fed) -> bool> Reader<G> {
                     return Stopped::Asked;
                 }
             }
-            // An interface that vanished between two reads is reported once only, and perhaps to nobody.
+            // An interface that disappeared between two reads is reported once only, and perhaps to nobody.
             if *down && index_of(&self.interface) != Some(self.socket.index()) {
                 return Stopped::Away;
             }
