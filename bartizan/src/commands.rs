@@ -21,4 +21,6 @@ pub(crate) mod ipsec;
 pub(crate) mod lab;
 #[cfg(feature = "full")]
 mod metrics_endpoint;
+#[cfg(feature = "full")]
+pub(crate) mod plan;
 pub(crate) mod sidecar;

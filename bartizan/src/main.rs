@@ -47,6 +47,8 @@ enum Command {
     #[cfg(feature = "full")]
     Lab(commands::lab::Args),
     #[cfg(feature = "full")]
+    Plan(Box<commands::plan::Args>),
+    #[cfg(feature = "full")]
     Rekey(commands::ipsec::rekey::Args),
     Sidecar(commands::sidecar::Args),
     #[cfg(feature = "full")]
@@ -84,6 +86,8 @@ fn main() -> ExitCode {
         Command::Inspect(args) => commands::inspect::run(&args),
         #[cfg(feature = "full")]
         Command::Lab(args) => commands::lab::run(args),
+        #[cfg(feature = "full")]
+        Command::Plan(args) => commands::plan::run(&args),
         #[cfg(feature = "full")]
         Command::Rekey(args) => commands::ipsec::rekey::run(&args),
         Command::Sidecar(args) => commands::sidecar::run(args),
