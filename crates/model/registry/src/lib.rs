@@ -13,6 +13,7 @@ mod cipher;
 mod code;
 mod document;
 mod group;
+mod header;
 mod http;
 mod ike;
 mod macsec;
@@ -31,13 +32,19 @@ pub use beside::{JWS_ALGORITHMS, JwsAlgorithm, SUCI_SCHEMES, SuciScheme, jws_alg
 pub use cipher::{CIPHERS, Cipher, TlsVersion, cipher, cipher_named};
 pub use code::{CipherSuite, NamedGroup, SignatureScheme, is_grease};
 pub use group::{GROUPS, Group, Kind, group, group_named};
+pub use header::{
+    ECPRI_PAYLOAD_PUBLISHED, FRAGMENT_UNIT, HEADERS, Header, IP_PACKET_MOST, IPV4_MTU_LEAST, IPV6_MTU_LEAST,
+    QUIC_AMPLIFICATION, QUIC_CONNECTION_ID_MOST, QUIC_INITIAL_LEAST, QUIC_PACKET_NUMBER_MOST, TCP_INITIAL_BYTES,
+    TCP_INITIAL_SEGMENTS, TLS_RECORD_CONTENT,
+};
 pub use http::{
     HTTP_APIS, HttpApi, NETWORK_DOMAIN, NETWORK_FUNCTIONS, NetworkFunction, SBI_HEADER, http_api,
     network_function_named, network_function_of,
 };
 pub use ike::{
-    AUTHENTICATION_METHODS, AuthenticationMethod, HASH_ALGORITHMS, HashAlgorithm, IKEV1_AUTHENTICATION, IKEV1_CIPHERS,
-    Ikev1Value, TRANSFORMS, Transform, TransformKind, authentication_method, hash_algorithm, ikev1_value, transform,
+    AUTHENTICATION_METHODS, AuthenticationMethod, ESP_ENCRYPTIONS, ESP_INTEGRITIES, EspEncryption, EspIntegrity,
+    HASH_ALGORITHMS, HashAlgorithm, IKEV1_AUTHENTICATION, IKEV1_CIPHERS, Ikev1Value, TRANSFORMS, Transform,
+    TransformKind, authentication_method, esp_encryption, esp_integrity, hash_algorithm, ikev1_value, transform,
     transform_named,
 };
 pub use macsec::{MACSEC_SUITES, MacsecSuite, macsec_suite, macsec_suite_named};

@@ -4,7 +4,10 @@
 //! it comes from and where it ceases to hold. Every number that leaves the crate carries its [`Source`].
 #![forbid(unsafe_code)]
 
+pub mod curve;
 pub mod delay;
+pub mod fronthaul;
+pub mod overhead;
 pub mod queue;
 mod source;
 pub mod unit;
