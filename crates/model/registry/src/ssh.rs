@@ -16,19 +16,32 @@ pub struct SshKeyExchange {
     pub category: Option<Category>,
     /// Safe against an attacker who records today and computes later.
     pub recording: Safety,
+    /// Bytes of key exchange data that the client sends (`C_INIT`), then the server (`S_REPLY`), of methods with a post-quantum part.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub shares: Option<[u16; 2]>,
     /// The defining document.
     pub standing: Standing,
-    /// What a reader must know beside the name.
+    /// What a reader must know in addition to the name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub note: Option<&'static str>,
 }
 
+macro_rules! shares {
+    (-) => {
+        None
+    };
+    ([$client:literal $server:literal]) => {
+        Some([$client, $server])
+    };
+}
+
 macro_rules! methods {
-    ($($safety:ident { $($name:literal $category:tt $standing:ident $($note:literal)?;)* })*) => {
+    ($($safety:ident { $($name:literal $category:tt $shares:tt $standing:ident $($note:literal)?;)* })*) => {
         &[$($(SshKeyExchange {
             name: $name,
             category: category!($category),
             recording: Safety::$safety,
+            shares: shares!($shares),
             standing: $standing,
             note: note!($($note)?),
         },)*)*]
@@ -37,32 +50,32 @@ macro_rules! methods {
 
 /// Every key exchange method of SSH this project knows.
 pub static SSH_KEY_EXCHANGES: &[SshKeyExchange] = methods! {
-    // name, category, document, note
+    // name, category, bytes of both shares, document, note
     QuantumSafe {
-        "mlkem768x25519-sha256"                    3 RFC_10042   "default of OpenSSH from 10.0 on";
-        "mlkem768nistp256-sha256"                  3 RFC_10042;
-        "mlkem1024nistp384-sha384"                 5 RFC_10042;
-        "sntrup761x25519-sha512"                   - RFC_9941    "Streamlined NTRU Prime, which NIST did not choose";
-        "sntrup761x25519-sha512@openssh.com"       - RFC_9941    "the same before it had an RFC; default of OpenSSH 9.0 to 9.9";
-        "sntrup4591761x25519-sha512@tinyssh.org"   - SSH_PRIVATE "replaced by sntrup761";
+        "mlkem768x25519-sha256"                    3 [1216 1120] RFC_10042   "default of OpenSSH from 10.0 on";
+        "mlkem768nistp256-sha256"                  3 [1249 1153] RFC_10042;
+        "mlkem1024nistp384-sha384"                 5 [1665 1665] RFC_10042;
+        "sntrup761x25519-sha512"                   - [1190 1071] RFC_9941    "Streamlined NTRU Prime, which NIST did not choose";
+        "sntrup761x25519-sha512@openssh.com"       - [1190 1071] RFC_9941    "the same before it had an RFC; default of OpenSSH 9.0 to 9.9";
+        "sntrup4591761x25519-sha512@tinyssh.org"   - [1250 1079] SSH_PRIVATE "replaced by sntrup761";
     }
     Vulnerable {
-        "curve25519-sha256"                        - RFC_8731;
-        "curve25519-sha256@libssh.org"             - RFC_8731    "the same before it had an RFC";
-        "curve448-sha512"                          - RFC_8731;
-        "ecdh-sha2-nistp256"                       - RFC_5656;
-        "ecdh-sha2-nistp384"                       - RFC_5656;
-        "ecdh-sha2-nistp521"                       - RFC_5656;
-        "diffie-hellman-group-exchange-sha1"       - RFC_4419;
-        "diffie-hellman-group-exchange-sha256"     - RFC_4419;
-        "diffie-hellman-group1-sha1"               - RFC_4253    "1024 bits: broken without a quantum computer";
-        "diffie-hellman-group14-sha1"              - RFC_4253;
-        "diffie-hellman-group14-sha256"            - RFC_8268;
-        "diffie-hellman-group15-sha512"            - RFC_8268;
-        "diffie-hellman-group16-sha512"            - RFC_8268;
-        "diffie-hellman-group17-sha512"            - RFC_8268;
-        "diffie-hellman-group18-sha512"            - RFC_8268;
-        "rsa2048-sha256"                           - RFC_4432;
+        "curve25519-sha256"                        - -           RFC_8731;
+        "curve25519-sha256@libssh.org"             - -           RFC_8731    "the same before it had an RFC";
+        "curve448-sha512"                          - -           RFC_8731;
+        "ecdh-sha2-nistp256"                       - -           RFC_5656;
+        "ecdh-sha2-nistp384"                       - -           RFC_5656;
+        "ecdh-sha2-nistp521"                       - -           RFC_5656;
+        "diffie-hellman-group-exchange-sha1"       - -           RFC_4419;
+        "diffie-hellman-group-exchange-sha256"     - -           RFC_4419;
+        "diffie-hellman-group1-sha1"               - -           RFC_4253    "1024 bits: broken without a quantum computer";
+        "diffie-hellman-group14-sha1"              - -           RFC_4253;
+        "diffie-hellman-group14-sha256"            - -           RFC_8268;
+        "diffie-hellman-group15-sha512"            - -           RFC_8268;
+        "diffie-hellman-group16-sha512"            - -           RFC_8268;
+        "diffie-hellman-group17-sha512"            - -           RFC_8268;
+        "diffie-hellman-group18-sha512"            - -           RFC_8268;
+        "rsa2048-sha256"                           - -           RFC_4432;
     }
 };
 
@@ -140,6 +153,25 @@ mod tests {
         assert_eq!(safety("curve25519-sha256"), Some(Safety::Vulnerable));
         assert_eq!(safety("mlkem768x25519-sha256@example.com"), None);
         assert_eq!(safety("kex-strict-s-v00@openssh.com"), None);
+    }
+
+    #[test]
+    fn shares_of_a_hybrid_are_those_of_its_two_parts() {
+        use crate::{NamedGroup, group};
+        let of = |code| group(NamedGroup(code)).map(|known| [known.client_share, known.server_share]);
+        let shares = |name| ssh_key_exchange(name).and_then(|known| known.shares);
+        // The groups of TLS have the same parts (draft-ietf-tls-ecdhe-mlkem), in whatever order.
+        assert_eq!(shares("mlkem768x25519-sha256"), of(0x11ec));
+        assert_eq!(shares("mlkem768nistp256-sha256"), of(0x11eb));
+        assert_eq!(shares("mlkem1024nistp384-sha384"), of(0x11ed));
+        for known in SSH_KEY_EXCHANGES {
+            assert_eq!(
+                known.shares.is_some(),
+                known.recording == Safety::QuantumSafe,
+                "{}",
+                known.name
+            );
+        }
     }
 
     #[test]

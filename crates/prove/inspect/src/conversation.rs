@@ -213,7 +213,7 @@ impl Conversation {
             from_server: direction(&association.from_responder),
             tls: None,
             http2: None,
-            ssh: None,
+            ssh: association.ssh.clone(),
             ike: None,
             esp: None,
             posture,

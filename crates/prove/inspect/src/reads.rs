@@ -83,7 +83,7 @@ fn of(kind: Kind) -> (&'static str, String, Reading, String) {
             ("IP, UDP", "ESP".into(), Read, told)
         }
         Kind::DtlsOverSctp => ("SCTP", "DTLS".into(), Read, STRUCTURE.into()),
-        Kind::SshOverSctp => sctp(sctp::Named::Ssh),
+        Kind::SshOverSctp => ("SCTP", "SSH".into(), Read, STRUCTURE.into()),
         Kind::DtlsChunks => ("SCTP", "DTLS chunks".into(), Unread, "chunk type".into()),
         Kind::ClearSctp | Kind::SctpSilent => ("SCTP", "user messages".into(), Named, payload_protocols()),
         Kind::GtpU => datagrams(DatagramProtocol::GtpU),

@@ -42,7 +42,7 @@ pub(crate) fn judge(evidence: &Evidence<'_>) -> Judgement {
             Judgement::new(Verdict::Vulnerable, because, all())
         }
         Content::Unknown(_) => Judgement::new(Verdict::NotObservable, "a protocol that is not read", all()),
-        Content::Ssh(carried) => ssh::posture(connection, carried).authenticity,
+        Content::Ssh(carried) => ssh::posture(&connection.into(), carried).authenticity,
         Content::Tls(tls) => refused(evidence).unwrap_or_else(|| {
             let server = end(evidence, tls, Side::Server).judgement;
             let client = end(evidence, tls, Side::Client).judgement;

@@ -30,7 +30,7 @@ pub(crate) fn judge(evidence: &Evidence<'_>) -> Judgement {
         Content::Unknown(_) => Judgement::new(Verdict::NotObservable, "a protocol that is not read", all()),
         Content::Proxy(hop) => proxy::confidentiality(connection, hop),
         Content::Tls(tls) => judge_tls(evidence, tls),
-        Content::Ssh(carried) => ssh::posture(connection, carried).confidentiality,
+        Content::Ssh(carried) => ssh::posture(&connection.into(), carried).confidentiality,
     }
 }
 

@@ -168,7 +168,7 @@ impl<'a> Evidence<'a> {
         beside.extend(proxy::secrets(self.connection));
         beside.extend(self.tunnel());
         if let Content::Ssh(carried) = &self.connection.content {
-            let posture = ssh::posture(self.connection, carried);
+            let posture = ssh::posture(&self.connection.into(), carried);
             return Posture {
                 interface: told.interface.map(|(interface, _)| interface),
                 named_by: told.interface.map(|(_, at)| Source::between(at, at)),
@@ -381,6 +381,12 @@ impl<'a> Evidence<'a> {
                 what,
                 sources: vec![source],
             });
+        }
+        if let Content::Ssh(ssh) = &self.connection.content
+            && let Some((what, source)) = ssh::contradicted(ssh)
+        {
+            let sources = source.map_or_else(|| vec![Source::all(self.connection)], |source| vec![source]);
+            doubts.push(Contradiction { what, sources });
         }
         let Some(tls) = self.tls() else { return doubts };
         if let Some(excess) = &tls.excess_hello {

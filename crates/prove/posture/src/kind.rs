@@ -148,7 +148,9 @@ impl Kind {
         use Verdict::{NotObservable, NotSeen, QuantumSafe, ReadableNow, Vulnerable};
         match self {
             // A NULL cipher is readable now.
-            Self::Ssh | Self::Ike | Self::Esp => &[QuantumSafe, NotObservable, NotSeen, Vulnerable, ReadableNow],
+            Self::Ssh | Self::SshOverSctp | Self::Ike | Self::Esp => {
+                &[QuantumSafe, NotObservable, NotSeen, Vulnerable, ReadableNow]
+            }
             Self::Tls13 => &[QuantumSafe, NotObservable, NotSeen, Vulnerable],
             Self::TlsLegacy(_) => &[NotObservable, Vulnerable, ReadableNow],
             // A ledger may know what is not in the capture.
@@ -171,9 +173,7 @@ impl Kind {
             Self::GtpU | Self::Proxy(_) => &[NotObservable, ReadableNow],
             Self::Named(named) if named.is_plaintext() => &[ReadableNow],
             Self::Named(Named::WireGuard) => &[Vulnerable],
-            Self::Named(_) | Self::Unknown | Self::DtlsChunks | Self::SshOverSctp | Self::NotRead(_) => {
-                &[NotObservable]
-            }
+            Self::Named(_) | Self::Unknown | Self::DtlsChunks | Self::NotRead(_) => &[NotObservable],
         }
     }
 
@@ -186,7 +186,7 @@ impl Kind {
             Content::Proxy(hop) => Self::Proxy(hop.protocol),
             Content::Unknown(_) => Self::Unknown,
             Content::Tls(tls) => Self::of_tls(tls, connection),
-            Content::Ssh(ssh) => crate::ssh::kind(connection, ssh),
+            Content::Ssh(ssh) => crate::ssh::kind(&connection.into(), ssh),
         }
     }
 

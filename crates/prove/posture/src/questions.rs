@@ -242,7 +242,7 @@ pub(crate) fn clear(evidence: &Evidence<'_>) -> Reply {
             Reply::new(Answer::Yes, format!("{}, {bytes} bytes", hop.protocol.name()), all)
         }
         Content::Unknown(_) => Reply::new(Answer::NotObservable, "a protocol that is not read", all),
-        Content::Ssh(carried) => ssh::posture(connection, carried).clear,
+        Content::Ssh(carried) => ssh::posture(&connection.into(), carried).clear,
         Content::Tls(tls) => match &tls.server_hello {
             Some(hello) if tls::is_null_cipher(hello.value.cipher_suite) => Reply::new(
                 Answer::Yes,

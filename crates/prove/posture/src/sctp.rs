@@ -5,8 +5,7 @@ use bartizan_wire::ip;
 use bartizan_wire::plaintext::Plaintext;
 use bartizan_wire::sctp::{Association, Named};
 
-use crate::dtls;
-use crate::{Answer, Contradiction, Hole, Interface, Judgement, Kind, Posture, Reply, Source, Verdict};
+use crate::{Answer, Contradiction, Hole, Interface, Judgement, Kind, Posture, Reply, Source, Verdict, dtls, ssh};
 
 const UNREAD: &str = "chunks were not read: of a type that nobody knows, cut short, or in no window";
 
@@ -24,11 +23,7 @@ pub fn association_posture(association: &Association) -> Posture {
         }
         None if messages == 0 => silent(association),
         None => match association.named() {
-            Some(Named::Ssh) => hidden(
-                association,
-                Kind::SshOverSctp,
-                "SSH in SCTP, whose key exchange is not read",
-            ),
+            Some(Named::Ssh) => ssh_posture(association),
             named => plain(association, named),
         },
         Some(_) if association.plain_messages > 0 => mixed(association),
@@ -41,6 +36,23 @@ pub fn association_posture(association: &Association) -> Posture {
     posture.named_by = interface.map(|interface| interface.source(association));
     posture.beside = Hole::all(&association.beside);
     doubt(association, &mut posture);
+    posture
+}
+
+/// SSH is judged as over TCP. Where it is not the only thing in the association, nobody protects the rest.
+fn ssh_posture(association: &Association) -> Posture {
+    let Some(carried) = &association.ssh else {
+        let because = "SSH in SCTP, and messages on other streams that are not read";
+        return hidden(association, Kind::SshOverSctp, because);
+    };
+    let mut posture = ssh::posture(&association.into(), carried);
+    if posture.kind == Kind::Ssh {
+        posture.kind = Kind::SshOverSctp;
+    }
+    if let Some((what, source)) = ssh::contradicted(carried) {
+        let sources = source.map_or_else(|| all(association), |source| vec![source]);
+        posture.contradictions.push(Contradiction { what, sources });
+    }
     posture
 }
 

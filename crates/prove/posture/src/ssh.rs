@@ -2,15 +2,50 @@
 //! signature stand in clear too. How the client proves who it is, and key exchanges behind the first, do not.
 
 use bartizan_registry::{SSH_NO_CIPHER, Safety, ssh_key_exchange, ssh_public_key};
-use bartizan_wire::ssh::Ssh;
+use bartizan_wire::sctp::Association;
+use bartizan_wire::ssh::{Sent, Ssh};
 use bartizan_wire::{Connection, Ending, Side};
 
 use crate::{Answer, Judgement, Kind, Posture, Reply, Source, Verdict};
 
-/// What follows for a connection that carries SSH.
-pub(crate) fn posture(connection: &Connection, ssh: &Ssh) -> Posture {
-    let all = vec![Source::all(connection)];
-    let kind = kind(connection, ssh);
+/// What carries SSH.
+pub(crate) struct Transport {
+    packets: Source,
+    /// It ended, or was reset, within the capture.
+    ended: bool,
+    /// Bytes of it are missing from the capture.
+    incomplete: bool,
+}
+
+impl From<&Connection> for Transport {
+    fn from(connection: &Connection) -> Self {
+        Self {
+            packets: Source::all(connection),
+            ended: is_over(connection.ending),
+            incomplete: connection.from_client.stream.unseen + connection.from_server.stream.unseen > 0,
+        }
+    }
+}
+
+impl From<&Association> for Transport {
+    fn from(association: &Association) -> Self {
+        let sent = [&association.from_initiator, &association.from_responder];
+        Self {
+            packets: Source::between(association.first, association.last),
+            ended: is_over(association.ending),
+            incomplete: sent.iter().any(|sent| sent.missing + sent.unread > 0),
+        }
+    }
+}
+
+fn is_over(ending: Ending) -> bool {
+    matches!(ending, Ending::Closed | Ending::Reset)
+}
+
+/// What follows for what carries SSH.
+pub(crate) fn posture(transport: &Transport, ssh: &Ssh) -> Posture {
+    let all = vec![transport.packets.clone()];
+    let kind = kind(transport, ssh);
     let confidentiality = match kind {
         Kind::Ssh => confidentiality(ssh, &all),
         Kind::SshNotAgreed => Judgement::new(Verdict::NotSeen, not_agreed(ssh), all.clone()),
@@ -59,7 +94,7 @@ fn is_first_version(ssh: &Ssh) -> bool {
 }
 
 /// What it is.
-pub(crate) fn kind(connection: &Connection, ssh: &Ssh) -> Kind {
+pub(crate) fn kind(transport: &Transport, ssh: &Ssh) -> Kind {
     let ends = [&ssh.client, &ssh.server];
     if is_first_version(ssh) || ssh.established() || readable(ssh).is_some() {
         return Kind::Ssh;
@@ -74,9 +109,8 @@ pub(crate) fn kind(connection: &Connection, ssh: &Ssh) -> Kind {
     // What was not finished as far as the capture goes may have been finished behind it.
     let both = ssh.client.kex_init.is_some() && ssh.server.kex_init.is_some();
     let nothing_in_common = both && ssh.key_exchange().is_none();
-    let ended = matches!(connection.ending, Ending::Closed | Ending::Reset) || ssh.disconnected.is_some();
-    let unseen = connection.from_client.stream.unseen + connection.from_server.stream.unseen;
-    match nothing_in_common || ended && unseen == 0 {
+    let ended = transport.ended || ssh.disconnected.is_some();
+    match nothing_in_common || ended && !transport.incomplete {
         true => Kind::SshNotAgreed,
         false => Kind::SshNotSeen,
     }
@@ -142,7 +176,13 @@ fn confidentiality(ssh: &Ssh, all: &[Source]) -> Judgement {
             Verdict::NotSeen,
             format!("{method} negotiated, and whether it took place is missing from the capture"),
         ),
-        Some(Safety::QuantumSafe) => (Verdict::QuantumSafe, format!("{method} negotiated")),
+        Some(Safety::QuantumSafe) => match contradicted(ssh) {
+            Some((what, source)) => {
+                let sources = choice(ssh).into_iter().chain(source).collect();
+                return Judgement::new(Verdict::NotObservable, what, sources);
+            }
+            None => (Verdict::QuantumSafe, format!("{method} negotiated")),
+        },
         Some(Safety::Vulnerable) => (
             Verdict::Vulnerable,
             format!("{method} negotiated: a classical key exchange"),
@@ -153,6 +193,30 @@ fn confidentiality(ssh: &Ssh, all: &[Source]) -> Judgement {
         ),
     };
     Judgement::new(verdict, because, choice(ssh))
+}
+
+/// What an end sent for the post-quantum method that was agreed on, where that cannot be its half of it: a message of another length, or
+/// none although both ends went on to new keys.
+pub(crate) fn contradicted(ssh: &Ssh) -> Option<(String, Option<Source>)> {
+    let method = ssh.key_exchange()?;
+    let shares = ssh_key_exchange(method)?.shares.filter(|_| ssh.established())?;
+    let ends: [(Side, &Sent); 2] = [(Side::Client, &ssh.client), (Side::Server, &ssh.server)];
+    ends.into_iter()
+        .zip(shares)
+        .find_map(|((side, sent), needed)| match &sent.share {
+            Some(share) if share.value == u32::from(needed) => None,
+            Some(share) => {
+                let length = share.value;
+                let what = format!(
+                    "{method} is agreed on, and the {side} sent {length} bytes of key exchange data instead of {needed}"
+                );
+                Some((what, Some(Source::seen(share))))
+            }
+            None => Some((
+                format!("{method} is agreed on, and the {side} sent no key exchange data for it"),
+                None,
+            )),
+        })
 }
 
 /// How the server proved itself, and what is in it for a forger of either end.

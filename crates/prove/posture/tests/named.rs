@@ -159,7 +159,7 @@ fn association(payload_protocol: u32, said: &[(Side, &[u8])]) -> Vec<Vec<u8>> {
 }
 
 #[test]
-fn what_sctp_carries_is_named_and_ssh_in_it_is_not_called_readable() {
+fn protocols_in_sctp_are_named_and_ssh_without_its_key_exchange_is_not_seen() {
     use Side::{Client, Server};
     const DIAMETER: &[u8] = b"\x01\x00\x00\x14\x80\x00\x01\x01\x00\x00\x00\x00\x00\x00\x00\x01\x00\x00\x00\x02";
     const SSH: &[u8] = b"SSH-2.0-OpenSSH_10.0\r\n";
@@ -178,9 +178,9 @@ fn what_sctp_carries_is_named_and_ssh_in_it_is_not_called_readable() {
         (
             0,
             &[(Client, SSH), (Server, SSH), (Client, &[0x5a; 40])],
-            (Kind::SshOverSctp, Verdict::NotObservable),
+            (Kind::SshNotSeen, Verdict::NotSeen),
         ),
-        (0, &[(Server, SSH)], (Kind::SshOverSctp, Verdict::NotObservable)),
+        (0, &[(Server, SSH)], (Kind::SshNotSeen, Verdict::NotSeen)),
         // One end alone that says so hides nothing.
         (
             60,

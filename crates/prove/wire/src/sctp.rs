@@ -2,7 +2,7 @@
 //!
 //! A packet is read by [`packet`], its chunks by [`Packet::chunks`]. A [`Tracker`] follows an association through both
 //! directions, whatever addresses its ends use, and gives an [`Association`]. User messages that were cut into several
-//! DATA or I-DATA chunks are counted as one; their bytes are put together for the handshake of DTLS only: of others nobody reads
+//! DATA or I-DATA chunks are counted as one; their bytes are put together for the handshake of DTLS, and for SSH: of others nobody reads
 //! further than the first.
 
 mod association;
@@ -10,6 +10,7 @@ mod chunk;
 mod dtls;
 mod named;
 mod sent;
+mod ssh;
 mod tracker;
 
 pub use crate::dtls::Dtls;

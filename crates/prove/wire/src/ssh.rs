@@ -31,6 +31,9 @@ pub struct Sent {
     pub identification: Option<Seen<String>>,
     /// What it can do.
     pub kex_init: Option<Seen<KexInit>>,
+    /// Bytes of its half of the key exchange (`e` or `f`, `Q_C` or `Q_S`, `C_INIT` or `S_REPLY`): the last one before the new keys, as a
+    /// first one may be a wrong guess (RFC 4253, section 7).
+    pub share: Option<Seen<u32>>,
     /// SSH_MSG_NEWKEYS: all that follows is encrypted.
     pub new_keys: Option<Moment>,
     /// The first message before it that only a service sends, such as data of a channel: it is not encrypted.

@@ -5,6 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 use super::{Dtls, Sent};
 use crate::beside::Sightings;
 use crate::path::Path;
+use crate::ssh::Ssh;
 use crate::{Captured, Ending, Moment};
 
 /// What the capture has of an association's beginning.
@@ -98,6 +99,8 @@ pub struct Association {
     pub from_responder: Sent,
     /// The DTLS in its user messages, if there is any.
     pub dtls: Option<Dtls>,
+    /// The SSH in its user messages, where they are that and nothing else.
+    pub ssh: Option<Box<Ssh>>,
     /// User messages that do not begin with a DTLS record.
     pub plain_messages: u64,
     /// The first of these.

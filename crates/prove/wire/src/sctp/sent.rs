@@ -125,6 +125,8 @@ fn digest(data: &Data<'_>) -> u32 {
 #[derive(Clone, Default)]
 pub(super) struct Direction {
     pub(super) sent: Sent,
+    /// The TSN of the first chunk: as INIT says, or of the first in the capture.
+    begins_at: Option<u32>,
     /// The TSN that is next in order.
     next: Option<u32>,
     early: BTreeMap<u32, Piece>,
@@ -142,12 +144,19 @@ impl Direction {
 
     /// The first TSN, as INIT says.
     pub(super) fn begin(&mut self, tsn: u32) {
+        self.begins_at.get_or_insert(tsn);
         self.next.get_or_insert(tsn);
+    }
+
+    /// The TSN of its first chunk, where one is known.
+    pub(super) fn begins_at(&self) -> Option<u32> {
+        self.begins_at
     }
 
     /// Takes a DATA chunk; says whether its TSN is new.
     pub(super) fn data(&mut self, data: &Data<'_>, from: usize, at: Moment, give: &mut impl FnMut(Event)) -> bool {
-        let next = *self.next.get_or_insert(data.tsn);
+        self.begin(data.tsn);
+        let next = self.next.unwrap_or(data.tsn);
         let ahead = data.tsn.wrapping_sub(next);
         let behind = next.wrapping_sub(data.tsn);
         if ahead > WINDOW && behind > WINDOW {

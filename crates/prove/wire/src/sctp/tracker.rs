@@ -3,7 +3,7 @@
 use std::net::{IpAddr, SocketAddr};
 
 use super::sent::Direction;
-use super::{Association, Begun, Chunk, Data, Event, Init, Packet, Roles, Sack, dtls, kind};
+use super::{Association, Begun, Chunk, Data, Event, Init, Packet, Roles, Sack, dtls, kind, ssh};
 use crate::beside::Sightings;
 use crate::checksum::{Checksum, Sums};
 use crate::keys::Keys;
@@ -33,6 +33,7 @@ pub struct Tracker {
     tags: [Option<u32>; 2],
     directions: [Direction; 2],
     dtls: dtls::Reader,
+    ssh: ssh::Reader,
     sums: [Sums; 2],
     plain: u64,
     first_plain: Option<Moment>,
@@ -65,6 +66,7 @@ impl Tracker {
             tags: [None; 2],
             directions: Default::default(),
             dtls: dtls::Reader::default(),
+            ssh: ssh::Reader::default(),
             sums: Default::default(),
             plain: 0,
             first_plain: None,
@@ -92,7 +94,11 @@ impl Tracker {
             .iter()
             .map(|known| allocated(known.capacity() * size_of::<IpAddr>()));
         let directions = self.directions.iter().map(Direction::held);
-        allocated(size_of::<Self>()) + addresses.sum::<usize>() + directions.sum::<usize>() + self.dtls.held()
+        allocated(size_of::<Self>())
+            + addresses.sum::<usize>()
+            + directions.sum::<usize>()
+            + self.dtls.held()
+            + self.ssh.held()
     }
 
     /// Its first packet was carried in this, which has this number.
@@ -233,7 +239,8 @@ impl Tracker {
         if data.begins {
             self.message(data, from, at);
         }
-        // Beside anything in clear it matters no longer how DTLS was set up.
+        self.ssh.chunk(data, from, self.directions[from].begins_at(), at);
+        // Where anything is unencrypted it matters no longer how DTLS was set up.
         if self.plain == 0 {
             self.dtls.chunk(data, from, at, keys);
         }
@@ -283,6 +290,7 @@ impl Tracker {
             from_initiator: initiator.finish(0, &mut give),
             from_responder: responder.finish(1, &mut give),
             dtls: self.dtls.outcome(),
+            ssh: self.ssh.outcome(),
             plain_messages: self.plain,
             first_plain: self.first_plain,
             beside: self.beside,

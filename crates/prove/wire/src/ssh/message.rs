@@ -6,6 +6,8 @@ pub(super) const KEX_INIT: u8 = 20;
 pub(super) const NEW_KEYS: u8 = 21;
 /// Numbers 30 to 49 belong to the method. What only a client sends: its half of the exchange, or the group it asks for.
 pub(super) const CLIENT_ONLY: [u8; 3] = [30, 32, 34];
+/// Of these, the two that hold a half: the third asks for a group of its own (RFC 4419, section 5).
+pub(super) const CLIENT_SHARES: [u8; 2] = [30, 32];
 /// What a server may answer with: its half, its host key and its signature; in a group exchange 31 is the group.
 pub(super) const REPLIES: [u8; 2] = [31, 33];
 
@@ -70,6 +72,21 @@ pub struct HostKey {
     pub bits: Option<u32>,
     /// What the signature is made with: `rsa-sha2-512`.
     pub signature: String,
+}
+
+/// Bytes of the half that a client sends, from the payload behind its number: one string, or a multiple precision integer, which has
+/// the same form. None where there is anything else.
+pub(super) fn client_share(payload: &[u8]) -> Option<u32> {
+    let mut rest = payload;
+    let share = string(&mut rest)?;
+    rest.is_empty().then(|| u32::try_from(share.len()).ok()).flatten()
+}
+
+/// The same of a server's answer, where it stands behind its key.
+pub(super) fn server_share(payload: &[u8]) -> Option<u32> {
+    let mut rest = payload;
+    string(&mut rest)?;
+    u32::try_from(string(&mut rest)?.len()).ok()
 }
 
 impl HostKey {

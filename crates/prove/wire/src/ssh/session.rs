@@ -244,9 +244,15 @@ impl Session {
             }
             number if message::CLIENT_ONLY.contains(&number) => {
                 self.asks.get_or_insert(from);
+                if message::CLIENT_SHARES.contains(&number) {
+                    direction.sent.share = message::client_share(payload).map(|share| Seen::new(share, first, at));
+                }
             }
-            number if message::REPLIES.contains(&number) && self.host_key.is_none() => {
-                self.host_key = HostKey::read(payload).map(|key| Seen::new(key, first, at));
+            number if message::REPLIES.contains(&number) => {
+                if let Some(key) = HostKey::read(payload) {
+                    direction.sent.share = message::server_share(payload).map(|share| Seen::new(share, first, at));
+                    self.host_key.get_or_insert(Seen::new(key, first, at));
+                }
             }
             _ => {}
         }

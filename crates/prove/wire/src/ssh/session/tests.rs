@@ -112,6 +112,27 @@ fn a_second_list_of_methods_and_messages_of_services_before_the_keys_are_told() 
 }
 
 #[test]
+fn the_length_of_each_half_of_the_exchange_is_that_of_the_last_message_with_one() {
+    let shares = |conversation: &[(Side, Vec<u8>)], piece| {
+        let (ssh, _) = read(conversation, piece);
+        [ssh.client.share, ssh.server.share].map(|share| share.map(|seen| seen.value))
+    };
+    let mut conversation = conversation();
+    for piece in [1, 17, 5000] {
+        assert_eq!(shares(&conversation, piece), [Some(1216), Some(32)]);
+    }
+    // A guess that the server ignores comes before the message that counts.
+    conversation.insert(3, (Side::Client, packet(30, &string(&[4; 32]))));
+    assert_eq!(shares(&conversation, 17), [Some(1216), Some(32)]);
+    // Behind the half nothing stands.
+    conversation.insert(
+        6,
+        (Side::Client, packet(30, &[string(&[4; 1216]), vec![0; 4]].concat())),
+    );
+    assert_eq!(shares(&conversation, 17), [None, Some(32)]);
+}
+
+#[test]
 fn the_first_of_the_clients_methods_that_the_server_has_is_agreed_on() {
     for piece in [1, 2, 5, 17, 5000] {
         let (ssh, turned) = read(&conversation(), piece);
