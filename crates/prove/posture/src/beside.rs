@@ -5,6 +5,7 @@ use bartizan_registry::{Safety, jws_algorithm, suci_scheme};
 use bartizan_wire::beside::{Beside, Sighting, Sightings};
 use bartizan_wire::{Connection, Moment};
 
+use crate::requests::Tunnel;
 use crate::{Judgement, Source, Verdict};
 
 /// Something seen beside the transport.
@@ -28,9 +29,10 @@ impl Hole {
         }
     }
 
-    /// Streams that go through a proxy within a connection of HTTP/2 (RFC 9113, section 8.5).
-    pub(crate) fn tunnels(count: u64, first: Moment) -> Self {
-        let because = "CONNECT over HTTP/2: what is in its streams is not read on its own";
+    /// Streams that go through a proxy to one destination within a connection of HTTP/2 (RFC 9113, section 8.5), or carry another
+    /// protocol (RFC 8441).
+    pub(crate) fn tunnels(tunnel: &Tunnel, count: u64, first: Moment) -> Self {
+        let because = format!("{tunnel}: what is in its streams is not read on its own");
         Self {
             count,
             judgement: Judgement::new(Verdict::NotObservable, because, vec![Source::between(first, first)]),

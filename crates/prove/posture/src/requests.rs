@@ -2,6 +2,7 @@
 //! fields.
 
 use std::collections::BTreeSet;
+use std::fmt;
 
 use bartizan_http2::{Decoder, Fields};
 use bartizan_registry::{NETWORK_DOMAIN, SBI_HEADER, http_api, network_function_named, network_function_of};
@@ -17,6 +18,57 @@ use crate::{Hint, Interface};
 const LIST: usize = 16 << 10;
 /// Segments of a path among which the API's name is looked for: a deployment may put some before it (TS 29.501, clause 4.4.1).
 const SEGMENTS: usize = 4;
+/// Characters of a tunnel's destination that are shown: the longest name (RFC 1035, section 2.3.4) and a port.
+const DESTINATION: usize = 261;
+
+/// What a request with CONNECT asks for, in the words of the client.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Tunnel {
+    /// The destination; empty where the request has none.
+    destination: String,
+    /// The protocol of an extended CONNECT (RFC 8441).
+    protocol: Option<String>,
+}
+
+impl Tunnel {
+    /// Of a request's fields; none where its method is another.
+    fn of(fields: &Fields) -> Option<Self> {
+        let value = |wanted: &[u8]| {
+            fields
+                .iter()
+                .find(|(name, ..)| *name == wanted)
+                .map(|(_, value, _)| value)
+        };
+        let shown = |text: &[u8]| {
+            let shown = |byte: &u8| {
+                if byte.is_ascii_graphic() {
+                    char::from(*byte)
+                } else {
+                    '?'
+                }
+            };
+            text.iter().take(DESTINATION).map(shown).collect::<String>()
+        };
+        (value(b":method") == Some(b"CONNECT")).then(|| Self {
+            destination: value(b":authority").map(shown).unwrap_or_default(),
+            protocol: value(b":protocol").map(shown),
+        })
+    }
+}
+
+impl fmt::Display for Tunnel {
+    /// `CONNECT over HTTP/2 to nrf.example:443`, `CONNECT over HTTP/2 to scp.example for websocket`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("CONNECT over HTTP/2")?;
+        if !self.destination.is_empty() {
+            write!(f, " to {}", self.destination)?;
+        }
+        match &self.protocol {
+            Some(protocol) => write!(f, " for {protocol}"),
+            None => Ok(()),
+        }
+    }
+}
 
 /// What the requests of a connection tell.
 #[derive(Debug, Default)]
@@ -27,8 +79,8 @@ pub(crate) struct Told {
     pub(crate) functions: [BTreeSet<&'static str>; 2],
     /// What stands in clear in header fields of HTTP/2.
     pub(crate) beside: Sightings,
-    /// Requests for tunnels through a proxy.
-    pub(crate) tunnels: Option<Hole>,
+    /// Requests for tunnels through a proxy, by what they ask for.
+    pub(crate) tunnels: Vec<Hole>,
 }
 
 impl Told {
@@ -36,18 +88,18 @@ impl Told {
     pub(crate) fn by_http2(http2: &Http2) -> Self {
         let mut told = Self::default();
         let mut decoder = Decoder::for_bystander();
-        let mut tunnels = None;
+        let mut tunnels: Vec<(Tunnel, u64, Moment)> = Vec::new();
         for block in &http2.requests {
             let mut fields = Fields::new();
             let whole = decoder.decode(&block.bytes, LIST, &mut fields).is_ok();
             for (_, value, _) in fields.iter() {
                 told.beside.text(value, block.at);
             }
-            if fields
-                .iter()
-                .any(|(name, value, _)| (name, value) == (&b":method"[..], &b"CONNECT"[..]))
-            {
-                tunnels.get_or_insert((0, block.at)).0 += 1;
+            if let Some(tunnel) = Tunnel::of(&fields) {
+                match tunnels.iter_mut().find(|(known, ..)| *known == tunnel) {
+                    Some((_, count, _)) => *count += 1,
+                    None => tunnels.push((tunnel, 1, block.at)),
+                }
             }
             told.request(fields.iter().map(|(name, value, _)| (name, value)), block.at);
             if !whole {
@@ -55,7 +107,10 @@ impl Told {
                 break;
             }
         }
-        told.tunnels = tunnels.map(|(count, first)| Hole::tunnels(count, first));
+        let holes = tunnels
+            .iter()
+            .map(|(tunnel, count, first)| Hole::tunnels(tunnel, *count, *first));
+        told.tunnels = holes.collect();
         told
     }
 

@@ -4,10 +4,15 @@
 #[allow(dead_code)]
 mod spoken;
 
-use bartizan_posture::{Answer, Evidence, Kind, Ledgers, Posture, Verdict};
+use std::path::Path;
+
+use bartizan_deployment::Deployment;
+use bartizan_posture::{Answer, Evidence, Kind, Ledgers, Links, Part, Posture, Standing, Verdict, datagrams_posture};
 use bartizan_wire::Side::{Client, Server};
+use bartizan_wire::datagrams::{DatagramProtocol, Datagrams};
+use bartizan_wire::link::LinkType;
 use bartizan_wire::proxy::{Command, Hop, ProxyProtocol, Stage};
-use bartizan_wire::{CaptureReader, Connection, Limits, Observer, Side};
+use bartizan_wire::{CaptureReader, Connection, Limits, Observer, Packet, Side, Sink, Timestamp};
 use spoken::{connection, handshake, observe};
 
 const CAPTURE: &[u8] = include_bytes!("../../wire/tests/data/proxies.pcap");
@@ -441,4 +446,226 @@ fn steps_over_a_long_negotiation_grow_with_its_length_alone() {
     };
     let (few, many) = (steps(400), steps(4000));
     assert!(many <= 12 * few.max(1000), "{few} steps become {many}");
+}
+
+/// A frame of HTTP/2 (RFC 9113, section 4.1).
+fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
+    let mut frame = (payload.len() as u32).to_be_bytes()[1..].to_vec();
+    frame.extend([kind, flags]);
+    frame.extend(stream.to_be_bytes());
+    frame.extend(payload);
+    frame
+}
+
+/// A whole header block of literals without indexing (RFC 7541, section 6.2.2).
+fn headers(stream: u32, fields: &[(&str, &str)]) -> Vec<u8> {
+    let mut block = Vec::new();
+    for (name, value) in fields {
+        block.push(0);
+        for text in [name, value] {
+            block.push(text.len() as u8);
+            block.extend(text.as_bytes());
+        }
+    }
+    frame(1, 4, stream, &block)
+}
+
+#[test]
+fn tunnels_in_streams_of_http_2_are_unproven_by_their_destination() {
+    let connect = |stream, authority| headers(stream, &[(":method", "CONNECT"), (":authority", authority)]);
+    let extended = headers(
+        5,
+        &[
+            (":method", "CONNECT"),
+            (":protocol", "websocket"),
+            (":scheme", "http"),
+            (":path", "/a"),
+            (":authority", "scp.example"),
+        ],
+    );
+    let settings = frame(4, 0, 0, &[]);
+    let (asked, answered) = (handshake()[0].1.clone(), handshake()[1].1.clone());
+    let said = vec![
+        (Client, [&b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"[..], &settings].concat()),
+        (Server, settings),
+        (Client, connect(1, "nrf.example:443")),
+        (Server, frame(1, 4, 1, &[0x88])),
+        (Client, frame(0, 0, 1, &asked)),
+        (Server, frame(0, 0, 1, &answered)),
+        (Client, [connect(3, "nrf.example:443"), extended].concat()),
+    ];
+    let posture = one(&said);
+    assert_eq!(posture.kind, Kind::ClearHttp2);
+    assert_eq!(posture.confidentiality.verdict(), Verdict::ReadableNow);
+    let found: Vec<_> = posture
+        .beside
+        .iter()
+        .map(|hole| (hole.count, hole.judgement.verdict(), hole.judgement.because()))
+        .collect();
+    assert_eq!(
+        found,
+        [
+            (
+                2,
+                Verdict::NotObservable,
+                "CONNECT over HTTP/2 to nrf.example:443: what is in its streams is not read on its own"
+            ),
+            (
+                1,
+                Verdict::NotObservable,
+                "CONNECT over HTTP/2 to scp.example for websocket: what is in its streams is not read on its own"
+            ),
+        ]
+    );
+}
+
+/// Links of what was observed.
+#[derive(Default)]
+struct Gathered(Links);
+
+impl Sink for Gathered {
+    fn connection(&mut self, connection: Connection) {
+        let posture = posture(&connection);
+        self.0.add(&Part::connection(&connection, &posture));
+    }
+
+    fn datagrams(&mut self, datagrams: Datagrams) {
+        let posture = datagrams_posture(&datagrams);
+        self.0.add(&Part::datagrams(&datagrams, &posture));
+    }
+}
+
+#[test]
+fn datagrams_of_a_socks_relay_are_an_unproven_link_with_their_ends_and_bytes() {
+    // A datagram for 198.51.100.7:443 behind the header of RFC 1928, section 7; what it carries may be anything.
+    let carried = [&[0, 0, 0, 1, 198, 51, 100, 7, 1, 187][..], &[0xc3; 600]].concat();
+    let datagram = |from: Side| {
+        let ports = if from == Client {
+            [50_000u16, 40_000]
+        } else {
+            [40_000, 50_000]
+        };
+        let mut bytes = ports.map(u16::to_be_bytes).concat();
+        bytes.extend((8 + carried.len() as u16).to_be_bytes());
+        bytes.extend([0, 0]);
+        bytes.extend(&carried);
+        spoken::packet(17, from, &bytes)
+    };
+    let mut packets = connection(&socks_5(3, 0));
+    packets.extend([datagram(Client), datagram(Client), datagram(Server)]);
+    let mut observer = Observer::new(Limits::default());
+    let mut gathered = Gathered::default();
+    for (index, data) in packets.iter().enumerate() {
+        let packet = Packet {
+            number: index as u64 + 1,
+            time: Timestamp(index as u64 * 1000),
+            link: LinkType::RAW,
+            data,
+            original_length: data.len() as u32,
+        };
+        observer.observe(&packet, &mut gathered);
+    }
+    observer.finish_into(&mut gathered);
+    let network = gathered.0.finish(None);
+    let relayed = Kind::NotRead(DatagramProtocol::Udp);
+    let link = network
+        .links
+        .iter()
+        .find(|link| link.by_kind.contains_key(&relayed))
+        .unwrap();
+    assert_eq!(link.ends.each_ref().map(ToString::to_string), ["10.0.0.1", "10.0.0.2"]);
+    assert_eq!(link.directions.each_ref().map(|direction| direction.bytes), [1220, 610]);
+    assert_eq!(link.confidentiality.verdict(), Verdict::NotObservable);
+    assert!(
+        link.objections
+            .iter()
+            .any(|objection| objection.because.contains("UDP")),
+        "{link:#?}"
+    );
+    let control = network
+        .links
+        .iter()
+        .find(|link| !link.by_kind.contains_key(&relayed))
+        .unwrap();
+    let because = control.confidentiality.because();
+    assert!(
+        because.contains("what goes by the relay at UDP port 40000"),
+        "{because}"
+    );
+}
+
+const FILE: &str = "
+nodes:
+  amf: { function: AMF, address: 10.0.0.1 }
+  nrf: { function: NRF, address: 10.9.9.9, names: { dns: [nrf.5gc.example] } }
+  smf: { function: SMF, address: 10.9.9.8 }
+interfaces:
+  - { kind: SBI, between: [amf, nrf], with: sidecar }
+  - { kind: SBI, between: [nrf, smf], with: sidecar }
+";
+
+/// The links of one connection in which this is said before a hybrid handshake of TLS, with a deployment file.
+fn listed(before: Vec<(Side, Vec<u8>)>, file: &str) -> bartizan_posture::Network {
+    let mut observer = Observer::new(Limits::default());
+    let mut gathered = Gathered::default();
+    for (index, data) in connection(&[before, handshake()].concat()).iter().enumerate() {
+        let packet = Packet {
+            number: index as u64 + 1,
+            time: Timestamp(index as u64 * 1000),
+            link: LinkType::RAW,
+            data,
+            original_length: data.len() as u32,
+        };
+        observer.observe(&packet, &mut gathered);
+    }
+    observer.finish_into(&mut gathered);
+    let deployment = Deployment::parse(file, "network.yaml", Path::new("")).unwrap();
+    gathered.0.finish(Some(&deployment))
+}
+
+#[test]
+fn a_destination_or_source_that_a_proxy_is_told_belongs_to_the_interface_of_the_file_between_its_nodes() {
+    let connect = |destination: &str| {
+        let asked = format!("CONNECT {destination} HTTP/1.1\r\nHost: x\r\n\r\n");
+        vec![(Client, asked.into_bytes()), (Server, GRANTED.1.as_bytes().to_vec())]
+    };
+    let by_address = vec![
+        (Client, vec![5, 1, 0]),
+        (Server, vec![5, 0]),
+        (Client, vec![5, 1, 0, 1, 10, 9, 9, 9, 1, 187]),
+        (Server, vec![5, 0, 0, 1, 10, 0, 0, 2, 0x9c, 0x40]),
+    ];
+    // The load balancer at 10.0.0.1 speaks for the SMF, to what is at 10.0.0.2.
+    let behind = FILE.replace("10.9.9.9", "10.0.0.2").replace(
+        "amf: { function: AMF, address: 10.0.0.1 }",
+        "amf: { function: AMF, address: 10.9.9.1 }",
+    );
+    let header = vec![(Client, b"PROXY TCP4 10.9.9.8 10.9.9.7 50000 443\r\n".to_vec())];
+    for (before, file, place, ends) in [
+        (by_address, FILE, 0, ["amf", "nrf"]),
+        (connect("nrf.5gc.example:443"), FILE, 0, ["amf", "nrf"]),
+        (connect("NRF.5gc.Example.:443"), FILE, 0, ["amf", "nrf"]),
+        (connect("nrf:443"), FILE, 0, ["amf", "nrf"]),
+        (connect("10.9.9.9:443"), FILE, 0, ["amf", "nrf"]),
+        (header, &behind, 1, ["nrf", "smf"]),
+    ] {
+        let network = listed(before, file);
+        let [link] = &network.links[..] else {
+            panic!("{network:#?}")
+        };
+        assert_eq!((&link.standing, link.name()), (&Standing::Listed(place), "SBI"));
+        assert_eq!(link.ends.each_ref().map(ToString::to_string), ends);
+        assert_eq!(link.confidentiality.verdict(), Verdict::QuantumSafe);
+        assert_eq!(network.unseen, [1 - place]);
+        // The hellos go from the node that asks, whichever stands first in the file.
+        assert!(link.directions.iter().all(|direction| direction.packets > 0));
+    }
+    for elsewhere in ["nrf.example:443", "smf:443", "198.51.100.7:443"] {
+        let network = listed(connect(elsewhere), FILE);
+        assert_eq!(network.links[0].standing, Standing::Unlisted, "{elsewhere}");
+    }
+    // A proxy that is a node: what it is asked for is not in the file, and the link to it is.
+    let scp = FILE.replace("10.9.9.9", "10.0.0.2");
+    let network = listed(connect("udm.example:443"), &scp);
+    assert_eq!(network.links[0].standing, Standing::Listed(0));
 }

@@ -8,6 +8,7 @@ use bartizan_deployment::{Deployment, End, External, InterfaceKind, Node, NodeNa
 use bartizan_registry::UDP_APPLICATIONS;
 
 use bartizan_wire::Address;
+use bartizan_wire::proxy::{Command, Place, ProxyProtocol, Through};
 
 use super::LinkEnd;
 use super::links::Key;
@@ -36,6 +37,8 @@ pub(super) struct Nodes<'a> {
     by_outer: HashMap<IpAddr, Vec<&'a Node>>,
     /// Where a node's function and its sidecar meet.
     within: HashMap<SocketAddr, &'a Node>,
+    /// By their names and those of their certificates; none where two nodes have one.
+    by_name: HashMap<String, Option<&'a Node>>,
 }
 
 impl<'a> Nodes<'a> {
@@ -46,8 +49,17 @@ impl<'a> Nodes<'a> {
             by_address: HashMap::new(),
             by_outer: HashMap::new(),
             within: HashMap::new(),
+            by_name: HashMap::new(),
         };
         for node in deployment.nodes() {
+            let own = node.name.as_str().to_ascii_lowercase();
+            let mut names: Vec<String> = node.identity.dns().iter().cloned().chain([own]).collect();
+            names.sort_unstable();
+            names.dedup();
+            for name in names {
+                let known = nodes.by_name.entry(name).or_insert(Some(node));
+                *known = known.filter(|known| known.name == node.name);
+            }
             let mut addresses = vec![node.address];
             if let Some(sidecar) = &node.sidecar {
                 for inbound in &sidecar.inbound {
@@ -102,19 +114,54 @@ impl<'a> Nodes<'a> {
             .or_else(|| at(&self.by_address).or_else(|| at(&self.by_outer)).flatten())
     }
 
+    /// The node at a place that a negotiation with a proxy names.
+    fn node_at(&self, place: &Place) -> Option<&'a Node> {
+        match place {
+            Place::Socket(socket) => self.node((*socket).into()),
+            Place::Host(address) => self.node((*address).into()),
+            Place::Name(name, _) => {
+                let name = name.trim_end_matches('.').to_ascii_lowercase();
+                match name.parse::<IpAddr>() {
+                    Ok(address) => self.node(address.into()),
+                    Err(_) => self.by_name.get(&name).copied().flatten(),
+                }
+            }
+            Place::Unix(_) => None,
+        }
+    }
+
+    /// The nodes at the ends of parts with this key. Where their stream goes through proxies these are the ends that the negotiations
+    /// name: the destination that the last one asks for, and the source that the last PROXY header speaks for.
+    fn at_ends(&self, key: &Key) -> [Option<&'a Node>; 2] {
+        let mut nodes = key.ends.map(|end| self.node(end));
+        // The end that answers is the one with a port, and what a client asks for is behind it.
+        let Some(answers) = key.ends.iter().position(|end| end.port.is_some()) else {
+            return nodes;
+        };
+        let asks_for = |through: &&Through| through.command == Command::Connect;
+        for through in key.path.proxies().iter().filter(asks_for) {
+            match through.protocol {
+                ProxyProtocol::ProxyV1 | ProxyProtocol::ProxyV2 => {
+                    nodes[1 - answers] = through.from.as_ref().and_then(|source| self.node_at(source));
+                }
+                _ => nodes[answers] = through.to.as_ref().and_then(|place| self.node_at(place)),
+            }
+        }
+        nodes
+    }
+
     /// What the file says of parts with this key.
     pub(super) fn find(&self, key: &Key) -> Match {
         if let Some(node) = self.within(key) {
             return Match::Within(node.name.clone());
         }
-        let nodes = key.ends.map(|end| self.node(end));
-        let places = 0..self.deployment.interfaces().len();
-        let candidates: Vec<usize> = match nodes {
-            _ if key.carrier == Carrier::Ipsec => self.protected_between(key),
-            [Some(one), Some(other)] => places
-                .filter(|&place| self.joins(place, [one, other], key.carrier))
-                .collect(),
-            _ => Vec::new(),
+        let candidates = match key.carrier {
+            Carrier::Ipsec => self.protected_between(key),
+            // A proxy may be a node as well: where what it is asked for is not in the file, the link to it may be.
+            _ => match self.between(self.at_ends(key), key.carrier) {
+                found if found.is_empty() => self.between(key.ends.map(|end| self.node(end)), key.carrier),
+                found => found,
+            },
         };
         let named = |interface: Interface| -> Vec<usize> {
             let fits = |place: &&usize| is_named(self.deployment.interfaces()[**place].kind, interface.name);
@@ -140,7 +187,19 @@ impl<'a> Nodes<'a> {
             Some(link) if key.carrier == Carrier::Ipsec => {
                 is_at(&link.ends[0], key.ends[0].address) || is_at(&link.ends[1], key.ends[1].address)
             }
-            _ => self.node(key.ends[0]).map(|node| &node.name) == Some(&interface.between[0]),
+            _ => {
+                let [ours, theirs] = &interface.between;
+                let is_first = |nodes: [Option<&Node>; 2]| {
+                    let [one, other] = nodes.map(|node| node.map(|node| &node.name));
+                    match (one, other) {
+                        (Some(one), Some(other)) if (one, other) == (ours, theirs) => Some(true),
+                        (Some(one), Some(other)) if (other, one) == (ours, theirs) => Some(false),
+                        _ => None,
+                    }
+                };
+                let by_packets = || is_first(key.ends.map(|end| self.node(end)));
+                is_first(self.at_ends(key)).or_else(by_packets).unwrap_or(false)
+            }
         };
         let sockets = if in_order { key.ends } else { [key.ends[1], key.ends[0]] };
         let same_host = key.ends[0].address == key.ends[1].address;
@@ -184,6 +243,17 @@ impl<'a> Nodes<'a> {
         address
             .ip()
             .is_some_and(|address| self.by_address.contains_key(&address) || self.by_outer.contains_key(&address))
+    }
+
+    /// The interfaces that join these nodes, where both are known, and may be carried so.
+    fn between(&self, nodes: [Option<&Node>; 2], carrier: Carrier) -> Vec<usize> {
+        let [Some(one), Some(other)] = nodes else {
+            return Vec::new();
+        };
+        let places = 0..self.deployment.interfaces().len();
+        places
+            .filter(|&place| self.joins(place, [one, other], carrier))
+            .collect()
     }
 
     /// Whether the interface at `place` joins these nodes and may be carried so.
