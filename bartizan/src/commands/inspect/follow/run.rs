@@ -400,6 +400,7 @@ impl Run<'_> {
             event.link = Some(LinkName {
                 ends: listed.between.clone().map(|node| node.to_string()),
                 interface: Some(listed.kind.name()),
+                path: None,
             });
             events.push(event);
             if state == "new" {

@@ -3,7 +3,8 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use bartizan_posture::{Concern, Judgement, Link, Source};
+use bartizan_posture::{Concern, Judgement, Link, Source, Standing};
+use bartizan_wire::path::Path;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
@@ -20,6 +21,9 @@ pub struct LinkName {
     pub ends: [String; 2],
     /// The interface, where something names it.
     pub interface: Option<&'static str>,
+    /// What its packets are carried in, of a link that is not in a deployment file: networks with the same addresses are told apart by
+    /// it.
+    pub path: Option<String>,
 }
 
 impl LinkName {
@@ -30,7 +34,16 @@ impl LinkName {
         Self {
             ends: [a.to_string(), b.to_string()],
             interface: link.interface.map(|interface| interface.name),
+            path: path(link).map(ToString::to_string),
         }
+    }
+}
+
+/// What the packets of a link are carried in. One that the deployment file lists is the same on whatever path.
+pub(super) fn path(link: &Link) -> Option<&Path> {
+    match link.standing {
+        Standing::Listed(_) => None,
+        _ => link.paths.first(),
     }
 }
 
@@ -176,6 +189,9 @@ pub fn text(event: &Event, at: Duration) -> String {
     if let Some(link) = &event.link {
         let [a, b] = &link.ends;
         let _ = write!(line, "  {} {a}, {b}", link.interface.unwrap_or("-"));
+        if let Some(path) = &link.path {
+            let _ = write!(line, " in {path}");
+        }
     }
     let _ = write!(line, "  {}", event.words);
     printable(&line)

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use bartizan_posture::{Carrier, Concern, Judgement, Link, Standing, Verdict};
+use bartizan_wire::path::Path;
 use bartizan_wire::{Timestamp, Totals};
 
 use super::event::{self, Event, LinkName};
@@ -12,9 +13,9 @@ use crate::findings::{beyond_memory, name};
 /// Links remembered. More are counted, and said.
 const LINKS: usize = 100_000;
 
-/// What makes two links the same at two times: their ends in the order of their names, the interface, and, of an unnamed
-/// link, what carries it.
-type Identity = ([String; 2], Option<&'static str>, BTreeSet<Carrier>);
+/// What makes two links the same at two times: their ends in the order of their names, the interface, of an unnamed
+/// link what carries it, and what their packets are carried in where no deployment file lists them.
+type Identity = ([String; 2], Option<&'static str>, BTreeSet<Carrier>, Path);
 
 /// What was told of a link.
 #[derive(Debug)]
@@ -102,7 +103,10 @@ impl Tracker {
             seen.values().find(|link| {
                 let name = LinkName::of(link);
                 let same = name.ends == told.name.ends || name.ends.iter().rev().eq(&told.name.ends);
-                same && name.interface.is_some()
+                let known = |path: &Path| Some(path.to_string()) == told.name.path;
+                let same_path = name.path == told.name.path || link.paths.iter().any(known);
+                same && same_path
+                    && name.interface.is_some()
                     && name.interface != told.name.interface
                     && !link.carriers.is_disjoint(&told.carriers)
                     // It is as new as what it is named after: another link between the same ends is older or goes on.
@@ -218,14 +222,16 @@ fn identity(link: &Link) -> Identity {
     } else {
         BTreeSet::new()
     };
-    (ends, name.interface, carriers)
+    let path = event::path(link).cloned().unwrap_or_default();
+    (ends, name.interface, carriers, path)
 }
 
-fn occurring((concern, [asks, answers], because): &Occurring, state: &'static str) -> Event {
+fn occurring((concern, [asks, answers], path, because): &Occurring, state: &'static str) -> Event {
     let mut event = finding(*concern, state, because);
     event.link = Some(LinkName {
         ends: [asks.to_string(), answers.to_string()],
         interface: None,
+        path: (!path.is_empty()).then(|| path.to_string()),
     });
     event
 }

@@ -11,6 +11,7 @@ use bartizan_posture::{
 use bartizan_wire::datagrams::Datagrams;
 use bartizan_wire::esp::EspSa;
 use bartizan_wire::ike::IkeSa;
+use bartizan_wire::path::Path;
 use bartizan_wire::sctp::Association;
 use bartizan_wire::{Address, Connection, FlowKind, Moment, Omitted, Sink, Timestamp};
 
@@ -34,8 +35,8 @@ pub(super) struct Occurrence {
     pub(super) last: Timestamp,
 }
 
-/// What makes two occurrences the same: what is at stake, between whom, and the reason.
-pub(super) type Occurring = (Concern, [Address; 2], String);
+/// What makes two occurrences the same: what is at stake, between which hosts, what carries it, and the reason.
+pub(super) type Occurring = (Concern, [Address; 2], Path, String);
 
 #[derive(Debug, Clone, Default)]
 struct Occurrences(BTreeMap<Occurring, Occurrence>);
@@ -50,7 +51,7 @@ impl Occurrences {
             .filter(|judgement| judgement.verdict() != Verdict::QuantumSafe)
             .map(|judgement: &Judgement| (Concern::Beside, judgement.because(), judgement.sources()));
         for (concern, because, sources) in contradictions.chain(holes) {
-            let key = (concern, part.hosts(), because.to_owned());
+            let key = (concern, part.hosts(), part.path().clone(), because.to_owned());
             let last = part.span()[1].time;
             if let Some(known) = self.0.get_mut(&key) {
                 known.last = known.last.max(last);

@@ -225,6 +225,12 @@ impl<'a> Part<'a> {
         self.ends.map(|end| end.address)
     }
 
+    /// What its packets were carried in.
+    #[must_use]
+    pub fn path(&self) -> &'a Path {
+        self.path
+    }
+
     /// Its first packet and its last.
     #[must_use]
     pub fn span(&self) -> [Moment; 2] {
