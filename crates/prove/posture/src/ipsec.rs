@@ -38,7 +38,11 @@ pub struct JudgedEspSa {
 #[derive(Debug, Default)]
 pub struct Ipsec {
     ike: Vec<IkeSa>,
-    esp: Vec<EspSa>,
+    #[expect(
+        clippy::vec_box,
+        reason = "each is freed when it is judged, and a list that grows moves none"
+    )]
+    esp: Vec<Box<EspSa>>,
 }
 
 impl Ipsec {
@@ -49,7 +53,7 @@ impl Ipsec {
 
     /// Adds an ESP security association.
     pub fn add_esp(&mut self, sa: EspSa) {
-        self.esp.push(sa);
+        self.esp.push(Box::new(sa));
     }
 
     /// What follows for each, in the order of first packets, joined with what ledgers say of the same SPIs.
@@ -162,7 +166,8 @@ impl Opened {
 pub struct JudgedIpsec {
     /// IKE_SAs, in the order of first packets.
     pub ike: Vec<JudgedIkeSa>,
-    esp: Vec<EspSa>,
+    #[expect(clippy::vec_box, reason = "each is freed when it is judged")]
+    esp: Vec<Box<EspSa>>,
     keying: Keying,
     opened: Opened,
     by_spis: HashMap<(u64, u64), usize>,
@@ -189,7 +194,7 @@ impl JudgedIpsec {
             }
             ledgers.recorded().refine_esp(&sa, &mut posture);
             let made = opened.map(|(_, made)| Box::new(made.clone()));
-            give(JudgedEspSa { sa, made, posture });
+            give(JudgedEspSa { sa: *sa, made, posture });
         }
     }
 }

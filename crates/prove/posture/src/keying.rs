@@ -94,7 +94,7 @@ pub(crate) struct Keying(HashMap<Hosts, Pair>);
 
 impl Keying {
     /// Of these, each in the order of first packets.
-    pub(crate) fn new(ike: &[IkeSa], esp: &[EspSa]) -> Self {
+    pub(crate) fn new(ike: &[IkeSa], esp: &[Box<EspSa>]) -> Self {
         let mut pairs: HashMap<Hosts, Pair> = HashMap::new();
         for (index, sa) in ike.iter().enumerate() {
             for way in ways(sa) {

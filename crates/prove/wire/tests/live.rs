@@ -205,3 +205,29 @@ fn ipsec_between_two_hosts_is_forgotten_together_or_not_at_all() {
     assert!(!pairs(&forgotten).is_empty() && !pairs(&left).is_empty());
     assert!(pairs(&forgotten).is_disjoint(&pairs(&left)));
 }
+
+#[test]
+fn an_idle_pair_of_esp_associations_takes_800_bytes_at_most_also_where_its_table_has_just_grown() {
+    const PAIRS: u32 = 7500;
+    let mut observer = Observer::new(Limits::default());
+    let mut given = Given::default();
+    for number in 0..2 * PAIRS {
+        let mut packet = vec![0x45, 0, 0, 96, 0, 0, 0, 0, 64, 50, 0, 0];
+        let (one, other) = ([10, 0, 0, 1], [10, 0, 0, 2]);
+        packet.extend(if number % 2 == 0 { [one, other] } else { [other, one] }.concat());
+        packet.extend((0x1000 + number).to_be_bytes());
+        packet.extend(1u32.to_be_bytes());
+        packet.resize(96, 0x5a);
+        let packet = Packet {
+            number: u64::from(number) + 1,
+            time: Timestamp(u64::from(number)),
+            link: bartizan_wire::link::LinkType::RAW,
+            data: &packet,
+            original_length: 96,
+        };
+        observer.observe(&packet, &mut given);
+    }
+    assert_eq!(observer.holding().esp_sas, 2 * PAIRS as usize);
+    let each = observer.held() / PAIRS as usize;
+    assert!(each <= 800, "{each}");
+}

@@ -9,7 +9,7 @@ use super::keyed::Table;
 use super::live::hosts;
 use super::memory::{Bounds, Memory};
 use super::paths::PathId;
-use super::{Arrived, FlowKind, Omitted, Sink, Unread};
+use super::{Arrived, FlowKind, Omitted, Sink, Unread, allocated};
 use crate::Timestamp;
 use crate::checksum;
 use crate::esp::{self, Carrier, EspSa};
@@ -33,7 +33,13 @@ pub(super) struct Ipsec {
     sessions: Table<u64, Box<Session>>,
     by_spis: Table<(u64, u64), u64>,
     half_open: Table<HalfOpen, u64>,
-    associations: Table<(PathId, IpAddr, IpAddr, u32), EspSa>,
+    /// A table has twice the places it needs at times: what is in them is kept elsewhere.
+    associations: Table<(PathId, IpAddr, IpAddr, u32), Box<EspSa>>,
+}
+
+/// Bytes that an ESP security association takes in addition to its place.
+fn held_by_esp() -> usize {
+    allocated(size_of::<EspSa>())
 }
 
 impl Ipsec {
@@ -134,7 +140,7 @@ impl Ipsec {
         let mut associations: Vec<_> = self.associations.drain().map(|(_, sa)| sa).collect();
         associations.sort_unstable_by_key(|sa| sa.number);
         for sa in associations {
-            sink.esp_sa(sa);
+            sink.esp_sa(*sa);
         }
     }
 
@@ -148,7 +154,7 @@ impl Ipsec {
         let mut associations: Vec<_> = self.associations.values().collect();
         associations.sort_unstable_by_key(|sa| sa.number);
         for sa in associations {
-            sink.esp_sa(sa.clone());
+            sink.esp_sa((**sa).clone());
         }
     }
 
@@ -186,7 +192,8 @@ impl Ipsec {
         let mut associations: Vec<_> = associations.map(|(_, sa)| sa).collect();
         associations.sort_unstable_by_key(|sa| sa.number);
         for sa in associations {
-            sink.esp_sa(sa);
+            memory.gone(held_by_esp());
+            sink.esp_sa(*sa);
         }
         self.sessions.shrink(memory);
         self.by_spis.shrink(memory);
@@ -210,22 +217,23 @@ impl Ipsec {
     ) -> Result<(), Unreadable> {
         let header = esp::header(packet).ok_or(Unreadable)?;
         let key = (arrived.path, source.ip(), destination.ip(), header.spi);
-        let room =
-            self.associations.len() < bounds.limits.esp_sas && bounds.memory.has_room(self.associations.growth());
+        let room = self.associations.len() < bounds.limits.esp_sas
+            && bounds.memory.has_room(self.associations.growth() + held_by_esp());
         let known = self.associations.len();
         let sa = match self.associations.entry(key) {
             Entry::Occupied(entry) => entry.into_mut(),
             Entry::Vacant(entry) if room => {
                 bounds.totals.esp_sas += 1;
                 *bounds.begun += 1;
-                entry.insert(EspSa::new(
+                bounds.memory.came(held_by_esp());
+                entry.insert(Box::new(EspSa::new(
                     *bounds.begun,
                     source,
                     destination,
                     carrier,
                     header,
                     arrived.first,
-                ))
+                )))
             }
             Entry::Vacant(_) => {
                 bounds.omit(omitted(FlowKind::EspSa, arrived), arrived.captured);
