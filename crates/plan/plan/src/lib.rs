@@ -4,12 +4,16 @@
 //! it comes from and where it ceases to hold. Every number that leaves the crate carries its [`Source`].
 #![forbid(unsafe_code)]
 
+pub mod capacity;
+pub mod cost;
 pub mod curve;
 pub mod delay;
 pub mod fronthaul;
 pub mod overhead;
 pub mod queue;
+pub mod simulation;
 mod source;
+pub mod storm;
 pub mod unit;
 
 pub use source::{Origin, Source, Sourced};

@@ -1,0 +1,160 @@
+//! How much of everything N sites need when nothing happens: closed forms, held against the simulation by tests.
+
+use serde::Serialize;
+
+use crate::simulation::{Procedure, ProcedureKind, SECOND, Scenario, ScenarioError};
+
+/// What one kind of duty asks of one gateway.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Demand {
+    /// Which duty.
+    pub duty: ProcedureKind,
+    /// How many a second.
+    pub per_second: f64,
+    /// Cores that they keep busy.
+    pub cores: f64,
+    /// Bits a second in both directions, lost packets not counted.
+    pub bits_per_second: f64,
+}
+
+/// What N sites ask of their gateways.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Capacity {
+    /// Sites of the gateway that has the most.
+    pub sites_per_gateway: u64,
+    /// By duty.
+    pub demands: Vec<Demand>,
+    /// Requests a second at that gateway.
+    pub requests_per_second: f64,
+    /// Cores that are busy on average: offered load in erlangs.
+    pub erlangs: f64,
+    /// Share of its cores that is.
+    pub utilisation: f64,
+    /// Cores with which the utilisation stays at or below the target.
+    pub cores_needed: u64,
+    /// Probability that a request waits for a core (Erlang C); 1 where the cores do not suffice.
+    pub waits: f64,
+    /// Mean time that a request waits, in microseconds, if service times were exponentially distributed; none where the cores do not suffice.
+    pub mean_wait_us: Option<f64>,
+    /// Bits a second in both directions.
+    pub bits_per_second: f64,
+    /// The longest that a whole set-up of every site at once keeps the cores busy, in seconds: no storm of all sites is over sooner.
+    pub all_at_once_s: f64,
+}
+
+/// What the duties of a scenario ask of the gateway with the most sites, whatever its storm is. `target` is the share of the cores that may be busy.
+///
+/// Offered load `a = sum(rate * service)`, utilisation `a / c`, Erlang C for the probability of waiting, mean wait `C(c, a) * s / (c - a)` with the
+/// mean service time `s` (Kleinrock, *Queueing Systems*, volume 1, section 3.5). Arrivals of many sites with periods of their own are taken as Poisson.
+///
+/// # Errors
+/// What [`Scenario::check`] refuses, and a target outside of 1 % to 100 %.
+pub fn capacity(scenario: &Scenario, target_percent: u64) -> Result<Capacity, ScenarioError> {
+    scenario.check()?;
+    crate::simulation::Bounds::hold("target", target_percent, 1, 100, "%", "of the cores")?;
+    let (network, steady, procedures) = (&scenario.network, &scenario.steady, &scenario.procedures);
+    let sites = network.sites.div_ceil(network.gateways);
+    let reconnects = if scenario.resumes {
+        ProcedureKind::Resume
+    } else {
+        ProcedureKind::SetUp
+    };
+    // A rekey comes up to a tenth early, evenly: on average a twentieth.
+    let duties = [
+        (ProcedureKind::DeadPeer, steady.dead_peer_ns as f64),
+        (ProcedureKind::RekeyChild, steady.rekey_child_ns as f64 * 0.95),
+        (ProcedureKind::RekeyIke, steady.rekey_ike_ns as f64 * 0.95),
+        (reconnects, steady.reconnect_ns as f64),
+        (ProcedureKind::Renew, steady.renew_ns as f64),
+        (ProcedureKind::FetchList, steady.fetch_list_ns as f64),
+    ];
+    let cost = scenario.cost_permille as f64 / 1000.0;
+    let second = SECOND as f64;
+    let mut requests_per_second = 0.0;
+    let mut demands = Vec::new();
+    for (duty, period) in duties {
+        if period <= 0.0 {
+            continue;
+        }
+        let per_second = sites as f64 * second / period;
+        let mut done: Vec<&Procedure> = vec![procedures.of(duty)];
+        if duty == ProcedureKind::Renew {
+            // A new certificate is shown in a new authentication.
+            done.push(&procedures.set_up);
+        }
+        let work: u64 = done.iter().map(|procedure| procedure.gateway_ns()).sum();
+        let bytes: u64 = done.iter().map(|procedure| procedure.bytes()).sum();
+        let exchanges: usize = done.iter().map(|procedure| procedure.exchanges.len()).sum();
+        requests_per_second += per_second * exchanges as f64;
+        demands.push(Demand {
+            duty,
+            per_second,
+            cores: per_second * work as f64 * cost / second,
+            bits_per_second: per_second * bytes as f64 * 8.0,
+        });
+    }
+    let erlangs: f64 = demands.iter().map(|demand| demand.cores).sum();
+    let cores = network.cores as f64;
+    let waits = erlang_c(network.cores, erlangs);
+    let mean_service_us = if requests_per_second > 0.0 {
+        erlangs / requests_per_second * 1e6
+    } else {
+        0.0
+    };
+    let target = target_percent as f64 / 100.0;
+    Ok(Capacity {
+        sites_per_gateway: sites,
+        requests_per_second,
+        erlangs,
+        utilisation: erlangs / cores,
+        cores_needed: ((erlangs / target).ceil() as u64).max(1),
+        waits,
+        mean_wait_us: (erlangs < cores).then(|| waits * mean_service_us / (cores - erlangs)),
+        bits_per_second: demands.iter().map(|demand| demand.bits_per_second).sum(),
+        all_at_once_s: sites as f64 * procedures.set_up.gateway_ns() as f64 * cost / second / cores,
+        demands,
+    })
+}
+
+/// Probability that a request finds all of so many cores busy, with so many erlangs offered: Erlang's second formula, by the recurrence of his
+/// first, `B(k) = a B(k-1) / (k + a B(k-1))`, which neither overflows nor needs factorials. 1 where the load is no less than the cores.
+#[must_use]
+pub fn erlang_c(cores: u64, erlangs: f64) -> f64 {
+    if erlangs >= cores as f64 {
+        return 1.0;
+    }
+    let mut blocked = 1.0;
+    for core in 1..=cores {
+        blocked = erlangs * blocked / (core as f64 + erlangs * blocked);
+    }
+    let busy = erlangs / cores as f64;
+    blocked / (1.0 - busy * (1.0 - blocked))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn erlangs_formula_gives_the_values_of_its_tables() {
+        // One core is M/M/1: the probability of waiting is the load.
+        assert!((erlang_c(1, 0.7) - 0.7).abs() < 1e-12);
+        // Two cores: 2 rho^2 / (1 + rho) with rho = a / 2.
+        let rho: f64 = 0.6;
+        assert!((erlang_c(2, 1.2) - 2.0 * rho * rho / (1.0 + rho)).abs() < 1e-12);
+        assert_eq!(erlang_c(4, 4.0), 1.0);
+        assert_eq!(erlang_c(4, 0.0), 0.0);
+    }
+
+    proptest! {
+        #[test]
+        fn waiting_is_likelier_with_more_load_and_with_fewer_cores(cores in 1_u64..64, share in 0.0..0.98_f64) {
+            let erlangs = cores as f64 * share;
+            let here = erlang_c(cores, erlangs);
+            prop_assert!((0.0..=1.0).contains(&here));
+            prop_assert!(erlang_c(cores, erlangs * 1.01) >= here);
+            prop_assert!(erlang_c(cores + 1, erlangs) <= here);
+        }
+    }
+}

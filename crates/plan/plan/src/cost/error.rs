@@ -1,0 +1,51 @@
+//! Why there is no cost.
+
+use thiserror::Error;
+
+/// Why there is no cost.
+#[derive(Debug, Clone, PartialEq, Error)]
+pub enum CostError {
+    /// The text is no record of this kind.
+    #[error("no record of costs: {0}")]
+    NotRead(String),
+    /// It is one of another schema.
+    #[error("schema {found}: this reads {expected}")]
+    Schema {
+        /// What the record names.
+        found: String,
+        /// What would do.
+        expected: &'static str,
+    },
+    /// A number in it cannot be a time.
+    #[error("{what}: {value} microseconds; a time is above 0 and at most 10 s")]
+    NoTime {
+        /// Of what.
+        what: String,
+        /// What stands there.
+        value: f64,
+    },
+    /// It has no such entry.
+    #[error("the record of costs has no {0}; take one with `bartizan plan calibrate`")]
+    Missing(String),
+    /// No record has a set-up of this engine from which its own share could be told.
+    #[error("no record of {engine} has a set-up with {what}")]
+    NotMeasured {
+        /// The engine.
+        engine: &'static str,
+        /// What would be needed.
+        what: String,
+    },
+    /// Something that is not known by this name.
+    #[error("{what} {given} is not known: {known}")]
+    Unknown {
+        /// Of what kind.
+        what: &'static str,
+        /// What was given.
+        given: String,
+        /// What there is.
+        known: String,
+    },
+    /// A ratio out of bounds.
+    #[error("a ratio of {0} between machines: between 0.01 and 100")]
+    Ratio(f64),
+}

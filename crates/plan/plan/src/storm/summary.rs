@@ -1,0 +1,155 @@
+//! What the seeds of a plan amount to: medians with the range that holds 95 of 100 seeds.
+
+use bartizan_stats::Sample;
+use serde::Serialize;
+
+use super::part::{Part, Seeds};
+use crate::simulation::{Outcome, QUANTILES};
+
+/// A quantity over the seeds.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Spread {
+    /// Seeds in which it has a value.
+    pub n: usize,
+    /// Seeds in which it has none: a share of sites that was never reached.
+    pub without: usize,
+    /// 2.5 of 100 seeds are below.
+    pub low: f64,
+    /// Half of the seeds are below.
+    pub median: f64,
+    /// 2.5 of 100 seeds are above.
+    pub high: f64,
+}
+
+impl Spread {
+    fn of(values: &[Option<f64>]) -> Option<Self> {
+        let there: Vec<f64> = values.iter().copied().flatten().collect();
+        let sample = Sample::new(there).ok()?;
+        Some(Self {
+            n: sample.n(),
+            without: values.len() - sample.n(),
+            low: sample.quantile(0.025),
+            median: sample.median(),
+            high: sample.quantile(0.975),
+        })
+    }
+}
+
+/// A quantity of a variant.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Quantity {
+    /// What it is.
+    pub name: &'static str,
+    /// Its unit; empty for a count.
+    pub unit: &'static str,
+    /// Over the seeds; none where no seed has a value.
+    pub spread: Option<Spread>,
+}
+
+/// How sites come back: by hundredths, in seconds.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Curve {
+    /// At each hundredth from none to all that some seed reached.
+    pub seconds: Vec<Spread>,
+}
+
+/// What the seeds say of a variant.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct VariantSummary {
+    /// Its name.
+    pub name: String,
+    /// Where its numbers come from.
+    pub sources: Vec<String>,
+    /// What came of it.
+    pub quantities: Vec<Quantity>,
+    /// How sites come back.
+    pub curve: Curve,
+}
+
+/// What the seeds of a part say.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Summary {
+    /// `bartizan-plan-storm/1`.
+    pub schema: &'static str,
+    /// Which seeds.
+    pub seeds: Seeds,
+    /// By variant, in the plan's order.
+    pub variants: Vec<VariantSummary>,
+}
+
+type Value = fn(&Outcome) -> Option<f64>;
+
+fn seconds(outcome: &Outcome, percent: usize) -> Option<f64> {
+    outcome.reached(percent).map(|nanoseconds| nanoseconds as f64 / 1e9)
+}
+
+/// Every quantity with its unit.
+const QUANTITIES: &[(&str, &str, Value)] = &[
+    ("50 % of sites", "s", |outcome| seconds(outcome, 50)),
+    ("95 % of sites", "s", |outcome| seconds(outcome, 95)),
+    ("99 % of sites", "s", |outcome| seconds(outcome, 99)),
+    ("all sites", "s", |outcome| seconds(outcome, 100)),
+    ("sites not back", "sites", |outcome| {
+        Some((outcome.concerned - outcome.done.min(outcome.concerned)) as f64)
+    }),
+    ("busiest ten seconds of a gateway", "%", |outcome| {
+        Some(outcome.peak_ppm as f64 / 1e4)
+    }),
+    ("busiest gateway, whole time", "%", |outcome| {
+        Some(outcome.busiest_ppm as f64 / 1e4)
+    }),
+    ("longest queue", "requests", |outcome| {
+        Some(outcome.longest_queue as f64)
+    }),
+    ("half-open at once", "set-ups", |outcome| {
+        Some(outcome.most_half_open as f64)
+    }),
+    ("most of a gateway's link", "bytes/s", |outcome| {
+        Some(outcome.peak_bytes_per_second as f64)
+    }),
+    ("bytes in all", "bytes", |outcome| {
+        Some((outcome.counters.bytes_up + outcome.counters.bytes_down) as f64)
+    }),
+    ("attempts that failed", "", |outcome| {
+        Some(outcome.counters.failed as f64)
+    }),
+    ("retransmissions", "", |outcome| {
+        Some(outcome.counters.retransmissions as f64)
+    }),
+    ("cookies", "", |outcome| Some(outcome.counters.cookies as f64)),
+    ("requests dropped", "", |outcome| Some(outcome.counters.dropped as f64)),
+    ("SAs lost", "", |outcome| Some(outcome.counters.lost_peers as f64)),
+];
+
+/// What the seeds of a part say.
+#[must_use]
+pub fn summary(part: &Part) -> Summary {
+    let variants = part.plan.variants.iter().enumerate().map(|(index, variant)| {
+        let outcomes: Vec<&Outcome> = part.runs.iter().filter_map(|run| run.outcomes.get(index)).collect();
+        let spread = |value: &dyn Fn(&Outcome) -> Option<f64>| {
+            Spread::of(&outcomes.iter().map(|outcome| value(outcome)).collect::<Vec<_>>())
+        };
+        VariantSummary {
+            name: variant.name.clone(),
+            sources: variant.sources.clone(),
+            quantities: QUANTITIES
+                .iter()
+                .map(|(name, unit, value)| Quantity {
+                    name,
+                    unit,
+                    spread: spread(value),
+                })
+                .collect(),
+            curve: Curve {
+                seconds: (0..QUANTILES)
+                    .map_while(|percent| spread(&|outcome| seconds(outcome, percent)))
+                    .collect(),
+            },
+        }
+    });
+    Summary {
+        schema: "bartizan-plan-storm/1",
+        seeds: part.seeds,
+        variants: variants.collect(),
+    }
+}
