@@ -7,6 +7,7 @@ mod export;
 mod list;
 mod nrf;
 mod records;
+pub(super) use records::write;
 mod report;
 mod root;
 mod run;

@@ -190,7 +190,7 @@ fn experiment_of(file: &File) -> Result<String, Failure> {
 }
 
 /// Writes a whole file or none: a full disk leaves what was there.
-pub(super) fn write(path: &Path, text: &str) -> Result<(), Failure> {
+pub(in crate::commands) fn write(path: &Path, text: &str) -> Result<(), Failure> {
     let failed = |error: std::io::Error| Failure::new(format!("writing {}: {error}", path.display()));
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder).map_err(failed)?;

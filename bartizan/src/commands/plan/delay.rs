@@ -1,13 +1,17 @@
 //! `bartizan plan delay`.
 
 use bartizan_plan::delay::{Delay, Link, of};
+use bartizan_plan::overhead::{IpVersion, Layout, Protection, Role};
 use bartizan_plan::queue::Service;
 use bartizan_plan::unit::{BitsPerSecond, Bytes, Metres, Microseconds, Share};
-use bartizan_plan::{Source, Sourced};
+use bartizan_plan::{Source, published};
+use bartizan_report::plot::{Axis, Line, Panel, Point, lines};
+use bartizan_report::quantity::Shown;
+use bartizan_report::sheet::{Grid, Section, Sheet};
 use serde::Serialize;
 
-use crate::output::print;
-use crate::table::{Side, Table};
+use super::answer::{Form, again, cited, give, us};
+use super::curves::{Curves, word};
 use crate::{Failure, Outcome};
 
 /// Version of the JSON form: it changes when a field changes its meaning or goes.
@@ -15,30 +19,49 @@ const SCHEMA: &str = "bartizan-plan-delay/1";
 
 /// Predict the delay of a packet by its parts: queueing, propagation, transmission, processing.
 ///
-/// The model has one hop and one queue with Poisson arrivals (Groen et al. 2024, equation 1).
+/// The model has one hop and one queue with Poisson arrivals (Groen et al. 2024, equation 1). What a protection adds to a frame is derived byte for byte
+/// from the standards; what it adds to processing is measured: give a time or a curve.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
-    bartizan plan delay --size 1425 --distance 20km\n  \
-    bartizan plan delay --size 1425 --rate 1Gb/s --load 40% --processing 82us --json | jq .delay")]
+    bartizan plan delay --size 1425 --distance 20km --protect esp:aes256gcm16\n  \
+    bartizan plan delay --size 62 --protect esp:aes256-cbc-sha256 --delay-curve experiments/e2-delay-by-size/records/RUN.jsonl.gz\n  \
+    bartizan plan delay --size 7678 --protect macsec:gcm-aes-128 --delay-curve published --out plan\n  \
+    bartizan plan delay --size 1425 --rate 1Gb/s --load 40% --processing 82us --json | jq .rows")]
 pub(crate) struct Args {
-    /// Bytes of the frame.
+    /// Bytes of the frame with its Ethernet header, without check sequence.
     #[arg(long, value_name = "BYTES", default_value = "1425")]
     size: Bytes,
+    /// What protects it: none, esp:PROPOSAL[,transport][,udp][,ipv6], macsec:SUITE[,no-sci], tls:SUITE; may be given more than once.
+    #[arg(long, value_name = "PROTECTION", default_values = ["esp:aes256-sha256", "esp:aes256gcm16", "macsec:gcm-aes-128"])]
+    protect: Vec<Protection>,
     /// Rate of the line.
-    #[arg(long, value_name = "RATE", default_value = "10Gb/s")]
+    #[arg(long, value_name = "RATE", default_value = "10Gb/s", allow_hyphen_values = true)]
     rate: BitsPerSecond,
     /// Length of the fibre.
-    #[arg(long, value_name = "DISTANCE", default_value = "100m")]
+    #[arg(long, value_name = "DISTANCE", default_value = "100m", allow_hyphen_values = true)]
     distance: Metres,
-    /// Share of the rate that other traffic takes.
-    #[arg(long, value_name = "SHARE", default_value = "0%")]
+    /// Share of the rate that other traffic takes, without protection.
+    #[arg(long, value_name = "SHARE", default_value = "0%", allow_hyphen_values = true)]
     load: Share,
-    /// What both ends together need to process the packet.
-    #[arg(long, value_name = "TIME", default_value = "0us")]
+    /// How sizes of that traffic are distributed.
+    #[arg(long, value_enum, default_value_t = Sizes::Varied)]
+    sizes: Sizes,
+    /// What both ends together need to process the packet, whatever protects it; added to what a curve says.
+    #[arg(long, value_name = "TIME", default_value = "0us", allow_hyphen_values = true)]
     processing: Microseconds,
-    /// Print JSON instead of a table.
-    #[arg(long)]
-    json: bool,
+    /// Processing delay by size: `published`, a table of commas, or records of e2-delay-by-size.
+    #[arg(long, value_name = "FILE")]
+    delay_curve: Option<String>,
+    #[command(flatten)]
+    form: Form,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Sizes {
+    /// Exponentially: M/M/1.
+    Varied,
+    /// All alike: M/D/1.
+    Alike,
 }
 
 #[derive(Serialize)]
@@ -46,8 +69,20 @@ struct Report {
     schema: &'static str,
     size_bytes: Bytes,
     link: Link,
+    rows: Vec<Row>,
+    sources: Vec<Source>,
+}
+
+#[derive(Serialize)]
+struct Row {
+    protection: String,
+    sent_bytes: Bytes,
+    overhead_bytes: Bytes,
+    layout: Layout,
     delay: Delay,
-    total_us: Sourced<Microseconds>,
+    total_us: Microseconds,
+    added_us: Microseconds,
+    processing_from: Source,
 }
 
 pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
@@ -55,42 +90,230 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
         rate: args.rate,
         distance: args.distance,
         load: args.load,
-        service: Service::Exponential,
+        service: match args.sizes {
+            Sizes::Varied => Service::Exponential,
+            Sizes::Alike => Service::Constant,
+        },
     };
-    let delay = of(&link, args.size, args.size, args.processing).map_err(Failure::usage)?;
+    let curves = args.delay_curve.as_deref().map(Curves::read).transpose()?;
+    let mut protections = vec![Protection::none()];
+    protections.extend(args.protect.iter().filter(|protection| !protection.is_none()).cloned());
+    let mut rows: Vec<Row> = Vec::new();
+    for protection in &protections {
+        let mut row = row(args, &link, protection, args.size, curves.as_ref())?;
+        let plain = rows.first().map_or(row.total_us, |plain| plain.total_us);
+        row.added_us = row.total_us.beyond(plain);
+        rows.push(row);
+    }
+    let mut sources = vec![
+        Source::paper(published::PAPER, "section 2.3, equation 1"),
+        Source::formula("propagation: distance / 2e8 m/s"),
+        Source::formula("transmission: bits of the frame / rate"),
+        Source::formula(
+            "queueing: transmission * load / (1 - load), half of it where sizes are alike; the load grows as the frame does",
+        ),
+    ];
+    sources.extend(rows.iter().map(|row| row.processing_from.clone()));
+    let sheet = sheet(args, &protections, &link, &rows, curves.as_ref(), &sources);
     let report = Report {
         schema: SCHEMA,
         size_bytes: args.size,
         link,
-        delay,
-        total_us: Sourced::new(delay.total(), Source::paper("Groen et al. 2024", "equation 1")),
+        rows,
+        sources,
     };
-    if args.json {
-        let text = serde_json::to_string_pretty(&report).map_err(Failure::new)?;
-        print(&(text + "\n"))?;
-    } else {
-        print(&table(&report))?;
-    }
+    give("delay", &sheet, &report, &args.form)?;
     Ok(Outcome::Clean)
 }
 
-fn table(report: &Report) -> String {
-    let mut table = Table::new([Side::Left, Side::Right, Side::Left]);
-    table.push(["part", "us", "from"]);
-    let delay = &report.delay;
-    for (part, time, from) in [
-        ("queueing", delay.queueing_us, "M/M/1: transmission * load / (1 - load)"),
-        ("propagation", delay.propagation_us, "distance / 2e8 m/s"),
-        ("transmission", delay.transmission_us, "bits / rate"),
-        ("processing", delay.processing_us, "--processing"),
-    ] {
-        table.push([part.to_owned(), format!("{:.4}", time.value()), from.to_owned()]);
+fn row(
+    args: &Args,
+    link: &Link,
+    protection: &Protection,
+    size: Bytes,
+    curves: Option<&Curves>,
+) -> Result<Row, Failure> {
+    let layout = protection.frame(size, IpVersion::V4).map_err(Failure::usage)?;
+    let (measured, from) = match curves {
+        None => (Microseconds::ZERO, Source::input("--processing")),
+        Some(curves) => {
+            let name = protection.name();
+            let cipher = name.split_once(':').map_or(name, |(_, cipher)| cipher);
+            let names: &[&str] = match name {
+                _ if protection.is_none() => &["none"],
+                _ if name.starts_with("macsec:") => {
+                    &[name, cipher, word(bartizan_plan::fronthaul::Mode::Encryption), "delay"]
+                }
+                _ => &[name, cipher, "delay"],
+            };
+            match curves.named(names) {
+                // A table of one column says nothing of unprotected packets.
+                None if protection.is_none() => (Microseconds::ZERO, Source::input("--processing")),
+                _ => {
+                    let curve = curves.needed(names)?;
+                    (curve.at(size).map_err(Failure::usage)?, curve.source().clone())
+                }
+            }
+        }
+    };
+    let delay = of(link, size, layout.total(), args.processing + measured).map_err(Failure::usage)?;
+    Ok(Row {
+        protection: protection.name().to_owned(),
+        sent_bytes: layout.total(),
+        overhead_bytes: layout.overhead(),
+        layout,
+        delay,
+        total_us: delay.total(),
+        added_us: Microseconds::ZERO,
+        processing_from: from,
+    })
+}
+
+fn sheet(
+    args: &Args,
+    protections: &[Protection],
+    link: &Link,
+    rows: &[Row],
+    curves: Option<&Curves>,
+    sources: &[Source],
+) -> Sheet {
+    let mut parts = Section::new("delay by its parts");
+    let mut grid = Grid::under(
+        "microseconds, one way",
+        [
+            "protection",
+            "#frame",
+            "#more",
+            "#queueing",
+            "#propagation",
+            "#transmission",
+            "#processing",
+            "#total",
+            "#added",
+            "processing from",
+        ],
+    );
+    for row in rows {
+        let delay = &row.delay;
+        grid.push([
+            row.protection.clone(),
+            row.sent_bytes.value().to_string(),
+            row.overhead_bytes.value().to_string(),
+            us(delay.queueing_us),
+            us(delay.propagation_us),
+            us(delay.transmission_us),
+            us(delay.processing_us),
+            us(row.total_us),
+            us(row.added_us),
+            row.processing_from.to_string(),
+        ]);
     }
-    let total = &report.total_us;
-    table.push([
-        "total".to_owned(),
-        format!("{:.4}", total.value.value()),
-        total.source.to_string(),
-    ]);
-    table.render()
+    parts.tables.push(grid);
+    if let Some(drawing) = by_size(args, link, protections, curves) {
+        parts.drawings.push((
+            drawing,
+            "Total delay one way by the size of the unprotected frame, all else as above. Steps are blocks that padding fills.".to_owned(),
+        ));
+    }
+    let mut bytes = Section::new("every byte that is added");
+    for row in rows.iter().skip(1) {
+        let mut grid = Grid::under(row.protection.clone(), ["part", "#bytes", "", "defined by"]);
+        for part in &row.layout.parts {
+            let role = match part.role {
+                Role::Payload => "as before",
+                Role::Added => "added",
+                Role::Padding => "padding",
+            };
+            grid.push([
+                part.name.to_string(),
+                part.bytes.value().to_string(),
+                role.to_owned(),
+                part.document.to_string(),
+            ]);
+        }
+        bytes.tables.push(grid);
+    }
+    let plain = rows.first().map_or(Microseconds::ZERO, |row| row.total_us);
+    let most = rows
+        .iter()
+        .skip(1)
+        .max_by(|a, b| a.added_us.value().total_cmp(&b.added_us.value()));
+    let answer = match most {
+        Some(row) => format!(
+            "A frame of {} takes {} us unprotected, and {} us more with {}, where that is most.",
+            args.size,
+            us(plain),
+            us(row.added_us),
+            row.protection
+        ),
+        None => format!("A frame of {} takes {} us unprotected.", args.size, us(plain)),
+    };
+    Sheet {
+        command: "bartizan plan delay".to_owned(),
+        title: format!(
+            "Delay of a frame of {} over {} m at {} Gb/s",
+            args.size,
+            link.distance.value(),
+            link.rate.value() / 1e9
+        ),
+        question: "What does protection add to the delay of a packet, and where?".to_owned(),
+        answer,
+        sections: vec![parts, bytes],
+        limits: vec![
+            "One hop and one queue; switches, and what shares a link in bursts, are not in it.".to_owned(),
+            "Queueing is a mean with Poisson arrivals; a percentile is not given.".to_owned(),
+            "Processing is what was measured or given: the model adds none of its own.".to_owned(),
+            "Preamble, gap and check sequence of Ethernet (24 bytes a frame) are not counted, as in the publication."
+                .to_owned(),
+        ],
+        sources: cited(sources.iter().cloned()),
+        again: again(),
+    }
+}
+
+/// Total delay by size, for the sizes that every curve reaches.
+fn by_size(
+    args: &Args,
+    link: &Link,
+    protections: &[Protection],
+    curves: Option<&Curves>,
+) -> Option<bartizan_report::plot::Drawing> {
+    let most = args.size.value().max(1514);
+    let sizes: Vec<u64> = (0..=30).map(|step| 64 + step * (most - 64) / 30).collect();
+    let line = |(tone, protection): (usize, &Protection)| {
+        let points = sizes.iter().filter_map(|size| {
+            let total = row(args, link, protection, Bytes::new(*size).ok()?, curves)
+                .ok()?
+                .total_us;
+            Some(Point {
+                x: *size as f64,
+                value: total.value(),
+                interval: None,
+                published: Vec::new(),
+            })
+        });
+        Line {
+            name: protection.name().to_owned(),
+            tone,
+            points: points.collect(),
+        }
+    };
+    let items: Vec<Line> = protections
+        .iter()
+        .enumerate()
+        .map(line)
+        .filter(|line| !line.points.is_empty())
+        .collect();
+    let axis = Axis {
+        quantity: "delay".to_owned(),
+        unit: Shown::in_unit("us"),
+    };
+    (!items.is_empty()).then(|| {
+        lines(
+            "Delay by size",
+            &axis,
+            "bytes of the unprotected frame",
+            &[Panel { heading: None, items }],
+        )
+    })
 }

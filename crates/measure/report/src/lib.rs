@@ -15,6 +15,7 @@ mod model;
 pub mod network;
 pub mod plot;
 pub mod quantity;
+pub mod sheet;
 
 pub use compare::{Change, Changed, compare};
 pub use csv::{samples_csv, summary_csv};

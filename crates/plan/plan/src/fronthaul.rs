@@ -8,6 +8,7 @@ use thiserror::Error;
 
 pub use category::{Category, Limit, O_DU, O_RU};
 
+use crate::Source;
 use crate::curve::{CurveError, DelayCurve};
 use crate::delay::{self, Delay, Link};
 use crate::overhead::{IpVersion, OverheadError, Protection};
@@ -88,7 +89,7 @@ pub enum FronthaulError {
 }
 
 /// One-way delay of a frame in one mode.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ModeDelay {
     /// The mode.
     pub mode: Mode,
@@ -96,6 +97,8 @@ pub struct ModeDelay {
     pub sent: Bytes,
     /// Its parts.
     pub delay: Delay,
+    /// Where the processing delay comes from.
+    pub processing_from: Source,
 }
 
 /// Which modes fit which pairs.
@@ -142,6 +145,7 @@ pub fn feasibility(
             mode,
             sent: sent.total(),
             delay,
+            processing_from: curve.source().clone(),
         });
     }
     let strongest = |limit: u16| {

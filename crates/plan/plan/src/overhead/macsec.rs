@@ -10,7 +10,7 @@ use crate::unit::Bytes;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Sci {
-    /// Eight bytes more: what Linux and most others send unless told otherwise, and what more than two stations need.
+    /// Eight bytes more: what Linux and most others send by default, and what more than two stations need.
     Sent,
     /// Between two stations only.
     Omitted,

@@ -1,4 +1,4 @@
-//! A protection by the name people write: `none`, `esp:aes256gcm16`, `esp:aes256-sha256,udp`, `macsec:gcm-aes-256`, `tls:TLS_AES_256_GCM_SHA384`.
+//! A protection, or a tunnel that needs room as one does, by the name people write: `gtp-u`, `none`, `esp:aes256gcm16`, `esp:aes256-sha256,udp`, `macsec:gcm-aes-256`, `tls:TLS_AES_256_GCM_SHA384`.
 
 use std::fmt;
 use std::str::FromStr;
@@ -27,13 +27,14 @@ enum Kind {
     Esp(Esp),
     Macsec(Macsec),
     Tls(Tls),
+    GtpU(IpVersion),
 }
 
 /// Why a name is no protection.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum NameError {
     /// The word before the colon is none of those known.
-    #[error("`{0}` is no protection: it begins with none, esp, macsec or tls, such as esp:aes256gcm16")]
+    #[error("`{0}` is no protection: it begins with none, esp, macsec, tls or gtp-u, such as esp:aes256gcm16")]
     Protocol(String),
     /// The registry has no such cipher.
     #[error("{protocol} has no cipher `{name}`: names are those of `bartizan algorithms --kind {kind}`")]
@@ -74,6 +75,8 @@ impl FromStr for Protection {
             "esp" => Kind::Esp(esp(cipher, words)?),
             "macsec" => Kind::Macsec(macsec(cipher, words)?),
             "tls" => Kind::Tls(tls(cipher, words)?),
+            "gtp-u" if rest.is_empty() || rest == "ipv4" => Kind::GtpU(IpVersion::V4),
+            "gtp-u" if rest == "ipv6" => Kind::GtpU(IpVersion::V6),
             _ => return Err(NameError::Protocol(shortened(name))),
         };
         Ok(Self {
@@ -220,6 +223,14 @@ impl Protection {
                 parts.extend(esp.packet(packet, inner)?.parts);
                 Ok(Layout::of(parts))
             }
+            Kind::GtpU(version) => {
+                let packet = least(frame, Header::ETHERNET, "Ethernet")?;
+                let headers = [version.header(), Header::UDP, Header::GTP_U];
+                let mut parts = vec![ethernet];
+                parts.extend(headers.map(Part::header));
+                parts.push(Part::payload("IP packet", packet));
+                Ok(Layout::of(parts))
+            }
             Kind::Tls(tls) => {
                 let packet = least(frame, Header::ETHERNET, "Ethernet")?;
                 let segment = least(packet, inner.header(), "IP")?;
@@ -231,14 +242,19 @@ impl Protection {
         }
     }
 
-    /// The IP packet that is sent for an IP packet of this size; MACsec leaves it as it is.
+    /// Bytes behind the Ethernet header that are sent for an IP packet of this size: another IP packet, or with MACsec tag, packet and check value.
     pub fn packet(&self, packet: Bytes, inner: IpVersion) -> Result<Bytes, OverheadError> {
+        let ethernet = Bytes::from(Header::ETHERNET.bytes);
+        Ok(self.frame(packet + ethernet, inner)?.total().beyond(ethernet))
+    }
+
+    /// The IP version of what is sent for a packet of this version.
+    #[must_use]
+    pub fn outer(&self, inner: IpVersion) -> IpVersion {
         match &self.kind {
-            Kind::Macsec(_) => Ok(packet),
-            _ => {
-                let ethernet = Bytes::from(Header::ETHERNET.bytes);
-                Ok(self.frame(packet + ethernet, inner)?.total().beyond(ethernet))
-            }
+            Kind::Esp(esp) if esp.mode == Mode::Tunnel => esp.outer,
+            Kind::GtpU(version) => *version,
+            _ => inner,
         }
     }
 }
@@ -303,7 +319,7 @@ mod tests {
     #[test]
     fn what_is_no_protection_is_refused_with_what_there_is() {
         let refused = |name: &str| name.parse::<Protection>().unwrap_err().to_string();
-        assert!(refused("ipsec").contains("none, esp, macsec or tls"));
+        assert!(refused("ipsec").contains("none, esp, macsec, tls or gtp-u"));
         assert!(refused("esp:rot13").contains("ESP has no cipher `rot13`"));
         assert!(refused("esp:aes256").contains("an AEAD stands alone"));
         assert!(refused("esp:aes256gcm16-sha256").contains("an AEAD stands alone"));

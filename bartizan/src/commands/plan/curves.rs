@@ -1,0 +1,151 @@
+//! Processing delay curves: the published one, a table of the user, records of the lab.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use bartizan_lab::runner::trial::{KernelKind, Outcome, Records};
+use bartizan_plan::Source;
+use bartizan_plan::curve::DelayCurve;
+use bartizan_plan::fronthaul::Mode;
+use bartizan_plan::published;
+use bartizan_plan::unit::{Bytes, Microseconds};
+use bartizan_registry::Header;
+use bartizan_stats::Sample;
+
+use crate::Failure;
+
+/// The word for the curve that a publication prints.
+pub(super) const PUBLISHED: &str = "published";
+/// A table of delays is smaller than this.
+const MOST_TABLE: u64 = 1 << 20;
+/// What the experiments that send echoes of several sizes call half a round trip.
+const METRIC: &str = "half-round-trip";
+
+/// Curves by name.
+pub(super) struct Curves {
+    name: String,
+    curves: Vec<(String, DelayCurve)>,
+}
+
+impl Curves {
+    /// Those of a file by its name, or the published ones.
+    pub(super) fn read(name: &str) -> Result<Self, Failure> {
+        let curves = if name == PUBLISHED {
+            Mode::ALL
+                .into_iter()
+                .map(|mode| Ok((word(mode).to_owned(), published::macsec_added(mode)?)))
+                .collect::<Result<_, published::PublishedError>>()
+                .map_err(Failure::new)?
+        } else if name.ends_with(".jsonl") || name.ends_with(".jsonl.gz") {
+            of_records(name)?
+        } else {
+            of_table(name)?
+        };
+        Ok(Self {
+            name: name.to_owned(),
+            curves,
+        })
+    }
+
+    /// The first curve that has one of these names.
+    pub(super) fn named(&self, names: &[&str]) -> Option<&DelayCurve> {
+        let of = |name: &&str| self.curves.iter().find(|(known, _)| known == name);
+        names.iter().find_map(of).map(|(_, curve)| curve)
+    }
+
+    /// The same, or what there is in its place.
+    pub(super) fn needed(&self, names: &[&str]) -> Result<&DelayCurve, Failure> {
+        self.named(names).ok_or_else(|| {
+            let known: Vec<_> = self.curves.iter().map(|(name, _)| name.as_str()).collect();
+            Failure::usage(format!(
+                "{} has no delay curve called {}",
+                self.name,
+                names.join(" or ")
+            ))
+            .hint(format!("it has {}", known.join(", ")))
+        })
+    }
+}
+
+/// The word for a mode of MACsec in a table's heading.
+pub(super) const fn word(mode: Mode) -> &'static str {
+    match mode {
+        Mode::Encryption => "encryption",
+        Mode::Integrity => "integrity",
+        Mode::Unprotected => "none",
+    }
+}
+
+fn of_table(name: &str) -> Result<Vec<(String, DelayCurve)>, Failure> {
+    let failed = |error: std::io::Error| {
+        Failure::usage(format!("--delay-curve {name}: {error}")).hint(format!(
+            "write {PUBLISHED}, a table of commas (size,delay), or records of e2-delay-by-size (.jsonl or .jsonl.gz)"
+        ))
+    };
+    let path = Path::new(name);
+    let length = fs::metadata(path).map_err(failed)?.len();
+    if length > MOST_TABLE {
+        return Err(Failure::usage(format!(
+            "{name}: {length} bytes, a table of delays has {MOST_TABLE} at most"
+        )));
+    }
+    let text = fs::read_to_string(path).map_err(failed)?;
+    DelayCurve::parse_csv(&text, &Source::file(name)).map_err(|error| Failure::usage(format!("{name}: {error}")))
+}
+
+/// Half round trips of echoes by protection and size: medians of the trials' medians.
+fn of_records(name: &str) -> Result<Vec<(String, DelayCurve)>, Failure> {
+    let records = Records::read(Path::new(name)).map_err(|error| Failure::usage(format!("{name}: {error}")))?;
+    let mut medians: BTreeMap<(String, u64), Vec<f64>> = BTreeMap::new();
+    let (mut guest, mut run) = (false, String::new());
+    for record in &records.trials {
+        let Outcome::Measured { values, .. } = &record.outcome else {
+            continue;
+        };
+        let Some(values) = values.get(METRIC) else { continue };
+        let level = |factor: &str| record.levels.level(factor);
+        // Echoes alone have frames of a size that follows from their data.
+        if level("transport").is_some_and(|transport| transport != "icmp") {
+            continue;
+        }
+        let (Some(protection), Some(size)) = (level("protection"), level("size")) else {
+            continue;
+        };
+        let (Ok(size), Ok(sample)) = (size.parse::<u64>(), Sample::new(values.iter().copied())) else {
+            continue;
+        };
+        guest |= record.environment.kernel_kind == KernelKind::Guest;
+        run.clone_from(&record.run);
+        medians
+            .entry((protection.to_string(), size))
+            .or_default()
+            .push(sample.median());
+    }
+    let kernel = if guest {
+        ", on a guest's kernel, whose speed is not this machine's"
+    } else {
+        ""
+    };
+    let source = Source::record(name, format!("run {run}, median half round trip of an echo{kernel}"));
+    // What stands around the echo's data in a frame.
+    let around = [Header::ETHERNET, Header::IPV4, Header::ICMP_ECHO];
+    let around: Bytes = around.iter().map(|header| Bytes::from(header.bytes)).sum();
+    let mut points: BTreeMap<String, Vec<(Bytes, Microseconds)>> = BTreeMap::new();
+    for ((protection, size), values) in medians {
+        let Ok(sample) = Sample::new(values) else { continue };
+        let (size, delay) = (
+            Bytes::new(size).map_err(Failure::usage)? + around,
+            Microseconds::new(sample.median()).map_err(Failure::usage)?,
+        );
+        points.entry(protection).or_default().push((size, delay));
+    }
+    if points.is_empty() {
+        return Err(Failure::usage(format!("{name} has no {METRIC} by protection and size"))
+            .hint("records of the experiment e2-delay-by-size have it: bartizan lab run e2-delay-by-size"));
+    }
+    points
+        .into_iter()
+        .map(|(name, points)| Ok((name, DelayCurve::new(points, source.clone()).map_err(Failure::usage)?)))
+        .collect()
+}

@@ -1,0 +1,159 @@
+//! The best split of a payload of fixed size.
+
+use bartizan_plan::Source;
+use bartizan_plan::fronthaul::Mode;
+use bartizan_plan::mtu::{Filling, Fragments};
+use bartizan_plan::unit::{Bytes, Microseconds};
+use bartizan_registry::Header;
+use bartizan_report::plot::{Axis, Line, Panel, Point, lines};
+use bartizan_report::quantity::Shown;
+use bartizan_report::sheet::{Grid, Section};
+use serde::Serialize;
+
+use super::{Args, paper};
+use crate::Failure;
+use crate::commands::plan::answer::us;
+use crate::commands::plan::curves::{Curves, word};
+
+/// A payload in frames.
+#[derive(Serialize)]
+pub(super) struct Split {
+    pub(super) payload_bytes: Bytes,
+    /// How many frames, as few as fit.
+    pub(super) fragments: u64,
+    /// Ways to fill them.
+    pub(super) ways: Vec<Way>,
+    /// Where the delays come from.
+    pub(super) source: Source,
+}
+
+#[derive(Serialize)]
+pub(super) struct Way {
+    pub(super) filling: Filling,
+    pub(super) largest_bytes: Bytes,
+    pub(super) smallest_bytes: Bytes,
+    /// Processing of all frames, one after the other.
+    pub(super) processing_us: Microseconds,
+    /// Processing of the longest.
+    pub(super) longest_us: Microseconds,
+}
+
+pub(super) fn split(args: &Args, mtu: Bytes) -> Result<Split, Failure> {
+    let curves = Curves::read(&args.delay_curve)?;
+    at(args, mtu, &curves)
+}
+
+fn at(args: &Args, mtu: Bytes, curves: &Curves) -> Result<Split, Failure> {
+    let curve = curves.needed(&[word(Mode::Encryption), "delay", "aes256-gcm"])?;
+    let room = mtu.beyond(Bytes::from(Header::ECPRI.bytes));
+    let headers = Bytes::from(Header::ETHERNET.bytes) + Bytes::from(Header::ECPRI.bytes);
+    let mut ways = Vec::new();
+    let mut count = 0;
+    for filling in [Filling::Full, Filling::Even] {
+        let fragments = Fragments::of(args.payload, room, filling).ok_or_else(|| {
+            Failure::usage(format!(
+                "a payload of {} in frames with {room} of it: it is between 1 byte and a million frames",
+                args.payload
+            ))
+        })?;
+        let delay = |size: Bytes| curve.at(size + headers).map_err(Failure::usage);
+        let largest = fragments.sizes().max().unwrap_or_default();
+        let smallest = fragments.sizes().min().unwrap_or_default();
+        let mut total = Microseconds::ZERO;
+        for size in fragments.sizes() {
+            total = total + delay(size)?;
+        }
+        count = fragments.count();
+        ways.push(Way {
+            filling,
+            largest_bytes: largest,
+            smallest_bytes: smallest,
+            processing_us: total,
+            longest_us: delay(largest)?,
+        });
+    }
+    Ok(Split {
+        payload_bytes: args.payload,
+        fragments: count,
+        ways,
+        source: curve.source().clone(),
+    })
+}
+
+pub(super) fn section(args: &Args, split: &Split) -> Result<Section, Failure> {
+    let mut section = Section::new("split of a payload of fixed size");
+    section.text.push(format!(
+        "As few frames as fit, filled alike: none is larger than it must be, so that the longest is as short as can be, and on a curve that steepens the sum is too ({}).",
+        paper()
+    ));
+    let mut grid = Grid::under(
+        format!(
+            "{} bytes in {} frames; processing by {}",
+            split.payload_bytes.value(),
+            split.fragments,
+            split.source
+        ),
+        [
+            "filled",
+            "#largest",
+            "#smallest",
+            "#us, one after the other",
+            "#us, the longest",
+        ],
+    );
+    for way in &split.ways {
+        grid.push([
+            match way.filling {
+                Filling::Full => "to the brim",
+                Filling::Even => "alike",
+            }
+            .to_owned(),
+            way.largest_bytes.value().to_string(),
+            way.smallest_bytes.value().to_string(),
+            us(way.processing_us),
+            us(way.longest_us),
+        ]);
+    }
+    section.tables.push(grid);
+    let curves = Curves::read(&args.delay_curve)?;
+    let mut longest: [Vec<Point>; 2] = [Vec::new(), Vec::new()];
+    for mtu in (1400_u32..=9000).step_by(200) {
+        let Ok(split) = at(args, Bytes::from(mtu), &curves) else {
+            continue;
+        };
+        for (points, way) in longest.iter_mut().zip(&split.ways) {
+            points.push(Point {
+                x: f64::from(mtu),
+                value: way.longest_us.value(),
+                interval: None,
+                published: Vec::new(),
+            });
+        }
+    }
+    let [full, even] = longest;
+    if !full.is_empty() {
+        let line = |name: &str, tone, points| Line {
+            name: name.to_owned(),
+            tone,
+            points,
+        };
+        let axis = Axis {
+            quantity: "processing of the longest frame".to_owned(),
+            unit: Shown::in_unit("us"),
+        };
+        let items = vec![line("filled to the brim", 1, full), line("filled alike", 0, even)];
+        section.drawings.push((
+            lines(
+                "The longest frame by MTU",
+                &axis,
+                "MTU in bytes",
+                &[Panel { heading: None, items }],
+            ),
+            format!(
+                "Processing of the longest frame of {} bytes of payload, by MTU and by how frames are filled.",
+                args.payload.value()
+            ),
+        ));
+    }
+    Ok(section)
+}

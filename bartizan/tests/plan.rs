@@ -1,0 +1,261 @@
+//! `bartizan plan`: answers agree with each other, name their sources, and absurd input is refused with the bound.
+
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+fn plan(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_bartizan"))
+        .arg("plan")
+        .args(arguments)
+        .output()
+        .unwrap()
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+fn json(arguments: &[&str]) -> Value {
+    let output = plan(&[arguments, &["--json"]].concat());
+    assert_eq!(output.status.code(), Some(0), "{arguments:?}: {}", text(&output.stderr));
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+#[test]
+fn delay_is_the_sum_of_its_parts_and_every_row_names_its_source() {
+    let report = json(&[
+        "delay",
+        "--size",
+        "62",
+        "--protect",
+        "esp:aes256-sha256",
+        "--processing",
+        "60us",
+        "--distance",
+        "10km",
+    ]);
+    assert_eq!(report["schema"], "bartizan-plan-delay/1");
+    let rows = report["rows"].as_array().unwrap();
+    assert_eq!(rows.len(), 2);
+    assert_eq!(rows[1]["sent_bytes"], 138);
+    for row in rows {
+        let delay = &row["delay"];
+        let parts = ["queueing_us", "propagation_us", "transmission_us", "processing_us"];
+        let sum: f64 = parts.iter().map(|part| delay[part].as_f64().unwrap()).sum();
+        assert!((sum - row["total_us"].as_f64().unwrap()).abs() < 1e-9);
+        assert!(!row["processing_from"]["name"].as_str().unwrap().is_empty());
+        let layout = row["layout"]["parts"].as_array().unwrap();
+        let bytes: u64 = layout.iter().map(|part| part["bytes"].as_u64().unwrap()).sum();
+        assert_eq!(bytes, row["sent_bytes"].as_u64().unwrap());
+    }
+}
+
+#[test]
+fn processing_of_e2_comes_from_the_records_of_the_lab() {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../experiments/e2-delay-by-size/records");
+    let records = std::fs::read_dir(folder).unwrap().next().unwrap().unwrap().path();
+    let records = records.to_str().unwrap();
+    let report = json(&[
+        "delay",
+        "--size",
+        "1000",
+        "--protect",
+        "esp:aes256-cbc-sha256",
+        "--protect",
+        "esp:aes256-gcm",
+        "--delay-curve",
+        records,
+    ]);
+    let rows = report["rows"].as_array().unwrap();
+    let processing = |row: &Value| row["delay"]["processing_us"].as_f64().unwrap();
+    assert!(processing(&rows[0]) > 1.0);
+    // CBC with HMAC costs more than plain packets, in every record there is.
+    assert!(processing(&rows[1]) > processing(&rows[0]));
+    let from = rows[1]["processing_from"]["place"].as_str().unwrap();
+    assert!(from.contains("half round trip") && from.contains("guest"), "{from}");
+    // A protection that was not measured has no curve, and none is invented.
+    let output = plan(&["delay", "--protect", "esp:aes256ccm8", "--delay-curve", records]);
+    assert_eq!(output.status.code(), Some(64));
+    assert!(
+        text(&output.stderr).contains("it has aes256-cbc-sha256, aes256-gcm, none"),
+        "{}",
+        text(&output.stderr)
+    );
+}
+
+#[test]
+fn the_publication_s_tables_come_out_next_to_the_computed_ones() {
+    let report = json(&["published"]);
+    let cells = report["table_4"].as_array().unwrap();
+    assert_eq!(cells.len(), 168);
+    assert!(cells.iter().all(|cell| cell["printed"] == cell["computed"]));
+    let wrong = report["values"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|value| value["verdict"]["is"] == "cannot-be-right");
+    for value in wrong {
+        assert!(value["verdict"]["why"].as_str().unwrap().len() > 20);
+    }
+    assert_eq!(report["figure_15"].as_array().unwrap().len(), 9);
+}
+
+#[test]
+fn a_fronthaul_fits_fewer_pairs_the_stronger_its_protection_and_the_further_it_goes() {
+    let fits = |arguments: &[&str]| -> Vec<u64> {
+        let report = json(&[&["fronthaul"], arguments].concat());
+        report["feasible"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|count| count["fits"].as_u64().unwrap())
+            .collect()
+    };
+    let (near, far) = (fits(&[]), fits(&["--distance", "20km"]));
+    assert!(near[0] < near[1] && near[1] < near[2], "{near:?}");
+    assert!(far.iter().zip(&near).all(|(far, near)| far < near), "{far:?} {near:?}");
+    assert!(fits(&["--limit", "guaranteed"])[0] < near[0]);
+}
+
+#[test]
+fn a_table_of_delays_replaces_the_published_curve() {
+    let place = tempfile::tempdir().unwrap();
+    let table = place.path().join("port.csv");
+    std::fs::write(&table, "size,none,integrity,encryption\n64,1,2,2\n9000,2,3,3\n").unwrap();
+    let report = json(&["fronthaul", "--delay-curve", table.to_str().unwrap()]);
+    let counts: Vec<_> = report["feasible"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|count| count["fits"].as_u64().unwrap())
+        .collect();
+    // What a port adds is less than any step between categories: all modes fit the same pairs.
+    assert!(
+        counts[0] > 140 && counts.iter().all(|count| *count == counts[0]),
+        "{counts:?}"
+    );
+    std::fs::write(&table, "size,delay\n64,fast\n").unwrap();
+    let output = plan(&["fronthaul", "--delay-curve", table.to_str().unwrap()]);
+    assert_eq!(output.status.code(), Some(64));
+    assert!(
+        text(&output.stderr).contains("line 2: `fast` is no number of microseconds"),
+        "{}",
+        text(&output.stderr)
+    );
+}
+
+#[test]
+fn mtu_repeats_by_its_seed_and_loses_nothing_without_loss() {
+    let quick = [
+        "mtu",
+        "--trials",
+        "500",
+        "--group",
+        "X25519MLKEM768",
+        "--signature",
+        "mldsa65",
+        "--chain",
+        "1",
+    ];
+    assert_eq!(json(&quick), json(&quick));
+    let report = json(&quick);
+    assert_eq!(
+        (
+            report["path_mtu_bytes"].as_u64(),
+            report["tls"][0]["server"]["bytes"].as_u64()
+        ),
+        (Some(1500), Some(10_341))
+    );
+    let lossless = json(&[&quick[..], &["--loss", "0%"]].concat());
+    for row in lossless["set_up"].as_array().unwrap() {
+        assert_eq!(row["within"]["probability"], 1.0, "{row}");
+    }
+}
+
+#[test]
+fn absurd_input_is_refused_with_the_bound() {
+    for (arguments, words) in [
+        (&["delay", "--distance", "-3m"][..], "between 0 and 100000000 m"),
+        (&["delay", "--distance", "3"], "write a number and its unit"),
+        (
+            &["delay", "--size", "70000", "--protect", "esp:aes256gcm16"],
+            "65535 at most",
+        ),
+        (
+            &["delay", "--size", "20", "--protect", "esp:aes256gcm16"],
+            "IP needs 20 at least",
+        ),
+        (&["delay", "--load", "100%"], "between 0 and 0.999"),
+        (&["delay", "--rate", "0b/s"], "between 1 and 1000000000000000 bit/s"),
+        (&["delay", "--protect", "rot13"], "none, esp, macsec, tls or gtp-u"),
+        (
+            &[
+                "delay",
+                "--delay-curve",
+                "published",
+                "--size",
+                "9500",
+                "--protect",
+                "macsec:gcm-aes-128",
+            ],
+            "ends at 9000 bytes",
+        ),
+        (&["fronthaul", "--size", "9001"], "ends at 9000 bytes"),
+        (&["mtu", "--mtu", "0"], "between 68 (RFC 791) and 65535 bytes"),
+        (&["mtu", "--mtu", "70000"], "between 68 (RFC 791) and 65535 bytes"),
+        (
+            &["mtu", "--mtu", "100", "--within", "esp:aes256-sha512"],
+            "no room for an IP packet",
+        ),
+        (
+            &["mtu", "--mtu", "150", "--within", "esp:aes256-sha512"],
+            "IPv4 needs 68",
+        ),
+        (&["mtu", "--payload", "0"], "between 1 byte and a million frames"),
+        (&["mtu", "--chain", "99"], "1..=16"),
+        (&["mtu", "--signature", "rsa_pss_rsae_sha256"], "depends on its key"),
+        (&["mtu", "--loss", "-1%"], "between 0 and 1"),
+    ] {
+        let output = plan(arguments);
+        assert_eq!(
+            output.status.code(),
+            Some(64),
+            "{arguments:?}: {}",
+            text(&output.stdout)
+        );
+        assert!(
+            text(&output.stderr).contains(words),
+            "{arguments:?}: {}",
+            text(&output.stderr)
+        );
+    }
+}
+
+#[test]
+fn a_page_with_plots_and_sources_is_written() {
+    let place = tempfile::tempdir().unwrap();
+    let out = place.path().to_str().unwrap();
+    for (name, arguments) in [
+        ("delay", &["delay"][..]),
+        ("fronthaul", &["fronthaul"]),
+        ("mtu", &["mtu", "--trials", "200", "--chain", "1"]),
+        ("published", &["published"]),
+    ] {
+        let output = plan(&[arguments, &["--out", out]].concat());
+        assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+        assert!(text(&output.stdout).contains(&format!("plan-{name}.html")));
+        let page = std::fs::read_to_string(place.path().join(format!("plan-{name}.html"))).unwrap();
+        let document = roxmltree::Document::parse(page.strip_prefix("<!DOCTYPE html>").unwrap()).unwrap();
+        let count = |tag: &str| document.descendants().filter(|node| node.has_tag_name(tag)).count();
+        assert!(count("table") > 0 && count("figure") > 0, "{name}");
+        assert!(
+            page.contains("Where the numbers come from") && page.contains("Groen et al. 2024"),
+            "{name}"
+        );
+        assert!(page.contains("What the model leaves out"), "{name}");
+        let json = std::fs::read_to_string(place.path().join(format!("plan-{name}.json"))).unwrap();
+        let json: Value = serde_json::from_str(&json).unwrap();
+        assert_eq!(json["schema"], format!("bartizan-plan-{name}/1"));
+    }
+}

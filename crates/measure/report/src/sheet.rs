@@ -1,0 +1,145 @@
+//! A sheet: an answer with tables and plots, of a planner or a check; for a terminal and as one HTML page.
+
+mod page;
+
+use crate::plot::Drawing;
+
+pub use page::sheet_html;
+
+/// What a reader is shown, in order.
+#[derive(Debug, Clone, Default)]
+pub struct Sheet {
+    /// Which command made it: `bartizan plan delay`.
+    pub command: String,
+    /// What it is of.
+    pub title: String,
+    /// The question it answers.
+    pub question: String,
+    /// The answer, a sentence or two.
+    pub answer: String,
+    /// Parts.
+    pub sections: Vec<Section>,
+    /// Where the model ceases to hold.
+    pub limits: Vec<String>,
+    /// Where numbers come from: authors and titles, documents, records.
+    pub sources: Vec<String>,
+    /// The command line that makes it again.
+    pub again: String,
+}
+
+/// A part of a sheet.
+#[derive(Debug, Clone, Default)]
+pub struct Section {
+    /// Its heading.
+    pub heading: String,
+    /// What is said before its tables.
+    pub text: Vec<String>,
+    /// Tables.
+    pub tables: Vec<Grid>,
+    /// Plots, each with what stands below it. A terminal shows none.
+    pub drawings: Vec<(Drawing, String)>,
+}
+
+/// A table.
+#[derive(Debug, Clone, Default)]
+pub struct Grid {
+    /// What stands over it.
+    pub caption: String,
+    /// Headings of its columns.
+    pub columns: Vec<Column>,
+    /// Its rows, each with a cell for every column.
+    pub rows: Vec<Vec<Field>>,
+}
+
+/// A column.
+#[derive(Debug, Clone)]
+pub struct Column {
+    /// Its heading.
+    pub heading: String,
+    /// Whether its cells are numbers, set to the right.
+    pub is_number: bool,
+}
+
+/// A cell.
+#[derive(Debug, Clone, Default)]
+pub struct Field {
+    /// What stands in it: it says all that the tone does.
+    pub text: String,
+    /// Its colour in the page.
+    pub tone: Tone,
+}
+
+/// The colour of a cell; never the only carrier of a meaning.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub enum Tone {
+    /// That of the page.
+    #[default]
+    Plain,
+    /// Red: the region of Groen et al. 2024 with encrypting MACsec.
+    Red,
+    /// Grey: theirs with integrity alone.
+    Grey,
+    /// Blue: theirs without MACsec.
+    Blue,
+    /// As it should be.
+    Good,
+    /// Not as it should be.
+    Bad,
+    /// Of little weight.
+    Faint,
+}
+
+impl Grid {
+    /// A table under these headings; those that begin with `#` are of numbers.
+    #[must_use]
+    pub fn under<const N: usize>(caption: impl Into<String>, headings: [&str; N]) -> Self {
+        let column = |heading: &str| Column {
+            heading: heading.trim_start_matches('#').to_owned(),
+            is_number: heading.starts_with('#'),
+        };
+        Self {
+            caption: caption.into(),
+            columns: headings.into_iter().map(column).collect(),
+            rows: Vec::new(),
+        }
+    }
+
+    /// Adds a row.
+    pub fn push(&mut self, fields: impl IntoIterator<Item = impl Into<Field>>) {
+        self.rows.push(fields.into_iter().map(Into::into).collect());
+    }
+}
+
+impl Section {
+    /// A part with this heading and nothing in it.
+    #[must_use]
+    pub fn new(heading: impl Into<String>) -> Self {
+        Self {
+            heading: heading.into(),
+            ..Self::default()
+        }
+    }
+}
+
+impl Field {
+    /// A cell of this colour.
+    #[must_use]
+    pub fn toned(text: impl Into<String>, tone: Tone) -> Self {
+        Self {
+            text: text.into(),
+            tone,
+        }
+    }
+}
+
+impl From<String> for Field {
+    fn from(text: String) -> Self {
+        Self::toned(text, Tone::Plain)
+    }
+}
+
+impl From<&str> for Field {
+    fn from(text: &str) -> Self {
+        Self::toned(text, Tone::Plain)
+    }
+}

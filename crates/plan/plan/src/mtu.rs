@@ -1,0 +1,15 @@
+//! What fits into a packet, in how many a handshake goes, and how many round trips that takes.
+
+mod fragments;
+mod ike;
+mod path;
+mod rounds;
+mod setup;
+mod tls;
+
+pub use fragments::{Filling, Fragments, ip_fragments};
+pub use ike::{Exchange, IkeHandshake, Message};
+pub use path::{PathError, path_mtu};
+pub use rounds::{Flight, quic_rounds, segment, tcp_rounds};
+pub use setup::{Leg, Retransmission, SetUp, Within, set_up_within};
+pub use tls::{Certificates, TlsHandshake};

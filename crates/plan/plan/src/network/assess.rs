@@ -1,0 +1,359 @@
+//! Each link of a deployment file against what is asked of its interface.
+
+use std::time::SystemTime;
+
+use bartizan_deployment::{
+    Deployment, IkeAuthentication, Interface, InterfaceKind, KeyExchange, Mode, Policy, Protection, day_of,
+};
+use bartizan_registry::{Safety, group, signature};
+use serde::{Serialize, Serializer};
+
+use super::budget::{Conditions, Predicted};
+use super::concern::{Concern, Rule, Severity};
+use super::requirement::{Requirement, Use, requirement};
+use super::role::{EXPECTED, joins, role};
+
+/// What a file gives a link, against whom.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Given {
+    /// Nothing: readable or forgeable today.
+    Nothing,
+    /// Classical alone.
+    Classical,
+    /// Post-quantum where the peer offers it, classical where it does not.
+    Either,
+    /// Post-quantum, or the link is refused.
+    PostQuantum,
+    /// This version neither sets it up nor judges it.
+    Unknown,
+}
+
+/// A link and what is asked of it.
+#[derive(Debug, Clone, Serialize)]
+pub struct Link {
+    /// Interface and ends: `E2 cu -- ric`.
+    pub about: String,
+    /// The interface.
+    pub interface: &'static str,
+    /// Its two nodes.
+    pub between: [String; 2],
+    /// What they are.
+    pub functions: [String; 2],
+    /// What the file protects it with.
+    #[serde(serialize_with = "protection_name")]
+    pub protection: Protection,
+    /// What is asked of it.
+    pub requirement: &'static Requirement,
+    /// Confidentiality, integrity, authentication, replay protection, as far as the file gives them.
+    pub gives: [bool; 4],
+    /// Against who records now and has a quantum computer later.
+    pub recording: Given,
+    /// Against who forges with one.
+    pub forgery: Given,
+    /// Its predicted delay, where conditions were given.
+    pub predicted: Option<Predicted>,
+}
+
+fn protection_name<S: Serializer>(protection: &Protection, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(protection.name())
+}
+
+/// A deployment file, assessed.
+#[derive(Debug, Clone, Serialize)]
+pub struct Assessment {
+    /// Its links, in the order of the file.
+    pub links: Vec<Link>,
+    /// What is wrong, the worst first.
+    pub concerns: Vec<Concern>,
+}
+
+impl Given {
+    /// In words.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Nothing => "nothing",
+            Self::Classical => "classical",
+            Self::Either => "post-quantum if offered",
+            Self::PostQuantum => "post-quantum",
+            Self::Unknown => "not known",
+        }
+    }
+
+    fn of(safe: usize, all: usize) -> Self {
+        match safe {
+            0 => Self::Classical,
+            safe if safe == all => Self::PostQuantum,
+            _ => Self::Either,
+        }
+    }
+}
+
+/// Holds the links of a deployment, as it is in force now, against the standards; with conditions, predicted delays against budgets too.
+#[must_use]
+pub fn assess(deployment: &Deployment, now: SystemTime, conditions: Option<&Conditions>) -> Assessment {
+    let mut concerns = Vec::new();
+    let mut links = Vec::new();
+    for interface in deployment.interfaces() {
+        let Some(asked) = requirement(interface.kind) else {
+            continue;
+        };
+        let link = link(deployment, interface, asked, now, conditions);
+        concerns.extend(of_link(&link, interface));
+        links.push(link);
+    }
+    concerns.extend(missing(deployment));
+    // Stable: within a severity in the order of the file.
+    concerns.sort_by_key(|concern| concern.severity);
+    Assessment { links, concerns }
+}
+
+fn link(
+    deployment: &Deployment,
+    interface: &Interface,
+    asked: &'static Requirement,
+    now: SystemTime,
+    conditions: Option<&Conditions>,
+) -> Link {
+    let [one, other] = &interface.between;
+    let function = |name: &str| {
+        deployment
+            .node(name)
+            .map_or_else(String::new, |node| node.function.clone())
+    };
+    let policy = interface.policy.in_force(day_of(now));
+    let (recording, forgery) = given(interface.protection, &policy);
+    Link {
+        about: format!("{} {one} -- {other}", interface.kind.name()),
+        interface: interface.kind.name(),
+        between: [one.to_string(), other.to_string()],
+        functions: [function(one.as_str()), function(other.as_str())],
+        protection: interface.protection,
+        requirement: asked,
+        gives: [interface.protection != Protection::Nothing; 4],
+        recording,
+        forgery,
+        predicted: conditions.map(|conditions| conditions.predict(interface)),
+    }
+}
+
+/// Against recording, and against forgery.
+fn given(protection: Protection, policy: &Policy) -> (Given, Given) {
+    let safe_signatures = |codes: &[bartizan_registry::SignatureScheme]| {
+        let safe = |code: &&bartizan_registry::SignatureScheme| {
+            signature(**code).is_some_and(|known| known.forgery == Safety::QuantumSafe)
+        };
+        Given::of(codes.iter().filter(safe).count(), codes.len())
+    };
+    match protection {
+        Protection::Nothing => (Given::Nothing, Given::Nothing),
+        Protection::Macsec => (Given::Unknown, Given::Unknown),
+        Protection::Sidecar => {
+            let safe = |code: &&bartizan_registry::NamedGroup| {
+                group(**code).is_some_and(|known| known.recording == Safety::QuantumSafe)
+            };
+            let groups = &policy.groups;
+            (
+                Given::of(groups.iter().filter(safe).count(), groups.len()),
+                safe_signatures(&policy.signatures),
+            )
+        }
+        Protection::Ipsec => {
+            let exchanges = &policy.ipsec.key_exchanges;
+            let safe = exchanges
+                .iter()
+                .filter(|exchange| KeyExchange::is_quantum_safe(exchange))
+                .count();
+            let forgery = match policy.ipsec.authentication {
+                IkeAuthentication::PostQuantum => safe_signatures(&policy.ipsec.signatures),
+                IkeAuthentication::ClassicalAccepted => match safe_signatures(&policy.ipsec.signatures) {
+                    Given::PostQuantum => Given::Either,
+                    other => other,
+                },
+            };
+            (Given::of(safe, exchanges.len()), forgery)
+        }
+    }
+}
+
+fn of_link(link: &Link, interface: &Interface) -> Vec<Concern> {
+    let asked = link.requirement;
+    let concern = |rule, severity, finding: String, hint: String, source: &str| Concern {
+        rule,
+        severity,
+        about: link.about.clone(),
+        finding,
+        hint,
+        source: source.to_owned(),
+    };
+    let mut concerns = Vec::new();
+    let with = asked.met_by.first().map_or("ipsec", |protection| protection.name());
+    if let [Some(one), Some(other)] = link.functions.each_ref().map(|function| role(function))
+        && !joins(interface.kind, one, other)
+    {
+        concerns.push(concern(
+            Rule::WrongEnds,
+            Severity::Low,
+            format!(
+                "joins {} and {}, which {} does not",
+                link.functions[0], link.functions[1], link.interface
+            ),
+            "name the interface that the two have, or correct `function`".to_owned(),
+            asked.clause,
+        ));
+    }
+    if interface.protection == Protection::Nothing {
+        let finding = match asked.usage {
+            Use::Required => format!(
+                "is protected by nothing; {} are asked for and to be used",
+                functions(asked)
+            ),
+            Use::OperatorDecides => format!(
+                "is protected by nothing; {} are to be supported, and leaving them off is the operator's decision: whoever is on the path reads and changes it",
+                functions(asked)
+            ),
+            Use::NotFound => "is protected by nothing".to_owned(),
+        };
+        concerns.push(concern(
+            Rule::Unprotected,
+            Severity::High,
+            finding,
+            format!("write `with: {with}`"),
+            asked.clause,
+        ));
+        return concerns;
+    }
+    if !asked.met_by.contains(&interface.protection) {
+        concerns.push(concern(
+            Rule::OtherProtocol,
+            Severity::Medium,
+            format!(
+                "is protected by {}, and {} is asked for",
+                interface.protection.name(),
+                asked.protocols
+            ),
+            format!("write `with: {with}`, or show that the link is secured by other means"),
+            asked.clause,
+        ));
+    }
+    if let Some(ipsec) = &interface.ipsec
+        && ipsec.mode == Mode::Transport
+    {
+        concerns.push(concern(
+            Rule::OtherProtocol,
+            Severity::Low,
+            "is in transport mode, which is optional to support; tunnel mode is mandatory".to_owned(),
+            "make sure that both ends have it, or write `mode: tunnel`".to_owned(),
+            "TS 33.501, clause 9.1.2; SRCS, clause 5.2.4",
+        ));
+    }
+    concerns.extend(quantum(link));
+    if let Some(predicted) = &link.predicted
+        && let Some(passed) = predicted.passed()
+    {
+        concerns.push(concern(
+            Rule::Budget,
+            Severity::Medium,
+            passed,
+            "shorten the path, protect in hardware, or give measured delays to `bartizan plan`".to_owned(),
+            predicted.budget.source,
+        ));
+    }
+    concerns
+}
+
+/// What a quantum computer does to it.
+fn quantum(link: &Link) -> Vec<Concern> {
+    let concern = |rule, severity, finding: &str, hint: &str| Concern {
+        rule,
+        severity,
+        about: link.about.clone(),
+        finding: finding.to_owned(),
+        hint: hint.to_owned(),
+        source: "no 3GPP or O-RAN text asks for it; NIST IR 8547, BSI TR-02102-1".to_owned(),
+    };
+    let mut concerns = Vec::new();
+    match link.recording {
+        Given::Classical => concerns.push(concern(
+            Rule::Recording,
+            Severity::Medium,
+            "negotiates classical key exchanges alone: harvest now, decrypt later",
+            "write `policy: hybrid`",
+        )),
+        Given::Either => concerns.push(concern(
+            Rule::Recording,
+            Severity::Medium,
+            "lets a peer negotiate a classical key exchange: harvest now, decrypt later",
+            "write `policy: hybrid` as soon as both ends speak it",
+        )),
+        Given::Unknown => concerns.push(concern(
+            Rule::Recording,
+            Severity::Low,
+            "is left to MACsec, which is as safe as its CAK: this version neither sets it up nor looks at it",
+            "derive the CAK from a post-quantum exchange, and show by a capture what protects the link",
+        )),
+        Given::PostQuantum | Given::Nothing => {}
+    }
+    match link.forgery {
+        Given::Classical | Given::Either => concerns.push(concern(
+            Rule::Forgery,
+            Severity::Low,
+            "accepts classical signatures: who has a quantum computer later can pass for an end",
+            "accept ML-DSA alone as soon as both ends sign with it; no release of strongSwan does",
+        )),
+        Given::PostQuantum | Given::Nothing | Given::Unknown => {}
+    }
+    concerns
+}
+
+fn functions(asked: &Requirement) -> &'static str {
+    if asked.kind == InterfaceKind::OpenFronthaul {
+        "authentication (shall), confidentiality, integrity and replay protection (should)"
+    } else {
+        "confidentiality, integrity, authentication and replay protection"
+    }
+}
+
+/// Interfaces that the nodes of a file have by the standards, and the file does not name.
+fn missing(deployment: &Deployment) -> Vec<Concern> {
+    let mut concerns = Vec::new();
+    for (kind, one, other) in EXPECTED {
+        let of = |wanted| {
+            deployment
+                .nodes()
+                .filter(move |node| role(&node.function) == Some(wanted))
+        };
+        for node in of(one) {
+            let has = deployment
+                .interfaces()
+                .iter()
+                .any(|interface| interface.kind == kind && interface.between.contains(&node.name));
+            let Some(peer) = of(other).next() else { break };
+            if has {
+                continue;
+            }
+            let clause = requirement(kind).map_or("", |asked| asked.clause);
+            concerns.push(Concern {
+                rule: Rule::Missing,
+                severity: Severity::Low,
+                about: format!("nodes.{}", node.name),
+                finding: format!(
+                    "({}) has no {} to {} ({}) in the file: nothing here protects or checks that link",
+                    node.function,
+                    kind.name(),
+                    peer.name,
+                    peer.function
+                ),
+                hint: format!(
+                    "add {{ kind: {}, between: [{}, {}], with: ... }}, or leave it out knowingly",
+                    kind.name(),
+                    node.name,
+                    peer.name
+                ),
+                source: clause.to_owned(),
+            });
+        }
+    }
+    concerns
+}

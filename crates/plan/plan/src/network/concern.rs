@@ -1,0 +1,95 @@
+//! What is wrong with a link, by a rule that has a name.
+
+use serde::Serialize;
+
+/// How much it matters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Severity {
+    /// Whoever is on the path reads or changes it today, or a requirement is not met.
+    High,
+    /// Who records today reads it with a quantum computer; or a budget is passed.
+    Medium,
+    /// Who has a quantum computer later forges it; or a point to check.
+    Low,
+}
+
+/// The rules, by the names that SARIF and JSON carry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Rule {
+    /// The interface is protected by nothing.
+    Unprotected,
+    /// It is protected by another protocol than the standard names.
+    OtherProtocol,
+    /// Its roles are not those of its ends.
+    WrongEnds,
+    /// Two nodes that the standards join by an interface have none in the file.
+    Missing,
+    /// What is recorded is read with a quantum computer.
+    Recording,
+    /// Who has a quantum computer forges an end.
+    Forgery,
+    /// The predicted delay passes the budget.
+    Budget,
+}
+
+impl Rule {
+    /// All rules.
+    pub const ALL: [Self; 7] = [
+        Self::Unprotected,
+        Self::OtherProtocol,
+        Self::WrongEnds,
+        Self::Missing,
+        Self::Recording,
+        Self::Forgery,
+        Self::Budget,
+    ];
+
+    /// Its name in SARIF and JSON.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Unprotected => "unprotected",
+            Self::OtherProtocol => "other-protocol",
+            Self::WrongEnds => "wrong-ends",
+            Self::Missing => "missing",
+            Self::Recording => "recording",
+            Self::Forgery => "forgery",
+            Self::Budget => "budget",
+        }
+    }
+
+    /// What it says, in a sentence.
+    #[must_use]
+    pub const fn sentence(self) -> &'static str {
+        match self {
+            Self::Unprotected => "An interface that a standard asks to protect is protected by nothing.",
+            Self::OtherProtocol => "An interface is protected by another protocol than the standard names.",
+            Self::WrongEnds => "An interface joins nodes that it does not join by the standards.",
+            Self::Missing => "Two nodes that the standards join by an interface have none in the file.",
+            Self::Recording => {
+                "A key exchange that a quantum computer breaks can be negotiated: harvest now, decrypt later."
+            }
+            Self::Forgery => "A signature that a quantum computer breaks is accepted.",
+            Self::Budget => "The predicted delay or set-up time passes the budget of the interface.",
+        }
+    }
+}
+
+/// One thing that is wrong.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Concern {
+    /// By which rule.
+    pub rule: Rule,
+    /// How much it matters.
+    pub severity: Severity,
+    /// What it is about: `E2 cu -- ric`.
+    pub about: String,
+    /// What is wrong.
+    pub finding: String,
+    /// What to do.
+    pub hint: String,
+    /// Document and clause, or the source of a prediction.
+    pub source: String,
+}

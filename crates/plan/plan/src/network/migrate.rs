@@ -1,0 +1,144 @@
+//! In which order to move links to post-quantum protection: the most exposed first, of those the cheapest.
+
+use bartizan_deployment::{InterfaceKind, Protection};
+use serde::Serialize;
+
+use super::assess::{Given, Link};
+
+/// What is open on a link today.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Exposure {
+    /// Whoever is on the path reads it today.
+    Readable,
+    /// Who records it reads it with a quantum computer.
+    Recordable,
+    /// Nobody knows: what protects it is not looked at.
+    Unknown,
+    /// Its ends can be forged with a quantum computer; what is recorded stays closed.
+    Forgeable,
+}
+
+/// One step.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Move {
+    /// Which link: `E2 cu -- ric`.
+    pub about: String,
+    /// What is open on it.
+    pub exposure: Exposure,
+    /// What to write.
+    pub step: String,
+    /// Why at this place.
+    pub reason: String,
+}
+
+impl Exposure {
+    /// In words.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Readable => "readable today",
+            Self::Recordable => "recordable",
+            Self::Unknown => "not known",
+            Self::Forgeable => "forgeable later",
+        }
+    }
+}
+
+/// Where packets of an interface go: beyond the operator, over transport between sites, or within a data centre. What others can reach comes first.
+fn reach(kind: InterfaceKind) -> (u8, &'static str) {
+    match kind {
+        InterfaceKind::N32 => (0, "it leaves the operator's network"),
+        InterfaceKind::N2
+        | InterfaceKind::N3
+        | InterfaceKind::Xn
+        | InterfaceKind::E2
+        | InterfaceKind::F1C
+        | InterfaceKind::F1U
+        | InterfaceKind::E1
+        | InterfaceKind::O1
+        | InterfaceKind::OpenFronthaul => (1, "it crosses transport between sites"),
+        InterfaceKind::Sbi
+        | InterfaceKind::N4
+        | InterfaceKind::N9
+        | InterfaceKind::N26
+        | InterfaceKind::A1
+        | InterfaceKind::O2 => (2, "it stays within the core or a data centre"),
+    }
+}
+
+/// What it costs to move it: a line of the file, an agent that is there already, a new agent, or work of others.
+fn cost(link: &Link) -> (u8, String, &'static str) {
+    let with = link.requirement.met_by.first().copied().unwrap_or(Protection::Ipsec);
+    match (link.protection, with) {
+        (Protection::Nothing, Protection::Sidecar) => (
+            1,
+            "write `with: sidecar` and run `bartizan sidecar` at both ends".to_owned(),
+            "a sidecar at each end",
+        ),
+        (Protection::Nothing, Protection::Macsec) => (
+            3,
+            "protect it by MACsec: this version does not bring it up".to_owned(),
+            "a feature of ports or kernels that Bartizan does not drive yet",
+        ),
+        (Protection::Nothing, _) => (
+            2,
+            "write `with: ipsec` and run `bartizan up` at both ends".to_owned(),
+            "an IKE daemon at each end",
+        ),
+        (Protection::Macsec, _) => (
+            3,
+            "derive its CAK from a post-quantum exchange".to_owned(),
+            "a feature that Bartizan does not drive yet",
+        ),
+        (Protection::Sidecar | Protection::Ipsec, _) => (
+            0,
+            "write `policy: hybrid` and reload both ends".to_owned(),
+            "a line of the file: what protects it is there",
+        ),
+    }
+}
+
+/// The links that are not post-quantum against recording and forgery, in the order to move them: by exposure, by whom it can be reached by, by cost, then as in the file.
+#[must_use]
+pub fn migrate(links: &[Link]) -> Vec<Move> {
+    let mut open: Vec<(Exposure, &Link)> = links
+        .iter()
+        .filter_map(|link| {
+            let exposure = match (link.recording, link.forgery) {
+                (Given::Nothing, _) => Exposure::Readable,
+                (Given::Classical | Given::Either, _) => Exposure::Recordable,
+                (Given::Unknown, _) => Exposure::Unknown,
+                (Given::PostQuantum, Given::PostQuantum) => return None,
+                (Given::PostQuantum, _) => Exposure::Forgeable,
+            };
+            Some((exposure, link))
+        })
+        .collect();
+    open.sort_by_key(|(exposure, link)| (*exposure, reach(link.requirement.kind).0, cost(link).0));
+    open.into_iter()
+        .map(|(exposure, link)| {
+            let (_, where_it_goes) = reach(link.requirement.kind);
+            let (_, step, effort) = cost(link);
+            let (step, why) = if exposure == Exposure::Forgeable {
+                let wait = match link.protection {
+                    Protection::Ipsec => "accept ML-DSA alone as soon as a released IKEv2 daemon signs with it",
+                    _ => "accept ML-DSA alone: `signatures: [mldsa65]`",
+                };
+                (
+                    wait.to_owned(),
+                    "authentication can wait: a forger must be there while a link is set up, a recorder is there now"
+                        .to_owned(),
+                )
+            } else {
+                (step, format!("the move takes {effort}"))
+            };
+            Move {
+                about: link.about.clone(),
+                exposure,
+                step,
+                reason: format!("{}; {where_it_goes}; {why}", exposure.name()),
+            }
+        })
+        .collect()
+}
