@@ -13,7 +13,7 @@ const FINDINGS: &[(&str, &str)] = &[
     ("bench sidecar", "a figure does not reach its target, or a trial failed"),
     (
         "check",
-        "something is protected by nothing, only for now or not any more, or a file of the node is not in order",
+        "something is protected by nothing, only for now or not any more, a file of the node is not in order, or a link falls short of its standard or budget",
     ),
     ("demo", "something was not as it should be"),
     ("doctor", "something that is needed is not there"),

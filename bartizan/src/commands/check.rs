@@ -7,6 +7,10 @@ mod ipsec;
 #[cfg(feature = "full")]
 mod ipsec_files;
 #[cfg(feature = "full")]
+mod network;
+#[cfg(feature = "full")]
+mod sarif;
+#[cfg(feature = "full")]
 mod swanctl;
 mod text;
 
@@ -31,12 +35,15 @@ const SCHEMA: &str = "bartizan-check/1";
 /// Prints nodes, listeners and the policy of every interface as it holds today. With --node the certificate, key, roots and
 /// revocation lists of that node are read too, and held against the names and policies of the file. Something that is
 /// protected by nothing, only for now, or not any more is a finding: exit code 1. With --swanctl the proposals of a strongSwan that
-/// is configured by hand are looked at instead.
+/// is configured by hand are looked at instead. With --interfaces, --budget or --migrate the network's view is printed: what 3GPP and O-RAN WG11 ask of each
+/// interface and what the file gives it, predicted delays, and the order in which to move links to post-quantum protection.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     bartizan check core.yaml                    the whole network\n  \
     bartizan check core.yaml --node nrf         the same, and the files of nrf\n  \
     bartizan check core.yaml --json | jq .findings\n  \
+    bartizan check core.yaml --interfaces --budget --distance 20km    what 3GPP and O-RAN ask, and what the file gives\n  \
+    bartizan check core.yaml --migrate          in which order to move links\n  \
     bartizan check --swanctl /etc/swanctl/swanctl.conf    what strongSwan is configured with by hand")]
 pub(crate) struct Args {
     /// The deployment file.
@@ -54,6 +61,9 @@ pub(crate) struct Args {
     /// Also read this node's certificate files.
     #[arg(long, value_name = "NAME")]
     node: Option<String>,
+    #[cfg(feature = "full")]
+    #[command(flatten)]
+    network: network::NetworkArgs,
     /// Print JSON instead of text.
     #[arg(long)]
     json: bool,
@@ -88,6 +98,10 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     };
     let deployment = read(file)?;
     let now = SystemTime::now();
+    #[cfg(feature = "full")]
+    if args.network.is_asked_for() {
+        return network::run(&args.network, &deployment, file, now, args.json);
+    }
     if let Some(name) = &args.node
         && deployment.node(name).is_none()
     {

@@ -1,0 +1,413 @@
+//! `bartizan check --interfaces`, `--budget`, `--migrate`: a deployment file against the standards.
+
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use bartizan_deployment::{Deployment, day_of};
+use bartizan_plan::network::{
+    Assessment, Concern, Conditions, Given, Link, Move, REQUIREMENTS, Severity, assess, migrate,
+};
+use bartizan_plan::published;
+use bartizan_plan::unit::{BitsPerSecond, Metres};
+use bartizan_report::sheet::{Field, Grid, Section, Sheet, Tone, sheet_html};
+use serde::Serialize;
+
+use super::sarif;
+use crate::commands::lab::write;
+use crate::commands::plan::answer::{again, text};
+use crate::output::print;
+use crate::{Failure, Outcome};
+
+/// Version of the JSON form: it changes when a field changes its meaning or goes.
+const SCHEMA: &str = "bartizan-check-network/1";
+
+/// The network's view.
+#[derive(clap::Args)]
+pub(super) struct NetworkArgs {
+    /// What 3GPP TS 33.501 and O-RAN WG11 ask of each interface, what the file gives it, and what is contradictory or missing.
+    #[arg(long, conflicts_with_all = ["swanctl", "node"])]
+    interfaces: bool,
+    /// Predicted delay and set-up of each link against the interface's budget.
+    #[arg(long, conflicts_with_all = ["swanctl", "node"])]
+    budget: bool,
+    /// The order in which to move links to post-quantum protection, each with its reason.
+    #[arg(long, conflicts_with_all = ["swanctl", "node"])]
+    migrate: bool,
+    /// With --budget: length of the fibre of each link.
+    #[arg(long, value_name = "DISTANCE", default_value = "20km", allow_hyphen_values = true)]
+    distance: Metres,
+    /// With --budget: rate of its line.
+    #[arg(long, value_name = "RATE", default_value = "10Gb/s", allow_hyphen_values = true)]
+    rate: BitsPerSecond,
+    /// With one of these: also write a page to this file.
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
+    /// With one of these: also write the findings to this file as SARIF 2.1.0.
+    #[arg(long, value_name = "FILE")]
+    sarif: Option<PathBuf>,
+}
+
+impl NetworkArgs {
+    /// Whether any of it is asked for.
+    pub(super) fn is_asked_for(&self) -> bool {
+        self.interfaces || self.budget || self.migrate || self.html.is_some() || self.sarif.is_some()
+    }
+
+    /// All of it, where a page or SARIF alone is asked for.
+    fn wants(&self, one: bool) -> bool {
+        one || !(self.interfaces || self.budget || self.migrate)
+    }
+}
+
+#[derive(Serialize)]
+struct Report<'a> {
+    schema: &'static str,
+    file: String,
+    /// The day (UTC) whose policies these are.
+    day: String,
+    /// Where --budget is given.
+    conditions: Option<Conditions>,
+    links: &'a [Link],
+    findings: &'a [Concern],
+    /// Where --migrate is given.
+    moves: Option<&'a [Move]>,
+}
+
+pub(super) fn run(
+    args: &NetworkArgs,
+    deployment: &Deployment,
+    file: &Path,
+    now: SystemTime,
+    json: bool,
+) -> Result<Outcome, Failure> {
+    let conditions = args.wants(args.budget).then_some(Conditions {
+        distance: args.distance,
+        rate: args.rate,
+    });
+    let assessment = assess(deployment, now, conditions.as_ref());
+    let moves = migrate(&assessment.links);
+    let sheet = sheet(args, file, &assessment, conditions.as_ref(), &moves);
+    if let Some(path) = &args.html {
+        write(path, &sheet_html(&sheet))?;
+    }
+    if let Some(path) = &args.sarif {
+        write(path, &sarif::document(file, &assessment.concerns)?)?;
+    }
+    if json {
+        let report = Report {
+            schema: SCHEMA,
+            file: file.display().to_string(),
+            day: day_of(now).to_string(),
+            conditions,
+            links: &assessment.links,
+            findings: &assessment.concerns,
+            moves: args.wants(args.migrate).then_some(&moves),
+        };
+        print(&(serde_json::to_string_pretty(&report).map_err(Failure::new)? + "\n"))?;
+    } else {
+        print(&text(&sheet))?;
+    }
+    Ok(if assessment.concerns.is_empty() {
+        Outcome::Clean
+    } else {
+        Outcome::Finding
+    })
+}
+
+fn sheet(
+    args: &NetworkArgs,
+    file: &Path,
+    assessment: &Assessment,
+    conditions: Option<&Conditions>,
+    moves: &[Move],
+) -> Sheet {
+    let links = &assessment.links;
+    let count = |of: &dyn Fn(&Link) -> Given, given| links.iter().filter(|link| of(link) == given).count();
+    let severities = [
+        (Severity::High, "high"),
+        (Severity::Medium, "medium"),
+        (Severity::Low, "low"),
+    ]
+    .map(|(severity, name)| {
+        let count = assessment
+            .concerns
+            .iter()
+            .filter(|concern| concern.severity == severity)
+            .count();
+        format!("{count} {name}")
+    });
+    let mut sections = vec![findings(&assessment.concerns)];
+    if args.wants(args.interfaces) {
+        sections.push(asked_and_given(links));
+        sections.push(published_table());
+    }
+    if let Some(conditions) = conditions {
+        sections.push(budgets(links, conditions));
+    }
+    if args.wants(args.migrate) {
+        sections.push(order(moves));
+    }
+    Sheet {
+        command: "bartizan check".to_owned(),
+        title: format!("{}: {} links against 3GPP and O-RAN", file.display(), links.len()),
+        question: "What do the standards ask of each interface, what does the file give it, and what does a quantum computer open?".to_owned(),
+        answer: format!(
+            "{} of {} links are post-quantum against recording and {} against forgery; {} are protected by nothing. Findings: {}.",
+            count(&|link| link.recording, Given::PostQuantum),
+            links.len(),
+            count(&|link| link.forgery, Given::PostQuantum),
+            count(&|link| link.recording, Given::Nothing),
+            severities.join(", ")
+        ),
+        sections,
+        limits: vec![
+            "A file says what is wanted; `bartizan inspect` proves from packets what is there.".to_owned(),
+            "No 3GPP or O-RAN text asks for post-quantum cryptography: requirements and quantum safety are judged apart.".to_owned(),
+            "Delays are those of one hop over the path given, with processing as others measured it; time to compute a handshake is not in them.".to_owned(),
+        ],
+        sources: vec![
+            "TS 33.501 v20.0.0; TS 24.501, table 10.2.1".to_owned(),
+            "O-RAN WG11: Security Requirements and Controls (SRCS) and Security Protocols (SPS), R004 v11.00; WG4 CUS and M-plane (MP) v17.01; WG3 E2GAP v07; WG2 A1TP v03.04".to_owned(),
+            format!("{} is {}: {}", published::PAPER, published::AUTHORS, published::TITLE),
+            "How each was read: docs/interfaces".to_owned(),
+        ],
+        again: again(),
+    }
+}
+
+fn findings(concerns: &[Concern]) -> Section {
+    let mut section = Section::new("findings, the worst first");
+    if concerns.is_empty() {
+        section.text.push("None.".to_owned());
+        return section;
+    }
+    let mut grid = Grid::under("", ["severity", "about", "finding", "what to do", "source"]);
+    for concern in concerns {
+        let (words, tone) = match concern.severity {
+            Severity::High => ("high", Tone::Bad),
+            Severity::Medium => ("medium", Tone::Plain),
+            Severity::Low => ("low", Tone::Faint),
+        };
+        grid.push([
+            Field::toned(words, tone),
+            Field::from(concern.about.clone()),
+            Field::from(concern.finding.clone()),
+            Field::from(concern.hint.clone()),
+            Field::from(concern.source.clone()),
+        ]);
+    }
+    section.tables.push(grid);
+    section
+}
+
+/// Links of which all is the same but their ends, as one: `SBI: 21 links, the first amf -- nrf`.
+fn alike(links: &[Link]) -> Vec<(String, &Link)> {
+    let mut groups: Vec<(&Link, usize)> = Vec::new();
+    for link in links {
+        let same = |known: &&mut (&Link, usize)| {
+            let of = |link: &Link| (link.interface, link.protection, link.recording, link.forgery);
+            of(known.0) == of(link) && known.0.predicted == link.predicted
+        };
+        match groups.iter_mut().find(same) {
+            Some(known) => known.1 += 1,
+            None => groups.push((link, 1)),
+        }
+    }
+    let label = |link: &Link, count: usize| match count {
+        1 => link.about.clone(),
+        _ => format!(
+            "{}: {count} links, the first {} -- {}",
+            link.interface, link.between[0], link.between[1]
+        ),
+    };
+    groups
+        .into_iter()
+        .map(|(link, count)| (label(link, count), link))
+        .collect()
+}
+
+fn asked_and_given(links: &[Link]) -> Section {
+    let mut section = Section::new("what is asked, and what the file gives");
+    section
+        .text
+        .push("C confidentiality, I integrity, A authentication, R replay protection.".to_owned());
+    let mut grid = Grid::under(
+        "",
+        [
+            "link",
+            "C",
+            "I",
+            "A",
+            "R",
+            "use",
+            "by",
+            "clause",
+            "the file",
+            "against recording",
+            "against forgery",
+        ],
+    );
+    for (label, link) in alike(links) {
+        let asked = link.requirement;
+        let toned = |given: Given| {
+            let tone = match given {
+                Given::PostQuantum => Tone::Good,
+                Given::Nothing | Given::Classical | Given::Either => Tone::Bad,
+                Given::Unknown => Tone::Faint,
+            };
+            Field::toned(given.name(), tone)
+        };
+        let mut row = vec![Field::from(label)];
+        for demand in [
+            asked.confidentiality,
+            asked.integrity,
+            asked.authentication,
+            asked.replay,
+        ] {
+            row.push(Field::from(demand.name()));
+        }
+        row.extend([
+            Field::from(asked.usage.name()),
+            Field::from(asked.protocols),
+            Field::from(asked.clause),
+            Field::from(link.protection.name()),
+            toned(link.recording),
+            toned(link.forgery),
+        ]);
+        grid.push(row);
+    }
+    section.tables.push(grid);
+    section
+}
+
+/// Table 1 of the paper next to what was read in the standards.
+fn published_table() -> Section {
+    let mut section = Section::new("table 1 of Groen et al. 2024 next to the standards");
+    let mut grid = Grid::under(
+        "",
+        [
+            "interface",
+            "printed",
+            "protocol",
+            "#bytes",
+            "asked for",
+            "protocols",
+            "clause",
+            "difference",
+        ],
+    );
+    for asked in REQUIREMENTS {
+        let Some(printed) = asked.published else { continue };
+        let letters: String = ["C", "I", "A", "R"]
+            .into_iter()
+            .zip(printed.ticks)
+            .filter(|(_, tick)| *tick)
+            .map(|(letter, _)| letter)
+            .collect();
+        let demands = [
+            ("C", asked.confidentiality),
+            ("I", asked.integrity),
+            ("A", asked.authentication),
+            ("R", asked.replay),
+        ];
+        let asked_for: Vec<String> = demands
+            .iter()
+            .map(|(letter, demand)| format!("{letter} {}", demand.name()))
+            .collect();
+        let shall = demands.iter().all(|(_, demand)| *demand == demands[0].1);
+        grid.push([
+            asked.kind.name().to_owned(),
+            letters,
+            printed.protocol.to_owned(),
+            printed.overhead.to_owned(),
+            if shall {
+                format!("C I A R {}", demands[0].1.name())
+            } else {
+                asked_for.join(", ")
+            },
+            asked.protocols.to_owned(),
+            asked.clause.to_owned(),
+            printed.note.to_owned(),
+        ]);
+    }
+    section.tables.push(grid);
+    section
+}
+
+fn budgets(links: &[Link], conditions: &Conditions) -> Section {
+    let mut section = Section::new("predicted delay against budget");
+    section.text.push(format!(
+        "Over {} km at {} Gb/s, one hop. A budget with no figure is one that no document names.",
+        conditions.distance.value() / 1e3,
+        conditions.rate.value() / 1e9
+    ));
+    let mut grid = Grid::under(
+        "",
+        [
+            "link",
+            "#frame",
+            "#sent",
+            "#path us",
+            "#added us",
+            "#one way us",
+            "#budget us",
+            "#set-up round trips",
+            "#set-up ms",
+            "#budget ms",
+            "budget",
+            "source",
+            "added from",
+        ],
+    );
+    for (label, link) in alike(links) {
+        let Some(predicted) = &link.predicted else { continue };
+        let or_none = |value: Option<f64>, scale: f64| {
+            value.map_or_else(|| "-".to_owned(), |value| format!("{:.0}", value / scale))
+        };
+        let tone = if predicted.passed().is_some() {
+            Tone::Bad
+        } else {
+            Tone::Plain
+        };
+        grid.push([
+            Field::from(label),
+            Field::from(predicted.frame[0].value().to_string()),
+            Field::from(predicted.frame[1].value().to_string()),
+            Field::from(format!("{:.1}", predicted.path_us)),
+            Field::from(format!("{:.1}", predicted.added_us)),
+            Field::toned(format!("{:.1}", predicted.packet_us()), tone),
+            Field::from(or_none(predicted.budget.packet_us, 1.0)),
+            Field::from(predicted.round_trips.to_string()),
+            Field::toned(format!("{:.2}", predicted.set_up_us / 1e3), tone),
+            Field::from(or_none(predicted.budget.set_up_us, 1e3)),
+            Field::from(predicted.budget.what),
+            Field::from(predicted.budget.source),
+            Field::from(predicted.added_from),
+        ]);
+    }
+    section.tables.push(grid);
+    section
+}
+
+fn order(moves: &[Move]) -> Section {
+    let mut section = Section::new("in which order to move");
+    section
+        .text
+        .push("The most exposed first; of those what others can reach most easily, then what costs least.".to_owned());
+    let mut grid = Grid::under("", ["#", "link", "exposure", "step", "reason"]);
+    for (index, step) in moves.iter().enumerate() {
+        grid.push([
+            (index + 1).to_string(),
+            step.about.clone(),
+            step.exposure.name().to_owned(),
+            step.step.clone(),
+            step.reason.clone(),
+        ]);
+    }
+    if moves.is_empty() {
+        section.text.push("Nothing is left to move.".to_owned());
+    } else {
+        section.tables.push(grid);
+    }
+    section
+}

@@ -1,0 +1,196 @@
+//! `bartizan check --interfaces`, `--budget`, `--migrate`: a deployment file against the standards.
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+/// A small network: a core with sidecars, one of them classical for now, a RAN by IPsec, a fronthaul that MACsec is to protect, O1 that nothing does.
+const NETWORK: &str = r#"
+policy: hybrid
+trust: { roots: ca.pem }
+nodes:
+  nrf: { function: NRF, address: 10.0.0.2, names: { dns: [nrf.5gc] }, certificate: nrf.pem, key: nrf.key,
+         sidecar: { inbound: [ { listen: "10.0.0.2:8443", forward: "127.0.0.1:8000" } ] } }
+  amf: { function: AMF, address: 10.0.0.3, names: { dns: [amf.5gc] }, certificate: amf.pem, key: amf.key,
+         sidecar: { outbound: [ { listen: "127.0.0.1:7000", to: nrf } ] } }
+  gnb: { function: gNB, address: 10.1.0.2 }
+  cu:  { function: O-CU-CP, address: 10.2.0.1 }
+  du:  { function: O-DU, address: 10.2.0.3 }
+  ru:  { function: O-RU, address: 10.2.0.4 }
+  ric: { function: near-RT RIC, address: 10.2.0.2 }
+  smo: { function: SMO, address: 10.3.0.1 }
+interfaces:
+  - { kind: SBI, between: [amf, nrf], with: sidecar }
+  - { kind: E2, between: [cu, ric], with: ipsec }
+  - { kind: FH, between: [du, ru], with: macsec }
+  - { kind: O1, between: [smo, du], with: nothing }
+  - { kind: A1, between: [smo, cu], with: nothing }
+"#;
+
+fn check(folder: &Path, arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_bartizan"))
+        .args(["check", "network.yaml"])
+        .args(arguments)
+        .current_dir(folder)
+        .output()
+        .unwrap()
+}
+
+fn place(network: &str) -> tempfile::TempDir {
+    let place = tempfile::tempdir().unwrap();
+    std::fs::write(place.path().join("network.yaml"), network).unwrap();
+    place
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+fn json(folder: &Path, arguments: &[&str]) -> Value {
+    let output = check(folder, &[arguments, &["--json"]].concat());
+    serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {}", text(&output.stderr)))
+}
+
+/// The rules that a link's findings are by.
+fn rules(report: &Value, about: &str) -> Vec<String> {
+    let findings = report["findings"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|finding| finding["about"] == about);
+    findings
+        .map(|finding| finding["rule"].as_str().unwrap().to_owned())
+        .collect()
+}
+
+#[test]
+fn each_link_is_held_against_its_clause_and_what_falls_short_is_found() {
+    let place = place(NETWORK);
+    let output = check(place.path(), &["--interfaces"]);
+    assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
+    let report = json(place.path(), &["--interfaces"]);
+    assert_eq!(report["schema"], "bartizan-check-network/1");
+    assert_eq!(report["links"].as_array().unwrap().len(), 5);
+    // Required, and left unprotected.
+    assert_eq!(rules(&report, "O1 smo -- du"), ["unprotected"]);
+    // A CU is no near-RT RIC.
+    assert_eq!(rules(&report, "A1 smo -- cu"), ["unprotected", "wrong-ends"]);
+    // ML-KEM is required, ML-DSA is not what strongSwan signs with.
+    assert_eq!(rules(&report, "E2 cu -- ric"), ["forgery"]);
+    assert_eq!(rules(&report, "FH du -- ru"), ["recording"]);
+    assert_eq!(rules(&report, "SBI amf -- nrf"), Vec::<String>::new());
+    // A gNB and an AMF without N2, a CU and a DU without F1-C.
+    assert_eq!(rules(&report, "nodes.gnb"), ["missing"]);
+    assert_eq!(rules(&report, "nodes.cu"), ["missing"]);
+    for finding in report["findings"].as_array().unwrap() {
+        assert!(
+            !finding["source"].as_str().unwrap().is_empty() && !finding["hint"].as_str().unwrap().is_empty(),
+            "{finding}"
+        );
+    }
+    let e2 = &report["links"][1];
+    assert_eq!(
+        (e2["recording"].as_str(), e2["forgery"].as_str()),
+        (Some("post-quantum"), Some("either"))
+    );
+    assert_eq!(e2["requirement"]["clause"], "SRCS, clause 5.2.4; E2GAP, clause 7");
+}
+
+#[test]
+fn a_network_that_meets_everything_is_clean() {
+    let network = r#"
+policy: hybrid
+trust: { roots: ca.pem }
+nodes:
+  nrf: { function: NRF, address: 10.0.0.2, names: { dns: [nrf.5gc] }, certificate: nrf.pem, key: nrf.key,
+         sidecar: { inbound: [ { listen: "10.0.0.2:8443", forward: "127.0.0.1:8000" } ] } }
+  amf: { function: AMF, address: 10.0.0.3, names: { dns: [amf.5gc] }, certificate: amf.pem, key: amf.key,
+         sidecar: { outbound: [ { listen: "127.0.0.1:7000", to: nrf } ] } }
+interfaces:
+  - { kind: SBI, between: [amf, nrf], with: sidecar }
+"#;
+    let place = place(network);
+    let output = check(place.path(), &["--interfaces", "--budget", "--migrate"]);
+    assert_eq!(
+        output.status.code(),
+        Some(0),
+        "{}{}",
+        text(&output.stdout),
+        text(&output.stderr)
+    );
+    assert!(text(&output.stdout).contains("Nothing is left to move."));
+}
+
+#[test]
+fn a_fronthaul_too_long_passes_its_budget_and_a_short_one_does_not() {
+    let place = place(NETWORK);
+    let budget = |distance: &str| {
+        let report = json(place.path(), &["--budget", "--distance", distance]);
+        rules(&report, "FH du -- ru").contains(&"budget".to_owned())
+    };
+    assert!(!budget("5km"));
+    // 399 us less MACsec's 192 and 6 of transmission are 40 km.
+    assert!(budget("50km"));
+    let refused = check(place.path(), &["--budget", "--distance", "-1m"]);
+    assert_eq!(refused.status.code(), Some(64));
+    assert!(
+        text(&refused.stderr).contains("between 0 and 100000000 m"),
+        "{}",
+        text(&refused.stderr)
+    );
+}
+
+#[test]
+fn the_most_exposed_link_moves_first_and_what_only_waits_for_signatures_last() {
+    let place = place(NETWORK);
+    let report = json(place.path(), &["--migrate"]);
+    let moves: Vec<(&str, &str)> = report["moves"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|step| (step["about"].as_str().unwrap(), step["exposure"].as_str().unwrap()))
+        .collect();
+    assert_eq!(
+        moves,
+        [
+            ("O1 smo -- du", "readable"),
+            ("A1 smo -- cu", "readable"),
+            ("FH du -- ru", "unknown"),
+            ("E2 cu -- ric", "forgeable"),
+        ]
+    );
+}
+
+#[test]
+fn a_page_and_sarif_say_the_same_as_the_terminal() {
+    let place = place(NETWORK);
+    let output = check(place.path(), &["--html", "check.html", "--sarif", "check.sarif"]);
+    assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
+    let page = std::fs::read_to_string(place.path().join("check.html")).unwrap();
+    let document = roxmltree::Document::parse(page.strip_prefix("<!DOCTYPE html>").unwrap()).unwrap();
+    let words: String = document.descendants().filter_map(|node| node.text()).collect();
+    let sarif: Value =
+        serde_json::from_str(&std::fs::read_to_string(place.path().join("check.sarif")).unwrap()).unwrap();
+    assert_eq!(sarif["version"], "2.1.0");
+    let run = &sarif["runs"][0];
+    let results = run["results"].as_array().unwrap();
+    let report = json(place.path(), &["--interfaces", "--budget"]);
+    assert_eq!(results.len(), report["findings"].as_array().unwrap().len());
+    for result in results {
+        let rule = &run["tool"]["driver"]["rules"][result["ruleIndex"].as_u64().unwrap() as usize];
+        assert_eq!(rule["id"], result["ruleId"]);
+        assert_eq!(
+            result["locations"][0]["physicalLocation"]["artifactLocation"]["uri"],
+            "network.yaml"
+        );
+        let about = result["locations"][0]["logicalLocations"][0]["fullyQualifiedName"]
+            .as_str()
+            .unwrap();
+        assert!(words.contains(about) && text(&output.stdout).contains(about), "{about}");
+        assert!(["error", "warning", "note"].contains(&result["level"].as_str().unwrap()));
+    }
+    for clause in ["SRCS, clause 5.2.4", "TS 33.501", "Groen et al. 2024"] {
+        assert!(words.contains(clause), "{clause}");
+    }
+}
