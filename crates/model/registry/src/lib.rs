@@ -12,6 +12,7 @@ mod beside;
 mod cipher;
 mod code;
 mod document;
+pub mod ethertype;
 mod group;
 mod header;
 mod http;
@@ -47,7 +48,10 @@ pub use ike::{
     TransformKind, authentication_method, esp_encryption, esp_integrity, hash_algorithm, ikev1_value, transform,
     transform_named,
 };
-pub use macsec::{MACSEC_SUITES, MacsecSuite, macsec_suite, macsec_suite_named};
+pub use macsec::{
+    MACSEC_ICV, MACSEC_KEY_ID, MACSEC_SALT, MACSEC_SCI, MACSEC_SECTAG, MACSEC_SUITES, MacsecSuite, macsec_suite,
+    macsec_suite_named,
+};
 pub use name::{mentions, same_name};
 pub use primitive::{PRIMITIVES, Primitive, Purpose, primitive, primitives};
 pub use sctp::{SCTP_APPLICATIONS, SctpApplication, sctp_application, sctp_application_at};

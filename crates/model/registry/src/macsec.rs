@@ -8,7 +8,7 @@ use crate::row::{cell, note};
 use crate::{Category, Safety, Standing};
 
 /// One MACsec cipher suite.
-#[derive(Debug, Clone, Copy, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct MacsecSuite {
     /// Identifier as MKA distributes it, an EUI-64 in network byte order.
     #[serde(serialize_with = "as_eui64")]
@@ -61,6 +61,17 @@ pub static MACSEC_SUITES: &[MacsecSuite] = suites! {
     0x0080_c200_0100_0003 "GCM-AES-XPN-128"         16 64 1 AEBW_2013    "gcm-aes-xpn-128";
     0x0080_c200_0100_0004 "GCM-AES-XPN-256"         32 64 5 AEBW_2013    "gcm-aes-xpn-256";
 };
+
+/// Octets of the SecTAG with its EtherType and without its SCI (IEEE 802.1AE, clause 9.3).
+pub const MACSEC_SECTAG: u16 = 8;
+/// Octets of a secure channel identifier: a MAC address and a port.
+pub const MACSEC_SCI: u16 = 8;
+/// Octets of the integrity check value of every suite here.
+pub const MACSEC_ICV: u16 = 16;
+/// Octets of a key identifier in MKA and in the kernel (IEEE 802.1X, clause 9.8: a member identifier and a number).
+pub const MACSEC_KEY_ID: usize = 16;
+/// Octets of the salt of suites with extended packet numbers (IEEE 802.1AE, clause 14.7).
+pub const MACSEC_SALT: usize = 12;
 
 /// The cipher suite with this identifier.
 #[must_use]
