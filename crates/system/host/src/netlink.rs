@@ -1,9 +1,13 @@
-//! Questions to the kernel over netlink(7).
+//! Questions to the kernel over netlink(7), and orders.
+
+mod request;
 
 use std::io;
-use std::os::fd::{AsRawFd as _, OwnedFd};
+use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
 
 use nix::sys::socket::{AddressFamily, MsgFlags, SockFlag, SockProtocol, SockType, recv, send, socket};
+
+pub use request::{Attributes, Family, Refused, Request, attributes, family};
 
 /// From linux/netlink.h.
 const ERROR: u16 = 2;
@@ -13,39 +17,57 @@ pub(crate) const ACKNOWLEDGE: u16 = 4;
 pub(crate) const DUMP: u16 = 0x300;
 /// Length of a message's header.
 const HEADER: usize = 16;
+/// Of an answer: the request is not repeated in it, and attributes say more about the error.
+const CAPPED: u16 = 0x100;
+const EXTENDED: u16 = 0x200;
+/// The attribute with the kernel's words about an error.
+const MESSAGE: u16 = 1;
 
 /// A request of this kind, with what is behind its header.
 pub(crate) fn request(kind: u16, flags: u16, content: &[u8]) -> Vec<u8> {
     let length = HEADER + content.len();
     let mut message = Vec::with_capacity(length);
-    message.extend(u32::try_from(length).unwrap_or_default().to_ne_bytes());
-    message.extend(kind.to_ne_bytes());
-    message.extend((REQUEST | flags).to_ne_bytes());
-    // No number and no port: one question at a time on a socket of its own.
-    message.extend([0; 8]);
+    message.extend(header(kind, flags, length));
     message.extend(content);
     message
+}
+
+/// The header of a request. No number and no port: one question at a time on a socket of its own.
+fn header(kind: u16, flags: u16, length: usize) -> [u8; HEADER] {
+    let mut header = [0; HEADER];
+    header[..4].copy_from_slice(&u32::try_from(length).unwrap_or_default().to_ne_bytes());
+    header[4..6].copy_from_slice(&kind.to_ne_bytes());
+    header[6..8].copy_from_slice(&(REQUEST | flags).to_ne_bytes());
+    header
 }
 
 /// Asks the kernel, and hands on what each message of the answer has behind its header. The request asks for all there is ([`DUMP`]) or for an
 /// acknowledgement, which ends the answer.
 pub(crate) fn exchange(protocol: SockProtocol, message: &[u8], each: &mut dyn FnMut(&[u8])) -> io::Result<()> {
+    ask(protocol, message, each).map_err(|refused| refused.source)
+}
+
+/// The same with the kernel's words about an error.
+fn ask(protocol: SockProtocol, message: &[u8], each: &mut dyn FnMut(&[u8])) -> Result<(), Refused> {
     let socket: OwnedFd = socket(
         AddressFamily::Netlink,
         SockType::Datagram,
         SockFlag::SOCK_CLOEXEC,
         protocol,
-    )?;
-    send(socket.as_raw_fd(), message, MsgFlags::empty())?;
+    )
+    .map_err(io::Error::from)?;
+    // An old kernel has no such words; the error number is there all the same.
+    let _ = request::with_words(socket.as_fd());
+    send(socket.as_raw_fd(), message, MsgFlags::empty()).map_err(io::Error::from)?;
     let mut buffer = vec![0; 64 * 1024];
     loop {
-        let length = recv(socket.as_raw_fd(), &mut buffer, MsgFlags::empty())?;
+        let length = recv(socket.as_raw_fd(), &mut buffer, MsgFlags::empty()).map_err(io::Error::from)?;
         let mut rest = &buffer[..length];
         while let Some((header, _)) = rest.split_first_chunk::<HEADER>() {
-            let [a, b, c, d, e, f, ..] = *header;
+            let [a, b, c, d, e, f, g, h, ..] = *header;
             let whole = usize::try_from(u32::from_ne_bytes([a, b, c, d])).unwrap_or(usize::MAX);
             let Some(content) = rest.get(HEADER..whole) else {
-                return Err(io::ErrorKind::InvalidData.into());
+                return Err(io::Error::from(io::ErrorKind::InvalidData).into());
             };
             match u16::from_ne_bytes([e, f]) {
                 DONE => return Ok(()),
@@ -56,7 +78,10 @@ pub(crate) fn exchange(protocol: SockProtocol, message: &[u8], each: &mut dyn Fn
                     return if code == 0 {
                         Ok(())
                     } else {
-                        Err(io::Error::from_raw_os_error(code))
+                        Err(Refused {
+                            source: io::Error::from_raw_os_error(code),
+                            words: words(content, u16::from_ne_bytes([g, h])),
+                        })
                     };
                 }
                 _ => each(content),
@@ -64,5 +89,38 @@ pub(crate) fn exchange(protocol: SockProtocol, message: &[u8], each: &mut dyn Fn
             // Messages begin at multiples of four.
             rest = rest.get(whole.next_multiple_of(4)..).unwrap_or_default();
         }
+    }
+}
+
+/// The kernel's words in an error message: behind the code, and the request or its header.
+fn words(content: &[u8], flags: u16) -> Option<String> {
+    if flags & EXTENDED == 0 {
+        return None;
+    }
+    let request = content.get(4..)?;
+    let repeated = match flags & CAPPED {
+        0 => usize::try_from(u32::from_ne_bytes(*request.first_chunk()?)).ok()?,
+        _ => HEADER,
+    };
+    let rest = request.get(repeated.next_multiple_of(4)..)?;
+    let (_, text) = attributes(rest).find(|&(kind, _)| kind == MESSAGE)?;
+    let text = text.split(|&byte| byte == 0).next()?;
+    Some(String::from_utf8_lossy(text).into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_of_the_kernel_are_found_behind_a_request_that_is_repeated_or_cut() {
+        let words_of_it = [&[14, 0, 1, 0][..], b"too small\0", &[0, 0]].concat();
+        let cut = [&(-22i32).to_ne_bytes()[..], &header(5, 0, 99), &words_of_it].concat();
+        assert_eq!(words(&cut, CAPPED | EXTENDED).as_deref(), Some("too small"));
+        let whole = request(5, 0, &[1; 8]);
+        let repeated = [&(-22i32).to_ne_bytes()[..], &whole, &words_of_it].concat();
+        assert_eq!(words(&repeated, EXTENDED).as_deref(), Some("too small"));
+        assert_eq!(words(&repeated, 0), None);
+        assert_eq!(words(&[0; 7], EXTENDED), None);
     }
 }

@@ -113,6 +113,24 @@ fn removal(name: &str) -> String {
     format!("table inet {name}\ndelete table inet {name}\n")
 }
 
+/// What `nft` lists of a table of any family, as its JSON has it and as text; none where there is no such table. The devices of a chain are in
+/// the text alone: nft 1.0.6 leaves them out of JSON.
+///
+/// # Errors
+///
+/// Those of [`Table::listed`].
+pub fn printed(family: &str, name: &str) -> Result<Option<(serde_json::Value, String)>, Error> {
+    let listed = match ask(&["-j", "list", "table", family, name]) {
+        Err(Error::Failed { tail, .. }) if tail.contains("No such file or directory") => return Ok(None),
+        listed => listed?,
+    };
+    let read = serde_json::from_str(&listed.text()).map_err(|reason| Error::Unfit {
+        what: "what `nft -j` prints".to_owned(),
+        reason: reason.to_string(),
+    })?;
+    Ok(Some((read, ask(&["list", "table", family, name])?.text())))
+}
+
 /// Hands `nft` a script, as one transaction.
 ///
 /// # Errors

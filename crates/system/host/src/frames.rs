@@ -1,0 +1,226 @@
+//! Frames of one EtherType on one interface: packet(7).
+
+use std::ffi::CString;
+use std::io;
+use std::mem;
+use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, FromRawFd as _, OwnedFd};
+use std::ptr;
+
+use crate::Error;
+
+/// Where the frames of a port's own protocols go (IEEE 802.1X, clause 11.1.1): no bridge forwards them.
+pub const PAE_GROUP_ADDRESS: [u8; 6] = [0x01, 0x80, 0xc2, 0, 0, 0x03];
+
+/// Bytes of an Ethernet header: two addresses and the EtherType.
+const HEADER: usize = 14;
+/// The longest payload that is received, in octets: a jumbo frame's. Of a longer one the beginning is.
+const LONGEST: usize = 9216;
+
+/// Sends and receives frames of one EtherType to the group address of ports, past the IP stack.
+#[derive(Debug)]
+pub struct FrameSocket {
+    socket: OwnedFd,
+    interface: String,
+    header: [u8; HEADER],
+    buffer: Vec<u8>,
+}
+
+impl FrameSocket {
+    /// Opens one on an interface of the calling thread's network namespace; `address` is what frames come from.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NotPermitted`], and where there is no such interface.
+    pub fn open(interface: &str, address: [u8; 6], ethertype: u16) -> Result<Self, Error> {
+        let action = format!("exchanging frames on the interface {interface}");
+        let name = CString::new(interface).map_err(|_| Error::Unfit {
+            what: format!("interface name {interface:?}"),
+            reason: "has a zero byte".to_owned(),
+        })?;
+        // SAFETY: `name` is a zero-terminated string that lives across the call.
+        let index = unsafe { libc::if_nametoindex(name.as_ptr()) };
+        let index = match libc::c_int::try_from(index) {
+            Ok(index) if index > 0 => index,
+            _ => return Err(Error::io(action)(io::Error::last_os_error())),
+        };
+        let kind = libc::SOCK_RAW | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
+        // Protocol 0 receives nothing until it is bound.
+        // SAFETY: no pointers are passed; the result is checked before it is used as a descriptor.
+        let socket = unsafe { libc::socket(libc::AF_PACKET, kind, 0) };
+        if socket < 0 {
+            return Err(Error::io(action)(io::Error::last_os_error()));
+        }
+        // SAFETY: `socket` is an open descriptor that nobody else owns.
+        let socket = unsafe { OwnedFd::from_raw_fd(socket) };
+        let mut header = [0; HEADER];
+        header[..6].copy_from_slice(&PAE_GROUP_ADDRESS);
+        header[6..12].copy_from_slice(&address);
+        header[12..].copy_from_slice(&ethertype.to_be_bytes());
+        let frames = Self {
+            socket,
+            interface: interface.to_owned(),
+            header,
+            buffer: Vec::new(),
+        };
+        frames.bind(index, ethertype).map_err(Error::io(&action))?;
+        frames.join(index).map_err(Error::io(&action))?;
+        Ok(frames)
+    }
+
+    /// Sends a frame with this payload. One that finds no room is lost, as on any wire.
+    ///
+    /// # Errors
+    ///
+    /// Where the interface is gone or down, or the payload is longer than its MTU.
+    pub fn send(&mut self, payload: &[u8]) -> Result<(), Error> {
+        self.buffer.clear();
+        self.buffer.extend(self.header);
+        self.buffer.extend(payload);
+        // SAFETY: the pointer refers to `buffer`, which has this length.
+        let sent = unsafe {
+            libc::send(
+                self.socket.as_raw_fd(),
+                self.buffer.as_ptr().cast(),
+                self.buffer.len(),
+                libc::MSG_DONTWAIT,
+            )
+        };
+        if sent >= 0 {
+            return Ok(());
+        }
+        let error = io::Error::last_os_error();
+        match error.kind() {
+            io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted => Ok(()),
+            _ if error.raw_os_error() == Some(libc::ENOBUFS) => Ok(()),
+            _ => Err(self.failed("sending a frame on", error)),
+        }
+    }
+
+    /// The payload of the next frame, without waiting; none where none is there.
+    ///
+    /// # Errors
+    ///
+    /// Where the interface is gone or went down.
+    pub fn receive(&mut self) -> Result<Option<&[u8]>, Error> {
+        self.buffer.resize(HEADER + LONGEST, 0);
+        let length = loop {
+            // SAFETY: the pointer refers to `buffer`, which has this length.
+            let received = unsafe {
+                libc::recv(
+                    self.socket.as_raw_fd(),
+                    self.buffer.as_mut_ptr().cast(),
+                    self.buffer.len(),
+                    libc::MSG_DONTWAIT,
+                )
+            };
+            if let Ok(length) = usize::try_from(received) {
+                break length;
+            }
+            let error = io::Error::last_os_error();
+            match error.kind() {
+                io::ErrorKind::Interrupted => {}
+                io::ErrorKind::WouldBlock => return Ok(None),
+                _ => return Err(self.failed("receiving frames on", error)),
+            }
+        };
+        // The kernel gives a socket of this kind whole frames.
+        Ok(Some(self.buffer.get(HEADER..length).unwrap_or_default()))
+    }
+
+    fn failed(&self, what: &str, error: io::Error) -> Error {
+        Error::io(format!("{what} the interface {}", self.interface))(error)
+    }
+
+    fn bind(&self, index: libc::c_int, ethertype: u16) -> io::Result<()> {
+        // SAFETY: all fields of this plain C structure may be zero.
+        let mut address = unsafe { mem::zeroed::<libc::sockaddr_ll>() };
+        address.sll_family = libc::AF_PACKET as _;
+        // Network byte order, as packet(7) asks.
+        address.sll_protocol = ethertype.to_be();
+        address.sll_ifindex = index;
+        // SAFETY: the pointer refers to a live local of the length given.
+        let result = unsafe {
+            libc::bind(
+                self.socket.as_raw_fd(),
+                ptr::from_ref(&address).cast(),
+                size_of_val(&address) as libc::socklen_t,
+            )
+        };
+        checked(result)
+    }
+
+    /// A port filters group addresses that nobody has asked for.
+    fn join(&self, index: libc::c_int) -> io::Result<()> {
+        // SAFETY: all fields of this plain C structure may be zero.
+        let mut membership = unsafe { mem::zeroed::<libc::packet_mreq>() };
+        membership.mr_ifindex = index;
+        membership.mr_type = libc::PACKET_MR_MULTICAST as _;
+        membership.mr_alen = PAE_GROUP_ADDRESS.len() as _;
+        membership.mr_address[..6].copy_from_slice(&PAE_GROUP_ADDRESS);
+        // SAFETY: the pointer refers to a live local of the length given.
+        let result = unsafe {
+            libc::setsockopt(
+                self.socket.as_raw_fd(),
+                libc::SOL_PACKET,
+                libc::PACKET_ADD_MEMBERSHIP,
+                ptr::from_ref(&membership).cast(),
+                size_of_val(&membership) as libc::socklen_t,
+            )
+        };
+        checked(result)
+    }
+}
+
+impl AsFd for FrameSocket {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}
+
+fn checked(result: libc::c_int) -> io::Result<()> {
+    if result == 0 {
+        Ok(())
+    } else {
+        Err(io::Error::last_os_error())
+    }
+}
+
+#[cfg(test)]
+mod as_root {
+    use super::*;
+    use crate::{Namespace, Port, connect};
+    use std::time::{Duration, Instant};
+
+    #[test]
+    fn frames_of_one_ethertype_cross_a_cable_and_others_are_not_seen() {
+        let (one, other) = (
+            Namespace::create("frames-a").expect("NOT RUN: this test needs root"),
+            Namespace::create("frames-b").unwrap(),
+        );
+        connect(&Port::new(&one, "eth0"), &Port::new(&other, "eth0"), 1500).unwrap();
+        let open = |namespace: &Namespace, kind| {
+            namespace
+                .enter(|| FrameSocket::open("eth0", [2, 0, 0, 0, 0, 1], kind).unwrap())
+                .unwrap()
+        };
+        let (mut a, mut elsewhere, mut b) = (open(&one, 0x88b5), open(&one, 0x88b6), open(&other, 0x88b5));
+        elsewhere.send(b"other").unwrap();
+        a.send(&[7; 1500]).unwrap();
+        let deadline = Instant::now() + Duration::from_secs(10);
+        let received = loop {
+            if let Some(payload) = b.receive().unwrap() {
+                break payload.to_vec();
+            }
+            assert!(Instant::now() < deadline);
+        };
+        assert_eq!(received, [7; 1500]);
+        assert!(b.receive().unwrap().is_none());
+        let error = a.send(&[7; 1501]).unwrap_err();
+        assert!(error.to_string().contains("eth0"), "{error}");
+        let missing = one
+            .enter(|| FrameSocket::open("eth7", [0; 6], 0x88b5))
+            .unwrap()
+            .unwrap_err();
+        assert!(missing.to_string().contains("eth7"), "{missing}");
+    }
+}
