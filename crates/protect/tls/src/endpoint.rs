@@ -24,7 +24,7 @@ use crate::terms::{Classical, Terms, names};
 use crate::{Credentials, Error, Flaw, Peer, Watch, scheme};
 
 /// HTTP/2 over TLS (RFC 9113, section 3.2): SBI speaks nothing else (TS 29.500, clause 5.2).
-const ALPN: &[u8] = b"h2";
+const HTTP2: &[u8] = b"h2";
 
 /// What the handshakes of one node share. Cheap to clone.
 #[derive(Debug, Clone)]
@@ -40,6 +40,8 @@ pub(crate) struct Shared {
     pub(crate) sessions: Arc<Sessions>,
     pub(crate) chains: Chains,
     pub(crate) proven: Proven,
+    /// What is spoken inside, by its name in ALPN (RFC 7301).
+    protocol: &'static [u8],
     compiled: Vec<Compiled>,
     clock: Arc<dyn TimeProvider>,
     in_force: Mutex<Option<Arc<InForce>>>,
@@ -121,7 +123,17 @@ impl Endpoint {
     /// # Errors
     /// As [`Endpoint::new`].
     pub fn with_clock(credentials: Credentials, peers: Vec<Peer>, clock: Arc<dyn TimeProvider>) -> Result<Self, Error> {
-        Self::assemble(credentials, peers, clock, Arc::default())
+        Self::assemble(credentials, peers, clock, Arc::default(), HTTP2)
+    }
+
+    /// An endpoint for another protocol than HTTP/2, by its name in ALPN: a handshake for one is refused where the other is spoken, so that
+    /// nobody can lead a connection of the one to a listener of the other.
+    ///
+    /// # Errors
+    /// As [`Endpoint::new`].
+    pub fn for_protocol(credentials: Credentials, peers: Vec<Peer>, protocol: &'static [u8]) -> Result<Self, Error> {
+        let clock = Arc::new(DefaultTimeProvider);
+        Self::assemble(credentials, peers, clock, Arc::default(), protocol)
     }
 
     /// The same endpoint with other credentials, after a renewal or a new revocation list. Sessions stay: each is judged by
@@ -136,6 +148,7 @@ impl Endpoint {
             shared.peers.clone(),
             Arc::clone(&shared.clock),
             Arc::clone(&shared.sessions),
+            shared.protocol,
         )
     }
 
@@ -144,6 +157,7 @@ impl Endpoint {
         peers: Vec<Peer>,
         clock: Arc<dyn TimeProvider>,
         sessions: Arc<Sessions>,
+        protocol: &'static [u8],
     ) -> Result<Self, Error> {
         aws_lc_rs::rand::fill(&mut [0; 32]).map_err(|_| Error::Ours(rustls::Error::FailedToGetRandomBytes))?;
         let compiled = peers.iter().map(compile).collect::<Result<_, _>>()?;
@@ -153,6 +167,7 @@ impl Endpoint {
             sessions,
             chains: Chains::default(),
             proven: Proven::default(),
+            protocol,
             compiled,
             clock,
             in_force: Mutex::new(None),
@@ -186,7 +201,7 @@ impl Endpoint {
             .dangerous()
             .with_custom_certificate_verifier(verifier)
             .with_client_cert_resolver(role);
-        config.alpn_protocols = vec![ALPN.to_vec()];
+        config.alpn_protocols = vec![shared.protocol.to_vec()];
         config.resumption = resumption;
         Ok(Connecting {
             config: Arc::new(config),
@@ -279,7 +294,7 @@ fn server_config(handshake: &Arc<Handshake>, provider: &Arc<CryptoProvider>) -> 
         .expect("terms have at least one group and one cipher suite, all of TLS 1.3")
         .with_client_cert_verifier(Arc::clone(handshake) as _)
         .with_cert_resolver(Arc::clone(handshake) as _);
-    config.alpn_protocols = vec![ALPN.to_vec()];
+    config.alpn_protocols = vec![handshake.shared.protocol.to_vec()];
     config.ignore_client_order = true;
     if handshake.terms().resumption.is_some() {
         config.session_storage = Arc::clone(handshake) as _;
