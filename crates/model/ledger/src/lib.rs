@@ -6,6 +6,7 @@
 
 mod file;
 mod ipsec;
+mod macsec;
 mod prefix;
 mod queue;
 mod read;
@@ -18,6 +19,7 @@ pub use ipsec::{
     Algorithm, Asked, Authentication, Cause, ChildSa, EspSpi, Forgery, IkeSa, IkeSpi, Messages, Refuser, SaClosed,
     SaRefused, Why,
 };
+pub use macsec::{MacsecCause, MacsecEnd, MacsecKey, MacsecLink, MacsecOrigin, MacsecOutlived, MacsecRefused};
 pub use prefix::Prefix;
 pub use read::{Damaged, Reader};
 pub use record::{

@@ -7,6 +7,7 @@ use bartizan_registry::{NamedGroup, SignatureScheme};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::ipsec::{ChildSa, IkeSa, IkeSpi, SaClosed, SaRefused};
+use crate::macsec::{MacsecKey, MacsecOutlived, MacsecRefused};
 use crate::prefix::Prefix;
 use crate::refusals::Kind;
 
@@ -19,8 +20,11 @@ const OF_IPSEC: u32 = 2;
 /// The version of refusals that were counted.
 const OF_COUNTS: u32 = 3;
 
-/// The latest version: that of refusals of IKE, and of more reasons why an SA ended. Older ones are read as they are.
-pub const LATEST: u32 = 4;
+/// The version of refusals of IKE, and of more reasons why an SA ended.
+const OF_REFUSED_SAS: u32 = 4;
+
+/// The latest version: that of MACsec. Older ones are read as they are.
+pub const LATEST: u32 = 5;
 
 /// One line of a ledger.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -56,6 +60,12 @@ pub enum Event {
     SaRefused(Box<SaRefused>),
     /// Refusals that were counted, since one like them has a record of its own.
     Refusals(Box<Refusals>),
+    /// A key of a MACsec link came into use.
+    MacsecKey(Box<MacsecKey>),
+    /// A key of a MACsec link is used for longer than its policy lets it be.
+    MacsecOutlived(Box<MacsecOutlived>),
+    /// An exchange of keys for a MACsec link did not come to its end.
+    MacsecRefused(Box<MacsecRefused>),
 }
 
 impl Event {
@@ -64,10 +74,11 @@ impl Event {
     pub const fn version(&self) -> u32 {
         match self {
             Self::Handshake(_) | Self::Closed(_) | Self::Lost(_) => VERSION,
-            Self::SaClosed(closed) if !closed.why.is_old() => LATEST,
+            Self::SaClosed(closed) if !closed.why.is_old() => OF_REFUSED_SAS,
             Self::IkeSa(_) | Self::ChildSa(_) | Self::SaClosed(_) => OF_IPSEC,
             Self::Refusals(_) => OF_COUNTS,
-            Self::SaRefused(_) => LATEST,
+            Self::SaRefused(_) => OF_REFUSED_SAS,
+            Self::MacsecKey(_) | Self::MacsecOutlived(_) | Self::MacsecRefused(_) => LATEST,
         }
     }
 

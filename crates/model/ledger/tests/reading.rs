@@ -195,10 +195,10 @@ fn a_damaged_line_in_the_middle_is_told_by_number_and_reading_goes_on() {
 
 #[test]
 fn a_record_of_a_later_version_is_named_so_whatever_its_shape() {
-    let text = "{\"v\":5,\"when\":\"later\"}\n".to_owned() + &lines(&[lost(1)]);
+    let text = "{\"v\":6,\"when\":\"later\"}\n".to_owned() + &lines(&[lost(1)]);
     assert_eq!(
         read(text.as_bytes()),
-        [Err("line 1: version 5 is not known here".into()), Ok(1)]
+        [Err("line 1: version 6 is not known here".into()), Ok(1)]
     );
 }
 
@@ -254,6 +254,9 @@ fn a_handshake_is_written_in_the_shape_the_document_shows() {
             Event::SaClosed(_) => "sa-closed".into(),
             Event::SaRefused(_) => "sa-refused".into(),
             Event::Refusals(_) => "refusals".into(),
+            Event::MacsecKey(_) => "macsec-key".into(),
+            Event::MacsecOutlived(_) => "macsec-outlived".into(),
+            Event::MacsecRefused(_) => "macsec-refused".into(),
         });
     }
     assert_eq!(
@@ -270,7 +273,10 @@ fn a_handshake_is_written_in_the_shape_the_document_shows() {
             "sa-closed",
             "sa-refused",
             "refusals",
-            "lost"
+            "lost",
+            "macsec-key",
+            "macsec-outlived",
+            "macsec-refused"
         ]
     );
 }

@@ -88,7 +88,7 @@ impl Ledgers {
             Event::ChildSa(sa) => self.recorded.add_child(sa, &record.node, record.at_us),
             Event::Refusals(refusals) => self.add_refusals(&refusals, record.node),
             Event::SaClosed(closed) => self.recorded.close(&closed, record.at_us),
-            Event::SaRefused(_) => {}
+            Event::SaRefused(_) | Event::MacsecKey(_) | Event::MacsecOutlived(_) | Event::MacsecRefused(_) => {}
         }
     }
 

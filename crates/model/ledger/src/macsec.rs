@@ -1,0 +1,126 @@
+//! Keys of MACsec links: version 5.
+
+use serde::{Deserialize, Serialize};
+
+use crate::record::{Certificate, Direction, Key, Negotiated, Verdict};
+
+/// A key of a secure association came into use. Packets show its channel and association number in each SecTAG; the key itself is in no ledger.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MacsecKey {
+    /// Which link.
+    #[serde(flatten)]
+    pub link: MacsecLink,
+    /// Whether this end sends with it or the peer does.
+    pub used_by: MacsecEnd,
+    /// Secure channel identifier in hexadecimal: address and port of the sender.
+    pub sci: String,
+    /// Association number, 0 to 3.
+    pub an: u8,
+    /// The name of the key, in hexadecimal; `ip macsec show` has it as well.
+    pub key_id: String,
+    /// Which key of its exchange and direction, from 0.
+    pub generation: u64,
+    /// Why it came about.
+    pub cause: MacsecCause,
+    /// Cipher suite by its name in IEEE 802.1AE.
+    pub suite: String,
+    /// Frames are encrypted; otherwise their integrity alone is protected.
+    pub encrypted: bool,
+    /// Where it comes from.
+    pub origin: MacsecOrigin,
+    /// What the policy says of that.
+    pub verdict: Verdict,
+}
+
+/// A MACsec link as this end knows it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MacsecLink {
+    /// The interface of the standards: `FH`.
+    pub interface: String,
+    /// The node at the other end.
+    pub peer: String,
+    /// The port that carries it.
+    pub port: String,
+    /// The MACsec device.
+    pub device: String,
+}
+
+/// Whose frames a key protects.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum MacsecEnd {
+    /// Those of the writer.
+    Us,
+    /// Those of its peer.
+    Peer,
+}
+
+/// Why a key came about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum MacsecCause {
+    /// It is the first of an exchange.
+    Exchange,
+    /// The one before was old.
+    Time,
+    /// The one before had protected many frames.
+    Packets,
+    /// Somebody asked for it.
+    Asked,
+    /// The peer decided so.
+    Peer,
+}
+
+/// Where a key comes from.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "keying", rename_all = "kebab-case")]
+pub enum MacsecOrigin {
+    /// A TLS 1.3 connection between both ends, by its exporter.
+    Direct {
+        /// Who began the connection.
+        direction: Direction,
+        /// How packets show it.
+        key: Option<Key>,
+        /// What it negotiated.
+        negotiated: Box<Negotiated>,
+        /// The chain of the peer, leaf first.
+        chain: Vec<Certificate>,
+    },
+}
+
+/// A key is used for longer than its policy lets it be. Frames go on under it: a link that stops is no better.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MacsecOutlived {
+    /// Which link.
+    #[serde(flatten)]
+    pub link: MacsecLink,
+    /// Association number.
+    pub an: u8,
+    /// The name of the key.
+    pub key_id: String,
+    /// Seconds since it came into use, or since this process saw it first.
+    pub age_s: u64,
+    /// Frames that it has protected.
+    pub packets: u64,
+}
+
+/// An exchange of keys that did not come to its end.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MacsecRefused {
+    /// Which link.
+    #[serde(flatten)]
+    pub link: MacsecLink,
+    /// Who began it.
+    pub direction: Direction,
+    /// A stable word: `unknown-ca`, `wrong-name`, `timed-out`.
+    pub reason: String,
+    /// The same in a sentence.
+    pub detail: String,
+    /// How many exchanges were refused for it, since it was recorded last: anybody on the wire can begin one.
+    pub times: u64,
+    /// What was negotiated, where it came so far.
+    pub negotiated: Option<Box<Negotiated>>,
+    /// The chain that the peer sent, leaf first.
+    #[serde(default)]
+    pub chain: Vec<Certificate>,
+}
