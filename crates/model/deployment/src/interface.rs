@@ -2,6 +2,7 @@
 
 use crate::error::Fault;
 use crate::ipsec::IpsecLink;
+use crate::macsec::MacsecLink;
 use crate::node::NodeName;
 use crate::policy::Policy;
 
@@ -34,7 +35,7 @@ pub enum Protection {
     Sidecar,
     /// ESP keyed by IKEv2.
     Ipsec,
-    /// MACsec keyed by MKA.
+    /// MACsec.
     Macsec,
     /// Nothing, by choice: it is reported as such.
     Nothing,
@@ -53,6 +54,8 @@ pub struct Interface {
     pub policy: Policy,
     /// The IPsec link: there where IPsec protects it, and only there.
     pub ipsec: Option<IpsecLink>,
+    /// The MACsec link: there where MACsec protects it and the file says by which ports.
+    pub macsec: Option<MacsecLink>,
 }
 
 impl InterfaceKind {

@@ -14,6 +14,7 @@ use std::time::Duration;
 pub use algorithm::{IkeAlgorithm, KeyExchange};
 pub use end::{End, External};
 pub use lifetime::Lifetimes;
+pub(crate) use lifetime::period;
 pub use policy::{Breach, IkeAuthentication, IpsecPolicy};
 pub use selector::{Network, Selector, Side, TrafficProtocol};
 

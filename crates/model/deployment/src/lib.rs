@@ -11,6 +11,7 @@ mod identity;
 mod interface;
 mod ipsec;
 mod ledger;
+mod macsec;
 mod mesh;
 mod nearest;
 mod node;
@@ -30,6 +31,7 @@ pub use ipsec::{
     Lifetimes, Mode, Network, Selector, Side, Start, TrafficProtocol,
 };
 pub use ledger::LedgerFile;
+pub use macsec::{Confidentiality, Keying, MacsecLink, Unencrypted};
 pub use nearest::nearest;
 pub use node::{Node, NodeName};
 pub use parse::Deployment;

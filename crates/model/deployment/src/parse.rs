@@ -9,6 +9,7 @@ use crate::error::{Error, Fault};
 use crate::identity::Identity;
 use crate::interface::{Interface, InterfaceKind, Protection};
 use crate::ipsec::{IpsecLink, IpsecNode, conflict};
+use crate::macsec::MacsecLink;
 use crate::node::{Node, NodeName};
 use crate::place::{Place, Places};
 use crate::policy::Policy;
@@ -87,6 +88,22 @@ impl Deployment {
         })
     }
 
+    /// The MACsec links of `name`: the peer at the other end, the interface and the link, in the order of the file.
+    pub fn macsec_links<'a>(
+        &'a self,
+        name: &'a str,
+    ) -> impl Iterator<Item = (&'a Node, &'a Interface, &'a MacsecLink)> {
+        self.interfaces.iter().filter_map(move |interface| {
+            let link = interface.macsec.as_ref()?;
+            let other = match &interface.between {
+                [a, b] if a.as_str() == name => b,
+                [a, b] if b.as_str() == name => a,
+                _ => return None,
+            };
+            Some((self.nodes.get(other.as_str())?, interface, link))
+        })
+    }
+
     /// The node whose network function others know to be at `address`, with the inbound listener that leads to it.
     #[must_use]
     pub fn service_at(&self, address: SocketAddr) -> Option<(&Node, &Inbound)> {
@@ -140,6 +157,7 @@ impl Deployment {
         };
         deployment.check_identities()?;
         deployment.check_sidecars()?;
+        deployment.check_macsec(&entries)?;
         conflict::check(&deployment, &entries)?;
         Ok(deployment)
     }
@@ -174,6 +192,32 @@ impl Deployment {
                         let hint = "give each a name of its own; nodes that share one need a urn:uuid: each besides";
                         return Err(Fault::new(format!("nodes.{}.names", node.name), cause, hint));
                     }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// A port carries one link, and a node with one has a certificate.
+    fn check_macsec(&self, entries: &[usize]) -> Result<(), Fault> {
+        let mut taken = BTreeMap::new();
+        for (interface, entry) in self.interfaces.iter().zip(entries) {
+            let Some(link) = &interface.macsec else { continue };
+            let place = format!("interfaces[{entry}].macsec");
+            for (end, node) in interface.between.iter().enumerate() {
+                for (what, name) in [("port", &link.ports[end]), ("device", &link.devices[end])] {
+                    if let Some(before) = taken.insert((node, name), what) {
+                        let cause = format!("{name} of {node} is a {before} already");
+                        let hint = "give each link a port and a device of its own";
+                        return Err(Fault::new(format!("{place}.{what}"), cause, hint));
+                    }
+                }
+                if self.nodes.get(node.as_str()).is_some_and(|node| node.files.is_none()) {
+                    let cause = format!("{node} has no certificate");
+                    let hint = format!(
+                        "add `certificate` and `key` to nodes.{node} and `trust: {{ roots: ... }}` to the file: both ends prove who they are"
+                    );
+                    return Err(Fault::new(place, cause, hint));
                 }
             }
         }
@@ -332,11 +376,23 @@ fn resolve_interfaces(entry: &RawInterface, raw: &RawDeployment, policy: &Policy
             Err(Fault::new("ipsec", cause, "write `with: ipsec`, or remove it"))
         }
     };
+    let macsec = |between: &[NodeName; 2]| match (protection, &entry.macsec) {
+        (_, None) => Ok(None),
+        (Protection::Macsec, Some(link)) => {
+            let link = MacsecLink::parse(link, between);
+            link.map(Some).map_err(|fault| fault.within("macsec"))
+        }
+        (_, Some(_)) => {
+            let cause = format!("stands next to `with: {}`", protection.name());
+            Err(Fault::new("macsec", cause, "write `with: macsec`, or remove it"))
+        }
+    };
     let interfaces = links.into_iter().map(|between| {
         Ok(Interface {
             kind,
             protection,
             ipsec: ipsec(&between)?,
+            macsec: macsec(&between)?,
             between,
             policy: policy.clone(),
         })

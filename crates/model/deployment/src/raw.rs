@@ -297,6 +297,8 @@ pub(crate) struct RawInterface {
     pub(crate) policy: Option<RawPolicy>,
     #[serde(default)]
     pub(crate) ipsec: Option<RawIpsecLink>,
+    #[serde(default)]
+    pub(crate) macsec: Option<RawMacsecLink>,
 }
 
 /// One end of an interface: a node, or several that each have a link of their own.
@@ -372,6 +374,35 @@ pub(crate) struct RawIpsecLink {
     pub(crate) mtu: Option<u16>,
     #[serde(default)]
     pub(crate) start: Option<String>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub(crate) struct RawMacsecLink {
+    #[serde(default)]
+    pub(crate) port: BTreeMap<String, String>,
+    #[serde(default)]
+    pub(crate) device: BTreeMap<String, String>,
+    #[serde(default)]
+    pub(crate) initiator: Option<String>,
+    #[serde(default)]
+    pub(crate) cipher: Option<String>,
+    #[serde(default)]
+    pub(crate) confidentiality: Option<String>,
+    #[serde(default)]
+    pub(crate) replay_window: Option<u32>,
+    #[serde(default)]
+    pub(crate) mtu: Option<u32>,
+    #[serde(default)]
+    pub(crate) keying: Option<String>,
+    #[serde(default)]
+    pub(crate) rekey: Option<String>,
+    #[serde(default)]
+    pub(crate) rekey_packets: Option<u64>,
+    #[serde(default)]
+    pub(crate) keys_per_exchange: Option<u64>,
+    #[serde(default)]
+    pub(crate) unencrypted: Option<Vec<String>>,
 }
 
 #[derive(Debug, Deserialize)]

@@ -621,3 +621,37 @@ interfaces:
         "{error}"
     );
 }
+
+#[test]
+fn macsec_link_has_strict_defaults_and_each_end_its_own_port() {
+    let text = "\
+trust: { roots: r }
+nodes:
+  odu: { function: O-DU, address: 10.0.0.1, certificate: c, key: k }
+  oru: { function: O-RU, address: 10.0.0.2, certificate: c, key: k }
+interfaces:
+  - { kind: FH, between: [odu, oru], with: macsec, macsec: { port: { oru: eth1, odu: eth0 } } }
+";
+    let deployment = parse(text);
+    let (peer, interface, link) = deployment.macsec_links("oru").next().unwrap();
+    assert_eq!(peer.name.as_str(), "odu");
+    assert_eq!(link.at(&interface.between, "oru"), Some(("eth1", "macsec0")));
+    assert_eq!(link.at(&interface.between, "odu"), Some(("eth0", "macsec0")));
+    assert_eq!(link.at(&interface.between, "nrf"), None);
+    assert_eq!(
+        (link.suite.name, link.confidentiality.name()),
+        ("GCM-AES-256", "encrypt")
+    );
+    assert_eq!((link.initiator.as_str(), link.keying.name()), ("odu", "direct"));
+    assert!(link.rekey_packets <= 1 << 31 && link.unencrypted.is_empty());
+    let extended = parse(&text.replace(
+        "odu: eth0 }",
+        "odu: eth0 }, cipher: GCM-AES-XPN-256, unencrypted: [ptp, ptp]",
+    ));
+    let (_, _, link) = extended.macsec_links("odu").next().unwrap();
+    assert_eq!(link.suite.packet_number_bits, 64);
+    assert!(link.rekey_packets > 1 << 60 && link.unencrypted.len() == 1);
+    // Without ports the description is complete, and nothing is brought up.
+    let named = parse(&text.replace(", macsec: { port: { oru: eth1, odu: eth0 } }", ""));
+    assert_eq!(named.macsec_links("odu").count(), 0);
+}

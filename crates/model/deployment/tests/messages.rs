@@ -374,6 +374,47 @@ const MISTAKEN_LINKS: &[(&str, &str)] = &[
     ),
 ];
 
+/// A MACsec link that is right.
+const RIGHT_FRONTHAUL: &str = "\
+trust: { roots: ca.crt.pem }
+nodes:
+  odu: { function: O-DU, address: 10.0.0.1, certificate: odu.crt.pem, key: odu.key.pem }
+  oru: { function: O-RU, address: 10.0.0.2, certificate: oru.crt.pem, key: oru.key.pem }
+  other: { function: O-RU, address: 10.0.0.3, certificate: other.crt.pem, key: other.key.pem }
+interfaces:
+  - { kind: FH, between: [odu, oru], with: macsec, macsec: { port: { odu: eth0, oru: eth1 }, mtu: 9000 } }
+";
+
+const MISTAKEN_FRONTHAULS: &[(&str, &str)] = &[
+    ("port: { odu: eth0, oru: eth1 }, ", ""),
+    ("oru: eth1 }", "oru: eth1, other: eth2 }"),
+    ("oru: eth1 }", "oru: \"an interface\" }"),
+    ("mtu: 9000", "mtu: 576"),
+    ("mtu: 9000", "cipher: aes256"),
+    ("mtu: 9000", "confidentiality: none"),
+    ("mtu: 9000", "keying: mka"),
+    ("mtu: 9000", "keying: static"),
+    ("mtu: 9000", "rekey: never"),
+    ("mtu: 9000", "rekey: soon"),
+    ("mtu: 9000", "rekey-packets: 4294967295"),
+    ("mtu: 9000", "keys-per-exchange: 0"),
+    ("mtu: 9000", "replay-window: 4000000"),
+    ("mtu: 9000", "initiator: other"),
+    ("mtu: 9000", "unencrypted: [ecpri]"),
+    ("mtu: 9000", "device: { odu: eth0 }"),
+    ("with: macsec,", "with: nothing,"),
+    (", certificate: oru.crt.pem, key: oru.key.pem", ""),
+    (
+        "mtu: 9000 } }\n",
+        "mtu: 9000 } }\n  - { kind: FH, between: [odu, other], with: macsec, macsec: { port: { odu: eth0, other: eth0 }, device: { odu: macsec1 } } }\n",
+    ),
+];
+
+#[test]
+fn every_mistake_about_macsec_is_shown_with_its_place_and_what_to_do() {
+    insta::assert_snapshot!(told(RIGHT_FRONTHAUL, MISTAKEN_FRONTHAULS));
+}
+
 #[test]
 fn every_mistake_about_ipsec_is_told_with_its_place_and_what_to_do() {
     insta::assert_snapshot!(told(RIGHT_LINK, MISTAKEN_LINKS));

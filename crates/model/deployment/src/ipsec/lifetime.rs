@@ -74,7 +74,7 @@ impl Lifetimes {
 }
 
 /// A duration, or `never`.
-pub(super) fn period(place: &str, text: Option<&str>, default: Option<Duration>) -> Result<Option<Duration>, Fault> {
+pub(crate) fn period(place: &str, text: Option<&str>, default: Option<Duration>) -> Result<Option<Duration>, Fault> {
     match text {
         None => Ok(default),
         Some("never") => Ok(None),

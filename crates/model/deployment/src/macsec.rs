@@ -1,0 +1,280 @@
+//! MACsec links: what stands between two nodes that share an Ethernet link.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use bartizan_registry::{MACSEC_SUITES, MacsecSuite, ethertype, macsec_suite_named};
+
+use crate::error::Fault;
+use crate::ipsec::period;
+use crate::node::NodeName;
+use crate::raw::RawMacsecLink;
+
+/// Whether frames of a link are encrypted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Confidentiality {
+    /// They are, and their integrity is protected: the default.
+    Encrypt,
+    /// Their integrity alone is protected, for planes that something above encrypts (PDCP the U-plane).
+    Integrity,
+}
+
+/// Where the keys of a link come from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Keying {
+    /// An exchange between two Bartizan nodes over the link itself: TLS 1.3 under the interface's policy.
+    Direct,
+}
+
+/// What may pass a link's port unencrypted, next to EAPOL and the exchange of keys.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Unencrypted {
+    /// PTP (IEEE 1588 over Ethernet): the S-plane may stay outside of MACsec.
+    Ptp,
+}
+
+/// A MACsec link.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MacsecLink {
+    /// The Ethernet port of each end, in the order of the interface.
+    pub ports: [String; 2],
+    /// The MACsec device of each end, in the same order.
+    pub devices: [String; 2],
+    /// Which of the two begins an exchange.
+    pub initiator: NodeName,
+    /// The cipher suite.
+    pub suite: &'static MacsecSuite,
+    /// Whether frames are encrypted.
+    pub confidentiality: Confidentiality,
+    /// Frames that may overtake each other before the latest counts as replayed.
+    pub replay_window: u32,
+    /// Octets that frames of the link may have; what the port leaves where the file does not say.
+    pub mtu: Option<u32>,
+    /// Where keys come from.
+    pub keying: Keying,
+    /// Age at which a key is replaced.
+    pub rekey: Duration,
+    /// Frames after which it is.
+    pub rekey_packets: u64,
+    /// Keys that one exchange gives to each direction.
+    pub keys_per_exchange: u64,
+    /// What may pass unencrypted.
+    pub unencrypted: Vec<Unencrypted>,
+}
+
+impl Confidentiality {
+    /// The word in the deployment file.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Encrypt => "encrypt",
+            Self::Integrity => "integrity",
+        }
+    }
+}
+
+impl Keying {
+    /// The word in the deployment file.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Direct => "direct",
+        }
+    }
+}
+
+impl Unencrypted {
+    /// The word in the deployment file.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Ptp => "ptp",
+        }
+    }
+
+    /// The EtherType of its frames.
+    #[must_use]
+    pub const fn ethertype(self) -> u16 {
+        match self {
+            Self::Ptp => ethertype::PTP,
+        }
+    }
+}
+
+/// The kernel's own bound of an MTU.
+const MOST_MTU: u32 = 65_535;
+/// An IPv6 packet must pass (RFC 8200, section 5).
+const LEAST_MTU: u32 = 1280;
+/// `IFNAMSIZ` of linux/if.h without its terminator.
+const LONGEST_NAME: usize = 15;
+/// A kernel's window has as many bits as its packet numbers; more than this is no window any more.
+const MOST_REPLAY_WINDOW: u32 = 1 << 20;
+const REPLAY_WINDOW: u32 = 32;
+const REKEY: Duration = Duration::from_secs(3600);
+const KEYS_PER_EXCHANGE: u64 = 8;
+/// Half of the packet numbers of 32 bits, and of 64 as many as are never used up.
+const PACKETS: u64 = 1 << 31;
+const PACKETS_EXTENDED: u64 = 1 << 62;
+
+impl MacsecLink {
+    /// Port and device of `node`; none where it is neither end's.
+    #[must_use]
+    pub fn at(&self, between: &[NodeName; 2], node: &str) -> Option<(&str, &str)> {
+        let end = between.iter().position(|name| name.as_str() == node)?;
+        Some((&self.ports[end], &self.devices[end]))
+    }
+
+    /// Reads a link.
+    pub(crate) fn parse(raw: &RawMacsecLink, between: &[NodeName; 2]) -> Result<Self, Fault> {
+        let suite = suite(raw.cipher.as_deref())?;
+        let confidentiality = match raw.confidentiality.as_deref() {
+            None | Some("encrypt") => Confidentiality::Encrypt,
+            Some("integrity") => Confidentiality::Integrity,
+            Some(word) => return Err(unknown("confidentiality", word, "write encrypt or integrity")),
+        };
+        let keying = match raw.keying.as_deref() {
+            None | Some("direct") => Keying::Direct,
+            Some(word @ ("mka" | "eap-tls")) => {
+                let cause = format!("`{word}` is not built yet");
+                let hint = "write direct: both ends run Bartizan, and keys come from TLS 1.3 over the link";
+                return Err(Fault::new("keying", cause, hint));
+            }
+            Some(word) => return Err(unknown("keying", word, "write direct")),
+        };
+        let initiator = match raw.initiator.as_deref() {
+            None => between[0].clone(),
+            Some(name) => {
+                let found = between.iter().find(|end| end.as_str() == name);
+                let [one, other] = between;
+                let hint = || format!("name one of its ends: {one} or {other}");
+                found.cloned().ok_or_else(|| unknown("initiator", name, &hint()))?
+            }
+        };
+        let extended = suite.packet_number_bits == 64;
+        let most_packets = if extended { PACKETS_EXTENDED } else { PACKETS };
+        Ok(Self {
+            ports: names("port", &raw.port, between, None)?,
+            devices: names("device", &raw.device, between, Some("macsec0"))?,
+            initiator,
+            suite,
+            confidentiality,
+            replay_window: within("replay-window", raw.replay_window, REPLAY_WINDOW, 0, MOST_REPLAY_WINDOW)?,
+            mtu: match raw.mtu {
+                None => None,
+                mtu => Some(within("mtu", mtu, LEAST_MTU, LEAST_MTU, MOST_MTU).map_err(|fault| {
+                    Fault {
+                        hint: "write what frames of the link need, or leave it out: then it is what the port leaves"
+                            .to_owned(),
+                        ..fault
+                    }
+                })?),
+            },
+            keying,
+            rekey: rekey(raw.rekey.as_deref())?,
+            rekey_packets: within("rekey-packets", raw.rekey_packets, most_packets, 1000, most_packets)?,
+            keys_per_exchange: within("keys-per-exchange", raw.keys_per_exchange, KEYS_PER_EXCHANGE, 1, 1000)?,
+            unencrypted: unencrypted(raw.unencrypted.as_deref().unwrap_or_default())?,
+        })
+    }
+}
+
+fn suite(name: Option<&str>) -> Result<&'static MacsecSuite, Fault> {
+    // A suite without a name in iproute2 is one that nobody should ask for.
+    let usable = |suite: &&MacsecSuite| suite.iproute2.is_some();
+    let named = macsec_suite_named(name.unwrap_or("gcm-aes-256")).filter(usable);
+    named.ok_or_else(|| {
+        let known: Vec<_> = MACSEC_SUITES.iter().filter_map(|suite| suite.iproute2).collect();
+        unknown(
+            "cipher",
+            name.unwrap_or_default(),
+            &format!("one of {}", known.join(", ")),
+        )
+    })
+}
+
+fn rekey(text: Option<&str>) -> Result<Duration, Fault> {
+    const HINT: &str = "write 30m or 24h";
+    let read = period("rekey", text, Some(REKEY)).map_err(|fault| Fault {
+        hint: HINT.to_owned(),
+        ..fault
+    });
+    read?.ok_or_else(|| Fault::new("rekey", "`never` leaves a key in use until its numbers run out", HINT))
+}
+
+/// An interface for each end.
+fn names(
+    place: &str,
+    raw: &BTreeMap<String, String>,
+    between: &[NodeName; 2],
+    default: Option<&str>,
+) -> Result<[String; 2], Fault> {
+    if let Some(other) = raw
+        .keys()
+        .find(|name| !between.iter().any(|end| end.as_str() == **name))
+    {
+        let [one, two] = between;
+        let cause = format!("`{other}` is no end of this interface");
+        return Err(Fault::new(
+            format!("{place}.{other}"),
+            cause,
+            format!("its ends are {one} and {two}"),
+        ));
+    }
+    let name = |node: &NodeName| {
+        let Some(name) = raw.get(node.as_str()).map(String::as_str).or(default) else {
+            let hint = format!("add `{place}: {{ {node}: eth1, ... }}`: the Ethernet interface that leads to the peer");
+            return Err(Fault::new(place, format!("{node} has none"), hint));
+        };
+        let fits = (1..=LONGEST_NAME).contains(&name.len())
+            && name
+                .bytes()
+                .all(|byte| byte.is_ascii_graphic() && !matches!(byte, b'/' | b'"' | b'\\'))
+            && !matches!(name, "." | "..");
+        if fits {
+            return Ok(name.to_owned());
+        }
+        let shown: String = name.chars().take(64).collect();
+        let hint = format!("1 to {LONGEST_NAME} letters and digits, as `ip link` shows them");
+        Err(Fault::new(
+            format!("{place}.{node}"),
+            format!("`{shown}` cannot name an interface"),
+            hint,
+        ))
+    };
+    Ok([name(&between[0])?, name(&between[1])?])
+}
+
+fn unencrypted(words: &[String]) -> Result<Vec<Unencrypted>, Fault> {
+    let word = |word: &String| match word.as_str() {
+        "ptp" => Ok(Unencrypted::Ptp),
+        other => Err(unknown(
+            "unencrypted",
+            other,
+            "write [ptp], or leave it out: all else is protected",
+        )),
+    };
+    let mut list = words.iter().map(word).collect::<Result<Vec<_>, _>>()?;
+    list.sort_unstable();
+    list.dedup();
+    Ok(list)
+}
+
+fn within<T: Copy + PartialOrd + std::fmt::Display>(
+    place: &str,
+    value: Option<T>,
+    default: T,
+    least: T,
+    most: T,
+) -> Result<T, Fault> {
+    let value = value.unwrap_or(default);
+    if value >= least && value <= most {
+        return Ok(value);
+    }
+    let cause = format!("{value} is not between {least} and {most}");
+    Err(Fault::new(place, cause, format!("{default} is the default")))
+}
+
+fn unknown(place: &str, word: &str, hint: &str) -> Fault {
+    let shown: String = word.chars().take(64).collect();
+    Fault::new(place, format!("nothing is called `{shown}` here"), hint)
+}
