@@ -1,0 +1,203 @@
+//! All links of a node on one thread.
+
+use std::os::fd::AsFd as _;
+use std::time::{Duration, Instant};
+
+use bartizan_ledger::Recorder;
+use bartizan_tls::Endpoint;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+
+use crate::Error;
+use crate::control::{Answer, Control, Question};
+use crate::link::{Link, Setting, Status};
+
+/// How often a link whose port is gone is tried again, and the end of the command is looked for.
+const AGAIN: Duration = Duration::from_secs(1);
+const TURN: Duration = Duration::from_millis(100);
+
+/// All links of a node.
+#[derive(Debug)]
+pub struct Controller {
+    endpoint: Endpoint,
+    recorder: Recorder,
+    links: Vec<Slot>,
+}
+
+/// A link, or why there is none.
+#[derive(Debug)]
+enum Slot {
+    Open {
+        link: Box<Link>,
+        next: Instant,
+    },
+    Closed {
+        setting: Box<Setting>,
+        error: Error,
+        again: Instant,
+    },
+}
+
+impl Controller {
+    /// Opens every link; those that cannot be opened now are tried again.
+    #[must_use]
+    pub fn new(settings: Vec<Setting>, endpoint: Endpoint, recorder: Recorder) -> Self {
+        let now = Instant::now();
+        let links = settings
+            .into_iter()
+            .map(|setting| open(setting, &endpoint, &recorder, now));
+        Self {
+            links: links.collect(),
+            endpoint,
+            recorder,
+        }
+    }
+
+    /// What keeps a link from being opened, of the first for which something does.
+    #[must_use]
+    pub fn trouble(&self) -> Option<(&str, &Error)> {
+        self.links.iter().find_map(|slot| match slot {
+            Slot::Open { .. } => None,
+            Slot::Closed { setting, error, .. } => Some((setting.name.as_str(), error)),
+        })
+    }
+
+    /// How the links stand, in the order of the file.
+    #[must_use]
+    pub fn status(&self) -> Vec<Status> {
+        let now = Instant::now();
+        let of = |slot: &Slot| match slot {
+            Slot::Open { link, .. } => link.status(now),
+            Slot::Closed { setting, error, .. } => Status::closed(setting, error),
+        };
+        self.links.iter().map(of).collect()
+    }
+
+    /// Serves the links until `stop` says so, or somebody asks for the end: then the links are taken down. Where it is stopped, devices and keys
+    /// stay: frames pass, and a successor takes over. `each` sees how the links stand after each change.
+    pub fn run(mut self, control: Option<&Control>, stop: &dyn Fn() -> bool, each: &mut dyn FnMut(&[Status])) {
+        let mut seen = Vec::new();
+        while !stop() {
+            let now = Instant::now();
+            let mut wake = now + TURN;
+            for slot in &mut self.links {
+                wake = wake.min(slot.turn(&self.endpoint, &self.recorder, now));
+            }
+            let known = self.links.iter().map(Slot::known).collect::<Vec<_>>();
+            if known != seen {
+                seen = known;
+                each(&self.status());
+            }
+            let asked = control.and_then(|control| control.answer(&mut |question| self.answer(question)));
+            if asked == Some(Question::End) {
+                return self.take_down();
+            }
+            if asked.is_none() {
+                self.wait(control, wake.saturating_duration_since(Instant::now()));
+            }
+        }
+    }
+
+    fn answer(&mut self, question: Question) -> Answer {
+        if let Question::Rekey { fresh } = question {
+            let now = Instant::now();
+            for slot in &mut self.links {
+                if let Slot::Open { link, next } = slot {
+                    link.rekey(fresh, now);
+                    *next = now;
+                }
+            }
+        }
+        Answer { links: self.status() }
+    }
+
+    /// Until a frame comes, somebody asks, or the time is over.
+    fn wait(&mut self, control: Option<&Control>, most: Duration) {
+        // Rounded up: a wait that ends too early is a turn for nothing.
+        let most = most.as_millis().saturating_add(u128::from(!most.is_zero()));
+        let timeout = PollTimeout::try_from(most).unwrap_or(PollTimeout::MAX);
+        let listener = control.map(|control| control.listener().as_fd());
+        let sockets = self.links.iter().filter_map(|slot| match slot {
+            Slot::Open { link, .. } => Some(link.socket().as_fd()),
+            Slot::Closed { .. } => None,
+        });
+        let mut descriptors: Vec<_> = listener
+            .into_iter()
+            .chain(sockets)
+            .map(|fd| PollFd::new(fd, PollFlags::POLLIN))
+            .collect();
+        // A signal ends the wait: what is to be done then is looked for anyway.
+        let _ = poll(&mut descriptors, timeout);
+        let ready: Vec<bool> = descriptors.iter().map(|one| one.any().unwrap_or(true)).collect();
+        drop(descriptors);
+        let mut ready = ready.into_iter().skip(usize::from(control.is_some()));
+        let now = Instant::now();
+        for slot in &mut self.links {
+            if let Slot::Open { next, .. } = slot
+                && ready.next() == Some(true)
+            {
+                *next = now;
+            }
+        }
+    }
+
+    fn take_down(self) {
+        for slot in self.links {
+            if let Slot::Open { link, .. } = slot {
+                let name = link.setting().name.clone();
+                if let Err(error) = link.take_down() {
+                    tracing::error!(link = %name, %error, "the device stays");
+                }
+            }
+        }
+    }
+}
+
+fn open(setting: Setting, endpoint: &Endpoint, recorder: &Recorder, now: Instant) -> Slot {
+    match Link::open(setting.clone(), endpoint, recorder, now) {
+        Ok(link) => Slot::Open {
+            link: Box::new(link),
+            next: now,
+        },
+        Err(error) => Slot::Closed {
+            setting: Box::new(setting),
+            error,
+            again: now + AGAIN,
+        },
+    }
+}
+
+impl Slot {
+    /// Does what is due; says when there is more.
+    fn turn(&mut self, endpoint: &Endpoint, recorder: &Recorder, now: Instant) -> Instant {
+        match self {
+            Self::Open { next, .. } if *next > now => *next,
+            Self::Open { link, next } => match link.turn(now) {
+                Ok(at) => {
+                    *next = at;
+                    at
+                }
+                Err(error) => {
+                    let hint = error.hint().unwrap_or_default();
+                    tracing::error!(link = %link.setting().name, %error, hint, "the link is gone; it is tried again");
+                    let setting = Box::new(link.setting().clone());
+                    let again = now + AGAIN;
+                    *self = Self::Closed { setting, error, again };
+                    again
+                }
+            },
+            Self::Closed { again, .. } if *again > now => *again,
+            Self::Closed { setting, .. } => {
+                *self = open((**setting).clone(), endpoint, recorder, now);
+                now
+            }
+        }
+    }
+
+    /// What makes a difference to whoever watches.
+    fn known(&self) -> (bool, u64, u64, Option<String>) {
+        match self {
+            Self::Open { link, .. } => link.known(),
+            Self::Closed { error, .. } => (false, 0, 0, Some(error.to_string())),
+        }
+    }
+}

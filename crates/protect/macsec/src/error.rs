@@ -1,0 +1,133 @@
+//! What can go wrong with a MACsec link on this host, by whose fault.
+
+use bartizan_host::netlink::Refused;
+
+/// Why the kernel has no such link, or does not do with it what it should.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The environment: this user may not do it.
+    #[error("{action} is not permitted: this needs root or CAP_NET_ADMIN in the network namespace of the port")]
+    NotPermitted {
+        /// What was tried, as a noun phrase.
+        action: String,
+    },
+    /// The environment: the kernel was built without MACsec, or its module is not there.
+    #[error("this kernel has no MACsec: {reason}")]
+    NoMacsec {
+        /// In its own words.
+        reason: String,
+    },
+    /// Configuration, or the environment: the interface is not there, or no longer.
+    #[error("there is no interface {interface} in this network namespace")]
+    NoInterface {
+        /// Its name.
+        interface: String,
+    },
+    /// Configuration: what carries MACsec has addresses of six octets.
+    #[error("the interface {interface} is no Ethernet port")]
+    NotEthernet {
+        /// Its name.
+        interface: String,
+    },
+    /// Configuration: frames with SecTAG and ICV would not fit.
+    #[error(
+        "the port {port} has an MTU of {has}: MACsec adds {adds} octets, which leaves {} for frames, and the file asks for {asked}",
+        .has.saturating_sub(*.adds)
+    )]
+    MtuTooSmall {
+        /// The port.
+        port: String,
+        /// Its MTU.
+        has: u32,
+        /// Octets of SecTAG, SCI and ICV.
+        adds: u32,
+        /// What frames of the link need.
+        asked: u32,
+    },
+    /// The environment: an interface has the name, and is no MACsec device of this port.
+    #[error("the interface {device} is there and {what}")]
+    DeviceTaken {
+        /// Its name.
+        device: String,
+        /// What it is instead.
+        what: String,
+    },
+    /// The kernel refused.
+    #[error("{action}: {refused}")]
+    Kernel {
+        /// What was tried.
+        action: String,
+        /// What it said.
+        refused: Refused,
+    },
+    /// The operating system refused something else.
+    #[error(transparent)]
+    Host(#[from] bartizan_host::Error),
+    /// Ours: what the kernel answered cannot be read.
+    #[error("the kernel's answer about {what} cannot be read")]
+    Answer {
+        /// What was asked for.
+        what: String,
+    },
+}
+
+impl Error {
+    /// What to do next.
+    #[must_use]
+    pub fn hint(&self) -> Option<String> {
+        Some(match self {
+            Self::NotPermitted { .. } => "run it as root, in the network namespace of the port".to_owned(),
+            Self::NoMacsec { .. } => {
+                "a kernel with CONFIG_MACSEC has it (`modprobe macsec`); `bartizan doctor` says what this one has"
+                    .to_owned()
+            }
+            Self::NoInterface { .. } => {
+                "`ip link` lists those of this namespace: was it renamed or unplugged?".to_owned()
+            }
+            Self::NotEthernet { .. } => "name the Ethernet port that leads to the peer".to_owned(),
+            Self::MtuTooSmall { port, adds, asked, .. } => {
+                format!(
+                    "`ip link set {port} mtu {}`, or a smaller `mtu` in the file",
+                    asked + adds
+                )
+            }
+            Self::DeviceTaken { device, .. } => format!("`ip link delete {device}`, or another `device` in the file"),
+            Self::Host(error) => return error.hint(),
+            Self::Kernel { .. } => return None,
+            Self::Answer { .. } => "this is a fault of bartizan: please report it with `uname -r`".to_owned(),
+        })
+    }
+
+    /// For `map_err`: what the kernel refused, with what was tried.
+    pub(crate) fn kernel(action: impl Into<String>) -> impl FnOnce(Refused) -> Self {
+        let action = action.into();
+        move |refused| match refused.source.kind() {
+            std::io::ErrorKind::PermissionDenied => Self::NotPermitted { action },
+            _ => Self::Kernel { action, refused },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn mtu_that_is_too_small_is_said_with_the_numbers() {
+        let error = Error::MtuTooSmall {
+            port: "ens1".to_owned(),
+            has: 1500,
+            adds: 32,
+            asked: 1500,
+        };
+        assert_eq!(
+            error.to_string(),
+            "the port ens1 has an MTU of 1500: MACsec adds 32 octets, which leaves 1468 for frames, and the file asks for 1500"
+        );
+        assert_eq!(
+            error.hint().as_deref(),
+            Some("`ip link set ens1 mtu 1532`, or a smaller `mtu` in the file")
+        );
+    }
+}

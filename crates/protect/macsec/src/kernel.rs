@@ -1,0 +1,10 @@
+//! The kernel's MACsec by netlink: devices, channels, associations, and what they count.
+
+mod codes;
+mod link;
+mod secy;
+mod state;
+
+pub use link::Interface;
+pub use secy::{Confidentiality, Replay, SecY, Settings};
+pub use state::{ChannelState, Counters, SaState, State};

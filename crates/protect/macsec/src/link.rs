@@ -1,0 +1,524 @@
+//! One link of a node: its device, the exchanges over its port, and the keys that come from them.
+
+mod record;
+mod refusals;
+mod setting;
+mod status;
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use bartizan_host::FrameSocket;
+use bartizan_ledger::Recorder;
+use bartizan_registry::ethertype;
+use bartizan_tls::{Endpoint, Established};
+
+use crate::derive::{Direction, Secret};
+use crate::kernel::{Interface, SecY};
+use crate::message::{Message, VERSION};
+use crate::schedule::{Installed, Notice, Order, Schedule};
+use crate::segment::{From, Segment};
+use crate::session::{Came, Ended, Session};
+use crate::{Error, Sci};
+
+use refusals::Refusals;
+pub use setting::{Setting, endpoint};
+pub use status::{Association, Exchange, Status};
+
+/// Exchanges that peers may have begun and not authenticated: anybody on the wire can begin one.
+const MOST_UNAUTHENTICATED: usize = 4;
+/// Frames that are taken in one turn.
+const FRAMES: usize = 256;
+/// How often the device is looked at, and how long a peer may say nothing before it is asked, and before it counts as gone.
+const LOOK: Duration = Duration::from_secs(1);
+const ALIVE: Duration = Duration::from_secs(2);
+const GONE: Duration = Duration::from_secs(7);
+/// Until an exchange that failed is begun again: twice as long each time.
+const FIRST_AGAIN: Duration = Duration::from_millis(250);
+const LAST_AGAIN: Duration = Duration::from_secs(8);
+
+/// One link of a node.
+#[derive(Debug)]
+pub struct Link {
+    setting: Setting,
+    endpoint: Endpoint,
+    recorder: Recorder,
+    port: Interface,
+    secy: SecY,
+    own: Sci,
+    socket: FrameSocket,
+    schedule: Schedule,
+    /// Exchanges whose peer has not said its first word, by conversation.
+    beginning: BTreeMap<u64, Beginning>,
+    current: Option<Peer>,
+    again: Duration,
+    dial_at: Instant,
+    look_at: Instant,
+    seen: status::Seen,
+    refusals: Refusals,
+}
+
+/// An exchange that is not that of the link yet.
+#[derive(Debug)]
+struct Beginning {
+    session: Session,
+    established: Option<(Box<Established>, Secret)>,
+}
+
+/// The peer, as long as it answers.
+#[derive(Debug)]
+struct Peer {
+    session: Session,
+    sci: Sci,
+    established: Box<Established>,
+    heard: Instant,
+    said: Instant,
+}
+
+impl Link {
+    /// Makes the device, or takes over what a predecessor left, and begins.
+    ///
+    /// # Errors
+    ///
+    /// Where port, kernel or rights do not allow it.
+    pub fn open(setting: Setting, endpoint: &Endpoint, recorder: &Recorder, now: Instant) -> Result<Self, Error> {
+        let port = Interface::of(&setting.port)?;
+        let address = port.ethernet_address()?;
+        SecY::mtu_on(&port, setting.mtu)?;
+        let secy = Self::device(&setting, &port)?;
+        if !port.is_up {
+            port.set_up()?;
+        }
+        secy.interface().set_up()?;
+        let socket = FrameSocket::open(&setting.port, address, ethertype::LOCAL_EXPERIMENTAL)?;
+        let own = secy.state()?.sci;
+        Ok(Self {
+            schedule: Schedule::new(setting.terms, setting.device_settings.suite, setting.direction, own),
+            endpoint: endpoint.clone(),
+            recorder: recorder.clone(),
+            setting,
+            port,
+            secy,
+            own,
+            socket,
+            beginning: BTreeMap::new(),
+            current: None,
+            again: FIRST_AGAIN,
+            dial_at: now,
+            look_at: now,
+            seen: status::Seen::new(),
+            refusals: Refusals::default(),
+        })
+    }
+
+    /// The device: that which is there, where it is as the file asks.
+    fn device(setting: &Setting, port: &Interface) -> Result<SecY, Error> {
+        if let Some(secy) = SecY::open(&setting.device, port)? {
+            let Some(difference) = secy.state()?.difference(&setting.device_settings) else {
+                return Ok(secy);
+            };
+            tracing::warn!(device = %setting.device, difference, "the MACsec device is not as the file asks: it is made anew");
+            secy.remove()?;
+        }
+        SecY::create(&setting.device, port, &setting.device_settings)
+    }
+
+    /// What it is made from.
+    #[must_use]
+    pub fn setting(&self) -> &Setting {
+        &self.setting
+    }
+
+    /// Its socket, for whoever waits for frames.
+    #[must_use]
+    pub fn socket(&self) -> &FrameSocket {
+        &self.socket
+    }
+
+    /// Does what is to be done; says when there is more to be done at the latest.
+    ///
+    /// # Errors
+    ///
+    /// Where the port or the device is gone: the link is to be opened again.
+    pub fn turn(&mut self, now: Instant) -> Result<Instant, Error> {
+        self.take_frames(now)?;
+        if now >= self.look_at {
+            self.look_at = now + LOOK;
+            self.look(now)?;
+        } else if self.schedule.wake().is_some_and(|at| at <= now) {
+            let orders = self.schedule.passed(None, now);
+            self.follow(orders, now);
+        }
+        self.keep_alive(now);
+        self.dial(now);
+        self.send_frames(now)?;
+        let sessions = self.beginning.values().map(|beginning| &beginning.session);
+        let sessions = sessions.chain(self.current.as_ref().map(|peer| &peer.session));
+        let wakes = sessions.filter_map(Session::wake).chain(self.schedule.wake());
+        let dial = self.may_dial().then_some(self.dial_at);
+        Ok(wakes.chain(dial).chain([self.look_at]).min().unwrap_or(self.look_at))
+    }
+
+    /// Asks for another key to send with; with `fresh`, by another exchange, which gives one to the peer too.
+    pub fn rekey(&mut self, fresh: bool, now: Instant) {
+        let orders = self.schedule.rekey(fresh, now);
+        self.follow(orders, now);
+    }
+
+    /// How it stands.
+    #[must_use]
+    pub fn status(&self, now: Instant) -> Status {
+        self.seen.status(&self.setting, &self.secy, self.current.as_ref(), now)
+    }
+
+    /// Whether the peer answers, how many keys and exchanges there were, and what is wrong.
+    pub(crate) fn known(&self) -> (bool, u64, u64, Option<String>) {
+        self.seen.known(self.current.is_some())
+    }
+
+    /// Removes the device with its keys: nothing passes any more.
+    ///
+    /// # Errors
+    ///
+    /// What the kernel says.
+    pub fn take_down(self) -> Result<(), Error> {
+        self.secy.remove()
+    }
+
+    fn take_frames(&mut self, now: Instant) -> Result<(), Error> {
+        for _ in 0..FRAMES {
+            // What a session says goes out at the end of the turn.
+            let Some(frame) = self.socket.receive()? else { break };
+            let Some(segment) = Segment::read(frame) else { continue };
+            let conversation = segment.conversation;
+            let came = if let Some(peer) = self
+                .current
+                .as_mut()
+                .filter(|peer| peer.session.conversation() == conversation)
+            {
+                peer.session.receive(&segment, &self.setting.binding, now)
+            } else {
+                let begins = segment.from == From::Client && segment.sequence == 0 && !segment.payload.is_empty();
+                if !self.beginning.contains_key(&conversation) {
+                    if !begins || self.setting.direction != Direction::FromServer {
+                        continue;
+                    }
+                    let accepting = self.endpoint.accept(self.setting.interface);
+                    let session = Session::accept(accepting, conversation, self.port.mtu, now);
+                    make_room(&mut self.beginning);
+                    let beginning = Beginning {
+                        session,
+                        established: None,
+                    };
+                    self.beginning.insert(conversation, beginning);
+                }
+                let Some(beginning) = self.beginning.get_mut(&conversation) else {
+                    continue;
+                };
+                beginning.session.receive(&segment, &self.setting.binding, now)
+            };
+            match came {
+                Ok(came) => {
+                    for came in came {
+                        self.handle(conversation, came, now);
+                    }
+                }
+                Err(ended) => self.end(conversation, &ended, now),
+            }
+        }
+        Ok(())
+    }
+
+    fn handle(&mut self, conversation: u64, came: Came, now: Instant) {
+        match came {
+            Came::Established(established, secret) => {
+                let hello = Message::Hello {
+                    version: VERSION,
+                    sci: self.own.to_string(),
+                    suite: self.setting.device_settings.suite.name.to_owned(),
+                };
+                let Some(beginning) = self.beginning.get_mut(&conversation) else {
+                    return;
+                };
+                beginning.established = Some((established, secret));
+                if let Err(ended) = beginning.session.send(&hello) {
+                    self.end(conversation, &ended, now);
+                }
+            }
+            Came::Message(message) if self.beginning.contains_key(&conversation) => {
+                self.first_word(conversation, &message, now);
+            }
+            Came::Message(message) => {
+                let current = self.current.as_mut();
+                let Some(peer) = current.filter(|peer| peer.session.conversation() == conversation) else {
+                    return;
+                };
+                peer.heard = now;
+                match self.schedule.received(&message, now) {
+                    Ok(orders) => self.follow(orders, now),
+                    Err(fault) => self.lose(&fault.to_string(), now),
+                }
+            }
+        }
+    }
+
+    /// The peer's first message makes an exchange that of the link: both ends know then that the other has judged it well.
+    fn first_word(&mut self, conversation: u64, message: &Message, now: Instant) {
+        let Some(Beginning { session, established }) = self.beginning.remove(&conversation) else {
+            return;
+        };
+        let suite = self.setting.device_settings.suite.name;
+        let (
+            Some((established, secret)),
+            Message::Hello {
+                version,
+                sci,
+                suite: theirs,
+            },
+        ) = (established, message)
+        else {
+            return self.seen.trouble("the peer's first message is no greeting");
+        };
+        if *version != VERSION || theirs != suite {
+            let said = format!("the peer has version {version} and {theirs}, this end {VERSION} and {suite}");
+            return self.seen.trouble(&said);
+        }
+        let Some(sci) = Sci::parse(sci).filter(|sci| *sci != self.own) else {
+            return self.seen.trouble("the peer names no channel of its own");
+        };
+        let installed = match self.secy.state() {
+            Ok(state) => Installed {
+                encoding: state.operational.then_some(state.encoding),
+                transmit: state.transmit.iter().map(|(&an, sa)| (an, sa.key)).collect(),
+                receive: state
+                    .channel(sci)
+                    .map(|channel| channel.associations.keys().copied().collect())
+                    .unwrap_or_default(),
+            },
+            Err(error) => return self.seen.trouble(&error.to_string()),
+        };
+        self.seen.exchanged(&established, session.began(), now);
+        self.current = Some(Peer {
+            session,
+            sci,
+            established,
+            heard: now,
+            said: now,
+        });
+        self.again = FIRST_AGAIN;
+        let orders = self.schedule.connected(&secret, sci, installed, now);
+        self.follow(orders, now);
+    }
+
+    /// Does what the schedule orders. What the kernel does not do costs the connection: the next one begins with what the kernel has.
+    fn follow(&mut self, orders: Vec<Order>, now: Instant) {
+        for order in orders {
+            if let Err(said) = self.obey(order, now) {
+                return self.lose(&said, now);
+            }
+        }
+    }
+
+    fn obey(&mut self, order: Order, now: Instant) -> Result<(), String> {
+        let peer = self.current.as_ref().map(|peer| peer.sci);
+        let done = match order {
+            Order::Send(message) => {
+                let Some(peer) = &mut self.current else { return Ok(()) };
+                peer.said = now;
+                return peer.session.send(&message).map_err(|ended| ended.to_string());
+            }
+            Order::InstallReceive { an, sak } => match peer {
+                Some(sci) => self.secy.install_receive(sci, an, &sak),
+                None => Ok(()),
+            },
+            Order::RemoveReceive { an } => match peer.or(self.seen.last_peer()) {
+                Some(sci) => self.secy.remove_receive(sci, an),
+                None => Ok(()),
+            },
+            Order::InstallTransmit { an, sak } => self.secy.install_transmit(an, &sak),
+            Order::TransmitWith { an } => self.secy.transmit_with(an),
+            Order::RemoveTransmit { an } => self.secy.remove_transmit(an),
+            Order::Exchange => {
+                self.dial_at = now;
+                self.seen.wants_exchange = true;
+                Ok(())
+            }
+            Order::Drop => return Err("the peer does not answer".to_owned()),
+            Order::Notice(notice) => {
+                self.notice(&notice, now);
+                Ok(())
+            }
+        };
+        done.map_err(|error| error.to_string())
+    }
+
+    fn notice(&mut self, notice: &Notice, now: Instant) {
+        let peer = self.current.as_ref().map(|peer| (peer.sci, &*peer.established));
+        if let Some(event) = record::event(&self.setting, self.own, peer, notice) {
+            self.recorder.record(event);
+        }
+        self.seen.notice(notice, peer.map(|(sci, _)| sci), now);
+        if let (Notice::Receives { .. }, Some((sci, _))) = (notice, peer) {
+            // What the peer sent on before it had another address.
+            let others = self.secy.state().map(|state| state.channels).unwrap_or_default();
+            for other in others.iter().filter(|other| other.sci != sci) {
+                if let Err(error) = self.secy.remove_channel(other.sci) {
+                    tracing::warn!(link = %self.setting.name, %error, "a channel of before stays");
+                }
+            }
+        }
+    }
+
+    /// The connection to the peer is gone; frames go on under the keys that are installed.
+    fn lose(&mut self, said: &str, now: Instant) {
+        self.schedule.lost();
+        self.current = None;
+        self.seen.lost(said);
+        tracing::warn!(link = %self.setting.name, said, "no connection to the peer: frames go on under the keys that both ends have");
+        self.back_off(now);
+    }
+
+    fn end(&mut self, conversation: u64, ended: &Ended, now: Instant) {
+        if let Some(peer) = self.current.take_if(|peer| peer.session.conversation() == conversation) {
+            drop(peer);
+            return self.lose(&ended.to_string(), now);
+        }
+        let Some(mut beginning) = self.beginning.remove(&conversation) else {
+            return;
+        };
+        // The alert that says why.
+        let _ = beginning.session.poll(now, &mut |frame| {
+            let _ = self.socket.send(&frame);
+        });
+        if let Ended::Refused(refused) = ended
+            && let Some(times) = self.refusals.count(refused.reason, now)
+        {
+            self.recorder.record(record::refused(&self.setting, refused, times));
+            tracing::warn!(
+                link = %self.setting.name, peer = %self.setting.peer, reason = %refused.reason, detail = %refused.detail, times,
+                hint = %refused.hint, "no keys were exchanged"
+            );
+        }
+        self.seen.trouble(&ended.to_string());
+        self.back_off(now);
+    }
+
+    fn back_off(&mut self, now: Instant) {
+        self.dial_at = now + self.again;
+        self.again = (self.again * 2).min(LAST_AGAIN);
+    }
+
+    /// Whether this end may begin an exchange.
+    fn may_dial(&self) -> bool {
+        let wants = self.current.is_none() || self.seen.wants_exchange;
+        self.setting.direction == Direction::FromClient && wants && self.beginning.is_empty()
+    }
+
+    fn dial(&mut self, now: Instant) {
+        if !self.may_dial() || now < self.dial_at {
+            return;
+        }
+        let connecting = match self.endpoint.connect(&self.setting.peer, self.setting.interface) {
+            Ok(connecting) => connecting,
+            Err(error) => {
+                self.seen.trouble(&error.to_string());
+                return self.back_off(now);
+            }
+        };
+        self.seen.wants_exchange = false;
+        let conversation = random();
+        match Session::begin(connecting, conversation, self.port.mtu, now) {
+            Ok(session) => {
+                let beginning = Beginning {
+                    session,
+                    established: None,
+                };
+                self.beginning.insert(conversation, beginning);
+            }
+            Err(ended) => {
+                self.seen.trouble(&ended.to_string());
+                self.back_off(now);
+            }
+        }
+    }
+
+    fn keep_alive(&mut self, now: Instant) {
+        let Some(peer) = &mut self.current else { return };
+        if now.saturating_duration_since(peer.heard) >= GONE {
+            return self.lose("the peer says nothing", now);
+        }
+        if now.saturating_duration_since(peer.said) >= ALIVE {
+            peer.said = now;
+            if let Err(ended) = peer.session.send(&Message::Alive) {
+                self.lose(&ended.to_string(), now);
+            }
+        }
+    }
+
+    fn send_frames(&mut self, now: Instant) -> Result<(), Error> {
+        let Self {
+            beginning,
+            current,
+            socket,
+            ..
+        } = self;
+        let mut over = Vec::new();
+        let mut failed = None;
+        let sessions = beginning.values_mut().map(|beginning| &mut beginning.session);
+        for session in sessions.chain(current.as_mut().map(|peer| &mut peer.session)) {
+            let polled = session.poll(now, &mut |frame| {
+                if let Err(error) = socket.send(&frame) {
+                    failed = Some(error);
+                }
+            });
+            if let Err(ended) = polled {
+                over.push((session.conversation(), ended));
+            }
+        }
+        for (conversation, ended) in over {
+            self.end(conversation, &ended, now);
+        }
+        failed.map_or(Ok(()), |error| Err(error.into()))
+    }
+
+    /// Looks at port and device, and how many frames the key has protected.
+    fn look(&mut self, now: Instant) -> Result<(), Error> {
+        let port = Interface::of(&self.setting.port)?;
+        if port.index != self.port.index {
+            return Err(Error::NoInterface {
+                interface: self.setting.port.clone(),
+            });
+        }
+        self.port = port;
+        let state = self.secy.state()?;
+        let packets = state
+            .transmit
+            .get(&state.encoding)
+            .map(|sa| sa.next_packet.saturating_sub(1));
+        let orders = self.schedule.passed(packets, now);
+        self.follow(orders, now);
+        Ok(())
+    }
+}
+
+/// Makes room for another exchange: the one that began first has had the most time.
+fn make_room(beginning: &mut BTreeMap<u64, Beginning>) {
+    while beginning.len() >= MOST_UNAUTHENTICATED {
+        let unauthenticated = beginning.iter().filter(|(_, one)| one.established.is_none());
+        let oldest = unauthenticated
+            .min_by_key(|(_, one)| one.session.began())
+            .map(|(&conversation, _)| conversation);
+        let Some(oldest) = oldest.or_else(|| beginning.keys().next().copied()) else {
+            return;
+        };
+        beginning.remove(&oldest);
+    }
+}
+
+/// The number of a conversation: no other has it by chance.
+fn random() -> u64 {
+    let mut octets = [0; 8];
+    // Without chance there is no TLS either: the handshake says so.
+    let _ = aws_lc_rs::rand::fill(&mut octets);
+    u64::from_be_bytes(octets)
+}

@@ -1,0 +1,102 @@
+//! What of a link goes into the ledger.
+
+use bartizan_ledger::{
+    Direction as Began, Event, MacsecCause, MacsecEnd, MacsecKey, MacsecLink, MacsecOrigin, MacsecOutlived,
+    MacsecRefused,
+};
+use bartizan_tls::{Established, Refused};
+
+use super::Setting;
+use crate::derive::Direction;
+use crate::kernel::Confidentiality;
+use crate::schedule::{Cause, Notice};
+use crate::{An, KeyId, Sci};
+
+/// The event of a notice; none where the connection that it came from is gone.
+pub(super) fn event(setting: &Setting, own: Sci, peer: Option<(Sci, &Established)>, notice: &Notice) -> Option<Event> {
+    let key = |(sci, an, key, generation): (Sci, An, KeyId, u64), used_by, cause, established: &Established| {
+        Event::MacsecKey(Box::new(MacsecKey {
+            link: link(setting),
+            used_by,
+            sci: sci.to_string(),
+            an: an.number(),
+            key_id: key.to_string(),
+            generation,
+            cause,
+            suite: setting.device_settings.suite.name.to_owned(),
+            encrypted: setting.device_settings.confidentiality == Confidentiality::Encrypted,
+            origin: MacsecOrigin::Direct {
+                direction: began(setting),
+                key: established.key,
+                negotiated: Box::new(established.negotiated.clone()),
+                chain: established.chain.to_vec(),
+            },
+            verdict: established.verdict.clone(),
+        }))
+    };
+    Some(match *notice {
+        Notice::Sends {
+            generation,
+            an,
+            key: id,
+            cause,
+        } => {
+            let cause = match cause {
+                Cause::Exchange => MacsecCause::Exchange,
+                Cause::Time => MacsecCause::Time,
+                Cause::Packets => MacsecCause::Packets,
+                Cause::Asked => MacsecCause::Asked,
+            };
+            key((own, an, id, generation), MacsecEnd::Us, cause, peer?.1)
+        }
+        Notice::Receives {
+            generation,
+            an,
+            key: id,
+        } => {
+            let (sci, established) = peer?;
+            key(
+                (sci, an, id, generation),
+                MacsecEnd::Peer,
+                MacsecCause::Peer,
+                established,
+            )
+        }
+        Notice::Outlived { an, key, age, packets } => Event::MacsecOutlived(Box::new(MacsecOutlived {
+            link: link(setting),
+            an: an.number(),
+            key_id: key.to_string(),
+            age_s: age.as_secs(),
+            packets,
+        })),
+    })
+}
+
+/// The event of an exchange that was refused.
+pub(super) fn refused(setting: &Setting, refused: &Refused, times: u64) -> Event {
+    Event::MacsecRefused(Box::new(MacsecRefused {
+        link: link(setting),
+        direction: began(setting),
+        reason: refused.reason.to_string(),
+        detail: refused.detail.clone(),
+        times,
+        negotiated: refused.negotiated.clone().map(Box::new),
+        chain: refused.chain.clone(),
+    }))
+}
+
+fn link(setting: &Setting) -> MacsecLink {
+    MacsecLink {
+        interface: setting.interface.name().to_owned(),
+        peer: setting.peer.clone(),
+        port: setting.port.clone(),
+        device: setting.device.clone(),
+    }
+}
+
+fn began(setting: &Setting) -> Began {
+    match setting.direction {
+        Direction::FromClient => Began::Outbound,
+        Direction::FromServer => Began::Inbound,
+    }
+}

@@ -1,0 +1,113 @@
+//! What a link is made from: its part of the deployment file, as one end sees it.
+
+use std::time::Duration;
+
+use bartizan_deployment::{Confidentiality, Deployment, Interface, InterfaceKind, MacsecLink, Node, Resumption};
+use bartizan_tls::{Credentials, Endpoint, Peer};
+
+use crate::derive::{Binding, Direction};
+use crate::kernel::{self, Replay};
+use crate::schedule::Terms;
+use crate::session::PROTOCOL;
+
+/// What a link is made from.
+#[derive(Debug, Clone)]
+pub struct Setting {
+    /// Peer and interface, `oru-FH`.
+    pub name: String,
+    /// The node at the other end.
+    pub peer: String,
+    /// The interface of the standards.
+    pub interface: InterfaceKind,
+    /// Which direction this end sends in.
+    pub direction: Direction,
+    /// The Ethernet port of this end.
+    pub port: String,
+    /// The MACsec device of this end.
+    pub device: String,
+    /// What the device is made with.
+    pub device_settings: kernel::Settings,
+    /// Octets that frames of the link need.
+    pub mtu: Option<u32>,
+    /// When keys change.
+    pub terms: Terms,
+    /// What keys are bound to.
+    pub binding: Binding,
+}
+
+impl Setting {
+    /// The links of a node, in the order of the file.
+    #[must_use]
+    pub fn all(deployment: &Deployment, node: &str) -> Vec<Self> {
+        let links = deployment.macsec_links(node);
+        links
+            .filter_map(|(peer, interface, link)| Self::of(node, peer, interface, link))
+            .collect()
+    }
+
+    fn of(node: &str, peer: &Node, interface: &Interface, link: &MacsecLink) -> Option<Self> {
+        let (port, device) = link.at(&interface.between, node)?;
+        let peer_name = peer.name.as_str();
+        let (peer_port, _) = link.at(&interface.between, peer_name)?;
+        let begins = link.initiator.as_str() == node;
+        let (client, server, ports) = match begins {
+            true => (node, peer_name, [port, peer_port]),
+            false => (peer_name, node, [peer_port, port]),
+        };
+        Some(Self {
+            name: format!("{peer_name}-{}", interface.kind.name()),
+            peer: peer_name.to_owned(),
+            interface: interface.kind,
+            direction: match begins {
+                true => Direction::FromClient,
+                false => Direction::FromServer,
+            },
+            port: port.to_owned(),
+            device: device.to_owned(),
+            device_settings: kernel::Settings {
+                suite: link.suite,
+                confidentiality: match link.confidentiality {
+                    Confidentiality::Encrypt => kernel::Confidentiality::Encrypted,
+                    Confidentiality::Integrity => kernel::Confidentiality::IntegrityOnly,
+                },
+                replay: Replay::Window(link.replay_window),
+            },
+            mtu: link.mtu,
+            terms: Terms {
+                packets: link.rekey_packets,
+                lifetime: link.rekey * 2 + Duration::from_secs(10),
+                ..Terms::new(link.rekey, link.keys_per_exchange)
+            },
+            binding: Binding {
+                client: client.to_owned(),
+                server: server.to_owned(),
+                interface: interface.kind.name().to_owned(),
+                ports: ports.map(str::to_owned),
+                suite: link.suite,
+            },
+        })
+    }
+}
+
+/// What handshakes for the MACsec links of a node share. No session is resumed: each exchange is to be fresh.
+///
+/// # Errors
+///
+/// Where the credentials cannot meet the policy of a link.
+pub fn endpoint(
+    deployment: &Deployment,
+    node: &str,
+    credentials: Credentials,
+) -> Result<Endpoint, bartizan_tls::Error> {
+    let peers = deployment.macsec_links(node).map(|(peer, interface, _)| {
+        let mut policy = interface.policy.clone();
+        policy.resumption = Resumption::Off;
+        Peer {
+            node: peer.name.clone(),
+            interface: interface.kind,
+            identity: peer.identity.clone(),
+            policy,
+        }
+    });
+    Endpoint::for_protocol(credentials, peers.collect(), PROTOCOL)
+}

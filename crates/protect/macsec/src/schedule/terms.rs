@@ -1,0 +1,51 @@
+//! How long a key is used, and how long a peer may take.
+
+use std::time::Duration;
+
+use bartizan_registry::MacsecSuite;
+
+/// Where MKA distributes another key (IEEE 802.1X, clause 9.8, PendingPNExhaustion): what is left lasts minutes at any rate there is.
+const EXHAUSTION: u64 = 0xc000_0000;
+/// The default with suites of 32 bits: half of the numbers.
+const HALF: u64 = 1 << 31;
+
+/// How long a key is used, and how long a peer may take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Terms {
+    /// Age at which a key is replaced.
+    pub rekey: Duration,
+    /// Frames after which it is.
+    pub packets: u64,
+    /// Age beyond which a key that was not replaced breaks the policy.
+    pub lifetime: Duration,
+    /// Keys that an exchange gives to each direction, before there is another exchange.
+    pub keys_per_exchange: u64,
+    /// How long frames may be on their way.
+    pub grace: Duration,
+    /// How long a peer may take to answer.
+    pub patience: Duration,
+}
+
+impl Terms {
+    /// A key that is replaced at this age, and every so many of them by another exchange.
+    #[must_use]
+    pub fn new(rekey: Duration, keys_per_exchange: u64) -> Self {
+        Self {
+            rekey,
+            packets: HALF,
+            lifetime: rekey * 2,
+            keys_per_exchange: keys_per_exchange.max(1),
+            grace: Duration::from_millis(200),
+            patience: Duration::from_secs(10),
+        }
+    }
+
+    /// Frames after which a key is nearly used up: the kernel stops sending when the numbers are.
+    #[must_use]
+    pub fn most_packets(&self, suite: &MacsecSuite) -> u64 {
+        match suite.packet_number_bits {
+            64 => u64::MAX / 2,
+            _ => EXHAUSTION,
+        }
+    }
+}

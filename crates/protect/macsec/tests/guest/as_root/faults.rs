@@ -1,0 +1,175 @@
+//! Controllers that end in the middle, peers that are silent or somebody else, ports that go.
+
+use std::time::{Duration, Instant};
+
+use bartizan_ledger::Event;
+use bartizan_macsec::control::Question;
+
+use crate::boot::is_here;
+use crate::stage::{PORT, Stage, ip};
+use crate::traffic::Load;
+
+#[test]
+fn controller_that_ends_in_the_middle_of_a_rekey_loses_no_frame_and_its_successor_takes_over() {
+    if !is_here("faults::controller_that_ends_in_the_middle_of_a_rekey_loses_no_frame_and_its_successor_takes_over") {
+        return;
+    }
+    let mut stage = Stage::new("");
+    stage.both_up();
+    let loads = [0, 1].map(|from| Load::start(&stage, from));
+    for round in 0..6u32 {
+        let end = (round % 2) as usize;
+        // The question is answered before the peer has: the controller ends somewhere on the way.
+        for asked in [0, 1] {
+            stage.ask(asked, Question::Rekey { fresh: round % 3 == 2 });
+        }
+        std::thread::sleep(Duration::from_millis(u64::from(round)));
+        stage.kill(end);
+        std::thread::sleep(Duration::from_millis(300));
+        stage.start(end);
+        let status = stage.until(end, "the successor has keys of its own", |status| {
+            status.keys >= 1 && status.up
+        });
+        assert_eq!(status.exchanges, 1);
+        stage.until(1 - end, "the peer follows", |status| status.peer_answers);
+    }
+    for load in loads {
+        load.end_without_loss(1000);
+    }
+}
+
+#[test]
+fn silent_peer_is_noticed_frames_go_on_and_a_key_that_outlives_its_policy_is_recorded() {
+    if !is_here("faults::silent_peer_is_noticed_frames_go_on_and_a_key_that_outlives_its_policy_is_recorded") {
+        return;
+    }
+    let mut stage = Stage::new("");
+    stage.change = |setting| {
+        setting.terms.rekey = Duration::from_secs(3);
+        setting.terms.lifetime = Duration::from_secs(5);
+    };
+    stage.both_up();
+    stage.kill(1);
+    let load = Load::start(&stage, 0);
+    let status = stage.until(0, "the key is older than it may be", |status| {
+        status.outlived && !status.peer_answers
+    });
+    assert!(status.up && status.trouble.is_some(), "{status:?}");
+    load.end_without_loss(100);
+    stage.start(1);
+    stage.until_up();
+    stage.until(0, "the key is another", |status| {
+        !status.outlived && status.trouble.is_none()
+    });
+    stage.kill(0);
+    let outlived = stage.recorded(0).into_iter().filter_map(|event| match event {
+        Event::MacsecOutlived(outlived) => Some(*outlived),
+        _ => None,
+    });
+    let outlived: Vec<_> = outlived.collect();
+    assert_eq!(outlived.len(), 1, "{outlived:?}");
+    assert!(outlived[0].age_s >= 5 && outlived[0].link.peer == "oru", "{outlived:?}");
+}
+
+#[test]
+fn peer_with_another_name_gets_no_keys_and_no_frame_passes() {
+    if !is_here("faults::peer_with_another_name_gets_no_keys_and_no_frame_passes") {
+        return;
+    }
+    let mut stage = Stage::new("");
+    stage.issue("oru", "somebody-else");
+    stage.start(0);
+    stage.start(1);
+    let status = stage.until(0, "it is refused", |status| status.trouble.is_some());
+    assert!(!status.up && status.keys == 0, "{status:?}");
+    let load = Load::start(&stage, 0);
+    std::thread::sleep(Duration::from_millis(300));
+    let (sent, arrived) = load.end();
+    assert!(sent > 20 && arrived.frames == 0, "{sent} {arrived:?}");
+    stage.kill(0);
+    let refused = stage.recorded(0).into_iter().find_map(|event| match event {
+        Event::MacsecRefused(refused) => Some(*refused),
+        _ => None,
+    });
+    let refused = refused.expect("a record");
+    assert_eq!(
+        (refused.reason.as_str(), refused.link.peer.as_str()),
+        ("wrong-name", "oru")
+    );
+    assert!(
+        refused.chain[0].names.contains(&"dns:somebody-else".to_owned()),
+        "{refused:?}"
+    );
+}
+
+#[test]
+fn port_that_goes_and_comes_back_has_its_link_again() {
+    if !is_here("faults::port_that_goes_and_comes_back_has_its_link_again") {
+        return;
+    }
+    let mut stage = Stage::new("");
+    stage.both_up();
+    ip(&stage.hosts[0], &format!("link delete {PORT}\n"));
+    for end in [0, 1] {
+        let status = stage.until(end, "the port is gone", |status| !status.up);
+        assert!(
+            status
+                .trouble
+                .as_deref()
+                .is_some_and(|trouble| trouble.contains("eth0")),
+            "{status:?}"
+        );
+    }
+    let [one, other] = &stage.hosts;
+    bartizan_host::connect(
+        &bartizan_host::Port::new(one, PORT),
+        &bartizan_host::Port::new(other, PORT),
+        9000,
+    )
+    .expect("a cable");
+    stage.until_up();
+    Load::start(&stage, 0).end();
+    let load = Load::start(&stage, 1);
+    std::thread::sleep(Duration::from_millis(300));
+    load.end_without_loss(20);
+}
+
+#[test]
+fn frames_of_anybody_cost_an_unauthenticated_exchange_and_not_the_link() {
+    if !is_here("faults::frames_of_anybody_cost_an_unauthenticated_exchange_and_not_the_link") {
+        return;
+    }
+    let mut stage = Stage::new("");
+    stage.both_up();
+    let load = Load::start(&stage, 0);
+    let flood = || {
+        let mut socket = bartizan_host::FrameSocket::open(
+            PORT,
+            [2, 0, 0, 0, 6, 6],
+            bartizan_registry::ethertype::LOCAL_EXPERIMENTAL,
+        )
+        .expect("a socket");
+        let deadline = Instant::now() + Duration::from_secs(2);
+        let mut number = 0u64;
+        while Instant::now() < deadline {
+            let segment = bartizan_macsec::segment::Segment {
+                from: bartizan_macsec::segment::From::Client,
+                conversation: number,
+                sequence: 0,
+                acknowledgement: 0,
+                payload: &[0x16; 200],
+            };
+            socket.send(&segment.write()).expect("sent");
+            socket.send(&[0xff; 100]).expect("sent");
+            number += 1;
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    };
+    // From the end that begins exchanges: the other takes them.
+    stage.hosts[0].enter(flood).expect("a namespace");
+    stage.ask(0, Question::Rekey { fresh: true });
+    stage.until(0, "another exchange", |status| {
+        status.exchanges == 2 && status.keys == 2
+    });
+    load.end_without_loss(100);
+}

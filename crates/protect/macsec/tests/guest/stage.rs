@@ -1,0 +1,249 @@
+//! Two hosts with a cable between them, and a controller at each end that can be stopped like one that is killed: nothing is cleaned up.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant, SystemTime};
+
+use bartizan_deployment::Deployment;
+use bartizan_host::{Capture, Direction, Namespace, Port, Program, connect};
+use bartizan_ledger::{Event, Ledger, Reader};
+use bartizan_macsec::Controller;
+use bartizan_macsec::control::{self, Control, Question};
+use bartizan_macsec::kernel::{Interface, SecY};
+use bartizan_macsec::link::{Setting, Status, endpoint};
+use bartizan_pki::{Algorithm, Authority, InitOptions, Leaf, Overwrite};
+use bartizan_tls::Credentials;
+use bartizan_wire::capture::CaptureReader;
+use tempfile::TempDir;
+
+/// How long anything may take here: an emulated processor is shared.
+pub(crate) const LONG: Duration = Duration::from_secs(60);
+pub(crate) const NODES: [&str; 2] = ["odu", "oru"];
+pub(crate) const PORT: &str = "eth0";
+pub(crate) const DEVICE: &str = "macsec0";
+
+pub(crate) struct Stage {
+    pub(crate) hosts: [Namespace; 2],
+    pub(crate) place: TempDir,
+    authority: Authority,
+    controllers: [Option<Running>; 2],
+    /// Changed before a controller starts, where a test needs other times than the file gives.
+    pub(crate) change: fn(&mut Setting),
+}
+
+struct Running {
+    stop: Arc<AtomicBool>,
+    thread: JoinHandle<()>,
+}
+
+impl Stage {
+    /// With these options of the link. Addresses of the port's own would send unencrypted: it has none.
+    pub(crate) fn new(options: &str) -> Self {
+        let hosts = NODES.map(|name| Namespace::create(name).expect("a namespace"));
+        for host in &hosts {
+            let disable = || std::fs::write("/proc/sys/net/ipv6/conf/default/disable_ipv6", "1");
+            // A kernel without IPv6 has nothing to disable.
+            let _ = host.enter(disable).expect("a namespace");
+        }
+        let [one, other] = &hosts;
+        connect(&Port::new(one, PORT), &Port::new(other, PORT), 9000).expect("a cable");
+        let place = tempfile::tempdir().expect("a directory");
+        let options = format!("port: {{ odu: {PORT}, oru: {PORT} }}, {options}");
+        let text = format!(
+            "policy: hybrid\ntrust: {{ roots: ca/root.crt.pem }}\nnodes:\n  \
+             odu: {{ function: O-DU, address: 10.0.0.1, certificate: odu/odu.crt.pem, key: odu/odu.key.pem }}\n  \
+             oru: {{ function: O-RU, address: 10.0.0.2, certificate: oru/oru.crt.pem, key: oru/oru.key.pem }}\ninterfaces:\n  \
+             - {{ kind: FH, between: [odu, oru], with: macsec, macsec: {{ {options} }} }}\n"
+        );
+        std::fs::write(place.path().join("ran.yaml"), text).expect("a file");
+        let ca = place.path().join("ca");
+        let authority = Authority::init(&ca, InitOptions::new(Algorithm::MlDsa65), SystemTime::now()).expect("a CA");
+        let mut stage = Self {
+            hosts,
+            place,
+            authority,
+            controllers: [None, None],
+            change: |_| (),
+        };
+        for node in NODES {
+            stage.issue(node, node);
+        }
+        stage
+    }
+
+    /// Gives a node a certificate with this name.
+    pub(crate) fn issue(&mut self, node: &str, name: &str) {
+        let leaf = Leaf::new(node)
+            .expect("a name")
+            .dns(name)
+            .expect("a name")
+            .algorithm(Algorithm::MlDsa65);
+        let issued = self.authority.issue(&leaf, SystemTime::now()).expect("a certificate");
+        issued
+            .write_to(&self.place.path().join(node), Overwrite::Replace)
+            .expect("files");
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.place.path().join(name)
+    }
+
+    fn deployment(&self) -> Deployment {
+        let file = self.path("ran.yaml");
+        let text = std::fs::read_to_string(&file).expect("a file");
+        Deployment::parse(&text, "ran.yaml", self.place.path()).unwrap_or_else(|error| panic!("{error}"))
+    }
+
+    pub(crate) fn setting(&self, end: usize) -> Setting {
+        let mut settings = Setting::all(&self.deployment(), NODES[end]);
+        let mut setting = settings.remove(0);
+        (self.change)(&mut setting);
+        setting
+    }
+
+    fn run_directory(&self, end: usize) -> PathBuf {
+        self.path(&format!("run-{}", NODES[end]))
+    }
+
+    /// Starts the controller of one end.
+    pub(crate) fn start(&mut self, end: usize) {
+        let (deployment, setting, directory) = (self.deployment(), self.setting(end), self.run_directory(end));
+        let host = self.hosts[end].name().to_owned();
+        let node = deployment.node(NODES[end]).expect("a node");
+        let credentials =
+            Credentials::load(node.files.as_ref().expect("files")).unwrap_or_else(|error| panic!("{error}"));
+        let endpoint = endpoint(&deployment, NODES[end], credentials).unwrap_or_else(|error| panic!("{error}"));
+        let ledger = Ledger::open(&self.ledger(end), NODES[end]).expect("a ledger");
+        let stop = Arc::new(AtomicBool::new(false));
+        let stops = Arc::clone(&stop);
+        let control = Control::open(&directory)
+            .expect("a directory")
+            .expect("no other controller");
+        let path = format!("/run/netns/{host}");
+        let thread = std::thread::spawn(move || {
+            enter(&path);
+            let controller = Controller::new(vec![setting], endpoint, ledger.recorder());
+            controller.run(Some(&control), &|| stops.load(Ordering::Relaxed), &mut |_| ());
+        });
+        self.controllers[end] = Some(Running { stop, thread });
+    }
+
+    /// Ends it, and leaves in the kernel what is there.
+    pub(crate) fn kill(&mut self, end: usize) {
+        if let Some(Running { stop, thread }) = self.controllers[end].take() {
+            stop.store(true, Ordering::Relaxed);
+            thread.join().expect("it did not panic");
+        }
+    }
+
+    pub(crate) fn both_up(&mut self) {
+        for end in [0, 1] {
+            self.start(end);
+        }
+        self.until_up();
+    }
+
+    pub(crate) fn until_up(&self) {
+        for end in [0, 1] {
+            self.until(end, "the link is up", |status| status.up && status.peer_answers);
+        }
+    }
+
+    pub(crate) fn status(&self, end: usize) -> Status {
+        self.ask(end, Question::Status)
+    }
+
+    pub(crate) fn ask(&self, end: usize, question: Question) -> Status {
+        let answer = control::ask(&self.run_directory(end), question)
+            .expect("an answer")
+            .expect("a controller");
+        answer.links.into_iter().next().expect("a link")
+    }
+
+    pub(crate) fn until(&self, end: usize, what: &str, condition: impl Fn(&Status) -> bool) -> Status {
+        let deadline = Instant::now() + LONG;
+        loop {
+            let status = self.status(end);
+            if condition(&status) {
+                return status;
+            }
+            assert!(Instant::now() < deadline, "{what}: {} has {status:#?}", NODES[end]);
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    pub(crate) fn ledger(&self, end: usize) -> PathBuf {
+        self.path(&format!("{}.ledger", NODES[end]))
+    }
+
+    /// What an end has recorded; its controller has ended.
+    pub(crate) fn recorded(&self, end: usize) -> Vec<Event> {
+        let file = std::fs::File::open(self.ledger(end)).expect("a ledger");
+        let records = Reader::new(std::io::BufReader::new(file));
+        records.map(|record| record.expect("whole").event).collect()
+    }
+
+    /// The device of an end, as the kernel has it.
+    pub(crate) fn secy(&self, end: usize) -> SecY {
+        let open = || {
+            SecY::open(DEVICE, &Interface::of(PORT).expect("a port"))
+                .expect("a device")
+                .expect("it is there")
+        };
+        self.hosts[end].enter(open).expect("a namespace")
+    }
+
+    /// What leaves the port of an end while `act` runs: whole frames.
+    pub(crate) fn leaving(&self, end: usize, act: impl FnOnce()) -> Vec<Vec<u8>> {
+        let file = self.path("port.pcap");
+        let capture = Capture::start(Some(&self.hosts[end]), PORT, &file, Direction::Outbound).expect("a capture");
+        act();
+        std::thread::sleep(Duration::from_millis(100));
+        let captured = capture.stop().expect("captured");
+        assert!(captured.complete(), "{captured:?}");
+        frames(&file)
+    }
+}
+
+impl Drop for Stage {
+    fn drop(&mut self) {
+        for end in [0, 1] {
+            if let Some(Running { stop, .. }) = &self.controllers[end] {
+                stop.store(true, Ordering::Relaxed);
+            }
+        }
+    }
+}
+
+fn enter(path: &str) {
+    let file = std::fs::File::open(path).expect("a namespace");
+    nix::sched::setns(file, nix::sched::CloneFlags::CLONE_NEWNET).expect("the namespace");
+}
+
+/// The frames of a capture.
+pub(crate) fn frames(file: &Path) -> Vec<Vec<u8>> {
+    let mut reader = CaptureReader::new();
+    reader.push(&std::fs::read(file).expect("a capture"));
+    let mut frames = Vec::new();
+    while let Some(packet) = reader.next_packet().expect("whole") {
+        frames.push(packet.data.to_vec());
+    }
+    frames
+}
+
+pub(crate) fn ethertype(frame: &[u8]) -> u16 {
+    u16::from_be_bytes([frame[12], frame[13]])
+}
+
+/// Hands `ip` its lines.
+pub(crate) fn ip(host: &Namespace, lines: &str) {
+    let ip = Program::new("ip")
+        .arguments(["-batch", "-"])
+        .text(lines)
+        .expect("a text");
+    ip.inside(host)
+        .run(LONG)
+        .unwrap_or_else(|error| panic!("{error}\n{lines}"));
+}
