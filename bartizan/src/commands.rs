@@ -20,6 +20,8 @@ pub(crate) mod ipsec;
 #[cfg(feature = "full")]
 pub(crate) mod lab;
 #[cfg(feature = "full")]
+pub(crate) mod macsec;
+#[cfg(feature = "full")]
 mod metrics_endpoint;
 #[cfg(feature = "full")]
 pub(crate) mod plan;

@@ -6,6 +6,7 @@ mod in_force;
 mod ipsec;
 #[cfg(feature = "full")]
 mod ipsec_files;
+mod macsec;
 #[cfg(feature = "full")]
 mod network;
 #[cfg(feature = "full")]

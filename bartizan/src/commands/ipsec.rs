@@ -23,6 +23,7 @@ use serde::Serialize;
 
 use crate::Failure;
 use crate::output::print;
+pub(super) use watching::start_log;
 
 /// How long charon may take to answer a question.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -47,7 +48,7 @@ fn failed(error: &vici::Error) -> Failure {
     }
 }
 
-fn print_json(value: &impl Serialize) -> Result<(), Failure> {
+pub(super) fn print_json(value: &impl Serialize) -> Result<(), Failure> {
     let text =
         serde_json::to_string_pretty(value).map_err(|error| Failure::new(format!("cannot write JSON: {error}")))?;
     print(&(text + "\n"))

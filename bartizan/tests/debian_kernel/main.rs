@@ -17,6 +17,7 @@ mod as_root {
     mod egress;
     mod hosts;
     mod links;
+    mod macsec;
     #[path = "../../ipsec/reauthentication.rs"]
     mod reauthentication;
     mod redirect;

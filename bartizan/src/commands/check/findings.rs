@@ -124,10 +124,11 @@ fn of_interface(interface: &Interface, now: SystemTime) -> Vec<Finding> {
     let find = |finding: String, hint: &str| Finding::new(named(interface), finding, hint);
     match interface.protection {
         Protection::Nothing => vec![of_nothing(interface, now)],
-        Protection::Macsec => vec![find(
-            "is left to macsec, which this version neither sets up nor looks at".into(),
-            "show by a capture what protects it",
+        Protection::Macsec if interface.macsec.is_none() => vec![find(
+            "is left to MACsec, and the file names no ports: nothing sets it up".into(),
+            "add `macsec: { port: { NODE: eth1, ... } }`, or show by a capture what protects it",
         )],
+        Protection::Macsec => of_policy(interface, now),
         Protection::Ipsec => {
             let link = interface.ipsec.as_ref();
             link.map(|link| ipsec::findings(interface, link, now))

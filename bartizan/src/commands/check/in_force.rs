@@ -11,6 +11,7 @@ use bartizan_deployment::{
 use serde::Serialize;
 
 use super::ipsec::IpsecInForce;
+use super::macsec::MacsecInForce;
 
 /// One node.
 #[derive(Serialize)]
@@ -75,10 +76,12 @@ pub(super) struct InterfaceInForce {
     pub(super) between: [String; 2],
     #[serde(rename = "with")]
     pub(super) protection: &'static str,
-    /// Where sidecars protect it.
+    /// Where sidecars protect it, or MACsec whose keys come from TLS.
     pub(super) policy: Option<PolicyInForce>,
     /// Where IPsec protects it.
     pub(super) ipsec: Option<IpsecInForce>,
+    /// Where MACsec protects it and the file names the ports.
+    pub(super) macsec: Option<MacsecInForce>,
 }
 
 /// A policy as it holds on the day of the report.
@@ -187,17 +190,18 @@ impl OutboundInForce {
 
 impl InterfaceInForce {
     pub(super) fn of(interface: &Interface, now: SystemTime) -> Self {
-        // Groups and signatures are those of TLS: of a link that no sidecar carries they say nothing.
-        let by_sidecar = interface.protection == Protection::Sidecar;
+        // Groups and signatures are those of TLS: of a link whose keys do not come from it they say nothing.
+        let by_tls = interface.protection == Protection::Sidecar || interface.macsec.is_some();
         Self {
             kind: interface.kind.name(),
             between: interface.between.each_ref().map(ToString::to_string),
             protection: interface.protection.name(),
-            policy: by_sidecar.then(|| PolicyInForce::of(&interface.policy, now)),
+            policy: by_tls.then(|| PolicyInForce::of(&interface.policy, now)),
             ipsec: interface
                 .ipsec
                 .as_ref()
                 .map(|link| IpsecInForce::of(link, &interface.policy, now)),
+            macsec: interface.macsec.as_ref().map(|link| MacsecInForce::of(interface, link)),
         }
     }
 }

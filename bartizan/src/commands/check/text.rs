@@ -7,6 +7,7 @@ use super::credentials::CredentialsInForce;
 use super::findings::Finding;
 use super::in_force::{InterfaceInForce, IpsecNodeInForce, LedgerInForce, NodeInForce, PolicyInForce, SidecarInForce};
 use super::ipsec::IpsecInForce;
+use super::macsec::MacsecInForce;
 
 /// The whole report.
 pub(super) fn of(report: &Report) -> String {
@@ -68,6 +69,9 @@ impl Text {
             self.policy(policy);
         }
         for (name, value) in interface.ipsec.iter().flat_map(IpsecInForce::fields) {
+            self.field(name, &value);
+        }
+        for (name, value) in interface.macsec.iter().flat_map(MacsecInForce::fields) {
             self.field(name, &value);
         }
     }

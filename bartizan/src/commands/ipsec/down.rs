@@ -7,6 +7,8 @@ use bartizan_ipsec::render::Means;
 use bartizan_ipsec::vici::{self, Client};
 use serde::Serialize;
 
+use crate::commands::macsec;
+
 use super::guarding::{self, ClearText};
 use super::node::{IpsecHost, NodeArgs, Place};
 use super::report::SCHEMA;
@@ -19,7 +21,9 @@ use crate::{Failure, Outcome};
 /// without it when it does not answer. It is idempotent, so a `down` that was interrupted is finished by the next.
 /// Packets of these links are dropped from then on, by the guard, until the next `up`; --unguard lets them leave unencrypted.
 ///
-/// Covered are the node's links `with: ipsec`, and no others: those of a sidecar are at its admin port (/ready, /connections).
+/// MACsec links: the controller ends, keys and devices are removed, and the ports pass nothing until the next `up`.
+///
+/// Covered are the node's links `with: ipsec` or `with: macsec`, and no others: those of a sidecar are at its admin port (/ready, /connections).
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     bartizan down ran.yaml --node cu\n  \
@@ -51,6 +55,9 @@ struct Report {
 }
 
 pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
+    if let Some(host) = args.node.macsec()? {
+        return macsec::take_down::run(&host, args.unguard, args.json);
+    }
     let host = IpsecHost::read(&args.node)?;
     let (_, connections) = host.rendered(Means::KERNEL)?;
     let names: Vec<_> = connections.iter().map(|connection| connection.name.clone()).collect();

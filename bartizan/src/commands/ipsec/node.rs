@@ -15,6 +15,7 @@ use bartizan_ipsec::watch::Expectations;
 use super::{PATIENCE, TURN, failed};
 use crate::Failure;
 use crate::commands::deployment_file::read;
+use crate::commands::macsec::{MacsecHost, With};
 use crate::output::errln;
 
 /// Where charons of our own live, one directory per node.
@@ -31,9 +32,19 @@ pub(super) struct NodeArgs {
     /// The VICI socket of a charon that runs, instead of the one in the file.
     #[arg(long, value_name = "SOCKET")]
     pub(super) vici: Option<PathBuf>,
-    /// Where a charon of our own lives [default: /run/bartizan/ipsec/NODE].
+    /// Where a charon of our own lives [default: /run/bartizan/ipsec/NODE], or the controller of MACsec links [/run/bartizan/macsec/NODE].
     #[arg(long, value_name = "DIR", conflicts_with = "vici")]
     pub(super) directory: Option<PathBuf>,
+    /// Which links, where the node has both.
+    #[arg(long, value_name = "KIND")]
+    pub(super) with: Option<With>,
+}
+
+impl NodeArgs {
+    /// The node's MACsec links, where these are meant.
+    pub(super) fn macsec(&self) -> Result<Option<MacsecHost>, Failure> {
+        MacsecHost::meant(&self.file, &self.node, self.with, self.directory.as_deref())
+    }
 }
 
 /// A node of a deployment that has IPsec links.

@@ -7,23 +7,30 @@ use bartizan_ipsec::{Charon, drive};
 use super::node::{IpsecHost, NodeArgs};
 use super::report::Report;
 use super::{failed, print, print_json};
+use crate::commands::macsec;
 use crate::{Failure, Outcome};
 
 /// Rekey a node's IPsec links, and say what keys them now.
 ///
 /// The CHILD_SAs that stand, or with --ike the IKE_SAs. It ends when the new ones stand, or when the time is over.
 ///
-/// Covered are the node's links `with: ipsec`, and no others: a sidecar says at its admin port (/ready, /connections) how its own stand.
+/// MACsec links: the keys that this end sends with; no frame is lost.
+///
+/// Covered are the node's links `with: ipsec` or `with: macsec`, and no others: a sidecar says at its admin port (/ready, /connections) how its own stand.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     bartizan rekey ran.yaml --node cu\n  \
-    bartizan rekey ran.yaml --node cu --ike --json")]
+    bartizan rekey ran.yaml --node cu --ike --json\n  \
+    bartizan rekey ran.yaml --node odu --exchange")]
 pub(crate) struct Args {
     #[command(flatten)]
     node: NodeArgs,
     /// Rekey the IKE_SAs instead of the CHILD_SAs.
     #[arg(long)]
     ike: bool,
+    /// Of MACsec links: by another exchange with the peer, which gives the peer another key as well.
+    #[arg(long, conflicts_with = "ike")]
+    exchange: bool,
     /// How long the new SAs are waited for, in seconds.
     #[arg(long, value_name = "SECONDS", default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..=600))]
     timeout: u64,
@@ -33,6 +40,9 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
+    if let Some(host) = args.node.macsec()? {
+        return macsec::status::rekey(&host, args.exchange, Duration::from_secs(args.timeout), args.json);
+    }
     let host = IpsecHost::read(&args.node)?;
     let mut client = host.client()?;
     let charon = Charon::ask(&mut client).map_err(|error| failed(&error))?;

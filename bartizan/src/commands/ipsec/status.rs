@@ -7,6 +7,7 @@ use super::guarding::ClearText;
 use super::node::{IpsecHost, NodeArgs};
 use super::report::Report;
 use super::{failed, print, print_json};
+use crate::commands::macsec;
 use crate::output::errln;
 use crate::{Failure, Outcome};
 
@@ -17,7 +18,9 @@ use crate::{Failure, Outcome};
 /// a peer still answers, and what was refused: the watch of the same node does (`up`, `watch`), where there is one. A link that is
 /// not up, whose peer gives no answer, that breaks its policy or can leak is a finding: exit code 1.
 ///
-/// Covered are the node's links `with: ipsec`, and no others: those of a sidecar are at its admin port (/ready, /connections).
+/// MACsec links: asked of their controller: keys, their age and origin, frames that were dropped, and whether the guard is in force.
+///
+/// Covered are the node's links `with: ipsec` or `with: macsec`, and no others: those of a sidecar are at its admin port (/ready, /connections).
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     bartizan status ran.yaml --node cu\n  \
@@ -34,6 +37,9 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
+    if let Some(host) = args.node.macsec()? {
+        return macsec::status::run(&host, args.no_guard, args.json);
+    }
     let host = IpsecHost::read(&args.node)?;
     let mut client = host.client()?;
     let charon = Charon::ask(&mut client).map_err(|error| failed(&error))?;

@@ -20,6 +20,7 @@ use super::node::{IpsecHost, NodeArgs, Place, links};
 use super::report::Report;
 use super::watching::{Opened, WatchArgs, start_log};
 use super::{failed, own, print, print_json};
+use crate::commands::macsec;
 use crate::interrupt::Interrupt;
 use crate::output::errln;
 use crate::{Failure, Outcome};
@@ -34,12 +35,17 @@ const LOOK: Duration = Duration::from_millis(100);
 /// before the first load until `bartizan down --unguard`, whatever becomes of charon and of this command, packets of the links that
 /// are not encrypted are dropped. A link that does not come up, or breaks its policy, is a finding: exit code 1.
 ///
-/// Covered are the node's links `with: ipsec`, and no others: a sidecar says at its admin port (/ready, /connections) how its own stand.
+/// MACsec links: keys are exchanged with the peer over the port itself, and changed for as long as this runs. From before the first exchange
+/// until `bartizan down --unguard` the ports pass EAPOL, the exchange and MACsec, and nothing else. When it ends by a signal, or is
+/// killed, frames pass under the last keys, and the next `up` takes over without losing any.
+///
+/// Covered are the node's links `with: ipsec` or `with: macsec`, and no others: a sidecar says at its admin port (/ready, /connections) how its own stand.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     bartizan up ran.yaml --node cu --vici /run/charon.vici    in the system's charon, once\n  \
     bartizan up ran.yaml --node cu --watch                    and watched from then on\n  \
-    bartizan up ran.yaml --node cu                            in one of our own, where the file names no socket")]
+    bartizan up ran.yaml --node cu                            in one of our own, where the file names no socket\n  \
+    bartizan up ran.yaml --node odu --ledger odu.ledger       MACsec links of the fronthaul")]
 pub(crate) struct Args {
     #[command(flatten)]
     node: NodeArgs,
@@ -81,6 +87,17 @@ struct Tried {
 }
 
 pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
+    if let Some(host) = args.node.macsec()? {
+        if args.watching.metrics() {
+            return Err(Failure::usage("--metrics: MACsec links have none yet").hint("`bartizan status --json` counts"));
+        }
+        let options = macsec::up::Options {
+            ledger: args.watching.ledger(),
+            no_guard: args.no_guard,
+            json: args.json,
+        };
+        return macsec::up::run(&host, &options);
+    }
     let interrupt = Interrupt::install()?;
     let systemd = Notify::from_environment();
     // Before files, charon and locks: whatever of them fails, packets of the links do not pass unencrypted.

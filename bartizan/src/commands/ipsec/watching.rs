@@ -30,6 +30,18 @@ pub(super) struct WatchArgs {
     metrics: Option<SocketAddr>,
 }
 
+impl WatchArgs {
+    /// Where the ledger is written, as far as that was said here.
+    pub(super) fn ledger(&self) -> Option<&std::path::Path> {
+        self.ledger.as_deref()
+    }
+
+    /// Whether metrics were asked for.
+    pub(super) fn metrics(&self) -> bool {
+        self.metrics.is_some()
+    }
+}
+
 /// What a watch writes to; opened before anything is set up.
 pub(super) struct Opened {
     ledger: Ledger,
@@ -104,7 +116,7 @@ fn is_loaded(host: &IpsecHost, expectations: &Expectations) -> bool {
 }
 
 /// The log goes to standard error.
-pub(super) fn start_log() {
+pub(in crate::commands) fn start_log() {
     tracing_subscriber::fmt()
         .with_env_filter(tracing_subscriber::EnvFilter::new("info"))
         .with_writer(std::io::stderr)

@@ -1,0 +1,104 @@
+//! MACsec links of a node: what `bartizan up`, `down`, `status` and `rekey` do with them.
+
+mod report;
+pub(crate) mod status;
+pub(crate) mod take_down;
+pub(crate) mod up;
+
+use std::path::{Path, PathBuf};
+
+use bartizan_deployment::Deployment;
+use bartizan_macsec::control::{self, Answer, Question};
+use bartizan_macsec::guard::Guard;
+use bartizan_macsec::link::Setting;
+
+use crate::Failure;
+use crate::commands::deployment_file::read;
+
+/// Where controllers are reached, one directory per node.
+const RUN: &str = "/run/bartizan/macsec";
+
+/// Which links a command is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum With {
+    /// Those `with: ipsec`.
+    Ipsec,
+    /// Those `with: macsec`.
+    Macsec,
+}
+
+/// A node of a deployment that has MACsec links.
+pub(crate) struct MacsecHost {
+    deployment: Deployment,
+    node: String,
+    directory: PathBuf,
+    settings: Vec<Setting>,
+}
+
+impl MacsecHost {
+    /// The node's MACsec links, where the command is for them: it has no others, or they were asked for.
+    pub(crate) fn meant(
+        file: &Path,
+        node: &str,
+        with: Option<With>,
+        directory: Option<&Path>,
+    ) -> Result<Option<Self>, Failure> {
+        if with == Some(With::Ipsec) {
+            return Ok(None);
+        }
+        let deployment = read(file)?;
+        let settings = Setting::all(&deployment, node);
+        let shown = file.display();
+        match (settings.is_empty(), deployment.ipsec_links(node).next().is_some(), with) {
+            (true, _, None) => return Ok(None),
+            (true, _, _) => {
+                return Err(
+                    Failure::usage(format!("{shown}: {node} has no MACsec link with a port"))
+                        .hint("an interface with `with: macsec` and `macsec: { port: { ... } }` makes one"),
+                );
+            }
+            (false, true, None) => {
+                return Err(
+                    Failure::usage(format!("{shown}: {node} has IPsec links and MACsec links"))
+                        .hint("say which are meant: --with ipsec or --with macsec"),
+                );
+            }
+            (false, ..) => {}
+        }
+        Ok(Some(Self {
+            directory: directory.map_or_else(|| Path::new(RUN).join(node), Path::to_owned),
+            node: node.to_owned(),
+            deployment,
+            settings,
+        }))
+    }
+
+    fn guard(&self) -> Guard {
+        Guard::of(&self.deployment, &self.node)
+    }
+
+    /// Asks the controller; none where none runs.
+    fn ask(&self, question: Question) -> Result<Option<Answer>, Failure> {
+        control::ask(&self.directory, question).map_err(|error| {
+            Failure::new(format!("the controller of {} does not answer: {error}", self.node))
+                .hint("it takes commands from root alone, and from the network namespace of any")
+        })
+    }
+}
+
+/// What went wrong with a link, with what to do about it.
+fn failed(error: &bartizan_macsec::Error) -> Failure {
+    let failure = Failure::new(error);
+    match error.hint() {
+        Some(hint) => failure.hint(hint),
+        None => failure,
+    }
+}
+
+/// Why the guard could not be read or changed.
+fn guard_failed(error: &bartizan_host::Error) -> Failure {
+    let failure = Failure::new(format!("the guard against unencrypted frames: {error}"));
+    failure.hint(error.hint().unwrap_or_else(|| {
+        "the kernel needs nf_tables with hooks at ingress and egress of devices (Linux 5.16 or later), and the ports must be there".to_owned()
+    }))
+}

@@ -1,0 +1,159 @@
+//! What is said of MACsec links.
+
+use std::fmt::Write as _;
+
+use bartizan_macsec::guard::{Dropped, Guard, Standing};
+use bartizan_macsec::link::{Association, Status};
+use serde::Serialize;
+
+/// Version of the JSON form: it changes when a field changes its meaning or goes.
+pub(super) const SCHEMA: &str = "bartizan-macsec/1";
+
+/// A node's MACsec links.
+#[derive(Serialize)]
+pub(super) struct Report {
+    schema: &'static str,
+    node: String,
+    /// Whether a controller runs: without one keys do not change.
+    controller: bool,
+    /// Every link is up, its peer answers, no key is older than it may be, and the guard is in force where it was looked at.
+    pub(super) well: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    guard: Option<Guarded>,
+    links: Vec<Status>,
+}
+
+/// What becomes of unencrypted frames at the ports.
+#[derive(Serialize)]
+pub(super) struct Guarded {
+    /// `in-force`, `damaged`, `absent` or `unknown`.
+    guard: &'static str,
+    /// What is wrong with it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    why: Option<String>,
+    /// Frames that it dropped.
+    dropped: Vec<Dropped>,
+}
+
+impl Guarded {
+    pub(super) fn of(guard: &Guard) -> Self {
+        let (guard, why, dropped) = match guard.standing() {
+            Ok(Standing::InForce(dropped)) => ("in-force", None, dropped),
+            Ok(Standing::Damaged(why)) => ("damaged", Some(why), Vec::new()),
+            Ok(Standing::Absent) => ("absent", None, Vec::new()),
+            Err(error) => ("unknown", Some(error.to_string()), Vec::new()),
+        };
+        Self { guard, why, dropped }
+    }
+
+    pub(super) fn text(&self) -> String {
+        let why = self.why.as_deref().unwrap_or_default();
+        match self.guard {
+            "in-force" => {
+                let of_port = |dropped: &Dropped| {
+                    format!(
+                        "{}: {} leaving, {} arriving",
+                        dropped.port, dropped.leaving, dropped.arriving
+                    )
+                };
+                let ports: Vec<_> = self.dropped.iter().map(of_port).collect();
+                format!("unencrypted frames are dropped; so far at {}", ports.join("; "))
+            }
+            "damaged" => format!("UNENCRYPTED FRAMES MAY PASS: {why}; `bartizan up` installs the guard anew"),
+            "absent" => {
+                "UNENCRYPTED FRAMES PASS the ports: no guard is installed; `bartizan up` installs it".to_owned()
+            }
+            _ => format!("whether unencrypted frames pass is not known: {why}"),
+        }
+    }
+}
+
+impl Report {
+    pub(super) fn new(node: &str, controller: bool, guard: Option<Guarded>, links: Vec<Status>) -> Self {
+        let is_well = |link: &Status| link.up && link.peer_answers && !link.outlived;
+        let guarded = guard.as_ref().is_none_or(|guard| guard.guard == "in-force");
+        Self {
+            schema: SCHEMA,
+            node: node.to_owned(),
+            controller,
+            well: controller && guarded && links.iter().all(is_well),
+            guard,
+            links,
+        }
+    }
+
+    pub(super) fn text(&self) -> String {
+        let mut text = String::new();
+        // Writing into a String cannot fail.
+        if !self.controller {
+            let _ = writeln!(
+                text,
+                "no controller of {} runs: frames pass under the keys that are installed, and these do not change; `bartizan up` starts one",
+                self.node
+            );
+        }
+        for link in &self.links {
+            let _ = writeln!(text, "{}", headline(link));
+            let _ = writeln!(
+                text,
+                "  {} -> {}, frames of up to {} octets",
+                link.device, link.port, link.mtu
+            );
+            let key = |association: &Association| {
+                format!(
+                    "key {} (AN {}, {} s old)",
+                    association.key_id, association.an, association.age_s
+                )
+            };
+            if let (Some(sends), Some(receives)) = (&link.sends, &link.receives) {
+                let _ = writeln!(text, "  sends with {}, receives with {}", key(sends), key(receives));
+            }
+            if let Some(counters) = &link.counters {
+                let _ = writeln!(
+                    text,
+                    "  frames: {} sent, {} received; dropped: {} replayed, {} not valid, {} without a key, {} unencrypted",
+                    counters.sent_encrypted + counters.sent_protected,
+                    counters.received,
+                    counters.late,
+                    counters.not_valid,
+                    counters.no_association + counters.unknown_channel,
+                    counters.no_tag
+                );
+            }
+        }
+        if let Some(guard) = &self.guard {
+            let _ = writeln!(text, "{}", guard.text());
+        }
+        text
+    }
+}
+
+/// How a link stands, in a line.
+pub(super) fn headline(link: &Status) -> String {
+    let how = if link.encrypted { "encrypted" } else { "integrity alone" };
+    let trouble = link
+        .trouble
+        .as_ref()
+        .map(|trouble| format!(": {trouble}"))
+        .unwrap_or_default();
+    let state = match (link.up, link.peer_answers) {
+        (false, _) => format!("not up{trouble}"),
+        (true, false) => format!("up under its last keys; the peer does not answer{trouble}"),
+        (true, true) if link.outlived => "up; its key is older than it may be".to_owned(),
+        (true, true) => "up".to_owned(),
+    };
+    let exchange = link.exchange.as_ref().map(|exchange| {
+        let signature = exchange.peer_signature.as_deref().unwrap_or("none");
+        let took = exchange.took_us as f64 / 1e3;
+        format!(
+            ", keyed by {} and proven by {signature} in {took:.1} ms, {} s ago",
+            exchange.group, exchange.age_s
+        )
+    });
+    format!(
+        "{}: {state}; {}, {how}{}",
+        link.link,
+        link.suite,
+        exchange.unwrap_or_default()
+    )
+}

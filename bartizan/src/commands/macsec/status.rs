@@ -1,0 +1,75 @@
+//! `bartizan status` and `bartizan rekey` for MACsec links.
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+use bartizan_macsec::control::Question;
+use bartizan_macsec::link::Status;
+
+use super::MacsecHost;
+use super::report::{Guarded, Report};
+use crate::commands::ipsec::print_json;
+use crate::output::print;
+use crate::{Failure, Outcome};
+
+const LOOK: Duration = Duration::from_millis(20);
+
+/// How the links stand, by their controller, and whether the guard is in force.
+pub(crate) fn run(host: &MacsecHost, no_guard: bool, json: bool) -> Result<Outcome, Failure> {
+    let answer = host.ask(Question::Status)?;
+    let guard = (!no_guard).then(|| Guarded::of(&host.guard()));
+    let links = match &answer {
+        Some(answer) => answer.links.clone(),
+        None => Vec::new(),
+    };
+    let report = Report::new(&host.node, answer.is_some(), guard, links);
+    show(&report, json)
+}
+
+/// Another key for each link; it ends when they are in use.
+pub(crate) fn rekey(host: &MacsecHost, fresh: bool, timeout: Duration, json: bool) -> Result<Outcome, Failure> {
+    let absent = || {
+        Failure::new(format!("no controller of {} runs", host.node))
+            .hint(format!("`bartizan up FILE --node {}` starts one", host.node))
+    };
+    let before = host.ask(Question::Rekey { fresh })?.ok_or_else(absent)?.links;
+    let deadline = Instant::now() + timeout;
+    loop {
+        let links = host.ask(Question::Status)?.ok_or_else(absent)?.links;
+        let late = links
+            .iter()
+            .zip(&before)
+            .filter(|(now, then)| !is_rekeyed(now, then, fresh));
+        let late: Vec<_> = late.map(|(now, _)| now.link.as_str()).collect();
+        if late.is_empty() {
+            return show(&Report::new(&host.node, true, None, links), json);
+        }
+        if Instant::now() >= deadline {
+            let failure = Failure::new(format!(
+                "{} was not rekeyed within {} s",
+                late.join(", "),
+                timeout.as_secs()
+            ));
+            return Err(
+                failure.hint("does the peer answer? `bartizan status` says; frames go on under the keys before")
+            );
+        }
+        thread::sleep(LOOK);
+    }
+}
+
+/// Of the key that is in use, by its name: counts begin anew with a successor.
+fn is_rekeyed(now: &Status, then: &Status, fresh: bool) -> bool {
+    let key = |status: &Status| status.sends.as_ref().map(|association| association.key_id.clone());
+    let sends = key(now).is_some() && key(now) != key(then);
+    sends && (!fresh || now.exchanges != then.exchanges)
+}
+
+fn show(report: &Report, json: bool) -> Result<Outcome, Failure> {
+    if json {
+        print_json(report)?;
+    } else {
+        print(&report.text())?;
+    }
+    Ok(if report.well { Outcome::Clean } else { Outcome::Finding })
+}

@@ -1,0 +1,74 @@
+//! `bartizan down` for MACsec links: controller and devices go, the guard stays.
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+use bartizan_macsec::control::Question;
+use bartizan_macsec::kernel::{Interface, SecY};
+use bartizan_macsec::link::Setting;
+use serde::Serialize;
+
+use super::report::Guarded;
+use super::{MacsecHost, failed, guard_failed};
+use crate::commands::ipsec::print_json;
+use crate::output::print;
+use crate::{Failure, Outcome};
+
+/// How long a controller may take to end.
+const END: Duration = Duration::from_secs(10);
+const LOOK: Duration = Duration::from_millis(20);
+
+#[derive(Serialize)]
+struct Down {
+    schema: &'static str,
+    node: String,
+    /// Links whose devices are gone.
+    links: Vec<String>,
+    /// Whether a controller ran.
+    controller: bool,
+    guard: Guarded,
+}
+
+/// Ends the controller and removes the devices; with `unguard`, the guard too.
+pub(crate) fn run(host: &MacsecHost, unguard: bool, json: bool) -> Result<Outcome, Failure> {
+    let controller = host.ask(Question::End)?.is_some();
+    let deadline = Instant::now() + END;
+    for setting in &host.settings {
+        // The controller removes them as it ends; without one they are what a predecessor left.
+        while controller && left(setting)?.is_some() && Instant::now() < deadline {
+            thread::sleep(LOOK);
+        }
+        if let Some(secy) = left(setting)? {
+            secy.remove().map_err(|error| failed(&error))?;
+        }
+    }
+    let guard = host.guard();
+    if unguard {
+        guard.open().map_err(|error| guard_failed(&error))?;
+    }
+    let down = Down {
+        schema: super::report::SCHEMA,
+        node: host.node.clone(),
+        links: host.settings.iter().map(|setting| setting.name.clone()).collect(),
+        controller,
+        guard: Guarded::of(&guard),
+    };
+    if json {
+        print_json(&down)?;
+    } else {
+        let names = down.links.join(", ");
+        print(&format!(
+            "{names}: down, keys and devices are removed\n{}\n",
+            down.guard.text()
+        ))?;
+    }
+    Ok(Outcome::Clean)
+}
+
+/// The device of a link, where it is there.
+fn left(setting: &Setting) -> Result<Option<SecY>, Failure> {
+    let Some(port) = Interface::find(&setting.port).map_err(|error| failed(&error))? else {
+        return Ok(None);
+    };
+    SecY::open(&setting.device, &port).map_err(|error| failed(&error))
+}

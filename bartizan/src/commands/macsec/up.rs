@@ -1,0 +1,143 @@
+//! `bartizan up` for MACsec links: the guard, then the controller, which stays.
+
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use bartizan_ledger::Ledger;
+use bartizan_macsec::Controller;
+use bartizan_macsec::control::Control;
+use bartizan_macsec::guard::{Guard, Standing};
+use bartizan_macsec::link::{Status, endpoint};
+use bartizan_sidecar::handover::Notify;
+use bartizan_tls::Credentials;
+
+use super::report::{self, Report};
+use super::{MacsecHost, failed, guard_failed};
+use crate::interrupt::Interrupt;
+use crate::output::outln;
+use crate::{Failure, Outcome};
+
+/// How often it is looked at whether the guard is in force.
+const GUARD: Duration = Duration::from_secs(5);
+const TURN: Duration = Duration::from_millis(100);
+
+/// The options of `up`.
+pub(crate) struct Options<'a> {
+    pub(crate) ledger: Option<&'a Path>,
+    pub(crate) no_guard: bool,
+    pub(crate) json: bool,
+}
+
+/// Brings the links up and stays until a signal comes, or `down` asks for the end.
+pub(crate) fn run(host: &MacsecHost, options: &Options<'_>) -> Result<Outcome, Failure> {
+    let interrupt = Interrupt::install()?;
+    let systemd = Notify::from_environment();
+    let guard = (!options.no_guard).then(|| host.guard());
+    // Before files, keys and devices: whatever of them fails, nothing unencrypted passes.
+    if let Some(guard) = &guard {
+        let closed = guard.close().map_err(|error| guard_failed(&error));
+        closed.map_err(|failure| {
+            failure.hint("--no-guard does without: what does not use the MACsec device then passes unencrypted")
+        })?;
+    }
+    systemd.status("the guard is in force; no link is up yet");
+    systemd.ready();
+    let endpoint = {
+        let node = host.deployment.node(&host.node);
+        let files = node.and_then(|node| node.files.as_ref().map(|files| (node, files)));
+        // The file is refused without.
+        let (node, files) = files.ok_or_else(|| Failure::usage(format!("{} has no certificate", host.node)))?;
+        let refused = |error: bartizan_tls::Error| {
+            let failure = Failure::new(&error);
+            match error.hint() {
+                Some(hint) => failure.hint(hint),
+                None => failure,
+            }
+        };
+        let credentials = Credentials::load(files).map_err(refused)?;
+        credentials.check_identity(&node.identity).map_err(refused)?;
+        endpoint(&host.deployment, &host.node, credentials).map_err(refused)?
+    };
+    let control = Control::open(&host.directory).map_err(Failure::new)?;
+    let control = control.ok_or_else(|| {
+        Failure::new(format!("a controller of {} runs already", host.node))
+            .hint("`bartizan status` asks it, `bartizan down` ends it")
+    })?;
+    let ledger = match options.ledger {
+        Some(path) => Ledger::open(path, &host.node).map_err(Failure::new)?,
+        None => Ledger::none(),
+    };
+    crate::commands::ipsec::start_log();
+    if options.ledger.is_none() {
+        tracing::warn!(hint = "give --ledger", "nothing is recorded");
+    }
+    let controller = Controller::new(host.settings.clone(), endpoint, ledger.recorder());
+    if let Some((link, error)) = controller.trouble() {
+        let failure = failed(error);
+        return Err(failure.hint(format!("the link is {link} of {}", host.node)));
+    }
+    let over = AtomicBool::new(false);
+    let stop = || over.load(Ordering::Relaxed) || interrupt.asked();
+    thread::scope(|scope| {
+        if let Some(guard) = &guard {
+            scope.spawn(|| keep(guard, &stop));
+        }
+        let mut said = Vec::new();
+        controller.run(Some(&control), &|| interrupt.asked(), &mut |links| {
+            systemd.status(&format!(
+                "{} of {} links up",
+                links.iter().filter(|link| link.up).count(),
+                links.len()
+            ));
+            announce(host, links, &mut said, options.json);
+        });
+        over.store(true, Ordering::Relaxed);
+    });
+    systemd.stopping();
+    Ok(Outcome::Clean)
+}
+
+/// Says of each link when it comes up, and when its peer no longer answers.
+fn announce(host: &MacsecHost, links: &[Status], said: &mut Vec<(bool, bool)>, json: bool) {
+    let now: Vec<_> = links.iter().map(|link| (link.up, link.peer_answers)).collect();
+    if now == *said {
+        return;
+    }
+    if json {
+        let report = Report::new(&host.node, true, None, links.to_vec());
+        if let Ok(text) = serde_json::to_string(&report) {
+            outln!("{text}");
+        }
+    } else {
+        for (index, link) in links.iter().enumerate() {
+            if said.get(index) != now.get(index) && (link.up || !said.is_empty()) {
+                outln!("{}", report::headline(link));
+            }
+        }
+    }
+    *said = now;
+}
+
+/// Puts the guard back where it went.
+fn keep(guard: &Guard, stop: &dyn Fn() -> bool) {
+    let mut looked = Instant::now();
+    while !stop() {
+        if looked.elapsed() >= GUARD {
+            looked = Instant::now();
+            let standing = guard.standing();
+            if let Ok(Standing::Absent | Standing::Damaged(_)) = standing {
+                let why = match standing {
+                    Ok(Standing::Damaged(why)) => why,
+                    _ => "it was removed".to_owned(),
+                };
+                match guard.close() {
+                    Ok(()) => tracing::error!(why, "the guard was not in force; it is installed again"),
+                    Err(error) => tracing::error!(why, %error, "the guard is not in force and cannot be installed"),
+                }
+            }
+        }
+        thread::sleep(TURN);
+    }
+}

@@ -1,0 +1,304 @@
+//! The open fronthaul by the binary: guard, controllers that are killed, and what leaves and arrives at the port.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use bartizan_host::{Capture, Direction, Finished, FrameSocket, Namespace, Port, Process, Program, connect};
+use bartizan_registry::ethertype::{ECPRI, LOCAL_EXPERIMENTAL, MACSEC, PTP};
+use bartizan_wire::capture::CaptureReader;
+use serde_json::Value;
+use tempfile::TempDir;
+
+use super::hosts::LONG;
+use crate::boot::is_here;
+
+const NODES: [&str; 2] = ["odu", "oru"];
+/// IPv4 and IPv6, as a host's own stack sends them.
+const IP: [u16; 2] = [0x0800, 0x86dd];
+
+struct Fronthaul {
+    hosts: [Namespace; 2],
+    controllers: [Option<Process>; 2],
+    place: TempDir,
+}
+
+impl Fronthaul {
+    fn new(options: &str) -> Self {
+        let hosts = NODES.map(|name| Namespace::create(name).expect("a namespace"));
+        let [one, other] = &hosts;
+        let port = |host, address| Port::new(host, "eth0").address(address).expect("an address");
+        connect(&port(one, "10.77.0.1/24"), &port(other, "10.77.0.2/24"), 1600).expect("a cable");
+        let fronthaul = Self {
+            hosts,
+            controllers: [None, None],
+            place: tempfile::tempdir().expect("a directory"),
+        };
+        let text = format!(
+            "policy: hybrid\ntrust: {{ roots: root.crt.pem }}\nnodes:\n  \
+             odu: {{ function: O-DU, address: 10.77.0.1, certificate: odu.crt.pem, key: odu.key.pem }}\n  \
+             oru: {{ function: O-RU, address: 10.77.0.2, certificate: oru.crt.pem, key: oru.key.pem }}\ninterfaces:\n  \
+             - {{ kind: FH, between: [odu, oru], with: macsec, macsec: {{ port: {{ odu: eth0, oru: eth0 }}, {options} }} }}\n"
+        );
+        std::fs::write(fronthaul.file(), text).expect("a file");
+        let ca = fronthaul.place.path().join("ca");
+        let out = fronthaul.place.path();
+        let bartizan = || Program::new(env!("CARGO_BIN_EXE_bartizan"));
+        bartizan()
+            .arguments(["ca", "init", "--algorithm", "ml-dsa-65", "--dir"])
+            .argument(&ca)
+            .run(LONG)
+            .unwrap_or_else(|error| panic!("{error}"));
+        for node in NODES {
+            let issue = bartizan()
+                .arguments(["ca", "issue", "--name", node, "--dns", node, "--dir"])
+                .argument(&ca);
+            let issue = issue.argument("--out").argument(out);
+            issue.run(LONG).unwrap_or_else(|error| panic!("{error}"));
+        }
+        std::fs::copy(ca.join("root.crt.pem"), out.join("root.crt.pem")).expect("a root");
+        fronthaul
+    }
+
+    fn file(&self) -> PathBuf {
+        self.place.path().join("fh.yaml")
+    }
+
+    fn command(&self, end: usize, words: &[&str]) -> Program {
+        let (command, rest) = words.split_first().expect("a command");
+        let directory = self.place.path().join(format!("run-{}", NODES[end]));
+        Program::new(env!("CARGO_BIN_EXE_bartizan"))
+            .argument(command)
+            .argument(self.file())
+            .arguments(["--node", NODES[end], "--directory"])
+            .argument(directory)
+            .arguments(rest)
+            .inside(&self.hosts[end])
+    }
+
+    fn run(&self, end: usize, words: &[&str]) -> Finished {
+        let process = self.command(end, words).start();
+        process.and_then(|process| process.finish(LONG)).expect("it ends")
+    }
+
+    fn up(&mut self, end: usize) {
+        let ledger = self.place.path().join(format!("{}.ledger", NODES[end]));
+        let ledger = ledger.to_str().expect("a path").to_owned();
+        self.controllers[end] = Some(
+            self.command(end, &["up", "--ledger", &ledger])
+                .start()
+                .expect("it starts"),
+        );
+    }
+
+    fn kill(&mut self, end: usize) {
+        let mut controller = self.controllers[end].take().expect("it runs");
+        controller.send(libc::SIGKILL);
+        controller.finish(LONG).expect("it ends");
+    }
+
+    /// What `status --json` says, with its exit code.
+    fn status(&self, end: usize) -> (Option<i32>, Value) {
+        let finished = self.run(end, &["status", "--json"]);
+        let json = serde_json::from_str(&finished.text()).unwrap_or_default();
+        (finished.status.code(), json)
+    }
+
+    fn until_well(&self, end: usize) -> Value {
+        let deadline = Instant::now() + LONG;
+        loop {
+            let (code, status) = self.status(end);
+            if code == Some(0) {
+                return status;
+            }
+            let said = self.controllers[end].as_ref().map(Process::stderr).unwrap_or_default();
+            assert!(Instant::now() < deadline, "{}: {status:#} {said}", NODES[end]);
+        }
+    }
+
+    fn dropped(&self, end: usize, side: &str) -> u64 {
+        let (_, status) = self.status(end);
+        status["guard"]["dropped"][0][side]
+            .as_u64()
+            .unwrap_or_else(|| panic!("{status:#}"))
+    }
+
+    /// Sends a frame of each kind past the MACsec device, as a program or the host's stack would.
+    fn past_the_device(&self, end: usize) {
+        let send = || {
+            for kind in [ECPRI, PTP, IP[0], IP[1], 0x0806] {
+                let mut socket = FrameSocket::open("eth0", [2, 0, 0, 0, 7, 7], kind).expect("a socket");
+                // What a guard drops is an error here and of no interest.
+                let _ = socket.send(&[0x45; 100]);
+            }
+        };
+        self.hosts[end].enter(send).expect("a namespace");
+        let ping = Program::new("ping")
+            .arguments(["-c", "1", "-W", "1", "10.77.0.2"])
+            .inside(&self.hosts[end]);
+        let _ = ping.start().and_then(|process| process.finish(LONG));
+    }
+
+    /// Frames by EtherType that leave the port while `act` runs.
+    fn leaving(&mut self, end: usize, act: impl FnOnce(&mut Self)) -> BTreeMap<u16, usize> {
+        let file = self.place.path().join("eth0.pcap");
+        let capture = Capture::start(Some(&self.hosts[end]), "eth0", &file, Direction::Outbound).expect("a capture");
+        act(self);
+        std::thread::sleep(Duration::from_millis(300));
+        assert!(capture.stop().expect("captured").complete());
+        let mut reader = CaptureReader::new();
+        reader.push(&std::fs::read(&file).expect("a capture"));
+        let mut kinds = BTreeMap::new();
+        while let Some(packet) = reader.next_packet().expect("whole") {
+            *kinds
+                .entry(u16::from_be_bytes([packet.data[12], packet.data[13]]))
+                .or_default() += 1;
+        }
+        kinds
+    }
+
+    /// Numbered frames through the MACsec device, the way that eCPRI goes; how many arrive.
+    fn through_the_device(&self, frames: u64) -> u64 {
+        let open = |end: usize| {
+            let open = || FrameSocket::open("macsec0", [2, 0, 0, 0, 8, end as u8], ECPRI).expect("a socket");
+            self.hosts[end].enter(open).expect("a namespace")
+        };
+        let (mut out, mut back) = (open(0), open(1));
+        let mut arrived = 0;
+        let mut take = |wait: Duration| {
+            let deadline = Instant::now() + wait;
+            loop {
+                while let Some(frame) = back.receive().expect("received") {
+                    let number = u64::from_be_bytes(*frame.first_chunk().expect("a number"));
+                    assert_eq!(number, arrived, "a frame is lost");
+                    arrived += 1;
+                }
+                if arrived == frames || Instant::now() >= deadline {
+                    return;
+                }
+                std::thread::sleep(Duration::from_millis(1));
+            }
+        };
+        for number in 0..frames {
+            out.send(&[&number.to_be_bytes()[..], &[0; 200]].concat())
+                .expect("sent");
+            take(Duration::ZERO);
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        take(Duration::from_secs(5));
+        arrived
+    }
+}
+
+#[test]
+fn fronthaul_is_up_with_nothing_else_on_its_port_and_stays_so_when_its_controllers_are_killed() {
+    if !is_here("macsec::fronthaul_is_up_with_nothing_else_on_its_port_and_stays_so_when_its_controllers_are_killed") {
+        return;
+    }
+    let mut fronthaul = Fronthaul::new("mtu: 1500, rekey: 1h");
+    let before = fronthaul.leaving(0, |fronthaul| fronthaul.past_the_device(0));
+    // What is counted is seen where nothing keeps it.
+    assert!(
+        before.contains_key(&ECPRI) && before.contains_key(&PTP) && before.contains_key(&0x0806),
+        "{before:?}"
+    );
+
+    let kinds = fronthaul.leaving(0, |fronthaul| {
+        for end in [0, 1] {
+            fronthaul.up(end);
+        }
+        for end in [0, 1] {
+            let status = fronthaul.until_well(end);
+            let link = &status["links"][0];
+            assert_eq!(link["exchange"]["group"], "X25519MLKEM768", "{status:#}");
+            assert_eq!(link["mtu"], 1568, "{status:#}");
+        }
+        fronthaul.past_the_device(0);
+        assert_eq!(fronthaul.through_the_device(100), 100);
+    });
+    let passed: Vec<u16> = kinds.keys().copied().collect();
+    assert_eq!(passed, [LOCAL_EXPERIMENTAL, MACSEC], "{kinds:?}");
+    assert!(fronthaul.dropped(0, "leaving") >= 5);
+
+    // In the middle of a rekey: whatever it was about to do, frames go on.
+    std::thread::scope(|scope| {
+        let command = fronthaul.command(0, &["rekey", "--exchange"]);
+        scope.spawn(move || {
+            let _ = command.start().and_then(|process| process.finish(LONG));
+        });
+        std::thread::sleep(Duration::from_millis(150));
+        fronthaul.kill(0);
+        assert_eq!(fronthaul.through_the_device(100), 100);
+    });
+    let (code, status) = fronthaul.status(0);
+    assert_eq!((code, &status["controller"]), (Some(1), &Value::from(false)));
+    let killed = fronthaul.leaving(0, |fronthaul| fronthaul.past_the_device(0));
+    assert!(killed.keys().all(|kind| *kind == MACSEC), "{killed:?}");
+    fronthaul.up(0);
+    fronthaul.until_well(0);
+    let rekeyed = fronthaul.run(0, &["rekey"]);
+    assert_eq!(
+        rekeyed.status.code(),
+        Some(0),
+        "{}",
+        String::from_utf8_lossy(&rekeyed.stderr)
+    );
+    assert_eq!(fronthaul.through_the_device(50), 50);
+
+    // Down: the port passes nothing, either way, until the guard is removed as well.
+    let down = fronthaul.run(0, &["down", "--json"]);
+    assert_eq!(down.status.code(), Some(0), "{}", String::from_utf8_lossy(&down.stderr));
+    let arriving = fronthaul.run(1, &["down"]);
+    assert_eq!(arriving.status.code(), Some(0));
+    let after = fronthaul.leaving(0, |fronthaul| fronthaul.past_the_device(0));
+    assert_eq!(after, BTreeMap::new());
+    assert_eq!(fronthaul.run(0, &["down", "--unguard"]).status.code(), Some(0));
+    let open = fronthaul.leaving(0, |fronthaul| fronthaul.past_the_device(0));
+    assert!(open.contains_key(&ECPRI), "{open:?}");
+    // The peer's guard stands alone: what arrives unencrypted goes no further.
+    let listed = Program::new("nft")
+        .arguments(["list", "table", "netdev", "bartizan-macsec-oru"])
+        .inside(&fronthaul.hosts[1]);
+    let listed = listed.run(LONG).expect("nft").text();
+    let arrived = listed
+        .split("arriving-0")
+        .nth(1)
+        .expect("a counter")
+        .split_whitespace()
+        .nth(2)
+        .expect("a number");
+    assert!(arrived.parse::<u64>().expect("a number") >= 5, "{listed}");
+}
+
+#[test]
+fn ptp_passes_where_the_file_names_it_and_a_port_that_is_too_small_is_refused_with_the_numbers() {
+    if !is_here("macsec::ptp_passes_where_the_file_names_it_and_a_port_that_is_too_small_is_refused_with_the_numbers") {
+        return;
+    }
+    let mut fronthaul = Fronthaul::new("unencrypted: [ptp]");
+    fronthaul.up(0);
+    let deadline = Instant::now() + LONG;
+    while fronthaul.status(0).1["guard"]["guard"] != "in-force" {
+        assert!(Instant::now() < deadline);
+    }
+    let kinds = fronthaul.leaving(0, |fronthaul| fronthaul.past_the_device(0));
+    assert!(kinds.contains_key(&PTP), "{kinds:?}");
+    assert!(
+        kinds
+            .keys()
+            .all(|kind| [PTP, LOCAL_EXPERIMENTAL, MACSEC].contains(kind)),
+        "{kinds:?}"
+    );
+    let text = std::fs::read_to_string(fronthaul.file())
+        .expect("a file")
+        .replace("unencrypted: [ptp]", "mtu: 1600");
+    std::fs::write(fronthaul.file(), text).expect("a file");
+    let refused = fronthaul.run(1, &["up"]);
+    let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert_eq!(refused.status.code(), Some(2), "{said}");
+    assert!(
+        said.contains("an MTU of 1600: MACsec adds 32 octets, which leaves 1568"),
+        "{said}"
+    );
+    assert!(said.contains("hint: `ip link set eth0 mtu 1632`"), "{said}");
+}
