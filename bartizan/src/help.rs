@@ -32,6 +32,12 @@ const FINDINGS: &[(&str, &str)] = &[
         "lines of a file were no records, or there was no trial to report",
     ),
     ("lab run", "a trial failed, or a part could not be run"),
+    (
+        "plan capacity",
+        "the cores of a gateway do not suffice for the target, with some suite",
+    ),
+    ("plan merge", "under some seed a site was not back in time"),
+    ("plan storm", "under some seed a site was not back in time"),
     ("rekey", "a link has not been rekeyed, or breaks its policy"),
     (
         "sidecar redirect show",

@@ -17,6 +17,8 @@ use std::path::PathBuf;
 
 use bartizan_lab::runner::experiment::{Collection, CollectionError};
 
+pub(super) use built_from::build;
+
 use crate::{Failure, Outcome};
 
 /// Run published experiments again, and compare what is measured with what was printed.

@@ -1,15 +1,21 @@
 //! `bartizan plan`: what protection will cost a link, before it is bought.
 
 pub(super) mod answer;
+mod calibrate;
+mod capacity;
+mod costs;
 mod curves;
 mod delay;
 mod fronthaul;
+mod merge;
 mod mtu;
+mod network;
 mod published;
+mod storm;
 
 use crate::{Failure, Outcome};
 
-/// Predict delay, feasibility and MTU of protected links, each number with where it comes from.
+/// Predict delay, feasibility, MTU, capacity and storms of protected links, each number with where it comes from.
 #[derive(clap::Args)]
 pub(crate) struct Args {
     #[command(subcommand)]
@@ -18,17 +24,25 @@ pub(crate) struct Args {
 
 #[derive(clap::Subcommand)]
 enum Plan {
+    Calibrate(calibrate::Args),
+    Capacity(Box<capacity::Args>),
     Delay(delay::Args),
     Fronthaul(fronthaul::Args),
+    Merge(merge::Args),
     Mtu(mtu::Args),
     Published(published::Args),
+    Storm(Box<storm::Args>),
 }
 
 pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     match &args.what {
+        Plan::Calibrate(args) => calibrate::run(args),
+        Plan::Capacity(args) => capacity::run(args),
         Plan::Delay(args) => delay::run(args),
         Plan::Fronthaul(args) => fronthaul::run(args),
+        Plan::Merge(args) => merge::run(args),
         Plan::Mtu(args) => mtu::run(args),
         Plan::Published(args) => published::run(args),
+        Plan::Storm(args) => storm::run(args),
     }
 }

@@ -3,7 +3,7 @@
 use bartizan_lab::runner::trial::Build;
 
 /// For the records.
-pub(super) fn build() -> Build {
+pub(in crate::commands) fn build() -> Build {
     let words = |text: &str, by: char| -> Vec<String> {
         let words = text.split(by).filter(|word| !word.is_empty());
         words.map(str::to_owned).collect()

@@ -6,10 +6,11 @@
 //! - [`workload`]: what a trial does, one kind of workload per module.
 //! - [`stand_in`]: network functions of our own for the workloads, and the replay of recorded ones.
 //! - [`bench`]: what a pair of proxies costs the requests that pass through it, ours and others'; [`captures`] and [`inspection`]: captures of
-//!   any size, and the cost of reading one.
+//!   any size, and the cost of reading one; [`calibration`]: what each primitive takes on this machine.
 #![forbid(unsafe_code)]
 
 pub mod bench;
+pub mod calibration;
 pub mod captures;
 pub mod inspection;
 pub mod runner;

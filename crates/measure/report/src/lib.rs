@@ -16,6 +16,7 @@ pub mod network;
 pub mod plot;
 pub mod quantity;
 pub mod sheet;
+pub mod storm;
 
 pub use compare::{Change, Changed, compare};
 pub use csv::{samples_csv, summary_csv};

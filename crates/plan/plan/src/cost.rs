@@ -13,7 +13,7 @@ mod scaling;
 mod suite;
 mod tls;
 
-pub use engine::{EngineCost, EngineCosts, MeasuredSetUp};
+pub use engine::{EngineCost, EngineCosts, MeasuredMemory, MeasuredSetUp};
 pub use error::CostError;
 pub use record::{CRYPTO_COST_SCHEMA, CipherCost, Conditions, CryptoCost, Operation, PrimitiveCost, Timed};
 pub use scaling::Scaling;

@@ -93,9 +93,21 @@ fn engines_costs_are_the_medians_of_the_records_they_name() {
     let bartizan = engines.engine("bartizan").unwrap();
     assert!(bartizan.record.contains("peers, run 2026-11-21T112943Z"));
     let only = [("proxy", "http2"), ("placement", "one-core")];
-    let recorded = recorded(PEERS, "handshakes", ["mode", "proxy"], "handshakes", &only);
+    let handshakes = recorded(PEERS, "handshakes", ["mode", "proxy"], "handshakes", &only);
+    let held = recorded(
+        SCALE,
+        "hold",
+        ["held", "path"],
+        "memory-per-connection",
+        &[("path", "http2"), ("held", "5000")],
+    );
+    let memory = bartizan.memory.as_ref().unwrap();
+    assert!(memory.record.contains("scale, run 2026-11-21T113434Z"));
+    // The record counts in kB.
+    let kilobytes = median(&held[&["5000".to_owned(), "http2".to_owned()]]);
+    assert!((memory.bytes as f64 - kilobytes * 1e3).abs() < 1.0);
     for (mode, index) in [("classical", 0), ("post-quantum", 1)] {
-        let expected = 1e6 / median(&recorded[&[mode.to_owned(), "http2".to_owned()]]);
+        let expected = 1e6 / median(&handshakes[&[mode.to_owned(), "http2".to_owned()]]);
         assert!((bartizan.set_ups[index].responder_us - expected).abs() < 0.01);
     }
 }

@@ -89,6 +89,19 @@ fn cookies_are_asked_for_above_the_threshold_and_cost_a_round_trip() {
 }
 
 #[test]
+fn sites_that_share_a_core_come_back_no_sooner_than_it_is_done() {
+    let mut scenario = scenario(1_000, 4);
+    scenario.storm.window_ns = 0;
+    scenario.network.site_cores = 1;
+    let outcome = simulated(&scenario, 4);
+    accounted_for(&scenario, &outcome);
+    // Three pieces of work of 0.1 ms each.
+    assert!(outcome.reached_ns[100] >= 1_000 * 300_000);
+    scenario.network.site_cores = 0;
+    assert!(simulated(&scenario, 4).reached_ns[0] < outcome.reached_ns[50]);
+}
+
+#[test]
 fn revoked_sites_are_cut_off_until_they_have_a_new_certificate_and_others_fetch_the_list() {
     let mut scenario = scenario(1_000, 2);
     scenario.storm.kind = StormKind::Revocation;

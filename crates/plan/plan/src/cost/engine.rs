@@ -36,6 +36,16 @@ pub struct MeasuredSetUp {
     pub rekey_bytes: Option<u64>,
 }
 
+/// Memory of a connection.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MeasuredMemory {
+    /// Resident bytes of a connection or an SA that is held.
+    pub bytes: u64,
+    /// Where that comes from.
+    pub record: String,
+}
+
 /// An engine.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -46,6 +56,9 @@ pub struct EngineCost {
     pub record: String,
     /// On which processor.
     pub processor: String,
+    /// Memory of a connection that is held, in bytes, and where that comes from; absent where no record has it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub memory: Option<MeasuredMemory>,
     /// What was measured.
     pub set_ups: Vec<MeasuredSetUp>,
 }

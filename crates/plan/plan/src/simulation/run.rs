@@ -2,7 +2,7 @@
 
 use super::calendar::{Calendar, Event, Happening};
 use super::chance::Chance;
-use super::gateway::{Gateway, Link};
+use super::gateway::{Cores, Gateway, Link};
 use super::outcome::{self, Counters, Outcome};
 use super::procedure::{Exchange, ProcedureKind};
 use super::scenario::{SECOND, Scenario, ScenarioError, StormKind, Variation};
@@ -66,6 +66,8 @@ struct Run<'a> {
     calendar: Calendar,
     sites: Vec<Site>,
     gateways: Vec<Gateway>,
+    /// Where all sites share cores.
+    shared: Option<Cores>,
     counters: Counters,
     concerned: u64,
     done: Vec<u64>,
@@ -87,6 +89,7 @@ impl<'a> Run<'a> {
             calendar: Calendar::default(),
             sites: Vec::with_capacity(sites),
             gateways: vec![gateway; network.gateways as usize],
+            shared: (network.site_cores > 0).then(|| Cores::new(network.site_cores as u32)),
             counters: Counters::default(),
             concerned: 0,
             done: Vec::new(),
@@ -302,7 +305,16 @@ impl<'a> Run<'a> {
         site.request_missing = exchange.request.packets;
         site.answer_missing = exchange.answer.packets;
         site.request = Request::Sent;
-        self.send(index, now + exchange.site_ns);
+        let ready = self.worked(now, exchange.site_ns);
+        self.send(index, ready);
+    }
+
+    /// When a site's processor is done with something.
+    fn worked(&mut self, now: u64, needed: u64) -> u64 {
+        match &mut self.shared {
+            Some(cores) => cores.take(now, needed),
+            None => now + needed,
+        }
     }
 
     /// Sends a request, for the first time or again, and waits for its answer.
@@ -466,7 +478,8 @@ impl<'a> Run<'a> {
         if usize::from(site.exchange) < procedure.exchanges.len() {
             return self.exchange(index, now);
         }
-        self.complete(index, now + procedure.after_ns, kind);
+        let ready = self.worked(now, procedure.after_ns);
+        self.complete(index, ready, kind);
     }
 
     fn complete(&mut self, index: usize, now: u64, kind: ProcedureKind) {

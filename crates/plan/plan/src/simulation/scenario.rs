@@ -102,6 +102,8 @@ pub struct Network {
     pub site_rate: u64,
     /// Rate of a gateway's link, each direction, in bits per second.
     pub gateway_rate: u64,
+    /// Cores that all sites share, as in a laboratory where one machine plays them; 0: each has its own.
+    pub site_cores: u64,
 }
 
 /// When a request is sent again.
@@ -267,6 +269,14 @@ impl Scenario {
         let most = Bounds::GATEWAYS.min(network.sites);
         hold("gateways", network.gateways, 1, most, "gateways", "no more than sites")?;
         hold("cores", network.cores, 1, Bounds::CORES, "cores", "no gateway has more")?;
+        hold(
+            "cores of all sites",
+            network.site_cores,
+            0,
+            Bounds::CORES,
+            "cores",
+            "no machine has more",
+        )?;
         let minute = 60 * SECOND;
         hold("round trip", network.round_trip_from_ns, 0, minute, "ns", "a minute")?;
         hold(

@@ -38,6 +38,7 @@ pub(crate) fn scenario(sites: u64, gateways: u64) -> Scenario {
             loss_ppm: 0,
             site_rate: 100_000_000,
             gateway_rate: 10_000_000_000,
+            site_cores: 0,
         },
         procedures: Procedures {
             set_up: procedure(vec![
