@@ -315,7 +315,10 @@ impl Conversation {
             ending: "open",
             from_client: direction(&datagrams.from_client),
             from_server: direction(&datagrams.from_server),
-            tls: None,
+            tls: datagrams
+                .eap()
+                .and_then(|eap| eap.tls.as_ref())
+                .map(|tls| TlsFacts::new(tls)),
             http2: None,
             ssh: None,
             ike: None,

@@ -8,6 +8,7 @@ mod ipsec;
 mod links;
 mod opened;
 mod phase_1;
+mod port;
 mod proxies;
 mod ssh;
 

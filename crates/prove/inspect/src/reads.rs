@@ -5,12 +5,13 @@ use std::fmt::Write as _;
 
 use bartizan_posture::{Kind, Verdict};
 use bartizan_registry::SCTP_APPLICATIONS;
-use bartizan_wire::datagrams::DatagramProtocol;
+use bartizan_wire::datagrams::{DatagramProtocol, ETHERTYPE_ECPRI, ETHERTYPE_PTP, Named};
 use bartizan_wire::frames::FrameProtocol;
+use bartizan_wire::link::ETHERTYPE_MACSEC;
 use bartizan_wire::path::Encapsulation;
 use bartizan_wire::plaintext::Plaintext;
 use bartizan_wire::proxy::ProxyProtocol;
-use bartizan_wire::{ip, link, sctp, udp};
+use bartizan_wire::{eapol, ip, link, sctp, udp};
 use serde_json::{Value, json};
 
 use crate::text::wrapped;
@@ -92,6 +93,11 @@ fn of(kind: Kind) -> (&'static str, String, Reading, String) {
         Kind::Quic | Kind::QuicNotAgreed | Kind::QuicNotSeen => datagrams(DatagramProtocol::Quic),
         Kind::Dtls(_) | Kind::DtlsNotAgreed | Kind::DtlsNotSeen => datagrams(DatagramProtocol::Dtls),
         Kind::Named(named) => datagrams(DatagramProtocol::Named(named)),
+        Kind::EapTls | Kind::EapTlsNotAgreed | Kind::EapTlsNotSeen | Kind::Eap | Kind::EapSilent => {
+            datagrams(DatagramProtocol::Eapol)
+        }
+        Kind::Mka => datagrams(DatagramProtocol::Mka),
+        Kind::MacSec => datagrams(DatagramProtocol::MacSec),
         Kind::NotRead(protocol) => datagrams(protocol),
     };
     (over, name, reading, told)
@@ -116,13 +122,38 @@ fn datagrams(protocol: DatagramProtocol) -> (&'static str, String, Reading, Stri
             ("UDP", name, Reading::Read, told)
         }
         DatagramProtocol::Quic | DatagramProtocol::Dtls => ("UDP", name, Reading::Read, STRUCTURE.into()),
+        DatagramProtocol::Eapol => {
+            let told = format!("EtherType 0x{:04x}; TLS in EAP read", eapol::ETHERTYPE);
+            ("frames", name, Reading::Read, told)
+        }
+        DatagramProtocol::Mka => {
+            let told = format!("EtherType 0x{:04x}, packet type {}", eapol::ETHERTYPE, eapol::kind::MKA);
+            ("frames", name, Reading::Read, told)
+        }
+        DatagramProtocol::MacSec => {
+            let told = format!("EtherType 0x{ETHERTYPE_MACSEC:04x}; followed into what it does not encrypt");
+            ("frames", name, Reading::Read, told)
+        }
         DatagramProtocol::Named(named) => {
             let ports: Vec<String> = named.ports().iter().map(u16::to_string).collect();
             let told = match ports.is_empty() {
                 true => STRUCTURE.into(),
                 false => format!("structure on port {}", ports.join(" or ")),
             };
-            ("UDP", name, Reading::Named, told)
+            let in_frames = match named {
+                Named::Ecpri => Some(ETHERTYPE_ECPRI),
+                Named::Ptp => Some(ETHERTYPE_PTP),
+                _ => None,
+            };
+            match in_frames {
+                Some(kind) => (
+                    "UDP, frames",
+                    name,
+                    Reading::Named,
+                    format!("{told}; EtherType 0x{kind:04x}"),
+                ),
+                None => ("UDP", name, Reading::Named, told),
+            }
         }
         DatagramProtocol::Udp => ("UDP", "anything else".into(), Reading::Unread, "nothing above".into()),
         DatagramProtocol::Ip(number) => ("IP", name, Reading::Unread, format!("IP protocol {number}")),
@@ -164,8 +195,10 @@ fn payload_protocols() -> String {
 
 /// What no reader recognises, of each kind of which the names are many: frames and IP protocols.
 fn unread() -> impl Iterator<Item = Kind> {
+    // With a header that cannot be right, these are frames like others.
+    let read = [eapol::ETHERTYPE, ETHERTYPE_MACSEC, ETHERTYPE_ECPRI, ETHERTYPE_PTP].map(FrameProtocol::Type);
     let frames = FrameProtocol::named()
-        .filter(|frame| !frame.is_housekeeping())
+        .filter(move |frame| !frame.is_housekeeping() && !read.contains(frame))
         .map(DatagramProtocol::Frame);
     let tunnel = Encapsulation::ALL.first().copied().map(DatagramProtocol::Tunnel);
     let others = [DatagramProtocol::Unreadable(0), DatagramProtocol::Fragments(0)];
@@ -214,7 +247,7 @@ pub fn protocols() -> Vec<Protocol> {
         protocol.verdicts.dedup();
     }
     let place = |protocol: &Protocol| {
-        const ORDER: [&str; 6] = ["TCP", "SCTP", "UDP", "IP, UDP", "IP", "frames"];
+        const ORDER: [&str; 7] = ["TCP", "SCTP", "UDP", "UDP, frames", "IP, UDP", "IP", "frames"];
         let over = ORDER.iter().position(|over| *over == protocol.over);
         (over, protocol.reading as u8)
     };

@@ -3,6 +3,7 @@
 mod ike;
 mod links;
 mod opened;
+mod port;
 mod wrap;
 
 pub(crate) use self::wrap::wrapped;
@@ -463,6 +464,12 @@ fn explain(conversation: &Conversation) -> Vec<String> {
         lines.extend(ike::explain_association(association, posture.interface));
     }
     lines.extend(conversation.datagrams.as_deref().and_then(endpoints));
+    lines.extend(
+        conversation
+            .datagrams
+            .iter()
+            .flat_map(|datagrams| port::explain(datagrams)),
+    );
     if !conversation.path.is_empty() {
         lines.push(format!("in        {}", conversation.path));
     }

@@ -21,7 +21,7 @@ use towards_classical::Change;
 use towards_classical::damage::{Chance, SNAP, doubled, overlapping, swapped};
 use towards_classical::frame::{Capture, Frame, Packet};
 
-const CAPTURES: [(&str, &[u8]); 11] = [
+const CAPTURES: [(&str, &[u8]); 13] = [
     ("openssl", include_bytes!("../../wire/tests/data/openssl-3.5.7.pcap")),
     ("sidecar", SIDECAR),
     (
@@ -39,6 +39,8 @@ const CAPTURES: [(&str, &[u8]); 11] = [
     ("dtls 1.3", include_bytes!("../../wire/tests/data/dtls13.pcap")),
     ("starttls", include_bytes!("../../wire/tests/data/starttls.pcap")),
     ("proxies", include_bytes!("../../wire/tests/data/proxies.pcap")),
+    ("eap", include_bytes!("../../wire/tests/data/eap.pcap")),
+    ("macsec", include_bytes!("../../wire/tests/data/macsec.pcap")),
 ];
 const SIDECAR: &[u8] = include_bytes!("../../wire/tests/data/sidecar-hybrid.pcap");
 /// The largest, and alike throughout: its first packets are enough.

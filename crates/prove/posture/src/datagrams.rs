@@ -4,6 +4,7 @@ use bartizan_registry::UDP_APPLICATIONS;
 use bartizan_wire::datagrams::{DatagramProtocol, Datagrams, Named};
 
 use crate::dtls::dtls_posture;
+use crate::port;
 use crate::quic::quic_posture;
 use crate::{Answer, Hint, Interface, Judgement, Kind, Posture, Reply, Source, Verdict};
 
@@ -17,6 +18,10 @@ pub fn datagrams_posture(datagrams: &Datagrams) -> Posture {
         },
         DatagramProtocol::Dtls => match &datagrams.dtls {
             Some(dtls) => dtls_posture(datagrams, dtls),
+            None => not_read(datagrams),
+        },
+        DatagramProtocol::Eapol | DatagramProtocol::Mka | DatagramProtocol::MacSec => match datagrams.port.as_deref() {
+            Some(port) => port::posture(datagrams, port),
             None => not_read(datagrams),
         },
         DatagramProtocol::Named(named) if !named.is_plaintext() => closed(datagrams, named),
@@ -47,6 +52,12 @@ fn interface(datagrams: &Datagrams) -> Option<Interface> {
     {
         return Some(Interface {
             name,
+            by: Hint::Content,
+        });
+    }
+    if protocol == DatagramProtocol::Named(Named::Ecpri) {
+        return Some(Interface {
+            name: port::FRONTHAUL,
             by: Hint::Content,
         });
     }
@@ -106,7 +117,11 @@ fn plain(datagrams: &Datagrams) -> Posture {
         0 => String::new(),
         users => format!(", with {users} packets of users"),
     };
-    let because = format!("sent in clear: {name} without IPsec{users}");
+    let (without, what) = match port::planes(datagrams) {
+        Some(planes) => (port::protection(datagrams), format!(" ({planes})")),
+        None => ("without IPsec", users.clone()),
+    };
+    let because = format!("sent in clear: {name} {without}{what}");
     let confidentiality = Judgement::new(Verdict::ReadableNow, because, sources);
     let messages = datagrams.from_client.packets + datagrams.from_server.packets;
     let bytes = datagrams.from_client.bytes + datagrams.from_server.bytes;
@@ -134,6 +149,10 @@ fn outer(datagrams: &Datagrams) -> Posture {
 }
 
 fn forgeable(datagrams: &Datagrams) -> Judgement {
+    if port::is_authenticated(datagrams) {
+        let because = "MACsec authenticates its frames; how that is keyed is not shown here";
+        return Judgement::new(Verdict::NotObservable, because, all(datagrams));
+    }
     let because = "none: sent in clear, neither end proves who it is";
     Judgement::new(Verdict::Vulnerable, because, all(datagrams))
 }

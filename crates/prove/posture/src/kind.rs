@@ -79,6 +79,20 @@ pub enum Kind {
     DtlsNotAgreed,
     /// DTLS over UDP whose handshake was before the capture, or is missing from it.
     DtlsNotSeen,
+    /// EAP with a method that has TLS in it.
+    EapTls,
+    /// The same, ended before a version was agreed on.
+    EapTlsNotAgreed,
+    /// The same, whose handshake is missing from the capture.
+    EapTlsNotSeen,
+    /// EAP with other methods, or keys of EAPOL.
+    Eap,
+    /// EAPOL without a method.
+    EapSilent,
+    /// MACsec Key Agreement.
+    Mka,
+    /// MACsec that encrypts.
+    MacSec,
     /// Packets without a connection that are not read.
     NotRead(DatagramProtocol),
 }
@@ -128,6 +142,13 @@ one_of_each!(
     Dtls(Version::DTLS12),
     DtlsNotAgreed,
     DtlsNotSeen,
+    EapTls,
+    EapTlsNotAgreed,
+    EapTlsNotSeen,
+    Eap,
+    EapSilent,
+    Mka,
+    MacSec,
     NotRead(DatagramProtocol::Udp),
 );
 
@@ -157,9 +178,14 @@ impl Kind {
             Self::TlsNotAgreed | Self::TlsNotSeen => &[QuantumSafe, NotObservable, NotSeen, Vulnerable],
             Self::IkeNotAgreed | Self::IkeNotSeen => &[QuantumSafe, NotObservable, NotSeen, Vulnerable, ReadableNow],
             Self::IkeV1 => &[NotObservable, NotSeen, Vulnerable],
-            Self::DtlsOverSctp | Self::Dtls(_) => &[QuantumSafe, NotObservable, NotSeen, Vulnerable, ReadableNow],
+            Self::DtlsOverSctp | Self::Dtls(_) | Self::EapTls => {
+                &[QuantumSafe, NotObservable, NotSeen, Vulnerable, ReadableNow]
+            }
             Self::Quic => &[QuantumSafe, NotObservable, NotSeen, Vulnerable],
-            Self::QuicNotSeen | Self::SshNotSeen => &[NotObservable, NotSeen],
+            Self::QuicNotSeen | Self::SshNotSeen | Self::EapTlsNotSeen => &[NotObservable, NotSeen],
+            Self::EapTlsNotAgreed | Self::EapSilent => &[NotSeen],
+            Self::Mka => &[NotObservable, Vulnerable],
+            Self::MacSec => &[NotObservable, Vulnerable, ReadableNow],
             Self::DtlsNotSeen | Self::DtlsNotAgreed => &[NotObservable, NotSeen, ReadableNow],
             Self::SshNotAgreed | Self::QuicNotAgreed | Self::Silent | Self::SctpSilent => &[NotSeen],
             Self::ClearHttp2
@@ -173,7 +199,7 @@ impl Kind {
             Self::GtpU | Self::Proxy(_) => &[NotObservable, ReadableNow],
             Self::Named(named) if named.is_plaintext() => &[ReadableNow],
             Self::Named(Named::WireGuard) => &[Vulnerable],
-            Self::Named(_) | Self::Unknown | Self::DtlsChunks | Self::NotRead(_) => &[NotObservable],
+            Self::Named(_) | Self::Unknown | Self::DtlsChunks | Self::Eap | Self::NotRead(_) => &[NotObservable],
         }
     }
 
@@ -212,6 +238,7 @@ impl Kind {
                 | Self::SctpSilent
                 | Self::QuicNotAgreed
                 | Self::DtlsNotAgreed
+                | Self::EapTlsNotAgreed
         )
     }
 
@@ -254,6 +281,13 @@ impl Kind {
             Self::Dtls(version) => version.to_string(),
             Self::DtlsNotAgreed => "DTLS, not established".into(),
             Self::DtlsNotSeen => "DTLS, handshake not seen".into(),
+            Self::EapTls => "EAP-TLS".into(),
+            Self::EapTlsNotAgreed => "EAP-TLS, not established".into(),
+            Self::EapTlsNotSeen => "EAP-TLS, handshake not seen".into(),
+            Self::Eap => "EAPOL".into(),
+            Self::EapSilent => "EAPOL, no method".into(),
+            Self::Mka => "MKA".into(),
+            Self::MacSec => "MACsec".into(),
             Self::NotRead(DatagramProtocol::Udp) => "UDP, not recognised".into(),
             Self::NotRead(protocol) => format!("{}, not read", protocol.name()),
         }

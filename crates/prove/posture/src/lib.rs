@@ -32,6 +32,7 @@ mod kind;
 mod ledgers;
 mod link;
 mod negotiation;
+mod port;
 mod proxy;
 mod questions;
 mod quic;

@@ -144,12 +144,13 @@ fn packets_that_no_reader_claims_are_a_link_that_is_unproven_by_name() {
             "UDP fragments, not read",
         ),
         (
-            frame(0xaefe, b"\x10\0\0\x04data"),
+            // Of a revision that nobody knows.
+            frame(0xaefe, b"\x20\0\0\x04data"),
             DatagramProtocol::Frame(FrameProtocol::Type(0xaefe)),
             "eCPRI, not read",
         ),
         (
-            frame(0x88e5, &[0x0c; 40]),
+            frame(0x88e5, &[0x8c; 40]),
             DatagramProtocol::Frame(FrameProtocol::Type(0x88e5)),
             "MACsec, not read",
         ),

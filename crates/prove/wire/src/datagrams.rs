@@ -9,11 +9,15 @@ mod protocol;
 pub use message::Messages;
 pub use named::Named;
 pub(crate) use named::Numbered;
-pub use protocol::{DatagramProtocol, recognise};
+pub(crate) use protocol::of_frame;
+pub use protocol::{DatagramProtocol, ETHERTYPE_ECPRI, ETHERTYPE_PTP, recognise};
 
 use crate::connection::Captured;
 use crate::dtls::Dtls;
+use crate::eap::Eap;
 use crate::end::End;
+use crate::macsec::MacSec;
+use crate::mka::Mka;
 use crate::path::Path;
 use crate::quic::Quic;
 use crate::udp::Udp;
@@ -68,6 +72,30 @@ pub struct Datagrams {
     pub quic: Option<Box<Quic>>,
     /// Of DTLS what its handshake shows. Its client is the client here.
     pub dtls: Option<Box<Dtls>>,
+    /// Of a port under IEEE 802.1X, and of MACsec, what frames show.
+    pub port: Option<Box<Port>>,
+}
+
+/// What frames at a port show.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Port {
+    /// EAP. Its peer is the client.
+    Eap(Eap),
+    /// MKA.
+    Mka(Mka),
+    /// MACsec.
+    MacSec(MacSec),
+}
+
+impl Datagrams {
+    /// What EAP showed, where it is that.
+    #[must_use]
+    pub fn eap(&self) -> Option<&Eap> {
+        match self.port.as_deref() {
+            Some(Port::Eap(eap)) => Some(eap),
+            _ => None,
+        }
+    }
 }
 
 impl Datagrams {
@@ -96,6 +124,7 @@ impl Datagrams {
             controlled_by: None,
             quic: None,
             dtls: None,
+            port: None,
         }
     }
 
@@ -119,6 +148,14 @@ impl Datagrams {
         sent.packets += 1;
         sent.bytes += bytes;
         self.last = at;
+    }
+
+    /// Takes the payload of a frame that one of the two stations sent.
+    pub(crate) fn frame(&mut self, source: End, payload: &[u8], at: Moment) {
+        let side = self.packet(source, payload.len() as u64, at);
+        for header in message::headers(self.protocol, payload) {
+            self.messages.take(header, side);
+        }
     }
 
     /// Takes a datagram that one of the two ends sent.

@@ -26,7 +26,7 @@
 //!
 //! Layers, outermost first: [`capture`] (pcap, pcapng), [`link`], tags and tunnels (a [`path`]), [`ip`] (with fragments), and then [`tcp`] (segments,
 //! reassembly) with [`tls`], [`http2`], [`http1`], [`ssh`] and [`plaintext`], distinguished by [`opening`], behind a [`proxy`] too; [`sctp`] with [`dtls`] in it; [`udp`] with [`ike`], [`quic`], [`dtls`] and [`datagrams`];
-//! [`esp`]. What no reader claims is [`datagrams`] between its ends: each packet belongs to something that has a name.
+//! [`esp`]; frames without IP between stations with [`eap`] and [`mka`] in [`eapol`], and [`macsec`]. What no reader claims is [`datagrams`] between its ends: each packet belongs to something that has a name.
 //! Where [`keys`] are given, what they open is read as well.
 //! Everything a stranger can choose (lengths, counts, order) is bounded; what a bound drops is counted and said. Code
 //! points nobody knows are kept as the numbers they are.
@@ -40,6 +40,8 @@ mod cursor;
 pub mod datagrams;
 mod decapsulation;
 pub mod dtls;
+pub mod eap;
+pub mod eapol;
 mod end;
 pub mod esp;
 pub mod frames;
@@ -50,6 +52,8 @@ pub mod ip;
 pub mod keys;
 pub mod link;
 mod listed;
+pub mod macsec;
+pub mod mka;
 mod moment;
 mod observer;
 pub mod opening;

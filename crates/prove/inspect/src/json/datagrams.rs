@@ -11,6 +11,7 @@ use serde::Serialize;
 use super::Code;
 use super::dtls::{DtlsFacts, codes};
 use super::opened::Opened;
+use super::port::PortFacts;
 
 #[derive(Serialize)]
 pub(super) struct DatagramFacts {
@@ -26,6 +27,8 @@ pub(super) struct DatagramFacts {
     controlled_by: Option<String>,
     quic: Option<QuicFacts>,
     dtls: Option<DtlsFacts>,
+    #[serde(flatten)]
+    port: Option<PortFacts>,
 }
 
 /// What the Initial packets of a QUIC connection show.
@@ -137,6 +140,7 @@ impl DatagramFacts {
                 .dtls
                 .as_deref()
                 .map(|dtls| DtlsFacts::new(dtls, posture).over_udp()),
+            port: datagrams.port.as_deref().map(PortFacts::new),
         }
     }
 }

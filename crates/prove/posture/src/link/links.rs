@@ -229,6 +229,8 @@ impl Links {
             if key.carrier == Carrier::Udp(DatagramProtocol::GtpU) {
                 key.hint = roles.tunnels(key.ends.map(|end| end.address)).or(key.hint);
             }
+            let ends = key.ends.map(|end| end.address);
+            key.hint = key.hint.or_else(|| roles.fronthaul(key.carrier, ends));
             let matched = nodes.as_ref().map_or(Match::NoDeployment, |nodes| nodes.find(&key));
             let mut take = |gathered: Gathered, (place, ends, by_file): (Place, [LinkEnd; 2], Standing)| {
                 let turned = ends[0].address != key.ends[0].address

@@ -8,6 +8,7 @@ use bartizan_deployment::{Deployment, End, External, InterfaceKind, Node, NodeNa
 use bartizan_registry::UDP_APPLICATIONS;
 
 use bartizan_wire::Address;
+use bartizan_wire::datagrams::{DatagramProtocol, Named};
 use bartizan_wire::proxy::{Command, Place, ProxyProtocol, Through};
 
 use super::LinkEnd;
@@ -293,6 +294,7 @@ fn may_be_carried(kind: InterfaceKind, protection: Protection, carrier: Carrier)
             InterfaceKind::N2 | InterfaceKind::E1 | InterfaceKind::E2 | InterfaceKind::F1C | InterfaceKind::Xn
         ),
         Carrier::Ipsec => protection == Protection::Ipsec,
+        Carrier::Udp(DatagramProtocol::Named(Named::Ecpri | Named::Ptp)) => kind == InterfaceKind::OpenFronthaul,
         Carrier::Udp(protocol) => {
             let known = UDP_APPLICATIONS.iter().find(|known| protocol.name() == known.protocol);
             known.is_some_and(|known| known.interfaces.contains(&kind.name()))

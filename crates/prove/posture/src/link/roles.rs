@@ -1,8 +1,11 @@
 //! What hosts are, told by other links of theirs: that names GTP-U, which several interfaces share.
 
 use bartizan_wire::Address;
+use bartizan_wire::datagrams::{self, DatagramProtocol};
 use std::collections::{BTreeSet, HashMap};
 
+use super::part::Carrier;
+use crate::port::FRONTHAUL;
 use crate::{Hint, Interface};
 
 /// What a host is known to be.
@@ -16,6 +19,8 @@ pub(super) enum Role {
     Cu,
     /// PFCP establishes sessions in it.
     Upf,
+    /// It speaks eCPRI.
+    Fronthaul,
 }
 
 /// Roles of hosts; one host may have several.
@@ -30,11 +35,29 @@ impl Roles {
             "F1" => &[(asks, Role::Du), (answers, Role::Cu)],
             "E1" => &[(asks, Role::Cu), (answers, Role::Cu)],
             "N4" => &[(answers, Role::Upf)],
+            FRONTHAUL => &[(asks, Role::Fronthaul), (answers, Role::Fronthaul)],
             _ => &[],
         };
         for &(address, role) in told {
             self.0.entry(address).or_default().insert(role);
         }
+    }
+
+    /// The open fronthaul, where a station that speaks eCPRI sends or receives what else it consists of: PTP, MACsec and its keying.
+    pub(super) fn fronthaul(&self, carrier: Carrier, ends: [Address; 2]) -> Option<Interface> {
+        use DatagramProtocol::{Eapol, MacSec, Mka, Named};
+        let is_of_it = matches!(
+            carrier,
+            Carrier::Udp(Eapol | Mka | MacSec | Named(datagrams::Named::Ptp))
+        );
+        let is_known = |address: &Address| {
+            let roles = self.0.get(address);
+            matches!(address, Address::Station(_)) && roles.is_some_and(|roles| roles.contains(&Role::Fronthaul))
+        };
+        (is_of_it && ends.iter().any(is_known)).then_some(Interface {
+            name: FRONTHAUL,
+            by: Hint::PeerRole,
+        })
     }
 
     /// Which of the interfaces that GTP-U serves stands between two hosts, where their roles leave one.

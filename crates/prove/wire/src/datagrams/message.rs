@@ -1,6 +1,6 @@
 //! Headers of GTP-U, PFCP and GTPv2-C, and what is counted by them.
 
-use super::DatagramProtocol;
+use super::{DatagramProtocol, Named};
 use crate::Side;
 use crate::observer::allocated;
 
@@ -37,7 +37,16 @@ pub(super) fn headers(protocol: DatagramProtocol, datagram: &[u8]) -> impl Itera
             DatagramProtocol::Pfcp => (long().filter(|_| flags & 0x01 != 0), flags & 0x04 != 0),
             // T and P (TS 29.274, section 5.1).
             DatagramProtocol::GtpC => (word().filter(|_| flags & 0x08 != 0), flags & 0x10 != 0),
+            // Each message but the last is padded to four octets (eCPRI 2.0, section 3.1.3).
+            DatagramProtocol::Named(Named::Ecpri) => (None, flags & 0x01 != 0),
+            DatagramProtocol::Named(Named::Ptp) => (None, false),
             _ => return None,
+        };
+        let (kind, length) = match protocol {
+            // IEEE 1588, table 36.
+            DatagramProtocol::Named(Named::Ptp) => (flags & 0x0f, length),
+            DatagramProtocol::Named(Named::Ecpri) => (kind, length.next_multiple_of(4)),
+            _ => (kind, length),
         };
         rest = behind.get(length..).filter(|rest| another && !rest.is_empty());
         Some(Header {

@@ -24,8 +24,14 @@ pub enum DatagramProtocol {
     Quic,
     /// DTLS (RFC 9147).
     Dtls,
-    /// A protocol over UDP that is named and not read.
+    /// A protocol over UDP, or in frames, that is named and not read.
     Named(Named),
+    /// EAP over LANs (IEEE 802.1X), without MKA.
+    Eapol,
+    /// MACsec Key Agreement (IEEE 802.1X).
+    Mka,
+    /// MACsec (IEEE 802.1AE) that encrypts.
+    MacSec,
     /// UDP that nothing recognises.
     Udp,
     /// Another IP protocol, by its number.
@@ -51,6 +57,9 @@ impl DatagramProtocol {
             Self::Quic => "QUIC".into(),
             Self::Dtls => "DTLS".into(),
             Self::Named(named) => named.name().into(),
+            Self::Eapol => "EAPOL".into(),
+            Self::Mka => "MKA".into(),
+            Self::MacSec => "MACsec".into(),
             Self::Udp => "UDP".into(),
             Self::Ip(number) => ip_name(number),
             Self::Unreadable(number) => format!("{} without a whole header", ip_name(number)).into(),
@@ -164,4 +173,23 @@ pub fn recognise(udp: &Udp<'_>) -> Option<DatagramProtocol> {
         return Some(DatagramProtocol::Dtls);
     }
     named(udp).map(DatagramProtocol::Named)
+}
+
+/// EtherTypes of eCPRI and of PTP (IEEE 1588, annex E).
+pub const ETHERTYPE_ECPRI: u16 = 0xaefe;
+/// See [`ETHERTYPE_ECPRI`].
+pub const ETHERTYPE_PTP: u16 = 0x88f7;
+
+/// The protocol of a frame's payload that is named by its EtherType, if it begins with a header of it.
+pub(crate) fn of_frame(kind: u16, payload: &[u8]) -> Option<DatagramProtocol> {
+    let &[first, second, high, low] = payload.first_chunk::<4>()?;
+    let length = u16::from_be_bytes([high, low]);
+    /// The header that all messages of PTP have (IEEE 1588, clause 13.3).
+    const PTP_HEADER: u16 = 34;
+    match kind {
+        // Revision 1, reserved bits, and something behind the header.
+        ETHERTYPE_ECPRI if first & 0xfe == 0x10 && length > 0 => Some(DatagramProtocol::Named(Named::Ecpri)),
+        ETHERTYPE_PTP if second & 0x0f == 2 && length >= PTP_HEADER => Some(DatagramProtocol::Named(Named::Ptp)),
+        _ => None,
+    }
 }

@@ -1,5 +1,7 @@
 //! What belongs to no connection: protocols over UDP, and all that nothing recognises. QUIC and DTLS are read.
 
+mod stations;
+
 use std::collections::hash_map::Entry;
 use std::net::SocketAddr;
 
@@ -8,11 +10,14 @@ use super::keyed::Table;
 use super::memory::{Bounds, Memory};
 use super::paths::PathId;
 use super::quic::Places;
-use super::{Arrived, FlowKind, Omitted, Sink};
-use crate::datagrams::{self, DatagramProtocol, Datagrams as Seen, Named, Numbered};
+use super::{Arrived, FlowKind, Omitted, Sink, allocated};
+use crate::datagrams::{self, DatagramProtocol, Datagrams as Seen, Named, Numbered, Port};
 use crate::end::End;
+use crate::macsec::MacSec;
+use crate::mka::Mka;
 use crate::udp::Udp;
-use crate::{Side, Timestamp, dtls, quic};
+use crate::{Side, Timestamp, dtls, eap, quic};
+use stations::Stations;
 
 /// A protocol, what it is carried in, and the ends it is spoken between, the lesser first.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -44,6 +49,9 @@ enum Reader {
     Udp(Numbered),
     Quic(Box<quic::Session>),
     Dtls(Box<dtls::Session>),
+    Eap(Box<eap::Session>),
+    Mka(Box<Mka>),
+    MacSec(Box<MacSec>),
 }
 
 /// One conversation.
@@ -64,6 +72,9 @@ impl Conversation {
             DatagramProtocol::Quic => Reader::Quic(Box::new(quic::Session::new())),
             DatagramProtocol::Dtls => Reader::Dtls(Box::default()),
             DatagramProtocol::Udp => Reader::Udp(Numbered::default()),
+            DatagramProtocol::Eapol => Reader::Eap(Box::default()),
+            DatagramProtocol::Mka => Reader::Mka(Box::default()),
+            DatagramProtocol::MacSec => Reader::MacSec(Box::default()),
             _ => Reader::None,
         };
         Self { seen, reader }
@@ -75,6 +86,9 @@ impl Conversation {
             Reader::None | Reader::Udp(_) => 0,
             Reader::Quic(session) => session.held(),
             Reader::Dtls(session) => session.held(),
+            Reader::Eap(session) => allocated(size_of::<eap::Session>()) + session.held(),
+            Reader::Mka(mka) => allocated(size_of::<Mka>()) + mka.held(),
+            Reader::MacSec(seen) => allocated(size_of::<MacSec>()) + seen.held(),
         };
         HELD + reader + self.seen.messages.held()
     }
@@ -112,6 +126,19 @@ impl Conversation {
                 seen.dtls = Some(Box::new(shown));
                 client
             }
+            Reader::Eap(session) => {
+                let client = session.authenticator().map(|authenticator| 1 - authenticator);
+                seen.port = Some(Box::new(Port::Eap(session.outcome())));
+                client
+            }
+            Reader::Mka(mka) => {
+                seen.port = Some(Box::new(Port::Mka(*mka)));
+                None
+            }
+            Reader::MacSec(shown) => {
+                seen.port = Some(Box::new(Port::MacSec(*shown)));
+                None
+            }
         };
         if client == Some(1) {
             std::mem::swap(&mut seen.client, &mut seen.server);
@@ -127,6 +154,8 @@ pub(super) struct Datagrams {
     seen: Table<Key, Box<Conversation>>,
     /// By which connections of QUIC are found.
     places: Places,
+    /// The stations of ports.
+    stations: Stations,
 }
 
 impl Datagrams {
@@ -320,7 +349,7 @@ impl Datagrams {
     /// What a packet belongs to, with it counted; none where there is no room for another.
     fn of(&mut self, key: Key, ends: [End; 2], origin: &Origin, bounds: &mut Bounds<'_>) -> Option<&mut Conversation> {
         let promised = match key.protocol {
-            DatagramProtocol::Quic | DatagramProtocol::Dtls => PROMISED,
+            DatagramProtocol::Quic | DatagramProtocol::Dtls | DatagramProtocol::Eapol => PROMISED,
             _ => 0,
         };
         let room = bounds.memory.has_room(self.seen.growth() + HELD + promised);
@@ -354,6 +383,7 @@ impl Datagrams {
 
     /// Gives those whose last packet came before `since`, and forgets them.
     pub(super) fn forget_idle(&mut self, since: Timestamp, memory: &mut Memory, sink: &mut impl Sink) {
+        self.stations.forget_idle(since, memory);
         let mut idle: Vec<Box<Conversation>> = self
             .seen
             .extract_if(|_, one| one.seen.last.time < since)
@@ -381,6 +411,7 @@ impl Datagrams {
     pub(super) fn finish(&mut self, sink: &mut impl Sink) {
         let mut seen: Vec<Box<Conversation>> = self.seen.drain().map(|(_, one)| one).collect();
         self.places = Places::default();
+        self.stations = Stations::default();
         seen.sort_unstable_by_key(|one| one.seen.number);
         for one in seen {
             sink.datagrams(one.outcome());

@@ -90,12 +90,12 @@ impl Observer {
                 self.unread(Unread::Frame(protocol), origin.captured);
                 true
             }
-            Payload::Other(protocol, stations, bytes) => self.frame(protocol, stations, bytes, origin, layers),
+            Payload::Other(protocol, stations, bytes) => self.frame(protocol, stations, bytes, origin, layers, sink),
             Payload::Short => false,
         }
     }
 
-    /// A frame without IP that nothing reads: it is between its stations, or between the ends of the tunnel it came in.
+    /// A frame without IP: it is between its stations, or between the ends of the tunnel it came in.
     fn frame(
         &mut self,
         protocol: FrameProtocol,
@@ -103,7 +103,18 @@ impl Observer {
         bytes: &[u8],
         origin: &Origin,
         layers: &[Layer],
+        sink: &mut impl Sink,
     ) -> bool {
+        if let (FrameProtocol::Type(kind), Some(stations)) = (protocol, stations)
+            && let Some(path) = self.paths.id(layers, origin.at.time, &mut self.memory)
+        {
+            let Parts {
+                datagrams, mut bounds, ..
+            } = self.parts();
+            if datagrams.frame(kind, stations, bytes, path, origin, &mut bounds, sink) {
+                return true;
+            }
+        }
         let tunnel = layers.iter().rev().find_map(|layer| layer.between);
         let ends = match (stations, tunnel) {
             (Some(stations), _) => stations.map(End::Station),

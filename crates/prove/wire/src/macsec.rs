@@ -1,0 +1,223 @@
+//! MACsec (IEEE 802.1AE, clause 9): what a frame's SecTAG shows although the frame is encrypted.
+
+use std::fmt;
+
+use crate::Moment;
+use crate::eap::Agreed;
+use crate::frames::Station;
+use crate::observer::allocated;
+
+/// Secure associations that are told apart between two stations: four of each channel.
+const ASSOCIATIONS: usize = 16;
+/// Frames that are looked at one by one; behind them one of [`EACH`] is.
+const FIRST: u64 = 64;
+const EACH: u64 = 16;
+
+/// Flags of the TCI (clause 9.5): version, end station, an SCI is there, single copy broadcast, encrypted, changed.
+const VERSION: u8 = 0x80;
+const END_STATION: u8 = 0x40;
+const EXPLICIT: u8 = 0x20;
+const ENCRYPTED: u8 = 0x08;
+const CHANGED: u8 = 0x04;
+const ASSOCIATION: u8 = 0x03;
+
+/// The name of a secure channel: its station's address and a port.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Sci(pub [u8; 8]);
+
+impl Sci {
+    /// That of an end station which sends none (clause 9.9).
+    #[must_use]
+    pub fn of(station: Station) -> Self {
+        let [a, b, c, d, e, f] = station.0;
+        Self([a, b, c, d, e, f, 0, 1])
+    }
+
+    /// Its station.
+    #[must_use]
+    pub fn station(self) -> Station {
+        let [station @ .., _, _] = self.0;
+        Station(station)
+    }
+}
+
+impl fmt::Display for Sci {
+    /// `02:00:5e:10:00:01/1`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [.., high, low] = self.0;
+        write!(f, "{}/{}", self.station(), u16::from_be_bytes([high, low]))
+    }
+}
+
+/// A SecTAG.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct SecTag {
+    /// The E bit: what follows is encrypted.
+    pub encrypted: bool,
+    /// The C bit: what follows is not the user's data as it was.
+    pub changed: bool,
+    /// Association number.
+    pub association: u8,
+    /// Packet number; with extended packet numbering (XPN) the lower half.
+    pub packet_number: u32,
+    /// The channel, where the tag names it.
+    pub channel: Option<Sci>,
+}
+
+/// Reads the SecTAG behind the EtherType; gives it with what is behind it.
+#[must_use]
+pub fn tag(payload: &[u8]) -> Option<(SecTag, &[u8])> {
+    let (&[control, _, a, b, c, d], rest) = payload.split_first_chunk::<6>()?;
+    if control & VERSION != 0 {
+        return None;
+    }
+    let (channel, rest) = match control & EXPLICIT {
+        0 => (None, rest),
+        _ => {
+            let (channel, rest) = rest.split_first_chunk::<8>()?;
+            (Some(Sci(*channel)), rest)
+        }
+    };
+    let tag = SecTag {
+        encrypted: control & ENCRYPTED != 0,
+        changed: control & CHANGED != 0,
+        association: control & ASSOCIATION,
+        packet_number: u32::from_be_bytes([a, b, c, d]),
+        channel,
+    };
+    // An end station's channel is its own; one that names it as well is of somebody who does not follow clause 9.5.
+    (control & END_STATION == 0 || channel.is_none()).then_some((tag, rest))
+}
+
+/// One secure association: what a station sends under one number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Association {
+    /// Its channel, or the sender where the tag names none.
+    pub channel: Sci,
+    /// Its number.
+    pub number: u8,
+    /// Frames.
+    pub frames: u64,
+    /// Packet number of the first frame.
+    pub first_number: u32,
+    /// The highest packet number; its lower half with XPN.
+    pub highest_number: u32,
+    /// How often the packet number began again: another key under the same number, or XPN.
+    pub restarted: u32,
+    /// Frames with a number that is not above the highest.
+    pub late: u64,
+}
+
+/// What is known of the keys of a port from before its frames.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Keying {
+    /// MKA was seen of a station that sends.
+    pub agreed: Option<Moment>,
+    /// The cipher suite that a key server gave out last.
+    pub suite: Option<u64>,
+    /// What EAP agreed on at that port.
+    pub eap: Option<Agreed>,
+    /// From which octet on frames are encrypted.
+    pub confidentiality_offset: Option<u8>,
+}
+
+/// What MACsec between two stations showed. Frames that are authenticated only are read on, and not counted here.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct MacSec {
+    /// Frames that say they are encrypted.
+    pub encrypted: u64,
+    /// Frames that are changed and not encrypted, or the other way round, which no suite of the standard makes.
+    pub irregular: u64,
+    /// Associations, in the order first seen; sixteen at most.
+    pub associations: Vec<Association>,
+    /// Frames of further ones.
+    pub others: u64,
+    /// Frames that were looked at, and of these those in which a header of another protocol can be read.
+    pub looked: u64,
+    /// Of these, those in which a header of another protocol can be read where nothing can be.
+    pub readable: u64,
+    /// The first of these.
+    pub first_readable: Option<Moment>,
+    /// How it was keyed, as far as that was seen.
+    pub keying: Keying,
+}
+
+impl MacSec {
+    /// Whether enough frames show what anyone can read: of random octets one in sixteen million does.
+    #[must_use]
+    pub fn is_readable(&self) -> bool {
+        self.readable > 1 + (self.looked >> 16)
+    }
+
+    /// Takes a frame of a station.
+    pub(crate) fn take(&mut self, sender: Station, tag: &SecTag, body: &[u8], at: Moment) {
+        let frames = self.encrypted + self.irregular;
+        match tag.encrypted && tag.changed {
+            true => self.encrypted += 1,
+            false => self.irregular += 1,
+        }
+        if frames < FIRST || frames.is_multiple_of(EACH) {
+            self.looked += 1;
+            if begins_with_header(body) {
+                self.readable += 1;
+                self.first_readable.get_or_insert(at);
+            }
+        }
+        let channel = tag.channel.unwrap_or(Sci::of(sender));
+        let known = self
+            .associations
+            .iter_mut()
+            .find(|known| (known.channel, known.number) == (channel, tag.association));
+        if let Some(known) = known {
+            known.take(tag.packet_number);
+        } else if self.associations.len() < ASSOCIATIONS {
+            self.associations.push(Association {
+                channel,
+                number: tag.association,
+                frames: 1,
+                first_number: tag.packet_number,
+                highest_number: tag.packet_number,
+                restarted: 0,
+                late: 0,
+            });
+        } else {
+            self.others += 1;
+        }
+    }
+
+    /// Bytes it holds on the heap.
+    pub(crate) fn held(&self) -> usize {
+        allocated(self.associations.capacity() * size_of::<Association>())
+    }
+}
+
+impl Association {
+    fn take(&mut self, number: u32) {
+        /// Numbers so far behind the highest are of another key, or of the next cycle of XPN.
+        const BEHIND: u32 = 1 << 30;
+        self.frames += 1;
+        if number > self.highest_number {
+            self.highest_number = number;
+        } else if self.highest_number - number >= BEHIND || (number < 64 && self.highest_number > 4096) {
+            self.restarted += 1;
+            self.highest_number = number;
+        } else {
+            self.late += 1;
+        }
+    }
+}
+
+/// Whether bytes begin as a frame does behind its addresses: the EtherType of IP or eCPRI, and the header's first octet.
+fn begins_with_header(body: &[u8]) -> bool {
+    matches!(
+        body,
+        [0x08, 0x00, 0x45, ..] | [0x86, 0xdd, 0x60, ..] | [0xae, 0xfe, 0x10, ..]
+    )
+}
+
+#[cfg(test)]
+mod tests;
