@@ -24,7 +24,7 @@ use bartizan_plan::simulation::{
 };
 use bartizan_report::plot::{Axis, Line, Panel, Point, lines};
 use bartizan_report::quantity::Shown;
-use bartizan_stats::Sample;
+use bartizan_stats::{Interval, Sample};
 use bartizan_tls::{Credentials, Endpoint, peers};
 use nix::time::{ClockId, clock_gettime};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -40,6 +40,8 @@ const SERVER: &str = "server";
 const ALONE: usize = 100;
 const AT_ONCE: usize = 16;
 const BATCHES: usize = 20;
+/// Storms; the median of them is compared.
+const ROUNDS: usize = 5;
 const WARM: usize = 20;
 /// Connections that wait for the responder to accept them: all of a storm.
 const BACKLOG: u32 = 4096;
@@ -69,19 +71,29 @@ fn main() -> Result<()> {
     let per = |time: Duration, count: usize| time.as_secs_f64() * 1e6 / count as f64;
     let elapsed_us = per(began.elapsed(), ALONE);
     let alone_us = per(thread_time()? - ours, ALONE) + per(responder.spent() - theirs, ALONE);
-    // Ends that have something to do all the time do not sleep and wake for every message: what a handshake takes them then is what counts in a storm.
-    let (ours, theirs) = (thread_time()?, responder.spent());
-    for _ in 0..BATCHES {
-        runtime.block_on(together(&client, responder.address, AT_ONCE))?;
+    // What a handshake takes is measured before every storm: a machine that is slower for a while is so for both.
+    let (mut client_us, mut server_us, mut storms) = (Vec::new(), Vec::new(), Vec::new());
+    for _ in 0..ROUNDS {
+        // Ends that have something to do all the time do not sleep and wake for every message: what it takes them then counts in a storm.
+        let (ours, theirs) = (thread_time()?, responder.spent());
+        for _ in 0..BATCHES {
+            runtime.block_on(together(&client, responder.address, AT_ONCE))?;
+        }
+        client_us.push(per(thread_time()? - ours, BATCHES * AT_ONCE));
+        server_us.push(per(responder.spent() - theirs, BATCHES * AT_ONCE));
+        storms.push(Sample::new(runtime.block_on(together(
+            &client,
+            responder.address,
+            clients,
+        ))?)?);
     }
     let alone = Alone {
-        client_us: per(thread_time()? - ours, BATCHES * AT_ONCE),
-        server_us: per(responder.spent() - theirs, BATCHES * AT_ONCE),
+        client_us: Sample::new(client_us)?.median(),
+        server_us: Sample::new(server_us)?.median(),
         way_us: (elapsed_us - alone_us).max(1.0),
     };
     let predicted = predict(clients, &alone)?;
-    let measured = runtime.block_on(together(&client, responder.address, clients))?;
-    report(&alone, &predicted, &Sample::new(measured)?, picture.as_deref())
+    report(&alone, &predicted, &storms, picture.as_deref())
 }
 
 /// Processor time of each end for a handshake when a few are under way, and what one takes beyond it on the clock when there is no other.
@@ -186,7 +198,7 @@ fn predict(clients: usize, alone: &Alone) -> Result<Outcome> {
     Ok(run(&scenario, 1, &mut |_| Stop::No)?)
 }
 
-fn report(alone: &Alone, predicted: &Outcome, measured: &Sample, picture: Option<&str>) -> Result<()> {
+fn report(alone: &Alone, predicted: &Outcome, storms: &[Sample], picture: Option<&str>) -> Result<()> {
     println!(
         "{AT_ONCE} at a time: client {:.0} us, responder {:.0} us of processor time for each; {:.0} us beyond it on the clock when alone",
         alone.client_us, alone.server_us, alone.way_us
@@ -196,21 +208,33 @@ fn report(alone: &Alone, predicted: &Outcome, measured: &Sample, picture: Option
     let (mut ours, mut theirs) = (Vec::new(), Vec::new());
     for percent in (5..=100).step_by(5).chain([99]) {
         let said = predicted.reached(percent).ok_or("not all came back")? as f64 / 1e9;
-        let was = measured.quantile(percent as f64 / 100.0);
+        let each = storms.iter().map(|storm| storm.quantile(percent as f64 / 100.0));
+        let each = Sample::new(each)?;
+        let was = each.median();
         let error = said / was - 1.0;
         errors.push(error.abs());
-        let point = |value| Point {
+        let point = |value, interval| Point {
             x: percent as f64,
             value,
-            interval: None,
+            interval,
             published: Vec::new(),
         };
         if percent != 99 {
-            ours.push(point(said));
-            theirs.push(point(was));
+            ours.push(point(said, None));
+            let ends = Interval {
+                low: each.quantile(0.0),
+                high: each.quantile(1.0),
+            };
+            theirs.push(point(was, Some(ends)));
         }
         if [50, 95, 99, 100].contains(&percent) {
-            println!("{percent:>4} % {said:>11.3} s {was:>8.3} s {:>+5.1} %", error * 100.0);
+            println!(
+                "{percent:>4} % {said:>11.3} s {was:>8.3} s {:>+5.1} %  (of {} storms {:.3} to {:.3} s)",
+                error * 100.0,
+                each.n(),
+                each.quantile(0.0),
+                each.quantile(1.0)
+            );
         }
     }
     let median = Sample::new(errors)?.median();
@@ -229,8 +253,13 @@ fn report(alone: &Alone, predicted: &Outcome, measured: &Sample, picture: Option
             quantity: "time until they are connected".to_owned(),
             unit: Shown::in_unit("s"),
         };
-        let title = format!("{} handshakes at once with one responder", measured.n());
-        let note = format!("Median absolute error {:.1} %.", median * 100.0);
+        let clients = storms.first().map_or(0, Sample::n);
+        let title = format!("{clients} handshakes at once with one responder");
+        let note = format!(
+            "Median absolute error {:.1} %; whiskers reach from the fastest to the slowest of {} storms.",
+            median * 100.0,
+            storms.len()
+        );
         fs::write(
             path,
             lines(&title, &axis, "share of the clients (%)", &[panel]).standalone(&note),
