@@ -38,6 +38,7 @@ const FINDINGS: &[(&str, &str)] = &[
     ),
     ("plan merge", "under some seed a site was not back in time"),
     ("plan storm", "under some seed a site was not back in time"),
+    ("plan measured", "the median absolute error is above 15 %"),
     ("rekey", "a link has not been rekeyed, or breaks its policy"),
     (
         "sidecar redirect show",

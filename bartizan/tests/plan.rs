@@ -85,6 +85,45 @@ fn processing_of_e2_comes_from_the_records_of_the_lab() {
 }
 
 #[test]
+fn set_up_times_of_strongswan_are_predicted_to_15_per_cent_and_their_packets_exactly() {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../experiments/sa-setup-path/records");
+    let records = std::fs::read_dir(folder).unwrap().next().unwrap().unwrap().path();
+    let report = json(&["measured", records.to_str().unwrap()]);
+    assert!(
+        report["median_absolute_error"].as_f64().unwrap() < 0.15,
+        "{}",
+        report["median_absolute_error"]
+    );
+    let times = report["times"].as_array().unwrap();
+    assert_eq!(times.len(), 8);
+    for time in times {
+        assert_eq!(
+            time["measured_packets"].as_f64().unwrap(),
+            time["predicted_packets"].as_f64().unwrap(),
+            "{time}"
+        );
+    }
+    let under_loss = report["under_loss"].as_array().unwrap();
+    let within = under_loss.iter().filter(|row| row["within"] == true).count();
+    // Of 22 intervals of 95 % one is expected to miss, and two may.
+    assert!(
+        under_loss.len() == 22 && within >= 20,
+        "{within} of {}",
+        under_loss.len()
+    );
+    // Records of something else are refused, with what would do.
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../experiments/e2-sizes/records");
+    let records = std::fs::read_dir(folder).unwrap().next().unwrap().unwrap().path();
+    let output = plan(&["measured", records.to_str().unwrap()]);
+    assert_eq!(output.status.code(), Some(64));
+    assert!(
+        text(&output.stderr).contains("sa-setup-path"),
+        "{}",
+        text(&output.stderr)
+    );
+}
+
+#[test]
 fn the_publication_s_tables_come_out_next_to_the_computed_ones() {
     let report = json(&["published"]);
     let cells = report["table_4"].as_array().unwrap();

@@ -7,6 +7,7 @@ mod costs;
 mod curves;
 mod delay;
 mod fronthaul;
+mod measured;
 mod merge;
 mod mtu;
 mod network;
@@ -29,6 +30,7 @@ enum Plan {
     Delay(delay::Args),
     Fronthaul(fronthaul::Args),
     Merge(merge::Args),
+    Measured(measured::Args),
     Mtu(mtu::Args),
     Published(published::Args),
     Storm(Box<storm::Args>),
@@ -41,6 +43,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
         Plan::Delay(args) => delay::run(args),
         Plan::Fronthaul(args) => fronthaul::run(args),
         Plan::Merge(args) => merge::run(args),
+        Plan::Measured(args) => measured::run(args),
         Plan::Mtu(args) => mtu::run(args),
         Plan::Published(args) => published::run(args),
         Plan::Storm(args) => storm::run(args),

@@ -1,9 +1,9 @@
 //! Handshakes in packets and round trips.
 
 use bartizan_plan::mtu::{
-    Certificates, Exchange, Flight, IkeHandshake, TlsHandshake, quic_rounds, segment, tcp_rounds,
+    Certificates, Exchange, Flight, IkeHandshake, Port, TlsHandshake, quic_rounds, segment, tcp_rounds,
 };
-use bartizan_plan::overhead::IpVersion;
+use bartizan_plan::overhead::{IpVersion, Protection};
 use bartizan_plan::unit::Bytes;
 use bartizan_registry::{Header, QUIC_INITIAL_LEAST};
 use bartizan_report::sheet::{Grid, Section};
@@ -119,6 +119,12 @@ pub(super) fn ike(args: &Args, mtu: Bytes) -> Result<Vec<IkeRow>, Failure> {
                     scheme,
                     certificates: certificates(args, *chain),
                     fragment_size: Some(Bytes::from(IkeHandshake::FRAGMENT_SIZE)),
+                    // ESP in UDP is on the port that IKE moves to behind NAT.
+                    port: if args.within.iter().any(Protection::is_in_udp) {
+                        Port::P4500
+                    } else {
+                        Port::P500
+                    },
                     ip: IpVersion::V4,
                 };
                 let Some(exchanges) = handshake.exchanges(mtu) else {

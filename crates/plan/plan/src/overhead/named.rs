@@ -203,6 +203,12 @@ impl Protection {
         matches!(self.kind, Kind::None)
     }
 
+    /// Whether it is ESP in UDP.
+    #[must_use]
+    pub fn is_in_udp(&self) -> bool {
+        matches!(&self.kind, Kind::Esp(esp) if esp.udp == UdpEncapsulation::InUdp)
+    }
+
     /// The Ethernet frame (without check sequence) that is sent for an Ethernet frame of this size which carries an IP packet of this version.
     ///
     /// TLS is taken to put each packet's bytes behind the TCP header into one record.
