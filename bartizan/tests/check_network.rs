@@ -98,6 +98,37 @@ fn each_link_is_held_against_its_clause_and_what_falls_short_is_found() {
 }
 
 #[test]
+fn macsec_with_ports_is_judged_by_the_policy_that_its_keys_come_under() {
+    let with = |macsec: &str| {
+        let network = NETWORK.replace("with: macsec }", &format!("with: macsec, macsec: {macsec} }}"));
+        let named = |network: String, node: &str| {
+            let address = format!("function: O-{}, ", node.to_uppercase());
+            network.replace(
+                &address,
+                &format!("{address}certificate: {node}.pem, key: {node}.key, "),
+            )
+        };
+        let place = place(&named(named(network, "du"), "ru"));
+        let report = json(place.path(), &["--interfaces"]);
+        let link = report["links"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .find(|link| link["interface"] == "FH")
+            .unwrap();
+        (
+            link["recording"].as_str().unwrap().to_owned(),
+            link["gives"][0].as_bool().unwrap(),
+            rules(&report, "FH du -- ru"),
+        )
+    };
+    let encrypting = with("{ port: { du: eth1, ru: eth2 } }");
+    assert_eq!(encrypting, ("post-quantum".to_owned(), true, Vec::new()));
+    let integrity = with("{ port: { du: eth1, ru: eth2 }, confidentiality: integrity }");
+    assert_eq!(integrity, ("nothing".to_owned(), false, vec!["unprotected".to_owned()]));
+}
+
+#[test]
 fn a_network_that_meets_everything_is_clean() {
     let network = r#"
 policy: hybrid

@@ -377,8 +377,17 @@ fn budgets(links: &[Link], conditions: &Conditions) -> Section {
             Field::from(format!("{:.1}", predicted.added_us)),
             Field::toned(format!("{:.1}", predicted.packet_us()), tone),
             Field::from(or_none(predicted.budget.packet_us, 1.0)),
-            Field::from(predicted.round_trips.to_string()),
-            Field::toned(format!("{:.2}", predicted.set_up_us / 1e3), tone),
+            Field::from(
+                predicted
+                    .round_trips
+                    .map_or_else(|| "-".to_owned(), |trips| trips.to_string()),
+            ),
+            Field::toned(
+                predicted
+                    .set_up_us
+                    .map_or_else(|| "-".to_owned(), |set_up| format!("{:.2}", set_up / 1e3)),
+                tone,
+            ),
             Field::from(or_none(predicted.budget.set_up_us, 1e3)),
             Field::from(predicted.budget.what),
             Field::from(predicted.budget.source),

@@ -2,6 +2,8 @@
 
 use serde::Serialize;
 
+use crate::macsec::{MACSEC_ICV, MACSEC_SCI, MACSEC_SECTAG};
+
 /// Bytes that a protocol puts in front of or behind what it carries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Header {
@@ -16,7 +18,7 @@ pub struct Header {
 }
 
 macro_rules! headers {
-    ($($constant:ident $name:literal $bytes:literal $document:literal $section:literal;)*) => {
+    ($($constant:ident $name:literal $bytes:tt $document:literal $section:literal;)*) => {
         impl Header {
             $(#[doc = concat!($name, ": ", stringify!($bytes), " bytes (", $document, ", ", $section, ").")]
               pub const $constant: Self = Self { name: $name, bytes: $bytes, document: $document, section: $section };)*
@@ -34,9 +36,9 @@ headers! {
     ETHERNET_FCS       "frame check sequence"          4 "IEEE 802.3-2022"   "clause 3.2.9";
     ETHERNET_GAP       "preamble and gap"             20 "IEEE 802.3-2022"   "clauses 3.2.1 and 4A.4.2";
     VLAN_TAG           "VLAN tag"                      4 "IEEE 802.1Q-2022"  "clause 9.5";
-    SECTAG             "MACsec SecTAG"                 8 "IEEE 802.1AE-2018" "clause 9.3";
-    SECTAG_SCI         "MACsec SCI"                    8 "IEEE 802.1AE-2018" "clause 9.9";
-    MACSEC_ICV         "MACsec ICV"                   16 "IEEE 802.1AE-2018" "clause 14.5";
+    SECTAG             "MACsec SecTAG"                 MACSEC_SECTAG "IEEE 802.1AE-2018" "clause 9.3";
+    SECTAG_SCI         "MACsec SCI"                    MACSEC_SCI "IEEE 802.1AE-2018" "clause 9.9";
+    MACSEC_ICV         "MACsec ICV"                   MACSEC_ICV "IEEE 802.1AE-2018" "clause 14.5";
     IPV4               "IPv4 header"                  20 "RFC 791"           "section 3.1";
     IPV6               "IPv6 header"                  40 "RFC 8200"          "section 3";
     IPV6_FRAGMENT      "IPv6 fragment header"          8 "RFC 8200"          "section 4.5";

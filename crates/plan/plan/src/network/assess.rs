@@ -3,7 +3,8 @@
 use std::time::SystemTime;
 
 use bartizan_deployment::{
-    Deployment, IkeAuthentication, Interface, InterfaceKind, KeyExchange, Mode, Policy, Protection, day_of,
+    Confidentiality, Deployment, IkeAuthentication, Interface, InterfaceKind, KeyExchange, Mode, Policy, Protection,
+    day_of,
 };
 use bartizan_registry::{Safety, group, signature};
 use serde::{Serialize, Serializer};
@@ -123,7 +124,7 @@ fn link(
             .map_or_else(String::new, |node| node.function.clone())
     };
     let policy = interface.policy.in_force(day_of(now));
-    let (recording, forgery) = given(interface.protection, &policy);
+    let (recording, forgery) = given(interface, &policy);
     Link {
         about: format!("{} {one} -- {other}", interface.kind.name()),
         interface: interface.kind.name(),
@@ -131,25 +132,44 @@ fn link(
         functions: [function(one.as_str()), function(other.as_str())],
         protection: interface.protection,
         requirement: asked,
-        gives: [interface.protection != Protection::Nothing; 4],
+        gives: gives(interface),
         recording,
         forgery,
         predicted: conditions.map(|conditions| conditions.predict(interface)),
     }
 }
 
+/// Confidentiality, integrity, authentication, replay protection: all or nothing, but for MACsec without encryption.
+fn gives(interface: &Interface) -> [bool; 4] {
+    let protected = interface.protection != Protection::Nothing;
+    [
+        protected && !is_integrity_alone(interface),
+        protected,
+        protected,
+        protected,
+    ]
+}
+
+fn is_integrity_alone(interface: &Interface) -> bool {
+    let link = interface.macsec.as_ref();
+    link.is_some_and(|link| link.confidentiality == Confidentiality::Integrity)
+}
+
 /// Against recording, and against forgery.
-fn given(protection: Protection, policy: &Policy) -> (Given, Given) {
+fn given(interface: &Interface, policy: &Policy) -> (Given, Given) {
     let safe_signatures = |codes: &[bartizan_registry::SignatureScheme]| {
         let safe = |code: &&bartizan_registry::SignatureScheme| {
             signature(**code).is_some_and(|known| known.forgery == Safety::QuantumSafe)
         };
         Given::of(codes.iter().filter(safe).count(), codes.len())
     };
-    match protection {
+    match interface.protection {
         Protection::Nothing => (Given::Nothing, Given::Nothing),
-        Protection::Macsec => (Given::Unknown, Given::Unknown),
-        Protection::Sidecar => {
+        // Nothing sets up a link whose ports the file does not name.
+        Protection::Macsec if interface.macsec.is_none() => (Given::Unknown, Given::Unknown),
+        Protection::Macsec if is_integrity_alone(interface) => (Given::Nothing, safe_signatures(&policy.signatures)),
+        // Keys of MACsec come from TLS under the same policy.
+        Protection::Sidecar | Protection::Macsec => {
             let safe = |code: &&bartizan_registry::NamedGroup| {
                 group(**code).is_some_and(|known| known.recording == Safety::QuantumSafe)
             };
@@ -248,6 +268,16 @@ fn of_link(link: &Link, interface: &Interface) -> Vec<Concern> {
             "TS 33.501, clause 9.1.2; SRCS, clause 5.2.4",
         ));
     }
+    if is_integrity_alone(interface) {
+        concerns.push(concern(
+            Rule::Unprotected,
+            Severity::Low,
+            "is protected by MACsec without encryption: whoever is on the path reads what nothing above encrypts"
+                .to_owned(),
+            "write `confidentiality: encrypt`, or show that PDCP encrypts what it carries".to_owned(),
+            asked.clause,
+        ));
+    }
     concerns.extend(quantum(link));
     if let Some(predicted) = &link.predicted
         && let Some(passed) = predicted.passed()
@@ -290,8 +320,8 @@ fn quantum(link: &Link) -> Vec<Concern> {
         Given::Unknown => concerns.push(concern(
             Rule::Recording,
             Severity::Low,
-            "is left to MACsec, which is as safe as its CAK: this version neither sets it up nor looks at it",
-            "derive the CAK from a post-quantum exchange, and show by a capture what protects the link",
+            "is left to MACsec, and the file names no ports: nothing here sets it up, and it is as safe as its keys",
+            "add `macsec: { port: { NODE: eth1, ... } }`, or show by a capture and by its keys what protects the link",
         )),
         Given::PostQuantum | Given::Nothing => {}
     }

@@ -1,6 +1,6 @@
 //! How long an interface may take, and how long it is predicted to.
 
-use bartizan_deployment::{Interface, InterfaceKind, Mode as EspMode, Protection as With};
+use bartizan_deployment::{Confidentiality, Interface, InterfaceKind, Mode as EspMode, Protection as With};
 use bartizan_registry::Header;
 use serde::Serialize;
 
@@ -114,10 +114,10 @@ pub struct Predicted {
     pub added_us: f64,
     /// Where that comes from.
     pub added_from: &'static str,
-    /// Round trips of a set-up.
-    pub round_trips: u32,
+    /// Round trips of a set-up; none where they were not counted (MACsec).
+    pub round_trips: Option<u32>,
     /// They, over this path, without time to compute.
-    pub set_up_us: f64,
+    pub set_up_us: Option<f64>,
 }
 
 /// The long packet of E2 that Groen et al. 2024 observed (table 2).
@@ -138,13 +138,13 @@ impl Conditions {
             _ => Bytes::from(FULL) + Bytes::from(Header::ETHERNET.bytes),
         };
         let (name, added_us, added_from, round_trips) = match interface.protection {
-            With::Nothing => ("none", 0.0, "nothing is added", 0),
+            With::Nothing => ("none", 0.0, "nothing is added", Some(0)),
             // A SYN, a full handshake, the request.
             With::Sidecar => (
                 "tls:TLS_AES_256_GCM_SHA384",
                 61.8,
                 "experiments/peers: request by `http2` on a kept connection, one core, 61.8 us",
-                3,
+                Some(3),
             ),
             // IKE_SA_INIT, IKE_INTERMEDIATE, IKE_AUTH.
             With::Ipsec => {
@@ -161,19 +161,21 @@ impl Conditions {
                     name,
                     50.0,
                     "Groen et al. 2024, section 4.2: at most 50 us for 62 to 1500 bytes, with AES-CBC; none with AES-GCM",
-                    3,
+                    Some(3),
                 )
             }
             With::Macsec => {
-                let curve = published::macsec_added(Mode::Encryption).ok();
-                let added = curve
-                    .and_then(|curve| curve.at(frame).ok())
-                    .map_or(0.0, Microseconds::value);
+                let link = interface.macsec.as_ref();
+                let integrity = link.is_some_and(|link| link.confidentiality == Confidentiality::Integrity);
+                let mode = if integrity { Mode::Integrity } else { Mode::Encryption };
+                let added = published::macsec_added(mode)
+                    .ok()
+                    .and_then(|curve| curve.at(frame).ok());
                 (
                     "macsec:gcm-aes-128",
-                    added,
-                    "Groen et al. 2024, section 5.1: MACsec in software, encrypting, a straight line between two sizes",
-                    0,
+                    added.map_or(0.0, Microseconds::value),
+                    "Groen et al. 2024, section 5.1: MACsec in software, a straight line between two sizes",
+                    None,
                 )
             }
         };
@@ -191,7 +193,7 @@ impl Conditions {
             added_us,
             added_from,
             round_trips,
-            set_up_us: f64::from(round_trips) * 2.0 * delay::propagation(self.distance).value(),
+            set_up_us: round_trips.map(|trips| f64::from(trips) * 2.0 * delay::propagation(self.distance).value()),
         }
     }
 
@@ -226,10 +228,11 @@ impl Predicted {
                 self.budget.what
             ));
         }
-        let set_up = self.budget.set_up_us.filter(|most| self.set_up_us > *most)?;
+        let (predicted, trips) = self.set_up_us.zip(self.round_trips)?;
+        let set_up = self.budget.set_up_us.filter(|most| predicted > *most)?;
         Some(format!(
-            "{} round trips of set-up take {:.0} us, and {set_up} us are the budget: {}",
-            self.round_trips, self.set_up_us, self.budget.what
+            "{trips} round trips of set-up take {predicted:.0} us, and {set_up} us are the budget: {}",
+            self.budget.what
         ))
     }
 }

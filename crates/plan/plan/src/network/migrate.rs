@@ -67,7 +67,7 @@ fn reach(kind: InterfaceKind) -> (u8, &'static str) {
     }
 }
 
-/// What it costs to move it: a line of the file, an agent that is there already, a new agent, or work of others.
+/// What it costs to move it: a line of the file, a sidecar, or an IKE daemon or MACsec.
 fn cost(link: &Link) -> (u8, String, &'static str) {
     let with = link.requirement.met_by.first().copied().unwrap_or(Protection::Ipsec);
     match (link.protection, with) {
@@ -77,21 +77,26 @@ fn cost(link: &Link) -> (u8, String, &'static str) {
             "a sidecar at each end",
         ),
         (Protection::Nothing, Protection::Macsec) => (
-            3,
-            "protect it by MACsec: this version does not bring it up".to_owned(),
-            "a feature of ports or kernels that Bartizan does not drive yet",
+            2,
+            "write `with: macsec` with the ports and run `bartizan up` at both ends".to_owned(),
+            "a port and a kernel with MACsec at each end",
         ),
         (Protection::Nothing, _) => (
             2,
             "write `with: ipsec` and run `bartizan up` at both ends".to_owned(),
             "an IKE daemon at each end",
         ),
-        (Protection::Macsec, _) => (
-            3,
-            "derive its CAK from a post-quantum exchange".to_owned(),
-            "a feature that Bartizan does not drive yet",
+        (Protection::Macsec, _) if link.recording == Given::Unknown => (
+            2,
+            "name its ports (`macsec: { port: ... }`) and run `bartizan up` at both ends".to_owned(),
+            "a port and a kernel with MACsec at each end",
         ),
-        (Protection::Sidecar | Protection::Ipsec, _) => (
+        (Protection::Macsec, _) if link.recording == Given::Nothing => (
+            0,
+            "write `confidentiality: encrypt` and reload both ends".to_owned(),
+            "a line of the file: what protects it is there",
+        ),
+        (Protection::Sidecar | Protection::Ipsec | Protection::Macsec, _) => (
             0,
             "write `policy: hybrid` and reload both ends".to_owned(),
             "a line of the file: what protects it is there",
