@@ -369,7 +369,7 @@ impl Conversation {
             .map(|hop| size_of::<Hop>() + hop.held())
             .sum::<usize>();
         let texts = self.posture.contradictions.iter().map(|found| found.what.len() + 80);
-        let beside = self.posture.beside.len() * 200;
+        let beside = self.posture.holes.len() * 200;
         size_of::<Self>()
             + POSTURE
             + hello

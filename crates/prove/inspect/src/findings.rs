@@ -77,7 +77,7 @@ impl Gathered {
             let example = || example(conversation, judgement.sources());
             self.found(Concern::Unproven, judgement.because(), UNIT, kind, example);
         }
-        for hole in &posture.beside {
+        for hole in &posture.holes {
             if hole.judgement.verdict() != Verdict::QuantumSafe {
                 let example = || example(conversation, hole.judgement.sources());
                 self.found(Concern::Beside, hole.judgement.because(), UNIT, kind, example);

@@ -523,7 +523,7 @@ impl Connection {
             confidentiality: verdict(&posture.confidentiality),
             authenticity: verdict(&posture.authenticity),
             contradictions: posture.contradictions.iter().map(|found| found.what.clone()).collect(),
-            beside: posture.beside.iter().map(Hole::new).collect(),
+            beside: posture.holes.iter().map(Hole::new).collect(),
             in_ledger: posture.in_ledger,
         }
     }

@@ -48,7 +48,7 @@ pub struct Protocol {
     /// How far it is followed.
     pub reading: Reading,
     /// What tells it from others.
-    pub told_by: String,
+    pub recognised_by: String,
     /// What can become of its confidentiality.
     pub verdicts: Vec<Verdict>,
 }
@@ -58,7 +58,7 @@ const STRUCTURE: &str = "structure";
 /// A conversation of this kind, by its protocol. Each kind has its place here, or this does not compile.
 fn of(kind: Kind) -> (&'static str, String, Reading, String) {
     use Reading::{Named, Read, Unread};
-    let (over, name, reading, told) = match kind {
+    let (over, name, reading, sign) = match kind {
         Kind::Tls13 | Kind::TlsLegacy(_) | Kind::TlsNotAgreed | Kind::TlsNotSeen => {
             ("TCP", "TLS".into(), Read, STRUCTURE.to_owned())
         }
@@ -66,22 +66,22 @@ fn of(kind: Kind) -> (&'static str, String, Reading, String) {
         Kind::ClearHttp1 => ("TCP", "HTTP/1".into(), Read, STRUCTURE.into()),
         Kind::Ssh | Kind::SshNotAgreed | Kind::SshNotSeen => ("TCP", "SSH".into(), Read, STRUCTURE.into()),
         Kind::Plaintext(named) => {
-            let told = match named.goes_over_to_tls() {
+            let sign = match named.goes_over_to_tls() {
                 true => "structure; followed into TLS",
                 false => STRUCTURE,
             };
-            ("TCP", named.name().to_owned(), Named, told.into())
+            ("TCP", named.name().to_owned(), Named, sign.into())
         }
         Kind::Proxy(protocol) => {
-            let told = format!("{}; followed into what is behind it", protocol.recognised_by());
-            ("TCP", protocol.name().to_owned(), Read, told)
+            let sign = format!("{}; followed into what is behind it", protocol.recognised_by());
+            ("TCP", protocol.name().to_owned(), Read, sign)
         }
         Kind::Unknown | Kind::Silent => ("TCP", "anything else".into(), Unread, "nothing above".into()),
         Kind::Ike | Kind::IkeNotAgreed | Kind::IkeNotSeen => ("UDP", "IKEv2".into(), Read, ike_ports()),
         Kind::IkeV1 => ("UDP", "IKEv1".into(), Read, ike_ports()),
         Kind::Esp | Kind::EspInClear => {
-            let told = format!("IP protocol {}; UDP port {}", ip::ESP, udp::IKE_NAT);
-            ("IP, UDP", "ESP".into(), Read, told)
+            let sign = format!("IP protocol {}; UDP port {}", ip::ESP, udp::IKE_NAT);
+            ("IP, UDP", "ESP".into(), Read, sign)
         }
         Kind::DtlsOverSctp => ("SCTP", "DTLS".into(), Read, STRUCTURE.into()),
         Kind::SshOverSctp => ("SCTP", "SSH".into(), Read, STRUCTURE.into()),
@@ -100,16 +100,16 @@ fn of(kind: Kind) -> (&'static str, String, Reading, String) {
         Kind::MacSec => datagrams(DatagramProtocol::MacSec),
         Kind::NotRead(protocol) => datagrams(protocol),
     };
-    (over, name, reading, told)
+    (over, name, reading, sign)
 }
 
 /// The same of user messages of SCTP that are known by name.
 fn sctp(named: sctp::Named) -> (&'static str, String, Reading, String) {
-    let mut told = STRUCTURE.to_owned();
+    let mut sign = STRUCTURE.to_owned();
     for protocol in named.payload_protocols() {
-        let _ = write!(told, ", PPID {protocol}");
+        let _ = write!(sign, ", PPID {protocol}");
     }
-    ("SCTP", named.name().to_owned(), Reading::Named, told)
+    ("SCTP", named.name().to_owned(), Reading::Named, sign)
 }
 
 /// The same of what has no connection.
@@ -118,25 +118,25 @@ fn datagrams(protocol: DatagramProtocol) -> (&'static str, String, Reading, Stri
     let name = protocol.name().into_owned();
     match protocol {
         DatagramProtocol::GtpU | DatagramProtocol::Pfcp | DatagramProtocol::GtpC => {
-            let told = protocol.port().map_or(STRUCTURE.into(), |port| at(&port));
-            ("UDP", name, Reading::Read, told)
+            let sign = protocol.port().map_or(STRUCTURE.into(), |port| at(&port));
+            ("UDP", name, Reading::Read, sign)
         }
         DatagramProtocol::Quic | DatagramProtocol::Dtls => ("UDP", name, Reading::Read, STRUCTURE.into()),
         DatagramProtocol::Eapol => {
-            let told = format!("EtherType 0x{:04x}; TLS in EAP read", eapol::ETHERTYPE);
-            ("frames", name, Reading::Read, told)
+            let sign = format!("EtherType 0x{:04x}; TLS in EAP read", eapol::ETHERTYPE);
+            ("frames", name, Reading::Read, sign)
         }
         DatagramProtocol::Mka => {
-            let told = format!("EtherType 0x{:04x}, packet type {}", eapol::ETHERTYPE, eapol::kind::MKA);
-            ("frames", name, Reading::Read, told)
+            let sign = format!("EtherType 0x{:04x}, packet type {}", eapol::ETHERTYPE, eapol::kind::MKA);
+            ("frames", name, Reading::Read, sign)
         }
         DatagramProtocol::MacSec => {
-            let told = format!("EtherType 0x{ETHERTYPE_MACSEC:04x}; followed into what it does not encrypt");
-            ("frames", name, Reading::Read, told)
+            let sign = format!("EtherType 0x{ETHERTYPE_MACSEC:04x}; followed into what it does not encrypt");
+            ("frames", name, Reading::Read, sign)
         }
         DatagramProtocol::Named(named) => {
             let ports: Vec<String> = named.ports().iter().map(u16::to_string).collect();
-            let told = match ports.is_empty() {
+            let sign = match ports.is_empty() {
                 true => STRUCTURE.into(),
                 false => format!("structure on port {}", ports.join(" or ")),
             };
@@ -150,9 +150,9 @@ fn datagrams(protocol: DatagramProtocol) -> (&'static str, String, Reading, Stri
                     "UDP, frames",
                     name,
                     Reading::Named,
-                    format!("{told}; EtherType 0x{kind:04x}"),
+                    format!("{sign}; EtherType 0x{kind:04x}"),
                 ),
-                None => ("UDP", name, Reading::Named, told),
+                None => ("UDP", name, Reading::Named, sign),
             }
         }
         DatagramProtocol::Udp => ("UDP", "anything else".into(), Reading::Unread, "nothing above".into()),
@@ -166,18 +166,18 @@ fn datagrams(protocol: DatagramProtocol) -> (&'static str, String, Reading, Stri
             ("IP", name, Reading::Unread, STRUCTURE.into())
         }
         DatagramProtocol::Frame(frame) => {
-            let told = match frame {
+            let sign = match frame {
                 FrameProtocol::Type(kind) => format!("EtherType 0x{kind:04x}"),
                 FrameProtocol::Llc(point) => format!("LLC 0x{point:02x}"),
                 FrameProtocol::Cisco(kind) | FrameProtocol::Snap(kind) => format!("SNAP 0x{kind:04x}"),
                 FrameProtocol::Ppp(kind) => format!("PPP 0x{kind:04x}"),
                 FrameProtocol::PseudoWire | FrameProtocol::AssociatedChannel | FrameProtocol::Deep => STRUCTURE.into(),
             };
-            ("frames", name, Reading::Unread, told)
+            ("frames", name, Reading::Unread, sign)
         }
         DatagramProtocol::Tunnel(_) => {
             let name = "a tunnel in which no packet can be read".into();
-            ("IP, UDP", name, Reading::Unread, "as tunnels are told".into())
+            ("IP, UDP", name, Reading::Unread, "as tunnels are recognised".into())
         }
     }
 }
@@ -226,7 +226,7 @@ pub fn protocols() -> Vec<Protocol> {
         sctp::Named::Sip => Some((sctp(*named), Kind::Plaintext(Plaintext::Sip).verdicts())),
         sctp::Named::Ssh => None,
     });
-    for ((over, name, reading, told_by), verdicts) in kinds.chain(in_sctp) {
+    for ((over, name, reading, recognised_by), verdicts) in kinds.chain(in_sctp) {
         let at = all.iter().position(|known| known.over == over && known.name == name);
         let protocol = match at {
             Some(at) => &mut all[at],
@@ -235,7 +235,7 @@ pub fn protocols() -> Vec<Protocol> {
                     over,
                     name,
                     reading,
-                    told_by,
+                    recognised_by,
                     verdicts: Vec::new(),
                 });
                 let last = all.len() - 1;
@@ -287,16 +287,19 @@ fn verdicts(protocol: &Protocol) -> String {
 #[must_use]
 pub fn markdown() -> String {
     let mut out = String::from(
-        "| over | protocol | how far | told by | confidentiality can be |\n| --- | --- | --- | --- | --- |\n",
+        "| over | protocol | how far | recognised by | confidentiality can be |\n| --- | --- | --- | --- | --- |\n",
     );
     for protocol in protocols() {
         let Protocol {
-            over, name, told_by, ..
+            over,
+            name,
+            recognised_by,
+            ..
         } = &protocol;
         let (reading, verdicts) = (protocol.reading.name(), verdicts(&protocol));
-        let _ = writeln!(out, "| {over} | {name} | {reading} | {told_by} | {verdicts} |");
+        let _ = writeln!(out, "| {over} | {name} | {reading} | {recognised_by} | {verdicts} |");
     }
-    out += "\n| carried in | told by |\n| --- | --- |\n";
+    out += "\n| carried in | recognised by |\n| --- | --- |\n";
     for (name, marks) in carriers() {
         let _ = writeln!(out, "| {name} | {marks} |");
     }
@@ -318,16 +321,19 @@ pub fn text(width: usize) -> String {
             let _ = writeln!(out, "{line}");
         }
     };
-    lines("protocols: over, name, how far; told by; what confidentiality can be".into());
+    lines("protocols: over, name, how far; recognised by; what confidentiality can be".into());
     for protocol in protocols() {
         let Protocol {
-            over, name, told_by, ..
+            over,
+            name,
+            recognised_by,
+            ..
         } = &protocol;
         lines(format!("  {over:<8}{name}: {}", protocol.reading.name()));
-        lines(format!("    told by {told_by}"));
+        lines(format!("    recognised by {recognised_by}"));
         lines(format!("    {}", verdicts(&protocol)));
     }
-    lines("carried in, told by".into());
+    lines("carried in, recognised by".into());
     carriers().for_each(|(name, marks)| lines(format!("  {name}: {marks}")));
     lines("frames begin with, link type".into());
     links().for_each(|(name, number)| lines(format!("  {name}: {number}")));
@@ -336,7 +342,7 @@ pub fn text(width: usize) -> String {
     out
 }
 
-/// For a program: schema `bartizan-inspect-reads/1`.
+/// For a program: schema `bartizan-inspect-reads/2`.
 #[must_use]
 pub fn json() -> Value {
     let protocols: Vec<Value> = protocols()
@@ -347,19 +353,19 @@ pub fn json() -> Value {
                 "over": protocol.over,
                 "name": protocol.name,
                 "reading": protocol.reading.name(),
-                "told_by": protocol.told_by,
+                "recognised_by": protocol.recognised_by,
                 "confidentiality": verdicts,
             })
         })
         .collect();
     let carriers: Vec<Value> = carriers()
-        .map(|(name, told_by)| json!({ "name": name, "told_by": told_by }))
+        .map(|(name, recognised_by)| json!({ "name": name, "recognised_by": recognised_by }))
         .collect();
     let links: Vec<Value> = links()
         .map(|(name, number)| json!({ "name": name, "link_type": number }))
         .collect();
     json!({
-        "schema": "bartizan-inspect-reads/1",
+        "schema": "bartizan-inspect-reads/2",
         "protocols": protocols,
         "carriers": carriers,
         "links": links,

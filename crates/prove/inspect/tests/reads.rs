@@ -24,7 +24,11 @@ fn each_protocol_is_listed_once_with_a_verdict() {
     let names: BTreeSet<_> = protocols.iter().map(|one| (one.over, &one.name)).collect();
     assert_eq!(names.len(), protocols.len());
     for one in &protocols {
-        assert!(!one.verdicts.is_empty() && !one.told_by.is_empty(), "{}", one.name);
+        assert!(
+            !one.verdicts.is_empty() && !one.recognised_by.is_empty(),
+            "{}",
+            one.name
+        );
     }
 }
 

@@ -38,8 +38,8 @@ fn a_tunnel_within_tls_that_keys_open_is_followed_and_what_goes_on_from_its_prox
         (posture.kind, posture.confidentiality.verdict()),
         (Kind::Tls13, Verdict::QuantumSafe)
     );
-    let [hole] = &posture.beside[..] else {
-        panic!("{:?}", posture.beside)
+    let [hole] = &posture.holes[..] else {
+        panic!("{:?}", posture.holes)
     };
     assert_eq!(hole.judgement.verdict(), Verdict::Vulnerable);
     assert_eq!(

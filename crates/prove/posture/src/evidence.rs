@@ -81,7 +81,7 @@ pub struct Posture {
     /// Where ledgers and packets disagree. Verdicts follow the packets.
     pub contradictions: Vec<Contradiction>,
     /// What stands in clear beside the transport. No part of the verdicts above.
-    pub beside: Vec<Hole>,
+    pub holes: Vec<Hole>,
     /// Whether a ledger tells of this connection.
     pub in_ledger: bool,
 }
@@ -111,7 +111,7 @@ impl Posture {
             authenticity,
             resumed: false,
             contradictions: Vec::new(),
-            beside: Vec::new(),
+            holes: Vec::new(),
             in_ledger: false,
         }
     }
@@ -162,18 +162,18 @@ impl<'a> Evidence<'a> {
     #[must_use]
     pub fn posture(&self) -> Posture {
         let signature = |side| authenticity::scheme(self, side).map(|(scheme, _)| scheme);
-        let told = interface::told(self.connection);
-        let mut beside = self.beside(&told.beside);
-        beside.extend(told.tunnels);
-        beside.extend(proxy::secrets(self.connection));
-        beside.extend(self.tunnel());
+        let shown = interface::shown(self.connection);
+        let mut holes = self.holes(&shown.sightings);
+        holes.extend(shown.tunnels);
+        holes.extend(proxy::secrets(self.connection));
+        holes.extend(self.tunnel());
         if let Content::Ssh(carried) = &self.connection.content {
             let posture = ssh::posture(&self.connection.into(), carried);
             return Posture {
-                interface: told.interface.map(|(interface, _)| interface),
-                named_by: told.interface.map(|(_, at)| Source::between(at, at)),
+                interface: shown.interface.map(|(interface, _)| interface),
+                named_by: shown.interface.map(|(_, at)| Source::between(at, at)),
                 confidentiality: confidentiality::doubted(self, posture.confidentiality),
-                beside,
+                holes,
                 contradictions: self.contradictions(),
                 ..posture
             };
@@ -183,9 +183,9 @@ impl<'a> Evidence<'a> {
             group: self.group().map(|(group, _)| group),
             key_exchanges: Vec::new(),
             ssh_key_exchange: None,
-            interface: told.interface.map(|(interface, _)| interface),
-            named_by: told.interface.map(|(_, at)| Source::between(at, at)),
-            functions: told.functions.map(|functions| functions.into_iter().collect()),
+            interface: shown.interface.map(|(interface, _)| interface),
+            named_by: shown.interface.map(|(_, at)| Source::between(at, at)),
+            functions: shown.functions.map(|functions| functions.into_iter().collect()),
             server_signature: signature(Side::Server),
             client_signature: signature(Side::Client),
             offered: questions::offered(self),
@@ -201,7 +201,7 @@ impl<'a> Evidence<'a> {
                 .server_hello()
                 .is_some_and(|hello| hello.value.pre_shared_key.is_some()),
             contradictions: self.contradictions(),
-            beside,
+            holes,
             in_ledger: !self.entries.is_empty(),
         }
     }
@@ -224,7 +224,7 @@ impl<'a> Evidence<'a> {
         }
     }
 
-    fn beside(&self, in_fields: &Sightings) -> Vec<Hole> {
+    fn holes(&self, in_fields: &Sightings) -> Vec<Hole> {
         let opened = self.opened().and_then(|opened| opened.http2.as_ref());
         let mut seen = match &self.connection.content {
             Content::Http2(http2) => http2.beside.as_deref().cloned(),
@@ -283,10 +283,10 @@ impl<'a> Evidence<'a> {
 
     /// Records of one handshake that do not say the same of it.
     pub(crate) fn disputed(&self) -> Option<Contradiction> {
-        let mut told = self
+        let mut recorded = self
             .entries()
             .filter_map(|entry| Some((entry, entry.handshake.negotiated.as_ref()?)));
-        let (first, ours) = told.next()?;
+        let (first, ours) = recorded.next()?;
         let differs = |(other, theirs): &(&Entry, &Negotiated)| {
             let of = |negotiated: &Negotiated| (negotiated.group.code, negotiated.cipher.code, negotiated.resumed);
             // An end that refuses the other has no scheme of it to tell.
@@ -297,7 +297,7 @@ impl<'a> Evidence<'a> {
             let others = |[one, other]: [Option<u16>; 2]| one.is_some() && other.is_some() && one != other;
             of(ours) != of(theirs) || schemes.any(others)
         };
-        let (other, _) = told.find(differs)?;
+        let (other, _) = recorded.find(differs)?;
         Some(Contradiction {
             what: format!(
                 "the ledgers of {} and {} tell different things of one handshake",

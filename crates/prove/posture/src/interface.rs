@@ -5,9 +5,9 @@ use bartizan_wire::sctp::Association;
 use bartizan_wire::{Connection, Content};
 
 use crate::Source;
-use crate::requests::Told;
+use crate::requests::Shown;
 
-/// What an interface was told by, the strongest first.
+/// What an interface was recognised by, the strongest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Hint {
     /// The deployment file.
@@ -115,25 +115,25 @@ impl Interface {
 }
 
 /// What a connection tells of its interface and its ends: by requests, by the name of the server, by port.
-pub(crate) fn told(connection: &Connection) -> Told {
-    let mut told = Told::default();
+pub(crate) fn shown(connection: &Connection) -> Shown {
+    let mut shown = Shown::default();
     let carrier = match &connection.content {
-        Content::Http2(http2) => return Told::by_http2(http2),
-        Content::Http1(http1) => return Told::by_http1(http1),
+        Content::Http2(http2) => return Shown::by_http2(http2),
+        Content::Http1(http1) => return Shown::by_http1(http1),
         Content::Tls(tls) => {
             // Keys that were given show what was asked for.
             if let Some(http2) = tls.opened.as_ref().and_then(|opened| opened.http2.as_ref()) {
-                told = Told::by_http2(http2);
+                shown = Shown::by_http2(http2);
             }
             if let Some(hello) = &tls.client_hello
                 && let Some(name) = &hello.value.server_name
             {
-                told.server_name(name, hello.last);
+                shown.server_name(name, hello.last);
             }
             "TLS"
         }
         Content::Ssh(_) => "SSH",
-        Content::Nothing | Content::Unknown(_) | Content::Plaintext(_) | Content::Proxy(_) => return told,
+        Content::Nothing | Content::Unknown(_) | Content::Plaintext(_) | Content::Proxy(_) => return shown,
     };
     // Behind a proxy the port that it was asked for counts, not its own.
     let asked = connection
@@ -145,13 +145,13 @@ pub(crate) fn told(connection: &Connection) -> Told {
         Some(port) => [port; 2],
         None => [connection.server.port(), connection.client.port()],
     };
-    if told.interface.is_none()
+    if shown.interface.is_none()
         && let Some(known) = ports.into_iter().find_map(|port| tcp_application_at(port, carrier))
     {
         let name = known.interface;
-        told.interface = Some((Interface { name, by: Hint::Port }, connection.first));
+        shown.interface = Some((Interface { name, by: Hint::Port }, connection.first));
     }
-    told
+    shown
 }
 
 /// The interface whose set-up request begins so.

@@ -15,13 +15,13 @@
 
 mod answer;
 mod authenticity;
-mod beside;
 mod by_address;
 mod confidentiality;
 mod datagrams;
 mod dtls;
 mod esp;
 mod evidence;
+mod hole;
 mod ike;
 mod ike_opened;
 mod interface;
@@ -43,15 +43,13 @@ mod span;
 mod ssh;
 
 pub use answer::{Answer, Judgement, Reply, Source, Verdict};
-pub use beside::Hole;
 pub use datagrams::datagrams_posture;
 pub use evidence::{Contradiction, Evidence, Posture};
+pub use hole::Hole;
 pub use interface::{Hint, Interface};
 pub use ipsec::{Ipsec, JudgedEspSa, JudgedIkeSa, JudgedIpsec};
 pub use key_exchange::KeyExchangeClass;
 pub use kind::Kind;
 pub use ledgers::{Counted, Ledgers};
-pub use link::{
-    Carrier, Concern, Direction, Link, LinkEnd, Links, Network, Objection, Occasion, Part, Phase, Standing,
-};
+pub use link::{Carrier, Concern, Direction, Link, LinkEnd, Links, Listing, Network, Objection, Occasion, Part, Phase};
 pub use sctp::association_posture;

@@ -67,7 +67,7 @@ impl fmt::Display for LinkEnd {
 
 /// What a deployment file says of a link.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub enum Standing {
+pub enum Listing {
     /// There is no deployment file.
     NoDeployment,
     /// It is the interface at this place of the file.
@@ -132,7 +132,7 @@ pub struct Link {
     /// What carries it.
     pub carriers: BTreeSet<Carrier>,
     /// What the deployment file says of it.
-    pub standing: Standing,
+    pub listing: Listing,
     /// From the first end to the second, and back.
     pub directions: [Direction; 2],
     /// Can someone who records it today read it with a quantum computer? The worst over its parts.

@@ -3,7 +3,7 @@
 use bartizan_wire::proxy::{Hop, Place, Secret, Stage};
 use bartizan_wire::{Connection, Seen};
 
-use crate::beside::Hole;
+use crate::hole::Hole;
 use crate::{Judgement, Source, Verdict};
 
 /// A connection that ends with a negotiation, or of which nothing behind it is read.

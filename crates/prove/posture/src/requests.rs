@@ -11,7 +11,7 @@ use bartizan_wire::http1::Http1;
 use bartizan_wire::http2::Http2;
 use bartizan_wire::{Moment, Seen};
 
-use crate::beside::Hole;
+use crate::hole::Hole;
 use crate::{Hint, Interface};
 
 /// Bytes of a decompressed list of header fields that are looked at: a table makes long lists of short blocks.
@@ -72,28 +72,28 @@ impl fmt::Display for Tunnel {
 
 /// What the requests of a connection tell.
 #[derive(Debug, Default)]
-pub(crate) struct Told {
+pub(crate) struct Shown {
     /// The interface, by the strongest hint, with the packet of the first request that gives it.
     pub(crate) interface: Option<(Interface, Moment)>,
     /// What the client and the server are.
     pub(crate) functions: [BTreeSet<&'static str>; 2],
     /// What stands in clear in header fields of HTTP/2.
-    pub(crate) beside: Sightings,
+    pub(crate) sightings: Sightings,
     /// Requests for tunnels through a proxy, by what they ask for.
     pub(crate) tunnels: Vec<Hole>,
 }
 
-impl Told {
+impl Shown {
     /// By the header blocks that were kept. They may not be the connection's first: what refers to earlier ones is left out.
     pub(crate) fn by_http2(http2: &Http2) -> Self {
-        let mut told = Self::default();
+        let mut shown = Self::default();
         let mut decoder = Decoder::for_bystander();
         let mut tunnels: Vec<(Tunnel, u64, Moment)> = Vec::new();
         for block in &http2.requests {
             let mut fields = Fields::new();
             let whole = decoder.decode(&block.bytes, LIST, &mut fields).is_ok();
             for (_, value, _) in fields.iter() {
-                told.beside.text(value, block.at);
+                shown.sightings.text(value, block.at);
             }
             if let Some(tunnel) = Tunnel::of(&fields) {
                 match tunnels.iter_mut().find(|(known, ..)| *known == tunnel) {
@@ -101,7 +101,7 @@ impl Told {
                     None => tunnels.push((tunnel, 1, block.at)),
                 }
             }
-            told.request(fields.iter().map(|(name, value, _)| (name, value)), block.at);
+            shown.request(fields.iter().map(|(name, value, _)| (name, value)), block.at);
             if !whole {
                 // The table of those that follow is not known.
                 break;
@@ -110,13 +110,13 @@ impl Told {
         let holes = tunnels
             .iter()
             .map(|(tunnel, count, first)| Hole::tunnels(tunnel, *count, *first));
-        told.tunnels = holes.collect();
-        told
+        shown.tunnels = holes.collect();
+        shown
     }
 
     /// By the head of the first request.
     pub(crate) fn by_http1(http1: &Http1) -> Self {
-        let mut told = Self::default();
+        let mut shown = Self::default();
         if let Some(Seen { value: head, last, .. }) = &http1.request {
             let mut lines = head.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii);
             let line = lines.next().unwrap_or_default();
@@ -128,9 +128,9 @@ impl Told {
                 })
                 .collect();
             let fields = fields.iter().map(|(name, value)| (name.as_slice(), *value));
-            told.request(std::iter::once((&b":path"[..], target)).chain(fields), *last);
+            shown.request(std::iter::once((&b":path"[..], target)).chain(fields), *last);
         }
-        told
+        shown
     }
 
     fn request<'a>(&mut self, fields: impl Iterator<Item = (&'a [u8], &'a [u8])> + Clone, at: Moment) {
@@ -254,22 +254,22 @@ mod tests {
         time: Timestamp(0),
     };
 
-    fn told(fields: &[(&str, &str)]) -> (Option<(&'static str, Hint)>, [Vec<&'static str>; 2]) {
-        let mut told = Told::default();
-        told.request(
+    fn shown(fields: &[(&str, &str)]) -> (Option<(&'static str, Hint)>, [Vec<&'static str>; 2]) {
+        let mut shown = Shown::default();
+        shown.request(
             fields.iter().map(|(name, value)| (name.as_bytes(), value.as_bytes())),
             AT,
         );
-        let interface = told.interface.map(|(interface, _)| (interface.name, interface.by));
+        let interface = shown.interface.map(|(interface, _)| (interface.name, interface.by));
         (
             interface,
-            told.functions.map(|functions| functions.into_iter().collect()),
+            shown.functions.map(|functions| functions.into_iter().collect()),
         )
     }
 
     #[test]
     fn a_path_names_the_interface_and_who_serves() {
-        let path = |path: &str| told(&[(":path", path)]);
+        let path = |path: &str| shown(&[(":path", path)]);
         let by_path = |name| Some((name, Hint::RequestPath));
         assert_eq!(
             path("/nudm-sdm/v2/imsi-1/am-data"),
@@ -302,7 +302,7 @@ mod tests {
             "/a/b/c/d/nnrf-disc/v1",
             "//",
         ] {
-            assert_eq!(told(&[(":path", path)]).0, None, "{path}");
+            assert_eq!(shown(&[(":path", path)]).0, None, "{path}");
         }
     }
 
@@ -310,20 +310,20 @@ mod tests {
     fn a_path_counts_more_than_a_header_field_and_that_more_than_a_name() {
         let host = (":authority", "amf1.amf.5gc.mnc093.mcc208.3gppnetwork.org:8000");
         let header = ("3gpp-sbi-callback", "Nudm_SDM_Notification");
-        assert_eq!(told(&[host]).0, Some(("SBI", Hint::ServerName)));
+        assert_eq!(shown(&[host]).0, Some(("SBI", Hint::ServerName)));
         assert_eq!(
-            told(&[host, header, (":path", "/x")]).0,
+            shown(&[host, header, (":path", "/x")]).0,
             Some(("SBI", Hint::RequestHeader))
         );
         assert_eq!(
-            told(&[host, header, (":path", "/n32f-forward/v1")]).0,
+            shown(&[host, header, (":path", "/n32f-forward/v1")]).0,
             Some(("N32", Hint::RequestPath))
         );
         assert_eq!(
-            told(&[("user-agent", "AMF-54804518-4191-46b3-955c-ac631f953ed8")]),
+            shown(&[("user-agent", "AMF-54804518-4191-46b3-955c-ac631f953ed8")]),
             (Some(("SBI", Hint::RequestHeader)), [vec!["AMF"], vec![]])
         );
-        assert_eq!(told(&[("user-agent", "AMFoo/1.0")]).0, None);
+        assert_eq!(shown(&[("user-agent", "AMFoo/1.0")]).0, None);
     }
 
     #[test]

@@ -34,7 +34,7 @@ pub fn association_posture(association: &Association) -> Posture {
     }
     posture.interface = interface;
     posture.named_by = interface.map(|interface| interface.source(association));
-    posture.beside = Hole::all(&association.beside);
+    posture.holes = Hole::all(&association.beside);
     doubt(association, &mut posture);
     posture
 }

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use bartizan_deployment::Deployment;
 use bartizan_posture::{
-    Answer, Concern, Evidence, Hint, Ipsec, Kind, Ledgers, Link, Links, Network, Occasion, Part, Standing, Verdict,
+    Answer, Concern, Evidence, Hint, Ipsec, Kind, Ledgers, Link, Links, Listing, Network, Occasion, Part, Verdict,
     association_posture, datagrams_posture,
 };
 use bartizan_wire::datagrams::Datagrams;
@@ -90,7 +90,7 @@ fn connections_between_two_hosts_are_one_link_and_its_answers_name_packets() {
     assert_eq!(network.links.len(), 6);
     let link = between(&network, "127.0.0.1", "127.0.0.10");
     assert_eq!((link.parts, link.attempts), (19, 0));
-    assert_eq!(link.standing, Standing::NoDeployment);
+    assert_eq!(link.listing, Listing::NoDeployment);
     assert_eq!(link.confidentiality.verdict(), Verdict::ReadableNow);
     assert!(!link.confidentiality.sources().is_empty());
     for direction in &link.directions {
@@ -157,7 +157,7 @@ fn a_deployment_file_names_links_and_judges_them_by_its_policies() {
     let network = network(&[N2, FLEXRIC, STRONGSWAN], Some(FILE));
     assert_eq!(network.unseen, [3]);
     let n2 = between(&network, "127.0.0.18", "127.0.0.100");
-    assert_eq!(n2.standing, Standing::Listed(0));
+    assert_eq!(n2.listing, Listing::Listed(0));
     assert_eq!(n2.interface.unwrap().by, Hint::Deployment);
     assert_eq!(n2.ends.each_ref().map(ToString::to_string), ["amf", "gnb"]);
     assert_eq!(
@@ -171,15 +171,15 @@ fn a_deployment_file_names_links_and_judges_them_by_its_policies() {
     assert!(n2.directions.iter().all(|direction| direction.packets > 0));
 
     let e2 = between(&network, "10.9.1.2", "10.9.0.1");
-    assert_eq!((&e2.standing, e2.name()), (&Standing::Listed(1), "E2"));
+    assert_eq!((&e2.listing, e2.name()), (&Listing::Listed(1), "E2"));
     assert_eq!(concerns(e2), [Concern::ReadableNow, Concern::Authenticity]);
 
     let secure = between(&network, "10.77.3.1", "10.77.3.2");
-    assert_eq!((&secure.standing, secure.name()), (&Standing::Listed(2), "E2"));
+    assert_eq!((&secure.listing, secure.name()), (&Listing::Listed(2), "E2"));
     assert_eq!(concerns(secure), []);
 
     let other = between(&network, "10.77.1.1", "10.77.1.2");
-    assert_eq!(other.standing, Standing::Unlisted);
+    assert_eq!(other.listing, Listing::Unlisted);
     assert_eq!(concerns(other)[0], Concern::Unlisted);
 }
 
@@ -197,7 +197,7 @@ fn what_packets_say_of_themselves_outweighs_another_link_between_the_same_nodes(
     let file = FILE.replace("kind: N2, between: [amf, gnb]", "kind: E1, between: [amf, gnb]");
     let network = network(&[N2], Some(&file));
     let link = between(&network, "127.0.0.18", "127.0.0.100");
-    assert_eq!((&link.standing, link.name()), (&Standing::Unlisted, "N2"));
+    assert_eq!((&link.listing, link.name()), (&Listing::Unlisted, "N2"));
     assert!(network.unseen.contains(&0));
 }
 
@@ -341,7 +341,7 @@ interfaces:
 ";
     let network = network(&[&file], Some(text));
     let link = between(&network, "10.4.0.1", "10.4.0.2");
-    assert_eq!((&link.standing, link.name()), (&Standing::Listed(1), "F1-U"));
+    assert_eq!((&link.listing, link.name()), (&Listing::Listed(1), "F1-U"));
     assert_eq!(concerns(link), [Concern::ReadableNow, Concern::Authenticity]);
     assert_eq!(network.unseen, [0]);
 }
@@ -464,14 +464,14 @@ fn ike_and_esp_from_behind_nat_are_the_link_that_they_can_only_be_and_else_nobod
     let network = network(&[STRONGSWAN], Some(&behind_nat(&["cu"])));
     assert!(network.unseen.is_empty(), "{:?}", network.unseen);
     let link = between(&network, "10.77.3.1", "10.77.3.2");
-    assert_eq!(link.standing, Standing::Listed(0));
+    assert_eq!(link.listing, Listing::Listed(0));
     assert_eq!(link.ends.each_ref().map(ToString::to_string), ["cu", "ric"]);
     assert_eq!(link.ends[0].address.to_string(), "10.77.3.1");
     // Of two that may have this address nothing says which it is: neither was seen to be protected.
     let network = self::network(&[STRONGSWAN], Some(&behind_nat(&["cu", "du"])));
     assert_eq!(network.unseen, [0, 1]);
     let link = between(&network, "10.77.3.1", "10.77.3.2");
-    assert_eq!(link.standing, Standing::Unlisted);
+    assert_eq!(link.listing, Listing::Unlisted);
 }
 
 #[test]
@@ -481,7 +481,7 @@ fn ike_and_esp_between_security_gateways_are_links_of_the_nodes_behind_them() {
     assert!(network.unseen.is_empty(), "{:?}", network.unseen);
     for (place, names) in [(0, ["du1", "cu"]), (1, ["cu", "du2"])] {
         let mut links = network.links.iter();
-        let link = links.find(|link| link.standing == Standing::Listed(place)).unwrap();
+        let link = links.find(|link| link.listing == Listing::Listed(place)).unwrap();
         assert_eq!(link.ends.each_ref().map(ToString::to_string), names);
         assert_eq!(link.confidentiality.verdict(), Verdict::QuantumSafe);
         assert!(!concerns(link).contains(&Concern::Policy));
@@ -494,7 +494,7 @@ fn ike_and_esp_between_security_gateways_are_links_of_the_nodes_behind_them() {
     let network = self::network(&[STRONGSWAN], Some(&elsewhere));
     assert_eq!(network.unseen, [0, 1]);
     let link = between(&network, "10.77.3.1", "10.77.3.2");
-    assert_eq!(link.standing, Standing::Unlisted);
+    assert_eq!(link.listing, Listing::Unlisted);
     assert!(link.ends.iter().all(|end| end.node.is_none()));
 }
 
@@ -530,7 +530,7 @@ fn key_exchanges_of_ike_are_held_against_what_the_policy_names() {
         let [near, far] = [1, 2].map(|end| format!("10.77.{situation}.{end}"));
         let network = network(&[STRONGSWAN], Some(&behind_gateways(policy, &near, &far)));
         let mut links = network.links.iter();
-        let link = links.find(|link| link.standing == Standing::Listed(0)).unwrap();
+        let link = links.find(|link| link.listing == Listing::Listed(0)).unwrap();
         let mut objections = link.objections.iter();
         let objection = objections.find(|objection| objection.concern == Concern::Policy);
         let because = objection.map(|objection| objection.because.as_str());

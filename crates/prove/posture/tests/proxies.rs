@@ -7,7 +7,7 @@ mod spoken;
 use std::path::Path;
 
 use bartizan_deployment::Deployment;
-use bartizan_posture::{Answer, Evidence, Kind, Ledgers, Links, Part, Posture, Standing, Verdict, datagrams_posture};
+use bartizan_posture::{Answer, Evidence, Kind, Ledgers, Links, Listing, Part, Posture, Verdict, datagrams_posture};
 use bartizan_wire::Side::{Client, Server};
 use bartizan_wire::datagrams::{DatagramProtocol, Datagrams};
 use bartizan_wire::link::LinkType;
@@ -191,9 +191,9 @@ fn what_a_client_proves_itself_with_in_plaintext_is_a_finding_of_its_own_and_its
         for (place, (connection, verdict)) in found.into_iter().zip(verdicts).enumerate() {
             let posture = posture(connection);
             assert_eq!(posture.confidentiality.verdict(), *verdict, "{port}");
-            let holes = posture.beside.iter();
+            let holes = posture.holes.iter();
             let exposed = holes.filter(|hole| hole.judgement.because().contains(with)).count();
-            assert_eq!(exposed, usize::from(place == 0), "{port}: {:#?}", posture.beside);
+            assert_eq!(exposed, usize::from(place == 0), "{port}: {:#?}", posture.holes);
         }
     }
     // Neither in text, nor in base64, nor in bytes.
@@ -498,7 +498,7 @@ fn tunnels_in_streams_of_http_2_are_unproven_by_their_destination() {
     assert_eq!(posture.kind, Kind::ClearHttp2);
     assert_eq!(posture.confidentiality.verdict(), Verdict::ReadableNow);
     let found: Vec<_> = posture
-        .beside
+        .holes
         .iter()
         .map(|hole| (hole.count, hole.judgement.verdict(), hole.judgement.because()))
         .collect();
@@ -653,7 +653,7 @@ fn a_destination_or_source_that_a_proxy_is_told_belongs_to_the_interface_of_the_
         let [link] = &network.links[..] else {
             panic!("{network:#?}")
         };
-        assert_eq!((&link.standing, link.name()), (&Standing::Listed(place), "SBI"));
+        assert_eq!((&link.listing, link.name()), (&Listing::Listed(place), "SBI"));
         assert_eq!(link.ends.each_ref().map(ToString::to_string), ends);
         assert_eq!(link.confidentiality.verdict(), Verdict::QuantumSafe);
         assert_eq!(network.unseen, [1 - place]);
@@ -662,10 +662,10 @@ fn a_destination_or_source_that_a_proxy_is_told_belongs_to_the_interface_of_the_
     }
     for elsewhere in ["nrf.example:443", "smf:443", "198.51.100.7:443"] {
         let network = listed(connect(elsewhere), FILE);
-        assert_eq!(network.links[0].standing, Standing::Unlisted, "{elsewhere}");
+        assert_eq!(network.links[0].listing, Listing::Unlisted, "{elsewhere}");
     }
     // A proxy that is a node: what it is asked for is not in the file, and the link to it is.
     let scp = FILE.replace("10.9.9.9", "10.0.0.2");
     let network = listed(connect("udm.example:443"), &scp);
-    assert_eq!(network.links[0].standing, Standing::Listed(0));
+    assert_eq!(network.links[0].listing, Listing::Listed(0));
 }

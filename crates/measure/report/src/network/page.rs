@@ -1,6 +1,6 @@
 //! The page around the map: what it amounts to, the findings, and the evidence of every link.
 
-use bartizan_posture::{Direction, Judgement, Link, Phase, Reply, Source, Standing, Verdict};
+use bartizan_posture::{Direction, Judgement, Link, Listing, Phase, Reply, Source, Verdict};
 use maud::{Markup, PreEscaped, html as markup};
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
@@ -227,10 +227,10 @@ fn card(index: usize, number: usize, link: &Link) -> Markup {
                 @if link.attempts > 0 { ", " (link.attempts) " more refused or without data" }
                 " · packets " (link.first.packet) "–" (link.last.packet)
                 @if link.in_ledger > 0 { " · " (link.in_ledger) " known to a ledger" }
-                @match &link.standing {
-                    Standing::Unlisted => " · not in the deployment file",
-                    Standing::Within(_) => " · within a node",
-                    Standing::Listed(_) | Standing::NoDeployment => "",
+                @match &link.listing {
+                    Listing::Unlisted => " · not in the deployment file",
+                    Listing::Within(_) => " · within a node",
+                    Listing::Listed(_) | Listing::NoDeployment => "",
                 }
                 @if let Some(interface) = link.interface { " · interface told by " (interface.by.name()) }
                 @for path in &link.paths { " · in " (path.to_string()) }

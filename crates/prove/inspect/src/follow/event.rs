@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use bartizan_posture::{Concern, Judgement, Link, Source, Standing};
+use bartizan_posture::{Concern, Judgement, Link, Listing, Source};
 use bartizan_wire::path::Path;
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -41,8 +41,8 @@ impl LinkName {
 
 /// What the packets of a link are carried in. One that the deployment file lists is the same on whatever path.
 pub(super) fn path(link: &Link) -> Option<&Path> {
-    match link.standing {
-        Standing::Listed(_) => None,
+    match link.listing {
+        Listing::Listed(_) => None,
         _ => link.paths.first(),
     }
 }

@@ -1,8 +1,8 @@
-//! What was told of a source, compared with what is to be seen of it now.
+//! What was reported of a source, compared with what is to be seen of it now.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use bartizan_posture::{Carrier, Concern, Judgement, Link, Standing, Verdict};
+use bartizan_posture::{Carrier, Concern, Judgement, Link, Listing, Verdict};
 use bartizan_wire::path::Path;
 use bartizan_wire::{Timestamp, Totals};
 
@@ -17,9 +17,9 @@ const LINKS: usize = 100_000;
 /// link what carries it, and what their packets are carried in where no deployment file lists them.
 type Identity = ([String; 2], Option<&'static str>, BTreeSet<Carrier>, Path);
 
-/// What was told of a link.
+/// What was reported of a link.
 #[derive(Debug)]
-struct Told {
+struct Reported {
     name: LinkName,
     carriers: BTreeSet<Carrier>,
     confidentiality: Verdict,
@@ -32,11 +32,11 @@ struct Told {
     last: Timestamp,
 }
 
-/// Remembers what was told of a source.
+/// Remembers what was reported of a source.
 #[derive(Debug)]
 pub struct Tracker {
     source: String,
-    links: BTreeMap<Identity, Told>,
+    links: BTreeMap<Identity, Reported>,
     occurrences: BTreeSet<Occurring>,
     /// What stands of the source as a whole.
     whole: BTreeSet<String>,
@@ -48,7 +48,7 @@ pub struct Tracker {
 }
 
 impl Tracker {
-    /// Of a source with this name nothing was told yet.
+    /// Of a source with this name nothing was reported yet.
     #[must_use]
     pub fn new(source: &str) -> Self {
         Self {
@@ -70,19 +70,19 @@ impl Tracker {
             .network
             .links
             .iter()
-            .filter(|link| link.carried() && !matches!(link.standing, Standing::Within(_)))
+            .filter(|link| link.carried() && !matches!(link.listing, Listing::Within(_)))
             .map(|link| (identity(link), link))
             .collect();
         for (identity, link) in &seen {
-            if let Standing::Listed(place) = link.standing {
+            if let Listing::Listed(place) = link.listing {
                 self.listed.insert(place);
             }
             let known = self.links.len();
             match self.links.get_mut(identity) {
-                Some(told) => told.changed(link, &mut events),
+                Some(reported) => reported.changed(link, &mut events),
                 None if known >= LINKS => self.beyond += 1,
                 None => {
-                    self.links.insert(identity.clone(), Told::new(link, &mut events));
+                    self.links.insert(identity.clone(), Reported::new(link, &mut events));
                 }
             }
         }
@@ -99,48 +99,47 @@ impl Tracker {
 
     /// Links that are not seen any more because more is known of what they were.
     fn superseded(&mut self, seen: &BTreeMap<Identity, &Link>, events: &mut Vec<Event>) {
-        let named = |told: &Told| {
+        let named = |reported: &Reported| {
             seen.values().find(|link| {
                 let name = LinkName::of(link);
-                let same = name.ends == told.name.ends || name.ends.iter().rev().eq(&told.name.ends);
-                let known = |path: &Path| Some(path.to_string()) == told.name.path;
-                let same_path = name.path == told.name.path || link.paths.iter().any(known);
+                let same = name.ends == reported.name.ends || name.ends.iter().rev().eq(&reported.name.ends);
+                let known = |path: &Path| Some(path.to_string()) == reported.name.path;
+                let same_path = name.path == reported.name.path || link.paths.iter().any(known);
                 same && same_path
                     && name.interface.is_some()
-                    && name.interface != told.name.interface
-                    && !link.carriers.is_disjoint(&told.carriers)
+                    && name.interface != reported.name.interface
+                    && !link.carriers.is_disjoint(&reported.carriers)
                     // It is as new as what it is named after: another link between the same ends is older or goes on.
-                    && link.last.time >= told.last
+                    && link.last.time >= reported.last
             })
         };
-        let gone = self
-            .links
-            .iter()
-            .filter(|(identity, told)| !seen.contains_key(*identity) && !told.is_named() && named(told).is_some());
+        let gone = self.links.iter().filter(|(identity, reported)| {
+            !seen.contains_key(*identity) && !reported.is_named() && named(reported).is_some()
+        });
         let gone: Vec<Identity> = gone.map(|(identity, _)| identity.clone()).collect();
         for identity in gone {
-            if let Some(told) = self.links.remove(&identity) {
-                let name = named(&told)
+            if let Some(reported) = self.links.remove(&identity) {
+                let name = named(&reported)
                     .and_then(|link| link.interface)
                     .map(|interface| interface.name);
                 let because = format!("now known to be {}", name.unwrap_or("-"));
                 let mut event = Event::new("link-named", because.clone()).with("interface", name);
-                event.link = Some(told.name.clone());
+                event.link = Some(reported.name.clone());
                 events.push(event);
-                told.clear_all(&because, events);
+                reported.clear_all(&because, events);
             }
         }
     }
 
     fn forgotten(&mut self, forget: Timestamp, seen: &BTreeMap<Identity, &Link>, events: &mut Vec<Event>) {
-        let gone = self
-            .links
-            .extract_if(.., |identity, told| told.last < forget && !seen.contains_key(identity));
-        for (_, told) in gone {
+        let gone = self.links.extract_if(.., |identity, reported| {
+            reported.last < forget && !seen.contains_key(identity)
+        });
+        for (_, reported) in gone {
             let mut event = Event::new("link-gone", "no packets for so long that it is let go");
-            event.link = Some(told.name.clone());
+            event.link = Some(reported.name.clone());
             events.push(event);
-            told.clear_all("the link is gone", events);
+            reported.clear_all("the link is gone", events);
         }
     }
 
@@ -196,7 +195,10 @@ impl Tracker {
     #[must_use]
     pub fn standing(&self) -> BTreeMap<Concern, u64> {
         let mut standing = BTreeMap::new();
-        let of_links = self.links.values().flat_map(|told| told.findings.keys().copied());
+        let of_links = self
+            .links
+            .values()
+            .flat_map(|reported| reported.findings.keys().copied());
         let occurring = self.occurrences.iter().map(|(concern, ..)| *concern);
         let whole = self.whole.iter().map(|_| Concern::Unproven);
         for concern in of_links.chain(occurring).chain(whole) {
@@ -205,11 +207,11 @@ impl Tracker {
         standing
     }
 
-    /// The links told, each with both verdicts.
+    /// The links reported, each with both verdicts.
     pub fn links(&self) -> impl Iterator<Item = (&LinkName, Verdict, Verdict)> {
         self.links
             .values()
-            .map(|told| (&told.name, told.confidentiality, told.authenticity))
+            .map(|reported| (&reported.name, reported.confidentiality, reported.authenticity))
     }
 }
 
@@ -245,10 +247,10 @@ pub fn finding(concern: Concern, state: &'static str, because: &str) -> Event {
         .with("because", because)
 }
 
-impl Told {
-    /// Tells of a link that was not seen before.
+impl Reported {
+    /// Reports a link that was not seen before.
     fn new(link: &Link, events: &mut Vec<Event>) -> Self {
-        let mut told = Self {
+        let mut reported = Self {
             name: LinkName::of(link),
             carriers: link.carriers.clone(),
             confidentiality: link.confidentiality.verdict(),
@@ -265,17 +267,17 @@ impl Told {
                 .collect::<Vec<_>>()
                 .join(", "),
             key_exchanges(link),
-            told.confidentiality.name(),
+            reported.confidentiality.name(),
             link.confidentiality.because(),
-            told.authenticity.name(),
+            reported.authenticity.name(),
             link.authenticity.because(),
         );
-        events.push(told.event(Event::new("link-seen", words), link));
-        told.judge(link, events);
-        told
+        events.push(reported.event(Event::new("link-seen", words), link));
+        reported.judge(link, events);
+        reported
     }
 
-    /// Tells what has changed.
+    /// Reports what has changed.
     fn changed(&mut self, link: &Link, events: &mut Vec<Event>) {
         let [confidentiality, authenticity] = [&link.confidentiality, &link.authenticity].map(Judgement::verdict);
         if (confidentiality, authenticity) != (self.confidentiality, self.authenticity) {
@@ -305,7 +307,7 @@ impl Told {
         self.judge(link, events);
     }
 
-    /// Tells what there is to object to that was not told, and what was told and stands no more.
+    /// Reports objections that were not reported before, and those that are gone.
     fn judge(&mut self, link: &Link, events: &mut Vec<Event>) {
         let mut found: BTreeMap<Concern, (String, Vec<String>)> = BTreeMap::new();
         for objection in &link.objections {

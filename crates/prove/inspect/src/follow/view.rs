@@ -46,7 +46,7 @@ impl Occurrences {
         let contradictions = posture.contradictions.iter();
         let contradictions =
             contradictions.map(|found| (Concern::Contradiction, found.what.as_str(), found.sources.as_slice()));
-        let holes = posture.beside.iter().map(|hole| &hole.judgement);
+        let holes = posture.holes.iter().map(|hole| &hole.judgement);
         let holes = holes
             .filter(|judgement| judgement.verdict() != Verdict::QuantumSafe)
             .map(|judgement: &Judgement| (Concern::Beside, judgement.because(), judgement.sources()));

@@ -1,6 +1,6 @@
 //! Links.
 
-use bartizan_posture::{Direction, Link, Objection, Phase, Standing};
+use bartizan_posture::{Direction, Link, Listing, Objection, Phase};
 use bartizan_wire::path::{self, Path};
 use bartizan_wire::proxy::Through;
 use serde::Serialize;
@@ -134,14 +134,14 @@ impl JsonLink {
                 .interface
                 .map(|interface| Interface::new(interface, link.named_by.as_ref())),
             paths: link.paths.iter().map(path).collect(),
-            in_deployment: match &link.standing {
-                Standing::NoDeployment => "no deployment file",
-                Standing::Listed(_) => "yes",
-                Standing::Unlisted => "no",
-                Standing::Within(_) => "within a node",
+            in_deployment: match &link.listing {
+                Listing::NoDeployment => "no deployment file",
+                Listing::Listed(_) => "yes",
+                Listing::Unlisted => "no",
+                Listing::Within(_) => "within a node",
             },
-            deployment_interface: match &link.standing {
-                Standing::Listed(place) => Some(*place),
+            deployment_interface: match &link.listing {
+                Listing::Listed(place) => Some(*place),
                 _ => None,
             },
             first_packet: link.first.packet,

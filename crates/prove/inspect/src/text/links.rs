@@ -3,7 +3,7 @@
 use std::fmt::Display;
 
 use bartizan_deployment::Deployment;
-use bartizan_posture::{Direction, Link, Network, Phase, Source, Standing, Verdict};
+use bartizan_posture::{Direction, Link, Listing, Network, Phase, Source, Verdict};
 use bartizan_wire::Timestamp;
 
 use super::{counted, dash, seconds};
@@ -121,12 +121,12 @@ fn explain(link: &Link) -> Vec<String> {
             .map_or_else(String::new, |at| format!(" ({})", findings::source(at)));
         lines.push(format!("interface  {}, by {}{at}", interface.name, interface.by.name()));
     }
-    match &link.standing {
-        Standing::Unlisted => lines.push("file       not in the deployment file".to_owned()),
-        Standing::Within(node) => lines.push(format!(
+    match &link.listing {
+        Listing::Unlisted => lines.push("file       not in the deployment file".to_owned()),
+        Listing::Within(node) => lines.push(format!(
             "file       within {node}, between its network function and its sidecar"
         )),
-        Standing::NoDeployment | Standing::Listed(_) => {}
+        Listing::NoDeployment | Listing::Listed(_) => {}
     }
     if link.attempts > 0 {
         lines.push(format!(

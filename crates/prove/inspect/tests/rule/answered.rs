@@ -7,7 +7,7 @@ use bartizan_deployment::Deployment;
 use bartizan_inspect::text::Colour;
 use bartizan_inspect::{ByLedgers, Conversation, Detail, Judging, MEMORY, Report, Shares};
 use bartizan_ledger::{Reader, Record};
-use bartizan_posture::{Answer, Concern, Kind, Ledgers, Posture, Standing, Verdict};
+use bartizan_posture::{Answer, Concern, Kind, Ledgers, Listing, Posture, Verdict};
 use bartizan_wire::datagrams::DatagramProtocol;
 use bartizan_wire::link::LinkType;
 use bartizan_wire::tcp::StreamCounts;
@@ -254,7 +254,7 @@ impl Answered {
     pub(crate) fn assert_excused_by_name(&self, what: &str) {
         for link in &self.report.network().links {
             let safe = link.confidentiality.verdict() == Verdict::QuantumSafe;
-            let within = matches!(link.standing, Standing::Within(_));
+            let within = matches!(link.listing, Listing::Within(_));
             let answered = safe || within || !link.carried() || !link.objections.is_empty() || link.exception.is_some();
             assert!(answered, "{what}: {:?} passes unsaid", link.ends);
             assert!(

@@ -13,7 +13,7 @@ use super::omitted::Omitted;
 use super::part::{Carrier, Part, Socket};
 use super::reasons::Reasons;
 use super::roles::Roles;
-use super::{Link, LinkEnd, Standing, objection};
+use super::{Link, LinkEnd, Listing, objection};
 use crate::{Hint, Interface, Source};
 
 /// Gathers parts.
@@ -232,7 +232,7 @@ impl Links {
             let ends = key.ends.map(|end| end.address);
             key.hint = key.hint.or_else(|| roles.fronthaul(key.carrier, ends));
             let matched = nodes.as_ref().map_or(Match::NoDeployment, |nodes| nodes.find(&key));
-            let mut take = |gathered: Gathered, (place, ends, by_file): (Place, [LinkEnd; 2], Standing)| {
+            let mut take = |gathered: Gathered, (place, ends, by_file): (Place, [LinkEnd; 2], Listing)| {
                 let turned = ends[0].address != key.ends[0].address
                     || (ends[0].address == ends[1].address && ends[0].port != key.ends[0].port);
                 let link = folded.entry(place).or_insert_with(|| Folded::new(ends));
@@ -256,8 +256,8 @@ impl Links {
         let seen: BTreeSet<usize> = links
             .iter()
             .filter(|link| link.carried())
-            .filter_map(|link| match link.standing {
-                Standing::Listed(place) => Some(place),
+            .filter_map(|link| match link.listing {
+                Listing::Listed(place) => Some(place),
                 _ => None,
             })
             .collect();
@@ -394,12 +394,12 @@ struct Folded {
     paths: BTreeSet<Path>,
     hint: Option<Interface>,
     named_by: Option<Source>,
-    standing: Standing,
+    listing: Listing,
 }
 
 /// Where a bundle belongs. What protects several interfaces of a pair of nodes, and does not tell which, belongs to each
 /// of them.
-fn places(key: &Key, matched: &Match, nodes: Option<&Nodes<'_>>) -> Vec<(Place, [LinkEnd; 2], Standing)> {
+fn places(key: &Key, matched: &Match, nodes: Option<&Nodes<'_>>) -> Vec<(Place, [LinkEnd; 2], Listing)> {
     let end = |socket: Socket, port: Option<u16>| LinkEnd {
         address: socket.address,
         port,
@@ -410,17 +410,17 @@ fn places(key: &Key, matched: &Match, nodes: Option<&Nodes<'_>>) -> Vec<(Place, 
             .iter()
             .map(|&place| {
                 let ends = nodes.ends(place, key);
-                (Place::Listed(place), ends, Standing::Listed(place))
+                (Place::Listed(place), ends, Listing::Listed(place))
             })
             .collect();
     }
     let same_host = key.ends[0].address == key.ends[1].address;
     let port = |socket: Socket| socket.port.filter(|_| same_host);
     let ends = key.ends.map(|socket| end(socket, port(socket)));
-    let (standing, within) = match matched {
-        Match::Within(name) => (Standing::Within(name.clone()), Some(name.to_string())),
-        Match::NoDeployment => (Standing::NoDeployment, None),
-        Match::Listed(_) | Match::Unlisted => (Standing::Unlisted, None),
+    let (listing, within) = match matched {
+        Match::Within(name) => (Listing::Within(name.clone()), Some(name.to_string())),
+        Match::NoDeployment => (Listing::NoDeployment, None),
+        Match::Listed(_) | Match::Unlisted => (Listing::Unlisted, None),
     };
     let name = key.hint.map(|hint| hint.name);
     let place = Place::Other {
@@ -433,7 +433,7 @@ fn places(key: &Key, matched: &Match, nodes: Option<&Nodes<'_>>) -> Vec<(Place, 
         path: key.path.clone(),
         within,
     };
-    vec![(place, ends, standing)]
+    vec![(place, ends, listing)]
 }
 
 impl Folded {
@@ -445,11 +445,11 @@ impl Folded {
             paths: BTreeSet::new(),
             hint: None,
             named_by: None,
-            standing: Standing::NoDeployment,
+            listing: Listing::NoDeployment,
         }
     }
 
-    fn take(&mut self, key: &Key, gathered: Gathered, turned: bool, standing: Standing) {
+    fn take(&mut self, key: &Key, gathered: Gathered, turned: bool, listing: Listing) {
         for (ours, theirs) in [
             (&mut self.gathered.carried, gathered.carried),
             (&mut self.gathered.attempted, gathered.attempted),
@@ -464,7 +464,7 @@ impl Folded {
         if !key.path.is_empty() && self.paths.len() < PATHS {
             self.paths.insert(key.path.clone());
         }
-        self.standing = standing;
+        self.listing = listing;
         // The strongest hint of all bundles, and the first packet that gives it.
         let strength = |hint: Option<Interface>| hint.map(|hint| hint.by);
         let of_key = gathered
@@ -519,7 +519,7 @@ impl Folded {
             functions,
             carriers: self.carriers,
             paths: self.paths,
-            standing: self.standing,
+            listing: self.listing,
             directions,
             confidentiality,
             authenticity,

@@ -7,7 +7,7 @@ use bartizan_deployment::{IkeAlgorithm, Interface as Listed, KeyExchange, Policy
 use bartizan_registry::NamedGroup;
 use bartizan_wire::ike::KeyExchangeMethod;
 
-use super::{Link, Phase, Standing};
+use super::{Link, Listing, Phase};
 use crate::{Answer, Kind, Source, Verdict};
 
 /// What is at stake.
@@ -83,7 +83,7 @@ static HYBRID: LazyLock<Policy> = LazyLock::new(Policy::hybrid);
 
 /// Fills in a link's objections, under the policy of `listed`, or else the profile `hybrid`.
 pub(super) fn object(link: &mut Link, listed: Option<&Listed>) {
-    if !link.carried() || matches!(link.standing, Standing::Within(_)) {
+    if !link.carried() || matches!(link.listing, Listing::Within(_)) {
         return;
     }
     let policy = listed.map_or_else(|| &*HYBRID, |listed| &listed.policy);
@@ -109,7 +109,7 @@ pub(super) fn object(link: &mut Link, listed: Option<&Listed>) {
             sources: sources.to_vec(),
         });
     };
-    if link.standing == Standing::Unlisted {
+    if link.listing == Listing::Unlisted {
         let because = "seen, and not in the deployment file";
         object(Concern::Unlisted, because, &[Source::between(link.first, link.last)]);
     }

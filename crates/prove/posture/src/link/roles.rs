@@ -30,7 +30,7 @@ pub(super) struct Roles(HashMap<Address, BTreeSet<Role>>);
 impl Roles {
     /// Takes what an interface tells of its ends; `asks` is the one that began it, or, of N4, the one in control.
     pub(super) fn learn(&mut self, interface: Interface, asks: Address, answers: Address) {
-        let told: &[(Address, Role)] = match interface.name {
+        let roles: &[(Address, Role)] = match interface.name {
             "N2" => &[(asks, Role::Gnb)],
             "F1" => &[(asks, Role::Du), (answers, Role::Cu)],
             "E1" => &[(asks, Role::Cu), (answers, Role::Cu)],
@@ -38,7 +38,7 @@ impl Roles {
             FRONTHAUL => &[(asks, Role::Fronthaul), (answers, Role::Fronthaul)],
             _ => &[],
         };
-        for &(address, role) in told {
+        for &(address, role) in roles {
             self.0.entry(address).or_default().insert(role);
         }
     }

@@ -1,4 +1,4 @@
-//! Holes beside the transport: SUCIs and tokens that stand in clear. They are judged by themselves, and never part of the
+//! Holes next to the transport: SUCIs and tokens that stand in clear. They are judged by themselves, and never part of the
 //! verdicts on what carries them.
 
 use bartizan_registry::{Safety, jws_algorithm, suci_scheme};
@@ -8,7 +8,7 @@ use bartizan_wire::{Connection, Moment};
 use crate::requests::Tunnel;
 use crate::{Judgement, Source, Verdict};
 
-/// Something seen beside the transport.
+/// Something seen next to the transport.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Hole {
