@@ -111,7 +111,7 @@ impl Report {
             if let Some(counters) = &link.counters {
                 let _ = writeln!(
                     text,
-                    "  frames: {} sent, {} received; dropped: {} replayed, {} not valid, {} without a key, {} unencrypted",
+                    "  frames: {} sent, {} received; dropped: {} replayed, {} not valid, {} without a key; {} without a SecTAG, the exchange of keys among them",
                     counters.sent_encrypted + counters.sent_protected,
                     counters.received,
                     counters.late,

@@ -10,7 +10,7 @@ use bartizan_wire::capture::CaptureReader;
 use serde_json::Value;
 use tempfile::TempDir;
 
-use super::hosts::LONG;
+use super::hosts::{LONG, batch};
 use crate::boot::is_here;
 
 const NODES: [&str; 2] = ["odu", "oru"];
@@ -116,6 +116,14 @@ impl Fronthaul {
         }
     }
 
+    /// What the host's own stack sends before then is not held.
+    fn until_guarded(&self, end: usize) {
+        let deadline = Instant::now() + LONG;
+        while self.status(end).1["guard"]["guard"] != "in-force" {
+            assert!(Instant::now() < deadline);
+        }
+    }
+
     fn dropped(&self, end: usize, side: &str) -> u64 {
         let (_, status) = self.status(end);
         status["guard"]["dropped"][0][side]
@@ -133,10 +141,17 @@ impl Fronthaul {
             }
         };
         self.hosts[end].enter(send).expect("a namespace");
-        let ping = Program::new("ping")
-            .arguments(["-c", "1", "-W", "1", "10.77.0.2"])
-            .inside(&self.hosts[end]);
-        let _ = ping.start().and_then(|process| process.finish(LONG));
+        self.ping(end, "10.77.0.2");
+    }
+
+    /// Whoever is asked for, the question for its address leaves first.
+    fn ping(&self, end: usize, address: &str) {
+        let send = || {
+            let socket = std::net::UdpSocket::bind("0.0.0.0:0").expect("a socket");
+            let _ = socket.send_to(b"ping", (address, 9));
+        };
+        self.hosts[end].enter(send).expect("a namespace");
+        std::thread::sleep(Duration::from_millis(200));
     }
 
     /// Frames by EtherType that leave the port while `act` runs.
@@ -203,10 +218,10 @@ fn fronthaul_is_up_with_nothing_else_on_its_port_and_stays_so_when_its_controlle
         "{before:?}"
     );
 
+    fronthaul.up(0);
+    fronthaul.until_guarded(0);
     let kinds = fronthaul.leaving(0, |fronthaul| {
-        for end in [0, 1] {
-            fronthaul.up(end);
-        }
+        fronthaul.up(1);
         for end in [0, 1] {
             let status = fronthaul.until_well(end);
             let link = &status["links"][0];
@@ -276,12 +291,23 @@ fn ptp_passes_where_the_file_names_it_and_a_port_that_is_too_small_is_refused_wi
         return;
     }
     let mut fronthaul = Fronthaul::new("unencrypted: [ptp]");
-    fronthaul.up(0);
-    let deadline = Instant::now() + LONG;
-    while fronthaul.status(0).1["guard"]["guard"] != "in-force" {
-        assert!(Instant::now() < deadline);
+    // Others that stand on the port: what they send leaves by it.
+    batch(
+        &fronthaul.hosts[0],
+        "link add link eth0 name v5 type vlan id 5\naddress add 10.5.0.1/24 dev v5\nlink set v5 up\n\
+         link add link eth0 name m0 type macvlan mode bridge\naddress add 10.6.0.1/24 dev m0\nlink set m0 up\n",
+    );
+    for neighbour in ["10.5.0.2", "10.6.0.2"] {
+        let open = fronthaul.leaving(0, |fronthaul| fronthaul.ping(0, neighbour));
+        assert!(!open.is_empty(), "{neighbour}");
     }
-    let kinds = fronthaul.leaving(0, |fronthaul| fronthaul.past_the_device(0));
+    fronthaul.up(0);
+    fronthaul.until_guarded(0);
+    let kinds = fronthaul.leaving(0, |fronthaul| {
+        fronthaul.past_the_device(0);
+        fronthaul.ping(0, "10.5.0.2");
+        fronthaul.ping(0, "10.6.0.2");
+    });
     assert!(kinds.contains_key(&PTP), "{kinds:?}");
     assert!(
         kinds

@@ -75,7 +75,7 @@ pub struct Counters {
     pub not_valid: u64,
     /// Dropped: no key is installed under the association number.
     pub no_association: u64,
-    /// Dropped: without a SecTAG.
+    /// Not handed to the device: without a SecTAG. The exchange of keys is among them.
     pub no_tag: u64,
     /// Dropped: with one that cannot be read.
     pub bad_tag: u64,
