@@ -194,9 +194,9 @@ fn serve_confined(place: &Path) {
     let deployment = Deployment::parse(&text, "deployment.yaml", place).unwrap();
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
-        .build()
+        .build_local(tokio::runtime::LocalOptions::default())
         .unwrap();
-    tokio::task::LocalSet::new().block_on(&runtime, async {
+    runtime.block_on(async {
         let running = Sidecar::start(&deployment, "amf").await.unwrap();
         let node = deployment.node("amf").unwrap();
         let (files, sidecar) = (node.files.as_ref().unwrap(), node.sidecar.as_ref().unwrap());

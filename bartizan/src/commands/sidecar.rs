@@ -81,15 +81,14 @@ pub(crate) fn run(args: Args) -> Result<Outcome, Failure> {
     start_log(&args)?;
     let deployment = read(&args.file)?;
     // One thread: a request never waits for another core to wake up. More cores take more runtimes, each with its own.
+    // What passes between connections belongs to this thread, by its types.
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
-        .build()
+        .build_local(tokio::runtime::LocalOptions::default())
         .map_err(|error| Failure::new(format!("cannot start: {error}")))?;
-    // What passes between connections belongs to this thread, by its types. What is awaited here is asked at every event of any
-    // connection: so it is the end of a task, which costs nothing to ask.
-    let thread = tokio::task::LocalSet::new();
-    let serving = thread.spawn_local(async move { serve(&deployment, &args).await });
-    match thread.block_on(&runtime, serving) {
+    // What is awaited here is asked at every event of any connection: so it is the end of a task, which costs nothing to ask.
+    let serving = runtime.spawn_local(async move { serve(&deployment, &args).await });
+    match runtime.block_on(serving) {
         Ok(outcome) => outcome,
         Err(error) => Err(Failure::new(format!("the sidecar ended: {error}"))),
     }

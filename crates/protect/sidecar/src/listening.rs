@@ -2,7 +2,8 @@
 
 pub(crate) mod accept;
 pub(crate) mod admission;
-pub(crate) mod handshake_thread;
+pub(crate) mod failures;
+pub(crate) mod handshake_threads;
 pub(crate) mod inbound;
 pub(crate) mod outbound;
 pub(crate) mod socket;

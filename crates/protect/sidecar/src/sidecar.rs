@@ -28,7 +28,7 @@ use crate::life::idle;
 use crate::life::review;
 use crate::listening::accept::{accept_all, accept_nothing};
 use crate::listening::admission::{Admission, Bounds};
-use crate::listening::handshake_thread::{HandshakeThread, InboundListener};
+use crate::listening::handshake_threads::{HandshakeThreads, InboundListener};
 use crate::listening::inbound::{self, Function};
 use crate::listening::outbound::{self, Routing};
 use crate::listening::socket;
@@ -67,7 +67,7 @@ pub struct Running {
     /// What a successor takes over.
     listening: Vec<OwnedFd>,
     /// Where other sidecars' handshakes are answered, if there is an inbound listener.
-    handshakes: Option<HandshakeThread>,
+    handshakes: Option<HandshakeThreads>,
 }
 
 /// A sidecar whose ports are open and which serves nobody yet: the moment to drop privileges.
@@ -93,7 +93,7 @@ struct Ports {
 }
 
 impl Sidecar {
-    /// [`Sidecar::bind`] and [`Bound::serve`] in one, and like these within a [`tokio::task::LocalSet`].
+    /// [`Sidecar::bind`] and [`Bound::serve`] in one, and like these within a [`tokio::runtime::LocalRuntime`].
     ///
     /// # Errors
     /// Where the file, the certificates, the ledger or a port cannot be used; no port is left open then.
@@ -143,7 +143,7 @@ impl Sidecar {
 impl Bound {
     /// Opens the ledger and serves until [`Running::drain`].
     ///
-    /// Must be called within a [`tokio::task::LocalSet`], whose thread serves it: connections and what passes between them belong to
+    /// Must be called within a [`tokio::runtime::LocalRuntime`], whose thread serves it: connections and what passes between them belong to
     /// one thread.
     ///
     /// # Errors
@@ -329,7 +329,7 @@ impl Ports {
             inbound_listeners.push(serve_inbound(worker, state, &inbound, listener)?);
         }
         if !inbound_listeners.is_empty() {
-            running.handshakes = Some(HandshakeThread::start(shared, inbound_listeners)?);
+            running.handshakes = Some(HandshakeThreads::start(shared, inbound_listeners)?);
         }
         let mut routes = Routes::new(worker, state);
         let mut transparent = Vec::new();

@@ -201,7 +201,7 @@ impl Taken {
 }
 
 /// Whose connections count together: those of an IPv4 address, of an IPv6 network of 64 bits, since a host chooses freely in it.
-fn network(address: IpAddr) -> IpAddr {
+pub(crate) fn network(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(address) => IpAddr::V6(Ipv6Addr::from_bits(address.to_bits() & !u128::from(u64::MAX))),
         address @ IpAddr::V4(_) => address,

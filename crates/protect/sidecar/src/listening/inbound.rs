@@ -16,7 +16,7 @@ use tokio::time::timeout;
 use crate::answers::answer::answer;
 use crate::dialling::channel::Channel;
 use crate::life::drain::{Guard, Phase};
-use crate::listening::handshake_thread::Authenticated;
+use crate::listening::handshake_threads::Authenticated;
 use crate::listening::outbound::{LAST_WORD, decide, not_http};
 use crate::metrics::{Requests, Side};
 use crate::paths::function;
