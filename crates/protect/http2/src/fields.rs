@@ -34,6 +34,14 @@ impl Fields {
         Self::default()
     }
 
+    /// An empty list with room for a head as the SBI has them: growing to it by doubling takes nine allocations.
+    pub(crate) fn roomy() -> Self {
+        Self {
+            text: Vec::with_capacity(384),
+            spans: Vec::with_capacity(12),
+        }
+    }
+
     /// Adds a field at the end.
     pub fn push(&mut self, name: &[u8], value: &[u8], indexing: Indexing) {
         let begin = self.text.len();
@@ -58,6 +66,11 @@ impl Fields {
             end: place(self.text.len()),
             indexing,
         });
+    }
+
+    /// Whether no name or value has a control character, a blank one (tab) included. One pass over all of them.
+    pub(crate) fn is_printed(&self) -> bool {
+        none_of(&self.text, |byte| byte < 0x20 || byte == 0x7f)
     }
 
     /// Takes back what was written since the text had this length and is no field yet.
@@ -109,4 +122,9 @@ impl Fields {
     pub fn len(&self) -> usize {
         self.spans.len()
     }
+}
+
+/// Whether no byte is one of these. Looks at each, so that the compiler looks at many at once.
+pub(crate) fn none_of(text: &[u8], wrong: impl Fn(u8) -> bool) -> bool {
+    !text.iter().fold(false, |found, &byte| found | wrong(byte))
 }

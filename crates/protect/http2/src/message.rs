@@ -1,6 +1,6 @@
 //! Whether a header list is that of a request, a response or a trailer section (RFC 9113, section 8).
 
-use crate::fields::Fields;
+use crate::fields::{Fields, none_of};
 
 /// What a list must be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,8 +44,9 @@ pub fn check(kind: Kind, fields: &Fields) -> Result<Summary, MalformedMessage> {
     let mut summary = Summary::default();
     let (mut seen, mut regular, mut connect) = (0_u8, false, false);
     let (mut authority, mut host): (Option<&[u8]>, Option<&[u8]>) = (None, None);
+    let is_printed = fields.is_printed();
     for (name, value, _) in fields.iter() {
-        if !value.iter().all(|&byte| byte >= 0x20 && byte != 0x7f || byte == b'\t') {
+        if !is_printed && !none_of(value, |byte| byte < 0x20 && byte != b'\t' || byte == 0x7f) {
             return Err(MalformedMessage);
         }
         let Some(pseudo) = name.strip_prefix(b":") else {
@@ -80,7 +81,7 @@ pub fn check(kind: Kind, fields: &Fields) -> Result<Summary, MalformedMessage> {
         };
         // Once each, before all others, and not empty but for an authority.
         // A blank or a character that no URI has would make another request line of it.
-        let is_word = value.iter().all(|byte| (0x21..0x7f).contains(byte));
+        let is_word = none_of(value, |byte| !(0x21..0x7f).contains(&byte));
         if regular || seen & bit != 0 || (value.is_empty() && bit != AUTHORITY) || !is_word {
             return Err(MalformedMessage);
         }
@@ -105,7 +106,7 @@ pub fn check(kind: Kind, fields: &Fields) -> Result<Summary, MalformedMessage> {
 
 fn field(name: &[u8], value: &[u8], kind: Kind, summary: &mut Summary) -> Result<(), MalformedMessage> {
     // Section 8.2.1: tokens in lower case.
-    if name.is_empty() || !name.iter().all(|&byte| TOKEN[usize::from(byte)]) {
+    if name.is_empty() || !none_of(name, |byte| !TOKEN[usize::from(byte)]) {
         return Err(MalformedMessage);
     }
     match name {

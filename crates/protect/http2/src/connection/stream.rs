@@ -275,7 +275,9 @@ impl<T> Streams<T> {
 
     /// Those that wait for more of the connection's window may try again.
     pub(super) fn unpark(&mut self) {
-        self.queue.append(&mut self.parked);
+        if !self.parked.is_empty() {
+            self.queue.append(&mut self.parked);
+        }
     }
 
     /// A stream has become complete by what was received: the caller has to see that before it is gone.

@@ -89,7 +89,7 @@ impl<T> Connection<T> {
         block: &[u8],
         events: &mut Vec<Event<T>>,
     ) -> Result<(), Fault> {
-        let mut fields = Fields::new();
+        let mut fields = Fields::roomy();
         let at_most = self.bounds.header_bytes as usize;
         // Also what nobody will look at: the tables of both ends must agree.
         let size = self.decoder.decode(block, at_most, &mut fields).map_err(|_| Fault {

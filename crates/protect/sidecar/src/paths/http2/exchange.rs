@@ -189,7 +189,7 @@ impl Exchange {
         let kept = self.kept.as_ref().is_some_and(|kept| !kept.is_empty());
         Wants {
             body: kept || !matches!(self.tail, Tail::End),
-            repeatable: self.head.value(b":method").is_some_and(is_repeatable),
+            repeatable: self.route.pool.speaks_http1() && self.head.value(b":method").is_some_and(is_repeatable),
         }
     }
 
@@ -390,6 +390,9 @@ fn hand_over(origin: &Origin, link: &Rc<Link>) -> Handed {
         }
     }
     let Some(id) = opened else { return Handed::NoRoom };
+    if body.is_empty() && !matches!(tail, Tail::Trailers(_)) {
+        return Handed::Done;
+    }
     let sent = {
         let mut inside = link.port.inside();
         let ends_with_body = !body.is_empty() && matches!(tail, Tail::End);

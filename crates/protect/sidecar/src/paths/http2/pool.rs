@@ -108,7 +108,7 @@ impl fmt::Display for WaitsFor {
 pub(super) struct Wants {
     /// It has a body, which a closed window would keep.
     pub(super) body: bool,
-    /// It does the same when it is done twice.
+    /// It does the same when it is done twice. Looked at only where the target speaks HTTP/1.1, `false` elsewhere.
     pub(super) repeatable: bool,
 }
 
@@ -331,6 +331,10 @@ impl Pool {
         shut.filter(|_| links.len() >= LINKS_AT_MOST).map(Rc::clone)
     }
 
+    pub(super) fn speaks_http1(&self) -> bool {
+        self.version.get() == Version::Http1
+    }
+
     fn links_at_most(&self) -> usize {
         match self.version.get() {
             Version::Http1 => self.shared.limits.streams as usize,
@@ -375,7 +379,7 @@ impl Pool {
         if self.waiting.get() > 0 && link.port.inside().has_room() {
             self.room.notify_waiters();
         }
-        if !link.is_retired() && self.idle_http1().nth(IDLE_AT_MOST).is_some() {
+        if self.speaks_http1() && !link.is_retired() && self.idle_http1().nth(IDLE_AT_MOST).is_some() {
             self.make_room();
         }
     }

@@ -409,8 +409,12 @@ impl<T> Inside<T> {
         if self.unused || (self.connection.output().is_empty() && !self.blocked) {
             return Poll::Ready(Ok(()));
         }
-        while !self.connection.output().is_empty() {
-            let written = ready!(Pin::new(&mut self.socket).poll_write(context, self.connection.output()))?;
+        loop {
+            let output = self.connection.output();
+            if output.is_empty() {
+                break;
+            }
+            let written = ready!(Pin::new(&mut self.socket).poll_write(context, output))?;
             if written == 0 {
                 return Poll::Ready(Err(io::ErrorKind::WriteZero.into()));
             }
