@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use bartizan_host::LabRoot;
+use bartizan_testing::lab_root;
 use serde_json::Value;
 
 /// The demo ends in under two minutes on an idle machine; a busy one gets more.
@@ -50,8 +50,7 @@ fn verdict<'a>(run: &'a Value, column: &str) -> &'a str {
 
 /// By tshark 4.4 of the lab root, over both cables of the consumer: packets and bytes of network functions in clear, and the groups that servers chose.
 fn on_the_cables(folder: &Path, case: &str) -> (u64, u64, Vec<String>) {
-    let root = LabRoot::trixie().expect("a cache directory").present();
-    let root = root.expect("no lab root: `make lab-root` builds it, and `make test` does so first");
+    let root = lab_root();
     let fields = |filter: &str, field: &str| {
         let mut all = Vec::new();
         for cable in ["to-nrf", "to-udm"] {

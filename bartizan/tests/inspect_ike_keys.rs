@@ -16,11 +16,12 @@ mod as_root {
     use bartizan_host::{Capture, Direction, LabRoot};
     use bartizan_ipsec::Engine;
     use bartizan_ipsec::vici::{Client, Section};
+    use bartizan_testing::Tshark;
     use serde_json::{Value, json};
     use tempfile::TempDir;
 
     use crate::cyclonedx;
-    use crate::stage::{HYBRID, PATIENCE, Stage, eventually};
+    use crate::stage::{HYBRID, Stage, eventually};
 
     /// Asks charon for all it can log of IKE, and runs the lab root's with its directory at its own place. The mounts go
     /// with it.
@@ -137,19 +138,8 @@ exec chroot "$1" /usr/sbin/charon-systemd' sh ROOT "$directory"
             std::fs::create_dir_all(&place).expect("a folder");
             let table = self.folder.path().join("tshark.keys");
             std::fs::copy(table, place.join("ikev2_decryption_table")).expect("a file");
-            let root = LabRoot::trixie()
-                .expect("a cache directory")
-                .present()
-                .expect("a lab root");
-            let program = root.command("tshark").expect("tshark").environment("HOME", &home);
-            let finished = program
-                .directory(self.folder.path())
-                .arguments(["-r", "e2.pcap", "-Y", filter, "-T", "fields", "-e", field])
-                .run(PATIENCE)
-                .expect("tshark runs");
-            let text = finished.text();
-            let values = text.split(['\n', ',']).filter(|value| !value.is_empty());
-            values.map(str::to_owned).collect()
+            let capture = self.folder.path().join("e2.pcap");
+            Tshark::new().home(&home).values(&capture, filter, field)
         }
     }
 

@@ -116,7 +116,7 @@ fn edited(name: &str, options: &[&str]) -> Value {
     let to = directory.path().join(name);
     let mut arguments: Vec<PathBuf> = options.iter().map(PathBuf::from).collect();
     arguments.extend([capture(name), to.clone()]);
-    wireshark("editcap", arguments);
+    let _ = wireshark("editcap", arguments);
     inspect(&to)
 }
 
@@ -151,7 +151,7 @@ fn duplicated_packets_change_nothing_but_their_count() {
     let to = directory.path().join("twice.pcap");
     let from = capture("openssl-3.5.7.pcap");
     // mergecap puts the two copies together by time, so that each packet stands beside its double.
-    wireshark("mergecap", [PathBuf::from("-w"), to.clone(), from.clone(), from]);
+    let _ = wireshark("mergecap", [PathBuf::from("-w"), to.clone(), from.clone(), from]);
     let twice = inspect(&to);
     let once = inspect(&capture("openssl-3.5.7.pcap"));
     let summary = |document: &Value| document["files"][0]["summary"].clone();

@@ -1,65 +1,20 @@
 //! tshark 4.4 out of the lab root, and ourselves: the same capture, read by both.
 
 use std::collections::BTreeMap;
-use std::ffi::OsStr;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::{Duration, Instant};
 
-use bartizan_host::LabRoot;
+use bartizan_testing::Tshark;
 use serde_json::Value;
 
-/// Long enough for a machine that builds something else beside the tests.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
-
-/// What the end of a program's output is kept of (`Finished::stdout`).
-const KEPT: usize = 256 * 1024;
-
-/// From field to values, of one packet.
-pub(crate) type Row = BTreeMap<String, Vec<String>>;
-
-pub(crate) fn root() -> LabRoot {
-    let root = LabRoot::trixie().expect("a cache directory").present();
-    root.expect("no lab root: `make lab-root` builds it, and `make test` does so first")
-}
-
-/// Runs a program of Wireshark to its end; what it prints.
-pub(crate) fn wireshark<A: AsRef<OsStr>>(program: &str, arguments: impl IntoIterator<Item = A>) -> String {
-    let program = root()
-        .command(program)
-        .expect("the lab root has it")
-        .arguments(arguments);
-    let finished = program.run(PATIENCE).unwrap_or_else(|error| panic!("{error}"));
-    assert!(finished.stdout.len() < KEPT, "the beginning of its output is lost");
-    String::from_utf8(finished.stdout).unwrap()
-}
+pub(crate) use bartizan_testing::{PATIENCE, Row, eventually, lab_root as root, numbers, wireshark};
 
 /// The fields of every packet that `filter` lets through.
 pub(crate) fn rows(file: &Path, options: &[&str], filter: &str, fields: &[&str]) -> Vec<Row> {
-    let mut arguments: Vec<&OsStr> = vec![OsStr::new("-r"), file.as_os_str()];
-    let display = ["-Y", filter, "-T", "fields", "-E", "occurrence=a"];
-    let separators = ["-E", "aggregator=,", "-E", "separator=/t"];
-    let wanted = fields.iter().flat_map(|field| ["-e", field]);
-    let all = options.iter().copied().chain(display).chain(separators).chain(wanted);
-    arguments.extend(all.map(OsStr::new));
-    let row = |line: &str| {
-        let values = line.split('\t').map(|cell| {
-            let values = cell.split(',').filter(|value| !value.is_empty());
-            values.map(str::to_owned).collect()
-        });
-        fields.iter().map(|field| (*field).to_owned()).zip(values).collect()
-    };
-    wireshark("tshark", arguments).lines().map(row).collect()
-}
-
-/// Code points and sizes, however tshark writes them: `0x11ec` or `4588`.
-pub(crate) fn numbers(values: &[String]) -> Vec<u64> {
-    let number = |value: &String| match value.strip_prefix("0x") {
-        Some(digits) => u64::from_str_radix(digits, 16),
-        None => value.parse(),
-    };
-    values.iter().map(|value| number(value).unwrap()).collect()
+    let pairs = options.chunks_exact(2);
+    let tshark = pairs.fold(Tshark::new(), |tshark, pair| tshark.option(pair[0], pair[1]));
+    tshark.rows(file, filter, fields)
 }
 
 /// The fields that [`ends`] needs.
@@ -81,18 +36,6 @@ pub(crate) fn capture(name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))
         .join("../crates/prove/wire/tests/data")
         .join(name)
-}
-
-/// Polls until it is so.
-pub(crate) fn eventually<T>(what: &str, mut is: impl FnMut() -> Option<T>) -> T {
-    let deadline = Instant::now() + PATIENCE;
-    loop {
-        if let Some(found) = is() {
-            return found;
-        }
-        assert!(Instant::now() < deadline, "{what}: not within {PATIENCE:?}");
-        std::thread::sleep(Duration::from_millis(20));
-    }
 }
 
 /// What we read of a capture.

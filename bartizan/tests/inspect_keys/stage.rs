@@ -9,6 +9,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use bartizan_host::{LabRoot, Process, Program};
+use bartizan_testing::{Tshark, lab_root};
 use serde_json::Value;
 
 /// Long enough for a machine that builds something else beside the tests.
@@ -29,10 +30,9 @@ pub(crate) struct Identity {
 
 impl Stage {
     pub(crate) fn new() -> Self {
-        let root = LabRoot::trixie().expect("a cache directory").present();
         Self {
             directory: tempfile::tempdir().expect("a directory"),
-            root: root.expect("no lab root: `make test` builds it first"),
+            root: lab_root(),
         }
     }
 
@@ -131,15 +131,10 @@ impl Stage {
     /// The fields of a capture's packets by tshark, which has the same key log.
     pub(crate) fn tshark(&self, capture: &str, filter: &str, field: &str) -> Vec<String> {
         let keys = format!("tls.keylog_file:{}", self.path("keys.log").display());
-        let finished = self
-            .program("tshark")
-            .environment("HOME", self.directory.path())
-            .arguments(["-r", capture, "-o", &keys, "-Y", filter, "-T", "fields", "-e", field])
-            .run(PATIENCE)
-            .expect("tshark runs");
-        let text = finished.text();
-        let values = text.split(['\n', ',']).filter(|value| !value.is_empty());
-        values.map(str::to_owned).collect()
+        Tshark::new()
+            .option("-o", keys)
+            .home(self.directory.path())
+            .values(&self.path(capture), filter, field)
     }
 }
 

@@ -5,7 +5,7 @@ use std::io::{BufReader, Read as _, Write as _};
 use std::net::{Ipv4Addr, TcpStream};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, SystemTime};
 
 use bartizan_host::{Finished, LabRoot, Namespace, Port, Process, Program, connect};
 use bartizan_ledger::{Event, Reader, Why};
@@ -14,8 +14,7 @@ use nix::unistd::Pid;
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// How long anything is waited for; in a guest under emulation all takes ten to thirty times as long.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(180);
+pub(crate) use bartizan_testing::{PATIENCE, eventually};
 
 pub(crate) struct Stage {
     pub(crate) cu: Namespace,
@@ -249,16 +248,4 @@ fn deployment(policy: &str, link: &str) -> String {
         node("cu", "O-CU-CP", 1),
         node("ric", "near-RT RIC", 2)
     )
-}
-
-/// Polls until it is so.
-pub(crate) fn eventually<T>(what: &str, mut is: impl FnMut() -> Option<T>) -> T {
-    let deadline = Instant::now() + PATIENCE;
-    loop {
-        if let Some(found) = is() {
-            return found;
-        }
-        assert!(Instant::now() < deadline, "{what}: not within {PATIENCE:?}");
-        std::thread::sleep(Duration::from_millis(50));
-    }
 }

@@ -4,15 +4,13 @@
 use std::collections::VecDeque;
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
-use std::os::fd::AsRawFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use bartizan_host::Process;
-use nix::sys::socket::sockopt::IpBindAddressNoPort;
-use nix::sys::socket::{AddressFamily, SockFlag, SockProtocol, SockType, SockaddrIn, bind, setsockopt, socket};
+use bartizan_testing::{connect_from, resident};
 
 use crate::go;
 use crate::stage::{By, Node, PATIENCE, Pair, Running, Stage, until};
@@ -159,18 +157,18 @@ impl Scene {
         self.all_are_answered();
     }
 
-    /// Resident memory of both sidecars, kB.
+    /// Resident memory of both sidecars, in bytes.
     fn memory(&self) -> [u64; 2] {
         [&self.running.amf, &self.running.nrf].map(|node| resident(node.process.id()))
     }
 
     fn has_grown_by_at_most(&self, before: [u64; 2], megabytes: u64) {
         let now = self.memory();
-        println!("resident: {before:?} kB before, {now:?} kB now");
+        println!("resident: {before:?} bytes before, {now:?} now");
         for (before, now) in before.iter().zip(now) {
             assert!(
-                now.saturating_sub(*before) <= megabytes * 1024,
-                "{before} kB became {now} kB"
+                now.saturating_sub(*before) <= megabytes * 1024 * 1024,
+                "{before} bytes became {now}"
             );
         }
     }
@@ -182,16 +180,6 @@ impl Drop for Ending<'_> {
     fn drop(&mut self) {
         self.0.store(true, Ordering::Relaxed);
     }
-}
-
-/// Resident memory of a process, kB (proc(5)).
-fn resident(process: u32) -> u64 {
-    let status = std::fs::read_to_string(format!("/proc/{process}/status")).expect("it runs");
-    let line = status
-        .lines()
-        .find_map(|line| line.strip_prefix("VmRSS:"))
-        .expect("VmRSS");
-    line.trim().trim_end_matches(" kB").parse().expect("a number")
 }
 
 fn connect(address: SocketAddr) -> TcpStream {
@@ -206,21 +194,6 @@ fn with_patience(stream: TcpStream) -> TcpStream {
         .set_write_timeout(Some(Duration::from_secs(5)))
         .expect("a timeout");
     stream
-}
-
-/// From one of the loopback's many addresses.
-fn connect_from(source: [u8; 4], to: SocketAddr) -> TcpStream {
-    let flags = SockFlag::SOCK_CLOEXEC;
-    let socket = socket(AddressFamily::Inet, SockType::Stream, flags, SockProtocol::Tcp).expect("a socket");
-    let SocketAddr::V4(to) = to else {
-        panic!("{to} is not of the loopback's IPv4 addresses")
-    };
-    let [a, b, c, d] = source;
-    // A port is taken for each peer, not for all: a flood would soon have had every one.
-    setsockopt(&socket, IpBindAddressNoPort, &true).expect("an option");
-    bind(socket.as_raw_fd(), &SockaddrIn::new(a, b, c, d, 0)).expect("an address");
-    nix::sys::socket::connect(socket.as_raw_fd(), &SockaddrIn::from(to)).expect("it listens");
-    with_patience(TcpStream::from(socket))
 }
 
 /// Reads until the other side closes, or for five seconds.
@@ -400,7 +373,7 @@ fn half_open_handshakes_from(source: [u8; 4], limits: &str, bound: &str) {
         scope.spawn(|| {
             let mut held = VecDeque::new();
             while !over.load(Ordering::Relaxed) {
-                let mut stream = connect_from(source, address);
+                let mut stream = with_patience(connect_from(source, address));
                 let _ = stream.write_all(&hello);
                 held.push_back(stream);
                 if held.len() > 3_000 {

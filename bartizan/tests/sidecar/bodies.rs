@@ -5,6 +5,7 @@ use std::net::TcpStream;
 use std::time::Duration;
 
 use bartizan_host::Program;
+use bartizan_testing::resident;
 
 use crate::stage::{By, PAIRS, PATIENCE, Pair, Stage, curl};
 
@@ -84,19 +85,6 @@ fn hundreds_of_large_answers_at_once_do_not_use_the_windows_up() {
         report.contains("300 succeeded, 0 failed, 0 errored, 0 timeout"),
         "{report}"
     );
-}
-
-/// Resident memory of a process in bytes.
-fn resident(process: u32) -> u64 {
-    let status = std::fs::read_to_string(format!("/proc/{process}/status")).expect("it runs");
-    let line = status.lines().find(|line| line.starts_with("VmRSS:")).expect("a line");
-    let kibibytes: u64 = line
-        .split_whitespace()
-        .nth(1)
-        .expect("a number")
-        .parse()
-        .expect("a number");
-    kibibytes * 1024
 }
 
 #[test]

@@ -4,6 +4,7 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 
 use bartizan_host::Program;
+use bartizan_testing::{connect_from, is_closed, is_open};
 
 use crate::stage::{By, Node, PATIENCE, Pair, Stage, ask, get, until};
 
@@ -11,36 +12,6 @@ fn connect(address: SocketAddr) -> TcpStream {
     let stream = TcpStream::connect(address).expect("it listens");
     stream.set_read_timeout(Some(PATIENCE)).expect("a timeout");
     stream
-}
-
-/// From one of the loopback's many addresses.
-fn connect_from(source: [u8; 4], to: SocketAddr) -> TcpStream {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_io()
-        .build()
-        .expect("a runtime");
-    let connected = runtime.block_on(async {
-        let socket = tokio::net::TcpSocket::new_v4()?;
-        socket.bind(SocketAddr::from((source, 0)))?;
-        socket.connect(to).await?.into_std()
-    });
-    let stream = connected.expect("it listens");
-    stream.set_nonblocking(false).expect("a socket");
-    stream.set_read_timeout(Some(PATIENCE)).expect("a timeout");
-    stream
-}
-
-/// Whether nothing has come, and no end.
-fn is_open(mut stream: &TcpStream) -> bool {
-    stream.set_nonblocking(true).expect("a socket");
-    let read = stream.read(&mut [0]);
-    read.is_err_and(|error| error.kind() == std::io::ErrorKind::WouldBlock)
-}
-
-/// Whether the other side closes the connection, whatever it says before.
-fn is_closed(mut stream: TcpStream) -> bool {
-    let mut rest = Vec::new();
-    stream.read_to_end(&mut rest).is_ok() || stream.write_all(b"x").is_err()
 }
 
 fn reached(node: &Node, limit: &str) -> f64 {

@@ -3,12 +3,15 @@
 use std::fmt::Write;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, SystemTime};
 
-use bartizan_host::{Finished, LabRoot, Process, Program, loopback_addresses};
+use bartizan_host::{Finished, Process, Program, loopback_addresses};
 use bartizan_ledger::{Event, Handshake, Reader, Record, Verdict};
 use bartizan_pki::{Algorithm, Authority, InitOptions, Issued, Leaf, Lifetime, Reason};
+use bartizan_testing::lab_root;
 use serde_json::Value;
+
+pub(crate) use bartizan_testing::until;
 
 /// Long enough for a machine that builds something else beside the tests.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
@@ -428,15 +431,6 @@ impl Node {
     }
 }
 
-/// Waits for something to become true.
-pub(crate) fn until(what: &str, mut is: impl FnMut() -> bool) {
-    let began = Instant::now();
-    while !is() {
-        assert!(began.elapsed() < PATIENCE, "waited in vain for {what}");
-        std::thread::sleep(Duration::from_millis(20));
-    }
-}
-
 /// Runs a program to its end.
 pub(crate) fn finish(program: Program) -> Finished {
     program.start().expect("it starts").finish(PATIENCE).expect("it ends")
@@ -444,8 +438,7 @@ pub(crate) fn finish(program: Program) -> Finished {
 
 /// OpenSSL's client towards an inbound listener, offering these groups; with the certificate of a node where it has one.
 pub(crate) fn openssl(inbound: SocketAddr, groups: &str, papers: Option<&Papers>) -> Program {
-    let root = LabRoot::trixie().expect("a cache directory").present();
-    let root = root.expect("no lab root: `make lab-root` builds it, and `make test` does so first");
+    let root = lab_root();
     let client = root.command("openssl").expect("openssl in the lab root");
     let inbound = inbound.to_string();
     let client = client.arguments(["s_client", "-connect", &inbound, "-groups", groups, "-alpn", "h2"]);

@@ -7,12 +7,11 @@ use std::io::{BufRead, BufReader, Write};
 use std::net::SocketAddr;
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use bartizan_ledger::{Bounds, Bytes, Direction, Event, Handshake, Ledger, Record, Times, Verdict, files};
+use bartizan_testing::until;
 use stage::{Victim, closed, example, number, records};
-
-const PATIENCE: Duration = Duration::from_secs(60);
 
 fn refused(from: &str, reason: &str) -> Event {
     Event::Handshake(Box::new(Handshake {
@@ -36,14 +35,6 @@ fn refused(from: &str, reason: &str) -> Event {
 /// The records of all files of a ledger.
 fn all(path: &Path) -> Vec<Record> {
     files(path).unwrap().iter().flat_map(|file| records(file)).collect()
-}
-
-fn until(what: &str, mut is: impl FnMut() -> bool) {
-    let began = Instant::now();
-    while !is() {
-        assert!(began.elapsed() < PATIENCE, "waited in vain for {what}");
-        std::thread::sleep(Duration::from_millis(2));
-    }
 }
 
 #[test]

@@ -13,6 +13,7 @@ mod as_root {
     use std::time::{Duration, Instant};
 
     use bartizan_host::{Error, Facts, Feature, Guest, Impairment, LabRoot, Namespace, Port, Support, connect};
+    use bartizan_testing::until;
 
     /// A guest boots in a few seconds; here twenty of them may be waiting for two processors.
     const LONG: Duration = Duration::from_secs(240);
@@ -261,13 +262,5 @@ mod as_root {
                 })
             })
             .count()
-    }
-
-    fn until(what: &str, condition: impl Fn() -> bool) {
-        let begun = Instant::now();
-        while !condition() {
-            assert!(begun.elapsed() < LONG, "{what}: not within {LONG:?}");
-            std::thread::sleep(Duration::from_millis(20));
-        }
     }
 }

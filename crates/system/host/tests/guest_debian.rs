@@ -11,9 +11,10 @@ mod as_root {
     use std::path::PathBuf;
     use std::process::{Command, Stdio};
     use std::sync::LazyLock;
-    use std::time::{Duration, Instant};
+    use std::time::Duration;
 
     use bartizan_host::{Facts, Feature, Guest, GuestKernel, Job, LabRoot};
+    use bartizan_testing::until;
 
     /// Ten seconds where nothing else runs; code in it is up to thirty times slower than here, and others may be waiting for the processors.
     const LONG: Duration = Duration::from_secs(300);
@@ -265,13 +266,5 @@ mod as_root {
             })
         });
         of_it.count()
-    }
-
-    fn until(what: &str, mut condition: impl FnMut() -> bool) {
-        let begun = Instant::now();
-        while !condition() {
-            assert!(begun.elapsed() < LONG, "{what}: not within {LONG:?}");
-            std::thread::sleep(Duration::from_millis(20));
-        }
     }
 }

@@ -4,7 +4,6 @@ mod authority;
 
 use std::net::Ipv4Addr;
 use std::path::PathBuf;
-use std::time::{Duration, Instant};
 
 use bartizan_host::{LabRoot, Namespace, Port, connect};
 use bartizan_ipsec::vici::{Client, Section};
@@ -12,9 +11,7 @@ use bartizan_ipsec::{Engine, Instance, Kernel, Settings, StartError};
 use tempfile::TempDir;
 
 pub(crate) use authority::Authority;
-
-/// How long anything is waited for.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+pub(crate) use bartizan_testing::{PATIENCE, eventually};
 
 pub(crate) const HYBRID: &str = "x25519-ke1_mlkem768";
 
@@ -170,16 +167,4 @@ impl End {
 pub(crate) fn engine() -> Engine {
     let blueprint = LabRoot::sid().expect("a cache directory");
     Engine::LabRoot(blueprint.ensure(&mut |_| {}).expect("a lab root"))
-}
-
-/// Polls until it is so.
-pub(crate) fn eventually<T>(what: &str, mut is: impl FnMut() -> Option<T>) -> T {
-    let deadline = Instant::now() + PATIENCE;
-    loop {
-        if let Some(found) = is() {
-            return found;
-        }
-        assert!(Instant::now() < deadline, "{what}: not within {PATIENCE:?}");
-        std::thread::sleep(Duration::from_millis(20));
-    }
 }

@@ -1,0 +1,15 @@
+//! What the tests of several crates share: waiting for a condition, sockets of the loopback, memory of a process, tshark.
+//!
+//! A dev-dependency alone: `scripts/dependency-order` refuses it in a product crate. Everything here panics with what was expected, as
+//! a test does.
+#![forbid(unsafe_code)]
+
+mod memory;
+mod socket;
+mod tshark;
+mod wait;
+
+pub use memory::resident;
+pub use socket::{connect_from, free_port, is_closed, is_open};
+pub use tshark::{Row, Tshark, lab_root, numbers, wireshark};
+pub use wait::{PATIENCE, eventually, until};

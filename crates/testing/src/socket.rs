@@ -1,0 +1,64 @@
+//! TCP connections over the loopback, and what the other end does with them.
+
+use std::io::{ErrorKind, Read as _, Write as _};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::os::fd::AsRawFd as _;
+use std::time::Duration;
+
+use nix::sys::socket::sockopt::IpBindAddressNoPort;
+use nix::sys::socket::{
+    AddressFamily, SockFlag, SockProtocol, SockType, SockaddrIn, bind, connect, setsockopt, socket,
+};
+
+/// How long a read or write may take.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A connection from this address, one of the loopback's many, with bounded reads and writes.
+///
+/// # Panics
+/// Where nobody listens.
+#[must_use]
+pub fn connect_from(source: [u8; 4], to: SocketAddr) -> TcpStream {
+    let flags = SockFlag::SOCK_CLOEXEC;
+    let socket = socket(AddressFamily::Inet, SockType::Stream, flags, SockProtocol::Tcp).expect("a socket");
+    let SocketAddr::V4(to) = to else {
+        panic!("{to} is not of the loopback's IPv4 addresses")
+    };
+    let [a, b, c, d] = source;
+    // A port is taken for each peer, not for all: a flood would soon have had every one.
+    setsockopt(&socket, IpBindAddressNoPort, &true).expect("an option");
+    bind(socket.as_raw_fd(), &SockaddrIn::new(a, b, c, d, 0)).expect("an address");
+    connect(socket.as_raw_fd(), &SockaddrIn::from(to)).expect("it listens");
+    let stream = TcpStream::from(socket);
+    stream.set_read_timeout(Some(PATIENCE)).expect("a timeout");
+    stream.set_write_timeout(Some(PATIENCE)).expect("a timeout");
+    stream
+}
+
+/// Whether the connection is open and nothing has come.
+///
+/// # Panics
+/// Where it is no socket any more.
+#[must_use]
+pub fn is_open(mut stream: &TcpStream) -> bool {
+    stream.set_nonblocking(true).expect("a socket");
+    let read = stream.read(&mut [0]);
+    read.is_err_and(|error| error.kind() == ErrorKind::WouldBlock)
+}
+
+/// Whether the other end closes the connection, whatever it sends before.
+#[must_use]
+pub fn is_closed(mut stream: TcpStream) -> bool {
+    let mut rest = Vec::new();
+    stream.read_to_end(&mut rest).is_ok() || stream.write_all(b"x").is_err()
+}
+
+/// A port of the loopback that nobody listens on; whoever uses it must take it soon.
+///
+/// # Panics
+/// Where the machine has none left.
+#[must_use]
+pub fn free_port() -> SocketAddr {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
+    listener.local_addr().expect("an address")
+}
