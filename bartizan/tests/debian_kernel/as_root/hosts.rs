@@ -98,7 +98,30 @@ impl Hosts {
             ),
         )
         .expect("a file");
+        hosts.reach_each_other();
         hosts
+    }
+
+    /// Waits until packets pass both ways that tests use: an IPv6 address joins its multicast group on a work queue of the kernel, and a
+    /// neighbour that is asked for before is asked for again only a second later (RFC 4861, RETRANS_TIMER).
+    fn reach_each_other(&self) {
+        for (space, from, to) in [(&self.gnb, GNB_V6, UPF_V6), (&self.third, BEHIND, UPF)] {
+            let [from, to] = [from, to].map(|address| address.parse::<IpAddr>().expect("an address"));
+            let [sender, receiver] = [(space, from), (&self.upf, to)].map(|(space, address)| {
+                let socket = space.enter(|| UdpSocket::bind((address, 0))).expect("a namespace");
+                socket.expect("a socket")
+            });
+            let at = receiver.local_addr().expect("an address");
+            receiver
+                .set_read_timeout(Some(Duration::from_millis(100)))
+                .expect("a timeout");
+            let arrived = (0..600).any(|_| {
+                // An error of the path, as that no neighbour answers, is of an earlier packet.
+                let _ = sender.send_to(b"there?", at);
+                receiver.recv(&mut [0; 16]).is_ok()
+            });
+            assert!(arrived, "no packet from {from} reaches {to} within a minute");
+        }
     }
 
     fn file(&self) -> PathBuf {
