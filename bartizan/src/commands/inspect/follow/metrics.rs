@@ -1,4 +1,4 @@
-//! What is followed, as Prometheus reads it. `docs/follow.md` has the same list in words.
+//! What is followed, as Prometheus reads it. `docs/follow-reference.md` has the same list in words.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};

@@ -1,4 +1,4 @@
-//! What happens to links, one line each: schema `bartizan-events/1`, documented in docs/follow.md.
+//! What happens to links, one line each: schema `bartizan-events/1`, documented in docs/follow-reference.md.
 
 use std::fmt::Write as _;
 use std::time::Duration;
