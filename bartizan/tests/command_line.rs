@@ -217,9 +217,10 @@ interfaces: [{{ kind: SBI, between: [amf, nrf], with: sidecar }}]
     );
     std::fs::write(place.path().join("core.yaml"), network).unwrap();
     let binary = env!("CARGO_BIN_EXE_bartizan");
-    // A terminal of its own, until the sidecar says that it is ready or has ended.
+    // A terminal of its own, until the sidecar reports that it is ready or has ended. `script` writes the command itself to the log, so the pattern must
+    // not match its own text.
     let line = format!(
-        "{binary} sidecar core.yaml --node nrf & p=$!; until grep -q ready log || ! kill -0 $p; do sleep 0.1; done; kill $p; wait $p"
+        "{binary} sidecar core.yaml --node nrf & p=$!; until grep -q '[r]eady' log || ! kill -0 $p; do sleep 0.1; done; kill $p; wait $p"
     );
     for (no_color, coloured) in [(None, true), (Some(""), true), (Some("1"), false)] {
         let mut terminal = Command::new("script");
