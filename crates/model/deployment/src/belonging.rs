@@ -7,7 +7,7 @@ use crate::error::Fault;
 use crate::interface::InterfaceKind;
 use crate::node::NodeName;
 use crate::raw::RawSidecar;
-use crate::sidecar::{Inbound, Route, Sidecar};
+use crate::sidecar::{Inbound, Path, Route, Sidecar};
 
 /// The interfaces with a sidecar that join a node to others.
 #[derive(Debug)]
@@ -22,9 +22,18 @@ impl Joined<'_> {
         self.peers.iter().filter_map(of).collect()
     }
 
-    /// The interface of a listener: the one it names, or the only one there is, towards `to` where it leads to one node.
-    fn interface(&self, named: Option<&str>, to: Option<&NodeName>) -> Result<Option<InterfaceKind>, Fault> {
-        let kinds = self.kinds(to);
+    /// The interface of a listener: the one it names, or the only one there is, towards `to` where it leads to one node. SCTP is
+    /// carried by one path and TCP by the others, so the path leaves out what it cannot carry.
+    fn interface(
+        &self,
+        named: Option<&str>,
+        to: Option<&NodeName>,
+        path: Path,
+    ) -> Result<Option<InterfaceKind>, Fault> {
+        let mut kinds = self.kinds(to);
+        if kinds.iter().any(|kind| path.carries(*kind)) {
+            kinds.retain(|kind| path.carries(*kind));
+        }
         let list = |word: &str| kinds.iter().map(|kind| kind.name()).collect::<Vec<_>>().join(word);
         let ends = || match to {
             Some(to) => format!("joins {} and {to}", self.node),
@@ -43,7 +52,7 @@ impl Joined<'_> {
         }
         if kinds.len() > 1 {
             let cause = format!(
-                "it cannot be told whether this listener is for {}: each {}",
+                "it cannot be determined whether this listener is for {}: each {}",
                 list(" or "),
                 ends()
             );
@@ -61,19 +70,19 @@ impl Sidecar {
     /// Gives each listener its interface.
     pub(crate) fn belong(&mut self, raw: &RawSidecar, joined: &Joined<'_>) -> Result<(), Fault> {
         for (index, (inbound, raw)) in self.inbound.iter_mut().zip(&raw.inbound).enumerate() {
-            let found = joined.interface(raw.interface.as_deref(), None);
+            let found = joined.interface(raw.interface.as_deref(), None, inbound.path);
             let found = found.map_err(|fault| fault.within(&format!("inbound[{index}]")))?;
             inbound.interface = found.unwrap_or(InterfaceKind::Sbi);
         }
         for (index, (outbound, raw)) in self.outbound.iter_mut().zip(&raw.outbound).enumerate() {
-            let named = raw.interface.as_deref();
+            let (named, path) = (raw.interface.as_deref(), outbound.path);
             let found = match &outbound.route {
-                Route::To(peer) => joined.interface(named, Some(peer)),
+                Route::To(peer) => joined.interface(named, Some(peer), path),
                 Route::ByAuthority => joined
-                    .interface(named, None)
+                    .interface(named, None, path)
                     .map(|kind| kind.or(Some(InterfaceKind::Sbi))),
                 Route::ByDestination if named.is_none() => Ok(None),
-                Route::ByDestination => joined.interface(named, None),
+                Route::ByDestination => joined.interface(named, None, path),
             };
             outbound.interface = found.map_err(|fault| fault.within(&format!("outbound[{index}]")))?;
         }

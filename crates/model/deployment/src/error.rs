@@ -13,7 +13,7 @@ pub enum Error {
         /// What to write instead, where that can be guessed.
         hint: Option<String>,
     },
-    /// Well-formed, but it says something that cannot be put in force.
+    /// Well-formed, but it says something that cannot be applied.
     #[error("{file}: {place}: {cause}")]
     Meaning {
         /// The file's name as given, with line and column of what stands at the place: `core.yaml:6:5`.

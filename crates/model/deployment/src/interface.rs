@@ -5,6 +5,7 @@ use crate::ipsec::IpsecLink;
 use crate::macsec::MacsecLink;
 use crate::node::NodeName;
 use crate::policy::Policy;
+use crate::word::{Word, words};
 
 /// Interfaces by the standards' names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -33,6 +34,8 @@ pub enum InterfaceKind {
 pub enum Protection {
     /// TLS 1.3 between the sidecars of both nodes.
     Sidecar,
+    /// TLS 1.3 between the sidecars of both nodes, with SCTP associations inside.
+    Gateway,
     /// ESP keyed by IKEv2.
     Ipsec,
     /// MACsec.
@@ -50,7 +53,7 @@ pub struct Interface {
     pub between: [NodeName; 2],
     /// What protects it.
     pub protection: Protection,
-    /// The policy in force: its own, or the file's.
+    /// The policy in effect: its own, or the file's.
     pub policy: Policy,
     /// The IPsec link: there where IPsec protects it, and only there.
     pub ipsec: Option<IpsecLink>,
@@ -58,8 +61,10 @@ pub struct Interface {
     pub macsec: Option<MacsecLink>,
 }
 
+words!(Protection: Sidecar, Gateway, Ipsec, Macsec, Nothing);
+
 impl InterfaceKind {
-    const ALL: [Self; 16] = [
+    pub(crate) const ALL: [Self; 16] = [
         Self::Sbi,
         Self::N2,
         Self::N3,
@@ -120,6 +125,12 @@ impl InterfaceKind {
     pub const fn over_tcp(self) -> bool {
         matches!(self, Self::Sbi | Self::N32 | Self::A1 | Self::O1 | Self::O2)
     }
+
+    /// Whether the interface runs over SCTP, so that a gateway can carry it.
+    #[must_use]
+    pub const fn over_sctp(self) -> bool {
+        matches!(self, Self::N2 | Self::E1 | Self::E2 | Self::F1C | Self::Xn)
+    }
 }
 
 impl Protection {
@@ -128,23 +139,39 @@ impl Protection {
     pub const fn name(self) -> &'static str {
         match self {
             Self::Sidecar => "sidecar",
+            Self::Gateway => "gateway",
             Self::Ipsec => "ipsec",
             Self::Macsec => "macsec",
             Self::Nothing => "nothing",
         }
     }
 
+    /// Whether sidecars at both ends protect it, by TLS 1.3.
+    #[must_use]
+    pub const fn is_by_sidecars(self) -> bool {
+        matches!(self, Self::Sidecar | Self::Gateway)
+    }
+
     pub(crate) fn parse(text: &str, kind: InterfaceKind) -> Result<Self, Fault> {
-        let protection = [Self::Sidecar, Self::Ipsec, Self::Macsec, Self::Nothing]
-            .into_iter()
-            .find(|protection| protection.name() == text)
-            .ok_or_else(|| {
-                let hint = "write sidecar, ipsec, macsec or nothing";
-                Fault::new("with", format!("nothing is called `{text}` here"), hint)
-            })?;
+        let protection = Self::named(text)
+            .ok_or_else(|| Fault::new("with", format!("nothing is called `{text}` here"), Self::hint()))?;
         if protection == Self::Sidecar && !kind.over_tcp() {
             let cause = format!("a sidecar carries TCP, and {} does not run over it", kind.name());
-            return Err(Fault::new("with", cause, "protect it with ipsec"));
+            let hint = if kind.over_sctp() {
+                "protect it with gateway or ipsec"
+            } else {
+                "protect it with ipsec"
+            };
+            return Err(Fault::new("with", cause, hint));
+        }
+        if protection == Self::Gateway && !kind.over_sctp() {
+            let cause = format!("a gateway carries SCTP, and {} does not run over it", kind.name());
+            let hint = if kind.over_tcp() {
+                "protect it with sidecar"
+            } else {
+                "protect it with ipsec"
+            };
+            return Err(Fault::new("with", cause, hint));
         }
         Ok(protection)
     }

@@ -11,6 +11,7 @@ use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+pub(crate) use algorithm::{CIPHERS, INTEGRITY, PRFS, key_exchange_names};
 pub use algorithm::{IkeAlgorithm, KeyExchange};
 pub use end::{End, External};
 pub use lifetime::Lifetimes;
@@ -23,6 +24,7 @@ use crate::interface::InterfaceKind;
 use crate::ledger::LedgerFile;
 use crate::node::NodeName;
 use crate::raw::{RawIpsecLink, RawIpsecNode, RawNode, RawTrust};
+use crate::word::{Word, words};
 
 /// How packets are wrapped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -33,7 +35,7 @@ pub enum Mode {
     Transport,
 }
 
-/// When SAs are set up. Either way packets that have no SA yet are never sent in clear.
+/// When SAs are set up. Either way packets that have no SA yet are never sent unencrypted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Start {
     /// By the initiator, at once; taken up again when they are lost. The default.
@@ -104,6 +106,10 @@ pub struct IpsecNode {
     /// Its ledger.
     pub ledger: Option<LedgerFile>,
 }
+
+words!(Mode: Tunnel, Transport);
+words!(Start: AtOnce, Trap);
+words!(CopyDscp: Out, In, Both, Neither);
 
 impl Mode {
     /// The word in the deployment file.
@@ -212,23 +218,9 @@ impl IpsecLink {
         between: &[NodeName; 2],
         nodes: [&RawNode; 2],
     ) -> Result<Self, Fault> {
-        let mode = match raw.mode.as_deref() {
-            None | Some("tunnel") => Mode::Tunnel,
-            Some("transport") => Mode::Transport,
-            Some(word) => return Err(unknown("mode", word, "write tunnel or transport")),
-        };
-        let start = match raw.start.as_deref() {
-            None | Some("start") => Start::AtOnce,
-            Some("trap") => Start::Trap,
-            Some(word) => return Err(unknown("start", word, "write start or trap")),
-        };
-        let copy_dscp = match raw.copy_dscp.as_deref() {
-            None | Some("out") => CopyDscp::Out,
-            Some("in") => CopyDscp::In,
-            Some("both") => CopyDscp::Both,
-            Some("no") => CopyDscp::Neither,
-            Some(word) => return Err(unknown("copy-dscp", word, "write out, in, both or no")),
-        };
+        let mode = Mode::read("mode", raw.mode.as_deref(), Mode::Tunnel)?;
+        let start = Start::read("start", raw.start.as_deref(), Start::AtOnce)?;
+        let copy_dscp = CopyDscp::read("copy-dscp", raw.copy_dscp.as_deref(), CopyDscp::Out)?;
         let ends = end::both(raw, mode, between, nodes)?;
         let initiator = end::initiator(raw, between, &ends)?;
         let functions = nodes.map(|node| node.function.as_str());
@@ -258,11 +250,6 @@ const MOST_REPLAY_WINDOW: u32 = 4096;
 /// An SCTP association that sends gives its peer up after 63 s of silence (RFC 9260, section 16: RTO.Initial of 1 s, doubled for the five times of
 /// Path.Max.Retrans). A peer that is gone is noticed after this delay and charon's retransmissions, 22 s in one of ours: half of that.
 const DEAD_PEER_DELAY: Duration = Duration::from_secs(10);
-
-fn unknown(place: &str, word: &str, hint: &str) -> Fault {
-    let shown: String = word.chars().take(64).collect();
-    Fault::new(place, format!("`{shown}` is not known"), hint)
-}
 
 fn number<T: PartialOrd + std::fmt::Display>(
     place: &str,

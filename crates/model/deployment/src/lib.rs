@@ -19,8 +19,10 @@ mod parse;
 mod place;
 mod policy;
 mod raw;
+mod schema;
 mod sidecar;
 mod syntax;
+mod word;
 
 pub use allowed::Allowed;
 pub use error::Error;
@@ -31,7 +33,7 @@ pub use ipsec::{
     Lifetimes, Mode, Network, Selector, Side, Start, TrafficProtocol,
 };
 pub use ledger::LedgerFile;
-pub use macsec::{Confidentiality, Keying, MacsecLink, Unencrypted};
+pub use macsec::{Cak, Confidentiality, Keying, MacsecLink, Unencrypted};
 pub use nearest::nearest;
 pub use node::{Node, NodeName};
 pub use parse::Deployment;

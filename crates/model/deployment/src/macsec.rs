@@ -1,6 +1,7 @@
 //! MACsec links: what stands between two nodes that share an Ethernet link.
 
 use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use bartizan_registry::{MACSEC_SUITES, MacsecSuite, ethertype, macsec_suite_named};
@@ -9,6 +10,7 @@ use crate::error::Fault;
 use crate::ipsec::period;
 use crate::node::NodeName;
 use crate::raw::RawMacsecLink;
+use crate::word::{Word, words};
 
 /// Whether frames of a link are encrypted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -20,10 +22,21 @@ pub enum Confidentiality {
 }
 
 /// Where the keys of a link come from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Keying {
     /// An exchange between two Bartizan nodes over the link itself: TLS 1.3 under the interface's policy.
     Direct,
+    /// MKA (IEEE 802.1X, clause 9) by wpa_supplicant, under a pre-shared CAK.
+    Mka(Cak),
+}
+
+/// Where the CAK of MKA comes from.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Cak {
+    /// The exchange of [`Keying::Direct`], which is repeated to replace it.
+    Exchange,
+    /// A file of each end that Bartizan runs at; an end without one is other equipment, a switch, that was given the same.
+    Files([Option<PathBuf>; 2]),
 }
 
 /// What may pass a link's port unencrypted, next to EAPOL and the exchange of keys.
@@ -36,7 +49,7 @@ pub enum Unencrypted {
 /// A MACsec link.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MacsecLink {
-    /// The Ethernet port of each end, in the order of the interface.
+    /// The Ethernet port of each end, in the order of the interface; empty where Bartizan does not run.
     pub ports: [String; 2],
     /// The MACsec device of each end, in the same order.
     pub devices: [String; 2],
@@ -62,6 +75,8 @@ pub struct MacsecLink {
     pub unencrypted: Vec<Unencrypted>,
 }
 
+words!(Confidentiality: Encrypt, Integrity);
+
 impl Confidentiality {
     /// The word in the deployment file.
     #[must_use]
@@ -76,9 +91,10 @@ impl Confidentiality {
 impl Keying {
     /// The word in the deployment file.
     #[must_use]
-    pub const fn name(self) -> &'static str {
+    pub const fn name(&self) -> &'static str {
         match self {
             Self::Direct => "direct",
+            Self::Mka(_) => "mka",
         }
     }
 }
@@ -111,35 +127,44 @@ const LONGEST_NAME: usize = 15;
 const MOST_REPLAY_WINDOW: u32 = 1 << 20;
 const REPLAY_WINDOW: u32 = 32;
 const REKEY: Duration = Duration::from_secs(3600);
+/// With MKA: wpa_supplicant takes a new CAK by beginning anew, and frames are lost for some seconds.
+const REKEY_CAK: Duration = Duration::from_secs(24 * 3600);
 const KEYS_PER_EXCHANGE: u64 = 8;
 /// Half of the packet numbers of 32 bits, and of 64 as many as are never used up.
 const PACKETS: u64 = 1 << 31;
 const PACKETS_EXTENDED: u64 = 1 << 62;
 
 impl MacsecLink {
-    /// Port and device of `node`; none where it is neither end's.
+    /// Port and device of `node`; none where it is neither end's, or an end that Bartizan does not run at.
     #[must_use]
     pub fn at(&self, between: &[NodeName; 2], node: &str) -> Option<(&str, &str)> {
         let end = between.iter().position(|name| name.as_str() == node)?;
-        Some((&self.ports[end], &self.devices[end]))
+        self.is_ours(end).then_some((&self.ports[end], &self.devices[end]))
     }
 
-    /// Reads a link.
-    pub(crate) fn parse(raw: &RawMacsecLink, between: &[NodeName; 2]) -> Result<Self, Fault> {
+    /// Whether Bartizan runs at this end, 0 or 1 in the order of the interface; elsewhere it is equipment with a CAK of its own.
+    #[must_use]
+    pub fn is_ours(&self, end: usize) -> bool {
+        match &self.keying {
+            Keying::Mka(Cak::Files(files)) => files.get(end).is_some_and(Option::is_some),
+            Keying::Direct | Keying::Mka(Cak::Exchange) => true,
+        }
+    }
+
+    /// Whether both ends prove who they are by certificates, in an exchange over the link.
+    #[must_use]
+    pub fn has_exchange(&self) -> bool {
+        !matches!(self.keying, Keying::Mka(Cak::Files(_)))
+    }
+
+    /// Reads a link; paths are relative to `base`.
+    pub(crate) fn parse(raw: &RawMacsecLink, between: &[NodeName; 2], base: &Path) -> Result<Self, Fault> {
         let suite = suite(raw.cipher.as_deref())?;
+        let keying = keying(raw, between, base)?;
         let confidentiality = match raw.confidentiality.as_deref() {
-            None | Some("encrypt") => Confidentiality::Encrypt,
-            Some("integrity") => Confidentiality::Integrity,
-            Some(word) => return Err(unknown("confidentiality", word, "write encrypt or integrity")),
-        };
-        let keying = match raw.keying.as_deref() {
-            None | Some("direct") => Keying::Direct,
-            Some(word @ ("mka" | "eap-tls")) => {
-                let cause = format!("`{word}` is not built yet");
-                let hint = "write direct: both ends run Bartizan, and keys come from TLS 1.3 over the link";
-                return Err(Fault::new("keying", cause, hint));
-            }
-            Some(word) => return Err(unknown("keying", word, "write direct")),
+            None => Confidentiality::Encrypt,
+            Some(word) => Confidentiality::named(word)
+                .ok_or_else(|| unknown("confidentiality", word, &Confidentiality::hint()))?,
         };
         let initiator = match raw.initiator.as_deref() {
             None => between[0].clone(),
@@ -152,9 +177,17 @@ impl MacsecLink {
         };
         let extended = suite.packet_number_bits == 64;
         let most_packets = if extended { PACKETS_EXTENDED } else { PACKETS };
+        if matches!(keying, Keying::Mka(_)) {
+            of_mka(raw, extended)?;
+        }
+        let other_equipment = |end: usize| match &keying {
+            Keying::Mka(Cak::Files(files)) => files[end].is_none(),
+            _ => false,
+        };
+        let other_equipment = [other_equipment(0), other_equipment(1)];
         Ok(Self {
-            ports: names("port", &raw.port, between, None)?,
-            devices: names("device", &raw.device, between, Some("macsec0"))?,
+            ports: names("port", &raw.port, between, None, other_equipment)?,
+            devices: names("device", &raw.device, between, Some("macsec0"), other_equipment)?,
             initiator,
             suite,
             confidentiality,
@@ -169,8 +202,14 @@ impl MacsecLink {
                     }
                 })?),
             },
+            rekey: rekey(
+                raw.rekey.as_deref(),
+                match keying {
+                    Keying::Direct => REKEY,
+                    Keying::Mka(_) => REKEY_CAK,
+                },
+            )?,
             keying,
-            rekey: rekey(raw.rekey.as_deref())?,
             rekey_packets: within("rekey-packets", raw.rekey_packets, most_packets, 1000, most_packets)?,
             keys_per_exchange: within("keys-per-exchange", raw.keys_per_exchange, KEYS_PER_EXCHANGE, 1, 1000)?,
             unencrypted: unencrypted(raw.unencrypted.as_deref().unwrap_or_default())?,
@@ -192,21 +231,78 @@ fn suite(name: Option<&str>) -> Result<&'static MacsecSuite, Fault> {
     })
 }
 
-fn rekey(text: Option<&str>) -> Result<Duration, Fault> {
+fn keying(raw: &RawMacsecLink, between: &[NodeName; 2], base: &Path) -> Result<Keying, Fault> {
+    let files = &raw.cak;
+    match raw.keying.as_deref() {
+        None | Some("direct") if files.is_empty() => Ok(Keying::Direct),
+        None | Some("direct") => Err(Fault::new(
+            "cak",
+            "stands next to `keying: direct`, which needs none",
+            "write `keying: mka`, or remove it",
+        )),
+        Some("mka") if files.is_empty() => Ok(Keying::Mka(Cak::Exchange)),
+        Some("mka") => {
+            if let Some(other) = files
+                .keys()
+                .find(|name| !between.iter().any(|end| end.as_str() == **name))
+            {
+                let [one, two] = between;
+                let cause = format!("`{other}` is no end of this interface");
+                return Err(Fault::new(
+                    format!("cak.{other}"),
+                    cause,
+                    format!("its ends are {one} and {two}"),
+                ));
+            }
+            let file = |node: &NodeName| files.get(node.as_str()).map(|file| base.join(file));
+            Ok(Keying::Mka(Cak::Files(between.each_ref().map(file))))
+        }
+        Some("eap-tls") => Err(Fault::new(
+            "keying",
+            "`eap-tls` is not built",
+            "write direct where both ends run Bartizan, or mka",
+        )),
+        Some(word) => Err(unknown("keying", word, "write direct or mka")),
+    }
+}
+
+/// What MKA decides, not the file, and what wpa_supplicant has not.
+fn of_mka(raw: &RawMacsecLink, extended: bool) -> Result<(), Fault> {
+    let decided = [
+        ("rekey-packets", raw.rekey_packets.is_some()),
+        ("keys-per-exchange", raw.keys_per_exchange.is_some()),
+    ];
+    if let Some((place, _)) = decided.into_iter().find(|(_, given)| *given) {
+        let cause = "with `keying: mka` the key server decides when packets use a key up";
+        return Err(Fault::new(
+            place,
+            cause,
+            "remove it; `rekey` says when the CAK is replaced",
+        ));
+    }
+    if extended {
+        let cause = "wpa_supplicant has no suite with extended packet numbers";
+        return Err(Fault::new("cipher", cause, "write gcm-aes-128 or gcm-aes-256"));
+    }
+    Ok(())
+}
+
+fn rekey(text: Option<&str>, default: Duration) -> Result<Duration, Fault> {
     const HINT: &str = "write 30m or 24h";
-    let read = period("rekey", text, Some(REKEY)).map_err(|fault| Fault {
+    let read = period("rekey", text, Some(default)).map_err(|fault| Fault {
         hint: HINT.to_owned(),
         ..fault
     });
     read?.ok_or_else(|| Fault::new("rekey", "`never` leaves a key in use until its numbers run out", HINT))
 }
 
-/// An interface for each end.
+/// An interface for each end; none where it is other equipment, which names its own as it likes.
 fn names(
     place: &str,
     raw: &BTreeMap<String, String>,
     between: &[NodeName; 2],
     default: Option<&str>,
+    other_equipment: [bool; 2],
 ) -> Result<[String; 2], Fault> {
     if let Some(other) = raw
         .keys()
@@ -241,7 +337,11 @@ fn names(
             hint,
         ))
     };
-    Ok([name(&between[0])?, name(&between[1])?])
+    let of_end = |end: usize| match other_equipment[end] {
+        true => Ok(String::new()),
+        false => name(&between[end]),
+    };
+    Ok([of_end(0)?, of_end(1)?])
 }
 
 fn unencrypted(words: &[String]) -> Result<Vec<Unencrypted>, Fault> {

@@ -19,7 +19,7 @@ pub(crate) fn links(
         (None, Some(names)) => among(names, find),
         (Some(_), Some(_)) => Err(Fault::new(
             "among",
-            "stands beside `between`",
+            "stands next to `between`",
             "write one of the two, or two entries",
         )),
         (None, None) => Err(Fault::new(

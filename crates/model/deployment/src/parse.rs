@@ -14,7 +14,7 @@ use crate::node::{Node, NodeName};
 use crate::place::{Place, Places};
 use crate::policy::Policy;
 use crate::raw::{RawDeployment, RawInterface, RawIpsecLink, RawNode, RawTrust};
-use crate::sidecar::{Files, Inbound, Route, Sidecar};
+use crate::sidecar::{Files, Inbound, Path as DataPath, Route, Sidecar};
 use crate::{mesh, nearest::nearest, syntax};
 
 /// A network as its deployment file describes it.
@@ -32,7 +32,7 @@ impl Deployment {
     /// `file` names it in messages; relative paths in it start from `base`.
     ///
     /// # Errors
-    /// [`Error::Syntax`] for what is not YAML or not a field, [`Error::Meaning`] for what cannot be put in force.
+    /// [`Error::Syntax`] for what is not YAML or not a field, [`Error::Meaning`] for what cannot be applied.
     pub fn parse(text: &str, file: &str, base: &Path) -> Result<Self, Error> {
         let raw: RawDeployment = serde_saphyr::from_str(text).map_err(|error| syntax::error(&error, text, file))?;
         Self::resolve(&raw, base).map_err(|fault| Error::Meaning {
@@ -63,11 +63,11 @@ impl Deployment {
         &self.interfaces
     }
 
-    /// The nodes `name` is joined to by interfaces that a sidecar protects, each with that interface.
+    /// The nodes `name` is joined to by interfaces that sidecars protect, gateways included, each with that interface.
     pub fn sidecar_peers<'a>(&'a self, name: &'a str) -> impl Iterator<Item = (&'a Node, &'a Interface)> {
         self.interfaces
             .iter()
-            .filter(|interface| interface.protection == Protection::Sidecar)
+            .filter(|interface| interface.protection.is_by_sidecars())
             .filter_map(move |interface| {
                 let [a, b] = &interface.between;
                 let other = match name {
@@ -127,7 +127,7 @@ impl Deployment {
         let (mut interfaces, mut entries) = (Vec::new(), Vec::new());
         for (index, entry) in raw.interfaces.iter().enumerate() {
             let place = format!("interfaces[{index}]");
-            for interface in resolve_interfaces(entry, raw, &policy).map_err(|fault| fault.within(&place))? {
+            for interface in resolve_interfaces(entry, raw, &policy, base).map_err(|fault| fault.within(&place))? {
                 let same = |other: &Interface| {
                     let [a, b] = &other.between;
                     other.kind == interface.kind
@@ -198,13 +198,18 @@ impl Deployment {
         Ok(())
     }
 
-    /// A port carries one link, and a node with one has a certificate.
+    /// A port carries one link, and a node with one that keys are exchanged over has a certificate.
     fn check_macsec(&self, entries: &[usize]) -> Result<(), Fault> {
         let mut taken = BTreeMap::new();
         for (interface, entry) in self.interfaces.iter().zip(entries) {
             let Some(link) = &interface.macsec else { continue };
             let place = format!("interfaces[{entry}].macsec");
-            for (end, node) in interface.between.iter().enumerate() {
+            let ours = interface
+                .between
+                .iter()
+                .enumerate()
+                .filter(|(end, _)| link.is_ours(*end));
+            for (end, node) in ours {
                 for (what, name) in [("port", &link.ports[end]), ("device", &link.devices[end])] {
                     if let Some(before) = taken.insert((node, name), what) {
                         let cause = format!("{name} of {node} is a {before} already");
@@ -212,7 +217,8 @@ impl Deployment {
                         return Err(Fault::new(format!("{place}.{what}"), cause, hint));
                     }
                 }
-                if self.nodes.get(node.as_str()).is_some_and(|node| node.files.is_none()) {
+                let certified = self.nodes.get(node.as_str()).is_none_or(|node| node.files.is_some());
+                if link.has_exchange() && !certified {
                     let cause = format!("{node} has no certificate");
                     let hint = format!(
                         "add `certificate` and `key` to nodes.{node} and `trust: {{ roots: ... }}` to the file: both ends prove who they are"
@@ -233,6 +239,7 @@ impl Deployment {
                 let hint = "add `certificate` and `key` to the node and `trust: { roots: ... }` to the file";
                 return Err(Fault::new(place, "has a sidecar and no certificate", hint));
             }
+            self.check_paths(node, sidecar)?;
             for (index, outbound) in sidecar.outbound.iter().enumerate() {
                 let Route::To(to) = &outbound.route else { continue };
                 let place = format!("{place}.sidecar.outbound[{index}].to");
@@ -268,11 +275,42 @@ impl Deployment {
     }
 }
 
+impl Deployment {
+    /// What runs over SCTP has listeners for SCTP, and nothing else has.
+    fn check_paths(&self, node: &Node, sidecar: &Sidecar) -> Result<(), Fault> {
+        let inbound = sidecar.inbound.iter().enumerate();
+        let inbound = inbound.map(|(index, one)| (format!("inbound[{index}]"), one.path, Some(one.interface)));
+        let outbound = sidecar.outbound.iter().enumerate();
+        let outbound = outbound.map(|(index, one)| (format!("outbound[{index}]"), one.path, one.interface));
+        for (listener, path, interface) in inbound.chain(outbound) {
+            let Some(kind) = interface else { continue };
+            if path.carries(kind) {
+                continue;
+            }
+            let place = format!("nodes.{}.sidecar.{listener}.path", node.name);
+            let kind = kind.name();
+            return Err(match path {
+                DataPath::Sctp => {
+                    let hint =
+                        "write `interface:` with one of N2, E1, E2, F1-C, Xn that is `with: gateway`, or another path";
+                    Fault::new(place, format!("carries SCTP, and {kind} does not run over it"), hint)
+                }
+                _ => Fault::new(
+                    place,
+                    format!("carries TCP, and {kind} runs over SCTP"),
+                    "write `path: sctp`",
+                ),
+            });
+        }
+        Ok(())
+    }
+}
+
 /// The interfaces with a sidecar at a node.
 fn joined<'a>(node: &'a NodeName, interfaces: &'a [Interface]) -> Joined<'a> {
     let with_sidecar = interfaces
         .iter()
-        .filter(|interface| interface.protection == Protection::Sidecar);
+        .filter(|interface| interface.protection.is_by_sidecars());
     let peers = with_sidecar.filter_map(|interface| {
         let [a, b] = &interface.between;
         let peer = match node {
@@ -344,18 +382,23 @@ fn files(node: &RawNode, trust: Option<&RawTrust>, base: &Path) -> Result<Option
         )),
         (Some(_), None, _) => Err(Fault::new(
             "key",
-            "is missing beside `certificate`",
+            "is missing next to `certificate`",
             "add the key's file",
         )),
         (None, Some(_), _) => Err(Fault::new(
             "certificate",
-            "is missing beside `key`",
+            "is missing next to `key`",
             "add the certificate's file",
         )),
     }
 }
 
-fn resolve_interfaces(entry: &RawInterface, raw: &RawDeployment, policy: &Policy) -> Result<Vec<Interface>, Fault> {
+fn resolve_interfaces(
+    entry: &RawInterface,
+    raw: &RawDeployment,
+    policy: &Policy,
+    base: &Path,
+) -> Result<Vec<Interface>, Fault> {
     let kind = InterfaceKind::parse(&entry.kind)?;
     let links = mesh::links(entry, &|name| find(raw, name))?;
     let protection = Protection::parse(&entry.protection, kind)?;
@@ -372,14 +415,14 @@ fn resolve_interfaces(entry: &RawInterface, raw: &RawDeployment, policy: &Policy
         }
         (_, None) => Ok(None),
         (_, Some(_)) => {
-            let cause = format!("stands beside `with: {}`", protection.name());
+            let cause = format!("stands next to `with: {}`", protection.name());
             Err(Fault::new("ipsec", cause, "write `with: ipsec`, or remove it"))
         }
     };
     let macsec = |between: &[NodeName; 2]| match (protection, &entry.macsec) {
         (_, None) => Ok(None),
         (Protection::Macsec, Some(link)) => {
-            let link = MacsecLink::parse(link, between);
+            let link = MacsecLink::parse(link, between, base);
             link.map(Some).map_err(|fault| fault.within("macsec"))
         }
         (_, Some(_)) => {

@@ -10,6 +10,7 @@ use bartizan_registry::{NamedGroup, Safety, SignatureScheme, group, signature};
 use time::{Date, OffsetDateTime};
 
 use crate::ipsec::IpsecPolicy;
+use crate::word::words;
 
 pub(crate) use parse::signature_list;
 pub use parse::{USABLE_GROUPS, USABLE_SIGNATURES};
@@ -121,6 +122,10 @@ pub struct Policy {
     pub ipsec: IpsecPolicy,
 }
 
+words!(PostQuantum: Require, Prefer, Allow);
+words!(Revocation: Require, IfPresent);
+words!(Module: Any, Validated);
+
 impl PostQuantum {
     /// The word in the deployment file.
     #[must_use]
@@ -130,6 +135,28 @@ impl PostQuantum {
             Self::Prefer => "prefer",
             Self::Allow => "allow",
             Self::Forbid => "forbid",
+        }
+    }
+}
+
+impl Revocation {
+    /// The word in the deployment file.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Require => "require",
+            Self::IfPresent => "if-present",
+        }
+    }
+}
+
+impl Module {
+    /// The word in the deployment file.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Any => "any",
+            Self::Validated => "validated",
         }
     }
 }
@@ -148,9 +175,9 @@ impl Policy {
         }
     }
 
-    /// The policy as it is in force on `today` (UTC): once an exception has ended, nothing classical is offered any more.
+    /// The policy as it is in effect on `today` (UTC): once an exception has ended, nothing classical is offered any more.
     #[must_use]
-    pub fn in_force(&self, today: Date) -> Self {
+    pub fn in_effect(&self, today: Date) -> Self {
         let mut policy = self.clone();
         if !self.admits_classical(today) {
             policy.groups.retain(|&code| quantum_safe_group(code));

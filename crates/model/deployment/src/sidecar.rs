@@ -11,15 +11,16 @@ use crate::interface::InterfaceKind;
 use crate::ledger::LedgerFile;
 use crate::node::NodeName;
 use crate::raw::{RawInbound, RawLimits, RawOutbound, RawSidecar};
+use crate::word::{Word, words};
 
 /// The sidecar of a node.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sidecar {
     /// Where sidecars of other nodes connect to by TLS.
     pub inbound: Vec<Inbound>,
-    /// Where the node's own network function connects to in clear.
+    /// Where the node's own network function connects to in plaintext.
     pub outbound: Vec<Outbound>,
-    /// Where metrics and state are served, in clear: keep it on loopback or a management network.
+    /// Where metrics and state are served, in plaintext: keep it on loopback or a management network.
     pub admin: Option<SocketAddr>,
     /// Its ledger.
     pub ledger: Option<LedgerFile>,
@@ -63,7 +64,7 @@ pub enum CallerHeader {
 pub struct Outbound {
     /// Where it listens.
     pub listen: SocketAddr,
-    /// Whither it forwards.
+    /// Its destination.
     pub route: Route,
     /// The interface it belongs to: named, or the only one it can be. None where each connection's destination says it: a transparent
     /// listener takes the interface of the inbound listener that is behind the destination.
@@ -74,7 +75,7 @@ pub struct Outbound {
     pub warm: usize,
 }
 
-/// Whither an outbound listener forwards.
+/// Destination of an outbound listener.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Route {
     /// All to one node.
@@ -92,6 +93,8 @@ pub enum Path {
     Splice,
     /// Requests are routed one by one over pooled TLS connections.
     Http2,
+    /// SCTP associations, each over a TLS connection of its own.
+    Sctp,
 }
 
 /// A node's certificate chain, key, trusted roots and revocation lists.
@@ -155,6 +158,8 @@ impl Default for Limits {
     }
 }
 
+words!(Path: Splice, Http2, Sctp);
+
 impl Path {
     /// The word in the deployment file.
     #[must_use]
@@ -162,19 +167,19 @@ impl Path {
         match self {
             Self::Splice => "splice",
             Self::Http2 => "http2",
+            Self::Sctp => "sctp",
         }
     }
 
+    /// Whether what runs over this interface can pass so.
+    #[must_use]
+    pub fn carries(self, kind: InterfaceKind) -> bool {
+        kind.over_sctp() == (self == Self::Sctp)
+    }
+
     fn parse(text: Option<&str>) -> Result<Self, Fault> {
-        match text {
-            None | Some("http2") => Ok(Self::Http2),
-            Some("splice") => Ok(Self::Splice),
-            Some(word) => Err(Fault::new(
-                "path",
-                format!("`{word}` is not a data path"),
-                "write splice or http2",
-            )),
-        }
+        let Some(word) = text else { return Ok(Self::Http2) };
+        Self::named(word).ok_or_else(|| Fault::new("path", format!("`{word}` is not a data path"), Self::hint()))
     }
 }
 
@@ -240,6 +245,16 @@ fn service(raw: &RawInbound, node_address: IpAddr) -> Result<SocketAddr, Fault> 
     Ok(service)
 }
 
+/// What speaks SCTP to a function is on its host: nothing between the two is protected.
+fn on_this_host(place: &str, address: SocketAddr, node_address: IpAddr) -> Result<(), Fault> {
+    if address.ip().is_loopback() || address.ip() == node_address {
+        return Ok(());
+    }
+    let cause = format!("{address} may be reached from, or be on, another host, and this SCTP is not encrypted");
+    let hint = format!("write a loopback address, such as 127.0.0.1, or the node's own, {node_address}");
+    Err(Fault::new(place, cause, hint))
+}
+
 /// The route of a transparent listener. The packet filter redirects what its own host sends to loopback.
 fn by_destination(raw: &RawOutbound, to: Option<&str>) -> Result<Route, Fault> {
     if to.is_some() {
@@ -303,12 +318,16 @@ impl Sidecar {
             let caller = match (raw.x_forwarded_client_cert, path) {
                 (false, _) => CallerHeader::None,
                 (true, Path::Http2) => CallerHeader::XForwardedClientCert,
-                (true, Path::Splice) => {
-                    let hint = "use `path: http2`: a splice copies bytes and knows no requests";
-                    let fault = Fault::new("x-forwarded-client-cert", "cannot be added on a splice listener", hint);
+                (true, Path::Splice | Path::Sctp) => {
+                    let hint = "use `path: http2`: other paths know no requests";
+                    let cause = format!("cannot be added on a {} listener", path.name());
+                    let fault = Fault::new("x-forwarded-client-cert", cause, hint);
                     return Err(fault.within(&place));
                 }
             };
+            if path == Path::Sctp {
+                on_this_host("forward", raw.forward, node_address).map_err(|fault| fault.within(&place))?;
+            }
             if raw.listen == raw.forward {
                 return Err(Fault::new(
                     place,
@@ -330,13 +349,25 @@ impl Sidecar {
             let place = format!("outbound[{index}]");
             let within_place = |fault: Fault| fault.within(&place);
             let path = Path::parse(raw.path.as_deref()).map_err(within_place)?;
+            if path == Path::Sctp {
+                on_this_host("listen", raw.listen, node_address).map_err(within_place)?;
+                if raw.transparent {
+                    let hint = "name the peer, `to: NODE`, and point the function at this listener";
+                    let cause = "the rules of `redirect` lead TCP alone to a sidecar";
+                    return Err(within_place(Fault::new("transparent", cause, hint)));
+                }
+            }
             let route = match &raw.to {
                 to if raw.transparent => by_destination(raw, to.as_deref()).map_err(within_place)?,
                 Some(name) => Route::To(known(name).map_err(|fault| fault.within("to")).map_err(within_place)?),
                 None if path == Path::Http2 => Route::ByAuthority,
                 None => {
-                    let hint = "add `to: NODE`, or `transparent: true`; only `path: http2` can route by authority";
-                    return Err(Fault::new(place, "a splice listener needs one peer", hint));
+                    let hint = match path {
+                        Path::Sctp => "add `to: NODE`",
+                        _ => "add `to: NODE`, or `transparent: true`; only `path: http2` can route by authority",
+                    };
+                    let cause = format!("a {} listener needs one peer", path.name());
+                    return Err(Fault::new(place, cause, hint));
                 }
             };
             let warm = within("warm", raw.warm.unwrap_or(1), 0, WARM_AT_MOST).map_err(within_place)?;

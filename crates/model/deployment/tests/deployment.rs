@@ -5,8 +5,8 @@ use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use bartizan_deployment::{
-    Breach, CipherSuite, Deployment, IkeAuthentication, InterfaceKind, IpsecLink, KeyExchange, Policy, PostQuantum,
-    Profile, Protection, Resumption, Revocation, Route, day_of,
+    Breach, Cak, CipherSuite, Deployment, IkeAuthentication, InterfaceKind, IpsecLink, KeyExchange, Keying, Policy,
+    PostQuantum, Profile, Protection, Resumption, Revocation, Route, day_of,
 };
 use bartizan_registry::{NamedGroup, SignatureScheme};
 use proptest::prelude::*;
@@ -230,20 +230,20 @@ fn transition_admits_classical_up_to_and_with_its_last_day() {
         (date!(2027 - 07 - 01), false),
     ] {
         assert_eq!(policy.admits_classical(day), admitted, "{day}");
-        let in_force = policy.in_force(day);
-        assert_eq!(in_force.groups.contains(&NamedGroup::X25519), admitted, "{day}");
+        let in_effect = policy.in_effect(day);
+        assert_eq!(in_effect.groups.contains(&NamedGroup::X25519), admitted, "{day}");
         assert_eq!(
-            in_force.signatures.contains(&SignatureScheme::ED25519),
+            in_effect.signatures.contains(&SignatureScheme::ED25519),
             admitted,
             "{day}"
         );
         assert_eq!(
-            in_force.chain_signatures.contains(&SignatureScheme::ED25519),
+            in_effect.chain_signatures.contains(&SignatureScheme::ED25519),
             admitted,
             "{day}"
         );
-        assert!(in_force.groups.contains(&NamedGroup::X25519MLKEM768));
-        assert!(in_force.signatures.contains(&SignatureScheme::MLDSA65));
+        assert!(in_effect.groups.contains(&NamedGroup::X25519MLKEM768));
+        assert!(in_effect.signatures.contains(&SignatureScheme::MLDSA65));
     }
 }
 
@@ -304,7 +304,7 @@ fn resumption_and_revocation_are_stated() {
 }
 
 #[test]
-fn nodes_that_share_a_name_are_told_apart_by_another() {
+fn nodes_that_share_a_name_are_distinguished_by_another() {
     parse(
         "nodes:\n  nrf1: { function: NRF, address: 10.0.0.1, names: { dns: [nrf.5gc], uri: [\"urn:uuid:1\"] } }\n\
          \x20 nrf2: { function: NRF, address: 10.0.0.2, names: { dns: [nrf.5gc], uri: [\"urn:uuid:2\"] } }\n",
@@ -509,10 +509,10 @@ proptest! {
     }
 
     #[test]
-    fn what_is_in_force_never_grows_as_days_pass(first in 0i32..5_000, then in 0i32..5_000) {
+    fn what_is_in_effect_never_grows_as_days_pass(first in 0i32..5_000, then in 0i32..5_000) {
         let policy = policy("{ profile: transition, reason: r, expires: 2030-01-01 }");
         let day = |days| date!(2026 - 01 - 01) + time::Duration::days(i64::from(days));
-        let (earlier, later) = (policy.in_force(day(first.min(then))), policy.in_force(day(first.max(then))));
+        let (earlier, later) = (policy.in_effect(day(first.min(then))), policy.in_effect(day(first.max(then))));
         prop_assert!(later.groups.iter().all(|code| earlier.groups.contains(code)));
         prop_assert!(!later.groups.is_empty() && !later.signatures.is_empty() && !later.chain_signatures.is_empty());
     }
@@ -534,7 +534,7 @@ fn a_thousand_nested_levels_and_a_billion_laughs_are_refused() {
 
 /// The page's second example: two interfaces between the same nodes.
 #[test]
-fn listeners_of_two_interfaces_between_the_same_nodes_are_told_apart() {
+fn listeners_of_two_interfaces_between_the_same_nodes_are_distinguished() {
     let example = DOCUMENT.split("```yaml\n").nth(2).expect("a second example");
     let example = example.split("```").next().expect("its end");
     let papers = |address| format!("    function: NF\n    address: {address}\n    certificate: c\n    key: k\n");
@@ -546,10 +546,10 @@ fn listeners_of_two_interfaces_between_the_same_nodes_are_told_apart() {
     let inbound = &deployment.node("nrf").unwrap().sidecar.as_ref().unwrap().inbound;
     let kinds: Vec<_> = inbound.iter().map(|inbound| inbound.interface).collect();
     assert_eq!(kinds, [InterfaceKind::Sbi, InterfaceKind::O1]);
-    for (wrong, told) in [
+    for (wrong, reported) in [
         (
             text.replace(", interface: SBI", ""),
-            "nodes.nrf.sidecar.inbound[0]: it cannot be told whether this listener is for SBI or O1",
+            "nodes.nrf.sidecar.inbound[0]: it cannot be determined whether this listener is for SBI or O1",
         ),
         (
             text.replace("interface: O1", "interface: A1"),
@@ -562,7 +562,7 @@ fn listeners_of_two_interfaces_between_the_same_nodes_are_told_apart() {
     ] {
         let error =
             Deployment::parse(&format!("trust: {{ roots: ca }}\n{wrong}"), "core.yaml", Path::new("/")).unwrap_err();
-        assert!(error.to_string().contains(told), "{error}");
+        assert!(error.to_string().contains(reported), "{error}");
     }
 }
 
@@ -602,7 +602,7 @@ interfaces:
     assert!(
         error
             .to_string()
-            .contains("nodes.amf.sidecar.outbound[2]: it cannot be told whether"),
+            .contains("nodes.amf.sidecar.outbound[2]: it cannot be determined whether"),
         "{error}"
     );
     let unheard = text.replace(
@@ -651,6 +651,29 @@ interfaces:
     let (_, _, link) = extended.macsec_links("odu").next().unwrap();
     assert_eq!(link.suite.packet_number_bits, 64);
     assert!(link.rekey_packets > 1 << 60 && link.unencrypted.len() == 1);
+    let by_mka = parse(&text.replace("odu: eth0 }", "odu: eth0 }, keying: mka"));
+    let (_, interface, link) = by_mka.macsec_links("oru").next().unwrap();
+    assert_eq!(
+        (&link.keying, link.rekey.as_secs()),
+        (&Keying::Mka(Cak::Exchange), 86_400)
+    );
+    assert!(link.has_exchange() && link.at(&interface.between, "oru").is_some());
+    // A switch at the other end has a port and a certificate of its own, or none.
+    let switched = text.replace(
+        "{ oru: eth1, odu: eth0 }",
+        "{ odu: eth0 }, keying: mka, cak: { odu: keys/fh.cak }",
+    );
+    let switched = parse(&switched.replace(
+        "oru: { function: O-RU, address: 10.0.0.2, certificate: c, key: k }",
+        "oru: { function: O-RU, address: 10.0.0.2 }",
+    ));
+    let (_, interface, link) = switched.macsec_links("odu").next().unwrap();
+    assert_eq!(link.at(&interface.between, "odu"), Some(("eth0", "macsec0")));
+    assert_eq!(link.at(&interface.between, "oru"), None);
+    let Keying::Mka(Cak::Files(files)) = &link.keying else {
+        panic!("{link:?}")
+    };
+    assert!(files.iter().flatten().all(|file| file.ends_with("keys/fh.cak")) && !link.has_exchange());
     // Without ports the description is complete, and nothing is brought up.
     let named = parse(&text.replace(", macsec: { port: { oru: eth1, odu: eth0 } }", ""));
     assert_eq!(named.macsec_links("odu").count(), 0);

@@ -392,7 +392,11 @@ const MISTAKEN_FRONTHAULS: &[(&str, &str)] = &[
     ("mtu: 9000", "mtu: 576"),
     ("mtu: 9000", "cipher: aes256"),
     ("mtu: 9000", "confidentiality: none"),
-    ("mtu: 9000", "keying: mka"),
+    ("mtu: 9000", "keying: eap-tls"),
+    ("mtu: 9000", "keying: mka, cipher: gcm-aes-xpn-256"),
+    ("mtu: 9000", "keying: mka, rekey-packets: 100000"),
+    ("mtu: 9000", "keying: mka, cak: { other: fh.cak }"),
+    ("mtu: 9000", "cak: { odu: fh.cak }"),
     ("mtu: 9000", "keying: static"),
     ("mtu: 9000", "rekey: never"),
     ("mtu: 9000", "rekey: soon"),
@@ -412,35 +416,35 @@ const MISTAKEN_FRONTHAULS: &[(&str, &str)] = &[
 
 #[test]
 fn every_mistake_about_macsec_is_shown_with_its_place_and_what_to_do() {
-    insta::assert_snapshot!(told(RIGHT_FRONTHAUL, MISTAKEN_FRONTHAULS));
+    insta::assert_snapshot!(reported(RIGHT_FRONTHAUL, MISTAKEN_FRONTHAULS));
 }
 
 #[test]
-fn every_mistake_about_ipsec_is_told_with_its_place_and_what_to_do() {
-    insta::assert_snapshot!(told(RIGHT_LINK, MISTAKEN_LINKS));
+fn every_mistake_about_ipsec_is_reported_with_its_place_and_what_to_do() {
+    insta::assert_snapshot!(reported(RIGHT_LINK, MISTAKEN_LINKS));
 }
 
 #[test]
-fn every_mistake_is_told_with_its_place_and_what_to_do() {
-    insta::assert_snapshot!(told(RIGHT, MISTAKES));
+fn every_mistake_is_reported_with_its_place_and_what_to_do() {
+    insta::assert_snapshot!(reported(RIGHT, MISTAKES));
 }
 
-fn told(right: &str, mistakes: &[(&str, &str)]) -> String {
+fn reported(right: &str, mistakes: &[(&str, &str)]) -> String {
     let parse = |text: &str| Deployment::parse(text, "core.yaml", Path::new("/etc/bartizan"));
     parse(right).unwrap();
-    let mut told = String::new();
+    let mut reported = String::new();
     for (stands, wrong) in mistakes {
         assert_eq!(right.matches(stands).count().min(1), 1, "{stands}");
         let Err(error) = parse(&right.replacen(stands, wrong, 1)) else {
             panic!("this passes: {wrong}")
         };
-        writeln!(told, "──── {}", wrong.trim_end().replace('\n', "\n     ")).unwrap();
-        writeln!(told, "error: {error}").unwrap();
+        writeln!(reported, "──── {}", wrong.trim_end().replace('\n', "\n     ")).unwrap();
+        writeln!(reported, "error: {error}").unwrap();
         if let Some(hint) = error.hint() {
             assert!(!hint.is_empty());
-            writeln!(told, "hint: {hint}").unwrap();
+            writeln!(reported, "hint: {hint}").unwrap();
         }
-        writeln!(told).unwrap();
+        writeln!(reported).unwrap();
     }
-    told
+    reported
 }

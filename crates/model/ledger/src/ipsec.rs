@@ -154,7 +154,7 @@ pub struct SaRefused {
 pub enum Asked {
     /// An IKE_SA where there was none.
     SetUp,
-    /// An IKE_SA beside one to the same peer.
+    /// An IKE_SA in parallel with one to the same peer.
     ReAuthentication,
     /// An exchange of an IKE_SA that stands: a rekey, or another CHILD_SA.
     Exchange,
@@ -178,7 +178,7 @@ pub enum Cause {
     SetUp,
     /// By a rekey of the one before.
     Rekey,
-    /// By a re-authentication: a new IKE_SA beside one to the same peer.
+    /// By a re-authentication: a new IKE_SA in parallel with one to the same peer.
     ReAuthentication,
     /// It stood when the watch began: how it came about was not seen.
     Found,
@@ -204,7 +204,7 @@ pub enum Why {
     PeerRestarted,
     /// It was not rekeyed within its lifetime.
     Expired,
-    /// Another to the same peer stood beside it, as after both ends have begun at once.
+    /// Another to the same peer stood in parallel with it, as after both ends have begun at once.
     Duplicate,
 }
 
@@ -254,7 +254,7 @@ pub struct Authentication {
     pub forgery: Forgery,
 }
 
-/// Whether an identity can be forged later.
+/// Whether a future quantum computer forges an identity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Forgery {
@@ -268,7 +268,7 @@ pub enum Forgery {
     Unknown,
 }
 
-/// IKE messages on the wire, as the daemon told them.
+/// IKE messages on the wire, as the daemon reported them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Messages {
     /// Packets.

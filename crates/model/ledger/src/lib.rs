@@ -4,6 +4,7 @@
 //! in one: no session key, no private key, no payload.
 #![forbid(unsafe_code)]
 
+mod association;
 mod file;
 mod ipsec;
 mod macsec;
@@ -14,12 +15,15 @@ mod record;
 mod refusals;
 mod write;
 
+pub use association::{Association, StreamCounts};
 pub use file::{Bounds, files};
 pub use ipsec::{
     Algorithm, Asked, Authentication, Cause, ChildSa, EspSpi, Forgery, IkeSa, IkeSpi, Messages, Refuser, SaClosed,
     SaRefused, Why,
 };
-pub use macsec::{MacsecCause, MacsecEnd, MacsecKey, MacsecLink, MacsecOrigin, MacsecOutlived, MacsecRefused};
+pub use macsec::{
+    MacsecCak, MacsecCause, MacsecEnd, MacsecKey, MacsecLink, MacsecOrigin, MacsecOutlived, MacsecRefused,
+};
 pub use prefix::Prefix;
 pub use read::{Damaged, Reader};
 pub use record::{

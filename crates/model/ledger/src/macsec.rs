@@ -1,4 +1,4 @@
-//! Keys of MACsec links: version 5.
+//! Keys of MACsec links: version 5; of those that MKA distributed, version 7.
 
 use serde::{Deserialize, Serialize};
 
@@ -18,7 +18,7 @@ pub struct MacsecKey {
     pub an: u8,
     /// The name of the key, in hexadecimal; `ip macsec show` has it as well.
     pub key_id: String,
-    /// Which key of its exchange and direction, from 0.
+    /// Which key of its exchange and direction, from 0; of MKA, which one of its key server, from 1.
     pub generation: u64,
     /// Why it came about.
     pub cause: MacsecCause,
@@ -69,6 +69,10 @@ pub enum MacsecCause {
     Asked,
     /// The peer decided so.
     Peer,
+    /// The key server of MKA decided so.
+    KeyServer,
+    /// It was in use when the writer began.
+    Found,
 }
 
 /// Where a key comes from.
@@ -86,6 +90,43 @@ pub enum MacsecOrigin {
         /// The chain of the peer, leaf first.
         chain: Vec<Certificate>,
     },
+    /// MKA (IEEE 802.1X, clause 9), by wpa_supplicant.
+    Mka {
+        /// The name of the CAK in hexadecimal: each MKPDU shows it.
+        ckn: String,
+        /// Where the CAK comes from.
+        cak: MacsecCak,
+    },
+}
+
+/// Where the CAK of MKA comes from.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "from", rename_all = "kebab-case")]
+pub enum MacsecCak {
+    /// A TLS 1.3 connection between both ends, by its exporter.
+    Exchange {
+        /// Who began the connection.
+        direction: Direction,
+        /// How packets show it.
+        key: Option<Key>,
+        /// What it negotiated.
+        negotiated: Box<Negotiated>,
+        /// The chain of the peer, leaf first.
+        chain: Vec<Certificate>,
+    },
+    /// An exchange before the writer began: a record before this one names the same CKN.
+    Earlier,
+    /// A file that the deployment file names; whoever wrote it knows where the key comes from.
+    File {
+        /// Where it is.
+        path: String,
+    },
+}
+
+impl MacsecKey {
+    pub(crate) const fn is_of_mka(&self) -> bool {
+        matches!(self.origin, MacsecOrigin::Mka { .. })
+    }
 }
 
 /// A key is used for longer than its policy lets it be. Frames go on under it: a link that stops is no better.
@@ -123,4 +164,55 @@ pub struct MacsecRefused {
     /// The chain that the peer sent, leaf first.
     #[serde(default)]
     pub chain: Vec<Certificate>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::Event;
+
+    #[test]
+    fn key_of_mka_is_written_as_version_7_and_read_as_it_was_and_others_stay_at_5() {
+        let key = |cak| MacsecKey {
+            link: MacsecLink {
+                interface: "FH".to_owned(),
+                peer: "oru".to_owned(),
+                port: "eth0".to_owned(),
+                device: "macsec0".to_owned(),
+            },
+            used_by: MacsecEnd::Us,
+            sci: "0200000000010001".to_owned(),
+            an: 1,
+            key_id: "00".repeat(16),
+            generation: 1,
+            cause: MacsecCause::KeyServer,
+            suite: "GCM-AES-128".to_owned(),
+            encrypted: true,
+            origin: MacsecOrigin::Mka {
+                ckn: "0a".to_owned(),
+                cak,
+            },
+            verdict: Verdict::Accepted,
+        };
+        for cak in [
+            MacsecCak::Earlier,
+            MacsecCak::File {
+                path: "/etc/fh.cak".to_owned(),
+            },
+        ] {
+            let event = Event::MacsecKey(Box::new(key(cak)));
+            assert_eq!(event.version(), 7);
+            let text = serde_json::to_string(&event).unwrap();
+            assert!(text.contains(r#""keying":"mka""#), "{text}");
+            assert_eq!(serde_json::from_str::<Event>(&text).unwrap(), event);
+        }
+        let outlived = Event::MacsecOutlived(Box::new(MacsecOutlived {
+            link: key(MacsecCak::Earlier).link,
+            an: 0,
+            key_id: String::new(),
+            age_s: 1,
+            packets: 1,
+        }));
+        assert_eq!(outlived.version(), 5);
+    }
 }

@@ -12,7 +12,7 @@ pub struct Prefix {
     length: u8,
 }
 
-/// How much of an address is told apart.
+/// How much of an address is distinguished.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Precision {
     /// Who has an address of IPv4, or as a rule a /64 of IPv6.

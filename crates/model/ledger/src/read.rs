@@ -19,7 +19,7 @@ pub struct Damaged {
     pub cause: String,
 }
 
-/// The records of a ledger, in order. Damaged lines are told and skipped.
+/// The records of a ledger, in order. Damaged lines are reported and skipped.
 #[derive(Debug)]
 pub struct Reader<R> {
     input: R,

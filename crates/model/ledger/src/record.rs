@@ -6,6 +6,7 @@ use std::net::{IpAddr, SocketAddr};
 use bartizan_registry::{NamedGroup, SignatureScheme};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use crate::association::Association;
 use crate::ipsec::{ChildSa, IkeSa, IkeSpi, SaClosed, SaRefused};
 use crate::macsec::{MacsecKey, MacsecOutlived, MacsecRefused};
 use crate::prefix::Prefix;
@@ -23,8 +24,14 @@ const OF_COUNTS: u32 = 3;
 /// The version of refusals of IKE, and of more reasons why an SA ended.
 const OF_REFUSED_SAS: u32 = 4;
 
-/// The latest version: that of MACsec. Older ones are read as they are.
-pub const LATEST: u32 = 5;
+/// The version of MACsec.
+const OF_MACSEC: u32 = 5;
+
+/// The version of SCTP associations.
+const OF_ASSOCIATIONS: u32 = 6;
+
+/// The latest version: that of keys that MKA distributed. Older ones are read as they are.
+pub const LATEST: u32 = 7;
 
 /// One line of a ledger.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -66,6 +73,8 @@ pub enum Event {
     MacsecOutlived(Box<MacsecOutlived>),
     /// An exchange of keys for a MACsec link did not come to its end.
     MacsecRefused(Box<MacsecRefused>),
+    /// An SCTP association that a gateway carried has ended.
+    Association(Box<Association>),
 }
 
 impl Event {
@@ -78,7 +87,9 @@ impl Event {
             Self::IkeSa(_) | Self::ChildSa(_) | Self::SaClosed(_) => OF_IPSEC,
             Self::Refusals(_) => OF_COUNTS,
             Self::SaRefused(_) => OF_REFUSED_SAS,
-            Self::MacsecKey(_) | Self::MacsecOutlived(_) | Self::MacsecRefused(_) => LATEST,
+            Self::MacsecKey(key) if key.is_of_mka() => LATEST,
+            Self::Association(_) => OF_ASSOCIATIONS,
+            Self::MacsecKey(_) | Self::MacsecOutlived(_) | Self::MacsecRefused(_) => OF_MACSEC,
         }
     }
 
@@ -177,11 +188,11 @@ pub struct Lost {
 pub struct Refusals {
     /// What was spoken.
     pub protocol: Protocol,
-    /// The interface of the standards, `SBI`; empty where they were too many to be told apart.
+    /// The interface of the standards, `SBI`; empty where they were too many to be distinguished.
     pub interface: String,
     /// Who began them.
     pub direction: Direction,
-    /// The node at the other end, as in the record of the first; absent where they were too many to be told apart.
+    /// The node at the other end, as in the record of the first; absent where they were too many to be distinguished.
     pub peer: Option<String>,
     /// The stable word of the refusal.
     pub reason: String,

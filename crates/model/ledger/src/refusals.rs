@@ -1,8 +1,8 @@
 //! Refusals before the peer has proven who it is: the first of each kind is a record of its own, the others are counted.
 //!
 //! Anybody who reaches a port can cause them, so neither their number nor the number of addresses they come from may decide how
-//! much is written or remembered. What bounds them: kinds told apart, of which the address is the part that an attacker
-//! chooses, so that it is told apart less and less the more there are; and lines in a time, of which a store is refilled slowly.
+//! much is written or remembered. What bounds them: kinds distinguished, of which the address is the part that an attacker
+//! chooses, so that it is distinguished less and less the more there are; and lines in a time, of which a store is refilled slowly.
 
 use std::collections::HashMap;
 use std::mem;
@@ -17,7 +17,7 @@ const FIRST_INTERVAL: Duration = Duration::from_secs(10);
 /// The longest it becomes: a crash loses no more than the counts of that time.
 const LONGEST_INTERVAL: Duration = Duration::from_secs(600);
 
-/// Kinds that are told apart by host, by site, and at all. Peers and interfaces are those of the deployment, reasons a fixed list.
+/// Kinds that are distinguished by host, by site, and at all. Peers and interfaces are those of the deployment, reasons a fixed list.
 const KINDS_BY_HOST: usize = 128;
 const KINDS_BY_SITE: usize = 192;
 const KINDS: usize = 512;

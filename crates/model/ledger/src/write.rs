@@ -204,7 +204,7 @@ impl Writer {
             }
             Err(error) => {
                 let records = batch.len() as u64;
-                // The gap that was to be told is still untold.
+                // The gap that was to be reported is still unreported.
                 self.shared.pending.fetch_add(records + missing, Ordering::Relaxed);
                 self.shared.total.fetch_add(records, Ordering::Relaxed);
                 if !self.failing {

@@ -38,7 +38,7 @@ fn all(path: &Path) -> Vec<Record> {
 }
 
 #[test]
-fn strangers_fill_neither_disk_nor_queue() {
+fn unauthenticated_peers_fill_neither_disk_nor_queue() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("ledger");
     let ledger = Ledger::open(&path, "nrf").unwrap();

@@ -169,7 +169,7 @@ fn read(text: &[u8]) -> Vec<Result<u64, String>> {
 }
 
 #[test]
-fn a_cut_last_line_is_told_and_what_stands_before_is_read() {
+fn a_cut_last_line_is_reported_and_what_stands_before_is_read() {
     let text = lines(&[lost(1), lost(2)]);
     let cut = &text.as_bytes()[..text.len() - 5];
     let complaint = "line 2: cut off: the writer stopped in the middle of it";
@@ -183,7 +183,7 @@ fn a_last_line_that_lacks_only_its_end_is_a_record() {
 }
 
 #[test]
-fn a_damaged_line_in_the_middle_is_told_by_number_and_reading_goes_on() {
+fn a_damaged_line_in_the_middle_is_reported_by_number_and_reading_goes_on() {
     let text = lines(&[lost(1)]) + "{\"v\":1,\"at_us\":\x07garbage}\n\n" + &lines(&[lost(3)]);
     let said = read(text.as_bytes());
     assert_eq!((said[0].clone(), said[2].clone(), said.len()), (Ok(1), Ok(3), 3));
@@ -195,10 +195,10 @@ fn a_damaged_line_in_the_middle_is_told_by_number_and_reading_goes_on() {
 
 #[test]
 fn a_record_of_a_later_version_is_named_so_whatever_its_shape() {
-    let text = "{\"v\":6,\"when\":\"later\"}\n".to_owned() + &lines(&[lost(1)]);
+    let text = "{\"v\":8,\"when\":\"later\"}\n".to_owned() + &lines(&[lost(1)]);
     assert_eq!(
         read(text.as_bytes()),
-        [Err("line 1: version 6 is not known here".into()), Ok(1)]
+        [Err("line 1: version 8 is not known here".into()), Ok(1)]
     );
 }
 
@@ -257,6 +257,7 @@ fn a_handshake_is_written_in_the_shape_the_document_shows() {
             Event::MacsecKey(_) => "macsec-key".into(),
             Event::MacsecOutlived(_) => "macsec-outlived".into(),
             Event::MacsecRefused(_) => "macsec-refused".into(),
+            Event::Association(_) => "association".into(),
         });
     }
     assert_eq!(
@@ -275,8 +276,10 @@ fn a_handshake_is_written_in_the_shape_the_document_shows() {
             "refusals",
             "lost",
             "macsec-key",
+            "macsec-key",
             "macsec-outlived",
-            "macsec-refused"
+            "macsec-refused",
+            "association"
         ]
     );
 }

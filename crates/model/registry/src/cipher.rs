@@ -6,7 +6,7 @@ use crate::code::as_hex;
 use crate::document::*;
 use crate::name::any_is;
 use crate::row::{cell, note};
-use crate::{Category, CipherSuite, Standing};
+use crate::{Category, CipherSuite, Status};
 
 /// The TLS version a cipher suite belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
@@ -34,12 +34,12 @@ pub struct Cipher {
     /// NIST category of the record cipher by definition (AES-128 is 1, AES-256 is 5); none for other ciphers.
     pub category: Option<Category>,
     /// The defining document.
-    pub standing: Standing,
+    pub status: Status,
     /// OpenSSL's name.
     pub openssl: Option<&'static str>,
     /// rustls' name, where rustls 0.23 names it.
     pub rustls: Option<&'static str>,
-    /// What a reader must know beside the numbers.
+    /// What a reader must know besides the numbers.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub note: Option<&'static str>,
 }
@@ -78,14 +78,14 @@ macro_rules! category_of {
 }
 
 macro_rules! ciphers {
-    ($($code:literal $name:literal $version:ident $cipher:ident $bits:tt $standing:ident $openssl:tt $rustls:tt $($note:literal)?;)*) => {
+    ($($code:literal $name:literal $version:ident $cipher:ident $bits:tt $status:ident $openssl:tt $rustls:tt $($note:literal)?;)*) => {
         &[$(Cipher {
             code: CipherSuite($code),
             name: $name,
             version: TlsVersion::$version,
             key_bits: $bits,
             category: category_of!($cipher $bits),
-            standing: $standing,
+            status: $status,
             openssl: cell!($openssl),
             rustls: cell!($rustls),
             note: note!($($note)?),

@@ -1,32 +1,32 @@
 //! The documents that define what the tables hold, each named once.
 
-use crate::{Standing, State};
+use crate::{State, Status};
 
-const fn rfc(document: &'static str, date: &'static str) -> Standing {
-    Standing::new(document, date, State::Rfc)
+const fn rfc(document: &'static str, date: &'static str) -> Status {
+    Status::new(document, date, State::Rfc)
 }
 
-const fn standard(document: &'static str, date: &'static str) -> Standing {
-    Standing::new(document, date, State::Standard)
+const fn standard(document: &'static str, date: &'static str) -> Status {
+    Status::new(document, date, State::Standard)
 }
 
-const fn draft(document: &'static str, date: &'static str) -> Standing {
-    Standing::new(document, date, State::Draft)
+const fn draft(document: &'static str, date: &'static str) -> Status {
+    Status::new(document, date, State::Draft)
 }
 
-const fn obsolete(document: &'static str, date: &'static str) -> Standing {
-    Standing::new(document, date, State::Obsolete)
+const fn obsolete(document: &'static str, date: &'static str) -> Status {
+    Status::new(document, date, State::Obsolete)
 }
 
-const fn private(document: &'static str) -> Standing {
-    Standing::new(document, "", State::Private)
+const fn private(document: &'static str) -> Status {
+    Status::new(document, "", State::Private)
 }
 
 /// The constants, one per line: name, constructor, document, date. An empty date is one that nobody here has seen; those of
 /// documents older than 2026 are general knowledge, not read again in the index.
 macro_rules! documents {
     ($($name:ident $state:ident $document:literal $date:literal;)*) => {
-        $(pub(crate) const $name: Standing = $state($document, $date);)*
+        $(pub(crate) const $name: Status = $state($document, $date);)*
     };
 }
 
@@ -133,12 +133,12 @@ documents! {
 }
 
 /// The OQS project's test points: never registered, and reused from one release to the next.
-pub(crate) const OQS: Standing = private("OQS test point");
+pub(crate) const OQS: Status = private("OQS test point");
 /// FrodoKEM, BIKE and others as strongSwan's branches number them.
-pub(crate) const STRONGSWAN_BRANCH: Standing = private("strongSwan branch frodokem");
+pub(crate) const STRONGSWAN_BRANCH: Status = private("strongSwan branch frodokem");
 /// Names of SSH with a domain behind them.
-pub(crate) const SSH_PRIVATE: Standing = private("RFC 4251, private name");
+pub(crate) const SSH_PRIVATE: Status = private("RFC 4251, private name");
 /// A range for private use.
-pub(crate) const PRIVATE_USE: Standing = private("RFC 7296, private use");
+pub(crate) const PRIVATE_USE: Status = private("RFC 7296, private use");
 /// A value Linux and hostapd send where the standard has another.
-pub(crate) const LINUX_LEGACY: Standing = private("Linux and hostapd legacy");
+pub(crate) const LINUX_LEGACY: Status = private("Linux and hostapd legacy");

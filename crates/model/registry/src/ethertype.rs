@@ -1,4 +1,4 @@
-//! EtherTypes that a protected port has to tell apart.
+//! EtherTypes that a protected port has to distinguish.
 
 /// EAP over LAN and MKA (IEEE 802.1X, clause 11.1.4).
 pub const EAPOL: u16 = 0x888e;

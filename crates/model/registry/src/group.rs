@@ -6,7 +6,7 @@ use crate::code::as_hex;
 use crate::document::*;
 use crate::name::any_is;
 use crate::row::{category, cell, note};
-use crate::{Category, NamedGroup, Safety, Standing};
+use crate::{Category, NamedGroup, Safety, Status};
 
 /// How a group makes its secret.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
@@ -14,7 +14,7 @@ use crate::{Category, NamedGroup, Safety, Standing};
 pub enum Kind {
     /// (Elliptic-curve) Diffie-Hellman alone.
     Classical,
-    /// A post-quantum KEM beside a classical exchange.
+    /// A post-quantum KEM together with a classical exchange.
     Hybrid,
     /// A post-quantum KEM alone.
     PostQuantum,
@@ -41,7 +41,7 @@ pub struct Group {
     /// Safe against an attacker who records today and computes later.
     pub recording: Safety,
     /// The defining document.
-    pub standing: Standing,
+    pub status: Status,
     /// OpenSSL's name, where OpenSSL 3.5 has the group.
     pub openssl: Option<&'static str>,
     /// rustls' name, where rustls 0.23 can negotiate or name it.
@@ -50,13 +50,13 @@ pub struct Group {
     /// fields. Empty for a group of one part.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     pub parts: &'static [NamedGroup],
-    /// What a reader must know beside the numbers.
+    /// What a reader must know besides the numbers.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub note: Option<&'static str>,
 }
 
 macro_rules! groups {
-    ($($code:literal $name:literal $kind:ident $client:literal $server:literal $secret:literal $category:tt $standing:ident
+    ($($code:literal $name:literal $kind:ident $client:literal $server:literal $secret:literal $category:tt $status:ident
        $openssl:tt $rustls:tt [$($part:ident)*] $($note:literal)?;)*) => {
         &[$(Group {
             code: NamedGroup($code),
@@ -70,7 +70,7 @@ macro_rules! groups {
                 Kind::Classical => Safety::Vulnerable,
                 Kind::Hybrid | Kind::PostQuantum => Safety::QuantumSafe,
             },
-            standing: $standing,
+            status: $status,
             openssl: cell!($openssl),
             rustls: cell!($rustls),
             parts: &[$(NamedGroup::$part),*],

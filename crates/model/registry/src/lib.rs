@@ -8,7 +8,7 @@
 //! a record's `note` says what a reader must know before relying on the rest.
 #![forbid(unsafe_code)]
 
-mod beside;
+mod application;
 mod cipher;
 mod code;
 mod document;
@@ -24,12 +24,12 @@ mod row;
 mod sctp;
 mod signature;
 mod ssh;
-mod standing;
+mod status;
 mod tcp;
 mod udp;
 mod x509;
 
-pub use beside::{JWS_ALGORITHMS, JwsAlgorithm, SUCI_SCHEMES, SuciScheme, jws_algorithm, suci_scheme};
+pub use application::{JWS_ALGORITHMS, JwsAlgorithm, SUCI_SCHEMES, SuciScheme, jws_algorithm, suci_scheme};
 pub use cipher::{CIPHERS, Cipher, TlsVersion, cipher, cipher_named};
 pub use code::{CipherSuite, NamedGroup, SignatureScheme, is_grease};
 pub use group::{GROUPS, Group, Kind, group, group_named};
@@ -54,12 +54,14 @@ pub use macsec::{
 };
 pub use name::{mentions, same_name};
 pub use primitive::{PRIMITIVES, Primitive, Purpose, primitive, primitives};
-pub use sctp::{SCTP_APPLICATIONS, SctpApplication, sctp_application, sctp_application_at};
+pub use sctp::{
+    SCTP_APPLICATIONS, SCTP_OVER_TLS, SctpApplication, sctp_application, sctp_application_at, sctp_interface_named,
+};
 pub use signature::{SIGNATURES, Signature, signature, signature_named};
 pub use ssh::{
     SSH_KEY_EXCHANGES, SSH_NO_CIPHER, SSH_PUBLIC_KEYS, SshKeyExchange, SshPublicKey, ssh_key_exchange, ssh_public_key,
 };
-pub use standing::{Category, Safety, Standing, State};
+pub use status::{Category, Safety, State, Status};
 pub use tcp::{TCP_APPLICATIONS, TcpApplication, tcp_application_at};
 pub use udp::{QUIC_VERSIONS, QuicVersion, UDP_APPLICATIONS, UdpApplication, quic_version};
 pub use x509::{X509_ALGORITHMS, X509Algorithm, X509Use, x509_algorithm, x509_algorithm_named};

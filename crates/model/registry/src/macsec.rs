@@ -5,7 +5,7 @@ use serde::{Serialize, Serializer};
 use crate::document::*;
 use crate::name::any_is;
 use crate::row::{cell, note};
-use crate::{Category, Safety, Standing};
+use crate::{Category, Safety, Status};
 
 /// One MACsec cipher suite.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -24,10 +24,10 @@ pub struct MacsecSuite {
     /// Safe against an attacker who records today and computes later, if the CAK is: MKA is as strong as its CAK.
     pub recording: Safety,
     /// The defining document.
-    pub standing: Standing,
+    pub status: Status,
     /// iproute2's name.
     pub iproute2: Option<&'static str>,
-    /// What a reader must know beside the numbers.
+    /// What a reader must know besides the numbers.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub note: Option<&'static str>,
 }
@@ -37,7 +37,7 @@ fn as_eui64<S: Serializer>(id: &u64, serializer: S) -> Result<S::Ok, S::Error> {
 }
 
 macro_rules! suites {
-    ($($id:literal $name:literal $key:literal $packet_number_bits:literal $category:literal $standing:ident $iproute2:tt $($note:literal)?;)*) => {
+    ($($id:literal $name:literal $key:literal $packet_number_bits:literal $category:literal $status:ident $iproute2:tt $($note:literal)?;)*) => {
         &[$(MacsecSuite {
             id: $id,
             name: $name,
@@ -45,7 +45,7 @@ macro_rules! suites {
             packet_number_bits: $packet_number_bits,
             category: Category($category),
             recording: Safety::QuantumSafe,
-            standing: $standing,
+            status: $status,
             iproute2: cell!($iproute2),
             note: note!($($note)?),
         }),*]

@@ -5,7 +5,7 @@ use serde::Serialize;
 use crate::document::*;
 use crate::name::any_is;
 use crate::row::{category, cell, note};
-use crate::{Category, Safety, Standing};
+use crate::{Category, Safety, Status};
 
 /// What a primitive is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
@@ -39,21 +39,21 @@ pub struct Primitive {
     /// Against recording for a KEM, against forgery for a signature.
     pub safety: Safety,
     /// The defining document.
-    pub standing: Standing,
+    pub status: Status,
     /// OpenSSL's name, where OpenSSL 3.5 has it.
     pub openssl: Option<&'static str>,
     /// The name in aws-lc-rs, the provider under rustls here.
     pub aws_lc_rs: Option<&'static str>,
     /// strongSwan's keyword, in a release or in the branch the note names.
     pub strongswan: Option<&'static str>,
-    /// What a reader must know beside the numbers.
+    /// What a reader must know besides the numbers.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub note: Option<&'static str>,
 }
 
 // A primitive with a category is a post-quantum one; the others fall to Shor's algorithm.
 macro_rules! primitives {
-    ($($purpose:ident { $($name:literal $category:tt $public_key:tt $secret_key:tt $seed:tt $output:tt $shared_secret:tt $standing:ident
+    ($($purpose:ident { $($name:literal $category:tt $public_key:tt $secret_key:tt $seed:tt $output:tt $shared_secret:tt $status:ident
        $openssl:tt $aws_lc_rs:tt $strongswan:tt $($note:literal)?;)* })*) => {
         &[$($(Primitive {
             name: $name,
@@ -68,7 +68,7 @@ macro_rules! primitives {
                 Some(Category(_)) => Safety::QuantumSafe,
                 None => Safety::Vulnerable,
             },
-            standing: $standing,
+            status: $status,
             openssl: cell!($openssl),
             aws_lc_rs: cell!($aws_lc_rs),
             strongswan: cell!($strongswan),

@@ -17,7 +17,7 @@ pub struct SctpApplication {
     pub over_dtls: Option<u32>,
     /// Port assigned by IANA, or the usual one where none is.
     pub port: Option<u16>,
-    /// What a reader must know beside the numbers.
+    /// What a reader must know besides the numbers.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub note: Option<&'static str>,
 }
@@ -65,6 +65,17 @@ pub fn sctp_application(payload_protocol: u32) -> Option<(&'static SctpApplicati
 #[must_use]
 pub fn sctp_application_at(port: u16) -> Option<&'static SctpApplication> {
     SCTP_APPLICATIONS.iter().find(|known| known.port == Some(port))
+}
+
+/// By what ALPN (RFC 7301) calls SCTP associations that gateways carry over TLS, in the frames of version 1.
+pub const SCTP_OVER_TLS: &str = "bartizan-sctp/1";
+
+/// The interface of this name among those that run over SCTP; `F1-C` is `F1` here.
+#[must_use]
+pub fn sctp_interface_named(name: &str) -> Option<&'static str> {
+    let name = name.strip_suffix("-C").unwrap_or(name);
+    let known = SCTP_APPLICATIONS.iter().find(|known| known.interface == name);
+    known.map(|known| known.interface)
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use crate::code::as_hex;
 use crate::document::*;
 use crate::name::any_is;
 use crate::row::{category, cell, note};
-use crate::{Category, Safety, SignatureScheme, Standing};
+use crate::{Category, Safety, SignatureScheme, Status};
 
 /// One TLS signature scheme. Sizes are bytes; a range's upper end where a size varies.
 #[derive(Debug, Clone, Copy, Serialize)]
@@ -25,19 +25,19 @@ pub struct Signature {
     /// Safe against a forger with a quantum computer.
     pub forgery: Safety,
     /// The defining document.
-    pub standing: Standing,
+    pub status: Status,
     /// OpenSSL's name, where OpenSSL 3.5 has the scheme.
     pub openssl: Option<&'static str>,
     /// rustls' name, where rustls 0.23 has the scheme.
     pub rustls: Option<&'static str>,
-    /// What a reader must know beside the numbers.
+    /// What a reader must know besides the numbers.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub note: Option<&'static str>,
 }
 
 // A scheme with a category is a post-quantum one; the others all fall to Shor's algorithm.
 macro_rules! signatures {
-    ($($code:literal $name:literal $signature:tt $public_key:tt $category:tt $standing:ident $openssl:tt $rustls:tt $($note:literal)?;)*) => {
+    ($($code:literal $name:literal $signature:tt $public_key:tt $category:tt $status:ident $openssl:tt $rustls:tt $($note:literal)?;)*) => {
         &[$(Signature {
             code: SignatureScheme($code),
             name: $name,
@@ -48,7 +48,7 @@ macro_rules! signatures {
                 Some(Category(_)) => Safety::QuantumSafe,
                 None => Safety::Vulnerable,
             },
-            standing: $standing,
+            status: $status,
             openssl: cell!($openssl),
             rustls: cell!($rustls),
             note: note!($($note)?),

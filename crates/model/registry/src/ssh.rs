@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use crate::document::*;
 use crate::row::{category, note};
-use crate::{Category, Safety, Standing};
+use crate::{Category, Safety, Status};
 
 /// A key exchange method.
 #[derive(Debug, Clone, Copy, Serialize)]
@@ -20,7 +20,7 @@ pub struct SshKeyExchange {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub shares: Option<[u16; 2]>,
     /// The defining document.
-    pub standing: Standing,
+    pub status: Status,
     /// What a reader must know in addition to the name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub note: Option<&'static str>,
@@ -36,13 +36,13 @@ macro_rules! shares {
 }
 
 macro_rules! methods {
-    ($($safety:ident { $($name:literal $category:tt $shares:tt $standing:ident $($note:literal)?;)* })*) => {
+    ($($safety:ident { $($name:literal $category:tt $shares:tt $status:ident $($note:literal)?;)* })*) => {
         &[$($(SshKeyExchange {
             name: $name,
             category: category!($category),
             recording: Safety::$safety,
             shares: shares!($shares),
-            standing: $standing,
+            status: $status,
             note: note!($($note)?),
         },)*)*]
     };
@@ -87,12 +87,12 @@ pub struct SshPublicKey {
     /// Whether a forger with a quantum computer can sign.
     pub forgery: Safety,
     /// The defining document.
-    pub standing: Standing,
+    pub status: Status,
 }
 
 macro_rules! keys {
-    ($($safety:ident { $($name:literal $standing:ident;)* })*) => {
-        &[$($(SshPublicKey { name: $name, forgery: Safety::$safety, standing: $standing },)*)*]
+    ($($safety:ident { $($name:literal $status:ident;)* })*) => {
+        &[$($(SshPublicKey { name: $name, forgery: Safety::$safety, status: $status },)*)*]
     };
 }
 

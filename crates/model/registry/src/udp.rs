@@ -30,7 +30,7 @@ pub static UDP_APPLICATIONS: &[UdpApplication] = &[
     },
 ];
 
-/// A version of QUIC whose Initial packets anybody can open: their keys follow from a connection identifier in clear.
+/// A version of QUIC whose Initial packets anybody can open: their keys follow from a connection identifier in plaintext.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct QuicVersion {
     /// As long headers carry it.

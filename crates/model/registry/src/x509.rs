@@ -5,7 +5,7 @@ use serde::Serialize;
 use crate::document::*;
 use crate::name::any_is;
 use crate::row::{category, cell, note};
-use crate::{Category, Safety, Standing};
+use crate::{Category, Safety, Status};
 
 /// What an object identifier names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
@@ -40,17 +40,17 @@ pub struct X509Algorithm {
     /// Against forgery for a signature, against recording for key establishment.
     pub safety: Safety,
     /// The defining document.
-    pub standing: Standing,
+    pub status: Status,
     /// OpenSSL's name, where OpenSSL 3.5 has it.
     pub openssl: Option<&'static str>,
-    /// What a reader must know beside the numbers.
+    /// What a reader must know besides the numbers.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub note: Option<&'static str>,
 }
 
 // An algorithm with a category has a post-quantum part; the others fall to Shor's algorithm.
 macro_rules! algorithms {
-    ($($oid:literal $parameters:tt $name:literal $usage:ident $public_key:tt $spki:tt $category:tt $standing:ident $openssl:tt $($note:literal)?;)*) => {
+    ($($oid:literal $parameters:tt $name:literal $usage:ident $public_key:tt $spki:tt $category:tt $status:ident $openssl:tt $($note:literal)?;)*) => {
         &[$(X509Algorithm {
             oid: $oid,
             parameters: cell!($parameters),
@@ -63,7 +63,7 @@ macro_rules! algorithms {
                 Some(Category(_)) => Safety::QuantumSafe,
                 None => Safety::Vulnerable,
             },
-            standing: $standing,
+            status: $status,
             openssl: cell!($openssl),
             note: note!($($note)?),
         }),*]

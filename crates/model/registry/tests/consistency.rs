@@ -289,7 +289,7 @@ fn no_classical_ike_exchange_is_called_safe() {
 }
 
 #[test]
-fn aes_256_is_told_apart_from_other_ciphers_of_256_bits() {
+fn aes_256_is_distinguished_from_other_ciphers_of_256_bits() {
     assert!(cipher(CipherSuite::AES_256_GCM_SHA384).unwrap().is_aes_256());
     assert!(!cipher(CipherSuite::AES_128_GCM_SHA256).unwrap().is_aes_256());
     assert!(!cipher(CipherSuite::CHACHA20_POLY1305_SHA256).unwrap().is_aes_256());
@@ -324,7 +324,7 @@ fn a_row_serialises_with_its_code_point_in_the_base_of_its_document() {
     assert_eq!(json["name"], "X25519MLKEM768");
     assert_eq!(json["parts"], serde_json::json!(["MLKEM768", "x25519"]));
     assert_eq!(json["recording"], "quantum-safe");
-    assert_eq!(json["standing"]["state"], "rfc");
+    assert_eq!(json["status"]["state"], "rfc");
     let json = serde_json::to_value(macsec_suite(0x0080_c200_0100_0002).unwrap()).unwrap();
     assert_eq!(json["id"], "0080c20001000002");
 }

@@ -33,7 +33,7 @@ const KEY_EXCHANGES: [&str; 18] = [
 ];
 
 /// Ciphers that a policy may name: TS 33.210 and the ones of the published measurements. None that does not encrypt.
-const CIPHERS: [&str; 10] = [
+pub(crate) const CIPHERS: [&str; 10] = [
     "aes256gcm16",
     "aes192gcm16",
     "aes128gcm16",
@@ -47,10 +47,18 @@ const CIPHERS: [&str; 10] = [
 ];
 
 /// Pseudo-random functions that a policy may name: TS 33.310 excludes SHA-1 and what is older.
-const PRFS: [&str; 3] = ["prfsha384", "prfsha512", "prfsha256"];
+pub(crate) const PRFS: [&str; 3] = ["prfsha384", "prfsha512", "prfsha256"];
 
 /// Integrity algorithms that a policy may name, for ciphers that do not authenticate.
-const INTEGRITY: [&str; 3] = ["sha384", "sha512", "sha256"];
+pub(crate) const INTEGRITY: [&str; 3] = ["sha384", "sha512", "sha256"];
+
+/// Hybrids that people have a name for.
+const USUAL_HYBRIDS: [&str; 3] = ["x25519-ke1_mlkem768", "ecp256-ke1_mlkem768", "ecp384-ke1_mlkem1024"];
+
+/// The usual hybrids, and the key exchanges that others are put together from.
+pub(crate) fn key_exchange_names() -> impl Iterator<Item = &'static str> {
+    USUAL_HYBRIDS.into_iter().chain(KEY_EXCHANGES)
+}
 
 /// Additional key exchanges that one proposal may hold (RFC 9370, section 2.1).
 const MOST_ADDITIONAL: usize = 7;
@@ -214,14 +222,12 @@ impl fmt::Display for KeyExchange {
 
 fn unknown_key_exchange(text: &str) -> Fault {
     let shown: String = text.chars().take(64).collect();
-    // Hybrids that people have a name for.
-    let usual = ["x25519-ke1_mlkem768", "ecp256-ke1_mlkem768", "ecp384-ke1_mlkem1024"];
     let hint = if let Some(known) = primitive(text) {
         format!(
             "{} has no number in IKEv2; the post-quantum ones are mlkem768 and mlkem1024",
             known.name
         )
-    } else if let Some(meant) = nearest(text, usual.into_iter().chain(KEY_EXCHANGES)) {
+    } else if let Some(meant) = nearest(text, key_exchange_names()) {
         format!("did you mean {meant}?")
     } else {
         "write the first, then the others: x25519-ke1_mlkem768; or one alone: mlkem768".to_owned()

@@ -34,11 +34,11 @@ pub(crate) fn check(deployment: &Deployment, entries: &[usize]) -> Result<(), Fa
     let mut by_network: HashMap<(&NodeName, Network), Vec<Placed<'_>>> = HashMap::new();
     for link in links {
         identified(deployment, link)?;
-        let beside = by_ends.entry(ends(link.link)).or_default();
-        for other in beside.iter() {
+        let placed = by_ends.entry(ends(link.link)).or_default();
+        for other in placed.iter() {
             same_ends(link, *other)?;
         }
-        beside.push(link);
+        placed.push(link);
         let [one, other] = &link.link.ends;
         for (here, there) in [(one, other), (other, one)] {
             for network in &there.inner {

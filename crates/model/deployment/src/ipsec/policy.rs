@@ -6,6 +6,7 @@ use super::algorithm::{self, IkeAlgorithm, KeyExchange};
 use crate::error::Fault;
 use crate::policy::{self, PostQuantum, Profile};
 use crate::raw::RawIpsecPolicy;
+use crate::word::{Word, words};
 
 /// Whether a peer may prove itself by a classical signature.
 ///
@@ -13,7 +14,7 @@ use crate::raw::RawIpsecPolicy;
 /// later, and who forges one must be there while an SA is set up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum IkeAuthentication {
-    /// Classical signatures are accepted beside post-quantum ones: what released strongSwan can do.
+    /// Classical signatures are accepted besides post-quantum ones: what released strongSwan can do.
     ClassicalAccepted,
     /// Only post-quantum signatures.
     PostQuantum,
@@ -46,6 +47,9 @@ pub struct IpsecPolicy {
     /// What becomes of an SA that breaks the policy.
     pub breach: Breach,
 }
+
+words!(IkeAuthentication: ClassicalAccepted, PostQuantum);
+words!(Breach: Down, Report);
 
 impl IkeAuthentication {
     /// The word in the deployment file.
@@ -115,7 +119,7 @@ impl IpsecPolicy {
         self.key_exchanges.retain(KeyExchange::is_quantum_safe);
     }
 
-    /// Reads what a policy's map says beside its profile. `lab` admits what protects too little.
+    /// Reads what a policy's map says besides its profile. `lab` admits what protects too little.
     pub(crate) fn parse(
         raw: Option<&RawIpsecPolicy>,
         profile: Profile,
@@ -139,34 +143,13 @@ impl IpsecPolicy {
         if let Some(names) = &raw.integrity {
             policy.integrity = algorithm::integrity(names)?;
         }
-        policy.authentication = match raw.authentication.as_deref() {
-            None => policy.authentication,
-            Some("classical-accepted") => IkeAuthentication::ClassicalAccepted,
-            Some("post-quantum") => IkeAuthentication::PostQuantum,
-            Some(word) => {
-                let cause = format!("`{word}` is not known");
-                return Err(Fault::new(
-                    "authentication",
-                    cause,
-                    "write classical-accepted or post-quantum",
-                ));
-            }
-        };
+        policy.authentication =
+            IkeAuthentication::read("authentication", raw.authentication.as_deref(), policy.authentication)?;
         policy.signatures = match &raw.signatures {
             None => signatures(profile, policy.authentication),
             Some(names) => policy::signature_list(names, "signatures")?,
         };
-        policy.breach = match raw.breach.as_deref() {
-            None | Some("down") => Breach::Down,
-            Some("report") => Breach::Report,
-            Some(word) => {
-                return Err(Fault::new(
-                    "breach",
-                    format!("`{word}` is not known"),
-                    "write down or report",
-                ));
-            }
-        };
+        policy.breach = Breach::read("breach", raw.breach.as_deref(), Breach::Down)?;
         policy.check(profile, post_quantum, lab)?;
         Ok(policy)
     }
@@ -207,7 +190,7 @@ impl IpsecPolicy {
             return Err(Fault::new(
                 "key-exchanges",
                 "leaves nothing post-quantum to move to",
-                "add x25519-ke1_mlkem768 beside what must pass for now",
+                "add x25519-ke1_mlkem768 in addition to what must pass for now",
             ));
         }
         if profile == Profile::Cnsa2 {

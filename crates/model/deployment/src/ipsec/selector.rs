@@ -10,6 +10,7 @@ use crate::error::Fault;
 use crate::interface::InterfaceKind;
 use crate::node::NodeName;
 use crate::raw::RawSelector;
+use crate::word::{Word, words};
 
 /// Most selectors of one link.
 const MOST: usize = 16;
@@ -53,6 +54,8 @@ pub struct Network {
     address: IpAddr,
     bits: u8,
 }
+
+words!(TrafficProtocol: Sctp, Udp, Tcp, Any);
 
 impl TrafficProtocol {
     /// The word in the deployment file and in strongSwan's selectors; `any` there is left out.
@@ -199,18 +202,12 @@ pub(super) fn parse(
 }
 
 fn one(raw: &RawSelector, between: &[NodeName; 2]) -> Result<Selector, Fault> {
-    let protocol = match raw.protocol.as_str() {
-        "sctp" => TrafficProtocol::Sctp,
-        "udp" => TrafficProtocol::Udp,
-        "tcp" => TrafficProtocol::Tcp,
-        "any" => TrafficProtocol::Any,
-        word => return Err(super::unknown("protocol", word, "write sctp, udp, tcp or any")),
-    };
+    let protocol = TrafficProtocol::read("protocol", Some(&raw.protocol), TrafficProtocol::Any)?;
     match (raw.port, &raw.at) {
         (Some(0), _) => Err(Fault::new("port", "0 is no port", "leave it out for every port")),
         (Some(_), _) if protocol == TrafficProtocol::Any => {
             let hint = "name the protocol, or leave the port out";
-            Err(Fault::new("port", "stands beside `protocol: any`", hint))
+            Err(Fault::new("port", "stands next to `protocol: any`", hint))
         }
         (None, Some(_)) => Err(Fault::new("at", "names an end, and there is no port", "add `port`")),
         (port, at) => {

@@ -31,7 +31,7 @@ impl Policy {
                 return Err(Fault::new(
                     "groups",
                     "MLKEM512 is NIST category 1, below what any profile accepts",
-                    "add `lab: true` beside it for a measurement",
+                    "add `lab: true` next to it for a measurement",
                 ));
             }
         }
@@ -55,7 +55,11 @@ impl Policy {
         if self.profile == Profile::Transition {
             let nothing = |place: &str, what: &str| {
                 let cause = "leaves nothing post-quantum to move to";
-                Fault::new(place, cause, format!("add {what} beside what must pass for now"))
+                Fault::new(
+                    place,
+                    cause,
+                    format!("add {what} in addition to what must pass for now"),
+                )
             };
             if !self.groups.iter().any(|&code| quantum_safe_group(code)) {
                 return Err(nothing("groups", "X25519MLKEM768"));

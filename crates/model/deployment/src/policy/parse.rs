@@ -14,6 +14,7 @@ use crate::error::Fault;
 use crate::ipsec::IpsecPolicy;
 use crate::nearest::nearest;
 use crate::raw::{RawPolicy, RawPolicyMap};
+use crate::word::Word;
 
 impl Policy {
     pub(crate) fn parse(raw: &RawPolicy) -> Result<Self, Fault> {
@@ -78,22 +79,8 @@ impl Policy {
         policy.ipsec = IpsecPolicy::parse(raw.ipsec.as_ref(), profile, post_quantum, raw.lab)
             .map_err(|fault| fault.within("ipsec"))?;
         policy.resumption = resumption(raw.resumption.as_deref())?;
-        policy.revocation = match raw.revocation.as_deref() {
-            None | Some("if-present") => Revocation::IfPresent,
-            Some("require") => Revocation::Require,
-            Some(word) => {
-                let cause = format!("`{word}` is not known");
-                return Err(Fault::new("revocation", cause, "write require or if-present"));
-            }
-        };
-        policy.module = match raw.module.as_deref() {
-            None | Some("any") => Module::Any,
-            Some("validated") => Module::Validated,
-            Some(word) => {
-                let cause = format!("`{word}` is not known");
-                return Err(Fault::new("module", cause, "write validated, or leave it out"));
-            }
-        };
+        policy.revocation = Revocation::read("revocation", raw.revocation.as_deref(), Revocation::IfPresent)?;
+        policy.module = Module::read("module", raw.module.as_deref(), Module::Any)?;
         Ok(policy)
     }
 }

@@ -5,6 +5,7 @@ use bartizan_registry::{NamedGroup, SignatureScheme};
 use super::{CipherSuite, Exception, Module, Policy, PostQuantum, Resumption, Revocation};
 use crate::error::Fault;
 use crate::ipsec::IpsecPolicy;
+use crate::word::{Word, words};
 
 /// A named starting point for a policy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -19,6 +20,8 @@ pub enum Profile {
     Classical,
 }
 
+words!(Profile: Hybrid, Cnsa2, Transition, Classical);
+
 impl Profile {
     /// The name in the deployment file.
     #[must_use]
@@ -32,13 +35,10 @@ impl Profile {
     }
 
     pub(super) fn parse(text: &str) -> Result<Self, Fault> {
-        [Self::Hybrid, Self::Cnsa2, Self::Transition, Self::Classical]
-            .into_iter()
-            .find(|profile| profile.name() == text)
-            .ok_or_else(|| {
-                let hint = "profiles are hybrid, cnsa2, transition and classical";
-                Fault::new("profile", format!("no profile is called `{text}`"), hint)
-            })
+        Self::named(text).ok_or_else(|| {
+            let hint = "profiles are hybrid, cnsa2, transition and classical";
+            Fault::new("profile", format!("no profile is called `{text}`"), hint)
+        })
     }
 }
 

@@ -31,7 +31,7 @@ fn counts(events: &[Event]) -> Vec<(String, String, u64)> {
 }
 
 #[test]
-fn the_first_is_told_whole_and_the_others_are_counted_by_reason_and_address() {
+fn the_first_is_reported_whole_and_the_others_are_counted_by_reason_and_address() {
     let (mut counting, began) = (Counting::default(), Instant::now());
     let mut note = |reason, from, at_us| counting.note(kind(reason), from, began, at_us, true);
     assert_eq!(note("malformed", address(1), 1), Noted::Whole);
@@ -116,7 +116,7 @@ fn no_number_of_addresses_makes_it_write_or_remember_without_bound() {
 }
 
 #[test]
-fn many_addresses_are_told_apart_by_site_and_then_by_family() {
+fn many_addresses_are_distinguished_by_site_and_then_by_family() {
     let (mut counting, began) = (Counting::default(), Instant::now());
     for number in 0..10_000 {
         counting.note(kind("closed"), address(number * 256), began, 0, true);

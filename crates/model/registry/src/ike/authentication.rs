@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use crate::document::*;
 use crate::row::{note, safety};
-use crate::{Safety, Standing};
+use crate::{Safety, Status};
 
 /// One IKEv2 authentication method.
 #[derive(Debug, Clone, Copy, Serialize)]
@@ -13,11 +13,11 @@ pub struct AuthenticationMethod {
     pub id: u8,
     /// Name in the IANA registry.
     pub name: &'static str,
-    /// Safe against a forger with a quantum computer; none where something beside the method decides it.
+    /// Safe against a forger with a quantum computer; none where something besides the method decides it.
     pub forgery: Option<Safety>,
     /// The defining document.
-    pub standing: Standing,
-    /// What a reader must know beside the number.
+    pub status: Status,
+    /// What a reader must know besides the number.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub note: Option<&'static str>,
 }
@@ -30,19 +30,19 @@ pub struct HashAlgorithm {
     /// Name in the IANA registry.
     pub name: &'static str,
     /// The defining document.
-    pub standing: Standing,
-    /// What a reader must know beside the number.
+    pub status: Status,
+    /// What a reader must know besides the number.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub note: Option<&'static str>,
 }
 
 macro_rules! methods {
-    ($($id:literal $name:literal $forgery:tt $standing:ident $($note:literal)?;)*) => {
+    ($($id:literal $name:literal $forgery:tt $status:ident $($note:literal)?;)*) => {
         &[$(AuthenticationMethod {
             id: $id,
             name: $name,
             forgery: safety!($forgery),
-            standing: $standing,
+            status: $status,
             note: note!($($note)?),
         }),*]
     };
@@ -62,11 +62,11 @@ pub static AUTHENTICATION_METHODS: &[AuthenticationMethod] = methods! {
 };
 
 macro_rules! hashes {
-    ($($id:literal $name:literal $standing:ident $($note:literal)?;)*) => {
+    ($($id:literal $name:literal $status:ident $($note:literal)?;)*) => {
         &[$(HashAlgorithm {
             id: $id,
             name: $name,
-            standing: $standing,
+            status: $status,
             note: note!($($note)?),
         }),*]
     };

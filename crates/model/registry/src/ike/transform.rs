@@ -7,7 +7,7 @@ use serde::Serialize;
 use crate::document::*;
 use crate::name::any_is;
 use crate::row::{category, cell, note, safety};
-use crate::{Category, Safety, Standing};
+use crate::{Category, Safety, Status};
 
 /// What a transform does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
@@ -83,16 +83,16 @@ pub struct Transform {
     /// presumes a quantum-safe key exchange and a key long enough.
     pub recording: Option<Safety>,
     /// The defining document.
-    pub standing: Standing,
+    pub status: Status,
     /// strongSwan's keyword in a proposal; for a cipher whose key length is an attribute, that of 256 bits.
     pub strongswan: Option<&'static str>,
-    /// What a reader must know beside the numbers.
+    /// What a reader must know besides the numbers.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub note: Option<&'static str>,
 }
 
 impl Transform {
-    /// Whether this is a cipher that authenticates what it encrypts (RFC 5282), so that no integrity algorithm stands beside it.
+    /// Whether this is a cipher that authenticates what it encrypts (RFC 5282), so that no integrity algorithm stands next to it.
     #[must_use]
     pub fn is_aead(&self) -> bool {
         self.kind == TransformKind::Encryption
@@ -117,7 +117,7 @@ impl Transform {
 }
 
 macro_rules! transforms {
-    ($($kind:ident { $($id:literal $name:literal $initiator:tt $responder:tt $category:tt $recording:tt $standing:ident $strongswan:tt $($note:literal)?;)* })*) => {
+    ($($kind:ident { $($id:literal $name:literal $initiator:tt $responder:tt $category:tt $recording:tt $status:ident $strongswan:tt $($note:literal)?;)* })*) => {
         &[$($(Transform {
             kind: TransformKind::$kind,
             id: $id,
@@ -126,7 +126,7 @@ macro_rules! transforms {
             responder: cell!($responder),
             category: category!($category),
             recording: safety!($recording),
-            standing: $standing,
+            status: $status,
             strongswan: cell!($strongswan),
             note: note!($($note)?),
         },)*)*]
@@ -262,7 +262,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn modes_with_authentication_are_told_from_those_without() {
+    fn modes_with_authentication_are_distinguished_from_those_without() {
         let cipher = |name| transform_named(TransformKind::Encryption, name).unwrap();
         for name in ["aes256gcm16", "aes256ccm8", "chacha20poly1305", "aes256gmac"] {
             assert!(cipher(name).is_aead(), "{name}");
@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cipher_that_encrypts_is_told_from_one_that_only_authenticates() {
+    fn a_cipher_that_encrypts_is_distinguished_from_one_that_only_authenticates() {
         let silent = TRANSFORMS
             .iter()
             .filter(|known| known.kind == TransformKind::Encryption && !known.encrypts());

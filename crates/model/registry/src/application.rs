@@ -1,4 +1,4 @@
-//! Algorithms beside the transport: how SUCI conceals a subscriber's identifier, and how JSON web tokens are signed.
+//! Algorithms above the transport: how SUCI conceals a subscriber's identifier, and how JSON web tokens are signed.
 
 use crate::Safety;
 

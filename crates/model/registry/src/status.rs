@@ -48,7 +48,7 @@ pub enum State {
 
 /// The document that defines a code point.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
-pub struct Standing {
+pub struct Status {
     /// Its name: `RFC 10024`, `draft-ietf-tls-mldsa-06`.
     pub document: &'static str,
     /// Its date as published, `2026-08`; empty where this project has not seen it.
@@ -58,7 +58,7 @@ pub struct Standing {
     pub state: State,
 }
 
-impl Standing {
+impl Status {
     pub(crate) const fn new(document: &'static str, date: &'static str, state: State) -> Self {
         Self { document, date, state }
     }
