@@ -23,7 +23,7 @@ pub struct Conversation {
     pub(crate) number: u64,
     pub(crate) client: End,
     pub(crate) server: End,
-    /// How the two were told apart.
+    /// How the two were distinguished.
     pub(crate) roles: &'static str,
     /// What its packets were carried in, and on the way back, where that differs.
     pub(crate) path: Path,
@@ -83,7 +83,7 @@ pub(crate) struct TlsFacts {
     /// The group a HelloRetryRequest asked for, if there was one.
     pub(crate) hello_retry_request: Option<Option<NamedGroup>>,
     pub(crate) resumed: bool,
-    /// Certificates in clear, as before TLS 1.3; none where no message with them was seen.
+    /// Certificates in plaintext, as before TLS 1.3; none where no message with them was seen.
     pub(crate) server_certificates: Option<Box<[Certificate]>>,
     pub(crate) client_certificates: Option<Box<[Certificate]>>,
     pub(crate) flights: Vec<Flight>,
@@ -369,7 +369,7 @@ impl Conversation {
             .map(|hop| size_of::<Hop>() + hop.held())
             .sum::<usize>();
         let texts = self.posture.contradictions.iter().map(|found| found.what.len() + 80);
-        let beside = self.posture.holes.len() * 200;
+        let holes = self.posture.holes.len() * 200;
         size_of::<Self>()
             + POSTURE
             + hello
@@ -380,7 +380,7 @@ impl Conversation {
             + datagrams
             + proxies
             + texts.sum::<usize>()
-            + beside
+            + holes
     }
 
     pub(crate) fn likeness(&self) -> Likeness {

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use bartizan_posture::{Answer, Concern, Kind, Link, Network, Source, Verdict};
+use bartizan_posture::{Answer, Concern, Link, Network, Source, Verdict};
 use bartizan_wire::{FlowKind, Totals, Unread};
 
 use crate::conversation::Conversation;
@@ -10,7 +10,7 @@ use crate::remedy::{self, Severity};
 use crate::report::Report;
 use crate::text::{counted, printable};
 
-/// Kinds of findings told apart. The reasons hold names a stranger may choose.
+/// Kinds of findings distinguished. The reasons hold names that an unauthenticated peer may choose.
 const KINDS: usize = 1000;
 
 /// Something to look at, with the first connection it concerns.
@@ -62,7 +62,13 @@ impl Gathered {
                     other => other,
                 };
                 let example = || example(conversation, judgement.sources());
-                self.found(concern, judgement.because(), UNIT, kind, example);
+                self.found(
+                    concern,
+                    judgement.because(),
+                    UNIT,
+                    remedy::remedy(concern, kind),
+                    example,
+                );
             }
         }
         let judgement = &posture.confidentiality;
@@ -71,21 +77,25 @@ impl Gathered {
             && posture.stayed.answer() == Answer::No
         {
             let example = || example(conversation, posture.stayed.sources());
-            self.found(Concern::Regression, posture.stayed.because(), UNIT, kind, example);
+            let remedy = remedy::remedy(Concern::Regression, kind);
+            self.found(Concern::Regression, posture.stayed.because(), UNIT, remedy, example);
         }
         if posture.kind.carries_data() && matches!(judgement.verdict(), Verdict::NotObservable | Verdict::NotSeen) {
             let example = || example(conversation, judgement.sources());
-            self.found(Concern::Unproven, judgement.because(), UNIT, kind, example);
+            let remedy = remedy::remedy(Concern::Unproven, kind);
+            self.found(Concern::Unproven, judgement.because(), UNIT, remedy, example);
         }
         for hole in &posture.holes {
             if hole.judgement.verdict() != Verdict::QuantumSafe {
                 let example = || example(conversation, hole.judgement.sources());
-                self.found(Concern::Beside, hole.judgement.because(), UNIT, kind, example);
+                let remedy = remedy::of_hole(hole.kind);
+                self.found(Concern::AboveTransport, hole.judgement.because(), UNIT, remedy, example);
             }
         }
         for contradiction in &posture.contradictions {
             let example = || example(conversation, &contradiction.sources);
-            self.found(Concern::Contradiction, &contradiction.what, UNIT, kind, example);
+            let remedy = remedy::remedy(Concern::Contradiction, kind);
+            self.found(Concern::Contradiction, &contradiction.what, UNIT, remedy, example);
         }
     }
 
@@ -94,7 +104,7 @@ impl Gathered {
         concern: Concern,
         because: &str,
         unit: &'static str,
-        kind: Option<Kind>,
+        remedy: &'static str,
         example: impl FnOnce() -> String,
     ) {
         let key = (concern, because.to_owned());
@@ -107,7 +117,7 @@ impl Gathered {
                 because: because.to_owned(),
                 count: 1,
                 unit,
-                remedy: remedy::remedy(concern, kind, because),
+                remedy,
                 example: Some(example()),
             });
         } else {
@@ -121,7 +131,7 @@ pub(crate) fn findings(report: &Report, gathered: &Gathered) -> Vec<Finding> {
     let beyond = gathered.beyond + by_link.beyond;
     let mut findings = by_link.findings;
     // A deployment file's policies hold for links; without one each connection is judged by the same.
-    let of_connections = [Concern::Beside, Concern::Contradiction];
+    let of_connections = [Concern::AboveTransport, Concern::Contradiction];
     let by_policy = |finding: &&Finding| report.listed().is_none() || of_connections.contains(&finding.concern);
     findings.extend(gathered.findings.iter().filter(by_policy).cloned());
     let mut unproven = |count: u64, unit: &'static str, because: String, remedy: &'static str| {
@@ -151,7 +161,7 @@ pub(crate) fn findings(report: &Report, gathered: &Gathered) -> Vec<Finding> {
             "give more memory (`--memory`)",
         );
     }
-    let because = format!("for reasons beyond the {KINDS} told apart");
+    let because = format!("for reasons beyond the {KINDS} distinguished");
     unproven(beyond, "link or connection", because, "mend the others first");
     findings.sort_by_key(|finding| (finding.severity(), finding.concern));
     findings
@@ -216,14 +226,16 @@ fn by_link(report: &Report) -> Gathered {
             if report.listed().is_some() || objection.concern == Concern::Downgrade {
                 let example = || between(link, &objection.sources);
                 let kind = remedy::kind_of(link, objection.concern);
-                gathered.found(objection.concern, &objection.because, "link", kind, example);
+                let remedy = remedy::remedy(objection.concern, kind);
+                gathered.found(objection.concern, &objection.because, "link", remedy, example);
             }
         }
     }
     let listed = report.listed().unwrap_or_default();
     for name in report.network().unseen.iter().filter_map(|&place| listed.get(place)) {
         let because = "in the deployment file, and not in the capture";
-        gathered.found(Concern::Unseen, because, "link", None, || name.clone());
+        let remedy = remedy::remedy(Concern::Unseen, None);
+        gathered.found(Concern::Unseen, because, "link", remedy, || name.clone());
     }
     gathered
 }

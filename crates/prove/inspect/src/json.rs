@@ -233,7 +233,7 @@ struct Connection {
     confidentiality: Verdict,
     authenticity: Verdict,
     contradictions: Vec<String>,
-    beside: Vec<Hole>,
+    above_transport: Vec<Hole>,
     in_ledger: bool,
 }
 
@@ -255,7 +255,7 @@ impl Interface {
     }
 }
 
-/// What requests in clear tell of the two ends.
+/// What requests in plaintext tell of the two ends.
 #[derive(Serialize)]
 struct Functions {
     client: Vec<&'static str>,
@@ -355,9 +355,10 @@ impl Http2 {
     }
 }
 
-/// What stands in clear beside the transport.
+/// What is unencrypted above the transport.
 #[derive(Serialize)]
 struct Hole {
+    kind: &'static str,
     verdict: &'static str,
     because: String,
     count: u64,
@@ -367,6 +368,7 @@ struct Hole {
 impl Hole {
     fn new(hole: &bartizan_posture::Hole) -> Self {
         Self {
+            kind: hole.kind.as_str(),
             verdict: hole.judgement.verdict().name(),
             because: hole.judgement.because().to_owned(),
             count: hole.count,
@@ -523,7 +525,7 @@ impl Connection {
             confidentiality: verdict(&posture.confidentiality),
             authenticity: verdict(&posture.authenticity),
             contradictions: posture.contradictions.iter().map(|found| found.what.clone()).collect(),
-            beside: posture.holes.iter().map(Hole::new).collect(),
+            above_transport: posture.holes.iter().map(Hole::new).collect(),
             in_ledger: posture.in_ledger,
         }
     }

@@ -13,7 +13,7 @@ use crate::conversation::Conversation;
 use crate::follow::Recent;
 use crate::report::Report;
 
-/// Whoever wants each conversation with what was made of it beside the report: a bill of materials.
+/// Whoever wants each conversation with what was made of it next to the report: a bill of materials.
 pub trait Recorder {
     /// A TCP connection, with what it was judged by.
     fn connection(&mut self, connection: &Connection, posture: &Posture, evidence: &Evidence<'_>);

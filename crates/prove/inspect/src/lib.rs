@@ -2,7 +2,7 @@
 //!
 //! `wire` turns packets into evidence and `posture` evidence into verdicts, objections and links. Here they become a [`Report`]:
 //! a [`Judging`] takes what an observer gives, and the report is written by [`text`] and [`json`], compared by [`diff`], and
-//! told as it changes by [`follow`]. What decides a verdict or a finding stands in `posture`.
+//! reported as it changes by [`follow`]. What decides a verdict or a finding stands in `posture`.
 //!
 //! The crate does no I/O and reads no clock.
 #![forbid(unsafe_code)]

@@ -79,7 +79,7 @@ fn of(kind: Kind) -> (&'static str, String, Reading, String) {
         Kind::Unknown | Kind::Silent => ("TCP", "anything else".into(), Unread, "nothing above".into()),
         Kind::Ike | Kind::IkeNotAgreed | Kind::IkeNotSeen => ("UDP", "IKEv2".into(), Read, ike_ports()),
         Kind::IkeV1 => ("UDP", "IKEv1".into(), Read, ike_ports()),
-        Kind::Esp | Kind::EspInClear => {
+        Kind::Esp | Kind::EspUnencrypted => {
             let sign = format!("IP protocol {}; UDP port {}", ip::ESP, udp::IKE_NAT);
             ("IP, UDP", "ESP".into(), Read, sign)
         }

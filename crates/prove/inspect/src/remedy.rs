@@ -1,15 +1,15 @@
 //! How bad a finding is, and what to do about it, in one line.
 
-use bartizan_posture::{Concern, Kind, Link, Verdict};
+use bartizan_posture::{Concern, HoleKind, Kind, Link, Verdict};
 
 /// How soon a finding wants something to be done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Severity {
     /// Somebody can read it today.
     Critical,
-    /// What is recorded today can be read later, or evidence contradicts itself.
+    /// Harvest now, decrypt later; or evidence contradicts itself.
     High,
-    /// Identities can be forged later, or nothing shows that it is safe.
+    /// Future forgery of authentication, or nothing shows that it is safe.
     Medium,
 }
 
@@ -26,7 +26,7 @@ impl Severity {
             | Concern::Unlisted
             | Concern::Unseen
             | Concern::Unproven
-            | Concern::Beside => Self::Medium,
+            | Concern::AboveTransport => Self::Medium,
         }
     }
 
@@ -41,8 +41,8 @@ impl Severity {
     }
 }
 
-/// What to do about a finding; `kind` is what it concerns, where one thing is.
-pub(crate) fn remedy(concern: Concern, kind: Option<Kind>, because: &str) -> &'static str {
+/// What to do about a finding; `kind` is what it concerns, where one thing is. [`of_hole`] has it for what is exposed above the transport.
+pub(crate) fn remedy(concern: Concern, kind: Option<Kind>) -> &'static str {
     match concern {
         Concern::ReadableNow => readable(kind),
         Concern::Confidentiality => classical(kind),
@@ -53,16 +53,19 @@ pub(crate) fn remedy(concern: Concern, kind: Option<Kind>, because: &str) -> &'s
         Concern::Unlisted => "add the link to the deployment file, or stop it",
         Concern::Unseen => "capture where it passes, or take it out of the file",
         Concern::Unproven => unproven(kind),
-        Concern::Beside if because.starts_with("SUCI") => "protect the link that carries it, and use no null scheme",
-        Concern::Beside if because.contains(" with user and password") || because.contains(" credentials") => {
-            PROXY_BY_TLS
-        }
-        Concern::Beside if because.starts_with("CONNECT over") => {
-            "capture behind the proxy too: what is in its streams passes there"
-        }
-        Concern::Beside if because.starts_with("behind ") => "let the ends behind the proxy require X25519MLKEM768",
-        Concern::Beside => "sign tokens with ML-DSA, or keep their lifetimes short",
+        Concern::AboveTransport => "carry it in TLS, and conceal or sign it by post-quantum algorithms",
         Concern::Contradiction => "look for a foreign ledger, wrong keys or a forged packet",
+    }
+}
+
+/// What to do about what is exposed above the transport.
+pub(crate) fn of_hole(kind: HoleKind) -> &'static str {
+    match kind {
+        HoleKind::Suci => "protect the link that carries it, and use no null scheme",
+        HoleKind::Token => "sign tokens with ML-DSA, or keep their lifetimes short",
+        HoleKind::ProxyCredentials => PROXY_BY_TLS,
+        HoleKind::Tunnel => "capture behind the proxy too: what is in its streams passes there",
+        HoleKind::BehindProxy => "let the ends behind the proxy require X25519MLKEM768",
     }
 }
 
@@ -73,7 +76,7 @@ fn readable(kind: Option<Kind>) -> &'static str {
     match kind {
         Some(Kind::ClearHttp1 | Kind::ClearHttp2) => "run a sidecar at both ends (`bartizan sidecar`)",
         Some(Kind::ClearSctp | Kind::GtpU | Kind::Pfcp | Kind::GtpC) => "carry it in IPsec with ML-KEM (`bartizan up`)",
-        Some(Kind::Esp | Kind::EspInClear) => "propose AES-256-GCM for the CHILD_SA, and no NULL",
+        Some(Kind::Esp | Kind::EspUnencrypted) => "propose AES-256-GCM for the CHILD_SA, and no NULL",
         Some(Kind::Ike | Kind::IkeNotSeen) => "propose AES-256-GCM for the IKE_SA",
         Some(Kind::Tls13 | Kind::TlsLegacy(_) | Kind::DtlsOverSctp) => {
             "switch off cipher suites that do not encrypt, at both ends"
@@ -148,7 +151,7 @@ mod tests {
         Concern::Unlisted,
         Concern::Unseen,
         Concern::Unproven,
-        Concern::Beside,
+        Concern::AboveTransport,
         Concern::Contradiction,
     ];
 
@@ -162,21 +165,19 @@ mod tests {
                 Some(Kind::ClearSctp),
                 Some(Kind::Unknown),
             ] {
-                let remedy = remedy(concern, kind, "");
+                let remedy = remedy(concern, kind);
                 assert!(
                     !remedy.is_empty() && remedy.len() <= 66 && !remedy.contains('\n'),
                     "{remedy}"
                 );
             }
         }
-        for because in [
-            "SOCKS5 with user and password: x",
-            "HTTP CONNECT with Basic credentials: x",
-            "CONNECT over HTTP/2",
-            "behind SOCKS5",
-        ] {
-            let remedy = remedy(Concern::Beside, None, because);
-            assert!(remedy.contains("proxy") && remedy.len() <= 66, "{because}: {remedy}");
+        for kind in HoleKind::ALL {
+            let remedy = of_hole(kind);
+            assert!(!remedy.is_empty() && remedy.len() <= 66, "{kind}: {remedy}");
+        }
+        for kind in [HoleKind::ProxyCredentials, HoleKind::Tunnel, HoleKind::BehindProxy] {
+            assert!(of_hole(kind).contains("proxy"), "{kind}");
         }
         assert_eq!(Severity::of(Concern::ReadableNow), Severity::Critical);
         assert!(Severity::of(Concern::Confidentiality) < Severity::of(Concern::Authenticity));

@@ -44,7 +44,7 @@ pub struct Report {
     sha256: Option<String>,
 }
 
-/// What ledgers say beside their records of handshakes and SAs.
+/// What ledgers say besides their records of handshakes and SAs.
 #[derive(Debug, Default)]
 pub struct ByLedgers {
     /// Records that they could not write.
@@ -191,9 +191,9 @@ impl Report {
         summary.with_gaps += u64::from(conversation.gaps() > 0);
         summary.confidentiality.count(posture.confidentiality.verdict());
         summary.authenticity.count(posture.authenticity.verdict());
-        let told = matches!(posture.kind, Kind::Tls13 | Kind::Ike | Kind::IkeNotSeen | Kind::Esp);
+        let reported = matches!(posture.kind, Kind::Tls13 | Kind::Ike | Kind::IkeNotSeen | Kind::Esp);
         let open = posture.authenticity.verdict() == Verdict::NotObservable;
-        summary.ledgers_can_tell += u64::from(told && open);
+        summary.ledgers_can_tell += u64::from(reported && open);
         let before = remedy::begun_before(posture.kind, posture.confidentiality.verdict());
         summary.begun_before += u64::from(before);
         summary.coverage.add(posture, conversation.captured);
@@ -354,7 +354,7 @@ impl Report {
         self.dropped_at_capture
     }
 
-    /// What ledgers say beside their records of handshakes and SAs.
+    /// What ledgers say besides their records of handshakes and SAs.
     #[must_use]
     pub fn by_ledgers(&self) -> &ByLedgers {
         &self.by_ledgers

@@ -2,7 +2,7 @@
 
 use bartizan_wire::{FragmentLimits, Limits};
 
-/// Bytes that `bartizan inspect` uses unless told otherwise.
+/// Bytes that `bartizan inspect` uses unless configured otherwise.
 pub const MEMORY: usize = 2_500_000_000;
 
 /// How much of a capture is kept for the report.

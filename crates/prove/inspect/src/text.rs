@@ -86,7 +86,7 @@ pub fn render(
     page.text
 }
 
-/// Names, and the words of a ledger, are a stranger's: what would move the cursor, begin a line of its own or turn the
+/// Names, and the words of a ledger, come from the network: what would move the cursor, begin a line of its own or turn the
 /// direction of reading is shown as `?`.
 pub fn printable(text: &str) -> String {
     let turns = |c| matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');

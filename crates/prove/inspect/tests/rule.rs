@@ -1,6 +1,6 @@
 //! The rule: every packet is read, or belongs to a conversation that is unproven by name, or is of a short list that needs no
 //! judgement; and losing, repeating, reordering, truncating, contradicting or wrapping packets never turns a finding into exit 0
-//! and makes no verdict better. Over all captures of the tree, with ledgers and a deployment file beside them.
+//! and makes no verdict better. Over all captures of the tree, with ledgers and a deployment file next to them.
 
 #[path = "rule/answered.rs"]
 #[allow(dead_code)]
@@ -14,7 +14,7 @@ mod lies;
 #[allow(dead_code, unused_imports)]
 mod towards_classical;
 
-use answered::{Answered, Beside};
+use answered::{Answered, Known};
 use bartizan_posture::Concern;
 use encapsulate::{ALL, Around};
 use towards_classical::Change;
@@ -52,30 +52,30 @@ const ROUNDS: u64 = 6;
 /// Of so many packets one is damaged.
 const ONE_OF: [usize; 3] = [3, 10, 40];
 
-/// What stands beside the packets: nothing; ledgers of both ends; a deployment file.
-fn all() -> Vec<(String, Capture, Beside)> {
+/// What stands besides the packets: nothing; ledgers of both ends; a deployment file.
+fn all() -> Vec<(String, Capture, Known)> {
     let mut all = Vec::new();
     for (name, file) in CAPTURES {
-        all.push((name.to_owned(), Capture::read(file), Beside::nothing()));
+        all.push((name.to_owned(), Capture::read(file), Known::nothing()));
     }
     let sbi = Capture::read(SBI);
     let packets = sbi.packets[..SBI_PACKETS].to_vec();
-    all.push(("sbi".to_owned(), sbi.with(packets), Beside::nothing()));
-    for (what, beside) in [("ledgers", Beside::ledgers()), ("deployment", Beside::deployment())] {
-        all.push((format!("sidecar with {what}"), Capture::read(SIDECAR), beside));
+    all.push(("sbi".to_owned(), sbi.with(packets), Known::nothing()));
+    for (what, known) in [("ledgers", Known::ledgers()), ("deployment", Known::deployment())] {
+        all.push((format!("sidecar with {what}"), Capture::read(SIDECAR), known));
     }
     all
 }
 
 /// Judges each capture as it is, then as `damage` leaves it; `damage` names what it did.
 fn assert_rule(mut damage: impl FnMut(&Capture, u64) -> Vec<(String, Vec<Packet>)>) {
-    for (name, capture, beside) in all() {
-        let before = Answered::of(&capture.file(), &beside);
+    for (name, capture, known) in all() {
+        let before = Answered::of(&capture.file(), &known);
         before.assert_accounted(&name);
         for seed in 0..ROUNDS {
             for (what, packets) in damage(&capture, seed) {
                 let what = format!("{name}, {what}, seed {seed}");
-                let after = Answered::of(&capture.with(packets).file(), &beside);
+                let after = Answered::of(&capture.with(packets).file(), &known);
                 after.assert_accounted(&what);
                 after.assert_no_better(&before, &what);
             }
@@ -117,14 +117,14 @@ fn packets_lost_take_no_finding_and_make_nothing_better() {
 
 #[test]
 fn a_single_packet_lost_takes_no_finding_and_makes_nothing_better() {
-    for (name, capture, beside) in all() {
-        let before = Answered::of(&capture.file(), &beside);
+    for (name, capture, known) in all() {
+        let before = Answered::of(&capture.file(), &known);
         // A few of each capture, by a step that shares no factor with most lengths: others in each.
         let step = (capture.packets.len() / 24).max(1) | 1;
         for lost in (0..capture.packets.len()).step_by(step) {
             let mut packets = capture.packets.clone();
             packets.remove(lost);
-            let after = Answered::of(&capture.with(packets).file(), &beside);
+            let after = Answered::of(&capture.with(packets).file(), &known);
             after.assert_no_better(&before, &format!("{name}, packet {} lost", lost + 1));
         }
     }
@@ -178,7 +178,7 @@ fn packets_that_contradict_others_make_nothing_better_and_take_no_finding() {
         let mut chance = Chance::new(seed ^ 0x11e5);
         lies::ALL
             .iter()
-            .map(|lie| (lie.name().to_owned(), lie.told(capture, &mut chance, one_of(seed))))
+            .map(|lie| (lie.name().to_owned(), lie.applied(capture, &mut chance, one_of(seed))))
             .collect()
     });
 }
@@ -187,13 +187,13 @@ fn packets_that_contradict_others_make_nothing_better_and_take_no_finding() {
 fn a_lie_about_a_safe_handshake_is_a_finding_and_leaves_it_unproven() {
     for (name, file) in [CAPTURES[0], CAPTURES[1], CAPTURES[2], CAPTURES[3]] {
         let capture = Capture::read(file);
-        let before = Answered::of(file, &Beside::nothing());
+        let before = Answered::of(file, &Known::nothing());
         for lie in lies::ALL {
             let (packets, about) = lie.about_handshakes(&capture);
             if about.is_empty() {
                 continue;
             }
-            let after = Answered::of(&capture.with(packets).file(), &Beside::nothing());
+            let after = Answered::of(&capture.with(packets).file(), &Known::nothing());
             after.assert_doubted(&before, &about, &format!("{name}, {}", lie.name()));
         }
     }
@@ -224,7 +224,7 @@ fn a_safe_answer_forged_before_a_classical_one_is_not_believed() {
                 }
             }
             assert!(packets.len() > capture.packets.len(), "{name} shows nothing safe");
-            let after = Answered::of(&capture.with(packets).file(), &Beside::nothing());
+            let after = Answered::of(&capture.with(packets).file(), &Known::nothing());
             let what = if corrupt {
                 "with a wrong checksum"
             } else {
@@ -245,7 +245,7 @@ fn an_ike_fragment_sent_again_with_other_bytes_is_a_finding_and_leaves_its_ike_s
     const FRAGMENT: u8 = 53;
     let (name, file) = CAPTURES[2];
     let capture = Capture::read(file);
-    let before = Answered::of(file, &Beside::nothing());
+    let before = Answered::of(file, &Known::nothing());
     let mut reached = 0;
     for (place, packet) in capture.packets.iter().enumerate() {
         let frame = Frame::read(&packet.bytes);
@@ -261,7 +261,7 @@ fn an_ike_fragment_sent_again_with_other_bytes_is_a_finding_and_leaves_its_ike_s
         for at in [place, place + 1] {
             let mut packets = capture.packets.clone();
             packets.insert(at, lie.clone());
-            let after = Answered::of(&capture.with(packets).file(), &Beside::nothing());
+            let after = Answered::of(&capture.with(packets).file(), &Known::nothing());
             after.assert_no_better(&before, name);
             assert!(
                 after.contradictions() > before.contradictions(),
@@ -272,7 +272,7 @@ fn an_ike_fragment_sent_again_with_other_bytes_is_a_finding_and_leaves_its_ike_s
         // The same again is a retransmission.
         let mut packets = capture.packets.clone();
         packets.insert(place + 1, packet.clone());
-        let after = Answered::of(&capture.with(packets).file(), &Beside::nothing());
+        let after = Answered::of(&capture.with(packets).file(), &Known::nothing());
         assert_eq!(
             after.contradictions(),
             before.contradictions(),
@@ -286,7 +286,7 @@ fn an_ike_fragment_sent_again_with_other_bytes_is_a_finding_and_leaves_its_ike_s
 fn a_packet_of_sctp_with_a_wrong_checksum_is_not_read_and_is_a_finding() {
     for (name, file) in [CAPTURES[4], CAPTURES[6]] {
         let capture = Capture::read(file);
-        let before = Answered::of(file, &Beside::nothing());
+        let before = Answered::of(file, &Known::nothing());
         let mut packets = Vec::new();
         for packet in &capture.packets {
             packets.push(packet.clone());
@@ -297,7 +297,7 @@ fn a_packet_of_sctp_with_a_wrong_checksum_is_not_read_and_is_a_finding() {
             }
         }
         assert!(packets.len() > capture.packets.len(), "{name}");
-        let after = Answered::of(&capture.with(packets).file(), &Beside::nothing());
+        let after = Answered::of(&capture.with(packets).file(), &Known::nothing());
         after.assert_accounted(name);
         after.assert_same(&before, name);
         assert!(
@@ -308,7 +308,7 @@ fn a_packet_of_sctp_with_a_wrong_checksum_is_not_read_and_is_a_finding() {
 }
 
 /// IP packets between the hosts of a recording, from the first to the second, with what somebody could read or not.
-fn beside_the_handshake(capture: &Capture) -> Vec<(&'static str, Packet)> {
+fn next_to_the_handshake(capture: &Capture) -> Vec<(&'static str, Packet)> {
     let packet = capture
         .packets
         .iter()
@@ -400,10 +400,10 @@ fn beside_the_handshake(capture: &Capture) -> Vec<(&'static str, Packet)> {
 #[test]
 fn one_packet_of_another_kind_between_the_hosts_of_a_safe_link_is_a_finding() {
     let capture = Capture::read(SIDECAR);
-    let before = Answered::of(SIDECAR, &Beside::ledgers());
+    let before = Answered::of(SIDECAR, &Known::ledgers());
     assert!(before.has_no_finding(), "a link that is safe by packets and ledgers");
     let (housekeeping, others): (Vec<_>, Vec<_>) = [
-        beside_the_handshake(&capture),
+        next_to_the_handshake(&capture),
         // What needs no judgement takes nothing from it.
         vec![(
             "ARP",
@@ -417,7 +417,7 @@ fn one_packet_of_another_kind_between_the_hosts_of_a_safe_link_is_a_finding() {
         for place in [0, capture.packets.len() / 2, capture.packets.len()] {
             let mut packets = capture.packets.clone();
             packets.insert(place, packet.clone());
-            let after = Answered::of(&capture.with(packets).file(), &Beside::ledgers());
+            let after = Answered::of(&capture.with(packets).file(), &Known::ledgers());
             after.assert_accounted(what);
             after.assert_no_better(&before, what);
             assert!(!after.has_no_finding(), "{what} at {place} is no finding");
@@ -425,16 +425,16 @@ fn one_packet_of_another_kind_between_the_hosts_of_a_safe_link_is_a_finding() {
     }
     for (what, packet) in housekeeping {
         let packets = [capture.packets.clone(), vec![packet]].concat();
-        let after = Answered::of(&capture.with(packets).file(), &Beside::ledgers());
+        let after = Answered::of(&capture.with(packets).file(), &Known::ledgers());
         assert!(after.has_no_finding(), "{what}");
     }
 }
 
 #[test]
 fn packets_wrapped_in_any_tag_or_tunnel_are_judged_as_they_are_without_it() {
-    for (name, capture, beside) in all() {
+    for (name, capture, known) in all() {
         // Names of interfaces come with addresses, and policies with names: of that there is nothing in a tunnel that is not listed.
-        if beside.has_deployment() {
+        if known.has_deployment() {
             continue;
         }
         for around in ALL.into_iter().filter(|around| !matches!(around, Around::Nothing)) {
@@ -446,8 +446,8 @@ fn packets_wrapped_in_any_tag_or_tunnel_are_judged_as_they_are_without_it() {
                 .iter()
                 .map(|packet| packet.with(around.frame(&packet.bytes[14..], is_back(packet))));
             let wrapped = capture.with(wrapped.collect());
-            let before = Answered::of(&capture.with(inner).file(), &beside);
-            let after = Answered::of(&wrapped.file(), &beside);
+            let before = Answered::of(&capture.with(inner).file(), &known);
+            let after = Answered::of(&wrapped.file(), &known);
             let what = format!("{name} in {around:?}");
             after.assert_accounted(&what);
             after.assert_same(&before, &what);

@@ -14,7 +14,7 @@ const SALT: usize = 4;
 const EXPLICIT: usize = 8;
 /// Bytes of an AES block.
 const BLOCK: usize = 16;
-/// What a key takes beside its own size, about.
+/// What a key takes besides its own size, about.
 const HELD: usize = 1024;
 
 /// How an IKE_SA encrypts, as far as it is opened.

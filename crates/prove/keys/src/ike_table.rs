@@ -63,7 +63,7 @@ fn unquoted(field: &[u8]) -> &[u8] {
 }
 
 /// By the names of Wireshark: `AES-GCM-256 with 16 octet ICV [RFC5282]`, `AES-CBC-256 [RFC3602]`,
-/// `HMAC_SHA2_256_128 [RFC4868]`. Key lengths are told by the keys.
+/// `HMAC_SHA2_256_128 [RFC4868]`. Key lengths follow from the keys.
 fn named(cipher: &[u8], integrity: &[u8]) -> Result<Cipher, &'static str> {
     let upper = |name: &[u8]| String::from_utf8_lossy(name).to_ascii_uppercase();
     let (cipher, integrity) = (upper(cipher), upper(integrity));
@@ -159,8 +159,8 @@ mod tests {
             ),
             ("a,b,c".to_owned(), "not eight fields"),
         ] {
-            let told = read(text.as_bytes()).err().unwrap();
-            assert!(told.starts_with(what) || told.contains(what), "{told}");
+            let reported = read(text.as_bytes()).err().unwrap();
+            assert!(reported.starts_with(what) || reported.contains(what), "{reported}");
         }
     }
 

@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_is_none_is_told_by_its_number_and_never_quoted() {
+    fn a_line_that_is_none_is_reported_by_its_number_and_never_quoted() {
         let (random, secret) = ("ab".repeat(32), "5e".repeat(32));
         let label = "SERVER_TRAFFIC_SECRET_0";
         for (text, what) in [
@@ -260,8 +260,8 @@ mod tests {
             let (secrets, errors) = log(format!("#\n{text}\n").as_bytes(), 1000);
             assert!(secrets.is_empty());
             assert_eq!((errors.len(), errors[0].line), (1, 2));
-            let told = errors[0].to_string();
-            assert!(told.contains(what) && !told.contains("5e5e"), "{told}");
+            let reported = errors[0].to_string();
+            assert!(reported.contains(what) && !reported.contains("5e5e"), "{reported}");
         }
     }
 

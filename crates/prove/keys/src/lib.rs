@@ -4,7 +4,7 @@
 //! `ikev2_decryption_table`) and answers what `wire` asks of
 //! [`Keys`](bartizan_wire::keys::Keys): which key protects these records, and what is in them.
 //!
-//! The keys of QUIC's Initial packets follow from what stands in clear, and are computed here too.
+//! The keys of QUIC's Initial packets follow from what is unencrypted, and are computed here too.
 //!
 //! Secrets are wiped when they go, are in no error and have no `Debug`. The crate opens no file.
 #![forbid(unsafe_code)]

@@ -75,7 +75,7 @@ fn by_port(seen: &Seen) -> BTreeMap<u16, Vec<&(Datagrams, Posture)>> {
     ports
 }
 
-/// What, the group, and whether it can be read later.
+/// What, the group, and whether it can be harvested now and decrypted later.
 type Expected = (Kind, Option<&'static str>, Verdict);
 
 fn assert_found(found: &[&(Datagrams, Posture)], expected: &[Expected], port: u16) {
@@ -286,7 +286,7 @@ fn a_quic_connection_whose_client_moves_stays_one_by_its_identifiers() {
 fn text_between_the_sockets_of_a_quic_connection_is_none_of_it() {
     let mut frames = frames(QUIC);
     let mut text = frames[0][..PORTS + 8].to_vec();
-    let said = b"GET /secret and other readable words, in clear";
+    let said = b"GET /secret and other readable words, in plaintext";
     text.extend(said);
     text[16..18].copy_from_slice(&(28 + said.len() as u16).to_be_bytes());
     text[PORTS + 4..PORTS + 6].copy_from_slice(&(8 + said.len() as u16).to_be_bytes());

@@ -142,7 +142,7 @@ fn fuzz(target: &str) {
 
 /// A corpus that opens nothing would leave most of its target unread.
 #[test]
-fn keys_in_the_corpora_open_what_stands_beside_them() {
+fn keys_in_the_corpora_open_what_is_next_to_them() {
     for (name, bytes) in corpus("secrets") {
         assert!(targets::opened_by_secrets(&bytes) > 0, "{name}");
     }

@@ -1,4 +1,4 @@
-//! QUIC of OpenSSL's client with the key log that it wrote: what is behind the Initial packets is opened, and an end's proof is told.
+//! QUIC of OpenSSL's client with the key log that it wrote: what is behind the Initial packets is opened, and an end's proof is reported.
 
 use std::sync::Arc;
 
@@ -87,7 +87,7 @@ fn without_its_keys_nothing_of_a_connection_opens_and_its_verdict_is_the_same() 
 }
 
 #[test]
-fn a_secret_that_opens_nothing_is_told_by_its_line() {
+fn a_secret_that_opens_nothing_is_reported_by_its_line() {
     let line = LOG
         .lines()
         .position(|line| line.starts_with("SERVER_HANDSHAKE"))
@@ -97,12 +97,12 @@ fn a_secret_that_opens_nothing_is_told_by_its_line() {
     let length = lines[line].len();
     lines[line].replace_range(length - 1.., last);
     let found = opened(&(lines.join("\n") + "\n"), |_| true);
-    let told: Vec<_> = found.iter().flat_map(|(_, posture)| &posture.contradictions).collect();
-    assert_eq!(told.len(), 1, "{told:?}");
+    let reported: Vec<_> = found.iter().flat_map(|(_, posture)| &posture.contradictions).collect();
+    assert_eq!(reported.len(), 1, "{reported:?}");
     assert!(
-        told[0].what.contains(&format!("line {} of quic.log", line + 1)),
+        reported[0].what.contains(&format!("line {} of quic.log", line + 1)),
         "{}",
-        told[0].what
+        reported[0].what
     );
 }
 

@@ -153,12 +153,12 @@ fn distinct(sources: Vec<Source>) -> Arc<[Source]> {
 
 /// A reason and what it rests on. Shared, not copied: a hundred thousand links say few different things.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Grounds {
+pub(crate) struct Basis {
     pub(crate) because: Arc<str>,
     pub(crate) sources: Arc<[Source]>,
 }
 
-impl Grounds {
+impl Basis {
     pub(crate) fn new(because: impl Into<Arc<str>>, sources: Vec<Source>) -> Self {
         Self {
             because: because.into(),
@@ -171,30 +171,30 @@ impl Grounds {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reply {
     answer: Answer,
-    grounds: Grounds,
+    basis: Basis,
 }
 
 /// A verdict with its reason. Only this crate makes one, from [`Evidence`](crate::Evidence).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Judgement {
     verdict: Verdict,
-    grounds: Grounds,
+    basis: Basis,
 }
 
 impl Reply {
     pub(crate) fn new(answer: Answer, because: impl Into<Arc<str>>, sources: Vec<Source>) -> Self {
         Self {
             answer,
-            grounds: Grounds::new(because, sources),
+            basis: Basis::new(because, sources),
         }
     }
 
-    pub(crate) fn on(answer: Answer, grounds: Grounds) -> Self {
-        Self { answer, grounds }
+    pub(crate) fn on(answer: Answer, basis: Basis) -> Self {
+        Self { answer, basis }
     }
 
-    pub(crate) fn grounds(&self) -> &Grounds {
-        &self.grounds
+    pub(crate) fn basis(&self) -> &Basis {
+        &self.basis
     }
 
     /// The answer.
@@ -206,13 +206,13 @@ impl Reply {
     /// The reason, in words.
     #[must_use]
     pub fn because(&self) -> &str {
-        &self.grounds.because
+        &self.basis.because
     }
 
     /// The packets and records it rests on.
     #[must_use]
     pub fn sources(&self) -> &[Source] {
-        &self.grounds.sources
+        &self.basis.sources
     }
 }
 
@@ -220,16 +220,16 @@ impl Judgement {
     pub(crate) fn new(verdict: Verdict, because: impl Into<Arc<str>>, sources: Vec<Source>) -> Self {
         Self {
             verdict,
-            grounds: Grounds::new(because, sources),
+            basis: Basis::new(because, sources),
         }
     }
 
-    pub(crate) fn on(verdict: Verdict, grounds: Grounds) -> Self {
-        Self { verdict, grounds }
+    pub(crate) fn on(verdict: Verdict, basis: Basis) -> Self {
+        Self { verdict, basis }
     }
 
-    pub(crate) fn grounds(&self) -> &Grounds {
-        &self.grounds
+    pub(crate) fn basis(&self) -> &Basis {
+        &self.basis
     }
 
     /// The verdict.
@@ -241,12 +241,12 @@ impl Judgement {
     /// The reason, in words.
     #[must_use]
     pub fn because(&self) -> &str {
-        &self.grounds.because
+        &self.basis.because
     }
 
     /// The packets and records it rests on.
     #[must_use]
     pub fn sources(&self) -> &[Source] {
-        &self.grounds.sources
+        &self.basis.sources
     }
 }

@@ -38,7 +38,7 @@ pub(crate) fn judge(evidence: &Evidence<'_>) -> Judgement {
     match &connection.content {
         Content::Nothing => Judgement::new(Verdict::NotSeen, "no data was sent", all()),
         Content::Http2(_) | Content::Http1(_) | Content::Plaintext(_) | Content::Proxy(_) => {
-            let because = "none: sent in clear, neither end proves who it is";
+            let because = "none: sent unencrypted, neither end proves who it is";
             Judgement::new(Verdict::Vulnerable, because, all())
         }
         Content::Unknown(_) => Judgement::new(Verdict::NotObservable, "a protocol that is not read", all()),
@@ -145,13 +145,13 @@ pub(crate) fn by_offer(hello: &Seen<ClientHello>) -> Option<End> {
     ))
 }
 
-/// TLS 1.2 and older: signatures and certificates stand in clear.
+/// TLS 1.2 and older: signatures and certificates are unencrypted.
 fn legacy(evidence: &Evidence<'_>, tls: &Tls, side: Side, version: Version) -> End {
     let certificates = match side {
         Side::Server => &tls.server_certificates,
         Side::Client => &tls.client_certificates,
     };
-    InClear {
+    Unencrypted {
         version: version.to_string(),
         signature: scheme(evidence, side),
         certificates: certificates.as_ref(),
@@ -163,7 +163,7 @@ fn legacy(evidence: &Evidence<'_>, tls: &Tls, side: Side, version: Version) -> E
 }
 
 /// What an end showed before TLS 1.3, where no post-quantum signature is defined.
-pub(crate) struct InClear<'a> {
+pub(crate) struct Unencrypted<'a> {
     pub(crate) version: String,
     pub(crate) signature: Option<(SignatureScheme, Source)>,
     pub(crate) certificates: Option<&'a Seen<Certificates>>,
@@ -172,7 +172,7 @@ pub(crate) struct InClear<'a> {
     pub(crate) all: Source,
 }
 
-impl InClear<'_> {
+impl Unencrypted<'_> {
     pub(crate) fn end(self) -> End {
         let version = self.version;
         let shown = self.certificates.filter(|seen| seen.value.count > 0);
@@ -274,11 +274,11 @@ pub(crate) struct Shown<'a> {
 
 /// What ledgers know of one end: its signature from either end's record, its chain from the other end's only.
 fn by_ledger(evidence: &Evidence<'_>, side: Side) -> Option<End> {
-    let told: Vec<(&Entry, bool)> = evidence
+    let reported: Vec<(&Entry, bool)> = evidence
         .entries()
         .filter_map(|entry| Some((entry, entry.handshake.negotiated.as_ref()?.resumed)))
         .collect();
-    if told.is_empty() {
+    if reported.is_empty() {
         return None;
     }
     if let Some(dispute) = evidence.disputed() {
@@ -290,9 +290,9 @@ fn by_ledger(evidence: &Evidence<'_>, side: Side) -> Option<End> {
             dispute.sources,
         ));
     }
-    let sources: Vec<Source> = told.iter().map(|(entry, _)| entry.source()).collect();
-    let resumed = told.iter().any(|(_, resumed)| *resumed);
-    let witness = told
+    let sources: Vec<Source> = reported.iter().map(|(entry, _)| entry.source()).collect();
+    let resumed = reported.iter().any(|(_, resumed)| *resumed);
+    let witness = reported
         .iter()
         .map(|(entry, _)| entry)
         .find(|entry| is_peer(&entry.handshake, side));

@@ -17,8 +17,8 @@ use crate::ledgers::{Entry, Ledgers};
 /// Microseconds by which the order of a record and of a packet may be another than their clocks say: those of one network follow
 /// one time.
 const ORDER: u64 = 1_000_000;
-/// Bytes that an end may send beside its handshake and what it was given to send: tickets, key updates, alerts.
-const BESIDE: u64 = 16 << 10;
+/// Bytes that an end may send besides its handshake and what it was given to send: tickets, key updates, alerts.
+const OVERHEAD: u64 = 16 << 10;
 /// What protection adds to each record of TLS 1.3: a content type and a tag (RFC 9846, section 5.2).
 const ADDED: u64 = 17;
 
@@ -171,7 +171,7 @@ impl ByAddress {
             };
             [(Side::Client, client), (Side::Server, server)]
                 .into_iter()
-                .all(|(side, room)| seen(tls, side) <= room.saturating_add(BESIDE))
+                .all(|(side, room)| seen(tls, side) <= room.saturating_add(OVERHEAD))
         })
     }
 }

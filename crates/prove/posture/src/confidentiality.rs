@@ -16,14 +16,18 @@ pub(crate) fn judge(evidence: &Evidence<'_>) -> Judgement {
             let source = http2
                 .preface
                 .map_or_else(|| Source::all(connection), |at| Source::between(at, at));
-            Judgement::new(Verdict::ReadableNow, "sent in clear: HTTP/2 without TLS", vec![source])
+            Judgement::new(
+                Verdict::ReadableNow,
+                "sent unencrypted: HTTP/2 without TLS",
+                vec![source],
+            )
         }
-        Content::Http1(_) => Judgement::new(Verdict::ReadableNow, "sent in clear: HTTP/1 without TLS", all()),
+        Content::Http1(_) => Judgement::new(Verdict::ReadableNow, "sent unencrypted: HTTP/1 without TLS", all()),
         Content::Plaintext(spoken) => {
             let name = spoken.protocol.name();
             let because = match spoken.asked {
-                Some(_) => format!("sent in clear: {name}, whose client asked for TLS and went on without it"),
-                None => format!("sent in clear: {name} without TLS"),
+                Some(_) => format!("sent unencrypted: {name}, whose client asked for TLS and went on without it"),
+                None => format!("sent unencrypted: {name} without TLS"),
             };
             Judgement::new(Verdict::ReadableNow, because, all())
         }
@@ -52,7 +56,7 @@ fn judge_tls(evidence: &Evidence<'_>, tls: &Tls) -> Judgement {
         Version::TLS13 => {}
         older if older < Version::TLS13 => {
             if tls::is_null_cipher(suite) {
-                let because = format!("sent in clear: cipher suite 0x{suite:04x} does not encrypt");
+                let because = format!("sent unencrypted: cipher suite 0x{suite:04x} does not encrypt");
                 return Judgement::new(Verdict::ReadableNow, because, sources);
             }
             return judge_legacy(evidence, older, suite, sources);
@@ -74,7 +78,7 @@ fn judge_tls(evidence: &Evidence<'_>, tls: &Tls) -> Judgement {
         return judgement;
     }
     if let Some(fault) = stray_bytes(tls) {
-        let because = format!("{}: they may be in clear", fault.value);
+        let because = format!("{}: they may be in plaintext", fault.value);
         return Judgement::new(
             Verdict::NotObservable,
             because,

@@ -31,7 +31,7 @@ pub fn datagrams_posture(datagrams: &Datagrams) -> Posture {
         | DatagramProtocol::Fragments(_)
         | DatagramProtocol::Frame(_)
         | DatagramProtocol::Tunnel(_) => not_read(datagrams),
-        DatagramProtocol::GtpU if datagrams.user_packets > 0 && datagrams.user_packets_in_clear == 0 => {
+        DatagramProtocol::GtpU if datagrams.user_packets > 0 && datagrams.user_packets_in_plaintext == 0 => {
             outer(datagrams)
         }
         _ => plain(datagrams),
@@ -109,11 +109,11 @@ pub(crate) fn uniform(
 
 fn plain(datagrams: &Datagrams) -> Posture {
     let name = datagrams.protocol.name();
-    let sources = match datagrams.first_in_clear {
+    let sources = match datagrams.first_in_plaintext {
         Some(at) => vec![Source::between(at, at)],
         None => all(datagrams),
     };
-    let users = match datagrams.user_packets_in_clear {
+    let users = match datagrams.user_packets_in_plaintext {
         0 => String::new(),
         users => format!(", with {users} packets of users"),
     };
@@ -121,7 +121,7 @@ fn plain(datagrams: &Datagrams) -> Posture {
         Some(planes) => (port::protection(datagrams), format!(" ({planes})")),
         None => ("without IPsec", users.clone()),
     };
-    let because = format!("sent in clear: {name} {without}{what}");
+    let because = format!("sent unencrypted: {name} {without}{what}");
     let confidentiality = Judgement::new(Verdict::ReadableNow, because, sources);
     let messages = datagrams.from_client.packets + datagrams.from_server.packets;
     let bytes = datagrams.from_client.bytes + datagrams.from_server.bytes;
@@ -130,12 +130,12 @@ fn plain(datagrams: &Datagrams) -> Posture {
         kind(datagrams.protocol),
         confidentiality,
         forgeable(datagrams),
-        &Reply::new(Answer::No, "sent in clear", all(datagrams)),
+        &Reply::new(Answer::No, "sent unencrypted", all(datagrams)),
         Reply::new(Answer::Yes, clear, all(datagrams)),
     )
 }
 
-/// Tunnels in clear, in which no user's packet stands in clear: on F1-U and Xn-U they hold PDCP, which the radio may
+/// Tunnels in plaintext, in which no user's packet is unencrypted: on F1-U and Xn-U they hold PDCP, which the radio may
 /// encrypt from end to end.
 fn outer(datagrams: &Datagrams) -> Posture {
     let because = "GTP-U without IPsec; whether PDCP encrypts what is in it is not shown";
@@ -153,7 +153,7 @@ fn forgeable(datagrams: &Datagrams) -> Judgement {
         let because = "MACsec authenticates its frames; how that is keyed is not shown here";
         return Judgement::new(Verdict::NotObservable, because, all(datagrams));
     }
-    let because = "none: sent in clear, neither end proves who it is";
+    let because = "none: sent unencrypted, neither end proves who it is";
     Judgement::new(Verdict::Vulnerable, because, all(datagrams))
 }
 

@@ -7,7 +7,7 @@ use bartizan_wire::dtls::Dtls;
 use bartizan_wire::sctp::Association;
 use bartizan_wire::tls::{self, Version};
 
-use crate::authenticity::{End, InClear, both};
+use crate::authenticity::{End, Unencrypted, both};
 use crate::confidentiality::is_plain_psk;
 use crate::negotiation::{Hellos, by_group, has_post_quantum};
 use crate::sctp::uniform;
@@ -68,7 +68,7 @@ pub(crate) fn dtls_posture(datagrams: &Datagrams, dtls: &Dtls) -> Posture {
         .server_hello
         .as_ref()
         .filter(|seen| tls::is_null_cipher(seen.value.cipher_suite));
-    let clear = match (dtls.data_in_clear, null) {
+    let clear = match (dtls.data_in_plaintext, null) {
         (Some(at), _) => Some((
             "application data in records that are not encrypted",
             Source::between(at, at),
@@ -84,7 +84,7 @@ pub(crate) fn dtls_posture(datagrams: &Datagrams, dtls: &Dtls) -> Posture {
     };
     let judgement = Judgement::new(
         Verdict::ReadableNow,
-        format!("sent in clear: {because}"),
+        format!("sent unencrypted: {because}"),
         vec![source.clone()],
     );
     Posture {
@@ -179,7 +179,7 @@ fn confidentiality(carried: &Carried<'_>, source: &[Source]) -> Judgement {
         }
         Some(server) if has_post_quantum(server.value.version) => {
             let (first, retry) = (dtls.first_client_hello.as_ref(), dtls.hello_retry_request.as_ref());
-            // A second one has another number: that the first was not seen is told by it.
+            // A second one has another number: that the first was not seen follows from it.
             let judgement = Hellos::new(first, retry, dtls.client_hello.as_ref(), server, true).judge();
             match dtls.contradicted {
                 Some(at) if judgement.verdict() == Verdict::QuantumSafe => {
@@ -218,7 +218,7 @@ fn name(version: Option<Version>) -> String {
     }
 }
 
-/// The scheme an end signed with, where it stands in clear.
+/// The scheme an end signed with, where it is unencrypted.
 fn scheme(dtls: &Dtls, side: Side) -> Option<(SignatureScheme, Source)> {
     match side {
         Side::Server => {
@@ -241,7 +241,7 @@ fn end(carried: &Carried<'_>, side: Side) -> End {
             Side::Server => &dtls.server_certificates,
             Side::Client => &dtls.client_certificates,
         };
-        return InClear {
+        return Unencrypted {
             version: name(version),
             signature: scheme(dtls, side),
             certificates: certificates.as_ref(),

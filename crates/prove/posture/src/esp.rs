@@ -15,10 +15,10 @@ pub(crate) fn posture(sa: &EspSa, made: Made, ike: &[JudgedIkeSa]) -> Posture {
     let keyed_by = keyed_by(made, ike);
     // Bytes that are spread otherwise are a hint, and no proof.
     let doubt = sa.looks_encrypted() == Some(false);
-    let confidentiality = match (sa.in_clear(), &keyed_by) {
+    let confidentiality = match (sa.in_plaintext(), &keyed_by) {
         (Some(at), _) => Judgement::new(
             Verdict::ReadableNow,
-            "sent in clear: ESP with NULL encryption",
+            "sent unencrypted: ESP with NULL encryption",
             vec![Source::between(at, at)],
         ),
         (None, Ok(judged)) if doubt && judged.posture.confidentiality.verdict() == Verdict::QuantumSafe => {
@@ -46,13 +46,13 @@ pub(crate) fn posture(sa: &EspSa, made: Made, ike: &[JudgedIkeSa]) -> Posture {
         }
         Err((because, _)) => Reply::new(Answer::NotObservable, because.clone(), all.clone()),
     };
-    let clear = match sa.in_clear() {
+    let clear = match sa.in_plaintext() {
         Some(at) => Reply::new(Answer::Yes, "NULL encryption", vec![Source::between(at, at)]),
         None if doubt => Reply::new(Answer::NotObservable, NOT_SPREAD, all.clone()),
         None => Reply::new(Answer::No, "nothing in its packets can be read", all.clone()),
     };
-    let kind = if sa.in_clear().is_some() {
-        Kind::EspInClear
+    let kind = if sa.in_plaintext().is_some() {
+        Kind::EspUnencrypted
     } else {
         Kind::Esp
     };

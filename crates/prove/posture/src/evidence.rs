@@ -1,8 +1,8 @@
 //! Evidence, and all that follows from it.
 
 use bartizan_ledger::{Handshake, Negotiated, Verdict as PolicyVerdict};
-use bartizan_registry::{CipherSuite, NamedGroup, SignatureScheme};
-use bartizan_wire::beside::Sightings;
+use bartizan_registry::{CipherSuite, NamedGroup, SCTP_OVER_TLS, SignatureScheme, sctp_interface_named};
+use bartizan_wire::exposed::Sightings;
 use bartizan_wire::ike::KeyExchangeMethod;
 use bartizan_wire::tls::{ClientHello, Fault, Opened, ServerHello, Tls};
 use bartizan_wire::{Connection, Content, Seen, Side, Start};
@@ -11,7 +11,7 @@ use crate::by_address::Found;
 use crate::ledgers::Entry;
 use crate::negotiation::Hellos;
 use crate::{
-    Answer, Hole, Interface, Judgement, KeyExchangeClass, Kind, Ledgers, Reply, Source, Verdict, authenticity,
+    Answer, Hint, Hole, Interface, Judgement, KeyExchangeClass, Kind, Ledgers, Reply, Source, Verdict, authenticity,
     confidentiality, interface, proxy, questions, ssh,
 };
 
@@ -70,7 +70,7 @@ pub struct Posture {
     pub client_authenticated: Reply,
     /// Did it stay so, on resumption and after?
     pub stayed: Reply,
-    /// Was anything sent in clear?
+    /// Was anything sent unencrypted?
     pub clear: Reply,
     /// Can someone who records it today read it with a quantum computer?
     pub confidentiality: Judgement,
@@ -80,7 +80,7 @@ pub struct Posture {
     pub resumed: bool,
     /// Where ledgers and packets disagree. Verdicts follow the packets.
     pub contradictions: Vec<Contradiction>,
-    /// What stands in clear beside the transport. No part of the verdicts above.
+    /// What is unencrypted above the transport. No part of the verdicts above.
     pub holes: Vec<Hole>,
     /// Whether a ledger tells of this connection.
     pub in_ledger: bool,
@@ -158,6 +158,25 @@ impl<'a> Evidence<'a> {
         }
     }
 
+    /// The interface whose SCTP associations this TLS connection carries between two gateways: ALPN says that it carries some, and the
+    /// ledgers of both ends, as far as they are given, which.
+    fn carried(&self) -> Option<Interface> {
+        let Content::Tls(tls) = &self.connection.content else {
+            return None;
+        };
+        let offered = &tls.client_hello.as_ref()?.value.alpn;
+        if !offered.iter().any(|name| name == SCTP_OVER_TLS) {
+            return None;
+        }
+        let mut named = self.entries.iter().map(|entry| entry.handshake.interface.as_str());
+        let first = named.next()?;
+        if named.any(|other| other != first) {
+            return None;
+        }
+        let name = sctp_interface_named(first)?;
+        Some(Interface { name, by: Hint::Ledger })
+    }
+
     /// What follows.
     #[must_use]
     pub fn posture(&self) -> Posture {
@@ -178,13 +197,17 @@ impl<'a> Evidence<'a> {
                 ..posture
             };
         }
+        let carried = self.carried();
         Posture {
             kind: Kind::of(self.connection),
             group: self.group().map(|(group, _)| group),
             key_exchanges: Vec::new(),
             ssh_key_exchange: None,
-            interface: shown.interface.map(|(interface, _)| interface),
-            named_by: shown.interface.map(|(_, at)| Source::between(at, at)),
+            interface: carried.or(shown.interface.map(|(interface, _)| interface)),
+            named_by: match carried {
+                Some(_) => None,
+                None => shown.interface.map(|(_, at)| Source::between(at, at)),
+            },
             functions: shown.functions.map(|functions| functions.into_iter().collect()),
             server_signature: signature(Side::Server),
             client_signature: signature(Side::Client),
@@ -227,9 +250,9 @@ impl<'a> Evidence<'a> {
     fn holes(&self, in_fields: &Sightings) -> Vec<Hole> {
         let opened = self.opened().and_then(|opened| opened.http2.as_ref());
         let mut seen = match &self.connection.content {
-            Content::Http2(http2) => http2.beside.as_deref().cloned(),
-            Content::Http1(http1) => http1.beside.as_deref().cloned(),
-            _ => opened.and_then(|http2| http2.beside.as_deref().cloned()),
+            Content::Http2(http2) => http2.exposed.as_deref().cloned(),
+            Content::Http1(http1) => http1.exposed.as_deref().cloned(),
+            _ => opened.and_then(|http2| http2.exposed.as_deref().cloned()),
         }
         .unwrap_or_default();
         seen.extend(in_fields);

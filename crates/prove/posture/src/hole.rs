@@ -1,20 +1,68 @@
-//! Holes next to the transport: SUCIs and tokens that stand in clear. They are judged by themselves, and never part of the
+//! What is exposed above the transport: SUCIs and tokens that are unencrypted. They are judged by themselves, and never part of the
 //! verdicts on what carries them.
 
+use std::fmt;
+
 use bartizan_registry::{Safety, jws_algorithm, suci_scheme};
-use bartizan_wire::beside::{Beside, Sighting, Sightings};
+use bartizan_wire::exposed::{Exposed, Sighting, Sightings};
 use bartizan_wire::{Connection, Moment};
 
 use crate::requests::Tunnel;
 use crate::{Judgement, Source, Verdict};
 
-/// Something seen next to the transport.
+/// What is exposed, which decides what to do about it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum HoleKind {
+    /// A concealed or unconcealed identifier of a subscriber.
+    Suci,
+    /// A JSON web token.
+    Token,
+    /// What a client proves itself to a proxy with.
+    ProxyCredentials,
+    /// Streams through a proxy, within a connection.
+    Tunnel,
+    /// What goes on from a proxy that is reached by TLS.
+    BehindProxy,
+}
+
+impl HoleKind {
+    /// All of them.
+    pub const ALL: [Self; 5] = [
+        Self::Suci,
+        Self::Token,
+        Self::ProxyCredentials,
+        Self::Tunnel,
+        Self::BehindProxy,
+    ];
+
+    /// As reports write it. It never changes.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Suci => "suci",
+            Self::Token => "token",
+            Self::ProxyCredentials => "proxy-credentials",
+            Self::Tunnel => "tunnel",
+            Self::BehindProxy => "behind-proxy",
+        }
+    }
+}
+
+impl fmt::Display for HoleKind {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.as_str())
+    }
+}
+
+/// Something exposed above the transport.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Hole {
+    /// What is exposed.
+    pub kind: HoleKind,
     /// How often it was seen.
     pub count: u64,
-    /// Of a SUCI whether the subscriber's identifier can be read later, of a token whether one can be forged.
+    /// Of a SUCI whether the subscriber's identifier can be harvested now and decrypted later, of a token whether one can be forged.
     pub judgement: Judgement,
 }
 
@@ -24,6 +72,7 @@ impl Hole {
         let names: Vec<&str> = connection.negotiations().map(|hop| hop.protocol.name()).collect();
         let because = format!("behind {} within TLS: {}", names.join(" and "), judgement.because());
         Self {
+            kind: HoleKind::BehindProxy,
             count: 1,
             judgement: Judgement::new(judgement.verdict(), because, judgement.sources().to_vec()),
         }
@@ -34,6 +83,7 @@ impl Hole {
     pub(crate) fn tunnels(tunnel: &Tunnel, count: u64, first: Moment) -> Self {
         let because = format!("{tunnel}: what is in its streams is not read on its own");
         Self {
+            kind: HoleKind::Tunnel,
             count,
             judgement: Judgement::new(Verdict::NotObservable, because, vec![Source::between(first, first)]),
         }
@@ -46,19 +96,20 @@ impl Hole {
     /// Those that protection of the transport does not close: whoever forges a token need not read one.
     pub(crate) fn tokens(sightings: &Sightings) -> Vec<Self> {
         let all = sightings.all().iter();
-        all.filter(|seen| matches!(seen.what, Beside::Token(_)))
+        all.filter(|seen| matches!(seen.what, Exposed::Token(_)))
             .map(Self::of)
             .collect()
     }
 
     fn of(seen: &Sighting) -> Self {
-        let (verdict, because) = match &seen.what {
-            Beside::Suci(scheme) => suci(*scheme),
-            Beside::Token(algorithm) => token(algorithm),
+        let (kind, (verdict, because)) = match &seen.what {
+            Exposed::Suci(scheme) => (HoleKind::Suci, suci(*scheme)),
+            Exposed::Token(algorithm) => (HoleKind::Token, token(algorithm)),
         };
         // The first alone: others lie between it and the last without being next to each other.
         let sources = vec![Source::between(seen.first, seen.first)];
         Self {
+            kind,
             count: seen.count,
             judgement: Judgement::new(verdict, because, sources),
         }

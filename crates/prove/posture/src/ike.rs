@@ -141,21 +141,21 @@ fn offered(sa: &IkeSa, parent: Option<&Posture>) -> Reply {
 }
 
 fn preferred(sa: &IkeSa, parent: Option<&Posture>) -> Reply {
-    // What it asks for once it was told what it gets is no wish of its own: the first request counts (RFC 7296, section 1.2).
+    // What it asks for once it received what it gets is no wish of its own: the first request counts (RFC 7296, section 1.2).
     let (offered, data) = match (&sa.first_offer, &sa.offered) {
         (Some(first), _) => (&first.proposals, first.key_exchange),
         (None, Some(offered)) => (offered, sa.offered_key_exchange),
         (None, None) => return inherited(sa, parent, |posture| &posture.preferred),
     };
     let source = vec![Source::seen(offered)];
-    let told = sa
+    let reported = sa
         .retries
         .first
         .iter()
         .find(|retry| matches!(retry.value, Retry::KeyExchange(_)));
-    if let (None, Some(told)) = (&sa.first_offer, told) {
-        let because = "what it asked for before it was told what to ask for is missing from the capture";
-        return Reply::new(Answer::NotSeen, because, vec![Source::seen(told)]);
+    if let (None, Some(reported)) = (&sa.first_offer, reported) {
+        let because = "what it asked for before it learned what to ask for is missing from the capture";
+        return Reply::new(Answer::NotSeen, because, vec![Source::seen(reported)]);
     }
     let Some(first) = offered.value.first() else {
         return Reply::new(Answer::No, "nothing is proposed", source);
@@ -299,7 +299,7 @@ fn clear(sa: &IkeSa) -> Reply {
     match null {
         Some(cipher) => Reply::new(
             Answer::Yes,
-            format!("sent in clear: {cipher} does not encrypt"),
+            format!("sent unencrypted: {cipher} does not encrypt"),
             all(sa),
         ),
         None => Reply::new(Answer::No, "only IKE_SA_INIT, which must be", all(sa)),

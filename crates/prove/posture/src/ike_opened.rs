@@ -95,7 +95,7 @@ pub(crate) fn worth(cipher: &Transform) -> Verdict {
 pub(crate) fn weakness(cipher: &Transform) -> String {
     match cipher.encrypts() {
         true => format!("its cipher {} can be broken without a quantum computer", cipher.name),
-        false => "sent in clear: its cipher does not encrypt".to_owned(),
+        false => "sent unencrypted: its cipher does not encrypt".to_owned(),
     }
 }
 
@@ -177,9 +177,9 @@ fn stayed(sa: &IkeSa, opened: &Opened) -> Option<Reply> {
         return Some(Reply::new(Answer::No, because, vec![Source::seen(weak)]));
     }
     let last = created().next_back()?;
-    let told = created().count() as u64 + opened.refused.count();
+    let reported = created().count() as u64 + opened.refused.count();
     // Each that packets show must have been opened.
-    let all = opened.made.omitted == 0 && told >= sa.rekeys + sa.unseen_rekeys;
+    let all = opened.made.omitted == 0 && reported >= sa.rekeys + sa.unseen_rekeys;
     all.then(|| {
         let because = format!(
             "each CREATE_CHILD_SA ({}) had a post-quantum key exchange ({}), {BY}",

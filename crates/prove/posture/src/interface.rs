@@ -12,13 +12,15 @@ use crate::requests::Shown;
 pub enum Hint {
     /// The deployment file.
     Deployment,
+    /// A ledger, of what a gateway carries within TLS.
+    Ledger,
     /// The payload protocol identifier of SCTP.
     PayloadProtocol,
     /// The first message.
     Content,
-    /// The path of a request in clear.
+    /// The path of a request in plaintext.
     RequestPath,
-    /// A header field of a request in clear.
+    /// A header field of a request in plaintext.
     RequestHeader,
     /// The name by which a server is asked for, in TLS or in a request.
     ServerName,
@@ -34,6 +36,7 @@ impl Hint {
     pub fn name(self) -> &'static str {
         match self {
             Self::Deployment => "deployment file",
+            Self::Ledger => "ledger",
             Self::PayloadProtocol => "PPID",
             Self::Content => "first message",
             Self::RequestPath => "request path",

@@ -108,7 +108,7 @@ impl Ipsec {
 /// Whether an IKE_SA is between the hosts of an ESP association.
 fn is_between(ike: &IkeSa, sa: &EspSa) -> bool {
     let hosts = keying::hosts(sa.source, sa.destination, &sa.path);
-    keying::ways(ike).contains(&hosts)
+    keying::host_pairs(ike).contains(&hosts)
 }
 
 /// What an IKE_SA is worth, as one that may have made another.

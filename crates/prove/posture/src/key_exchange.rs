@@ -8,7 +8,7 @@ use bartizan_wire::ike::KeyExchangeMethod;
 pub enum KeyExchangeClass {
     /// Post-quantum methods only.
     PostQuantum,
-    /// A post-quantum method beside a classical one, or beside one nobody knows.
+    /// A post-quantum method together with a classical one, or together with one nobody knows.
     Hybrid,
     /// Classical methods only.
     Classical,

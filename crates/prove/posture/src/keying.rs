@@ -1,5 +1,5 @@
 //! Which IKE_SA keyed which ESP security association, and which IKE_SA came from which, as far as addresses, times and numbers
-//! tell: nothing else of it is in clear.
+//! tell: nothing else of it is unencrypted.
 //!
 //! Each exchange that makes keys makes one security association: the last IKE_AUTH of an IKE_SA one CHILD_SA, a
 //! CREATE_CHILD_SA one CHILD_SA or the IKE_SA that takes its own place. So of what appears between two hosts no more can be theirs
@@ -26,14 +26,14 @@ pub(crate) fn hosts(one: IpAddr, other: IpAddr, path: &Path) -> Hosts {
 }
 
 /// The hosts of an IKE_SA, in each of what its messages are carried in: each way may have tags and labels of its own.
-pub(crate) fn ways(sa: &IkeSa) -> Vec<Hosts> {
+pub(crate) fn host_pairs(sa: &IkeSa) -> Vec<Hosts> {
     let [one, other] = [sa.initiator.ip(), sa.responder.ip()];
-    let mut ways: Vec<Hosts> = sa.paths.iter().flatten().map(|path| hosts(one, other, path)).collect();
-    ways.dedup();
-    if ways.is_empty() {
-        ways.push(hosts(one, other, &Path::NONE));
+    let mut host_pairs: Vec<Hosts> = sa.paths.iter().flatten().map(|path| hosts(one, other, path)).collect();
+    host_pairs.dedup();
+    if host_pairs.is_empty() {
+        host_pairs.push(hosts(one, other, &Path::NONE));
     }
-    ways
+    host_pairs
 }
 
 /// Fewest bytes that protection adds to encrypted payloads: an initialization vector, padding's length, a check.
@@ -78,11 +78,11 @@ enum Product {
 struct Pair {
     makers: Vec<Maker>,
     /// IKE_SAs that may have made any number, from a packet on.
-    standing: Vec<(u64, usize)>,
+    established: Vec<(u64, usize)>,
     products: Vec<(Moment, Product)>,
     /// Packets from which on what was made before is accounted for, by direction.
     resets: [Vec<u64>; 2],
-    /// From this packet on more appeared than was made: nothing that appears can be told any more.
+    /// From this packet on more appeared than was made: nothing that appears can be determined any more.
     doubtful: Option<u64>,
     /// The order of packets is not that of their times: what came before what is not known.
     disordered: bool,
@@ -97,7 +97,7 @@ impl Keying {
     pub(crate) fn new(ike: &[IkeSa], esp: &[Box<EspSa>]) -> Self {
         let mut pairs: HashMap<Hosts, Pair> = HashMap::new();
         for (index, sa) in ike.iter().enumerate() {
-            for way in ways(sa) {
+            for way in host_pairs(sa) {
                 pairs.entry(way).or_default().add_ike(index, sa);
             }
         }
@@ -128,13 +128,13 @@ impl Keying {
 impl Pair {
     fn add_ike(&mut self, index: usize, sa: &IkeSa) {
         if sa.version.0 == 1 {
-            // Its exchanges are not told apart.
-            self.standing.push((sa.first.packet, index));
+            // Its exchanges are not distinguished.
+            self.established.push((sa.first.packet, index));
             return;
         }
         if sa.origin == Origin::Midstream {
             // What it made before the capture may not have been used yet.
-            self.standing.push((0, index));
+            self.established.push((0, index));
         }
         if sa.origin == Origin::Rekey {
             self.products.push((sa.first, Product::Ike));
@@ -186,7 +186,8 @@ impl Pair {
         let last_listed = sa.exchanges.iter().last().and_then(|exchange| exchange.last());
         if sa.exchanges.omitted > 0 {
             // Those that were one too many to be kept.
-            self.standing.push((last_listed.map_or(0, |last| last.packet), index));
+            self.established
+                .push((last_listed.map_or(0, |last| last.packet), index));
         } else if let Some(chosen) = &sa.chosen
             && !sa
                 .exchanges
@@ -204,7 +205,7 @@ impl Pair {
         }
     }
 
-    /// What made something that appeared at a packet, if that can be told at all.
+    /// What made something that appeared at a packet, if that can be determined at all.
     fn doubted(&self, packet: u64, made: Made) -> Made {
         match self.doubtful {
             Some(from) if packet >= from && made != Made::Nothing => Made::Doubtful,
@@ -216,7 +217,7 @@ impl Pair {
     fn account(&mut self) {
         self.makers.sort_unstable_by_key(|maker| maker.from.packet);
         self.products.sort_unstable_by_key(|(at, _)| at.packet);
-        self.standing.sort_unstable();
+        self.established.sort_unstable();
         let mut done: Vec<Moment> = self.makers.iter().filter_map(|maker| maker.done).collect();
         let begun = self.makers.iter().map(|maker| maker.from);
         let appeared = self.products.iter().map(|(at, _)| *at);
@@ -239,14 +240,14 @@ impl Pair {
             while done.next_if(|done| done.packet < at).is_some() {
                 likely.iter_mut().for_each(|likely| *likely += 1);
             }
-            let standing = self.standing.first().is_some_and(|(from, _)| *from < at);
+            let established = self.established.first().is_some_and(|(from, _)| *from < at);
             let (directions, fresh) = match product {
                 Product::Esp { direction, fresh } => (direction..direction + 1, fresh),
                 Product::Ike => (0..2, true),
             };
             for direction in directions {
                 used[direction] += 1;
-                if used[direction] > likely[direction] && !standing {
+                if used[direction] > likely[direction] && !established {
                     if fresh {
                         let from = since[direction];
                         self.doubtful = Some(self.doubtful.map_or(from, |doubtful| doubtful.min(from)));
@@ -255,7 +256,7 @@ impl Pair {
                         used[direction] -= 1;
                     }
                 }
-                if used[direction] == possible[direction] && fresh && !standing {
+                if used[direction] == possible[direction] && fresh && !established {
                     (possible[direction], likely[direction], used[direction]) = (0, 0, 0);
                     since[direction] = at;
                     self.resets[direction].push(at);
@@ -275,7 +276,7 @@ impl Pair {
                 Product::Ike => used.iter_mut().for_each(|used| *used += 1),
             }
         }
-        let too_many = self.standing.is_empty() && used.iter().any(|used| *used > likely);
+        let too_many = self.established.is_empty() && used.iter().any(|used| *used > likely);
         self.doubtful = too_many.then_some(0);
     }
 }
@@ -313,9 +314,9 @@ pub(crate) struct Candidates {
 pub(crate) enum Made {
     /// This IKE_SA, or others that are worth the same.
     By(usize),
-    /// The first of these, which can be read later, or the second, of which that is not shown.
+    /// The first of these, which can be harvested now and decrypted later, or the second, of which that is not shown.
     ByEither(usize, usize),
-    /// This IKE_SA, which can be read later, and whether with a post-quantum key exchange of its own is not shown.
+    /// This IKE_SA, which can be harvested now and decrypted later, and whether with a post-quantum key exchange of its own is not shown.
     PerhapsAnew(usize),
     /// More appeared than the IKE seen can have made.
     Doubtful,
@@ -357,7 +358,7 @@ impl Candidates {
 #[derive(Debug, Default)]
 struct At {
     maker: usize,
-    standing: usize,
+    established: usize,
     /// By direction.
     resets: [usize; 2],
     candidates: [Candidates; 2],
@@ -388,7 +389,7 @@ impl Walk<'_> {
 
     /// What an IKE_SA was made from by a rekey.
     pub(crate) fn ike(&mut self, sa: &IkeSa, verdict: impl Fn(usize) -> Verdict) -> Made {
-        let Some((hosts, pair)) = ways(sa).into_iter().find_map(|way| {
+        let Some((hosts, pair)) = host_pairs(sa).into_iter().find_map(|way| {
             let pair = self.keying.0.get(&way)?;
             Some((way, pair))
         }) else {
@@ -429,21 +430,21 @@ impl At {
                     self.creates.iter_mut().for_each(Candidates::clear);
                     self.resets[direction] += 1;
                     // What may make any number is accounted for by nothing.
-                    self.standing = 0;
+                    self.established = 0;
                 }
                 (_, None) => break,
             }
         }
         while let Some((_, ike)) = pair
-            .standing
-            .get(self.standing)
+            .established
+            .get(self.established)
             .filter(|(from, _)| *from < packet || pair.disordered)
         {
             let worth = verdict(*ike);
             for candidates in self.candidates.iter_mut().chain(&mut self.creates) {
                 candidates.add(worth, *ike, false);
             }
-            self.standing += 1;
+            self.established += 1;
         }
     }
 }

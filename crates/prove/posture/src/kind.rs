@@ -19,9 +19,9 @@ pub enum Kind {
     TlsNotAgreed,
     /// TLS whose handshake was before the capture, or is missing from it.
     TlsNotSeen,
-    /// HTTP/2 in clear.
+    /// HTTP/2 in plaintext.
     ClearHttp2,
-    /// HTTP/1 in clear.
+    /// HTTP/1 in plaintext.
     ClearHttp1,
     /// SSH.
     Ssh,
@@ -48,8 +48,8 @@ pub enum Kind {
     /// ESP.
     Esp,
     /// ESP with NULL encryption.
-    EspInClear,
-    /// SCTP in clear, at least in part.
+    EspUnencrypted,
+    /// SCTP in plaintext, at least in part.
     ClearSctp,
     /// DTLS in SCTP user messages.
     DtlsOverSctp,
@@ -59,11 +59,11 @@ pub enum Kind {
     SshOverSctp,
     /// SCTP without user data.
     SctpSilent,
-    /// GTP-U in clear.
+    /// GTP-U in plaintext.
     GtpU,
-    /// PFCP in clear.
+    /// PFCP in plaintext.
     Pfcp,
-    /// GTPv2-C in clear.
+    /// GTPv2-C in plaintext.
     GtpC,
     /// QUIC.
     Quic,
@@ -126,7 +126,7 @@ one_of_each!(
     IkeNotSeen,
     IkeV1,
     Esp,
-    EspInClear,
+    EspUnencrypted,
     ClearSctp,
     DtlsOverSctp,
     DtlsChunks,
@@ -191,7 +191,7 @@ impl Kind {
             Self::ClearHttp2
             | Self::ClearHttp1
             | Self::Plaintext(_)
-            | Self::EspInClear
+            | Self::EspUnencrypted
             | Self::ClearSctp
             | Self::Pfcp
             | Self::GtpC => &[ReadableNow],
@@ -250,12 +250,12 @@ impl Kind {
             Self::TlsLegacy(version) => version.to_string(),
             Self::TlsNotAgreed => "TLS, not established".into(),
             Self::TlsNotSeen => "TLS, handshake not seen".into(),
-            Self::ClearHttp2 => "HTTP/2 in clear".into(),
-            Self::ClearHttp1 => "HTTP/1 in clear".into(),
+            Self::ClearHttp2 => "HTTP/2 in plaintext".into(),
+            Self::ClearHttp1 => "HTTP/1 in plaintext".into(),
             Self::Ssh => "SSH".into(),
             Self::SshNotAgreed => "SSH, not established".into(),
             Self::SshNotSeen => "SSH, key exchange not seen".into(),
-            Self::Plaintext(named) => format!("{} in clear", named.name()),
+            Self::Plaintext(named) => format!("{} in plaintext", named.name()),
             Self::Proxy(protocol) => protocol.name().into(),
             Self::Unknown => "unknown protocol".into(),
             Self::Silent => "no data".into(),
@@ -264,19 +264,19 @@ impl Kind {
             Self::IkeNotSeen => "IKEv2, set-up not seen".into(),
             Self::IkeV1 => "IKEv1".into(),
             Self::Esp => "ESP".into(),
-            Self::EspInClear => "ESP without encryption".into(),
-            Self::ClearSctp => "SCTP in clear".into(),
+            Self::EspUnencrypted => "ESP without encryption".into(),
+            Self::ClearSctp => "SCTP in plaintext".into(),
             Self::DtlsOverSctp => "DTLS over SCTP".into(),
             Self::DtlsChunks => "SCTP in DTLS chunks".into(),
             Self::SshOverSctp => "SSH over SCTP".into(),
             Self::SctpSilent => "SCTP, no data".into(),
-            Self::GtpU => "GTP-U in clear".into(),
-            Self::Pfcp => "PFCP in clear".into(),
-            Self::GtpC => "GTPv2-C in clear".into(),
+            Self::GtpU => "GTP-U in plaintext".into(),
+            Self::Pfcp => "PFCP in plaintext".into(),
+            Self::GtpC => "GTPv2-C in plaintext".into(),
             Self::Quic => "QUIC".into(),
             Self::QuicNotAgreed => "QUIC, not established".into(),
             Self::QuicNotSeen => "QUIC, handshake not seen".into(),
-            Self::Named(named) if named.is_plaintext() => format!("{} in clear", named.name()),
+            Self::Named(named) if named.is_plaintext() => format!("{} in plaintext", named.name()),
             Self::Named(named) => named.name().into(),
             Self::Dtls(version) => version.to_string(),
             Self::DtlsNotAgreed => "DTLS, not established".into(),

@@ -55,7 +55,7 @@ pub struct Counted {
     pub from: Prefix,
 }
 
-/// Kinds of counted refusals that are told apart; those beyond are counted with all of their node and reason.
+/// Kinds of counted refusals that are distinguished; those beyond are counted with all of their node and reason.
 const KINDS: usize = 10_000;
 
 impl Ledgers {
@@ -88,7 +88,11 @@ impl Ledgers {
             Event::ChildSa(sa) => self.recorded.add_child(sa, &record.node, record.at_us),
             Event::Refusals(refusals) => self.add_refusals(&refusals, record.node),
             Event::SaClosed(closed) => self.recorded.close(&closed, record.at_us),
-            Event::SaRefused(_) | Event::MacsecKey(_) | Event::MacsecOutlived(_) | Event::MacsecRefused(_) => {}
+            Event::SaRefused(_)
+            | Event::MacsecKey(_)
+            | Event::MacsecOutlived(_)
+            | Event::MacsecRefused(_)
+            | Event::Association(_) => {}
         }
     }
 

@@ -45,7 +45,7 @@ mod ssh;
 pub use answer::{Answer, Judgement, Reply, Source, Verdict};
 pub use datagrams::datagrams_posture;
 pub use evidence::{Contradiction, Evidence, Posture};
-pub use hole::Hole;
+pub use hole::{Hole, HoleKind};
 pub use interface::{Hint, Interface};
 pub use ipsec::{Ipsec, JudgedEspSa, JudgedIkeSa, JudgedIpsec};
 pub use key_exchange::KeyExchangeClass;

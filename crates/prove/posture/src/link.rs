@@ -96,7 +96,7 @@ pub struct Direction {
     pub authenticated: Reply,
     /// Did it stay so through rekey, resumption and re-authentication?
     pub stayed: Reply,
-    /// Was anything sent in clear?
+    /// Was anything sent unencrypted?
     pub clear: Reply,
 }
 
@@ -125,7 +125,7 @@ pub struct Link {
     pub interface: Option<Interface>,
     /// The first packet that tells the interface; none where no single packet does.
     pub named_by: Option<Source>,
-    /// What requests in clear tell of the two ends: network functions and the like.
+    /// What requests in plaintext tell of the two ends: network functions and the like.
     pub functions: [Vec<&'static str>; 2],
     /// What its packets were carried in, where that was something: tags and tunnels, outermost first; 16 at most.
     pub paths: BTreeSet<Path>,

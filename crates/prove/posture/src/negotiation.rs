@@ -21,7 +21,7 @@ pub(crate) struct Hellos<'a> {
 }
 
 impl<'a> Hellos<'a> {
-    /// Of these messages, as a reader put them down. Whether `first` is the first ClientHello is told by the HelloRetryRequest: one
+    /// Of these messages, as a reader put them down. Whether `first` is the first ClientHello follows from the HelloRetryRequest: one
     /// that came behind it answers it. `begun` says whether nothing before `first` can be missing.
     pub(crate) fn new(
         first: Option<&'a Seen<ClientHello>>,
@@ -63,7 +63,7 @@ impl<'a> Hellos<'a> {
         if tls::is_null_cipher(suite) {
             return Judgement::new(
                 Verdict::ReadableNow,
-                format!("sent in clear: cipher suite 0x{suite:04x} does not encrypt"),
+                format!("sent unencrypted: cipher suite 0x{suite:04x} does not encrypt"),
                 sources,
             );
         }

@@ -257,7 +257,7 @@ pub(crate) fn protection(datagrams: &Datagrams) -> &'static str {
 
 /// Whether frames between stations came in MACsec that authenticates and does not encrypt.
 pub(crate) fn is_authenticated(datagrams: &Datagrams) -> bool {
-    let in_macsec = |encapsulation| encapsulation == Encapsulation::MacSecInClear;
+    let in_macsec = |encapsulation| encapsulation == Encapsulation::MacSecUnencrypted;
     let mut layers = datagrams.path.layers().iter();
     matches!(datagrams.client, End::Station(_)) && layers.any(|layer| in_macsec(layer.encapsulation))
 }

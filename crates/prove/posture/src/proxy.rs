@@ -3,7 +3,7 @@
 use bartizan_wire::proxy::{Hop, Place, Secret, Stage};
 use bartizan_wire::{Connection, Seen};
 
-use crate::hole::Hole;
+use crate::hole::{Hole, HoleKind};
 use crate::{Judgement, Source, Verdict};
 
 /// A connection that ends with a negotiation, or of which nothing behind it is read.
@@ -46,9 +46,9 @@ pub(crate) fn confidentiality(connection: &Connection, hop: &Hop) -> Judgement {
                 "{name} UDP ASSOCIATE: what goes by the relay{relay} is not read on its own"
             ));
         }
-        Stage::Refused(code) => format!("sent in clear: {name}, which the proxy refused ({code})"),
-        Stage::Unanswered => format!("sent in clear: {name} without an answer of the proxy"),
-        Stage::Open => format!("sent in clear: {name}, with nothing behind it"),
+        Stage::Refused(code) => format!("sent unencrypted: {name}, which the proxy refused ({code})"),
+        Stage::Unanswered => format!("sent unencrypted: {name} without an answer of the proxy"),
+        Stage::Open => format!("sent unencrypted: {name}, with nothing behind it"),
     };
     let sent = |traffic: &bartizan_wire::Traffic| traffic.stream.sent().saturating_sub(traffic.stream.bytes);
     let missing = sent(&connection.from_client) + sent(&connection.from_server);
@@ -78,6 +78,7 @@ pub(crate) fn secrets(connection: &Connection) -> impl Iterator<Item = Hole> {
         .negotiations()
         .filter_map(|hop| Some((hop, hop.secret.as_ref()?)))
         .map(|(hop, secret)| Hole {
+            kind: HoleKind::ProxyCredentials,
             count: 1,
             judgement: exposed(hop, secret),
         })

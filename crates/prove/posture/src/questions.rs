@@ -9,7 +9,7 @@ use crate::confidentiality::{not_agreed, stray_bytes};
 use crate::negotiation::group_safety;
 use crate::{Answer, Evidence, Reply, Source, Verdict, authenticity, confidentiality, ssh};
 
-/// Answers that do not depend on TLS; `clear` is what to say where everything was sent in clear.
+/// Answers that do not depend on TLS; `clear` is what to say where everything was sent unencrypted.
 fn without_tls(evidence: &Evidence<'_>, clear: &str) -> Option<Reply> {
     let all = vec![Source::all(evidence.connection())];
     match &evidence.connection().content {
@@ -37,7 +37,7 @@ fn is_post_quantum(group: NamedGroup) -> bool {
 }
 
 pub(crate) fn offered(evidence: &Evidence<'_>) -> Reply {
-    if let Some(reply) = without_tls(evidence, "sent in clear") {
+    if let Some(reply) = without_tls(evidence, "sent unencrypted") {
         return reply;
     }
     match hello(evidence) {
@@ -66,7 +66,7 @@ pub(crate) fn offer(hello: &Seen<ClientHello>, version: Version) -> Reply {
 }
 
 pub(crate) fn preferred(evidence: &Evidence<'_>) -> Reply {
-    if let Some(reply) = without_tls(evidence, "sent in clear") {
+    if let Some(reply) = without_tls(evidence, "sent unencrypted") {
         return reply;
     }
     match hello(evidence) {
@@ -102,7 +102,7 @@ pub(crate) fn preference(hello: &Seen<ClientHello>) -> Reply {
 }
 
 pub(crate) fn negotiated(evidence: &Evidence<'_>) -> Reply {
-    if let Some(reply) = without_tls(evidence, "sent in clear") {
+    if let Some(reply) = without_tls(evidence, "sent unencrypted") {
         return reply;
     }
     if let Some(judgement) = evidence.hellos().and_then(|hellos| hellos.contradicted()) {
@@ -130,7 +130,7 @@ pub(crate) fn negotiated(evidence: &Evidence<'_>) -> Reply {
 }
 
 pub(crate) fn authenticated(evidence: &Evidence<'_>, side: Side) -> Reply {
-    if let Some(reply) = without_tls(evidence, "sent in clear") {
+    if let Some(reply) = without_tls(evidence, "sent unencrypted") {
         return reply;
     }
     let Some(tls) = evidence.tls() else {
@@ -145,7 +145,7 @@ pub(crate) fn authenticated(evidence: &Evidence<'_>, side: Side) -> Reply {
 }
 
 pub(crate) fn stayed(evidence: &Evidence<'_>) -> Reply {
-    if let Some(reply) = without_tls(evidence, "sent in clear") {
+    if let Some(reply) = without_tls(evidence, "sent unencrypted") {
         return reply;
     }
     let Some(hello) = evidence.server_hello() else {

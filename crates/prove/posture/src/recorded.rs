@@ -235,9 +235,9 @@ impl Recorded {
         if sa.chosen.is_some() {
             let ours: Vec<KeyExchangeMethod> = sa.key_exchanges().collect();
             for entry in entries.iter().filter(|entry| entry.methods != ours) {
-                let [shown, told] = [names(&ours), names(&entry.methods)];
+                let [shown, reported] = [names(&ours), names(&entry.methods)];
                 posture.contradictions.push(Contradiction {
-                    what: format!("the packets show {shown}, the ledger of {} says {told}", entry.node),
+                    what: format!("the packets show {shown}, the ledger of {} says {reported}", entry.node),
                     sources: vec![Source::between(sa.first, sa.last), entry.source.clone()],
                 });
             }
@@ -294,7 +294,7 @@ impl Recorded {
                     );
                     return Some(Judgement::new(Verdict::Vulnerable, because, sources.to_vec()));
                 }
-                // Found standing, or rekeyed from one that no ledger tells of: what went before is not known.
+                // Found established, or rekeyed from one that no ledger records: what went before is not known.
                 _ => return None,
             }
         }
@@ -315,9 +315,9 @@ impl Recorded {
         let successors = successor
             .iter()
             .map(|entry| (&entry.methods, &entry.source, &entry.node));
-        let told: Vec<_> = rekeyed.chain(successors).collect();
-        let sources = || told.iter().map(|(_, source, _)| (*source).clone()).collect();
-        if let Some((methods, source, node)) = told.iter().find(|(methods, ..)| !withstand(methods)) {
+        let reported: Vec<_> = rekeyed.chain(successors).collect();
+        let sources = || reported.iter().map(|(_, source, _)| (*source).clone()).collect();
+        if let Some((methods, source, node)) = reported.iter().find(|(methods, ..)| !withstand(methods)) {
             let with = if methods.is_empty() {
                 "without a key exchange".to_owned()
             } else {
@@ -326,12 +326,12 @@ impl Recorded {
             let because = format!("rekeyed {with}, by the ledger of {node}: its keys rest on the IKE_SA's alone");
             return Some(Reply::new(Answer::No, because, vec![(*source).clone()]));
         }
-        let (_, _, node) = told.first()?;
-        // Each CREATE_CHILD_SA that packets show must be told of.
-        (told.len() as u64 >= sa.rekeys + sa.unseen_rekeys).then(|| {
+        let (_, _, node) = reported.first()?;
+        // Each CREATE_CHILD_SA that packets show must be reported.
+        (reported.len() as u64 >= sa.rekeys + sa.unseen_rekeys).then(|| {
             let because = format!(
                 "each rekey ({}) had a post-quantum key exchange, by the ledger of {node}",
-                told.len()
+                reported.len()
             );
             Reply::new(Answer::Yes, because, sources())
         })
@@ -359,7 +359,7 @@ impl Recorded {
         let sources = vec![child.source.clone()];
         let node = &child.node;
         if !encrypts(&child.record) {
-            let because = format!("sent in clear: its cipher does not encrypt, by the ledger of {node}");
+            let because = format!("sent unencrypted: its cipher does not encrypt, by the ledger of {node}");
             posture.clear = Reply::new(Answer::Yes, because.clone(), sources.clone());
             posture.confidentiality = Judgement::new(Verdict::ReadableNow, because, sources);
             return;
@@ -381,7 +381,7 @@ impl Recorded {
             posture.contradictions.push(Contradiction { what, sources });
             return;
         }
-        let told = if withstand(&child.methods) {
+        let reported = if withstand(&child.methods) {
             let because = format!("{} of its own, by the ledger of {node}", names(&child.methods));
             Some(Judgement::new(Verdict::QuantumSafe, because, sources.clone()))
         } else {
@@ -393,19 +393,19 @@ impl Recorded {
                 Judgement::new(judgement.verdict(), because, sources.clone())
             })
         };
-        let Some(told) = told else { return };
+        let Some(reported) = reported else { return };
         if unknown(posture.confidentiality.verdict()) {
             if withstand(&child.methods) {
                 posture.key_exchanges.clone_from(&child.methods);
-                posture.negotiated = Reply::new(Answer::Yes, told.because(), sources);
+                posture.negotiated = Reply::new(Answer::Yes, reported.because(), sources);
             }
-            posture.confidentiality = told;
-        } else if told.verdict() == Verdict::QuantumSafe && posture.confidentiality.verdict().is_vulnerable() {
+            posture.confidentiality = reported;
+        } else if reported.verdict() == Verdict::QuantumSafe && posture.confidentiality.verdict().is_vulnerable() {
             // A key exchange of its own takes a CREATE_CHILD_SA with room for it, which packets show.
             let what = format!(
                 "the packets show: {}; the ledger says {}",
                 posture.confidentiality.because(),
-                told.because()
+                reported.because()
             );
             posture.contradictions.push(Contradiction { what, sources });
         }

@@ -1,4 +1,4 @@
-//! What requests in clear say: which interface they belong to, who serves and who asks, and what stands in clear in their header
+//! What requests in plaintext say: which interface they belong to, who serves and who asks, and what is unencrypted in their header
 //! fields.
 
 use std::collections::BTreeSet;
@@ -6,7 +6,7 @@ use std::fmt;
 
 use bartizan_http2::{Decoder, Fields};
 use bartizan_registry::{NETWORK_DOMAIN, SBI_HEADER, http_api, network_function_named, network_function_of};
-use bartizan_wire::beside::Sightings;
+use bartizan_wire::exposed::Sightings;
 use bartizan_wire::http1::Http1;
 use bartizan_wire::http2::Http2;
 use bartizan_wire::{Moment, Seen};
@@ -77,7 +77,7 @@ pub(crate) struct Shown {
     pub(crate) interface: Option<(Interface, Moment)>,
     /// What the client and the server are.
     pub(crate) functions: [BTreeSet<&'static str>; 2],
-    /// What stands in clear in header fields of HTTP/2.
+    /// What is unencrypted in header fields of HTTP/2.
     pub(crate) sightings: Sightings,
     /// Requests for tunnels through a proxy, by what they ask for.
     pub(crate) tunnels: Vec<Hole>,

@@ -34,7 +34,7 @@ pub fn association_posture(association: &Association) -> Posture {
     }
     posture.interface = interface;
     posture.named_by = interface.map(|interface| interface.source(association));
-    posture.holes = Hole::all(&association.beside);
+    posture.holes = Hole::all(&association.exposed);
     doubt(association, &mut posture);
     posture
 }
@@ -128,10 +128,10 @@ fn plain(association: &Association, named: Option<Named>) -> Posture {
     let of = named.map_or_else(String::new, |named| format!("{} in ", named.name()));
     let confidentiality = Judgement::new(
         Verdict::ReadableNow,
-        format!("sent in clear: {of}SCTP without DTLS or IPsec"),
+        format!("sent unencrypted: {of}SCTP without DTLS or IPsec"),
         all(association),
     );
-    let because = "none: sent in clear, neither end proves who it is";
+    let because = "none: sent unencrypted, neither end proves who it is";
     let authenticity = Judgement::new(Verdict::Vulnerable, because, all(association));
     let messages = association.from_initiator.messages + association.from_responder.messages;
     let bytes = association.from_initiator.bytes + association.from_responder.bytes;
@@ -143,25 +143,28 @@ fn plain(association: &Association, named: Option<Named>) -> Posture {
         ),
         ..Posture::bare(kind, confidentiality, authenticity)
     };
-    uniform(posture, Answer::No, "sent in clear", &all(association))
+    uniform(posture, Answer::No, "sent unencrypted", &all(association))
 }
 
-/// DTLS, and messages beside it that are none.
+/// DTLS, and messages outside it.
 fn mixed(association: &Association) -> Posture {
     let first = association.first_plain;
     let sources = first.map_or_else(|| all(association), |at| vec![Source::between(at, at)]);
-    let because = format!("sent in clear: {} messages beside the DTLS", association.plain_messages);
+    let because = format!(
+        "sent unencrypted: {} messages outside the DTLS",
+        association.plain_messages
+    );
     let confidentiality = Judgement::new(Verdict::ReadableNow, because.clone(), sources.clone());
     let authenticity = Judgement::new(
         Verdict::Vulnerable,
-        "what is sent in clear proves nothing",
+        "what is sent unencrypted proves nothing",
         sources.clone(),
     );
     let posture = Posture {
         clear: Reply::new(Answer::Yes, because, sources),
         ..Posture::bare(Kind::ClearSctp, confidentiality, authenticity)
     };
-    uniform(posture, Answer::No, "sent in clear in part", &all(association))
+    uniform(posture, Answer::No, "sent unencrypted in part", &all(association))
 }
 
 fn hidden(association: &Association, kind: Kind, because: &str) -> Posture {

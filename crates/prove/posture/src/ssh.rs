@@ -1,5 +1,5 @@
-//! What an SSH connection is worth. Both ends say in clear what they can do, so what they agree on follows; the server's key and
-//! signature stand in clear too. How the client proves who it is, and key exchanges behind the first, do not.
+//! What an SSH connection is worth. Both ends say in plaintext what they can do, so what they agree on follows; the server's key and
+//! signature are unencrypted too. How the client proves who it is, and key exchanges behind the first, do not.
 
 use bartizan_registry::{SSH_NO_CIPHER, Safety, ssh_key_exchange, ssh_public_key};
 use bartizan_wire::sctp::Association;
@@ -82,7 +82,7 @@ pub(crate) fn posture(transport: &Transport, ssh: &Ssh) -> Posture {
     }
 }
 
-const READABLE: &str = "sent in clear: messages of a service before the new keys";
+const READABLE: &str = "sent unencrypted: messages of a service before the new keys";
 const CLIENT: &str = "SSH encrypts how the client proves who it is";
 
 fn is_first_version(ssh: &Ssh) -> bool {
@@ -93,7 +93,6 @@ fn is_first_version(ssh: &Ssh) -> bool {
         .any(|end| end.identification.as_ref().is_some_and(|seen| old(&seen.value)))
 }
 
-/// What it is.
 pub(crate) fn kind(transport: &Transport, ssh: &Ssh) -> Kind {
     let ends = [&ssh.client, &ssh.server];
     if is_first_version(ssh) || ssh.established() || readable(ssh).is_some() {
@@ -164,7 +163,7 @@ fn confidentiality(ssh: &Ssh, all: &[Source]) -> Judgement {
         return Judgement::new(Verdict::NotSeen, because, all.to_vec());
     };
     if has_no_cipher(ssh) {
-        let because = "sent in clear: the cipher agreed on does not encrypt";
+        let because = "sent unencrypted: the cipher agreed on does not encrypt";
         return Judgement::new(Verdict::ReadableNow, because, choice(ssh));
     }
     let (verdict, because) = match ssh_key_exchange(method).map(|known| known.recording) {

@@ -95,7 +95,7 @@ fn what_the_wire_can_answer_is_answered() {
         let Some(row) = row(posture.kind) else { continue };
         *seen.entry(posture.kind).or_default() += 1;
         if posture.kind == Kind::Ssh {
-            // The server's signature stands in clear; the client's does not.
+            // The server's signature is unencrypted; the client's is not.
             assert_eq!(posture.server_authenticated.answer(), Answer::Yes);
         }
         let resumed_alone = posture.resumed && posture.group.is_none();
@@ -131,11 +131,11 @@ fn what_the_wire_can_answer_is_answered() {
     for kind in [
         "TLS 1.3",
         "TLS 1.2",
-        "HTTP/2 in clear",
+        "HTTP/2 in plaintext",
         "SSH",
         "IKEv2",
         "ESP",
-        "SCTP in clear",
+        "SCTP in plaintext",
         "DTLS over SCTP",
     ] {
         assert!(asked.iter().any(|name| name == kind), "no {kind} was asked");

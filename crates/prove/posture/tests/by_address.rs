@@ -135,8 +135,11 @@ fn a_capture_begun_late_has_its_handshake_from_the_ledgers_of_its_ends() {
     );
     assert!(joined.in_ledger && joined.contradictions.is_empty());
     // One that still stood when the ledgers were read has no end in them.
-    let standing = records.iter().filter(|record| !is_closed(record)).cloned();
-    assert_eq!(posture(&late, standing).confidentiality.verdict(), Verdict::QuantumSafe);
+    let established = records.iter().filter(|record| !is_closed(record)).cloned();
+    assert_eq!(
+        posture(&late, established).confidentiality.verdict(),
+        Verdict::QuantumSafe
+    );
 }
 
 #[test]

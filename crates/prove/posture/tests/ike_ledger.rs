@@ -176,7 +176,7 @@ fn how_the_ends_proved_themselves_is_the_ledgers_word() {
 
 #[test]
 fn esp_belongs_to_the_ike_sa_that_the_ledger_names() {
-    // Situation 3 without its IKE_SA_INIT; the ESP is told of, and the IKE_SA that keyed it.
+    // Situation 3 without its IKE_SA_INIT; the ESP is reported, and the IKE_SA that keyed it.
     let (_, esp) = situation(3, 79, &[]);
     let spi = esp[0].sa.spi;
     assert_eq!(esp[0].posture.confidentiality.verdict(), Verdict::NotSeen);
@@ -287,8 +287,8 @@ fn a_record_of_another_time_is_none_of_this_sa() {
         record
     };
     let other = |judged: &JudgedIkeSa| {
-        let mut told = judged.posture.contradictions.iter();
-        told.any(|one| one.what.ends_with("at another time"))
+        let mut reported = judged.posture.contradictions.iter();
+        reported.any(|one| one.what.ends_with("at another time"))
     };
     for (sa, first, at_us, is_other) in [
         (made, 0, RECORDED, false),
@@ -311,7 +311,7 @@ fn a_record_of_another_time_is_none_of_this_sa() {
             "a record of another time makes it safe"
         );
     }
-    // One that its ledger saw end before the packets came, and one that was found standing, by a watch begun a day later.
+    // One that its ledger saw end before the packets came, and one that was found established, by a watch begun a day later.
     let ended = json!({
         "v": 2, "at_us": RECORDED - DAY, "node": "cu", "event": "sa-closed", "key": key(stood), "spi_in": null,
         "why": "deleted", "bytes": { "sent": 0, "received": 0 }, "packets": { "sent": 0, "received": 0 }, "lasted_s": 9,

@@ -138,7 +138,7 @@ fn ikev1_with_a_shared_key_is_as_unobservable_as_tls_with_one() {
             vec![(aes, shared, 14)],
             Some((aes, shared, 14)),
             Verdict::NotObservable,
-            "pre-shared key beside 2048-bit MODP",
+            "pre-shared key together with 2048-bit MODP",
         ),
         (
             vec![(aes, rsa, 14)],

@@ -123,7 +123,7 @@ fn every_situation_of_strongswan_gets_the_verdict_its_negotiation_deserves() {
 }
 
 #[test]
-fn what_an_initiator_prefers_is_what_it_asked_for_before_it_was_told() {
+fn what_an_initiator_prefers_is_what_it_asked_for_before_it_learned_the_answer() {
     let (ike, _) = judge(STRONGSWAN);
     let preferred = &of_situation(&ike, 7)[0].preferred;
     assert_eq!(
@@ -189,7 +189,7 @@ fn esp_without_the_ike_that_keyed_it_is_not_observable() {
         assert_eq!(posture.confidentiality.verdict(), Verdict::NotObservable);
         assert_eq!(posture.negotiated.answer(), Answer::NotObservable);
     }
-    // Picked up after its first packet, beside an IKE_SA that looks right.
+    // Picked up after its first packet, next to an IKE_SA that looks right.
     let late = keep(STRONGSWAN, |number, _| number != 79);
     let (_, esp) = judge(&late);
     let at = |judged: &&JudgedEspSa| judged.sa.source.to_string() == "10.77.3.1";
@@ -271,7 +271,7 @@ fn every_chosen_transform_turned_classical_makes_the_verdict_fall() {
 }
 
 #[test]
-fn e2_and_n2_in_clear_are_named_and_vulnerable() {
+fn e2_and_n2_in_plaintext_are_named_and_vulnerable() {
     for (file, name, by) in [
         // FlexRIC sends PPID 0: the first message tells.
         (FLEXRIC, "E2", Hint::Content),

@@ -280,7 +280,7 @@ const SESSION: &[u8] = &[0x48, 32, 0, 8, 0, 0, 0, 7, 0, 0, 1, 0];
 const ECHO: &[u8] = &[0x40, 1, 0, 9, 0, 0, 1, 0, 3, 0, 1, 0, 7];
 
 #[test]
-fn the_user_plane_and_n4_in_clear_are_said_to_be_so_and_named_by_the_roles_of_their_ends() {
+fn the_user_plane_and_n4_in_plaintext_are_said_to_be_so_and_named_by_the_roles_of_their_ends() {
     // The gNB of the N2 capture is at 127.0.0.100; two UPFs are controlled by one SMF.
     let file = udp(&[
         ("10.1.0.2", "10.1.0.8", 8805, ESTABLISHMENT),
@@ -368,7 +368,7 @@ fn functions(link: &Link) -> [String; 2] {
 }
 
 #[test]
-fn every_link_of_a_core_in_clear_is_named_by_its_requests_with_who_serves_and_who_asks() {
+fn every_link_of_a_core_in_plaintext_is_named_by_its_requests_with_who_serves_and_who_asks() {
     let network = network(&[SBI], None);
     let mut seen: Vec<[String; 2]> = Vec::new();
     for link in &network.links {

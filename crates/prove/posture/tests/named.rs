@@ -10,7 +10,7 @@ use bartizan_wire::plaintext::Plaintext;
 use spoken::{connection, handshake, lines, observe, packet};
 
 #[test]
-fn tls_behind_starttls_is_judged_as_tls_and_credentials_before_it_are_in_clear() {
+fn tls_behind_starttls_is_judged_as_tls_and_credentials_before_it_are_in_plaintext() {
     use Side::{Client, Server};
     let postgresql = vec![
         (Client, b"\x00\x00\x00\x08\x04\xd2\x16\x2f".to_vec()),
@@ -23,12 +23,12 @@ fn tls_behind_starttls_is_judged_as_tls_and_credentials_before_it_are_in_clear()
         (Client, "STARTTLS\r\n"),
         (Server, "220 go ahead\r\n"),
     ];
-    let mut told = lines(&smtp);
-    told.insert(3, (Client, b"AUTH PLAIN AHVzZXIAcGFzcw==\r\n".to_vec()));
+    let mut reported = lines(&smtp);
+    reported.insert(3, (Client, b"AUTH PLAIN AHVzZXIAcGFzcw==\r\n".to_vec()));
     for (name, before, clear) in [
         ("SMTP", lines(&smtp), Answer::No),
         ("PostgreSQL", postgresql, Answer::No),
-        ("SMTP", told, Answer::Yes),
+        ("SMTP", reported, Answer::Yes),
     ] {
         let judged = observe(&connection(&[before, handshake()].concat()));
         let [posture] = &judged[..] else {
@@ -42,7 +42,7 @@ fn tls_behind_starttls_is_judged_as_tls_and_credentials_before_it_are_in_clear()
 }
 
 #[test]
-fn a_stripped_starttls_is_in_clear_by_name() {
+fn a_stripped_starttls_is_in_plaintext_by_name() {
     use Side::{Client, Server};
     let said = lines(&[
         (Server, "220 mail.example.test ready for everybody\r\n"),
@@ -84,7 +84,7 @@ fn plaintext_over_tcp_and_udp_is_vulnerable_by_its_name() {
     let diameter = b"\x01\x00\x00\x14\x80\x00\x01\x01\x00\x00\x00\x00\x00\x00\x00\x01\x00\x00\x00\x02".to_vec();
     let judged = observe(&connection(&[(Side::Client, diameter)]));
     assert_eq!(judged[0].kind, Kind::Plaintext(Plaintext::Diameter));
-    assert_eq!(judged[0].kind.name(), "Diameter in clear");
+    assert_eq!(judged[0].kind.name(), "Diameter in plaintext");
     let udp = |payload: &[u8]| {
         let mut bytes = vec![0x9c, 0x40, 0x9c, 0x41];
         bytes.extend((8 + payload.len() as u16).to_be_bytes());

@@ -242,8 +242,8 @@ fn the_open_fronthaul_is_named_with_its_planes_and_integrity_alone_hides_nothing
         .map(|(_, posture)| posture.confidentiality.because())
         .collect();
     let expected = [
-        "sent in clear: eCPRI in MACsec without encryption (C-plane 8, U-plane 16)",
-        "sent in clear: eCPRI without MACsec (C-plane 8, U-plane 16)",
+        "sent unencrypted: eCPRI in MACsec without encryption (C-plane 8, U-plane 16)",
+        "sent unencrypted: eCPRI without MACsec (C-plane 8, U-plane 16)",
     ];
     assert_eq!(because, expected);
     for ((_, posture), forgery) in ecpri.iter().zip([Verdict::NotObservable, Verdict::Vulnerable]) {
@@ -271,7 +271,7 @@ fn the_open_fronthaul_is_named_with_its_planes_and_integrity_alone_hides_nothing
     assert!(!ptp.is_empty());
     for because in ptp {
         assert!(
-            because.starts_with("sent in clear: PTP without MACsec (S-plane, "),
+            because.starts_with("sent unencrypted: PTP without MACsec (S-plane, "),
             "{because}"
         );
     }

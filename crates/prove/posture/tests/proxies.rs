@@ -430,7 +430,7 @@ fn bytes_like_a_negotiation_that_no_proxy_answers_are_of_another_protocol() {
     let mut asks = vec![5, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0xdd, 7, 0, 0];
     asks.resize(261, 7);
     let posture = one(&[(Client, asks.clone()), (Server, asks)]);
-    assert_eq!(posture.kind.name(), "MongoDB in clear");
+    assert_eq!(posture.kind.name(), "MongoDB in plaintext");
     let posture = one(&[(Client, vec![5, 1, 0]), (Server, b"what is that?".to_vec())]);
     assert_eq!(posture.kind, Kind::Unknown);
 }
@@ -624,7 +624,7 @@ fn listed(before: Vec<(Side, Vec<u8>)>, file: &str) -> bartizan_posture::Network
 }
 
 #[test]
-fn a_destination_or_source_that_a_proxy_is_told_belongs_to_the_interface_of_the_file_between_its_nodes() {
+fn a_destination_or_source_that_a_proxy_receives_belongs_to_the_interface_of_the_file_between_its_nodes() {
     let connect = |destination: &str| {
         let asked = format!("CONNECT {destination} HTTP/1.1\r\nHost: x\r\n\r\n");
         vec![(Client, asked.into_bytes()), (Server, GRANTED.1.as_bytes().to_vec())]

@@ -137,7 +137,7 @@ fn ssh_in_sctp_is_judged_as_over_tcp_however_its_messages_are_cut() {
 }
 
 #[test]
-fn ends_with_nothing_in_common_and_a_call_home_are_told_in_sctp_too() {
+fn ends_with_nothing_in_common_and_a_call_home_are_reported_in_sctp_too() {
     let refused = one(&association(Side::Client, &pieces(&said(4506), 1400)));
     assert_eq!(refused.kind, Kind::SshNotAgreed);
     // NETCONF call home (RFC 8071): the SSH server begins the association.

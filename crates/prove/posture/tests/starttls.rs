@@ -43,7 +43,7 @@ const EXPECTED: [(u16, Kind, &str, Verdict); 13] = {
         (143, Kind::Tls13, HYBRID, QuantumSafe),
         (110, Kind::Tls13, "x25519", Vulnerable),
         (389, Kind::Tls13, HYBRID, QuantumSafe),
-        // PostgreSQL 17 takes P-256 unless it is told otherwise.
+        // PostgreSQL 17 takes P-256 unless configured otherwise.
         (5432, Kind::Tls13, "secp256r1", Vulnerable),
         (3306, Kind::Tls13, HYBRID, QuantumSafe),
         (5432, Kind::Tls13, "secp256r1", Vulnerable),
@@ -69,7 +69,7 @@ fn tls_behind_starttls_of_real_servers_is_judged_and_what_has_none_is_readable_b
         .collect();
     let expected = EXPECTED.map(|(port, kind, group, verdict)| (port, kind, group.to_owned(), verdict));
     assert_eq!(judged, expected);
-    // What was said before TLS is told, and holds nobody's password.
+    // What was said before TLS is reported, and holds nobody's password.
     for connection in connections.iter().filter(|one| matches!(one.content, Content::Tls(_))) {
         let clear = posture(connection).clear;
         assert_eq!(clear.answer(), Answer::No);

@@ -320,15 +320,15 @@ fn a_handshake_that_the_ledger_says_was_refused_is_no_finding() {
 }
 
 #[test]
-fn a_ledger_that_contradicts_the_packets_is_told_and_not_followed() {
+fn a_ledger_that_contradicts_the_packets_is_reported_and_not_followed() {
     let connection = at_port(OPENSSL, 4403, 0);
     let mut outbound = Written::by(Outbound);
     outbound.resumed = true;
     let posture = posture(&connection, vec![outbound.record(&connection)]);
     assert_eq!(posture.confidentiality.verdict(), Verdict::Vulnerable);
-    let told: Vec<_> = posture.contradictions.iter().map(|found| found.what.as_str()).collect();
+    let reported: Vec<_> = posture.contradictions.iter().map(|found| found.what.as_str()).collect();
     assert_eq!(
-        told,
+        reported,
         [
             "the packets show group x25519, the ledger of amf says X25519MLKEM768",
             "the packets show a full handshake, the ledger of amf says a resumed one"
@@ -397,8 +397,11 @@ fn a_connection_that_went_on_was_not_refused_whatever_a_ledger_says() {
     };
     let posture = posture(&connection, vec![inbound.record(&connection)]);
     assert_eq!(posture.authenticity.verdict(), Verdict::Vulnerable);
-    let told: Vec<_> = posture.contradictions.iter().map(|found| found.what.as_str()).collect();
-    assert!(told.iter().any(|what| what.contains("and it went on")), "{told:?}");
+    let reported: Vec<_> = posture.contradictions.iter().map(|found| found.what.as_str()).collect();
+    assert!(
+        reported.iter().any(|what| what.contains("and it went on")),
+        "{reported:?}"
+    );
 }
 
 #[test]

@@ -2,7 +2,7 @@
 //!
 //! A sender's own capture shows packets before its network card has computed their checksums (offloading): the field then holds
 //! nothing, or the sum over the pseudo-header alone, which the card takes as its beginning; and packets larger than any that
-//! cross a link. Those say nothing, and are told from wrong ones by that. See [`Checksum`].
+//! cross a link. Those say nothing, and are distinguished from wrong ones by that. See [`Checksum`].
 
 mod crc32c;
 
@@ -31,7 +31,7 @@ const LARGEST_ON_A_LINK: usize = 1500;
 ///
 /// A host that captures its own packets sees them before its network card has computed their checksums, and tools that rewrite
 /// captures leave all of them wrong. So a wrong checksum says that the receiver drops the packet only where the same sender has
-/// right ones, or such as are left to its card: forged packets stand beside those of the host they are forged of.
+/// right ones, or such as are left to its card: forged packets stand next to those of the host they are forged of.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Sums {
     /// One was right, or left to a network card.
@@ -148,6 +148,22 @@ fn over_pseudo_header(
     }
 }
 
+/// The checksum of the Internet (RFC 1071) of bytes whose field for it is zero, as that field takes it.
+#[must_use]
+pub fn internet(bytes: &[u8]) -> u16 {
+    !folded(sum(bytes))
+}
+
+/// The same over a pseudo-header before them, as TCP and UDP compute it; zero is sent as all ones (RFC 768).
+#[must_use]
+pub fn over_addresses(source: IpAddr, destination: IpAddr, protocol: u8, bytes: &[u8]) -> u16 {
+    let pseudo = address(source) + address(destination) + u64::from(protocol) + bytes.len() as u64;
+    match !folded(pseudo + sum(bytes)) {
+        0 => u16::MAX,
+        checksum => checksum,
+    }
+}
+
 /// Whether bytes that hold their own checksum of the Internet are as they were sent (RFC 1071).
 #[must_use]
 pub(crate) fn is_right(bytes: &[u8]) -> bool {
@@ -223,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn a_checksum_left_to_the_network_card_is_told_from_a_wrong_one() {
+    fn a_checksum_left_to_the_network_card_is_distinguished_from_a_wrong_one() {
         let mut bytes = segment(b"odd number");
         bytes.push(7);
         let pseudo = address(A) + address(B) + 6;
@@ -248,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_checksum_says_something_only_beside_others_of_its_sender() {
+    fn a_wrong_checksum_says_something_only_compared_with_others_of_its_sender() {
         let mut offloading = Sums::default();
         assert!(offloading.admit(Checksum::Absent, false));
         assert!(!offloading.admit(Checksum::Wrong, true), "its card computes right ones");

@@ -2,7 +2,6 @@
 
 use std::net::SocketAddr;
 
-use crate::Moment;
 use crate::http1::Http1;
 use crate::http2::Http2;
 use crate::opening::Opening;
@@ -12,42 +11,7 @@ use crate::proxy::Hop;
 use crate::ssh::Ssh;
 use crate::tcp::StreamCounts;
 use crate::tls::Tls;
-
-/// One of a connection's two ends.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Side {
-    /// The end that asks.
-    Client,
-    /// The end that answers.
-    Server,
-}
-
-impl std::fmt::Display for Side {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.pad(match self {
-            Self::Client => "client",
-            Self::Server => "server",
-        })
-    }
-}
-
-impl Side {
-    pub(crate) fn index(self) -> usize {
-        match self {
-            Self::Client => 0,
-            Self::Server => 1,
-        }
-    }
-}
-
-/// Whether a connection was seen from its first packet.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Start {
-    /// Its SYN is in the capture.
-    Syn,
-    /// It was already there: what it began with is not known.
-    Midstream,
-}
+use crate::{Moment, Start};
 
 /// How a connection ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -62,7 +26,7 @@ pub enum Ending {
     Open,
 }
 
-/// How client and server were told apart.
+/// How client and server were distinguished.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Roles {
     /// By who sent SYN.
@@ -115,9 +79,9 @@ pub enum Content {
     Nothing,
     /// TLS.
     Tls(Box<Tls>),
-    /// HTTP/2 in clear.
+    /// HTTP/2 in plaintext.
     Http2(Box<Http2>),
-    /// HTTP/1 in clear.
+    /// HTTP/1 in plaintext.
     Http1(Box<Http1>),
     /// SSH.
     Ssh(Box<Ssh>),
@@ -139,7 +103,7 @@ pub struct Connection {
     pub client: SocketAddr,
     /// The end that answers.
     pub server: SocketAddr,
-    /// How the two were told apart.
+    /// How the two were distinguished.
     pub roles: Roles,
     /// First packet.
     pub first: Moment,

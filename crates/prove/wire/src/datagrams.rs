@@ -1,5 +1,5 @@
-//! Packets that belong to no connection: what UDP carries on the interfaces of a mobile network beside IKE and ESP (GTP-U, PFCP
-//! and GTPv2-C, told by port and header), and all that nothing recognises, between its two ends: UDP, other IP protocols, frames
+//! Packets that belong to no connection: what UDP carries on the interfaces of a mobile network besides IKE and ESP (GTP-U, PFCP
+//! and GTPv2-C, recognised by port and header), and all that nothing recognises, between its two ends: UDP, other IP protocols, frames
 //! without IP. Counted, never stored.
 
 mod message;
@@ -62,10 +62,10 @@ pub struct Datagrams {
     pub messages: Messages,
     /// Of GTP-U the messages that carry a user's packet (G-PDU).
     pub user_packets: u64,
-    /// Of these, those in which an IP packet stands in clear.
-    pub user_packets_in_clear: u64,
+    /// Of these, those in which an IP packet is unencrypted.
+    pub user_packets_in_plaintext: u64,
     /// The first of these.
-    pub first_in_clear: Option<Moment>,
+    pub first_in_plaintext: Option<Moment>,
     /// Of PFCP the end that establishes sessions: the control plane's.
     pub controlled_by: Option<Side>,
     /// Of QUIC what its Initial packets show. Its client is the client here.
@@ -119,8 +119,8 @@ impl Datagrams {
             captured: Captured::default(),
             messages: Messages::default(),
             user_packets: 0,
-            user_packets_in_clear: 0,
-            first_in_clear: None,
+            user_packets_in_plaintext: 0,
+            first_in_plaintext: None,
             controlled_by: None,
             quic: None,
             dtls: None,
@@ -172,8 +172,8 @@ impl Datagrams {
         {
             self.user_packets += 1;
             if is_ip(carried, udp.missing) {
-                self.user_packets_in_clear += 1;
-                self.first_in_clear.get_or_insert(at);
+                self.user_packets_in_plaintext += 1;
+                self.first_in_plaintext.get_or_insert(at);
             }
         }
     }

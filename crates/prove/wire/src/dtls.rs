@@ -1,4 +1,4 @@
-//! DTLS (RFC 4347, RFC 6347, RFC 9147): what of its handshake is in clear, over UDP and in SCTP user messages.
+//! DTLS (RFC 4347, RFC 6347, RFC 9147): what of its handshake is in plaintext, over UDP and in SCTP user messages.
 
 mod fragments;
 mod handshake;
@@ -35,8 +35,8 @@ pub struct Dtls {
     /// Datagrams of each end that begin with an encrypted record, or have one behind others. Over UDP only.
     pub protected: [u64; 2],
     /// The first record with application data that is not encrypted. Over UDP only.
-    pub data_in_clear: Option<Moment>,
-    /// The first alert of each end in clear. Over UDP only.
+    pub data_in_plaintext: Option<Moment>,
+    /// The first alert of each end in plaintext. Over UDP only.
     pub alerts: [Option<Seen<Alert>>; 2],
     /// Who is the client of DTLS; none where no message tells.
     pub client: Option<usize>,
@@ -71,14 +71,14 @@ impl Dtls {
         hellos.sum::<usize>() + certificates.sum::<usize>()
     }
 
-    /// The alert with which an end refused the other, in clear.
+    /// The alert with which an end refused the other, in plaintext.
     #[must_use]
     pub fn refusal(&self) -> Option<&Seen<Alert>> {
         self.alerts.iter().flatten().find(|alert| alert.value.is_fatal())
     }
 }
 
-/// A record with the header of DTLS before version 1.3, which 1.3 still has in clear.
+/// A record with the header of DTLS before version 1.3, which 1.3 still has in plaintext.
 pub(crate) struct Record<'a> {
     pub(crate) kind: u8,
     pub(crate) epoch: u16,

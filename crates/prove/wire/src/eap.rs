@@ -3,10 +3,10 @@
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
+use crate::allocation::allocated;
 use crate::connection::{Captured, Traffic};
 use crate::eapol::{Pdu, kind};
 use crate::keys::Keys;
-use crate::observer::allocated;
 use crate::path::Path;
 use crate::tls::{self, Tls};
 use crate::{Connection, Content, Ending, Moment, Roles, Side, Start};

@@ -59,7 +59,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_body_ends_where_its_length_says_and_what_was_not_captured_is_told() {
+    fn a_body_ends_where_its_length_says_and_what_was_not_captured_is_reported() {
         let start = pdu(&[2, 1, 0, 0, 0, 0, 0, 0]).unwrap();
         assert_eq!((start.kind, start.body, start.missing), (kind::START, &[][..], 0));
         let cut = pdu(&[3, 0, 0, 9, 1, 7]).unwrap();

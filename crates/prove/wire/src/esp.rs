@@ -8,10 +8,12 @@ use crate::path::Path;
 use crate::{Captured, Moment};
 use clear::Found;
 
+/// Bytes of SPI and sequence number (RFC 4303, section 2).
+const HEADER: usize = 8;
 /// Packets of an association that are looked at one by one; behind them one of [`EACH`] is.
 const FIRST: u64 = 64;
 const EACH: u64 = 16;
-/// Sequence numbers behind the highest that are still told from repeated ones: the window of RFC 4303, section 3.4.3.
+/// Sequence numbers behind the highest that are still distinguished from repeated ones: the window of RFC 4303, section 3.4.3.
 const WINDOW: u32 = 64;
 
 /// The clear part of an ESP packet.
@@ -23,11 +25,22 @@ pub struct Header {
     pub sequence: u32,
 }
 
+impl Header {
+    /// The header as it stands on the wire.
+    #[must_use]
+    pub fn encode(&self) -> [u8; HEADER] {
+        let mut bytes = [0; HEADER];
+        bytes[..4].copy_from_slice(&self.spi.to_be_bytes());
+        bytes[4..].copy_from_slice(&self.sequence.to_be_bytes());
+        bytes
+    }
+}
+
 /// Reads an ESP packet; none where it is too short. An SPI below 256 is reserved (RFC 4303, section 2.1), and an association that
 /// has one is an association.
 #[must_use]
 pub fn header(packet: &[u8]) -> Option<Header> {
-    let bytes = packet.first_chunk::<8>()?;
+    let bytes = packet.first_chunk::<HEADER>()?;
     Some(Header {
         spi: u32::from_be_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]),
         sequence: u32::from_be_bytes([bytes[4], bytes[5], bytes[6], bytes[7]]),
@@ -80,7 +93,7 @@ pub struct EspSa {
     pub highest_sequence: u32,
     /// How often the sequence number went past its end and on: only extended sequence numbers may.
     pub wrapped: u32,
-    /// Sequence numbers that were never seen, as far as can be told.
+    /// Sequence numbers that were never seen, as far as can be determined.
     pub missing: u64,
     /// Packets with a sequence number seen before, or too far behind to tell.
     pub repeated: u64,
@@ -142,7 +155,7 @@ impl EspSa {
 
     /// The first packet that shows NULL encryption, where enough of them do: what anyone can read stands in them.
     #[must_use]
-    pub fn in_clear(&self) -> Option<Moment> {
+    pub fn in_plaintext(&self) -> Option<Moment> {
         let Looked {
             packets,
             structured,

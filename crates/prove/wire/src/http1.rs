@@ -1,7 +1,7 @@
-//! HTTP/1 in clear (RFC 9112): the head of the first request is kept, all of it is looked through for what stands in clear
-//! beside the transport.
+//! HTTP/1 in plaintext (RFC 9112): the head of the first request is kept, all of it is looked through for what is unencrypted
+//! above the transport.
 
-use crate::beside::{Scanner, Sightings};
+use crate::exposed::{Scanner, Sightings};
 use crate::{Moment, Seen, Side};
 
 /// Bytes kept of a request's head.
@@ -9,15 +9,15 @@ const KEPT: usize = 1024;
 /// What ends a head (section 2.1); of bare line feeds a recipient may make the same (section 2.2).
 const ENDS: [&[u8]; 2] = [b"\r\n\r\n", b"\n\n"];
 
-/// What an HTTP/1 connection in clear carried.
+/// What an HTTP/1 connection in plaintext carried.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Http1 {
     /// Request line and header fields of the first request, as they stand, with what ends them; of a head longer than a
     /// kilobyte, or one that bytes are missing from, its beginning. None where the connection was picked up behind it.
     pub request: Option<Seen<Box<[u8]>>>,
-    /// What stands in it, in the clear: SUCIs and tokens.
-    pub beside: Option<Box<Sightings>>,
+    /// What stands in it, in plaintext: SUCIs and tokens.
+    pub exposed: Option<Box<Sightings>>,
 }
 
 /// Reads both directions.
@@ -49,7 +49,7 @@ impl Session {
     }
 
     pub(crate) fn data(&mut self, from: Side, bytes: &[u8], at: Moment) {
-        self.scanners[from.index()].text(bytes, at, &mut self.http1.beside);
+        self.scanners[from.index()].text(bytes, at, &mut self.http1.exposed);
         if from == Side::Server || bytes.is_empty() {
             return;
         }
@@ -92,12 +92,12 @@ impl Session {
             Head::Within { bytes, .. } => bytes.capacity(),
             Head::Before | Head::Behind => self.http1.request.as_ref().map_or(0, |head| head.value.len()),
         };
-        let beside = self
+        let exposed = self
             .http1
-            .beside
+            .exposed
             .as_deref()
             .map_or(0, |seen| size_of_val(seen) + seen.held());
-        head + beside + self.scanners.iter().map(Scanner::held).sum::<usize>()
+        head + exposed + self.scanners.iter().map(Scanner::held).sum::<usize>()
     }
 
     fn head_ends(&mut self) {
@@ -111,7 +111,7 @@ impl Session {
 mod tests {
     use super::*;
     use crate::Timestamp;
-    use crate::beside::Beside;
+    use crate::exposed::Exposed;
 
     fn moment(packet: u64) -> Moment {
         Moment {
@@ -136,8 +136,8 @@ mod tests {
             assert_eq!(head.value.last_chunk(), Some(b"\r\n\r\n"));
             assert_eq!(head.value.len(), REQUEST.len() - 10);
             assert_eq!(head.last, moment(((head.value.len() - 1) / size) as u64));
-            let seen = http1.beside.unwrap();
-            assert_eq!(seen.all()[0].what, Beside::Token("ES256".into()));
+            let seen = http1.exposed.unwrap();
+            assert_eq!(seen.all()[0].what, Exposed::Token("ES256".into()));
             assert_eq!(seen.all()[0].count, 1);
         }
     }

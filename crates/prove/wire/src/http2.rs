@@ -1,9 +1,9 @@
-//! HTTP/2 frames in clear (RFC 9113, section 4.1): walked and counted. Of what they hold nothing is stored but the header
+//! HTTP/2 frames in plaintext (RFC 9113, section 4.1): walked and counted. Of what they hold nothing is stored but the header
 //! blocks of the first requests, as they stand: they say what a connection is for.
 
 mod blocks;
 
-use crate::beside::{Scanner, Sightings};
+use crate::exposed::{Scanner, Sightings};
 use crate::opening::HTTP2_PREFACE;
 use crate::{Moment, Side};
 use blocks::Blocks;
@@ -28,7 +28,7 @@ const HEADERS: u8 = 1;
 const CONTINUATION: u8 = 9;
 const FRAME_HEADER: usize = 9;
 
-/// What an HTTP/2 connection in clear carried.
+/// What an HTTP/2 connection in plaintext carried.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Http2 {
@@ -43,8 +43,8 @@ pub struct Http2 {
     /// Header blocks of its first requests, compressed (RFC 7541): at most eight, and a kilobyte of them together. There are
     /// none behind bytes that are missing.
     pub requests: Vec<HeaderBlock>,
-    /// What stands in its bodies, in the clear: SUCIs and tokens. What stands in `requests` is not counted here.
-    pub beside: Option<Box<Sightings>>,
+    /// What stands in its bodies, in plaintext: SUCIs and tokens. What stands in `requests` is not counted here.
+    pub exposed: Option<Box<Sightings>>,
 }
 
 /// One direction's frames.
@@ -105,12 +105,12 @@ impl Session {
 
     /// Bytes it holds on the heap, about.
     pub(crate) fn held(&self) -> usize {
-        let beside = self
+        let exposed = self
             .http2
-            .beside
+            .exposed
             .as_deref()
             .map_or(0, |seen| size_of_val(seen) + seen.held());
-        self.scanners.iter().map(Scanner::held).sum::<usize>() + self.blocks.held() + beside
+        self.scanners.iter().map(Scanner::held).sum::<usize>() + self.blocks.held() + exposed
     }
 
     pub(crate) fn data(&mut self, side: Side, mut bytes: &[u8], at: Moment) {
@@ -185,7 +185,7 @@ impl Session {
                     *state = State::header();
                 }
                 if side == Side::Server || !self.blocks.payload(&bytes[..taken], ends, at) {
-                    self.scanners[side.index()].text(&bytes[..taken], at, &mut self.http2.beside);
+                    self.scanners[side.index()].text(&bytes[..taken], at, &mut self.http2.exposed);
                 }
                 &bytes[taken..]
             }

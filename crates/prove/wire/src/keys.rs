@@ -26,7 +26,7 @@ pub trait Keys: Send + Sync {
     fn unpack(&self, algorithm: u16, packed: &[u8], length: usize) -> Option<Vec<u8>>;
 
     /// What a certificate says of itself, by its DER encoding: that takes no key, only somebody who reads certificates. Before
-    /// TLS 1.3 they stand in clear.
+    /// TLS 1.3 they are unencrypted.
     fn certificate(&self, der: &[u8]) -> Certificate;
 
     /// All keys that were given for the IKE_SA with these SPIs, in the order given: each additional key exchange makes

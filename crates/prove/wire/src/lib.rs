@@ -28,11 +28,12 @@
 //! reassembly) with [`tls`], [`http2`], [`http1`], [`ssh`] and [`plaintext`], distinguished by [`opening`], behind a [`proxy`] too; [`sctp`] with [`dtls`] in it; [`udp`] with [`ike`], [`quic`], [`dtls`] and [`datagrams`];
 //! [`esp`]; frames without IP between stations with [`eap`] and [`mka`] in [`eapol`], and [`macsec`]. What no reader claims is [`datagrams`] between its ends: each packet belongs to something that has a name.
 //! Where [`keys`] are given, what they open is read as well.
-//! Everything a stranger can choose (lengths, counts, order) is bounded; what a bound drops is counted and said. Code
+//! Everything an unauthenticated peer can choose (lengths, counts, order) is bounded; what a bound drops is counted and said. Code
 //! points nobody knows are kept as the numbers they are.
 #![forbid(unsafe_code)]
 
-pub mod beside;
+mod allocation;
+mod application;
 pub mod capture;
 pub mod checksum;
 mod connection;
@@ -44,6 +45,7 @@ pub mod eap;
 pub mod eapol;
 mod end;
 pub mod esp;
+pub mod exposed;
 pub mod frames;
 pub mod http1;
 pub mod http2;
@@ -62,6 +64,7 @@ pub mod plaintext;
 pub mod proxy;
 pub mod quic;
 pub mod sctp;
+mod side;
 pub mod ssh;
 pub mod tcp;
 pub mod timing;
@@ -70,9 +73,10 @@ pub mod udp;
 pub mod work;
 
 pub use capture::{CaptureError, CapturePart, CaptureReader, Packet};
-pub use connection::{Captured, Connection, Content, Ending, Roles, Side, Start, Traffic};
+pub use connection::{Captured, Connection, Content, Ending, Roles, Traffic};
 pub use decapsulation::Mark;
 pub use end::{Address, End};
 pub use ip::FragmentLimits;
 pub use moment::{Moment, Seen, Timestamp};
 pub use observer::{FlowKind, Holding, Limits, Observer, Omission, Omitted, Sink, Totals, Unread};
+pub use side::{Side, Start};

@@ -3,11 +3,11 @@
 use std::fmt;
 
 use crate::Moment;
+use crate::allocation::allocated;
 use crate::eap::Agreed;
 use crate::frames::Station;
-use crate::observer::allocated;
 
-/// Secure associations that are told apart between two stations: four of each channel.
+/// Secure associations that are distinguished between two stations: four of each channel.
 const ASSOCIATIONS: usize = 16;
 /// Frames that are looked at one by one; behind them one of [`EACH`] is.
 const FIRST: u64 = 64;

@@ -5,10 +5,10 @@
 use std::fmt;
 
 use crate::Moment;
+use crate::allocation::allocated;
 use crate::macsec::Sci;
-use crate::observer::allocated;
 
-/// Names of CAKs and participants of one end that are told apart.
+/// Names of CAKs and participants of one end that are distinguished.
 const NAMES: usize = 8;
 const KEYS: usize = 16;
 

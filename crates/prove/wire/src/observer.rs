@@ -1,6 +1,5 @@
 //! From packets to connections.
 
-mod application;
 mod associations;
 mod connections;
 mod datagrams;
@@ -29,7 +28,6 @@ use crate::path::Layer;
 use crate::tcp::Budget;
 use crate::{Connection, Ending, Moment, Packet};
 
-pub(crate) use application::Application;
 use associations::Associations;
 use connections::{Ends, Slot};
 use datagrams::Datagrams;
@@ -39,7 +37,6 @@ use ipsec::Ipsec;
 use keyed::Table;
 pub use live::Holding;
 use memory::Memory;
-pub(crate) use memory::allocated;
 use paths::{PathId, Paths};
 use sink::TcpAlone;
 pub use sink::{Omitted, Sink};
@@ -318,7 +315,7 @@ impl Observer {
         self.paths = Paths::default();
     }
 
-    /// Bytes that what it follows holds, beside what it holds back of segments and fragments.
+    /// Bytes that what it follows holds, besides what it holds back of segments and fragments.
     #[must_use]
     pub fn held(&self) -> usize {
         self.memory.used()

@@ -1,4 +1,4 @@
-//! Which protocol a direction speaks, told by its first bytes.
+//! Which protocol a direction speaks, recognised by its first bytes.
 
 use crate::plaintext::{self, Plaintext};
 use crate::proxy::{self, ProxyProtocol};
@@ -27,14 +27,14 @@ const HTTP1_STATUS: &[u8] = b"HTTP/1.";
 /// Longest TLS record body: 2^14 bytes of content, and what protection may add (RFC 5246, section 6.2.3).
 pub(crate) const LONGEST_RECORD: u16 = (1 << 14) + 2048;
 
-/// A protocol told by its first bytes.
+/// A protocol recognised by its first bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Protocol {
     /// TLS records.
     Tls,
-    /// HTTP/2 in clear.
+    /// HTTP/2 in plaintext.
     Http2,
-    /// HTTP/1 in clear.
+    /// HTTP/1 in plaintext.
     Http1,
     /// SSH.
     Ssh,

@@ -21,7 +21,7 @@ pub enum Encapsulation {
     /// A redundancy tag (IEEE 802.1CB).
     RedundancyTag,
     /// MACsec (IEEE 802.1AE) that authenticates and does not encrypt.
-    MacSecInClear,
+    MacSecUnencrypted,
     /// MPLS labels (RFC 3032).
     Mpls,
     /// Ethernet over MPLS (RFC 4448).
@@ -67,7 +67,7 @@ pub enum Encapsulation {
 }
 
 listed!(
-    Encapsulation: Vlan, ProviderBackbone, FabricPath, VnTag, RedundancyTag, MacSecInClear, Mpls, PseudoWire, Nsh, Trill, Pppoe, Gre, Pptp, Erspan, IpInIp, EtherIp, MplsInIp, Ah, L2tp, Vxlan, VxlanGpe, Geneve, Gue, GtpU, Lisp, Teredo, Tzsp
+    Encapsulation: Vlan, ProviderBackbone, FabricPath, VnTag, RedundancyTag, MacSecUnencrypted, Mpls, PseudoWire, Nsh, Trill, Pppoe, Gre, Pptp, Erspan, IpInIp, EtherIp, MplsInIp, Ah, L2tp, Vxlan, VxlanGpe, Geneve, Gue, GtpU, Lisp, Teredo, Tzsp
 );
 
 impl Encapsulation {
@@ -80,7 +80,7 @@ impl Encapsulation {
             Self::FabricPath => "FabricPath",
             Self::VnTag => "VN-Tag",
             Self::RedundancyTag => "R-TAG",
-            Self::MacSecInClear => "MACsec without encryption",
+            Self::MacSecUnencrypted => "MACsec without encryption",
             Self::Mpls => "MPLS",
             Self::PseudoWire => "pseudowire",
             Self::Nsh => "NSH",
@@ -129,7 +129,7 @@ impl Encapsulation {
     pub(crate) fn is_tag(self) -> bool {
         matches!(
             self,
-            Self::Vlan | Self::VnTag | Self::RedundancyTag | Self::Mpls | Self::Ah | Self::MacSecInClear
+            Self::Vlan | Self::VnTag | Self::RedundancyTag | Self::Mpls | Self::Ah | Self::MacSecUnencrypted
         )
     }
 }
@@ -218,13 +218,13 @@ impl Path {
     /// The layers, outermost first.
     #[must_use]
     pub fn layers(&self) -> &[Layer] {
-        self.0.as_ref().map_or(&[], |ways| &ways.layers)
+        self.0.as_ref().map_or(&[], |layers| &layers.layers)
     }
 
     /// The proxies on the way, in the order in which the stream names them.
     #[must_use]
     pub fn proxies(&self) -> &[Through] {
-        self.0.as_ref().map_or(&[], |ways| &ways.proxies)
+        self.0.as_ref().map_or(&[], |layers| &layers.proxies)
     }
 
     /// Whether there are none: the packets stood in the frames themselves.

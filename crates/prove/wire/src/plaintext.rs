@@ -1,4 +1,4 @@
-//! Protocols over TCP that are named, told by how they begin, and followed to where they go over to TLS (STARTTLS and its kin).
+//! Protocols over TCP that are named, recognised by how they begin, and followed to where they go over to TLS (STARTTLS and its kin).
 
 mod begins;
 mod session;

@@ -1,6 +1,6 @@
 //! QUIC (RFC 9000, RFC 9369): its Initial packets, which anybody can open, and the TLS handshake in them.
 //!
-//! The keys of Initial packets follow from a connection identifier that stands in clear (RFC 9001, section 5.2); computing them takes
+//! The keys of Initial packets follow from a connection identifier that is unencrypted (RFC 9001, section 5.2); computing them takes
 //! cryptography, which [`Keys::quic`](crate::keys::Keys::quic) gives. What follows the Initial packets is counted.
 
 mod crypto;

@@ -1,5 +1,5 @@
 //! SSH's transport (RFC 4253) as a bystander sees it: identification, both SSH_MSG_KEXINIT, and the server's host key and signature
-//! stand in clear; behind SSH_MSG_NEWKEYS everything is encrypted, later key exchanges too.
+//! are unencrypted; behind SSH_MSG_NEWKEYS everything is encrypted, later key exchanges too.
 
 mod message;
 mod session;
@@ -19,7 +19,7 @@ pub struct Ssh {
     pub server: Sent,
     /// The server's key and signature.
     pub host_key: Option<Seen<HostKey>>,
-    /// SSH_MSG_DISCONNECT in clear, and who sent it.
+    /// SSH_MSG_DISCONNECT in plaintext, and who sent it.
     pub disconnected: Option<Seen<Side>>,
 }
 

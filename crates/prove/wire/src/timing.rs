@@ -24,7 +24,7 @@ pub use self::sequence::Sent;
 use self::trace::Trace;
 pub use self::turns::{Side, Turn, Turns};
 
-/// Frames that all connections together keep until their handshakes can be told: 16 bytes each. Beyond it handshakes of new
+/// Frames that all connections together keep until their handshakes can be determined: 16 bytes each. Beyond it handshakes of new
 /// connections are [`Untimed::Overlong`].
 const FRAMES: usize = 4 << 20;
 
@@ -41,7 +41,7 @@ pub struct Timed {
     /// From the first SYN to the first packet of its sender behind the answer, in nanoseconds: the round trip of the
     /// network as far as it was captured.
     pub round_trip_ns: Option<u64>,
-    /// The TLS handshake, or why it cannot be told.
+    /// The TLS handshake, or why it cannot be determined.
     pub handshake: Result<Handshake, Untimed>,
 }
 

@@ -13,7 +13,7 @@ pub use opened::{Opened, Tunnel, Unopened};
 pub use session::{Alert, Fault, Flight, Protected, Tls, alert_name};
 
 pub(crate) use handshake::{
-    CERTIFICATE, CERTIFICATE_VERIFY, CLIENT_HELLO, IN_CLEAR, LONGEST_MESSAGE, SERVER_HELLO, SERVER_KEY_EXCHANGE,
+    CERTIFICATE, CERTIFICATE_VERIFY, CLIENT_HELLO, IN_PLAINTEXT, LONGEST_MESSAGE, SERVER_HELLO, SERVER_KEY_EXCHANGE,
 };
 pub(crate) use session::Session;
 

@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn what_shares_port_4500_is_told_apart() {
+    fn what_shares_port_4500_is_distinguished() {
         assert_eq!(encapsulated(&[0xff]), Encapsulated::KeepAlive);
         assert_eq!(encapsulated(&[0, 0, 0, 0, 7]), Encapsulated::Ike(&[7]));
         assert_eq!(

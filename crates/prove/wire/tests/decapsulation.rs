@@ -127,7 +127,7 @@ fn the_path_names_what_each_layer_is_its_ends_and_its_number() {
         (Around::PseudoWire { control_word: true }, "MPLS 17, pseudowire"),
         (Around::Backbone(0x00ab_cdef), "PBB 11259375"),
         (Around::Pppoe(9), "PPPoE 9"),
-        (Around::MacSecInClear, "MACsec without encryption"),
+        (Around::MacSecUnencrypted, "MACsec without encryption"),
         (
             Around::Gre(Some(0xdead_beef)),
             "GRE 0xdeadbeef between 192.0.2.1 and 192.0.2.2",
@@ -190,7 +190,7 @@ fn overlapping_networks_do_not_share_connections() {
 }
 
 #[test]
-fn a_connection_whose_ways_have_other_tags_or_numbers_is_one() {
+fn a_connection_whose_directions_have_other_tags_or_numbers_is_one() {
     let all = packets(OPENSSL);
     let all: Vec<_> = all.into_iter().filter(|(_, _, packet)| version(packet) == 4).collect();
     let plain: Vec<_> = observe(&all, frame_of).connections.iter().map(essence).collect();

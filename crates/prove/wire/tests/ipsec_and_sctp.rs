@@ -105,7 +105,7 @@ fn rekeys_show_whether_a_follow_up_had_room_for_ml_kem() {
 }
 
 #[test]
-fn an_ike_sa_made_by_a_rekey_is_told_from_one_that_was_already_there() {
+fn an_ike_sa_made_by_a_rekey_is_distinguished_from_one_that_was_already_there() {
     let seen = observe::file(STRONGSWAN);
     for number in [1, 2, 3, 4, 5, 6, 10] {
         let sas = situation(&seen, number);
@@ -167,7 +167,7 @@ fn esp_in_udp_is_counted_by_association_and_direction() {
         };
         assert_eq!(sa.carrier, expected);
         assert_eq!((sa.first_sequence, u64::from(sa.highest_sequence)), (1, sa.packets));
-        assert_eq!((sa.missing, sa.repeated, sa.in_clear()), (0, 0, None));
+        assert_eq!((sa.missing, sa.repeated, sa.in_plaintext()), (0, 0, None));
     }
     assert_eq!(seen.esp.iter().map(|sa| sa.packets).sum::<u64>(), 156);
 }

@@ -106,7 +106,7 @@ pub fn compare(before: &Links, after: &Links) -> Vec<Change> {
 }
 
 /// These links; one that nothing names has the name of the other date, where its ends have one link there and that is not here
-/// too: what names a link in clear is hidden once TLS carries it.
+/// too: what names a link in plaintext is hidden once TLS carries it.
 fn named(links: &Links, other: &Links) -> Links {
     let name = |(name, ends): &Key| {
         if name != UNNAMED || other.contains_key(&(name.clone(), ends.clone())) {
@@ -209,7 +209,7 @@ fn both(key: &Key, before: &LinkRecord, after: &LinkRecord) -> Change {
             continue;
         };
         let (ends, question) = place;
-        // The answer that is good to have: to the question for clear text it is no.
+        // The answer that is good to have: to the question for plaintext it is no.
         let rank = if *question == "clear" { rank_of_no } else { rank_of_yes };
         // An answer that is only no longer given says nothing: what follows from it is in the verdicts.
         if earlier.is_open() || answer.is_open() {
@@ -352,7 +352,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_that_tls_made_nameless_is_the_one_that_was_named_in_clear() {
+    fn a_link_that_tls_made_nameless_is_the_one_that_was_named_in_plaintext() {
         let (clear, safe) = (
             link("vulnerable", "vulnerable", "no"),
             link("quantum-safe", "not observable", "yes"),

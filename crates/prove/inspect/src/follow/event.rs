@@ -21,7 +21,7 @@ pub struct LinkName {
     pub ends: [String; 2],
     /// The interface, where something names it.
     pub interface: Option<&'static str>,
-    /// What its packets are carried in, of a link that is not in a deployment file: networks with the same addresses are told apart by
+    /// What its packets are carried in, of a link that is not in a deployment file: networks with the same addresses are distinguished by
     /// it.
     pub path: Option<String>,
 }
@@ -56,7 +56,7 @@ pub struct Event {
     pub source: Option<String>,
     /// The link it concerns.
     pub link: Option<LinkName>,
-    /// The newest packet of the source when it was told, nanoseconds since 1970.
+    /// The newest packet of the source when it was reported, nanoseconds since 1970.
     pub packet_ns: Option<u64>,
     /// What it was, for people.
     pub words: String,
@@ -121,11 +121,11 @@ pub(crate) fn name(concern: Concern) -> &'static str {
         | Concern::Authenticity
         | Concern::Policy
         | Concern::Unproven
-        | Concern::Beside => "finding",
+        | Concern::AboveTransport => "finding",
     }
 }
 
-/// An event as the schema writes it: the `sequence`-th of all, told `at` since 1970.
+/// An event as the schema writes it: the `sequence`-th of all, reported `at` since 1970.
 #[must_use]
 pub fn json<'a>(event: &'a Event, sequence: u64, at: Duration) -> impl Serialize + use<'a> {
     Line {

@@ -143,7 +143,7 @@ impl Tracker {
         }
     }
 
-    /// Contradictions and holes beside the transport stand while a part that shows them is within the window.
+    /// Contradictions and holes above the transport stand while a part that shows them is within the window.
     fn occurred(&mut self, view: &View, events: &mut Vec<Event>) {
         for (key, occurrence) in &view.occurrences {
             if self.occurrences.insert(key.clone()) {
@@ -174,7 +174,7 @@ impl Tracker {
             self.stands(omission.what, omission.because(), events);
         }
         if self.beyond > 0 {
-            let because = format!("links beyond the {LINKS} that are told apart");
+            let because = format!("links beyond the {LINKS} that are distinguished");
             self.stands("links", because, events);
         }
     }
@@ -193,8 +193,8 @@ impl Tracker {
 
     /// What stands, by concern.
     #[must_use]
-    pub fn standing(&self) -> BTreeMap<Concern, u64> {
-        let mut standing = BTreeMap::new();
+    pub fn open_findings(&self) -> BTreeMap<Concern, u64> {
+        let mut open_findings = BTreeMap::new();
         let of_links = self
             .links
             .values()
@@ -202,9 +202,9 @@ impl Tracker {
         let occurring = self.occurrences.iter().map(|(concern, ..)| *concern);
         let whole = self.whole.iter().map(|_| Concern::Unproven);
         for concern in of_links.chain(occurring).chain(whole) {
-            *standing.entry(concern).or_default() += 1;
+            *open_findings.entry(concern).or_default() += 1;
         }
-        standing
+        open_findings
     }
 
     /// The links reported, each with both verdicts.

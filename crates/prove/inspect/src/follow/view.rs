@@ -20,14 +20,14 @@ use crate::shares::Shares;
 /// Parts of the window that go out of it at once.
 const SLICES: u64 = 8;
 
-/// What is not shown to be safe waits so long before it is told: a handshake takes several packets, and an IKE_SA several
+/// What is not shown to be safe waits so long before it is reported: a handshake takes several packets, and an IKE_SA several
 /// exchanges.
 const SETTLED_NS: u64 = 5_000_000_000;
 
-/// Occurrences told apart; a stranger chooses what they say.
+/// Occurrences distinguished; an unauthenticated peer chooses what they say.
 const OCCURRENCES: usize = 1000;
 
-/// Something in a part that is no property of its link: a contradiction, a hole beside the transport.
+/// Something in a part that is no property of its link: a contradiction, a hole above the transport.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Occurrence {
     pub(super) sources: Vec<Source>,
@@ -49,7 +49,7 @@ impl Occurrences {
         let holes = posture.holes.iter().map(|hole| &hole.judgement);
         let holes = holes
             .filter(|judgement| judgement.verdict() != Verdict::QuantumSafe)
-            .map(|judgement: &Judgement| (Concern::Beside, judgement.because(), judgement.sources()));
+            .map(|judgement: &Judgement| (Concern::AboveTransport, judgement.because(), judgement.sources()));
         for (concern, because, sources) in contradictions.chain(holes) {
             let key = (concern, part.hosts(), part.path().clone(), because.to_owned());
             let last = part.span()[1].time;

@@ -23,7 +23,7 @@ pub(super) struct DatagramFacts {
     messages_for_other_endpoints_at_server: u64,
     messages_for_other_endpoints_at_client: u64,
     user_packets: u64,
-    user_packets_in_clear: u64,
+    user_packets_in_plaintext: u64,
     controlled_by: Option<String>,
     quic: Option<QuicFacts>,
     dtls: Option<DtlsFacts>,
@@ -133,7 +133,7 @@ impl DatagramFacts {
             messages_for_other_endpoints_at_server: seen.other_endpoints[0],
             messages_for_other_endpoints_at_client: seen.other_endpoints[1],
             user_packets: datagrams.user_packets,
-            user_packets_in_clear: datagrams.user_packets_in_clear,
+            user_packets_in_plaintext: datagrams.user_packets_in_plaintext,
             controlled_by: datagrams.controlled_by.map(|side| side.to_string()),
             quic: datagrams.quic.as_deref().map(|quic| QuicFacts::new(quic, posture)),
             dtls: datagrams

@@ -257,7 +257,7 @@ impl Esp {
             missing: sa.missing,
             repeated: sa.repeated,
             late: sa.late,
-            null_encryption: sa.in_clear().is_some(),
+            null_encryption: sa.in_plaintext().is_some(),
         }
     }
 }

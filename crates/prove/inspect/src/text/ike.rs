@@ -95,7 +95,7 @@ pub(super) fn explain_association(association: &Association, interface: Option<I
     let mut lines = Vec::new();
     if let Some(interface) = interface {
         lines.push(format!(
-            "interface {}, told by its {}",
+            "interface {}, named by its {}",
             interface.name,
             interface.by.name()
         ));

@@ -87,7 +87,7 @@ fn explain(link: &Link) -> Vec<String> {
     let [a, b] = &link.ends;
     let [there, back] = &link.directions;
     if answers(there) == answers(back) {
-        lines.push(format!("both ways  {}", answers(there)));
+        lines.push(format!("both directions  {}", answers(there)));
     } else {
         lines.push(format!("{a} to {b}: {}", answers(there)));
         lines.push(format!("{b} to {a}: {}", answers(back)));

@@ -14,7 +14,7 @@ use bartizan_wire::tcp::StreamCounts;
 use bartizan_wire::{Address, CaptureReader, End, Observer, Packet, Timestamp};
 
 /// What is given to `inspect` with a capture.
-pub(crate) struct Beside {
+pub(crate) struct Known {
     ledgers: Ledgers,
     deployment: Option<Deployment>,
 }
@@ -33,7 +33,7 @@ interfaces:
   - { kind: SBI, between: [consumers, nrf], with: sidecar }
 ";
 
-impl Beside {
+impl Known {
     pub(crate) fn nothing() -> Self {
         Self {
             ledgers: Ledgers::default(),
@@ -42,11 +42,11 @@ impl Beside {
     }
 
     pub(crate) fn ledgers() -> Self {
-        Self::told(LEDGERS.into_iter().flat_map(|text| Reader::new(text).flatten()))
+        Self::of_records(LEDGERS.into_iter().flat_map(|text| Reader::new(text).flatten()))
     }
 
     /// These records.
-    pub(crate) fn told(records: impl Iterator<Item = Record>) -> Self {
+    pub(crate) fn of_records(records: impl Iterator<Item = Record>) -> Self {
         let mut ledgers = Ledgers::default();
         records.for_each(|record| ledgers.add(record));
         Self {
@@ -76,7 +76,7 @@ impl Beside {
     }
 }
 
-/// What is judged: between whom, and by what. What a damaged capture leaves of a conversation may begin anew, or be told by other
+/// What is judged: between whom, and by what. What a damaged capture leaves of a conversation may begin anew, or be recognised by other
 /// roles: all of those between the same ends are one.
 type Subject = (Address, Address, [Option<u16>; 2], u64);
 
@@ -143,23 +143,23 @@ pub(crate) struct Answered {
 
 impl Answered {
     /// Reads a capture as far as it goes.
-    pub(crate) fn of(file: &[u8], beside: &Beside) -> Self {
-        Self::of_packets(&packets(file), beside)
+    pub(crate) fn of(file: &[u8], known: &Known) -> Self {
+        Self::of_packets(&packets(file), known)
     }
 
     /// Of these packets.
-    pub(crate) fn of_packets(packets: &[Owned], beside: &Beside) -> Self {
+    pub(crate) fn of_packets(packets: &[Owned], known: &Known) -> Self {
         let shares = Shares::of(MEMORY, Detail::Each);
         let mut report = Report::new("capture", Detail::Each, shares);
         let mut observer = Observer::new(shares.limits);
-        let mut judging = Judging::new(&beside.ledgers, &mut report);
+        let mut judging = Judging::new(&known.ledgers, &mut report);
         for packet in packets {
             observer.observe(&packet.borrowed(), &mut judging);
         }
         observer.finish_into(&mut judging);
         judging.finish();
         let totals = observer.totals().clone();
-        report.finish(totals, 0, ByLedgers::default(), None, beside.deployment.as_ref());
+        report.finish(totals, 0, ByLedgers::default(), None, known.deployment.as_ref());
         let mut subjects: BTreeMap<Subject, Worth> = BTreeMap::new();
         for conversation in report.conversations() {
             subjects.entry(subject(conversation)).or_default().add(conversation);
@@ -168,7 +168,7 @@ impl Answered {
             findings: report.findings().iter().map(|finding| finding.concern).collect(),
             subjects,
             report,
-            listed: beside.has_deployment(),
+            listed: known.has_deployment(),
         }
     }
 
@@ -246,7 +246,7 @@ impl Answered {
         let unprintable = |character: char| character.is_control() && character != '\n';
         assert!(
             !text.contains(unprintable),
-            "a terminal is not told what to do by packets"
+            "packets send no control sequences to a terminal"
         );
     }
 
@@ -310,9 +310,9 @@ impl Answered {
         let mut reached = 0;
         for conversation in before.report.conversations() {
             let [one, other] = conversation.ends();
-            let told = about.contains(&(one, other)) || about.contains(&(other, one));
+            let of_records = about.contains(&(one, other)) || about.contains(&(other, one));
             let subject = subject(conversation);
-            if !told || !before.subjects[&subject].safe {
+            if !of_records || !before.subjects[&subject].safe {
                 continue;
             }
             reached += 1;
@@ -367,7 +367,7 @@ fn subject(conversation: &Conversation) -> Subject {
     };
     let spi = conversation.spi();
     // ESP has one direction, and its SPI is the receiver's.
-    let direction = u64::from(swapped && matches!(conversation.posture().kind, Kind::Esp | Kind::EspInClear));
+    let direction = u64::from(swapped && matches!(conversation.posture().kind, Kind::Esp | Kind::EspUnencrypted));
     (
         one.address(),
         other.address(),

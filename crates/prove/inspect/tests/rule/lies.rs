@@ -7,7 +7,7 @@ use bartizan_wire::End;
 use crate::towards_classical::damage::Chance;
 use crate::towards_classical::frame::{Capture, Frame, Packet};
 
-/// How a copy of a packet with other bytes stands beside it.
+/// How a copy of a packet with other bytes stands next to it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Lie {
     /// Before it: the first of two.
@@ -67,13 +67,13 @@ impl Lie {
         !matches!(self, Self::Reset | Self::End | Self::Begin | Self::Answer)
     }
 
-    /// Told of some packets.
-    pub(crate) fn told(self, capture: &Capture, chance: &mut Chance, one_of: usize) -> Vec<Packet> {
+    /// Applied to some packets.
+    pub(crate) fn applied(self, capture: &Capture, chance: &mut Chance, one_of: usize) -> Vec<Packet> {
         let mut packets = Vec::new();
         for packet in &capture.packets {
             let place = chance.below(packet.bytes.len());
             if chance.below(one_of) == 0 {
-                self.beside(packet, place, &mut packets);
+                self.next_to(packet, place, &mut packets);
             } else {
                 packets.push(packet.clone());
             }
@@ -81,14 +81,14 @@ impl Lie {
         packets
     }
 
-    /// Told of each message that a key exchange in clear rests on, and between whom.
+    /// Applied to each message that a key exchange in plaintext rests on, and between whom.
     pub(crate) fn about_handshakes(self, capture: &Capture) -> (Vec<Packet>, BTreeSet<(End, End)>) {
         let (mut packets, mut about) = (Vec::new(), BTreeSet::new());
         for packet in &capture.packets {
             let frame = Frame::read(&packet.bytes);
             let before = packets.len();
             match place(&frame) {
-                Some(place) => self.beside(packet, place, &mut packets),
+                Some(place) => self.next_to(packet, place, &mut packets),
                 None => packets.push(packet.clone()),
             }
             if packets.len() > before + 1 && self.has_bytes() && self != Self::Corrupt {
@@ -99,7 +99,7 @@ impl Lie {
     }
 
     /// The packet, and the lie about its byte at `place` of the payload.
-    fn beside(self, packet: &Packet, place: usize, packets: &mut Vec<Packet>) {
+    fn next_to(self, packet: &Packet, place: usize, packets: &mut Vec<Packet>) {
         let frame = Frame::read(&packet.bytes);
         let payload = frame.payload();
         let place = place % payload.len().max(1);

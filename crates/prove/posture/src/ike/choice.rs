@@ -229,7 +229,7 @@ pub(super) fn cipher(transforms: &[Transform], sources: &[Source]) -> Option<Jud
                     (Verdict::Vulnerable, because)
                 }
                 false => {
-                    let because = format!("sent in clear: {cipher} does not encrypt");
+                    let because = format!("sent unencrypted: {cipher} does not encrypt");
                     (Verdict::ReadableNow, because)
                 }
             };

@@ -72,7 +72,7 @@ fn confidentiality(sa: &IkeSa) -> Judgement {
     }
     if candidates.iter().all(Phase1::is_keyed_by_shared_key) {
         let because = format!(
-            "IKEv1 keyed by a pre-shared key beside {}: how the key was made is not shown here",
+            "IKEv1 keyed by a pre-shared key together with {}: how the key was made is not shown here",
             group(&candidates[0])
         );
         return Judgement::new(Verdict::NotObservable, because, sources);

@@ -15,9 +15,9 @@ use super::worst::{Wanted, Worst};
 use super::{Direction, held};
 use crate::{Answer, Judgement, Kind, Posture, Reply, Source, Verdict};
 
-/// Groups and methods of a link told apart.
+/// Groups and methods of a link distinguished.
 const ALGORITHMS: usize = 64;
-/// Kinds of parts told apart: versions of TLS are whatever an end writes.
+/// Kinds of parts distinguished: versions of TLS are whatever an end writes.
 const KINDS: usize = 256;
 
 /// The questions whose answers are of a part, and not of one of its ends.
@@ -199,7 +199,7 @@ impl Bundle {
 
     /// Of parts between the same ends nothing was read, the first of them at packet `at`: that answers every question.
     pub(super) fn not_read(&mut self, because: &Judgement, at: u64, reasons: &mut Reasons) {
-        let reply = Reply::on(Answer::NotSeen, because.grounds().clone());
+        let reply = Reply::on(Answer::NotSeen, because.basis().clone());
         self.confidentiality.judged(because, at, reasons);
         self.authenticity.judged(because, at, reasons);
         for sent in &mut self.sent {

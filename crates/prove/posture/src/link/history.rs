@@ -6,7 +6,7 @@ use super::held;
 use super::part::{Occasion, Part};
 use crate::{Kind, Verdict};
 
-/// Phases of a link told apart; a stranger may choose what is negotiated.
+/// Phases of a link distinguished; an unauthenticated peer may choose what is negotiated.
 const PHASES: usize = 32;
 
 /// Parts of a link that are alike in what they negotiated and what that is worth.
@@ -115,7 +115,7 @@ impl History {
         }
     }
 
-    /// Bytes it holds beside its own.
+    /// Bytes it holds besides its own.
     pub(super) fn held(&self) -> usize {
         let names = self.phases.iter().filter_map(|phase| phase.key_exchange.as_ref());
         let names = names.map(|name| held(name.capacity(), 1));

@@ -379,7 +379,7 @@ enum Place {
     Other {
         ends: [Socket; 2],
         name: Option<&'static str>,
-        /// What is not named is at least told apart by what carries it.
+        /// What is not named is at least distinguished by what carries it.
         carrier: Option<Carrier>,
         path: Path,
         within: Option<String>,

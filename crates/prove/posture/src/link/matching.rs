@@ -288,11 +288,9 @@ fn is_at(end: &End, address: Address) -> bool {
 
 fn may_be_carried(kind: InterfaceKind, protection: Protection, carrier: Carrier) -> bool {
     match carrier {
-        Carrier::Tcp => kind.over_tcp(),
-        Carrier::Sctp => matches!(
-            kind,
-            InterfaceKind::N2 | InterfaceKind::E1 | InterfaceKind::E2 | InterfaceKind::F1C | InterfaceKind::Xn
-        ),
+        // Between two gateways TLS over TCP carries it.
+        Carrier::Tcp => kind.over_tcp() || protection == Protection::Gateway,
+        Carrier::Sctp => kind.over_sctp(),
         Carrier::Ipsec => protection == Protection::Ipsec,
         Carrier::Udp(DatagramProtocol::Named(Named::Ecpri | Named::Ptp)) => kind == InterfaceKind::OpenFronthaul,
         Carrier::Udp(protocol) => {

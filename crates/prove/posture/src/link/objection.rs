@@ -15,7 +15,7 @@ use crate::{Answer, Kind, Source, Verdict};
 pub enum Concern {
     /// Can be read now: it was sent unencrypted.
     ReadableNow,
-    /// Can be read later.
+    /// Can be harvested now and decrypted later.
     Confidentiality,
     /// Can be forged.
     Authenticity,
@@ -31,8 +31,8 @@ pub enum Concern {
     Unseen,
     /// Not shown to be safe.
     Unproven,
-    /// A hole beside the transport.
-    Beside,
+    /// A hole above the transport.
+    AboveTransport,
     /// Ledger and packets disagree.
     Contradiction,
 }
@@ -60,7 +60,7 @@ impl Concern {
             Self::Unlisted => "not in the file",
             Self::Unseen => "not seen",
             Self::Unproven => "unproven",
-            Self::Beside => "beside the transport",
+            Self::AboveTransport => "above the transport",
             Self::Contradiction => "contradiction",
         }
     }
@@ -92,12 +92,12 @@ pub(super) fn object(link: &mut Link, listed: Option<&Listed>) {
     let today = day_of(SystemTime::UNIX_EPOCH + Duration::from_nanos(link.last.time.0));
     let classical_may_pass = policy.admits_classical(today);
     let clear = link.directions.iter().map(|direction| direction.clear.answer());
-    let in_clear = clear.clone().any(|answer| answer == Answer::Yes);
+    let in_plaintext = clear.clone().any(|answer| answer == Answer::Yes);
     let surely_encrypted = clear.clone().all(|answer| answer == Answer::No);
     let passes = |link: &Link| {
         classical_may_pass
             && match link.confidentiality.verdict() {
-                Verdict::Vulnerable | Verdict::ReadableNow => !in_clear || unprotected_by_choice,
+                Verdict::Vulnerable | Verdict::ReadableNow => !in_plaintext || unprotected_by_choice,
                 _ => surely_encrypted,
             }
     };
@@ -129,7 +129,7 @@ pub(super) fn object(link: &mut Link, listed: Option<&Listed>) {
         }
     }
     if authenticity.verdict().is_vulnerable() {
-        if passes || (classical_may_pass && !in_clear) {
+        if passes || (classical_may_pass && !in_plaintext) {
             excused = true;
         } else {
             object(Concern::Authenticity, authenticity.because(), authenticity.sources());
@@ -156,9 +156,9 @@ pub(super) fn object(link: &mut Link, listed: Option<&Listed>) {
         }
     }
     if listed.is_some() {
-        let in_force = policy.in_force(today);
+        let in_effect = policy.in_effect(today);
         let sources = [Source::between(link.first, link.last)];
-        for because in [other_groups(link, &in_force), other_key_exchanges(link, &in_force)]
+        for because in [other_groups(link, &in_effect), other_key_exchanges(link, &in_effect)]
             .into_iter()
             .flatten()
         {
@@ -208,7 +208,7 @@ fn instead(others: impl Iterator<Item = String>, wanted: impl Iterator<Item = St
     (!others.is_empty()).then(|| format!("{others} negotiated, the policy names {wanted}"))
 }
 
-/// The first safe phase, and a vulnerable one that began after it. Where nothing tells what a link is, clear text beside
+/// The first safe phase, and a vulnerable one that began after it. Where nothing shows what a link is, plaintext next to
 /// TLS may be another application between the same hosts: it is an objection by itself, and no regression.
 fn fell(link: &Link) -> Option<(&Phase, &Phase)> {
     let mut phases = link.phases.iter();

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-/// What a reason costs beside its text: the counts of its `Arc`, its place in the table, what an allocator adds.
+/// What a reason costs besides its text: the counts of its `Arc`, its place in the table, what an allocator adds.
 const EACH: usize = 64;
 /// Reasons from which on it is worth looking for those that nobody gives any more.
 const FEW: usize = 1024;
@@ -13,7 +13,7 @@ const FEW: usize = 1024;
 pub(super) struct Reasons {
     known: HashSet<Arc<str>>,
     bytes: usize,
-    /// How many there were when those in use were told from the others.
+    /// How many there were when those in use were distinguished from the others.
     in_use: usize,
 }
 
@@ -51,15 +51,15 @@ mod tests {
     #[test]
     fn a_reason_given_twice_is_kept_once_and_goes_when_nobody_gives_it() {
         let mut reasons = Reasons::default();
-        let first = reasons.one(&"sent in clear".into());
-        let second = reasons.one(&"sent in clear".into());
+        let first = reasons.one(&"sent unencrypted".into());
+        let second = reasons.one(&"sent unencrypted".into());
         assert!(Arc::ptr_eq(&first, &second));
         let held = reasons.held();
         for number in 0..10 * FEW {
             reasons.one(&number.to_string().into());
         }
         assert!(reasons.known.len() <= 2 * FEW, "{}", reasons.known.len());
-        assert!(Arc::ptr_eq(&first, &reasons.one(&"sent in clear".into())));
+        assert!(Arc::ptr_eq(&first, &reasons.one(&"sent unencrypted".into())));
         drop((first, second));
         reasons.forget();
         assert!(reasons.held() < held);

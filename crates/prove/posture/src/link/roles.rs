@@ -1,4 +1,4 @@
-//! What hosts are, told by other links of theirs: that names GTP-U, which several interfaces share.
+//! What hosts are, recognised by other links of theirs: that names GTP-U, which several interfaces share.
 
 use bartizan_wire::Address;
 use bartizan_wire::datagrams::{self, DatagramProtocol};

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::reasons::Reasons;
-use crate::answer::Grounds;
+use crate::answer::Basis;
 use crate::{Answer, Judgement, Reply, Source, Verdict};
 
 /// Sources kept for a statement: the first places to look.
@@ -21,7 +21,7 @@ impl Statement for Verdict {
     }
 }
 
-/// An answer to a question of which one answer is the good one: to the question for clear text that is *no*.
+/// An answer to a question of which one answer is the good one: to the question for plaintext that is *no*.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Wanted<const YES: bool>(pub(super) Answer);
 
@@ -43,7 +43,7 @@ struct Sources(Vec<(u64, Source)>);
 /// The worst of the statements added, in whatever order they came.
 #[derive(Debug, Clone)]
 pub(super) struct Worst<S> {
-    worst: Option<(S, Grounds)>,
+    worst: Option<(S, Basis)>,
     /// First packet of the part that said so.
     at: u64,
     /// Sources of those that agree with the worst, by the first packet of their part; of one alone its grounds have them.
@@ -66,7 +66,7 @@ impl<S> Default for Worst<S> {
 
 impl<S: Statement> Worst<S> {
     /// Adds what a part says whose first packet is `at`.
-    pub(super) fn add(&mut self, said: S, grounds: &Grounds, at: u64, reasons: &mut Reasons) {
+    pub(super) fn add(&mut self, said: S, basis: &Basis, at: u64, reasons: &mut Reasons) {
         // Most parts of a link agree, and nothing more is kept of what is no worse, or says what many have said before.
         if let Some((worst, _)) = &self.worst {
             let agrees = worst.rank() == said.rank();
@@ -80,12 +80,12 @@ impl<S: Statement> Worst<S> {
                 return;
             }
         }
-        let grounds = Grounds {
-            because: reasons.one(&grounds.because),
-            sources: Arc::clone(&grounds.sources),
+        let basis = Basis {
+            because: reasons.one(&basis.because),
+            sources: Arc::clone(&basis.sources),
         };
         self.merge(Self {
-            worst: Some((said, grounds)),
+            worst: Some((said, basis)),
             at,
             sources: None,
             agree: 1,
@@ -120,17 +120,17 @@ impl<S: Statement> Worst<S> {
 
     /// Gives its reason as these keep it.
     pub(super) fn share(&mut self, reasons: &mut Reasons) {
-        if let Some((_, grounds)) = &mut self.worst {
-            grounds.because = reasons.one(&grounds.because);
+        if let Some((_, basis)) = &mut self.worst {
+            basis.because = reasons.one(&basis.because);
         }
     }
 
-    /// Bytes it holds beside its own, its reason not among them.
+    /// Bytes it holds besides its own, its reason not among them.
     pub(super) fn held(&self) -> usize {
         let own = self
             .worst
             .as_ref()
-            .map_or(0, |(_, grounds)| super::held(2 + grounds.sources.len(), 24));
+            .map_or(0, |(_, basis)| super::held(2 + basis.sources.len(), 24));
         let more = self.sources.as_ref();
         own + more.map_or(0, |more| {
             super::held(1, size_of::<Sources>()) + super::held(more.0.capacity(), size_of::<(u64, Source)>())
@@ -144,44 +144,44 @@ impl<S: Statement> Worst<S> {
     }
 
     fn own(&self) -> Vec<(u64, Source)> {
-        let sources = self.worst.iter().flat_map(|(_, grounds)| grounds.sources.iter());
+        let sources = self.worst.iter().flat_map(|(_, basis)| basis.sources.iter());
         sources.take(SOURCES).map(|source| (self.at, source.clone())).collect()
     }
 
     /// The worst, with how many of them say so where not all do; none where there were none.
-    pub(super) fn finish(self) -> Option<(S, Grounds)> {
-        let (worst, mut grounds) = self.worst?;
+    pub(super) fn finish(self) -> Option<(S, Basis)> {
+        let (worst, mut basis) = self.worst?;
         if self.agree < self.total {
-            grounds.because = format!("{} ({} of {})", grounds.because, self.agree, self.total).into();
+            basis.because = format!("{} ({} of {})", basis.because, self.agree, self.total).into();
         }
         if let Some(sources) = self.sources {
             let sources = sources.0.into_iter().map(|(_, source)| source).collect();
-            grounds = Grounds::new(grounds.because, sources);
-        } else if grounds.sources.len() > SOURCES {
-            grounds.sources = grounds.sources[..SOURCES].into();
+            basis = Basis::new(basis.because, sources);
+        } else if basis.sources.len() > SOURCES {
+            basis.sources = basis.sources[..SOURCES].into();
         }
-        Some((worst, grounds))
+        Some((worst, basis))
     }
 }
 
 impl Worst<Verdict> {
     pub(super) fn judged(&mut self, judgement: &Judgement, at: u64, reasons: &mut Reasons) {
-        self.add(judgement.verdict(), judgement.grounds(), at, reasons);
+        self.add(judgement.verdict(), judgement.basis(), at, reasons);
     }
 
     /// The judgement, if there was one.
     pub(super) fn judgement(self) -> Option<Judgement> {
-        self.finish().map(|(verdict, grounds)| Judgement::on(verdict, grounds))
+        self.finish().map(|(verdict, basis)| Judgement::on(verdict, basis))
     }
 }
 
 impl<const YES: bool> Worst<Wanted<YES>> {
     pub(super) fn replied(&mut self, reply: &Reply, at: u64, reasons: &mut Reasons) {
-        self.add(Wanted(reply.answer()), reply.grounds(), at, reasons);
+        self.add(Wanted(reply.answer()), reply.basis(), at, reasons);
     }
 
     /// The reply, if there was one.
     pub(super) fn reply(self) -> Option<Reply> {
-        self.finish().map(|(wanted, grounds)| Reply::on(wanted.0, grounds))
+        self.finish().map(|(wanted, basis)| Reply::on(wanted.0, basis))
     }
 }

@@ -86,13 +86,13 @@ pub(crate) fn mutations() -> Vec<Mutation> {
         ),
         ipsec("version to 1", Box::new(version_1)),
         mutation(
-            "ESP in clear, IPv4 in it",
+            "ESP in plaintext, IPv4 in it",
             is_esp,
             Takes::Safety,
             Box::new(|frame| cleared_esp(frame, ipv4)),
         ),
         mutation(
-            "ESP in clear, IPv6 in it",
+            "ESP in plaintext, IPv6 in it",
             is_esp,
             Takes::Safety,
             Box::new(|frame| cleared_esp(frame, ipv6)),

@@ -1,4 +1,4 @@
-//! SSH turned towards classical: the key exchange methods in clear.
+//! SSH turned towards classical: the key exchange methods in plaintext.
 
 use bartizan_posture::Posture;
 
@@ -29,7 +29,7 @@ fn is_ssh(_: &Subject, posture: &Posture) -> bool {
     posture.ssh_key_exchange.is_some()
 }
 
-/// The message in clear that a segment begins with: behind the length of packet and padding.
+/// The message in plaintext that a segment begins with: behind the length of packet and padding.
 fn message(frame: &Frame<'_>) -> Option<u8> {
     frame.payload().get(5).copied().filter(|_| frame.protocol == 6)
 }

@@ -51,7 +51,7 @@ pub(crate) fn mutations() -> Vec<Mutation> {
         safety("cipher to one of TLS 1.2", Box::new(|frame| suite(frame, 0xc02f))),
         safety("cipher to one not offered", Box::new(|frame| suite(frame, 0x1304))),
         safety(
-            "client's groups to secp256r1 beside an encrypted hello",
+            "client's groups to secp256r1 together with an encrypted hello",
             Box::new(|frame| hidden(frame, client_groups)),
         ),
         safety("another ServerHello behind the first", Box::new(another_server_hello)),
@@ -333,7 +333,7 @@ fn another_server_hello(frame: &Frame<'_>) -> Change {
     Change::Turn(frame.with_payload(&[record, &another, &payload[end..]].concat()))
 }
 
-/// Encrypted records at the beginning of a segment become a request in clear.
+/// Encrypted records at the beginning of a segment become a request in plaintext.
 fn cleared_records(frame: &Frame<'_>) -> Change {
     let text = b"GET / HTTP/1.1\r\nhost: nrf\r\n\r\n";
     if frame.protocol == 6 && frame.payload().starts_with(&[23, 3, 3]) && frame.payload().len() > text.len() {

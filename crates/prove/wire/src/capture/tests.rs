@@ -211,7 +211,7 @@ fn simple_and_obsolete_packet_blocks_are_read() {
 }
 
 #[test]
-fn packets_dropped_at_capture_are_told_from_the_newest_statistics() {
+fn packets_dropped_at_capture_are_reported_from_the_newest_statistics() {
     let mut blocks = Blocks::new(Order::Little);
     blocks.interface(1, 0, &[]);
     for dropped in [3u64, 11] {
@@ -279,7 +279,7 @@ fn pcapng_blocks_that_contradict_themselves_are_damage() {
 }
 
 #[test]
-fn what_is_no_capture_is_told_by_its_first_bytes() {
+fn what_is_no_capture_is_recognised_by_its_first_bytes() {
     let error = |bytes: &[u8]| read(bytes, &[usize::MAX]).1.unwrap_err();
     assert_eq!(error(b""), CaptureError::Empty);
     assert_eq!(

@@ -2,11 +2,11 @@
 
 use super::{DatagramProtocol, Named};
 use crate::Side;
-use crate::observer::allocated;
+use crate::allocation::allocated;
 
 /// Messages of one datagram that are read: PFCP and GTPv2-C may bundle several.
 const IN_ONE_DATAGRAM: usize = 8;
-/// Types of messages told apart. PFCP has 27, GTPv2-C 80 of which an interface uses a quarter.
+/// Types of messages distinguished. PFCP has 27, GTPv2-C 80 of which an interface uses a quarter.
 const TYPES: usize = 32;
 /// Tunnels or sessions of each direction that are named.
 const NAMED: usize = 16;

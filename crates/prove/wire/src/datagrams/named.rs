@@ -1,4 +1,4 @@
-//! Protocols over UDP that are known by name, told by the structure of their messages; a port alone tells nothing, and is asked for
+//! Protocols over UDP that are known by name, recognised by the structure of their messages; a port alone proves nothing, and is asked for
 //! where a structure is weak.
 
 use crate::cursor::Cursor;
@@ -83,7 +83,7 @@ impl Named {
         }
     }
 
-    /// Ports that it is looked for on, where its structure is too weak to be believed anywhere; none where it is told by structure alone.
+    /// Ports that it is looked for on, where its structure is too weak to be believed anywhere; none where it is recognised by structure alone.
     #[must_use]
     pub fn ports(self) -> &'static [u16] {
         match self {

@@ -74,7 +74,7 @@ impl DatagramProtocol {
         IP_PROTOCOLS.iter().map(|(number, _)| Self::Ip(*number))
     }
 
-    /// The port that it is looked for on, as the registry has it; none where it is told by structure alone.
+    /// The port that it is looked for on, as the registry has it; none where it is recognised by structure alone.
     #[must_use]
     pub fn port(self) -> Option<u16> {
         let known = UDP_APPLICATIONS.iter().find(|known| self.name() == known.protocol)?;

@@ -41,7 +41,7 @@ fn moment(packet: u64) -> Moment {
 }
 
 #[test]
-fn protocols_are_told_by_port_and_header_together() {
+fn protocols_are_recognised_by_port_and_header_together() {
     let tunnel = g_pdu(&ipv4());
     assert_eq!(recognise(&on(2152, &tunnel)), Some(DatagramProtocol::GtpU));
     assert_eq!(recognise(&on(2153, &tunnel)), None);
@@ -69,7 +69,7 @@ fn protocols_are_told_by_port_and_header_together() {
 }
 
 #[test]
-fn a_users_packet_in_a_tunnel_is_told_from_one_that_is_encrypted_above() {
+fn a_users_packet_in_a_tunnel_is_distinguished_from_one_that_is_encrypted_above() {
     let source = end("10.0.0.1:2152");
     let destination = end("10.0.0.2:2152");
     let mut seen = Datagrams::new(
@@ -80,10 +80,10 @@ fn a_users_packet_in_a_tunnel_is_told_from_one_that_is_encrypted_above() {
         moment(1),
     );
     seen.datagram(source, &on(2152, &g_pdu(&[0x80; 60])), moment(1));
-    assert_eq!((seen.user_packets, seen.user_packets_in_clear), (1, 0));
+    assert_eq!((seen.user_packets, seen.user_packets_in_plaintext), (1, 0));
     seen.datagram(destination, &on(2152, &g_pdu(&ipv4())), moment(2));
-    assert_eq!((seen.user_packets, seen.user_packets_in_clear), (2, 1));
-    assert_eq!(seen.first_in_clear, Some(moment(2)));
+    assert_eq!((seen.user_packets, seen.user_packets_in_plaintext), (2, 1));
+    assert_eq!(seen.first_in_plaintext, Some(moment(2)));
     assert_eq!((seen.from_client.packets, seen.from_server.packets), (1, 1));
 }
 
@@ -199,6 +199,6 @@ proptest! {
         let source = end("10.0.0.1:1");
         let mut seen = Datagrams::new(1, protocol, Path::default(), [source, end("10.0.0.2:2")], moment(1));
         seen.datagram(source, &udp, moment(1));
-        prop_assert!(seen.user_packets_in_clear <= seen.user_packets);
+        prop_assert!(seen.user_packets_in_plaintext <= seen.user_packets);
     }
 }

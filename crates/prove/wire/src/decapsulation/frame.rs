@@ -203,7 +203,7 @@ fn macsec<'a>(rest: &'a [u8], layers: &mut Vec<Layer>) -> Option<Step<'a>> {
     let inner = rest.get(length..)?;
     let (kind, inner) = inner.split_first_chunk::<2>()?;
     let inner = inner.get(..inner.len().saturating_sub(CHECK))?;
-    layers.push(Layer::new(Encapsulation::MacSecInClear, None));
+    layers.push(Layer::new(Encapsulation::MacSecUnencrypted, None));
     Some(Step::On(Carried::Typed(u16::from_be_bytes(*kind), inner)))
 }
 

@@ -1,4 +1,4 @@
-//! What tags, labels and tunnels are told by: the numbers that the readers here go by.
+//! What tags, labels and tunnels are recognised by: the numbers that the readers here go by.
 
 use std::fmt;
 
@@ -39,7 +39,7 @@ impl fmt::Display for Mark {
 }
 
 impl Encapsulation {
-    /// What it is told by.
+    /// What it is recognised by.
     #[must_use]
     pub fn marks(self) -> &'static [Mark] {
         use Mark::{BehindLabels, EtherType, Gre, Port, Protocol};
@@ -55,7 +55,7 @@ impl Encapsulation {
             Self::FabricPath => &[EtherType(FABRIC_PATH)],
             Self::VnTag => &[EtherType(VN_TAG)],
             Self::RedundancyTag => &[EtherType(REDUNDANCY_TAG)],
-            Self::MacSecInClear => &[EtherType(ETHERTYPE_MACSEC)],
+            Self::MacSecUnencrypted => &[EtherType(ETHERTYPE_MACSEC)],
             Self::Mpls => &[EtherType(MPLS_UNICAST), EtherType(MPLS_MULTICAST)],
             Self::PseudoWire => &[BehindLabels],
             Self::Nsh => &[EtherType(NSH)],
@@ -187,7 +187,7 @@ mod tests {
     fn what_is_followed_is_followed_by_its_marks_and_by_no_other_number() {
         let found = all_found();
         for (encapsulation, mark) in &found {
-            // What GRE carries is told by GRE.
+            // What GRE carries is recognised by GRE.
             let within = |other: &Mark| matches!((other, mark), (Mark::Gre(_), Mark::Protocol(number::GRE)));
             let marks = encapsulation.marks();
             assert!(

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::Moment;
-use crate::observer::allocated;
+use crate::allocation::allocated;
 use crate::tls::LONGEST_MESSAGE;
 
 /// Bytes of a handshake message's header.
@@ -110,7 +110,7 @@ impl Fragments {
         }
     }
 
-    /// Whether a fragment may wait. Fragments of what is never completed give way to none: an end that sends such has no
+    /// Whether a fragment may wait. Fragments of what is never completed are evicted for none: an end that sends such has no
     /// handshake to be read.
     fn has_room(&self, sequence: u16, part: usize) -> bool {
         let bytes: usize = self.0.values().map(|partial| partial.bytes).sum();

@@ -1,4 +1,4 @@
-//! The handshake of DTLS, as far as it is in clear: before version 1.3 up to ChangeCipherSpec.
+//! The handshake of DTLS, as far as it is in plaintext: before version 1.3 up to ChangeCipherSpec.
 
 use bartizan_registry::SignatureScheme;
 
@@ -114,7 +114,7 @@ impl Handshake {
                 self.ends[from].left.get_or_insert(BEHIND);
             } else if record.kind == HANDSHAKE {
                 let mut fragments = std::mem::take(&mut self.ends[from].fragments);
-                fragments.push(body, tls::IN_CLEAR, seen, |message| {
+                fragments.push(body, tls::IN_PLAINTEXT, seen, |message| {
                     self.handshake(&message, from, keys);
                 });
                 self.ends[from].fragments = fragments;

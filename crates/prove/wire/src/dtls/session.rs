@@ -2,8 +2,8 @@
 
 use super::handshake::Handshake;
 use super::{ALERT, APPLICATION_DATA, CHANGE_CIPHER_SPEC, Dtls, HANDSHAKE, RECORD, Record, WITH_CONNECTION_ID};
+use crate::allocation::allocated;
 use crate::keys::Keys;
-use crate::observer::allocated;
 use crate::quic::is_text;
 use crate::tls::{Alert, CLIENT_HELLO, Version};
 use crate::udp::Udp;
@@ -113,7 +113,7 @@ impl Session {
                     break;
                 }
                 (APPLICATION_DATA, 0) => {
-                    self.shown.data_in_clear.get_or_insert(at);
+                    self.shown.data_in_plaintext.get_or_insert(at);
                 }
                 (ALERT, 0) => self.alert(body, from, at),
                 (_, 0) => {}
@@ -136,7 +136,7 @@ impl Session {
 
     fn alert(&mut self, body: &[u8], from: usize, at: Moment) {
         let &[level, description] = body else { return };
-        // Which of the two is the client is told at the end.
+        // Which of the two is the client is decided at the end.
         let alert = Alert {
             from: Side::Client,
             level,
@@ -165,7 +165,7 @@ impl Session {
             messages: self.shown.messages,
             legacy_protected: self.shown.legacy_protected,
             protected: self.shown.protected,
-            data_in_clear: self.shown.data_in_clear,
+            data_in_plaintext: self.shown.data_in_plaintext,
             alerts,
             ..read
         }

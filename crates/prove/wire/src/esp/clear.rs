@@ -33,7 +33,7 @@ pub(super) enum Found {
     Structure,
     /// Ports and flags where a TCP segment that was captured in part has them: one in 2^19.
     Likely(u32),
-    /// Nothing that can be told.
+    /// Nothing that can be determined.
     Nothing,
 }
 

@@ -34,7 +34,7 @@ fn packets_in_order_have_no_gaps() {
 }
 
 #[test]
-fn lost_late_and_repeated_packets_are_told_apart() {
+fn lost_late_and_repeated_packets_are_distinguished() {
     let sa = packets(&[1, 2, 5, 4, 4, 5, 9]);
     assert_eq!((sa.missing, sa.late, sa.repeated), (1 + 3, 1, 2));
 }
@@ -80,11 +80,11 @@ fn null_encrypted(vector: usize, icv: usize) -> Vec<u8> {
 #[test]
 fn null_encryption_is_seen_with_and_without_a_vector() {
     for (vector, icv) in [(0, 12), (0, 16), (8, 16)] {
-        assert!(is_in_clear(&null_encrypted(vector, icv), 0));
+        assert!(is_in_plaintext(&null_encrypted(vector, icv), 0));
     }
     let mut wrong = null_encrypted(0, 12);
     wrong[20] ^= 1;
-    assert!(!is_in_clear(&wrong, 0), "its checksum is wrong");
+    assert!(!is_in_plaintext(&wrong, 0), "its checksum is wrong");
 }
 
 /// An ESP packet with this in it, padded as it must be, and a check of so many bytes.
@@ -118,14 +118,17 @@ fn what_a_trailer_names_and_what_is_there_tell_null_encryption() {
     for (held, next, other) in [(&ipv6, 41, 17), (&udp, 17, 132), (&sctp, 132, 41)] {
         for (vector, check) in [(0, 12), (0, 16), (8, 16), (0, 24), (0, 32)] {
             let packet = with_trailer(held, next, vector, check);
-            assert!(is_in_clear(&packet, 0), "{next} {vector} {check}");
-            assert!(!is_in_clear(&with_trailer(held, other, vector, check), 0), "{other}");
-            assert!(!is_in_clear(&packet[..packet.len() - 1], 0), "cut");
-            assert!(!is_in_clear(&packet, 1), "its end is not in the capture");
+            assert!(is_in_plaintext(&packet, 0), "{next} {vector} {check}");
+            assert!(
+                !is_in_plaintext(&with_trailer(held, other, vector, check), 0),
+                "{other}"
+            );
+            assert!(!is_in_plaintext(&packet[..packet.len() - 1], 0), "cut");
+            assert!(!is_in_plaintext(&packet, 1), "its end is not in the capture");
         }
         let mut longer = held.clone();
         longer.push(7);
-        assert!(!is_in_clear(&with_trailer(&longer, next, 0, 12), 0), "{next}");
+        assert!(!is_in_plaintext(&with_trailer(&longer, next, 0, 12), 0), "{next}");
     }
 }
 
@@ -152,12 +155,12 @@ fn bytes_that_are_not_spread_as_encrypted_ones_are_a_hint_in_any_mode() {
         (state >> 56) as u8
     }));
     for length in [40, 88, 200, 1408] {
-        assert!(!is_in_clear(&sealed[..length], 0), "{length}");
+        assert!(!is_in_plaintext(&sealed[..length], 0), "{length}");
         assert_ne!(clear::is_skewed(&sealed[..length]), Some(true), "{length}");
     }
 }
 
-fn is_in_clear(packet: &[u8], missing: usize) -> bool {
+fn is_in_plaintext(packet: &[u8], missing: usize) -> bool {
     let end = |last| Ipv4Addr::new(10, 0, 0, last).into();
     clear::look(packet, missing, end(1), end(2)) == Found::Structure
 }
@@ -220,14 +223,14 @@ fn sip_in_tcp_in_transport_mode_is_read_over_the_life_of_the_association() {
         // Captured in part throughout: the header is there.
         vec![(&whole[..60], whole.len() - 60); 3],
     ] {
-        assert!(of_packets(packets).in_clear().is_some());
+        assert!(of_packets(packets).in_plaintext().is_some());
     }
     // Behind many that nobody can read, as traffic flow confidentiality sends them.
     let dummies: Vec<Vec<u8>> = (0..200).map(|number| sealed(number, 100)).collect();
     let packets = dummies.iter().map(|packet| (&packet[..], 0));
     let late = packets.chain([(&whole[..], 0); 64]);
     assert_eq!(
-        of_packets(late).in_clear().map(|at| at.packet),
+        of_packets(late).in_plaintext().map(|at| at.packet),
         Some(209),
         "the first of those looked at"
     );
@@ -258,9 +261,9 @@ fn what_else_ip_carries_is_read_too() {
     let pseudo = [&[10, 0, 0, 1, 10, 0, 0, 2, 0, 6, 0, odd.len() as u8][..], &odd].concat();
     let odd = checked(pseudo, 12 + 16)[12..].to_vec();
     for (held, next) in [(&echo, 1), (&ipv4, 4), (&gre, 47), (&ospf, 89), (&udp, 0), (&odd, 6)] {
-        assert!(is_in_clear(&with_trailer(held, next, 0, 16), 0), "{next}");
+        assert!(is_in_plaintext(&with_trailer(held, next, 0, 16), 0), "{next}");
         assert!(
-            is_in_clear(&with_trailer(held, next, 8, 16), 0),
+            is_in_plaintext(&with_trailer(held, next, 8, 16), 0),
             "{next} behind a vector"
         );
         let mut wrong = held.clone();
@@ -269,7 +272,10 @@ fn what_else_ip_carries_is_read_too() {
         wrong[2] ^= 0x55;
         wrong[12] ^= 0x50;
         wrong.push(1);
-        assert!(!is_in_clear(&with_trailer(&wrong, next, 0, 16), 0), "{next} damaged");
+        assert!(
+            !is_in_plaintext(&with_trailer(&wrong, next, 0, 16), 0),
+            "{next} damaged"
+        );
     }
 }
 
@@ -282,7 +288,7 @@ fn of_a_hundred_thousand_encrypted_packets_none_is_taken_for_text() {
         assert_ne!(found, Found::Structure, "{number}");
         sa.looked.add(found, clear::is_skewed(&packet), moment(number));
     }
-    assert_eq!((sa.in_clear(), sa.looks_encrypted()), (None, Some(true)));
+    assert_eq!((sa.in_plaintext(), sa.looks_encrypted()), (None, Some(true)));
 }
 
 proptest! {

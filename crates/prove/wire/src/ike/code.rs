@@ -9,7 +9,7 @@ use bartizan_registry::{Safety, Transform, TransformKind, transform};
 pub struct ExchangeType(pub u8);
 
 impl ExchangeType {
-    /// Proposals, the first key exchange and nonces, in clear.
+    /// Proposals, the first key exchange and nonces, in plaintext.
     pub const IKE_SA_INIT: Self = Self(34);
     /// Who the ends are, and the first CHILD_SA.
     pub const IKE_AUTH: Self = Self(35);
@@ -101,7 +101,7 @@ impl PayloadType {
 pub struct KeyExchangeMethod(pub u16);
 
 impl KeyExchangeMethod {
-    /// No exchange: an additional one may be offered as optional by offering this beside it (RFC 9370, section 2.2.2).
+    /// No exchange: an additional one may be offered as optional by offering this next to it (RFC 9370, section 2.2.2).
     pub const NONE: Self = Self(0);
 
     /// What the registry knows of it.

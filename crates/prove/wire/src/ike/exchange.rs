@@ -4,9 +4,9 @@ use std::num::NonZeroU32;
 
 use super::{ExchangeType, Header, Party};
 use crate::Moment;
-use crate::observer::allocated;
+use crate::allocation::allocated;
 
-/// Most fragments of one message that are told apart. FrodoKEM-1344 in fragments of 576 bytes has 40.
+/// Most fragments of one message that are distinguished. FrodoKEM-1344 in fragments of 576 bytes has 40.
 const FRAGMENTS: u16 = 128;
 
 /// A request or a response.
@@ -117,7 +117,7 @@ impl Assembly {
         self.complete
     }
 
-    /// Bytes it holds beside its own.
+    /// Bytes it holds besides its own.
     pub(super) fn held(&self) -> usize {
         self.pieces.as_ref().map_or(0, |pieces| {
             allocated(size_of::<Pieces>()) + allocated(pieces.digests.capacity() * size_of::<(u16, u16, u32)>())

@@ -1,7 +1,7 @@
 //! The exchanges of an IKE_SA, packed: it may be idle for days, and a hundred thousand others with it.
 
 use super::{Exchange, ExchangeType, Half, Party};
-use crate::observer::allocated;
+use crate::allocation::allocated;
 use crate::{Moment, Timestamp};
 
 /// Exchanges in the order of their first packets: the first of many, and how many there were beyond. Each takes a third of
@@ -42,7 +42,7 @@ impl Exchanges {
         self.kept as u64 + self.omitted
     }
 
-    /// Bytes they hold beside their own.
+    /// Bytes they hold besides their own.
     pub(super) fn held(&self) -> usize {
         allocated(self.packed.len())
     }

@@ -7,12 +7,28 @@ use std::fmt;
 pub struct NotifyType(pub u16);
 
 impl NotifyType {
+    /// A payload that must be understood is of a kind that is not.
+    pub const UNSUPPORTED_CRITICAL_PAYLOAD: Self = Self(1);
+    /// The message was proven, and cannot be read.
+    pub const INVALID_SYNTAX: Self = Self(7);
     /// None of the proposals is acceptable.
     pub const NO_PROPOSAL_CHOSEN: Self = Self(14);
     /// The key exchange was made with a method the responder does not take; it names the one it wants.
     pub const INVALID_KE_PAYLOAD: Self = Self(17);
+    /// Who the peer is was not proven.
+    pub const AUTHENTICATION_FAILED: Self = Self(24);
+    /// No CHILD_SA but the first is made.
+    pub const NO_ADDITIONAL_SAS: Self = Self(35);
+    /// No traffic is wanted by both ends.
+    pub const TS_UNACCEPTABLE: Self = Self(38);
+    /// Digest of SPIs and the sender's address and port.
+    pub const NAT_DETECTION_SOURCE_IP: Self = Self(16388);
+    /// Digest of SPIs and the receiver's address and port.
+    pub const NAT_DETECTION_DESTINATION_IP: Self = Self(16389);
     /// Come again with this cookie.
     pub const COOKIE: Self = Self(16390);
+    /// The CHILD_SA protects payloads between two hosts, not packets between two gateways.
+    pub const USE_TRANSPORT_MODE: Self = Self(16391);
     /// The SA that is to be replaced.
     pub const REKEY_SA: Self = Self(16393);
     /// IKE fragments can be read (RFC 7383).

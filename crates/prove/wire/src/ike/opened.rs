@@ -11,7 +11,7 @@ use crate::{Moment, Seen};
 
 /// Messages of which some fragments are there and others are not.
 const PARTIAL: usize = 4;
-/// Bytes of the fragments of one message; strongSwan takes 10 000 and can be told to take more.
+/// Bytes of the fragments of one message; strongSwan takes 10 000 and can be configured to take more.
 const LONGEST: usize = 128 * 1024;
 /// Messages remembered, so that one that comes twice counts once.
 const DONE: usize = 16;

@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use super::{
     Exchange, ExchangeType, Exchanges, KeyExchangeMethod, Malformed, Mode, NotifyType, Phase1, Proposal, Rekey,
 };
-use crate::observer::allocated;
+use crate::allocation::allocated;
 use crate::path::Path;
 use crate::{Captured, Moment, Seen};
 
@@ -52,7 +52,7 @@ pub enum Origin {
     Midstream,
 }
 
-/// What a KE payload in clear holds.
+/// What a KE payload in plaintext holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct KeyExchangeData {
     /// Made with.
@@ -61,7 +61,7 @@ pub struct KeyExchangeData {
     pub length: u16,
 }
 
-/// A notification in clear.
+/// A notification in plaintext.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Notified {
     /// Who says it.
@@ -101,8 +101,8 @@ pub enum Fault {
     /// The checksum of a message is wrong, and right in others of the same end: its receiver drops it.
     #[error("a checksum is wrong among right ones: forged, or damaged on the way")]
     Corrupt,
-    /// Payloads in clear where only encrypted ones may be.
-    #[error("payloads in clear behind IKE_SA_INIT")]
+    /// Payloads in plaintext where only encrypted ones may be.
+    #[error("payloads in plaintext behind IKE_SA_INIT")]
     Clear,
 }
 
@@ -161,7 +161,7 @@ impl<T> Kept<T> {
     }
 }
 
-/// What an initiator wanted before it was told what the responder takes.
+/// What an initiator wanted before it learned what the responder takes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct FirstOffer {
@@ -252,7 +252,7 @@ pub struct IkeSa {
 }
 
 impl IkeSa {
-    /// Bytes it holds beside its own.
+    /// Bytes it holds besides its own.
     #[must_use]
     pub fn held(&self) -> usize {
         fn list<T>(capacity: usize) -> usize {

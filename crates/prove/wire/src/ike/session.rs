@@ -12,9 +12,9 @@ use super::{
     Body, Exchange, ExchangeType, Exchanges, Fault, Half, Header, IkeSa, KeyExchangeData, KeyExchangeMethod, Message,
     NotifyType, Origin, Party, PartyTraffic, Payload, PayloadType, Rekey, Retry, v1,
 };
+use crate::allocation::allocated;
 use crate::checksum::{Checksum, Sums};
 use crate::keys::Keys;
-use crate::observer::allocated;
 use crate::path::Path;
 use crate::{Captured, Moment, Seen};
 
@@ -271,7 +271,7 @@ impl Session {
         }
     }
 
-    /// What keys open of a message behind IKE_SA_INIT; call it beside [`message`](Self::message).
+    /// What keys open of a message behind IKE_SA_INIT; call it next to [`message`](Self::message).
     pub fn open(&mut self, header: &Header, message: &[u8], arrival: &Arrival, keys: &dyn Keys) {
         if header.major != 2 || header.exchange == ExchangeType::IKE_SA_INIT || !arrival.whole {
             return;
@@ -300,7 +300,13 @@ impl Session {
     }
 
     /// Packets of the capture that brought a message with this header; `path` is what they were carried in.
-    pub(crate) fn came(&mut self, header: &Header, arrival: &Arrival, captured: Captured, path: impl FnOnce() -> Path) {
+    pub(crate) fn arrived(
+        &mut self,
+        header: &Header,
+        arrival: &Arrival,
+        captured: Captured,
+        path: impl FnOnce() -> Path,
+    ) {
         self.sa.captured.add(captured);
         let way = match self.party(header, arrival) {
             Party::Initiator => 0,

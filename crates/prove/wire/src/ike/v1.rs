@@ -39,7 +39,7 @@ pub struct Phase1 {
 }
 
 impl Phase1 {
-    /// Whether a pre-shared key goes into the secret (RFC 2409, section 5): alone, or beside another proof of one end's (XAUTH).
+    /// Whether a pre-shared key goes into the secret (RFC 2409, section 5): alone, or together with another proof of one end's (XAUTH).
     #[must_use]
     pub fn is_keyed_by_shared_key(&self) -> bool {
         matches!(self.authentication, Some(1 | 65001 | 65002))

@@ -19,9 +19,9 @@ const TIDY: usize = 1024;
 /// What [`Fragments`] may hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FragmentLimits {
-    /// Packets in the making at a time. The oldest gives way to a new one.
+    /// Packets in the making at a time. The oldest is evicted for a new one.
     pub packets: usize,
-    /// Bytes of all parts held. The oldest packets give way.
+    /// Bytes of all parts held. The oldest packets are evicted.
     pub bytes: usize,
     /// How long a packet may take from its first captured part, in nanoseconds of the capture's clock.
     pub lifetime: u64,
@@ -200,7 +200,7 @@ impl Fragments {
             return Taken::Refused;
         }
         if !self.partials.contains_key(&key) {
-            while self.partials.len() >= self.limits.packets && self.give_way() {}
+            while self.partials.len() >= self.limits.packets && self.evict_oldest() {}
             self.order.push_back((key, at));
             self.partials.insert(key, Partial::new(at));
         }
@@ -248,7 +248,7 @@ impl Fragments {
                 captured,
             };
         }
-        while self.held > self.limits.bytes && self.give_way() {}
+        while self.held > self.limits.bytes && self.evict_oldest() {}
         Taken::Held
     }
 
@@ -277,7 +277,7 @@ impl Fragments {
     }
 
     /// Gives up the oldest packet; says whether there was one.
-    fn give_way(&mut self) -> bool {
+    fn evict_oldest(&mut self) -> bool {
         while let Some((key, first)) = self.order.pop_front() {
             if self.partials.get(&key).is_some_and(|partial| partial.first == first) {
                 self.abandon(&key);
@@ -311,7 +311,7 @@ impl Fragments {
         });
     }
 
-    /// Lets go of what is held of a packet and remembers to take no more of it.
+    /// Releases what is held of a packet and remembers to take no more of it.
     fn refuse(&mut self, key: &Key) {
         if let Some(partial) = self.partials.get_mut(key) {
             self.held -= partial.held;

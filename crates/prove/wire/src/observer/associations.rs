@@ -81,7 +81,7 @@ impl Associations {
                 let mut tracker = Box::new(Tracker::new(number, source, destination, &packet, arrived.first));
                 tracker.carried_in(bounds.paths.path(arrived.path), arrived.path.0);
                 let direction = tracker.direction_of(source, destination).unwrap_or(0);
-                bounds.memory.came(tracker.held());
+                bounds.memory.arrived(tracker.held());
                 self.trackers.insert(number, tracker);
                 self.by_ends.insert(between(arrived.path, source, destination), number);
                 self.trackers.grown(bounds.memory);
@@ -92,7 +92,7 @@ impl Associations {
         let Some(tracker) = self.trackers.get_mut(&number) else {
             return Err(Unreadable);
         };
-        tracker.came(arrived.captured);
+        tracker.arrived(arrived.captured);
         if !tracker.admits(
             &packet,
             direction,

@@ -144,7 +144,7 @@ impl Observer {
         self.begun += 1;
         let mut flow = Box::new(Flow::new(self.begun, source, destination, segment, arrived));
         let ended = flow.segment(source, segment, arrived, &mut self.budget, self.keys.as_deref());
-        self.memory.came(flow.held());
+        self.memory.arrived(flow.held());
         if arrived.path != PathId::default() {
             let bare = self.paths.bare(arrived.path);
             let ends = [source, destination];
@@ -200,7 +200,7 @@ impl Observer {
             self.leave(&flow);
             let ([path, back], [one, other]) = (flow.paths(), flow.ends());
             if back != path {
-                // Packets of both ways may come yet.
+                // Packets of both directions may come yet.
                 let back = Ends::between(one, other, back);
                 self.slots.insert(back, Slot::Ended(rest));
                 self.remember(back);

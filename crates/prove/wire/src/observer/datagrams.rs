@@ -10,7 +10,8 @@ use super::keyed::Table;
 use super::memory::{Bounds, Memory};
 use super::paths::PathId;
 use super::quic::Places;
-use super::{Arrived, FlowKind, Omitted, Sink, allocated};
+use super::{Arrived, FlowKind, Omitted, Sink};
+use crate::allocation::allocated;
 use crate::datagrams::{self, DatagramProtocol, Datagrams as Seen, Named, Numbered, Port};
 use crate::end::End;
 use crate::macsec::MacSec;
@@ -363,7 +364,7 @@ impl Datagrams {
             let path = bounds.paths.path(key.path);
             let seen = Seen::new(*bounds.begun, key.protocol, path, ends, origin.first);
             let conversation = Box::new(Conversation::new(seen));
-            bounds.memory.came(conversation.held());
+            bounds.memory.arrived(conversation.held());
             entry.insert(conversation);
         }
         if known < self.seen.len() {

@@ -2,9 +2,10 @@
 
 use std::net::SocketAddr;
 
-use super::application::Application;
+use super::Arrived;
 use super::paths::PathId;
-use super::{Arrived, allocated};
+use crate::allocation::allocated;
+use crate::application::Application;
 use crate::checksum::{self, Sums};
 use crate::connection::Captured;
 use crate::keys::Keys;
@@ -34,7 +35,7 @@ pub(super) struct Flow {
     packets: [u64; 2],
     /// What the checksums of each direction are.
     sums: [Sums; 2],
-    /// What key exchange there is in clear is over.
+    /// The unencrypted part of the key exchange is over.
     settled: bool,
     application: Application,
 }

@@ -9,8 +9,9 @@ use super::keyed::Table;
 use super::live::hosts;
 use super::memory::{Bounds, Memory};
 use super::paths::PathId;
-use super::{Arrived, FlowKind, Omitted, Sink, Unread, allocated};
+use super::{Arrived, FlowKind, Omitted, Sink, Unread};
 use crate::Timestamp;
+use crate::allocation::allocated;
 use crate::checksum;
 use crate::esp::{self, Carrier, EspSa};
 use crate::ike::{Arrival, ExchangeType, Header, Session};
@@ -101,7 +102,7 @@ impl Ipsec {
             return true;
         };
         let before = session.held();
-        session.came(&header, &arrival, arrived.captured, || bounds.paths.path(arrived.path));
+        session.arrived(&header, &arrival, arrived.captured, || bounds.paths.path(arrived.path));
         let checksum = checksum::udp(
             datagram.source,
             datagram.destination,
@@ -225,7 +226,7 @@ impl Ipsec {
             Entry::Vacant(entry) if room => {
                 bounds.totals.esp_sas += 1;
                 *bounds.begun += 1;
-                bounds.memory.came(held_by_esp());
+                bounds.memory.arrived(held_by_esp());
                 entry.insert(Box::new(EspSa::new(
                     *bounds.begun,
                     source,
@@ -277,7 +278,7 @@ impl Ipsec {
                 bounds.totals.ike_sas += 1;
                 *bounds.begun += 1;
                 let session = Box::new(Session::new(*bounds.begun, header, arrival));
-                bounds.memory.came(session.held());
+                bounds.memory.arrived(session.held());
                 self.sessions.insert(*bounds.begun, session);
                 self.half_open.insert(half_open, *bounds.begun);
                 self.sessions.grown(bounds.memory);

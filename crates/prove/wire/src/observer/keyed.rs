@@ -38,7 +38,7 @@ impl<K, V> DerefMut for Table<K, V> {
 }
 
 impl<K, V> Table<K, V> {
-    /// Bytes that another entry may take: none where there is a place, else a table twice as large beside this one.
+    /// Bytes that another entry may take: none where there is a place, else a table twice as large next to this one.
     pub(super) fn growth(&self) -> usize {
         if self.entries.len() < self.entries.capacity() {
             return 0;

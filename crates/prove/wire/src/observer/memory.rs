@@ -5,14 +5,6 @@ use super::{Limits, Omission, Omitted, Totals, Unread};
 use crate::connection::Captured;
 use crate::keys::Keys;
 
-/// Bytes that an allocation of so many takes, with what an allocator adds: eight, rounded up to sixteen.
-pub(crate) fn allocated(bytes: usize) -> usize {
-    match bytes {
-        0 => 0,
-        bytes => (bytes + 8).next_multiple_of(16).max(32),
-    }
-}
-
 /// Bytes that live flows and the tables they are found in hold, and those they may.
 pub(super) struct Memory {
     used: usize,
@@ -38,7 +30,7 @@ impl Memory {
         self.used
     }
 
-    pub(super) fn came(&mut self, held: usize) {
+    pub(super) fn arrived(&mut self, held: usize) {
         self.used += held;
     }
 

@@ -1,11 +1,11 @@
-//! The tags and tunnels that conversations are told apart by, each combination under a number.
+//! The tags and tunnels that conversations are distinguished by, each combination under a number.
 
 use std::hash::{BuildHasher, Hash, Hasher};
 
-use super::allocated;
 use super::keyed::Table;
 use super::memory::Memory;
 use crate::Timestamp;
+use crate::allocation::allocated;
 use crate::path::{Layer, Path};
 
 /// A combination of tags and tunnels; the default is none at all.
@@ -112,7 +112,7 @@ impl Paths {
         }
         self.given += 1;
         let id = PathId(self.given);
-        memory.came(held(layers));
+        memory.arrived(held(layers));
         self.ids.insert(layers.into(), id);
         let known = Known {
             path: Path::new(layers),
@@ -126,7 +126,7 @@ impl Paths {
     }
 }
 
-/// Bytes that a combination takes beside its places in the tables: it is there twice.
+/// Bytes that a combination takes besides its places in the tables: it is there twice.
 fn held(layers: &[Layer]) -> usize {
     2 * allocated(size_of_val(layers) + 16)
 }

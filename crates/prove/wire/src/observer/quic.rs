@@ -19,7 +19,7 @@ const SHORTEST: usize = 21;
 pub(super) struct Places {
     /// The latest connection between two sockets.
     latest: Table<Key, u32>,
-    /// The sockets that a connection has moved to, told by its identifiers: it may choose others there.
+    /// The sockets that a connection has moved to, recognised by its identifiers: it may choose others there.
     moved: Table<Key, Key>,
     by_cid: Table<Cid, Key>,
     /// Lengths of the identifiers that are known, as bits.

@@ -11,7 +11,7 @@ pub(crate) fn recognise(prefix: &[u8]) -> Recognition {
             return Recognition::Protocol(Protocol::Plaintext(*protocol), side);
         }
     }
-    // Some are told by bytes further on.
+    // Some are recognised by bytes further on.
     if prefix.len() < LONGEST && !prefix.is_empty() && may_become(prefix) {
         return Recognition::More;
     }

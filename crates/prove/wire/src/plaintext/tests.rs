@@ -15,7 +15,7 @@ fn at(packet: u64) -> Moment {
 const HELLO: &[u8] = b"\x16\x03\x01\x00\x05\x01\x00\x00\x01\x00";
 
 #[test]
-fn each_is_told_by_how_it_begins_and_not_before() {
+fn each_is_recognised_by_how_it_begins_and_not_before() {
     let cases: [(&[u8], Plaintext, Option<Side>); 26] = [
         (
             b"\x01\x00\x00\xd4\x80\x00\x01\x01\x00\x00\x00\x00",
@@ -229,7 +229,7 @@ fn a_request_for_tls_is_found_in_any_pieces() {
 }
 
 #[test]
-fn who_goes_on_without_tls_and_proves_himself_is_told() {
+fn who_goes_on_without_tls_and_proves_himself_is_reported() {
     let mut session = Session::new(Plaintext::Smtp);
     session.data(Side::Client, b"EHLO here\r\nSTARTTLS\r\n", at(1));
     session.data(Side::Server, b"454 TLS not available\r\n", at(2));

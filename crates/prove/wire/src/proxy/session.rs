@@ -2,7 +2,7 @@
 
 use super::connect::Connect;
 use super::{Hop, ProxyProtocol, Stage, header, socks};
-use crate::observer::allocated;
+use crate::allocation::allocated;
 use crate::tcp::Delivery;
 use crate::{Moment, Side, work};
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::Moment;
-use crate::observer::allocated;
+use crate::allocation::allocated;
 use crate::tls::LONGEST_MESSAGE;
 
 /// Bytes of a stream that are read: two ClientHellos of the longest kind.
@@ -69,11 +69,11 @@ impl Crypto {
             rest = &rest[taken..];
         }
         let (before, mut began) = (self.whole.len(), at);
-        while let Some((piece, came)) = self.pieces.remove(&self.whole.len()) {
+        while let Some((piece, arrived)) = self.pieces.remove(&self.whole.len()) {
             self.waiting -= piece.len();
             self.whole.extend_from_slice(&piece);
-            if came.packet < began.packet {
-                began = came;
+            if arrived.packet < began.packet {
+                began = arrived;
             }
         }
         if self.whole.len() > before {

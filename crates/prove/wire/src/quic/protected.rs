@@ -7,8 +7,8 @@ use std::sync::Arc;
 use bartizan_registry::QuicVersion;
 
 use super::crypto::Crypto;
+use crate::allocation::allocated;
 use crate::keys::{Epoch, InitialKeys, Keys, TlsDirection};
-use crate::observer::allocated;
 use crate::{Moment, Seen, Side, tls};
 
 /// Packets of an end that are tried in vain before its keys are given up: some come damaged, or before those that say what opens them.

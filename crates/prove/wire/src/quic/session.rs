@@ -8,9 +8,9 @@ use super::crypto::Crypto;
 use super::header::{self, Cid, Kind, Long, varint};
 use super::protected::Protected;
 use super::{Close, Quic};
+use crate::allocation::allocated;
 use crate::cursor::Cursor;
 use crate::keys::{Epoch, InitialKeys, Keys};
-use crate::observer::allocated;
 use crate::{Moment, Seen, Side, tls};
 
 /// Sets of keys of one connection: before and behind a Retry, in two versions.
@@ -55,7 +55,7 @@ pub(crate) struct Session {
     crypto: Box<[Crypto; 2]>,
     /// By end: the number behind the greatest that was opened.
     expected: [u64; 2],
-    /// Identifiers that its packets are sent to, as far as they stand in clear, and how many of them were asked for.
+    /// Identifiers that its packets are sent to, as far as they are unencrypted, and how many of them were asked for.
     cids: Vec<Cid>,
     new: usize,
     protected: [u64; 2],
@@ -445,7 +445,7 @@ impl Session {
         Some(())
     }
 
-    /// Who is the client, where an Initial packet told.
+    /// Who is the client, where an Initial packet showed it.
     pub(crate) fn client(&self) -> Option<usize> {
         self.client
     }

@@ -148,7 +148,7 @@ fn both_hellos_are_read_and_what_follows_is_counted() {
 }
 
 #[test]
-fn another_connection_between_the_same_sockets_is_told_by_its_own_keys() {
+fn another_connection_between_the_same_sockets_is_recognised_by_its_own_keys() {
     let mut session = Session::new();
     let hello = crypto(0, &client_hello(1));
     session.datagram(
@@ -278,7 +278,7 @@ fn an_answer_to_what_was_said_before_a_retry_contradicts_the_retry() {
 }
 
 #[test]
-fn versions_are_told_from_other_bytes() {
+fn versions_are_distinguished_from_other_bytes() {
     assert_eq!(versions(&[0xc0, 0, 0, 0, 1, 0, 0, 0, 0]), [1]);
     assert_eq!(versions(&[0x80, 0, 0, 0, 1, 0, 0, 0, 0]), [0; 0], "no fixed bit");
     assert_eq!(versions(&[0xc0, 0, 0, 0, 9, 0, 0, 0]), [0; 0]);

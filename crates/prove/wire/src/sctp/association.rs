@@ -3,7 +3,7 @@
 use std::net::{IpAddr, SocketAddr};
 
 use super::{Dtls, Sent};
-use crate::beside::Sightings;
+use crate::exposed::Sightings;
 use crate::path::Path;
 use crate::ssh::Ssh;
 use crate::{Captured, Ending, Moment};
@@ -17,7 +17,7 @@ pub enum Begun {
     Midstream,
 }
 
-/// How the end that began an association was told.
+/// How the end that began an association was determined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Roles {
     /// It sent INIT.
@@ -73,7 +73,7 @@ pub struct Association {
     pub path: Path,
     /// Packets of the capture that belong to it.
     pub captured: Captured,
-    /// How the two were told apart.
+    /// How the two were distinguished.
     pub roles: Roles,
     /// All addresses of the initiator that were announced or seen, at most 16.
     pub initiator_addresses: Vec<IpAddr>,
@@ -105,6 +105,6 @@ pub struct Association {
     pub plain_messages: u64,
     /// The first of these.
     pub first_plain: Option<Moment>,
-    /// What stands in them in the clear beside their own protocol: SUCIs.
-    pub beside: Sightings,
+    /// What stands in them in plaintext besides their own protocol: SUCIs.
+    pub exposed: Sightings,
 }

@@ -1,13 +1,13 @@
-//! DTLS in SCTP user messages (RFC 6083): recognised, and what of its handshake is in clear read.
+//! DTLS in SCTP user messages (RFC 6083): recognised, and what of its handshake is in plaintext read.
 
 mod assembly;
 
 use self::assembly::Assembly;
 use super::Data;
 use crate::Moment;
+use crate::allocation::allocated;
 use crate::dtls::{Dtls, Handshake, Record};
 use crate::keys::Keys;
-use crate::observer::allocated;
 
 /// Looks at the user messages of both directions. Holds little as long as they are no DTLS.
 #[derive(Clone, Default)]

@@ -1,4 +1,4 @@
-//! Protocols in user messages of SCTP that are known by name, told by how their first messages begin.
+//! Protocols in user messages of SCTP that are known by name, recognised by how their first messages begin.
 
 use super::{Association, Sent};
 use crate::listed::listed;
@@ -54,7 +54,7 @@ impl Association {
         if sent.iter().all(|sent| sent.chunks == 0 || is_ssh(sent)) && sent.iter().any(|sent| is_ssh(sent)) {
             return Some(Named::Ssh);
         }
-        let told = |sent: &&Sent| match plaintext::recognise(sent.opening.bytes()) {
+        let reported = |sent: &&Sent| match plaintext::recognise(sent.opening.bytes()) {
             Recognition::Protocol(Protocol::Plaintext(Plaintext::Diameter), _) => Some(Named::Diameter),
             Recognition::Protocol(Protocol::Plaintext(Plaintext::Sip), _) => Some(Named::Sip),
             _ => None,
@@ -67,6 +67,6 @@ impl Association {
                     .find(|named| named.payload_protocols().contains(protocol))
             })
         };
-        sent.iter().find_map(told).or_else(|| by_protocol().copied())
+        sent.iter().find_map(reported).or_else(|| by_protocol().copied())
     }
 }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use super::{Data, Event, Sack};
-use crate::observer::allocated;
+use crate::allocation::allocated;
 use crate::opening::Prefix;
 use crate::{Moment, work};
 
@@ -16,7 +16,7 @@ const UNACKNOWLEDGED: usize = 1024;
 const RESTING: usize = 8;
 /// A TSN this far from the expected one belongs to nobody.
 const WINDOW: u32 = 1 << 20;
-/// Payload protocols told apart.
+/// Payload protocols distinguished.
 const PROTOCOLS: usize = 8;
 
 /// How long acknowledgements took, in nanoseconds.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::Data;
-use crate::observer::allocated;
+use crate::allocation::allocated;
 use crate::ssh::{Session, Ssh};
 use crate::{Moment, Side};
 

@@ -318,13 +318,13 @@ fn behind_the_handshake_nothing_is_put_together() {
         let addresses = (ends[0].ip(), ends[1].ip());
         tracker.packet(&packet(bytes, 0).unwrap(), 0, addresses, at(2), None, |_| {});
     }
-    // Beside the hello there are the numbers of chunks that nobody has acknowledged.
+    // Next to the hello there are the numbers of chunks that nobody has acknowledged.
     assert!(tracker.held() < resting + 20_000, "{} {resting}", tracker.held());
     assert_eq!(tracker.finish(Ending::Open, |_| {}).dtls.unwrap().messages, 61);
 }
 
 #[test]
-fn ngap_beside_dtls_is_plain() {
+fn ngap_next_to_dtls_is_plain() {
     let (association, _) = follow(&[
         up(&[data(1, 3, &server_hello())]),
         up(&[data(2, 3, &[0, 21, 0, 62, 0, 0, 4, 0, 27, 0, 9, 0, 2, 0xf8, 0x39])]),

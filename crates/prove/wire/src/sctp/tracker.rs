@@ -4,10 +4,10 @@ use std::net::{IpAddr, SocketAddr};
 
 use super::sent::Direction;
 use super::{Association, Begun, Chunk, Data, Event, Init, Packet, Roles, Sack, dtls, kind, ssh};
-use crate::beside::Sightings;
+use crate::allocation::allocated;
 use crate::checksum::{Checksum, Sums};
+use crate::exposed::Sightings;
 use crate::keys::Keys;
-use crate::observer::allocated;
 use crate::path::Path;
 use crate::{Captured, Ending, Moment};
 
@@ -37,7 +37,7 @@ pub struct Tracker {
     sums: [Sums; 2],
     plain: u64,
     first_plain: Option<Moment>,
-    beside: Sightings,
+    exposed: Sightings,
 }
 
 impl Tracker {
@@ -70,7 +70,7 @@ impl Tracker {
             sums: Default::default(),
             plain: 0,
             first_plain: None,
-            beside: Sightings::default(),
+            exposed: Sightings::default(),
         }
     }
 
@@ -119,7 +119,7 @@ impl Tracker {
     }
 
     /// Packets of the capture that brought one of it.
-    pub(crate) fn came(&mut self, captured: Captured) {
+    pub(crate) fn arrived(&mut self, captured: Captured) {
         self.captured.add(captured);
     }
 
@@ -256,7 +256,7 @@ impl Tracker {
             self.plain += 1;
             self.dtls.give_up();
             self.first_plain.get_or_insert(at);
-            self.beside.ngap(data.payload, at);
+            self.exposed.ngap(data.payload, at);
         }
     }
 
@@ -293,7 +293,7 @@ impl Tracker {
             ssh: self.ssh.outcome(),
             plain_messages: self.plain,
             first_plain: self.first_plain,
-            beside: self.beside,
+            exposed: self.exposed,
         }
     }
 }

@@ -44,7 +44,7 @@ impl KexInit {
             (text.len() <= LIST && text.bytes().all(|byte| byte.is_ascii_graphic())).then_some(text)
         };
         let [key_exchange, host_key, cipher_to_server, cipher_to_client] = [list()?, list()?, list()?, list()?];
-        // Message authentication, compression, languages: both ways.
+        // Message authentication, compression, languages: in both directions.
         for _ in 0..6 {
             list()?;
         }

@@ -8,7 +8,7 @@ use crate::{Moment, Seen, Side, Timestamp};
 const LINE: usize = 255;
 /// Lines a server may send before its identification.
 const LINES: u8 = 32;
-/// Longest packet read in clear. 35,000 bytes must be accepted (section 6.1).
+/// Longest packet read in plaintext. 35,000 bytes must be accepted (section 6.1).
 const PACKET: usize = 64 << 10;
 /// The shortest: a padding length, a message number and four bytes of padding.
 const SHORTEST: usize = 6;
@@ -92,7 +92,7 @@ impl Session {
         turned
     }
 
-    /// Bytes of `from` are missing: in clear, no packet behind them can be found.
+    /// Bytes of `from` are missing: in plaintext, no packet behind them can be found.
     pub(crate) fn gap(&mut self, from: Side, at: Moment) {
         self.directions[from.index()].lose(at);
     }
@@ -214,7 +214,7 @@ impl Session {
         }
     }
 
-    /// A whole packet in clear: padding length, payload, padding.
+    /// A whole packet in plaintext: padding length, payload, padding.
     fn packet(&mut self, from: Side, body: &[u8], first: Moment, at: Moment) {
         let direction = &mut self.directions[from.index()];
         let payload = body

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::num::NonZeroU64;
 
 use super::Segment;
-use crate::observer::allocated;
+use crate::allocation::allocated;
 use crate::{Moment, work};
 
 /// Bytes a direction may hold back while it waits for an earlier segment. Twice the largest window seen on real SBI

@@ -33,7 +33,7 @@ pub enum Untimed {
 
 /// A whole TLS handshake.
 ///
-/// It ends with the packet of the last Finished. In TLS 1.3 that is the client's, and encrypted: it is told by its length where
+/// It ends with the packet of the last Finished. In TLS 1.3 that is the client's, and encrypted: it is recognised by its length where
 /// it has a record of its own (OpenSSL, Go). Where it shares a record with the certificate (rustls) the handshake ends with
 /// the last packet of the client's flight, which then also holds what the client says before the server does.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -112,7 +112,7 @@ pub(super) fn of(connection: &Connection, frames: &[Frame], more: bool) -> Resul
         Some(at) if expected != 4 && at.packet <= last.last.packet => at,
         _ => last.last,
     };
-    // An alert in clear, or a client that leaves without Finished, is no whole handshake.
+    // An alert in plaintext, or a client that leaves without Finished, is no whole handshake.
     if tls
         .alerts
         .iter()

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::{Sent, Timed};
 use crate::Moment;
 
-/// Sizes are told apart up to here: what segmentation offload hands to a capture at most. A capture can claim more.
+/// Sizes are distinguished up to here: what segmentation offload hands to a capture at most. A capture can claim more.
 const LARGEST: u32 = 256 * 1024;
 
 /// All TCP connections of a capture together.

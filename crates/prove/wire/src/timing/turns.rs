@@ -139,12 +139,12 @@ mod tests {
             };
             given.extend(turns.packet(&packet));
         }
-        let told: Vec<_> = given
+        let reported: Vec<_> = given
             .iter()
             .map(|turn| (turn.run, turn.took_ns(), turn.after.at.packet))
             .collect();
         assert_eq!(
-            told,
+            reported,
             [(2, 20, 4), (2, 40, 6)],
             "the packet of another protocol is not looked at"
         );

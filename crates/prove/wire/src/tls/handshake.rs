@@ -2,7 +2,7 @@
 
 use super::record::Span;
 use crate::Moment;
-use crate::observer::allocated;
+use crate::allocation::allocated;
 
 /// Message types.
 pub(crate) const CLIENT_HELLO: u8 = 1;
@@ -18,8 +18,8 @@ pub(super) const FINISHED: u8 = 20;
 pub(super) const KEY_UPDATE: u8 = 24;
 pub(super) const COMPRESSED_CERTIFICATE: u8 = 25;
 
-/// Of messages in clear those whose bodies are read.
-pub(crate) const IN_CLEAR: &[u8] = &[
+/// Of messages in plaintext those whose bodies are read.
+pub(crate) const IN_PLAINTEXT: &[u8] = &[
     CLIENT_HELLO,
     SERVER_HELLO,
     CERTIFICATE,

@@ -3,8 +3,8 @@
 use bartizan_registry::{NamedGroup, SignatureScheme};
 
 use super::Version;
+use crate::allocation::allocated;
 use crate::cursor::Cursor;
-use crate::observer::allocated;
 
 /// Items kept of one list; OpenSSL, with everything switched on, sends under 100. More are counted in
 /// [`ClientHello::omitted`].

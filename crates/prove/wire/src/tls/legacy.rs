@@ -1,11 +1,11 @@
-//! What TLS 1.2 and older show in clear: ServerKeyExchange, Certificate, CertificateVerify.
+//! What TLS 1.2 and older show in plaintext: ServerKeyExchange, Certificate, CertificateVerify.
 
 use bartizan_registry::{NamedGroup, SignatureScheme};
 
 use super::{LONGEST_CHAIN, Version};
+use crate::allocation::allocated;
 use crate::cursor::Cursor;
 use crate::keys::{Certificate, Keys};
-use crate::observer::allocated;
 
 /// `ECCurveType.named_curve` (RFC 8422, section 5.4).
 const NAMED_CURVE: u8 = 3;
@@ -62,7 +62,7 @@ fn finite_field(body: &[u8], version: Version) -> Option<Option<SignatureScheme>
     cursor.is_empty().then_some(scheme)
 }
 
-/// Certificates sent in clear, as TLS 1.2 and older do.
+/// Certificates sent unencrypted, as TLS 1.2 and older do.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Certificates {

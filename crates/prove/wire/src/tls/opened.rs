@@ -7,9 +7,9 @@ use super::hello::{ClientHello, EncryptedExtensions, ServerHello};
 use super::record::{self, Span};
 use super::session::Alert;
 use super::{Version, certificates, unpacked};
+use crate::application::Application;
 use crate::http2::{self, Http2};
 use crate::keys::{Certificate, Epoch, Keys, RecordKey, TlsDirection};
-use crate::observer::Application;
 use crate::opening::HTTP2_PREFACE;
 use crate::proxy::{CONNECT, Hop};
 use crate::tcp::Delivery;
@@ -426,7 +426,7 @@ impl Opener {
 
     fn handshake(&mut self, from: Side, content: &[u8], span: Span, keys: &dyn Keys) {
         if self.version != Version::TLS13 {
-            // Finished; what else TLS 1.2 has, it has in clear.
+            // Finished; what else TLS 1.2 has, it has in plaintext.
             return;
         }
         let (mut finished, mut updated, mut no_longer_early) = (false, false, false);

@@ -161,7 +161,7 @@ fn read([kind, major, minor, high, low]: [u8; HEADER]) -> Option<Header> {
     valid.then_some(Header { kind, length })
 }
 
-/// Where a record header and body were first and last seen, kept beside the messages they carry.
+/// Where a record header and body were first and last seen, kept next to the messages they carry.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Span {
     pub(super) first: Moment,

@@ -8,8 +8,8 @@ use super::hello::{ClientHello, Malformed, ServerHello};
 use super::legacy::{Certificates, ServerKeyExchange};
 use super::opened::{Opened, Opener};
 use super::record::{self, Gap, Piece, Records, Span};
+use crate::allocation::allocated;
 use crate::keys::Keys;
-use crate::observer::allocated;
 use crate::plaintext::Spoken;
 use crate::{Moment, Seen, Side, Timestamp};
 
@@ -38,7 +38,7 @@ pub struct Tls {
     pub client_certificates: Option<Seen<Certificates>>,
     /// TLS 1.2: the scheme the client signed with.
     pub client_signature: Option<Seen<SignatureScheme>>,
-    /// Alerts in clear.
+    /// Alerts in plaintext.
     pub alerts: Vec<Seen<Alert>>,
     /// Runs of bytes in one direction, in the order captured: those of the handshake, and while that is unknown up to eight. A
     /// ChangeCipherSpec that a TLS 1.3 client sends while the server speaks (rustls does) ends no flight of the server: it means nothing
@@ -69,7 +69,7 @@ impl Tls {
         Some(chosen.value.version)
     }
 
-    /// The alert with which an end refused the other, in clear or as keys opened it.
+    /// The alert with which an end refused the other, in plaintext or as keys opened it.
     #[must_use]
     pub fn refusal(&self) -> Option<&Seen<Alert>> {
         let opened = self.opened.iter().flat_map(|opened| &opened.alerts);
@@ -97,7 +97,7 @@ fn flights_of(version: Option<Version>, retried: bool) -> usize {
     }
 }
 
-/// An alert in clear.
+/// An alert in plaintext.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Alert {
     /// Who sent it.
@@ -177,7 +177,7 @@ pub enum Fault {
         /// Their sender.
         from: Side,
     },
-    /// Bytes are missing from the capture inside the handshake in clear.
+    /// Bytes are missing from the capture inside the handshake in plaintext.
     #[error("bytes of the {from} are missing from the capture")]
     Gap {
         /// Their sender.
@@ -452,7 +452,7 @@ impl Session {
                     match header.kind {
                         record::HANDSHAKE if !direction.sealed => {
                             let seen = Span { first: at, last: at };
-                            let kinds = handshake::IN_CLEAR;
+                            let kinds = handshake::IN_PLAINTEXT;
                             let messages = &mut direction.messages;
                             messages.push(body, kinds, seen, |message| tls.message(from, &message, keys));
                             if let (None, Some(keys)) = (&opener, keys) {
@@ -460,7 +460,7 @@ impl Session {
                             }
                         }
                         record::ALERT if !direction.sealed => {
-                            // Two bytes; anything longer is not in clear.
+                            // Two bytes; anything longer is not in plaintext.
                             if header.length == 2
                                 && let Some(alert) = direction.alert(from, body, at)
                             {
@@ -498,7 +498,7 @@ impl Session {
         let Self { directions, tls, .. } = self;
         let messages = &mut directions[from.index()].messages;
         let seen = Span { first, last };
-        messages.push(bytes, handshake::IN_CLEAR, seen, |message| {
+        messages.push(bytes, handshake::IN_PLAINTEXT, seen, |message| {
             tls.message(from, &message, keys);
         });
     }

@@ -11,7 +11,7 @@ pub(crate) enum Around {
     Backbone(u32),
     Snap,
     Pppoe(u16),
-    MacSecInClear,
+    MacSecUnencrypted,
     IpInIp,
     SixInFour,
     Gre(Option<u32>),
@@ -45,7 +45,7 @@ pub(crate) const ALL: [Around; 35] = [
     Around::Backbone(0x00ab_cdef),
     Around::Snap,
     Around::Pppoe(9),
-    Around::MacSecInClear,
+    Around::MacSecUnencrypted,
     Around::IpInIp,
     Around::SixInFour,
     Around::Gre(None),
@@ -173,7 +173,7 @@ impl Around {
                 let header = [&[0x11, 0][..], &session.to_be_bytes(), &length, &kind].concat();
                 frame(0x8864, &behind(&header, packet), back)
             }
-            Self::MacSecInClear => {
+            Self::MacSecUnencrypted => {
                 let header = [0x20, 0, 0, 0, 0, 9, 2, 0, 0, 0, 0, 1, 0, 1];
                 let sealed = [&header[..], &inner[12..], &[0xee; 16]].concat();
                 frame(0x88e5, &sealed, back)

@@ -78,7 +78,7 @@ fn messages() -> Vec<(Named, u16, Vec<u8>)> {
 }
 
 #[test]
-fn each_is_told_by_its_structure_and_by_no_length_that_does_not_fit() {
+fn each_is_recognised_by_its_structure_and_by_no_length_that_does_not_fit() {
     for (name, port, message) in messages() {
         assert_eq!(named(&on([50_000, port], &message)), Some(name), "{}", name.name());
         assert_eq!(named(&on([port, 50_000], &message)), Some(name), "{} back", name.name());
@@ -109,7 +109,7 @@ fn a_port_alone_tells_nothing() {
 }
 
 #[test]
-fn rtp_is_told_by_its_numbers_and_not_by_one_packet() {
+fn rtp_is_recognised_by_its_numbers_and_not_by_one_packet() {
     let packet = |number: u16, source: u32| {
         let mut bytes = vec![0x80, 0];
         bytes.extend(number.to_be_bytes());
@@ -131,7 +131,7 @@ fn rtp_is_told_by_its_numbers_and_not_by_one_packet() {
     other.push((0, packet(3, 8)));
     assert!(!judged(&other), "another source");
     let mut other = good;
-    other.push((1, b"text beside it".to_vec()));
+    other.push((1, b"text next to it".to_vec()));
     assert!(!judged(&other));
 }
 

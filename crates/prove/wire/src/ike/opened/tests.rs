@@ -269,7 +269,7 @@ fn proofs_and_rekeys_are_read_with_keys_that_change_on_the_way() {
 }
 
 #[test]
-fn keys_that_open_nothing_are_named_and_what_is_in_clear_stays() {
+fn keys_that_open_nothing_are_named_and_what_is_in_plaintext_stays() {
     let with = read(&conversation(), b"xy");
     let opened = with.opened.as_deref().unwrap();
     assert_eq!((opened.messages, opened.unopened), ([0, 0], 11));

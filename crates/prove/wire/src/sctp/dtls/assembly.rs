@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::Moment;
-use crate::observer::allocated;
+use crate::allocation::allocated;
 use crate::sctp::Data;
 
 /// Chunks that wait for others of their message. The longest record takes twelve over Ethernet.

@@ -98,7 +98,7 @@ fn read(conversation: &[(Side, Vec<u8>)], piece: usize) -> (Ssh, bool) {
 }
 
 #[test]
-fn a_second_list_of_methods_and_messages_of_services_before_the_keys_are_told() {
+fn a_second_list_of_methods_and_messages_of_services_before_the_keys_are_reported() {
     let mut conversation = conversation();
     let (ssh, _) = read(&conversation, 17);
     assert_eq!((ssh.server.second_kex_init, ssh.client.readable), (None, None));

@@ -77,7 +77,7 @@ fn record(delivery: Delivery<'_>, given: &mut Vec<u8>, gaps: &mut Vec<(usize, u6
 }
 
 #[test]
-fn other_bytes_for_the_same_place_are_told_whichever_come_first_and_however_they_are_cut() {
+fn other_bytes_for_the_same_place_are_reported_whichever_come_first_and_however_they_are_cut() {
     for (segments, contradicted) in [
         (vec![(1, "abcdef"), (1, "abcdef"), (3, "cd"), (5, "efgh")], None),
         (vec![(1, "abcdef"), (1, "abXdef")], Some(2)),
@@ -96,8 +96,8 @@ fn other_bytes_for_the_same_place_are_told_whichever_come_first_and_however_they
             under.data(*sequence, payload.as_bytes());
         }
         under.finish();
-        let told = under.stream.counts().contradicted.map(|packet| packet.get() - 1);
-        assert_eq!(told, contradicted, "{segments:?}");
+        let reported = under.stream.counts().contradicted.map(|packet| packet.get() - 1);
+        assert_eq!(reported, contradicted, "{segments:?}");
     }
     let mut settled = Under::new();
     settled.data(1, b"abc");

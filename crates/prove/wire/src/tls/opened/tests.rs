@@ -246,7 +246,7 @@ fn a_handshake_and_what_follows_it_is_read_with_its_keys() {
 }
 
 #[test]
-fn what_is_in_clear_is_read_alike_with_keys_and_without() {
+fn what_is_in_plaintext_is_read_alike_with_keys_and_without() {
     let with = read_with(&conversation(), &Letters::default());
     let mut session = Session::new();
     for (index, (side, bytes)) in conversation().iter().enumerate() {
@@ -256,7 +256,7 @@ fn what_is_in_clear_is_read_alike_with_keys_and_without() {
 }
 
 #[test]
-fn a_wrong_key_is_told_by_its_line_and_ends_its_direction_alone() {
+fn a_wrong_key_is_reported_by_its_line_and_ends_its_direction_alone() {
     let keys = Letters {
         wrong: vec![(Side::Server, Epoch::Handshake)],
         ..Letters::default()
@@ -285,7 +285,7 @@ fn a_key_that_is_lacking_ends_its_direction_and_is_said_to_be() {
 }
 
 #[test]
-fn early_data_is_told_from_the_handshake_with_its_key_and_without() {
+fn early_data_is_distinguished_from_the_handshake_with_its_key_and_without() {
     let mut conversation = conversation();
     conversation[0].1 = [client_hello(true), record(20, &[1])].concat();
     let early = [

@@ -212,7 +212,7 @@ fn early_data_behind_a_compatibility_change_cipher_spec_does_not_hide_the_second
 }
 
 #[test]
-fn an_alert_in_clear_is_named_with_its_sender() {
+fn an_alert_in_plaintext_is_named_with_its_sender() {
     let tls = read(&[
         (Side::Client, record(22, &client_hello(&[0x0304]))),
         (Side::Server, record(21, &[2, 40])),

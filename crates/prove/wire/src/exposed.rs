@@ -1,16 +1,16 @@
-//! What stands in clear text beside the transport: SUCIs, and the algorithms that sign JSON web tokens. Counted by scheme
+//! What is in plaintext above the transport: SUCIs, and the algorithms that sign JSON web tokens. Counted by scheme
 //! and algorithm; neither identifiers nor tokens are kept.
 
 use crate::{Moment, work};
 
-/// Kinds told apart: a stranger may write anything.
+/// Kinds distinguished: an unauthenticated peer may write anything.
 const KINDS: usize = 16;
 /// Bytes of a token's header, and of a SUCI up to its scheme.
 const LONGEST: usize = 256;
 
 /// What was seen.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Beside {
+pub enum Exposed {
     /// A SUCI with this protection scheme.
     Suci(u8),
     /// A JSON web token with this `alg`.
@@ -22,7 +22,7 @@ pub enum Beside {
 #[non_exhaustive]
 pub struct Sighting {
     /// What was seen.
-    pub what: Beside,
+    pub what: Exposed,
     /// How often.
     pub count: u64,
     /// The packet with the first.
@@ -58,7 +58,7 @@ impl Sightings {
         &self.0
     }
 
-    fn see(&mut self, what: Beside, at: Moment) {
+    fn see(&mut self, what: Exposed, at: Moment) {
         self.take(Sighting {
             what,
             count: 1,
@@ -108,7 +108,7 @@ impl Sightings {
             let length = usize::from(u16::from_be_bytes([*high, *low]));
             // SUCI with an IMSI in it, as long as it says.
             if kind & 0x77 == 0x01 && length >= 8 && message.len() >= identity + 2 + length {
-                self.see(Beside::Suci(scheme & 0x0f), at);
+                self.see(Exposed::Suci(scheme & 0x0f), at);
             }
         }
     }
@@ -172,7 +172,7 @@ fn rest<'a>(bytes: &'a [u8], at: Moment, sightings: &mut Option<Box<Sightings>>)
 }
 
 enum Read {
-    Whole(Beside),
+    Whole(Exposed),
     /// It may be, once more has come.
     More,
     Nothing,
@@ -201,7 +201,7 @@ fn scheme(text: &[u8]) -> Read {
         last = Some(next);
     }
     match (last, fields.next()) {
-        (Some([digit @ b'0'..=b'9']), Some(_)) => Read::Whole(Beside::Suci(digit - b'0')),
+        (Some([digit @ b'0'..=b'9']), Some(_)) => Read::Whole(Exposed::Suci(digit - b'0')),
         (Some([b'0'..=b'9'] | []), None) => Read::More,
         _ => Read::Nothing,
     }
@@ -229,7 +229,7 @@ fn algorithm(text: &[u8]) -> Read {
     let value = found.and_then(|at| header[at + name.len()..].split(|byte| *byte == b'"').next());
     match value.and_then(|value| std::str::from_utf8(value).ok()) {
         Some(value) if (1..=32).contains(&value.len()) && value.bytes().all(|byte| byte.is_ascii_graphic()) => {
-            Read::Whole(Beside::Token(value.to_owned()))
+            Read::Whole(Exposed::Token(value.to_owned()))
         }
         _ => Read::Nothing,
     }

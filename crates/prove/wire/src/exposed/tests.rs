@@ -10,7 +10,7 @@ fn moment(packet: u64) -> Moment {
     }
 }
 
-fn seen(pieces: &[&[u8]]) -> Vec<(Beside, u64)> {
+fn seen(pieces: &[&[u8]]) -> Vec<(Exposed, u64)> {
     let (mut scanner, mut sightings) = (Scanner::default(), None);
     for (index, piece) in pieces.iter().enumerate() {
         scanner.text(piece, moment(index as u64), &mut sightings);
@@ -22,12 +22,12 @@ fn seen(pieces: &[&[u8]]) -> Vec<(Beside, u64)> {
 /// {"alg":"RS256","typ":"JWT"} and {"typ":"JWT","alg":"ES256"}, with payload and signature.
 const TEXT: &[u8] = br#"{"supiOrSuci":"suci-0-208-93-0000-0-0-0000000001","x":"suci-0-001-01-0-1-27-aa","access_token":"eyJhbGciOiJSUzI1NiIsInR5cCI6IkpXVCJ9.e30.AA","y":"eyJ0eXAiOiJKV1QiLCJhbGciOiJFUzI1NiJ9.e30.AA"}"#;
 
-fn expected() -> Vec<(Beside, u64)> {
+fn expected() -> Vec<(Exposed, u64)> {
     vec![
-        (Beside::Suci(0), 1),
-        (Beside::Suci(1), 1),
-        (Beside::Token("RS256".into()), 1),
-        (Beside::Token("ES256".into()), 1),
+        (Exposed::Suci(0), 1),
+        (Exposed::Suci(1), 1),
+        (Exposed::Token("RS256".into()), 1),
+        (Exposed::Token("ES256".into()), 1),
     ]
 }
 
@@ -89,8 +89,8 @@ fn a_suci_in_a_registration_request_says_its_scheme() {
     sightings.ngap(&message, moment(1));
     message[4 + 12] = 1;
     sightings.ngap(&message, moment(2));
-    let schemes: Vec<Beside> = sightings.all().iter().map(|one| one.what.clone()).collect();
-    assert_eq!(schemes, [Beside::Suci(0), Beside::Suci(1)]);
+    let schemes: Vec<Exposed> = sightings.all().iter().map(|one| one.what.clone()).collect();
+    assert_eq!(schemes, [Exposed::Suci(0), Exposed::Suci(1)]);
     message.truncate(20);
     let mut cut = Sightings::default();
     cut.ngap(&message, moment(3));

@@ -1,6 +1,6 @@
-//! What a connection carries: told by its first bytes, then read by the reader for it.
+//! What a connection carries: recognised by its first bytes, then read by the reader for it.
 
-use super::allocated;
+use crate::allocation::allocated;
 use crate::keys::Keys;
 use crate::opening::{self, Opening, Prefix, Protocol, Recognition};
 use crate::proxy::{self, Ended, Hop, ProxyProtocol, Rest};
@@ -95,7 +95,7 @@ impl Application {
         }
     }
 
-    /// Whether all that a key exchange in clear rests on has been said, or there is none.
+    /// Whether all that a key exchange in plaintext rests on has been said, or there is none.
     pub(super) fn is_settled(&self) -> bool {
         match self {
             Self::Silent(..) | Self::Opening(..) | Self::Negotiating(..) | Self::Plaintext(_) => false,
