@@ -1,14 +1,17 @@
-//! What the tests of several crates share: waiting for a condition, sockets of the loopback, memory of a process, tshark.
+//! What the tests of several crates share: waiting for a condition, sockets of the loopback, memory of a process, tshark, tests in
+//! a guest kernel.
 //!
 //! A dev-dependency alone: `scripts/dependency-order` refuses it in a product crate. Everything here panics with what was expected, as
 //! a test does.
 #![forbid(unsafe_code)]
 
+mod guest_tests;
 mod memory;
 mod socket;
 mod tshark;
 mod wait;
 
+pub use guest_tests::{GuestTests, Results};
 pub use memory::resident;
 pub use socket::{connect_from, free_port, is_closed, is_open};
 pub use tshark::{Row, Tshark, lab_root, numbers, wireshark};

@@ -28,7 +28,7 @@ pub struct Request<'a> {
     pub name: &'a str,
     /// In the shape that the kernel wants.
     pub key: &'a [u8],
-    /// Bytes authenticated beside the message and bytes of the check value; none for a cipher that authenticates nothing.
+    /// Bytes authenticated besides the message and bytes of the check value; none for a cipher that authenticates nothing.
     pub authenticated: Option<(u32, usize)>,
 }
 

@@ -7,6 +7,7 @@ use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, FromRawFd as _, OwnedFd};
 use std::ptr;
 
 use crate::Error;
+use crate::socket_option::{self, checked};
 
 /// Where the frames of a port's own protocols go (IEEE 802.1X, clause 11.1.1): no bridge forwards them.
 pub const PAE_GROUP_ADDRESS: [u8; 6] = [0x01, 0x80, 0xc2, 0, 0, 0x03];
@@ -157,31 +158,18 @@ impl FrameSocket {
         membership.mr_type = libc::PACKET_MR_MULTICAST as _;
         membership.mr_alen = PAE_GROUP_ADDRESS.len() as _;
         membership.mr_address[..6].copy_from_slice(&PAE_GROUP_ADDRESS);
-        // SAFETY: the pointer refers to a live local of the length given.
-        let result = unsafe {
-            libc::setsockopt(
-                self.socket.as_raw_fd(),
-                libc::SOL_PACKET,
-                libc::PACKET_ADD_MEMBERSHIP,
-                ptr::from_ref(&membership).cast(),
-                size_of_val(&membership) as libc::socklen_t,
-            )
-        };
-        checked(result)
+        socket_option::set(
+            self.socket.as_fd(),
+            libc::SOL_PACKET,
+            libc::PACKET_ADD_MEMBERSHIP,
+            &membership,
+        )
     }
 }
 
 impl AsFd for FrameSocket {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
-    }
-}
-
-fn checked(result: libc::c_int) -> io::Result<()> {
-    if result == 0 {
-        Ok(())
-    } else {
-        Err(io::Error::last_os_error())
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::env;
 use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -24,7 +25,8 @@ pub struct LabRoot {
 }
 
 impl LabRoot {
-    /// Debian 13 with OpenSSL 3.5 (ML-KEM, ML-DSA), curl, nginx, haproxy, stunnel, the programs of nghttp2, tshark and tcpdump.
+    /// Debian 13 with OpenSSL 3.5 (ML-KEM, ML-DSA), curl, nginx, haproxy, stunnel, the programs of nghttp2, tshark and tcpdump; wpa_supplicant 2.10,
+    /// which keys MACsec.
     ///
     /// # Errors
     ///
@@ -49,8 +51,9 @@ impl LabRoot {
             "tcpdump",
             "tshark",
             "user-mode-linux",
+            "wpasupplicant",
         ];
-        Ok(Blueprint::new("trixie", 3, PACKAGES, cache()?))
+        Ok(Blueprint::new("trixie", 4, PACKAGES, cache()?))
     }
 
     /// Debian sid, which changes from day to day: for strongSwan 6.1 (ML-KEM; trixie's 6.0.1 has none), nginx 1.30 (HTTP/2 to
@@ -114,6 +117,21 @@ impl LabRoot {
             .environment("OPENSSL_ENGINES", libraries.join("engines-3"))
             .environment("WIRESHARK_DATA_DIR", self.directory.join("usr/share/wireshark"))
             .hide_arguments(5))
+    }
+
+    /// Writes a shell script that runs a program of the root as [`LabRoot::command`] does, for whoever starts programs by their path alone.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`LabRoot::command`], and where the file cannot be written.
+    pub fn write_script(&self, program: &str, file: &Path) -> Result<(), Error> {
+        let path = self.find(program)?;
+        let (loader, libraries) = self.loader()?;
+        let [loader, libraries, path] = [&loader, &libraries, &path].map(|path| path.display());
+        let text = format!("#!/bin/sh\nexec {loader} --argv0 {program} --library-path {libraries} {path} \"$@\"\n");
+        let failed = || Error::io(format!("writing {}", file.display()));
+        fs::write(file, text).map_err(failed())?;
+        fs::set_permissions(file, fs::Permissions::from_mode(0o755)).map_err(failed())
     }
 
     /// A program of the root that sees the root's files only, and this machine's network. Needs root.

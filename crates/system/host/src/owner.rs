@@ -5,9 +5,11 @@ use std::fs;
 use std::process;
 use std::sync::OnceLock;
 
+use serde::{Deserialize, Serialize};
+
 /// A process, named so that a reused process id is not mistaken for it: the id and the start time in clock ticks
 /// since boot (field 22 of `/proc/<pid>/stat`).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(crate) struct Owner {
     pid: u32,
     started: u64,
@@ -23,6 +25,17 @@ impl Owner {
             let started = started(pid).unwrap_or(0);
             Self { pid, started }
         })
+    }
+
+    /// The process of this id, where it runs.
+    pub(crate) fn running(pid: u32) -> Option<Self> {
+        let started = started(pid)?;
+        Some(Self { pid, started })
+    }
+
+    /// The process id.
+    pub(crate) const fn pid(self) -> u32 {
+        self.pid
     }
 
     /// Reads what `Display` wrote; `None` for anything else.

@@ -107,7 +107,7 @@ impl Priority {
     pub fn highest() -> Result<Self, Error> {
         let priority = Self {
             nice: nice_of_this_process(),
-            // The highest is what a run that was killed, or one beside this, has left: 0 is the kernel's default.
+            // The highest is what a run that was killed, or one in parallel with this, has left: 0 is the kernel's default.
             autogroup: autogroup_nice().map(|nice| if nice == -20 { 0 } else { nice }),
         };
         set_nice(-20)?;

@@ -5,13 +5,14 @@ use std::fs::File;
 use std::io::{self, Seek as _, Write as _};
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use nix::sys::memfd::{MFdFlags, memfd_create};
 
 use crate::output::{Output, Stream};
-use crate::{Error, Finished, Namespace, Process, spawner};
+use crate::spawner::{self, Belongs};
+use crate::{Error, Finished, Namespace, Process};
 
 /// A program to run: what, with which arguments and environment, and where.
 #[derive(Debug)]
@@ -160,6 +161,12 @@ impl Program {
     ///
     /// [`Error::MissingProgram`] when it is not there, [`Error::NotPermitted`] or [`Error::Io`] when the kernel refuses.
     pub fn start(self) -> Result<Process, Error> {
+        let (child, shown, output) = self.spawn(Belongs::ToUs)?;
+        Ok(Process::new(child, shown, output))
+    }
+
+    /// The child with its command line and the reader of what it writes.
+    pub(crate) fn spawn(self, belongs: Belongs) -> Result<(Child, String, Output), Error> {
         let shown = self.to_string();
         let log = match &self.log {
             Some(path) => {
@@ -179,7 +186,7 @@ impl Program {
         if let Some(directory) = &self.directory {
             command.current_dir(directory);
         }
-        let mut child = spawner::spawn(command, self.namespace.transpose()?).map_err(|error| {
+        let mut child = spawner::spawn(command, self.namespace.transpose()?, belongs).map_err(|error| {
             // A missing working directory is reported as NotFound as well.
             let directory_is_there = self.directory.as_ref().is_none_or(|directory| directory.is_dir());
             if error.kind() == io::ErrorKind::NotFound && directory_is_there {
@@ -198,7 +205,7 @@ impl Program {
         if let Some(stderr) = child.stderr.take() {
             output.follow(Stream::Error, stderr, log.1);
         }
-        Ok(Process::new(child, shown, output))
+        Ok((child, shown, output))
     }
 
     /// Runs it to its end, at most this long.

@@ -1,7 +1,7 @@
 //! SCTP of the kernel, one association per socket: sctp(7), RFC 6458 section 4.
 //!
-//! A message is sent and received whole, with its stream and its payload protocol identifier. Notifications stay off: an
-//! association that ends shows as the end of the stream or as an error.
+//! A message is sent and received whole, with its stream and its payload protocol identifier. Notifications are off unless they are asked
+//! for ([`Association::subscribe`]): an association that ends shows as the end of the stream or as an error.
 
 use std::io;
 use std::mem;
@@ -13,9 +13,13 @@ use socket2::{Domain, Protocol, Socket, Type};
 
 use crate::Error;
 
+mod event;
 mod message;
+mod notification;
 
+pub use event::{Event, Ordering};
 pub use message::{Arrival, Message};
+pub use notification::{ErrorCause, Notification, PathState, Streams};
 
 /// Associations that wait to be accepted: as many E2 nodes as a RIC has at once in our workloads.
 const BACKLOG: libc::c_int = 128;
@@ -169,7 +173,8 @@ impl Association {
         self.socket.set_send_buffer_size(bytes)
     }
 
-    /// Ends the association at once: ABORT instead of SHUTDOWN (RFC 9260, section 9.1).
+    /// Ends the association at once: ABORT instead of SHUTDOWN (RFC 9260, section 9.1), with the error cause User-Initiated Abort. Linux lets
+    /// only sockets of many associations give it a reason in words.
     ///
     /// # Errors
     /// What the kernel says.

@@ -1,4 +1,4 @@
-//! A directory of the cache: built beside its place by one builder at a time, and moved there when it is whole.
+//! A directory of the cache: built next to its place by one builder at a time, and moved there when it is whole.
 
 use std::fs::{self, File, TryLockError};
 use std::io;
@@ -32,11 +32,11 @@ impl Slot {
 
     /// Where it is built.
     pub(crate) fn building(&self) -> PathBuf {
-        self.beside("building")
+        self.sibling("building")
     }
 
-    /// A path beside it that nothing else in the folder has.
-    fn beside(&self, kind: &str) -> PathBuf {
+    /// A path next to it that nothing else in the folder has.
+    fn sibling(&self, kind: &str) -> PathBuf {
         self.folder.join(format!(".{}.{kind}", self.name))
     }
 
@@ -44,7 +44,7 @@ impl Slot {
     /// builder. What a killed build has left is removed.
     pub(crate) fn lock(&self, progress: &mut dyn FnMut(Progress)) -> Result<File, Error> {
         fs::create_dir_all(&self.folder).map_err(Error::io(format!("making {}", self.folder.display())))?;
-        let path = self.beside("lock");
+        let path = self.sibling("lock");
         let action = format!("locking {}", path.display());
         let file = File::create(&path).map_err(Error::io(&action))?;
         match file.try_lock() {
@@ -56,7 +56,7 @@ impl Slot {
             Err(TryLockError::Error(error)) => return Err(Error::io(&action)(error)),
         }
         remove(&self.building())?;
-        remove(&self.beside("old"))?;
+        remove(&self.sibling("old"))?;
         Ok(file)
     }
 
@@ -65,10 +65,10 @@ impl Slot {
         let directory = self.directory();
         let moving = || Error::io(format!("moving what was built to {}", directory.display()));
         if directory.exists() {
-            fs::rename(&directory, self.beside("old")).map_err(moving())?;
+            fs::rename(&directory, self.sibling("old")).map_err(moving())?;
         }
         fs::rename(self.building(), &directory).map_err(moving())?;
-        remove(&self.beside("old"))?;
+        remove(&self.sibling("old"))?;
         Ok(directory)
     }
 

@@ -31,10 +31,22 @@ struct Spawner {
     namespace: Option<PathBuf>,
 }
 
+/// Whose a child, and what it starts, is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Belongs {
+    /// This process's: [`crate::sweep`] ends what is left of it.
+    ToUs,
+    /// Nobody's: what it starts is meant to outlive this process.
+    ToNobody,
+}
+
 /// Starts `command` as the leader of a process group of its own, inside `namespace` if one is given and otherwise inside that of the
 /// calling thread; it is killed when this process ends, however it ends.
-pub(crate) fn spawn(mut command: Command, namespace: Option<File>) -> io::Result<Child> {
-    command.env(MARKER, Owner::current().to_string());
+pub(crate) fn spawn(mut command: Command, namespace: Option<File>, belongs: Belongs) -> io::Result<Child> {
+    match belongs {
+        Belongs::ToUs => command.env(MARKER, Owner::current().to_string()),
+        Belongs::ToNobody => command.env_remove(MARKER),
+    };
     command.process_group(0);
     let spawner = spawner()?;
     let namespace = match namespace {

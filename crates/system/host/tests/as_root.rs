@@ -222,7 +222,7 @@ mod as_root {
         let inbound = start(&directory.path().join("in.pcap"), Direction::Inbound);
         let outbound = start(&directory.path().join("out.pcap"), Direction::Outbound);
         exchange(&pair, 300, 200);
-        // tcpdump writes what it has met when it is told to end, not what still waits in its socket.
+        // tcpdump writes what it has met when it is asked to end, not what still waits in its socket.
         let begun = Instant::now();
         while fs::metadata(&theirs).unwrap().len() < 24 + 500 * (16 + 44) && begun.elapsed() < LONG {
             std::thread::sleep(Duration::from_millis(5));
@@ -312,7 +312,7 @@ mod as_root {
             scope.spawn(|| {
                 let sender = pair.left.enter(|| UdpSocket::bind("127.0.0.1:0").unwrap()).unwrap();
                 while !ended.load(Ordering::Relaxed) {
-                    // Nobody listens there (RFC 863), which may be told with the next one.
+                    // Nobody listens there (RFC 863), which may be reported with the next one.
                     let _ = sender.send_to(b"x", "127.0.0.1:9");
                 }
             });

@@ -190,7 +190,7 @@ mod as_root {
     }
 
     #[test]
-    fn line_carries_every_byte_both_ways_and_ends_when_it_is_closed() {
+    fn line_carries_every_byte_in_both_directions_and_ends_when_it_is_closed() {
         let (program, mut stream) = Guest::of(&root()).unwrap().program_with_line("sh").unwrap();
         let process = program.arguments(["-c", "cat; echo closed >&2"]).start().unwrap();
         let mut reader = stream.try_clone().unwrap();

@@ -208,7 +208,7 @@ mod as_root {
     }
 
     #[test]
-    fn line_carries_every_byte_both_ways_and_a_killed_run_leaves_no_guest_behind() {
+    fn line_carries_every_byte_in_both_directions_and_a_killed_run_leaves_no_guest_behind() {
         if let Some(directory) = env::var_os(OWNER) {
             let (program, mut stream) = guest(GuestKernel::Debian).program_with_line("cat").unwrap();
             let _process = program.start().unwrap();
@@ -235,7 +235,7 @@ mod as_root {
         let mut owner = Command::new(env::current_exe().unwrap())
             .args([
                 "--exact",
-                "as_root::line_carries_every_byte_both_ways_and_a_killed_run_leaves_no_guest_behind",
+                "as_root::line_carries_every_byte_in_both_directions_and_a_killed_run_leaves_no_guest_behind",
                 "--nocapture",
             ])
             .env(OWNER, directory.path())

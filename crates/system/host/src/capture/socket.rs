@@ -3,11 +3,12 @@
 use std::ffi::CString;
 use std::io;
 use std::mem::{self, MaybeUninit};
-use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd};
+use std::os::fd::{AsFd as _, AsRawFd as _, FromRawFd as _, OwnedFd};
 use std::ptr;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use crate::Error;
+use crate::socket_option;
 
 /// Room in the kernel for packets not yet read, in bytes: 32 MiB, a quarter of a second at 1 Gb/s.
 const RECEIVE_BUFFER: libc::c_int = 32 << 20;
@@ -228,21 +229,7 @@ impl PacketSocket {
 
     /// Sets an option to a plain C value, of the type that the option asks for.
     fn set<T: Copy>(&self, level: libc::c_int, option: libc::c_int, value: T) -> io::Result<()> {
-        // SAFETY: the pointer refers to a live local of the length given.
-        let result = unsafe {
-            libc::setsockopt(
-                self.socket.as_raw_fd(),
-                level,
-                option,
-                ptr::from_ref(&value).cast(),
-                size_of_val(&value) as libc::socklen_t,
-            )
-        };
-        if result == 0 {
-            Ok(())
-        } else {
-            Err(io::Error::last_os_error())
-        }
+        socket_option::set(self.socket.as_fd(), level, option, &value)
     }
 }
 

@@ -9,7 +9,7 @@ use crate::Feature;
 pub enum GuestKernel {
     /// User-Mode Linux: one processor, no nftables, booted in two or three seconds.
     UserMode,
-    /// An unmodified Debian kernel under QEMU's emulation: all of its modules of the network, nftables beside ESP, two processors;
+    /// An unmodified Debian kernel under QEMU's emulation: all of its modules of the network, nftables together with ESP, two processors;
     /// booted in about ten seconds, and ten to thirty times slower than this machine.
     Debian,
 }

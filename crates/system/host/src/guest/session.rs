@@ -109,7 +109,7 @@ impl Guest {
 }
 
 impl Session {
-    /// Runs a job to its end, at most this long. What it leaves running goes on beside the next.
+    /// Runs a job to its end, at most this long. What it leaves running goes on next to the next.
     ///
     /// # Errors
     ///

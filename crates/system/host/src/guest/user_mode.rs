@@ -17,7 +17,7 @@ mod line;
 const BOOT: &str = include_str!("user_mode/boot.sh");
 /// Runs in the guest.
 const MAIN: &str = include_str!("user_mode/main.bash");
-/// Runs in the guest beside a program that has a line.
+/// Runs in the guest next to a program that has a line.
 const RELAY: &str = include_str!("user_mode/relay.pl");
 
 /// The kernel in a lab root.

@@ -1,4 +1,4 @@
-//! Building a lab root: in a directory beside its place, by one builder at a time, moved there when it is whole.
+//! Building a lab root: in a directory next to its place, by one builder at a time, moved there when it is whole.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -2,10 +2,12 @@
 
 use std::fmt;
 use std::io;
-use std::os::fd::{AsRawFd as _, BorrowedFd};
+use std::os::fd::BorrowedFd;
 
 use nix::sys::socket::SockProtocol;
 use zeroize::Zeroizing;
+
+use crate::socket_option;
 
 use super::{ACKNOWLEDGE, DUMP, HEADER, ask, header};
 
@@ -192,19 +194,7 @@ impl<'a> Iterator for Attributes<'a> {
 pub(super) fn with_words(socket: BorrowedFd<'_>) -> io::Result<()> {
     for option in [libc::NETLINK_EXT_ACK, libc::NETLINK_CAP_ACK] {
         let on: libc::c_int = 1;
-        // SAFETY: the pointer refers to a live local of the length given.
-        let result = unsafe {
-            libc::setsockopt(
-                socket.as_raw_fd(),
-                libc::SOL_NETLINK,
-                option,
-                std::ptr::from_ref(&on).cast(),
-                size_of_val(&on) as libc::socklen_t,
-            )
-        };
-        if result != 0 {
-            return Err(io::Error::last_os_error());
-        }
+        socket_option::set(socket, libc::SOL_NETLINK, option, &on)?;
     }
     Ok(())
 }

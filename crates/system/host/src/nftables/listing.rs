@@ -40,7 +40,7 @@ impl fmt::Display for Difference {
     }
 }
 
-/// Differences are told up to this number of characters of what was found.
+/// Differences are shown up to this number of characters of what was found.
 const SHOWN: usize = 160;
 
 impl Listing {

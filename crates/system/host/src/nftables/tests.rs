@@ -94,8 +94,8 @@ mod as_root {
     }
 
     #[test]
-    fn every_way_to_change_a_table_is_told_from_the_table_as_it_should_be() {
-        if in_a_namespace("every_way_to_change_a_table_is_told_from_the_table_as_it_should_be") {
+    fn every_way_to_change_a_table_is_distinguished_from_the_table_as_it_should_be() {
+        if in_a_namespace("every_way_to_change_a_table_is_distinguished_from_the_table_as_it_should_be") {
             return;
         }
         let table = Table::new("bartizan-test", BODY);

@@ -2,12 +2,14 @@
 
 use std::io;
 use std::mem::{self, MaybeUninit};
-use std::os::fd::AsRawFd as _;
+use std::os::fd::{AsFd as _, AsRawFd as _};
 use std::ptr;
 
 use socket2::Socket;
 
-use super::{Association, LARGEST_MESSAGE, PIECE};
+use crate::socket_option;
+
+use super::{Association, LARGEST_MESSAGE, Ordering, PIECE};
 
 /// A user message.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,8 +33,20 @@ pub enum Arrival {
     End,
 }
 
-/// Bytes and flags of a `recvmsg`, and stream and payload protocol identifier where it has them.
-type Received = (usize, libc::c_int, Option<(u16, u32)>);
+/// What one `recvmsg` gave.
+pub(super) struct Received {
+    pub(super) length: usize,
+    pub(super) flags: libc::c_int,
+    /// Where it belongs; a notification belongs nowhere.
+    pub(super) information: Option<PieceOf>,
+}
+
+/// The message that a piece belongs to.
+pub(super) struct PieceOf {
+    pub(super) stream: u16,
+    pub(super) payload_protocol: u32,
+    pub(super) ordering: Ordering,
+}
 
 /// Room for one control message of at most 32 bytes, aligned as a cmsghdr must be.
 type Control = [MaybeUninit<u64>; 8];
@@ -43,9 +57,13 @@ impl Association {
     /// # Errors
     /// [`io::ErrorKind::WouldBlock`] where the association does not block and its room is full; when it is gone.
     pub fn send(&self, stream: u16, payload_protocol: u32, bytes: &[u8]) -> io::Result<()> {
+        self.send_flagged(stream, payload_protocol, 0, bytes)
+    }
+
+    pub(super) fn send_flagged(&self, stream: u16, payload_protocol: u32, flags: u16, bytes: &[u8]) -> io::Result<()> {
         let information = libc::sctp_sndinfo {
             snd_sid: stream,
-            snd_flags: 0,
+            snd_flags: flags,
             // The kernel passes it on as it is; on the wire it is big-endian.
             snd_ppid: payload_protocol.to_be(),
             snd_context: 0,
@@ -93,8 +111,12 @@ impl Association {
     pub fn receive(&mut self) -> io::Result<Arrival> {
         self.buffer.resize(PIECE, 0);
         loop {
-            let (length, flags, information) = match piece(&self.socket, &mut self.buffer) {
-                Ok(piece) => piece,
+            let Received {
+                length,
+                flags,
+                information,
+            } = match piece(&self.socket, &mut self.buffer) {
+                Ok(received) => received,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(Arrival::Nothing),
                 Err(error) => return Err(error),
@@ -115,7 +137,11 @@ impl Association {
             if flags & libc::MSG_EOR == 0 {
                 continue;
             }
-            let (stream, payload_protocol) = information
+            let PieceOf {
+                stream,
+                payload_protocol,
+                ..
+            } = information
                 .ok_or_else(|| io::Error::other("the kernel does not say on which stream a message came"))?;
             return Ok(Arrival::Message(Message {
                 stream,
@@ -126,8 +152,8 @@ impl Association {
     }
 }
 
-/// One `recvmsg`: bytes, flags, and stream and payload protocol identifier.
-fn piece(socket: &Socket, buffer: &mut [u8]) -> io::Result<Received> {
+/// One `recvmsg`.
+pub(super) fn piece(socket: &Socket, buffer: &mut [u8]) -> io::Result<Received> {
     let mut part = libc::iovec {
         iov_base: buffer.as_mut_ptr().cast(),
         iov_len: buffer.len(),
@@ -146,14 +172,18 @@ fn piece(socket: &Socket, buffer: &mut [u8]) -> io::Result<Received> {
     };
     // SAFETY: `message` was filled by the kernel and its control buffer is still alive.
     let information = unsafe { information(&message) };
-    Ok((received, message.msg_flags, information))
+    Ok(Received {
+        length: received,
+        flags: message.msg_flags,
+        information,
+    })
 }
 
-/// Stream and payload protocol identifier in the control messages.
+/// Where a message belongs, by the control messages.
 ///
 /// # Safety
 /// `message` was filled by `recvmsg` and its control buffer is alive.
-unsafe fn information(message: &libc::msghdr) -> Option<(u16, u32)> {
+unsafe fn information(message: &libc::msghdr) -> Option<PieceOf> {
     // SAFETY: see above; CMSG_FIRSTHDR and CMSG_NXTHDR stay inside the control buffer and return null at its end, and
     // CMSG_DATA may be unaligned, hence read_unaligned.
     unsafe {
@@ -161,7 +191,16 @@ unsafe fn information(message: &libc::msghdr) -> Option<(u16, u32)> {
         while !header.is_null() {
             if (*header).cmsg_level == libc::IPPROTO_SCTP && (*header).cmsg_type == libc::SCTP_RCVINFO {
                 let information = ptr::read_unaligned(libc::CMSG_DATA(header).cast::<libc::sctp_rcvinfo>());
-                return Some((information.rcv_sid, u32::from_be(information.rcv_ppid)));
+                let unordered = information.rcv_flags & libc::SCTP_UNORDERED as u16 != 0;
+                return Some(PieceOf {
+                    stream: information.rcv_sid,
+                    payload_protocol: u32::from_be(information.rcv_ppid),
+                    ordering: if unordered {
+                        Ordering::Unordered
+                    } else {
+                        Ordering::Ordered
+                    },
+                });
             }
             header = libc::CMSG_NXTHDR(message, header);
         }
@@ -171,19 +210,5 @@ unsafe fn information(message: &libc::msghdr) -> Option<(u16, u32)> {
 
 /// Sets an option of SCTP to a plain C value.
 pub(super) fn set<T: Copy>(socket: &Socket, option: libc::c_int, value: &T) -> io::Result<()> {
-    // SAFETY: the pointer refers to a live value of the length given, which the kernel only reads.
-    let result = unsafe {
-        libc::setsockopt(
-            socket.as_raw_fd(),
-            libc::IPPROTO_SCTP,
-            option,
-            ptr::from_ref(value).cast(),
-            mem::size_of::<T>() as libc::socklen_t,
-        )
-    };
-    if result == 0 {
-        Ok(())
-    } else {
-        Err(io::Error::last_os_error())
-    }
+    socket_option::set(socket.as_fd(), libc::IPPROTO_SCTP, option, value)
 }

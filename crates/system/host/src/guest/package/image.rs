@@ -20,7 +20,7 @@ pub(super) fn in_directory(directory: &Path) -> PathBuf {
     directory.join("vmlinuz")
 }
 
-/// Writes `vmlinux` beside the one file `vmlinuz...`, which becomes `vmlinuz`; where there is no `zstd`, or it is compressed by another
+/// Writes `vmlinux` next to the one file `vmlinuz...`, which becomes `vmlinuz`; where there is no `zstd`, or it is compressed by another
 /// program, that one alone.
 pub(super) fn decompress(place: &Path) -> Result<(), Error> {
     let missing = || Error::LabRoot {

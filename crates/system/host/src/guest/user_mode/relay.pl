@@ -2,7 +2,7 @@
 # arguments: LINE, the pipe to the program, the pipe from it
 #
 # A line that was stopped because its buffer of 4096 bytes was full is never read again (User-Mode Linux 6.12). So this machine has
-# at most a window of bytes on the way, and is told of each grain that the program's pipe has taken.
+# at most a window of bytes on the way, and learns of each grain that the program's pipe has taken.
 use strict;
 use constant { GRAIN => 256, WINDOW => 1024, TAKEN => "\x06", ESCAPE => "\x10", FLIP => 0x40 };
 
