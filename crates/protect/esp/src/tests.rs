@@ -1,0 +1,4 @@
+//! Both ends of an SA, against each other and against published packets.
+
+mod associations;
+mod published;
