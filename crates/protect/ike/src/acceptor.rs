@@ -1,0 +1,139 @@
+//! First requests: admitted, refused, or asked to come again with a cookie (RFC 7296, section 2.6).
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use aws_lc_rs::{constant_time, hmac};
+use bartizan_wire::ike::{Body, ExchangeType, Flags, Header, Message, NotifyType, Payload, PayloadType, Transform};
+use zeroize::Zeroizing;
+
+use crate::config::Config;
+use crate::error::Failure;
+use crate::proposal::{self, IKE};
+use crate::random::Random;
+use crate::sa::{Ends, IkeSa, Init, encode, unknown_critical};
+
+/// Bytes of the secret that cookies are made with.
+const SECRET: usize = 32;
+
+/// What becomes of a first request.
+pub enum Admission {
+    /// An IKE_SA, whose answer waits to be sent.
+    Admitted(Box<IkeSa>),
+    /// This datagram is the answer, and nothing is kept.
+    Answered(Vec<u8>),
+    /// Nothing.
+    Ignored,
+}
+
+/// Answers first requests without keeping anything of those that it does not admit.
+pub struct Acceptor {
+    config: Arc<Config>,
+    secret: hmac::Key,
+}
+
+impl Acceptor {
+    /// One for IKE_SAs of this configuration.
+    #[must_use]
+    pub fn new(config: Arc<Config>, random: &mut dyn Random) -> Self {
+        let mut secret = Zeroizing::new([0; SECRET]);
+        random.fill(&mut secret[..]);
+        Self {
+            config,
+            secret: hmac::Key::new(hmac::HMAC_SHA256, &secret[..]),
+        }
+    }
+
+    /// A datagram that belongs to no IKE_SA. `must_return` demands a cookie: many IKE_SAs are half open, and who comes from an address that is
+    /// not its own does not see it.
+    pub fn admit(
+        &self,
+        ends: Ends,
+        datagram: &[u8],
+        must_return: bool,
+        random: &mut dyn Random,
+        now: Instant,
+    ) -> Admission {
+        let Ok(header) = Header::read(datagram) else {
+            return Admission::Ignored;
+        };
+        let is_first = header.major == 2
+            && header.length as usize == datagram.len()
+            && header.exchange == ExchangeType::IKE_SA_INIT
+            && header.flags.is_from_initiator()
+            && !header.flags.is_response()
+            && header.message_id == 0
+            && header.responder_spi == 0;
+        let message = Message::read(header.next, &datagram[Header::LENGTH..]);
+        let (true, Ok(message)) = (is_first, message) else {
+            return Admission::Ignored;
+        };
+        if let Some(unknown) = unknown_critical(&message) {
+            return answered(&header, NotifyType::UNSUPPORTED_CRITICAL_PAYLOAD, &[unknown.0]);
+        }
+        let Ok(init) = Init::of(&message) else {
+            return answered(&header, NotifyType::INVALID_SYNTAX, &[]);
+        };
+        if must_return && !self.returns(&message, &header, ends, init.nonce) {
+            let cookie = self.cookie(&header, ends, init.nonce);
+            return answered(&header, NotifyType::COOKIE, cookie.as_ref());
+        }
+        let Some(chosen) = proposal::choose(init.proposals, &self.config.proposals, IKE) else {
+            return answered(&header, NotifyType::NO_PROPOSAL_CHOSEN, &[]);
+        };
+        let wanted = chosen
+            .transforms
+            .iter()
+            .find(|transform| transform.kind == Transform::KE);
+        let wanted = wanted.and_then(|transform| transform.key_exchange());
+        if let Some(wanted) = wanted.filter(|wanted| *wanted != init.key_exchange.0) {
+            return answered(&header, NotifyType::INVALID_KE_PAYLOAD, &wanted.0.to_be_bytes());
+        }
+        let config = Arc::clone(&self.config);
+        match IkeSa::respond(config, ends, random, now, (&header, datagram), (&init, &chosen)) {
+            Ok(sa) => Admission::Admitted(Box::new(sa)),
+            Err(Failure::KeyExchange(_)) => answered(&header, NotifyType::INVALID_SYNTAX, &[]),
+            Err(_) => answered(&header, NotifyType::NO_PROPOSAL_CHOSEN, &[]),
+        }
+    }
+
+    /// A digest of what comes again unchanged, under a secret: nothing needs to be kept to know it.
+    fn cookie(&self, header: &Header, ends: Ends, nonce: &[u8]) -> hmac::Tag {
+        let mut context = hmac::Context::with_key(&self.secret);
+        context.update(&header.initiator_spi.to_be_bytes());
+        context.update(ends.remote.to_string().as_bytes());
+        context.update(nonce);
+        context.sign()
+    }
+
+    fn returns(&self, message: &Message<'_>, header: &Header, ends: Ends, nonce: &[u8]) -> bool {
+        let brought = message.payloads.iter().find_map(|payload| match payload.body {
+            Body::Notify { kind, data, .. } if kind == NotifyType::COOKIE => Some(data),
+            _ => None,
+        });
+        let cookie = self.cookie(header, ends, nonce);
+        brought.is_some_and(|brought| constant_time::verify_slices_are_equal(brought, cookie.as_ref()).is_ok())
+    }
+}
+
+/// An answer about a request of which nothing is kept: the responder has no SPI (RFC 7296, section 2.6).
+fn answered(request: &Header, kind: NotifyType, data: &[u8]) -> Admission {
+    let header = Header {
+        next: PayloadType::NONE,
+        flags: Flags(Flags::RESPONSE),
+        length: 0,
+        ..*request
+    };
+    let body = Body::Notify {
+        protocol: 0,
+        spi: &[],
+        kind,
+        data,
+    };
+    let payload = Payload {
+        kind: PayloadType::NOTIFY,
+        critical: false,
+        body,
+    };
+    encode(header, vec![payload]).map_or(Admission::Ignored, Admission::Answered)
+}

@@ -1,0 +1,47 @@
+//! Why an IKE_SA ends, or is not made.
+
+use bartizan_wire::ike::{KeyExchangeMethod, Malformed, NotifyType};
+
+/// Why an IKE_SA was closed. Each says whose fault it is as far as this end can know.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Failure {
+    /// Every retransmission of a request went unanswered (RFC 7296, section 2.4).
+    #[error("the peer does not answer")]
+    Unanswered,
+    /// An exchange that the peer began did not go on in time.
+    #[error("the peer did not complete the exchange that it began")]
+    Abandoned,
+    /// The peer refuses.
+    #[error("the peer refuses: {0}")]
+    Refused(NotifyType),
+    /// The peer refused in IKE_SA_INIT, where nothing is authenticated, and nobody else answered until the last retransmission.
+    #[error("the peer refuses, which is not authenticated: {0}")]
+    RefusedUnauthenticated(NotifyType),
+    /// No proposal of the peer is acceptable here, or it chose what was not offered.
+    #[error("no proposal is acceptable to both ends")]
+    NoProposal,
+    /// The peer's key exchange data cannot be used.
+    #[error("the peer's data of the key exchange {0} cannot be used")]
+    KeyExchange(KeyExchangeMethod),
+    /// The peer lacks an extension that is needed.
+    #[error("the peer does not support {0}")]
+    Unsupported(&'static str),
+    /// The peer has not proven who it is.
+    #[error("the peer is not authenticated: {0}")]
+    Authentication(&'static str),
+    /// A message that was proven cannot be read.
+    #[error("a message of the peer cannot be read: {0}")]
+    Malformed(#[from] Malformed),
+    /// A message that was proven lacks a payload, or has one too many.
+    #[error("a message of the peer is incomplete: {0}")]
+    Incomplete(&'static str),
+    /// The peer deleted the IKE_SA.
+    #[error("the peer has deleted the IKE_SA")]
+    Deleted,
+    /// This end closed it.
+    #[error("closed by this end")]
+    Closed,
+    /// The cryptographic library failed.
+    #[error("the cryptographic library failed")]
+    Cryptography,
+}

@@ -1,0 +1,253 @@
+//! One end of an IKE_SA.
+
+mod authenticating;
+mod exchanging;
+mod init;
+mod messages;
+mod open;
+mod timers;
+
+use std::collections::VecDeque;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Instant;
+
+use bartizan_wire::ike::{ExchangeType, NotifyType, Party};
+
+use crate::assembly::Assembly;
+use crate::config::Config;
+use crate::error::Failure;
+use crate::event::Event;
+use crate::key_exchange::Pending;
+use crate::proposal::Agreed;
+use crate::protection::Protection;
+use crate::random::{self, Random};
+use crate::schedule::{Keys, Nonces};
+
+use init::Starting;
+pub(crate) use init::{Init, encode};
+pub(crate) use messages::unknown_critical;
+use messages::{Answered, Outgoing};
+
+/// Between which sockets an IKE_SA is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Ends {
+    /// This end's address, as packets carry it.
+    pub local: SocketAddr,
+    /// The peer's.
+    pub remote: SocketAddr,
+}
+
+/// By which port a datagram leaves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Port {
+    /// 500.
+    Ike,
+    /// 4500, behind a non-ESP marker that the socket's owner writes (RFC 3948, section 2.2).
+    Nat,
+}
+
+/// A datagram to send.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Transmit {
+    /// By which port.
+    pub port: Port,
+    /// An IKE message, or a fragment of one.
+    pub datagram: Vec<u8>,
+}
+
+/// One end of an IKE_SA, from its first message to its last.
+pub struct IkeSa {
+    config: Arc<Config>,
+    role: Party,
+    ends: Ends,
+    /// Of initiator and responder; the latter is zero until it is known.
+    spis: [u64; 2],
+    /// By which this end would receive in the CHILD_SA that IKE_AUTH makes.
+    esp_spi: u32,
+    state: State,
+    security: Option<Security>,
+    peer: Abilities,
+    transcript: Transcript,
+    outgoing: Option<Outgoing>,
+    /// Identifier of this end's next request.
+    next_request: u32,
+    /// Identifier of the peer's next request.
+    expected: u32,
+    answered: Option<Answered>,
+    /// Of requests and of responses.
+    assemblies: [Assembly; 2],
+    /// The first fragment, or all, of the request that is arriving.
+    arriving: Vec<u8>,
+    /// SPIs by which this end receives and sends.
+    child: Option<(u32, u32)>,
+    /// What somebody unauthenticated has answered to IKE_SA_INIT.
+    refused: Option<NotifyType>,
+    /// To be closed once the request on its way is answered.
+    closing: bool,
+    /// When a peer that has not authenticated itself is given up.
+    deadline: Option<Instant>,
+    heard: Instant,
+    transmits: VecDeque<Transmit>,
+    events: VecDeque<Event>,
+}
+
+enum State {
+    /// Initiator: IKE_SA_INIT is on its way.
+    Starting(Box<Starting>),
+    /// Initiator: the additional key exchange of this place is on its way.
+    Exchanging {
+        index: usize,
+        pending: Box<dyn Pending>,
+    },
+    /// Initiator: IKE_AUTH is on its way.
+    Authenticating,
+    /// Responder: the additional key exchange of this place is expected, or behind the last IKE_AUTH.
+    Awaiting {
+        index: usize,
+    },
+    Established,
+    /// A deletion is on its way, for this reason.
+    Closing(Failure),
+    Closed,
+}
+
+/// What there is from IKE_SA_INIT on.
+struct Security {
+    agreed: Agreed,
+    keys: Keys,
+    protection: Protection,
+    nonces: Nonces,
+}
+
+/// What the peer has said it can do.
+#[derive(Debug, Clone, Default)]
+struct Abilities {
+    fragments: bool,
+    intermediate: bool,
+    /// Hash algorithms of signatures that it verifies.
+    hashes: Vec<u16>,
+    /// Whether it, and whether this end, is behind a translation of addresses; none where it has not said what it sees.
+    translated: Option<(bool, bool)>,
+}
+
+/// What ends sign besides who they are.
+#[derive(Default)]
+struct Transcript {
+    /// IKE_SA_INIT of initiator and responder, whole.
+    init: [Vec<u8>; 2],
+    /// What was computed over IKE_INTERMEDIATE messages of both (RFC 9242, section 3.3.2); empty where there were none.
+    intermediate: [Vec<u8>; 2],
+}
+
+impl IkeSa {
+    /// Begins an IKE_SA: its first datagram waits to be sent.
+    ///
+    /// # Errors
+    /// Where the configuration names nothing that is implemented, or the cryptographic library fails.
+    pub fn initiate(config: Arc<Config>, ends: Ends, random: &mut dyn Random, now: Instant) -> Result<Self, Failure> {
+        let starting = Starting::new(&config, random)?;
+        let spis = [random::spi(random), 0];
+        let esp_spi = random::esp_spi(random);
+        let state = State::Starting(Box::new(starting));
+        let mut sa = Self::new(config, Party::Initiator, ends, (spis, esp_spi), state, now);
+        sa.send_init(now)?;
+        Ok(sa)
+    }
+
+    fn new(
+        config: Arc<Config>,
+        role: Party,
+        ends: Ends,
+        (spis, esp_spi): ([u64; 2], u32),
+        state: State,
+        now: Instant,
+    ) -> Self {
+        Self {
+            config,
+            role,
+            ends,
+            spis,
+            esp_spi,
+            state,
+            security: None,
+            peer: Abilities::default(),
+            transcript: Transcript::default(),
+            outgoing: None,
+            next_request: 0,
+            expected: 0,
+            answered: None,
+            assemblies: [Assembly::new(), Assembly::new()],
+            arriving: Vec::new(),
+            child: None,
+            refused: None,
+            closing: false,
+            deadline: None,
+            heard: now,
+            transmits: VecDeque::new(),
+            events: VecDeque::new(),
+        }
+    }
+
+    /// The SPIs of initiator and responder; the latter is zero until it is known.
+    #[must_use]
+    pub fn spis(&self) -> (u64, u64) {
+        (self.spis[0], self.spis[1])
+    }
+
+    /// Whether both ends are authenticated.
+    #[must_use]
+    pub fn is_established(&self) -> bool {
+        matches!(self.state, State::Established)
+    }
+
+    /// Whether it has ended.
+    #[must_use]
+    pub fn is_closed(&self) -> bool {
+        matches!(self.state, State::Closed)
+    }
+
+    /// The next datagram to send.
+    pub fn poll_transmit(&mut self) -> Option<Transmit> {
+        self.transmits.pop_front()
+    }
+
+    /// The next event.
+    pub fn poll_event(&mut self) -> Option<Event> {
+        self.events.pop_front()
+    }
+
+    /// Ends it: a peer that is authenticated receives a deletion, and [`Event::Closed`] follows its answer.
+    pub fn close(&mut self, now: Instant) {
+        match self.state {
+            State::Established if self.outgoing.is_none() => self.delete(now, Failure::Closed),
+            State::Established => self.closing = true,
+            State::Closing(_) | State::Closed => {}
+            _ => self.fail(Failure::Closed),
+        }
+    }
+
+    fn is_initiator(&self) -> bool {
+        self.role == Party::Initiator
+    }
+
+    /// Ends it here and now.
+    fn fail(&mut self, failure: Failure) {
+        if self.is_closed() {
+            return;
+        }
+        self.state = State::Closed;
+        self.security = None;
+        self.outgoing = None;
+        self.deadline = None;
+        self.events.push_back(Event::Closed(failure));
+    }
+
+    /// The port that datagrams of this exchange leave by: 4500 once a translation was seen (RFC 7296, section 2.23).
+    fn port(&self, exchange: ExchangeType) -> Port {
+        match self.peer.translated {
+            Some((local, remote)) if (local || remote) && exchange != ExchangeType::IKE_SA_INIT => Port::Nat,
+            _ => Port::Ike,
+        }
+    }
+}

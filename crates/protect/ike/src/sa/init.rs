@@ -1,0 +1,383 @@
+//! IKE_SA_INIT (RFC 7296, section 1.2), by both ends.
+
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use std::time::Instant;
+
+use aws_lc_rs::digest;
+use bartizan_wire::ike::{
+    Body, ExchangeType, Flags, Header, KeyExchangeMethod, Message, NotifyType, Party, Payload, PayloadType, Proposal,
+    Transform,
+};
+
+use super::{Abilities, Ends, IkeSa, Security, State};
+use crate::config::Config;
+use crate::credential::hashes;
+use crate::error::Failure;
+use crate::key_exchange::{Pending, key_exchange};
+use crate::proposal::{self, Agreed, IKE};
+use crate::protection::Protection;
+use crate::random::{self, Random};
+use crate::schedule::{Keys, Nonces};
+
+/// Cookies that an initiator returns before it fails: a responder needs one, and another where its secret has changed.
+const COOKIES: u8 = 3;
+
+/// An initiator before it has keys.
+pub(super) struct Starting {
+    nonce: Vec<u8>,
+    method: KeyExchangeMethod,
+    data: Vec<u8>,
+    pending: Box<dyn Pending>,
+    cookie: Vec<u8>,
+    cookies: u8,
+    /// Whether the responder has asked for another method before.
+    asked: bool,
+}
+
+impl Starting {
+    pub(super) fn new(config: &Config, random: &mut dyn Random) -> Result<Self, Failure> {
+        let first = config
+            .proposals
+            .iter()
+            .flatten()
+            .find(|transform| transform.kind == Transform::KE);
+        let method = first
+            .and_then(|transform| transform.key_exchange())
+            .ok_or(Failure::NoProposal)?;
+        let (data, pending) = begin(method)?;
+        Ok(Self {
+            nonce: random::nonce(random),
+            method,
+            data,
+            pending,
+            cookie: Vec::new(),
+            cookies: 0,
+            asked: false,
+        })
+    }
+}
+
+pub(super) fn begin(method: KeyExchangeMethod) -> Result<(Vec<u8>, Box<dyn Pending>), Failure> {
+    let exchange = key_exchange(method).ok_or(Failure::KeyExchange(method))?;
+    exchange.begin().map_err(|_| Failure::Cryptography)
+}
+
+/// A message that is not encrypted, or what an Encrypted payload is to hold.
+pub(crate) fn encode(mut header: Header, payloads: Vec<Payload<'_>>) -> Result<Vec<u8>, Failure> {
+    let (first, bytes) = Message { payloads }.encode().ok_or(Failure::Cryptography)?;
+    header.next = first;
+    header.length = u32::try_from(Header::LENGTH + bytes.len()).map_err(|_| Failure::Cryptography)?;
+    Ok([&header.encode()[..], &bytes].concat())
+}
+
+pub(super) fn payload(kind: PayloadType, body: Body<'_>) -> Payload<'_> {
+    Payload {
+        kind,
+        critical: false,
+        body,
+    }
+}
+
+/// A notification about no SA.
+pub(super) fn notify(kind: NotifyType, data: &[u8]) -> Payload<'_> {
+    let body = Body::Notify {
+        protocol: 0,
+        spi: &[],
+        kind,
+        data,
+    };
+    payload(PayloadType::NOTIFY, body)
+}
+
+/// What IKE_SA_INIT holds.
+pub(crate) struct Init<'a> {
+    pub(crate) proposals: &'a [Proposal],
+    pub(crate) key_exchange: (KeyExchangeMethod, &'a [u8]),
+    pub(crate) nonce: &'a [u8],
+    notified: Vec<(NotifyType, &'a [u8])>,
+}
+
+impl<'a> Init<'a> {
+    /// Of a message that has each payload it must have.
+    pub(crate) fn of(message: &'a Message<'a>) -> Result<Self, Failure> {
+        let (mut proposals, mut key_exchange, mut nonce, mut notified) = (None, None, None, Vec::new());
+        for payload in &message.payloads {
+            match &payload.body {
+                Body::Proposals(all) if proposals.is_none() => proposals = Some(&all[..]),
+                Body::KeyExchange { method, data } if key_exchange.is_none() => key_exchange = Some((*method, *data)),
+                Body::Nonce(bytes) if nonce.is_none() => nonce = Some(*bytes),
+                Body::Proposals(_) | Body::KeyExchange { .. } | Body::Nonce(_) => {
+                    return Err(Failure::Incomplete("a payload of IKE_SA_INIT comes twice"));
+                }
+                Body::Notify { kind, data, .. } => notified.push((*kind, *data)),
+                _ => {}
+            }
+        }
+        // RFC 7296, section 3.9.
+        let nonce = nonce.filter(|nonce| (16..=256).contains(&nonce.len()));
+        Ok(Self {
+            proposals: proposals.ok_or(Failure::Incomplete("IKE_SA_INIT without proposals"))?,
+            key_exchange: key_exchange.ok_or(Failure::Incomplete("IKE_SA_INIT without a key exchange"))?,
+            nonce: nonce.ok_or(Failure::Incomplete("IKE_SA_INIT without a nonce of 16 to 256 bytes"))?,
+            notified,
+        })
+    }
+
+    fn has(&self, wanted: NotifyType) -> bool {
+        self.notified.iter().any(|(kind, _)| *kind == wanted)
+    }
+
+    fn abilities(&self, ends: Ends, spis: [u64; 2]) -> Abilities {
+        let of = |wanted: NotifyType| self.notified.iter().filter(move |(kind, _)| *kind == wanted);
+        let differs = |kind, address| {
+            let digest = nat_digest(spis, address);
+            let mut seen = of(kind).peekable();
+            seen.peek().is_some().then(|| !seen.any(|(_, data)| *data == digest))
+        };
+        // What the peer calls source is this end's view of it, and the other way round.
+        let remote = differs(NotifyType::NAT_DETECTION_SOURCE_IP, ends.remote);
+        let local = differs(NotifyType::NAT_DETECTION_DESTINATION_IP, ends.local);
+        let hashes = of(NotifyType::SIGNATURE_HASH_ALGORITHMS).flat_map(|(_, data)| data.as_chunks::<2>().0);
+        Abilities {
+            fragments: self.has(NotifyType::IKEV2_FRAGMENTATION_SUPPORTED),
+            intermediate: self.has(NotifyType::INTERMEDIATE_EXCHANGE_SUPPORTED),
+            hashes: hashes.map(|bytes| u16::from_be_bytes(*bytes)).collect(),
+            translated: local.zip(remote),
+        }
+    }
+}
+
+/// SHA-1 of SPIs, address and port (RFC 7296, section 2.23).
+fn nat_digest(spis: [u64; 2], address: SocketAddr) -> Vec<u8> {
+    let mut context = digest::Context::new(&digest::SHA1_FOR_LEGACY_USE_ONLY);
+    spis.iter().for_each(|spi| context.update(&spi.to_be_bytes()));
+    match address.ip() {
+        IpAddr::V4(ip) => context.update(&ip.octets()),
+        IpAddr::V6(ip) => context.update(&ip.octets()),
+    }
+    context.update(&address.port().to_be_bytes());
+    context.finish().as_ref().to_vec()
+}
+
+/// What both ends say of themselves.
+struct Said {
+    source: Vec<u8>,
+    destination: Vec<u8>,
+    hashes: Vec<u8>,
+}
+
+impl Said {
+    fn new(spis: [u64; 2], ends: Ends) -> Self {
+        Self {
+            source: nat_digest(spis, ends.local),
+            destination: nat_digest(spis, ends.remote),
+            hashes: hashes().into_iter().flat_map(u16::to_be_bytes).collect(),
+        }
+    }
+
+    fn payloads(&self, intermediate: bool) -> Vec<Payload<'_>> {
+        let mut payloads = vec![
+            notify(NotifyType::NAT_DETECTION_SOURCE_IP, &self.source),
+            notify(NotifyType::NAT_DETECTION_DESTINATION_IP, &self.destination),
+            notify(NotifyType::IKEV2_FRAGMENTATION_SUPPORTED, &[]),
+            notify(NotifyType::SIGNATURE_HASH_ALGORITHMS, &self.hashes),
+        ];
+        if intermediate {
+            payloads.push(notify(NotifyType::INTERMEDIATE_EXCHANGE_SUPPORTED, &[]));
+        }
+        payloads
+    }
+}
+
+impl IkeSa {
+    /// Sends IKE_SA_INIT, or sends it again with what the responder asked for.
+    pub(super) fn send_init(&mut self, now: Instant) -> Result<(), Failure> {
+        let State::Starting(starting) = &self.state else {
+            return Ok(());
+        };
+        let proposals = proposal::offer(&self.config.proposals, IKE, &[]);
+        let said = Said::new(self.spis, self.ends);
+        let mut payloads = Vec::new();
+        if !starting.cookie.is_empty() {
+            payloads.push(notify(NotifyType::COOKIE, &starting.cookie));
+        }
+        let hybrid = self
+            .config
+            .proposals
+            .iter()
+            .flatten()
+            .any(|transform| transform.is_additional());
+        let (method, data) = (starting.method, &starting.data[..]);
+        payloads.extend([
+            payload(PayloadType::SA, Body::Proposals(proposals)),
+            payload(PayloadType::KE, Body::KeyExchange { method, data }),
+            payload(PayloadType::NONCE, Body::Nonce(&starting.nonce)),
+        ]);
+        payloads.extend(said.payloads(hybrid));
+        let message = encode(self.header(ExchangeType::IKE_SA_INIT, Flags::INITIATOR, 0), payloads)?;
+        self.transcript.init[0].clone_from(&message);
+        self.send_request(now, ExchangeType::IKE_SA_INIT, 0, vec![message]);
+        self.next_request = 1;
+        Ok(())
+    }
+
+    /// What somebody has answered. Nothing of it is authenticated: refusals and what cannot be read are left alone, so that the peer's own
+    /// answer is still taken (RFC 7296, section 2.21.1).
+    pub(super) fn init_response(&mut self, now: Instant, header: &Header, datagram: &[u8]) {
+        let Ok(message) = Message::read(header.next, &datagram[Header::LENGTH..]) else {
+            return;
+        };
+        if let Some((kind, data)) = error_or_cookie(&message) {
+            self.asked_or_refused(now, kind, data);
+            return;
+        }
+        let Ok(init) = Init::of(&message) else {
+            return;
+        };
+        if header.responder_spi == 0 {
+            return;
+        }
+        if let Err(failure) = self.take_init(now, header.responder_spi, &init, datagram) {
+            self.fail(failure);
+        }
+    }
+
+    /// A cookie, another key exchange, or a refusal.
+    fn asked_or_refused(&mut self, now: Instant, kind: NotifyType, data: &[u8]) {
+        let offered = |method: KeyExchangeMethod| {
+            let mut all = self.config.proposals.iter().flatten();
+            all.any(|transform| transform.kind == Transform::KE && transform.id == method.0)
+        };
+        let wanted = <[u8; 2]>::try_from(data).map(|bytes| KeyExchangeMethod(u16::from_be_bytes(bytes)));
+        let wanted = wanted.ok().filter(|method| offered(*method));
+        let State::Starting(starting) = &mut self.state else {
+            return;
+        };
+        let again = match (kind, wanted) {
+            (NotifyType::COOKIE, _) if (1..=64).contains(&data.len()) && starting.cookies < COOKIES => {
+                starting.cookies += 1;
+                starting.cookie = data.to_vec();
+                true
+            }
+            (NotifyType::INVALID_KE_PAYLOAD, Some(method)) if !starting.asked && method != starting.method => {
+                starting.asked = true;
+                match begin(method) {
+                    Ok((data, pending)) => {
+                        (starting.method, starting.data, starting.pending) = (method, data, pending);
+                        true
+                    }
+                    Err(_) => false,
+                }
+            }
+            _ => false,
+        };
+        if !again {
+            self.refused = Some(kind);
+        } else if let Err(failure) = self.send_init(now) {
+            self.fail(failure);
+        }
+    }
+
+    fn take_init(&mut self, now: Instant, spi: u64, init: &Init<'_>, datagram: &[u8]) -> Result<(), Failure> {
+        let offered = proposal::offer(&self.config.proposals, IKE, &[]);
+        let [chosen] = init.proposals else {
+            return Err(Failure::NoProposal);
+        };
+        if !proposal::is_of(chosen, &offered) {
+            return Err(Failure::NoProposal);
+        }
+        let agreed = Agreed::of(chosen).ok_or(Failure::NoProposal)?;
+        let State::Starting(starting) = std::mem::replace(&mut self.state, State::Closed) else {
+            return Ok(());
+        };
+        let (nonce, method, pending) = (starting.nonce.clone(), starting.method, starting.pending);
+        // `fail` reports nothing of what is closed.
+        self.state = State::Authenticating;
+        if agreed.first != method || init.key_exchange.0 != method {
+            return Err(Failure::NoProposal);
+        }
+        let secret = pending
+            .finish(init.key_exchange.1)
+            .map_err(|_| Failure::KeyExchange(method))?;
+        self.spis[1] = spi;
+        self.peer = init.abilities(self.ends, self.spis);
+        if !agreed.additional.is_empty() && !self.peer.intermediate {
+            return Err(Failure::Unsupported("IKE_INTERMEDIATE"));
+        }
+        self.transcript.init[1] = datagram.to_vec();
+        self.heard = now;
+        self.outgoing = None;
+        self.secure(agreed, &secret, [&nonce, init.nonce])?;
+        self.go_on(now, 0)
+    }
+
+    fn secure(&mut self, agreed: Agreed, secret: &[u8], nonces: [&[u8]; 2]) -> Result<(), Failure> {
+        let mut spis = [0; 16];
+        spis[..8].copy_from_slice(&self.spis[0].to_be_bytes());
+        spis[8..].copy_from_slice(&self.spis[1].to_be_bytes());
+        let nonces = Nonces {
+            initiator: nonces[0].to_vec(),
+            responder: nonces[1].to_vec(),
+            spis,
+        };
+        let (keys, cipher) = Keys::first(agreed.prf, agreed.suite, secret, &nonces);
+        self.security = Some(Security {
+            protection: Protection::new(agreed.suite, &cipher, self.is_initiator())?,
+            agreed,
+            keys,
+            nonces,
+        });
+        Ok(())
+    }
+
+    /// A responder, from the first request that it admits; its answer waits to be sent.
+    pub(crate) fn respond(
+        config: Arc<Config>,
+        ends: Ends,
+        random: &mut dyn Random,
+        now: Instant,
+        (header, datagram): (&Header, &[u8]),
+        (init, chosen): (&Init<'_>, &Proposal),
+    ) -> Result<Self, Failure> {
+        let agreed = Agreed::of(chosen).ok_or(Failure::NoProposal)?;
+        let (method, data) = init.key_exchange;
+        let exchange = key_exchange(method).ok_or(Failure::KeyExchange(method))?;
+        let (answer, secret) = exchange.answer(data).map_err(|_| Failure::KeyExchange(method))?;
+        let spis = [header.initiator_spi, random::spi(random)];
+        let esp_spi = random::esp_spi(random);
+        let nonce = random::nonce(random);
+        let half_open = config.timing.half_open;
+        let state = State::Awaiting { index: 0 };
+        let mut sa = Self::new(config, Party::Responder, ends, (spis, esp_spi), state, now);
+        sa.deadline = Some(now + half_open);
+        // The initiator has computed its digests before there was a second SPI.
+        sa.peer = init.abilities(ends, [spis[0], 0]);
+        let hybrid = !agreed.additional.is_empty();
+        if hybrid && !sa.peer.intermediate {
+            return Err(Failure::Unsupported("IKE_INTERMEDIATE"));
+        }
+        let said = Said::new(spis, ends);
+        let data = &answer[..];
+        let mut payloads = vec![
+            payload(PayloadType::SA, Body::Proposals(vec![chosen.clone()])),
+            payload(PayloadType::KE, Body::KeyExchange { method, data }),
+            payload(PayloadType::NONCE, Body::Nonce(&nonce)),
+        ];
+        payloads.extend(said.payloads(hybrid));
+        let message = encode(sa.header(ExchangeType::IKE_SA_INIT, Flags::RESPONSE, 0), payloads)?;
+        sa.transcript.init = [datagram.to_vec(), message.clone()];
+        sa.secure(agreed, &secret, [init.nonce, &nonce])?;
+        sa.arriving = datagram.to_vec();
+        sa.send_response(ExchangeType::IKE_SA_INIT, 0, vec![message]);
+        Ok(sa)
+    }
+}
+
+/// The first notification that says that this is no answer to build on.
+fn error_or_cookie<'a>(message: &Message<'a>) -> Option<(NotifyType, &'a [u8])> {
+    message.payloads.iter().find_map(|payload| match payload.body {
+        Body::Notify { kind, data, .. } if kind.is_error() || kind == NotifyType::COOKIE => Some((kind, data)),
+        _ => None,
+    })
+}

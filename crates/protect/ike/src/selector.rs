@@ -1,0 +1,151 @@
+//! Which traffic a CHILD_SA protects (RFC 7296, section 3.13).
+
+use std::net::IpAddr;
+
+use bartizan_wire::ike::TrafficSelector;
+
+/// Types of traffic selectors (RFC 7296, section 3.13.1).
+const IPV4_RANGE: u8 = 7;
+const IPV6_RANGE: u8 = 8;
+
+/// Packets of a protocol from or to a range of addresses and ports.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Selector {
+    /// IP protocol; zero is any.
+    pub protocol: u8,
+    /// First and last port; of any they are 0 and 65535.
+    pub ports: (u16, u16),
+    /// First and last address, of one version.
+    pub addresses: (IpAddr, IpAddr),
+}
+
+impl Selector {
+    /// Everything from or to these addresses.
+    #[must_use]
+    pub fn of(first: IpAddr, last: IpAddr) -> Self {
+        Self {
+            protocol: 0,
+            ports: (0, u16::MAX),
+            addresses: (first, last),
+        }
+    }
+
+    /// What both contain; none where that is nothing.
+    #[must_use]
+    pub fn intersection(&self, other: &Self) -> Option<Self> {
+        if self.addresses.0.is_ipv4() != other.addresses.0.is_ipv4() {
+            return None;
+        }
+        let protocol = match (self.protocol, other.protocol) {
+            (0, protocol) | (protocol, 0) => protocol,
+            (one, another) if one == another => one,
+            _ => return None,
+        };
+        let ports = (self.ports.0.max(other.ports.0), self.ports.1.min(other.ports.1));
+        let addresses = (
+            self.addresses.0.max(other.addresses.0),
+            self.addresses.1.min(other.addresses.1),
+        );
+        (ports.0 <= ports.1 && addresses.0 <= addresses.1).then_some(Self {
+            protocol,
+            ports,
+            addresses,
+        })
+    }
+
+    /// Whether all that the other contains is contained.
+    #[must_use]
+    pub fn contains(&self, other: &Self) -> bool {
+        self.intersection(other) == Some(*other)
+    }
+
+    /// Its type, and ports and addresses as they stand on the wire.
+    pub(crate) fn encode(&self) -> (u8, Vec<u8>) {
+        let mut bytes = Vec::new();
+        bytes.extend(self.ports.0.to_be_bytes());
+        bytes.extend(self.ports.1.to_be_bytes());
+        for address in [self.addresses.0, self.addresses.1] {
+            match address {
+                IpAddr::V4(address) => bytes.extend(address.octets()),
+                IpAddr::V6(address) => bytes.extend(address.octets()),
+            }
+        }
+        let kind = if self.addresses.0.is_ipv4() {
+            IPV4_RANGE
+        } else {
+            IPV6_RANGE
+        };
+        (kind, bytes)
+    }
+
+    /// Reads one; none where it is of another type, or its range is none.
+    pub(crate) fn read(selector: &TrafficSelector<'_>) -> Option<Self> {
+        let (&[a, b, c, d], rest) = selector.range.split_first_chunk::<4>()?;
+        let addresses = match (selector.kind, rest.len()) {
+            (IPV4_RANGE, 8) => {
+                let (first, last) = rest.split_first_chunk::<4>()?;
+                (IpAddr::from(*first), IpAddr::from(*last.first_chunk::<4>()?))
+            }
+            (IPV6_RANGE, 32) => {
+                let (first, last) = rest.split_first_chunk::<16>()?;
+                (IpAddr::from(*first), IpAddr::from(*last.first_chunk::<16>()?))
+            }
+            _ => return None,
+        };
+        let ports = (u16::from_be_bytes([a, b]), u16::from_be_bytes([c, d]));
+        // Ports that run backwards stand for OPAQUE (RFC 7296, section 3.13.1), which nothing here selects.
+        (ports.0 <= ports.1 && addresses.0 <= addresses.1).then_some(Self {
+            protocol: selector.protocol,
+            ports,
+            addresses,
+        })
+    }
+}
+
+/// What of the offered selectors is allowed; the offered ones that are not read allow nothing.
+pub(crate) fn narrow(offered: &[TrafficSelector<'_>], allowed: &[Selector]) -> Vec<Selector> {
+    let mut narrowed = Vec::new();
+    for offered in offered.iter().filter_map(Selector::read) {
+        for selector in allowed.iter().filter_map(|allowed| allowed.intersection(&offered)) {
+            if !narrowed.contains(&selector) {
+                narrowed.push(selector);
+            }
+        }
+    }
+    narrowed
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn selector() -> impl Strategy<Value = Selector> {
+        let v4 = (0..8_u8, 0..8_u8).prop_map(|(a, b)| [[10, 0, 0, a.min(b)], [10, 0, 0, a.max(b)]].map(IpAddr::from));
+        let v6 = (0..8_u8, 0..8_u8).prop_map(|(a, b)| [a.min(b), a.max(b)].map(|last| IpAddr::from([last; 16])));
+        (prop_oneof![v4, v6], 0..3_u8, 0..8_u16, 0..8_u16).prop_map(|([first, last], protocol, a, b)| Selector {
+            protocol,
+            ports: (a.min(b), a.max(b)),
+            addresses: (first, last),
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn what_both_contain_is_in_both(one in selector(), other in selector()) {
+            prop_assert_eq!(one.intersection(&other), other.intersection(&one));
+            if let Some(both) = one.intersection(&other) {
+                prop_assert!(one.contains(&both) && other.contains(&both));
+            }
+            prop_assert!(one.contains(&one));
+        }
+
+        #[test]
+        fn what_is_written_is_read(one in selector()) {
+            let (kind, range) = one.encode();
+            let read = Selector::read(&TrafficSelector { kind, protocol: one.protocol, range: &range });
+            prop_assert_eq!(read, Some(one));
+        }
+    }
+}

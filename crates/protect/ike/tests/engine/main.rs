@@ -1,0 +1,307 @@
+//! Both roles against each other: what they agree on, what they refuse, and what neither makes of anything else.
+
+mod hostile;
+mod link;
+mod lossy;
+mod strongswan;
+
+use std::time::Duration;
+
+use bartizan_ike::{Config, Event, Failure, Mode, Port, Selector};
+use bartizan_wire::ike::{ExchangeType, Header, KeyExchangeMethod, NotifyType};
+use link::{Algorithm, Authority, HYBRID, Link, config, transform};
+
+const SOON: Duration = Duration::from_secs(5);
+
+/// Both ends with certificates of one authority.
+fn both(algorithm: Algorithm, proposals: &[&[&str]]) -> [Config; 2] {
+    let authority = Authority::new(algorithm);
+    [0, 1].map(|who| config(who, &authority, proposals))
+}
+
+#[test]
+fn every_signature_authenticates_both_ends() {
+    for algorithm in Algorithm::ALL {
+        let [one, other] = both(algorithm, &[HYBRID]);
+        let mut link = Link::new(one, other, 1);
+        link.run_well(SOON);
+        link.assert_joined();
+        assert!(link.closed(0).is_none() && link.closed(1).is_none(), "{algorithm:?}");
+    }
+}
+
+#[test]
+fn every_key_exchange_is_made_alone_and_as_an_additional_one() {
+    let all = [
+        "x25519",
+        "ecp256",
+        "ecp384",
+        "ecp521",
+        "mlkem512",
+        "mlkem768",
+        "mlkem1024",
+    ];
+    for method in all {
+        for proposal in [&[method][..], &["x25519", method], &["ecp256", method, "mlkem512"]] {
+            let [one, other] = both(Algorithm::Ed25519, &[proposal]);
+            let mut link = Link::new(one, other, 2);
+            link.run_well(SOON);
+            link.assert_joined();
+            let agreed = link.agreed(0).expect("established");
+            let names = proposal.iter().zip([4].into_iter().chain(6..));
+            let expected: Vec<_> = names.map(|(name, kind)| transform(kind, name, None).id).collect();
+            let made: Vec<u16> = std::iter::once(agreed.first)
+                .chain(agreed.additional.iter().copied())
+                .map(|method| method.0)
+                .collect();
+            assert_eq!(made, expected);
+            // One round trip for IKE_SA_INIT, one for each additional key exchange, one for IKE_AUTH.
+            let requests = link.sent.iter().filter(|(from, _)| *from == 0);
+            let mut kinds: Vec<_> = requests
+                .map(|(_, transmit)| Header::read(&transmit.datagram).unwrap().message_id)
+                .collect();
+            kinds.dedup();
+            assert_eq!(kinds, (0..=proposal.len() as u32).collect::<Vec<_>>());
+        }
+    }
+}
+
+#[test]
+fn every_cipher_protects_messages_whole_and_in_fragments() {
+    let gcm = |bits| vec![transform(1, "ENCR_AES_GCM_16", Some(bits))];
+    let cbc = |bits, proof| vec![transform(1, "ENCR_AES_CBC", Some(bits)), transform(3, proof, None)];
+    let chacha = vec![transform(1, "ENCR_CHACHA20_POLY1305", None)];
+    for cipher in [
+        gcm(128),
+        gcm(256),
+        chacha,
+        cbc(128, "sha256"),
+        cbc(256, "sha384"),
+        cbc(256, "sha512"),
+    ] {
+        for prf in ["prfsha256", "prfsha384", "prfsha512"] {
+            for longest in [300, 1232, 60_000] {
+                let mut configs = both(Algorithm::Ed25519, &[HYBRID]);
+                for config in &mut configs {
+                    let exchanges = [transform(4, "x25519", None), transform(6, "mlkem768", None)];
+                    let rest = [transform(2, prf, None)].into_iter().chain(exchanges);
+                    config.proposals = vec![cipher.iter().copied().chain(rest).collect()];
+                    config.child.proposals = vec![cipher.clone()];
+                    config.longest = longest;
+                }
+                let [one, other] = configs;
+                let mut link = Link::new(one, other, 3);
+                link.run_well(SOON);
+                link.assert_joined();
+                for (_, transmit) in &link.sent {
+                    let header = Header::read(&transmit.datagram).unwrap();
+                    // IKE_SA_INIT is never fragmented (RFC 7383, section 2).
+                    let bounded = header.exchange == ExchangeType::IKE_SA_INIT || transmit.datagram.len() <= longest;
+                    assert!(bounded, "{header:?}");
+                }
+                // The public key of ML-KEM-768 takes 1184 bytes: with headers and check value it is over 1232.
+                let intermediate = link.sent.iter().filter(|(from, transmit)| {
+                    *from == 0 && Header::read(&transmit.datagram).unwrap().exchange == ExchangeType::IKE_INTERMEDIATE
+                });
+                assert_eq!(intermediate.count() > 1, longest <= 1232);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_responder_that_demands_cookies_keeps_nothing_until_one_returns() {
+    let [one, other] = both(Algorithm::EcdsaP256, &[HYBRID]);
+    let mut link = Link::new(one, other, 4);
+    link.must_return = true;
+    link.run_well(Duration::from_millis(15));
+    assert!(link.responder.is_none());
+    link.run_well(SOON);
+    link.assert_joined();
+    let first: Vec<_> = link.sent.iter().filter(|(from, _)| *from == 0).take(2).collect();
+    assert!(first[1].1.datagram.len() > first[0].1.datagram.len());
+}
+
+#[test]
+fn an_initiator_begins_again_with_the_method_that_the_responder_wants() {
+    let authority = Authority::new(Algorithm::EcdsaP256);
+    let one = config(0, &authority, &[&["x25519", "mlkem768"], &["ecp384", "mlkem768"]]);
+    let other = config(1, &authority, &[&["ecp384", "mlkem768"]]);
+    let mut link = Link::new(one, other, 5);
+    link.run_well(SOON);
+    link.assert_joined();
+    let ecp384 = KeyExchangeMethod(transform(4, "ecp384", None).id);
+    assert_eq!(link.agreed(1).expect("established").first, ecp384);
+}
+
+#[test]
+fn ends_without_a_proposal_in_common_both_end_without_an_sa() {
+    let authority = Authority::new(Algorithm::EcdsaP256);
+    let one = config(0, &authority, &[HYBRID]);
+    let other = config(1, &authority, &[&["x25519"]]);
+    let mut link = Link::new(one, other, 6);
+    link.run_well(Duration::from_secs(300));
+    // Nobody has authenticated the refusal, so that all attempts are made first.
+    let refused = Failure::RefusedUnauthenticated(NotifyType::NO_PROPOSAL_CHOSEN);
+    assert_eq!(link.closed(0), Some(&refused));
+    assert!(link.responder.is_none());
+}
+
+#[test]
+fn a_peer_under_another_authority_is_refused_by_name_at_both_ends() {
+    let authorities = [0, 1].map(|_| Authority::new(Algorithm::EcdsaP256));
+    // The responder does not believe the initiator.
+    let [one, other] = [0, 1].map(|who| config(who, &authorities[who], &[HYBRID]));
+    let mut link = Link::new(one, other, 7);
+    link.run_well(SOON);
+    assert!(
+        matches!(link.closed(1), Some(Failure::Authentication(_))),
+        "{:?}",
+        link.events
+    );
+    assert_eq!(
+        link.closed(0),
+        Some(&Failure::Refused(NotifyType::AUTHENTICATION_FAILED))
+    );
+    // The initiator does not believe the responder, which believes it.
+    let [mut one, other] = both(Algorithm::EcdsaP256, &[HYBRID]);
+    one.trust = config(0, &authorities[0], &[HYBRID]).trust;
+    let mut link = Link::new(one, other, 8);
+    link.run_well(SOON);
+    assert!(
+        matches!(link.closed(0), Some(Failure::Authentication(_))),
+        "{:?}",
+        link.events
+    );
+    assert_eq!(
+        link.closed(1),
+        Some(&Failure::Refused(NotifyType::AUTHENTICATION_FAILED))
+    );
+    assert!(link.child(0).is_none());
+}
+
+#[test]
+fn somebody_else_with_a_certificate_of_the_same_authority_is_refused() {
+    let authority = Authority::new(Algorithm::EcdsaP256);
+    let [mut one, other] = [0, 1].map(|who| config(who, &authority, &[HYBRID]));
+    // It says that it is the one that is expected; its certificate says who it is.
+    let (certificate, key) = authority.issue("third.test");
+    one.certificates = vec![certificate];
+    one.key = bartizan_ike::SigningKey::from_pkcs8(&key).expect("a key");
+    let mut link = Link::new(one, other, 9);
+    link.run_well(SOON);
+    let reason = "its certificate is not of the identity that it claims";
+    assert_eq!(link.closed(1), Some(&Failure::Authentication(reason)));
+}
+
+#[test]
+fn traffic_is_narrowed_to_what_both_want_and_refused_where_that_is_nothing() {
+    let net = |third: u8, last: u8| Selector::of([10, 78, third, 0].into(), [10, 78, third, last].into());
+    let [mut one, mut other] = both(Algorithm::Ed25519, &[HYBRID]);
+    one.child.local = vec![net(0, 255)];
+    one.child.remote = vec![net(1, 255)];
+    other.child.local = vec![net(1, 127)];
+    other.child.remote = vec![net(0, 63), net(9, 255)];
+    let mut link = Link::new(one, other, 10);
+    link.run_well(SOON);
+    link.assert_joined();
+    let child = link.child(0).expect("made");
+    assert_eq!((&child.local, &child.remote), (&vec![net(0, 63)], &vec![net(1, 127)]));
+
+    let [one, mut other] = both(Algorithm::Ed25519, &[HYBRID]);
+    other.child.local = vec![net(200, 255)];
+    let mut link = Link::new(one, other, 11);
+    link.run_well(SOON);
+    for events in &link.events {
+        let refused = |event: &Event| matches!(event, Event::ChildRefused(NotifyType::TS_UNACCEPTABLE));
+        assert!(events.iter().any(refused), "{events:?}");
+    }
+    assert!(link.initiator.is_established());
+}
+
+#[test]
+fn transport_mode_is_agreed_on_where_both_ask_for_it_and_not_otherwise() {
+    let [mut one, mut other] = both(Algorithm::Ed25519, &[HYBRID]);
+    one.child.mode = Mode::Transport;
+    other.child.mode = Mode::Transport;
+    let mut link = Link::new(one, other, 12);
+    link.run_well(SOON);
+    link.assert_joined();
+    assert_eq!(link.child(0).expect("made").mode, Mode::Transport);
+
+    let [mut one, other] = both(Algorithm::Ed25519, &[HYBRID]);
+    one.child.mode = Mode::Transport;
+    let mut link = Link::new(one, other, 13);
+    link.run_well(SOON);
+    assert!(link.child(0).is_none());
+    assert_eq!(link.closed(0), Some(&Failure::NoProposal));
+    assert_eq!(link.closed(1), Some(&Failure::Deleted));
+}
+
+#[test]
+fn translation_of_addresses_moves_both_ends_to_port_4500() {
+    let [one, other] = both(Algorithm::Ed25519, &[HYBRID]);
+    let socket = |text: &str| text.parse().expect("a socket");
+    let ends = [
+        bartizan_ike::Ends {
+            local: socket("10.0.0.5:500"),
+            remote: socket("192.0.2.2:500"),
+        },
+        bartizan_ike::Ends {
+            local: socket("192.0.2.2:500"),
+            remote: socket("203.0.113.9:4711"),
+        },
+    ];
+    let mut link = Link::between(ends, one, other, 14);
+    link.run_well(SOON);
+    link.assert_joined();
+    assert!(link.child(0).expect("made").in_udp && link.child(1).expect("made").in_udp);
+    assert_eq!(link.by(Port::Ike), 2);
+    assert!(link.by(Port::Nat) > 2);
+
+    let [one, other] = both(Algorithm::Ed25519, &[HYBRID]);
+    let mut link = Link::new(one, other, 15);
+    link.run_well(SOON);
+    assert!(!link.child(0).expect("made").in_udp);
+    assert_eq!(link.by(Port::Nat), 0);
+}
+
+#[test]
+fn a_deletion_ends_both_and_a_peer_that_is_gone_is_found_out() {
+    for closing in 0..2 {
+        let [one, other] = both(Algorithm::Ed25519, &[HYBRID]);
+        let mut link = Link::new(one, other, 16);
+        link.run_well(SOON);
+        let now = link.now;
+        match closing {
+            0 => link.initiator.close(now),
+            _ => link.responder.as_mut().expect("it is there").close(now),
+        }
+        link.run_well(SOON);
+        assert_eq!(link.closed(closing), Some(&Failure::Closed));
+        assert_eq!(link.closed(1 - closing), Some(&Failure::Deleted));
+    }
+    let [one, other] = both(Algorithm::Ed25519, &[HYBRID]);
+    let mut link = Link::new(one, other, 17);
+    link.run_well(SOON);
+    link.responder = None;
+    link.run(Duration::from_secs(600), &mut |_, _| Vec::new());
+    assert_eq!(link.closed(0), Some(&Failure::Unanswered));
+    assert_eq!(link.initiator.timeout(), None);
+}
+
+#[test]
+fn a_responder_gives_up_a_peer_that_does_not_authenticate_itself() {
+    let [one, other] = both(Algorithm::Ed25519, &[HYBRID]);
+    let mut link = Link::new(one, other, 18);
+    let only_init = |_: usize, datagram: &[u8]| {
+        let is_init = Header::read(datagram).unwrap().exchange == ExchangeType::IKE_SA_INIT;
+        if is_init {
+            vec![(link::DELAY, datagram.to_vec())]
+        } else {
+            Vec::new()
+        }
+    };
+    link.run(Duration::from_secs(40), &mut { only_init });
+    assert_eq!(link.closed(1), Some(&Failure::Abandoned));
+}
