@@ -291,11 +291,11 @@ impl<T> Connection<T> {
 
     /// Ends the connection with an error; what is under way is lost. A client that has had nothing of a response is answered with the reason.
     pub fn fail(&mut self, code: Code, why: &str) {
-        let untold = self
+        let unreported = self
             .stream
             .as_ref()
             .is_none_or(|stream| stream.outgoing == Outgoing::Head);
-        if self.role == Role::Server && untold && !self.ended {
+        if self.role == Role::Server && unreported && !self.ended {
             let status = match code {
                 Code::ENHANCE_YOUR_CALM => 429,
                 _ => self.status,

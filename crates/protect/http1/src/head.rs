@@ -284,7 +284,7 @@ impl<'a> Framing<'a> {
             }
         }
         if framing.length.is_some() && framing.chunked {
-            return Err(Wrong::bad("Content-Length beside Transfer-Encoding"));
+            return Err(Wrong::bad("Content-Length together with Transfer-Encoding"));
         }
         if framing
             .options

@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn malformed_requests_are_told_apart() {
+    fn malformed_requests_are_distinguished() {
         for more in [
             (":method", "GET"),
             (":status", "200"),

@@ -30,7 +30,7 @@ pub enum Error {
     /// Environment: a port cannot be listened on.
     #[error("{listener} listener {address}: {source}")]
     Listen {
-        /// `inbound`, `outbound` or `admin`.
+        /// `inbound`, `outbound`, `admin` or what SCTP needs.
         listener: &'static str,
         /// Where it was to listen.
         address: SocketAddr,
@@ -80,6 +80,15 @@ impl Error {
                     )
                 }
                 io::ErrorKind::AddrNotAvailable => format!("no interface of this host has {}", address.ip()),
+                _ if matches!(
+                    source.raw_os_error(),
+                    Some(libc::EPROTONOSUPPORT | libc::ESOCKTNOSUPPORT)
+                ) =>
+                {
+                    "this kernel has no SCTP: load its module (`modprobe sctp`; some distributions have it in a \
+                     package of extra modules)"
+                        .to_owned()
+                }
                 io::ErrorKind::PermissionDenied => {
                     "ports below 1024 need CAP_NET_BIND_SERVICE; choose a higher one".to_owned()
                 }

@@ -1,4 +1,4 @@
-//! The proxy beside a network function: clear HTTP/2 on its own host, post-quantum TLS 1.3 between hosts.
+//! The proxy next to a network function: clear HTTP/2 on its own host, post-quantum TLS 1.3 between hosts.
 //!
 //! [`Sidecar::bind`] opens, and [`Bound::serve`] serves, the listeners that a node of the deployment file asks for. An outbound
 //! listener takes what the network function sends and carries it to a peer's sidecar; an inbound listener takes what peers'

@@ -2,6 +2,7 @@
 
 pub(crate) mod accept;
 pub(crate) mod admission;
+pub(crate) mod associations;
 pub(crate) mod failures;
 pub(crate) mod handshake_threads;
 pub(crate) mod inbound;

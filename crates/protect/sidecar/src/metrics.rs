@@ -5,6 +5,7 @@ mod families;
 mod labels;
 mod requests;
 
+use bartizan_gateway::Totals;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
@@ -14,10 +15,13 @@ use prometheus_client::registry::Registry;
 
 pub(crate) use labels::Side;
 use labels::{
-    BytesLabels, ClientErrorLabels, FailureLabels, HandshakeLabels, LimitLabels, LocalLabels, PeerReasonLabels,
-    RequestLabels, ResultLabels, RulesLabels, ServiceLabels, SideLabels, SidePeerLabels,
+    AssociationLabels, BytesLabels, ClientErrorLabels, FailureLabels, HandshakeLabels, LimitLabels, LocalLabels,
+    PeerReasonLabels, RequestLabels, ResultLabels, RulesLabels, ServiceLabels, SideLabels, SidePeerLabels,
 };
 pub(crate) use requests::{Account, Outcome, Requests};
+
+/// The label of the bound on pending connections.
+pub(crate) const UNAUTHENTICATED: &str = "unauthenticated";
 
 /// Counters and histograms of one sidecar. Cheap to clone: clones count together.
 #[derive(Debug, Clone)]
@@ -35,10 +39,13 @@ pub(crate) struct Metrics {
     bytes: Family<BytesLabels, Counter>,
     local_connections: Family<LocalLabels, Counter>,
     limits_reached: Family<LimitLabels, Counter>,
-    rules_standing: Family<RulesLabels, Gauge>,
+    rules_installed: Family<RulesLabels, Gauge>,
     reloads: Family<ResultLabels, Counter>,
     client_errors: Family<ClientErrorLabels, Counter>,
     dismissed: Family<FailureLabels, Counter>,
+    associations: Family<AssociationLabels, Counter>,
+    association_messages: Family<BytesLabels, Counter>,
+    unacknowledged: Family<SidePeerLabels, Counter>,
 }
 
 impl Metrics {
@@ -58,10 +65,13 @@ impl Metrics {
             bytes: Family::default(),
             local_connections: Family::default(),
             limits_reached: Family::default(),
-            rules_standing: Family::default(),
+            rules_installed: Family::default(),
             reloads: Family::default(),
             client_errors: Family::default(),
             dismissed: Family::default(),
+            associations: Family::default(),
+            association_messages: Family::default(),
+            unacknowledged: Family::default(),
         };
         registry.sub_registry_with_prefix("bartizan").register(
             "build",
@@ -70,7 +80,7 @@ impl Metrics {
         );
         registry.sub_registry_with_prefix("bartizan").register(
             "reloads",
-            "Times certificates and policies were read again, by whether they were put in force",
+            "Times certificates and policies were read again, by whether they were applied",
             metrics.reloads.clone(),
         );
         // Both results are there from the start, so that a first refusal is a rise.
@@ -144,9 +154,14 @@ impl Metrics {
             metrics.limits_reached.clone(),
         );
         sidecar.register(
-            "rules_standing",
+            "rules_installed",
             "Whether the packet filter's rules are installed, as asked every second",
-            metrics.rules_standing.clone(),
+            metrics.rules_installed.clone(),
+        );
+        sidecar.register(
+            "rules_standing",
+            "rules_installed, its name in earlier releases; it goes with the next one",
+            metrics.rules_installed.clone(),
         );
         sidecar.register(
             "client_errors",
@@ -158,7 +173,37 @@ impl Metrics {
             "Open connections that were closed because their peer would be refused now, by reason",
             metrics.dismissed.clone(),
         );
+        sidecar.register(
+            "associations",
+            "SCTP associations that have ended, by how",
+            metrics.associations.clone(),
+        );
+        sidecar.register(
+            "association_messages",
+            "User messages of SCTP associations that have ended",
+            metrics.association_messages.clone(),
+        );
+        sidecar.register(
+            "association_unacknowledged",
+            "User messages sent that the other function was not known to have acknowledged when the association ended",
+            metrics.unacknowledged.clone(),
+        );
         metrics
+    }
+
+    /// An SCTP association has ended.
+    pub(crate) fn association(&self, side: Side, peer: &str, ending: &'static str, totals: &Totals) {
+        self.associations
+            .get_or_create(&AssociationLabels::new(side, peer, ending))
+            .inc();
+        for (direction, messages) in [("sent", totals.sent), ("received", totals.received)] {
+            self.association_messages
+                .get_or_create(&BytesLabels::new(side, peer, direction))
+                .inc_by(messages);
+        }
+        self.unacknowledged
+            .get_or_create(&SidePeerLabels::new(side, peer))
+            .inc_by(totals.unacknowledged);
     }
 
     /// An open connection was judged again and has to end.
@@ -232,6 +277,12 @@ impl Metrics {
     /// A bound was reached.
     pub(crate) fn limit_reached(&self, limit: &'static str) {
         self.limits_reached.get_or_create(&LimitLabels { limit }).inc();
+        if limit == UNAUTHENTICATED {
+            // The label of earlier releases; it goes with the next one.
+            self.limits_reached
+                .get_or_create(&LimitLabels { limit: "strangers" })
+                .inc();
+        }
     }
 
     /// Certificates and policies were read again.
@@ -240,8 +291,8 @@ impl Metrics {
     }
 
     /// Whether one of the packet filter's tables is installed.
-    pub(crate) fn rules_standing(&self, rules: &'static str, installed: bool) {
-        self.rules_standing
+    pub(crate) fn rules_installed(&self, rules: &'static str, installed: bool) {
+        self.rules_installed
             .get_or_create(&RulesLabels { rules })
             .set(installed.into());
     }

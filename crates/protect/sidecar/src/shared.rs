@@ -28,7 +28,7 @@ pub(crate) struct Shared {
     pub(crate) ticks: Ticks,
 }
 
-/// Certificates and policies in force, which a reload replaces. Connections keep what they began with.
+/// Certificates and policies in effect, which a reload replaces. Connections keep what they began with.
 #[derive(Debug)]
 pub(crate) struct Current {
     endpoint: RwLock<Endpoint>,
@@ -50,7 +50,7 @@ impl Current {
         self.endpoint.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Which one in the row of those in force it is.
+    /// Which one in the row of those in effect it is.
     pub(crate) fn generation(&self) -> u64 {
         self.generation.load(Ordering::Acquire)
     }
@@ -60,7 +60,7 @@ impl Current {
         self.shown.fetch_max(generation + 1, Ordering::AcqRel);
     }
 
-    /// Whether a handshake has succeeded by the endpoint in force.
+    /// Whether a handshake has succeeded by the endpoint in effect.
     pub(crate) fn has_succeeded(&self) -> bool {
         self.shown.load(Ordering::Acquire) == self.generation() + 1
     }

@@ -8,9 +8,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bartizan_deployment::{Deployment, Inbound, LedgerFile, Node, Outbound, Path, Route as RouteTo};
+use bartizan_host::sctp;
 use bartizan_ledger::{Bounds as LedgerBounds, Ledger};
 use bartizan_tls::{Credentials, Endpoint, Flaw, Weight};
 use prometheus_client::registry::Registry;
+use tokio::io::unix::AsyncFd;
 use tokio::net::TcpListener;
 use tokio::task::spawn_local;
 use tokio::time::{sleep, timeout};
@@ -28,12 +30,14 @@ use crate::life::idle;
 use crate::life::review;
 use crate::listening::accept::{accept_all, accept_nothing};
 use crate::listening::admission::{Admission, Bounds};
+use crate::listening::associations;
 use crate::listening::handshake_threads::{HandshakeThreads, InboundListener};
 use crate::listening::inbound::{self, Function};
 use crate::listening::outbound::{self, Routing};
 use crate::listening::socket;
 use crate::listening::transparent::{self, Destinations};
 use crate::metrics::Metrics;
+use crate::paths;
 use crate::paths::http2::{Pool, Target};
 use crate::redirect;
 use crate::routing::peers::Upstreams;
@@ -87,6 +91,8 @@ pub struct Bound {
 struct Ports {
     inbound: Vec<(Inbound, TcpListener)>,
     outbound: Vec<(Outbound, TcpListener)>,
+    /// Outbound listeners of the `sctp` path.
+    associations: Vec<(Outbound, AsyncFd<sctp::Listener>)>,
     admin: Option<TcpListener>,
     /// Through which the sidecar asks whether the rules are installed, where no transparent listener can take the question.
     probed: Option<TcpListener>,
@@ -246,13 +252,33 @@ impl Ports {
         let mut bound = Self {
             inbound: Vec::new(),
             outbound: Vec::new(),
+            associations: Vec::new(),
             admin: None,
             probed: None,
         };
         for inbound in &sidecar.inbound {
+            if inbound.path == Path::Sctp {
+                // Better now than when the first peer's function calls.
+                sctp::available().map_err(|source| Error::Listen {
+                    listener: "SCTP behind the inbound",
+                    address: inbound.listen,
+                    source,
+                })?;
+            }
             bound.inbound.push((inbound.clone(), open("inbound", inbound.listen)?));
         }
         for outbound in &sidecar.outbound {
+            if outbound.path == Path::Sctp {
+                let address = outbound.listen;
+                let opened = paths::sctp::listen(address).and_then(sctp::Listener::watched);
+                let opened = opened.map_err(|source| Error::Listen {
+                    listener: "SCTP",
+                    address,
+                    source,
+                })?;
+                bound.associations.push((outbound.clone(), opened));
+                continue;
+            }
             bound
                 .outbound
                 .push((outbound.clone(), open("outbound", outbound.listen)?));
@@ -270,7 +296,7 @@ impl Ports {
         if let Some(probed) = redirect::probed(transparent.iter().copied()).map(SocketAddr::V4)
             && !transparent.contains(&probed)
         {
-            bound.probed = Some(open("probe of the rules, beside a transparent", probed)?);
+            bound.probed = Some(open("probe of the rules, next to a transparent", probed)?);
         }
         Ok(bound)
     }
@@ -341,13 +367,18 @@ impl Ports {
             }
             serve_outbound(worker, &upstreams(outbound.interface), &mut routes, &outbound, listener);
         }
+        for (outbound, listener) in self.associations {
+            let address = listener.get_ref().address().unwrap_or(outbound.listen);
+            running.outbound.push(address);
+            serve_associations(worker, &upstreams(outbound.interface), &mut routes, &outbound, listener);
+        }
         routes.keep();
         if let Some(listener) = self.probed {
             tokio::spawn(accept_nothing(listener));
         }
         state.rules().watch(&transparent, &shared.metrics, shared.drain.guard());
         let endpoint = shared.endpoint.endpoint();
-        state.set_config(config::in_force(
+        state.set_config(config::in_effect(
             deployment,
             node,
             endpoint.credentials(),
@@ -404,6 +435,35 @@ fn serve_inbound(
     Ok(inbound_listener)
 }
 
+/// Carries the associations of the node's own function to the peer of an outbound listener.
+fn serve_associations(
+    worker: &Rc<Worker>,
+    upstreams: &Arc<Upstreams>,
+    routes: &mut Routes<'_>,
+    outbound: &Outbound,
+    listener: AsyncFd<sctp::Listener>,
+) {
+    let RouteTo::To(peer) = &outbound.route else { return };
+    // The deployment was refused where a peer routed to has no inbound listener.
+    let Some(upstream) = upstreams.to(peer) else { return };
+    let shared = Arc::clone(&worker.shared);
+    let admission = of_this_host(shared.limits.connections);
+    let warm_pool = routes.warm_pool(upstream, outbound.warm);
+    let name = format!("outbound {}", outbound.listen);
+    spawn_local(associations::accept_all(shared, listener, name, admission, warm_pool));
+}
+
+/// Slots for what comes from this host.
+fn of_this_host(all: usize) -> Arc<Admission> {
+    // The network function's own idle connections are no reason to close one before there are too many altogether.
+    Admission::new(Bounds {
+        connections: all,
+        pending: all,
+        of_one_address: usize::MAX,
+        pending_of_one_address: usize::MAX,
+    })
+}
+
 fn serve_outbound(
     worker: &Rc<Worker>,
     upstreams: &Arc<Upstreams>,
@@ -413,15 +473,7 @@ fn serve_outbound(
 ) {
     let name = format!("outbound {}", outbound.listen);
     let (shared, served) = (&worker.shared, Rc::clone(worker));
-    // The network function's own idle connections are no reason to close one before there are too many altogether.
-    let all = shared.limits.connections;
-    let admission = Admission::new(Bounds {
-        connections: all,
-        pending: all,
-        // All come from this host.
-        of_one_address: usize::MAX,
-        pending_of_one_address: usize::MAX,
-    });
+    let admission = of_this_host(shared.limits.connections);
     let (shared, warm) = (Arc::clone(shared), outbound.warm);
     let routing = match (&outbound.route, outbound.path) {
         (RouteTo::ByDestination, path) => {
@@ -435,7 +487,8 @@ fn serve_outbound(
         (RouteTo::To(peer), path) => {
             // The deployment was refused where a peer routed to has no inbound listener.
             let Some(upstream) = upstreams.to(peer) else { return };
-            if path == Path::Splice {
+            // What is for SCTP has listeners of its own.
+            if path != Path::Http2 {
                 let warm_pool = routes.warm_pool(upstream, warm);
                 let serve = move |stream, _, guard, place| {
                     outbound::splice(Arc::clone(&served.shared), Arc::clone(&warm_pool), stream, guard, place)
@@ -484,7 +537,7 @@ impl Running {
         self.listening.iter()
     }
 
-    /// A successor serves beside it: it leaves what comes to its admin port to that one from now on. It is to be drained then.
+    /// A successor serves in parallel with it: it leaves what comes to its admin port to that one from now on. It is to be drained then.
     pub fn succeeded(&self) {
         self.state.shared().drain.succeed();
     }

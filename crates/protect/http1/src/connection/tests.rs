@@ -170,10 +170,10 @@ fn a_broken_off_response_ends_the_connection_without_its_end() {
     one.send_data(1, b"half", false).unwrap();
     assert_eq!(one.reset(1, Code::INTERNAL_ERROR), Some("kept"));
     assert!(one.is_drained() && !written(&mut one).contains("0\r\n\r\n"));
-    let mut untold = server();
-    receive(&mut untold, b"GET / HTTP/1.1\r\nHost: nrf\r\n\r\n");
-    untold.reset(1, Code::CANCEL);
-    assert!(untold.is_drained() && written(&mut untold).starts_with("HTTP/1.1 502 Bad Gateway\r\n"));
+    let mut unreported = server();
+    receive(&mut unreported, b"GET / HTTP/1.1\r\nHost: nrf\r\n\r\n");
+    unreported.reset(1, Code::CANCEL);
+    assert!(unreported.is_drained() && written(&mut unreported).starts_with("HTTP/1.1 502 Bad Gateway\r\n"));
     // More than was announced would be taken for the next response.
     let mut long = server();
     receive(&mut long, b"GET / HTTP/1.1\r\nHost: nrf\r\n\r\n");

@@ -47,7 +47,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_owner_alone_may_have_all_and_beside_another_two_thirds() {
+    fn an_owner_alone_may_have_all_and_next_to_another_two_thirds() {
         let left = 90_000;
         assert_eq!(Shares::default().of(1, left, || [(1, 0), (1, 0)].into_iter()), left);
         assert_eq!(Shares::default().of(1, left, || [(1, 0), (2, 0)].into_iter()), 60_000);

@@ -1,4 +1,4 @@
-//! The configuration in force, for people to look at: names, addresses, policies, bounds and paths. No key is ever read here.
+//! The configuration in effect, for people to look at: names, addresses, policies, bounds and paths. No key is ever read here.
 
 use std::time::SystemTime;
 
@@ -8,9 +8,9 @@ use serde_json::{Value, json};
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
-/// What is in force at `node`: its names, files and policies by the deployment file last read, its listeners and limits by the
-/// `settings` it was started with. `needs_restart` lists what of the file is not in force.
-pub(crate) fn in_force(
+/// What is in effect at `node`: its names, files and policies by the deployment file last read, its listeners and limits by the
+/// `settings` it was started with. `needs_restart` lists what of the file is not in effect.
+pub(crate) fn in_effect(
     deployment: &Deployment,
     node: &Node,
     credentials: &Credentials,

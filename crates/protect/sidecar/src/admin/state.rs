@@ -31,7 +31,7 @@ pub(crate) struct State {
     warm_pools: Mutex<Vec<Arc<WarmPool>>>,
     listening: AtomicBool,
     rules: Arc<Rules>,
-    /// What is in force, for people to look at.
+    /// What is in effect, for people to look at.
     config: Mutex<Value>,
 }
 

@@ -32,6 +32,8 @@ pub(crate) enum Why {
     NotHttp,
     /// The request is for a tunnel.
     Connect,
+    /// An SCTP association ended before its functions ended it.
+    Association(&'static str),
 }
 
 impl Why {
@@ -45,6 +47,7 @@ impl Why {
             Self::Broken => "broken",
             Self::NotHttp => "not-http",
             Self::Connect => "connect-method",
+            Self::Association(ending) => ending,
         }
     }
 
@@ -56,6 +59,8 @@ impl Why {
             Self::RequestTimedOut => (504, "TIMED_OUT_REQUEST"),
             Self::NotHttp => (400, "INVALID_MSG_FORMAT"),
             Self::Connect => (501, "INVALID_MSG_FORMAT"),
+            // No request is answered with it.
+            Self::Association(_) => (504, "TARGET_NF_NOT_REACHABLE"),
         }
     }
 }

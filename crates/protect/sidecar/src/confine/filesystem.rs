@@ -52,7 +52,7 @@ pub(super) fn restrict(confinement: &Confinement, others: usize) -> Outcome {
         list(&confinement.write)
     );
     match status.ruleset {
-        RulesetStatus::NotEnforced => Outcome::Failed("no rule is in force".to_owned()),
+        RulesetStatus::NotEnforced => Outcome::Failed("no rule is in effect".to_owned()),
         _ if left_out.is_empty() => Outcome::Done(allowed),
         _ => Outcome::Partly(format!("{allowed}; not covered: {}", left_out.join(", "))),
     }

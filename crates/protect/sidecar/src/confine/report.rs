@@ -5,9 +5,9 @@ use std::fmt;
 /// The outcome of a step.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
-    /// In force, in full.
+    /// In effect, in full.
     Done(String),
-    /// In force, with something left out.
+    /// In effect, with something left out.
     Partly(String),
     /// This kernel or this start does not offer it.
     Unavailable(String),
@@ -76,7 +76,7 @@ impl Report {
             .find(|step| matches!(step.outcome, Outcome::Failed(_)))
     }
 
-    /// Whether every step is in force in full.
+    /// Whether every step is in effect in full.
     #[must_use]
     pub fn complete(&self) -> bool {
         self.steps.iter().all(|step| matches!(step.outcome, Outcome::Done(_)))

@@ -53,7 +53,6 @@ impl<IO> Tap<IO> {
         self.shaking = false;
     }
 
-    /// The socket.
     pub(crate) const fn socket(&self) -> &IO {
         &self.io
     }

@@ -1,4 +1,4 @@
-//! Connections to one peer that are dialled ahead for the `splice` path, and watched until they are used.
+//! Connections to one peer that are dialled ahead for the `splice` and `sctp` paths, and watched until they are used.
 
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -25,6 +25,8 @@ use crate::shared::Shared;
 pub(crate) struct WarmPool {
     shared: Arc<Shared>,
     upstream: Upstream,
+    /// What connections to it are for.
+    path: Path,
     /// How many are kept ready.
     wanted: AtomicUsize,
     ready: Mutex<Vec<Channel>>,
@@ -36,6 +38,11 @@ impl WarmPool {
     pub(crate) fn new(shared: &Arc<Shared>, upstream: Upstream) -> Arc<Self> {
         Arc::new(Self {
             shared: Arc::clone(shared),
+            path: if Path::Sctp.carries(upstream.interface) {
+                Path::Sctp
+            } else {
+                Path::Splice
+            },
             upstream,
             wanted: AtomicUsize::new(0),
             ready: Mutex::default(),
@@ -45,6 +52,11 @@ impl WarmPool {
 
     pub(crate) fn peer(&self) -> &str {
         self.upstream.peer.as_str()
+    }
+
+    /// The interface of the standards.
+    pub(crate) fn interface(&self) -> &'static str {
+        self.upstream.interface.name()
     }
 
     /// Asks for at least this many connections to be kept ready.
@@ -77,7 +89,7 @@ impl WarmPool {
         self.taken.notify_one();
         match ready {
             Some(channel) => Ok(channel),
-            None => handshake::connect(&self.shared, &self.upstream, Path::Splice).await,
+            None => handshake::connect(&self.shared, &self.upstream, self.path).await,
         }
     }
 
@@ -105,7 +117,7 @@ impl WarmPool {
         while guard.phase() == Phase::Running {
             if self.ready() < self.wanted.load(Ordering::Relaxed) {
                 let generation = self.shared.endpoint.generation();
-                let failure = match handshake::connect(&self.shared, &self.upstream, Path::Splice).await {
+                let failure = match handshake::connect(&self.shared, &self.upstream, self.path).await {
                     Ok(channel) => {
                         // One begun before a reload would be kept with what was replaced.
                         if generation == self.shared.endpoint.generation() {

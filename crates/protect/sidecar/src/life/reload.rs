@@ -15,19 +15,19 @@ use crate::sidecar::{Running, find, log_certificate, log_flaws};
 /// The outcome of a reload.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Reloaded {
-    /// What the deployment file changed that only a restart puts in force; the old is kept.
+    /// What the deployment file changed that only a restart applies; the old is kept.
     pub needs_restart: Vec<&'static str>,
 }
 
 impl Running {
     /// Reads certificate, key, roots and revocation lists that `deployment` names again, and puts them and its policies in
-    /// force for new handshakes, and for open connections: each is judged again, and one that would be refused now ends once its
+    /// effect for new handshakes, and for open connections: each is judged again, and one that would be refused now ends once its
     /// requests have, at the latest after `limits.drain`.
     ///
     /// The others with requests under way go on; those kept open or ready are replaced. Must be called within a tokio runtime.
     ///
     /// # Errors
-    /// Where anything of it could not be started with: everything old stays in force then.
+    /// Where anything of it could not be started with: everything old stays in effect then.
     pub fn reload(&self, deployment: &Deployment) -> Result<Reloaded, Error> {
         let reloaded = self.try_reload(deployment);
         let result = if reloaded.is_ok() { "done" } else { "refused" };
@@ -74,7 +74,7 @@ impl Running {
         }
         shared.endpoint.replace(endpoint.clone());
         let settings = self.settings.as_ref();
-        self.state.set_config(config::in_force(
+        self.state.set_config(config::in_effect(
             deployment,
             node,
             endpoint.credentials(),

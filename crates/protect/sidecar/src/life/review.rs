@@ -1,6 +1,6 @@
 //! Open connections are judged again: at a reload, when the day changes, when a certificate of theirs ends, and every minute.
 //!
-//! What is in force for new handshakes is in force for connections that are open, by the same code: a peer that is no longer in the file,
+//! What is in effect for new handshakes is in effect for connections that are open, by the same code: a peer that is no longer in the file,
 //! a root that was replaced, a certificate that was revoked or has ended, a policy that was narrowed, an exception whose last day is
 //! over. Such a connection ends as draining would have it, and is closed after `limits.drain`. The minute is for what has no
 //! moment of its own: a clock that was set, a root or a list that ran out.

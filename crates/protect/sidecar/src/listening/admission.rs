@@ -8,6 +8,8 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::Notify;
 
+use crate::metrics::UNAUTHENTICATED;
+
 /// How many connections a listener holds at most.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Bounds {
@@ -81,8 +83,7 @@ impl Bound {
     /// A word for metrics and logs. It never changes.
     pub(crate) const fn as_str(self) -> &'static str {
         match self {
-            // The metric's label of earlier releases.
-            Self::Pending => "strangers",
+            Self::Pending => UNAUTHENTICATED,
             Self::Connections => "connections",
             Self::PendingOfOneAddress => "handshakes-per-address",
             Self::ConnectionsOfOneAddress => "connections-per-address",

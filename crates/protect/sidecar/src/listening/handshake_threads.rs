@@ -28,7 +28,7 @@ use crate::listening::failures::{Deferral, Failures};
 use crate::shared::Shared;
 
 /// What the thread adds to its nice value: requests under way go before handshakes where both wait for one processor, and
-/// handshakes still get a quarter of it beside a thread that never rests (nice 5 weighs 335, nice 0 1024; sched(7)).
+/// handshakes still get a quarter of it next to a thread that never rests (nice 5 weighs 335, nice 0 1024; sched(7)).
 const NICER: i32 = 5;
 /// The same for handshakes while many fail. One that runs is not interrupted by a request at nice 5 (it has its slice, 0.6 to 1.2 ms of
 /// signing and key exchange, under Linux's EEVDF); at nice 19, of weight 15, mostly it is. Where nothing else wants the processor it is

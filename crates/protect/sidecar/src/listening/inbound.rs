@@ -21,6 +21,7 @@ use crate::listening::outbound::{LAST_WORD, decide, not_http};
 use crate::metrics::{Requests, Side};
 use crate::paths::function;
 use crate::paths::http2::{self, Caller, Location, Pool, Reader, Route, Service};
+use crate::paths::sctp;
 use crate::paths::splice::{Ended, Splice};
 use crate::runtime::until::until;
 use crate::shared::Shared;
@@ -82,6 +83,14 @@ pub(crate) async fn serve_all(
 ) {
     while let Some(Authenticated { channel, guard, slot }) = arriving.recv().await {
         match channel.attach() {
+            // A task of its own kind: associations are idle for days, and one of requests is several times as large.
+            Ok(channel) if path == Path::Sctp => {
+                let (worker, forward) = (Rc::clone(&worker), function.address);
+                spawn_local(async move {
+                    serve_association(&worker.shared, forward, channel, guard).await;
+                    drop(slot);
+                });
+            }
             Ok(channel) => {
                 let served = serve(Rc::clone(&worker), Rc::clone(&function), path, channel, guard);
                 spawn_local(async move {
@@ -100,6 +109,27 @@ pub(crate) async fn serve_all(
 /// Serves one connection of another sidecar.
 async fn serve(worker: Rc<Worker>, function: Rc<Function>, path: Path, mut channel: Channel, mut guard: Guard) {
     guard.join(channel.session().dismissal());
+    if !is_used(&mut channel, &mut guard).await {
+        return;
+    }
+    match path {
+        Path::Splice => splice(&worker.shared, &function, channel, guard).await,
+        Path::Http2 => http2(&worker, &function, channel, guard).await,
+        // `serve_all` has a task for these.
+        Path::Sctp => {}
+    }
+}
+
+/// Serves the association of one connection of another sidecar.
+async fn serve_association(shared: &Arc<Shared>, forward: SocketAddr, mut channel: Channel, mut guard: Guard) {
+    guard.join(channel.session().dismissal());
+    if is_used(&mut channel, &mut guard).await {
+        sctp::inbound(shared, forward, channel, guard).await;
+    }
+}
+
+/// Waits until a connection is used; false where it ended before.
+async fn is_used(channel: &mut Channel, guard: &mut Guard) -> bool {
     // Connections dialled ahead carry nothing until they are used, and hold nothing of the network function.
     let spoken = tokio::select! {
         read = channel.fill_buf() => matches!(read, Ok(bytes) if !bytes.is_empty()),
@@ -111,12 +141,8 @@ async fn serve(worker: Rc<Worker>, function: Rc<Function>, path: Path, mut chann
     if !spoken {
         // The other end keeps it ready: it must learn that this is an end, not an accident.
         let _ = timeout(GOODBYE, channel.shutdown()).await;
-        return;
     }
-    match path {
-        Path::Splice => splice(&worker.shared, &function, channel, guard).await,
-        Path::Http2 => http2(&worker, &function, channel, guard).await,
-    }
+    spoken
 }
 
 async fn splice(shared: &Arc<Shared>, behind: &Function, mut channel: Channel, mut guard: Guard) {

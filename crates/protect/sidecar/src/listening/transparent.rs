@@ -36,9 +36,15 @@ enum Onward {
 impl Destinations {
     /// A route to each upstream of `upstreams` on `path`, each with `warm` connections kept ready.
     pub(crate) fn new(upstreams: &Arc<Upstreams>, path: Path, warm: usize, routes: &mut Routes<'_>) -> Self {
-        let onward = upstreams.all().iter().map(|upstream| {
+        // Only TCP is led here.
+        let upstreams_over_tcp = upstreams
+            .all()
+            .iter()
+            .filter(|upstream| path.carries(upstream.interface));
+        let onward = upstreams_over_tcp.map(|upstream| {
             let onward = match path {
-                Path::Splice => Onward::Splice(routes.warm_pool(upstream, warm)),
+                // The file is refused where one would be for SCTP.
+                Path::Splice | Path::Sctp => Onward::Splice(routes.warm_pool(upstream, warm)),
                 Path::Http2 => Onward::Http2(Rc::new(Routing::To(routes.route(upstream, warm)))),
             };
             (upstream.clone(), onward)

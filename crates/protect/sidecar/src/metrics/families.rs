@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use bartizan_ledger::{Code, Negotiated};
 
 use super::labels::{
-    BytesLabels, ClientErrorLabels, FailureLabels, LimitLabels, LocalLabels, PeerReasonLabels, RequestLabels,
-    ResultLabels, RulesLabels, ServiceLabels, Side, SideLabels, SidePeerLabels,
+    AssociationLabels, BytesLabels, ClientErrorLabels, FailureLabels, LimitLabels, LocalLabels, PeerReasonLabels,
+    RequestLabels, ResultLabels, RulesLabels, ServiceLabels, Side, SideLabels, SidePeerLabels,
 };
 use super::{Metrics, Registry};
 
@@ -28,10 +28,13 @@ fn touch(metrics: &Metrics) {
         bytes,
         local_connections,
         limits_reached,
-        rules_standing,
+        rules_installed,
         reloads,
         client_errors,
         dismissed,
+        associations,
+        association_messages,
+        unacknowledged,
     } = metrics;
     metrics.handshake(SIDE, "nrf", &negotiated(), false, 0.001);
     let service = ServiceLabels {
@@ -55,13 +58,16 @@ fn touch(metrics: &Metrics) {
         path: "http2",
     });
     let _ = limits_reached.get_or_create(&LimitLabels { limit: "streams" });
-    let _ = rules_standing.get_or_create(&RulesLabels { rules: "all" });
+    let _ = rules_installed.get_or_create(&RulesLabels { rules: "all" });
     let _ = reloads.get_or_create(&ResultLabels { result: "done" });
     let _ = client_errors.get_or_create(&ClientErrorLabels {
         side: SIDE,
         reason: "reason",
     });
     let _ = dismissed.get_or_create(&FailureLabels::new(SIDE, "nrf", "reason"));
+    let _ = associations.get_or_create(&AssociationLabels::new(SIDE, "amf", "shutdown"));
+    let _ = association_messages.get_or_create(&BytesLabels::new(SIDE, "amf", "received"));
+    let _ = unacknowledged.get_or_create(&SidePeerLabels::new(SIDE, "amf"));
 }
 
 fn negotiated() -> Negotiated {

@@ -57,6 +57,13 @@ pub(super) struct FailureLabels {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub(super) struct AssociationLabels {
+    side: Side,
+    peer: String,
+    ending: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub(super) struct PeerReasonLabels {
     side: Side,
     peer: String,
@@ -146,6 +153,16 @@ impl FailureLabels {
             side,
             peer: peer.to_owned(),
             reason,
+        }
+    }
+}
+
+impl AssociationLabels {
+    pub(super) fn new(side: Side, peer: &str, ending: &'static str) -> Self {
+        Self {
+            side,
+            peer: peer.to_owned(),
+            ending,
         }
     }
 }

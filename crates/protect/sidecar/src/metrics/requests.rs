@@ -145,7 +145,6 @@ impl Account {
         self.answered = Some(Instant::now());
     }
 
-    /// How it ended.
     pub(crate) fn ended(&mut self, outcome: Outcome) {
         self.outcome = outcome;
     }

@@ -26,7 +26,7 @@ pub struct Bystander {
 }
 
 impl Bystander {
-    /// What an interface between `node` and `peer` leaves beside the sidecars at `now`; nothing where it does not run over TCP, where a
+    /// What an interface between `node` and `peer` leaves next to the sidecars at `now`; nothing where it does not run over TCP, where a
     /// sidecar protects it, and where the exception for its being unprotected has ended.
     pub(super) fn of(interface: &Interface, node: &Node, peer: &Node, now: SystemTime) -> Option<Self> {
         if !interface.kind.over_tcp() || interface.protection == Protection::Sidecar {

@@ -16,7 +16,7 @@ pub enum Error {
         /// What to do next.
         hint: String,
     },
-    /// Environment: a program that writes or lists the rules is not there, may not, or failed; nothing of that transaction is in force.
+    /// Environment: a program that writes or lists the rules is not there, may not, or failed; nothing of that transaction is installed.
     #[error(transparent)]
     Host(#[from] bartizan_host::Error),
 }

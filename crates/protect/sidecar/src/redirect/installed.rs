@@ -33,7 +33,7 @@ pub enum Part {
     Fence,
 }
 
-/// What is asked for beside redirect and guard.
+/// What is asked for besides redirect and guard.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Options {
     /// The fence.
@@ -48,7 +48,7 @@ pub enum RuleState {
     /// Nothing.
     Absent,
     /// All of it, as the file asks for, and nothing else.
-    InForce,
+    Installed,
     /// Written for another node or from another state of the file.
     Other {
         /// The comment that names which.
@@ -152,7 +152,7 @@ impl Installed {
         if self.options.fence {
             let state = match fence::differences(&self.plan)? {
                 (false, _) => RuleState::Absent,
-                (true, differences) if differences.is_empty() => RuleState::InForce,
+                (true, differences) if differences.is_empty() => RuleState::Installed,
                 (true, differences) => RuleState::Damaged(differences),
             };
             found.push((Part::Fence, state));
@@ -178,7 +178,7 @@ impl Installed {
         };
         let differences: Vec<_> = here.differences(wanted).iter().map(ToString::to_string).collect();
         Ok(if differences.is_empty() {
-            RuleState::InForce
+            RuleState::Installed
         } else {
             RuleState::Damaged(differences)
         })

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::net::{SocketAddr, SocketAddrV4, SocketAddrV6};
 use std::time::SystemTime;
 
-use bartizan_deployment::{Deployment, Inbound, Interface, Node, NodeName, Route, Sidecar};
+use bartizan_deployment::{Deployment, Inbound, Interface, Node, NodeName, Path, Route, Sidecar};
 
 use super::strict::Listed;
 use super::{Bystander, Error, probe};
@@ -40,7 +40,7 @@ pub struct Service {
 }
 
 impl Plan {
-    /// Plans for `node`, whose sidecar runs as `user` (a numeric user id), as the file is in force at `now`.
+    /// Plans for `node`, whose sidecar runs as `user` (a numeric user id), as the file is in effect at `now`.
     ///
     /// Every other node with an inbound listener is guarded, also those the file joins by no interface: the sidecar refuses
     /// these by name, which is better than plaintext. So is a link whose exception has ended.
@@ -77,10 +77,8 @@ impl Plan {
             services: Vec::new(),
             bystanders: Vec::new(),
             listed: Listed::of(deployment, node),
-            forwards: sidecar.inbound.iter().map(|inbound| inbound.forward).collect(),
-            ports: sidecar
-                .inbound
-                .iter()
+            forwards: over_tcp(sidecar).map(|inbound| inbound.forward).collect(),
+            ports: over_tcp(sidecar)
                 .flat_map(|inbound| [inbound.forward.port(), inbound.service.port()])
                 .collect(),
         };
@@ -114,12 +112,15 @@ impl Plan {
     fn add(&mut self, deployment: &Deployment, node: &Node, peer: &Node, now: SystemTime) -> Result<(), Error> {
         let joins = |interface: &&Interface| [node, peer].iter().all(|end| interface.between.contains(&end.name));
         let links = deployment.interfaces().iter().filter(joins);
-        let beside: Vec<_> = links
+        let bystanders: Vec<_> = links
             .filter_map(|interface| Bystander::of(interface, node, peer, now))
             .collect();
         let inbound = peer.sidecar.iter().flat_map(|sidecar| &sidecar.inbound);
         for (index, inbound) in inbound.enumerate() {
-            if beside.iter().any(|bystander| bystander.kind == inbound.interface) {
+            if inbound.path == Path::Sctp {
+                continue;
+            }
+            if bystanders.iter().any(|bystander| bystander.kind == inbound.interface) {
                 continue;
             }
             let address = inbound.service;
@@ -138,7 +139,7 @@ impl Plan {
                 node: peer.name.clone(),
             });
         }
-        self.bystanders.extend(beside);
+        self.bystanders.extend(bystanders);
         Ok(())
     }
 
@@ -236,4 +237,9 @@ fn refused(place: &str, cause: &str, hint: &str) -> Error {
         cause: cause.to_owned(),
         hint: hint.to_owned(),
     }
+}
+
+/// Inbound listeners whose function is called over TCP.
+fn over_tcp(sidecar: &Sidecar) -> impl Iterator<Item = &Inbound> {
+    sidecar.inbound.iter().filter(|inbound| inbound.path != Path::Sctp)
 }

@@ -35,7 +35,7 @@ pub struct Probed {
 impl Probed {
     /// Whether all of it is so.
     #[must_use]
-    pub fn in_force(self) -> bool {
+    pub fn installed(self) -> bool {
         self.redirect && self.guard && self.compared
     }
 }

@@ -35,9 +35,9 @@ impl Rules {
         let (this, metrics) = (Arc::clone(self), metrics.clone());
         tokio::spawn(async move {
             let watching = redirect::watch(listener, redirect::EVERY, move |answer| {
-                metrics.rules_standing("redirect", answer.is_some_and(|probed| probed.redirect));
-                metrics.rules_standing("guard", answer.is_some_and(|probed| probed.guard));
-                metrics.rules_standing("compared", answer.is_some_and(|probed| probed.compared));
+                metrics.rules_installed("redirect", answer.is_some_and(|probed| probed.redirect));
+                metrics.rules_installed("guard", answer.is_some_and(|probed| probed.guard));
+                metrics.rules_installed("compared", answer.is_some_and(|probed| probed.compared));
                 this.set(Seen::Answered(answer));
             });
             until(watching, guard.reached(Phase::Draining)).await;
@@ -56,7 +56,7 @@ impl Rules {
     pub(crate) fn ready(&self) -> Result<(), &'static str> {
         match self.seen() {
             Seen::NotNeeded => Ok(()),
-            Seen::Answered(Some(probed)) if probed.in_force() => Ok(()),
+            Seen::Answered(Some(probed)) if probed.installed() => Ok(()),
             Seen::Awaited => Err("redirect and guard are being checked"),
             Seen::Answered(None) => Err("redirect and guard cannot be checked"),
             Seen::Answered(Some(Probed { guard: false, .. })) => Err("the guard is not installed"),

@@ -26,7 +26,7 @@ pub(super) const MARK: &str = "node ";
 /// A reset may leave: that a connection has ended is all it discloses.
 const RESET: &str = "tcp flags & rst == rst counter accept comment \"an end, and nothing else\"";
 
-/// What a table consists of, beside the two sets of addresses.
+/// What a table consists of, besides the two sets of addresses.
 struct Table {
     name: &'static str,
     chains: Vec<Chain>,

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-use bartizan_deployment::{Allowed, Deployment, Network, Node};
+use bartizan_deployment::{Allowed, Deployment, Network, Node, Protection};
 use bartizan_host::nftables::{Listing, Table};
 
 use super::plan::Plan;
@@ -25,7 +25,7 @@ pub struct Refused {
     pub allowed: Vec<(String, u64)>,
 }
 
-/// What may leave beside what goes through the sidecar.
+/// What may leave besides what goes through the sidecar.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Listed {
     /// Networks of peers on interfaces that do not run over TCP, or over IPsec.
@@ -41,6 +41,8 @@ impl Listed {
             .iter()
             .filter(|interface| interface.between.contains(&node.name));
         // Over TCP no other protocol is the interface's own; IKE and ESP of a link that they protect are.
+        // What a gateway carries leaves as its TLS alone.
+        let others = others.filter(|interface| interface.protection != Protection::Gateway);
         for interface in others.filter(|interface| !interface.kind.over_tcp() || interface.ipsec.is_some()) {
             let peers = interface.between.iter().filter(|name| **name != node.name);
             let peers = peers.filter_map(|name| deployment.node(name.as_str()));

@@ -37,7 +37,7 @@ pub async fn watch(listener: SocketAddrV4, every: Duration, mut changed: impl Fn
 fn log(answer: Option<Probed>) {
     const HINT: &str = "run `bartizan sidecar redirect show` and `install` on this host as root";
     match answer {
-        Some(probed) if probed.in_force() => tracing::info!("redirect and guard are installed"),
+        Some(probed) if probed.installed() => tracing::info!("redirect and guard are installed"),
         Some(Probed {
             redirect: true,
             guard: true,

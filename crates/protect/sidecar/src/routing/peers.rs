@@ -341,7 +341,7 @@ interfaces:
             "smf:8000 is smf, and no interface with a sidecar leads there from this node"
         );
         assert_eq!(error("10.0.0.4:8000").peer(), "smf");
-        assert_eq!(error("stranger.org").peer(), "unknown");
+        assert_eq!(error("elsewhere.org").peer(), "unknown");
         assert_eq!(
             upstreams.at("10.0.0.4:8000".parse().unwrap()).unwrap_err().peer(),
             "smf"
@@ -426,7 +426,7 @@ interfaces:
     }
 
     #[test]
-    fn a_stranger_is_not_found() {
+    fn a_name_of_no_node_is_not_found() {
         assert_eq!(
             find(&upstreams(), "evil.org:80"),
             Err(NoUpstream::Unknown("evil.org:80".into()))

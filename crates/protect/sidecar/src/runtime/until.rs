@@ -6,7 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, Wake, Waker};
 
-/// Wakes a task, and remembers that it did.
+/// Wakes a task, and remembers that it did. One thread has all of it; `Wake` demands `Send` and `Sync` all the same, and so the lock and the
+/// atomic, which are taken once for a connection's end.
 #[derive(Debug)]
 struct Bell {
     rung: AtomicBool,

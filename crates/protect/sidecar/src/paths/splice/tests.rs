@@ -12,7 +12,7 @@ fn legs(bytes: usize) -> (DuplexStream, DuplexStream, DuplexStream, BufReader<Du
 }
 
 #[tokio::test]
-async fn bytes_pass_both_ways_and_each_half_closes_by_itself() {
+async fn bytes_pass_in_both_directions_and_each_half_closes_by_itself() {
     let (mut function, mut local, mut peer, mut tls) = legs(1024);
     let splice = tokio::spawn(async move { Splice::new(&mut local, &mut tls, b"fi".to_vec(), PATIENCE).await });
     function.write_all(b"rst").await.unwrap();

@@ -1,0 +1,360 @@
+//! One association carried between two nodes, as one of them sees it.
+
+mod carrier;
+mod end;
+mod function;
+#[cfg(test)]
+mod tests;
+
+use std::collections::VecDeque;
+use std::time::{Duration, Instant};
+
+pub use end::{End, Ending, Totals};
+
+use crate::frame::{Decoder, Delivery, Frame, MESSAGE_COST, Message, Streams, VERSION, WINDOW};
+
+/// Which function opened the association.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Side {
+    /// This node's: it has an association with this node already.
+    Initiator,
+    /// The peer's: this node makes one towards its function.
+    Responder,
+}
+
+/// How long the other end of something is waited for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Patience {
+    /// From the opening to the answer of the peer node, which dials its function meanwhile.
+    pub opening: Duration,
+    /// For any frame of the peer node, which sends one at least every third of this time.
+    pub silence: Duration,
+    /// For a function to take what came before an abort.
+    pub abort: Duration,
+}
+
+/// What the function's socket has to do, one after the other.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Command {
+    /// Open an association with these stream counts; then [`Association::function_established`] or [`Association::function_aborted`].
+    Connect(Streams),
+    /// Send a message.
+    Send(Message),
+    /// Shut the association down once everything is acknowledged (RFC 9260, section 9.2).
+    Shutdown,
+    /// End it at once (RFC 9260, section 9.1).
+    Abort(crate::Cause),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    /// The other function's association is not there yet.
+    Opening,
+    Established,
+    /// The function has shut its association down, and the other one has yet to follow.
+    ShuttingDown,
+    /// The other function has shut its association down, and this one has yet to follow.
+    Following,
+    Ended,
+}
+
+/// Octets waiting for the carrier beyond which nothing is read from the function.
+const OUTPUT: usize = 64 * 1024;
+/// Octets of one read from the function at most.
+const READ: usize = 64 * 1024;
+/// Octets taken by the function after which the peer gets them credited.
+const CREDIT_AFTER: usize = WINDOW / 8;
+/// How long an acknowledgement waits for a frame that it can go with.
+const DELIVERED_AFTER: Duration = Duration::from_millis(100);
+
+/// One association carried between two nodes, as one of them sees it.
+///
+/// Inputs are methods with the time; what follows is in [`Association::command`] and [`Association::output`], and
+/// [`Association::deadline`] says when [`Association::handle_timeout`] is due.
+#[derive(Debug)]
+pub struct Association {
+    side: Side,
+    patience: Patience,
+    state: State,
+    /// As the function's association has them; none before it is established.
+    granted: Option<Streams>,
+    /// Whether the peer has opened its side: what belongs to an association may come.
+    opened: bool,
+    /// The initiator has restarted, and the peer has not answered: what it sends belongs to what was before.
+    reopening: bool,
+    decoder: Decoder,
+    /// For the function, in order.
+    commands: VecDeque<Command>,
+    /// The message of the peer that is not whole yet.
+    arriving: Option<Message>,
+    /// Octets of the window that the peer has used and that were not credited.
+    used: usize,
+    /// Of these, those that the function has taken.
+    owed: usize,
+    /// The function's message that is being sent, and how many octets of it were.
+    departing: Option<(Delivery, usize)>,
+    /// Octets that may be sent.
+    credit: usize,
+    output: Vec<u8>,
+    /// How much of `output` the carrier has taken.
+    taken: usize,
+    counts: Counts,
+    totals: Totals,
+    /// When the peer was heard last.
+    heard: Instant,
+    /// When a frame was written last.
+    said: Instant,
+    opening_ends: Option<Instant>,
+    delivered_due: Option<Instant>,
+    abort_due: Option<Instant>,
+    end: Option<Ending>,
+}
+
+/// Messages since the association was opened or restarted.
+#[derive(Debug, Clone, Copy, Default)]
+struct Counts {
+    /// Sent to the peer whole.
+    sent: u64,
+    /// Of these, those that the other function has acknowledged.
+    acknowledged: u64,
+    /// Handed to the function.
+    handed: u64,
+    /// Of these, those that the function has acknowledged.
+    confirmed: u64,
+    /// Of these, those that the peer knows about.
+    reported: u64,
+}
+
+impl Association {
+    /// For a function that has opened an association with these stream counts.
+    #[must_use]
+    pub fn initiator(streams: Streams, patience: Patience, now: Instant) -> Self {
+        let mut association = Self::new(Side::Initiator, patience, now);
+        association.granted = Some(streams);
+        let version = VERSION;
+        association.write(&Frame::Open { version, streams }, now);
+        association
+    }
+
+    /// For a carrier that a peer node has begun.
+    #[must_use]
+    pub fn responder(patience: Patience, now: Instant) -> Self {
+        Self::new(Side::Responder, patience, now)
+    }
+
+    fn new(side: Side, patience: Patience, now: Instant) -> Self {
+        Self {
+            side,
+            patience,
+            state: State::Opening,
+            granted: None,
+            opened: false,
+            reopening: false,
+            decoder: Decoder::default(),
+            commands: VecDeque::new(),
+            arriving: None,
+            used: 0,
+            owed: 0,
+            departing: None,
+            credit: WINDOW,
+            output: Vec::new(),
+            taken: 0,
+            counts: Counts::default(),
+            totals: Totals::default(),
+            heard: now,
+            said: now,
+            opening_ends: Some(now + patience.opening),
+            delivered_due: None,
+            abort_due: None,
+            end: None,
+        }
+    }
+
+    /// What the function's socket has to do next; [`Association::command_done`] follows, also where that takes a while.
+    #[must_use]
+    pub fn command(&self) -> Option<&Command> {
+        self.commands.front()
+    }
+
+    /// The socket has done what [`Association::command`] asked for. A connection is done when it is established.
+    pub fn command_done(&mut self, now: Instant) {
+        let Some(Command::Send(message)) = self.commands.pop_front() else {
+            return;
+        };
+        self.counts.handed += 1;
+        self.totals.received += 1;
+        self.totals.received_octets += message.bytes.len() as u64;
+        self.owed += cost(&message);
+        // One that shuts down has nothing to say any more, so nothing need be credited.
+        if self.owed >= CREDIT_AFTER && self.state != State::Ended {
+            // At most a window.
+            let octets = self.owed as u32;
+            self.used -= self.owed;
+            self.owed = 0;
+            self.write(&Frame::Credit(octets), now);
+        }
+    }
+
+    /// Octets for the carrier; [`Association::output_taken`] follows.
+    #[must_use]
+    pub fn output(&self) -> &[u8] {
+        &self.output[self.taken..]
+    }
+
+    /// The carrier has taken so many octets of [`Association::output`].
+    pub fn output_taken(&mut self, octets: usize) {
+        self.taken += octets;
+        if self.taken >= self.output.len() {
+            self.taken = 0;
+            self.output.clear();
+            // An idle association holds no buffer.
+            if self.output.capacity() > 4 * 1024 {
+                self.output = Vec::new();
+            }
+        }
+    }
+
+    /// Whether the function's socket is to be read: the peer has room, and the carrier is not behind.
+    #[must_use]
+    pub fn wants_messages(&self) -> bool {
+        match self.state {
+            State::Opening | State::Established => {
+                self.granted.is_some() && self.credit >= READ + MESSAGE_COST && self.output().len() < OUTPUT
+            }
+            // Only its end is of interest: there is nobody for what it says.
+            State::Following => self.granted.is_some(),
+            State::ShuttingDown | State::Ended => false,
+        }
+    }
+
+    /// Whether the function's socket has an association whose events count.
+    #[must_use]
+    pub const fn has_function(&self) -> bool {
+        self.granted.is_some()
+    }
+
+    /// When [`Association::handle_timeout`] is due.
+    #[must_use]
+    pub fn deadline(&self) -> Option<Instant> {
+        let alive = [
+            self.heard + self.patience.silence,
+            self.said + self.patience.silence / 3,
+        ];
+        let alive = alive.into_iter().filter(|_| self.state != State::Ended);
+        let others = [self.opening_ends, self.delivered_due, self.abort_due];
+        alive.chain(others.into_iter().flatten()).min()
+    }
+
+    /// Does what is due.
+    pub fn handle_timeout(&mut self, now: Instant) {
+        let due = |at: Option<Instant>| at.is_some_and(|at| at <= now);
+        if due(self.abort_due) {
+            self.abort_due = None;
+            self.drop_undelivered();
+        }
+        if self.state == State::Ended {
+            return;
+        }
+        if now >= self.heard + self.patience.silence {
+            return self.fail(Ending::Silent, now);
+        }
+        if due(self.opening_ends) {
+            return self.fail(Ending::NotOpened, now);
+        }
+        if due(self.delivered_due) {
+            self.report_delivered(now);
+        }
+        if now >= self.said + self.patience.silence / 3 {
+            self.write(&Frame::Alive, now);
+        }
+    }
+
+    /// How it ended, once it has. What is left to do is in [`Association::command`] and [`Association::output`].
+    #[must_use]
+    pub fn end(&self) -> Option<End> {
+        let ending = self.end.clone()?;
+        let mut totals = self.totals;
+        totals.unacknowledged += self.counts.sent - self.counts.acknowledged;
+        Some(End { ending, totals })
+    }
+
+    /// Whether it has ended and nothing is left to do.
+    #[must_use]
+    pub fn is_over(&self) -> bool {
+        self.end.is_some() && self.commands.is_empty() && self.output().is_empty()
+    }
+
+    /// Which function opened it.
+    #[must_use]
+    pub const fn side(&self) -> Side {
+        self.side
+    }
+
+    /// Stream counts of the function's association.
+    #[must_use]
+    pub const fn streams(&self) -> Option<Streams> {
+        self.granted
+    }
+
+    /// Octets held for the function and for the carrier.
+    #[must_use]
+    pub fn held(&self) -> usize {
+        self.used - self.owed + self.output().len()
+    }
+
+    fn write(&mut self, frame: &Frame, now: Instant) {
+        frame.encode(&mut self.output);
+        self.said = now;
+    }
+
+    fn report_delivered(&mut self, now: Instant) {
+        self.delivered_due = None;
+        if self.counts.reported < self.counts.confirmed {
+            self.counts.reported = self.counts.confirmed;
+            self.write(&Frame::Delivered(self.counts.confirmed), now);
+        }
+    }
+
+    /// Ends for a fault that is neither function's: both learn it.
+    fn fail(&mut self, ending: Ending, now: Instant) {
+        let cause = ending.cause();
+        if ending.peer_can_be_determined() {
+            self.write(&Frame::Abort(cause.clone()), now);
+        }
+        self.drop_undelivered();
+        self.abort_function(cause, now);
+        self.finish(ending);
+    }
+
+    /// Has the function's association aborted after what was received for it.
+    fn abort_function(&mut self, cause: crate::Cause, now: Instant) {
+        self.arriving = None;
+        if self.granted.is_some() {
+            self.commands.push_back(Command::Abort(cause));
+            self.abort_due = Some(now + self.patience.abort);
+        } else {
+            // Nobody has seen an association that is not established.
+            self.drop_undelivered();
+            self.commands.retain(|command| matches!(command, Command::Abort(_)));
+        }
+    }
+
+    /// Leaves of what waits for the function only its end.
+    fn drop_undelivered(&mut self) {
+        let before = self.commands.len();
+        self.commands.retain(|command| !matches!(command, Command::Send(_)));
+        self.totals.undelivered += (before - self.commands.len()) as u64;
+    }
+
+    fn finish(&mut self, ending: Ending) {
+        self.state = State::Ended;
+        self.opening_ends = None;
+        self.delivered_due = None;
+        self.end.get_or_insert(ending);
+    }
+}
+
+/// What a message takes of the window.
+fn cost(message: &Message) -> usize {
+    message.bytes.len() + MESSAGE_COST
+}

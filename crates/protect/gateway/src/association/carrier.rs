@@ -1,0 +1,179 @@
+//! What the peer node says.
+
+use std::time::Instant;
+
+use super::{Association, Command, Ending, Side, State};
+use crate::Cause;
+use crate::frame::{Fragment, Frame, LARGEST_MESSAGE, MESSAGE_COST, Message, Streams, VERSION, WINDOW};
+
+impl Association {
+    /// Octets from the carrier.
+    pub fn carrier_received(&mut self, bytes: &[u8], now: Instant) {
+        if self.end.is_some() {
+            return;
+        }
+        self.heard = now;
+        self.decoder.push(bytes);
+        while self.end.is_none() {
+            match self.decoder.next_frame() {
+                Ok(Some(frame)) => self.handle(frame, now),
+                Ok(None) => return,
+                Err(malformed) => return self.fail(Ending::Malformed(malformed), now),
+            }
+        }
+    }
+
+    /// The carrier has ended, or there is none: `detail` says why.
+    pub fn carrier_ended(&mut self, detail: &str, now: Instant) {
+        self.lose(Ending::CarrierLost(detail.to_owned()), now);
+    }
+
+    fn lose(&mut self, ending: Ending, now: Instant) {
+        self.output.clear();
+        self.taken = 0;
+        if self.state != State::Ended {
+            // What was received whole is still handed over before the abort.
+            self.abort_function(ending.cause(), now);
+            self.finish(ending);
+        }
+    }
+
+    fn handle(&mut self, frame: Frame, now: Instant) {
+        let unexpected = |association: &mut Self, what| association.fail(Ending::Unexpected(what), now);
+        match frame {
+            Frame::Open { version, streams } => self.open(version, streams, now),
+            Frame::Opened(_) if self.side == Side::Initiator && (self.reopening || !self.opened) => {
+                self.reopening = false;
+                self.opened = true;
+                self.opening_ends = None;
+                // The function may have shut down before its peer was there.
+                if self.state == State::Opening {
+                    self.state = State::Established;
+                }
+            }
+            Frame::Opened(_) => unexpected(self, "a second opening"),
+            Frame::Restart(streams) if self.side == Side::Responder && self.opened => self.restart(streams, now),
+            Frame::Restart(_) => unexpected(self, "a restart of what it did not open"),
+            Frame::Abort(cause) => {
+                self.abort_function(cause.clone(), now);
+                self.finish(Ending::PeerAborted(cause));
+            }
+            // Of the association that was before the restart.
+            Frame::Message(_) | Frame::Credit(_) | Frame::Delivered(_) | Frame::Shutdown if self.reopening => {}
+            Frame::Message(_) | Frame::Credit(_) | Frame::Delivered(_) | Frame::Shutdown if !self.opened => {
+                unexpected(self, "a message before the association is open");
+            }
+            Frame::Message(fragment) => self.message(fragment, now),
+            Frame::Credit(octets) => {
+                let credit = usize::try_from(octets).map_or(usize::MAX, |octets| self.credit.saturating_add(octets));
+                if credit > WINDOW {
+                    return unexpected(self, "more credit than there is window");
+                }
+                self.credit = credit;
+            }
+            Frame::Delivered(messages) => {
+                if messages < self.counts.acknowledged || messages > self.counts.sent {
+                    return unexpected(self, "an acknowledgement of what was not sent");
+                }
+                self.counts.acknowledged = messages;
+            }
+            Frame::Shutdown => self.shut_down(now),
+            Frame::Closed => match self.state {
+                State::ShuttingDown => self.finish(Ending::ShutDown),
+                _ => unexpected(self, "the end of a shutdown that was not begun"),
+            },
+            Frame::Alive | Frame::Path(_) | Frame::SendFailed { .. } => {}
+        }
+    }
+
+    fn open(&mut self, version: u16, streams: Streams, now: Instant) {
+        if self.side == Side::Initiator || self.opened {
+            return self.fail(Ending::Unexpected("a second opening"), now);
+        }
+        if version != VERSION {
+            return self.fail(Ending::Version(version), now);
+        }
+        self.opened = true;
+        self.opening_ends = Some(now + self.patience.opening);
+        self.commands.push_back(Command::Connect(streams));
+    }
+
+    fn restart(&mut self, streams: Streams, now: Instant) {
+        self.totals.unacknowledged += self.counts.sent - self.counts.acknowledged;
+        let had_function = self.granted.take().is_some();
+        self.begin_again();
+        self.state = State::Opening;
+        self.opening_ends = Some(now + self.patience.opening);
+        if had_function {
+            let cause = Cause::of_node("the function at the other end restarted its association");
+            self.commands.push_back(Command::Abort(cause));
+        }
+        self.commands.push_back(Command::Connect(streams));
+    }
+
+    fn message(&mut self, fragment: Fragment, now: Instant) {
+        match self.state {
+            State::Following => return self.fail(Ending::Unexpected("a message after the shutdown"), now),
+            // The function has ended its association while this was on its way.
+            State::ShuttingDown => {
+                self.totals.undelivered += u64::from(fragment.last);
+                return;
+            }
+            State::Opening | State::Established | State::Ended => {}
+        }
+        let Fragment { delivery, bytes, last } = fragment;
+        let octets = bytes.len();
+        let message = match self.arriving.take() {
+            None => Message { delivery, bytes },
+            Some(mut begun) if begun.delivery == delivery => {
+                begun.bytes.extend_from_slice(&bytes);
+                begun
+            }
+            Some(_) => return self.fail(Ending::Unexpected("two messages in one"), now),
+        };
+        self.used += octets + if last { MESSAGE_COST } else { 0 };
+        if self.used > WINDOW || message.bytes.len() > LARGEST_MESSAGE {
+            return self.fail(Ending::Unexpected("more than it was credited"), now);
+        }
+        if !last {
+            // An empty piece that is not the last would be free of charge.
+            if octets == 0 {
+                return self.fail(Ending::Unexpected("an empty fragment"), now);
+            }
+            self.arriving = Some(message);
+            return;
+        }
+        if let Some(granted) = self.granted_towards_function()
+            && delivery.stream >= granted
+        {
+            let stream = delivery.stream;
+            return self.fail(Ending::NoStream { stream, granted }, now);
+        }
+        self.commands.push_back(Command::Send(message));
+    }
+
+    /// How many streams lead to the function; none where its association is not established.
+    fn granted_towards_function(&self) -> Option<u16> {
+        let granted = self.granted?;
+        Some(match self.side {
+            Side::Initiator => granted.inbound,
+            Side::Responder => granted.outbound,
+        })
+    }
+
+    fn shut_down(&mut self, now: Instant) {
+        match self.state {
+            // Both functions shut down at once.
+            State::ShuttingDown => {
+                self.write(&Frame::Closed, now);
+                self.finish(Ending::ShutDown);
+            }
+            State::Opening | State::Established => {
+                self.state = State::Following;
+                self.arriving = None;
+                self.commands.push_back(Command::Shutdown);
+            }
+            State::Following | State::Ended => self.fail(Ending::Unexpected("a second shutdown"), now),
+        }
+    }
+}

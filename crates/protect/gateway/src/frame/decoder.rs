@@ -1,0 +1,157 @@
+//! Frames read from a byte stream, however it is cut.
+
+use super::{Delivery, FRAGMENT, Fragment, Frame, HEADER, LAST, Order, PPID, PathState, Streams, UNORDERED, kind};
+use crate::Cause;
+use crate::cause::LONGEST_TEXT;
+
+/// What is not a frame.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Malformed {
+    /// No such type.
+    #[error("frame of unknown type {0}")]
+    Kind(u8),
+    /// Flags that this type does not have.
+    #[error("flags {flags:#04x} on a frame of type {kind}")]
+    Flags {
+        /// The type.
+        kind: u8,
+        /// The flags.
+        flags: u8,
+    },
+    /// A length that this type cannot have.
+    #[error("frame of type {kind} with {length} octets")]
+    Length {
+        /// The type.
+        kind: u8,
+        /// The length it names.
+        length: u32,
+    },
+    /// A cause whose text is not UTF-8, or not one line of at most 256 octets.
+    #[error("a cause that is no line of text")]
+    Text,
+}
+
+/// Reads frames from a byte stream. It holds at most one frame that is not complete, next to what was pushed last.
+#[derive(Debug, Default)]
+pub struct Decoder {
+    buffer: Vec<u8>,
+    /// How much of `buffer` is read.
+    read: usize,
+}
+
+impl Decoder {
+    /// Takes the next octets of the stream.
+    pub fn push(&mut self, bytes: &[u8]) {
+        if self.read > 0 {
+            self.buffer.drain(..self.read);
+            self.read = 0;
+        }
+        self.buffer.extend_from_slice(bytes);
+    }
+
+    /// The next frame, or none until more is pushed.
+    ///
+    /// # Errors
+    /// What is not a frame. Nothing of the stream can be read any more then.
+    pub fn next_frame(&mut self) -> Result<Option<Frame>, Malformed> {
+        let Some((&[kind, flags, stream_high, stream_low, a, b, c, d], rest)) =
+            self.buffer[self.read..].split_first_chunk::<HEADER>()
+        else {
+            return Ok(None);
+        };
+        let length = u32::from_be_bytes([a, b, c, d]);
+        let wrong = Malformed::Length { kind, length };
+        let (shortest, longest) = bounds(kind).ok_or(Malformed::Kind(kind))?;
+        let octets = usize::try_from(length).map_err(|_| wrong)?;
+        if octets < shortest || octets > longest {
+            return Err(wrong);
+        }
+        let Some(body) = rest.get(..octets) else {
+            return Ok(None);
+        };
+        let stream = u16::from_be_bytes([stream_high, stream_low]);
+        let frame = decode(kind, flags, stream, body)?;
+        self.read += HEADER + octets;
+        if self.read == self.buffer.len() {
+            self.read = 0;
+            self.buffer.clear();
+            // An idle association holds no buffer.
+            if self.buffer.capacity() > 4 * 1024 {
+                self.buffer = Vec::new();
+            }
+        }
+        Ok(Some(frame))
+    }
+}
+
+/// How many octets may follow the header.
+const fn bounds(kind: u8) -> Option<(usize, usize)> {
+    Some(match kind {
+        kind::OPEN => (6, 6),
+        kind::OPENED | kind::RESTART | kind::CREDIT => (4, 4),
+        kind::MESSAGE => (PPID, PPID + FRAGMENT),
+        kind::DELIVERED => (8, 8),
+        kind::ALIVE | kind::SHUTDOWN | kind::CLOSED | kind::PATH => (0, 0),
+        kind::ABORT => (2, 2 + LONGEST_TEXT),
+        kind::SEND_FAILED => (2, 2),
+        _ => return None,
+    })
+}
+
+fn decode(kind: u8, flags: u8, stream: u16, body: &[u8]) -> Result<Frame, Malformed> {
+    let short = |at: usize| u16::from_be_bytes([body[at], body[at + 1]]);
+    let streams = |at: usize| Streams {
+        outbound: short(at),
+        inbound: short(at + 2),
+    };
+    let known = match kind {
+        kind::MESSAGE => flags & !(UNORDERED | LAST) == 0,
+        kind::PATH => usize::from(flags) < PathState::ALL.len(),
+        _ => flags == 0,
+    };
+    let has_stream = matches!(kind, kind::MESSAGE | kind::SEND_FAILED);
+    if !known || (stream != 0 && !has_stream) {
+        return Err(Malformed::Flags { kind, flags });
+    }
+    Ok(match kind {
+        kind::OPEN => Frame::Open {
+            version: short(0),
+            streams: streams(2),
+        },
+        kind::OPENED => Frame::Opened(streams(0)),
+        kind::MESSAGE => Frame::Message(Fragment {
+            delivery: Delivery {
+                stream,
+                payload_protocol: u32::from_be_bytes([body[0], body[1], body[2], body[3]]),
+                order: if flags & UNORDERED == 0 {
+                    Order::Ordered
+                } else {
+                    Order::Unordered
+                },
+            },
+            bytes: body[PPID..].to_vec(),
+            last: flags & LAST != 0,
+        }),
+        kind::CREDIT => Frame::Credit(u32::from_be_bytes([body[0], body[1], body[2], body[3]])),
+        kind::DELIVERED => {
+            let mut octets = [0; 8];
+            octets.copy_from_slice(body);
+            Frame::Delivered(u64::from_be_bytes(octets))
+        }
+        kind::ALIVE => Frame::Alive,
+        kind::SHUTDOWN => Frame::Shutdown,
+        kind::CLOSED => Frame::Closed,
+        kind::ABORT => {
+            let text = std::str::from_utf8(&body[2..]).map_err(|_| Malformed::Text)?;
+            let cause = Cause::new(short(0), text);
+            if cause.text() != text {
+                return Err(Malformed::Text);
+            }
+            Frame::Abort(cause)
+        }
+        kind::RESTART => Frame::Restart(streams(0)),
+        kind::PATH => Frame::Path(PathState::ALL[usize::from(flags)]),
+        // The bounds of all types were looked up before.
+        _ => Frame::SendFailed { stream, code: short(0) },
+    })
+}

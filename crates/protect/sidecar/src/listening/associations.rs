@@ -1,0 +1,86 @@
+//! Listeners for associations of the node's own function.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bartizan_host::sctp::Listener;
+use tokio::io::unix::AsyncFd;
+use tokio::task::{spawn_local, yield_now};
+use tokio::time::sleep;
+
+use crate::dialling::warm::WarmPool;
+use crate::life::drain::Phase;
+use crate::listening::admission::{Admission, Bound};
+use crate::paths::sctp::{self, FunctionSocket};
+use crate::runtime::until::until;
+use crate::shared::Shared;
+
+/// A pause where accepting fails for want of file descriptors or memory, which asking again at once would not cure.
+const BREATH: Duration = Duration::from_millis(50);
+
+/// Accepts associations until draining begins, and carries each in a task of its own to the peer that `warm_pool` leads to.
+pub(crate) async fn accept_all(
+    shared: Arc<Shared>,
+    listener: AsyncFd<Listener>,
+    name: String,
+    admission: Arc<Admission>,
+    warm_pool: Arc<WarmPool>,
+) {
+    let mut guard = shared.drain.guard();
+    loop {
+        let accepted = tokio::select! {
+            accepted = accept(&listener) => accepted,
+            () = guard.reached(Phase::Draining) => break,
+        };
+        let (socket, from) = match accepted {
+            Ok(accepted) => accepted,
+            Err(error) => {
+                shared.metrics.limit_reached("accept");
+                tracing::warn!(
+                    listener = %name, %error, hint = "raise the limit of open files (ulimit -n, LimitNOFILE=)",
+                    "cannot accept associations"
+                );
+                sleep(BREATH).await;
+                continue;
+            }
+        };
+        let taken = admission.take(from.ip());
+        let bound = match &taken {
+            Ok((_, _, met)) => *met,
+            Err(met) => Some(*met),
+        };
+        if let Some(bound) = bound.map(Bound::as_str) {
+            shared.metrics.limit_reached(bound);
+            tracing::debug!(listener = %name, %from, bound, "an association is aborted: too many are open");
+        }
+        match taken {
+            Ok((slot, eviction, _)) => {
+                let (shared, warm_pool) = (Arc::clone(&shared), Arc::clone(&warm_pool));
+                let served = sctp::outbound(shared, warm_pool, socket, from, guard.clone(), slot);
+                spawn_local(async move { until(served, eviction.now()).await });
+            }
+            Err(_) => socket.abort(),
+        }
+        yield_now().await;
+    }
+}
+
+/// The next association. Asked only where the listener is readable: see [`Listener::accept`].
+async fn accept(listener: &AsyncFd<Listener>) -> io::Result<(FunctionSocket, SocketAddr)> {
+    loop {
+        let mut ready = listener.readable().await?;
+        match listener.get_ref().accept() {
+            Ok((association, from)) => return Ok((FunctionSocket::accepted(association)?, from)),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => ready.clear_ready(),
+            // It was gone before it was accepted.
+            Err(error)
+                if matches!(
+                    error.kind(),
+                    io::ErrorKind::ConnectionAborted | io::ErrorKind::ConnectionReset | io::ErrorKind::NotConnected
+                ) => {}
+            Err(error) => return Err(error),
+        }
+    }
+}

@@ -1,0 +1,235 @@
+//! The `sctp` path: associations of network functions, each carried whole over a TLS connection of its own.
+//!
+//! [`bartizan_gateway`] decides what follows from what; here are its sockets: the function's association in the kernel, the TLS
+//! connection to the peer's sidecar, and what is recorded of the two.
+
+mod carry;
+mod function;
+
+use std::net::{IpAddr, SocketAddr, UdpSocket};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use bartizan_gateway::{Association, Cause, Command, End, Ending, Patience, Streams, Totals};
+use bartizan_ledger::{self as ledger, Bytes, Direction, Event, StreamCounts};
+use tokio::io::AsyncWriteExt as _;
+use tokio::time::timeout;
+
+use self::carry::carry;
+pub(crate) use self::function::{FunctionSocket, listen};
+use crate::answers::failure::{Failure, Why};
+use crate::dialling::channel::Channel;
+use crate::dialling::warm::WarmPool;
+use crate::life::drain::Guard;
+use crate::listening::admission::Slot;
+use crate::metrics::Side;
+use crate::shared::Shared;
+
+/// A peer's sidecar says something at least every third of this. Documented (docs/gateway.md): the longest time in which a function
+/// believes in a peer that is gone.
+const SILENCE: Duration = Duration::from_secs(9);
+/// How long what was received for a function waits for it before an abort.
+const ABORT: Duration = Duration::from_secs(2);
+/// How long the last frames and close_notify may take.
+const GOODBYE: Duration = Duration::from_millis(500);
+
+/// What is recorded of an association when it has ended.
+struct Account<'a> {
+    shared: &'a Shared,
+    direction: Direction,
+    interface: &'a str,
+    peer: &'a str,
+    key: Option<ledger::Key>,
+    function: Option<SocketAddr>,
+    began: Instant,
+}
+
+/// Whether an address is this host's own: SCTP to and from others would leave it unencrypted.
+fn is_of_this_host(address: IpAddr) -> bool {
+    address.is_loopback() || UdpSocket::bind((address, 0)).is_ok()
+}
+
+/// Serves an association that the node's own function has opened at an outbound listener.
+pub(crate) async fn outbound(
+    shared: Arc<Shared>,
+    warm_pool: Arc<WarmPool>,
+    socket: FunctionSocket,
+    from: SocketAddr,
+    mut guard: Guard,
+    slot: Slot,
+) {
+    shared.metrics.local_connection(Side::Outbound, "sctp");
+    let mut account = Account {
+        shared: &shared,
+        direction: Direction::Outbound,
+        interface: warm_pool.interface(),
+        peer: warm_pool.peer(),
+        key: None,
+        function: Some(from),
+        began: Instant::now(),
+    };
+    let refuse = |account: &Account<'_>, socket: FunctionSocket, ending: Ending, streams| {
+        let end = End {
+            ending,
+            totals: Totals::default(),
+        };
+        account.close(&end, streams);
+        socket.abort();
+    };
+    if !is_of_this_host(from.ip()) {
+        let detail = format!("{from} is not on this host: its SCTP is not encrypted");
+        return refuse(&account, socket, Ending::Dismissed(detail), None);
+    }
+    let streams = match socket.streams() {
+        Ok(granted) => Streams {
+            outbound: granted.inbound,
+            inbound: granted.outbound,
+        },
+        Err(error) => {
+            let cause = Cause::new(0, &error.to_string());
+            return refuse(&account, socket, Ending::Aborted(cause), None);
+        }
+    };
+    slot.establish();
+    // On the heap while it is needed: what dials is larger than all that an association at rest holds.
+    let mut channel = match Box::pin(warm_pool.take()).await {
+        Ok(channel) => channel,
+        Err(failure) => {
+            shared.failure_log.log("an association is aborted", &failure);
+            let ending = Ending::NoCarrier(format!("{}: {}", failure.why.as_str(), failure.detail));
+            return refuse(&account, socket, ending, Some(streams));
+        }
+    };
+    guard.join(channel.session().dismissal());
+    account.key = channel.session().key;
+    let limits = &shared.limits;
+    let patience = Patience {
+        // The peer dials its function meanwhile.
+        opening: limits.connect + limits.connect,
+        silence: SILENCE,
+        abort: ABORT,
+    };
+    let mut association = Association::initiator(streams, patience, Instant::now());
+    carry(&mut association, &mut channel, Some(socket), None, &mut guard).await;
+    account.finish(&mut channel, &association).await;
+    if let Some(refused) = channel.session().refusal() {
+        shared
+            .failure_log
+            .log("an association is aborted", &Failure::refused(account.peer, refused));
+    }
+}
+
+/// Serves an association that a peer's function has opened: makes the same towards this node's at `forward`.
+pub(crate) async fn inbound(shared: &Arc<Shared>, forward: SocketAddr, mut channel: Channel, mut guard: Guard) {
+    let session = Arc::clone(channel.session());
+    let account = Account {
+        shared,
+        direction: Direction::Inbound,
+        interface: session.leg.interface.name(),
+        peer: session.peer.as_str(),
+        key: session.key,
+        function: Some(forward),
+        began: Instant::now(),
+    };
+    let patience = Patience {
+        opening: shared.limits.connect,
+        silence: SILENCE,
+        abort: ABORT,
+    };
+    let mut association = Association::responder(patience, Instant::now());
+    if is_of_this_host(forward.ip()) {
+        shared.metrics.local_connection(Side::Inbound, "sctp");
+    } else {
+        let why = format!("{forward} is not on the host of its sidecar: SCTP to it would not be encrypted");
+        association.dismiss(&why, Instant::now());
+    }
+    carry(&mut association, &mut channel, None, Some(forward), &mut guard).await;
+    account.finish(&mut channel, &association).await;
+}
+
+impl Account<'_> {
+    /// Records the end, and closes the connection once the peer has what is left for it.
+    async fn finish(&self, channel: &mut Channel, association: &Association) {
+        if let Some(end) = association.end() {
+            self.close(&end, association.streams());
+        }
+        let goodbye = async {
+            let written = channel.write_all(association.output()).await;
+            written.and(channel.shutdown().await)
+        };
+        // Whoever does not take it learns of the end by the connection's.
+        let _ = timeout(GOODBYE, goodbye).await;
+    }
+
+    fn close(&self, end: &End, streams: Option<Streams>) {
+        let End { ending, totals } = end;
+        let side = Side::from(self.direction);
+        let detail = ending.cause().to_string();
+        self.shared
+            .metrics
+            .association(side, self.peer, ending.as_str(), totals);
+        self.shared
+            .recorder
+            .record(Event::Association(Box::new(ledger::Association {
+                key: self.key,
+                interface: self.interface.to_owned(),
+                direction: self.direction,
+                peer: self.peer.to_owned(),
+                function: self.function,
+                streams: streams.map(|Streams { outbound, inbound }| StreamCounts { outbound, inbound }),
+                ending: ending.as_str().to_owned(),
+                detail: detail.clone(),
+                messages: Bytes {
+                    sent: totals.sent,
+                    received: totals.received,
+                },
+                bytes: Bytes {
+                    sent: totals.sent_octets,
+                    received: totals.received_octets,
+                },
+                unacknowledged: totals.unacknowledged,
+                undelivered: totals.undelivered,
+                lasted_us: u64::try_from(self.began.elapsed().as_micros()).unwrap_or(u64::MAX),
+            })));
+        match ending {
+            // The failure is logged with its hint.
+            Ending::ShutDown | Ending::NoCarrier(_) => {}
+            _ => self.shared.failure_log.log(
+                "an association was aborted",
+                &Failure {
+                    peer: self.peer.to_owned(),
+                    why: Why::Association(ending.as_str()),
+                    detail: format!(
+                        "{}: {detail} ({} messages not acknowledged, {} not delivered)",
+                        self.interface, totals.unacknowledged, totals.undelivered
+                    ),
+                    hint: hint(ending, self.peer),
+                },
+            ),
+        }
+    }
+}
+
+fn hint(ending: &Ending, peer: &str) -> String {
+    match ending {
+        Ending::Aborted(_) => "see the log of this node's network function".to_owned(),
+        Ending::Dismissed(_) => "functions and their sidecar share a host: see docs/gateway.md".to_owned(),
+        Ending::NoStream { .. } | Ending::TooLarge => "see the limits in docs/gateway.md".to_owned(),
+        _ => format!("see the logs of {peer} and of its sidecar"),
+    }
+}
+
+/// What is still to be done by a function's socket when its association has ended.
+fn last_command(association: &mut Association, now: Instant) -> Option<Cause> {
+    while let Some(command) = association.command() {
+        let aborted = match command {
+            Command::Abort(cause) => Some(cause.clone()),
+            _ => None,
+        };
+        association.command_done(now);
+        if aborted.is_some() {
+            return aborted;
+        }
+    }
+    None
+}

@@ -1,0 +1,417 @@
+//! One association between its two sockets, in one task.
+
+use std::future::{Future as _, poll_fn};
+use std::io;
+use std::net::SocketAddr;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
+
+use bartizan_gateway::{Association, Cause, Command, Side, Streams};
+use bartizan_host::sctp::{Event, Notification};
+use tokio::io::{AsyncRead as _, AsyncWrite as _, ReadBuf};
+use tokio::time::Sleep;
+
+use super::function::{FunctionSocket, delivery, path_state};
+use super::{GOODBYE, last_command};
+use crate::dialling::channel::Channel;
+use crate::life::drain::{Guard, Phase};
+use crate::runtime::scratch::with_scratch;
+use crate::runtime::until::until;
+
+/// Rounds of all four directions before others get their turn.
+const ROUNDS: usize = 32;
+
+/// The two sockets of an association.
+struct Carrying<'a> {
+    association: &'a mut Association,
+    channel: &'a mut Channel,
+    /// The association with the function; none before it is begun and after it has ended.
+    function: Option<FunctionSocket>,
+    /// Whether it is established.
+    established: bool,
+    forward: Option<SocketAddr>,
+    timer: Pin<Box<Sleep>>,
+    /// When `timer` is due.
+    armed: Instant,
+    /// Frames were written that the connection may still hold.
+    flush: bool,
+    /// The connection takes or gives nothing any more.
+    channel_ended: bool,
+}
+
+/// Carries an association until it has ended, and what is left is done as far as that goes at once.
+pub(super) async fn carry(
+    association: &mut Association,
+    channel: &mut Channel,
+    function: Option<FunctionSocket>,
+    forward: Option<SocketAddr>,
+    guard: &mut Guard,
+) {
+    let established = function.is_some();
+    let now = Instant::now();
+    let mut carrying = Carrying {
+        association,
+        channel,
+        function,
+        established,
+        forward,
+        timer: Box::pin(tokio::time::sleep(Duration::ZERO)),
+        armed: now,
+        flush: false,
+        channel_ended: false,
+    };
+    // An association lives for days: it is ended with the connections that are still open then.
+    let carried = poll_fn(|context| carrying.poll(context));
+    if until(carried, guard.reached(Phase::Closing)).await.is_none() {
+        carrying
+            .association
+            .dismiss("the sidecar closes the connection", Instant::now());
+        let rest = poll_fn(|context| carrying.poll(context));
+        let _ = tokio::time::timeout(GOODBYE, rest).await;
+    }
+    if let Some(function) = carrying.function.take()
+        && last_command(carrying.association, Instant::now()).is_some()
+    {
+        function.abort();
+    }
+}
+
+impl Carrying<'_> {
+    fn poll(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        for _ in 0..ROUNDS {
+            let mut moved = self.command(context);
+            moved |= self.read_function(context);
+            moved |= self.write_channel(context);
+            moved |= self.read_channel(context);
+            if self.association.end().is_some() && self.association.command().is_none() {
+                let nothing_left = self.association.output().is_empty() && !self.flush;
+                if nothing_left || self.channel_ended {
+                    return Poll::Ready(());
+                }
+            }
+            moved |= self.look_at_the_clock(context);
+            if !moved {
+                return Poll::Pending;
+            }
+        }
+        context.waker().wake_by_ref();
+        Poll::Pending
+    }
+
+    /// Does what the function's socket has to do, as far as it can.
+    fn command(&mut self, context: &mut Context<'_>) -> bool {
+        let mut moved = false;
+        while let Some(command) = self.association.command() {
+            match command {
+                Command::Connect(streams) => {
+                    let streams = *streams;
+                    if self.connect(streams, context).is_pending() {
+                        break;
+                    }
+                }
+                Command::Send(message) => {
+                    let Some(function) = &self.function else {
+                        self.association.command_done(Instant::now());
+                        continue;
+                    };
+                    match function.poll_send(message, context) {
+                        Poll::Ready(Ok(())) => self.association.command_done(Instant::now()),
+                        Poll::Ready(Err(error)) => self.lost(&error),
+                        Poll::Pending => break,
+                    }
+                }
+                Command::Shutdown => {
+                    if let Some(function) = &self.function
+                        && let Err(error) = function.shut_down()
+                    {
+                        self.lost(&error);
+                        continue;
+                    }
+                    self.association.command_done(Instant::now());
+                }
+                Command::Abort(_) => {
+                    if let Some(function) = self.function.take() {
+                        function.abort();
+                    }
+                    self.association.command_done(Instant::now());
+                }
+            }
+            moved = true;
+        }
+        // An association that is no longer wanted before it is established.
+        if !self.association.has_function()
+            && !matches!(self.association.command(), Some(Command::Connect(_)))
+            && !self.established
+        {
+            self.function = None;
+        }
+        moved
+    }
+
+    /// Opens the association with this node's function.
+    fn connect(&mut self, streams: Streams, context: &mut Context<'_>) -> Poll<()> {
+        let Some(forward) = self.forward else {
+            // Only who was opened to has this command.
+            self.association.command_done(Instant::now());
+            return Poll::Ready(());
+        };
+        let function = match self.function.take() {
+            Some(function) if !self.established => Ok(function),
+            _ => FunctionSocket::begin(forward, streams),
+        };
+        self.established = false;
+        let outcome = match function {
+            Ok(function) => match function.poll_established(context) {
+                Poll::Pending => {
+                    self.function = Some(function);
+                    return Poll::Pending;
+                }
+                Poll::Ready(outcome) => outcome.and_then(|()| Ok((function.streams()?, function))),
+            },
+            Err(error) => Err(error),
+        };
+        let now = Instant::now();
+        match outcome {
+            Ok((granted, function)) => {
+                self.function = Some(function);
+                self.established = true;
+                let granted = Streams {
+                    outbound: granted.outbound,
+                    inbound: granted.inbound,
+                };
+                self.association.function_established(granted, now);
+            }
+            Err(error) => {
+                let text = format!("the peer's function at {forward} was not reached: {error}");
+                self.association.function_aborted(Cause::new(0, &text), now);
+            }
+        }
+        Poll::Ready(())
+    }
+
+    /// The function's association is gone.
+    fn lost(&mut self, error: &io::Error) {
+        self.function = None;
+        self.established = false;
+        let cause = Cause::new(0, &format!("the function's association was lost: {error}"));
+        self.association.function_aborted(cause, Instant::now());
+    }
+
+    /// Reads from the function for as long as there is something and the peer has room.
+    fn read_function(&mut self, context: &mut Context<'_>) -> bool {
+        let mut moved = false;
+        for _ in 0..ROUNDS {
+            let (true, true, Some(function)) = (self.established, self.association.wants_messages(), &self.function)
+            else {
+                break;
+            };
+            let association = &mut *self.association;
+            let now = Instant::now();
+            // One buffer serves all associations of the thread; an association at rest holds none.
+            let read = BUFFER.with_borrow_mut(|buffer| {
+                function.poll_event(buffer, context, |event| match event {
+                    Event::Piece {
+                        stream,
+                        payload_protocol,
+                        ordering,
+                        bytes,
+                        last,
+                    } => {
+                        association.function_sent(delivery(stream, payload_protocol, ordering), bytes, last, now);
+                        Seen::Message
+                    }
+                    Event::Notification(notification) => Seen::Notification(notification),
+                    Event::Nothing => Seen::Message,
+                    Event::End => Seen::End,
+                })
+            });
+            match read {
+                Poll::Pending => break,
+                Poll::Ready(Ok(Seen::Message)) => {}
+                Poll::Ready(Ok(Seen::Notification(notification))) => self.notified(notification, now),
+                Poll::Ready(Ok(Seen::End)) => self.shut_down(now),
+                Poll::Ready(Err(error)) => self.lost(&error),
+            }
+            moved = true;
+        }
+        moved
+    }
+
+    fn shut_down(&mut self, now: Instant) {
+        self.association.function_shut_down(now);
+        // Nothing is unread: the kernel ends it in order.
+        self.function = None;
+        self.established = false;
+    }
+
+    fn notified(&mut self, notification: Notification, now: Instant) {
+        match notification {
+            Notification::Restarted(granted) => {
+                let streams = match self.association.side() {
+                    Side::Initiator => Streams {
+                        outbound: granted.inbound,
+                        inbound: granted.outbound,
+                    },
+                    Side::Responder => Streams {
+                        outbound: granted.outbound,
+                        inbound: granted.inbound,
+                    },
+                };
+                self.association.function_restarted(streams, now);
+            }
+            Notification::Lost(cause) => {
+                self.function = None;
+                self.established = false;
+                let text = match (cause.reason.as_str(), cause.code) {
+                    ("", 0) => "the function ended its association",
+                    ("", _) => "the function aborted its association",
+                    (reason, _) => reason,
+                };
+                self.association.function_aborted(Cause::new(cause.code, text), now);
+            }
+            Notification::PartialDeliveryAborted => {
+                self.lost(&io::Error::other("the rest of a message does not come"));
+            }
+            Notification::ShutDownComplete => self.shut_down(now),
+            Notification::Path { address, state } => {
+                tracing::debug!(?address, ?state, "a path to the function changed");
+                if let Some(state) = path_state(state) {
+                    self.association.function_path(state, now);
+                }
+            }
+            Notification::SendFailed { stream, code } => {
+                let code = u16::try_from(code).unwrap_or(u16::MAX);
+                self.association.function_send_failed(stream, code, now);
+            }
+            Notification::SenderDry => {
+                // What was sent since this was noted may be under way.
+                if self.function.as_ref().is_some_and(FunctionSocket::is_acknowledged) {
+                    self.association.function_acknowledged(now);
+                }
+            }
+            // The end follows.
+            Notification::ShutDown | Notification::Up(_) | Notification::Other(_) => {}
+        }
+    }
+
+    fn write_channel(&mut self, context: &mut Context<'_>) -> bool {
+        let mut moved = false;
+        while !self.channel_ended && !self.association.output().is_empty() {
+            match Pin::new(&mut *self.channel).poll_write(context, self.association.output()) {
+                Poll::Pending => break,
+                Poll::Ready(Ok(written)) if written > 0 => {
+                    self.association.output_taken(written);
+                    self.flush = true;
+                    moved = true;
+                }
+                Poll::Ready(Ok(_)) => self.channel_lost("it takes nothing any more"),
+                Poll::Ready(Err(error)) => self.channel_failed(&error),
+            }
+        }
+        if self.flush && !self.channel_ended {
+            match Pin::new(&mut *self.channel).poll_flush(context) {
+                Poll::Pending => {}
+                Poll::Ready(Ok(())) => self.flush = false,
+                Poll::Ready(Err(error)) => self.channel_failed(&error),
+            }
+        }
+        moved
+    }
+
+    fn read_channel(&mut self, context: &mut Context<'_>) -> bool {
+        if self.channel_ended {
+            return false;
+        }
+        let (channel, association) = (&mut *self.channel, &mut *self.association);
+        let read = with_scratch(|scratch| {
+            let mut buffer = ReadBuf::new(scratch);
+            match Pin::new(channel).poll_read(context, &mut buffer) {
+                Poll::Ready(Ok(())) => {
+                    let read = buffer.filled();
+                    if !read.is_empty() {
+                        association.carrier_received(read, Instant::now());
+                    }
+                    Poll::Ready(Ok(read.len()))
+                }
+                Poll::Ready(Err(error)) => Poll::Ready(Err(error)),
+                Poll::Pending => Poll::Pending,
+            }
+        });
+        match read {
+            Poll::Pending => false,
+            Poll::Ready(Ok(0)) => {
+                self.channel_lost("closed by the peer");
+                true
+            }
+            Poll::Ready(Ok(_)) => true,
+            Poll::Ready(Err(error)) => {
+                self.channel_failed(&error);
+                true
+            }
+        }
+    }
+
+    fn channel_failed(&mut self, error: &io::Error) {
+        match error.kind() {
+            io::ErrorKind::UnexpectedEof => self.channel_lost("closed by the peer without close_notify"),
+            _ => self.channel_lost(&error.to_string()),
+        }
+    }
+
+    fn channel_lost(&mut self, detail: &str) {
+        self.channel_ended = true;
+        self.flush = false;
+        let refused = self.channel.session().refusal();
+        let detail = refused.map_or_else(|| detail.to_owned(), ToString::to_string);
+        self.association.carrier_ended(&detail, Instant::now());
+    }
+
+    /// Does what is due; whether something was.
+    fn look_at_the_clock(&mut self, context: &mut Context<'_>) -> bool {
+        let Some(deadline) = self.association.deadline() else {
+            return false;
+        };
+        // Later deadlines are found when the timer is due: most inputs move them, and few are reached.
+        if deadline < self.armed {
+            self.armed = deadline;
+            self.timer.as_mut().reset(deadline.into());
+        }
+        let mut moved = false;
+        while self.timer.as_mut().poll(context).is_ready() {
+            let now = Instant::now();
+            if self.association.deadline().is_some_and(|deadline| deadline <= now) {
+                self.association.handle_timeout(now);
+                moved = true;
+            }
+            self.notice_a_function_that_is_gone();
+            let Some(deadline) = self.association.deadline() else {
+                break;
+            };
+            self.armed = deadline.max(now + Duration::from_millis(1));
+            self.timer.as_mut().reset(self.armed.into());
+        }
+        moved
+    }
+
+    /// While the peer has no room nothing is read from the function, and its end is not seen there.
+    fn notice_a_function_that_is_gone(&mut self) {
+        if self.established
+            && !self.association.wants_messages()
+            && let Some(Err(error)) = self.function.as_ref().map(FunctionSocket::streams)
+        {
+            self.lost(&error);
+        }
+    }
+}
+
+/// What was read from the function.
+enum Seen {
+    Message,
+    Notification(Notification),
+    End,
+}
+
+thread_local! {
+    static BUFFER: std::cell::RefCell<Vec<u8>> = const { std::cell::RefCell::new(Vec::new()) };
+}
