@@ -18,7 +18,7 @@ const TURN: Duration = Duration::from_millis(100);
 /// All links of a node.
 #[derive(Debug)]
 pub struct Controller {
-    endpoint: Endpoint,
+    endpoint: Option<Endpoint>,
     recorder: Recorder,
     links: Vec<Slot>,
 }
@@ -38,13 +38,14 @@ enum Slot {
 }
 
 impl Controller {
-    /// Opens every link; those that cannot be opened now are tried again.
+    /// Opens every link; those that cannot be opened now are tried again. `endpoint` is what exchanges need, where a link has any.
     #[must_use]
-    pub fn new(settings: Vec<Setting>, endpoint: Endpoint, recorder: Recorder) -> Self {
+    pub fn new(settings: Vec<Setting>, endpoint: impl Into<Option<Endpoint>>, recorder: Recorder) -> Self {
+        let endpoint = endpoint.into();
         let now = Instant::now();
         let links = settings
             .into_iter()
-            .map(|setting| open(setting, &endpoint, &recorder, now));
+            .map(|setting| open(setting, endpoint.as_ref(), &recorder, now));
         Self {
             links: links.collect(),
             endpoint,
@@ -80,7 +81,7 @@ impl Controller {
             let now = Instant::now();
             let mut wake = now + TURN;
             for slot in &mut self.links {
-                wake = wake.min(slot.turn(&self.endpoint, &self.recorder, now));
+                wake = wake.min(slot.turn(self.endpoint.as_ref(), &self.recorder, now));
             }
             let known = self.links.iter().map(Slot::known).collect::<Vec<_>>();
             if known != seen {
@@ -117,7 +118,7 @@ impl Controller {
         let timeout = PollTimeout::try_from(most).unwrap_or(PollTimeout::MAX);
         let listener = control.map(|control| control.listener().as_fd());
         let sockets = self.links.iter().filter_map(|slot| match slot {
-            Slot::Open { link, .. } => Some(link.socket().as_fd()),
+            Slot::Open { link, .. } => Some(link.socket()?.as_fd()),
             Slot::Closed { .. } => None,
         });
         let mut descriptors: Vec<_> = listener
@@ -132,7 +133,8 @@ impl Controller {
         let mut ready = ready.into_iter().skip(usize::from(control.is_some()));
         let now = Instant::now();
         for slot in &mut self.links {
-            if let Slot::Open { next, .. } = slot
+            if let Slot::Open { link, next } = slot
+                && link.socket().is_some()
                 && ready.next() == Some(true)
             {
                 *next = now;
@@ -152,7 +154,7 @@ impl Controller {
     }
 }
 
-fn open(setting: Setting, endpoint: &Endpoint, recorder: &Recorder, now: Instant) -> Slot {
+fn open(setting: Setting, endpoint: Option<&Endpoint>, recorder: &Recorder, now: Instant) -> Slot {
     match Link::open(setting.clone(), endpoint, recorder, now) {
         Ok(link) => Slot::Open {
             link: Box::new(link),
@@ -168,7 +170,7 @@ fn open(setting: Setting, endpoint: &Endpoint, recorder: &Recorder, now: Instant
 
 impl Slot {
     /// Does what is due; says when there is more.
-    fn turn(&mut self, endpoint: &Endpoint, recorder: &Recorder, now: Instant) -> Instant {
+    fn turn(&mut self, endpoint: Option<&Endpoint>, recorder: &Recorder, now: Instant) -> Instant {
         match self {
             Self::Open { next, .. } if *next > now => *next,
             Self::Open { link, next } => match link.turn(now) {
@@ -194,10 +196,10 @@ impl Slot {
     }
 
     /// What makes a difference to whoever watches.
-    fn known(&self) -> (bool, u64, u64, Option<String>) {
+    fn known(&self) -> (bool, bool, u64, u64, Option<String>) {
         match self {
             Self::Open { link, .. } => link.known(),
-            Self::Closed { error, .. } => (false, 0, 0, Some(error.to_string())),
+            Self::Closed { error, .. } => (false, false, 0, 0, Some(error.to_string())),
         }
     }
 }

@@ -10,6 +10,8 @@
 //!                                  "sak", "key id", "salt", each with direction, generation, association number, SCI
 //! ```
 //!
+//! Where MKA distributes the keys, the same secret gives its CAK (label "mka cak") and the name of that (label "mka ckn"), both without context.
+//!
 //! Each direction has a chain of its own, and a chain that has given its key is wiped when the next begins: who takes hold of an end learns
 //! neither what was sent before (the chain goes one way) nor, from the next exchange on, what is sent after.
 
@@ -19,6 +21,7 @@ use aws_lc_rs::hkdf::{HKDF_SHA384, KeyType, Prk};
 use bartizan_registry::{MACSEC_KEY_ID, MACSEC_SALT, MacsecSuite};
 use zeroize::Zeroizing;
 
+use crate::mka::{self, Cak};
 use crate::{An, KeyId, Sak, Sci};
 
 /// The label of the TLS exporter.
@@ -91,6 +94,13 @@ impl Secret {
     #[must_use]
     pub fn new(exported: Zeroizing<[u8; SECRET]>) -> Self {
         Self(exported)
+    }
+
+    /// The CAK with its name, where MKA distributes the keys.
+    #[must_use]
+    pub fn cak(&self) -> Cak {
+        let key: Zeroizing<[u8; mka::CAK]> = expand(&self.0, b"mka cak", &[]);
+        Cak::of(&key, *expand::<{ mka::CKN }>(&self.0, b"mka ckn", &[]))
     }
 
     /// The chain of one direction, at its beginning.
@@ -244,6 +254,19 @@ mod tests {
                 );
             }
         }
+    }
+
+    #[test]
+    fn cak_and_its_name_are_of_the_secret_and_of_nothing_else() {
+        let cak = |octet| Secret::new(Zeroizing::new([octet; SECRET])).cak();
+        assert_eq!(cak(7), cak(7));
+        assert_ne!(cak(7).ckn, cak(8).ckn);
+        // Computed with Python's hmac from the description in docs/macsec.md.
+        assert_eq!(cak(7).ckn.to_string(), "b627ec0d093a514123b304261c5e146a");
+        assert_eq!(
+            cak(7).digits(),
+            "3618200627b61650d51cf9ffcb486952d400af653813d8ff927d7110f026eea5"
+        );
     }
 
     #[test]

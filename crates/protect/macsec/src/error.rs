@@ -1,5 +1,7 @@
 //! What can go wrong with a MACsec link on this host, by whose fault.
 
+use std::path::PathBuf;
+
 use bartizan_host::netlink::Refused;
 
 /// Why the kernel has no such link, or does not do with it what it should.
@@ -61,6 +63,30 @@ pub enum Error {
         /// What it said.
         refused: Refused,
     },
+    /// The environment: the installed wpa_supplicant cannot do what the file asks for.
+    #[error("wpa_supplicant {version} cannot key {suite}: {reason}")]
+    Incapable {
+        /// Its version.
+        version: String,
+        /// The cipher suite.
+        suite: &'static str,
+        /// What it lacks.
+        reason: &'static str,
+    },
+    /// The environment: wpa_supplicant did not start.
+    #[error("wpa_supplicant did not start: {said}")]
+    Supplicant {
+        /// Its last words.
+        said: String,
+    },
+    /// Configuration: the file that the CAK is in.
+    #[error("the CAK in {}: {reason}", .path.display())]
+    CakFile {
+        /// Where it is.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
     /// The operating system refused something else.
     #[error(transparent)]
     Host(#[from] bartizan_host::Error),
@@ -93,6 +119,15 @@ impl Error {
                 )
             }
             Self::DeviceTaken { device, .. } => format!("`ip link delete {device}`, or another `device` in the file"),
+            Self::Incapable { suite, .. } if suite.contains("256") => {
+                "write `cipher: gcm-aes-128`, or `keying: direct` where both ends run Bartizan, or install one of version 2.11 or later".to_owned()
+            }
+            Self::Incapable { .. } => "Debian's package wpasupplicant has it; `bartizan doctor` says what is installed".to_owned(),
+            Self::Supplicant { .. } => "its log is next to the controller's socket; `bartizan doctor` says what it can".to_owned(),
+            Self::CakFile { path, .. } => format!(
+                "two lines, `ckn = ` with 2 to 64 hexadecimal digits and `cak = ` with 32 or 64, the same as at the other end; `chmod 600 {}`",
+                path.display()
+            ),
             Self::Host(error) => return error.hint(),
             Self::Kernel { .. } => return None,
             Self::Answer { .. } => "this is a fault of bartizan: please report it with `uname -r`".to_owned(),

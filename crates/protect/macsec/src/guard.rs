@@ -27,9 +27,9 @@ pub struct Guard {
 
 /// What is installed of a node's rules.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Standing {
+pub enum GuardState {
     /// All of them.
-    InForce(Vec<Dropped>),
+    Installed(Vec<Dropped>),
     /// Something of them is missing or changed.
     Damaged(String),
     /// None: what does not go through the MACsec device passes unencrypted.
@@ -68,8 +68,8 @@ impl Guard {
     ///
     /// Where `nft` is missing or may not, a port is not there, or the kernel has no hooks at devices.
     pub fn close(&self) -> Result<(), Error> {
-        match self.standing() {
-            Ok(Standing::InForce(_)) => Ok(()),
+        match self.state() {
+            Ok(GuardState::Installed(_)) => Ok(()),
             _ => nftables::apply(&self.script()),
         }
     }
@@ -88,14 +88,14 @@ impl Guard {
     /// # Errors
     ///
     /// Where `nft` is missing or may not.
-    pub fn standing(&self) -> Result<Standing, Error> {
+    pub fn state(&self) -> Result<GuardState, Error> {
         let Some((listed, text)) = nftables::printed(FAMILY, &self.name)? else {
-            return Ok(Standing::Absent);
+            return Ok(GuardState::Absent);
         };
         Ok(self.compare(listed["nftables"].as_array().map_or(&[][..], Vec::as_slice), &text))
     }
 
-    fn compare(&self, objects: &[Value], text: &str) -> Standing {
+    fn compare(&self, objects: &[Value], text: &str) -> GuardState {
         let of_kind = |kind: &'static str| objects.iter().filter_map(move |object| object.get(kind));
         let mut comments: BTreeSet<_> = of_kind("rule").filter_map(|rule| rule["comment"].as_str()).collect();
         let mut dropped = Vec::new();
@@ -114,18 +114,18 @@ impl Guard {
                 };
                 if !chain.is_some_and(stands) {
                     let (words, hook) = (side.words(), side.hook());
-                    return Standing::Damaged(format!(
+                    return GuardState::Damaged(format!(
                         "nothing stands at the {hook} of {port}: frames {words} pass as they are"
                     ));
                 }
                 let rules = of_kind("rule").filter(|rule| rule["chain"] == name.as_str());
                 let wanted = rules_of(number, side, passed);
                 if rules.count() != wanted.len() {
-                    return Standing::Damaged(format!("the chain {name} has other rules than ours"));
+                    return GuardState::Damaged(format!("the chain {name} has other rules than ours"));
                 }
                 for (_, mark) in &wanted {
                     if !comments.remove(mark.as_str()) {
-                        return Standing::Damaged(format!("the rule `{mark}` is missing"));
+                        return GuardState::Damaged(format!("the rule `{mark}` is missing"));
                     }
                 }
                 let counter = of_kind("counter").find(|counter| counter["name"] == name.as_str());
@@ -140,7 +140,7 @@ impl Guard {
                 arriving,
             });
         }
-        Standing::InForce(dropped)
+        GuardState::Installed(dropped)
     }
 
     fn script(&self) -> String {
@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn script_passes_what_is_named_and_drops_the_rest_both_ways() {
+    fn script_passes_what_is_named_and_drops_the_rest_in_both_directions() {
         let script = guard().script();
         for line in [
             "type filter hook egress device \"eth0\" priority 500; policy drop;",
@@ -294,24 +294,24 @@ mod tests {
         };
         let hooks = "hook egress device \"eth0\" priority\nhook ingress devices = { \"eth0\" } priority"
             .replace("hook", " hook");
-        assert_eq!(guard().compare(&listed(), &hooks), Standing::InForce(vec![dropped]));
+        assert_eq!(guard().compare(&listed(), &hooks), GuardState::Installed(vec![dropped]));
         for index in 0..listed().len() {
             let mut objects = listed();
             let removed = objects.remove(index);
             if removed.get("rule").is_some() || removed.get("chain").is_some() {
                 assert!(
-                    matches!(guard().compare(&objects, &hooks), Standing::Damaged(_)),
+                    matches!(guard().compare(&objects, &hooks), GuardState::Damaged(_)),
                     "{removed}"
                 );
             }
         }
         let mut more = listed();
         more.push(json!({"rule": {"chain": "leaving-0", "comment": "accept all"}}));
-        assert!(matches!(guard().compare(&more, &hooks), Standing::Damaged(_)));
+        assert!(matches!(guard().compare(&more, &hooks), GuardState::Damaged(_)));
         let mut open = listed();
         open[2]["chain"]["policy"] = "accept".into();
-        assert!(matches!(guard().compare(&open, &hooks), Standing::Damaged(_)));
+        assert!(matches!(guard().compare(&open, &hooks), GuardState::Damaged(_)));
         let elsewhere = hooks.replace("eth0", "eth1");
-        assert!(matches!(guard().compare(&listed(), &elsewhere), Standing::Damaged(_)));
+        assert!(matches!(guard().compare(&listed(), &elsewhere), GuardState::Damaged(_)));
     }
 }

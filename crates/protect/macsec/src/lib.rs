@@ -10,6 +10,7 @@ pub mod guard;
 pub mod kernel;
 pub mod link;
 pub mod message;
+pub mod mka;
 pub mod schedule;
 pub mod segment;
 pub mod session;

@@ -1,11 +1,14 @@
 //! One link of a node: its device, the exchanges over its port, and the keys that come from them.
 
+mod greeting;
+mod keyer;
 mod record;
 mod refusals;
 mod setting;
 mod status;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bartizan_host::FrameSocket;
@@ -16,14 +19,17 @@ use bartizan_tls::{Endpoint, Established};
 use crate::derive::{Direction, Secret};
 use crate::kernel::{Interface, SecY};
 use crate::message::{Message, VERSION};
-use crate::schedule::{Installed, Notice, Order, Schedule};
+use crate::mka::Cak;
+use crate::schedule::{Notice, Order};
 use crate::segment::{From, Segment};
-use crate::session::{Came, Ended, Session};
+use crate::session::{Ended, Received, Session};
 use crate::{Error, Sci};
 
+use keyer::Keyer;
+pub use keyer::MkaSetting;
 use refusals::Refusals;
-pub use setting::{Setting, endpoint};
-pub use status::{Association, Exchange, Status};
+pub use setting::{RUN, Setting, endpoint};
+pub use status::{Association, Exchange, MkaStatus, Status};
 
 /// Exchanges that peers may have begun and not authenticated: anybody on the wire can begin one.
 const MOST_UNAUTHENTICATED: usize = 4;
@@ -41,13 +47,13 @@ const LAST_AGAIN: Duration = Duration::from_secs(8);
 #[derive(Debug)]
 pub struct Link {
     setting: Setting,
-    endpoint: Endpoint,
+    /// None where no keys are exchanged: the CAK is in a file.
+    exchange: Option<(Endpoint, FrameSocket)>,
     recorder: Recorder,
     port: Interface,
     secy: SecY,
     own: Sci,
-    socket: FrameSocket,
-    schedule: Schedule,
+    keyer: Keyer,
     /// Exchanges whose peer has not said its first word, by conversation.
     beginning: BTreeMap<u64, Beginning>,
     current: Option<Peer>,
@@ -63,6 +69,8 @@ pub struct Link {
 struct Beginning {
     session: Session,
     established: Option<(Box<Established>, Secret)>,
+    /// What this end said of MKA.
+    offered: Option<String>,
 }
 
 /// The peer, as long as it answers.
@@ -70,7 +78,7 @@ struct Beginning {
 struct Peer {
     session: Session,
     sci: Sci,
-    established: Box<Established>,
+    established: Arc<Established>,
     heard: Instant,
     said: Instant,
 }
@@ -81,7 +89,12 @@ impl Link {
     /// # Errors
     ///
     /// Where port, kernel or rights do not allow it.
-    pub fn open(setting: Setting, endpoint: &Endpoint, recorder: &Recorder, now: Instant) -> Result<Self, Error> {
+    pub fn open(
+        setting: Setting,
+        endpoint: Option<&Endpoint>,
+        recorder: &Recorder,
+        now: Instant,
+    ) -> Result<Self, Error> {
         let port = Interface::of(&setting.port)?;
         let address = port.ethernet_address()?;
         SecY::mtu_on(&port, setting.mtu)?;
@@ -90,17 +103,23 @@ impl Link {
             port.set_up()?;
         }
         secy.interface().set_up()?;
-        let socket = FrameSocket::open(&setting.port, address, ethertype::LOCAL_EXPERIMENTAL)?;
+        let endpoint = endpoint.filter(|_| setting.has_exchange());
+        let exchange = match endpoint {
+            None => None,
+            Some(endpoint) => {
+                let socket = FrameSocket::open(&setting.port, address, ethertype::LOCAL_EXPERIMENTAL)?;
+                Some((endpoint.clone(), socket))
+            }
+        };
         let own = secy.state()?.sci;
         Ok(Self {
-            schedule: Schedule::new(setting.terms, setting.device_settings.suite, setting.direction, own),
-            endpoint: endpoint.clone(),
+            keyer: Keyer::open(&setting, &secy, own, now)?,
+            exchange,
             recorder: recorder.clone(),
             setting,
             port,
             secy,
             own,
-            socket,
             beginning: BTreeMap::new(),
             current: None,
             again: FIRST_AGAIN,
@@ -129,10 +148,10 @@ impl Link {
         &self.setting
     }
 
-    /// Its socket, for whoever waits for frames.
+    /// Its socket, for whoever waits for frames; none where no keys are exchanged.
     #[must_use]
-    pub fn socket(&self) -> &FrameSocket {
-        &self.socket
+    pub fn socket(&self) -> Option<&FrameSocket> {
+        self.exchange.as_ref().map(|(_, socket)| socket)
     }
 
     /// Does what is to be done; says when there is more to be done at the latest.
@@ -145,8 +164,8 @@ impl Link {
         if now >= self.look_at {
             self.look_at = now + LOOK;
             self.look(now)?;
-        } else if self.schedule.wake().is_some_and(|at| at <= now) {
-            let orders = self.schedule.passed(None, now);
+        } else if self.keyer.wake().is_some_and(|at| at <= now) {
+            let orders = self.keyer.passed(now);
             self.follow(orders, now);
         }
         self.keep_alive(now);
@@ -154,26 +173,42 @@ impl Link {
         self.send_frames(now)?;
         let sessions = self.beginning.values().map(|beginning| &beginning.session);
         let sessions = sessions.chain(self.current.as_ref().map(|peer| &peer.session));
-        let wakes = sessions.filter_map(Session::wake).chain(self.schedule.wake());
+        let wakes = sessions.filter_map(Session::wake).chain(self.keyer.wake());
         let dial = self.may_dial().then_some(self.dial_at);
         Ok(wakes.chain(dial).chain([self.look_at]).min().unwrap_or(self.look_at))
     }
 
     /// Asks for another key to send with; with `fresh`, by another exchange, which gives one to the peer too.
     pub fn rekey(&mut self, fresh: bool, now: Instant) {
-        let orders = self.schedule.rekey(fresh, now);
+        let orders = self.keyer.rekey(fresh, now);
         self.follow(orders, now);
     }
 
     /// How it stands.
     #[must_use]
     pub fn status(&self, now: Instant) -> Status {
-        self.seen.status(&self.setting, &self.secy, self.current.as_ref(), now)
+        let state = self.secy.state().ok();
+        self.seen.status(
+            &self.setting,
+            self.secy.interface().mtu,
+            state.as_ref(),
+            &self.keyer,
+            self.answers(),
+            now,
+        )
     }
 
-    /// Whether the peer answers, how many keys and exchanges there were, and what is wrong.
-    pub(crate) fn known(&self) -> (bool, u64, u64, Option<String>) {
-        self.seen.known(self.current.is_some())
+    /// Whether the peer answers: the exchange's, or MKA's where there is none.
+    fn answers(&self) -> bool {
+        match (&self.exchange, &self.keyer) {
+            (None, Keyer::Mka(mka)) => mka.rotation.is_agreed(),
+            _ => self.current.is_some(),
+        }
+    }
+
+    /// Whether it is up and the peer answers, how many keys and exchanges there were, and what is wrong.
+    pub(crate) fn known(&self) -> (bool, bool, u64, u64, Option<String>) {
+        self.seen.known(self.answers())
     }
 
     /// Removes the device with its keys: nothing passes any more.
@@ -181,17 +216,23 @@ impl Link {
     /// # Errors
     ///
     /// What the kernel says.
-    pub fn take_down(self) -> Result<(), Error> {
+    pub fn take_down(mut self) -> Result<(), Error> {
+        if let Keyer::Mka(mka) = &mut self.keyer {
+            mka.supplicant.stop();
+        }
         self.secy.remove()
     }
 
     fn take_frames(&mut self, now: Instant) -> Result<(), Error> {
         for _ in 0..FRAMES {
             // What a session says goes out at the end of the turn.
-            let Some(frame) = self.socket.receive()? else { break };
+            let Some((endpoint, socket)) = &mut self.exchange else {
+                break;
+            };
+            let Some(frame) = socket.receive()? else { break };
             let Some(segment) = Segment::read(frame) else { continue };
             let conversation = segment.conversation;
-            let came = if let Some(peer) = self
+            let received = if let Some(peer) = self
                 .current
                 .as_mut()
                 .filter(|peer| peer.session.conversation() == conversation)
@@ -203,12 +244,13 @@ impl Link {
                     if !begins || self.setting.direction != Direction::FromServer {
                         continue;
                     }
-                    let accepting = self.endpoint.accept(self.setting.interface);
+                    let accepting = endpoint.accept(self.setting.interface);
                     let session = Session::accept(accepting, conversation, self.port.mtu, now);
                     make_room(&mut self.beginning);
                     let beginning = Beginning {
                         session,
                         established: None,
+                        offered: None,
                     };
                     self.beginning.insert(conversation, beginning);
                 }
@@ -217,10 +259,10 @@ impl Link {
                 };
                 beginning.session.receive(&segment, &self.setting.binding, now)
             };
-            match came {
-                Ok(came) => {
-                    for came in came {
-                        self.handle(conversation, came, now);
+            match received {
+                Ok(received) => {
+                    for received in received {
+                        self.handle(conversation, received, now);
                     }
                 }
                 Err(ended) => self.end(conversation, &ended, now),
@@ -229,10 +271,12 @@ impl Link {
         Ok(())
     }
 
-    fn handle(&mut self, conversation: u64, came: Came, now: Instant) {
-        match came {
-            Came::Established(established, secret) => {
+    fn handle(&mut self, conversation: u64, received: Received, now: Instant) {
+        match received {
+            Received::Established(established, secret) => {
+                let offered = self.keyer.offer();
                 let hello = Message::Hello {
+                    mka: offered.clone(),
                     version: VERSION,
                     sci: self.own.to_string(),
                     suite: self.setting.device_settings.suite.name.to_owned(),
@@ -241,73 +285,26 @@ impl Link {
                     return;
                 };
                 beginning.established = Some((established, secret));
+                beginning.offered = offered;
                 if let Err(ended) = beginning.session.send(&hello) {
                     self.end(conversation, &ended, now);
                 }
             }
-            Came::Message(message) if self.beginning.contains_key(&conversation) => {
+            Received::Message(message) if self.beginning.contains_key(&conversation) => {
                 self.first_word(conversation, &message, now);
             }
-            Came::Message(message) => {
+            Received::Message(message) => {
                 let current = self.current.as_mut();
                 let Some(peer) = current.filter(|peer| peer.session.conversation() == conversation) else {
                     return;
                 };
                 peer.heard = now;
-                match self.schedule.received(&message, now) {
+                match self.keyer.received(&message, now) {
                     Ok(orders) => self.follow(orders, now),
                     Err(fault) => self.lose(&fault.to_string(), now),
                 }
             }
         }
-    }
-
-    /// The peer's first message makes an exchange that of the link: both ends know then that the other has judged it well.
-    fn first_word(&mut self, conversation: u64, message: &Message, now: Instant) {
-        let Some(Beginning { session, established }) = self.beginning.remove(&conversation) else {
-            return;
-        };
-        let suite = self.setting.device_settings.suite.name;
-        let (
-            Some((established, secret)),
-            Message::Hello {
-                version,
-                sci,
-                suite: theirs,
-            },
-        ) = (established, message)
-        else {
-            return self.seen.trouble("the peer's first message is no greeting");
-        };
-        if *version != VERSION || theirs != suite {
-            let said = format!("the peer has version {version} and {theirs}, this end {VERSION} and {suite}");
-            return self.seen.trouble(&said);
-        }
-        let Some(sci) = Sci::parse(sci).filter(|sci| *sci != self.own) else {
-            return self.seen.trouble("the peer names no channel of its own");
-        };
-        let installed = match self.secy.state() {
-            Ok(state) => Installed {
-                encoding: state.operational.then_some(state.encoding),
-                transmit: state.transmit.iter().map(|(&an, sa)| (an, sa.key)).collect(),
-                receive: state
-                    .channel(sci)
-                    .map(|channel| channel.associations.keys().copied().collect())
-                    .unwrap_or_default(),
-            },
-            Err(error) => return self.seen.trouble(&error.to_string()),
-        };
-        self.seen.exchanged(&established, session.began(), now);
-        self.current = Some(Peer {
-            session,
-            sci,
-            established,
-            heard: now,
-            said: now,
-        });
-        self.again = FIRST_AGAIN;
-        let orders = self.schedule.connected(&secret, sci, installed, now);
-        self.follow(orders, now);
     }
 
     /// Does what the schedule orders. What the kernel does not do costs the connection: the next one begins with what the kernel has.
@@ -338,6 +335,10 @@ impl Link {
             Order::InstallTransmit { an, sak } => self.secy.install_transmit(an, &sak),
             Order::TransmitWith { an } => self.secy.transmit_with(an),
             Order::RemoveTransmit { an } => self.secy.remove_transmit(an),
+            Order::Supplicant(cak) => {
+                self.key_by(&cak, now);
+                Ok(())
+            }
             Order::Exchange => {
                 self.dial_at = now;
                 self.seen.wants_exchange = true;
@@ -352,8 +353,36 @@ impl Link {
         done.map_err(|error| error.to_string())
     }
 
+    /// wpa_supplicant begins anew with another CAK. What the one before installed goes: the kernel takes no second channel of the same peer.
+    fn key_by(&mut self, cak: &Cak, now: Instant) {
+        let Keyer::Mka(mka) = &mut self.keyer else { return };
+        mka.supplicant.stop();
+        self.seen.gone();
+        match self.secy.flush().and_then(|()| mka.supplicant.start(cak)) {
+            Ok(()) => {
+                mka.rotation.started(now);
+                tracing::info!(link = %self.setting.name, ckn = %cak.ckn, "wpa_supplicant has another CAK");
+            }
+            Err(error) => {
+                mka.rotation.not_started(now);
+                let hint = error.hint().unwrap_or_default();
+                tracing::error!(link = %self.setting.name, %error, hint, "no keys are distributed");
+                self.seen.trouble(&error.to_string());
+            }
+        }
+    }
+
     fn notice(&mut self, notice: &Notice, now: Instant) {
         let peer = self.current.as_ref().map(|peer| (peer.sci, &*peer.established));
+        let peer = match &self.keyer {
+            Keyer::Direct(_) => peer,
+            Keyer::Mka(mka) => {
+                if let Some(event) = record::event_of_mka(&self.setting, self.own, mka, notice) {
+                    self.recorder.record(event);
+                }
+                return self.seen.notice(notice, mka.peer, now);
+            }
+        };
         if let Some(event) = record::event(&self.setting, self.own, peer, notice) {
             self.recorder.record(event);
         }
@@ -371,7 +400,7 @@ impl Link {
 
     /// The connection to the peer is gone; frames go on under the keys that are installed.
     fn lose(&mut self, said: &str, now: Instant) {
-        self.schedule.lost();
+        self.keyer.lost();
         self.current = None;
         self.seen.lost(said);
         tracing::warn!(link = %self.setting.name, said, "no connection to the peer: frames go on under the keys that both ends have");
@@ -387,9 +416,12 @@ impl Link {
             return;
         };
         // The alert that says why.
-        let _ = beginning.session.poll(now, &mut |frame| {
-            let _ = self.socket.send(&frame);
-        });
+        let socket = self.exchange.as_mut().map(|(_, socket)| socket);
+        if let Some(socket) = socket {
+            let _ = beginning.session.poll(now, &mut |frame| {
+                let _ = socket.send(&frame);
+            });
+        }
         if let Ended::Refused(refused) = ended
             && let Some(times) = self.refusals.count(refused.reason, now)
         {
@@ -410,7 +442,7 @@ impl Link {
 
     /// Whether this end may begin an exchange.
     fn may_dial(&self) -> bool {
-        let wants = self.current.is_none() || self.seen.wants_exchange;
+        let wants = self.exchange.is_some() && (self.current.is_none() || self.seen.wants_exchange);
         self.setting.direction == Direction::FromClient && wants && self.beginning.is_empty()
     }
 
@@ -418,7 +450,8 @@ impl Link {
         if !self.may_dial() || now < self.dial_at {
             return;
         }
-        let connecting = match self.endpoint.connect(&self.setting.peer, self.setting.interface) {
+        let Some((endpoint, _)) = &self.exchange else { return };
+        let connecting = match endpoint.connect(&self.setting.peer, self.setting.interface) {
             Ok(connecting) => connecting,
             Err(error) => {
                 self.seen.trouble(&error.to_string());
@@ -432,6 +465,7 @@ impl Link {
                 let beginning = Beginning {
                     session,
                     established: None,
+                    offered: None,
                 };
                 self.beginning.insert(conversation, beginning);
             }
@@ -459,9 +493,10 @@ impl Link {
         let Self {
             beginning,
             current,
-            socket,
+            exchange,
             ..
         } = self;
+        let Some((_, socket)) = exchange else { return Ok(()) };
         let mut over = Vec::new();
         let mut failed = None;
         let sessions = beginning.values_mut().map(|beginning| &mut beginning.session);
@@ -491,11 +526,25 @@ impl Link {
         }
         self.port = port;
         let state = self.secy.state()?;
-        let packets = state
-            .transmit
-            .get(&state.encoding)
-            .map(|sa| sa.next_packet.saturating_sub(1));
-        let orders = self.schedule.passed(packets, now);
+        let orders = match &mut self.keyer {
+            Keyer::Direct(schedule) => {
+                let sends = state.transmit.get(&state.encoding);
+                schedule.passed(sends.map(|sa| sa.next_packet.saturating_sub(1)), now)
+            }
+            Keyer::Mka(mka) => {
+                let (orders, trouble) = mka.look(&state, now);
+                match trouble {
+                    Some(said) => self.seen.trouble(&said),
+                    // What was wrong with MKA is right again where it has agreed.
+                    None if mka.rotation.is_agreed() => self.seen.well(),
+                    None => {}
+                }
+                if !mka.rotation.is_agreed() {
+                    self.seen.gone();
+                }
+                orders
+            }
+        };
         self.follow(orders, now);
         Ok(())
     }

@@ -21,6 +21,9 @@ pub enum Message {
         sci: String,
         /// The cipher suite of its device.
         suite: String,
+        /// Where MKA distributes the keys: the name of the CAK that runs, empty where none does or another is wanted.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        mka: Option<String>,
     },
     /// "I will send with this key: install it." Generations are counted from 0 in each exchange and direction.
     Install {
@@ -116,11 +119,18 @@ mod tests {
     fn any_message() -> impl Strategy<Value = Message> {
         let an = (0..4u8).prop_map(|number| An::try_from(number).unwrap());
         prop_oneof![
-            (any::<u32>(), "[0-9a-f]{16}", ".{0,20}").prop_map(|(version, sci, suite)| Message::Hello {
-                version,
-                sci,
-                suite
-            }),
+            (
+                any::<u32>(),
+                "[0-9a-f]{16}",
+                ".{0,20}",
+                proptest::option::of("[0-9a-f]{0,32}")
+            )
+                .prop_map(|(version, sci, suite, mka)| Message::Hello {
+                    version,
+                    sci,
+                    suite,
+                    mka
+                }),
             (any::<u64>(), an, any::<[u8; 16]>()).prop_map(|(generation, an, key)| Message::install(
                 generation,
                 an,

@@ -21,6 +21,7 @@ use bartizan_registry::MacsecSuite;
 
 use crate::derive::{Chain, Direction, Secret};
 use crate::message::Message;
+use crate::mka::Cak;
 use crate::{An, KeyId, Sak, Sci};
 
 pub use terms::Terms;
@@ -36,6 +37,12 @@ pub enum Cause {
     Packets,
     /// Somebody asked for it.
     Asked,
+    /// The peer decided so.
+    Peer,
+    /// The key server of MKA decided so.
+    KeyServer,
+    /// It was in use when this process began.
+    Found,
 }
 
 /// What is to be done.
@@ -72,6 +79,8 @@ pub enum Order {
         /// Its number.
         an: An,
     },
+    /// Starts wpa_supplicant with it, in place of one that runs, which takes its keys along.
+    Supplicant(Cak),
     /// Begins another exchange, while this one goes on.
     Exchange,
     /// Drops the connection to the peer: it does not answer.

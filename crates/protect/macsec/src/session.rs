@@ -40,7 +40,7 @@ pub enum Ended {
 
 /// What came of segments.
 #[derive(Debug)]
-pub enum Came {
+pub enum Received {
     /// The handshake ended well.
     Established(Box<Established>, Secret),
     /// The peer said something.
@@ -132,7 +132,7 @@ impl Session {
     /// # Errors
     ///
     /// [`Ended`]: the exchange is over. What is still to be sent, an alert for example, the next [`Session::poll`] sends.
-    pub fn receive(&mut self, segment: &Segment<'_>, binding: &Binding, now: Instant) -> Result<Vec<Came>, Ended> {
+    pub fn receive(&mut self, segment: &Segment<'_>, binding: &Binding, now: Instant) -> Result<Vec<Received>, Ended> {
         let fresh = self.stream.receive(segment, now);
         if fresh.is_empty() {
             return Ok(Vec::new());
@@ -141,9 +141,9 @@ impl Session {
         let taken = self.take(fresh, binding);
         // An alert that says why goes out also where it is over.
         let flushed = self.flush();
-        let came = taken?;
+        let received = taken?;
         flushed?;
-        Ok(came)
+        Ok(received)
     }
 
     /// Says something to the peer.
@@ -182,8 +182,8 @@ impl Session {
         self.stream.wake().into_iter().chain(handshake).min()
     }
 
-    fn take(&mut self, mut fresh: &[u8], binding: &Binding) -> Result<Vec<Came>, Ended> {
-        let mut came = Vec::new();
+    fn take(&mut self, mut fresh: &[u8], binding: &Binding) -> Result<Vec<Received>, Ended> {
+        let mut received = Vec::new();
         while !fresh.is_empty() {
             match &mut self.tls {
                 Tls::Accepting(acceptor, accepting) => {
@@ -214,14 +214,14 @@ impl Session {
                 Tls::Client(client) => read(client, &mut fresh, &self.watch)?,
                 Tls::Server(server) => read(server, &mut fresh, &self.watch)?,
             }
-            came.extend(self.judge(binding)?);
-            self.messages_into(&mut came)?;
+            received.extend(self.judge(binding)?);
+            self.messages_into(&mut received)?;
         }
-        Ok(came)
+        Ok(received)
     }
 
     /// Judges a handshake that has just ended.
-    fn judge(&mut self, binding: &Binding) -> Result<Option<Came>, Ended> {
+    fn judge(&mut self, binding: &Binding) -> Result<Option<Received>, Ended> {
         if self.established {
             return Ok(None);
         }
@@ -245,10 +245,10 @@ impl Session {
         }
         let secret = secret.map_err(|error| refused(&self.watch, error))?;
         self.established = true;
-        Ok(Some(Came::Established(Box::new(established), secret)))
+        Ok(Some(Received::Established(Box::new(established), secret)))
     }
 
-    fn messages_into(&mut self, came: &mut Vec<Came>) -> Result<(), Ended> {
+    fn messages_into(&mut self, received: &mut Vec<Received>) -> Result<(), Ended> {
         if !self.established {
             return Ok(());
         }
@@ -266,7 +266,7 @@ impl Session {
                 Err(error) => return Err(failed(&self.watch, &error)),
             }
             while let Some(message) = self.messages.take()? {
-                came.push(Came::Message(message));
+                received.push(Received::Message(message));
             }
         }
     }

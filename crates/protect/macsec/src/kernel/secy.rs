@@ -196,6 +196,25 @@ impl SecY {
         absent_is_done(done).map_err(self.failed(format!("removing the receive channel {sci}")))
     }
 
+    /// Removes all keys and channels: nothing passes until others are installed.
+    ///
+    /// # Errors
+    ///
+    /// What the kernel says.
+    pub fn flush(&self) -> Result<(), Error> {
+        let state = self.state()?;
+        for &an in state.transmit.keys() {
+            self.remove_transmit(an)?;
+        }
+        for channel in &state.channels {
+            for &an in channel.associations.keys() {
+                self.remove_receive(channel.sci, an)?;
+            }
+            self.remove_channel(channel.sci)?;
+        }
+        Ok(())
+    }
+
     /// Installs a key for what a peer sends, in place of one that has the number.
     ///
     /// # Errors

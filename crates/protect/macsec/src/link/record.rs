@@ -1,12 +1,15 @@
 //! What of a link goes into the ledger.
 
+use std::time::Duration;
+
 use bartizan_ledger::{
-    Direction as Began, Event, MacsecCause, MacsecEnd, MacsecKey, MacsecLink, MacsecOrigin, MacsecOutlived,
-    MacsecRefused,
+    Direction as Began, Event, MacsecCak, MacsecCause, MacsecEnd, MacsecKey, MacsecLink, MacsecOrigin, MacsecOutlived,
+    MacsecRefused, Verdict,
 };
 use bartizan_tls::{Established, Refused};
 
 use super::Setting;
+use super::keyer::ByMka;
 use crate::derive::Direction;
 use crate::kernel::Confidentiality;
 use crate::schedule::{Cause, Notice};
@@ -40,15 +43,7 @@ pub(super) fn event(setting: &Setting, own: Sci, peer: Option<(Sci, &Established
             an,
             key: id,
             cause,
-        } => {
-            let cause = match cause {
-                Cause::Exchange => MacsecCause::Exchange,
-                Cause::Time => MacsecCause::Time,
-                Cause::Packets => MacsecCause::Packets,
-                Cause::Asked => MacsecCause::Asked,
-            };
-            key((own, an, id, generation), MacsecEnd::Us, cause, peer?.1)
-        }
+        } => key((own, an, id, generation), MacsecEnd::Us, word(cause), peer?.1),
         Notice::Receives {
             generation,
             an,
@@ -62,14 +57,82 @@ pub(super) fn event(setting: &Setting, own: Sci, peer: Option<(Sci, &Established
                 established,
             )
         }
-        Notice::Outlived { an, key, age, packets } => Event::MacsecOutlived(Box::new(MacsecOutlived {
-            link: link(setting),
-            an: an.number(),
-            key_id: key.to_string(),
-            age_s: age.as_secs(),
-            packets,
-        })),
+        Notice::Outlived { an, key, age, packets } => outlived(setting, an, key, age, packets),
     })
+}
+
+/// The event of a notice about a key that MKA distributed: both directions have the same.
+pub(super) fn event_of_mka(setting: &Setting, own: Sci, mka: &ByMka, notice: &Notice) -> Option<Event> {
+    let (used_by, sci, generation, an, key, cause) = match *notice {
+        Notice::Outlived { an, key, age, packets } => return Some(outlived(setting, an, key, age, packets)),
+        Notice::Sends {
+            generation,
+            an,
+            key,
+            cause,
+        } => (MacsecEnd::Us, own, generation, an, key, word(cause)),
+        Notice::Receives { generation, an, key } => {
+            (MacsecEnd::Peer, mka.peer?, generation, an, key, MacsecCause::Peer)
+        }
+    };
+    let (cak, verdict) = match (&mka.file, &mka.origin) {
+        (Some(file), _) => {
+            let path = file.path().display().to_string();
+            let reason = format!("the file gives a pre-shared CAK ({path}): no exchange shows where it comes from");
+            (MacsecCak::File { path }, Verdict::Excepted { reason })
+        }
+        (None, Some(established)) => (
+            MacsecCak::Exchange {
+                direction: began(setting),
+                key: established.key,
+                negotiated: Box::new(established.negotiated.clone()),
+                chain: established.chain.to_vec(),
+            },
+            established.verdict.clone(),
+        ),
+        // A predecessor's, which recorded it under the same name.
+        (None, None) => (MacsecCak::Earlier, Verdict::Accepted),
+    };
+    let ckn = mka
+        .rotation
+        .running()
+        .map(|(ckn, _)| ckn.to_string())
+        .unwrap_or_default();
+    Some(Event::MacsecKey(Box::new(MacsecKey {
+        link: link(setting),
+        used_by,
+        sci: sci.to_string(),
+        an: an.number(),
+        key_id: key.to_string(),
+        generation,
+        cause,
+        suite: setting.device_settings.suite.name.to_owned(),
+        encrypted: setting.device_settings.confidentiality == Confidentiality::Encrypted,
+        origin: MacsecOrigin::Mka { ckn, cak },
+        verdict,
+    })))
+}
+
+fn outlived(setting: &Setting, an: An, key: KeyId, age: Duration, packets: u64) -> Event {
+    Event::MacsecOutlived(Box::new(MacsecOutlived {
+        link: link(setting),
+        an: an.number(),
+        key_id: key.to_string(),
+        age_s: age.as_secs(),
+        packets,
+    }))
+}
+
+fn word(cause: Cause) -> MacsecCause {
+    match cause {
+        Cause::Exchange => MacsecCause::Exchange,
+        Cause::Time => MacsecCause::Time,
+        Cause::Packets => MacsecCause::Packets,
+        Cause::Asked => MacsecCause::Asked,
+        Cause::Peer => MacsecCause::Peer,
+        Cause::KeyServer => MacsecCause::KeyServer,
+        Cause::Found => MacsecCause::Found,
+    }
 }
 
 /// The event of an exchange that was refused.

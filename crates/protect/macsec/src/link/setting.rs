@@ -1,12 +1,17 @@
 //! What a link is made from: its part of the deployment file, as one end sees it.
 
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use bartizan_deployment::{Confidentiality, Deployment, Interface, InterfaceKind, MacsecLink, Node, Resumption};
+use bartizan_deployment::{
+    Cak, Confidentiality, Deployment, Interface, InterfaceKind, Keying, MacsecLink, Node, Resumption,
+};
 use bartizan_tls::{Credentials, Endpoint, Peer};
 
+use super::MkaSetting;
 use crate::derive::{Binding, Direction};
 use crate::kernel::{self, Replay};
+use crate::mka::Role;
 use crate::schedule::Terms;
 use crate::session::PROTOCOL;
 
@@ -33,9 +38,22 @@ pub struct Setting {
     pub terms: Terms,
     /// What keys are bound to.
     pub binding: Binding,
+    /// Where MKA distributes the keys.
+    pub mka: Option<MkaSetting>,
+    /// What a successor of the controller must know is kept here.
+    pub directory: PathBuf,
 }
 
+/// Where controllers are reached, one directory per node.
+pub const RUN: &str = "/run/bartizan/macsec";
+
 impl Setting {
+    /// Whether keys, or the CAK of MKA, come from an exchange over the link.
+    #[must_use]
+    pub fn has_exchange(&self) -> bool {
+        self.mka.as_ref().is_none_or(|mka| mka.file.is_none())
+    }
+
     /// The links of a node, in the order of the file.
     #[must_use]
     pub fn all(deployment: &Deployment, node: &str) -> Vec<Self> {
@@ -48,7 +66,8 @@ impl Setting {
     fn of(node: &str, peer: &Node, interface: &Interface, link: &MacsecLink) -> Option<Self> {
         let (port, device) = link.at(&interface.between, node)?;
         let peer_name = peer.name.as_str();
-        let (peer_port, _) = link.at(&interface.between, peer_name)?;
+        // A switch has none that the file names.
+        let (peer_port, _) = link.at(&interface.between, peer_name).unwrap_or_default();
         let begins = link.initiator.as_str() == node;
         let (client, server, ports) = match begins {
             true => (node, peer_name, [port, peer_port]),
@@ -78,6 +97,24 @@ impl Setting {
                 lifetime: link.rekey * 2 + Duration::from_secs(10),
                 ..Terms::new(link.rekey, link.keys_per_exchange)
             },
+            mka: match &link.keying {
+                Keying::Direct => None,
+                Keying::Mka(cak) => Some(MkaSetting {
+                    role: match begins {
+                        true => Role::KeyServer,
+                        false => Role::Other,
+                    },
+                    file: match cak {
+                        Cak::Exchange => None,
+                        Cak::Files(files) => {
+                            let end = interface.between.iter().position(|name| name.as_str() == node);
+                            files[end?].clone()
+                        }
+                    },
+                    program: None,
+                }),
+            },
+            directory: Path::new(RUN).join(node),
             binding: Binding {
                 client: client.to_owned(),
                 server: server.to_owned(),
@@ -99,7 +136,8 @@ pub fn endpoint(
     node: &str,
     credentials: Credentials,
 ) -> Result<Endpoint, bartizan_tls::Error> {
-    let peers = deployment.macsec_links(node).map(|(peer, interface, _)| {
+    let links = deployment.macsec_links(node).filter(|(_, _, link)| link.has_exchange());
+    let peers = links.map(|(peer, interface, _)| {
         let mut policy = interface.policy.clone();
         policy.resumption = Resumption::Off;
         Peer {

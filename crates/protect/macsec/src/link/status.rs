@@ -5,9 +5,10 @@ use std::time::Instant;
 use bartizan_tls::Established;
 use serde::{Deserialize, Serialize};
 
-use super::{Peer, Setting};
+use super::Setting;
+use super::keyer::{Keyer, agreed};
 use crate::Sci;
-use crate::kernel::{Confidentiality, Counters, SecY};
+use crate::kernel::{Confidentiality, Counters, Interface, SecY, State};
 use crate::schedule::Notice;
 
 /// How a link stands.
@@ -25,6 +26,8 @@ pub struct Status {
     pub device: String,
     /// Octets that frames may have.
     pub mtu: u32,
+    /// Where keys come from: `direct` or `mka`.
+    pub keying: String,
     /// Whether both directions have a key.
     pub up: bool,
     /// Whether the peer answers now. Frames pass also where it does not.
@@ -39,6 +42,8 @@ pub struct Status {
     pub receives: Option<Association>,
     /// Where the keys come from.
     pub exchange: Option<Exchange>,
+    /// wpa_supplicant, where MKA distributes the keys.
+    pub mka: Option<MkaStatus>,
     /// Exchanges that ended well.
     pub exchanges: u64,
     /// Keys that this end has sent with.
@@ -58,10 +63,23 @@ pub struct Association {
     pub an: u8,
     /// The name of its key.
     pub key_id: String,
-    /// Which key of its exchange, from 0.
-    pub generation: u64,
+    /// Which key of its exchange, from 0; of MKA, which one of the key server, from 1. None where no controller knows.
+    pub generation: Option<u64>,
+    /// Seconds since it came into use; none where no controller knows.
+    pub age_s: Option<u64>,
+}
+
+/// wpa_supplicant at a port, and its CAK.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MkaStatus {
+    /// Where the CAK comes from: `exchange` or `file`.
+    pub cak: String,
+    /// Its name, as MKA sends it; none while none was given.
+    pub ckn: Option<String>,
     /// Seconds since it came into use.
-    pub age_s: u64,
+    pub ckn_age_s: Option<u64>,
+    /// The process id of wpa_supplicant, while it runs.
+    pub process: Option<u32>,
 }
 
 /// An exchange of keys.
@@ -84,8 +102,56 @@ pub struct Exchange {
 }
 
 impl Status {
+    /// By the kernel alone: what is installed where no controller runs, or none answers.
+    ///
+    /// # Errors
+    ///
+    /// Where port or device is gone, or the kernel does not say.
+    pub fn found(setting: &Setting) -> Result<Self, crate::Error> {
+        let port = Interface::of(&setting.port)?;
+        let absent = || crate::Error::NoInterface {
+            interface: setting.device.clone(),
+        };
+        let secy = SecY::open(&setting.device, &port)?.ok_or_else(absent)?;
+        let state = secy.state()?;
+        let association = |an: crate::An, sa: &crate::kernel::SaState| Association {
+            an: an.number(),
+            key_id: sa.key.to_string(),
+            generation: None,
+            age_s: None,
+        };
+        let sends = state
+            .transmit
+            .get(&state.encoding)
+            .filter(|sa| sa.active && state.operational);
+        let sends = sends.map(|sa| association(state.encoding, sa));
+        let receives = match agreed(&state) {
+            Some((agreed, _)) => sends.clone().filter(|sends| sends.key_id == agreed.key.to_string()),
+            None => {
+                let mut installed = state.channels.iter().flat_map(|channel| &channel.associations);
+                installed.find(|(_, sa)| sa.active).map(|(&an, sa)| association(an, sa))
+            }
+        };
+        Ok(Self {
+            mtu: secy.interface().mtu,
+            up: sends.is_some() && receives.is_some(),
+            sends,
+            receives,
+            counters: Some(state.counters),
+            trouble: None,
+            ..Self::closed(setting, &absent())
+        })
+    }
+
+    /// Whether it was read from the kernel alone: no controller looks after it.
+    #[must_use]
+    pub fn unattended(&self) -> bool {
+        self.sends.as_ref().is_some_and(|sends| sends.age_s.is_none())
+    }
+
     /// Of a link whose device cannot be made or is gone.
-    pub(crate) fn closed(setting: &Setting, error: &crate::Error) -> Self {
+    #[must_use]
+    pub fn closed(setting: &Setting, error: &crate::Error) -> Self {
         let hint = error.hint().map(|hint| format!("; hint: {hint}")).unwrap_or_default();
         Self {
             link: setting.name.clone(),
@@ -94,6 +160,8 @@ impl Status {
             port: setting.port.clone(),
             device: setting.device.clone(),
             mtu: 0,
+            keying: keying(setting),
+            mka: None,
             up: false,
             peer_answers: false,
             suite: setting.device_settings.suite.name.to_owned(),
@@ -139,8 +207,18 @@ impl Seen {
         }
     }
 
-    pub(super) fn known(&self, answers: bool) -> (bool, u64, u64, Option<String>) {
-        (answers, self.keys, self.exchanges, self.trouble.clone())
+    /// No key is in both directions any more.
+    pub(super) fn gone(&mut self) {
+        (self.sends, self.receives) = (None, None);
+    }
+
+    pub(super) fn well(&mut self) {
+        self.trouble = None;
+    }
+
+    pub(super) fn known(&self, answers: bool) -> (bool, bool, u64, u64, Option<String>) {
+        let up = self.sends.is_some() && self.receives.is_some();
+        (up, answers, self.keys, self.exchanges, self.trouble.clone())
     }
 
     /// The channel that the peer had last.
@@ -180,8 +258,8 @@ impl Seen {
             let association = Association {
                 an: an.number(),
                 key_id: key.to_string(),
-                generation,
-                age_s: 0,
+                generation: Some(generation),
+                age_s: None,
             };
             Some((association, now))
         };
@@ -207,11 +285,19 @@ impl Seen {
         }
     }
 
-    pub(super) fn status(&self, setting: &Setting, secy: &SecY, peer: Option<&Peer>, now: Instant) -> Status {
+    pub(super) fn status(
+        &self,
+        setting: &Setting,
+        mtu: u32,
+        state: Option<&State>,
+        keyer: &Keyer,
+        answers: bool,
+        now: Instant,
+    ) -> Status {
         let age = |since: Instant| now.saturating_duration_since(since).as_secs();
         let of = |association: &Option<(Association, Instant)>| {
             association.as_ref().map(|(association, since)| Association {
-                age_s: age(*since),
+                age_s: Some(age(*since)),
                 ..association.clone()
             })
         };
@@ -221,9 +307,10 @@ impl Seen {
             interface: setting.interface.name().to_owned(),
             port: setting.port.clone(),
             device: setting.device.clone(),
-            mtu: secy.interface().mtu,
+            mtu,
+            keying: keying(setting),
             up: self.sends.is_some() && self.receives.is_some(),
-            peer_answers: peer.is_some(),
+            peer_answers: answers,
             suite: setting.device_settings.suite.name.to_owned(),
             encrypted: setting.device_settings.confidentiality == Confidentiality::Encrypted,
             sends: of(&self.sends),
@@ -232,11 +319,27 @@ impl Seen {
                 age_s: age(*since),
                 ..exchange.clone()
             }),
+            mka: match keyer {
+                Keyer::Direct(_) => None,
+                Keyer::Mka(mka) => {
+                    let running = mka.rotation.running();
+                    Some(MkaStatus {
+                        cak: if mka.file.is_some() { "file" } else { "exchange" }.to_owned(),
+                        ckn: running.map(|(ckn, _)| ckn.to_string()),
+                        ckn_age_s: running.map(|(_, since)| age(*since)),
+                        process: mka.supplicant.id(),
+                    })
+                }
+            },
             exchanges: self.exchanges,
             keys: self.keys,
             outlived: self.outlived,
-            counters: secy.state().ok().map(|state| state.counters),
+            counters: state.map(|state| state.counters),
             trouble: self.trouble.clone(),
         }
     }
+}
+
+fn keying(setting: &Setting) -> String {
+    if setting.mka.is_some() { "mka" } else { "direct" }.to_owned()
 }

@@ -147,6 +147,7 @@ impl Link {
                     assert_ne!(kernel.encoding, Some(an), "the key that is sent with is removed");
                     kernel.transmit.remove(&an);
                 }
+                Order::Supplicant(cak) => panic!("{cak:?} without MKA"),
                 Order::Exchange => {
                     assert_eq!(end, 0, "the TLS server begins an exchange");
                     self.exchange_asked = true;

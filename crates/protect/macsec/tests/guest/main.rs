@@ -10,4 +10,5 @@ mod as_root {
     mod faults;
     mod kernel;
     mod links;
+    mod mka;
 }

@@ -60,6 +60,8 @@ impl Stage {
         std::fs::write(place.path().join("ran.yaml"), text).expect("a file");
         let ca = place.path().join("ca");
         let authority = Authority::init(&ca, InitOptions::new(Algorithm::MlDsa65), SystemTime::now()).expect("a CA");
+        let script = bartizan_testing::lab_root().write_script("wpa_supplicant", &place.path().join("wpa_supplicant"));
+        script.unwrap_or_else(|error| panic!("{error}"));
         let mut stage = Self {
             hosts,
             place,
@@ -99,6 +101,10 @@ impl Stage {
     pub(crate) fn setting(&self, end: usize) -> Setting {
         let mut settings = Setting::all(&self.deployment(), NODES[end]);
         let mut setting = settings.remove(0);
+        setting.directory = self.run_directory(end);
+        if let Some(mka) = &mut setting.mka {
+            mka.program = Some(self.path("wpa_supplicant"));
+        }
         (self.change)(&mut setting);
         setting
     }
@@ -115,6 +121,7 @@ impl Stage {
         let credentials =
             Credentials::load(node.files.as_ref().expect("files")).unwrap_or_else(|error| panic!("{error}"));
         let endpoint = endpoint(&deployment, NODES[end], credentials).unwrap_or_else(|error| panic!("{error}"));
+        let endpoint = setting.has_exchange().then_some(endpoint);
         let ledger = Ledger::open(&self.ledger(end), NODES[end]).expect("a ledger");
         let stop = Arc::new(AtomicBool::new(false));
         let stops = Arc::clone(&stop);

@@ -71,7 +71,10 @@ fn link_comes_up_by_a_post_quantum_exchange_and_nothing_else_leaves_the_port() {
         let origin = |key: &MacsecKey| {
             let MacsecOrigin::Direct {
                 key, negotiated, chain, ..
-            } = key.origin.clone();
+            } = key.origin.clone()
+            else {
+                panic!("{key:?}")
+            };
             assert_eq!(chain.len(), 1);
             (key, negotiated.group.name, negotiated.resumed)
         };

@@ -1,0 +1,430 @@
+//! When a CAK is replaced, and which key MKA has agreed on under it. No process, no kernel and no clock here: what is to be done comes out as
+//! [`Order`]s.
+
+use std::time::{Duration, Instant};
+
+use super::{Cak, Ckn};
+use crate::derive::Direction;
+use crate::message::Message;
+use crate::schedule::{Cause, Fault, Notice, Order, Terms};
+use crate::{An, KeyId};
+
+/// How long MKA may take to agree on a key: its hellos are two seconds apart, and a member that falls silent is one for six (IEEE 802.1X,
+/// clause 9.4, MKA Hello Time and MKA Life Time).
+const AGREEMENT: Duration = Duration::from_secs(30);
+/// Until wpa_supplicant that did not start is started again.
+const AGAIN: Duration = Duration::from_secs(5);
+
+/// What the kernel holds where MKA has agreed: the same key in both directions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Agreed {
+    /// Association number.
+    pub an: An,
+    /// The name of the key: member identifier of the key server and number of the key (IEEE 802.1X, clause 9.8).
+    pub key: KeyId,
+    /// Frames that this end has protected with it.
+    pub packets: u64,
+}
+
+impl Agreed {
+    /// Which key of its key server it is, from 1. The kernel has the number as wpa_supplicant has it in memory.
+    #[must_use]
+    pub fn number(&self) -> u64 {
+        let [.., a, b, c, d] = self.key.0;
+        u32::from_ne_bytes([a, b, c, d]).into()
+    }
+}
+
+/// The CAK of one end, and the key under it.
+#[derive(Debug)]
+pub struct Rotation {
+    terms: Terms,
+    direction: Direction,
+    /// The CAK that runs, where this process knows it.
+    cak: Option<Cak>,
+    running: Option<(Ckn, Instant)>,
+    current: Option<Current>,
+    /// Why the next key that is seen came about.
+    cause: Cause,
+    wanted: Option<Cause>,
+    renewing: Option<Instant>,
+    connected: bool,
+    start_at: Option<Instant>,
+}
+
+#[derive(Debug)]
+struct Current {
+    agreed: Agreed,
+    since: Instant,
+    outlived: bool,
+}
+
+impl Rotation {
+    /// Of one end, of which nothing is known yet.
+    #[must_use]
+    pub fn new(terms: Terms, direction: Direction) -> Self {
+        Self {
+            terms,
+            direction,
+            cak: None,
+            running: None,
+            current: None,
+            cause: Cause::Found,
+            wanted: None,
+            renewing: None,
+            connected: false,
+            start_at: None,
+        }
+    }
+
+    /// A predecessor's wpa_supplicant runs under this CAK, since then.
+    pub fn adopt(&mut self, ckn: Ckn, since: Instant) {
+        self.running = Some((ckn, since));
+    }
+
+    /// The name of the CAK that runs, with since when it does.
+    #[must_use]
+    pub fn running(&self) -> Option<&(Ckn, Instant)> {
+        self.running.as_ref()
+    }
+
+    /// What the peer hears of it: the CAK may stay where both say the same. Nothing where this end wants another.
+    #[must_use]
+    pub fn offer(&self) -> String {
+        match (&self.running, self.wanted) {
+            (Some((ckn, _)), None) => ckn.to_string(),
+            _ => String::new(),
+        }
+    }
+
+    /// An exchange ended well: its CAK is taken, unless both ends run under one CAK and want no other.
+    pub fn connected(&mut self, cak: Cak, offered: &str, peers: &str, now: Instant) -> Vec<Order> {
+        self.connected = true;
+        self.renewing = None;
+        if !offered.is_empty() && offered == peers {
+            return self.advance(now);
+        }
+        self.cause = self.wanted.take().unwrap_or(Cause::Exchange);
+        self.take(cak)
+    }
+
+    /// A file has another CAK than before.
+    pub fn given(&mut self, cak: Cak) -> Vec<Order> {
+        if self.cak.is_none() && self.running.as_ref().is_some_and(|(ckn, _)| *ckn == cak.ckn) {
+            // That of a predecessor; the name was given by whoever gave the key.
+            self.cak = Some(cak);
+            return Vec::new();
+        }
+        self.cause = Cause::Asked;
+        self.take(cak)
+    }
+
+    fn take(&mut self, cak: Cak) -> Vec<Order> {
+        self.cak = Some(cak.clone());
+        (self.running, self.current, self.start_at) = (None, None, None);
+        vec![Order::Supplicant(cak)]
+    }
+
+    /// wpa_supplicant was started under the CAK that was ordered.
+    pub fn started(&mut self, now: Instant) {
+        self.running = self.cak.as_ref().map(|cak| (cak.ckn.clone(), now));
+    }
+
+    /// It could not be started.
+    pub fn not_started(&mut self, now: Instant) {
+        (self.running, self.start_at) = (None, Some(now + AGAIN));
+    }
+
+    /// It has ended, though nobody ended it: with a peer that answers another CAK is exchanged, otherwise it is started again under the same.
+    pub fn ended(&mut self, now: Instant) -> Vec<Order> {
+        self.running = None;
+        if self.connected {
+            self.wanted.get_or_insert(Cause::Exchange);
+            return self.advance(now);
+        }
+        self.start_at = Some(now);
+        self.advance(now)
+    }
+
+    /// The connection to the peer is gone.
+    pub fn lost(&mut self) {
+        (self.connected, self.renewing) = (false, None);
+    }
+
+    /// Another CAK is asked for.
+    pub fn rekey(&mut self, now: Instant) -> Vec<Order> {
+        self.wanted.get_or_insert(Cause::Asked);
+        self.advance(now)
+    }
+
+    /// The peer said something.
+    ///
+    /// # Errors
+    ///
+    /// [`Fault`]: the connection is of no use any more.
+    pub fn received(&mut self, message: &Message, now: Instant) -> Result<Vec<Order>, Fault> {
+        match message {
+            Message::Alive => Ok(Vec::new()),
+            Message::Renew if self.direction == Direction::FromClient => {
+                self.wanted.get_or_insert(Cause::Peer);
+                Ok(self.advance(now))
+            }
+            _ => Err(Fault::OutOfTurn),
+        }
+    }
+
+    /// What the kernel has, looked at now and then; nothing where the two directions have no key in common.
+    pub fn seen(&mut self, agreed: Option<Agreed>, now: Instant) -> Vec<Order> {
+        let mut orders = Vec::new();
+        match (agreed, &mut self.current) {
+            (Some(agreed), Some(current)) if current.agreed.key == agreed.key => current.agreed = agreed,
+            (Some(agreed), current) => {
+                let cause = match current {
+                    // The same CAK, another key: the key server decided so.
+                    Some(_) => Cause::KeyServer,
+                    None => self.cause,
+                };
+                let since = match (cause, &self.running) {
+                    // Nobody knows since when: not before the CAK came into use.
+                    (Cause::Found, Some((_, since))) => *since,
+                    _ => now,
+                };
+                self.current = Some(Current {
+                    agreed,
+                    since,
+                    outlived: false,
+                });
+                let (generation, an, key) = (agreed.number(), agreed.an, agreed.key);
+                self.cause = Cause::KeyServer;
+                orders.push(Order::Notice(Notice::Sends {
+                    generation,
+                    an,
+                    key,
+                    cause,
+                }));
+                orders.push(Order::Notice(Notice::Receives { generation, an, key }));
+            }
+            (None, _) => {}
+        }
+        orders.extend(self.passed(now));
+        orders
+    }
+
+    /// Whether a key that MKA has agreed on is in the kernel.
+    #[must_use]
+    pub fn is_agreed(&self) -> bool {
+        self.current.is_some()
+    }
+
+    /// The key is no longer in the kernel, though nobody removed it: MKA has lost the peer.
+    pub fn gone(&mut self) {
+        if self.current.take().is_some() {
+            self.cause = Cause::KeyServer;
+        }
+    }
+
+    fn passed(&mut self, now: Instant) -> Vec<Order> {
+        let mut orders = Vec::new();
+        let age = |since: Instant| now.saturating_duration_since(since);
+        if let Some(current) = &mut self.current {
+            if age(current.since) >= self.terms.lifetime && !current.outlived {
+                current.outlived = true;
+                orders.push(Order::Notice(Notice::Outlived {
+                    an: current.agreed.an,
+                    key: current.agreed.key,
+                    age: age(current.since),
+                    packets: current.agreed.packets,
+                }));
+            }
+            if age(current.since) >= self.terms.rekey {
+                self.wanted.get_or_insert(Cause::Time);
+            }
+        } else if self.running.as_ref().is_some_and(|(_, since)| age(*since) >= AGREEMENT) {
+            self.wanted.get_or_insert(Cause::Exchange);
+        }
+        if self.renewing.is_some_and(|since| age(since) >= self.terms.patience) {
+            self.lost();
+            orders.push(Order::Drop);
+        }
+        orders.extend(self.advance(now));
+        orders
+    }
+
+    fn advance(&mut self, now: Instant) -> Vec<Order> {
+        if self.start_at.is_some_and(|at| at <= now)
+            && let Some(cak) = self.cak.clone()
+        {
+            return self.take(cak);
+        }
+        if !self.connected || self.wanted.is_none() || self.renewing.is_some() {
+            return Vec::new();
+        }
+        self.renewing = Some(now);
+        vec![match self.direction {
+            Direction::FromClient => Order::Exchange,
+            Direction::FromServer => Order::Send(Message::Renew),
+        }]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use zeroize::Zeroizing;
+
+    use super::*;
+
+    fn cak(number: u8) -> Cak {
+        Cak::of(&Zeroizing::new([number; 32]), [number; 16])
+    }
+
+    fn agreed(number: u32) -> Agreed {
+        let mut key = [7; 16];
+        key[12..].copy_from_slice(&number.to_ne_bytes());
+        Agreed {
+            an: An::ALL[0],
+            key: KeyId(key),
+            packets: 5,
+        }
+    }
+
+    fn rotation(direction: Direction) -> Rotation {
+        Rotation::new(Terms::new(Duration::from_secs(60), 1), direction)
+    }
+
+    /// Both ends of a link, after an exchange.
+    fn both(cak: &Cak, now: Instant) -> [Rotation; 2] {
+        [Direction::FromClient, Direction::FromServer].map(|direction| {
+            let mut one = rotation(direction);
+            assert_eq!(
+                one.connected(cak.clone(), "", "", now),
+                [Order::Supplicant(cak.clone())]
+            );
+            one.started(now);
+            one
+        })
+    }
+
+    #[test]
+    fn key_that_mka_agreed_on_is_noticed_once_with_its_cause_and_number() {
+        let now = Instant::now();
+        let [mut one, _] = both(&cak(1), now);
+        let notices = one.seen(Some(agreed(1)), now);
+        let Order::Notice(Notice::Sends {
+            generation: 1,
+            cause: Cause::Exchange,
+            ..
+        }) = notices[0]
+        else {
+            panic!("{notices:?}")
+        };
+        assert_eq!(notices.len(), 2);
+        assert!(one.seen(Some(agreed(1)), now).is_empty());
+        let next = one.seen(Some(agreed(2)), now);
+        assert!(
+            matches!(
+                next[0],
+                Order::Notice(Notice::Sends {
+                    generation: 2,
+                    cause: Cause::KeyServer,
+                    ..
+                })
+            ),
+            "{next:?}"
+        );
+    }
+
+    #[test]
+    fn cak_stays_where_both_ends_run_under_it_and_goes_where_one_wants_another() {
+        let now = Instant::now();
+        let [mut one, mut other] = both(&cak(1), now);
+        for rotation in [&mut one, &mut other] {
+            rotation.lost();
+        }
+        let offers = [one.offer(), other.offer()];
+        assert_eq!(offers[0], cak(1).ckn.to_string());
+        assert!(one.connected(cak(2), &offers[0], &offers[1], now).is_empty());
+        assert!(other.connected(cak(2), &offers[1], &offers[0], now).is_empty());
+        assert_eq!(other.rekey(now), [Order::Send(Message::Renew)]);
+        assert_eq!(one.received(&Message::Renew, now), Ok(vec![Order::Exchange]));
+        let offers = [one.offer(), other.offer()];
+        assert_eq!(
+            one.connected(cak(3), &offers[0], &offers[1], now),
+            [Order::Supplicant(cak(3))]
+        );
+        assert_eq!(
+            other.connected(cak(3), &offers[1], &offers[0], now),
+            [Order::Supplicant(cak(3))]
+        );
+        // One that begins anew knows none: both take that of the exchange.
+        let mut fresh = rotation(Direction::FromServer);
+        one.started(now);
+        let said = one.offer();
+        assert_eq!(
+            one.connected(cak(4), &said, &fresh.offer(), now),
+            [Order::Supplicant(cak(4))]
+        );
+        assert_eq!(fresh.connected(cak(4), "", &said, now), [Order::Supplicant(cak(4))]);
+    }
+
+    #[test]
+    fn key_that_is_old_is_replaced_and_one_that_outlives_its_policy_is_reported_once() {
+        let now = Instant::now();
+        let [mut one, mut other] = both(&cak(1), now);
+        for rotation in [&mut one, &mut other] {
+            rotation.seen(Some(agreed(1)), now);
+        }
+        let late = now + Duration::from_secs(60);
+        assert_eq!(one.seen(Some(agreed(1)), late), [Order::Exchange]);
+        assert!(one.seen(Some(agreed(1)), late).is_empty(), "once");
+        assert_eq!(one.offer(), "");
+        // Its peer never comes: the connection goes, the key stays and is reported.
+        let dropped = one.seen(Some(agreed(1)), late + Duration::from_secs(10));
+        assert_eq!(dropped, [Order::Drop]);
+        let outlived = one.seen(Some(agreed(1)), now + Duration::from_secs(120));
+        assert!(
+            matches!(outlived[..], [Order::Notice(Notice::Outlived { packets: 5, .. })]),
+            "{outlived:?}"
+        );
+        assert!(one.seen(Some(agreed(1)), now + Duration::from_secs(121)).is_empty());
+    }
+
+    #[test]
+    fn daemon_that_ends_costs_another_exchange_or_is_started_again_where_nobody_answers() {
+        let now = Instant::now();
+        let [mut one, mut other] = both(&cak(1), now);
+        assert_eq!(one.ended(now), [Order::Exchange]);
+        other.lost();
+        assert_eq!(other.ended(now), [Order::Supplicant(cak(1))]);
+        other.not_started(now);
+        assert!(other.seen(None, now).is_empty());
+        assert_eq!(other.seen(None, now + AGAIN), [Order::Supplicant(cak(1))]);
+    }
+
+    #[test]
+    fn mka_that_does_not_agree_costs_another_exchange() {
+        let now = Instant::now();
+        let [mut one, _] = both(&cak(1), now);
+        assert!(one.seen(None, now + Duration::from_secs(29)).is_empty());
+        assert_eq!(one.seen(None, now + AGREEMENT), [Order::Exchange]);
+    }
+
+    #[test]
+    fn successor_keeps_a_cak_of_a_file_that_runs_and_takes_another() {
+        let now = Instant::now();
+        let mut one = rotation(Direction::FromClient);
+        one.adopt(cak(1).ckn, now);
+        assert!(one.given(cak(1)).is_empty());
+        let found = one.seen(Some(agreed(4)), now);
+        assert!(
+            matches!(
+                found[0],
+                Order::Notice(Notice::Sends {
+                    cause: Cause::Found,
+                    ..
+                })
+            ),
+            "{found:?}"
+        );
+        assert_eq!(one.given(cak(2)), [Order::Supplicant(cak(2))]);
+    }
+}

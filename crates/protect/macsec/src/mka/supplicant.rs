@@ -1,0 +1,380 @@
+//! wpa_supplicant as the MKA entity of a port: its configuration, its start and end, and what a successor finds of it.
+
+use std::fs::{self, File};
+use std::io::{Read as _, Seek as _, SeekFrom};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use bartizan_host::{Daemon, Program, private_directory};
+use serde::{Deserialize, Serialize};
+use zeroize::Zeroizing;
+
+use super::ability::{Ability, DRIVER, STANDARD_INPUT};
+use super::{Cak, Ckn};
+use crate::Error;
+use crate::kernel::{Confidentiality, Replay, Settings};
+
+/// How long it may take to begin, on a machine that is busy.
+const START: Duration = Duration::from_secs(30);
+/// How long it may take to end: it removes its associations from the kernel.
+const END: Duration = Duration::from_secs(3);
+/// Octets of its log: anybody on the wire can have it write errors.
+const LONGEST_LOG: u64 = 1 << 20;
+/// Octets at the end of the log that say why it did not start.
+const LAST_WORDS: u64 = 2048;
+
+/// Which end is the key server of MKA: that with the lower number (IEEE 802.1X, clause 9.5).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Role {
+    /// This end, unless the other has a lower number still.
+    KeyServer,
+    /// The other end.
+    Other,
+}
+
+impl Role {
+    const fn priority(self) -> u8 {
+        match self {
+            Self::KeyServer => 0x10,
+            Self::Other => 0x20,
+        }
+    }
+}
+
+/// wpa_supplicant at one port.
+#[derive(Debug)]
+pub struct Supplicant {
+    program: Option<PathBuf>,
+    port: String,
+    settings: Settings,
+    role: Role,
+    /// The number of the MACsec device.
+    device: u32,
+    directory: PathBuf,
+    running: Option<Running>,
+}
+
+/// What is written down of one that runs. No key is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct Running {
+    daemon: Daemon,
+    ckn: Ckn,
+    /// The number of the device that it keys: one that was made anew is another.
+    device: u32,
+    /// Seconds since 1970.
+    since_s: u64,
+}
+
+impl Running {
+    /// What was written down, where it still runs.
+    fn read(place: &Path) -> Option<Self> {
+        let file = File::open(place).ok()?;
+        let running: Self = serde_json::from_reader(file.take(LAST_WORDS)).ok()?;
+        running.daemon.is_alive().then_some(running)
+    }
+}
+
+impl Supplicant {
+    /// For a port; what a successor must know is kept in `directory`, which is private to this user. `program` is a path, where it is not that of
+    /// the system.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Incapable`], and where there is none or the directory cannot be made.
+    pub fn new(
+        port: &str,
+        settings: Settings,
+        role: Role,
+        device: u32,
+        directory: &Path,
+        program: Option<PathBuf>,
+    ) -> Result<Self, Error> {
+        private_directory(directory)?;
+        let supplicant = Self {
+            program,
+            port: port.to_owned(),
+            settings,
+            role,
+            device,
+            directory: directory.to_owned(),
+            running: None,
+        };
+        let ability = Ability::ask(&|| supplicant.program())?;
+        match ability.lacks(settings.suite) {
+            Some(reason) => Err(Error::Incapable {
+                version: ability.version,
+                suite: settings.suite.name,
+                reason,
+            }),
+            None => Ok(supplicant),
+        }
+    }
+
+    fn program(&self) -> Program {
+        match &self.program {
+            Some(path) => Program::new(path).package("wpasupplicant"),
+            None => Self::of_system(),
+        }
+    }
+
+    /// The one of the system.
+    #[must_use]
+    pub fn of_system() -> Program {
+        Program::of_system("wpa_supplicant").package("wpasupplicant")
+    }
+
+    /// Takes over what a predecessor left running at this device: the name of its CAK, and for how long it runs.
+    pub fn adopt(&mut self) -> Option<(Ckn, Duration)> {
+        let running = self.left().filter(|running| running.device == self.device)?;
+        let age = now_s().saturating_sub(running.since_s);
+        let ckn = running.ckn.clone();
+        self.running = Some(running);
+        Some((ckn, Duration::from_secs(age)))
+    }
+
+    /// What a predecessor wrote down, where it still runs.
+    fn left(&self) -> Option<Running> {
+        Running::read(&self.place("json"))
+    }
+
+    /// Ends what a controller that is gone left running at a port.
+    pub fn end_left(directory: &Path, port: &str) {
+        let place = |ending: &str| directory.join(format!("{port}.mka.{ending}"));
+        if let Some(running) = Running::read(&place("json")) {
+            running.daemon.end(END);
+        }
+        for ending in ["json", "pid"] {
+            let _ = fs::remove_file(place(ending));
+        }
+    }
+
+    /// Whether it runs.
+    #[must_use]
+    pub fn is_alive(&self) -> bool {
+        self.running.as_ref().is_some_and(|running| running.daemon.is_alive())
+    }
+
+    /// Its process id, while it runs.
+    #[must_use]
+    pub fn id(&self) -> Option<u32> {
+        let running = self.running.as_ref().filter(|running| running.daemon.is_alive());
+        running.map(|running| running.daemon.id())
+    }
+
+    /// Starts it with a CAK. It outlives this process. The CAK reaches it through memory, not by a file, and is wiped here.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Supplicant`], with its last words.
+    pub fn start(&mut self, cak: &Cak) -> Result<(), Error> {
+        self.stop();
+        let (log, pid) = (self.place("log"), self.place("pid"));
+        let io = |action: &str, path: &Path| {
+            let action = format!("{action} {}", path.display());
+            |source| bartizan_host::Error::Io { action, source }
+        };
+        // Its umask is not ours to choose: the file is there before it is.
+        let made = File::options()
+            .write(true)
+            .create(true)
+            .truncate(true)
+            .mode(0o600)
+            .open(&log);
+        made.map_err(io("making", &log))?;
+        let configuration = configuration(&self.settings, self.role, cak);
+        let program = self
+            .program()
+            .arguments(["-B", "-t", "-D", DRIVER, "-i", &self.port, "-c", STANDARD_INPUT, "-P"])
+            .argument(&pid)
+            .argument("-f")
+            .argument(&log)
+            .text(&configuration)?;
+        let daemon = program.daemonize(&pid, START).map_err(|error| Error::Supplicant {
+            said: match last_words(&log) {
+                said if said.is_empty() => error.to_string(),
+                said => said,
+            },
+        })?;
+        let running = Running {
+            daemon,
+            ckn: cak.ckn.clone(),
+            device: self.device,
+            since_s: now_s(),
+        };
+        let (next, place) = (self.place("json.next"), self.place("json"));
+        let text = serde_json::to_vec(&running).expect("numbers and a text");
+        fs::write(&next, text)
+            .and_then(|()| fs::rename(&next, &place))
+            .map_err(io("writing", &place))?;
+        self.running = Some(running);
+        Ok(())
+    }
+
+    /// Ends it, also one of a predecessor's. It removes its associations from the kernel where it is not killed.
+    pub fn stop(&mut self) {
+        if let Some(running) = self.running.take() {
+            running.daemon.end(END);
+        }
+        Self::end_left(&self.directory, &self.port);
+    }
+
+    /// Keeps its log from growing without bound.
+    pub fn bound_log(&self) {
+        let log = self.place("log");
+        if fs::metadata(&log).is_ok_and(|known| known.len() > LONGEST_LOG)
+            && let Ok(file) = File::options().write(true).open(&log)
+        {
+            // It appends: what comes next stands at the beginning.
+            let _ = file.set_len(0);
+        }
+    }
+
+    /// Of a port there is one.
+    fn place(&self, ending: &str) -> PathBuf {
+        self.directory.join(format!("{}.mka.{ending}", self.port))
+    }
+}
+
+/// What wpa_supplicant is to do, with its one secret.
+fn configuration(settings: &Settings, role: Role, cak: &Cak) -> Zeroizing<String> {
+    // Longer than it gets: a text that grows leaves copies behind.
+    let mut text = Zeroizing::new(String::with_capacity(1024));
+    let mut line = |words: &[&str]| {
+        for word in words {
+            text.push_str(word);
+        }
+        text.push('\n');
+    };
+    let integrity_alone = match settings.confidentiality {
+        Confidentiality::Encrypted => "0",
+        Confidentiality::IntegrityOnly => "1",
+    };
+    line(&["eapol_version=3\nap_scan=0\nnetwork={\n key_mgmt=NONE\n eapol_flags=0\n macsec_policy=1\n macsec_port=1"]);
+    line(&[" macsec_integ_only=", integrity_alone]);
+    match settings.replay {
+        Replay::Window(window) => line(&[" macsec_replay_protect=1\n macsec_replay_window=", &window.to_string()]),
+        Replay::Unprotected => line(&[" macsec_replay_protect=0"]),
+    }
+    if settings.suite.key > 16 {
+        line(&[" macsec_csindex=1"]);
+    }
+    line(&[" mka_priority=", &role.priority().to_string()]);
+    line(&[" mka_ckn=", &cak.ckn.to_string()]);
+    line(&[" mka_cak=", cak.digits()]);
+    line(&["}"]);
+    text
+}
+
+fn now_s() -> u64 {
+    SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default()
+        .as_secs()
+}
+
+/// What stands at the end of a log, on one line; nothing of a key: wpa_supplicant logs those with `-K` alone.
+fn last_words(log: &Path) -> String {
+    let read = || {
+        let mut file = File::open(log).ok()?;
+        let length = file.metadata().ok()?.len();
+        file.seek(SeekFrom::Start(length.saturating_sub(LAST_WORDS))).ok()?;
+        let mut bytes = Vec::new();
+        file.take(LAST_WORDS).read_to_end(&mut bytes).ok()?;
+        Some(String::from_utf8_lossy(&bytes).into_owned())
+    };
+    let text = read().unwrap_or_default();
+    // Each line begins with its time.
+    let lines = text
+        .lines()
+        .rev()
+        .map(|line| line.split_once(": ").map_or(line, |(_, said)| said));
+    let mut last: Vec<_> = lines.filter(|line| !line.contains("CTRL-EVENT")).take(3).collect();
+    last.reverse();
+    last.join("; ")
+}
+
+#[cfg(test)]
+mod tests {
+    use bartizan_registry::macsec_suite_named;
+
+    use super::*;
+
+    fn cak() -> Cak {
+        Cak::of(&Zeroizing::new([0xab; 32]), [0xcd; 16])
+    }
+
+    fn settings(suite: &str) -> Settings {
+        Settings {
+            suite: macsec_suite_named(suite).unwrap(),
+            confidentiality: Confidentiality::Encrypted,
+            replay: Replay::Window(32),
+        }
+    }
+
+    #[test]
+    fn configuration_says_what_the_file_asks_for() {
+        let text = configuration(&settings("GCM-AES-128"), Role::KeyServer, &cak());
+        for line in [
+            "mka_priority=16",
+            "macsec_integ_only=0",
+            "macsec_replay_window=32",
+            &format!("mka_cak={}", "ab".repeat(32)),
+            &format!("mka_ckn={}", "cd".repeat(16)),
+        ] {
+            assert!(text.lines().any(|one| one.trim() == line), "{line}: {}", &**text);
+        }
+        assert!(!text.contains("csindex") && text.len() < 1024);
+        let integrity = Settings {
+            confidentiality: Confidentiality::IntegrityOnly,
+            ..settings("GCM-AES-256")
+        };
+        let text = configuration(&integrity, Role::Other, &cak());
+        assert!(
+            text.contains("macsec_csindex=1")
+                && text.contains("macsec_integ_only=1")
+                && text.contains("mka_priority=32")
+        );
+    }
+
+    /// A program in the place of wpa_supplicant: it answers, and goes into the background with its standard input read.
+    const STAND_IN: &str = r#"#!/bin/sh
+case "$1" in
+-v) echo 'wpa_supplicant v2.10';;
+-h) echo '  macsec_linux = MACsec';;
+-D) cat > /dev/null; echo "unknown network field 'macsec_csindex'"; exit 255;;
+-B) while [ "$1" != -P ]; do shift; done
+    case "$(cat /proc/self/fd/0)" in *mka_cak=abab*) ;; *) echo '1.5: no key' > "$4"; exit 255;; esac
+    setsid sh -c 'echo $$ > "$0"; exec sleep 1000' "$2" > /dev/null 2>&1 < /dev/null &;;
+esac
+"#;
+
+    #[test]
+    fn successor_takes_over_what_runs_and_no_key_is_in_any_file() {
+        let directory = tempfile::tempdir().unwrap();
+        let program = directory.path().join("program");
+        fs::write(&program, STAND_IN).unwrap();
+        fs::set_permissions(&program, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+        let run = directory.path().join("run");
+        let open = |suite| Supplicant::new("eth0", settings(suite), Role::Other, 7, &run, Some(program.clone()));
+        let refused = open("GCM-AES-256").unwrap_err();
+        assert!(matches!(refused, Error::Incapable { .. }), "{refused}");
+        let mut first = open("GCM-AES-128").unwrap();
+        assert_eq!(first.adopt(), None);
+        first.start(&cak()).unwrap();
+        let id = first.id().unwrap();
+        for entry in fs::read_dir(&run).unwrap() {
+            let text = fs::read_to_string(entry.unwrap().path()).unwrap();
+            assert!(!text.contains("abab"), "{text}");
+        }
+        drop(first);
+        let mut second = open("GCM-AES-128").unwrap();
+        assert_eq!(second.adopt().map(|(ckn, _)| ckn.to_string()), Some("cd".repeat(16)));
+        assert_eq!(second.id(), Some(id));
+        second.stop();
+        assert!(!second.is_alive() && second.adopt().is_none());
+        let other = Cak::of(&Zeroizing::new([1; 32]), [1; 16]);
+        let said = second.start(&other).unwrap_err().to_string();
+        assert!(said.contains("no key"), "{said}");
+    }
+}
