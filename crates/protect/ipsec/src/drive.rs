@@ -12,8 +12,8 @@ use std::time::{Duration, Instant};
 pub use keep::{Keeper, Kept};
 pub use leftover::remove_leftover;
 pub use lock::Lock;
-pub use reason::{Reason, reason};
-pub use set_up::{Attempt, Came, Link, Step, bring_up};
+pub use reason::{Cause, Reason, reason};
+pub use set_up::{Attempt, Link, SetUp, Step, bring_up};
 pub use status::{ChildStatus, LinkStatus, status};
 
 use crate::sa::IkeSa;
@@ -116,10 +116,10 @@ pub fn rekey(
 ) -> Result<Vec<String>, Error> {
     let deadline = Instant::now() + patience;
     let ours = |sas: Vec<IkeSa>| -> Vec<IkeSa> {
-        let standing = sas
+        let established = sas
             .into_iter()
             .filter(|sa| sa.stands() && connections.contains(&sa.connection));
-        standing.collect()
+        established.collect()
     };
     let mut waiting: Vec<(String, u32)> = Vec::new();
     for sa in ours(list_sas(client)?) {

@@ -76,9 +76,9 @@ pub struct OfLink {
 
 /// What is installed of a node's rules.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Standing {
+pub enum GuardState {
     /// All of them, as the file asks today, and nothing else.
-    InForce(By, Dropped),
+    Installed(By, Dropped),
     /// Ours, and something of them is missing or changed, or there is more: each difference as a sentence.
     Damaged(Vec<String>),
     /// Others under their name: of another state of the file, of another version, or somebody else's.
@@ -107,8 +107,8 @@ impl Guard {
     /// what was installed before then stays.
     pub fn close(&self, esp: Kernel) -> Result<(), Error> {
         match (self.nftables.close(esp), esp) {
-            (Ok(()), Kernel::Libipsec) => match self.xfrm.standing() {
-                Ok(Standing::Absent) | Err(_) => Ok(()),
+            (Ok(()), Kernel::Libipsec) => match self.xfrm.state() {
+                Ok(GuardState::Absent) | Err(_) => Ok(()),
                 Ok(_) => xfrm::remove(&self.node).map(drop),
             },
             (Ok(()), Kernel::Netlink) => Ok(()),
@@ -160,16 +160,16 @@ impl Guard {
     /// # Errors
     ///
     /// Where neither `nft` nor `ip` says that they are installed, and one of them is missing or may not.
-    pub fn standing(&self) -> Result<Standing, Error> {
-        let by_nftables = self.nftables.standing();
-        if let Ok(standing @ Standing::InForce(..)) = by_nftables {
-            return Ok(standing);
+    pub fn state(&self) -> Result<GuardState, Error> {
+        let by_nftables = self.nftables.state();
+        if let Ok(state @ GuardState::Installed(..)) = by_nftables {
+            return Ok(state);
         }
-        match (by_nftables, self.xfrm.standing()?) {
-            (Ok(standing), Standing::Absent) => Ok(standing),
-            (Err(_), Standing::Absent) if lacks_nftables() => Ok(Standing::Absent),
-            (Err(error), Standing::Absent) => Err(error),
-            (_, standing) => Ok(standing),
+        match (by_nftables, self.xfrm.state()?) {
+            (Ok(state), GuardState::Absent) => Ok(state),
+            (Err(_), GuardState::Absent) if lacks_nftables() => Ok(GuardState::Absent),
+            (Err(error), GuardState::Absent) => Err(error),
+            (_, state) => Ok(state),
         }
     }
 }

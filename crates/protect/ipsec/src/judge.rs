@@ -1,5 +1,7 @@
 //! What a policy says of an SA.
 
+use std::fmt;
+
 use bartizan_deployment::{IkeAlgorithm, KeyExchange, Policy};
 use bartizan_ledger::{Algorithm, Authentication, Forgery, Verdict};
 use bartizan_registry::{Safety, TransformKind, transform};
@@ -8,32 +10,96 @@ use crate::TrafficSelector;
 use crate::sa::{ChildSa, IkeSa};
 use crate::watch::{Ends, Form};
 
-/// The reason of a refusal: a stable word and a sentence.
-fn refused(reason: &str, detail: String) -> Verdict {
+/// What an SA breaks, as ledger and metrics have it. docs/ledger.md lists them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Violation {
+    /// Of no link in the deployment file.
+    UnknownConnection,
+    /// A rekey without a key exchange of its own.
+    NoFreshKeys,
+    /// The peer's identity is not the one of the file.
+    OtherPeer,
+    /// An end has another address than the file says.
+    OtherAddress,
+    /// It wraps packets otherwise than the file says.
+    Mode,
+    /// It is for more packets than the file says.
+    Traffic,
+    /// Its packets can be read.
+    NotEncrypted,
+    /// It encrypts by a cipher that is none of the policy's.
+    Cipher,
+    /// A quantum-safe key exchange that the policy does not name.
+    NotInPolicy,
+    /// No quantum-safe key exchange where the policy requires one.
+    Classical,
+}
+
+impl Violation {
+    /// All of them.
+    pub const ALL: [Self; 10] = [
+        Self::UnknownConnection,
+        Self::NoFreshKeys,
+        Self::OtherPeer,
+        Self::OtherAddress,
+        Self::Mode,
+        Self::Traffic,
+        Self::NotEncrypted,
+        Self::Cipher,
+        Self::NotInPolicy,
+        Self::Classical,
+    ];
+
+    /// Its name in ledgers and metrics, which never changes.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::UnknownConnection => "unknown-connection",
+            Self::NoFreshKeys => "no-fresh-keys",
+            Self::OtherPeer => "other-peer",
+            Self::OtherAddress => "other-address",
+            Self::Mode => "mode",
+            Self::Traffic => "traffic",
+            Self::NotEncrypted => "not-encrypted",
+            Self::Cipher => "cipher",
+            Self::NotInPolicy => "not-in-policy",
+            Self::Classical => "classical",
+        }
+    }
+}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.as_str())
+    }
+}
+
+/// A refusal for this, with a sentence.
+fn refused(violation: Violation, detail: String) -> Verdict {
     Verdict::Refused {
-        reason: reason.to_owned(),
+        reason: violation.to_string(),
         detail,
     }
 }
 
-/// What the policy in force says of an IKE_SA's keys. None of a connection that no interface of the deployment file has.
+/// What the policy in effect says of an IKE_SA's keys. None of a connection that no interface of the deployment file has.
 #[must_use]
 pub fn of_ike(sa: &IkeSa, policy: Option<&Policy>) -> Verdict {
     let Some(policy) = policy else {
         let detail = format!("the connection {} is none of the deployment file's", sa.connection);
-        return refused("unknown-connection", detail);
+        return refused(Violation::UnknownConnection, detail);
     };
     let verdict = of_key_exchanges(&sa.key_exchanges, policy);
     with_cipher(verdict, sa.encryption.as_ref(), policy)
 }
 
-/// What the policy in force says of a CHILD_SA's keys, `ike` being what it says of its IKE_SA's. `rekeyed` where it took the place
+/// What the policy in effect says of a CHILD_SA's keys, `ike` being what it says of its IKE_SA's. `rekeyed` where it took the place
 /// of another, which asks for key exchanges of its own.
 #[must_use]
 pub fn of_child(child: &ChildSa, rekeyed: bool, ike: &Verdict, policy: Option<&Policy>) -> Verdict {
     let Some(policy) = policy else {
         let detail = format!("the CHILD_SA {} is of no interface of the deployment file", child.name);
-        return refused("unknown-connection", detail);
+        return refused(Violation::UnknownConnection, detail);
     };
     let verdict = match child.key_exchanges.as_slice() {
         // Keyed from the IKE_SA: as safe as that is. A recorder gains nothing by a rekey without a fresh exchange either, but
@@ -41,7 +107,7 @@ pub fn of_child(child: &ChildSa, rekeyed: bool, ike: &Verdict, policy: Option<&P
         [] if rekeyed => match ike {
             Verdict::Refused { .. } => ike.clone(),
             _ => refused(
-                "no-fresh-keys",
+                Violation::NoFreshKeys,
                 format!(
                     "rekeyed without a key exchange of its own; the policy asks for {}",
                     wanted(policy)
@@ -69,7 +135,7 @@ pub(crate) fn between(verdict: Verdict, sa: &IkeSa, ends: &Ends) -> Verdict {
     }
     if let Some(proven) = sa.peer_identity.as_deref().filter(|proven| *proven != ends.identity) {
         let detail = format!("the peer is {proven}; the file names {}", ends.identity);
-        return refused("other-peer", detail);
+        return refused(Violation::OtherPeer, detail);
     }
     for (end, seen, named) in [
         ("this end", sa.local, Some(ends.local)),
@@ -78,7 +144,7 @@ pub(crate) fn between(verdict: Verdict, sa: &IkeSa, ends: &Ends) -> Verdict {
         let Some(named) = named else { continue };
         if let Some(seen) = seen.map(|seen| seen.ip().to_canonical()).filter(|seen| *seen != named) {
             let detail = format!("{end} has the address {seen}; the file says {named}");
-            return refused("other-address", detail);
+            return refused(Violation::OtherAddress, detail);
         }
     }
     verdict
@@ -94,7 +160,7 @@ pub(crate) fn of_form(verdict: Verdict, child: &ChildSa, form: &Form) -> Verdict
     let wanted = form.mode.name();
     if !child.mode.eq_ignore_ascii_case(wanted) {
         let detail = format!("it is in {} mode; the file says {wanted}", child.mode.to_lowercase());
-        return refused("mode", detail);
+        return refused(Violation::Mode, detail);
     }
     for (end, seen, allowed) in [
         ("here", &child.local, &form.traffic[0]),
@@ -106,7 +172,7 @@ pub(crate) fn of_form(verdict: Verdict, child: &ChildSa, form: &Form) -> Verdict
         });
         if let Some(more) = more {
             let detail = format!("it is for {more} {end}, which is more than the file says");
-            return refused("traffic", detail);
+            return refused(Violation::Traffic, detail);
         }
     }
     verdict
@@ -118,7 +184,7 @@ fn is_refused(verdict: &Verdict) -> bool {
 
 fn not_encrypted(cause: &str, policy: &Policy) -> Verdict {
     let detail = format!("{cause}; the policy asks for {}", ciphers(policy));
-    refused("not-encrypted", detail)
+    refused(Violation::NotEncrypted, detail)
 }
 
 fn ciphers(policy: &Policy) -> String {
@@ -150,7 +216,7 @@ fn with_cipher(verdict: Verdict, encryption: Option<&Algorithm>, policy: &Policy
         encryption.name,
         ciphers(policy)
     );
-    refused("cipher", detail)
+    refused(Violation::Cipher, detail)
 }
 
 fn of_key_exchanges(negotiated: &[Algorithm], policy: &Policy) -> Verdict {
@@ -165,9 +231,13 @@ fn of_key_exchanges(negotiated: &[Algorithm], policy: &Policy) -> Verdict {
         // The baseline of measurements asks for nothing else.
         (true, false, None) => Verdict::Accepted,
         (false, safe, _) => {
-            let word = if safe { "not-in-policy" } else { "classical" };
+            let violation = if safe {
+                Violation::NotInPolicy
+            } else {
+                Violation::Classical
+            };
             let detail = format!("keyed by {}; the policy asks for {}", shown(negotiated), wanted(policy));
-            refused(word, detail)
+            refused(violation, detail)
         }
     }
 }
@@ -202,7 +272,7 @@ fn wanted(policy: &Policy) -> String {
     names.join(" or ")
 }
 
-/// What charon says of how both ends proved themselves, and whether it could be forged later.
+/// What charon says of how both ends proved themselves, and whether a future quantum computer could forge it.
 #[must_use]
 pub fn authentication(local: Option<String>, peer: Option<String>) -> Option<Authentication> {
     if local.is_none() && peer.is_none() {

@@ -1,4 +1,4 @@
-//! What is wrong with proposals and links, said before charon is told of them.
+//! What is wrong with proposals and links, reported before charon receives them.
 
 mod ability;
 mod file;
@@ -19,7 +19,7 @@ pub enum Severity {
     /// It is not loaded.
     Refused,
     /// Its author should know.
-    Told,
+    Noted,
 }
 
 /// Something the linter has to say.
@@ -88,7 +88,7 @@ pub fn proposals(protocol: Protocol, texts: &[&str], classical: Classical) -> Ve
 fn by_default(about: &str, classical: Classical) -> Remark {
     let severity = match classical {
         Classical::Refused => Severity::Refused,
-        Classical::Admitted => Severity::Told,
+        Classical::Admitted => Severity::Noted,
     };
     Remark::new(
         severity,
@@ -130,14 +130,14 @@ fn of_proposal(
     for method in proposal.methods() {
         if method.is_quantum_safe() && method.known().category == Some(Category(1)) {
             let hint = "write mlkem768 or mlkem1024, outside of measurements";
-            remarks.push(say(Severity::Told, format!("{method} is of NIST category 1"), hint));
+            remarks.push(say(Severity::Noted, format!("{method} is of NIST category 1"), hint));
         }
     }
     if !proposal.has_key_exchange() {
         // An IKE proposal without one is no proposal: charon says so itself.
         if protocol == Protocol::Esp {
             remarks.push(say(
-                Severity::Told,
+                Severity::Noted,
                 "has no key exchange: a rekey takes its keys from the IKE_SA, and who learns those learns them all"
                     .to_owned(),
                 "add one: aes256gcm16-x25519-ke1_mlkem768",
@@ -156,7 +156,7 @@ fn of_proposal(
             Some(other) if other == proposal => {
                 format!("a peer can choose {chosen} from it and leave the post-quantum exchange out")
             }
-            Some(other) => format!("a peer can choose {chosen}, beside {other}"),
+            Some(other) => format!("a peer can choose {chosen}, besides {other}"),
             None => format!("{chosen} is classical"),
         };
         remarks.push(match classical {
@@ -165,7 +165,7 @@ fn of_proposal(
                 cause,
                 "keep proposals in which every choice is post-quantum; a policy `transition` admits others, for a reason and until a day",
             ),
-            Classical::Admitted => say(Severity::Told, cause, "the policy's exception admits it until it ends"),
+            Classical::Admitted => say(Severity::Noted, cause, "the policy's exception admits it until it ends"),
         });
     }
     remarks
@@ -196,7 +196,7 @@ mod tests {
         assert_eq!(
             refused(&[HYBRID, "aes256gcm16-prfsha384-x25519"]),
             [format!(
-                "Refused aes256gcm16-prfsha384-x25519: a peer can choose x25519, beside {HYBRID}"
+                "Refused aes256gcm16-prfsha384-x25519: a peer can choose x25519, besides {HYBRID}"
             )]
         );
         let optional = "aes256gcm16-prfsha384-x25519-ke1_mlkem768-ke1_none";
@@ -217,7 +217,7 @@ mod tests {
             &[HYBRID, "aes256gcm16-prfsha384-x25519"],
             Classical::Admitted,
         );
-        assert!(admitted.len() == 1 && admitted[0].starts_with("Told "), "{admitted:?}");
+        assert!(admitted.len() == 1 && admitted[0].starts_with("Noted "), "{admitted:?}");
     }
 
     #[test]
@@ -233,16 +233,16 @@ mod tests {
         assert!(refused("null-sha256-mlkem768").contains("null does not encrypt"));
         assert!(
             refused("aes256gcm16-prfsha384-mlkem512")
-                .contains("Told aes256gcm16-prfsha384-mlkem512: mlkem512 is of NIST category 1")
+                .contains("Noted aes256gcm16-prfsha384-mlkem512: mlkem512 is of NIST category 1")
         );
     }
 
     #[test]
-    fn an_esp_proposal_without_a_key_exchange_is_told_of() {
-        let told = said(Protocol::Esp, &["aes256gcm16"], Classical::Refused);
+    fn an_esp_proposal_without_a_key_exchange_is_reported() {
+        let noted = said(Protocol::Esp, &["aes256gcm16"], Classical::Refused);
         assert!(
-            told.len() == 1 && told[0].starts_with("Told aes256gcm16: has no key exchange"),
-            "{told:?}"
+            noted.len() == 1 && noted[0].starts_with("Noted aes256gcm16: has no key exchange"),
+            "{noted:?}"
         );
         assert_eq!(
             said(

@@ -22,8 +22,8 @@ pub struct Metrics {
     sas: Family<Labels, Counter<u64, AtomicU64>>,
     breaches: Family<Breached, Counter<u64, AtomicU64>>,
     taken_down: Counter<u64, AtomicU64>,
-    ike_standing: Gauge<i64, AtomicI64>,
-    child_standing: Gauge<i64, AtomicI64>,
+    ike_established: Gauge<i64, AtomicI64>,
+    child_installed: Gauge<i64, AtomicI64>,
     connected: Gauge<i64, AtomicI64>,
     ended: Family<EndedBy, Counter<u64, AtomicU64>>,
     refusals: Family<RefusedBy, Counter<u64, AtomicU64>>,
@@ -101,8 +101,8 @@ impl Default for Metrics {
             sas: Family::default(),
             breaches: Family::default(),
             taken_down: Counter::default(),
-            ike_standing: Gauge::default(),
-            child_standing: Gauge::default(),
+            ike_established: Gauge::default(),
+            child_installed: Gauge::default(),
             connected: Gauge::default(),
             ended: Family::default(),
             refusals: Family::default(),
@@ -126,12 +126,37 @@ impl Default for Metrics {
             "SAs that broke their policy and are gone",
             metrics.taken_down.clone(),
         );
-        registry.register("ike_sas_standing", "IKE_SAs that stand", metrics.ike_standing.clone());
-        registry.register(
-            "child_sas_standing",
-            "CHILD_SAs that stand",
-            metrics.child_standing.clone(),
-        );
+        // Each under its name of earlier releases too, for this one.
+        for (name, help, gauge) in [
+            (
+                "ike_sas_established",
+                "IKE_SAs that are established",
+                &metrics.ike_established,
+            ),
+            (
+                "ike_sas_standing",
+                "ike_sas_established, its name before",
+                &metrics.ike_established,
+            ),
+            (
+                "child_sas_installed",
+                "CHILD_SAs that are installed",
+                &metrics.child_installed,
+            ),
+            (
+                "child_sas_standing",
+                "child_sas_installed, its name before",
+                &metrics.child_installed,
+            ),
+            (
+                "guard_installed",
+                "1 while packets of the links that no SA protects are dropped",
+                &metrics.guarded,
+            ),
+            ("guard_standing", "guard_installed, its name before", &metrics.guarded),
+        ] {
+            registry.register(name, help, gauge.clone());
+        }
         registry.register(
             "charon_connected",
             "1 while the watch sees charon",
@@ -158,13 +183,8 @@ impl Default for Metrics {
             metrics.not_after.clone(),
         );
         registry.register(
-            "guard_standing",
-            "1 while packets of the links that no SA protects are dropped",
-            metrics.guarded.clone(),
-        );
-        registry.register(
             "guard_restored",
-            "Times that rules which keep packets from leaving in clear were gone and were put in force again",
+            "Times that rules which keep packets from leaving unencrypted were gone and were installed again",
             metrics.guard_restored.clone(),
         );
         registry.register(
@@ -196,7 +216,7 @@ impl Metrics {
         out
     }
 
-    /// The guard was gone and is in force again.
+    /// The guard was gone and is installed again.
     pub fn guard_restored(&self) {
         self.guard_restored.inc();
     }
@@ -289,9 +309,9 @@ impl Metrics {
         self.connected.set(is.into());
     }
 
-    pub(crate) fn standing(&self, (ike, child): (usize, usize)) {
-        self.ike_standing.set(i64::try_from(ike).unwrap_or(i64::MAX));
-        self.child_standing.set(i64::try_from(child).unwrap_or(i64::MAX));
+    pub(crate) fn established(&self, (ike, child): (usize, usize)) {
+        self.ike_established.set(i64::try_from(ike).unwrap_or(i64::MAX));
+        self.child_installed.set(i64::try_from(child).unwrap_or(i64::MAX));
     }
 
     pub(crate) fn ike(&self, sighting: &Sighting) {

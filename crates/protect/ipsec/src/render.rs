@@ -1,4 +1,4 @@
-//! A node's links as charon is told of them: VICI messages from the deployment file.
+//! A node's links as charon receives them: VICI messages from the deployment file.
 
 mod child;
 mod credentials;
@@ -19,7 +19,7 @@ use crate::vici::{Message, Section, Value};
 
 pub use credentials::{Credentials, CredentialsError, Flaw, Weight};
 
-/// What the charon that is told can do, and the file cannot know.
+/// What the charon that receives them can do, and the file cannot know.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Means {
     /// Whether who does ESP for it counts sequence numbers of 64 bits. The kernel does; `kernel-libipsec` refuses such SAs, so links
@@ -44,7 +44,7 @@ impl Means {
     };
 }
 
-/// Why a link of the file cannot be told to charon.
+/// Why a link of the file cannot be expressed to charon.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RenderError {
@@ -136,12 +136,12 @@ impl Connection {
     }
 }
 
-/// The connections of `node` with the policies in force on `today`, in the order of the file. Peers' certificates must lead to the
+/// The connections of `node` with the policies in effect on `today`, in the order of the file. Peers' certificates must lead to the
 /// roots of `credentials`: whatever else this charon trusts opens none of these links.
 ///
 /// # Errors
 ///
-/// When a link asks for what no charon can be told.
+/// When a link asks for what no charon can express.
 pub fn connections(
     deployment: &Deployment,
     node: &str,
@@ -159,9 +159,9 @@ pub fn connections(
         };
         let (local, remote) = (here.outer, there.reached_at());
         // Behind one NAT there may be several.
-        let told_apart = there.external == External::Same;
+        let distinguished = there.external == External::Same;
         let same = |known: &Connection| {
-            known.local == local && known.remote == remote && (told_apart || known.peer == peer.name)
+            known.local == local && known.remote == remote && (distinguished || known.peer == peer.name)
         };
         let index = match connections.iter().position(same) {
             Some(index) => index,
@@ -235,7 +235,7 @@ fn of_ike(
     credentials: &Credentials,
     today: Date,
 ) -> Result<Section, RenderError> {
-    let policy = interface.policy.in_force(today);
+    let policy = interface.policy.in_effect(today);
     let authentication = authentication(&policy.ipsec.signatures).ok_or_else(|| {
         let [one, other] = &interface.between;
         let accepted: Vec<_> = policy.ipsec.signatures.iter().map(ToString::to_string).collect();

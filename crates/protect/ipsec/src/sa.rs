@@ -133,7 +133,7 @@ impl IkeSa {
     }
 
     /// Whether this CHILD_SA of it was made by an exchange of its own, after the IKE_SA was set up: only the first is keyed together
-    /// with it (RFC 7296, section 1.2). Told by charon's clock: one made within [`TOGETHER_S`] counts as the first, and so does
+    /// with it (RFC 7296, section 1.2). By charon's clock: one made within [`TOGETHER_S`] counts as the first, and so does
     /// every one that is older than an IKE_SA which was itself rekeyed.
     #[must_use]
     pub fn keyed_later(&self, child: &ChildSa) -> bool {
@@ -252,7 +252,7 @@ mod tests {
     use super::*;
 
     /// As charon 6.1.0 tells of it, cut to what is read.
-    fn told() -> Section {
+    fn reported() -> Section {
         let child = Section::new()
             .with("name", "e2")
             .with("uniqueid", "2")
@@ -291,7 +291,7 @@ mod tests {
 
     #[test]
     fn algorithms_are_known_by_their_numbers_and_what_is_not_keeps_its_name() {
-        let sa = IkeSa::read("ric", &told()).unwrap();
+        let sa = IkeSa::read("ric", &reported()).unwrap();
         assert_eq!(
             names(&sa.key_exchanges),
             [(Some(20), "384-bit random ECP"), (None, "HQC_128")]
@@ -310,8 +310,8 @@ mod tests {
     }
 
     #[test]
-    fn a_rekey_is_told_with_what_was_and_what_is() {
-        let whole = told();
+    fn a_rekey_is_reported_with_what_was_and_what_is() {
+        let whole = reported();
         let children = whole.section("child-sas").unwrap();
         let (_, old) = children.sections().next().unwrap();
         // The first entry of a name counts.
@@ -320,14 +320,14 @@ mod tests {
             new.push(name, value.clone());
         }
         let pair = Section::new().with_section("old", old.clone()).with_section("new", new);
-        let mut told = Section::new();
+        let mut reported = Section::new();
         for (name, value) in whole.entries().filter(|(name, _)| *name != "child-sas") {
-            told.push(name, value.clone());
+            reported.push(name, value.clone());
         }
-        let told = told.with_section("child-sas", Section::new().with_section("e2-2", pair));
-        let event = Section::new().with_section("ric", told);
+        let reported = reported.with_section("child-sas", Section::new().with_section("e2-2", pair));
+        let event = Section::new().with_section("ric", reported);
         let [(sa, old, new)] = &rekeyed_child_sas(&event).collect::<Vec<_>>()[..] else {
-            panic!("one rekey is told");
+            panic!("one rekey is reported");
         };
         assert_eq!((sa.connection.as_str(), old.id, new.id), ("ric", 2, 3));
         let pair = Section::new()

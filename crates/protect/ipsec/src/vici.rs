@@ -1,7 +1,7 @@
 //! VICI, the control protocol of strongSwan: a tree of values, its packets and their framing.
 //!
 //! The codec is sans-IO: bytes in, values out. The protocol is described in `src/libcharon/plugins/vici/README.md` of strongSwan;
-//! its numbers belong to that protocol alone and stand beside the code that reads them.
+//! its numbers belong to that protocol alone and stand next to the code that reads them.
 
 mod client;
 mod error;

@@ -6,10 +6,10 @@ mod ending;
 mod expectation;
 mod hearing;
 mod judging;
+mod logged;
 mod memory;
 mod silence;
 mod taking_down;
-mod told;
 mod track;
 mod trouble;
 
@@ -22,11 +22,11 @@ use bartizan_ledger::{Cause, Recorder, SaClosed, SaRefused, Verdict, Why};
 use converging::Doubled;
 use ending::Parting;
 pub use expectation::{Ends, Expectation, Expectations, ExpectedChild, Form};
+use logged::Logged;
 use memory::Memory;
 pub use memory::{Ended, OfLink, Refused, Remembered, remembered};
 use silence::Silences;
 use taking_down::Condemned;
-use told::Told;
 use track::Tracked;
 use trouble::{Said, Trouble};
 
@@ -69,11 +69,11 @@ pub enum Notice<'a> {
     Stands(&'a Sighting),
     /// An SA breaks its policy.
     Breach(&'a Sighting, Breach),
-    /// An SA that broke its policy is gone, this long after charon told of it.
+    /// An SA that broke its policy is gone, this long after charon reported it.
     TakenDown(&'a Sighting, Duration),
     /// It could not be taken down; it is tried again.
     NotTakenDown(&'a Sighting, &'a Error),
-    /// Something that was asked for did not come about; with what to do, and how many of the kind there were since it was last told.
+    /// Something that was asked for did not come about; with what to do, and how many of the kind there were since it was last reported.
     Refused(&'a SaRefused, &'static str, u64),
     /// An SA ended, and no other took its place.
     Ended(&'a Parted),
@@ -140,9 +140,9 @@ pub struct Watch<'a> {
     recorder: Recorder,
     metrics: &'a Metrics,
     tracked: Tracked,
-    told: Told,
+    logged: Logged,
     /// Records that wait for charon's log.
-    untold: Vec<Untold>,
+    unreported: Vec<Unreported>,
     /// What is to be gone, and since when.
     condemned: Vec<Condemned>,
     /// What was refused and waits for charon's log.
@@ -162,7 +162,7 @@ pub struct Watch<'a> {
 
 /// The record of an IKE_SA that waits for what charon's log tells of it.
 #[derive(Debug)]
-struct Untold {
+struct Unreported {
     /// charon's number of it.
     id: u32,
     since: Instant,
@@ -181,8 +181,8 @@ impl<'a> Watch<'a> {
             recorder,
             metrics,
             tracked: Tracked::default(),
-            told: Told::default(),
-            untold: Vec::new(),
+            logged: Logged::default(),
+            unreported: Vec::new(),
             condemned: Vec::new(),
             troubles: Vec::new(),
             said: Said::default(),
@@ -204,7 +204,7 @@ impl<'a> Watch<'a> {
         self
     }
 
-    /// The same by another clock, for the day whose policies are in force, and with all SAs looked at anew this often.
+    /// The same by another clock, for the day whose policies are in effect, and with all SAs looked at anew this often.
     #[must_use]
     pub fn with_time(mut self, clock: fn() -> SystemTime, sweep: Duration) -> Self {
         self.clock = clock;
@@ -268,7 +268,7 @@ impl<'a> Watch<'a> {
             let heard = events.event(turn)?;
             if let Some(event) = &heard {
                 self.hear(event, notice);
-                self.metrics.standing(self.tracked.standing());
+                self.metrics.established(self.tracked.established());
             }
             self.refuse(false, notice);
             self.write(false);

@@ -120,7 +120,7 @@ pub enum Error {
         /// What is wrong with it.
         reason: String,
     },
-    /// A key does not belong to the certificate beside it.
+    /// A key does not belong to the certificate next to it.
     #[error("{} is not the key of {}", .key.display(), .certificate.display())]
     KeyMismatch {
         /// The key's file.

@@ -52,7 +52,7 @@ pub(crate) struct Staged {
 }
 
 impl Staged {
-    /// Writes `contents` beside `path`, under the name [`staging_path`] gives for `mark`. Where it will replace a file it has that file's
+    /// Writes `contents` next to `path`, under the name [`staging_path`] gives for `mark`. Where it will replace a file it has that file's
     /// owner, group and mode: whoever reads the old one, say a service that is not root, reads the new one. `access` goes before that. A
     /// secret is kept from everybody all the same.
     pub(crate) fn write(

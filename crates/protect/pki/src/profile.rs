@@ -159,7 +159,7 @@ fn base(
     params
 }
 
-/// The subject alternative names, critical as TS 33.310, clause 6.1.3c, has it: rcgen would write it critical only beside an
+/// The subject alternative names, critical as TS 33.310, clause 6.1.3c, has it: rcgen would write it critical only next to an
 /// empty subject.
 fn subject_alt_name(names: &[AlternativeName]) -> Result<CustomExtension, Error> {
     let encoding = |error: pkcs8::der::Error| Error::Cryptography(format!("SubjectAltName: {error}"));

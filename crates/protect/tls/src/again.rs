@@ -78,7 +78,7 @@ impl Endpoint {
                 })?)
             }
         };
-        let handshake = Handshake::new(Arc::clone(shared), shared.in_force(), side);
+        let handshake = Handshake::new(Arc::clone(shared), shared.in_effect(), side);
         handshake
             .judge_again(&kept.peer, &kept.chain, &kept.facts, kept.signature)
             .map_err(refuse)

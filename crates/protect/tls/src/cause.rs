@@ -148,7 +148,7 @@ impl Cause {
             | PeerIncompatible::Tls12NotOfferedOrEnabled => Self::new(
                 Reason::NoCommonVersion,
                 "the peer does not speak TLS 1.3",
-                "ML-KEM and ML-DSA are defined for TLS 1.3 alone: put a sidecar beside the peer",
+                "ML-KEM and ML-DSA are defined for TLS 1.3 alone: put a sidecar next to the peer",
             ),
             other => Self::new(
                 Reason::Malformed,

@@ -13,7 +13,7 @@ use crate::scheme;
 use crate::session::{ClientSession, Life};
 
 /// Verifier and certificate of a client. rustls resumes a session only under the very objects of its first handshake, so one
-/// of these goes with a session from connection to connection, and is told each time whose handshake it serves.
+/// of these goes with a session from connection to connection, and receives each time whose handshake it serves.
 #[derive(Debug)]
 pub(crate) struct ClientRole {
     serving: Mutex<Weak<Handshake>>,

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use bartizan_deployment::{InterfaceKind, Module, Revocation};
-use bartizan_registry::SignatureScheme;
+use bartizan_registry::{SCTP_OVER_TLS, SignatureScheme};
 use rustls::client::Resumption;
 use rustls::crypto::CryptoProvider;
 use rustls::pki_types::{IpAddr, ServerName, UnixTime};
@@ -44,7 +44,7 @@ pub(crate) struct Shared {
     protocol: &'static [u8],
     compiled: Vec<Compiled>,
     clock: Arc<dyn TimeProvider>,
-    in_force: Mutex<Option<Arc<InForce>>>,
+    in_effect: Mutex<Option<Arc<InEffect>>>,
 }
 
 /// A peer's policy while its exception holds, and after.
@@ -56,7 +56,7 @@ struct Compiled {
 
 /// The terms of every peer on one day.
 #[derive(Debug)]
-pub(crate) struct InForce {
+pub(crate) struct InEffect {
     day: Date,
     /// In the order of the endpoint's peers.
     pub(crate) peers: Vec<Arc<Terms>>,
@@ -66,7 +66,7 @@ pub(crate) struct InForce {
     nobody: Arc<Terms>,
 }
 
-impl InForce {
+impl InEffect {
     fn on(day: Date, known: &[Peer], peers: Vec<Arc<Terms>>) -> Self {
         let mut by_interface = BTreeMap::<_, Vec<_>>::new();
         for (peer, terms) in known.iter().zip(&peers) {
@@ -170,7 +170,7 @@ impl Endpoint {
             protocol,
             compiled,
             clock,
-            in_force: Mutex::new(None),
+            in_effect: Mutex::new(None),
         };
         shared.check_credentials()?;
         Ok(Self {
@@ -190,9 +190,9 @@ impl Endpoint {
             peer: peer.to_owned(),
             interface,
         })?;
-        let in_force = shared.in_force();
-        let terms = Arc::clone(&in_force.peers[index]);
-        let handshake = Arc::new(Handshake::new(Arc::clone(shared), in_force, Side::Client(index)));
+        let in_effect = shared.in_effect();
+        let terms = Arc::clone(&in_effect.peers[index]);
+        let handshake = Arc::new(Handshake::new(Arc::clone(shared), in_effect, Side::Client(index)));
         let (role, resumption) = self.resumption(index, &terms, &handshake);
         role.serve(&handshake);
         let verifier: Arc<ClientRole> = Arc::clone(&role);
@@ -201,7 +201,7 @@ impl Endpoint {
             .dangerous()
             .with_custom_certificate_verifier(verifier)
             .with_client_cert_resolver(role);
-        config.alpn_protocols = vec![shared.protocol.to_vec()];
+        config.alpn_protocols = vec![shared.protocol(interface).to_vec()];
         config.resumption = resumption;
         Ok(Connecting {
             config: Arc::new(config),
@@ -233,8 +233,8 @@ impl Endpoint {
     #[must_use]
     pub fn accept(&self, interface: InterfaceKind) -> Accepting {
         let shared = &self.shared;
-        let in_force = shared.in_force();
-        let handshake = Arc::new(Handshake::new(Arc::clone(shared), in_force, Side::Server(interface)));
+        let in_effect = shared.in_effect();
+        let handshake = Arc::new(Handshake::new(Arc::clone(shared), in_effect, Side::Server(interface)));
         let provider = &handshake.terms().provider;
         Accepting {
             config: server_config(&handshake, provider),
@@ -294,7 +294,8 @@ fn server_config(handshake: &Arc<Handshake>, provider: &Arc<CryptoProvider>) -> 
         .expect("terms have at least one group and one cipher suite, all of TLS 1.3")
         .with_client_cert_verifier(Arc::clone(handshake) as _)
         .with_cert_resolver(Arc::clone(handshake) as _);
-    config.alpn_protocols = vec![handshake.shared.protocol.to_vec()];
+    let protocol = handshake.shared.protocol(handshake.side.interface(&handshake.shared));
+    config.alpn_protocols = vec![protocol.to_vec()];
     config.ignore_client_order = true;
     if handshake.terms().resumption.is_some() {
         config.session_storage = Arc::clone(handshake) as _;
@@ -307,6 +308,15 @@ fn server_config(handshake: &Arc<Handshake>, provider: &Arc<CryptoProvider>) -> 
 }
 
 impl Shared {
+    /// What is spoken inside on an interface, by its name in ALPN: where one runs over SCTP, associations are.
+    fn protocol(&self, interface: InterfaceKind) -> &'static [u8] {
+        if self.protocol == HTTP2 && interface.over_sctp() {
+            SCTP_OVER_TLS.as_bytes()
+        } else {
+            self.protocol
+        }
+    }
+
     pub(crate) fn now(&self) -> Option<UnixTime> {
         self.clock.current_time()
     }
@@ -320,9 +330,9 @@ impl Shared {
     }
 
     /// The terms of today: a process that runs for months crosses the end of an exception.
-    pub(crate) fn in_force(&self) -> Arc<InForce> {
+    pub(crate) fn in_effect(&self) -> Arc<InEffect> {
         let day = self.today();
-        let mut known = self.in_force.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.in_effect.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = known.as_ref().filter(|known| known.day == day) {
             return Arc::clone(known);
         }
@@ -334,21 +344,21 @@ impl Shared {
             })
         });
         let peers: Vec<Arc<Terms>> = terms.collect();
-        let fresh = Arc::new(InForce::on(day, &self.peers, peers));
+        let fresh = Arc::new(InEffect::on(day, &self.peers, peers));
         *known = Some(Arc::clone(&fresh));
         fresh
     }
 
     /// A node whose certificate no peer may accept fails here rather than in every handshake.
     fn check_credentials(&self) -> Result<(), Error> {
-        let in_force = self.in_force();
+        let in_effect = self.in_effect();
         let credentials = &self.credentials;
         let fault = |cause: String, hint: String| Error::Credentials {
             place: credentials.place().to_owned(),
             cause,
             hint,
         };
-        for (peer, terms) in self.peers.iter().zip(&in_force.peers) {
+        for (peer, terms) in self.peers.iter().zip(&in_effect.peers) {
             let (interface, node) = (peer.interface.name(), &peer.node);
             if peer.policy.module == Module::Validated && !VALIDATED {
                 return Err(Error::Module {
@@ -407,7 +417,7 @@ fn compile(peer: &Peer) -> Result<Compiled, Error> {
         hint: "it needs a group, a signature, a chain signature and a cipher suite that are post-quantum".into(),
     };
     let before = Terms::of(&peer.policy, Classical::Admitted).ok_or_else(|| nothing("today"))?;
-    let ended = peer.policy.in_force(Date::MAX);
+    let ended = peer.policy.in_effect(Date::MAX);
     let after = Terms::of(&ended, Classical::Excluded).ok_or_else(|| nothing("once its exception has ended"))?;
     Ok(Compiled {
         before: Arc::new(before),

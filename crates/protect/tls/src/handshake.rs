@@ -16,7 +16,7 @@ use webpki::EndEntityCert;
 
 use crate::cause::{Cause, Offered};
 use crate::chain::Chain;
-use crate::endpoint::{InForce, Shared};
+use crate::endpoint::{InEffect, Shared};
 use crate::hello::HelloReader;
 use crate::session::Life;
 use crate::terms::{Terms, names};
@@ -53,7 +53,7 @@ impl Side {
 #[derive(Debug)]
 pub(crate) struct Handshake {
     pub(crate) shared: Arc<Shared>,
-    pub(crate) in_force: Arc<InForce>,
+    pub(crate) in_effect: Arc<InEffect>,
     pub(crate) side: Side,
     finished: AtomicBool,
     state: Mutex<State>,
@@ -80,10 +80,10 @@ pub(crate) struct State {
 }
 
 impl Handshake {
-    pub(crate) fn new(shared: Arc<Shared>, in_force: Arc<InForce>, side: Side) -> Self {
+    pub(crate) fn new(shared: Arc<Shared>, in_effect: Arc<InEffect>, side: Side) -> Self {
         Self {
             shared,
-            in_force,
+            in_effect,
             side,
             finished: AtomicBool::new(false),
             state: Mutex::new(State {
@@ -109,8 +109,8 @@ impl Handshake {
     /// What this handshake offers and accepts before the peer is known.
     pub(crate) fn terms(&self) -> &Terms {
         match self.side {
-            Side::Client(peer) => &self.in_force.peers[peer],
-            Side::Server(interface) => self.in_force.listener(interface),
+            Side::Client(peer) => &self.in_effect.peers[peer],
+            Side::Server(interface) => self.in_effect.listener(interface),
         }
     }
 
@@ -162,7 +162,7 @@ impl Handshake {
             Ok(candidates) => {
                 let within = candidates
                     .iter()
-                    .filter_map(|&peer| self.in_force.peers[peer].resumption)
+                    .filter_map(|&peer| self.in_effect.peers[peer].resumption)
                     .max();
                 state.life = within.map(|within| Life {
                     begun: now.as_secs(),
@@ -205,7 +205,7 @@ impl Handshake {
         let mut refusal = None;
         let mut candidates = Vec::new();
         for peer in named {
-            match judge(&self.in_force.peers[peer]) {
+            match judge(&self.in_effect.peers[peer]) {
                 Ok(()) => candidates.push(peer),
                 Err(cause) => refusal = refusal.or(Some(cause)),
             }

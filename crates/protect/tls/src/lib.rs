@@ -1,7 +1,7 @@
 //! The one place where the provider, the groups, the policy and the certificate checks become rustls configurations.
 //!
 //! An [`Endpoint`] holds what the handshakes of one node share. Each connection gets a configuration of its own from
-//! [`Endpoint::connect`] or [`Endpoint::accept`] with a [`Watch`] beside it, so that what was negotiated, the chain the peer
+//! [`Endpoint::connect`] or [`Endpoint::accept`] with a [`Watch`] next to it, so that what was negotiated, the chain the peer
 //! sent and the reason of a refusal are observed per connection and never guessed from what was configured.
 #![forbid(unsafe_code)]
 

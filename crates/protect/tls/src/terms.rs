@@ -1,4 +1,4 @@
-//! A policy in force, as what rustls and the checks here need.
+//! A policy in effect, as what rustls and the checks here need.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -62,7 +62,7 @@ static VERIFIABLE: WebPkiSupportedAlgorithms = WebPkiSupportedAlgorithms {
 };
 
 impl Terms {
-    /// Of a policy that is in force. None where it leaves nothing to negotiate with.
+    /// Of a policy that is in effect. None where it leaves nothing to negotiate with.
     pub(crate) fn of(policy: &Policy, classical: Classical) -> Option<Self> {
         let exception = policy.exception.as_ref().map(|exception| exception.reason.clone());
         Self {

@@ -91,7 +91,7 @@ pub(crate) fn chain(
         Err(Cause::new(
             Reason::Expired,
             "the root behind the peer's chain is outside its dates",
-            "roll the root over: trust the new one beside it, then reissue",
+            "roll the root over: trust the new one in parallel with it, then reissue",
         ))
     }
 }

@@ -19,7 +19,7 @@ const LOOK: Duration = Duration::from_millis(500);
 const FIRST: Duration = Duration::from_secs(1);
 const LONGEST: Duration = Duration::from_secs(5);
 
-/// The same of the other end: the initiator comes first, and where it has not noticed a loss it is told within its own SCTP's patience.
+/// The same of the other end: the initiator comes first, and where it has not noticed a loss it learns of it within its own SCTP's patience.
 const FIRST_OF_OTHER: Duration = Duration::from_secs(5);
 const LONGEST_OF_OTHER: Duration = Duration::from_secs(60);
 
@@ -45,14 +45,14 @@ pub struct Keeper {
     socket: PathBuf,
     links: Vec<Link>,
     down: HashMap<String, Down>,
-    standing: Option<usize>,
+    established: Option<usize>,
 }
 
 #[derive(Debug)]
 struct Down {
     next: Instant,
     wait: Duration,
-    told: bool,
+    reported: bool,
 }
 
 impl Keeper {
@@ -63,7 +63,7 @@ impl Keeper {
             socket: socket.to_owned(),
             links: links.to_vec(),
             down: HashMap::new(),
-            standing: None,
+            established: None,
         }
     }
 
@@ -85,7 +85,7 @@ impl Keeper {
     fn look(&mut self, client: &mut Client, notice: &mut dyn FnMut(Kept<'_>)) -> Result<(), Error> {
         let sas = list_sas(client)?;
         let loaded = list_connections(client)?;
-        let mut standing = 0;
+        let mut established = 0;
         for link in &self.links {
             let of_it = || sas.iter().filter(|sa| sa.connection == link.name);
             let stands = |child: &String| {
@@ -93,9 +93,9 @@ impl Keeper {
                 children.any(|known| known.name == *child && known.stands())
             };
             let missing: Vec<_> = link.children.iter().filter(|child| !stands(child)).collect();
-            standing += usize::from(missing.is_empty());
+            established += usize::from(missing.is_empty());
             if missing.is_empty() || !link.at_once || !loaded.contains(&link.name) {
-                if self.down.remove(&link.name).is_some_and(|down| down.told) && missing.is_empty() {
+                if self.down.remove(&link.name).is_some_and(|down| down.reported) && missing.is_empty() {
                     notice(Kept::Up(&link.name));
                 }
                 continue;
@@ -104,12 +104,12 @@ impl Keeper {
             let down = self.down.entry(link.name.clone()).or_insert_with(|| Down {
                 next: Instant::now() + spread(first, &link.name),
                 wait: first,
-                told: false,
+                reported: false,
             });
             if Instant::now() < down.next {
                 continue;
             }
-            if !std::mem::replace(&mut down.told, true) {
+            if !std::mem::replace(&mut down.reported, true) {
                 notice(if link.can_begin {
                     Kept::Down(&link.name)
                 } else {
@@ -138,8 +138,8 @@ impl Keeper {
                 }
             }
         }
-        if self.standing.replace(standing) != Some(standing) {
-            notice(Kept::Count(standing, self.links.len()));
+        if self.established.replace(established) != Some(established) {
+            notice(Kept::Count(established, self.links.len()));
         }
         Ok(())
     }

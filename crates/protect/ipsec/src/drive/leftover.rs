@@ -26,7 +26,7 @@ const LISTING: usize = 64 << 20;
 ///
 /// Where `ip` is missing or may not. A kernel that has no such states has none to remove.
 pub fn remove_leftover(deployment: &Deployment, node: &str) -> Result<(), Error> {
-    let here = standing()?;
+    let here = established()?;
     for selection in selections(deployment, node) {
         if here.iter().any(|state| selection.has(state)) {
             remove(&selection.words())?;
@@ -102,7 +102,7 @@ fn selections(deployment: &Deployment, node: &str) -> BTreeSet<Selection> {
 }
 
 /// Between whom the kernel has ESP states: one question for all links, of which a node may have hundreds.
-fn standing() -> Result<BTreeSet<State>, Error> {
+fn established() -> Result<BTreeSet<State>, Error> {
     let listed = Program::new("ip")
         .package("iproute2")
         .keep(LISTING)

@@ -1,101 +1,203 @@
 //! Why a link did not come up, out of what charon logged while it tried.
 
-/// A stable word and a sentence.
+use std::fmt;
+
+/// Why a link did not come up, as ledger, metrics and `status` have it. docs/up.md lists them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Cause {
+    /// The certificate is on a revocation list.
+    Revoked,
+    /// There is no current revocation list where the policy requires one.
+    RevocationUnknown,
+    /// A certificate is outside its dates.
+    Expired,
+    /// No root trusted here signed the chain.
+    UnknownCa,
+    /// The certificate or signature is none that the policy accepts.
+    NotAccepted,
+    /// The identity is not the one of the file.
+    WrongName,
+    /// No link of this node is between the two addresses.
+    NoConnection,
+    /// The peer did not accept this node.
+    PeerRefused,
+    /// No proposal in common.
+    NoCommonProposal,
+    /// The ends protect different packets.
+    NoCommonTraffic,
+    /// Another first key exchange than any in the policy is asked for.
+    NoCommonKeyExchange,
+    /// An exchange of the other end's was under way.
+    TemporaryFailure,
+    /// The private key is missing or belongs to another certificate.
+    NoKey,
+    /// No answer.
+    Unreachable,
+    /// The peer made no CHILD_SA.
+    ChildRefused,
+    /// A proof of identity failed, and nothing says more.
+    NotAuthenticated,
+    /// The kernel did not take the SA.
+    NotInstalled,
+    /// The peer began and did not go on.
+    Unfinished,
+    /// Anything else.
+    Failed,
+}
+
+impl Cause {
+    /// All of them.
+    pub const ALL: [Self; 19] = [
+        Self::Revoked,
+        Self::RevocationUnknown,
+        Self::Expired,
+        Self::UnknownCa,
+        Self::NotAccepted,
+        Self::WrongName,
+        Self::NoConnection,
+        Self::PeerRefused,
+        Self::NoCommonProposal,
+        Self::NoCommonTraffic,
+        Self::NoCommonKeyExchange,
+        Self::TemporaryFailure,
+        Self::NoKey,
+        Self::Unreachable,
+        Self::ChildRefused,
+        Self::NotAuthenticated,
+        Self::NotInstalled,
+        Self::Unfinished,
+        Self::Failed,
+    ];
+
+    /// Its name in ledgers and metrics, which never changes.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Revoked => "revoked",
+            Self::RevocationUnknown => "revocation-unknown",
+            Self::Expired => "expired",
+            Self::UnknownCa => "unknown-ca",
+            Self::NotAccepted => "not-accepted",
+            Self::WrongName => "wrong-name",
+            Self::NoConnection => "no-connection",
+            Self::PeerRefused => "peer-refused",
+            Self::NoCommonProposal => "no-common-proposal",
+            Self::NoCommonTraffic => "no-common-traffic",
+            Self::NoCommonKeyExchange => "no-common-key-exchange",
+            Self::TemporaryFailure => "temporary-failure",
+            Self::NoKey => "no-key",
+            Self::Unreachable => "unreachable",
+            Self::ChildRefused => "child-refused",
+            Self::NotAuthenticated => "not-authenticated",
+            Self::NotInstalled => "not-installed",
+            Self::Unfinished => "unfinished",
+            Self::Failed => "failed",
+        }
+    }
+}
+
+impl fmt::Display for Cause {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.as_str())
+    }
+}
+
+/// Its cause and a sentence.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reason {
-    /// For counting: `no-common-proposal`, `expired` ...
-    pub word: &'static str,
+    /// For counting.
+    pub cause: Cause,
     /// For people.
     pub sentence: String,
     /// What to do next.
     pub hint: &'static str,
 }
 
-/// Words, what charon's line contains, and what to do. The first that is found is the cause: what follows from it comes below.
-const KNOWN: [(&str, &str, &str); 20] = [
+/// The cause, what charon's line contains, and what to do. The first that is found is the cause: what follows from it comes below.
+const KNOWN: [(Cause, &str, &str); 20] = [
     (
-        "revoked",
+        Cause::Revoked,
         "certificate was revoked",
         "the peer needs a new certificate: `bartizan ca issue`",
     ),
     (
-        "revocation-unknown",
+        Cause::RevocationUnknown,
         "certificate status is unknown",
         "the policy requires a current revocation list: `bartizan ca crl`",
     ),
     (
-        "expired",
+        Cause::Expired,
         "certificate invalid (valid from",
         "renew it with `bartizan ca issue`, and compare the clocks of both hosts",
     ),
     (
-        "unknown-ca",
+        Cause::UnknownCa,
         "no issuer certificate found",
         "the peer's certificate must come from a root that this node trusts",
     ),
     (
-        "not-accepted",
+        Cause::NotAccepted,
         "constraint check failed",
         "the peer's certificate or signature is not what the policy accepts",
     ),
     (
-        "wrong-name",
+        Cause::WrongName,
         "no trusted",
         "the peer's certificate must carry the identity that the deployment file gives it",
     ),
     (
-        "no-connection",
+        Cause::NoConnection,
         "no IKE config found for",
         "no link of this node is between these two addresses: compare the files of both ends, and whether `bartizan up` has loaded them",
     ),
     (
-        "wrong-name",
+        Cause::WrongName,
         "no matching peer config found",
         "no link of this node is to a peer of that name: compare `names` in the files of both ends",
     ),
     (
-        "peer-refused",
+        Cause::PeerRefused,
         "received AUTHENTICATION_FAILED",
         "the peer did not accept this node: `bartizan status` there, its ledger and the log of its `up` name the reason",
     ),
     (
-        "no-common-proposal",
+        Cause::NoCommonProposal,
         "received proposals: ",
         "the peer offers nothing that the policy accepts, as one that has only classical key exchanges; `configured proposals` in \
          charon's log are those of this node",
     ),
     (
-        "no-common-traffic",
+        Cause::NoCommonTraffic,
         "traffic selectors ",
         "both ends must name the same inner networks and ports",
     ),
     (
-        "no-common-proposal",
+        Cause::NoCommonProposal,
         "received NO_PROPOSAL_CHOSEN",
         "the peer accepts none of the policy's key exchanges, as one that has only classical ones, or has no connection for these two \
          addresses: `bartizan status` there says which, and what is loaded",
     ),
     (
-        "no-common-key-exchange",
+        Cause::NoCommonKeyExchange,
         "INVALID_KE_PAYLOAD",
         "the peer asks for another first key exchange than any in the policy",
     ),
     (
-        "no-common-traffic",
+        Cause::NoCommonTraffic,
         "received TS_UNACCEPTABLE",
         "both ends must name the same inner networks and ports",
     ),
-    ("temporary-failure", "received TEMPORARY_FAILURE notify", BUSY),
-    ("temporary-failure", "unable to create CHILD_SA while ", BUSY),
-    ("temporary-failure", "unable to rekey CHILD_SA ", BUSY),
+    (Cause::TemporaryFailure, "received TEMPORARY_FAILURE notify", BUSY),
+    (Cause::TemporaryFailure, "unable to create CHILD_SA while ", BUSY),
+    (Cause::TemporaryFailure, "unable to rekey CHILD_SA ", BUSY),
     (
-        "no-key",
+        Cause::NoKey,
         "no private key found",
         "the key must belong to the certificate",
     ),
-    ("unreachable", "giving up after", UNREACHABLE),
+    (Cause::Unreachable, "giving up after", UNREACHABLE),
     (
-        "child-refused",
+        Cause::ChildRefused,
         " notify, no CHILD_SA built",
         "the peer did not make the CHILD_SA: its log says why",
     ),
@@ -114,10 +216,10 @@ pub(crate) fn tells(line: &str) -> bool {
 
 /// The reason in these lines of charon's log, where one of them tells it.
 pub(crate) fn known<'a>(lines: impl Iterator<Item = &'a str> + Clone) -> Option<Reason> {
-    KNOWN.iter().find_map(|(word, sign, hint)| {
+    KNOWN.iter().find_map(|(cause, sign, hint)| {
         let line = lines.clone().find(|line| line.contains(sign))?;
         Some(Reason {
-            word,
+            cause: *cause,
             sentence: line.trim().to_owned(),
             hint,
         })
@@ -130,7 +232,7 @@ pub fn reason<'a>(lines: impl Iterator<Item = &'a str> + Clone, otherwise: &str)
     known(lines.clone()).unwrap_or_else(|| {
         let silent = lines.clone().any(|line| line.contains("retransmit "));
         Reason {
-            word: if silent { "unreachable" } else { "failed" },
+            cause: if silent { Cause::Unreachable } else { Cause::Failed },
             sentence: otherwise.to_owned(),
             hint: if silent {
                 UNREACHABLE
@@ -147,27 +249,40 @@ mod tests {
 
     #[test]
     fn the_cause_comes_before_what_follows_from_it() {
-        let word = |lines: &[&str]| reason(lines.iter().copied(), "not established").word;
+        let cause = |lines: &[&str]| reason(lines.iter().copied(), "not established").cause;
         assert_eq!(
-            word(&["received NO_PROPOSAL_CHOSEN notify error"]),
-            "no-common-proposal"
+            cause(&["received NO_PROPOSAL_CHOSEN notify error"]),
+            Cause::NoCommonProposal
         );
         let revoked = [
             "certificate was revoked on Nov 21",
             "no trusted ECDSA public key found for 'ric'",
         ];
-        assert_eq!(word(&revoked), "revoked");
-        assert_eq!(word(&["retransmit 1 of request with message ID 0"]), "unreachable");
+        assert_eq!(cause(&revoked), Cause::Revoked);
+        assert_eq!(
+            cause(&["retransmit 1 of request with message ID 0"]),
+            Cause::Unreachable
+        );
         let busy = [
             "received TEMPORARY_FAILURE notify",
             "CHILD_SA rekeying failed, trying again in 23 seconds",
         ];
-        assert_eq!(word(&busy), "temporary-failure");
+        assert_eq!(cause(&busy), Cause::TemporaryFailure);
         assert_eq!(
-            word(&["received NO_ADDITIONAL_SAS notify, no CHILD_SA built"]),
-            "child-refused"
+            cause(&["received NO_ADDITIONAL_SAS notify, no CHILD_SA built"]),
+            Cause::ChildRefused
         );
-        assert_eq!(word(&["something else"]), "failed");
-        assert_eq!(word(&[]), "failed");
+        assert_eq!(cause(&["something else"]), Cause::Failed);
+        assert_eq!(cause(&[]), Cause::Failed);
+    }
+
+    #[test]
+    fn every_cause_is_in_the_table_of_the_page_that_documents_them() {
+        let page = include_str!("../../../../../docs/up.md");
+        for cause in Cause::ALL {
+            assert!(page.contains(&format!("`{cause}`")), "docs/up.md lacks {cause}");
+        }
+        let names: std::collections::BTreeSet<_> = Cause::ALL.map(Cause::as_str).into();
+        assert_eq!(names.len(), Cause::ALL.len());
     }
 }

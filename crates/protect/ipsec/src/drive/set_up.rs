@@ -52,12 +52,12 @@ pub struct Attempt {
     /// The CHILD_SA.
     pub child: String,
     /// How it ended.
-    pub came: Came,
+    pub outcome: SetUp,
 }
 
 /// How a set-up ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Came {
+pub enum SetUp {
     /// It stands; charon took this long.
     Up(Duration),
     /// It stood before.
@@ -84,7 +84,7 @@ pub fn bring_up(
     progress: &(dyn Fn(Step) + Sync),
 ) -> Result<Vec<Attempt>, Error> {
     let mut client = Client::connect(socket, GRACE)?;
-    let standing = list_sas(&mut client)?;
+    let established = list_sas(&mut client)?;
     for (command, message) in credentials {
         client.command(command, message)?;
     }
@@ -94,7 +94,9 @@ pub fn bring_up(
     }
     progress(Step::Loaded(links.len()));
     let stands = |link: &Link, child: &str| {
-        let mut sas = standing.iter().filter(|sa| sa.stands() && sa.connection == link.name);
+        let mut sas = established
+            .iter()
+            .filter(|sa| sa.stands() && sa.connection == link.name);
         sas.any(|sa| sa.children.iter().any(|known| known.stands() && known.name == child))
     };
     let queue: Mutex<VecDeque<&Link>> = Mutex::new(links.iter().collect());
@@ -105,9 +107,9 @@ pub fn bring_up(
         while let Some(link) = next() {
             let mut client = None;
             for child in &link.children {
-                let came = match (stands(link, child), link.initiates) {
-                    (true, _) => Came::Stood,
-                    (false, false) => Came::Waits,
+                let outcome = match (stands(link, child), link.initiates) {
+                    (true, _) => SetUp::Stood,
+                    (false, false) => SetUp::Waits,
                     (false, true) => {
                         let client = match &mut client {
                             Some(client) => client,
@@ -119,7 +121,7 @@ pub fn bring_up(
                 let attempt = Attempt {
                     connection: link.name.clone(),
                     child: child.clone(),
-                    came,
+                    outcome,
                 };
                 progress(Step::Ended(attempt.clone()));
                 if let Ok(mut attempts) = attempts.lock() {
@@ -151,7 +153,7 @@ fn listening(socket: &Path) -> Result<Client, Error> {
     Ok(client)
 }
 
-fn initiate(client: &mut Client, link: &Link, child: &str, timeout: Duration) -> Result<Came, Error> {
+fn initiate(client: &mut Client, link: &Link, child: &str, timeout: Duration) -> Result<SetUp, Error> {
     let message = Section::new()
         .with("ike", &link.name)
         .with("child", child)
@@ -168,8 +170,10 @@ fn initiate(client: &mut Client, link: &Link, child: &str, timeout: Duration) ->
         }
     }
     match answer {
-        Ok(_) => Ok(Came::Up(took)),
-        Err(Error::Refused { reason: words, .. }) => Ok(Came::Failed(reason(lines.iter().map(String::as_str), &words))),
+        Ok(_) => Ok(SetUp::Up(took)),
+        Err(Error::Refused { reason: words, .. }) => {
+            Ok(SetUp::Failed(reason(lines.iter().map(String::as_str), &words)))
+        }
         Err(error) => Err(error),
     }
 }

@@ -82,7 +82,7 @@ fn of_connection<'a>(sas: &'a [IkeSa], expected: &'a Expectation) -> impl Iterat
 
 fn children(sas: &[IkeSa], expectations: &Expectations, expected: &Expectation, today: Date) -> Vec<ChildStatus> {
     let status = expected.children.iter().map(|wanted| {
-        let standing = of_connection(sas, expected).flat_map(|sa| {
+        let established = of_connection(sas, expected).flat_map(|sa| {
             let of_it = sa
                 .children
                 .iter()
@@ -95,7 +95,7 @@ fn children(sas: &[IkeSa], expectations: &Expectations, expected: &Expectation, 
         ChildStatus {
             name: wanted.name.clone(),
             interface: wanted.interface.name(),
-            sas: standing.collect(),
+            sas: established.collect(),
         }
     });
     status.collect()

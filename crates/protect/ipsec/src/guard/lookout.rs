@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use bartizan_host::{Error, nftables};
 
-use super::{By, Guard, Known, Standing};
+use super::{By, Guard, GuardState, Known};
 
 /// How often all is compared whatever the kernel says.
 const IN_FULL: Duration = Duration::from_secs(60);
@@ -13,12 +13,12 @@ const IN_FULL: Duration = Duration::from_secs(60);
 #[derive(Debug)]
 pub struct Lookout<'a> {
     guard: &'a Guard,
-    in_force: Option<InForce>,
+    installed: Option<Installed>,
 }
 
-/// A guard that was compared in full, and was in force.
+/// A guard that was compared in full, and was installed.
 #[derive(Debug, Clone, Copy)]
-struct InForce {
+struct Installed {
     /// Of which generation the rules were when it was begun to compare them.
     generation: u32,
     known: Known,
@@ -27,33 +27,33 @@ struct InForce {
 
 impl<'a> Lookout<'a> {
     pub(super) fn new(guard: &'a Guard) -> Self {
-        Self { guard, in_force: None }
+        Self { guard, installed: None }
     }
 
-    /// What is installed, as [`Guard::standing`] has it. That lists and compares 9 kB for each link; the generation is one number.
+    /// What is installed, as [`Guard::state`] has it. That lists and compares 9 kB for each link; the generation is one number.
     ///
     /// # Errors
     ///
-    /// Those of [`Guard::standing`].
-    pub fn look(&mut self) -> Result<Standing, Error> {
+    /// Those of [`Guard::state`].
+    pub fn look(&mut self) -> Result<GuardState, Error> {
         // Before the rules are listed: what changes meanwhile has another one, and is seen the next time.
         let generation = nftables::generation().ok();
-        if let Some(in_force) = self.in_force
-            && generation == Some(in_force.generation)
-            && in_force.since.elapsed() < IN_FULL
-            && let Some(dropped) = self.guard.nftables.counted(in_force.generation)
+        if let Some(installed) = self.installed
+            && generation == Some(installed.generation)
+            && installed.since.elapsed() < IN_FULL
+            && let Some(dropped) = self.guard.nftables.counted(installed.generation)
         {
-            return Ok(Standing::InForce(By::Nftables(in_force.known), dropped));
+            return Ok(GuardState::Installed(By::Nftables(installed.known), dropped));
         }
-        self.in_force = None;
-        let standing = self.guard.standing()?;
-        if let (Standing::InForce(By::Nftables(known), _), Some(generation)) = (&standing, generation) {
-            self.in_force = Some(InForce {
+        self.installed = None;
+        let state = self.guard.state()?;
+        if let (GuardState::Installed(By::Nftables(known), _), Some(generation)) = (&state, generation) {
+            self.installed = Some(Installed {
                 generation,
                 known: *known,
                 since: Instant::now(),
             });
         }
-        Ok(standing)
+        Ok(state)
     }
 }

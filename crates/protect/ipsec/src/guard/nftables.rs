@@ -8,7 +8,7 @@ use bartizan_host::nftables::{self, Difference, Listing, Table};
 
 use super::flows;
 use super::rules::{self, Devices, Known, Written};
-use super::{By, Dropped, OfLink, Standing};
+use super::{By, Dropped, GuardState, OfLink};
 use crate::Kernel;
 
 /// The table of one node.
@@ -17,17 +17,17 @@ pub(super) struct Nftables {
     /// Its name in the family `inet`.
     name: String,
     links: Vec<String>,
-    /// The ways to write it, the strictest first, each with how it is listed once that was asked for.
+    /// The variants of it, the strictest first, each with how it is listed once that was asked for.
     written: Vec<(Written, OnceLock<Listing>)>,
 }
 
 impl Nftables {
     pub(super) fn of(deployment: &Deployment, node: &str) -> Self {
         let name = name(node);
-        let ways = [Devices::None, Devices::Tun]
+        let variants = [Devices::None, Devices::Tun]
             .into_iter()
             .flat_map(|devices| [Known::ByLink, Known::ByAnySa].map(|known| (known, devices)));
-        let written = ways.map(|(known, devices)| {
+        let written = variants.map(|(known, devices)| {
             let written = rules::write(deployment, node, &name, known, devices);
             (written, OnceLock::new())
         });
@@ -65,26 +65,26 @@ impl Nftables {
         refused.map_or(Ok(()), Err)
     }
 
-    pub(super) fn standing(&self) -> Result<Standing, Error> {
+    pub(super) fn state(&self) -> Result<GuardState, Error> {
         let Some(here) = Table::listed(&self.name)? else {
-            return Ok(Standing::Absent);
+            return Ok(GuardState::Absent);
         };
         let ours = self.written.iter().find(|(written, _)| has(&here, &written.mark));
         if ours.is_none() && here.comments().any(|comment| comment.starts_with(rules::MARK)) {
-            return Ok(Standing::Other);
+            return Ok(GuardState::Other);
         }
         // Without any mark: flushed, or somebody else's under our name.
         let Some((written, wanted)) = ours.or(self.written.first()) else {
-            return Ok(Standing::Other);
+            return Ok(GuardState::Other);
         };
         let differences = differences(&here, written, wanted)?;
         Ok(if differences.is_empty() {
-            Standing::InForce(
+            GuardState::Installed(
                 By::Nftables(written.known),
                 self.dropped(&|counter| here.packets(counter)),
             )
         } else {
-            Standing::Damaged(differences.iter().map(ToString::to_string).collect())
+            GuardState::Damaged(differences.iter().map(ToString::to_string).collect())
         })
     }
 

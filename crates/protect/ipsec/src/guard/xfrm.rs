@@ -17,7 +17,7 @@ use bartizan_deployment::Deployment;
 use bartizan_host::{Error, Program};
 
 use self::policy::Policy;
-use super::{By, Dropped, Standing};
+use super::{By, Dropped, GuardState};
 use crate::reqid::fingerprint;
 
 /// How long `ip` may take.
@@ -99,27 +99,27 @@ impl Xfrm {
         }
     }
 
-    pub(super) fn standing(&self) -> Result<Standing, Error> {
+    pub(super) fn state(&self) -> Result<GuardState, Error> {
         let mut found = Vec::new();
         for rank in &self.ranks {
             found.push((rank, rank.found()?));
         }
         if found.iter().all(|(_, found)| found.is_empty()) {
-            return Ok(Standing::Absent);
+            return Ok(GuardState::Absent);
         }
         let surplus = |(rank, found): &(&Rank, BTreeSet<Policy>)| !found.is_subset(&rank.policies);
         if found.iter().any(surplus) {
-            return Ok(Standing::Other);
+            return Ok(GuardState::Other);
         }
         let missing = found.iter().flat_map(|(rank, found)| rank.policies.difference(found));
         let missing: Vec<_> = missing
             .map(|policy| format!("the policy {policy} is missing"))
             .collect();
         if !missing.is_empty() {
-            return Ok(Standing::Damaged(missing));
+            return Ok(GuardState::Damaged(missing));
         }
         let counts = fs::read_to_string(COUNTS).unwrap_or_default();
-        Ok(Standing::InForce(By::Xfrm, dropped(&counts)))
+        Ok(GuardState::Installed(By::Xfrm, dropped(&counts)))
     }
 }
 
@@ -207,7 +207,7 @@ fn delete<'a>(which: impl IntoIterator<Item = &'a str>) -> Result<(), Error> {
         .map(drop)
 }
 
-/// Hands `ip` its lines; it ends at the first that the kernel does not take, unless it is told otherwise.
+/// Hands `ip` its lines; it ends at the first that the kernel does not take, unless it is configured otherwise.
 fn batch(lines: &str, options: &[&str]) -> Result<(), Error> {
     if lines.is_empty() {
         return Ok(());

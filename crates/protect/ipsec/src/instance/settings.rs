@@ -27,7 +27,14 @@ pub struct Settings {
     pub log_level: u8,
     /// A plugin that is asked before all others, such as `ml` for its ML-KEM: for comparisons.
     pub asked_first: Option<&'static str>,
+    /// Whether a CHILD_SA goes into an IKE_SA that its connection has already, as strongSwan does by itself; without, one end sets up as many
+    /// IKE_SAs as a country has sites: for measurements.
+    pub reuse_ike_sas: bool,
 }
+
+/// Peers above which IKE_SAs are kept in a table, and its most rows: 8 MiB of pointers.
+const TABLE_FROM: u32 = 100;
+const TABLE_MOST: u32 = 1 << 20;
 
 impl Settings {
     /// For an end with this many peers.
@@ -41,6 +48,7 @@ impl Settings {
             defaults: false,
             log_level: 1,
             asked_first: None,
+            reuse_ike_sas: true,
         }
     }
 
@@ -70,6 +78,9 @@ impl Settings {
             line(format_args!("    revocation {{ enable_ocsp = no }}"));
         }
         line(format_args!("  }}"));
+        if !self.reuse_ike_sas {
+            line(format_args!("  reuse_ikesa = no"));
+        }
         if !self.defaults {
             // 16 is strongSwan's own, of which four wait for sockets; a set-up is bound by round trips, not by threads.
             line(format_args!("  threads = 16"));
@@ -78,7 +89,7 @@ impl Settings {
             line(format_args!("  fragment_size = {}", self.fragment_size));
             // The default of 10 000 drops what ML-DSA-87 chains and FrodoKEM keys need (100 of 100 set-ups failed when it was tried).
             line(format_args!("  max_packet = 30000"));
-            // Cookies cost every peer a round trip. They are for strangers: the peers of the deployment may all begin at once,
+            // Cookies cost every peer a round trip. They are for unauthenticated peers: the peers of the deployment may all begin at once,
             // each with its own and one more attempt half open.
             let cookies = self.peers.saturating_mul(2).max(30);
             // The same of one address, from which strongSwan's own 3 and 5 would lock out the sixth gNB behind a NAT.
@@ -87,6 +98,11 @@ impl Settings {
             line(format_args!(
                 "  cookie_threshold = {cookies}\n  cookie_threshold_ip = {cookies_of_address}\n  block_threshold = {blocked}"
             ));
+            // strongSwan keeps its IKE_SAs in one list, which every message is looked up in; above a few hundred a table costs less.
+            if self.peers > TABLE_FROM {
+                let size = self.peers.min(TABLE_MOST).next_power_of_two();
+                line(format_args!("  ikesa_table_size = {size}\n  ikesa_table_segments = 16"));
+            }
             // Well below the 30 s after which Linux forgets a mapping that was never answered (nf_conntrack_udp_timeout) and RFC 4787's least of
             // two minutes: an end behind NAT that is silent stays reachable.
             line(format_args!("  keep_alive = 20"));
@@ -112,5 +128,32 @@ impl Settings {
             self.log_level
         ));
         text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(peers: u32) -> String {
+        Settings::new(Kernel::Netlink, peers).render(Path::new("/run/charon.vici"), Path::new("/run/charon.log"))
+    }
+
+    #[test]
+    fn a_charon_with_many_peers_has_a_table_of_ike_sas_of_bounded_size() {
+        assert!(!text(1).contains("ikesa_table_size") && !text(100).contains("ikesa_table_size"));
+        assert!(text(2000).contains("ikesa_table_size = 2048\n"), "{}", text(2000));
+        assert!(text(u32::MAX).contains("ikesa_table_size = 1048576\n"));
+    }
+
+    #[test]
+    fn ike_sas_are_used_again_unless_that_is_switched_off() {
+        assert!(!text(1).contains("reuse_ikesa"));
+        let settings = Settings {
+            reuse_ike_sas: false,
+            ..Settings::new(Kernel::Netlink, 1)
+        };
+        let rendered = settings.render(Path::new("/run/charon.vici"), Path::new("/run/charon.log"));
+        assert!(rendered.contains("  reuse_ikesa = no\n"), "{rendered}");
     }
 }

@@ -79,7 +79,7 @@ fn a_first_child_keyed_from_a_hybrid_ike_sa_is_not_classical_and_a_rekey_needs_i
     let first = child(&[], "AES_GCM_16", "256");
     assert_eq!(judge(&first, false, &accepted), "accepted");
     assert_eq!(judge(&first, true, &accepted), "no-fresh-keys");
-    let classical = refused("classical", String::new());
+    let classical = refused(Violation::Classical, String::new());
     assert_eq!(judge(&first, false, &classical), "classical");
     assert_eq!(
         judge(&child(&["x25519"], "AES_GCM_16", "256"), true, &accepted),
@@ -127,7 +127,7 @@ fn an_sa_of_ah_or_without_a_cipher_is_not_protection_whatever_keyed_it() {
     sa.encryption = child(&[], "AES_GCM_16", "256").encryption;
     assert_eq!(word(&judge(&sa)), "not-encrypted");
     // What was wrong before is said first.
-    let classical = refused("classical", String::new());
+    let classical = refused(Violation::Classical, String::new());
     sa.key_exchanges.clear();
     assert_eq!(word(&of_child(&sa, false, &classical, Some(&policy))), "classical");
 }
@@ -139,7 +139,7 @@ fn a_connection_of_nobody_is_refused() {
 }
 
 #[test]
-fn who_can_forge_an_identity_later_is_told_apart_from_the_keys() {
+fn who_can_forge_an_identity_once_there_is_a_quantum_computer_is_distinguished_from_the_keys() {
     let forgery = |peer: &str| authentication(None, Some(peer.into())).unwrap().forgery;
     assert_eq!(forgery("ECDSA_WITH_SHA256_DER"), Forgery::PossibleLater);
     assert_eq!(forgery("ED25519"), Forgery::PossibleLater);
@@ -148,4 +148,15 @@ fn who_can_forge_an_identity_later_is_told_apart_from_the_keys() {
     assert_eq!(forgery("pre-shared key"), Forgery::AsSecretAsTheKey);
     assert_eq!(forgery("EAP"), Forgery::Unknown);
     assert_eq!(authentication(None, None), None);
+}
+
+#[test]
+fn every_violation_is_in_the_page_that_documents_them() {
+    let page = include_str!("../../../../../docs/ledger.md");
+    for violation in Violation::ALL {
+        assert!(
+            page.contains(&format!("`{violation}`")),
+            "docs/ledger.md lacks {violation}"
+        );
+    }
 }

@@ -88,7 +88,7 @@ fn of_list(section: &Settings, key: &str, protocol: Protocol, charon: Option<&Ch
         {
             let cause = format!("makes messages of more than {MAX_PACKET} octets, which charon drops");
             let hint = "set `max_packet = 30000` in strongswan.conf at both ends";
-            say(Severity::Told, (cause, hint));
+            say(Severity::Noted, (cause, hint));
         }
     }
     remarks
@@ -140,7 +140,7 @@ connections {
         assert_eq!(
             said(None),
             [
-                format!("swanctl.conf:3 ric Refused a peer can choose x25519, beside {hybrid}"),
+                format!("swanctl.conf:3 ric Refused a peer can choose x25519, besides {hybrid}"),
                 format!("swanctl.conf:6 ric/O1 Refused {default}"),
                 "swanctl.conf:9 old Refused is IKEv1, which has no post-quantum key exchange".to_owned(),
             ]

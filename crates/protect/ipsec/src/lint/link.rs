@@ -9,12 +9,12 @@ use super::{Classical, Protocol, Remark, Severity, proposals};
 use crate::Charon;
 use crate::proposal;
 
-/// What is to be said of a link of the file before this charon is told of it.
+/// What is wrong with a link of the file, before this charon receives it.
 #[must_use]
 pub fn link(interface: &Interface, link: &IpsecLink, charon: &Charon, today: Date) -> Vec<Remark> {
     let [one, other] = &interface.between;
     let about = format!("{} {one} -- {other}", interface.kind.name());
-    let policy = interface.policy.in_force(today).ipsec;
+    let policy = interface.policy.in_effect(today).ipsec;
     let classical = if interface.policy.admits_classical(today) {
         Classical::Admitted
     } else {
@@ -66,7 +66,7 @@ pub fn link(interface: &Interface, link: &IpsecLink, charon: &Charon, today: Dat
     if charon.has_libipsec() && link.extended_sequence_numbers {
         let cause = "asks for sequence numbers of 64 bits, and kernel-libipsec counts 32".to_owned();
         say(
-            Severity::Told,
+            Severity::Noted,
             cause,
             "the link is loaded without, and rekeyed before they end; a kernel with ESP has them",
         );
@@ -75,7 +75,7 @@ pub fn link(interface: &Interface, link: &IpsecLink, charon: &Charon, today: Dat
     if !means.sctp_ports && link.selectors.iter().any(with_port) {
         let cause = "is for one port of SCTP, and kernel-libipsec does not find SCTP's ports".to_owned();
         say(
-            Severity::Told,
+            Severity::Noted,
             cause,
             "the link is loaded for all of SCTP between its addresses; it carries nothing where the peer's charon narrows it to the \
              port, as one with a kernel's ESP does",
@@ -108,7 +108,7 @@ fn of_exchange(
     if largest.is_some_and(|octets| octets > MAX_PACKET) {
         let cause = format!("{exchange} makes messages of more than {MAX_PACKET} octets, which charon drops");
         say(
-            Severity::Told,
+            Severity::Noted,
             cause,
             "set `max_packet = 30000` in strongswan.conf at both ends",
         );
@@ -122,7 +122,7 @@ fn of_exchange(
             link.mtu
         );
         say(
-            Severity::Told,
+            Severity::Noted,
             cause,
             "IKE cannot fragment its first message (RFC 7383): begin with a small exchange, as in ecp384-ke1_mlkem1024",
         );
@@ -170,8 +170,8 @@ mod tests {
             charon,
             date!(2026 - 11 - 21),
         );
-        let told = |remark: &Remark| format!("{:?} {}", remark.severity, remark.cause);
-        remarks.iter().map(told).collect()
+        let noted = |remark: &Remark| format!("{:?} {}", remark.severity, remark.cause);
+        remarks.iter().map(noted).collect()
     }
 
     const SID: [&str; 5] = ["CURVE_25519", "ECP_256", "ECP_384", "ML_KEM_768", "ML_KEM_1024"];
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_release_lacks_is_told_before_anything_is_loaded() {
+    fn what_a_release_lacks_is_reported_before_anything_is_loaded() {
         let trixie = charon("6.0.1", &["CURVE_25519", "ECP_384"], &["kernel-netlink"]);
         let lacks = "asks for x25519-ke1_mlkem768, and no plugin that strongSwan 6.0.1 has loaded knows mlkem768";
         assert_eq!(said("hybrid", "", &trixie), [format!("Refused {lacks}")]);
@@ -201,7 +201,7 @@ mod tests {
             frodo,
             [
                 "Refused asks for x25519-ke1_frodoa3, and no plugin that strongSwan 6.1.0 has loaded knows frodoa3",
-                "Told x25519-ke1_frodoa3 makes messages of more than 10000 octets, which charon drops"
+                "Noted x25519-ke1_frodoa3 makes messages of more than 10000 octets, which charon drops"
             ]
         );
         let cipher = said("{ ipsec: { ciphers: [aes256ctr] } }", "", &sid);
@@ -212,22 +212,22 @@ mod tests {
     }
 
     #[test]
-    fn a_first_message_of_ip_fragments_is_told_of_and_one_that_begins_small_is_none() {
+    fn a_first_message_of_ip_fragments_is_reported_and_one_that_begins_small_is_none() {
         let sid = charon("6.1.0", &SID, &["kernel-netlink"]);
         let policy = |exchange: &str| format!("{{ ipsec: {{ key-exchanges: [{exchange}] }} }}");
         let alone = said(&policy("mlkem1024"), "", &sid);
         assert_eq!(
             alone,
-            ["Told IKE_SA_INIT with mlkem1024 takes 1688 octets or more, and a packet has 1500: IP fragments it"]
+            ["Noted IKE_SA_INIT with mlkem1024 takes 1688 octets or more, and a packet has 1500: IP fragments it"]
         );
         assert_eq!(said(&policy("ecp384-ke1_mlkem1024"), "", &sid), Vec::<String>::new());
         assert_eq!(said(&policy("mlkem1024"), "mtu: 9000", &sid), Vec::<String>::new());
     }
 
     #[test]
-    fn what_kernel_libipsec_cannot_do_is_told() {
+    fn what_kernel_libipsec_cannot_do_is_reported() {
         let libipsec = charon("6.1.0", &SID, &["kernel-libipsec", "kernel-netlink"]);
-        let port = "Told is for one port of SCTP, and kernel-libipsec does not find SCTP's ports";
+        let port = "Noted is for one port of SCTP, and kernel-libipsec does not find SCTP's ports";
         assert_eq!(said("hybrid", "esn: false", &libipsec), [port]);
         let whole = "esn: false, selectors: [{ protocol: sctp }]";
         assert_eq!(said("hybrid", whole, &libipsec), Vec::<String>::new());
@@ -235,14 +235,14 @@ mod tests {
             said("hybrid", "mode: transport", &libipsec),
             [
                 "Refused asks for transport mode, and kernel-libipsec has tunnel mode alone",
-                "Told asks for sequence numbers of 64 bits, and kernel-libipsec counts 32",
+                "Noted asks for sequence numbers of 64 bits, and kernel-libipsec counts 32",
                 port
             ]
         );
     }
 
     #[test]
-    fn an_exception_is_told_of_while_it_holds() {
+    fn an_exception_is_reported_while_it_holds() {
         let sid = charon("6.1.0", &SID, &["kernel-netlink"]);
         let policy = |expires| format!("{{ profile: transition, reason: r, expires: {expires} }}");
         assert_eq!(said(&policy("2026-11-20"), "", &sid), Vec::<String>::new());
@@ -252,7 +252,7 @@ mod tests {
         assert!(
             during
                 .iter()
-                .all(|remark| remark.starts_with("Told a peer can choose ")),
+                .all(|remark| remark.starts_with("Noted a peer can choose ")),
             "{during:?}"
         );
     }

@@ -47,7 +47,7 @@ pub(super) fn children(
 
 /// What all children of a link have in common.
 fn common(node: &str, interface: &Interface, link: &IpsecLink, means: Means, today: Date) -> Section {
-    let policy = interface.policy.in_force(today).ipsec;
+    let policy = interface.policy.in_effect(today).ipsec;
     let long_numbers = link.extended_sequence_numbers && means.extended_sequence_numbers;
     let packets = match link.lifetimes.child_packets {
         None if !long_numbers => Some(PACKETS_OF_32_BITS),
@@ -55,7 +55,7 @@ fn common(node: &str, interface: &Interface, link: &IpsecLink, means: Means, tod
         packets => packets,
     };
     let peer = link.ends_from(node).map(|(_, there)| there.reached_at());
-    // Traps stay installed: a packet that finds no SA waits for one and is never sent in clear. charon has none for a peer whose address it
+    // Traps stay installed: a packet that finds no SA waits for one and is never sent unencrypted. charon has none for a peer whose address it
     // does not know; what finds no SA is the guard's alone there.
     let (trap, again, lost) = match link.start {
         _ if peer == Some(None) => ("none", "none", "clear"),

@@ -92,7 +92,7 @@ const E2: &str =
     "  - { kind: E2, between: [cu, ric], with: ipsec, ipsec: { inner: { cu: [10.78.1.1], ric: [10.78.2.1] } } }\n";
 
 #[test]
-fn e2_is_told_to_both_ends() {
+fn e2_is_configured_at_both_ends() {
     insta::assert_snapshot!("e2_cu", rendered("cu", "hybrid", E2, KERNEL));
     insta::assert_snapshot!("e2_ric", rendered("ric", "hybrid", E2, KERNEL));
 }
@@ -135,7 +135,7 @@ const BEHIND_NAT: &str = "  - { kind: E2, between: [cu, ric], with: ipsec, ipsec
                           - { kind: F1-C, between: [ric, mu], with: ipsec, ipsec: { inner: { mu: [10.78.1.2] }, external: { mu: any, ric: 203.0.113.7 } } }\n";
 
 #[test]
-fn behind_nat_each_end_is_told_its_own_address_and_where_it_reaches_the_other() {
+fn behind_nat_each_end_receives_its_own_address_and_where_it_reaches_the_other() {
     let lines = |node: &str| -> Vec<String> {
         let text = rendered(node, "hybrid", BEHIND_NAT, KERNEL);
         let words = [
@@ -274,7 +274,7 @@ fn credentials_go_to_charon_root_first_and_the_key_last() {
     let files = files(Algorithm::Ed25519);
     let deployment = deployment(files.path(), "hybrid", E2);
     let credentials = Credentials::read(deployment.node("cu").unwrap().ipsec.as_ref().unwrap()).unwrap();
-    let told: Vec<_> = credentials
+    let reported: Vec<_> = credentials
         .load()
         .into_iter()
         .map(|(command, message)| {
@@ -291,7 +291,7 @@ fn credentials_go_to_charon_root_first_and_the_key_last() {
         "load-cert X509 NONE",
         "load-key any ",
     ];
-    assert_eq!(told, expected);
+    assert_eq!(reported, expected);
     assert_eq!(
         format!("{credentials:?}"),
         "Credentials { 1 intermediates, 1 roots, 2 lists }"

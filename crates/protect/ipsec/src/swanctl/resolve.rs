@@ -16,7 +16,7 @@ pub(super) struct Raw {
 }
 
 impl Raw {
-    /// The later of two values is in force.
+    /// The later of two values takes effect.
     pub(super) fn set(&mut self, key: String, value: String, place: Place) {
         match self.values.iter_mut().find(|(known, ..)| *known == key) {
             Some(known) => *known = (key, value, place),

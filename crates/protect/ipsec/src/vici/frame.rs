@@ -54,7 +54,7 @@ impl Frames {
             });
         }
         let Some(packet) = rest.get(..length) else {
-            // What was read is not kept beside what is waited for.
+            // What was read is not kept besides what is waited for.
             self.bytes.drain(..self.at);
             self.at = 0;
             return Ok(None);

@@ -136,7 +136,7 @@ impl Section {
     }
 }
 
-/// One line, with secrets and anything unprintable told by its length alone.
+/// One line, with secrets and of anything unprintable the length alone.
 impl fmt::Debug for Section {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let shown = |bytes: &[u8]| match std::str::from_utf8(bytes) {

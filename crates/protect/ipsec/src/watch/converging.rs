@@ -20,7 +20,7 @@ use crate::vici::{Client, Error, Section};
 const AGAIN: Duration = Duration::from_secs(1);
 
 /// How long the end that does not decide leaves it to the other: several times of what that takes.
-const LEFT_TO_THE_OTHER: Duration = Duration::from_secs(4 * track::BESIDE.as_secs());
+const LEFT_TO_THE_OTHER: Duration = Duration::from_secs(4 * track::OVERLAP.as_secs());
 
 /// How long a peer may take to answer the deletion: it answers in the IKE_SA that stays, and where it does not in this one it has forgotten it.
 const FORGOTTEN: Duration = Duration::from_secs(3);
@@ -55,7 +55,7 @@ impl Doubled {
 impl Watch<'_> {
     /// Deletes the surplus IKE_SAs of a connection, where this end decides.
     pub(super) fn converge(&mut self, commands: &mut Client, notice: &mut dyn FnMut(Notice<'_>)) -> Result<(), Error> {
-        let mut doubled = self.tracked.doubled(track::BESIDE);
+        let mut doubled = self.tracked.doubled(track::OVERLAP);
         let late = self.tracked.doubled(LEFT_TO_THE_OTHER);
         doubled.retain(|name| {
             let known = self.expectations.of(name);
@@ -74,7 +74,7 @@ impl Watch<'_> {
             // A peer that answers in none is lost, and charon's to give up.
             if self.silences.is_answered(connection, &self.tracked) {
                 if !std::mem::replace(&mut deletion.forced, true) {
-                    self.told.note(*id, ending::FORGOTTEN);
+                    self.logged.note(*id, ending::FORGOTTEN);
                 }
                 terminate(commands, *id, "yes")?;
             }
@@ -128,21 +128,21 @@ fn extra<'a>(
     installed: &dyn Fn(&IkeSa, u32) -> Option<Instant>,
     is_silent: &dyn Fn(&IkeSa) -> bool,
 ) -> Vec<&'a IkeSa> {
-    let settled = |sa: &&&IkeSa| sa.state == "ESTABLISHED" && sa.established_s >= track::BESIDE.as_secs();
-    let standing: Vec<_> = sas.iter().filter(settled).copied().collect();
+    let settled = |sa: &&&IkeSa| sa.state == "ESTABLISHED" && sa.established_s >= track::OVERLAP.as_secs();
+    let established: Vec<_> = sas.iter().filter(settled).copied().collect();
     let last = |sa: &IkeSa| {
-        let standing = sa.children.iter().filter(|child| child.stands());
-        standing
+        let established = sa.children.iter().filter(|child| child.stands());
+        established
             .clone()
             .filter_map(|child| Some((installed(sa, child.id)?, child.id)))
             .max()
-            .filter(|_| standing.count() >= children)
+            .filter(|_| established.count() >= children)
     };
-    let complete = standing
+    let complete = established
         .iter()
         .filter_map(|sa| Some((!is_silent(sa), last(sa)?, sa.id)));
     let Some((.., stays)) = complete.max() else {
         return Vec::new();
     };
-    standing.into_iter().filter(|sa| sa.id != stays).collect()
+    established.into_iter().filter(|sa| sa.id != stays).collect()
 }

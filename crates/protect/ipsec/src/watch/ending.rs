@@ -60,7 +60,7 @@ pub(super) struct Name {
 /// Why it ended, and the line that says so; none where charon was asked to end it, or does not say.
 pub(super) fn why<'a>(lines: impl Iterator<Item = &'a str> + Clone, child: Option<&Name>) -> Option<(Why, String)> {
     SIGNS.iter().find_map(|(sign, of, why)| {
-        let told = lines.clone().find(|line| {
+        let logged = lines.clone().find(|line| {
             line.contains(sign)
                 && match of {
                     Of::Ike => true,
@@ -70,7 +70,7 @@ pub(super) fn why<'a>(lines: impl Iterator<Item = &'a str> + Clone, child: Optio
                     }),
                 }
         })?;
-        Some((*why, told.to_owned()))
+        Some((*why, logged.to_owned()))
     })
 }
 

@@ -138,11 +138,11 @@ impl Expectations {
         self.0.iter()
     }
 
-    /// What the policy in force on this day, and the rest of the file, says of an IKE_SA.
+    /// What the policy in effect on this day, and the rest of the file, says of an IKE_SA.
     #[must_use]
     pub fn judge_ike(&self, sa: &IkeSa, today: Date) -> Verdict {
         let expected = self.of(&sa.connection);
-        let policy = expected.map(|expected| expected.policy.in_force(today));
+        let policy = expected.map(|expected| expected.policy.in_effect(today));
         let verdict = judge::of_ike(sa, policy.as_ref());
         match expected.and_then(|expected| expected.ends.as_ref()) {
             Some(ends) => judge::between(verdict, sa, ends),
@@ -154,7 +154,7 @@ impl Expectations {
     #[must_use]
     pub fn judge_child(&self, sa: &IkeSa, child: &ChildSa, rekeyed: bool, today: Date) -> Verdict {
         let expected = self.of(&sa.connection).and_then(|expected| expected.child(&child.name));
-        let policy = expected.map(|expected| expected.policy.in_force(today));
+        let policy = expected.map(|expected| expected.policy.in_effect(today));
         let verdict = judge::of_child(child, rekeyed, &self.judge_ike(sa, today), policy.as_ref());
         match expected.and_then(|expected| expected.form.as_ref()) {
             Some(form) => judge::of_form(verdict, child, form),

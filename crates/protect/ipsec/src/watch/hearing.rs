@@ -12,7 +12,7 @@ impl Watch<'_> {
         let message = &event.message;
         match event.name.as_str() {
             LOG => {
-                self.told.hear(message);
+                self.logged.hear(message);
                 self.overheard(message);
             }
             ALERT => self.alert(message, notice),
@@ -29,7 +29,7 @@ impl Watch<'_> {
             }
             "ike-rekey" => {
                 for (old, new) in sa::rekeyed_ike_sas(message) {
-                    self.told.carry_on(old.id, new.id);
+                    self.logged.carry_on(old.id, new.id);
                     self.ike(&new, Cause::Rekey, Some(&old), notice);
                     self.tracked.hand_over(old.id, new.id);
                     self.condemned

@@ -6,7 +6,7 @@ use bartizan_deployment::{Breach, Policy, day_of};
 use bartizan_ledger::{Cause, Event, Verdict};
 
 use super::taking_down::Condemned;
-use super::{Notice, Sighting, TELL, Untold, Watch, track};
+use super::{Notice, Sighting, TELL, Unreported, Watch, track};
 use crate::judge;
 use crate::sa::{ChildSa, IkeSa};
 use crate::vici::{Client, Error, Section};
@@ -28,7 +28,7 @@ impl Watch<'_> {
                 self.child(sa, child, Cause::Found, None, notice);
             }
         }
-        self.metrics.standing(self.tracked.standing());
+        self.metrics.established(self.tracked.established());
         self.forget_unlisted(&listed, notice);
         Ok(())
     }
@@ -44,7 +44,7 @@ impl Watch<'_> {
         let Some(key) = sa.key else { return };
         let today = day_of((self.clock)());
         let expectation = self.expectations.of(&sa.connection);
-        let policy = expectation.map(|expectation| expectation.policy.in_force(today));
+        let policy = expectation.map(|expectation| expectation.policy.in_effect(today));
         let verdict = self.expectations.judge_ike(sa, today);
         let sighting = Sighting {
             connection: sa.connection.clone(),
@@ -60,9 +60,9 @@ impl Watch<'_> {
             self.answered(sa.id, &sa.connection, notice);
             self.said.forget(&sa.connection);
             self.metrics.ike(&sighting);
-            let set_up = self.told.of(sa.id).map(|tale| tale.begun.elapsed());
+            let set_up = self.logged.of(sa.id).map(|sa_log| sa_log.begun.elapsed());
             let record = track::ike_record(sa, key, replaces, expectation, set_up, cause, verdict);
-            self.untold.push(Untold {
+            self.unreported.push(Unreported {
                 id: sa.id,
                 since: Instant::now(),
                 record,
@@ -74,30 +74,30 @@ impl Watch<'_> {
         }
     }
 
-    /// Writes the records of IKE_SAs that charon's log has told of, or will not; `all` of them at the end.
+    /// Writes the records of IKE_SAs that charon's log has reported, or will not; `all` of them at the end.
     pub(super) fn write(&mut self, all: bool) {
-        let told = &self.told;
-        let ready = |waiting: &mut Untold| {
-            let whole = told
+        let logged = &self.logged;
+        let ready = |waiting: &mut Unreported| {
+            let whole = logged
                 .of(waiting.id)
-                .is_some_and(|tale| tale.local.is_some() && tale.peer.is_some());
+                .is_some_and(|sa_log| sa_log.local.is_some() && sa_log.peer.is_some());
             all || whole || waiting.record.cause == Cause::Found || waiting.since.elapsed() >= TELL
         };
-        let written: Vec<_> = self.untold.extract_if(.., ready).collect();
-        for Untold {
+        let written: Vec<_> = self.unreported.extract_if(.., ready).collect();
+        for Unreported {
             id, mut record, closed, ..
         } in written
         {
             if record.cause != Cause::Found
-                && let Some(tale) = self.told.of(id)
+                && let Some(sa_log) = self.logged.of(id)
             {
-                record.authentication = judge::authentication(tale.local.clone(), tale.peer.clone());
-                record.messages = Some(tale.messages);
+                record.authentication = judge::authentication(sa_log.local.clone(), sa_log.peer.clone());
+                record.messages = Some(sa_log.messages);
             }
             let key = record.key;
             self.recorder.record(Event::IkeSa(Box::new(record)));
             if closed.iter().any(|closed| closed.spi_in.is_none() && closed.key == key) {
-                self.told.forget(id);
+                self.logged.forget(id);
             }
             for closed in closed {
                 self.recorder.record(Event::SaClosed(closed));
@@ -118,7 +118,7 @@ impl Watch<'_> {
         let today = day_of((self.clock)());
         let expectation = self.expectations.of(&sa.connection);
         let expected = expectation.and_then(|expectation| expectation.child(&child.name));
-        let policy = expected.map(|expected| expected.policy.in_force(today));
+        let policy = expected.map(|expected| expected.policy.in_effect(today));
         // What was seen to be rekeyed stays so, however it is met again.
         let rekeyed = cause == Cause::Rekey || self.tracked.was_rekeyed(sa.id, child) || sa.keyed_later(child);
         let verdict = self.expectations.judge_child(sa, child, rekeyed, today);

@@ -1,7 +1,7 @@
 //! What a watch leaves for `status` to read: the last refusal of each link, the last end, and since when there is no answer.
 //!
-//! charon itself keeps none of it. The file is beside the locks, in a directory of root's, and is of use only as long as its writer
-//! holds the lock beside it: what nobody watches is not told from memory.
+//! charon itself keeps none of it. The file is next to the locks, in a directory of root's, and is of use only as long as its writer
+//! holds the lock next to it: what nobody watches is not reported from memory.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -121,7 +121,7 @@ impl Memory {
                 return;
             }
             self.tried = Some(now);
-            self.lock = FileLock::take(&beside(file), Duration::ZERO, || ()).ok().flatten();
+            self.lock = FileLock::take(&lock_path(file), Duration::ZERO, || ()).ok().flatten();
             self.written = false;
         }
         if self.lock.is_some() && !self.written {
@@ -144,7 +144,7 @@ pub fn remembered(socket: &Path) -> Option<Remembered> {
     let file = file_of(socket)?;
     // Whoever gets the lock is alone. A moment's hold keeps no watch out: it tries again.
     let text = fs::read(&file).ok()?;
-    match FileLock::take(&beside(&file), Duration::ZERO, || ()) {
+    match FileLock::take(&lock_path(&file), Duration::ZERO, || ()) {
         Ok(None) => serde_json::from_slice(&text).ok(),
         _ => None,
     }
@@ -156,7 +156,7 @@ pub(super) fn file_of(socket: &Path) -> Option<PathBuf> {
     Some(with(&lock, ".watch.json"))
 }
 
-fn beside(file: &Path) -> PathBuf {
+fn lock_path(file: &Path) -> PathBuf {
     with(file, ".lock")
 }
 

@@ -167,12 +167,12 @@ mod tests {
     const LINK: &str = "cu--ric";
 
     fn established(tracked: &mut Tracked, id: u32) {
-        let told = Section::new()
+        let logged = Section::new()
             .with("uniqueid", id.to_string())
             .with("state", "ESTABLISHED")
             .with("initiator-spi", format!("{id:016x}"))
             .with("responder-spi", "eef74d6b20dd86e3");
-        let sa = IkeSa::read(LINK, &told).unwrap();
+        let sa = IkeSa::read(LINK, &logged).unwrap();
         tracked.is_new(&sa, sa.key.unwrap(), &Verdict::Accepted);
     }
 

@@ -95,10 +95,10 @@ impl Watch<'_> {
             connection,
             closed,
         });
-        self.metrics.standing(self.tracked.standing());
+        self.metrics.established(self.tracked.established());
     }
 
-    /// Records the ends that charon's log has told of, or will not; all of them at the end.
+    /// Records the ends that charon's log has reported, or will not; all of them at the end.
     pub(super) fn part(&mut self, all: bool, notice: &mut dyn FnMut(Notice<'_>)) {
         let ready = |parting: &mut Parting| {
             let known = |(_, closed): &(_, SaClosed)| closed.why != Why::Deleted;
@@ -115,7 +115,7 @@ impl Watch<'_> {
         {
             for (name, mut closed) in closed {
                 if closed.why == Why::Deleted
-                    && let Some((why, detail)) = ending::why(self.told.lines(id), name.as_ref())
+                    && let Some((why, detail)) = ending::why(self.logged.lines(id), name.as_ref())
                 {
                     closed.why = why;
                     closed.detail = Some(detail);
@@ -135,13 +135,13 @@ impl Watch<'_> {
                     self.memory.ended(&connection, parted.why, parted.detail.clone());
                     notice(Notice::Ended(&parted));
                 }
-                match self.untold.iter_mut().find(|waiting| waiting.id == id) {
+                match self.unreported.iter_mut().find(|waiting| waiting.id == id) {
                     Some(waiting) => waiting.closed.push(closed),
                     None => self.recorder.record(Event::SaClosed(closed)),
                 }
             }
-            if whole && !self.untold.iter().any(|waiting| waiting.id == id) {
-                self.told.forget(id);
+            if whole && !self.unreported.iter().any(|waiting| waiting.id == id) {
+                self.logged.forget(id);
             }
         }
     }

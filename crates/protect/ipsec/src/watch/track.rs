@@ -11,7 +11,7 @@ use super::expectation::Expectation;
 use crate::sa::{ChildSa, IkeSa};
 
 /// How long two IKE_SAs stand side by side in a re-authentication, at most: the old one is deleted when the new one stands.
-pub(super) const BESIDE: Duration = Duration::from_secs(3);
+pub(super) const OVERLAP: Duration = Duration::from_secs(3);
 
 /// SAs by charon's numbers.
 #[derive(Debug, Default)]
@@ -24,7 +24,7 @@ struct Ike {
     recorded: bool,
     connection: String,
     peer_identity: Option<String>,
-    /// As charon told of it first, without its CHILD_SAs.
+    /// As charon reported it first, without its CHILD_SAs.
     sa: IkeSa,
     verdict: Verdict,
     since: Instant,
@@ -48,7 +48,7 @@ impl Ike {
 }
 
 impl Tracked {
-    /// How an IKE_SA that charon tells of, and the CHILD_SAs set up with it, came about: beside an older one to the same peer it is
+    /// How an IKE_SA that charon reports, and the CHILD_SAs set up with it, came about: together with an older one to the same peer it is
     /// a re-authentication.
     pub(super) fn cause_of(&self, sa: &IkeSa) -> Cause {
         let mut others = self.0.iter().filter(|(id, _)| **id < sa.id);
@@ -64,12 +64,12 @@ impl Tracked {
         let this = self.0.get(&id)?;
         let others = self.0.iter().filter(|(other, _)| **other != id);
         let same = others.filter(|(_, known)| known.is_to_peer_of(&this.connection, this.peer_identity.as_deref()));
-        let (mut newer, mut beside) = (false, false);
+        let (mut newer, mut overlaps) = (false, false);
         for (other, known) in same {
             newer |= *other > id;
-            beside |= known.since.elapsed().min(this.since.elapsed()) >= BESIDE;
+            overlaps |= known.since.elapsed().min(this.since.elapsed()) >= OVERLAP;
         }
-        match (beside, newer) {
+        match (overlaps, newer) {
             (true, _) => Some(Why::Duplicate),
             (false, true) => Some(Why::Replaced),
             (false, false) => None,
@@ -87,12 +87,12 @@ impl Tracked {
         known.map(|(id, _)| *id)
     }
 
-    /// An IKE_SA that stands, as charon told of it first.
+    /// An IKE_SA that stands, as charon reported it first.
     pub(super) fn sa(&self, id: u32) -> Option<&IkeSa> {
         self.0.get(&id).map(|known| &known.sa)
     }
 
-    /// When a CHILD_SA was installed, as charon told of it: to the second where it was found standing.
+    /// When a CHILD_SA was installed, as charon reported it: to the second where it was found installed.
     pub(super) fn installed(&self, ike: u32, child: u32) -> Option<Instant> {
         let known = self.0.get(&ike)?.children.get(&child)?;
         Some(known.installed)
@@ -104,8 +104,8 @@ impl Tracked {
     }
 
     /// Connections of which several IKE_SAs have stood side by side for so long.
-    pub(super) fn doubled(&self, beside: Duration) -> Vec<String> {
-        let old = self.0.values().filter(|known| known.since.elapsed() >= beside);
+    pub(super) fn doubled(&self, overlaps: Duration) -> Vec<String> {
+        let old = self.0.values().filter(|known| known.since.elapsed() >= overlaps);
         let mut names: Vec<_> = old.map(|known| known.connection.clone()).collect();
         names.sort();
         let twice = names.windows(2).filter(|pair| pair[0] == pair[1]);
@@ -275,7 +275,7 @@ impl Tracked {
     }
 
     /// How many IKE_SAs and CHILD_SAs stand.
-    pub(super) fn standing(&self) -> (usize, usize) {
+    pub(super) fn established(&self) -> (usize, usize) {
         (self.0.len(), self.0.values().map(|ike| ike.children.len()).sum())
     }
 }

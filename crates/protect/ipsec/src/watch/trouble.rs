@@ -9,62 +9,62 @@ use std::time::{Duration, Instant};
 use bartizan_ledger::{Asked, Direction, Event, Refuser, SaRefused};
 
 use super::{Expectation, Notice, TELL, Watch, ending};
-use crate::drive::{Reason, reason};
+use crate::drive::{Cause, Reason, reason};
 use crate::sa::IkeSa;
 use crate::vici::Section;
 
 /// Alerts that tell of a refusal, with the word for it where charon's log does not give a better one, and what to do. Those further down follow
 /// from those further up.
-const REFUSALS: [(&str, &str, &str); 15] = [
+const REFUSALS: [(&str, Cause, &str); 15] = [
     (
         "cert-revoked",
-        "revoked",
+        Cause::Revoked,
         "the peer needs a new certificate: `bartizan ca issue`",
     ),
     (
         "cert-expired",
-        "expired",
+        Cause::Expired,
         "renew it with `bartizan ca issue`, and compare the clocks of both hosts",
     ),
     (
         "cert-validation-failed",
-        "revocation-unknown",
+        Cause::RevocationUnknown,
         "the policy requires a current revocation list: `bartizan ca crl`",
     ),
-    ("cert-no-issuer", "unknown-ca", UNKNOWN_CA),
-    ("cert-untrusted-root", "unknown-ca", UNKNOWN_CA),
-    ("cert-exceeded-path-len", "not-accepted", NOT_ACCEPTED),
-    ("cert-policy-violation", "not-accepted", NOT_ACCEPTED),
-    ("authorization-failed", "not-accepted", NOT_ACCEPTED),
+    ("cert-no-issuer", Cause::UnknownCa, UNKNOWN_CA),
+    ("cert-untrusted-root", Cause::UnknownCa, UNKNOWN_CA),
+    ("cert-exceeded-path-len", Cause::NotAccepted, NOT_ACCEPTED),
+    ("cert-policy-violation", Cause::NotAccepted, NOT_ACCEPTED),
+    ("authorization-failed", Cause::NotAccepted, NOT_ACCEPTED),
     (
         "proposal-mismatch-ike",
-        "no-common-proposal",
+        Cause::NoCommonProposal,
         "both ends must name a key exchange in common",
     ),
     (
         "proposal-mismatch-child",
-        "no-common-proposal",
+        Cause::NoCommonProposal,
         "both ends must name a key exchange in common",
     ),
     (
         "ts-mismatch",
-        "no-common-traffic",
+        Cause::NoCommonTraffic,
         "both ends must name the same inner networks and ports",
     ),
     (
         "install-child-sa-failed",
-        "not-installed",
+        Cause::NotInstalled,
         "the kernel did not take the SA: charon's log says why",
     ),
     (
         "install-child-policy-failed",
-        "not-installed",
+        Cause::NotInstalled,
         "the kernel did not take the policy: charon's log says why",
     ),
-    ("peer-auth-failed", "not-authenticated", "charon's log says more"),
+    ("peer-auth-failed", Cause::NotAuthenticated, "charon's log says more"),
     (
         "local-auth-failed",
-        "peer-refused",
+        Cause::PeerRefused,
         "the peer did not accept this node: `bartizan status` there, its ledger and the log of its `up` name the reason",
     ),
 ];
@@ -157,7 +157,7 @@ impl Watch<'_> {
             // It is about to go, and its end says so, unless it never stood.
             "retransmit-send-timeout" if sa.state == "CONNECTING" => self.trouble(sa, None, true),
             "half-open-timeout" => self.trouble(sa, None, false),
-            EXPIRED => self.told.note(sa.id, ending::LIFETIME),
+            EXPIRED => self.logged.note(sa.id, ending::LIFETIME),
             _ => {
                 if let Some(place) = REFUSALS.iter().position(|(alert, ..)| *alert == kind) {
                     self.trouble(sa, Some(place), false);
@@ -211,13 +211,13 @@ impl Watch<'_> {
         }
     }
 
-    /// Records the refusals that charon's log has told of, or will not; all of them at the end.
+    /// Records the refusals that charon's log has reported, or will not; all of them at the end.
     pub(super) fn refuse(&mut self, all: bool, notice: &mut dyn FnMut(Notice<'_>)) {
         let ready = |trouble: &mut Trouble| all || trouble.since.elapsed() >= TELL;
         let ready: Vec<_> = self.troubles.extract_if(.., ready).collect();
         for trouble in ready {
             let (refused, hint) = self.refused(&trouble);
-            self.told.turn_over(trouble.id);
+            self.logged.turn_over(trouble.id);
             self.metrics.refused(&refused);
             self.memory.refused(&refused);
             if let Some(times) = self.said.again(&refused) {
@@ -239,7 +239,7 @@ impl Watch<'_> {
             known.next().filter(|_| known.next().is_none())
         });
         // An initiator judges the responder when that has already established the IKE_SA.
-        let late = reason.word == "peer-refused";
+        let late = reason.cause == Cause::PeerRefused;
         let others = expectation.is_some_and(|known| self.tracked.has(&known.connection, Some(trouble.id)));
         let what = match sa {
             Some(sa) if sa.stands() && !late => Asked::Exchange,
@@ -267,38 +267,38 @@ impl Watch<'_> {
             peer_address: trouble.addresses.map(|[_, there]| there),
             what,
             by: if of_peer { Refuser::Peer } else { Refuser::Us },
-            reason: reason.word.to_owned(),
+            reason: reason.cause.to_string(),
             detail: reason.sentence,
         };
         (refused, reason.hint)
     }
 
     fn reason(&self, trouble: &Trouble) -> Reason {
-        let lines = self.told.lines(trouble.id);
+        let lines = self.logged.lines(trouble.id);
         if let Some(known) = reason::known(lines) {
             return known;
         }
-        if let Some((alert, word, hint)) = trouble.alert.and_then(|place| REFUSALS.get(place)) {
+        if let Some((alert, cause, hint)) = trouble.alert.and_then(|place| REFUSALS.get(place)) {
             return Reason {
-                word,
+                cause: *cause,
                 sentence: format!("charon's alert: {alert}"),
                 hint,
             };
         }
-        let (word, sentence, hint) = match trouble.unreachable {
+        let (cause, sentence, hint) = match trouble.unreachable {
             true => (
-                "unreachable",
+                Cause::Unreachable,
                 "no answer to the first message",
                 "UDP ports 500 and 4500 must pass in both directions, and a charon must run there",
             ),
             false => (
-                "unfinished",
+                Cause::Unfinished,
                 "the peer began and did not go on",
                 "the peer's log says why",
             ),
         };
         Reason {
-            word,
+            cause,
             sentence: sentence.to_owned(),
             hint,
         }

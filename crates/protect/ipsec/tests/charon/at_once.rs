@@ -14,7 +14,7 @@ const TIMES: u32 = 24;
 const LATER: Duration = Duration::from_micros(200);
 
 #[test]
-fn both_ends_that_rekey_at_once_are_both_told_that_it_is_done() {
+fn both_ends_that_rekey_at_once_are_both_notified_that_it_is_done() {
     let stage = Stage::set_up();
     stage.load(HYBRID, HYBRID);
     stage.near.client().command("initiate", named("e2")).expect("up");

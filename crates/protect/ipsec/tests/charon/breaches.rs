@@ -54,7 +54,7 @@ fn a_reauthentication_is_recorded_with_what_keyed_it_and_the_one_before_was_repl
         });
         eventually("the one before is gone", || {
             let text = metrics.text();
-            text.contains("bartizan_ipsec_ike_sas_standing 1").then_some(())
+            text.contains("bartizan_ipsec_ike_sas_established 1").then_some(())
         });
     });
     let (ikes, children) = (ikes(&events), children(&events));
@@ -94,7 +94,7 @@ fn a_reauthentication_to_a_classical_key_exchange_is_a_breach_and_leaves_no_sa()
         wait_for(said, "taken down Curve25519 alone");
         eventually("nothing stands", || {
             let text = metrics.text();
-            text.contains("bartizan_ipsec_ike_sas_standing 0").then_some(())
+            text.contains("bartizan_ipsec_ike_sas_established 0").then_some(())
         });
         // As charon itself has it.
         eventually("charon has none", || list_sas(&mut client).is_empty().then_some(()));
@@ -113,7 +113,7 @@ fn a_reauthentication_to_a_classical_key_exchange_is_a_breach_and_leaves_no_sa()
 }
 
 #[test]
-fn under_report_a_breach_is_told_once_and_the_sa_stays() {
+fn under_report_a_breach_is_reported_once_and_the_sa_stays() {
     /// How often the watch has asked for the day: once or more for each SA of a sweep.
     static ASKED: AtomicUsize = AtomicUsize::new(0);
     fn clock() -> SystemTime {
@@ -140,10 +140,10 @@ fn under_report_a_breach_is_told_once_and_the_sa_stays() {
         assert_eq!(times(said, "stands its IKE_SA"), 1, "{said:?}");
         assert_eq!(times(said, "taken down"), 0, "{said:?}");
         let sas = list_sas(&mut client);
-        let standing = sas[0].section("child-sas").expect("children");
-        let mut standing = standing.sections();
+        let established = sas[0].section("child-sas").expect("children");
+        let mut established = established.sections();
         assert!(
-            standing.any(|(_, child)| child.text("state") == Some("INSTALLED")),
+            established.any(|(_, child)| child.text("state") == Some("INSTALLED")),
             "{sas:?}"
         );
     });

@@ -61,7 +61,7 @@ fn an_ike_sa_to_another_peer_or_address_is_taken_down() {
 }
 
 #[test]
-fn a_child_for_more_packets_than_the_file_says_is_taken_down_or_told_as_the_policy_asks() {
+fn a_child_for_more_packets_than_the_file_says_is_taken_down_or_reported_as_the_policy_asks() {
     let mut stage = Stage::set_up();
     stage.load(HYBRID, HYBRID);
     let narrow = |expected: &mut Expectation| {
@@ -84,19 +84,19 @@ fn a_child_for_more_packets_than_the_file_says_is_taken_down_or_told_as_the_poli
     assert_eq!(ikes(&events)[0].verdict, Verdict::Accepted);
     assert_eq!(refused(&children(&events)[0].verdict), wanted);
 
-    let told = but(|expected| {
+    let reported = but(|expected| {
         narrow(expected);
         expected.children[0].policy.ipsec.breach = Breach::Report;
     });
-    let (events, metrics) = watched_as(told, EVERYDAY, &mut stage, |stage, said, _| {
+    let (events, metrics) = watched_as(reported, EVERYDAY, &mut stage, |stage, said, _| {
         let mut client = stage.near.client();
         client.command("initiate", named("e2")).expect("up");
         wait_for(said, "breach its IKE_SA");
         let sas = list_sas(&mut client);
-        let standing = sas[0].section("child-sas").expect("children");
-        let mut standing = standing.sections();
+        let established = sas[0].section("child-sas").expect("children");
+        let mut established = established.sections();
         assert!(
-            standing.any(|(_, child)| child.text("state") == Some("INSTALLED")),
+            established.any(|(_, child)| child.text("state") == Some("INSTALLED")),
             "{sas:?}"
         );
     });

@@ -1,4 +1,4 @@
-//! A path between two charons that loses or reorders their IKE fragments, as told and not by chance.
+//! A path between two charons that loses or reorders their IKE fragments, as asked and not by chance.
 //!
 //! Each charon sees the other's address: the relay has it on either side, in a namespace for each.
 
@@ -55,8 +55,8 @@ impl Relay {
             let bind = |space: &Namespace, address| space.enter(|| UdpSocket::bind((address, port))).expect("entered");
             let here = Arc::new(bind(&spaces[0], far.address()).expect("its address"));
             let there = Arc::new(bind(&spaces[1], near.address()).expect("its address"));
-            let ways = [(&here, &there, far.address()), (&there, &here, near.address())];
-            lanes.extend(ways.map(|(from, to, address)| {
+            let directions = [(&here, &there, far.address()), (&there, &here, near.address())];
+            lanes.extend(directions.map(|(from, to, address)| {
                 let lane = Lane {
                     from: Arc::clone(from),
                     to: Arc::clone(to),

@@ -170,7 +170,7 @@ fn set_up_both_rekeys_and_the_end_are_recorded_with_what_keyed_them() {
         eventually("the watch has heard", || {
             metrics
                 .text()
-                .contains("bartizan_ipsec_ike_sas_standing 0")
+                .contains("bartizan_ipsec_ike_sas_established 0")
                 .then_some(())
         });
     });
@@ -217,7 +217,7 @@ fn set_up_both_rekeys_and_the_end_are_recorded_with_what_keyed_them() {
         .filter(|event| matches!(event, Event::SaClosed(_)))
         .count();
     assert_eq!(ends, 4, "both IKE_SAs and both CHILD_SAs");
-    assert!(metrics.contains("bartizan_ipsec_ike_sas_standing 0"), "{metrics}");
+    assert!(metrics.contains("bartizan_ipsec_ike_sas_established 0"), "{metrics}");
     assert!(!metrics.contains("verdict=\"refused\""), "{metrics}");
 }
 

@@ -220,7 +220,7 @@ pub(super) fn check(destination: &Destination, issued: &Issued, previous: Option
             return Err(Error::FileExists(paths.root));
         }
     }
-    // A certificate for a key that stays where it is must not be put beside another key.
+    // A certificate for a key that stays where it is must not be put next to another key.
     if issued.key.is_none()
         && let Some(text) = crate::key::read_file(&paths.key)?
         && let Ok(key) = PrivateKey::from_pem(&text, None)

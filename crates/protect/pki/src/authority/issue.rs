@@ -94,7 +94,7 @@ impl Leaf {
     }
 }
 
-/// An issued certificate with what its user needs beside it.
+/// An issued certificate with what its user needs next to it.
 #[derive(Debug)]
 pub struct Issued {
     pub(super) name: String,

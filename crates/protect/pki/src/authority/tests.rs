@@ -1,4 +1,4 @@
-//! Making and opening an authority, and what the tests beside this one need.
+//! Making and opening an authority, and what the tests next to this one need.
 
 use std::fs;
 use std::path::PathBuf;
@@ -194,7 +194,7 @@ fn a_half_made_authority_is_named_and_cleared_away_by_the_next_attempt() {
 }
 
 #[test]
-fn a_second_process_waits_and_is_told() {
+fn a_second_process_waits_and_is_notified() {
     let (dir, _held) = authority(quick());
     let second = Layout::new(&dir.path().join("ca")).lock();
     assert!(matches!(second, Err(Error::Busy(_))));

@@ -83,8 +83,8 @@ fn seed_expanded_key_and_both_give_the_same_public_key() {
 #[test]
 fn a_seed_that_does_not_belong_to_its_expanded_key_is_refused() {
     for algorithm in ML_DSA {
-        let stranger = expanded(algorithm, &[8; 32]);
-        let both = tlv(0x30, &[tlv(0x04, &[7; 32]), tlv(0x04, &stranger)].concat());
+        let unrelated = expanded(algorithm, &[8; 32]);
+        let both = tlv(0x30, &[tlv(0x04, &[7; 32]), tlv(0x04, &unrelated)].concat());
         let error = PrivateKey::from_pkcs8(&ml_dsa_document(algorithm, &both)).unwrap_err();
         assert!(error.to_string().contains("do not belong together"), "{error}");
     }

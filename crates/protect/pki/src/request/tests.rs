@@ -50,7 +50,7 @@ fn a_request_without_proof_of_the_private_key_is_refused() {
 }
 
 #[test]
-fn a_name_no_certificate_can_carry_is_told_apart() {
+fn a_name_no_certificate_can_carry_is_distinguished() {
     let der = request(Algorithm::Ed25519, &["amf.5gc", "*.5gc"]);
     let request = SigningRequest::read(&der).unwrap();
     assert_eq!(request.names().len(), 1);

@@ -60,7 +60,7 @@ impl Credentials {
             flaws.push(flaw(&self.place, Weight::Fatal, cause, hint));
         }
         if self.roots.iter().all(|root| !root.is_current(seconds(now))) {
-            let hint = "roll the roots over: trust the new one beside the old, then reissue";
+            let hint = "roll the roots over: trust the new one in parallel with the old, then reissue";
             let cause = "every root is outside its dates: every peer is refused".to_owned();
             flaws.push(flaw(&self.roots_place, Weight::Fatal, cause, hint));
         }
@@ -166,7 +166,7 @@ impl Credentials {
         } else {
             Weight::Warning
         };
-        // What is told first: with a policy that requires a list, whom it concerns.
+        // What is reported first: with a policy that requires a list, whom it concerns.
         let follows = |without: &str| match required {
             Some(peer) => format!(
                 "{} to {} requires one: no peer is accepted",

@@ -110,7 +110,7 @@ impl Handshake {
     ) -> Result<(usize, ledger::Verdict), Cause> {
         let mut refusal = None;
         for peer in candidates {
-            let terms = &self.in_force.peers[peer];
+            let terms = &self.in_effect.peers[peer];
             match admits(terms, facts, signature) {
                 Ok(()) => return Ok((peer, verdict(terms, facts, signature, chain))),
                 Err(cause) => refusal = refusal.or(Some(cause)),
@@ -147,7 +147,7 @@ impl Handshake {
         }
         if facts.negotiated.resumed {
             // How old a session may be is asked when it is resumed; a connection has no such bound.
-            candidates.retain(|&index| self.in_force.peers[index].resumption.is_some());
+            candidates.retain(|&index| self.in_effect.peers[index].resumption.is_some());
             if candidates.is_empty() {
                 return Err(Cause::new(
                     Reason::Policy,
@@ -168,7 +168,7 @@ impl Handshake {
         let mut state = self.state();
         let life = state.life;
         candidates.retain(|&peer| {
-            let within = self.in_force.peers[peer].resumption;
+            let within = self.in_effect.peers[peer].resumption;
             within.zip(life).is_some_and(|(within, life)| {
                 life.holds(now) && now.as_secs().saturating_sub(life.begun) <= within.as_secs()
             })

@@ -163,9 +163,9 @@ fn what_is_wrong_with_a_file_is_said_with_what_to_do() {
             "bartizan ca crl",
         ),
     ] {
-        let (error, told) = said.split_once("\nhint: ").unwrap();
+        let (error, reported) = said.split_once("\nhint: ").unwrap();
         assert!(error.starts_with(cause), "{error}");
-        assert!(told.contains(hint), "{told}");
+        assert!(reported.contains(hint), "{reported}");
     }
 }
 

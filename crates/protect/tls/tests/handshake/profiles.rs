@@ -369,7 +369,7 @@ fn a_peer_no_interface_leads_to_cannot_be_connected_to() {
 }
 
 #[test]
-fn a_certificate_without_the_node_s_own_names_is_told_before_any_packet() {
+fn a_certificate_without_the_node_s_own_names_is_reported_before_any_packet() {
     let authority = Authority::root("root", &PKCS_ML_DSA_65);
     let issued = authority.issue(Wanted::named([dns("nrf.5gc"), ip("10.0.0.2"), uri("urn:uuid:AB")]));
     let credentials = authority.credentials(&issued, None);

@@ -431,7 +431,7 @@ fn a_client_without_a_certificate_is_refused_for_that() {
     assert_client_learns(&outcome, "certificate_required");
 }
 
-/// A client that presents whatever it is told to.
+/// A client that presents whatever it is given.
 #[derive(Debug)]
 pub(crate) struct Presenting(pub(crate) Option<Arc<CertifiedKey>>);
 

@@ -6,7 +6,7 @@ fn guard(node: &str, link: &str) -> Nftables {
 }
 
 #[test]
-fn what_the_e2_link_is_for_is_dropped_unprotected_both_ways_and_ike_passes() {
+fn what_the_e2_link_is_for_is_dropped_unprotected_in_both_directions_and_ike_passes() {
     let guard = guard("cu", INNER);
     let (written, _) = &guard.written[0];
     insta::assert_snapshot!(written.table.script().replace(&written.mark, "MARK"));

@@ -14,7 +14,7 @@ fn lines(guard: &Xfrm) -> String {
 }
 
 #[test]
-fn what_the_e2_link_is_for_is_blocked_both_ways_whatever_its_mark() {
+fn what_the_e2_link_is_for_is_blocked_in_both_directions_whatever_its_mark() {
     insta::assert_snapshot!(lines(&guard("cu", INNER)));
 }
 

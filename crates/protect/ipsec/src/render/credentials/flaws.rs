@@ -47,7 +47,7 @@ struct Asked {
 
 fn asked(deployment: &Deployment, node: &str, now: SystemTime) -> Vec<Asked> {
     let links = deployment.ipsec_links(node).map(|(_, interface, _)| {
-        let policy = interface.policy.in_force(day_of(now));
+        let policy = interface.policy.in_effect(day_of(now));
         let [one, other] = &interface.between;
         Asked {
             link: format!("{} {one} -- {other}", interface.kind.name()),
@@ -165,7 +165,7 @@ impl Credentials {
             }));
             return flaws;
         };
-        let mut told = |cause: String, hint: &str| {
+        let mut reported = |cause: String, hint: &str| {
             flaws.push(Flaw {
                 file: file.clone(),
                 cause,
@@ -180,7 +180,7 @@ impl Credentials {
             .filter_map(|der| RevocationList::from_der(der))
             .collect();
         if lists.len() < self.lists.len() {
-            told("holds a list that cannot be read".to_owned(), publish);
+            reported("holds a list that cannot be read".to_owned(), publish);
         }
         let authorities = || self.roots.iter().chain(&self.between);
         for list in &lists {
@@ -189,7 +189,7 @@ impl Credentials {
                     "the list of {} is of no authority that is trusted here: it says nothing",
                     list.issuer()
                 );
-                told(
+                reported(
                     cause,
                     "give the list of the authority that issues the peers' certificates",
                 );
@@ -198,7 +198,7 @@ impl Credentials {
                     .next_update()
                     .map(|due| day_of(due).to_string())
                     .unwrap_or_default();
-                told(
+                reported(
                     format!("was due to be replaced by {due}: what was revoked since is not known here"),
                     publish,
                 );
@@ -212,7 +212,7 @@ impl Credentials {
                 "has revoked {}, which is in {place}: peers refuse this node",
                 subject.unwrap_or_default()
             );
-            told(cause, "`bartizan ca issue --profile ipsec` makes a new one");
+            reported(cause, "`bartizan ca issue --profile ipsec` makes a new one");
         }
         flaws
     }

@@ -125,7 +125,7 @@ fn a_charon_that_does_not_read_has_stalled() {
     let (gone, wait_until_gone) = std::sync::mpsc::channel::<()>();
     let error = with_server(
         Duration::from_millis(200),
-        // Ends when the client has let go of its end of the channel.
+        // Ends when the client has closed its end of the channel.
         move |_stream| assert!(wait_until_gone.recv().is_err()),
         move |mut client| {
             let error = client.request("load-cert", big);

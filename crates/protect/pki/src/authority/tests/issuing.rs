@@ -156,7 +156,7 @@ fn a_renewal_can_keep_the_key_and_revoke_the_old_certificate() {
 }
 
 #[test]
-fn a_certificate_is_not_put_beside_the_key_of_another() {
+fn a_certificate_is_not_put_next_to_the_key_of_another() {
     let (dir, mut authority) = authority(quick());
     let out = Destination::new(&dir.path().join("out"));
     let old = authority.issue(&leaf("nrf"), now()).unwrap();

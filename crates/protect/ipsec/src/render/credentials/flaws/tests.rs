@@ -107,7 +107,7 @@ fn another_nodes_certificate_and_another_key_let_nothing_be_loaded() {
 }
 
 #[test]
-fn dates_are_told_before_they_pass_and_after() {
+fn dates_are_reported_before_they_pass_and_after() {
     let mut place = Place::new();
     let now = SystemTime::now();
     for (then, words) in [(now - DAY * 50, "ended with "), (now - DAY * 20, "ends with ")] {
@@ -123,7 +123,7 @@ fn dates_are_told_before_they_pass_and_after() {
 }
 
 #[test]
-fn roots_of_another_authority_and_a_chain_without_its_intermediate_are_told() {
+fn roots_of_another_authority_and_a_chain_without_its_intermediate_are_reported() {
     let place = Place::new();
     let chain = fs::read_to_string(place.directory.path().join("cu.crt.pem")).unwrap();
     let end = "-----END CERTIFICATE-----\n";
@@ -146,7 +146,7 @@ fn roots_of_another_authority_and_a_chain_without_its_intermediate_are_told() {
 }
 
 #[test]
-fn lists_of_nobody_too_old_or_with_this_certificate_on_them_are_told() {
+fn lists_of_nobody_too_old_or_with_this_certificate_on_them_are_reported() {
     let mut place = Place::new();
     let lists = place.other.refresh_lists(7, SystemTime::now()).unwrap();
     place.write("ca.crl.pem", &lists);
@@ -177,7 +177,7 @@ fn lists_of_nobody_too_old_or_with_this_certificate_on_them_are_told() {
 }
 
 #[test]
-fn what_a_policy_asks_of_signatures_and_lists_is_told() {
+fn what_a_policy_asks_of_signatures_and_lists_is_reported() {
     let mut place = Place::new();
     let ed25519 = "{ profile: hybrid, ipsec: { signatures: [ed25519] } }";
     let flaws = place.flaws_with(ed25519, ", crl: ca.crl.pem");

@@ -19,9 +19,9 @@ const LINE: usize = 240;
 /// IKE_SAs kept in mind. Attempts that never come to anything are forgotten, oldest first, beyond it.
 const AT_MOST: usize = 4096;
 
-/// What was told of an IKE_SA.
+/// What was reported of an IKE_SA.
 #[derive(Debug, Clone)]
-pub(crate) struct Tale {
+pub(crate) struct SaLog {
     /// When it was first heard of.
     pub(crate) begun: Instant,
     pub(crate) messages: Messages,
@@ -39,29 +39,29 @@ pub(crate) struct Tale {
 
 /// Tales by charon's number of the IKE_SA.
 #[derive(Debug, Default)]
-pub(crate) struct Told(HashMap<u32, Tale>);
+pub(crate) struct Logged(HashMap<u32, SaLog>);
 
-impl Told {
-    pub(crate) fn of(&self, id: u32) -> Option<&Tale> {
+impl Logged {
+    pub(crate) fn of(&self, id: u32) -> Option<&SaLog> {
         self.0.get(&id)
     }
 
     /// The lines that said why something of it was refused, or ended.
     pub(crate) fn lines(&self, id: u32) -> impl Iterator<Item = &str> + Clone {
-        let lines = self.0.get(&id).into_iter().flat_map(|tale| &tale.lines);
+        let lines = self.0.get(&id).into_iter().flat_map(|sa_log| &sa_log.lines);
         lines.map(String::as_str)
     }
 
     /// Takes note of what an alert tells and the log does not.
     pub(crate) fn note(&mut self, id: u32, line: &str) {
-        self.0.entry(id).or_insert_with(Tale::begin).keep(line);
+        self.0.entry(id).or_insert_with(SaLog::begin).keep(line);
     }
 
     /// What was said of refusals until now has been made use of. What was said of an end stays: the refusal of what was to take the place of
     /// an SA that expired comes in the same moment, and its record may be the first.
     pub(crate) fn turn_over(&mut self, id: u32) {
-        if let Some(tale) = self.0.get_mut(&id) {
-            tale.lines.retain(|line| ending::tells(line));
+        if let Some(sa_log) = self.0.get_mut(&id) {
+            sa_log.lines.retain(|line| ending::tells(line));
         }
     }
 
@@ -74,12 +74,12 @@ impl Told {
         let Some(before) = self.0.get(&old).cloned() else {
             return;
         };
-        let tale = self.0.entry(new).or_insert_with(|| Tale {
+        let sa_log = self.0.entry(new).or_insert_with(|| SaLog {
             lines: VecDeque::new(),
             ..before.clone()
         });
-        tale.before = Some(old);
-        tale.take_over(&before);
+        sa_log.before = Some(old);
+        sa_log.take_over(&before);
     }
 
     /// A line of the log: `log` events have `ikesa-uniqueid` and `msg`.
@@ -89,21 +89,21 @@ impl Told {
         };
         let Some(line) = event.text("msg") else { return };
         if self.0.len() >= AT_MOST && !self.0.contains_key(&id) {
-            let oldest = self.0.iter().min_by_key(|(_, tale)| tale.begun).map(|(id, _)| *id);
+            let oldest = self.0.iter().min_by_key(|(_, sa_log)| sa_log.begun).map(|(id, _)| *id);
             oldest.map(|oldest| self.0.remove(&oldest));
         }
-        let tale = self.0.entry(id).or_insert_with(Tale::begin);
-        tale.hear(line);
-        // The log may tell of a proof only after the event that told of the rekey.
-        if tale.local.is_some() || tale.peer.is_some() {
-            let tale = tale.clone();
+        let sa_log = self.0.entry(id).or_insert_with(SaLog::begin);
+        sa_log.hear(line);
+        // The log may tell of a proof only after the event that reported the rekey.
+        if sa_log.local.is_some() || sa_log.peer.is_some() {
+            let sa_log = sa_log.clone();
             let later = self.0.values_mut().filter(|later| later.before == Some(id));
-            later.for_each(|later| later.take_over(&tale));
+            later.for_each(|later| later.take_over(&sa_log));
         }
     }
 }
 
-impl Tale {
+impl SaLog {
     fn begin() -> Self {
         Self {
             begun: Instant::now(),
@@ -179,8 +179,8 @@ mod tests {
 
     /// Lines of charon 6.1.0.
     #[test]
-    fn a_set_up_is_told_by_its_log() {
-        let mut told = Told::default();
+    fn a_set_up_is_recognised_by_its_log() {
+        let mut logged = Logged::default();
         for line in [
             "initiating IKE_SA e2[1] to 10.77.0.2",
             "sending packet: from 10.77.0.1[500] to 10.77.0.2[500] (248 bytes)",
@@ -195,55 +195,55 @@ mod tests {
             "authentication of 'far.test' with",
             "sending packet: (many bytes)",
         ] {
-            told.hear(&Section::new().with("ikesa-uniqueid", "1").with("msg", line));
+            logged.hear(&Section::new().with("ikesa-uniqueid", "1").with("msg", line));
         }
-        told.hear(&Section::new().with("msg", "sending packet: from nobody (1 bytes)"));
-        let tale = told.of(1).unwrap();
+        logged.hear(&Section::new().with("msg", "sending packet: from nobody (1 bytes)"));
+        let sa_log = logged.of(1).unwrap();
         let Messages {
             packets,
             bytes,
             fragments,
-        } = tale.messages;
+        } = sa_log.messages;
         assert_eq!((packets.sent, packets.received), (4, 1));
         assert_eq!((bytes.sent, bytes.received), (248 + 1248 + 66 + 650, 281));
         assert_eq!((fragments.sent, fragments.received), (2, 1));
-        assert_eq!(tale.local.as_deref(), Some("ECDSA_WITH_SHA256_DER"));
-        assert_eq!(tale.peer.as_deref(), Some("ED25519"));
-        told.carry_on(1, 2);
-        assert_eq!(told.of(2).unwrap().peer.as_deref(), Some("ED25519"));
+        assert_eq!(sa_log.local.as_deref(), Some("ECDSA_WITH_SHA256_DER"));
+        assert_eq!(sa_log.peer.as_deref(), Some("ED25519"));
+        logged.carry_on(1, 2);
+        assert_eq!(logged.of(2).unwrap().peer.as_deref(), Some("ED25519"));
     }
 
     #[test]
-    fn a_proof_that_is_told_after_the_rekey_holds_for_the_one_that_took_its_place() {
-        let mut told = Told::default();
-        let hear = |told: &mut Told, id: &str, line: &str| {
-            told.hear(&Section::new().with("ikesa-uniqueid", id).with("msg", line));
+    fn a_proof_that_is_reported_after_the_rekey_holds_for_the_one_that_took_its_place() {
+        let mut logged = Logged::default();
+        let hear = |logged: &mut Logged, id: &str, line: &str| {
+            logged.hear(&Section::new().with("ikesa-uniqueid", id).with("msg", line));
         };
-        hear(&mut told, "1", "initiating IKE_SA e2[1] to 10.77.0.2");
-        told.carry_on(1, 2);
-        hear(&mut told, "1", "authentication of 'far.test' with ED25519 successful");
-        assert_eq!(told.of(2).unwrap().peer.as_deref(), Some("ED25519"));
-        assert_eq!(told.of(2).unwrap().local, None);
+        hear(&mut logged, "1", "initiating IKE_SA e2[1] to 10.77.0.2");
+        logged.carry_on(1, 2);
+        hear(&mut logged, "1", "authentication of 'far.test' with ED25519 successful");
+        assert_eq!(logged.of(2).unwrap().peer.as_deref(), Some("ED25519"));
+        assert_eq!(logged.of(2).unwrap().local, None);
     }
 
     #[test]
     fn a_refusal_takes_nothing_away_from_what_is_said_of_an_end_in_the_same_moment() {
-        let mut told = Told::default();
+        let mut logged = Logged::default();
         let end = "closing expired CHILD_SA E2{2} with SPIs 17dc0641_i d2bf56a0_o and TS 10.78.0.1/32 === 10.78.0.2/32";
         for line in [end, "received NO_PROPOSAL_CHOSEN notify, no CHILD_SA built"] {
-            told.hear(&Section::new().with("ikesa-uniqueid", "1").with("msg", line));
+            logged.hear(&Section::new().with("ikesa-uniqueid", "1").with("msg", line));
         }
-        assert_eq!(told.lines(1).count(), 2);
-        told.turn_over(1);
-        assert_eq!(told.lines(1).collect::<Vec<_>>(), [end]);
+        assert_eq!(logged.lines(1).count(), 2);
+        logged.turn_over(1);
+        assert_eq!(logged.lines(1).collect::<Vec<_>>(), [end]);
     }
 
     #[test]
     fn attempts_without_end_are_forgotten() {
-        let mut told = Told::default();
+        let mut logged = Logged::default();
         for id in 0..=AT_MOST {
-            told.hear(&Section::new().with("ikesa-uniqueid", id.to_string()).with("msg", "x"));
+            logged.hear(&Section::new().with("ikesa-uniqueid", id.to_string()).with("msg", "x"));
         }
-        assert_eq!(told.0.len(), AT_MOST);
+        assert_eq!(logged.0.len(), AT_MOST);
     }
 }
