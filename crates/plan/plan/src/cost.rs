@@ -8,6 +8,8 @@
 mod engine;
 mod error;
 mod ike;
+mod packets;
+mod primitives;
 mod record;
 mod scaling;
 mod suite;
@@ -15,6 +17,7 @@ mod tls;
 
 pub use engine::{EngineCost, EngineCosts, MeasuredMemory, MeasuredSetUp};
 pub use error::CostError;
+pub use primitives::ExchangePrimitives;
 pub use record::{CRYPTO_COST_SCHEMA, CipherCost, Conditions, CryptoCost, Operation, PrimitiveCost, Timed};
 pub use scaling::Scaling;
 pub use suite::{Authentication, Engine, Suite, Worked};

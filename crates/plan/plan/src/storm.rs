@@ -4,11 +4,13 @@
 //! for all variants, and simulates every variant. A part is the plan with the outcomes of some seeds; outcomes are whole numbers, and a part of
 //! all seeds is the same bytes whether one process made it or many.
 
+mod laboratory;
 mod merge;
 mod part;
 mod plan;
 mod summary;
 
+pub use laboratory::Laboratory;
 pub use merge::{MergeError, merge};
 pub use part::{PART_SCHEMA, Part, PartError, SeedRun, Seeds};
 pub use plan::{Drawn, Plan, PlanError, Range, Variant};

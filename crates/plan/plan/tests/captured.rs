@@ -5,7 +5,7 @@ use std::fs;
 use std::io::Read;
 use std::path::Path;
 
-use bartizan_plan::overhead::{IpVersion, Layout, Protection, Role};
+use bartizan_plan::overhead::{IpVersion, Layout, Protection, Quic, Role};
 use bartizan_plan::unit::Bytes;
 use bartizan_wire::CaptureReader;
 
@@ -129,4 +129,68 @@ fn esp_in_udp_of_strongswan_has_the_sizes_that_were_captured() {
         compared += 1;
     }
     assert_eq!(compared, 12);
+}
+
+/// Lengths of the frames of an EtherType in a capture.
+fn frames_of(capture: &[u8], ether_type: u16) -> Vec<Vec<u8>> {
+    let mut reader = CaptureReader::new();
+    reader.push(capture);
+    let mut frames = Vec::new();
+    while let Ok(Some(packet)) = reader.next_packet() {
+        if packet.data.get(12..14) == Some(&ether_type.to_be_bytes()) {
+            frames.push(packet.data.to_vec());
+        }
+    }
+    frames
+}
+
+#[test]
+fn macsec_of_linux_has_the_sizes_that_were_captured() {
+    // Where a SecTAG begins, its octet of flags, and its short length: octets of the user's data below 48 (IEEE 802.1AE, clause 9).
+    const FLAGS: usize = 14;
+    const SHORT_LENGTH: usize = 15;
+    const ADDRESSES: u64 = 12;
+    let captures: [&[u8]; 2] = [
+        include_bytes!("../../../prove/wire/tests/data/macsec.pcap"),
+        include_bytes!("../../../prove/wire/tests/data/macsec-static.pcap"),
+    ];
+    let mut compared = 0;
+    for capture in captures {
+        for frame in frames_of(capture, 0x88e5) {
+            assert_eq!(frame[FLAGS] & 0x20, 0x20, "Linux names its channel by default");
+            let short = u64::from(frame[SHORT_LENGTH]);
+            if short > 0 {
+                let predicted = layout("macsec:gcm-aes-128", ADDRESSES + short).total().value();
+                assert_eq!(predicted, frame.len() as u64, "{short} octets of data");
+                compared += 1;
+            }
+        }
+    }
+    assert_eq!(compared, 42);
+    // eCPRI was captured unprotected and then through MACsec.
+    let plain: BTreeSet<u64> = frames_of(captures[0], 0xaefe)
+        .iter()
+        .map(|frame| frame.len() as u64)
+        .collect();
+    let sent: BTreeSet<u64> = frames_of(captures[0], 0x88e5)
+        .iter()
+        .map(|frame| frame.len() as u64)
+        .collect();
+    assert_eq!(plain, BTreeSet::from([38, 366]));
+    for frame in plain {
+        let predicted = layout("macsec:gcm-aes-128", frame).total().value();
+        assert!(sent.contains(&predicted), "{frame}: {predicted} of {sent:?}");
+    }
+}
+
+#[test]
+fn a_packet_of_quic_is_as_long_as_the_one_that_its_standard_prints() {
+    // RFC 9001, appendix A.5: a PING of one byte, no connection identifier, a packet number of three bytes, ChaCha20-Poly1305.
+    let printed = "4cfe4189655e5cd55c41f69080575d7999c25a5bfb";
+    let packet = Quic::new(0, 3, IpVersion::V4)
+        .unwrap()
+        .packet(Bytes::from(1_u8))
+        .unwrap();
+    let around = 20 + 8;
+    assert_eq!(packet.total().value(), around + printed.len() as u64 / 2);
 }

@@ -146,7 +146,7 @@ fn absurd_plans_are_refused_with_the_bound() {
     };
     assert_eq!(
         refused(&|scenario| scenario.network.sites = 1_000_000_000_000),
-        "sites of 1000000000000 sites: between 1 and 1000000 sites (memory of one run; split a larger network by region)"
+        "sites: 1000000000000 sites, and it is between 1 and 1000000 sites (memory of one run; split a larger network by region)"
     );
     assert!(refused(&|scenario| scenario.network.gateways = 101).contains("between 1 and 100 gateways"));
     assert!(refused(&|scenario| scenario.network.gateways = 0).contains("between 1 and 100 gateways"));

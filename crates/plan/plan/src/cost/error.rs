@@ -27,7 +27,7 @@ pub enum CostError {
     /// It has no such entry.
     #[error("the record of costs has no {0}; take one with `bartizan plan calibrate`")]
     Missing(String),
-    /// No record has a set-up of this engine from which its own share could be told.
+    /// No record has a set-up of this engine from which its own share could be determined.
     #[error("no record of {engine} has a set-up with {what}")]
     NotMeasured {
         /// The engine.

@@ -1,32 +1,30 @@
 //! IKEv2 set-ups of strongSwan: exchanges of RFC 7296, IKE_INTERMEDIATE of RFC 9242, fragments of RFC 7383, key exchanges of RFC 9370.
 //!
-//! Sizes are built from the registry's and from the headers below; what a message has beside them (proposals, nonces, notifications, traffic
+//! Sizes are built from the registry's and from the headers below; what a message has next to them (proposals, nonces, notifications, traffic
 //! selectors) is the constant by which the experiment sa-setup's charons exceed that sum. The tests hold bytes and packets against all 14
 //! combinations of that record.
 
+use bartizan_registry::{FRAGMENT_UNIT, Header};
+
 use super::engine::MeasuredSetUp;
+use super::packets::{IP, MTU, UDP, fetch, message, one};
 use super::record::CryptoCost;
 use super::suite::{self, End, Suite, Worked, authentication_us, key_exchange_us, nanoseconds, transform_bytes};
 use super::{CostError, EngineCosts};
 use crate::Source;
 use crate::simulation::{Exchange, Message, Procedure, Procedures};
 
-/// IPv4 and UDP headers (RFC 791, RFC 768).
-const IP: u32 = 20;
-const UDP: u32 = 8;
-/// The non-ESP marker of port 4500 (RFC 3948, section 2.2): everything after IKE_SA_INIT.
-const MARKER: u32 = 4;
-/// IKE header, and the header of a payload (RFC 7296, sections 3.1 and 3.2); a Key Exchange payload has four bytes more (3.4).
-const HEADER: u32 = 28;
-const KEY_EXCHANGE: u32 = 8;
+/// On port 4500: everything after IKE_SA_INIT.
+const MARKER: u32 = Header::NON_ESP_MARKER.bytes as u32;
+const HEADER: u32 = Header::IKE.bytes as u32;
+/// A Key Exchange payload has four bytes beyond its header (RFC 7296, section 3.4).
+const KEY_EXCHANGE: u32 = Header::IKE_PAYLOAD.bytes as u32 + 4;
 /// SK payload with AES-GCM: header, IV, length of padding, ICV (RFC 7296, section 3.14; RFC 5282, section 3).
-const ENCRYPTED: u32 = 4 + 8 + 1 + 16;
-/// SKF payload: four more for the number of the fragment (RFC 7383, section 2.5).
-const FRAGMENT: u32 = ENCRYPTED + 4;
+const ENCRYPTED: u32 = Header::IKE_PAYLOAD.bytes as u32 + 8 + 1 + 16;
+/// SKF payload: its number and that of all.
+const FRAGMENT: u32 = ENCRYPTED + Header::IKE_FRAGMENT.bytes as u32;
 /// Longest IP datagram of an encrypted message: strongSwan's `fragment_size`.
 const FRAGMENT_SIZE: u32 = 1280;
-/// Longest IP packet of the path.
-const MTU: u32 = 1500;
 
 /// IKE_SA_INIT beyond headers of IP, UDP and IKE and its Key Exchange payload: proposal, nonce, notifications; request and answer alike.
 const INIT_BEYOND: u32 = 163;
@@ -44,8 +42,7 @@ const LINK: u32 = 1;
 /// An unencrypted message: one UDP datagram, in IP fragments where the path is smaller.
 fn plain(payload: u32) -> Message {
     let datagram = UDP + HEADER + payload;
-    // Data of every fragment but the last is a multiple of eight bytes (RFC 791, section 3.2).
-    let room = (MTU - IP) / 8 * 8;
+    let room = (MTU - IP) / u32::from(FRAGMENT_UNIT) * u32::from(FRAGMENT_UNIT);
     let packets = datagram.div_ceil(room).max(1);
     message(datagram + packets * IP, packets)
 }
@@ -60,21 +57,6 @@ fn encrypted(payload: u32) -> Message {
     let around = around + FRAGMENT;
     let fragments = payload.div_ceil(FRAGMENT_SIZE - around);
     message(payload + fragments * around, fragments)
-}
-
-/// Data over TCP with timestamps: segments of what an MTU leaves.
-pub(super) fn over_tcp(bytes: u32) -> Message {
-    /// IP, TCP and its timestamps (RFC 7323, section 3.2; with padding).
-    const AROUND: u32 = IP + 20 + 12;
-    let segments = bytes.div_ceil(MTU - AROUND).max(1);
-    message(bytes + segments * AROUND, segments)
-}
-
-fn message(bytes: u32, packets: u32) -> Message {
-    Message {
-        bytes,
-        packets: u16::try_from(packets).unwrap_or(u16::MAX),
-    }
 }
 
 /// Bytes of both messages of an exchange before it is framed, the site's microseconds, and the gateway's.
@@ -101,7 +83,7 @@ impl Draft {
 }
 
 /// The parts of a key exchange as proposals write it: `x25519-ke1_mlkem768` are two.
-fn parts(key_exchange: &str) -> Vec<&str> {
+pub(super) fn parts(key_exchange: &str) -> Vec<&str> {
     key_exchange
         .split('-')
         .map(|part| match part.split_once('_') {
@@ -248,25 +230,6 @@ pub(super) fn worked(
         sources,
         measured: exact.is_some(),
     })
-}
-
-/// A request and its answer that pass the gateway and are not its own: they take of its link and nothing of its cores.
-pub(super) fn fetch(name: &str, request: u32, answer: u32) -> Exchange {
-    Exchange {
-        name: name.to_owned(),
-        request: over_tcp(request),
-        answer: over_tcp(answer),
-        site_ns: 0,
-        gateway_ns: 0,
-        keeps: true,
-    }
-}
-
-pub(super) fn one(exchange: Exchange) -> Procedure {
-    Procedure {
-        exchanges: vec![exchange],
-        after_ns: 0,
-    }
 }
 
 /// CREATE_CHILD_SA with a key exchange, and IKE_FOLLOWUP_KE for each further one.

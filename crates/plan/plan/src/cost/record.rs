@@ -179,7 +179,7 @@ impl CryptoCost {
             .ok_or_else(|| CostError::Missing(format!("{primitive} {}", operation.name())))
     }
 
-    /// What a reader is told of where it was taken.
+    /// What a reader learns of where it was taken.
     #[must_use]
     pub fn described(&self) -> String {
         let processor = self.conditions.processor.as_deref().unwrap_or("unnamed processor");

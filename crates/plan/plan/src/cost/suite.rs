@@ -201,23 +201,47 @@ pub(super) enum End {
 
 /// Microseconds of an end for one part of a key exchange, by its IKE keyword.
 pub(super) fn key_exchange_us(crypto: &CryptoCost, part: &str, end: End) -> Result<f64, CostError> {
-    let time = |primitive: &str, operation| crypto.time(primitive, operation).map(|time| time.median_us);
-    let kem = bartizan_registry::primitive(part)
-        .filter(|primitive| primitive.purpose == bartizan_registry::Purpose::Kem)
-        .map(|primitive| primitive.name);
-    match (kem, end) {
-        (Some(kem), End::Responder) => time(kem, Operation::Encapsulation),
-        (Some(kem), End::Initiator) => Ok(time(kem, Operation::KeyGeneration)? + time(kem, Operation::Decapsulation)?),
-        // Both ends of a Diffie-Hellman exchange do the same.
-        (None, _) => {
-            let name = match part {
-                "x25519" => "X25519",
-                "ecp256" | "secp256r1" => "ECDH P-256",
-                "ecp384" | "secp384r1" => "ECDH P-384",
-                other => return Err(CostError::Missing(format!("{other} agreement"))),
-            };
-            Ok(time(name, Operation::KeyGeneration)? + time(name, Operation::Agreement)?)
+    let of = KeyExchangeTimes::of(crypto, part)?;
+    Ok(match end {
+        End::Initiator => of.before_us + of.after_us,
+        End::Responder => of.responder_us,
+    })
+}
+
+/// Microseconds of one part of a key exchange: the initiator's before its message, the responder's, the initiator's after the answer.
+pub(super) struct KeyExchangeTimes {
+    pub(super) before_us: f64,
+    pub(super) responder_us: f64,
+    pub(super) after_us: f64,
+}
+
+impl KeyExchangeTimes {
+    /// By the part's IKE keyword.
+    pub(super) fn of(crypto: &CryptoCost, part: &str) -> Result<Self, CostError> {
+        let time = |primitive: &str, operation| crypto.time(primitive, operation).map(|time| time.median_us);
+        let kem = bartizan_registry::primitive(part)
+            .filter(|primitive| primitive.purpose == bartizan_registry::Purpose::Kem)
+            .map(|primitive| primitive.name);
+        if let Some(kem) = kem {
+            return Ok(Self {
+                before_us: time(kem, Operation::KeyGeneration)?,
+                responder_us: time(kem, Operation::Encapsulation)?,
+                after_us: time(kem, Operation::Decapsulation)?,
+            });
         }
+        let name = match part {
+            "x25519" => "X25519",
+            "ecp256" | "secp256r1" => "ECDH P-256",
+            "ecp384" | "secp384r1" => "ECDH P-384",
+            other => return Err(CostError::Missing(format!("{other} agreement"))),
+        };
+        // Both ends of a Diffie-Hellman exchange do the same.
+        let (before_us, after_us) = (time(name, Operation::KeyGeneration)?, time(name, Operation::Agreement)?);
+        Ok(Self {
+            before_us,
+            responder_us: before_us + after_us,
+            after_us,
+        })
     }
 }
 

@@ -1,12 +1,12 @@
 //! TLS 1.3 over TCP with both ends authenticated, as Bartizan's sidecars do it (RFC 9846; initial window of RFC 6928).
 //!
-//! Sizes are the registry's; what messages have beside them is the constant by which the connections of the experiment scale (part chain,
+//! Sizes are the registry's; what messages have next to them is the constant by which the connections of the experiment scale (part chain,
 //! certificates ECDSA P-256, one certificate each) exceed that sum. Acknowledgements without data are left out, some 4 % of the bytes.
 
-use bartizan_registry::group_named;
+use bartizan_registry::{TCP_INITIAL_SEGMENTS, group_named};
 
 use super::engine::MeasuredSetUp;
-use super::ike::{fetch, one, over_tcp};
+use super::packets::{ACKNOWLEDGEMENT, SEGMENT, fetch, one, over_tcp};
 use super::record::CryptoCost;
 use super::suite::{self, Authentication, End, Suite, Worked, authentication_us, key_exchange_us, nanoseconds};
 use super::{CostError, EngineCosts};
@@ -15,12 +15,6 @@ use crate::simulation::{Exchange, Message, Procedure, Procedures};
 
 /// SYN with options: IP, TCP, maximum segment size, timestamps, window scale (RFC 9293, section 3.2; RFC 7323).
 const SYN: u32 = 60;
-/// Segments that may be on the way before the first acknowledgement (RFC 6928, section 2).
-const INITIAL_WINDOW: u32 = 10;
-/// Data of a segment at an MTU of 1500 with timestamps.
-const SEGMENT: u32 = 1448;
-/// A segment without data.
-const ACKNOWLEDGEMENT: u32 = 52;
 
 /// ClientHello beyond its key share; the server's flight beyond key share, certificates and signature; the client's flight beyond certificates
 /// and signature.
@@ -41,7 +35,7 @@ fn certificates(suite: &Suite) -> Result<u32, CostError> {
 }
 
 /// IKE's words for the parts of a group, by which their cost is found.
-fn parts(group: &str) -> Result<(u32, u32, Vec<&'static str>), CostError> {
+pub(super) fn parts(group: &str) -> Result<(u32, u32, Vec<&'static str>), CostError> {
     let known = group_named(group).ok_or_else(|| CostError::Unknown {
         what: "group",
         given: group.to_owned(),
@@ -230,7 +224,7 @@ fn syn() -> Exchange {
 
 /// A request, and an answer that goes out by windows: a round trip more for each time it doubles.
 fn flight(request: Message, answer: u32, site_us: f64, gateway_us: f64) -> Vec<Exchange> {
-    let mut window = INITIAL_WINDOW * SEGMENT;
+    let mut window = u32::from(TCP_INITIAL_SEGMENTS) * SEGMENT;
     let mut left = answer;
     let first = left.min(window);
     left -= first;

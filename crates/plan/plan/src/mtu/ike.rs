@@ -55,6 +55,8 @@ pub struct Message {
     pub ike_fragments: u64,
     /// IP fragments of it all; the number of packets on the wire.
     pub packets: u64,
+    /// Bytes of these packets, headers of IP included.
+    pub ip_bytes: Bytes,
 }
 
 /// A request and its response: one round trip.
@@ -133,7 +135,8 @@ impl IkeHandshake {
     }
 
     fn message(&self, bytes: Bytes, mtu: Bytes, plain: Plain) -> Option<Message> {
-        let headers = Bytes::from(self.ip.header().bytes) + Bytes::from(Header::UDP.bytes);
+        let ip = Bytes::from(self.ip.header().bytes);
+        let headers = ip + Bytes::from(Header::UDP.bytes);
         let marked = match self.port {
             Port::P500 => headers,
             Port::P4500 => headers + Bytes::from(Header::NON_ESP_MARKER.bytes),
@@ -152,15 +155,25 @@ impl IkeHandshake {
                     bytes,
                     ike_fragments: count,
                     packets,
+                    ip_bytes: content + times(fixed, count)? + times(ip, packets.checked_sub(count)?)?,
                 })
             }
-            _ => Some(Message {
-                bytes,
-                ike_fragments: 1,
-                packets: ip_fragments(in_packet, mtu, self.ip)?,
-            }),
+            _ => {
+                let packets = ip_fragments(in_packet, mtu, self.ip)?;
+                Some(Message {
+                    bytes,
+                    ike_fragments: 1,
+                    packets,
+                    ip_bytes: in_packet + times(ip, packets.checked_sub(1)?)?,
+                })
+            }
         }
     }
+}
+
+/// The same bytes so many times.
+fn times(bytes: Bytes, count: u64) -> Option<Bytes> {
+    Bytes::new(bytes.value().checked_mul(count)?).ok()
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -218,6 +231,8 @@ mod tests {
             ),
             ("IKE_INTERMEDIATE", 2, 1153)
         );
+        // As captured: UDP payloads of 1248 and 66 bytes with their markers, each behind 28 bytes of IP and UDP.
+        assert_eq!(hybrid[1].request.ip_bytes.value(), 1248 + 66 + 2 * 32);
         assert_eq!(hybrid[1].response.ike_fragments, 1);
     }
 
@@ -259,7 +274,11 @@ mod tests {
         handshake.fragment_size = None;
         let auth = handshake.exchanges(Bytes::from(1500_u32)).unwrap()[1];
         assert_eq!(auth.request.ike_fragments, 1);
-        // Behind 20 bytes of IP: 8 of UDP, 4 of marker, the message.
+        // Behind 20 bytes of IP, which every fragment has: 8 of UDP, 4 of marker, the message.
+        assert_eq!(
+            auth.request.ip_bytes.value(),
+            auth.request.bytes.value() + 12 + 20 * auth.request.packets
+        );
         assert_eq!(auth.request.packets, (auth.request.bytes.value() + 12).div_ceil(1480));
     }
 }

@@ -91,7 +91,7 @@ impl Given {
     }
 }
 
-/// Holds the links of a deployment, as it is in force now, against the standards; with conditions, predicted delays against budgets too.
+/// Holds the links of a deployment, as it is in effect now, against the standards; with conditions, predicted delays against budgets too.
 #[must_use]
 pub fn assess(deployment: &Deployment, now: SystemTime, conditions: Option<&Conditions>) -> Assessment {
     let mut concerns = Vec::new();
@@ -123,7 +123,7 @@ fn link(
             .node(name)
             .map_or_else(String::new, |node| node.function.clone())
     };
-    let policy = interface.policy.in_force(day_of(now));
+    let policy = interface.policy.in_effect(day_of(now));
     let (recording, forgery) = given(interface, &policy);
     Link {
         about: format!("{} {one} -- {other}", interface.kind.name()),
@@ -169,7 +169,7 @@ fn given(interface: &Interface, policy: &Policy) -> (Given, Given) {
         Protection::Macsec if interface.macsec.is_none() => (Given::Unknown, Given::Unknown),
         Protection::Macsec if is_integrity_alone(interface) => (Given::Nothing, safe_signatures(&policy.signatures)),
         // Keys of MACsec come from TLS under the same policy.
-        Protection::Sidecar | Protection::Macsec => {
+        Protection::Sidecar | Protection::Gateway | Protection::Macsec => {
             let safe = |code: &&bartizan_registry::NamedGroup| {
                 group(**code).is_some_and(|known| known.recording == Safety::QuantumSafe)
             };

@@ -58,15 +58,58 @@ pub const fn budget_of(kind: InterfaceKind) -> Budget {
         ),
         InterfaceKind::N2 | InterfaceKind::Sbi => budget(
             None,
-            Some(15e6),
-            "T3510: a UE waits 15 s for its registration, of which set-up is a part",
+            Some(T3510),
+            "T3510: a UE waits 15 s for its registration, of which set-up is a part; no text has a figure for a packet",
+            "TS 24.501, table 10.2.1",
+        ),
+        InterfaceKind::N32 => budget(
+            None,
+            Some(T3510),
+            "T3510: a roaming UE waits 15 s for its registration, which asks its home network; no text has a figure for a packet",
+            "TS 24.501, table 10.2.1",
+        ),
+        InterfaceKind::N26 => budget(
+            None,
+            Some(T3510),
+            "T3510: a UE that comes from EPS waits 15 s for its registration, which fetches its context; GTPv2-C's own T3-RESPONSE is left to the operator \
+             (TS 29.274, clause 7.6)",
             "TS 24.501, table 10.2.1",
         ),
         InterfaceKind::N4 => budget(
             None,
-            Some(9e6),
-            "PFCP tries three times in 3 s each, as is usual",
-            "unchecked: general knowledge of implementations",
+            Some(T3580),
+            "T3580: a UE waits 16 s for its PDU session; PFCP's own T1 and N1 are left to the implementation (TS 29.244, clause 6.4)",
+            "TS 24.501, table 10.3.1",
+        ),
+        InterfaceKind::E1 => budget(
+            None,
+            Some(T3580),
+            "T3580: a UE waits 16 s for its PDU session, for which bearers are set up over E1; no text has a figure for a packet",
+            "TS 24.501, table 10.3.1",
+        ),
+        InterfaceKind::N3 | InterfaceKind::N9 => budget(
+            Some(CORE_PACKET),
+            None,
+            "the core's part of a packet delay budget, 20 ms (1 to 5 ms of delay-critical 5QIs); nothing waits for a set-up: packets are lost until then",
+            "TS 23.501, table 5.7.4-1, notes on the CN PDB",
+        ),
+        InterfaceKind::F1U => budget(
+            Some(MIDHAUL_PACKET),
+            None,
+            "the longer end of what option 2 tolerates one way, 1.5 to 10 ms (XTRP names no figure); nothing waits for a set-up: packets are lost until then",
+            "TR 38.801, annex A, table A-1",
+        ),
+        InterfaceKind::F1C => budget(
+            Some(MIDHAUL_PACKET),
+            Some(2e6),
+            "10 ms one way, the longer end of what option 2 tolerates (TR 38.801, table A-1); T300: a UE waits 2 s at most for RRCSetup, which comes over F1-C",
+            "TS 38.331, clause 6.3.2 (UE-TimersAndConstants)",
+        ),
+        InterfaceKind::Xn => budget(
+            None,
+            Some(SCTP_GIVES_UP),
+            "SCTP sends INIT nine times, 243 s in all; TXnRELOCprep, by which a handover waits, is left to the operator (TS 38.423, clause 8.2.1)",
+            "RFC 9260, section 16",
         ),
         InterfaceKind::A1 => budget(
             None,
@@ -75,22 +118,24 @@ pub const fn budget_of(kind: InterfaceKind) -> Budget {
             "Groen et al. 2024, section 1",
         ),
         InterfaceKind::O1 => budget(None, Some(60e6), "M-plane supervision of 60 s", "MP, supervision"),
-        InterfaceKind::N3
-        | InterfaceKind::N9
-        | InterfaceKind::N26
-        | InterfaceKind::N32
-        | InterfaceKind::E1
-        | InterfaceKind::F1C
-        | InterfaceKind::F1U
-        | InterfaceKind::Xn
-        | InterfaceKind::O2 => budget(
+        InterfaceKind::O2 => budget(
             None,
-            None,
-            "no figure was found",
-            "docs/interfaces: the class of traffic decides",
+            Some(180e6),
+            "TCP sends a SYN for three minutes at least; O-RAN's texts on O2 name no timer",
+            "RFC 9293, section 3.8.3",
         ),
     }
 }
+
+/// How long a UE waits for its registration, and for its PDU session.
+const T3510: f64 = 15e6;
+const T3580: f64 = 16e6;
+/// The core's part of the packet delay budget of 5QIs that are not delay-critical.
+const CORE_PACKET: f64 = 20e3;
+/// What functional split option 2, that between CU and DU, tolerates one way.
+const MIDHAUL_PACKET: f64 = 10e3;
+/// From the first INIT until an association is given up: RTO.Initial of 1 s, doubled to RTO.Max of 60 s, Max.Init.Retransmits of 8.
+const SCTP_GIVES_UP: f64 = 243e6;
 
 /// The path that delays are predicted for.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
@@ -144,6 +189,12 @@ impl Conditions {
                 "tls:TLS_AES_256_GCM_SHA384",
                 61.8,
                 "experiments/peers: request by `http2` on a kept connection, one core, 61.8 us",
+                Some(3),
+            ),
+            With::Gateway => (
+                "tls:TLS_AES_256_GCM_SHA384",
+                61.8,
+                "experiments/peers: a sidecar's request by `http2` on a kept connection, one core, 61.8 us; a gateway's message has no record yet",
                 Some(3),
             ),
             // IKE_SA_INIT, IKE_INTERMEDIATE, IKE_AUTH.
@@ -234,5 +285,35 @@ impl Predicted {
             "{trips} round trips of set-up take {predicted:.0} us, and {set_up} us are the budget: {}",
             self.budget.what
         ))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::network::REQUIREMENTS;
+
+    #[test]
+    fn every_interface_has_a_figure_with_its_clause() {
+        for kind in REQUIREMENTS.iter().map(|asked| asked.kind) {
+            let budget = budget_of(kind);
+            assert!(
+                budget.packet_us.is_some() || budget.set_up_us.is_some(),
+                "{}",
+                kind.name()
+            );
+            assert!(
+                !budget.source.contains("unchecked") && budget.source.contains([',', 'E']),
+                "{}: {}",
+                kind.name(),
+                budget.source
+            );
+        }
+    }
+
+    #[test]
+    fn sctp_gives_up_after_the_sum_of_its_waits() {
+        let waits = (0..=8).map(|sending| f64::from(1_u32 << sending).min(60.0));
+        assert_eq!(waits.sum::<f64>() * 1e6, SCTP_GIVES_UP);
     }
 }

@@ -96,7 +96,7 @@ fn cost(link: &Link) -> (u8, String, &'static str) {
             "write `confidentiality: encrypt` and reload both ends".to_owned(),
             "a line of the file: what protects it is there",
         ),
-        (Protection::Sidecar | Protection::Ipsec | Protection::Macsec, _) => (
+        (Protection::Sidecar | Protection::Gateway | Protection::Ipsec | Protection::Macsec, _) => (
             0,
             "write `policy: hybrid` and reload both ends".to_owned(),
             "a line of the file: what protects it is there",

@@ -39,7 +39,7 @@ impl Tls {
             }
         };
         let mut parts = vec![header(Header::TLS_RECORD)];
-        let document = self.cipher.standing.document;
+        let document = self.cipher.status.document;
         parts.push(Part::added(
             "explicit nonce",
             each(u64::from(self.cipher.explicit_nonce())),

@@ -16,7 +16,7 @@ pub const HOUR: u64 = 3_600 * SECOND;
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum ScenarioError {
     /// A number lies outside of what makes sense, or of what a run can hold.
-    #[error("{what} of {given} {unit}: between {least} and {most} {unit} ({why})")]
+    #[error("{what}: {}, and it is {} ({why})", quantity(*given, unit), range(*least, *most, unit))]
     OutOfBounds {
         /// What was asked for.
         what: &'static str,
@@ -40,6 +40,35 @@ pub enum ScenarioError {
     /// The storm needs something that the procedures do not have.
     #[error("sessions are to be resumed, and there is no procedure that resumes one")]
     NoResumption,
+}
+
+/// A number with its unit; of times, the largest unit in which it is whole.
+fn quantity(value: u64, unit: &str) -> String {
+    if unit != "ns" || value == 0 {
+        return format!("{value} {unit}");
+    }
+    let whole = [
+        (HOUR, "h"),
+        (SECOND, "s"),
+        (MILLISECOND, "ms"),
+        (1_000, "us"),
+        (1, "ns"),
+    ]
+    .into_iter()
+    .find(|(size, _)| value.is_multiple_of(*size));
+    whole.map_or_else(
+        || format!("{value} ns"),
+        |(size, name)| format!("{} {name}", value / size),
+    )
+}
+
+/// Both ends of what is accepted.
+fn range(least: u64, most: u64, unit: &str) -> String {
+    if unit == "ns" {
+        format!("between {} and {}", quantity(least, unit), quantity(most, unit))
+    } else {
+        format!("between {least} and {most} {unit}")
+    }
 }
 
 /// What each number may be.

@@ -13,7 +13,6 @@ pub(super) const DUTIES: [ProcedureKind; 6] = [
     ProcedureKind::SetUp,
 ];
 
-/// Never.
 pub(super) const NEVER: u64 = u64::MAX;
 
 /// Where a gateway is with the request of a site.
@@ -49,7 +48,6 @@ pub(super) struct Site {
     pub(super) up: bool,
     /// What it is doing; none: it waits for what is due.
     pub(super) doing: Option<ProcedureKind>,
-    /// Which exchange of it.
     pub(super) exchange: u8,
     /// Sendings of the request after the first.
     pub(super) tries: u8,

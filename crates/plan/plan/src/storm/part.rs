@@ -114,7 +114,7 @@ pub struct Part {
 }
 
 impl Part {
-    /// Runs the plan under these seeds; `watch` is told the seed, the variant and how far that is.
+    /// Runs the plan under these seeds; `watch` receives the seed, the variant and how far that is.
     ///
     /// # Errors
     /// [`PartError`].
