@@ -21,7 +21,7 @@ pub(crate) fn page(title: &str, styles: &[&str], class: &str, body: &Markup) -> 
             body { main class=[(!class.is_empty()).then_some(class)] { (body) } }
         }
     };
-    // maud writes void elements as HTML does; control characters in a stranger's words are none of XML.
+    // maud writes void elements as HTML does; control characters from the network are none of XML.
     let allowed = |character: char| !character.is_control() || character == '\n';
     let page = page.into_string().replace("<br>", "<br/>");
     page.chars()

@@ -9,7 +9,7 @@ use maud::{Markup, html as markup};
 use crate::csv::{samples_csv, summary_csv};
 use crate::frame;
 use crate::json::json;
-use crate::model::{AnswerPiece, MeasuredBeside, PublishedValues, Quickness, Report};
+use crate::model::{AnswerPiece, Measured, PublishedValues, Quickness, Report};
 use crate::quantity::{Shown, words};
 
 /// Samples are put into the page up to this size: reports are kept in repositories, and samples are in the record files too.
@@ -37,7 +37,7 @@ pub fn html(report: &Report) -> String {
                 (navigation(report))
                 (warnings(report))
                 (noise(report))
-                @if let Some(published) = &report.published { (beside(published, report)) }
+                @if let Some(published) = &report.published { (published_table(published, report)) }
                 @for part in &report.parts { (parts::part(part, report.quickness)) }
                 (conditions(report))
                 @if !heading.invalid.is_empty() {
@@ -96,7 +96,7 @@ fn warnings(report: &Report) -> Markup {
     }
 }
 
-fn beside(published: &PublishedValues, report: &Report) -> Markup {
+fn published_table(published: &PublishedValues, report: &Report) -> Markup {
     markup! {
         section id="published" {
             h2 { "Published and measured" }
@@ -112,13 +112,13 @@ fn beside(published: &PublishedValues, report: &Report) -> Markup {
                     td { (row.statistic()) }
                     td { (row.value.place) }
                     td.number { (row.printed()) }
-                    @match &row.beside {
-                        MeasuredBeside::Measured { value, interval, n, .. } => {
+                    @match &row.measured {
+                        Measured::Measured { value, interval, n, .. } => {
                             (estimate(&row.shown(), *value, *interval, true))
                             td.number { (n) }
                             td { (row.relation().unwrap_or_default()) }
                         }
-                        MeasuredBeside::Nothing { reason } => { td.note colspan="4" { (reason) } }
+                        Measured::Nothing { reason } => { td.note colspan="4" { (reason) } }
                     }
                 } } }
             } }
@@ -186,7 +186,7 @@ fn method() -> Markup {
                 "ratios are those of Hodges and Lehmann over pairs of one repetition, so that what made the machine slow does so to both; "
                 "Student's is over the trials' medians, as publications on the SBI report it. Below six trials no interval is given. An effect is "
                 "named where all comparisons of a part together are 99 % sure of it, and where it is larger than what two of the same differ by "
-                "(the control's interval); its size is a share of what it is set against. Two modes are told where the dip of Hartigan and "
+                "(the control's interval); its size is a share of what it is set against. Two modes are reported where the dip of Hartigan and "
                 "Hartigan is larger than chance has it (1 % of calibrations, 5 % of a combination) and they are a tenth apart at least. Drift is "
                 "Pettitt's test for one step of all combinations of a part together, each value over its combination's median, at 1 %; warm-up the "
                 "shift of the first tenth over the rest, the error of all such tests together 5 %. A percentile is given where five samples or more "

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::model::{MeasuredBeside, Part, PublishedValues, Report};
+use crate::model::{Measured, Part, PublishedValues, Report};
 
 /// Name and version of the shape of a report.
 pub const REPORT_SCHEMA: &str = "bartizan-lab-report/2";
@@ -42,8 +42,8 @@ fn published(published: &PublishedValues) -> Value {
         .iter()
         .map(|row| {
             let value = &row.value;
-            let measured = match &row.beside {
-                MeasuredBeside::Measured {
+            let measured = match &row.measured {
+                Measured::Measured {
                     value,
                     interval,
                     n,
@@ -51,7 +51,7 @@ fn published(published: &PublishedValues) -> Value {
                 } => {
                     json!({"value": value, "interval": interval, "trials": n, "ratio": ratio})
                 }
-                MeasuredBeside::Nothing { reason } => json!({"reason": reason}),
+                Measured::Nothing { reason } => json!({"reason": reason}),
             };
             json!({
                 "id": value.id, "part": value.part, "metric": value.metric, "levels": value.levels,

@@ -4,6 +4,7 @@
 //! Renderers only arrange it: one HTML file that needs nothing else, Markdown, CSV and JSON. A record is read as `lab` wrote it.
 #![forbid(unsafe_code)]
 
+pub mod bench;
 pub mod cbom;
 mod compare;
 mod csv;
@@ -24,7 +25,7 @@ pub use html::html;
 pub use json::{REPORT_SCHEMA, json};
 pub use markdown::markdown;
 pub use model::{
-    AnswerPiece, AtSpeed, Cell, Comparison, Condition, Control, Direction, Effect, Figure, File, Heading,
-    MeasuredBeside, Mode, Noise, Pace, Part, PublishedRow, PublishedValues, Quickness, Report, Samples, Speed,
-    Statistics, Table, Verdict, Warning, controls,
+    AnswerPiece, AtSpeed, Cell, Comparison, Condition, Control, Direction, Effect, Figure, File, Heading, Measured,
+    Mode, Noise, Pace, Part, PublishedRow, PublishedValues, Quickness, Report, Samples, Speed, Statistics, Table,
+    Verdict, Warning, controls,
 };

@@ -2,9 +2,7 @@
 
 use std::fmt::Write as _;
 
-use crate::model::{
-    Comparison, Control, MeasuredBeside, Noise, Part, PublishedValues, Quickness, Report, Statistics, Table,
-};
+use crate::model::{Comparison, Control, Measured, Noise, Part, PublishedValues, Quickness, Report, Statistics, Table};
 use crate::quantity::words;
 
 /// Everything the report says but the plots.
@@ -140,13 +138,13 @@ impl Page {
             3,
         );
         for row in &published.rows {
-            let (measured, n, relation) = match &row.beside {
-                MeasuredBeside::Measured { n, .. } => (
+            let (measured, n, relation) = match &row.measured {
+                Measured::Measured { n, .. } => (
                     row.measured().unwrap_or_default(),
                     n.to_string(),
                     row.relation().unwrap_or_default(),
                 ),
-                MeasuredBeside::Nothing { reason } => (format!("*{}*", escaped(reason)), String::new(), String::new()),
+                Measured::Nothing { reason } => (format!("*{}*", escaped(reason)), String::new(), String::new()),
             };
             self.row([
                 escaped(&row.subject()).as_str(),

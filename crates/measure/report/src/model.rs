@@ -31,7 +31,7 @@ pub use figures::Figure;
 pub use noise::Noise;
 pub use pace::{Pace, Speed};
 pub use part::Part;
-pub use published::{MeasuredBeside, PublishedRow, PublishedValues};
+pub use published::{Measured, PublishedRow, PublishedValues};
 pub use samples::Samples;
 pub use statistics::{Mode, Statistics};
 pub use warnings::Warning;
@@ -54,7 +54,7 @@ pub struct Report {
     pub answer: Vec<AnswerPiece>,
     /// Whether the records are of a quick run.
     pub quickness: Quickness,
-    /// Beside a publication.
+    /// Next to a publication.
     pub published: Option<PublishedValues>,
     /// In the order of the experiment.
     pub parts: Vec<Part>,

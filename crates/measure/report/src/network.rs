@@ -31,7 +31,7 @@ pub struct Survey<'a> {
     /// What its reader must know before anything else.
     pub answer: Answer,
     /// What its reader must look at.
-    pub findings: Vec<Told>,
+    pub findings: Vec<Reported>,
     /// What limits what can be said.
     pub notes: Vec<String>,
 }
@@ -55,7 +55,7 @@ pub struct Answer {
 
 /// A finding in words.
 #[derive(Debug)]
-pub struct Told {
+pub struct Reported {
     /// How bad it is.
     pub severity: &'static str,
     /// What to do about it.

@@ -1,7 +1,7 @@
 //! Plots as SVG: plain data in, a drawing out.
 //!
 //! Colours are CSS variables, so that the same drawing follows the theme of the page it stands in; a drawing by itself brings
-//! them along. No colour carries a meaning alone: what it means is written beside it.
+//! them along. No colour carries a meaning alone: what it means is written next to it.
 
 mod bars;
 pub(crate) mod canvas;

@@ -2,11 +2,10 @@
 
 use bartizan_plan::storm::Summary;
 use bartizan_stats::Interval;
-use maud::{PreEscaped, html as markup};
 
-use crate::frame;
 use crate::plot::{Axis, Drawing, Line, Panel, Point, lines};
 use crate::quantity::Shown;
+use crate::sheet::{Column, Field, Grid, Section, Sheet, sheet_html};
 
 /// Every so many hundredths a point, from a share on: the first sites are back after a round trip and would make the axis logarithmic.
 const EVERY: usize = 5;
@@ -17,10 +16,14 @@ const FROM: usize = 20;
 pub struct Answer<'a> {
     /// What was simulated, in a sentence.
     pub described: String,
+    /// The answer in a sentence.
+    pub said: String,
     /// What came of it.
     pub summary: &'a Summary,
     /// By variant and quantity, with units.
     pub cells: Vec<Vec<String>>,
+    /// Where the simulation ceases to hold, a line each.
+    pub limits: Vec<String>,
     /// Where the numbers come from, a line each.
     pub sources: Vec<String>,
 }
@@ -63,35 +66,51 @@ pub fn plot(summary: &Summary) -> Drawing {
     lines("Sites that are back", &axis, "share of the sites (%)", &[panel])
 }
 
+/// The answer as a sheet.
+#[must_use]
+pub fn sheet(answer: &Answer<'_>) -> Sheet {
+    let variants = &answer.summary.variants;
+    let quantities = variants.first().map_or(&[][..], |variant| &variant.quantities[..]);
+    let mut section = Section::new("Sites that are back, and what it asks of gateways");
+    if variants.iter().any(|variant| !variant.curve.seconds.is_empty()) {
+        section.drawings.push((
+            plot(answer.summary),
+            "Medians over the seeds; whiskers hold 95 of 100 seeds.".to_owned(),
+        ));
+    }
+    let column = |heading: &str, is_number| Column {
+        heading: heading.to_owned(),
+        is_number,
+    };
+    let mut grid = Grid {
+        columns: std::iter::once(column("quantity", false))
+            .chain(variants.iter().map(|variant| column(&variant.name, true)))
+            .collect(),
+        ..Grid::default()
+    };
+    for (index, quantity) in quantities.iter().enumerate() {
+        let cells = answer
+            .cells
+            .iter()
+            .map(|row| Field::from(row.get(index).map_or("", String::as_str)));
+        grid.push(std::iter::once(Field::from(quantity.name)).chain(cells));
+    }
+    section.tables.push(grid);
+    Sheet {
+        command: "bartizan plan storm".to_owned(),
+        title: "When all sites shake hands at once".to_owned(),
+        question: format!("{}.", answer.described),
+        answer: answer.said.clone(),
+        sections: vec![section],
+        limits: answer.limits.clone(),
+        sources: answer.sources.clone(),
+        // The same plan and seeds give the same page, in one run or merged from many.
+        again: String::new(),
+    }
+}
+
 /// One page, which needs nothing else.
 #[must_use]
 pub fn page(answer: &Answer<'_>) -> String {
-    let variants = &answer.summary.variants;
-    let quantities = variants.first().map_or(&[][..], |variant| &variant.quantities[..]);
-    let has_curve = variants.iter().any(|variant| !variant.curve.seconds.is_empty());
-    let body = markup! {
-        header {
-            p.kicker { "Bartizan plan storm" }
-            h1 { "When all sites shake hands at once" }
-            p.question { (answer.described) "." }
-        }
-        @if has_curve {
-            figure { (PreEscaped(plot(answer.summary).inline())) }
-        }
-        table {
-            thead { tr { th { "" } @for variant in variants { th { (variant.name) } } } }
-            tbody {
-                @for (index, quantity) in quantities.iter().enumerate() {
-                    tr {
-                        th { (quantity.name) }
-                        @for row in &answer.cells { td { (row.get(index).map_or("", String::as_str)) } }
-                    }
-                }
-            }
-        }
-        h2 { "Where the numbers come from" }
-        ul { @for source in &answer.sources { li { (source) } } }
-        footer { "Made by Bartizan " (env!("CARGO_PKG_VERSION")) ". The same plan and seeds give the same page." }
-    };
-    frame::page("When all sites shake hands at once", &[], "broad", &body)
+    sheet_html(&sheet(answer))
 }

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use bartizan_lab::Experiment;
 use bartizan_lab::runner::experiment::Collection;
 use bartizan_lab::runner::trial::{Calibration, Damage, Outcome, Record, Records, Steal};
-use bartizan_report::{Direction, File, MeasuredBeside, Report, Verdict, compare, markdown, samples_csv};
+use bartizan_report::{Direction, File, Measured, Report, Verdict, compare, markdown, samples_csv};
 use synthetic::{levels, record};
 
 fn file(trials: Vec<Record>) -> File {
@@ -107,17 +107,17 @@ fn three_trials_have_a_median_but_no_interval_and_no_verdict() {
 }
 
 #[test]
-fn every_published_value_has_something_beside_it_in_its_own_unit() {
+fn every_published_value_has_something_next_to_it_in_its_own_unit() {
     let report = report(&synthetic::experiment(), trials(&[10.0; 7], &[100.0; 7]));
     let published = report.published.as_ref().unwrap();
     let row = |id: &str| published.rows.iter().find(|row| row.value.id == id).unwrap();
-    let MeasuredBeside::Measured { value, n, ratio, .. } = &row("median").beside else {
-        panic!("{:?}", row("median").beside);
+    let Measured::Measured { value, n, ratio, .. } = &row("median").measured else {
+        panic!("{:?}", row("median").measured);
     };
     assert!((value - 0.1).abs() < 1e-12 && *n == 7 && (ratio.unwrap() - 0.1 / 54.05).abs() < 1e-9);
     assert_eq!(row("median").relation().unwrap(), "1/540 of it");
-    let reason = |id: &str| match &row(id).beside {
-        MeasuredBeside::Nothing { reason } => reason.clone(),
+    let reason = |id: &str| match &row(id).measured {
+        Measured::Nothing { reason } => reason.clone(),
         measured => panic!("{measured:?}"),
     };
     assert_eq!(reason("energy"), "not measured here");
@@ -133,7 +133,7 @@ fn about<'a>(report: &'a Report, kind: &'static str) -> impl Iterator<Item = &'a
 }
 
 #[test]
-fn drift_is_told_of_all_combinations_together_and_warm_up_of_each() {
+fn drift_is_reported_of_all_combinations_together_and_warm_up_of_each() {
     // Each by itself moves by less than its noise; together they show where the machine slowed down.
     let at = |index: usize, typical: f64, odd: usize| {
         let noise = (index * odd % 11) as f64 - 5.0;
@@ -141,13 +141,13 @@ fn drift_is_told_of_all_combinations_together_and_warm_up_of_each() {
     };
     let slower = |typical, odd| -> Vec<f64> { (0..60).map(|index| at(index, typical, odd)).collect() };
     let drifted = report(&synthetic::experiment(), trials(&slower(10.0, 7), &slower(100.0, 5)));
-    let told: Vec<&str> = about(&drifted, "drift").collect();
-    let [told] = told.as_slice() else {
+    let reported: Vec<&str> = about(&drifted, "drift").collect();
+    let [reported] = reported.as_slice() else {
         panic!("{:?}", drifted.warnings);
     };
     assert!(
-        told.starts_with("latency changed on the way") && told.contains("from repetition 21 on"),
-        "{told}"
+        reported.starts_with("latency changed on the way") && reported.contains("from repetition 21 on"),
+        "{reported}"
     );
     let step = &drifted.noise.steps[0];
     assert!((step.change - 0.08).abs() < 0.02, "{step:?}");
@@ -184,7 +184,7 @@ fn calibrated(mut trials: Vec<Record>, pace: impl Fn(&Record) -> f64) -> Vec<Rec
 }
 
 #[test]
-fn trials_of_a_machine_with_two_modes_are_told_apart_by_what_fixed_work_took_before_them() {
+fn trials_of_a_machine_with_two_modes_are_distinguished_by_what_fixed_work_took_before_them() {
     // A quarter of the repetitions is half as slow again for everything; splice adds 90 to ten.
     let slow = |repetition: usize| repetition % 4 == 3;
     let wobble = |index: usize| 1.0 + 0.001 * (index * 7 % 13) as f64;
@@ -197,9 +197,12 @@ fn trials_of_a_machine_with_two_modes_are_told_apart_by_what_fixed_work_took_bef
         factor * (1.0 + 0.002 * (record.trial * 11 % 17) as f64)
     });
     let report = report(&synthetic::experiment(), records);
-    let told: Vec<&str> = about(&report, "two modes").collect();
-    assert_eq!(told.len(), 1, "{told:?}");
-    assert!(told[0].contains("25\u{a0}%") && told[0].contains("1.5"), "{told:?}");
+    let reported: Vec<&str> = about(&report, "two modes").collect();
+    assert_eq!(reported.len(), 1, "{reported:?}");
+    assert!(
+        reported[0].contains("25\u{a0}%") && reported[0].contains("1.5"),
+        "{reported:?}"
+    );
     let with = levels(&[("proxy", "splice"), ("connection", "kept")]);
     let part = report.part("latency").unwrap();
     let statistics = part.table("latency").unwrap().row(&with).unwrap().statistics.unwrap();
@@ -300,22 +303,22 @@ fn a_difference_is_one_where_two_of_the_same_differ_by_less() {
 }
 
 #[test]
-fn fewer_repetitions_than_the_experiment_declares_are_told() {
-    let told = |n| {
+fn fewer_repetitions_than_the_experiment_declares_are_reported() {
+    let reported = |n| {
         let report = report(&synthetic::experiment(), trials(&vec![10.0; n], &vec![100.0; n]));
         about(&report, "fewer repetitions")
             .map(str::to_owned)
             .collect::<Vec<_>>()
     };
-    assert_eq!(told(24), ["than the experiment declares: latency 24 of 30"]);
-    assert!(told(30).is_empty());
+    assert_eq!(reported(24), ["than the experiment declares: latency 24 of 30"]);
+    assert!(reported(30).is_empty());
 }
 
 #[test]
 fn stacked_parts_add_up_to_the_whole() {
     let experiment = synthetic::experiment();
     let mut file = synthetic::file(&experiment, 12, 3);
-    // A whole with something beside its parts.
+    // A whole with something next to its parts.
     for record in &mut file.records.trials {
         if let Outcome::Measured { values, .. } = &mut record.outcome
             && let [Some(client), Some(server)] =
@@ -361,7 +364,7 @@ fn a_steady_run_warns_of_nothing_but_what_was_not_run() {
 }
 
 #[test]
-fn load_priority_failures_and_mixtures_are_told() {
+fn load_priority_failures_and_mixtures_are_reported() {
     let experiment = synthetic::experiment();
     let mut trials = trials(&[10.0; 7], &[100.0; 7]);
     trials[0].load = 7.5;
@@ -397,14 +400,14 @@ fn files_are_merged_once_each_trial_and_damage_is_named() {
     (quick.quick, quick.run) = (true, "a look".to_owned());
     let report = Report::of(&experiment, None, &[file(all.clone()), other, file(vec![old, quick])]);
     assert_eq!(report.trials.len(), all.len());
-    let told: Vec<&str> = report
+    let reported: Vec<&str> = report
         .warnings
         .iter()
         .filter(|warning| warning.kind == "records")
         .map(|warning| warning.text.as_str())
         .collect();
     assert_eq!(
-        told,
+        reported,
         [
             "1 trials made by another version of the experiment's file were left out",
             "1 trials of quick runs were left out, because there are full ones",
@@ -489,7 +492,7 @@ fn every_published_value_of_the_experiments_has_its_place() {
         let rows = &report.published.as_ref().unwrap().rows;
         assert_eq!(rows.len(), published.values.len());
         for row in rows {
-            let MeasuredBeside::Nothing { reason } = &row.beside else {
+            let Measured::Nothing { reason } = &row.measured else {
                 panic!("{id}: {row:?} without a trial");
             };
             // Whatever is compared names its comparison: a file that does not is refused.

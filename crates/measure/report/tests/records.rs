@@ -1,4 +1,4 @@
-//! The records that are kept beside the experiments are of them as they are, or somebody has said that they are not.
+//! The records that are kept next to the experiments are of them as they are, or somebody has said that they are not.
 
 use std::collections::BTreeSet;
 use std::env;

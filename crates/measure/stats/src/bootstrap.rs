@@ -124,7 +124,7 @@ mod tests {
 
     #[test]
     fn what_slowed_both_of_a_pair_does_not_widen_the_ratio() {
-        // Repetitions differ by a factor of ten, the ways within each by exactly 2.
+        // Repetitions differ by a factor of ten, the alternatives within each by exactly 2.
         let second: Vec<f64> = (0..60).map(|index| f64::from(1 + index % 10)).collect();
         let first: Vec<f64> = second.iter().map(|value| 2.0 * value).collect();
         let pairs = Pairs::new(&first, &second).unwrap();

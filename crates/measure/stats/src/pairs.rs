@@ -2,7 +2,7 @@
 
 use crate::{Error, Sample};
 
-/// What two ways gave in the same repetition, one pair per repetition: at least one, all finite.
+/// What two alternatives gave in the same repetition, one pair per repetition: at least one, all finite.
 ///
 /// Where repetitions are interleaved, whatever slowed the machine for a while slowed both of a pair; estimators over pairs
 /// do not mistake it for a difference.
@@ -13,7 +13,7 @@ pub struct Pairs {
 }
 
 impl Pairs {
-    /// Pairs the values of two ways by their order.
+    /// Pairs the values of two alternatives by their order.
     ///
     /// # Errors
     /// [`Error::Unpaired`], [`Error::Empty`] and [`Error::NotFinite`].

@@ -6,7 +6,7 @@ use crate::Error;
 use crate::quantile::median_in_place;
 use crate::serial::variance_factor;
 
-/// Below this nothing can be told from chance at 5 %.
+/// Below this nothing can be distinguished from chance at 5 %.
 const LEAST: usize = 8;
 
 /// The place where values before and after differ most.
@@ -54,7 +54,8 @@ pub fn step(values: &[f64]) -> Result<Step, Error> {
         .map(|value| value - one)
         .chain(values[at..].iter().map(|value| value - other))
         .collect();
-    let factor = variance_factor(&centred_ranks(&rest)).min(variance_factor(&centred_ranks(&beside_line(values))));
+    let factor =
+        variance_factor(&centred_ranks(&rest)).min(variance_factor(&centred_ranks(&residuals_of_line(values))));
     let (n, most) = (n as f64, most as f64);
     let p = 2.0 * (-6.0 * most * most / ((n * n * n + n * n) * factor)).exp();
     Ok(Step {
@@ -65,7 +66,7 @@ pub fn step(values: &[f64]) -> Result<Step, Error> {
 }
 
 /// Values less the line through them, by the median of all slopes (Theil, 1950).
-fn beside_line(values: &[f64]) -> Vec<f64> {
+fn residuals_of_line(values: &[f64]) -> Vec<f64> {
     let mut slopes: Vec<f64> = Vec::with_capacity(values.len() * (values.len() - 1) / 2);
     for (index, before) in values.iter().enumerate() {
         let after = values[index + 1..].iter().enumerate();

@@ -19,7 +19,7 @@ pub(super) struct Described {
 
 impl Described {
     /// One that a ledger tells of.
-    pub(super) fn told(certificate: &ledger::Certificate) -> Self {
+    pub(super) fn of_ledger(certificate: &ledger::Certificate) -> Self {
         let mut described = Self::new(
             &certificate.subject,
             [&certificate.public_key, &certificate.signature],
@@ -39,7 +39,7 @@ impl Described {
         described
     }
 
-    /// One that packets show, in clear or as keys opened them.
+    /// One that packets show, in plaintext or as keys opened them.
     pub(super) fn shown(certificate: &keys::Certificate) -> Self {
         Self::new(
             &certificate.subject,

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
-/// Places kept of an asset: the first ones. Their number is told in full.
+/// Places kept of an asset: the first ones. Their number is reported in full.
 const PLACES: usize = 16;
 
 /// A place where an asset was seen.

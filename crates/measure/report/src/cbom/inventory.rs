@@ -23,7 +23,7 @@ use super::evidence::{Evidence, Place, Read};
 use super::protocol::{Agreed, Protocol, Seen as Shown};
 use super::service::Service;
 
-/// Assets and links told apart: what is negotiated, a stranger may choose.
+/// Assets and links distinguished: what is negotiated, an unauthenticated peer may choose.
 const KEPT: usize = 10_000;
 
 /// Nobody tells how the ends were authenticated.
@@ -128,7 +128,7 @@ impl Inventory {
         for (source, handshake) in records {
             let place = Place::of(&source, self.current(), &between);
             for certificate in &handshake.chain {
-                uses.insert(self.certificate(Described::told(certificate), place.as_slice()));
+                uses.insert(self.certificate(Described::of_ledger(certificate), place.as_slice()));
             }
         }
         if let Content::Tls(tls) = &connection.content {
@@ -197,7 +197,7 @@ impl Inventory {
         references
     }
 
-    /// The chains that both ends showed in clear, as before TLS 1.3; their references.
+    /// The chains that both ends showed in plaintext, as before TLS 1.3; their references.
     fn shown(&mut self, chains: [&Option<Seen<Certificates>>; 2], between: &str) -> Vec<String> {
         let mut references = Vec::new();
         for seen in chains.into_iter().flatten() {

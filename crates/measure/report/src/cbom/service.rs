@@ -1,4 +1,4 @@
-//! Links as CycloneDX describes services, those in clear included: a bill of materials that lists cryptography only is
+//! Links as CycloneDX describes services, those in plaintext included: a bill of materials that lists cryptography only is
 //! silent where there is none.
 
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};

@@ -171,7 +171,7 @@ fn scale(form: Form, over: &[Trial]) -> Scale {
 impl Control {
     /// Every control of a part, by each metric it records.
     pub(crate) fn of(part: &experiment::Part, samples: &Samples) -> Vec<Self> {
-        // Those the experiment names, and those that a run was asked for beside them.
+        // Those the experiment names, and those that a run was asked for next to them.
         let controls = samples.controls(&part.id);
         let measured = |levels, metric: &MetricKind| {
             let (one, twin) = (

@@ -50,8 +50,8 @@ pub(crate) fn of(trials: &[Record], files: &[File]) -> Vec<Condition> {
     add("Bartizan", &of(|environment| Some(environment.version.clone())));
     let build = |value: fn(&Build) -> String| {
         move |record: &Record| {
-            let told = record.environment.build.as_ref().map(value);
-            Some(told.unwrap_or_else(|| NOT_RECORDED.to_owned()))
+            let reported = record.environment.build.as_ref().map(value);
+            Some(reported.unwrap_or_else(|| NOT_RECORDED.to_owned()))
         }
     };
     add("commit", &build(commit));
@@ -72,19 +72,23 @@ pub(crate) fn of(trials: &[Record], files: &[File]) -> Vec<Condition> {
         }),
     );
     add("processor", &of(|environment| environment.processor.clone()));
-    let told = |value: fn(&Environment) -> String| {
+    let reported = |value: fn(&Environment) -> String| {
         move |record: &Record| {
-            let told = value(&record.environment);
-            Some(if told.is_empty() { NOT_RECORDED.to_owned() } else { told })
+            let reported = value(&record.environment);
+            Some(if reported.is_empty() {
+                NOT_RECORDED.to_owned()
+            } else {
+                reported
+            })
         }
     };
     add(
         "flags of the processor",
-        &told(|environment| environment.processor_flags.join(" ")),
+        &reported(|environment| environment.processor_flags.join(" ")),
     );
     add(
         "clock",
-        &told(|environment| environment.clock_source.clone().unwrap_or_default()),
+        &reported(|environment| environment.clock_source.clone().unwrap_or_default()),
     );
     add(
         "processors of the run",
@@ -245,7 +249,7 @@ fn floor(trials: &[Record]) -> Vec<Condition> {
     }]
 }
 
-/// Averages over a minute; those that no kernel told are left out.
+/// Averages over a minute; those that no kernel reported are left out.
 fn load(name: &'static str, averages: impl Iterator<Item = f64>) -> Option<Condition> {
     let load = Sample::new(averages.filter(|load| *load >= 0.0)).ok()?;
     let words = format!(

@@ -14,7 +14,7 @@ use crate::quantity::{Shown, convert, words};
 
 /// The colour of the path without anything.
 const FLOOR: usize = 6;
-/// Colours that can be told apart, without that one.
+/// Colours that can be distinguished, without that one.
 const MOST_COLOURS: usize = 7;
 
 /// A plot with what explains it.
@@ -138,7 +138,7 @@ impl<'a> View<'a> {
         }
     }
 
-    /// What the colours and marks of a plot mean, as far as names beside it do not say it.
+    /// What the colours and marks of a plot mean, as far as names next to it do not say it.
     fn explained(&self, table: &Table, by: &str, named: bool) -> String {
         let mut words = String::new();
         let cells = || {
@@ -168,7 +168,7 @@ impl<'a> View<'a> {
         words
     }
 
-    /// The colour of a level: its place in the factor. Where names stand beside it and there are more levels than colours,
+    /// The colour of a level: its place in the factor. Where names stand next to it and there are more levels than colours,
     /// those that the part's comparisons are about have one colour and all others grey.
     fn tone(&self, by: &str, cell: &Cell, named: bool) -> usize {
         let levels = self.part.factor(by).map_or(&[][..], |factor| &factor.levels);

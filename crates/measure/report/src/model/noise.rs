@@ -15,9 +15,9 @@ use crate::quantity::{Shown, percent, signed_percent};
 
 /// Steps below this share are not worth a word, however certain.
 const WORTH: f64 = 0.03;
-/// A step is told where values without one look as parted once in so many parts.
+/// A step is reported where values without one look as parted once in so many parts.
 const SURE: f64 = 0.01;
-/// Steal above this share of the time of trials is told.
+/// Steal above this share of the time of trials is reported.
 const STOLEN: f64 = 0.005;
 /// Trials are called dependent from this factor of the variance on.
 const DEPENDENT: f64 = 2.0;
@@ -302,17 +302,17 @@ impl Stolen {
 
 fn bimodal(part: &Part) -> impl Iterator<Item = Bimodal> + '_ {
     part.tables.iter().filter_map(|table| {
-        let told = table
+        let reported = table
             .rows
             .iter()
             .filter_map(|row| row.statistics)
             .filter(|one| one.trials >= 12);
-        let ratios: Vec<f64> = told.clone().filter_map(|one| Some(one.modes?.ratio())).collect();
+        let ratios: Vec<f64> = reported.clone().filter_map(|one| Some(one.modes?.ratio())).collect();
         Some(Bimodal {
             part: part.id.clone(),
             metric: table.metric.name,
             combinations: ratios.len(),
-            of: told.count(),
+            of: reported.count(),
             ratio: Sample::new(ratios).ok()?.median(),
         })
     })

@@ -8,7 +8,7 @@ use bartizan_lab::runner::trial::{KernelKind, Record};
 use bartizan_stats::{Modes, OneMode, Sample};
 use serde::Serialize;
 
-/// Two modes are told where they are this unlikely to be one.
+/// Two modes are reported where they are this unlikely to be one.
 const SURE: f64 = 0.01;
 /// Modes that are closer to each other than this are one for all purposes.
 pub(crate) const APART: f64 = 1.1;

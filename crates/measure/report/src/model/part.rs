@@ -13,7 +13,7 @@ pub struct Part {
     pub question: Option<String>,
     /// What a trial does.
     pub workload: String,
-    /// What the workload was told, as `transactions: 100`.
+    /// Parameters of the workload, as `transactions: 100`.
     pub parameters: Vec<String>,
     /// How often each combination was to be taken.
     pub repetitions: usize,

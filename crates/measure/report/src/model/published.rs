@@ -1,4 +1,4 @@
-//! What a publication printed beside what was measured here.
+//! What a publication printed next to what was measured here.
 
 use bartizan_lab::Published;
 use bartizan_lab::runner::experiment::{Form, Levels, Publication};
@@ -25,8 +25,8 @@ pub struct PublishedValues {
 pub struct PublishedRow {
     /// As printed.
     pub value: PublishedValue,
-    /// What stands beside it.
-    pub beside: MeasuredBeside,
+    /// What stands next to it.
+    pub measured: Measured,
     /// Why the two cannot be compared, where that is so.
     pub incomparable: Option<String>,
 }
@@ -34,7 +34,7 @@ pub struct PublishedRow {
 /// What was measured of a published value, in the unit of the publication.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum MeasuredBeside {
+pub enum Measured {
     /// The same statistic of our own trials.
     Measured {
         /// In the published unit.
@@ -60,16 +60,16 @@ impl PublishedValues {
             .iter()
             .map(|value| {
                 let incomparable = value.incomparable.clone().or_else(|| of_a_guest(value, samples));
-                let mut beside = beside(value, samples, parts);
+                let mut measured = measured(value, samples, parts);
                 // Over a bound a ratio says nothing, nor over what is not comparable.
-                if let MeasuredBeside::Measured { ratio, .. } = &mut beside
+                if let Measured::Measured { ratio, .. } = &mut measured
                     && (value.bound.is_some() || incomparable.is_some())
                 {
                     *ratio = None;
                 }
                 PublishedRow {
                     value: value.clone(),
-                    beside,
+                    measured,
                     incomparable,
                 }
             })
@@ -150,7 +150,7 @@ impl PublishedRow {
     /// What was measured, in the unit of the publication; absent where nothing was.
     #[must_use]
     pub fn measured(&self) -> Option<String> {
-        let MeasuredBeside::Measured { value, interval, .. } = &self.beside else {
+        let Measured::Measured { value, interval, .. } = &self.measured else {
             return None;
         };
         Some(self.shown().estimate(*value, *interval))
@@ -159,9 +159,9 @@ impl PublishedRow {
     /// Measured over published, in words: `1/520 of it`, `0.93 of it`, `1.4 times it`; of a bound whether it is kept.
     #[must_use]
     pub fn relation(&self) -> Option<String> {
-        let MeasuredBeside::Measured {
+        let Measured::Measured {
             value, ratio, interval, ..
-        } = &self.beside
+        } = &self.measured
         else {
             return None;
         };
@@ -192,8 +192,8 @@ impl PublishedRow {
     }
 }
 
-fn beside(value: &PublishedValue, samples: &Samples, parts: &[Part]) -> MeasuredBeside {
-    let nothing = |reason: &str| MeasuredBeside::Nothing {
+fn measured(value: &PublishedValue, samples: &Samples, parts: &[Part]) -> Measured {
+    let nothing = |reason: &str| Measured::Nothing {
         reason: reason.to_owned(),
     };
     let (Some(part), Some(metric)) = (&value.part, &value.metric) else {
@@ -239,8 +239,8 @@ fn of_a_guest(value: &PublishedValue, samples: &Samples) -> Option<String> {
 }
 
 /// The comparison that the value names, of the pair that has its levels.
-fn compared(value: &PublishedValue, part: &Part, metric: &str) -> MeasuredBeside {
-    let nothing = |reason: &str| MeasuredBeside::Nothing {
+fn compared(value: &PublishedValue, part: &Part, metric: &str) -> Measured {
+    let nothing = |reason: &str| Measured::Nothing {
         reason: reason.to_owned(),
     };
     let wanted = value.comparison.as_ref().unwrap_or(&value.id);
@@ -269,16 +269,10 @@ fn compared(value: &PublishedValue, part: &Part, metric: &str) -> MeasuredBeside
     in_its_unit(value, measured, comparison.interval, n, unit)
 }
 
-fn in_its_unit(
-    value: &PublishedValue,
-    measured: f64,
-    interval: Option<Interval>,
-    n: usize,
-    unit: &str,
-) -> MeasuredBeside {
+fn in_its_unit(value: &PublishedValue, measured: f64, interval: Option<Interval>, n: usize, unit: &str) -> Measured {
     let converted = |number: f64| convert(number, unit, &value.unit);
     let Some(measured) = converted(measured) else {
-        return MeasuredBeside::Nothing {
+        return Measured::Nothing {
             reason: format!(
                 "measured in {}, printed in {}: not comparable",
                 Shown::for_values(unit, 0.0).symbol,
@@ -293,7 +287,7 @@ fn in_its_unit(
         })
     });
     let ratio = measured / value.value;
-    MeasuredBeside::Measured {
+    Measured::Measured {
         value: measured,
         interval,
         n,

@@ -45,6 +45,13 @@ pub(crate) fn of(experiment: &Experiment, trials: &[Record], files: &[File]) -> 
 }
 
 fn command(experiment: &Experiment, run: &Run) -> String {
+    if !run.selection.is_empty() {
+        let name = experiment.id.replacen('-', " ", 1);
+        return format!(
+            "target/release/bartizan {name} --seed {} # and what the run's line selects",
+            run.seed
+        );
+    }
     let mut command = format!("target/release/bartizan lab run {}", experiment.id);
     let mut add = |words: String| {
         command.push(' ');

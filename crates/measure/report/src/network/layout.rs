@@ -236,7 +236,7 @@ fn radial(nodes: &[usize], neighbours: &[Vec<usize>], widest: f64) -> Vec<(usize
         }
     }
     let crowded = nodes.len() > CROWD;
-    // At the top of a ring neighbours stand beside each other, names and all.
+    // At the top of a ring neighbours stand next to each other, names and all.
     let along = if crowded { CROWDED } else { (widest + 14.0) / STRETCH };
     let deepest = order.last().map_or(0, |&(_, depth)| depth);
     let mut radius = vec![0.0; deepest + 1];

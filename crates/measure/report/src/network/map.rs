@@ -1,6 +1,6 @@
 //! The network drawn: hosts or nodes, and between them the links, each with two strokes and two chips that are never merged.
 //!
-//! A verdict is told four times: by colour, by the stroke's dashes, by the chip's sign and in words. One of them is enough.
+//! A verdict is shown four times: by colour, by the stroke's dashes, by the chip's sign and in words. One of them is enough.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -17,15 +17,15 @@ const WIDTH: f64 = 1180.0;
 pub(super) const NODES: usize = 200;
 /// Links drawn.
 pub(super) const LINKS: usize = 600;
-/// Network functions named beside a node.
+/// Network functions named next to a node.
 const FUNCTIONS: usize = 1;
 /// Between a link's two strokes, from the middle; and where there are so many that they are drawn fine.
 const APART: (f64, f64) = (2.9, 1.6);
 /// Between links of the same two nodes.
-const BESIDE: f64 = 46.0;
+const OFFSET: f64 = 46.0;
 /// Side of a chip.
 const CHIP: f64 = 15.0;
-/// Links above which chips have no name of the interface beside them.
+/// Links above which chips have no name of the interface next to them.
 const NAMED: usize = 70;
 
 /// A link on its way to the map.
@@ -33,8 +33,8 @@ struct Edge<'a> {
     link: &'a Link,
     number: usize,
     ends: (usize, usize),
-    /// How far beside the straight line between its ends.
-    beside: f64,
+    /// How far next to the straight line between its ends.
+    offset: f64,
 }
 
 /// A link that a deployment file lists and nobody saw: its interface and the names of its ends.
@@ -71,7 +71,7 @@ pub(super) fn map(title: &str, file: usize, links: &[(usize, &Link)], unseen: &[
                 link,
                 number,
                 ends: (one, other),
-                beside: 0.0,
+                offset: 0.0,
             });
         }
     }
@@ -112,7 +112,7 @@ pub(super) fn map(title: &str, file: usize, links: &[(usize, &Link)], unseen: &[
     let mut taken = Taken::by_nodes(&names, &layout);
     let chips: Vec<Option<(f64, f64)>> = edges
         .iter()
-        .map(|edge| taken.place(badge_size(edge.link, !fine), &ways(&layout, edge)))
+        .map(|edge| taken.place(badge_size(edge.link, !fine), &positions(&layout, edge)))
         .collect();
     for (name, spot) in names.iter().zip(&layout.spots) {
         node(&mut canvas, name, spot);
@@ -130,7 +130,7 @@ pub(super) fn map(title: &str, file: usize, links: &[(usize, &Link)], unseen: &[
     )
 }
 
-/// What nodes are called on the map: behind the name the network functions that requests in clear tell of.
+/// What nodes are called on the map: behind the name the network functions that requests in plaintext tell of.
 fn labels(names: Vec<String>, edges: &[Edge<'_>]) -> Vec<String> {
     let mut functions: Vec<BTreeSet<&str>> = vec![BTreeSet::new(); names.len()];
     for edge in edges {
@@ -153,7 +153,7 @@ fn labels(names: Vec<String>, edges: &[Edge<'_>]) -> Vec<String> {
     names.into_iter().zip(&functions).map(label).collect()
 }
 
-/// Links of the same two nodes stand beside each other.
+/// Links of the same two nodes stand next to each other.
 fn spread(edges: &mut [Edge<'_>]) {
     let mut of_pair: HashMap<(usize, usize), Vec<usize>> = HashMap::new();
     for (index, edge) in edges.iter().enumerate() {
@@ -164,8 +164,8 @@ fn spread(edges: &mut [Edge<'_>]) {
         let middle = (places.len() - 1) as f64 / 2.0;
         for (order, &index) in places.iter().enumerate() {
             let turned = edges[index].ends.0 > edges[index].ends.1;
-            let beside = (order as f64 - middle) * BESIDE;
-            edges[index].beside = if turned { -beside } else { beside };
+            let offset = (order as f64 - middle) * OFFSET;
+            edges[index].offset = if turned { -offset } else { offset };
         }
     }
 }
@@ -208,7 +208,7 @@ fn strokes(canvas: &mut Canvas, layout: &Layout, edge: &Edge<'_>, file: usize, f
     } else {
         // The first stroke is the upper one, or the left one of a vertical link.
         let (turn, normal) = normal(dx, dy);
-        let bend = edge.beside * turn;
+        let bend = edge.offset * turn;
         let shifted = |point: (f64, f64), by: f64| (point.0 + normal.0 * by, point.1 + normal.1 * by);
         let middle = ((from.0 + to.0) / 2.0, (from.1 + to.1) / 2.0);
         for (verdict, side) in verdicts.into_iter().zip([apart, -apart]) {
@@ -230,7 +230,7 @@ fn strokes(canvas: &mut Canvas, layout: &Layout, edge: &Edge<'_>, file: usize, f
 
 /// Of a link within a node: the top of its arc.
 fn peak(node: (f64, f64), edge: &Edge<'_>) -> (f64, f64) {
-    (node.0 + edge.beside, node.1 - HEIGHT * 2.6)
+    (node.0 + edge.offset, node.1 - HEIGHT * 2.6)
 }
 
 /// What is across a link: upwards, or to the left of a vertical one; and whether that is against its direction.
@@ -242,14 +242,14 @@ fn normal(dx: f64, dy: f64) -> (f64, (f64, f64)) {
 }
 
 /// Where the chips of a link may stand, the best place first.
-fn ways(layout: &Layout, edge: &Edge<'_>) -> Vec<(f64, f64)> {
+fn positions(layout: &Layout, edge: &Edge<'_>) -> Vec<(f64, f64)> {
     let (from, to) = (at(layout, edge.ends.0), at(layout, edge.ends.1));
     let (dx, dy) = (to.0 - from.0, to.1 - from.1);
     if dx.hypot(dy) < 1.0 {
         return vec![peak(from, edge)];
     }
     let (turn, normal) = normal(dx, dy);
-    let bend = edge.beside * turn;
+    let bend = edge.offset * turn;
     let point = |towards: f64| {
         // A bent line is highest in its middle: half of the way to the point it is bent towards.
         let by = bend * 4.0 * towards * (1.0 - towards);
@@ -276,7 +276,7 @@ fn share(layout: &Layout, edge: &Edge<'_>) -> f64 {
     }
 }
 
-/// Width and height of a link's chips with what stands beside them.
+/// Width and height of a link's chips with what stands next to them.
 fn badge_size(link: &Link, named: bool) -> (f64, f64) {
     let chip = if named { CHIP } else { CHIP * 0.7 };
     let label = match link.interface {
@@ -302,7 +302,7 @@ fn badge(canvas: &mut Canvas, edge: &Edge<'_>, at: (f64, f64), file: usize, name
     let width = label + 2.0 * chip + mark + 3.5;
     let (left, top) = (at.0 - width / 2.0, at.1 - chip / 2.0);
     canvas.open_link("badge", &anchor(file, edge.number), &sentence(edge.link));
-    canvas.rounded((left - 2.0, top - 2.0), width + 2.0, chip + 4.0, 4.0, "ground");
+    canvas.rounded((left - 2.0, top - 2.0), width + 2.0, chip + 4.0, 4.0, "backdrop");
     if !name.is_empty() {
         canvas.text(left + 3.0, at.1 + 4.0, "interface", Anchor::Start, name);
     }

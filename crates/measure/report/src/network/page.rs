@@ -6,7 +6,7 @@ use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
 use super::map::{self, NODES};
-use super::{Survey, Told};
+use super::{Reported, Survey};
 use crate::frame;
 use crate::plot::canvas::Canvas;
 
@@ -71,7 +71,7 @@ fn answer(surveys: &[Survey<'_>]) -> Markup {
                 "None of " strong { (total) } " links carried anything in these captures."
             } @else {
                 "Of " strong { (total) } @if total == 1 { " link: " } @else { " links: " }
-                (line(of_recorder, ["can be read now", "can be recorded today and read later", "nobody can tell from these packets", "withstand a recorder by all that is known"]))
+                (line(of_recorder, ["can be read now", "can be harvested now and decrypted later", "nobody can tell from these packets", "withstand a recorder by all that is known"]))
                 @if without_data > 0 { strong { (without_data) } " carried nothing. " }
                 "Of their identities: "
                 (line(of_forger, ["", "can be forged", "nobody can tell from these packets", "withstand a forger by all that is known"]))
@@ -148,15 +148,15 @@ fn capture(index: usize, survey: &Survey<'_>) -> Markup {
     }
 }
 
-fn findings(title: &str, told: &[Told]) -> Markup {
+fn findings(title: &str, reported: &[Reported]) -> Markup {
     markup! {
-        @if !told.is_empty() {
+        @if !reported.is_empty() {
             div.findings {
                 h3 { (title) }
-                ul { @for one in told.iter().take(FINDINGS) {
+                ul { @for one in reported.iter().take(FINDINGS) {
                     li { b { (one.severity) ", " (one.concern) } " — " (one.words) br; span.remedy { "Remedy: " (one.remedy) } @if let Some(example) = &one.example { br; span.places { "first: " (example) } } }
                 } }
-                @if told.len() > FINDINGS { p.meta { (told.len() - FINDINGS) " further ones are in the JSON." } }
+                @if reported.len() > FINDINGS { p.meta { (reported.len() - FINDINGS) " further ones are in the JSON." } }
             }
         }
     }
@@ -232,7 +232,7 @@ fn card(index: usize, number: usize, link: &Link) -> Markup {
                     Listing::Within(_) => " · within a node",
                     Listing::Listed(_) | Listing::NoDeployment => "",
                 }
-                @if let Some(interface) = link.interface { " · interface told by " (interface.by.name()) }
+                @if let Some(interface) = link.interface { " · interface named by " (interface.by.name()) }
                 @for path in &link.paths { " · in " (path.to_string()) }
             }
             div.verdicts {
@@ -300,7 +300,7 @@ const ASKED: [&str; 6] = [
     "negotiated?",
     "… and the sender authenticated, with what?",
     "… and did it stay so?",
-    "… or anything sent in clear?",
+    "… or anything sent unencrypted?",
 ];
 
 fn reply(reply: &Reply) -> Markup {

@@ -35,9 +35,9 @@ impl Taken {
     pub(super) fn place(&mut self, (width, height): (f64, f64), places: &[(f64, f64)]) -> Option<(f64, f64)> {
         let free = |at: &&(f64, f64)| {
             let [left, top, right, bottom] = around(**at, width, height);
-            let beside =
+            let apart =
                 |other: &[f64; 4]| right <= other[0] || other[2] <= left || bottom <= other[1] || other[3] <= top;
-            self.0.iter().all(beside)
+            self.0.iter().all(apart)
         };
         let at = *places.iter().find(free)?;
         self.0.push(around(at, width, height));

@@ -27,7 +27,7 @@ pub struct Bar {
     pub note: Option<String>,
 }
 
-/// How the limit of this number is drawn, for the words beside a plot.
+/// How the limit of this number is drawn, for the words next to a plot.
 #[must_use]
 pub fn line_of(index: usize) -> &'static str {
     ["Line across a bar", "Dashed line", "Dotted line"][index.min(2)]
@@ -36,7 +36,7 @@ pub fn line_of(index: usize) -> &'static str {
 /// Medians with intervals: bars from 0, or points on a logarithmic axis where medians span more than twenty times.
 #[must_use]
 pub fn bars(title: &str, axis: &Axis, panels: &[Panel<Bar>]) -> Drawing {
-    // Bars of each panel begin at 0 where none of them is lost beside another.
+    // Bars of each panel begin at 0 where none of them is lost next to another.
     let lost = panels.iter().any(|panel| {
         let values = || panel.items.iter().flat_map(Row::values);
         let least = values().fold(f64::INFINITY, f64::min);

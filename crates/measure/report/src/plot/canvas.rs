@@ -45,7 +45,7 @@ impl Drawing {
         )
     }
 
-    /// As a file of its own, readable on light and dark ground: it brings its ground along. The title stands above the plot,
+    /// As a file of its own, readable on light and dark background: it brings its background along. The title stands above the plot,
     /// the note below it.
     #[must_use]
     pub fn standalone(&self, note: &str) -> String {

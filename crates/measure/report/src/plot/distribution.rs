@@ -63,13 +63,13 @@ impl Row for Cloud {
 
     fn draw(&self, canvas: &mut Canvas, scale: &Scale, axis: &Axis, top: f64, _: f64) {
         canvas.open(&format!("t{}", self.tone % 8), "");
-        let ground = top + 34.0;
-        if let Some(outline) = density(self, scale, ground, 26.0) {
+        let baseline = top + 34.0;
+        if let Some(outline) = density(self, scale, baseline, 26.0) {
             canvas.path(&outline, true, "cloud");
         }
         let [low, high] = self.whiskers().map(|value| scale.place(value));
         let [first, third] = [0.25, 0.75].map(|share| scale.place(self.samples.quantile(share)));
-        let middle = ground + 5.5;
+        let middle = baseline + 5.5;
         canvas.line((low, middle), (first, middle), "whisker");
         canvas.line((third, middle), (high, middle), "whisker");
         canvas.rect((first, middle - 4.0), third - first, 8.0, "box");
@@ -87,9 +87,9 @@ impl Row for Cloud {
     }
 }
 
-/// A Gaussian kernel density along the axis, as an outline above `ground`; Silverman's bandwidth, narrowed by the quartiles
+/// A Gaussian kernel density along the axis, as an outline above `baseline`; Silverman's bandwidth, narrowed by the quartiles
 /// so that a tail does not smear the bulk. `None` where there are too few samples or they do not differ.
-fn density(cloud: &Cloud, scale: &Scale, ground: f64, height: f64) -> Option<Vec<(f64, f64)>> {
+fn density(cloud: &Cloud, scale: &Scale, baseline: f64, height: f64) -> Option<Vec<(f64, f64)>> {
     let stride = cloud.samples.n().div_ceil(KERNELS).max(1);
     let sorted: Vec<f64> = cloud
         .samples
@@ -131,12 +131,12 @@ fn density(cloud: &Cloud, scale: &Scale, ground: f64, height: f64) -> Option<Vec
     }
     let visible: Vec<(f64, f64)> = points
         .iter()
-        .map(|(x, sum)| (*x, ground - height * sum / most))
-        .filter(|(_, y)| ground - y > 0.15)
+        .map(|(x, sum)| (*x, baseline - height * sum / most))
+        .filter(|(_, y)| baseline - y > 0.15)
         .collect();
     let (first, last) = (visible.first()?.0, visible.last()?.0);
-    let mut outline = vec![(first, ground)];
+    let mut outline = vec![(first, baseline)];
     outline.extend(visible);
-    outline.push((last, ground));
+    outline.push((last, baseline));
     Some(outline)
 }

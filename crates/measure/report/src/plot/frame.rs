@@ -13,7 +13,7 @@ const AXIS: f64 = 40.0;
 /// Room for an axis label that stands at its right end.
 const TOP: f64 = 6.0;
 
-/// What a row shows beside its drawing.
+/// What a row shows besides its drawing.
 pub(super) struct Labels {
     /// The level, on the left.
     pub(super) name: String,
@@ -46,7 +46,7 @@ pub(super) trait Row {
     /// Height of a row.
     const HEIGHT: f64;
 
-    /// What stands beside it.
+    /// What stands next to it.
     fn labels(&self, axis: &Axis) -> Labels;
 
     /// The values its axis has to hold.
@@ -124,7 +124,7 @@ fn row<T: Row>(canvas: &mut Canvas, scale: &Scale, axis: &Axis, item: &T, names:
     canvas.close();
 }
 
-/// As many ticks as fit beside each other.
+/// As many ticks as fit next to each other.
 pub(super) fn ticks(scale: &Scale, length: f64) -> Vec<(f64, String)> {
     let mut about = ((length / 70.0) as usize).clamp(2, 8);
     loop {

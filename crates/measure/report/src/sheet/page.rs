@@ -43,8 +43,9 @@ fn section(part: &Section) -> Markup {
 
 fn table(grid: &Grid) -> Markup {
     markup! {
+        // Outside of what scrolls: a narrow screen shows all of it.
+        @if !grid.caption.is_empty() { p.caption { (grid.caption) } }
         div.wide { table {
-            @if !grid.caption.is_empty() { caption { (grid.caption) } }
             thead { tr { @for column in &grid.columns { th class=[column.is_number.then_some("number")] { (column.heading) } } } }
             tbody { @for row in &grid.rows { tr {
                 @for (index, field) in row.iter().enumerate() {

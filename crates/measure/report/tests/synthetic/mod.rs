@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use bartizan_lab::bench::Error;
+use bartizan_lab::Error;
 use bartizan_lab::runner::experiment::{
     Answer, Comparison, Experiment, Factor, Form, Levels, Parameters, Part, Piece, Plot, PlotKind, Publication, Quick,
     Source,

@@ -190,7 +190,7 @@ def paired_shift(first, second, share):
 
 
 def pairs(n, ratio):
-    """Repetitions that drift, two ways in each."""
+    """Repetitions that drift, two alternatives in each."""
     drift = numpy.exp(random.normal(0, 0.2, n))
     first = numpy.round(100 * ratio * drift * numpy.exp(random.normal(0, 0.03, n)), 6)
     second = numpy.round(100 * drift * numpy.exp(random.normal(0, 0.03, n)), 6)

@@ -84,7 +84,7 @@ impl Algorithm {
 
     /// How an end of IKEv2 proved who it is, in the words of the daemon that wrote the ledger: `ECDSA_WITH_SHA256_DER`,
     /// `pre-shared key`.
-    pub(in crate::cbom) fn proof_told(name: &str, forgery: ledger::Forgery) -> Self {
+    pub(in crate::cbom) fn proof_of_ledger(name: &str, forgery: ledger::Forgery) -> Self {
         let (role, level) = match forgery {
             ledger::Forgery::PossibleLater => (SIGNATURE, Some(level(None))),
             ledger::Forgery::NotKnown => (SIGNATURE, None),

@@ -29,12 +29,12 @@ impl Inventory {
         let between = format!("{} -> {}", sa.initiator, sa.responder);
         let records: Vec<(Source, &ledger::IkeSa)> = records.collect();
         let sources = records.iter().map(|(source, _)| source);
-        let told: Vec<Place> = sources
+        let of_ledger: Vec<Place> = sources
             .filter_map(|source| Place::of(source, self.current(), &between))
             .collect();
         let recorded = records.first().map(|(_, record)| Agreement::of_ike(record));
         let mut uses = BTreeSet::new();
-        let mut proofs = self.proofs_told(&records, &between);
+        let mut proofs = self.proofs_of_ledger(&records, &between);
         if let Some(opened) = sa.opened.as_deref() {
             proofs = self.proofs_opened(opened, &between).unwrap_or(proofs);
             uses.extend(self.made(sa.version, opened, &between));
@@ -51,11 +51,11 @@ impl Inventory {
                 let mut places = vec![self.packets(chosen.first, chosen.last, &between)];
                 // A ledger that says something else is a finding; here packets count.
                 if recorded.as_ref() == Some(&agreed) {
-                    places.extend(told);
+                    places.extend(of_ledger);
                 }
                 Some((agreed, places))
             }
-            None => recorded.map(|agreed| (agreed, told)),
+            None => recorded.map(|agreed| (agreed, of_ledger)),
         };
         if let Some((agreed, places)) = agreed {
             let protocol = Protocol::ike(sa.version, &agreed, &proofs.algorithms);
@@ -72,7 +72,7 @@ impl Inventory {
         let mut places = vec![self.packets(sa.first, sa.last, &between)];
         let protocol = match (&judged.made, record) {
             // Whatever was agreed on: anyone can read it.
-            _ if sa.in_clear().is_some() => Protocol::esp(sa),
+            _ if sa.in_plaintext().is_some() => Protocol::esp(sa),
             (Some(made), _) => {
                 places.push(self.packets(made.first, made.last, &between).opened());
                 Protocol::esp_agreed(&Agreement::shown(&made.value.chosen, Additional::Shown))
@@ -124,7 +124,7 @@ impl Inventory {
     }
 
     /// The same by the word of ledgers: each says what its node did, and what it judged of its peer.
-    fn proofs_told(&self, records: &[(Source, &ledger::IkeSa)], between: &str) -> Proofs {
+    fn proofs_of_ledger(&self, records: &[(Source, &ledger::IkeSa)], between: &str) -> Proofs {
         let mut proofs = Proofs::default();
         for (source, record) in records {
             let Some(authentication) = &record.authentication else {
@@ -142,7 +142,7 @@ impl Inventory {
                 .as_deref()
                 .filter(|_| proofs.places[peer].is_empty())
             {
-                let algorithm = Algorithm::proof_told(name, authentication.forgery);
+                let algorithm = Algorithm::proof_of_ledger(name, authentication.forgery);
                 proofs.algorithms.push((algorithm, shown));
                 proofs.places[peer].push(place);
             }

@@ -45,19 +45,19 @@ impl Transformed {
         }
     }
 
-    fn told(kind: u8, told: &ledger::Algorithm) -> Self {
-        match told.code {
+    fn of_ledger(kind: u8, of_ledger: &ledger::Algorithm) -> Self {
+        match of_ledger.code {
             Some(id) => Self::shown(Transform {
                 kind,
                 id,
-                key_length: told.bits,
+                key_length: of_ledger.bits,
             }),
             None => Self {
                 kind,
                 id: None,
-                bits: told.bits,
-                text: told.name.clone(),
-                algorithm: Algorithm::unnumbered(kind, &told.name),
+                bits: of_ledger.bits,
+                text: of_ledger.name.clone(),
+                algorithm: Algorithm::unnumbered(kind, &of_ledger.name),
             },
         }
     }
@@ -79,7 +79,7 @@ impl Agreement {
             (TransformKind::PseudoRandomFunction, &record.prf),
             (TransformKind::Integrity, &record.integrity),
         ];
-        Self::of(told(&parts).chain(exchanges(&record.key_exchanges)))
+        Self::of(of_ledger(&parts).chain(exchanges(&record.key_exchanges)))
     }
 
     /// A CHILD_SA of which a ledger tells.
@@ -93,7 +93,11 @@ impl Agreement {
             id: u16::from(record.extended_sequence_numbers),
             key_length: None,
         });
-        Self::of(told(&parts).chain(exchanges(&record.key_exchanges)).chain([numbers]))
+        Self::of(
+            of_ledger(&parts)
+                .chain(exchanges(&record.key_exchanges))
+                .chain([numbers]),
+        )
     }
 
     fn of(transforms: impl Iterator<Item = Transformed>) -> Self {
@@ -114,17 +118,21 @@ impl Agreement {
     }
 }
 
-fn told<'a>(
+fn of_ledger<'a>(
     parts: &'a [(TransformKind, &'a Option<ledger::Algorithm>)],
 ) -> impl Iterator<Item = Transformed> + use<'a> {
-    let named = parts.iter().filter_map(|(kind, told)| Some((kind, told.as_ref()?)));
-    named.map(|(kind, told)| Transformed::told(kind.code(), told))
+    let named = parts
+        .iter()
+        .filter_map(|(kind, of_ledger)| Some((kind, of_ledger.as_ref()?)));
+    named.map(|(kind, of_ledger)| Transformed::of_ledger(kind.code(), of_ledger))
 }
 
 /// The first key exchange, and those that follow it as ADDKE1 and on.
-fn exchanges(told: &[ledger::Algorithm]) -> impl Iterator<Item = Transformed> {
+fn exchanges(of_ledger: &[ledger::Algorithm]) -> impl Iterator<Item = Transformed> {
     let kinds = [Transform::KE].into_iter().chain(Transform::ADDITIONAL_KE);
-    kinds.zip(told).map(|(kind, told)| Transformed::told(kind, told))
+    kinds
+        .zip(of_ledger)
+        .map(|(kind, of_ledger)| Transformed::of_ledger(kind, of_ledger))
 }
 
 impl Protocol {
@@ -186,7 +194,7 @@ impl Protocol {
     /// ESP of which only its packets are there. Its cipher was agreed on in IKE_AUTH, encrypted: what can be seen is whether
     /// it encrypts at all.
     pub(in crate::cbom) fn esp(sa: &EspSa) -> Self {
-        let (reference, name) = if sa.in_clear().is_some() {
+        let (reference, name) = if sa.in_plaintext().is_some() {
             ("protocol/ipsec/esp-null", "ESP, NULL encryption")
         } else {
             ("protocol/ipsec/esp", "ESP, cipher not observable")
