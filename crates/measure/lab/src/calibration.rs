@@ -61,7 +61,7 @@ struct Measured {
     samples: Vec<f64>,
 }
 
-/// Measures everything with so many samples each; `watch` is told how many rounds are done, and says whether to go on.
+/// Measures everything with so many samples each; `watch` receives how many rounds are done, and says whether to go on.
 ///
 /// # Errors
 /// [`CalibrationError`].

@@ -23,7 +23,7 @@ use self::recording::Recording;
 /// What a capture holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Contents {
-    /// A third recordings (SBI in clear and in TLS, N2, E2, IKE with its ESP, TLS of every group), a third ESP, a third TLS
+    /// A third recordings (SBI unencrypted and in TLS, N2, E2, IKE with its ESP, TLS of every group), a third ESP, a third TLS
     /// records.
     Mixed,
     /// The same packets in VXLAN and GTP-U, half of the pairs of hosts in each.

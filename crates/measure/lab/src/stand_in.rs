@@ -1,11 +1,17 @@
 //! Parts that take the place of network functions and of the stages they stand on, so that a measurement needs no core: an NRF ([`nrf`]), a
-//! consumer that discovers its producer ([`discovery`]), functions that speak over protected SBI ([`sbi`]), E2 nodes and their RIC ([`e2`]), the
-//! replay ([`replay`]) of what real functions exchanged ([`exchange`]), and two charons with their credentials.
+//! consumer that discovers its producer ([`discovery`]), functions that speak over protected SBI ([`sbi`]), E2 nodes and their RIC ([`e2`]), O-DU and O-RU of an open
+//! fronthaul ([`fronthaul`]), the replay ([`replay`]) of what real functions exchanged ([`exchange`]), pairs of proxies
+//! ([`proxies`]), and two charons with their credentials.
 
 pub(crate) mod charons;
 pub mod discovery;
 pub mod e2;
 pub mod exchange;
+pub mod fronthaul;
+mod lack;
 pub mod nrf;
+pub mod proxies;
 pub mod replay;
 pub mod sbi;
+
+pub use lack::Lack;

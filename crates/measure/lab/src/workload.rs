@@ -6,29 +6,41 @@
 mod breakdown;
 mod clock;
 mod e2;
+mod fronthaul;
+mod handshake_storm;
+mod handshakes_in_memory;
+mod hostile;
 mod ipsec_set_up;
+mod levels;
 mod nagle;
 mod new_connection;
+mod parameters;
 mod proxies;
 mod ramp;
 mod replay;
 mod sbi;
 mod scale;
 mod service_calls;
+#[cfg(test)]
+mod started;
 mod steady;
 mod tls_connections;
 mod transactions;
+#[cfg(test)]
+mod trials;
 
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Instant;
 
-use bartizan_host::Feature;
+use bartizan_host::{Feature, Support};
 use serde_json::Value;
 
-pub use crate::bench::Error;
-use crate::bench::Tools;
-use crate::runner::experiment::{Levels, Parameters};
+pub use crate::Error;
+pub use crate::stand_in::Lack;
+use crate::stand_in::proxies::Tools;
+pub use levels::Levels;
+pub use parameters::Parameters;
 
 /// Every kind, by name in an experiment's file.
 pub const KINDS: &[&Kind] = &[
@@ -38,12 +50,16 @@ pub const KINDS: &[&Kind] = &[
     &proxies::NEW_CONNECTION,
     &proxies::HANDSHAKES,
     &proxies::MEMORY,
+    &handshakes_in_memory::KIND,
+    &hostile::KIND,
     &transactions::KIND,
     &service_calls::KIND,
     &tls_connections::KIND,
     &ipsec_set_up::KIND,
     &ipsec_set_up::BREACH,
     &ipsec_set_up::MEMORY,
+    &ipsec_set_up::STORM,
+    &handshake_storm::TLS,
     &scale::HOLD,
     &scale::STORM,
     &scale::BODY,
@@ -62,6 +78,12 @@ pub const KINDS: &[&Kind] = &[
     &e2::REKEY,
     &e2::CIPHER,
     &e2::MESSAGE,
+    &fronthaul::MIX,
+    &fronthaul::REPLAY,
+    &fronthaul::ECHO,
+    &fronthaul::LOAD,
+    &fronthaul::TRANSFER,
+    &fronthaul::REKEY,
 ];
 
 /// A kind of workload.
@@ -154,23 +176,10 @@ pub enum Targets {
 /// Somebody else's network function.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Target {
-    /// Its URL: `http://HOST:PORT`, HTTP/2 in clear with prior knowledge, or `https://HOST:PORT`.
+    /// Its URL: `http://HOST:PORT`, HTTP/2 in plaintext with prior knowledge, or `https://HOST:PORT`.
     pub uri: http::Uri,
     /// The root that its certificate is judged by, PEM; needed for `https`.
     pub ca: Option<std::path::PathBuf>,
-}
-
-/// What a combination needs and is not there.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Lack {
-    /// What.
-    pub what: String,
-    /// Why it is not there.
-    pub reason: String,
-    /// How to get it.
-    pub hint: String,
-    /// What the kernel lacks, where it is that: a guest's has it.
-    pub feature: Option<Feature>,
 }
 
 /// What a workload is started with.
@@ -311,6 +320,19 @@ impl Default {
 /// For kinds that need nothing but this binary.
 pub(crate) fn lacks_nothing(_: &Levels, _: &Tools) -> Option<Lack> {
     None
+}
+
+/// Whether the kernel has a feature; a guest's has each.
+fn lacks_feature(name: &str, feature: Feature) -> Option<Lack> {
+    let (Support::Absent(reason) | Support::Unknown(reason)) = feature.tried() else {
+        return None;
+    };
+    Some(Lack {
+        what: format!("{name} of the kernel"),
+        reason,
+        hint: "a guest's kernel has it: --kernel auto".to_owned(),
+        feature: Some(feature),
+    })
 }
 
 /// A level that is a number, or what stands for it where the experiment does not vary it.

@@ -1,4 +1,4 @@
-//! E2 over kernel SCTP, in clear and in ESP, keyed statically and by two charons, in a guest whose kernel has both; judged outside by
+//! E2 over kernel SCTP, in plaintext and in ESP, keyed statically and by two charons, in a guest whose kernel has both; judged outside by
 //! tshark.
 //!
 //! One boot for all of it: the test runs itself again in the guest, which leaves captures and what it counted in a folder that
@@ -175,7 +175,7 @@ fn keyed(link: &Link, folder: &Path) {
     };
     let played = captured(link, folder, KEYED[1], || during(&mut cut));
     write(folder, KEYED[1], played);
-    // What charon has told the kernel outlives it: E2 goes on in its SA.
+    // What charon has installed in the kernel outlives it: E2 goes on in its SA.
     let mut kill = || ike.kill(At::Node).unwrap();
     let played = captured(link, folder, KEYED[2], || during(&mut kill));
     write(folder, KEYED[2], played);
@@ -212,7 +212,7 @@ fn write(folder: &Path, name: &str, counted: Counted) {
     .unwrap();
 }
 
-/// One association by hand: what is sent arrives whole with its stream and PPID, and each kind of end is told.
+/// One association by hand: what is sent arrives whole with its stream and PPID, and each kind of end is reported.
 fn sockets(link: &Link) {
     let opening = Opening {
         attempts: 2,

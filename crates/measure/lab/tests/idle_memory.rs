@@ -20,7 +20,7 @@ fn taken(layout: Layout) -> usize {
     (layout.size() + 8).next_multiple_of(16).max(32)
 }
 
-// SAFETY: every call is the system allocator's, unchanged; only numbers are kept beside it.
+// SAFETY: every call is the system allocator's, unchanged; only numbers are kept next to it.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         LIVE.fetch_add(taken(layout), Ordering::Relaxed);
@@ -82,7 +82,7 @@ impl Sink for Judging {
     }
 }
 
-/// Bytes that so many flows of one kind take: while they live, as pairs of hosts, and as links. All are told by difference to
+/// Bytes that so many flows of one kind take: while they live, as pairs of hosts, and as links. All are measured by difference to
 /// what was there before.
 struct Taken {
     living: usize,

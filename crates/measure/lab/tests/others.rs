@@ -75,7 +75,7 @@ fn curl_must_send_the_recorded_body_to_be_answered() {
 }
 
 #[test]
-fn nghttp_is_told_to_go_away_with_the_last_stream_that_was_answered() {
+fn nghttp_is_asked_to_go_away_with_the_last_stream_that_was_answered() {
     let responder = responder(Idle::FREE5GC);
     let url = format!("http://{}{DISCOVERY}", responder.address("NRF").unwrap());
     // Waiting for a second request keeps nghttp there after the first.
@@ -86,7 +86,7 @@ fn nghttp_is_told_to_go_away_with_the_last_stream_that_was_answered() {
         .unwrap();
     assert!(finished.text().contains(":status: 200"), "{}", finished.text());
 
-    // Connections that say nothing are told as well, before any stream.
+    // Connections that say nothing are reported as well, before any stream.
     let idle = std::net::TcpStream::connect(responder.address("UDM").unwrap()).unwrap();
     let frames = go_away_of_a_silent_client(idle);
     // GOAWAY (type 7) of 8 bytes on stream 0: last stream 0, NO_ERROR (RFC 9113 section 6.8).
@@ -168,7 +168,7 @@ fn player_through_a_proxy_we_did_not_write_gets_every_answer() {
     assert_eq!(responder.answered().requests, 59);
 }
 
-/// A port that nobody listens on; whoever is told of it must take it soon.
+/// A port that nobody listens on; whoever receives it must take it soon.
 fn free_port() -> SocketAddr {
     TcpListener::bind((Ipv4Addr::LOCALHOST, 0))
         .unwrap()

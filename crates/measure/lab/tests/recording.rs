@@ -134,7 +134,7 @@ fn bodies_have_the_bytes_that_the_capture_has() {
 }
 
 #[test]
-fn consumer_is_told_exactly_where_a_discovery_names_it() {
+fn consumer_is_recognised_exactly_where_a_discovery_names_it() {
     let exchange = Exchange::two_registrations();
     let named = exchange
         .requests()

@@ -412,7 +412,7 @@ fn saying(status: u16, content_type: &'static str, body: &'static str) -> Socket
 }
 
 #[test]
-fn a_token_that_is_asked_for_and_a_page_that_is_no_answer_are_told_apart() {
+fn a_token_that_is_asked_for_and_a_page_that_is_no_answer_are_distinguished() {
     let problem = r#"{"title":"Unauthorized","status":401,"detail":"missing access token"}"#;
     let error = first(saying(401, "application/problem+json", problem));
     assert!(

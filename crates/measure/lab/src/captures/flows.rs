@@ -14,7 +14,7 @@ use super::{File, Written};
 pub enum FlowKind {
     /// TLS 1.3, X25519MLKEM768, from its SYN to the end of the handshake.
     Tls,
-    /// HTTP/2 in clear, up to its end.
+    /// HTTP/2 in plaintext, up to its end.
     Http2,
     /// TCP whose content is no known protocol.
     Tcp,

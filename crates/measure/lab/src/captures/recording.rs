@@ -15,7 +15,7 @@ pub(super) struct Recorded {
     pub(super) data: Vec<u8>,
 }
 
-/// SBI in clear: two UE registrations.
+/// Unencrypted SBI: two UE registrations.
 const SBI: &[u8] = include_bytes!("../../../../../experiments/ue-registration/sbi.pcap");
 /// TLS of OpenSSL 3.5, one situation per port; `crates/prove/wire/tests/data/README.md` lists them.
 pub(super) const OPENSSL: &[u8] = include_bytes!("../../../../prove/wire/tests/data/openssl-3.5.7.pcap");

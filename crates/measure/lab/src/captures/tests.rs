@@ -91,8 +91,8 @@ fn what_is_wrapped_is_what_is_mixed() {
         ]
     };
     assert_eq!(counts(&wrapped), counts(&mixed));
-    let ways: BTreeSet<_> = wrapped.connections.iter().map(|one| one.path.to_string()).collect();
-    assert_eq!(ways.len(), 2, "{ways:?}");
+    let paths: BTreeSet<_> = wrapped.connections.iter().map(|one| one.path.to_string()).collect();
+    assert_eq!(paths.len(), 2, "{paths:?}");
     assert!(wrapped.connections.iter().all(|one| !one.path.to_string().is_empty()));
 }
 
@@ -122,7 +122,7 @@ fn bulk_is_whole_records_of_live_connections_and_esp_without_a_hole() {
     assert_eq!(bulk.len(), 8);
     assert!(
         bulk.iter()
-            .all(|sa| sa.missing + sa.repeated == 0 && sa.in_clear().is_none())
+            .all(|sa| sa.missing + sa.repeated == 0 && sa.in_plaintext().is_none())
     );
 }
 

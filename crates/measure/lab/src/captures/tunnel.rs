@@ -1,4 +1,4 @@
-//! Frames as a tunnel carries them: what decapsulation costs is told by the same packets inside and outside.
+//! Frames as a tunnel carries them: what decapsulation costs is measured by the same packets inside and outside.
 
 use super::checksum;
 use super::frame::{ETHERNET, put};

@@ -4,29 +4,29 @@
 //! level, parameter and metric exists, every comparison has two sides, every place in the answer's sentence can be filled.
 
 mod answer;
+pub mod bench;
 mod collection;
 mod error;
-mod levels;
-mod parameters;
 mod plot;
 mod publication;
 mod raw;
 mod resolve;
+mod selection;
 
 use std::path::Path;
 use std::time::Duration;
 
 use crate::workload::{Kind, MetricKind};
+pub use crate::workload::{Levels, Parameters};
 
 pub use answer::{Answer, Piece};
 pub use collection::{Collection, CollectionError, Found};
 pub use error::ExperimentError;
 pub(crate) use error::{Fault, Place, read};
-pub use levels::Levels;
-pub use parameters::Parameters;
 pub use plot::{Comparison, Form, Limit, Plot, PlotKind};
 pub use publication::Publication;
 pub(crate) use resolve::RUNNER;
+pub use selection::{Chosen, Selection};
 
 /// A question and how it is answered.
 #[derive(Debug, Clone, PartialEq)]

@@ -43,7 +43,7 @@ pub struct PublishedValue {
     pub bound: Option<Bound>,
     /// Which comparison of the part gives it, of a difference or a ratio; without one the comparison that is called as it is.
     pub comparison: Option<String>,
-    /// Why what we measure of it cannot be compared with it, where that is so: it stands beside without a ratio.
+    /// Why what we measure of it cannot be compared with it, where that is so: it is listed without a ratio.
     pub incomparable: Option<String>,
     /// Section, table or figure.
     pub place: String,

@@ -16,10 +16,10 @@ use std::path::{Path, PathBuf};
 use bartizan_host::Priority;
 
 use crate::Experiment;
-use crate::bench::Tools;
-use crate::runner::experiment::Part;
+use crate::runner::experiment::{Part, Selection};
 use crate::runner::trial::{Build, Controls, KernelChoice, LeftOut, RUN_SCHEMA, Record, Records, Run};
 use crate::runner::worker::now;
+use crate::stand_in::proxies::Tools;
 use crate::workload::{Lack, Target, Targets};
 
 pub use error::RunError;
@@ -36,14 +36,23 @@ pub struct Options<'a> {
     pub experiment: &'a Experiment,
     /// This program: workers are it.
     pub own: PathBuf,
-    /// Where files of records are: `FOLDER/<experiment>/<run>.jsonl`.
-    pub out: PathBuf,
+    /// Where records go.
+    pub out: Out,
     /// What this program was built from.
     pub build: Build,
     /// A folder for sockets, keys and configurations, with a short path.
     pub scratch: PathBuf,
     /// How a new run is made, or which one goes on.
     pub how: How,
+}
+
+/// Where the records of a run go.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Out {
+    /// `FOLDER/<experiment>/<run>.jsonl`; folders are made where they are missing.
+    Folder(PathBuf),
+    /// This file, which a new run empties.
+    File(PathBuf),
 }
 
 /// A new run, or one that was begun.
@@ -72,6 +81,10 @@ pub struct Settings {
     pub target_ca: Option<PathBuf>,
     /// The binary whose sidecar is measured, instead of this.
     pub binary: Option<PathBuf>,
+    /// Another build whose sidecar is measured in the same repetitions.
+    pub other: Option<PathBuf>,
+    /// What is taken of each part.
+    pub selection: Selection,
     /// Whose kernel trials run on.
     pub kernel: KernelChoice,
     /// Which combinations are taken twice.
@@ -137,7 +150,7 @@ pub fn run(options: &Options<'_>, observer: &mut dyn Observer) -> Result<Ended, 
     let trials = planned.len() as u64;
     let done: BTreeSet<u64> = before.trials.iter().map(|record| record.trial).collect();
     observer.begins(log.path(), done.len() as u64, trials);
-    let tools = Tools::find(options.own.clone(), settings.binary.as_deref())?;
+    let tools = Tools::find(options.own.clone(), settings.binary.as_deref())?.with_other(settings.other.as_deref())?;
     let placed = kernel::place(&parts, &tools, settings.kernel, observer)?;
     let line = Run {
         schema: RUN_SCHEMA.to_owned(),
@@ -152,6 +165,8 @@ pub fn run(options: &Options<'_>, observer: &mut dyn Observer) -> Result<Ended, 
         target: settings.target.clone(),
         target_ca: settings.target_ca.as_ref().map(|path| path.display().to_string()),
         binary: settings.binary.as_ref().map(|path| path.display().to_string()),
+        other: settings.other.as_ref().map(|path| path.display().to_string()),
+        selection: settings.selection.clone(),
         trials,
         kernel: settings.kernel,
         controls: settings.controls,
@@ -164,7 +179,7 @@ pub fn run(options: &Options<'_>, observer: &mut dyn Observer) -> Result<Ended, 
         recorded,
         trials,
     })?;
-    // Held beside those of the workers, so that what a killed one has raised is taken back.
+    // Held next to those of the workers, so that what a killed one has raised is undone.
     let _priority = Priority::highest().ok();
     let mut runner = Runner::new(options, &settings, &name, log, observer, recorded, trials);
     for (index, part) in parts.iter().enumerate() {
@@ -217,7 +232,7 @@ fn parts(experiment: &Experiment, settings: &Settings) -> Result<Vec<Part>, RunE
                 .parts
                 .iter()
                 .filter(wanted)
-                .map(|part| controlled(part, settings.controls)),
+                .map(|part| settings.selection.of(&controlled(part, settings.controls))),
         )
         .collect();
     if let Some(target) = &settings.target {
@@ -267,11 +282,14 @@ fn repetitions(part: &Part, settings: &Settings) -> usize {
     }
 }
 
-/// A file named by the time of day; a number is added when two runs begin in one second.
+/// A run is named by the time of day, and so is its file in a folder; a number is added when two runs begin in one second.
 fn new_log(options: &Options<'_>) -> Result<(Log, String), RunError> {
-    let folder = options.out.join(&options.experiment.id);
     // 2026-11-21T09:30:00.123Z, without what a file's name is better without.
     let time: String = now().chars().take(19).filter(|letter| *letter != ':').collect();
+    let folder = match &options.out {
+        Out::Folder(folder) => folder.join(&options.experiment.id),
+        Out::File(file) => return Ok((Log::replace(file.clone())?, format!("{time}Z"))),
+    };
     for number in 1..1000 {
         let name = if number == 1 {
             format!("{time}Z")

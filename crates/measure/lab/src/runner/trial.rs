@@ -8,9 +8,9 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::runner::experiment::Levels;
+use crate::runner::experiment::{Levels, Selection};
 
-pub use conditions::{Build, Calibration, Steal};
+pub use conditions::{Build, Calibration, Steal, load_average};
 pub use file::{Damage, Records};
 
 /// Name and version of the shape of a trial's record.
@@ -39,7 +39,7 @@ pub struct Record {
     pub position: usize,
     /// A level of each factor.
     pub levels: Levels,
-    /// Whether it is of the twin of a combination: the same, started and measured beside it as a control.
+    /// Whether it is of the twin of a combination: the same, started and measured next to it as a control.
     #[serde(default, skip_serializing_if = "is_false")]
     pub twin: bool,
     /// When it began, by RFC 3339.
@@ -87,7 +87,7 @@ pub struct Under {
 pub struct Environment {
     /// Version of Bartizan.
     pub version: String,
-    /// What this program was built from; absent in records from before it was told.
+    /// What this program was built from; absent in records from before it was recorded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub build: Option<Build>,
     /// Kernel release.
@@ -204,6 +204,13 @@ pub struct Run {
     pub target_ca: Option<String>,
     /// The binary whose sidecar is measured, where it is another than this.
     pub binary: Option<String>,
+    /// Another build whose sidecar is measured in the same repetitions, where there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(alias = "beside")] // Its name in the first records that have it.
+    pub other: Option<String>,
+    /// What is taken of each part, where it is not all as the experiment's file says.
+    #[serde(default, skip_serializing_if = "Selection::is_empty")]
+    pub selection: Selection,
     /// Whose kernel was asked for; runs from before there was a choice had the machine's.
     #[serde(default)]
     pub kernel: KernelChoice,

@@ -16,9 +16,9 @@ use bartizan_host::{Facts, Priority};
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
-use crate::bench::Tools;
 use crate::runner::experiment::Levels;
-use crate::runner::trial::{Environment, KernelKind, Steal};
+use crate::runner::trial::{Environment, KernelKind, Steal, load_average};
+use crate::stand_in::proxies::Tools;
 use crate::workload::{Error, Kind, Setting, Target, Trial, Workload};
 use calibration::Calibrator;
 pub(crate) use message::{Done, Measured, Order, Reply, Start, TrialOrder};
@@ -98,7 +98,7 @@ impl Ready {
         let ours = |error: String| Error::Configuration(error);
         let kind = Kind::named(&start.workload).ok_or_else(|| ours(format!("no workload {}", start.workload)))?;
         let own = std::env::current_exe().map_err(Error::file("this program"))?;
-        let tools = Tools::find(own, start.binary.as_deref())?;
+        let tools = Tools::find(own, start.binary.as_deref())?.with_other(start.other.as_deref())?;
         let target = start.target.as_deref();
         let target = target.map(|target| Target::parse(target, start.target_ca.as_deref()));
         let target = target.transpose().map_err(ours)?;
@@ -136,7 +136,7 @@ impl Ready {
     }
 
     fn trial(&mut self, order: &TrialOrder) -> Done {
-        let load = crate::bench::load_average().unwrap_or(-1.0);
+        let load = load_average().unwrap_or(-1.0);
         let missing = || Error::Configuration("a trial of a twin, which the part does not have".to_owned());
         let workload = if order.twin {
             self.twin.as_mut()

@@ -13,8 +13,9 @@ use bartizan_ipsec::{Engine, Instance, Kernel, Settings, StartError, drive, vici
 use bartizan_registry::{TRANSFORMS, TransformKind};
 use nix::sys::signal::Signal;
 
-use crate::bench::{Error, Tools};
-use crate::workload::Lack;
+use crate::Error;
+use crate::stand_in::Lack;
+use crate::stand_in::proxies::Tools;
 
 pub(crate) use papers::Papers;
 pub(crate) use seen::{Rekey, ike_sa, negotiated, seen, span};
@@ -30,12 +31,11 @@ const POLL: Duration = Duration::from_millis(2);
 pub(crate) struct Charons {
     instances: [Instance; 2],
     kernel: Kernel,
-    /// The processor of each.
     processors: [usize; 2],
 }
 
 impl Charons {
-    /// Starts one in each namespace, its files in the directory beside it, by what Bartizan writes and `vary` changes.
+    /// Starts one in each namespace, its files in the directory next to it, by what Bartizan writes and `vary` changes.
     pub(crate) fn start(
         root: &LabRoot,
         ends: [(&Namespace, PathBuf); 2],

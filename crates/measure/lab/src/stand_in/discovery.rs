@@ -1,4 +1,4 @@
-//! Discovery as TS 29.510 has it: a consumer that knows its NRF alone asks it for a producer and calls the address it is told.
+//! Discovery as TS 29.510 has it: a consumer that knows its NRF alone asks it for a producer and calls the address it receives.
 //!
 //! Both functions are nghttpd, the consumer is curl: none of them knows of a sidecar, and the producer's address is in no
 //! configuration of the consumer.
@@ -109,7 +109,7 @@ impl Discovery {
     }
 }
 
-/// One request of curl. What is refused is told by the ProblemDetails of it, or by curl.
+/// One request of curl. What is refused is explained by the ProblemDetails of it, or by curl.
 fn get(consumer: &Namespace, url: &str) -> Result<Result<String, String>, Error> {
     let finished = Program::new("curl")
         .package("curl")

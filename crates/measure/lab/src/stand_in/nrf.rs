@@ -15,7 +15,7 @@ pub use answer::{Answer, Asked};
 pub use registry::Registry;
 pub use serve::{Manner, serve};
 
-/// Seconds between heart-beats that a registered instance is told (`heartBeatTimer`), where it does not ask for others.
+/// Seconds between heart-beats that a registered instance receives (`heartBeatTimer`), where it does not ask for others.
 pub const HEART_BEAT_TIMER: u64 = 60;
 /// Seconds for which a search result may be kept (`validityPeriod`).
 pub const VALIDITY_PERIOD: u64 = 100;

@@ -10,10 +10,10 @@
 //! its SYN and asks the NRF after the handshake, so a handshake lies between `b0` and `c0`. The components add up to the latency:
 //!
 //! - `consumer` = latency - (a1 - a0): the asking function itself.
-//! - `client-proxy` = (b0 - a0) + (a1 - b1): the consumer's sidecar, both ways, record protection included.
+//! - `client-proxy` = (b0 - a0) + (a1 - b1): the consumer's sidecar, in both directions, record protection included.
 //! - `crypto` = the full handshake of this transaction, as the ledger of the NRF's sidecar times it from acceptance until it is
 //!   judged: both ends' key exchange, signatures and checks, and the flights between. Nothing where the link is kept.
-//! - `server-proxy` = (c0 - b0) + (b1 - c1) - crypto: the NRF's sidecar, both ways, record protection included.
+//! - `server-proxy` = (c0 - b0) + (b1 - c1) - crypto: the NRF's sidecar, in both directions, record protection included.
 //! - `upstream` = c1 - c0: the NRF.
 //!
 //! Without sidecars `upstream` is the whole leg to the NRF but for `crypto`, which then is the opening of the connection (TCP
@@ -201,7 +201,7 @@ impl Workload for Breakdown {
         }
         if unread * 10 > exchanged.len() {
             let what = format!(
-                "{unread} of {} transactions cannot be told from their packets",
+                "{unread} of {} transactions cannot be determined from their packets",
                 exchanged.len()
             );
             return Err(SbiError::Configuration(what).into());

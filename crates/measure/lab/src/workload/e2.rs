@@ -6,7 +6,7 @@ mod cipher;
 mod echo;
 mod exchange;
 mod library;
-mod machine;
+pub(super) mod machine;
 mod message;
 mod pairs;
 mod rekey;
@@ -20,17 +20,16 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
-use bartizan_host::{Capture, Captured, Direction, Feature, LabRoot, Support};
+use bartizan_host::{Capture, Captured, Direction, Feature, LabRoot};
 use serde_json::Value;
 
-use crate::bench::Tools;
-use crate::runner::experiment::Levels;
 use crate::stand_in::charons;
 use crate::stand_in::e2::frames::{self, Frame, SCTP};
 use crate::stand_in::e2::ike::AUTHENTICATION;
 use crate::stand_in::e2::link::INTERFACE;
 use crate::stand_in::e2::{Ike, Link, Protection, Selector, protection};
-use crate::workload::{Error, FactorKind, Lack, Setting, number};
+use crate::stand_in::proxies::Tools;
+use crate::workload::{Error, FactorKind, Lack, Levels, Setting, lacks_feature, number};
 
 pub(super) use self::cipher::KIND as CIPHER;
 pub(super) use self::echo::KIND as ECHO;
@@ -60,19 +59,6 @@ fn lacks(levels: &Levels, tools: &Tools) -> Option<Lack> {
     let needed = [("SCTP", Some(Feature::Sctp)), ("ESP", esp.then_some(Feature::Esp))];
     let mut needed = needed.into_iter().filter_map(|(name, feature)| Some((name, feature?)));
     needed.find_map(|(name, feature)| lacks_feature(name, feature))
-}
-
-/// Whether the kernel has a feature; a guest's has each.
-fn lacks_feature(name: &str, feature: Feature) -> Option<Lack> {
-    let (Support::Absent(reason) | Support::Unknown(reason)) = feature.tried() else {
-        return None;
-    };
-    Some(Lack {
-        what: format!("{name} of the kernel"),
-        reason,
-        hint: "a guest's kernel has it: --kernel auto".to_owned(),
-        feature: Some(feature),
-    })
 }
 
 fn protection_of(levels: &Levels) -> Result<Protection, Error> {

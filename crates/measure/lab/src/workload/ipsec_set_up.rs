@@ -7,6 +7,7 @@ mod link;
 mod measure;
 mod memory;
 mod path;
+mod storm;
 mod whole;
 
 use std::collections::BTreeMap;
@@ -26,9 +27,10 @@ use self::link::{ENDS, INTERFACE, Link};
 use self::measure::{Measured, Reached};
 pub(super) use self::memory::KIND as MEMORY;
 use self::path::Condition;
+pub(super) use self::storm::KIND as STORM;
 use self::whole::Whole;
-use crate::runner::experiment::Levels;
 use crate::stand_in::charons::{self, PATIENCE, Papers, ike_sa, methods, refused};
+use crate::workload::Levels;
 use crate::workload::{Error, FactorKind, Observation, Setting, Trial, Workload};
 
 struct IpsecSetUp {
@@ -224,7 +226,7 @@ struct Asked<'a> {
 }
 
 /// What became of it, and what is not seen in packets.
-enum Came {
+enum Outcome {
     /// It was not up in time, on a path that loses packets.
     Lost,
     /// It was up, and all that was asked for came, or not in time.
@@ -242,14 +244,14 @@ fn one(link: &mut Link, asked: &Asked<'_>, folder: &std::path::Path) -> Result<V
         true => None,
         false => Some(start(link.responder(), &files[1])?),
     };
-    let came = set_up(link, asked);
+    let arrived = set_up(link, asked);
     let captured = [Some(near.stop()?), far.map(Capture::stop).transpose()?];
     link.impair(Condition::default())?;
     link.clear()?;
-    let came = came?;
+    let arrived = arrived?;
     captured.iter().flatten().try_for_each(complete)?;
     let lossy = asked.condition.loss_percent > 0.0;
-    let Came::Up(reached, mut values) = came else {
+    let Outcome::Up(reached, mut values) = arrived else {
         return Ok(vec![("failures", 100.0)]);
     };
     let measured = Measured::read(&files[0], &asked.connection.methods, reached)?;
@@ -284,7 +286,7 @@ fn complete(captured: &Captured) -> Result<(), Error> {
 }
 
 /// Sets an SA up and, where it is asked for, gives it a second CHILD_SA and rekeys the first.
-fn set_up(link: &mut Link, asked: &Asked<'_>) -> Result<Came, Error> {
+fn set_up(link: &mut Link, asked: &Asked<'_>) -> Result<Outcome, Error> {
     let number = asked.connection.number;
     let mut client = link.client()?;
     if let Some(whole) = asked.whole {
@@ -301,7 +303,7 @@ fn set_up(link: &mut Link, asked: &Asked<'_>) -> Result<Came, Error> {
         _ => initiate(&mut client, "first", asked),
     };
     if !up? {
-        return Ok(Came::Lost);
+        return Ok(Outcome::Lost);
     }
     let call = milliseconds(began.elapsed());
     let after = link.cpu()?;
@@ -315,7 +317,7 @@ fn set_up(link: &mut Link, asked: &Asked<'_>) -> Result<Came, Error> {
         true if initiate(&mut client, "second", asked)? && rekey(link, &mut client, asked)? => Reached::Rekeyed,
         true => Reached::UpAndMore,
     };
-    Ok(Came::Up(reached, values))
+    Ok(Outcome::Up(reached, values))
 }
 
 /// Whether a CHILD_SA was up in time.

@@ -12,13 +12,13 @@ use std::time::Duration;
 
 use bartizan_host::{LabRoot, Process, loopback_addresses};
 
-use crate::bench::Tools;
-use crate::runner::experiment::Levels;
+use crate::stand_in::proxies::Tools;
 use crate::stand_in::sbi::packets::{Tap, longest_silence};
 use crate::stand_in::sbi::{
     Authority, CONSUMER, Client, Connections, Deployment, Error as SbiError, Function, NRF, Papers, Session, Stage,
     Target, Wanted,
 };
+use crate::workload::Levels;
 use crate::workload::sbi::{self, LATENCY};
 use crate::workload::{
     Better, Default, Error, FactorKind, Kind, Lack, MetricKind, Observation, ParameterKind, Setting, Targets, Trial,
@@ -70,7 +70,7 @@ const LONG: u64 = 10_000_000;
 const READY: Duration = Duration::from_secs(20);
 
 fn lacks(_: &Levels, tools: &Tools) -> Option<Lack> {
-    let missing = tools.missing(crate::bench::Proxy::NginxGrpc)?;
+    let missing = tools.missing(crate::stand_in::proxies::Proxy::NginxGrpc)?;
     Some(Lack {
         what: "nginx".to_owned(),
         reason: missing.reason,

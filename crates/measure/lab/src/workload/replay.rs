@@ -1,6 +1,6 @@
 //! The recorded UE registrations: their connections, when they were opened and closed, what was under way at once.
 //!
-//! In the recording every client has one address: latency is told by the function that was called, and a caller is named only
+//! In the recording every client has one address: latency is reported by the function that was called, and a caller is named only
 //! where the request itself names it.
 
 use std::collections::BTreeMap;

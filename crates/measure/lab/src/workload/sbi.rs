@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use bartizan_host::Usage;
 
-use crate::bench::Tools;
-use crate::runner::experiment::Levels;
+use crate::stand_in::proxies::Tools;
 use crate::stand_in::sbi::{
     Authority, Client, Connections, Deployment, Function, Handshakes, Papers, Session, Spent, Stage, Target, Wanted,
 };
+use crate::workload::Levels;
 use crate::workload::{Better, Error, FactorKind, Lack, MetricKind, Observation, Setting, Trial};
 
 pub(super) const DEPLOYMENT: FactorKind = FactorKind {

@@ -8,10 +8,11 @@ mod storm;
 
 pub(super) use body::KIND as BODY;
 pub(super) use hold::KIND as HOLD;
+pub(super) use stage::room_for;
 pub(super) use storm::KIND as STORM;
 
-use crate::bench::Tools;
-use crate::runner::experiment::Levels;
+use crate::stand_in::proxies::Tools;
+use crate::workload::Levels;
 use crate::workload::{Better, FactorKind, Lack, MetricKind};
 
 const PATH: FactorKind = FactorKind {

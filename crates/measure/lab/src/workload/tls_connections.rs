@@ -1,5 +1,5 @@
 //! Connections one after the other at a fixed cadence, captured live and timed from the packets, as González Maldonado 2025 does it: its four
-//! metrics, and those that matter beside them.
+//! metrics, and those that matter next to them.
 
 mod ends;
 mod link;
@@ -14,22 +14,23 @@ use bartizan_wire::timing::{Handshake, Overview, Timing};
 use bartizan_wire::{CaptureReader, Content, Limits, Side};
 use serde_json::Value;
 
-use self::ends::{Ends, Server};
+pub(super) use self::ends::Ends;
+use self::ends::Server;
 use self::link::Link;
-use crate::bench::Tools;
-use crate::runner::experiment::Levels;
+use crate::stand_in::proxies::Tools;
+use crate::workload::Levels;
 use crate::workload::{
     Better, Default, Error, FactorKind, Kind, Lack, MetricKind, Observation, ParameterKind, Setting, Targets, Trial,
     Workload,
 };
 
-const GROUP: FactorKind = FactorKind {
+pub(super) const GROUP: FactorKind = FactorKind {
     name: "group",
     about: "the one key exchange both ends are willing to use",
     levels: &["X25519", "MLKEM512", "MLKEM1024", "X25519MLKEM768"],
 };
 
-const CERTIFICATE: FactorKind = FactorKind {
+pub(super) const CERTIFICATE: FactorKind = FactorKind {
     name: "certificate",
     about: "what both ends sign the handshake with, and their authority signs certificates with",
     levels: &["ecdsa-p256", "ml-dsa-44", "ml-dsa-65", "ml-dsa-87"],

@@ -108,6 +108,52 @@ const BUILT_IN: &[(&str, &str, Option<&str>)] = &[
         include_str!("../../../../../../experiments/rekey/experiment.yaml"),
         None,
     ),
+    (
+        "handshake-storm",
+        include_str!("../../../../../../experiments/handshake-storm/experiment.yaml"),
+        None,
+    ),
+    (
+        "sa-memory",
+        include_str!("../../../../../../experiments/sa-memory/experiment.yaml"),
+        None,
+    ),
+    (
+        "fh-sizes",
+        include_str!("../../../../../../experiments/fh-sizes/experiment.yaml"),
+        Some(include_str!("../../../../../../experiments/fh-sizes/published.yaml")),
+    ),
+    (
+        "fh-delay-by-size",
+        include_str!("../../../../../../experiments/fh-delay-by-size/experiment.yaml"),
+        Some(include_str!(
+            "../../../../../../experiments/fh-delay-by-size/published.yaml"
+        )),
+    ),
+    (
+        "fh-throughput",
+        include_str!("../../../../../../experiments/fh-throughput/experiment.yaml"),
+        Some(include_str!(
+            "../../../../../../experiments/fh-throughput/published.yaml"
+        )),
+    ),
+    (
+        "fh-delay-under-load",
+        include_str!("../../../../../../experiments/fh-delay-under-load/experiment.yaml"),
+        Some(include_str!(
+            "../../../../../../experiments/fh-delay-under-load/published.yaml"
+        )),
+    ),
+    (
+        "fh-mtu",
+        include_str!("../../../../../../experiments/fh-mtu/experiment.yaml"),
+        Some(include_str!("../../../../../../experiments/fh-mtu/published.yaml")),
+    ),
+    (
+        "fh-rekey",
+        include_str!("../../../../../../experiments/fh-rekey/experiment.yaml"),
+        None,
+    ),
 ];
 
 /// A place that has experiments.
@@ -224,6 +270,14 @@ impl Collection {
     /// # Errors
     /// [`CollectionError`]: not there, not readable, or refused with file and line.
     pub fn load(&self, id: &str) -> Result<Found, CollectionError> {
+        // Those of `bartizan bench` are nobody's folder.
+        if let Some(experiment) = super::bench::experiment(id) {
+            return Ok(Found {
+                experiment: experiment?,
+                published: None,
+                folder: None,
+            });
+        }
         let known = self.ids()?;
         if !known.iter().any(|known| known == id) {
             return Err(CollectionError::Unknown {

@@ -60,7 +60,7 @@ pub struct Limit {
     pub part: String,
     /// Of that part, in the unit of what is drawn.
     pub metric: &'static MetricKind,
-    /// Which of its combinations, beside the bar's level.
+    /// Which of its combinations, next to the bar's level.
     pub only: Levels,
 }
 

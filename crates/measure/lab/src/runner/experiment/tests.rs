@@ -294,7 +294,7 @@ conflicts:
 }
 
 #[test]
-fn a_published_difference_names_one_comparison_so_that_no_reader_is_told_that_several_fit() {
+fn a_published_difference_names_one_comparison_so_that_no_reader_finds_that_several_fit() {
     let experiment = parse(GOOD).unwrap();
     let with = |fields: &str| {
         let text = format!(

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
-use crate::bench;
+use crate::Error;
 
 /// What ends a run. A trial that fails does not: it is a record.
 #[derive(Debug, thiserror::Error)]
@@ -71,7 +71,7 @@ pub enum RunError {
     },
     /// Processes, pinning, lab roots.
     #[error(transparent)]
-    Bench(#[from] bench::Error),
+    Other(#[from] Error),
 }
 
 impl RunError {
@@ -89,7 +89,7 @@ impl RunError {
             Self::Unusable { .. } => Some("start anew without --resume; `bartizan lab report FILE` still reads it".to_owned()),
             Self::NothingToResume { .. } => Some("leave --resume out to start one, or name its file: --resume=FILE".to_owned()),
             Self::Usage { hint, .. } => Some(hint.clone()),
-            Self::Bench(error) => error.hint(),
+            Self::Other(error) => error.hint(),
         }
     }
 
@@ -105,6 +105,6 @@ impl RunError {
 
 impl From<bartizan_host::Error> for RunError {
     fn from(error: bartizan_host::Error) -> Self {
-        Self::Bench(error.into())
+        Self::Other(error.into())
     }
 }

@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 
 use bartizan_host::{Feature, Guest, GuestKernel, Progress};
 
-use crate::bench::Tools;
 use crate::runner::experiment::{Levels, Part};
 use crate::runner::run::{Observer, RunError, floor};
 use crate::runner::trial::{KernelChoice, LeftOut};
+use crate::stand_in::proxies::Tools;
 use crate::workload::Lack;
 
 /// What became of the choice.

@@ -28,6 +28,15 @@ impl Log {
         Self::over(file.map_err(failed(&path))?, path)
     }
 
+    /// This file, emptied unless somebody else writes to it.
+    pub(super) fn replace(path: PathBuf) -> Result<Self, RunError> {
+        let file = OpenOptions::new().append(true).create(true).open(&path);
+        let mut log = Self::over(file.map_err(failed(&path))?, path)?;
+        log.file.set_len(0).map_err(failed(&log.path))?;
+        log.length = 0;
+        Ok(log)
+    }
+
     fn over(file: File, path: PathBuf) -> Result<Self, RunError> {
         match file.try_lock() {
             Ok(()) => {}
@@ -43,7 +52,7 @@ impl Log {
         Ok(Self { path, file, length })
     }
 
-    /// One that is there, with what it holds; a last line that was cut off is moved into a file beside it.
+    /// One that is there, with what it holds; a last line that was cut off is moved into a file next to it.
     pub(super) fn resume(path: PathBuf) -> Result<(Self, Records, Option<PathBuf>), RunError> {
         let file = OpenOptions::new().append(true).read(true).open(&path);
         let mut log = Self::over(file.map_err(failed(&path))?, path)?;

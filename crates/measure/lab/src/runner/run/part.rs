@@ -7,13 +7,13 @@ use std::time::{Duration, Instant};
 use bartizan_host::Guest;
 use bartizan_stats::Random;
 
-use crate::bench::Error;
+use crate::Error;
 use crate::runner::experiment::{Levels, Parameters, Part};
 use crate::runner::run::log::Log;
 use crate::runner::run::plan::Planned;
 use crate::runner::run::remote::{Answer, Network, Remote};
 use crate::runner::run::{Observer, Options, RunError, Settings};
-use crate::runner::trial::{Environment, Outcome, Record, SCHEMA, Steal, Under};
+use crate::runner::trial::{Environment, Outcome, Record, SCHEMA, Steal, Under, load_average};
 use crate::runner::worker::{Done, Measured, Start, TrialOrder, now};
 use crate::workload::Kind;
 
@@ -235,6 +235,7 @@ impl<'a> Runner<'a> {
             target: self.settings.target.clone(),
             target_ca: self.settings.target_ca.clone(),
             binary: self.settings.binary.clone(),
+            other: self.settings.other.clone(),
             folder: PathBuf::new(),
             namespace: String::new(),
             build: self.options.build.clone(),
@@ -269,7 +270,7 @@ impl<'a> Runner<'a> {
                 cores: environment.processors.clone(),
                 calibration: Vec::new(),
                 steal: None,
-                load: crate::bench::load_average().unwrap_or(-1.0),
+                load: load_average().unwrap_or(-1.0),
                 programs: Vec::new(),
                 result: Err(error),
             },
@@ -349,7 +350,7 @@ struct Before {
 fn under() -> Before {
     Before {
         under: Under {
-            load: crate::bench::load_average().unwrap_or(-1.0),
+            load: load_average().unwrap_or(-1.0),
             processors: bartizan_host::processors().map_or(0, |processors| processors.len()),
             steal: None,
         },

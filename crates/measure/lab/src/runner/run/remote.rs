@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use bartizan_host::{Guest, Namespace, Process, Program};
 
-use crate::bench::Error;
+use crate::Error;
 use crate::runner::trial::Environment;
 use crate::runner::worker::{Done, Order, Reply, Start, TrialOrder};
 

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::runner::run::log::Log;
-use crate::runner::run::{Observer, Options, RunError, Settings};
+use crate::runner::run::{Observer, Options, Out, RunError, Settings};
 use crate::runner::trial::{Records, Run};
 
 pub(super) fn resume(
@@ -15,7 +15,10 @@ pub(super) fn resume(
     let experiment = options.experiment;
     let file = match file {
         Some(file) => file.to_owned(),
-        None => newest(&options.out.join(&experiment.id), &experiment.id)?,
+        None => match &options.out {
+            Out::Folder(folder) => newest(&folder.join(&experiment.id), &experiment.id)?,
+            Out::File(file) => file.clone(),
+        },
     };
     let (log, mut records, aside) = Log::resume(file.clone())?;
     if let Some(aside) = aside {
@@ -68,6 +71,8 @@ fn settings(run: Run) -> Settings {
         target: run.target,
         target_ca: run.target_ca.map(PathBuf::from),
         binary: run.binary.map(PathBuf::from),
+        other: run.other.map(PathBuf::from),
+        selection: run.selection,
         kernel: run.kernel,
         controls: run.controls,
     }

@@ -1,5 +1,7 @@
 //! Under which conditions a trial was taken: what was built, the machine, and how fast it was just before.
 
+use std::fs;
+
 use serde::{Deserialize, Serialize};
 
 /// What the program was built from.
@@ -10,7 +12,7 @@ pub struct Build {
     /// Why the commit is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub no_commit: Option<String>,
-    /// Whether sources differed from the commit; absent where that cannot be told, as in an archive.
+    /// Whether sources differed from the commit; absent where that cannot be determined, as in an archive.
     pub modified: Option<bool>,
     /// `release` or `debug`, with the level of optimisation.
     pub profile: String,
@@ -18,7 +20,7 @@ pub struct Build {
     pub features: Vec<String>,
     /// Where it runs, as the compiler has it.
     pub target: String,
-    /// The compiler, and what else it was told.
+    /// The compiler and its flags.
     pub compiler: String,
     /// Libraries that take time in what is measured, with their versions.
     pub libraries: Vec<String>,
@@ -62,6 +64,13 @@ impl Steal {
     pub fn during(&self) -> f64 {
         (self.after - self.before).max(0.0)
     }
+}
+
+/// Load average over a minute; absent where the kernel does not tell.
+#[must_use]
+pub fn load_average() -> Option<f64> {
+    let text = fs::read_to_string("/proc/loadavg").ok()?;
+    text.split(' ').next()?.parse().ok()
 }
 
 #[cfg(test)]

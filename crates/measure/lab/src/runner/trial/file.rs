@@ -84,7 +84,7 @@ impl Records {
             line += 1;
             let cut = text.last() != Some(&b'\n');
             if cut && read == LONGEST {
-                // Nothing behind it can be told from it.
+                // Nothing behind it can be determined from it.
                 records.damage.push(Damage {
                     line,
                     offset,

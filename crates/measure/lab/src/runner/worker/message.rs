@@ -36,6 +36,8 @@ pub(crate) struct Start {
     pub(crate) target_ca: Option<PathBuf>,
     /// The binary whose sidecar is measured, where it is another than this.
     pub(crate) binary: Option<PathBuf>,
+    /// Another build whose sidecar is measured in the same repetitions.
+    pub(crate) other: Option<PathBuf>,
     pub(crate) folder: PathBuf,
     /// `own`, or why the worker is in the network namespace of the machine: for the records.
     pub(crate) namespace: String,

@@ -7,7 +7,7 @@ use std::time::SystemTime;
 use bartizan_ipsec::vici::Section;
 use bartizan_pki::{Algorithm, Authority, InitOptions, Leaf, Overwrite, Profile};
 
-use crate::bench::Error;
+use crate::Error;
 
 /// What both charons are given.
 pub(crate) struct Papers {

@@ -7,7 +7,7 @@ use bartizan_wire::esp::EspSa;
 use bartizan_wire::ike::{Exchange, IkeSa};
 use bartizan_wire::{CaptureReader, Connection, Limits, Observer, Sink};
 
-use crate::bench::Error;
+use crate::Error;
 
 /// A CREATE_CHILD_SA, and the IKE_FOLLOWUP_KE that followed it.
 pub(crate) type Rekey = (Exchange, Vec<Exchange>);

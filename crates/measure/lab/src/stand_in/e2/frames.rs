@@ -10,7 +10,7 @@ use bartizan_wire::sctp::{self, Data, kind};
 use bartizan_wire::timing::{Turn, Turns};
 use bartizan_wire::{CaptureReader, Packet, ip};
 
-use crate::bench::Error;
+use crate::Error;
 
 /// A frame with an IP packet.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,6 +1,6 @@
-//! The link keyed by IKE: a charon at either end, told by Bartizan what a deployment file says of E2.
+//! The link keyed by IKE: a charon at either end, configured by Bartizan from what a deployment file says of E2.
 //!
-//! What stands from [`Ike::trap`] on is what `start: trap` of the deployment file gives: the kernel sends no packet of E2 in clear, and
+//! What stands from [`Ike::trap`] on is what `start: trap` of the deployment file gives: the kernel sends no packet of E2 in plaintext, and
 //! the first one that finds no SA has charon set one up.
 
 use std::path::{Path, PathBuf};
@@ -17,7 +17,7 @@ use bartizan_pki::Profile;
 
 use super::link::{Link, NODE, RIC};
 use super::protection::Selector;
-use crate::bench::Error;
+use crate::Error;
 use crate::stand_in::charons::{Charons, PATIENCE, Papers, refused};
 
 /// The ends by number, as the deployment file calls them.
@@ -158,7 +158,7 @@ impl Ike {
         self.charons.delete_all()
     }
 
-    /// Deletes the SAs and unloads everything: packets pass in clear from now on.
+    /// Deletes the SAs and unloads everything: packets pass unencrypted from now on.
     ///
     /// # Errors
     /// When a charon does not answer, or an SA stays.
@@ -183,7 +183,7 @@ impl Ike {
         self.charons.client(at.end())
     }
 
-    /// Ends the charon of this end at once, as a crash does: what it has told the kernel stays.
+    /// Ends the charon of this end at once, as a crash does: what it has installed in the kernel stays.
     ///
     /// # Errors
     /// When the kernel does not take the signal.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use bartizan_host::{Namespace, Port, Program, connect};
 use bartizan_registry::SCTP_APPLICATIONS;
 
-use crate::bench::Error;
+use crate::Error;
 
 /// The interface in both namespaces.
 pub const INTERFACE: &str = "e2";

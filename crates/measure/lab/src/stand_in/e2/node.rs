@@ -85,9 +85,9 @@ pub(super) fn same(step: &Step, bytes: &[u8], what: &str) -> Result<(), Unexpect
     if step.message.bytes == bytes {
         return Ok(());
     }
-    let (wanted, came) = (step.message.bytes.len(), bytes.len());
+    let (wanted, arrived) = (step.message.bytes.len(), bytes.len());
     Err(Unexpected(format!(
-        "{came} bytes came that are not the {what} of {wanted}"
+        "{arrived} bytes came that are not the {what} of {wanted}"
     )))
 }
 

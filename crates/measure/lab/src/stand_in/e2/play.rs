@@ -15,9 +15,9 @@ use super::link::Link;
 use super::node::{Loop, Node, Outgoing, Unexpected};
 use super::ric::Ric;
 use super::script::Script;
-use crate::bench::Error;
+use crate::Error;
 
-/// What is done to the associations beside playing.
+/// What is done to the associations besides playing.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Faults {
     /// The RIC aborts the association with the first node, once, when this many indications have come.

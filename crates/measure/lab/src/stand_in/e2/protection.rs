@@ -14,7 +14,7 @@ use bartizan_host::{Namespace, Program};
 use bartizan_wire::ip::SCTP;
 
 use super::link::{Link, NODE, RIC};
-use crate::bench::Error;
+use crate::Error;
 
 /// How long `ip` may take.
 const IP_TIMEOUT: Duration = Duration::from_secs(20);
@@ -49,7 +49,7 @@ struct Suite {
 pub enum Selector {
     /// All IP.
     All,
-    /// SCTP only: user traffic passes beside it.
+    /// SCTP only: user traffic passes next to it.
     Sctp,
 }
 

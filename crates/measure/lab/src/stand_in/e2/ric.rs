@@ -35,7 +35,7 @@ pub struct Ric<'a> {
     received: usize,
     /// In this association.
     here: u64,
-    /// The number of the first of this association; on a new one it is told by what comes, of the recorded ones.
+    /// The number of the first of this association; on a new one it is derived from what comes, of the recorded ones.
     first: Option<usize>,
     /// When the subscription ends although not everything came: only where an association was lost.
     over: Option<Instant>,
@@ -85,7 +85,7 @@ impl<'a> Ric<'a> {
     pub fn due(&self) -> Option<Instant> {
         match self.phase {
             Phase::Accepting(due) | Phase::Subscribing(due) | Phase::Ending(due) => Some(due),
-            Phase::Listening => self.controls.front().map(|(_, came)| *came).or(self.over),
+            Phase::Listening => self.controls.front().map(|(_, arrived)| *arrived).or(self.over),
             _ => None,
         }
     }

@@ -247,10 +247,10 @@ impl Registry {
     }
 }
 
-/// Whether nothing but the status and the load are told.
+/// Whether nothing but the status and the load are reported.
 fn is_heart_beat(operations: &Value) -> bool {
-    let told = ["/nfStatus", "/load", "/loadTimeStamp"];
-    let one = |operation: &Value| operation["path"].as_str().is_some_and(|path| told.contains(&path));
+    let reported = ["/nfStatus", "/load", "/loadTimeStamp"];
+    let one = |operation: &Value| operation["path"].as_str().is_some_and(|path| reported.contains(&path));
     operations.as_array().is_some_and(|all| all.iter().all(one))
 }
 

@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn uuids_are_told_from_other_names() {
+    fn uuids_are_distinguished_from_other_names() {
         assert!(is_uuid(ID));
         for other in [
             "",

@@ -1,4 +1,4 @@
-//! The NRF on a socket: HTTP/2 in clear (prior knowledge) or over TLS, one thread.
+//! The NRF on a socket: HTTP/2 in plaintext (prior knowledge) or over TLS, one thread.
 
 use std::cell::RefCell;
 use std::io;
@@ -35,7 +35,7 @@ const STREAMS: u32 = 1_000;
 /// How it serves.
 #[derive(Debug, Default)]
 pub struct Manner {
-    /// By TLS, both ends authenticated, as this endpoint has it; in clear without.
+    /// By TLS, both ends authenticated, as this endpoint has it; in plaintext without.
     pub tls: Option<Endpoint>,
     /// How long it works on each request, one request after the other: a server of a known capacity.
     pub work: Duration,

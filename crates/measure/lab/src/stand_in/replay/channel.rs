@@ -25,7 +25,7 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long an answer may take beyond the time that the network function thought: what free5GC's AMF gives a request.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// How long a connection that has been told to close may take.
+/// How long a connection that has been asked to close may take.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 
 #[derive(Debug)]
@@ -107,7 +107,7 @@ impl Channel {
     pub(super) async fn close(self) {
         drop(self.sender);
         let abort = self.driver.abort_handle();
-        // A driver that ends by an error has already told it to whoever asked; one that does not end is dropped.
+        // A driver that ends by an error has already reported it to whoever asked; one that does not end is dropped.
         if timeout(CLOSE_TIMEOUT, self.driver).await.is_err() {
             abort.abort();
         }
@@ -132,7 +132,7 @@ async fn read(response: ResponseFuture, begun: Instant) -> Result<Answer, h2::Er
     })
 }
 
-/// Whether the server has told that it did not look at the stream: a GOAWAY that ends before it, or REFUSED_STREAM.
+/// Whether the server has reported that it did not look at the stream: a GOAWAY that ends before it, or REFUSED_STREAM.
 fn silence(error: &h2::Error) -> Silence {
     let refused = error.is_remote()
         && (error.is_go_away() && error.reason() == Some(Reason::NO_ERROR)

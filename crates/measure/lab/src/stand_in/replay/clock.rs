@@ -63,7 +63,7 @@ fn serve(incoming: &mpsc::Receiver<Order>) {
         let now = Instant::now();
         while waiting.peek().is_some_and(|Reverse(order)| order.moment <= now) {
             if let Some(Reverse(order)) = waiting.pop() {
-                // Whoever has stopped waiting need not be told.
+                // Whoever has stopped waiting need not be notified.
                 let _ = order.wake.send(());
             }
         }
@@ -124,11 +124,11 @@ mod tests {
                 });
             }
             drop(sender);
-            let mut came = Vec::new();
+            let mut arrived = Vec::new();
             while let Some(milliseconds) = order.recv().await {
-                came.push(milliseconds);
+                arrived.push(milliseconds);
             }
-            assert_eq!(came, [0, 2, 4, 6]);
+            assert_eq!(arrived, [0, 2, 4, 6]);
         });
     }
 }

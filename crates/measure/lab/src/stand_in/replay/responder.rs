@@ -32,7 +32,7 @@ const WINDOW: u32 = 1 << 20;
 const MAX_FRAME_SIZE: u32 = 1 << 20;
 const MAX_HEADER_LIST_SIZE: u32 = 1_048_896;
 
-/// How the responder behaves beside its answers.
+/// How the responder behaves besides its answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Behaviour {
     /// When it answers.
@@ -80,7 +80,7 @@ pub struct Answered {
     pub goaways: u64,
 }
 
-/// HTTP/2 servers (clear text, prior knowledge), one for each network function of an exchange, on one thread.
+/// HTTP/2 servers (unencrypted, prior knowledge), one for each network function of an exchange, on one thread.
 /// Dropping it closes all connections at once.
 #[derive(Debug)]
 pub struct Responder {

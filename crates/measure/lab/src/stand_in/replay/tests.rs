@@ -94,14 +94,14 @@ fn responder_that_is_killed_midway_leaves_described_faults() {
         answered_in(&exchange),
         "each request is answered or has a fault"
     );
-    let told = |words: &str| outcome.faults.iter().any(|fault| fault.to_string().contains(words));
+    let reported = |words: &str| outcome.faults.iter().any(|fault| fault.to_string().contains(words));
     assert!(
-        told("AUSF, connection 2, POST /nausf-auth/v1/ue-authentications: "),
+        reported("AUSF, connection 2, POST /nausf-auth/v1/ue-authentications: "),
         "{:?}",
         outcome.faults
     );
-    assert!(told("Connection refused"), "{:?}", outcome.faults);
-    assert!(told("there is no connection"), "{:?}", outcome.faults);
+    assert!(reported("Connection refused"), "{:?}", outcome.faults);
+    assert!(reported("there is no connection"), "{:?}", outcome.faults);
 }
 
 #[test]

@@ -238,7 +238,7 @@ impl Channel {
         Ok(head)
     }
 
-    /// Whether the NRF has told that it did not look at the stream: a GOAWAY that ends before it, or REFUSED_STREAM.
+    /// Whether the NRF has reported that it did not look at the stream: a GOAWAY that ends before it, or REFUSED_STREAM.
     fn silence(&self, question: &Question, error: &h2::Error) -> Silence {
         let refused = error.is_remote()
             && (error.is_go_away() && error.reason() == Some(Reason::NO_ERROR)
@@ -252,7 +252,7 @@ impl Channel {
     }
 
     fn failure(&self, question: &Question, error: &h2::Error) -> Error {
-        // What is not HTTP/2 is told by its first bytes, which are no frame.
+        // What is not HTTP/2 is recognised by its first bytes, which are no frame.
         let nonsense =
             error.is_library() && matches!(error.reason(), Some(Reason::FRAME_SIZE_ERROR | Reason::PROTOCOL_ERROR));
         if nonsense {
@@ -269,7 +269,7 @@ impl Channel {
     pub async fn close(self) {
         drop(self.sender);
         let abort = self.driver.abort_handle();
-        // A driver that ends by an error has already told it to whoever asked; one that does not end is dropped.
+        // A driver that ends by an error has already reported it to whoever asked; one that does not end is dropped.
         if timeout(CLOSING, self.driver).await.is_err() {
             abort.abort();
         }

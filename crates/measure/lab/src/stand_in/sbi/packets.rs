@@ -102,7 +102,6 @@ impl Packets {
         Ok(Self { passed, moment })
     }
 
-    /// All of it.
     pub(crate) fn all(&self) -> &[Passed] {
         &self.passed
     }

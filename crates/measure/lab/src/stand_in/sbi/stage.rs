@@ -22,7 +22,7 @@ const END: Duration = Duration::from_secs(15);
 /// How a consumer reaches the NRF.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Deployment {
-    /// HTTP/2 in clear.
+    /// HTTP/2 in plaintext.
     NativeH2c,
     /// TLS of consumer and NRF themselves, classical, both authenticated.
     NativeTls,
@@ -84,7 +84,7 @@ impl Deployment {
         }
     }
 
-    /// Who certifies its ends, where `post_quantum` is the authority of the post-quantum ones; `None` in clear.
+    /// Who certifies its ends, where `post_quantum` is the authority of the post-quantum ones; `None` in plaintext.
     #[must_use]
     pub const fn authority(self, post_quantum: Authority) -> Option<Authority> {
         match self {
@@ -106,7 +106,7 @@ pub struct Wanted<'a> {
     pub deployment: Deployment,
     /// Whether sidecars dial ahead: where every connection is to be a new one, they do not.
     pub connections: Connections,
-    /// Certificates of `consumer` and `nrf`; needed unless in clear.
+    /// Certificates of `consumer` and `nrf`; needed unless in plaintext.
     pub papers: Option<&'a Papers>,
     /// An NRF of the user's instead of our own.
     pub target: Option<&'a Target>,
@@ -141,11 +141,10 @@ pub struct Stage {
 /// Where the legs of the target begin.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Places {
-    /// The consumer's sidecar, in clear.
+    /// The consumer's sidecar, in plaintext.
     pub(crate) entry: Option<SocketAddr>,
     /// The NRF's sidecar, by TLS.
     pub(crate) middle: Option<SocketAddr>,
-    /// The NRF.
     pub(crate) nrf: Option<SocketAddr>,
 }
 
@@ -204,7 +203,7 @@ impl Stage {
             Deployment::NativeH2c => target.is_clear(),
             Deployment::NativeTls => !target.is_clear(),
             Deployment::NativePqc => false,
-            // The NRF's sidecar ends TLS before a function that speaks in clear.
+            // The NRF's sidecar ends TLS before a function that speaks in plaintext.
             _ => path.is_some() && target.is_clear(),
         };
         if fits {

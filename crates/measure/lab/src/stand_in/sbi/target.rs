@@ -41,7 +41,7 @@ pub(super) enum Security {
 }
 
 impl Target {
-    /// In clear.
+    /// In plaintext.
     #[must_use]
     pub fn clear(address: SocketAddr) -> Self {
         Self {
@@ -108,7 +108,7 @@ impl Target {
         })
     }
 
-    /// Whether it is in clear.
+    /// Whether it is in plaintext.
     #[must_use]
     pub fn is_clear(&self) -> bool {
         matches!(self.security, Security::Clear)

@@ -7,8 +7,8 @@ use bartizan_host::{Feature, KernelCipher, Request};
 
 use super::library::LibraryCipher;
 use super::{PROTECTION, number, protection_of};
-use crate::bench::Tools;
-use crate::runner::experiment::Levels;
+use crate::stand_in::proxies::Tools;
+use crate::workload::Levels;
 use crate::workload::{
     Better, Default, Error, FactorKind, Kind, Lack, MetricKind, Observation, ParameterKind, Setting, Targets, Trial,
     Workload,
@@ -56,11 +56,11 @@ const PROVIDER: FactorKind = FactorKind {
     levels: &["kernel", "aws-lc"],
 };
 
-/// Packets of a library that are timed together: each takes about as long as what a guest's clock can tell apart, a microsecond.
+/// Packets of a library that are timed together: each takes about as long as what a guest's clock can distinguish, a microsecond.
 const TOGETHER: u32 = 32;
 /// Packets that warm up.
 const WARM: usize = 20;
-/// Bytes beside the message that ESP authenticates: its header (RFC 4106, section 5).
+/// Bytes besides the message that ESP authenticates: its header (RFC 4106, section 5).
 pub(super) const ESP_HEADER: usize = 8;
 /// Bytes of the check value of what encrypts and authenticates in one.
 const CHECK: usize = 16;
@@ -99,7 +99,7 @@ fn start(setting: &Setting<'_>) -> Result<Box<dyn Workload>, Error> {
     }))
 }
 
-/// One cipher with what it needs beside a message.
+/// One cipher with what it needs next to a message.
 struct Cipher {
     kernel: KernelCipher,
     vector: Vec<u8>,

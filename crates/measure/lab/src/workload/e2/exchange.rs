@@ -268,20 +268,20 @@ impl Workload for Replay {
 /// User traffic from the nodes' host to the RIC's while an exchange is played.
 struct Background<'scope> {
     stop: std::sync::Arc<AtomicBool>,
-    came: std::sync::Arc<AtomicU64>,
+    arrived: std::sync::Arc<AtomicU64>,
     sender: Option<thread::ScopedJoinHandle<'scope, ()>>,
     began: Instant,
 }
 
 impl<'scope> Background<'scope> {
     fn start<'env>(scope: &'scope thread::Scope<'scope, 'env>, link: &Link, megabits: f64) -> Result<Self, Error> {
-        let (stop, came) = (
+        let (stop, arrived) = (
             std::sync::Arc::new(AtomicBool::new(false)),
             std::sync::Arc::new(AtomicU64::new(0)),
         );
         let mut background = Self {
             stop: stop.clone(),
-            came: came.clone(),
+            arrived: arrived.clone(),
             sender: None,
             began: Instant::now(),
         };
@@ -304,7 +304,7 @@ impl<'scope> Background<'scope> {
             let mut buffer = [0; DATAGRAM];
             while !stopped.load(Ordering::Relaxed) {
                 if let Ok(length) = far.recv(&mut buffer) {
-                    came.fetch_add(length as u64, Ordering::Relaxed);
+                    arrived.fetch_add(length as u64, Ordering::Relaxed);
                 }
             }
         });
@@ -328,7 +328,7 @@ impl<'scope> Background<'scope> {
         self.stop.store(true, Ordering::Relaxed);
         let Some(sender) = self.sender else { return Ok(None) };
         sender.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-        let bytes = self.came.load(Ordering::Relaxed);
+        let bytes = self.arrived.load(Ordering::Relaxed);
         Ok(Some(8.0 * bytes as f64 / lasted / 1e6))
     }
 }

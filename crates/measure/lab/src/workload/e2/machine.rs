@@ -9,14 +9,14 @@ use bartizan_host::Namespace;
 use nix::sys::resource::{Usage, UsageWho, getrusage};
 use nix::sys::time::TimeVal;
 
-use crate::bench::Error;
+use crate::Error;
 
 /// Some tens of a slow clock's ticks (100 a second).
 const PROOF: Duration = Duration::from_millis(300);
 
 /// How the processors spent their time until now, in ticks of the kernel's clock (proc_stat(5)).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Ticks {
+pub(in crate::workload) struct Ticks {
     user: u64,
     system: u64,
     interrupts: u64,
@@ -25,16 +25,16 @@ pub(super) struct Ticks {
 
 /// Shares of the time of all processors, in per cent.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Shares {
-    pub(super) user: f64,
-    pub(super) system: f64,
+pub(in crate::workload) struct Shares {
+    pub(in crate::workload) user: f64,
+    pub(in crate::workload) system: f64,
     /// Hard and soft interrupts: packets that come.
-    pub(super) interrupts: f64,
-    pub(super) busy: f64,
+    pub(in crate::workload) interrupts: f64,
+    pub(in crate::workload) busy: f64,
 }
 
 impl Ticks {
-    pub(super) fn now() -> Result<Self, Error> {
+    pub(in crate::workload) fn now() -> Result<Self, Error> {
         let path = "/proc/stat";
         let text = fs::read_to_string(path).map_err(Error::file(path))?;
         Self::parse(&text).ok_or_else(|| Error::Configuration(format!("{path} has no line of processors")))
@@ -56,7 +56,7 @@ impl Ticks {
     }
 
     /// Since an earlier look; none where no tick has passed.
-    pub(super) fn since(self, earlier: Self) -> Option<Shares> {
+    pub(in crate::workload) fn since(self, earlier: Self) -> Option<Shares> {
         let passed = |get: fn(Self) -> u64| get(self).saturating_sub(get(earlier)) as f64;
         let (user, system) = (passed(|ticks| ticks.user), passed(|ticks| ticks.system));
         let (interrupts, idle) = (passed(|ticks| ticks.interrupts), passed(|ticks| ticks.idle));
@@ -72,7 +72,7 @@ impl Ticks {
 }
 
 /// How many processors shares are of: all of the kernel, on which this program may run or not.
-pub(super) fn processors() -> Result<f64, Error> {
+pub(in crate::workload) fn processors() -> Result<f64, Error> {
     let path = "/proc/stat";
     let text = fs::read_to_string(path).map_err(Error::file(path))?;
     Ok(processors_in(&text).max(1) as f64)
@@ -105,7 +105,6 @@ pub(super) fn tells_system_calls() -> Result<bool, Error> {
 pub(super) struct Counters(BTreeMap<String, u64>);
 
 impl Counters {
-    /// Of its SCTP.
     pub(super) fn of_sctp(namespace: &Namespace) -> Result<Self, Error> {
         Self::read(namespace, "/proc/thread-self/net/sctp/snmp")
     }
@@ -208,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn counters_are_read_by_name_and_what_is_new_is_told() {
+    fn counters_are_read_by_name_and_what_is_new_is_reported() {
         let earlier = Counters::parse("XfrmInError \t0\nXfrmOutNoStates   2\n").unwrap();
         let later = Counters::parse("XfrmInError \t0\nXfrmOutNoStates   5\n").unwrap();
         assert_eq!(

@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use bartizan_host::Feature;
 
 use super::{lacks_feature, microseconds, number};
-use crate::bench::Tools;
-use crate::runner::experiment::Levels;
+use crate::stand_in::proxies::Tools;
+use crate::workload::Levels;
 use crate::workload::{
     Better, Default, Error, FactorKind, Kind, Lack, MetricKind, Observation, ParameterKind, Setting, Targets, Trial,
     Workload,
@@ -46,7 +46,7 @@ pub(in crate::workload) static KIND: Kind = Kind {
     start,
 };
 
-/// Timed together: one call takes less than what a guest's clock can tell apart, a microsecond.
+/// Timed together: one call takes less than what a guest's clock can distinguish, a microsecond.
 const TOGETHER: u32 = 32;
 /// Samples that warm up.
 const WARM: usize = 20;

@@ -196,12 +196,16 @@ impl Workload for Pairs {
 /// Reads until the node ends the association, which is what ends it: the RIC's end would be among the frames otherwise.
 fn receive(listener: &Listener, wanted: usize) -> Result<(), Error> {
     let (mut association, _) = listener.accept().map_err(Error::Broken)?;
-    let mut came = 0;
+    let mut arrived = 0;
     loop {
         match association.receive().map_err(Error::Broken)? {
-            Arrival::Message(_) => came += 1,
-            Arrival::End if came == wanted => return Ok(()),
-            other => return Err(Error::Protocol(format!("{other:?} behind {came} of {wanted} messages"))),
+            Arrival::Message(_) => arrived += 1,
+            Arrival::End if arrived == wanted => return Ok(()),
+            other => {
+                return Err(Error::Protocol(format!(
+                    "{other:?} behind {arrived} of {wanted} messages"
+                )));
+            }
         }
     }
 }

@@ -15,8 +15,6 @@ use serde_json::Value;
 use self::asking::{Plan, Rekeyed, Who, ask};
 use super::machine::{Counters, retransmissions};
 use super::{Anchor, Egress, PROTECTION, Protected, complete, lacks, lacks_feature, microseconds, protection_of};
-use crate::bench::Tools;
-use crate::runner::experiment::Levels;
 use crate::stand_in::charons::{PATIENCE, methods, negotiated, seen, span};
 use crate::stand_in::e2::Exchange;
 use crate::stand_in::e2::link::{INTERFACE, Link};
@@ -24,6 +22,8 @@ use crate::stand_in::e2::node::Loop;
 use crate::stand_in::e2::play::{Faults, play};
 use crate::stand_in::e2::protection::Selector;
 use crate::stand_in::e2::script::{Load, Pace, Script};
+use crate::stand_in::proxies::Tools;
+use crate::workload::Levels;
 use crate::workload::{
     Better, Default, Error, FactorKind, Kind, Lack, MetricKind, Observation, ParameterKind, Setting, Targets, Trial,
     Workload,
@@ -244,12 +244,12 @@ impl Workload for Rekey {
             packets.under_way(sent, anchor.captured(one.sent + one.took))
         };
         let times = |loops: &[Loop]| -> Vec<f64> { loops.iter().map(|one| microseconds(one.took)).collect() };
-        let (inside, beside): (Vec<Loop>, Vec<Loop>) = played.loops.iter().partition(|one| during(one));
+        let (inside, outside): (Vec<Loop>, Vec<Loop>) = played.loops.iter().partition(|one| during(one));
         let all = times(&played.loops);
         values.insert("loop-worst", all.iter().copied().reduce(f64::max).into_iter().collect());
         values.insert("loop", all);
         values.insert("loop-during", times(&inside));
-        values.insert("loop-beside", times(&beside));
+        values.insert("loop-beside", times(&outside));
         values.insert("lost", vec![played.lost as f64]);
         values.insert("reconnects", vec![played.reconnects as f64]);
         values.insert("retransmissions", vec![again()?.saturating_sub(before) as f64]);

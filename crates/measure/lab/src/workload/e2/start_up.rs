@@ -60,7 +60,7 @@ pub(in crate::workload) static KIND: Kind = Kind {
         ),
         time(
             "associated",
-            "from the node opening its association to the association standing, at the node",
+            "from the node opening its association to the association established, at the node",
         ),
         time(
             "ike-begins",
@@ -237,9 +237,9 @@ impl Contact {
         thread::scope(|scope| {
             let ric = scope.spawn(|| {
                 let mut association = accepted(&listener, deadline, &given_up)?;
-                let came = association.receive().map_err(Error::Broken)?;
+                let arrived = association.receive().map_err(Error::Broken)?;
                 let delivered = Instant::now();
-                expect(&came, &request.bytes, "E2 Setup Request")?;
+                expect(&arrived, &request.bytes, "E2 Setup Request")?;
                 association
                     .send(response.stream, response.payload_protocol, &response.bytes)
                     .map_err(Error::Broken)?;
@@ -257,8 +257,8 @@ impl Contact {
                 association
                     .send(request.stream, request.payload_protocol, &request.bytes)
                     .map_err(Error::Broken)?;
-                let came = association.receive().map_err(Error::Broken)?;
-                expect(&came, &response.bytes, "E2 Setup Response")?;
+                let arrived = association.receive().map_err(Error::Broken)?;
+                expect(&arrived, &response.bytes, "E2 Setup Response")?;
                 association.finish().map_err(Error::Broken)?;
                 Ok::<_, Error>((began, associated))
             };
@@ -293,8 +293,8 @@ fn accepted(listener: &Listener, deadline: Instant, given_up: &AtomicBool) -> Re
     }
 }
 
-fn expect(came: &Arrival, bytes: &[u8], what: &str) -> Result<(), Error> {
-    match came {
+fn expect(arrived: &Arrival, bytes: &[u8], what: &str) -> Result<(), Error> {
+    match arrived {
         Arrival::Message(message) if message.bytes == bytes => Ok(()),
         other => Err(Error::Protocol(format!("{other:?} instead of the {what}"))),
     }

@@ -10,8 +10,7 @@ mod as_root {
     use bartizan_host::Guest;
 
     use super::*;
-    use crate::runner::experiment::Parameters;
-    use crate::workload::{Kind, Observation, Trial};
+    use crate::workload::{Kind, Observation};
 
     /// Set in the guest only.
     const INSIDE: &str = "BARTIZAN_E2_IKE_TEST";
@@ -78,53 +77,16 @@ mod as_root {
         }
     }
 
-    /// One trial of each combination.
+    /// One trial of each combination; nothing leaves readable.
     fn trials(kind: &'static Kind, given: &[(&str, u64)], combinations: &[&[(&str, &str)]]) -> Vec<Observation> {
-        let folder = tempfile::tempdir().unwrap();
-        let tools = Tools::find(env::current_exe().unwrap(), None).unwrap();
-        let of = |levels: &&[(&str, &str)]| -> Levels {
-            let levels = levels.iter();
-            levels
-                .map(|(name, level)| ((*name).to_owned(), (*level).to_owned()))
-                .collect()
-        };
-        let combinations: Vec<Levels> = combinations.iter().map(of).collect();
-        for levels in &combinations {
-            assert_eq!((kind.lacks)(levels, &tools), None);
+        let all = crate::workload::trials::trials(kind, given, combinations);
+        if kind.metric("clear-packets").is_some() {
+            assert!(
+                all.iter().all(|one| one.values["clear-packets"] == [0.0]),
+                "{combinations:?}"
+            );
         }
-        let defaults = kind.parameters.iter();
-        let defaults = defaults.filter_map(|one| Some((one.name, one.default?.value())));
-        let given = given.iter().map(|(name, value)| (*name, Value::from(*value)));
-        let parameters: Parameters = defaults
-            .chain(given)
-            .map(|(name, value)| (name.to_owned(), value))
-            .collect();
-        let setting = Setting {
-            part: "test",
-            combinations: &combinations,
-            parameters: &parameters,
-            tools: &tools,
-            folder: folder.path(),
-            seed: 1,
-            quick: true,
-            target: None,
-            processors: &[],
-        };
-        let mut workload = (kind.start)(&setting).unwrap();
-        let mut trial = |levels| {
-            let trial = Trial {
-                levels,
-                repetition: 0,
-                seed: 1,
-                deadline: Instant::now() + LONG,
-            };
-            let observation = workload.trial(&trial).unwrap();
-            if kind.metric("clear-packets").is_some() {
-                assert_eq!(observation.values["clear-packets"], [0.0], "{levels:?}");
-            }
-            observation
-        };
-        combinations.iter().map(&mut trial).collect()
+        all
     }
 
     fn keyed_by(facts: &BTreeMap<String, Value>, key_exchange: &str) {
@@ -165,16 +127,16 @@ mod as_root {
             &[("protection", HYBRID), ("sa", "trap"), ("rto-initial", "500")],
             &[("protection", "ike-x25519"), ("sa", "standing")],
         ];
-        let [clear, trap, standing] = &trials(&START_UP, &[], &levels)[..] else {
+        let [clear, trap, established] = &trials(&START_UP, &[], &levels)[..] else {
             panic!("one of each");
         };
-        for one in [clear, trap, standing] {
+        for one in [clear, trap, established] {
             for metric in ["delivered", "associated", "node-packet", "ric-packet"] {
                 assert_eq!(one.values[metric].len(), 1, "{metric}");
             }
         }
         keyed_by(&trap.facts, "x25519-ke1_mlkem768");
-        keyed_by(&standing.facts, "x25519");
+        keyed_by(&established.facts, "x25519");
         // The kernel dropped the packet that asked for the SA, and SCTP had to send another.
         assert!(trap.values["inits-again"][0] >= 1.0, "{:?}", trap.values);
         assert!(
@@ -183,7 +145,7 @@ mod as_root {
             trap.facts
         );
         assert_eq!((trap.values["ike"].len(), trap.values["idle"].len()), (1, 1));
-        assert!(!standing.values.contains_key("idle"));
+        assert!(!established.values.contains_key("idle"));
         assert!(!clear.values.contains_key("ike"));
     }
 

@@ -100,7 +100,7 @@ struct Throughput {
     lasting: Duration,
     size: usize,
     /// Whether shares of system calls and interrupts are to be believed.
-    told_apart: bool,
+    distinguished: bool,
 }
 
 fn start(setting: &Setting<'_>) -> Result<Box<dyn Workload>, Error> {
@@ -108,7 +108,7 @@ fn start(setting: &Setting<'_>) -> Result<Box<dyn Workload>, Error> {
         link: Protected::make(setting)?,
         lasting: Duration::from_millis(setting.parameters.count("lasting")? as u64),
         size: setting.parameters.count("size")?.clamp(1, 64 << 10),
-        told_apart: machine::tells_system_calls()?,
+        distinguished: machine::tells_system_calls()?,
     }))
 }
 
@@ -171,19 +171,19 @@ impl Workload for Throughput {
             facts: self.link.facts()?,
             ..Observation::default()
         };
-        let told_apart = if self.told_apart {
+        let distinguished = if self.distinguished {
             "system calls and interrupts apart"
         } else {
             "whole: this kernel's ticks are all the program's"
         };
-        observation.facts.insert("accounting".to_owned(), told_apart.into());
+        observation.facts.insert("accounting".to_owned(), distinguished.into());
         let processors = machine::processors()?;
         let values = &mut observation.values;
         let rate = 8.0 * received.bytes as f64 / received.took.as_secs_f64() / 1e6;
         values.insert("achieved", vec![rate]);
         values.insert("cpu", vec![shares.busy]);
         values.insert("cpu-by-rate", vec![processors * shares.busy / rate]);
-        if self.told_apart {
+        if self.distinguished {
             values.insert("cpu-user", vec![shares.user]);
             values.insert("cpu-system", vec![shares.system]);
             values.insert("cpu-interrupts", vec![shares.interrupts]);

@@ -10,10 +10,10 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::{PROTECTION, Protected, microseconds, protection_of};
-use crate::bench::Tools;
-use crate::runner::experiment::Levels;
 use crate::stand_in::e2::link::{NODE, RIC};
 use crate::stand_in::e2::protection::Selector;
+use crate::stand_in::proxies::Tools;
+use crate::workload::Levels;
 use crate::workload::{
     Better, Default, Error, FactorKind, Kind, Lack, MetricKind, Observation, ParameterKind, Setting, Targets, Trial,
     Workload, number,
@@ -199,7 +199,7 @@ fn play(near: &UdpSocket, far: &UdpSocket, asked: Asked, load: Load, deadline: I
     near.set_read_timeout(Some(PATIENCE))?;
     thread::scope(|scope| {
         let arrived = scope.spawn(move || answer(far));
-        let (tell, told) = mpsc::channel();
+        let (tell, reported) = mpsc::channel();
         let answered = scope.spawn(move || answers(near, &tell));
         let mut message = vec![0x20; asked.size];
         let mut sent: Vec<Instant> = Vec::new();
@@ -221,7 +221,7 @@ fn play(near: &UdpSocket, far: &UdpSocket, asked: Asked, load: Load, deadline: I
             sent.push(Instant::now());
             near.send(&message)?;
             // One that is lost is not waited for for ever.
-            if load.in_turn && told.recv_timeout(PATIENCE).is_err() {
+            if load.in_turn && reported.recv_timeout(PATIENCE).is_err() {
                 break;
             }
         }
@@ -276,7 +276,7 @@ fn answer(far: &UdpSocket) -> Vec<(usize, Instant)> {
     arrived
 }
 
-/// The near end's answers, each told to whoever waits for it.
+/// The near end's answers, each passed to whoever waits for it.
 fn answers(near: &UdpSocket, tell: &mpsc::Sender<()>) -> Vec<(usize, Instant)> {
     let mut answered = Vec::new();
     let mut buffer = [0; 2048];

@@ -19,9 +19,9 @@ use bartizan_wire::esp::EspSa;
 use super::kind::AUTHENTICATION;
 use super::link::{ENDS, INTERFACE, Link};
 use super::{complete, issue, level, link, milliseconds};
-use crate::bench::Tools;
-use crate::runner::experiment::Levels;
 use crate::stand_in::charons::{self, PATIENCE, methods, negotiated, refused, seen};
+use crate::stand_in::proxies::Tools;
+use crate::workload::Levels;
 use crate::workload::{
     Better, Default, Error, FactorKind, Kind, Lack, MetricKind, Observation, ParameterKind, Setting, Targets, Trial,
     Workload,
@@ -69,7 +69,7 @@ pub(in crate::workload) static KIND: Kind = Kind {
         metric(
             "gone",
             "ms",
-            "from charon's event that the CHILD_SA was rekeyed to its event that the new one is gone, by a connection to charon beside the watch's",
+            "from charon's event that the CHILD_SA was rekeyed to its event that the new one is gone, by a connection to charon next to the watch's",
         ),
         metric(
             "carried-packets",
@@ -265,7 +265,7 @@ impl Breach {
         }
         let ask = Section::new().with("child", link::child("first", number));
         self.link.responder_client()?.command("rekey", ask).map_err(refused)?;
-        let (child, told) = loop {
+        let (child, reported) = loop {
             if let Some(child) = rekeyed_to(&next(&mut events, left())?) {
                 break (child, Instant::now());
             }
@@ -274,7 +274,7 @@ impl Breach {
             let event = next(&mut events, left())?;
             let ends = event.name == "child-updown" && !event.message.is_yes("up");
             if ends && IkeSa::of_row(&event.message).any(|sa| sa.children.iter().any(|one| one.id == child.id)) {
-                let gone = told.elapsed();
+                let gone = reported.elapsed();
                 return Ok(Taken { child, gone });
             }
         }

@@ -3,9 +3,9 @@
 use bartizan_host::{Feature, Support};
 
 use super::start;
-use crate::bench::Tools;
-use crate::runner::experiment::Levels;
 use crate::stand_in::charons;
+use crate::stand_in::proxies::Tools;
+use crate::workload::Levels;
 use crate::workload::{Better, Default, FactorKind, Kind, Lack, MetricKind, ParameterKind, Targets};
 
 pub(super) const KEY_EXCHANGE: FactorKind = FactorKind {

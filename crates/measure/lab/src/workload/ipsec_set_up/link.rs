@@ -81,6 +81,21 @@ impl Link {
         Ok(())
     }
 
+    /// The same for a connection by which the initiator sets up many IKE_SAs, none of which ends another.
+    pub(super) fn load_many(&mut self, number: u8, ike: &str, papers: &Papers) -> Result<(), Error> {
+        self.address(number)?;
+        for end in [0, 1] {
+            let mut client = self.charons.client(end)?;
+            for (command, message) in papers.load(end) {
+                client.command(command, message).map_err(refused)?;
+            }
+            let described = described(number, end, ike, &[ike], papers).with("unique", "never");
+            let message = Section::new().with_section(connection(number), described);
+            client.command("load-conn", message).map_err(refused)?;
+        }
+        Ok(())
+    }
+
     /// Gives both ends the addresses of a connection.
     pub(super) fn address(&self, number: u8) -> Result<(), Error> {
         for (end, namespace) in self.ends.iter().enumerate() {

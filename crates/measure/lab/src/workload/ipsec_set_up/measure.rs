@@ -110,8 +110,8 @@ impl Measured {
         for here in set_up(&self.sa) {
             let same = |there: &Exchange| (there.kind, there.message_id) == (here.kind, here.message_id);
             let there = set_up(at_responder).find(same)?;
-            let (came, went) = (there.request.as_ref()?, there.response.as_ref()?);
-            let held = went.first.time.since(came.last.time);
+            let (arrived, went) = (there.request.as_ref()?, there.response.as_ref()?);
+            let held = went.first.time.since(arrived.last.time);
             away += here.duration()?.saturating_sub(held) as f64 / 1e9;
         }
         Some(away / path.as_secs_f64())

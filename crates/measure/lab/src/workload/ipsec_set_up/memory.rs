@@ -50,6 +50,11 @@ pub(in crate::workload) static KIND: Kind = Kind {
             "what resident memory of the initiator's charon grew by, over IKE_SAs",
         ),
         metric("responder-per-sa", "kB", "the same of the responder's"),
+        metric(
+            "kernel-per-sa",
+            "kB",
+            "what the kernel's slabs that cannot be reclaimed and its per-processor memory grew by, for one end: two SAs of ESP and their policies; only where the kernel does ESP",
+        ),
     ],
     targets: Targets::Own,
     lacks,
@@ -100,6 +105,7 @@ impl Workload for Memory {
         set_up(&link, 1)?;
         link.clear()?;
         let before = link.cpu()?;
+        let kernel_before = kernel_kilobytes()?;
         for number in 1..=self.sas {
             if Instant::now() >= trial.deadline {
                 return Err(Error::Broken(io::ErrorKind::TimedOut.into()));
@@ -107,10 +113,11 @@ impl Workload for Memory {
             set_up(&link, number)?;
         }
         let after = link.cpu()?;
-        let standing = drive::list_sas(&mut link.client()?).map_err(refused)?.len();
-        if standing != usize::from(self.sas) {
+        let kernel_after = kernel_kilobytes()?;
+        let established = drive::list_sas(&mut link.client()?).map_err(refused)?.len();
+        if established != usize::from(self.sas) {
             return Err(Error::Handshake(format!(
-                "{standing} IKE_SAs stand instead of {}",
+                "{established} IKE_SAs stand instead of {}",
                 self.sas
             )));
         }
@@ -120,6 +127,11 @@ impl Workload for Memory {
         values.insert("idle", vec![before[1].resident as f64 / 1e6]);
         values.insert("initiator-per-sa", vec![grown(0) / f64::from(self.sas)]);
         values.insert("responder-per-sa", vec![grown(1) / f64::from(self.sas)]);
+        if link.esp() == "kernel" {
+            // Both ends have the same kernel.
+            let grown = kernel_after.saturating_sub(kernel_before) as f64;
+            values.insert("kernel-per-sa", vec![grown / 2.0 / f64::from(self.sas)]);
+        }
         observation.facts.insert("esp".to_owned(), link.esp().into());
         Ok(observation)
     }
@@ -127,6 +139,17 @@ impl Workload for Memory {
     fn programs(&self) -> Vec<String> {
         self.program.clone().into_iter().collect()
     }
+}
+
+/// What SAs and policies are in, as the kernel counts it for all of the machine (proc(5), `meminfo`).
+fn kernel_kilobytes() -> Result<u64, Error> {
+    let text = std::fs::read_to_string("/proc/meminfo").map_err(Error::file("/proc/meminfo"))?;
+    let of = |name: &str| -> u64 {
+        let line = text.lines().find_map(|line| line.strip_prefix(name));
+        let number = line.and_then(|rest| rest.split_whitespace().next());
+        number.and_then(|number| number.parse().ok()).unwrap_or(0)
+    };
+    Ok(of("SUnreclaim:") + of("Percpu:"))
 }
 
 fn set_up(link: &Link, number: u8) -> Result<(), Error> {

@@ -6,7 +6,7 @@ use bartizan_host::{Impairment, Namespace, Port, connect};
 
 use super::kind::{LOSS, ROUND_TRIP};
 use super::link::INTERFACE;
-use crate::runner::experiment::Levels;
+use crate::workload::Levels;
 use crate::workload::{Error, number};
 
 /// Ports of the bridge, towards the initiator and the responder.

@@ -16,8 +16,8 @@ mod as_root {
 
     use super::kind::lacks;
     use super::*;
-    use crate::bench::Tools;
-    use crate::runner::experiment::Parameters;
+    use crate::stand_in::proxies::Tools;
+    use crate::workload::started::started;
 
     /// In the environment of a test that runs itself in a guest.
     const INSIDE: &str = "BARTIZAN_TEST_IPSEC_PATH";
@@ -54,7 +54,7 @@ mod as_root {
         for levels in &combinations {
             assert_eq!(lacks(levels, &tools), None);
         }
-        let mut workload = started(&combinations, &tools, folder.path(), 30.0);
+        let mut workload = set_ups(&combinations, &tools, folder.path(), 30.0);
         assert!(
             workload.programs()[0].starts_with("strongSwan 6."),
             "{:?}",
@@ -114,24 +114,12 @@ mod as_root {
     }
 
     #[test]
-    fn what_sas_take_of_memory_is_counted_with_all_of_them_standing() {
+    fn what_sas_take_of_memory_is_counted_with_all_of_them_established() {
         LabRoot::sid().unwrap().ensure(&mut |_| {}).unwrap();
         let folder = tempfile::tempdir().unwrap();
         let tools = Tools::find(env::current_exe().unwrap(), None).unwrap();
         let combinations = [Levels::default().with(KEY_EXCHANGE.name, "x25519-ke1_mlkem768")];
-        let parameters: Parameters = [("sas".to_owned(), Value::from(8))].into_iter().collect();
-        let mut workload = (MEMORY.start)(&Setting {
-            part: "test",
-            combinations: &combinations,
-            parameters: &parameters,
-            tools: &tools,
-            folder: folder.path(),
-            seed: 1,
-            quick: true,
-            target: None,
-            processors: &[],
-        })
-        .unwrap();
+        let mut workload = started(&MEMORY, &combinations, &[("sas", 8.into())], &tools, folder.path(), &[]);
         // A second trial has charons of its own.
         for _ in 0..2 {
             let values = values(&mut *workload, &combinations[0]);
@@ -140,28 +128,15 @@ mod as_root {
         }
     }
 
-    fn started(combinations: &[Levels], tools: &Tools, folder: &std::path::Path, patience: f64) -> Box<dyn Workload> {
-        let parameters: Parameters = [
+    /// Two set-ups and their rekeys.
+    fn set_ups(combinations: &[Levels], tools: &Tools, folder: &std::path::Path, patience: f64) -> Box<dyn Workload> {
+        let given = [
             ("set-ups", Value::from(2)),
             ("mtu", Value::from(1500)),
             ("rekeys", Value::from(true)),
             ("patience", Value::from(patience)),
-        ]
-        .into_iter()
-        .map(|(name, value)| (name.to_owned(), value))
-        .collect();
-        let setting = Setting {
-            part: "test",
-            combinations,
-            parameters: &parameters,
-            tools,
-            folder,
-            seed: 1,
-            quick: true,
-            target: None,
-            processors: &[],
-        };
-        start(&setting).unwrap()
+        ];
+        started(&KIND, combinations, &given, tools, folder, &[])
     }
 
     fn values(workload: &mut dyn Workload, levels: &Levels) -> BTreeMap<&'static str, Vec<f64>> {
@@ -207,7 +182,7 @@ mod as_root {
         for levels in &combinations {
             assert_eq!(lacks(levels, &tools), None);
         }
-        let mut workload = started(&combinations, &tools, folder.path(), 30.0);
+        let mut workload = set_ups(&combinations, &tools, folder.path(), 30.0);
         let mut of = |number: usize| values(&mut *workload, &combinations[number]);
         let (hybrid, classical) = (of(0), of(2));
         for (values, exchanges) in [(&hybrid, 3.0), (&classical, 2.0)] {
@@ -225,7 +200,7 @@ mod as_root {
         drop(workload);
 
         // Nothing arrives: a result, after which nothing of it is left at either end, or the trial had failed.
-        let mut workload = started(&combinations, &tools, other.path(), 1.0);
+        let mut workload = set_ups(&combinations, &tools, other.path(), 1.0);
         let lost = values(&mut *workload, &combinations[1]);
         assert_eq!(lost["failures"], [100.0; 2]);
         assert_eq!(lost.len(), 1, "{lost:?}");
@@ -245,22 +220,8 @@ mod as_root {
             .map(|left| Levels::default().with("rekey", left))
             .into();
         assert_eq!((BREACH.lacks)(&combinations[0], &tools), None);
-        let parameters: Parameters = [("interval", Value::from(1000)), ("size", Value::from(100))]
-            .into_iter()
-            .map(|(name, value)| (name.to_owned(), value))
-            .collect();
-        let mut workload = (BREACH.start)(&Setting {
-            part: "test",
-            combinations: &combinations,
-            parameters: &parameters,
-            tools: &tools,
-            folder: folder.path(),
-            seed: 1,
-            quick: true,
-            target: None,
-            processors: &[],
-        })
-        .unwrap();
+        let given = [("interval", 1000.into()), ("size", 100.into())];
+        let mut workload = started(&BREACH, &combinations, &given, &tools, folder.path(), &[]);
         for levels in &combinations {
             // That it was a breach, and that it is gone, a trial has seen in packets and by charon's events, or it fails.
             let values = values(&mut *workload, levels);

@@ -46,7 +46,7 @@ pub(super) struct Whole {
 }
 
 impl Whole {
-    /// Writes both into the folder, and has the responder's charon told by `bartizan up`.
+    /// Writes both into the folder, and has the responder's charon configured by `bartizan up`.
     pub(super) fn prepare(
         folder: &Path,
         own: &Path,
@@ -75,7 +75,7 @@ impl Whole {
             ENDS[0],
             ENDS[1],
         );
-        // Beside the certificates, which it names as they stand there.
+        // Next to the certificates, which it names as they stand there.
         fs::write(&file, &text).map_err(Error::file(&file))?;
         let ours = |error: &dyn std::fmt::Display| Error::Configuration(format!("up.yaml: {error}"));
         let deployment = Deployment::parse(&text, "up.yaml", place).map_err(|error| ours(&error))?;
@@ -93,7 +93,7 @@ impl Whole {
             connection: connection.name.clone(),
         };
         whole.write_swanctl(&connection, papers)?;
-        whole.told(1, link.responder(), &link.responder_socket(), PATIENCE)?;
+        whole.reported(1, link.responder(), &link.responder_socket(), PATIENCE)?;
         Ok(whole)
     }
 
@@ -118,7 +118,7 @@ impl Whole {
         Ok(())
     }
 
-    /// Takes everything out of the initiator's charon, so that it is told anew.
+    /// Takes everything out of the initiator's charon, so that it is configured anew.
     pub(super) fn forget(&self, link: &Link) -> Result<(), Error> {
         let mut client = link.client()?;
         for name in drive::list_connections(&mut client).map_err(refused)? {
@@ -130,11 +130,11 @@ impl Whole {
 
     /// `bartizan up` at the initiator.
     pub(super) fn up(&self, link: &Link, patience: Duration) -> Result<(), Error> {
-        self.told(0, link.initiator(), &link.socket(), patience)
+        self.reported(0, link.initiator(), &link.socket(), patience)
     }
 
-    /// Beside its charon, whose host is where `up` sees to it that nothing leaves in clear.
-    fn told(&self, end: usize, host: &Namespace, socket: &Path, patience: Duration) -> Result<(), Error> {
+    /// Next to its charon, whose host is where `up` sees to it that nothing leaves unencrypted.
+    fn reported(&self, end: usize, host: &Namespace, socket: &Path, patience: Duration) -> Result<(), Error> {
         let program = Program::new(&self.own).inside(host).argument("up").argument(&self.file);
         let program = program.arguments(["--node", ENDS[end], "--vici"]).argument(socket);
         program.run(patience)?;
@@ -156,7 +156,7 @@ impl Whole {
     }
 }
 
-/// What the initiator's charon is told by `bartizan up`.
+/// What `bartizan up` loads into the initiator's charon.
 fn rendered(deployment: &Deployment, link: &Link) -> Result<Connection, Box<dyn std::error::Error>> {
     let files = deployment.node(ENDS[0]).and_then(|node| node.ipsec.clone());
     let credentials = Credentials::read(&files.ok_or("no files")?)?;

@@ -1,8 +1,9 @@
-//! The kinds: what is varied, told and measured.
+//! The kinds: what is varied, given and measured.
 
+use super::lacks;
+use super::levels::{CLEAR, DIRECT, MODE, PLACEMENT, PROXY, STREAMS};
 use super::sites::start;
-use super::{CLEAR, DIRECT, MODE, PLACEMENT, PROXY, STREAMS, lacks};
-use crate::bench::What;
+use crate::stand_in::proxies::What;
 use crate::workload::{Better, Default, FactorKind, Kind, MetricKind, ParameterKind, Targets};
 
 const PROXY_FACTOR: FactorKind = FactorKind {
@@ -20,6 +21,8 @@ const PROXY_FACTOR: FactorKind = FactorKind {
         "nghttpx",
         "envoy",
         "ghostunnel",
+        "splice-other",
+        "http2-other",
     ],
 };
 const MODE_FACTOR: FactorKind = FactorKind {

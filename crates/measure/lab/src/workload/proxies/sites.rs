@@ -7,8 +7,11 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use super::{STREAMS, observation, placement, route};
-use crate::bench::{Ends, Measured, Mode, Pair, Papers, Placement, Reuse, Route, Server, Site, Tools, What};
+use super::levels::STREAMS;
+use super::observation;
+use crate::stand_in::proxies::{
+    Ends, Measured, Mode, Pair, Papers, Placement, Reuse, Route, Server, Site, Tools, What,
+};
 use crate::workload::{Error, Observation, Setting, Trial, Workload};
 
 /// How long a ledger may lag behind the handshakes that it records: it is written by a thread of its own.
@@ -35,7 +38,7 @@ pub(super) fn start(setting: &Setting<'_>, what: What) -> Result<Box<dyn Workloa
         programs: Vec::new(),
     };
     for levels in setting.combinations {
-        let route = route(levels)?;
+        let route = Route::of(levels)?;
         if let Route::Through(proxy, _) = route {
             sites.programs.extend(sites.tools.version(proxy));
         }
@@ -80,18 +83,15 @@ struct Running {
 
 impl Workload for Sites {
     fn trial(&mut self, trial: &Trial<'_>) -> Result<Observation, Error> {
-        let (route, placement) = (route(trial.levels)?, placement(trial.levels));
+        let (route, placement) = (Route::of(trial.levels)?, Placement::of(trial.levels));
         let mut running = match self.sites.remove(&route) {
             Some(running) => running,
             None => self.site(route)?,
         };
         self.place(&mut running, placement)?;
+        // One that fails is dropped: the next trial begins with another pair.
         let measured = self.measure(&mut running.site, trial)?;
-        if let Measured::Failed { error } = measured {
-            // It is dropped: the next trial begins with another pair.
-            return Err(Error::Protocol(error));
-        }
-        let mut observation = observation(measured, route)?;
+        let mut observation = observation(measured, route);
         if self.what == What::NewConnection {
             let shown = verify(&mut running)?;
             observation.facts.extend(shown);
@@ -113,7 +113,7 @@ impl Workload for Sites {
 impl Sites {
     fn measure(&self, site: &mut Site, trial: &Trial<'_>) -> Result<Measured, Error> {
         let amount = self.amount;
-        Ok(match self.what {
+        match self.what {
             What::Latency => site.latency(amount),
             What::Throughput => {
                 let level = trial.levels.level(STREAMS).unwrap_or("1");
@@ -125,7 +125,7 @@ impl Sites {
             What::NewConnection => site.new_connections(amount),
             What::Handshakes => site.handshakes_over_tcp(amount as u64),
             What::Memory => site.memory(amount as u64),
-        })
+        }
     }
 
     fn site(&mut self, route: Route) -> Result<Running, Error> {

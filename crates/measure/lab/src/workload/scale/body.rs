@@ -127,7 +127,7 @@ fn start(setting: &Setting<'_>) -> Result<Box<dyn Workload>, Error> {
     }))
 }
 
-fn size(levels: &crate::runner::experiment::Levels) -> Result<usize, Error> {
+fn size(levels: &crate::workload::Levels) -> Result<usize, Error> {
     let bytes = levels.level(BYTES.name).unwrap_or("1024").parse();
     let bytes = bytes.ok().filter(|bytes| (1..=LONGEST).contains(bytes));
     bytes.ok_or_else(|| Error::Configuration(format!("`bytes` is a whole number up to {LONGEST}")))

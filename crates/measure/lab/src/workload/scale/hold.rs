@@ -9,7 +9,7 @@ use tokio::net::TcpStream;
 use super::peers::{self, Peer};
 use super::stage::{self, CONSUMER, PRODUCER, Papers, Places, Terms};
 use super::{PATH, level, metric};
-use crate::runner::experiment::Levels;
+use crate::workload::Levels;
 use crate::workload::{
     Better, Default, Error, FactorKind, Kind, Observation, ParameterKind, Setting, Targets, Trial, Workload,
     lacks_nothing,

@@ -20,7 +20,6 @@ const AGAIN: Duration = Duration::from_millis(200);
 /// How long one attempt may take: what the sidecar gives a handshake, and some to spare.
 const ATTEMPT: Duration = Duration::from_secs(10);
 
-/// A peer.
 pub(super) struct Peer {
     endpoint: Endpoint,
     source: Ipv4Addr,

@@ -40,7 +40,7 @@ impl Papers {
     }
 }
 
-/// What a deployment has beside its defaults.
+/// What a deployment has besides its defaults.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Terms<'a> {
     pub(super) path: &'a str,
@@ -50,7 +50,7 @@ pub(super) struct Terms<'a> {
 /// Where everything is; the same ports for every trial.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Places {
-    /// Where the consumer's sidecar listens in clear.
+    /// Where the consumer's sidecar listens in plaintext.
     pub(super) entry: SocketAddr,
     /// Where the producer's listens by TLS.
     pub(super) middle: SocketAddr,
@@ -169,7 +169,7 @@ pub(super) fn usage(process: &Process) -> Result<Usage, Error> {
 
 /// Makes room for this many connections in this process and in those it starts: a connection through a sidecar takes two
 /// descriptors.
-pub(super) fn room_for(connections: usize) -> Result<(), Error> {
+pub(in crate::workload) fn room_for(connections: usize) -> Result<(), Error> {
     let needed = connections as u64 * 2 + 1024;
     let (soft, hard) = getrlimit(Resource::RLIMIT_NOFILE).map_err(|errno| Error::Broken(errno.into()))?;
     if soft >= needed {

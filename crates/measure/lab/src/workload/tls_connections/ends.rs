@@ -17,7 +17,7 @@ use nix::sys::socket::{Shutdown, shutdown};
 use rustls::{ClientConnection, ServerConnection};
 
 use super::link::Link;
-use crate::bench::Tools;
+use crate::stand_in::proxies::Tools;
 use crate::workload::Error;
 
 const CLIENT: &str = "client";
@@ -31,7 +31,7 @@ const READY: Duration = Duration::from_secs(20);
 const FIRST_PORT: u16 = 4400;
 
 /// Certificates and both ends' terms for one group and one kind of certificate.
-pub(super) struct Ends {
+pub(in crate::workload) struct Ends {
     group: &'static Group,
     folder: PathBuf,
     client: Endpoint,
@@ -39,7 +39,10 @@ pub(super) struct Ends {
 }
 
 impl Ends {
-    pub(super) fn make(folder: &Path, group: &str, certificate: &str, chain: &str) -> Result<Self, Error> {
+    /// What the server's certificate says.
+    pub(in crate::workload) const SERVER: &str = SERVER;
+
+    pub(in crate::workload) fn make(folder: &Path, group: &str, certificate: &str, chain: &str) -> Result<Self, Error> {
         let unknown = |what: &str| Error::Configuration(format!("`{what}` is not known here"));
         let algorithm = Algorithm::ALL
             .into_iter()
@@ -89,6 +92,11 @@ impl Ends {
             server: endpoint(SERVER)?,
             folder,
         })
+    }
+
+    /// What the client and the server go by.
+    pub(in crate::workload) fn endpoints(&self) -> (&Endpoint, &Endpoint) {
+        (&self.client, &self.server)
     }
 
     fn file(&self, name: &str) -> PathBuf {

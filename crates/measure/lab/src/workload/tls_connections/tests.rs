@@ -1,4 +1,4 @@
-//! What only root can try: a quick trial of each kind of end, and its capture beside tshark.
+//! What only root can try: a quick trial of each kind of end, and its capture compared with tshark.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use bartizan_host::Facts;
 
 use super::*;
-use crate::runner::experiment::Parameters;
+use crate::workload::started::started;
 
 mod as_root {
     use super::*;
@@ -75,22 +75,9 @@ mod as_root {
         for levels in &combinations {
             assert_eq!(lacks(levels, &tools), None, "make test builds the lab root first");
         }
-        let parameters: Parameters = [("connections", 3), ("cadence", 10), ("mtu", 1500)]
-            .into_iter()
-            .map(|(name, value)| (name.to_owned(), Value::from(value)))
-            .collect();
-        let mut workload = start(&Setting {
-            part: "handshakes",
-            combinations: &combinations,
-            parameters: &parameters,
-            tools: &tools,
-            folder: folder.path(),
-            seed: 1,
-            quick: true,
-            target: None,
-            processors: &[0],
-        })
-        .unwrap();
+        let given =
+            [("connections", 3), ("cadence", 10), ("mtu", 1500)].map(|(name, value)| (name, Value::from(value)));
+        let mut workload = started(&KIND, &combinations, &given, &tools, folder.path(), &[0]);
         let mut bytes = BTreeMap::new();
         for (repetition, levels) in combinations.iter().enumerate() {
             let trial = Trial {

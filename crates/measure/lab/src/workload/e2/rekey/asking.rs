@@ -11,7 +11,7 @@ use bartizan_ipsec::sa::{ChildSa, IkeSa, rekeyed_child_sas, rekeyed_ike_sas};
 use bartizan_ipsec::vici::{Client, Section};
 use bartizan_ledger::{Algorithm, Key};
 
-use crate::bench::Error;
+use crate::Error;
 use crate::stand_in::charons::refused;
 use crate::stand_in::e2::Ike;
 use crate::stand_in::e2::ike::At;
@@ -148,11 +148,11 @@ fn keep_asking(ike: &Ike, plan: Plan, stop: &AtomicBool) -> Result<(usize, usize
 
 /// charon's number of the newest SA that stands.
 fn target(client: &mut Client, what: &str) -> Result<Option<u32>, Error> {
-    let standing = list_sas(client).map_err(refused)?.into_iter().filter(IkeSa::stands);
+    let established = list_sas(client).map_err(refused)?.into_iter().filter(IkeSa::stands);
     Ok(match what {
-        "ike-id" => standing.map(|sa| sa.id).max(),
+        "ike-id" => established.map(|sa| sa.id).max(),
         _ => {
-            let children = standing.flat_map(|sa| sa.children).filter(ChildSa::stands);
+            let children = established.flat_map(|sa| sa.children).filter(ChildSa::stands);
             children.map(|child| child.id).max()
         }
     })

@@ -12,7 +12,7 @@ use crate::stand_in::e2::link::{Link, NODE, RIC};
 use crate::workload::{Error, Lack};
 
 const ANSWER: Duration = Duration::from_secs(10);
-/// Beside what it sends for: it warms up and waits for what is late.
+/// Besides what it sends for: it warms up and waits for what is late.
 const REST: Duration = Duration::from_secs(20);
 /// How often a server that is starting is looked for.
 const POLL: Duration = Duration::from_millis(20);

@@ -1,0 +1,270 @@
+//! Sends what a script says when it says so, at one end, and takes what arrives at the other.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use bartizan_host::{Departures, EthernetSocket, Handed, Receives};
+
+use super::link::Link;
+use super::tally::{Lane, Received, Sent, moment, now};
+use crate::Error;
+
+/// What is sent.
+pub trait Script: Send {
+    /// Writes the next frame in place of what `buffer` has; none at the end.
+    fn next(&mut self, buffer: &mut Vec<u8>) -> Option<Due>;
+}
+
+/// A frame of a script.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Due {
+    /// When, since the beginning.
+    pub at: Duration,
+    /// Of which kind; its number is how many of the kind there were before.
+    pub lane: usize,
+}
+
+/// Recognises which frame of a script one is that has arrived, without its VLAN tag.
+pub trait Recogniser: Send {
+    /// What it makes of it.
+    fn recognise(&mut self, bytes: &[u8]) -> Verdict;
+}
+
+/// What a recogniser says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verdict {
+    /// A frame of the script, every byte as it was sent.
+    Whole {
+        /// Its kind.
+        lane: usize,
+        /// Its number of the kind.
+        number: usize,
+    },
+    /// One of the script's that came after a later one of its kind, or twice.
+    Late {
+        /// Its kind.
+        lane: usize,
+        /// Its number of the kind.
+        number: usize,
+    },
+    /// One that claims to be of the script and is not what was sent.
+    Changed,
+    /// Nothing of ours.
+    Foreign,
+}
+
+/// What became of a script.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Played {
+    /// By kind.
+    pub lanes: Vec<Lane>,
+    /// Frames that the sender's socket had no room for; they were not sent.
+    pub unsent: u64,
+    /// Frames that came after a later one of their kind, or twice.
+    pub late: u64,
+    /// Frames that were changed on their way.
+    pub changed: u64,
+    /// Frames of nobody that we know.
+    pub foreign: u64,
+    /// Frames for which the receiver's socket had no room.
+    pub dropped: u64,
+    /// From the first frame to the last.
+    pub took: Duration,
+}
+
+/// What this program holds of frames at most: what a script has beyond is refused.
+pub const MOST: usize = 4_000_000;
+/// A source that is ahead by more sleeps; by less it lets others run.
+const AHEAD: Duration = Duration::from_micros(200);
+/// How long the sink waits for what is on its way when the source has ended.
+const QUIET: Duration = Duration::from_millis(100);
+/// How long a source without room waits for some.
+const ROOM: Duration = Duration::from_millis(100);
+/// More than the longest frame that a port takes.
+const BUFFER: usize = 10_000;
+
+/// Plays a script from the O-DU to the O-RU, through what protects the link.
+///
+/// # Errors
+/// When the interface goes, or it is not over at the deadline.
+pub fn play(
+    link: &Link,
+    script: &mut dyn Script,
+    recogniser: &mut dyn Recogniser,
+    lanes: usize,
+    departures: Departures,
+    deadline: Instant,
+) -> Result<Played, Error> {
+    let interface = link.interface();
+    let source = link
+        .du()
+        .enter(|| EthernetSocket::open(interface, Receives::Nothing, departures))??;
+    let sink = link
+        .ru()
+        .enter(|| EthernetSocket::open(interface, Receives::All, Departures::Unstamped))??;
+    let over = AtomicBool::new(false);
+    let (sent, received) = thread::scope(|scope| {
+        let receiving = scope.spawn(|| receive(&sink, recogniser, lanes, &over, deadline));
+        let sent = send(&source, script, lanes, departures, deadline);
+        over.store(true, Ordering::Release);
+        let received = receiving
+            .join()
+            .unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        Ok::<_, Error>((sent?, received?))
+    })?;
+    let mut played = sent;
+    played.late = received.late;
+    played.changed = received.changed;
+    played.foreign = received.foreign;
+    played.dropped = received.dropped;
+    for (lane, arrived) in played.lanes.iter_mut().zip(received.lanes) {
+        if arrived.len() > lane.sent.len() {
+            return Err(Error::Protocol("frames arrived that were not sent".to_owned()));
+        }
+        for (sent, arrived) in lane.sent.iter_mut().zip(arrived) {
+            sent.arrived = arrived;
+        }
+    }
+    Ok(played)
+}
+
+fn send(
+    socket: &EthernetSocket,
+    script: &mut dyn Script,
+    lanes: usize,
+    departures: Departures,
+    deadline: Instant,
+) -> Result<Played, Error> {
+    let mut played = Played {
+        lanes: vec![Lane::default(); lanes],
+        ..Played::default()
+    };
+    // By the kernel's numbers: which of which kind.
+    let mut taken: Vec<(usize, usize)> = Vec::new();
+    let mut buffer = Vec::with_capacity(BUFFER);
+    let began = Instant::now();
+    while let Some(due) = script.next(&mut buffer) {
+        wait_until(began + due.at);
+        if Instant::now() >= deadline {
+            return Err(Error::Broken(std::io::ErrorKind::TimedOut.into()));
+        }
+        let late = u64::try_from(began.elapsed().saturating_sub(due.at).as_nanos()).unwrap_or(u64::MAX);
+        let at = now();
+        let mut handed = socket.send(&buffer)?;
+        if handed == Handed::NoRoom && socket.room_within(ROOM)? {
+            handed = socket.send(&buffer)?;
+        }
+        let lane = played
+            .lanes
+            .get_mut(due.lane)
+            .ok_or_else(|| Error::Configuration("a script has more kinds than were declared".to_owned()))?;
+        if handed == Handed::NoRoom {
+            played.unsent += 1;
+        } else if departures == Departures::Stamped {
+            taken.push((due.lane, lane.sent.len()));
+        }
+        // What was not sent has its number all the same: it counts as lost.
+        lane.sent.push(Sent {
+            at,
+            late,
+            departed: None,
+            arrived: None,
+        });
+        departed(socket, departures, &taken, &mut played)?;
+        if played.lanes.iter().map(|lane| lane.sent.len()).sum::<usize>() > MOST {
+            return Err(Error::Configuration(format!("a script of more than {MOST} frames")));
+        }
+    }
+    played.took = began.elapsed();
+    // The last may still wait in a queue of the interface.
+    thread::sleep(QUIET / 10);
+    departed(socket, departures, &taken, &mut played)?;
+    Ok(played)
+}
+
+fn departed(
+    socket: &EthernetSocket,
+    departures: Departures,
+    taken: &[(usize, usize)],
+    played: &mut Played,
+) -> Result<(), Error> {
+    if departures == Departures::Unstamped {
+        return Ok(());
+    }
+    while let Some(departure) = socket.departure()? {
+        let known = taken.get(departure.number as usize);
+        if let Some(sent) = known.and_then(|&(lane, number)| played.lanes.get_mut(lane)?.sent.get_mut(number)) {
+            sent.departed = Some(moment(departure.at));
+        }
+    }
+    Ok(())
+}
+
+#[derive(Debug, Default)]
+struct Arrivals {
+    lanes: Vec<Vec<Option<Received>>>,
+    late: u64,
+    changed: u64,
+    foreign: u64,
+    dropped: u64,
+}
+
+fn receive(
+    socket: &EthernetSocket,
+    recogniser: &mut dyn Recogniser,
+    lanes: usize,
+    over: &AtomicBool,
+    deadline: Instant,
+) -> Result<Arrivals, Error> {
+    let mut arrivals = Arrivals {
+        lanes: vec![Vec::new(); lanes],
+        ..Arrivals::default()
+    };
+    let mut buffer = vec![0; BUFFER];
+    loop {
+        // Before the socket: what it has when the source has ended is all there is.
+        let ending = over.load(Ordering::Acquire);
+        let Some(arrival) = socket.receive(&mut buffer, QUIET)? else {
+            if ending || Instant::now() >= deadline {
+                break;
+            }
+            continue;
+        };
+        let received = Received {
+            at: now(),
+            arrived: arrival.at.map(moment),
+        };
+        match recogniser.recognise(buffer.get(..arrival.length).unwrap_or_default()) {
+            verdict @ (Verdict::Whole { lane, number } | Verdict::Late { lane, number }) => {
+                arrivals.late += u64::from(matches!(verdict, Verdict::Late { .. }));
+                let Some(lane) = arrivals.lanes.get_mut(lane).filter(|_| number < MOST) else {
+                    arrivals.changed += 1;
+                    continue;
+                };
+                if lane.len() <= number {
+                    lane.resize(number + 1, None);
+                }
+                lane[number].get_or_insert(received);
+            }
+            Verdict::Changed => arrivals.changed += 1,
+            Verdict::Foreign => arrivals.foreign += 1,
+        }
+    }
+    arrivals.dropped = socket.dropped()?;
+    Ok(arrivals)
+}
+
+/// Sleeps while there is time, and lets others run when there is little: on one processor the sink needs it.
+fn wait_until(due: Instant) {
+    loop {
+        let ahead = due.saturating_duration_since(Instant::now());
+        if ahead.is_zero() {
+            return;
+        }
+        match ahead > AHEAD {
+            true => thread::sleep(ahead - AHEAD / 2),
+            false => thread::yield_now(),
+        }
+    }
+}

@@ -1,0 +1,149 @@
+//! Two proxies that run, and the server behind them.
+
+use std::fs;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use bartizan_host::{Process, Program, Usage, loopback_addresses};
+use bartizan_ledger::{Direction, Event, Reader, Verdict};
+
+use crate::Error;
+use crate::stand_in::proxies::papers::Papers;
+use crate::stand_in::proxies::peer::{Link, Reuse};
+use crate::stand_in::proxies::site::Cpu;
+use crate::stand_in::proxies::{Proxy, Tools};
+
+/// How long a program may take until it listens.
+const READY: Duration = Duration::from_secs(20);
+/// How long it may take to end by itself.
+const END: Duration = Duration::from_secs(15);
+
+/// The server, a process of this same binary.
+#[derive(Debug)]
+pub(crate) struct Server {
+    process: Process,
+    pub(crate) address: SocketAddr,
+}
+
+impl Server {
+    pub(crate) fn start(tools: &Tools) -> Result<Self, Error> {
+        let [address] = loopback_addresses()?;
+        let program = Program::new(&tools.own)
+            .arguments(["bench", "server", "--listen"])
+            .argument(address.to_string());
+        let mut process = program.start()?;
+        process.wait_for_port(address, READY)?;
+        Ok(Self { process, address })
+    }
+
+    pub(crate) fn pin(&self, cores: &[usize]) -> Result<(), Error> {
+        Ok(self.process.pin(cores)?)
+    }
+}
+
+/// Two proxies with a link between them.
+#[derive(Debug)]
+pub(crate) struct Pair {
+    consumer: Process,
+    producer: Process,
+    /// Where the client connects to.
+    pub(crate) entry: SocketAddr,
+    /// Where the producer's proxy listens by TLS.
+    pub(crate) middle: SocketAddr,
+    ledger: Option<PathBuf>,
+}
+
+impl Pair {
+    pub(crate) fn start(
+        tools: &Tools,
+        proxy: Proxy,
+        papers: &Papers,
+        reuse: Reuse,
+        server: SocketAddr,
+        folder: &Path,
+    ) -> Result<Self, Error> {
+        fs::create_dir_all(folder).map_err(Error::file(folder))?;
+        let [entry, middle] = loopback_addresses()?;
+        let link = Link {
+            papers,
+            reuse,
+            entry,
+            middle,
+            server,
+            folder,
+        };
+        let ends = tools.ends(proxy, &link)?;
+        let mut producer = ends.producer.start()?;
+        producer.wait_for_port(middle, READY)?;
+        let mut consumer = ends.consumer.start()?;
+        consumer.wait_for_port(entry, READY)?;
+        Ok(Self {
+            consumer,
+            producer,
+            entry,
+            middle,
+            ledger: ends.ledger,
+        })
+    }
+
+    pub(crate) fn pin(&self, cores: &[usize]) -> Result<(), Error> {
+        self.consumer.pin(cores)?;
+        Ok(self.producer.pin(cores)?)
+    }
+
+    /// What its two ends have used: the consumer's, then the producer's.
+    pub(crate) fn usage(&self) -> Result<[Usage; 2], Error> {
+        Ok([
+            Usage::of_group(self.consumer.id())?,
+            Usage::of_group(self.producer.id())?,
+        ])
+    }
+
+    /// Ends it in order, and counts what the producer's ledger says: full handshakes that were accepted, and others.
+    /// `None` where no ledger is kept.
+    pub(crate) fn stop(self) -> Result<Option<(u64, u64)>, Error> {
+        self.consumer.terminate(END)?;
+        self.producer.terminate(END)?;
+        self.ledger.as_deref().map(handshakes).transpose()
+    }
+
+    /// The same while it runs.
+    pub(crate) fn ledger(&self) -> Result<Option<(u64, u64)>, Error> {
+        self.ledger.as_deref().map(handshakes).transpose()
+    }
+}
+
+/// Between two readings of [`Pair::usage`].
+pub(crate) fn cpu(before: [Usage; 2], after: [Usage; 2]) -> Cpu {
+    let spent = |index: usize| {
+        let spent = after[index].cpu.saturating_sub(before[index].cpu);
+        u64::try_from(spent.as_nanos()).unwrap_or(u64::MAX)
+    };
+    Cpu {
+        consumer_ns: spent(0),
+        producer_ns: spent(1),
+    }
+}
+
+fn handshakes(ledger: &Path) -> Result<(u64, u64), Error> {
+    let file = fs::File::open(ledger).map_err(Error::file(ledger))?;
+    let (mut full, mut other) = (0, 0);
+    for record in Reader::new(std::io::BufReader::new(file)) {
+        let record = record.map_err(|error| Error::Configuration(format!("{}: {error}", ledger.display())))?;
+        if let Event::Handshake(handshake) = record.event
+            && handshake.direction == Direction::Inbound
+        {
+            let resumed = handshake
+                .negotiated
+                .as_ref()
+                .is_none_or(|negotiated| negotiated.resumed);
+            if handshake.verdict == Verdict::Accepted && !resumed {
+                full += 1;
+            } else {
+                other += 1;
+            }
+        }
+    }
+    Ok((full, other))
+}
