@@ -11,11 +11,12 @@ use std::path::PathBuf;
 use std::process::Command;
 
 /// Sources that are in the binary, seen from the root of the workspace: whether one of them differs from the commit is recorded.
-const SOURCES: [&str; 6] = [
+const SOURCES: [&str; 7] = [
     "bartizan/src",
     "bartizan/build",
     "bartizan/build.rs",
     "crates",
+    "deploy/free5gc-compose/deployment.yaml",
     "Cargo.lock",
     "Cargo.toml",
 ];

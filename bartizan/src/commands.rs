@@ -14,6 +14,8 @@ mod deployment_file;
 #[cfg(feature = "full")]
 pub(crate) mod doctor;
 #[cfg(feature = "full")]
+pub(crate) mod init;
+#[cfg(feature = "full")]
 pub(crate) mod inspect;
 #[cfg(feature = "full")]
 pub(crate) mod ipsec;
@@ -22,7 +24,11 @@ pub(crate) mod lab;
 #[cfg(feature = "full")]
 pub(crate) mod macsec;
 #[cfg(feature = "full")]
+pub(crate) mod man;
+#[cfg(feature = "full")]
 mod metrics_endpoint;
 #[cfg(feature = "full")]
 pub(crate) mod plan;
+#[cfg(feature = "full")]
+pub(crate) mod schema;
 pub(crate) mod sidecar;

@@ -9,6 +9,7 @@ mod interrupt;
 mod outcome;
 mod output;
 mod table;
+mod version;
 
 use std::process::ExitCode;
 
@@ -20,6 +21,9 @@ use outcome::{Failure, Outcome};
 #[derive(Parser)]
 #[command(name = "bartizan", version, propagate_version = true, disable_help_subcommand = true)]
 struct Cli {
+    /// With --version: commit, features and cryptographic module as well.
+    #[arg(long, requires = "version")]
+    verbose: bool,
     #[command(subcommand)]
     command: Command,
 }
@@ -43,13 +47,19 @@ enum Command {
     #[cfg(feature = "full")]
     Guard(commands::ipsec::guard::Args),
     #[cfg(feature = "full")]
+    Init(commands::init::Args),
+    #[cfg(feature = "full")]
     Inspect(Box<commands::inspect::Args>),
     #[cfg(feature = "full")]
     Lab(commands::lab::Args),
     #[cfg(feature = "full")]
+    Man(commands::man::Args),
+    #[cfg(feature = "full")]
     Plan(Box<commands::plan::Args>),
     #[cfg(feature = "full")]
     Rekey(commands::ipsec::rekey::Args),
+    #[cfg(feature = "full")]
+    Schema(commands::schema::Args),
     Sidecar(commands::sidecar::Args),
     #[cfg(feature = "full")]
     Status(commands::ipsec::status::Args),
@@ -60,6 +70,10 @@ enum Command {
 }
 
 fn main() -> ExitCode {
+    let arguments: Vec<_> = std::env::args_os().skip(1).collect();
+    if version::is_asked_for(&arguments) {
+        return outcome::report(version::run());
+    }
     let matches = help::with_exit_codes(Cli::command()).try_get_matches();
     let cli = match matches.and_then(|matches| Cli::from_arg_matches(&matches)) {
         Ok(cli) => cli,
@@ -83,13 +97,19 @@ fn main() -> ExitCode {
         #[cfg(feature = "full")]
         Command::Guard(args) => commands::ipsec::guard::run(&args),
         #[cfg(feature = "full")]
+        Command::Init(args) => commands::init::run(&args),
+        #[cfg(feature = "full")]
         Command::Inspect(args) => commands::inspect::run(&args),
         #[cfg(feature = "full")]
         Command::Lab(args) => commands::lab::run(args),
         #[cfg(feature = "full")]
+        Command::Man(args) => commands::man::run(&args),
+        #[cfg(feature = "full")]
         Command::Plan(args) => commands::plan::run(&args),
         #[cfg(feature = "full")]
         Command::Rekey(args) => commands::ipsec::rekey::run(&args),
+        #[cfg(feature = "full")]
+        Command::Schema(args) => commands::schema::run(&args),
         Command::Sidecar(args) => commands::sidecar::run(args),
         #[cfg(feature = "full")]
         Command::Status(args) => commands::ipsec::status::run(&args),

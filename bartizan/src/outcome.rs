@@ -7,7 +7,7 @@ use std::process::ExitCode;
 /// What a command that ran to its end has to say.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Outcome {
-    /// Nothing to object to: exit code 0.
+    /// No findings: exit code 0.
     Clean,
     /// The command worked and found something its user must look at: exit code 1.
     Finding,

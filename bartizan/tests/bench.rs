@@ -23,15 +23,23 @@ fn said(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
+/// The trials of a file of records, without those of the runner's own floor.
 fn records(file: &Path) -> Vec<Value> {
     let text = std::fs::read_to_string(file).expect("the records");
-    text.lines()
+    let lines: Vec<Value> = text
+        .lines()
         .map(|line| serde_json::from_str(line).expect("a record is JSON"))
-        .collect()
+        .collect();
+    assert_eq!(lines[0]["schema"], "bartizan-lab-run/1");
+    let trials = lines
+        .into_iter()
+        .filter(|line| line["schema"] == "bartizan-lab-trial/1");
+    trials.filter(|trial| trial["part"] != "runner").collect()
 }
 
-fn word<'a>(record: &'a Value, field: &str) -> &'a str {
-    record[field].as_str().unwrap_or("-")
+/// A level of a factor.
+fn level<'a>(record: &'a Value, factor: &str) -> &'a str {
+    record["levels"][factor].as_str().unwrap_or("-")
 }
 
 #[test]
@@ -43,66 +51,77 @@ fn a_quick_run_leaves_a_whole_record_of_every_trial_and_a_figure_of_every_way() 
 
     let records = records(&out);
     for record in &records {
-        assert_eq!(record["schema"], "bartizan-bench-trial/1");
-        assert_eq!(
-            (&record["seed"], &record["quick"]),
-            (&Value::from(5), &Value::from(true))
-        );
-        assert!(record["at_us"].as_u64().unwrap() > 1_700_000_000_000_000);
-        assert!(record["load"].is_f64());
+        assert_eq!(record["experiment"], "bench-sidecar");
+        assert_eq!(record["quick"], true);
+        assert!(record["load"].is_f64() && !record["calibration"].as_array().unwrap().is_empty());
         let environment = &record["environment"];
-        assert_eq!(environment["bartizan"], env!("CARGO_PKG_VERSION"));
+        assert_eq!(environment["version"], env!("CARGO_PKG_VERSION"));
         assert!(environment["kernel"].as_str().is_some_and(|kernel| !kernel.is_empty()));
         assert!(environment["priority"].is_string());
         let cores = record["cores"].as_array().unwrap();
-        match word(record, "placement") {
-            "one-core" => assert_eq!(cores.len(), 1),
+        match level(record, "placement") {
+            "one-core" | "-" => assert_eq!(cores.len(), 1),
             _ => assert_eq!(Some(cores), environment["processors"].as_array()),
         }
         assert_ne!(record["outcome"], "failed", "{record}");
     }
     let trials: BTreeSet<_> = records
         .iter()
-        .map(|record| ["what", "placement", "proxy", "mode", "over"].map(|field| word(record, field).to_owned()))
+        .map(|record| {
+            let part = record["part"].as_str().unwrap();
+            [
+                part,
+                level(record, "placement"),
+                level(record, "proxy"),
+                level(record, "mode"),
+            ]
+            .map(str::to_owned)
+        })
         .collect();
     for placement in ["one-core", "unpinned"] {
         for mode in ["classical", "post-quantum"] {
-            for (what, proxy, over) in [
-                ("latency", "splice", "-"),
-                ("latency", "http2", "-"),
-                ("throughput", "http2", "-"),
-                ("new-connection", "splice", "-"),
-                ("new-connection", "http2", "-"),
-                ("handshakes", "splice", "tcp"),
+            for (part, proxy) in [
+                ("latency", "splice"),
+                ("latency", "http2"),
+                ("throughput", "http2"),
+                ("new-connection", "splice"),
+                ("new-connection", "http2"),
+                ("handshakes", "splice"),
             ] {
-                let wanted = [what, placement, proxy, mode, over].map(str::to_owned);
+                let wanted = [part, placement, proxy, mode].map(str::to_owned);
                 assert!(trials.contains(&wanted), "{wanted:?} in {trials:?}");
             }
+            assert!(trials.contains(&["handshakes-in-memory", "-", "-", mode].map(str::to_owned)));
         }
-        assert!(trials.contains(&["latency", placement, "-", "-", "-"].map(str::to_owned)));
+        assert!(trials.contains(&["latency", placement, "direct", "clear"].map(str::to_owned)));
+        // It takes a pair of its own for each trial, and where it runs says little.
+        let memory = trials.contains(&["memory", placement, "splice", "post-quantum"].map(str::to_owned));
+        assert_eq!(memory, placement == "one-core");
     }
-    // Every request of `new-connection` was a full handshake: five and one to warm up, in five repetitions.
-    let ledgers: Vec<_> = records.iter().filter(|record| record["outcome"] == "ledger").collect();
-    assert_eq!(ledgers.len(), 8);
-    for ledger in ledgers {
-        let counts = ["connections", "full_handshakes", "others"].map(|field| ledger[field].as_u64().unwrap());
-        assert_eq!(counts, [30, 30, 0]);
+    // Every request of `new-connection` was a full handshake: five and one to warm up.
+    let fresh = |record: &&Value| record["part"] == "new-connection" && level(record, "proxy") != "direct";
+    for record in records.iter().filter(fresh) {
+        assert_eq!(record["facts"]["full-handshakes"], 6, "{record}");
     }
-    let requests = |record: &&Value| record["outcome"] == "latencies" && record["what"] == "latency";
-    for record in records.iter().filter(requests) {
-        let latencies = record["latencies_ns"].as_array().unwrap();
-        assert!(latencies.len() == 30 && latencies.iter().all(|latency| latency.as_u64() > Some(0)));
-        assert_eq!(record["proxy"].is_null(), record["cpu"].is_null());
+    assert_eq!(records.iter().filter(fresh).count(), 5 * 8);
+    for record in records.iter().filter(|record| record["part"] == "latency") {
+        let latencies = record["values"]["latency"].as_array().unwrap();
+        assert!(latencies.len() == 30 && latencies.iter().all(|latency| latency.as_f64() > Some(0.0)));
+        assert_eq!(level(record, "proxy") == "direct", record["values"]["cpu"].is_null());
     }
 
     let report: Value = serde_json::from_slice(&output.stdout).expect("the report is JSON");
-    assert_eq!(report["schema"], "bartizan-bench/1");
-    assert_eq!(report["trials"], records.len());
+    assert_eq!(report["schema"], "bartizan-bench/2");
+    assert_eq!(
+        (&report["trials"], &report["seed"]),
+        (&Value::from(records.len()), &Value::from(5))
+    );
     let figures = report["figures"].as_array().unwrap();
     for figure in figures {
-        let (summary, interval) = (&figure["summary"], &figure["interval"]);
+        let summary = &figure["summary"];
         let number = |value: &Value| value.as_f64().unwrap_or_else(|| panic!("{figure}"));
-        assert!(number(&interval["low"]) <= number(&interval["high"]), "{figure}");
+        // Of five repetitions nothing can be said at 95 %.
+        assert!(figure["interval"].is_null(), "{figure}");
         assert!(
             number(&summary["lower_quartile"]) <= number(&summary["upper_quartile"]),
             "{figure}"
@@ -134,7 +153,7 @@ fn the_same_seed_gives_the_same_order_and_another_seed_another() {
         assert_eq!(output.status.code(), Some(0), "{}", said(&output));
         records(&out)
             .iter()
-            .map(|record| ["proxy", "mode"].map(|field| word(record, field).to_owned()))
+            .map(|record| ["proxy", "mode"].map(|factor| level(record, factor).to_owned()))
             .collect()
     };
     let first = order("7");
@@ -148,7 +167,7 @@ fn the_same_seed_gives_the_same_order_and_another_seed_another() {
 }
 
 #[test]
-fn a_peer_that_is_not_there_is_told_with_what_to_do_and_the_rest_goes_on() {
+fn a_peer_that_is_not_there_is_reported_with_what_to_do_and_the_rest_goes_on() {
     let empty = tempfile::tempdir().unwrap();
     let arguments = [
         "--quick",
@@ -172,7 +191,7 @@ fn a_peer_that_is_not_there_is_told_with_what_to_do_and_the_rest_goes_on() {
 }
 
 #[test]
-fn another_build_that_is_not_there_is_told_and_nothing_is_measured() {
+fn another_build_that_is_not_there_is_reported_and_nothing_is_measured() {
     let output = run(&["--quick", "--binary", "/no/such/bartizan"]);
     assert_eq!(output.status.code(), Some(64), "{}", said(&output));
     let errors = said(&output);
@@ -248,7 +267,9 @@ fn ctrl_c_ends_it_with_what_was_measured_and_leaves_nothing_behind() {
     .spawn()
     .unwrap();
     let deadline = Instant::now() + Duration::from_secs(60);
-    while std::fs::metadata(&out).map_or(0, |metadata| metadata.len()) < 10_000 {
+    // Some repetitions of all three routes, after the runner's own floor.
+    let taken = || std::fs::read_to_string(&out).map_or(0, |text| text.matches(r#""part":"latency""#).count());
+    while taken() < 12 {
         assert!(Instant::now() < deadline, "no records");
         sleep(Duration::from_millis(20));
     }
@@ -261,6 +282,11 @@ fn ctrl_c_ends_it_with_what_was_measured_and_leaves_nothing_behind() {
     assert!(said(&output).contains("error: interrupted"), "{}", said(&output));
     assert!(String::from_utf8_lossy(&output.stdout).contains("added to a request"));
     assert!(!records(&out).is_empty());
+    assert!(
+        said(&output).contains(&format!("bartizan lab run bench-sidecar --resume={}", out.display())),
+        "{}",
+        said(&output)
+    );
     assert_eq!(processes_of(temporary.path()), [] as [String; 0]);
     assert_eq!(std::fs::read_dir(temporary.path()).unwrap().count(), 0);
 }
@@ -285,17 +311,26 @@ fn hostile_ones_take_turns_with_nobody_and_every_trial_is_recorded() {
     let output = command.arg(&out).output().expect("bartizan runs");
     assert_eq!(output.status.code(), Some(0), "{}", said(&output));
     let records = records(&out);
-    let count = |hostility: &str| records.iter().filter(|record| record["hostility"] == hostility).count();
+    let count = |hostility: &str| {
+        records
+            .iter()
+            .filter(|record| level(record, "hostility") == hostility)
+            .count()
+    };
     for hostility in ["quiet", "consumer", "producer", "unauthenticated", "neighbour"] {
         assert_eq!(count(hostility), 2, "{hostility}");
     }
     for record in &records {
-        assert_eq!(record["schema"], "bartizan-bench-hostile-trial/1");
-        assert_eq!(record["latencies_ns"].as_array().map(Vec::len), Some(100), "{record}");
-        assert!(record["error"].is_null());
+        assert_eq!(record["experiment"], "bench-hostile");
+        assert_eq!(
+            record["values"]["latency"].as_array().map(Vec::len),
+            Some(100),
+            "{record}"
+        );
+        assert_eq!(record["values"]["p99"].as_array().map(Vec::len), Some(1), "{record}");
     }
     let report: Value = serde_json::from_slice(&output.stdout).expect("the report is JSON");
-    assert_eq!(report["schema"], "bartizan-bench-hostile/1");
+    assert_eq!(report["schema"], "bartizan-bench-hostile/2");
     let figures = report["figures"].as_array().unwrap();
     assert_eq!(figures.len(), 5);
     // Two repetitions are a look, never a verdict.
@@ -316,7 +351,7 @@ fn another_build_is_measured_in_the_same_run_and_one_that_is_not_there_is_refuse
         "--path",
         "http2",
         "--json",
-        "--beside",
+        "--compare-with",
     ];
     let output = run(&[&latency[..], &[env!("CARGO_BIN_EXE_bartizan")]].concat());
     assert_eq!(output.status.code(), Some(0), "{}", said(&output));
@@ -331,8 +366,8 @@ fn another_build_is_measured_in_the_same_run_and_one_that_is_not_there_is_refuse
     assert_eq!(
         (
             of("added", "http2"),
-            of("added", "http2-beside"),
-            of("beside-added", "http2")
+            of("added", "http2-other"),
+            of("other-added", "http2")
         ),
         (2, 2, 2)
     );
@@ -343,4 +378,49 @@ fn another_build_is_measured_in_the_same_run_and_one_that_is_not_there_is_refuse
         "{}",
         said(&refused)
     );
+}
+
+#[test]
+fn the_records_of_a_run_that_was_interrupted_are_resumed_and_reported_by_the_lab() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("trials.jsonl");
+    let latency = [
+        "--quick",
+        "--what",
+        "latency",
+        "--placement",
+        "one-core",
+        "--path",
+        "splice",
+        "--seed",
+        "3",
+        "--file",
+    ];
+    let output = run(&[&latency[..], &[out.to_str().unwrap()]].concat());
+    assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+    let whole = records(&out);
+    assert_eq!(whole.len(), 15);
+    // As if it had been killed in the third repetition.
+    let text = std::fs::read_to_string(&out).unwrap();
+    let lines: Vec<&str> = text.lines().collect();
+    let kept = lines[..lines.len() - 7].join("\n");
+    std::fs::write(&out, kept + "\n").unwrap();
+    let lab = |arguments: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_bartizan"));
+        command.arg("lab").args(arguments).current_dir(folder.path());
+        command.output().expect("bartizan runs")
+    };
+    let resumed = lab(&["run", "bench-sidecar", &format!("--resume={}", out.display())]);
+    assert_eq!(resumed.status.code(), Some(0), "{}", said(&resumed));
+    let order = |records: &[Value]| -> Vec<String> {
+        records
+            .iter()
+            .map(|record| format!("{} {}", record["trial"], record["levels"]))
+            .collect()
+    };
+    assert_eq!(order(&records(&out)), order(&whole));
+    let reported = lab(&["report", out.to_str().unwrap(), "--out", "reports", "--format", "md"]);
+    assert_eq!(reported.status.code(), Some(0), "{}", said(&reported));
+    let page = std::fs::read_to_string(folder.path().join("reports/bench-sidecar/report.md")).unwrap();
+    assert!(page.contains("splice-post-quantum-added"), "{page}");
 }

@@ -14,9 +14,9 @@ const NRF: &str = "--name nrf --dns nrf.5gc";
 fn the_three_fixed_files_are_written_and_the_key_is_its_owners() {
     let place = Place::new();
     place.ca_works("init --dir ca --algorithm ml-dsa-65");
-    let told = place.ca_works("issue --dir ca --name nrf --dns nrf.5gc --ip 10.0.0.2 --uri urn:uuid:4947a69a-f61b-4bc1-b9da-47c9c5d14b64 --out out");
+    let reported = place.ca_works("issue --dir ca --name nrf --dns nrf.5gc --ip 10.0.0.2 --uri urn:uuid:4947a69a-f61b-4bc1-b9da-47c9c5d14b64 --out out");
     for file in ["out/nrf.crt.pem", "out/nrf.key.pem", "out/ca.crt.pem"] {
-        assert!(told.contains(file), "{told}");
+        assert!(reported.contains(file), "{reported}");
         assert!(place.path(file).exists(), "{file}");
     }
     let mode = |file: &str| fs::metadata(place.path(file)).expect("a file").permissions().mode() & 0o777;
@@ -115,7 +115,7 @@ mod as_root {
 }
 
 #[test]
-fn an_ipsec_endpoint_s_certificate_is_told_to_be_classical() {
+fn an_ipsec_endpoint_s_certificate_is_asked_to_be_classical() {
     let place = Place::new();
     place.ca_works("init --dir pq --algorithm ml-dsa-65");
     let refused = place.ca("issue --dir pq --name cu --dns cu --profile ipsec --out out");
@@ -133,8 +133,8 @@ fn an_ipsec_endpoint_s_certificate_is_told_to_be_classical() {
     let said = place.ca("issue --dir ca --name cu --dns cu --profile ipsec --out out --json");
     assert_eq!(said.code, 0, "{said:?}");
     assert!(said.err.contains("note: ecdsa-p384 is classical"), "{said:?}");
-    let told: Value = serde_json::from_str(&said.out).expect("JSON");
-    assert_eq!(told["profile"], "ipsec");
+    let reported: Value = serde_json::from_str(&said.out).expect("JSON");
+    assert_eq!(reported["profile"], "ipsec");
     let page = place.ca_works("show --dir ca cu");
     assert!(
         page.contains("profile           ipsec: an end of IPsec links, classical\n"),
@@ -239,7 +239,7 @@ fn what_is_missing_or_in_the_way_is_named_with_a_hint() {
 }
 
 #[test]
-fn two_certificates_of_one_name_are_told_apart_by_serial_number() {
+fn two_certificates_of_one_name_are_distinguished_by_serial_number() {
     let place = Place::new();
     place.ca_works("init --dir ca --algorithm ed25519");
     place.ca_works(&format!("issue --dir ca {NRF} --out out"));

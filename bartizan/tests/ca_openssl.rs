@@ -180,7 +180,7 @@ fn a_revoked_leaf_is_refused() {
         let said = verify(&place, &out, &check);
         assert_ne!(said.code, 0, "{algorithm}");
         assert!(said.err.contains("certificate revoked"), "{said:?}");
-        // The copy beside the certificate is the older list.
+        // The copy next to the certificate is the older list.
         let older = verify(&place, &out, &format!("-crl_check -CRLfile {out}/ca.crl.pem"));
         assert_eq!(older.code, 0, "{algorithm}");
         let list = place.openssl_works(&format!(
@@ -403,7 +403,7 @@ fn openssl_opens_our_encrypted_key_and_we_open_one_of_openssl() {
 }
 
 #[test]
-fn a_renewed_certificate_verifies_beside_the_old_one() {
+fn a_renewed_certificate_verifies_next_to_the_old_one() {
     let place = Place::with_openssl();
     place.ca_works("init --dir ca --algorithm ml-dsa-65 --intermediate");
     place.ca_works(&format!("issue --dir ca {NRF} --out out"));

@@ -167,7 +167,7 @@ fn a_network_with_its_files_in_order_is_clean() {
         assert_eq!(place.findings(&format!("--node {node}")), Vec::<String>::new());
     }
     let said = place.works("check core.yaml --node nrf");
-    assert!(said.out.ends_with("nothing to object to\n"), "{}", said.out);
+    assert!(said.out.ends_with("no findings\n"), "{}", said.out);
     assert!(
         said.out.contains("id-ml-dsa-65, signed by id-ml-dsa-65, until "),
         "{}",
@@ -447,7 +447,7 @@ interfaces:
 }
 
 #[test]
-fn a_hybrid_e2_link_is_clean_and_its_classical_authentication_is_told() {
+fn a_hybrid_e2_link_is_clean_and_its_classical_authentication_is_reported() {
     let place = e2(
         "hybrid",
         "{ inner: { cu: [10.78.1.1], ric: [10.78.2.1] }, start: trap }",
@@ -603,7 +603,7 @@ fn what_an_e2_link_protects_less_than_it_seems_to_is_found() {
 }
 
 #[test]
-fn after_an_exception_no_classical_key_exchange_is_in_force() {
+fn after_an_exception_no_classical_key_exchange_is_in_effect() {
     let exchanges = |expires: &str| {
         let policy = format!("{{ profile: transition, reason: old CU, expires: {expires} }}");
         first_interface(&e2(&policy, "{}"))["ipsec"]["key_exchanges"].clone()
@@ -614,7 +614,7 @@ fn after_an_exception_no_classical_key_exchange_is_in_force() {
 }
 
 #[test]
-fn a_first_message_that_exceeds_a_packet_is_told() {
+fn a_first_message_that_exceeds_a_packet_is_reported() {
     let notes = |link: &str| {
         e2("{ ipsec: { key-exchanges: [mlkem1024] } }", link)
             .works("check core.yaml")
@@ -639,7 +639,7 @@ fn the_example_of_the_page_on_ipsec_is_clean() {
 }
 
 #[test]
-fn the_example_of_links_behind_nat_is_clean_and_a_nat_that_the_file_does_not_name_is_told() {
+fn the_example_of_links_behind_nat_is_clean_and_a_nat_that_the_file_does_not_name_is_reported() {
     let page = include_str!("../../docs/ipsec.md");
     let example = page.split("```yaml\n").nth(2).unwrap().split("```").next().unwrap();
     let place = Place::new(example);

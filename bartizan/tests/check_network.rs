@@ -52,6 +52,13 @@ fn json(folder: &Path, arguments: &[&str]) -> Value {
     serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {}", text(&output.stderr)))
 }
 
+/// The names in a JSON object, in order.
+fn keys(object: &Value) -> Vec<&str> {
+    let mut keys: Vec<_> = object.as_object().unwrap().keys().map(String::as_str).collect();
+    keys.sort_unstable();
+    keys
+}
+
 /// The rules that a link's findings are by.
 fn rules(report: &Value, about: &str) -> Vec<String> {
     let findings = report["findings"]
@@ -206,11 +213,34 @@ fn a_page_and_sarif_say_the_same_as_the_terminal() {
     assert_eq!(sarif["version"], "2.1.0");
     let run = &sarif["runs"][0];
     let results = run["results"].as_array().unwrap();
+    let first = text(&output.stdout);
+    let answer = first.lines().nth(1).unwrap();
+    // The first lines say how it stands and what to do first.
+    assert!(
+        answer.contains("2 are protected by nothing") && answer.contains("First: O1 smo -- du: write `with: sidecar`"),
+        "{answer}"
+    );
+    assert!(first.contains("== by interface"), "{first}");
+    // What the schema of OASIS asks of each object (SARIF 2.1.0, sections 3.13, 3.14, 3.18, 3.19, 3.27, 3.28, 3.29, 3.49).
+    assert_eq!(keys(&sarif), ["$schema", "runs", "version"]);
+    assert_eq!(keys(run), ["results", "tool"]);
+    assert_eq!(keys(&run["tool"]["driver"]), ["name", "rules", "semanticVersion"]);
+    let rules = run["tool"]["driver"]["rules"].as_array().unwrap();
+    let mut ids: Vec<_> = rules.iter().map(|rule| rule["id"].as_str().unwrap()).collect();
+    ids.sort_unstable();
+    ids.dedup();
+    assert_eq!(ids.len(), rules.len(), "ids of rules are unique");
+    for rule in rules {
+        assert_eq!(keys(rule), ["id", "shortDescription"]);
+        assert!(!rule["shortDescription"]["text"].as_str().unwrap().is_empty());
+    }
     let report = json(place.path(), &["--interfaces", "--budget"]);
     assert_eq!(results.len(), report["findings"].as_array().unwrap().len());
     for result in results {
         let rule = &run["tool"]["driver"]["rules"][result["ruleIndex"].as_u64().unwrap() as usize];
         assert_eq!(rule["id"], result["ruleId"]);
+        assert_eq!(keys(result), ["level", "locations", "message", "ruleId", "ruleIndex"]);
+        assert!(!result["message"]["text"].as_str().unwrap().is_empty());
         assert_eq!(
             result["locations"][0]["physicalLocation"]["artifactLocation"]["uri"],
             "network.yaml"

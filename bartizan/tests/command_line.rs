@@ -45,8 +45,11 @@ const WITHOUT_JSON: &[(&str, &str)] = &[
     ("completions", "prints a script"),
     ("guard install", "guard show --json says what came of it"),
     ("guard remove", "guard show --json says what came of it"),
+    ("init", "writes a file, and prints commands for a shell"),
     ("lab export", "prints data, --format json among them"),
     ("lab report", "writes files, --format json among them"),
+    ("man", "writes manual pages"),
+    ("schema", "prints JSON, and nothing else"),
     (
         "sidecar",
         "serves: its log has --log-format json, its state the admin port",
@@ -124,6 +127,41 @@ fn every_help_page_has_an_example_exit_codes_and_json_and_options_mean_one_thing
     assert_eq!(meanings, expected);
 }
 
+#[test]
+fn the_version_at_length_names_commit_features_and_module_as_they_were_linked() {
+    let output = bartizan(&["--version", "--verbose"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(0));
+    let said = text(&output.stdout);
+    let short = text(&bartizan(&["--version"]).output().unwrap().stdout);
+    assert!(said.starts_with(&short), "{said}");
+    let row = |name: &str| {
+        let row = said.lines().find_map(|line| line.strip_prefix(name));
+        row.unwrap_or_else(|| panic!("{name}: {said}")).trim().to_owned()
+    };
+    // Tests of the whole workspace are built with every feature.
+    assert!(row("features").split(", ").any(|feature| feature == "full"), "{said}");
+    let commit = row("commit");
+    let known = commit
+        .get(..40)
+        .is_some_and(|id| id.bytes().all(|digit| digit.is_ascii_hexdigit()));
+    assert!(known || commit.starts_with("unknown: "), "{said}");
+    let module = row("cryptographic module");
+    assert!(
+        module.starts_with("AWS-LC (aws-lc-rs ") && module.contains("FIPS"),
+        "{said}"
+    );
+    let lock = include_str!("../../Cargo.lock");
+    let (_, package) = lock.split_once("name = \"aws-lc-rs\"\nversion = \"").unwrap();
+    let version = package.split('"').next().unwrap();
+    assert!(row("libraries").contains(&format!("aws-lc-rs {version}")), "{said}");
+    // The other order is the same; alone it has no meaning.
+    let other = bartizan(&["--verbose", "-V"]).output().unwrap();
+    assert_eq!(text(&other.stdout), said);
+    for wrong in [&["--verbose"][..], &["--verbose", "algorithms"]] {
+        assert_eq!(bartizan(wrong).output().unwrap().status.code(), Some(64), "{wrong:?}");
+    }
+}
+
 /// A CA with a certificate, a deployment file and nothing else.
 fn place() -> tempfile::TempDir {
     let place = tempfile::tempdir().unwrap();
@@ -144,6 +182,7 @@ fn place() -> tempfile::TempDir {
 const PRINTING: &[&[&str]] = &[
     &["--help"],
     &["--version"],
+    &["--version", "--verbose"],
     &["ca", "revoke", "--help"],
     &["algorithms"],
     &["algorithms", "--json"],
@@ -159,6 +198,7 @@ const PRINTING: &[&[&str]] = &[
     &["doctor", "--feature", "ca"],
     &["lab", "list"],
     &["lab", "list", "--json"],
+    &["schema"],
 ];
 
 fn into(output: impl Into<Stdio>, arguments: &[&str], place: &Path) -> Output {

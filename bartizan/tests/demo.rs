@@ -48,7 +48,7 @@ fn verdict<'a>(run: &'a Value, column: &str) -> &'a str {
     all[0][0].as_str().expect("a word")
 }
 
-/// By tshark 4.4 of the lab root, over both cables of the consumer: packets and bytes of network functions in clear, and the groups that servers chose.
+/// By tshark 4.4 of the lab root, over both cables of the consumer: packets and bytes of network functions in plaintext, and the groups that servers chose.
 fn on_the_cables(folder: &Path, case: &str) -> (u64, u64, Vec<String>) {
     let root = lab_root();
     let fields = |filter: &str, field: &str| {
@@ -244,7 +244,7 @@ mod as_root {
         assert_eq!(verdict(straight, "confidentiality"), "readable now");
         assert!(
             straight["eavesdropper"]["readable_count"].as_u64() > Some(0),
-            "identities travel in clear: {straight:#}"
+            "identities travel unencrypted: {straight:#}"
         );
         assert_eq!(
             verdict(run(&report, "classical-http2"), "confidentiality"),

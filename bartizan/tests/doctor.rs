@@ -38,7 +38,7 @@ fn feature<'a>(report: &'a serde_json::Value, name: &str) -> &'a serde_json::Val
     features.iter().find(|one| one["feature"] == name).unwrap()
 }
 
-/// A program that prints what it is told, and ends.
+/// A program that prints what it is given, and ends.
 fn fake(folder: &Path, name: &str, script: &str) {
     let path = folder.join(name);
     fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
@@ -77,8 +77,8 @@ fn what_is_not_ready_says_why_and_how_to_get_it() {
     let arguments: Vec<&str> = asked.iter().flat_map(|feature| ["--for", feature]).collect();
     let (code, report) = json(&arguments, Some(empty.path()));
     assert_eq!(code, Some(1));
-    for standing in report["features"].as_array().unwrap() {
-        for need in standing["needs"].as_array().unwrap() {
+    for readiness in report["features"].as_array().unwrap() {
+        for need in readiness["needs"].as_array().unwrap() {
             if need["met"] == false {
                 assert!(!need["reason"].as_str().unwrap().is_empty(), "{need}");
                 assert!(!need["get"].as_str().unwrap().is_empty(), "{need}");

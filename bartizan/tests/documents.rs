@@ -1,4 +1,4 @@
-//! Documents: their links lead somewhere, their deployment files are accepted, their words are those of the field.
+//! Documents: their links lead somewhere, their deployment files are accepted, their words are those of the field, and so are those of the sources.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -8,6 +8,8 @@ use std::path::{Path, PathBuf};
 mod deployments;
 #[path = "documents/links.rs"]
 mod links;
+#[path = "documents/sources.rs"]
+mod sources;
 #[path = "documents/words.rs"]
 mod words;
 

@@ -1,26 +1,14 @@
 //! `bartizan inspect` as its user meets it: tables, exit codes, messages.
 
+mod inspect_stage;
+
 use std::fs;
 use std::io::Write;
-use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
 use serde_json::{Value, json};
 
-fn data() -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../crates/prove/wire/tests/data")
-}
-
-/// Runs in `directory`, so that outputs name files without their place on this machine.
-fn inspect_in(directory: &Path, arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_bartizan"))
-        .env("COLUMNS", "400")
-        .arg("inspect")
-        .args(arguments)
-        .current_dir(directory)
-        .output()
-        .unwrap()
-}
+use inspect_stage::{data, inspect as inspect_in};
 
 fn stdout(output: &Output) -> String {
     String::from_utf8(output.stdout.clone()).unwrap()
@@ -278,7 +266,7 @@ fn what_cannot_be_read_is_named_with_cause_and_hint() {
 }
 
 #[test]
-fn files_of_a_ledger_that_were_rotated_are_read_and_refusals_it_counts_are_told() {
+fn files_of_a_ledger_that_were_rotated_are_read_and_refusals_it_counts_are_reported() {
     let directory = tempfile::tempdir().unwrap();
     fs::write(directory.path().join("hybrid.pcap"), only_port(4401)).unwrap();
     let without = json_of(&inspect_in(directory.path(), &["hybrid.pcap", "--json"]));
@@ -319,7 +307,7 @@ fn files_of_a_ledger_that_were_rotated_are_read_and_refusals_it_counts_are_told(
 }
 
 #[test]
-fn a_ledger_that_is_none_is_refused_and_a_damaged_line_is_told() {
+fn a_ledger_that_is_none_is_refused_and_a_damaged_line_is_reported() {
     let directory = tempfile::tempdir().unwrap();
     fs::write(directory.path().join("hybrid.pcap"), only_port(4401)).unwrap();
     fs::write(directory.path().join("letter.txt"), "no\nledger\n").unwrap();
@@ -411,14 +399,14 @@ fn a_finding_beyond_the_rows_of_the_table_is_still_a_finding() {
     assert_eq!(output.status.code(), Some(1));
     let text = stdout(&output);
     assert!(
-        text.contains("readable now: 1 connection: sent in clear: HTTP/1 without TLS"),
+        text.contains("readable now: 1 connection: sent unencrypted: HTTP/1 without TLS"),
         "{text}"
     );
     assert!(text.contains("1 connection: counted in the summary only"));
 }
 
 #[test]
-fn e2_and_n2_in_clear_and_every_situation_of_strongswan_read_as_documented() {
+fn e2_and_n2_in_plaintext_and_every_situation_of_strongswan_read_as_documented() {
     let arguments = ["--alike", "e2-flexric-kpm.pcap", "n2-free5gc-two-registrations.pcap"];
     let output = inspect_in(&data(), &arguments);
     assert_eq!(output.status.code(), Some(1));
@@ -554,7 +542,7 @@ fn a_deployment_file_that_cannot_be_read_is_a_usage_error() {
 }
 
 #[test]
-fn subscribers_that_the_null_scheme_does_not_conceal_are_a_finding_beside_the_transport() {
+fn subscribers_that_the_null_scheme_does_not_conceal_are_a_finding_above_the_transport() {
     let captures = [
         "n2-free5gc-two-registrations.pcap",
         "sbi-free5gc-two-registrations.pcap",
@@ -563,14 +551,14 @@ fn subscribers_that_the_null_scheme_does_not_conceal_are_a_finding_beside_the_tr
         let output = inspect_in(&data(), &["--json", capture]);
         let file = &json_of(&output)["files"][0];
         let findings = file["findings"].as_array().unwrap();
-        let beside = findings
+        let finding = findings
             .iter()
-            .find(|finding| finding["concern"] == "beside the transport");
-        let because = beside.unwrap()["because"].as_str().unwrap();
+            .find(|finding| finding["concern"] == "above the transport");
+        let because = finding.unwrap()["because"].as_str().unwrap();
         assert!(because.contains("null scheme"), "{because}");
         let holes = file["connections"].as_array().unwrap().iter();
         let seen: u64 = holes
-            .flat_map(|connection| connection["beside"].as_array().unwrap())
+            .flat_map(|connection| connection["above_transport"].as_array().unwrap())
             .map(|hole| hole["count"].as_u64().unwrap())
             .sum();
         assert!(

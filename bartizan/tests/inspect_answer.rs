@@ -94,7 +94,7 @@ fn each_finding_has_a_severity_and_a_remedy_of_one_line_the_worst_first() {
 }
 
 #[test]
-fn what_is_sent_unencrypted_is_told_from_what_a_quantum_computer_reads_later() {
+fn what_is_sent_unencrypted_is_distinguished_from_what_a_quantum_computer_reads_later() {
     let plain = json("n2-free5gc-two-registrations.pcap");
     assert_eq!(plain["answer"]["confidentiality"]["readable_now"], 1);
     assert_eq!(plain["answer"]["confidentiality"]["vulnerable"], 0);

@@ -134,7 +134,7 @@ fn peak(flows: u32, options: &[&str]) -> u64 {
 #[test]
 fn a_process_grows_by_no_more_than_it_may_whatever_lives() {
     const MEMORY: u64 = 16_000_000;
-    /// Beside what is counted: buffers of input and output, and the text of the report.
+    /// Besides what is counted: buffers of input and output, and the text of the report.
     const SLACK: u64 = 4_000_000;
     // 12 000 flows of six kinds take more than twice the ceiling.
     let most = MEMORY + SLACK;

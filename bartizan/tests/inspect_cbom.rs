@@ -1,29 +1,17 @@
 //! What `bartizan inspect --cbom` writes, against the published schema of CycloneDX 1.7.
 
 mod cyclonedx;
+mod inspect_stage;
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::path::Path;
+use std::process::Command;
 
 use serde_json::{Value, json};
 
 use cyclonedx::{assert_published, assets, component, places, published};
-
-fn data() -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../crates/prove/wire/tests/data")
-}
-
-fn inspect(directory: &Path, arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_bartizan"))
-        .env("COLUMNS", "400")
-        .arg("inspect")
-        .args(arguments)
-        .current_dir(directory)
-        .output()
-        .unwrap()
-}
+use inspect_stage::{data, inspect};
 
 /// The document made from these files, read with these ledgers.
 fn document(files: &[&str], ledgers: &[&str]) -> Value {
@@ -142,7 +130,7 @@ fn ledgers_supply_certificates_and_signature_schemes_and_are_named_as_their_sour
 }
 
 #[test]
-fn certificates_in_clear_are_listed_with_the_packets_that_carried_them() {
+fn certificates_in_plaintext_are_listed_with_the_packets_that_carried_them() {
     for (file, expected) in [
         // One certificate, which both ends of a connection show, and the server of another.
         ("openssl-3.5.7.pcap", vec!["CN=nrf.5gc"]),
@@ -242,16 +230,16 @@ fn what_ledgers_say_of_ike_and_esp_is_listed_as_their_word_with_their_hashes() {
             .into_iter()
             .filter(|(location, _)| location.starts_with("ledger"));
         of_ledger
-            .map(|(location, beside)| format!("{location}, {beside}"))
+            .map(|(location, detail)| format!("{location}, {detail}"))
             .collect()
     };
     let ike = "protocol/ike/2.0/ENCR_AES_GCM_16-256/PRF_HMAC_SHA2_384/Curve25519/ke1_ml-kem-768/ECDSA_WITH_SHA256_DER";
     let by_ledger = component(&informed, ike);
-    let told = place(by_ledger);
+    let reported = place(by_ledger);
     let at = "record of 2026-11-21T09:08:15Z";
     assert!(
-        told[0].starts_with(&format!("ledger of cu ({name}), {at}: 10.77.3.1:")),
-        "{told:?}"
+        reported[0].starts_with(&format!("ledger of cu ({name}), {at}: 10.77.3.1:")),
+        "{reported:?}"
     );
     let types = &by_ledger["cryptoProperties"]["protocolProperties"]["ikev2TransformTypes"];
     assert_eq!(types["ke"][1]["group"], 36);
@@ -282,7 +270,7 @@ fn the_same_captures_make_the_same_document_and_other_ones_another_serial_number
 }
 
 #[test]
-fn a_network_in_clear_is_not_an_empty_document() {
+fn a_network_in_plaintext_is_not_an_empty_document() {
     let document = document(&["e2-flexric-kpm.pcap"], &[]);
     let service = &document["services"][0];
     let properties = service["properties"].as_array().unwrap();

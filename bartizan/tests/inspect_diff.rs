@@ -1,24 +1,14 @@
 //! `bartizan inspect diff`: two dates of a network.
 
+mod inspect_stage;
+
 use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::path::Path;
+use std::process::Output;
 
 use serde_json::Value;
 
-fn data() -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../crates/prove/wire/tests/data")
-}
-
-fn inspect(directory: &Path, arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_bartizan"))
-        .env("COLUMNS", "400")
-        .arg("inspect")
-        .args(arguments)
-        .current_dir(directory)
-        .output()
-        .unwrap()
-}
+use inspect_stage::{data, inspect};
 
 fn stdout(output: &Output) -> String {
     String::from_utf8(output.stdout.clone()).unwrap()
@@ -61,7 +51,7 @@ fn a_link_that_falls_is_named_with_its_reason_and_packets_and_ends_with_1() {
     assert_eq!(output.status.code(), Some(1));
     let text = stdout(&output);
     assert!(
-        text.contains("quantum-safe -> readable now: sent in clear: SCTP without DTLS or IPsec [packets 14-44]"),
+        text.contains("quantum-safe -> readable now: sent unencrypted: SCTP without DTLS or IPsec [packets 14-44]"),
         "{text}"
     );
     assert!(
@@ -80,7 +70,7 @@ fn a_link_that_falls_is_named_with_its_reason_and_packets_and_ends_with_1() {
 }
 
 #[test]
-fn links_that_appear_and_vanish_are_told_and_a_vulnerable_one_that_appears_is_a_finding() {
+fn links_that_appear_and_vanish_are_reported_and_a_vulnerable_one_that_appears_is_a_finding() {
     let files = ["e2-flexric-kpm.pcap", "n2-free5gc-two-registrations.pcap"];
     let output = inspect(&data(), &[&["diff"][..], &files].concat());
     assert_eq!(output.status.code(), Some(1));

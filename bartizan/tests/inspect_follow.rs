@@ -1,4 +1,4 @@
-//! `bartizan inspect --follow` and `--interface`: what is told while packets come, and the report at the end.
+//! `bartizan inspect --follow` and `--interface`: what is reported while packets come, and the report at the end.
 
 mod dashboard;
 mod follow_stage;
@@ -41,7 +41,7 @@ fn a_capture_that_grows_by_pieces_cut_anywhere_ends_in_the_report_of_the_whole_f
         for piece in pieces(&first[10..]) {
             file.write_all(piece).unwrap();
         }
-        // Told long before the file is whole.
+        // Reported long before the file is whole.
         followed.wait_for_text("  link-seen  ");
         for piece in pieces(second) {
             file.write_all(piece).unwrap();
@@ -72,7 +72,7 @@ fn a_safe_link_ends_clean_and_a_capture_cut_in_its_last_record_is_no_failure() {
     assert_eq!(seen["key_exchange"], "X25519MLKEM768");
     let (status, _) = followed.terminate();
     let end = followed.wait_for("end", |_| true);
-    assert_eq!((status, &end["standing"]), (0, &json!({})));
+    assert_eq!((status, &end["open"]), (0, &json!({})));
     let report = followed.wait_for("report", |_| true);
     assert_eq!(report["report"]["schema"], "bartizan-inspect/1");
     assert_eq!(report["report"]["files"][0]["links"].as_array().unwrap().len(), 1);
@@ -159,15 +159,15 @@ fn a_ledger_that_says_otherwise_is_a_contradiction() {
     .unwrap();
     let arguments = ["link.pcap", "--follow", "--json", "--ledger", "nrf.jsonl"];
     let mut followed = Followed::start(directory.path(), &arguments);
-    let told = followed.wait_for("contradiction", |event| event["state"] == "new");
+    let reported = followed.wait_for("contradiction", |event| event["state"] == "new");
     assert!(
-        told["because"]
+        reported["because"]
             .as_str()
             .unwrap()
             .contains("the packets show group X25519MLKEM768"),
-        "{told}"
+        "{reported}"
     );
-    assert_eq!(told["sources"].as_array().unwrap().len(), 2);
+    assert_eq!(reported["sources"].as_array().unwrap().len(), 2);
     let (status, _) = followed.terminate();
     assert_eq!(status, 1);
 }
@@ -185,7 +185,7 @@ fn too_many(path: &Path) -> u64 {
 }
 
 #[test]
-fn what_memory_does_not_allow_to_follow_is_told_and_stands() {
+fn what_memory_does_not_allow_to_follow_is_reported_and_stands() {
     let directory = tempfile::tempdir().unwrap();
     let packets = too_many(&directory.path().join("flows.pcap")).to_string();
     let arguments = ["flows.pcap", "--follow", "--json", "--memory", "16MB"];
@@ -212,7 +212,7 @@ fn a_safe_link_whose_next_connection_finds_no_room_is_not_called_safe_any_more()
     let mut followed = Followed::start(directory.path(), &[&arguments[..], &years].concat());
     let seen = followed.wait_for("link-seen", |_| true);
     assert_eq!(seen["confidentiality"]["verdict"], "quantum-safe");
-    // Told when a file is read to its end and the next one is there.
+    // Reported when a file is read to its end and the next one is there.
     let next = |followed: &mut Followed, rotations| {
         fs::rename(&new, &path).unwrap();
         followed.wait_for_many("rotation", rotations);
@@ -223,12 +223,12 @@ fn a_safe_link_whose_next_connection_finds_no_room_is_not_called_safe_any_more()
     next(&mut followed, 2);
     let (status, _) = followed.terminate();
     assert_eq!(status, 1);
-    let told = |event: &serde_json::Value| event["link"] == seen["link"];
-    let changed = followed.wait_for("verdict-changed", told);
+    let reported = |event: &serde_json::Value| event["link"] == seen["link"];
+    let changed = followed.wait_for("verdict-changed", reported);
     assert_eq!(changed["to"]["confidentiality"], "not seen");
     let because = changed["confidentiality"]["because"].as_str().unwrap();
     assert!(because.starts_with("memory was full"), "{because}");
-    followed.wait_for("finding", |event| told(event) && event["concern"] == "unproven");
+    followed.wait_for("finding", |event| reported(event) && event["concern"] == "unproven");
     let report = followed.wait_for("report", |_| true)["report"].clone();
     let file = &report["files"][0];
     let from = file["omitted"][0]["first_packet"].as_u64().unwrap();
@@ -240,7 +240,7 @@ fn a_safe_link_whose_next_connection_finds_no_room_is_not_called_safe_any_more()
 }
 
 #[test]
-fn an_interface_of_the_file_that_nobody_saw_is_told_after_a_time_and_cleared_when_it_is_seen() {
+fn an_interface_of_the_file_that_nobody_saw_is_reported_after_a_time_and_cleared_when_it_is_seen() {
     let directory = tempfile::tempdir().unwrap();
     fs::write(directory.path().join("network.yaml"), follow_stage::DEPLOYMENT).unwrap();
     let path = directory.path().join("link.pcap");
@@ -266,7 +266,7 @@ fn an_interface_of_the_file_that_nobody_saw_is_told_after_a_time_and_cleared_whe
     assert_eq!(seen["link"]["ends"], json!(["consumers", "nrf"]));
     let (status, _) = followed.terminate();
     let end = followed.wait_for("end", |_| true);
-    assert_eq!((status, &end["standing"]), (1, &json!({ "not seen": 1 })));
+    assert_eq!((status, &end["open"]), (1, &json!({ "not seen": 1 })));
 }
 
 #[test]
@@ -355,7 +355,7 @@ mod as_root {
     use super::follow_stage::{Followed, LONG, Talkers, assert_open_metrics};
 
     #[test]
-    fn a_link_is_told_while_it_lives_and_again_when_it_gets_better_and_worse() {
+    fn a_link_is_reported_while_it_lives_and_again_when_it_gets_better_and_worse() {
         let talkers = Talkers::new();
         let arguments = [
             "--interface",
@@ -392,7 +392,7 @@ mod as_root {
 
         // Hybrid ones, until the classical one has left the window.
         let begun = Instant::now();
-        while !followed.told("finding", |event| {
+        while !followed.reported("finding", |event| {
             event["concern"] == "confidentiality" && event["state"] == "cleared"
         }) {
             assert!(begun.elapsed() < LONG, "{}", followed.said());
@@ -461,7 +461,7 @@ mod as_root {
         assert!(said.contains("the interface went down, or is gone, after "), "{said}");
         talkers.join();
         let begun = Instant::now();
-        while !followed.told("interface-back", |_| true) {
+        while !followed.reported("interface-back", |_| true) {
             assert!(begun.elapsed() < LONG, "{}", followed.said());
             talkers.client("x25519", false).finish(LONG).unwrap();
         }
@@ -510,7 +510,7 @@ mod as_root {
     }
 
     #[test]
-    fn two_interfaces_are_told_apart() {
+    fn two_interfaces_are_distinguished() {
         let talkers = Talkers::new();
         let arguments = ["--interface", "left", "--interface", "lo", "--follow", "--json"];
         let mut followed = Followed::start_inside(&talkers.left, talkers.place(), &arguments);

@@ -41,7 +41,7 @@ fn with_class<'a>(document: &'a Document<'_>, class: &str) -> Vec<Node<'a, 'a>> 
     document.descendants().filter(has).collect()
 }
 
-/// A capture of TCP: each pair of addresses speaks HTTP/2 in clear, in one packet.
+/// A capture of TCP: each pair of addresses speaks HTTP/2 in plaintext, in one packet.
 fn clear_links(pairs: impl Iterator<Item = ([u8; 4], [u8; 4])>) -> Vec<u8> {
     let mut capture = Vec::new();
     for word in [0xa1b2_c3d4_u32, 0x0004_0002, 0, 0, 65535, 101] {
@@ -123,13 +123,13 @@ fn nodes_are_called_by_the_functions_that_requests_tell_of() {
         .output()
         .unwrap();
     let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
-    let mut told: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    let mut reported: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for connection in report["files"][0]["connections"].as_array().unwrap() {
         for end in ["client", "server"] {
             let address = connection[end].as_str().unwrap().rsplit_once(':').unwrap().0;
             let functions = connection["functions"][end].as_array().into_iter().flatten();
             let functions = functions.map(|function| function.as_str().unwrap().to_owned());
-            told.entry(address.to_owned()).or_default().extend(functions);
+            reported.entry(address.to_owned()).or_default().extend(functions);
         }
     }
     let label = |(address, functions): (&String, &BTreeSet<String>)| {
@@ -140,7 +140,7 @@ fn nodes_are_called_by_the_functions_that_requests_tell_of() {
             all => format!("{address} · {}", all.join(", ")),
         }
     };
-    let expected: BTreeSet<String> = told.iter().map(label).collect();
+    let expected: BTreeSet<String> = reported.iter().map(label).collect();
     let page = page_in(&data(), &[name]);
     let document = parse(&page);
     let drawn = with_class(&document, "host-name")
@@ -220,7 +220,7 @@ fn a_network_of_a_thousand_hosts_has_a_map_of_two_hundred_and_says_so() {
 fn the_evidence_of_the_worst_links_is_on_the_page_whenever_they_began() {
     let scratch = tempfile::tempdir().unwrap();
     let host = |number: u16| [10, 9, number.to_be_bytes()[0], number.to_be_bytes()[1]];
-    // 700 links of which nothing is known, and behind them one in clear.
+    // 700 links of which nothing is known, and behind them one in plaintext.
     let mut capture = clear_links((0..701).map(|number| (host(number + 1), [10, 1, 1, 1])));
     let packet = (capture.len() - 24) / 701;
     for number in 0..700 {
@@ -273,12 +273,12 @@ fn at_dense_hubs_no_sign_covers_a_name_or_another_sign() {
     for (file, links) in [("all.pcap", 66), ("hubs.pcap", 180)] {
         let page = page_in(scratch.path(), &[file]);
         let document = parse(&page);
-        let mut rectangles = [rectangles(&document, "ground"), rectangles(&document, "host")].concat();
+        let mut rectangles = [rectangles(&document, "backdrop"), rectangles(&document, "host")].concat();
         assert!(rectangles.len() > links / 3, "{file}: {}", rectangles.len());
         while let Some(one) = rectangles.pop() {
             for other in &rectangles {
-                let beside = one[2] <= other[0] || other[2] <= one[0] || one[3] <= other[1] || other[3] <= one[1];
-                assert!(beside, "{file}: {one:?} {other:?}");
+                let apart = one[2] <= other[0] || other[2] <= one[0] || one[3] <= other[1] || other[3] <= one[1];
+                assert!(apart, "{file}: {one:?} {other:?}");
             }
         }
         // A link without room for its signs has its strokes.

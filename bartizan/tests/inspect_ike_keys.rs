@@ -232,7 +232,7 @@ exec chroot "$1" /usr/sbin/charon-systemd' sh ROOT "$directory"
                 .collect()
         };
         let made = opened["made"].as_array().unwrap();
-        let told: Vec<(&str, &str, bool)> = made
+        let reported: Vec<(&str, &str, bool)> = made
             .iter()
             .map(|made| {
                 (
@@ -243,7 +243,7 @@ exec chroot "$1" /usr/sbin/charon-systemd' sh ROOT "$directory"
             })
             .collect();
         assert_eq!(
-            told,
+            reported,
             [
                 ("IKE_AUTH", "ESP", false),
                 ("CREATE_CHILD_SA", "ESP", true),
@@ -289,8 +289,8 @@ exec chroot "$1" /usr/sbin/charon-systemd' sh ROOT "$directory"
         for end in ["initiator", "responder"] {
             let sha256 = opened[end]["certificates"][0]["sha256"].as_str().unwrap();
             let certificate = cyclonedx::component(&document, &format!("certificate/{sha256}"));
-            let (_, beside) = cyclonedx::places(certificate)[0];
-            assert!(beside.ends_with(", opened by the keys given"), "{beside}");
+            let (_, detail) = cyclonedx::places(certificate)[0];
+            assert!(detail.ends_with(", opened by the keys given"), "{detail}");
         }
         let protocols: Vec<&Value> = cyclonedx::assets(&document, "protocol").collect();
         let of_kind = |kind: &str| -> Vec<&Value> {
@@ -371,7 +371,7 @@ exec chroot "$1" /usr/sbin/charon-systemd' sh ROOT "$directory"
     }
 
     #[test]
-    fn wrong_keys_are_a_contradiction_by_line_and_a_bad_line_is_told_by_number() {
+    fn wrong_keys_are_a_contradiction_by_line_and_a_bad_line_is_reported_by_number() {
         let recorded = Recorded::of(HYBRID, HYBRID);
         let place = recorded.folder.path().join("ike.keys");
         let table = std::fs::read_to_string(&place).expect("a table");

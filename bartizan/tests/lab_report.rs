@@ -85,7 +85,7 @@ fn text(bytes: &[u8]) -> &str {
 }
 
 #[test]
-fn a_report_of_the_newest_run_is_written_beside_it_in_every_format() {
+fn a_report_of_the_newest_run_is_written_next_to_it_in_every_format() {
     let bench = Bench::new();
     bench.record("2026-11-20T10-00-00", 10, 90.0);
     bench.record("2026-11-21T10-00-00", 10, 40.0);
@@ -114,7 +114,7 @@ fn a_report_of_the_newest_run_is_written_beside_it_in_every_format() {
 }
 
 #[test]
-fn without_runs_the_records_kept_beside_the_experiment_are_reported() {
+fn without_runs_the_records_kept_next_to_the_experiment_are_reported() {
     let bench = Bench::new();
     let file = bench.record("kept", 10, 40.0);
     let kept = bench.path().join("experiments/idle/records");
@@ -143,9 +143,15 @@ fn a_file_cut_in_half_is_named_with_its_line_and_its_good_records_are_used() {
         "{}",
         text(&output.stdout)
     );
-    let told = text(&output.stderr);
-    assert!(told.contains("results/idle/cut.jsonl:1: it is no record"), "{told}");
-    assert!(told.contains("results/idle/cut.jsonl:11: it is cut off"), "{told}");
+    let reported = text(&output.stderr);
+    assert!(
+        reported.contains("results/idle/cut.jsonl:1: it is no record"),
+        "{reported}"
+    );
+    assert!(
+        reported.contains("results/idle/cut.jsonl:11: it is cut off"),
+        "{reported}"
+    );
     let output = bench.run(&["export", "idle/cut"]);
     assert_eq!((code(&output), text(&output.stdout).lines().count()), (1, 1 + 9 * 4));
 }

@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use bartizan_host::{Process, Program};
 use bartizan_lab::Experiment;
-use bartizan_lab::bench::Tools;
 use bartizan_lab::runner::experiment::Levels;
+use bartizan_lab::stand_in::proxies::Tools;
 use bartizan_lab::workload::{Error, Observation, Setting, Target, Trial};
 
 /// The binary under test, with the lab root where there is one.
@@ -137,7 +137,7 @@ fn whatever_the_authority_signs_with_everything_is_restarted_and_its_handshakes_
 }
 
 #[test]
-fn the_first_contact_of_two_ends_that_were_just_started_is_told_apart_from_those_that_follow() {
+fn the_first_contact_of_two_ends_that_were_just_started_is_distinguished_from_those_that_follow() {
     let played = play(
         "  - id: first-contact\n    workload: nrf-transactions\n    factors:\n\
          \x20     - { name: deployment, levels: [pqc-splice] }\n\
@@ -303,7 +303,7 @@ fn a_ramp_finds_the_capacity_of_a_server_whose_capacity_is_known() {
     let concurrency = play(&part("concurrency", 1, 500), None).unwrap();
     let held = one(&concurrency[0].1, "held");
     assert!((1.0..=16.0).contains(&held), "{held}");
-    // Nothing is held where the first level breaks, and that is told.
+    // Nothing is held where the first level breaks, and that is reported.
     let nothing = play(&part("rate", 800, 1), None).unwrap();
     assert_eq!(one(&nothing[0].1, "held"), 0.0);
 }
@@ -335,7 +335,7 @@ fn recorded_registrations_pass_through_a_sidecar_for_each_function() {
     }
 }
 
-/// What is told by packets needs a capture.
+/// What is measured from packets needs a capture.
 mod as_root {
     use super::*;
 

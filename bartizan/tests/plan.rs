@@ -84,17 +84,31 @@ fn processing_of_e2_comes_from_the_records_of_the_lab() {
     );
 }
 
+/// The newest records of an experiment.
+fn records(experiment: &str) -> String {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../experiments/{experiment}/records"));
+    let mut files: Vec<_> = std::fs::read_dir(folder)
+        .unwrap()
+        .map(|file| file.unwrap().path())
+        .collect();
+    files.sort();
+    files.last().unwrap().to_str().unwrap().to_owned()
+}
+
+/// One of the comparisons of `plan measured`, and what it was asked to compare with.
+fn comparison(report: &Value, what: &str) -> Value {
+    let all = report["comparisons"].as_array().unwrap();
+    let found = all.iter().find(|comparison| comparison["what"] == what);
+    found.unwrap_or_else(|| panic!("{what} is not in {report}")).clone()
+}
+
 #[test]
 fn set_up_times_of_strongswan_are_predicted_to_15_per_cent_and_their_packets_exactly() {
-    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../experiments/sa-setup-path/records");
-    let records = std::fs::read_dir(folder).unwrap().next().unwrap().unwrap().path();
-    let report = json(&["measured", records.to_str().unwrap()]);
-    assert!(
-        report["median_absolute_error"].as_f64().unwrap() < 0.15,
-        "{}",
-        report["median_absolute_error"]
-    );
-    let times = report["times"].as_array().unwrap();
+    let report = json(&["measured", &records("sa-setup-path")]);
+    assert_eq!(report["schema"], "bartizan-plan-measured/2");
+    let set_ups = comparison(&report, "IKEv2 set-ups by round trip");
+    assert!(set_ups["median_absolute_error"].as_f64().unwrap() < 0.15, "{set_ups}");
+    let times = set_ups["rows"]["times"].as_array().unwrap();
     assert_eq!(times.len(), 8);
     for time in times {
         assert_eq!(
@@ -103,7 +117,7 @@ fn set_up_times_of_strongswan_are_predicted_to_15_per_cent_and_their_packets_exa
             "{time}"
         );
     }
-    let under_loss = report["under_loss"].as_array().unwrap();
+    let under_loss = set_ups["rows"]["under_loss"].as_array().unwrap();
     let within = under_loss.iter().filter(|row| row["within"] == true).count();
     // Of 22 intervals of 95 % one is expected to miss, and two may.
     assert!(
@@ -112,14 +126,92 @@ fn set_up_times_of_strongswan_are_predicted_to_15_per_cent_and_their_packets_exa
         under_loss.len()
     );
     // Records of something else are refused, with what would do.
-    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../experiments/e2-sizes/records");
-    let records = std::fs::read_dir(folder).unwrap().next().unwrap().unwrap().path();
-    let output = plan(&["measured", records.to_str().unwrap()]);
+    let output = plan(&["measured", &records("e2-sizes")]);
     assert_eq!(output.status.code(), Some(64));
     assert!(
         text(&output.stderr).contains("sa-setup-path"),
         "{}",
         text(&output.stderr)
+    );
+}
+
+#[test]
+fn fragments_of_all_recorded_set_ups_are_those_predicted_for_their_mtu_and_port() {
+    let fragments = comparison(&json(&["measured", &records("sa-setup")]), "IKEv2 bytes by MTU");
+    let rows = fragments["rows"].as_array().unwrap();
+    assert_eq!(rows.len(), 14);
+    for row in rows {
+        assert_eq!(row["agrees"], true, "{row}");
+        // Names in certificates vary.
+        assert!(row["error"].as_f64().unwrap().abs() < 0.03, "{row}");
+    }
+    // IP cuts ML-KEM-1024 in IKE_SA_INIT, IKE cuts it in IKE_INTERMEDIATE.
+    let of = |key_exchange: &str| {
+        rows.iter()
+            .find(|row| row["key_exchange"] == key_exchange)
+            .map(|row| (row["ip_fragments"][1].as_u64(), row["ike_fragments"][1].as_u64()))
+    };
+    assert_eq!(of("mlkem1024"), Some((Some(4), Some(0))));
+    assert_eq!(of("x25519-ke1_mlkem1024"), Some((Some(0), Some(4))));
+}
+
+#[test]
+fn delay_by_size_throughput_and_tls_handshakes_are_predicted_to_15_per_cent() {
+    let report = json(&[
+        "measured",
+        &records("e2-delay-by-size"),
+        &records("e2-throughput"),
+        &records("paper4-tls"),
+    ]);
+    for (what, n) in [
+        ("delay by size", 21),
+        ("throughput by cipher", 14),
+        ("TLS handshakes", 6),
+    ] {
+        let comparison = comparison(&report, what);
+        assert_eq!(comparison["n"], n, "{what}");
+        assert!(
+            comparison["median_absolute_error"].as_f64().unwrap() < 0.15,
+            "{comparison}"
+        );
+        assert_eq!(comparison["within_target"], true);
+    }
+    // Acknowledgements without data are all that is missing of the bytes.
+    for row in comparison(&report, "TLS handshakes")["rows"].as_array().unwrap() {
+        let error = row["bytes_error"].as_f64().unwrap();
+        assert!((-0.06..0.0).contains(&error), "{row}");
+    }
+}
+
+#[test]
+fn records_that_are_far_from_what_is_predicted_end_with_a_finding() {
+    let place = tempfile::tempdir().unwrap();
+    let file = place.path().join("far.jsonl");
+    let mut far = String::new();
+    let read = std::process::Command::new("gzip")
+        .args(["-dc", &records("e2-delay-by-size")])
+        .output()
+        .unwrap();
+    for line in text(&read.stdout).lines() {
+        let mut record: Value = serde_json::from_str(line).unwrap();
+        // Every second size takes five times as long.
+        let is_slow = ["64", "256", "768", "1280"]
+            .iter()
+            .any(|size| record["levels"]["size"] == *size);
+        if let Some(values) = record["values"]["half-round-trip"].as_array_mut().filter(|_| is_slow) {
+            for value in values {
+                *value = (value.as_f64().unwrap() * 5.0).into();
+            }
+        }
+        far.push_str(&(record.to_string() + "\n"));
+    }
+    std::fs::write(&file, far).unwrap();
+    let output = plan(&["measured", file.to_str().unwrap()]);
+    assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
+    assert!(
+        text(&output.stdout).contains("delay by size"),
+        "{}",
+        text(&output.stdout)
     );
 }
 

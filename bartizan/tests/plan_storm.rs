@@ -124,10 +124,13 @@ fn absurd_networks_are_refused_with_the_bound() {
         ),
         (&["storm", "--gateways", "0"], "between 1 and 2000 gateways"),
         (&["storm", "--loss", "90%"], "between 0 and 500000 millionths"),
-        (&["storm", "--round-trip", "-5ms"], "unexpected argument"),
+        (
+            &["storm", "--round-trip", "-5ms"],
+            "time of -5000 us: it is between 0 and",
+        ),
         (
             &["storm", "--horizon", "30d"],
-            "between 1000000000 and 86400000000000 ns",
+            "horizon: 720 h, and it is between 1 s and 24 h",
         ),
         (&["storm", "--seeds", "5..5"], "write A..B"),
         (&["storm", "--suite", "x25519"], "KEY-EXCHANGE/AUTHENTICATION"),
@@ -206,4 +209,59 @@ fn a_gateway_without_enough_cores_is_a_finding() {
         said.contains("grows without end") && said.contains("Kleinrock"),
         "{said}"
     );
+}
+
+#[test]
+fn absurd_input_is_refused_with_the_bound_and_the_flag() {
+    let folder = tempfile::tempdir().unwrap();
+    for (arguments, bound, flag) in [
+        (
+            "storm --sites 1000000000000",
+            "sites: 1000000000000 sites, and it is between 1 and 1000000 sites",
+            "--sites",
+        ),
+        (
+            "capacity --sites 1000000000000",
+            "between 1 and 1000000 sites",
+            "--sites",
+        ),
+        (
+            "capacity --gateways 0",
+            "between 1 and 2000 gateways (no more than sites)",
+            "--gateways",
+        ),
+        (
+            "storm --round-trip 5h",
+            "round trip: 5 h, and it is between 0 ns and 60 s (a minute)",
+            "--round-trip",
+        ),
+        (
+            "storm --dead-peer 1ms",
+            "period of dead peer detection: 1 ms, and it is between 10 ms and 876000 h",
+            "--dead-peer",
+        ),
+        (
+            "storm --loss -1%",
+            "share of -0.01 of 1: it is between 0 and 1",
+            "--loss",
+        ),
+        (
+            "storm --window -1s",
+            "between 0 and 31536000000000 us (a year)",
+            "--window",
+        ),
+        ("storm --sites -5", "invalid digit", "--sites"),
+        (
+            "storm --sites 1000000 --dead-peer 10ms --horizon 24h",
+            "a shorter time or fewer sites",
+            "--horizon",
+        ),
+        ("capacity --target 0%", "between 1 and 100 %", "--target"),
+    ] {
+        let output = plan(folder.path(), &arguments.split(' ').collect::<Vec<_>>());
+        let said = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(64), "{arguments}: {said}");
+        assert!(said.contains(bound) && said.contains(flag), "{arguments}: {said}");
+        assert!(output.stdout.is_empty(), "{arguments}");
+    }
 }

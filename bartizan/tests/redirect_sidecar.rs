@@ -123,7 +123,7 @@ interfaces:",
         let stage = stage("http2");
         let _function = stage.nrf_function();
         let (_nrf, amf) = (stage.sidecar("nrf"), stage.sidecar("amf"));
-        let gauge = |rules: &str, value: u8| format!("bartizan_sidecar_rules_standing{{rules=\"{rules}\"}} {value}\n");
+        let gauge = |rules: &str, value: u8| format!("bartizan_sidecar_rules_installed{{rules=\"{rules}\"}} {value}\n");
         until(&stage, "/ready", "the guard is not installed");
         stage.install();
         until(&stage, "/ready", "ready\n");
@@ -185,7 +185,7 @@ interfaces:",
         until(
             &stage,
             "/metrics",
-            "bartizan_sidecar_rules_standing{rules=\"compared\"} 0\n",
+            "bartizan_sidecar_rules_installed{rules=\"compared\"} 0\n",
         );
         let _second = watch();
         until(&stage, "/ready", "ready\n");

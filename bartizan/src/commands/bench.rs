@@ -2,6 +2,7 @@
 
 mod hostile;
 mod inspect;
+mod measure;
 mod report;
 mod sidecar;
 mod table;
@@ -25,7 +26,7 @@ enum Bench {
     /// Runs one program and says what it needed; started by the bench itself.
     #[command(hide = true)]
     Measured(inspect::MeasuredArgs),
-    /// What is hostile beside what is measured; started by the bench itself.
+    /// The hostile part of a measurement; started by the bench itself.
     #[command(hide = true)]
     Attack(hostile::AttackArgs),
     /// The server behind everything that is measured; started by the bench itself.
@@ -47,7 +48,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome, Failure> {
         Bench::Server { listen } => {
             let failed = |error| Failure::new(format!("serving on {listen}: {error}"));
             let listener = TcpListener::bind(listen).map_err(failed)?;
-            bartizan_lab::bench::serve(&listener).map_err(failed)?;
+            bartizan_lab::stand_in::proxies::serve(&listener).map_err(failed)?;
             Ok(Outcome::Clean)
         }
     }

@@ -1,8 +1,8 @@
-//! `bartizan check`: what is in force in a deployment file, and what in it protects less than it seems to.
+//! `bartizan check`: what is in effect in a deployment file, and what in it protects less than it seems to.
 
 mod credentials;
 mod findings;
-mod in_force;
+mod in_effect;
 mod ipsec;
 #[cfg(feature = "full")]
 mod ipsec_files;
@@ -21,9 +21,9 @@ use std::time::SystemTime;
 use bartizan_deployment::{Deployment, IpsecNode, Node, day_of};
 use serde::Serialize;
 
-use self::credentials::CredentialsInForce;
+use self::credentials::CredentialsInEffect;
 use self::findings::Finding;
-use self::in_force::{InterfaceInForce, NodeInForce};
+use self::in_effect::{InterfaceInEffect, NodeInEffect};
 use crate::commands::deployment_file::read;
 use crate::output::print;
 use crate::{Failure, Outcome};
@@ -31,7 +31,7 @@ use crate::{Failure, Outcome};
 /// Version of the JSON form: it changes when a field changes its meaning or goes.
 const SCHEMA: &str = "bartizan-check/1";
 
-/// Say what is in force in a deployment file.
+/// Say what is in effect in a deployment file.
 ///
 /// Prints nodes, listeners and the policy of every interface as it holds today. With --node the certificate, key, roots and
 /// revocation lists of that node are read too, and held against the names and policies of the file. Something that is
@@ -70,19 +70,19 @@ pub(crate) struct Args {
     json: bool,
 }
 
-/// What a deployment file puts in force on one day.
+/// What a deployment file applies on one day.
 #[derive(Serialize)]
 struct Report {
     schema: &'static str,
     file: String,
     /// The day (UTC) whose policies these are.
     day: String,
-    nodes: Vec<NodeInForce>,
-    interfaces: Vec<InterfaceInForce>,
+    nodes: Vec<NodeInEffect>,
+    interfaces: Vec<InterfaceInEffect>,
     /// The files of the node asked for.
-    credentials: Option<CredentialsInForce>,
+    credentials: Option<CredentialsInEffect>,
     /// Those that it proves itself with to IKE daemons.
-    ipsec_credentials: Option<CredentialsInForce>,
+    ipsec_credentials: Option<CredentialsInEffect>,
     /// What protects less than it seems to.
     findings: Vec<Finding>,
     /// What is worth knowing and wrong in no way.
@@ -150,9 +150,9 @@ fn report(deployment: &Deployment, file: &Path, node: Option<&str>, now: SystemT
         schema: SCHEMA,
         file: file.display().to_string(),
         day: today.to_string(),
-        nodes: deployment.nodes().map(NodeInForce::of).collect(),
+        nodes: deployment.nodes().map(NodeInEffect::of).collect(),
         interfaces: interfaces
-            .map(|interface| InterfaceInForce::of(interface, now))
+            .map(|interface| InterfaceInEffect::of(interface, now))
             .collect(),
         credentials,
         ipsec_credentials,
@@ -167,13 +167,13 @@ fn of_ipsec(
     node: &Node,
     files: &IpsecNode,
     now: SystemTime,
-) -> (Option<CredentialsInForce>, Vec<Finding>) {
+) -> (Option<CredentialsInEffect>, Vec<Finding>) {
     let (shown, findings) = ipsec_files::of(deployment, node, files, now);
     (Some(shown), findings)
 }
 
 /// The sidecar alone has nothing that reads them.
 #[cfg(not(feature = "full"))]
-fn of_ipsec(_: &Deployment, _: &Node, _: &IpsecNode, _: SystemTime) -> (Option<CredentialsInForce>, Vec<Finding>) {
+fn of_ipsec(_: &Deployment, _: &Node, _: &IpsecNode, _: SystemTime) -> (Option<CredentialsInEffect>, Vec<Finding>) {
     (None, Vec::new())
 }

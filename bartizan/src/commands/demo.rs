@@ -87,7 +87,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome, Failure> {
     if let Err(reason) = &redirect {
         left_out.push(format!(
             "the transparent way: {reason}; it shows a consumer that discovers a producer and calls its real address: led through \
-             the sidecars, nothing in clear, and refused where a sidecar or a rule is gone"
+             the sidecars, nothing unencrypted, and refused where a sidecar or a rule is gone"
         ));
     }
     show::opening(&facts, &left_out);

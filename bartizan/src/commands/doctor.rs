@@ -15,7 +15,7 @@ use bartizan_host::{Facts, KernelBlueprint, LabRoot};
 use clap::ValueEnum;
 use serde::Serialize;
 
-use self::feature::{Feature, Inventory, Standing};
+use self::feature::{Feature, Inventory, Readiness};
 use self::processor::Instructions;
 use self::thing::{Examined, Presence, Thing};
 use self::tool::{Reach, Tool};
@@ -55,7 +55,7 @@ struct Report {
     kernel: Vec<Examined>,
     roots: Vec<Root>,
     tools: Vec<Tool>,
-    features: Vec<Standing>,
+    features: Vec<Readiness>,
 }
 
 /// A lab root, or the kernel of a guest, that could be there.
@@ -77,8 +77,8 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
         text::of(&report, args.features.is_empty())
     };
     print(&text)?;
-    let counts = |standing: &&Standing| !args.features.is_empty() || standing.default;
-    let ready = report.features.iter().filter(counts).all(|standing| standing.ready);
+    let counts = |readiness: &&Readiness| !args.features.is_empty() || readiness.default;
+    let ready = report.features.iter().filter(counts).all(|readiness| readiness.ready);
     Ok(if ready { Outcome::Clean } else { Outcome::Finding })
 }
 
@@ -132,9 +132,9 @@ fn examine(asked: &[Feature]) -> Result<Report, Failure> {
         if !asked.is_empty() && !asked.contains(&feature) {
             continue;
         }
-        features.push(feature.standing(&inventory));
+        features.push(feature.readiness(&inventory));
         if feature == Feature::Lab {
-            features.extend(experiments::standings()?);
+            features.extend(experiments::all_readiness()?);
         }
     }
     Ok(Report {

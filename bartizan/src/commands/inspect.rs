@@ -221,7 +221,7 @@ fn reads(json: bool) -> Result<Outcome, Failure> {
     Ok(Outcome::Clean)
 }
 
-/// What all of the reports know together, and the documents that are asked for beside them.
+/// What all of the reports know together, and the documents that are asked for next to them.
 fn conclude(
     args: &Args,
     reports: &mut [Report],

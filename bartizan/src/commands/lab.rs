@@ -6,8 +6,8 @@ mod crypto_service;
 mod export;
 mod list;
 mod nrf;
+mod progress;
 mod records;
-pub(super) use records::write;
 mod report;
 mod root;
 mod run;
@@ -18,6 +18,8 @@ use std::path::PathBuf;
 use bartizan_lab::runner::experiment::{Collection, CollectionError};
 
 pub(super) use built_from::build;
+pub(super) use progress::Progress;
+pub(super) use records::write;
 
 use crate::{Failure, Outcome};
 

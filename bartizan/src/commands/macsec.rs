@@ -10,13 +10,10 @@ use std::path::{Path, PathBuf};
 use bartizan_deployment::Deployment;
 use bartizan_macsec::control::{self, Answer, Question};
 use bartizan_macsec::guard::Guard;
-use bartizan_macsec::link::Setting;
+use bartizan_macsec::link::{RUN, Setting};
 
 use crate::Failure;
 use crate::commands::deployment_file::read;
-
-/// Where controllers are reached, one directory per node.
-const RUN: &str = "/run/bartizan/macsec";
 
 /// Which links a command is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -47,7 +44,7 @@ impl MacsecHost {
             return Ok(None);
         }
         let deployment = read(file)?;
-        let settings = Setting::all(&deployment, node);
+        let mut settings = Setting::all(&deployment, node);
         let shown = file.display();
         match (settings.is_empty(), deployment.ipsec_links(node).next().is_some(), with) {
             (true, _, None) => return Ok(None),
@@ -65,8 +62,12 @@ impl MacsecHost {
             }
             (false, ..) => {}
         }
+        let directory = directory.map_or_else(|| Path::new(RUN).join(node), Path::to_owned);
+        for setting in &mut settings {
+            setting.directory.clone_from(&directory);
+        }
         Ok(Some(Self {
-            directory: directory.map_or_else(|| Path::new(RUN).join(node), Path::to_owned),
+            directory,
             node: node.to_owned(),
             deployment,
             settings,

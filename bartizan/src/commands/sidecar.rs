@@ -256,7 +256,7 @@ fn announce(deployment: &Deployment, node: &str, running: &Running) {
             .map_or("that of the destination", InterfaceKind::name);
         tracing::info!(
             %listen, to, interface, path = outbound.path.name(), warm = outbound.warm,
-            "outbound listener, clear"
+            "outbound listener, unencrypted"
         );
     }
     match running.admin() {

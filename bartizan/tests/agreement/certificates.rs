@@ -1,4 +1,4 @@
-//! Certificates in clear: the same bytes, and in them the same algorithms.
+//! Certificates in plaintext: the same bytes, and in them the same algorithms.
 
 use aws_lc_rs::digest::{SHA256, digest};
 use bartizan_registry::x509_algorithm_named;

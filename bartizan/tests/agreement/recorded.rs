@@ -150,7 +150,7 @@ fn duplicated_packets_change_nothing_but_their_count() {
     let directory = tempfile::tempdir().unwrap();
     let to = directory.path().join("twice.pcap");
     let from = capture("openssl-3.5.7.pcap");
-    // mergecap puts the two copies together by time, so that each packet stands beside its double.
+    // mergecap puts the two copies together by time, so that each packet stands next to its double.
     let _ = wireshark("mergecap", [PathBuf::from("-w"), to.clone(), from.clone(), from]);
     let twice = inspect(&to);
     let once = inspect(&capture("openssl-3.5.7.pcap"));

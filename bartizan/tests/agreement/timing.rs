@@ -1,4 +1,4 @@
-//! What `bartizan inspect --timing` counts, beside what tshark counts: packet by packet, with packets lost, repeated and
+//! What `bartizan inspect --timing` counts, compared with what tshark counts: packet by packet, with packets lost, repeated and
 //! reordered as well.
 
 use std::collections::BTreeMap;
@@ -77,7 +77,7 @@ struct Compared {
     again: u64,
     late: u64,
     /// How often one tool has the one where the other has the other.
-    told_apart_otherwise: u64,
+    distinguished_otherwise: u64,
 }
 
 /// Compares everything. Whether a segment behind the highest one was sent again or overtaken is a guess by its time in both
@@ -122,7 +122,7 @@ fn compare(file: &Path) -> Compared {
             ];
             compared.again += again;
             compared.late += late;
-            compared.told_apart_otherwise += again.abs_diff(expected_again) + late.abs_diff(expected_late);
+            compared.distinguished_otherwise += again.abs_diff(expected_again) + late.abs_diff(expected_late);
         }
         let handshake = &connection["handshake"];
         if handshake.is_null() {
@@ -175,19 +175,19 @@ fn nanoseconds(milliseconds: &Value) -> u64 {
 fn packets_times_and_handshakes_of_openssl_are_those_tshark_counts() {
     // Sixteen connections, of which one was refused.
     let compared = compare(&capture("openssl-3.5.7.pcap"));
-    assert_eq!((compared.handshakes, compared.told_apart_otherwise), (15, 0));
+    assert_eq!((compared.handshakes, compared.distinguished_otherwise), (15, 0));
 }
 
 #[test]
 fn packets_times_and_handshakes_of_a_sidecar_are_those_tshark_counts() {
     let compared = compare(&capture("sidecar-hybrid.pcap"));
-    assert_eq!((compared.handshakes, compared.told_apart_otherwise), (1, 0));
+    assert_eq!((compared.handshakes, compared.distinguished_otherwise), (1, 0));
 }
 
 #[test]
-fn connections_in_clear_and_what_they_sent_again_are_those_tshark_counts() {
+fn connections_in_plaintext_and_what_they_sent_again_are_those_tshark_counts() {
     let compared = compare(&capture("sbi-free5gc-two-registrations.pcap"));
-    assert_eq!((compared.handshakes, compared.told_apart_otherwise), (0, 0));
+    assert_eq!((compared.handshakes, compared.distinguished_otherwise), (0, 0));
 }
 
 /// The records of a pcap file, each with its header.
@@ -211,7 +211,7 @@ fn put_in_order(records: &mut [Vec<u8>], times: &[[u8; 8]]) {
 }
 
 #[test]
-fn what_is_lost_repeated_and_reordered_is_told_as_tshark_tells_it() {
+fn what_is_lost_repeated_and_reordered_is_reported_as_tshark_tells_it() {
     let bytes = fs::read(capture("openssl-3.5.7.pcap")).unwrap();
     let folder = tempfile::tempdir().unwrap();
     let (mut behind, mut otherwise) = (0, 0);
@@ -252,10 +252,10 @@ fn what_is_lost_repeated_and_reordered_is_told_as_tshark_tells_it() {
         fs::write(&file, [header, &records.concat()].concat()).unwrap();
         let compared = compare(&file);
         behind += compared.again + compared.late;
-        otherwise += compared.told_apart_otherwise;
+        otherwise += compared.distinguished_otherwise;
     }
     assert!(
         behind > 100 && otherwise * 10 < behind,
-        "{behind} behind, {otherwise} told apart otherwise"
+        "{behind} behind, {otherwise} distinguished otherwise"
     );
 }

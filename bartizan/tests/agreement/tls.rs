@@ -223,7 +223,7 @@ fn certificates(file: &Path, document: &Value, agreed: &mut Agreed) {
     assert_eq!(shown.filter(|is| *is).count(), seen, "none that tshark does not see");
 }
 
-/// Fatal alerts in clear: ours names the end and the alert. What follows a NULL cipher's ChangeCipherSpec, tshark reads on; to us
+/// Fatal alerts in plaintext: ours names the end and the alert. What follows a NULL cipher's ChangeCipherSpec, tshark reads on; to us
 /// it is protected by that cipher, and the connection is called clear for it.
 fn alerts(file: &Path, document: &Value, agreed: &mut Agreed) {
     let ours = by_ends(document);

@@ -181,11 +181,11 @@ fn types_tunnels_and_sessions_are_those_tshark_reads() {
         let mut ours = all.filter(|one| one["datagrams"]["protocol"] == name);
         let ours = &ours.next().unwrap_or_else(|| panic!("{name}"))["datagrams"];
         let (mut types, mut endpoints) = (Counts::new(), Counts::new());
-        let mut in_clear = 0;
+        let mut in_plaintext = 0;
         for row in rows(&file, &[], kind, &["ip.src", kind, endpoint]) {
             // The outer packet's addresses stand first.
             let first = row["ip.src"][0] == Ipv4Addr::new(10, 30, 0, 1).to_string();
-            in_clear += u64::from(row["ip.src"].len() > 1);
+            in_plaintext += u64::from(row["ip.src"].len() > 1);
             for kind in numbers(&row[kind]) {
                 *types.entry((first, kind)).or_default() += 1;
             }
@@ -197,6 +197,6 @@ fn types_tunnels_and_sessions_are_those_tshark_reads() {
         assert_eq!(types.values().sum::<u64>(), messages, "{name}");
         assert_eq!(of_types(ours), types, "{name}");
         assert_eq!(of_endpoints(ours), endpoints, "{name}");
-        assert_eq!(ours["user_packets_in_clear"], in_clear, "{name}");
+        assert_eq!(ours["user_packets_in_plaintext"], in_plaintext, "{name}");
     }
 }

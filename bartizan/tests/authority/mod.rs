@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use bartizan_host::LabRoot;
 
-/// Long enough for a machine that builds something else beside the tests.
+/// Long enough for a machine that builds something else during the tests.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 pub(crate) const ALGORITHMS: [&str; 6] = [

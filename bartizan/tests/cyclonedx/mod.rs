@@ -1,4 +1,4 @@
-//! The published schema of CycloneDX 1.7, and what must hold of each document beside it.
+//! The published schema of CycloneDX 1.7, and what must hold of each document next to it.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -68,7 +68,7 @@ pub(crate) fn assets<'a>(document: &'a Value, kind: &'a str) -> impl Iterator<It
     components.filter(move |component| component["cryptoProperties"]["assetType"] == kind)
 }
 
-/// Where a component was seen: locations and what stands beside them.
+/// Where a component was seen: locations and what stands next to them.
 pub(crate) fn places(component: &Value) -> Vec<(&str, &str)> {
     fn text<'a>(place: &'a Value, member: &str) -> &'a str {
         place[member].as_str().unwrap()

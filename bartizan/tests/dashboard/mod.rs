@@ -1,4 +1,4 @@
-//! A dashboard's queries beside what is exported.
+//! A dashboard's queries compared with what is exported.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;

@@ -66,12 +66,23 @@ fn named(value: &Value) -> BTreeSet<String> {
 }
 
 #[test]
-fn deployment_files_of_documents_are_accepted_by_check() {
+fn deployment_files_of_documents_are_accepted_by_check_and_by_the_schema() {
     let place = tempfile::tempdir().unwrap();
+    let schema = Command::new(env!("CARGO_BIN_EXE_bartizan"))
+        .arg("schema")
+        .output()
+        .unwrap();
+    let schema = jsonschema::draft7::new(&serde_json::from_slice(&schema.stdout).unwrap()).unwrap();
     let mut checked = BTreeSet::new();
     for (path, text) in super::documents() {
         for block in blocks(&text) {
             let Some(file) = completed(block) else { continue };
+            let marked: Vec<_> = schema.iter_errors(&file).map(|fault| fault.to_string()).collect();
+            assert!(
+                marked.is_empty(),
+                "{}:\n{block}\nan editor marks {marked:?}",
+                path.display()
+            );
             // JSON is YAML.
             fs::write(place.path().join("core.yaml"), file.to_string()).unwrap();
             let output = Command::new(env!("CARGO_BIN_EXE_bartizan"))
@@ -79,7 +90,7 @@ fn deployment_files_of_documents_are_accepted_by_check() {
                 .current_dir(place.path())
                 .output()
                 .unwrap();
-            // 1 is a finding, such as an exception that is in force: the file was understood.
+            // 1 is a finding, such as an exception that is in effect: the file was understood.
             assert!(
                 matches!(output.status.code(), Some(0 | 1)),
                 "{}:\n{block}\n{}",

@@ -1,4 +1,4 @@
-//! One `bartizan inspect` that runs, and hosts that talk beside it.
+//! One `bartizan inspect` that runs, and hosts that talk next to it.
 
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
@@ -99,7 +99,7 @@ fn named(text: &str, name: &str) -> Vec<Value> {
     lines.map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
-/// One that runs until it is told to end.
+/// One that runs until it is asked to end.
 pub(crate) struct Followed {
     process: Option<Process>,
     /// What it says: far more than is kept of a process that runs.
@@ -141,11 +141,11 @@ impl Followed {
         whole(&said).map(|line| serde_json::from_str(line).unwrap()).collect()
     }
 
-    pub(crate) fn told(&self, name: &str, is: impl Fn(&Value) -> bool) -> bool {
+    pub(crate) fn reported(&self, name: &str, is: impl Fn(&Value) -> bool) -> bool {
         named(&self.said(), name).iter().any(is)
     }
 
-    /// The first event of this name that fits, once it is told.
+    /// The first event of this name that fits, once it is reported.
     pub(crate) fn wait_for(&mut self, name: &str, is: impl Fn(&Value) -> bool) -> Value {
         self.wait(name, |followed| {
             let mut events = named(&followed.said(), name).into_iter();
@@ -153,7 +153,7 @@ impl Followed {
         })
     }
 
-    /// Until so many events of this name are told.
+    /// Until so many events of this name are reported.
     pub(crate) fn wait_for_many(&mut self, name: &str, many: usize) {
         self.wait(name, |followed| {
             (named(&followed.said(), name).len() >= many).then_some(())
@@ -203,7 +203,6 @@ impl Followed {
         (finished.status.code().unwrap_or(-1), self.said())
     }
 
-    /// Kills it.
     pub(crate) fn kill(&mut self) {
         if let Some(mut process) = self.process.take() {
             process.send(9);

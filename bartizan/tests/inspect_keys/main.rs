@@ -143,7 +143,7 @@ fn chains_that_keys_opened_are_in_the_bill_of_materials_and_no_secret_is() {
         for component in [certificate, scheme] {
             let places = cyclonedx::places(component);
             let opened =
-                |(file, beside): &(&str, &str)| *file == "sbi.pcap" && beside.ends_with(", opened by the keys given");
+                |(file, detail): &(&str, &str)| *file == "sbi.pcap" && detail.ends_with(", opened by the keys given");
             assert!(!places.is_empty() && places.iter().all(opened), "{places:?}");
         }
     }
@@ -186,7 +186,7 @@ fn two_dates_are_compared_by_what_keys_open_of_both() {
 }
 
 #[test]
-fn a_classical_end_beside_a_post_quantum_one_is_enough_for_a_forger() {
+fn a_classical_end_next_to_a_post_quantum_one_is_enough_for_a_forger() {
     let stage = Stage::new();
     let (nrf, amf) = (stage.identity("nrf", "ml-dsa-65"), stage.identity("amf", "ed25519"));
     exchange(&stage, &nrf, Some(&amf), "-tls1_3");
@@ -405,8 +405,8 @@ fn http2_inside_tls_shows_its_requests_and_the_tokens_in_them() {
     let frames = ["frames_from_client", "frames_from_server"].map(|side| http2[side].as_u64().unwrap());
     assert_eq!(frames.iter().sum::<u64>(), kinds.len() as u64, "frames, by tshark");
     assert_eq!(connection["questions"]["clear"]["answer"], "no");
-    let beside = connection["beside"].as_array().unwrap();
-    let said: Vec<&str> = beside.iter().map(|hole| hole["because"].as_str().unwrap()).collect();
+    let detail = connection["above_transport"].as_array().unwrap();
+    let said: Vec<&str> = detail.iter().map(|hole| hole["because"].as_str().unwrap()).collect();
     for algorithm in ["RS256", "ES256"] {
         assert!(said.iter().any(|because| because.contains(algorithm)), "{said:?}");
     }

@@ -12,7 +12,7 @@ use bartizan_host::{LabRoot, Process, Program};
 use bartizan_testing::{Tshark, lab_root};
 use serde_json::Value;
 
-/// Long enough for a machine that builds something else beside the tests.
+/// Long enough for a machine that builds something else during the tests.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A directory with certificates and what is made of them.

@@ -1,4 +1,4 @@
-mod clear_text;
+mod cleartext;
 mod egress;
 mod faults;
 mod guarding;
@@ -34,7 +34,7 @@ fn stderr(finished: &bartizan_host::Finished) -> String {
 }
 
 /// Waits until the node's ledger and its `status` name a refusal of this direction, by whom and why, and the link is down.
-fn is_told(stage: &Stage, node: &str, direction: Direction, by: Refuser, reason: &str) {
+fn is_reported(stage: &Stage, node: &str, direction: Direction, by: Refuser, reason: &str) {
     is_recorded(stage, node, direction, by, reason);
     eventually("status has it", || {
         let (code, report) = stage.try_json("status", node)?;
@@ -77,13 +77,13 @@ fn a_link_comes_up_and_is_rekeyed_and_goes_down_as_status_says_and_nothing_is_le
         "keyed from its IKE_SA"
     );
 
-    // Two at once, beside the one that stays: nothing is set up a second time.
+    // Two at once, next to the one that stays: nothing is set up a second time.
     let others = [(); 2].map(|()| stage.bartizan("up", "cu", &["--json"]).start().expect("it starts"));
     for other in others {
         let finished = other.finish(PATIENCE).expect("it ends");
         let report: Value = serde_json::from_str(&finished.text()).expect("JSON");
         assert_eq!(
-            (finished.status.code(), &report["attempts"][0]["came"]),
+            (finished.status.code(), &report["attempts"][0]["outcome"]),
             (Some(0), &"stood".into())
         );
         assert_eq!(report["links"][0]["ike"].as_array().map(Vec::len), Some(1));
@@ -197,7 +197,7 @@ fn nobody_else_can_hold_the_lock_of_a_charon() {
     };
     assert!(refused.to_string().contains("Permission denied"), "{refused}");
     assert!(std::path::Path::new(&file).exists());
-    assert_eq!(stage.json("up", "cu", &[]).1["attempts"][0]["came"], "stood");
+    assert_eq!(stage.json("up", "cu", &[]).1["attempts"][0]["outcome"], "stood");
     assert_eq!(stage.json("down", "cu", &[]).0, 0);
 }
 
@@ -209,12 +209,12 @@ fn a_peer_that_has_only_classical_key_exchange_gets_no_link() {
     assert_eq!(code, 1);
     let attempt = &report["attempts"][0];
     assert_eq!(
-        (&attempt["came"], &attempt["reason"]),
+        (&attempt["outcome"], &attempt["reason"]),
         (&"failed".into(), &"no-common-proposal".into())
     );
     // Why, is known at both ends: the one that refused says what it was offered.
-    is_told(&stage, "cu", Direction::Outbound, Refuser::Peer, "no-common-proposal");
-    is_told(&stage, "ric", Direction::Inbound, Refuser::Us, "no-common-proposal");
+    is_reported(&stage, "cu", Direction::Outbound, Refuser::Peer, "no-common-proposal");
+    is_reported(&stage, "ric", Direction::Inbound, Refuser::Us, "no-common-proposal");
     let (code, report) = stage.json("status", "cu", &[]);
     assert_eq!((code, &report["well"]), (1, &false.into()));
     assert_eq!(child(&report), &Value::Null);
@@ -232,8 +232,8 @@ fn a_certificate_that_has_run_out_or_was_revoked_opens_no_link() {
         (1, &"expired".into()),
         "{report}"
     );
-    is_told(&stage, "cu", Direction::Outbound, Refuser::Us, "expired");
-    is_told(&stage, "ric", Direction::Inbound, Refuser::Peer, "peer-refused");
+    is_reported(&stage, "cu", Direction::Outbound, Refuser::Us, "expired");
+    is_reported(&stage, "ric", Direction::Inbound, Refuser::Peer, "peer-refused");
     let (_, report) = stage.json("status", "ric", &[]);
     assert_eq!(report["well"], false);
     let ended = report["certificate_not_after"].as_u64().expect("a time");
@@ -257,8 +257,8 @@ fn a_certificate_that_has_run_out_or_was_revoked_opens_no_link() {
         (1, &"peer-refused".into()),
         "{report}"
     );
-    is_told(&stage, "ric", Direction::Inbound, Refuser::Us, "revoked");
-    is_told(&stage, "cu", Direction::Outbound, Refuser::Peer, "peer-refused");
+    is_reported(&stage, "ric", Direction::Inbound, Refuser::Us, "revoked");
+    is_reported(&stage, "cu", Direction::Outbound, Refuser::Peer, "peer-refused");
 }
 
 #[test]
@@ -291,7 +291,7 @@ fn what_this_charon_cannot_do_is_said_before_anything_is_loaded() {
 }
 
 #[test]
-fn a_charon_that_is_absent_or_answers_nonsense_is_told_with_what_to_do() {
+fn a_charon_that_is_absent_or_answers_nonsense_is_reported_with_what_to_do() {
     let stage = Stage::set_up("hybrid", "hybrid");
     let finished = stage.run("status", "cu", &[]);
     assert_eq!(finished.status.code(), Some(2));

@@ -1,4 +1,4 @@
-//! An E2 node that never stops sending, and what of it leaves the sender's host in clear.
+//! An E2 node that never stops sending, and what of it leaves the sender's host in plaintext.
 
 use std::io::Read as _;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -28,7 +28,7 @@ impl Sender {
         }
     }
 
-    /// Sends until it is told to stop.
+    /// Sends until it is asked to stop.
     pub(super) fn run(&self, mut send: impl FnMut()) {
         while !self.stop.load(Ordering::Relaxed) {
             send();
@@ -62,7 +62,7 @@ impl Drop for Stopped<'_> {
 /// What left by the CU's interface, as lengths of IP packets.
 #[derive(Debug, Default)]
 pub(super) struct Left {
-    /// SCTP in clear.
+    /// SCTP in plaintext.
     pub(super) clear: Vec<usize>,
     /// ESP, by itself or in UDP.
     pub(super) protected: Vec<usize>,

@@ -36,7 +36,7 @@ fn a_down_that_the_peer_does_not_hear_leaves_what_status_says_and_the_next_up_cl
 
     stage.ip("ric", &["link", "set", "v0", "up"]);
     let (code, report) = stage.json("up", "cu", &["--timeout", "60"]);
-    assert_eq!((code, &report["attempts"][0]["came"]), (0, &"up".into()), "{report}");
+    assert_eq!((code, &report["attempts"][0]["outcome"]), (0, &"up".into()), "{report}");
     eventually("the peer has the new one alone", || {
         let (_, report) = stage.json("status", "ric", &[]);
         let now = ikes(&report);
@@ -62,7 +62,7 @@ fn a_down_that_is_killed_while_it_waits_for_the_peer_is_finished_by_the_next() {
     eventually("it is gone", || down.ended().expect("a child of ours"));
     let (code, report) = stage.json("status", "cu", &[]);
     assert_eq!((code, &report["links"][0]["loaded"]), (1, &false.into()));
-    assert_eq!(report["clear_text"]["guard"], "in-force");
+    assert_eq!(report["cleartext"]["guard"], "installed");
     assert_eq!(stage.json("down", "cu", &["--timeout", "1"]).0, 0);
     let (_, report) = stage.json("status", "cu", &[]);
     assert_eq!(ikes(&report).len(), 0, "{report}");
@@ -70,7 +70,7 @@ fn a_down_that_is_killed_while_it_waits_for_the_peer_is_finished_by_the_next() {
     // And the next `up` is right.
     stage.ip("ric", &["link", "set", "v0", "up"]);
     let (code, report) = stage.json("up", "cu", &["--timeout", "60"]);
-    assert_eq!((code, &report["attempts"][0]["came"]), (0, &"up".into()), "{report}");
+    assert_eq!((code, &report["attempts"][0]["outcome"]), (0, &"up".into()), "{report}");
     stage.stands("cu");
 }
 
@@ -118,7 +118,7 @@ fn an_up_that_is_killed_at_any_point_leaves_nothing_that_stops_the_next() {
 }
 
 #[test]
-fn a_charon_that_stalls_is_told_by_every_command_within_the_time_it_states_and_the_link_stands_on() {
+fn a_charon_that_stalls_is_reported_by_every_command_within_the_time_it_states_and_the_link_stands_on() {
     let stage = Stage::set_up("hybrid", "hybrid");
     let (_ric, _cu) = (stage.up("ric"), stage.up("cu"));
     stage.stands("cu");

@@ -48,7 +48,7 @@ fn guard_of_a_ric_with_a_hundred_gnbs_is_installed_and_compared() {
     let installed = guard(&stage, &["install", "FILE", "--node", "cu"]);
     assert_eq!(installed.status.code(), Some(0), "{}", stderr(&installed));
     let (code, report) = shown(&stage);
-    assert_eq!((code, &report["guard"]), (Some(0), &"in-force".into()));
+    assert_eq!((code, &report["guard"]), (Some(0), &"installed".into()));
     assert_eq!(report["links"].as_array().map(Vec::len), Some(100));
     let removed = Program::new("nft")
         .arguments(["flush", "chain", "inet", "bartizan-ipsec-cu", "leaving-gnb100-E2"])
@@ -74,7 +74,7 @@ fn guard_is_installed_shown_and_removed_without_a_certificate_or_a_charon() {
         "{said}"
     );
     let (code, report) = shown(&stage);
-    assert_eq!((code, &report["guard"]), (Some(0), &"in-force".into()), "{report}");
+    assert_eq!((code, &report["guard"]), (Some(0), &"installed".into()), "{report}");
     assert_eq!(
         (&report["schema"], &report["node"]),
         (&"bartizan-guard/1".into(), &"cu".into())
@@ -95,7 +95,7 @@ fn guard_is_installed_shown_and_removed_without_a_certificate_or_a_charon() {
     );
     assert_eq!(list(), before);
 
-    // Another state of the file is told, and takes its place.
+    // Another state of the file is reported, and takes its place.
     let file = stage.path().join("cu.yaml");
     let text = std::fs::read_to_string(&file).expect("a file");
     std::fs::write(&file, text.replace("10.78.0.2", "10.78.0.3")).expect("a file");
@@ -119,14 +119,14 @@ fn guard_is_installed_shown_and_removed_without_a_certificate_or_a_charon() {
 }
 
 #[test]
-fn an_up_that_fails_before_there_is_a_charon_leaves_the_guard_in_force() {
+fn an_up_that_fails_before_there_is_a_charon_leaves_the_guard_installed() {
     let mut stage = Stage::set_up("hybrid", "hybrid");
     // Whatever it is that fails first: here the certificate.
     std::fs::write(stage.path().join("cu.crt.pem"), "nothing of a certificate").expect("a file");
     let up = stage.run("up", "cu", &[]);
     assert_eq!(up.status.code(), Some(2), "{}", stderr(&up));
     let (code, report) = shown(&stage);
-    assert_eq!((code, &report["guard"]), (Some(0), &"in-force".into()), "{report}");
+    assert_eq!((code, &report["guard"]), (Some(0), &"installed".into()), "{report}");
     let down = stage.run("down", "cu", &["--unguard"]);
     // It needs the certificate too; the guard has its own command.
     assert_eq!(down.status.code(), Some(2), "{}", stderr(&down));
@@ -141,7 +141,7 @@ fn an_up_that_fails_before_there_is_a_charon_leaves_the_guard_in_force() {
         .and_then(|process| process.finish(PATIENCE))
         .expect("it ends");
     assert_eq!(up.status.code(), Some(2), "{}", stderr(&up));
-    assert_eq!(shown(&stage).1["guard"], "in-force");
+    assert_eq!(shown(&stage).1["guard"], "installed");
 }
 
 #[test]
@@ -168,7 +168,7 @@ fn the_right_to_change_the_packet_filter_is_all_that_the_guard_takes() {
     let nft = Program::new("nft").arguments(["list", "tables"]).inside(&stage.cu);
     assert_eq!(nft.run(PATIENCE).expect("nft").text(), "table inet bartizan-ipsec-cu\n");
     // Who has all rights finds the same.
-    assert_eq!(shown(&stage).1["guard"], "in-force");
+    assert_eq!(shown(&stage).1["guard"], "installed");
     let nobody = Program::new("setpriv")
         .arguments(["--bounding-set=-all", "--inh-caps=-all"])
         .argument(env!("CARGO_BIN_EXE_bartizan"))

@@ -79,7 +79,7 @@ fn xfrm(stage: &Stage, table: &str) -> String {
 }
 
 fn guard(report: &Value) -> (&str, &str) {
-    let of = &report["clear_text"];
+    let of = &report["cleartext"];
     (
         of["guard"].as_str().unwrap_or_default(),
         of["by"].as_str().unwrap_or_default(),
@@ -105,11 +105,11 @@ fn kill_at_rest(process: &mut Process) {
     process.send(libc::SIGKILL);
 }
 
-const CLOSED: (&str, &str) = ("in-force", "xfrm");
+const CLOSED: (&str, &str) = ("installed", "xfrm");
 
 #[test]
-fn no_e2_packet_leaves_in_clear_where_the_kernel_does_esp_and_has_no_nftables() {
-    if in_a_guest("no_e2_packet_leaves_in_clear_where_the_kernel_does_esp_and_has_no_nftables") {
+fn no_e2_packet_leaves_unencrypted_where_the_kernel_does_esp_and_has_no_nftables() {
+    if in_a_guest("no_e2_packet_leaves_unencrypted_where_the_kernel_does_esp_and_has_no_nftables") {
         return;
     }
     let stage = Stage::set_up("hybrid", "hybrid");
@@ -129,7 +129,7 @@ fn no_e2_packet_leaves_in_clear_where_the_kernel_does_esp_and_has_no_nftables() 
             sender.many_more();
             // Nothing is doubled by a second one.
             let policies = xfrm(&stage, "policy").matches("ptype main").count();
-            assert_eq!(stage.json("up", "cu", &[]).1["attempts"][0]["came"], "stood");
+            assert_eq!(stage.json("up", "cu", &[]).1["attempts"][0]["outcome"], "stood");
             assert_eq!(xfrm(&stage, "policy").matches("ptype main").count(), policies);
 
             // charon is killed under its `up`: the kernel has its SAs and policies still.
@@ -157,7 +157,7 @@ fn no_e2_packet_leaves_in_clear_where_the_kernel_does_esp_and_has_no_nftables() 
             let (_, report) = stage.json("down", "cu", &[]);
             assert_eq!(guard(&report), CLOSED);
             assert!(
-                report["clear_text"]["dropped_leaving"].as_u64() >= Some(MANY as u64),
+                report["cleartext"]["dropped_leaving"].as_u64() >= Some(MANY as u64),
                 "{report}"
             );
         });

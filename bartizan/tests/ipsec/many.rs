@@ -201,8 +201,8 @@ impl Field {
             let shown = match self.status() {
                 Some((report, 0)) => return report,
                 Some((report, _)) => {
-                    let standing = links(&report).filter(|link| stands(link)).count();
-                    format!("{standing} of {GNBS} up")
+                    let established = links(&report).filter(|link| stands(link)).count();
+                    format!("{established} of {GNBS} up")
                 }
                 None => "no charon answers".to_owned(),
             };
@@ -307,10 +307,10 @@ fn four_gnbs_come_up_at_one_ric_over_both_families_and_a_path_that_loses() {
     field.impair(5.0);
     let through = capture("through");
     let ups: Vec<_> = field.nodes().map(|(number, _)| field.up(number)).collect();
-    // A charon gets its directory when the guard is in force; it runs some time later.
+    // A charon gets its directory when the guard is installed; it runs some time later.
     let started = |number| Path::new(&field.charon(number)).exists().then_some(());
     for (number, _) in field.nodes() {
-        eventually("the guard is in force", || started(number));
+        eventually("the guard is installed", || started(number));
     }
     field.associate(impatient, false);
     field.all_up();

@@ -6,7 +6,7 @@ use bartizan_host::{Capture, Direction, Namespace, Port, Program, connect};
 use bartizan_ledger::{Cause, Event};
 use serde_json::Value;
 
-use super::clear_text::raw;
+use super::cleartext::raw;
 use super::egress::{Left, Sender, counted};
 use crate::stage::*;
 

@@ -39,7 +39,13 @@ fn logs(up: &Process, what: &str, wanted: &str) {
 }
 
 /// Waits until the refusal is in all four.
-fn is_told_everywhere(stage: &Stage, (node, up): (&str, &Process), direction: Direction, by: Refuser, reason: &str) {
+fn is_reported_everywhere(
+    stage: &Stage,
+    (node, up): (&str, &Process),
+    direction: Direction,
+    by: Refuser,
+    reason: &str,
+) {
     is_recorded(stage, node, direction, by, reason);
     eventually("status has it", || {
         let (_, report) = stage.try_json("status", node)?;
@@ -125,7 +131,7 @@ fn changed(section: &Section) -> Section {
 }
 
 #[test]
-fn a_rekey_that_the_peer_refuses_and_the_link_that_expires_are_told_at_both_ends() {
+fn a_rekey_that_the_peer_refuses_and_the_link_that_expires_are_reported_at_both_ends() {
     let stage = Stage::set_up_with("hybrid", "hybrid", &format!("{INNER}, rekey-child: 10s"));
     let ric = stage.up_with("ric", &SERVED);
     let mut client = Client::connect(&stage.charon("ric").join("charon.vici"), PATIENCE).expect("charon");
@@ -137,8 +143,8 @@ fn a_rekey_that_the_peer_refuses_and_the_link_that_expires_are_told_at_both_ends
     let cu = stage.up_with("cu", &SERVED);
     stage.stands("cu");
     let (at_cu, at_ric) = (("cu", &cu), ("ric", &ric));
-    is_told_everywhere(&stage, at_cu, Direction::Outbound, Refuser::Peer, "no-common-proposal");
-    is_told_everywhere(&stage, at_ric, Direction::Inbound, Refuser::Us, "no-common-proposal");
+    is_reported_everywhere(&stage, at_cu, Direction::Outbound, Refuser::Peer, "no-common-proposal");
+    is_reported_everywhere(&stage, at_ric, Direction::Inbound, Refuser::Us, "no-common-proposal");
     is_ended(&stage, at_cu, "child", Why::Expired);
     is_ended(&stage, at_ric, "child", Why::DeletedByPeer);
     for node in ["cu", "ric"] {
@@ -155,7 +161,7 @@ const NO_CREATE_CHILD_SA: &str = "table inet test {\nchain out {\ntype filter ho
      udp dport 4500 @th,64,32 0 @th,240,8 36 @th,248,8 & 0x20 == 0 drop\n}\n}\n";
 
 #[test]
-fn a_rekey_that_the_peer_puts_off_until_the_link_expires_is_told_at_both_ends() {
+fn a_rekey_that_the_peer_puts_off_until_the_link_expires_is_reported_at_both_ends() {
     let stage = Stage::set_up_with("hybrid", "hybrid", &format!("{INNER}, rekey-child: 10s"));
     let (ric, cu) = (stage.up_with("ric", &SERVED), stage.up_with("cu", &SERVED));
     stage.stands("cu");
@@ -170,8 +176,8 @@ fn a_rekey_that_the_peer_puts_off_until_the_link_expires_is_told_at_both_ends() 
         .command("rekey", Section::new().with("ike", "cu--ric"))
         .expect("it begins");
     let (at_cu, at_ric) = (("cu", &cu), ("ric", &ric));
-    is_told_everywhere(&stage, at_cu, Direction::Outbound, Refuser::Peer, "temporary-failure");
-    is_told_everywhere(&stage, at_ric, Direction::Inbound, Refuser::Us, "temporary-failure");
+    is_reported_everywhere(&stage, at_cu, Direction::Outbound, Refuser::Peer, "temporary-failure");
+    is_reported_everywhere(&stage, at_ric, Direction::Inbound, Refuser::Us, "temporary-failure");
     is_ended(&stage, at_cu, "child", Why::Expired);
     for node in ["cu", "ric"] {
         assert_eq!(first_refusal(&stage, node), (Asked::Exchange, false), "{node}");
@@ -181,7 +187,7 @@ fn a_rekey_that_the_peer_puts_off_until_the_link_expires_is_told_at_both_ends() 
 }
 
 #[test]
-fn an_own_certificate_that_ends_before_a_re_authentication_is_told_at_both_ends_and_so_is_the_link_that_expires() {
+fn an_own_certificate_that_ends_before_a_re_authentication_is_reported_at_both_ends_and_so_is_the_link_that_expires() {
     let link = format!("{INNER}, reauth: 20s, rekey-ike: never");
     let mut stage = Stage::set_up_with("hybrid", "hybrid", &link);
     // The RIC does not begin itself: of two re-authentications at once each end would refuse one.
@@ -194,8 +200,8 @@ fn an_own_certificate_that_ends_before_a_re_authentication_is_told_at_both_ends_
     stage.stands("cu");
     logs(&cu, "the certificate of this node ends within a day", "left_days=0");
     let (at_cu, at_ric) = (("cu", &cu), ("ric", &ric));
-    is_told_everywhere(&stage, at_ric, Direction::Inbound, Refuser::Us, "expired");
-    is_told_everywhere(&stage, at_cu, Direction::Outbound, Refuser::Peer, "peer-refused");
+    is_reported_everywhere(&stage, at_ric, Direction::Inbound, Refuser::Us, "expired");
+    is_reported_everywhere(&stage, at_cu, Direction::Outbound, Refuser::Peer, "peer-refused");
     for node in ["cu", "ric"] {
         assert_eq!(first_refusal(&stage, node), (Asked::ReAuthentication, false), "{node}");
     }
@@ -206,7 +212,7 @@ fn an_own_certificate_that_ends_before_a_re_authentication_is_told_at_both_ends_
 }
 
 #[test]
-fn a_peer_of_another_authority_is_refused_and_told_of_by_initiator_and_responder() {
+fn a_peer_of_another_authority_is_refused_and_reported_by_initiator_and_responder() {
     let mut stage = Stage::set_up("hybrid", "hybrid");
     let options = InitOptions::new(Algorithm::EcdsaP256);
     let begun = SystemTime::now() - 60 * DAY;
@@ -237,8 +243,8 @@ fn a_peer_of_another_authority_is_refused_and_told_of_by_initiator_and_responder
     of_other(&stage, "ric");
     roots(&stage, "ric", "both.crt.pem");
     let (ric, cu) = (stage.up_with("ric", &SERVED), stage.up_with("cu", &SERVED));
-    is_told_everywhere(&stage, ("cu", &cu), Direction::Outbound, Refuser::Us, "unknown-ca");
-    is_told_everywhere(&stage, ("ric", &ric), Direction::Inbound, Refuser::Peer, "peer-refused");
+    is_reported_everywhere(&stage, ("cu", &cu), Direction::Outbound, Refuser::Us, "unknown-ca");
+    is_reported_everywhere(&stage, ("ric", &ric), Direction::Inbound, Refuser::Peer, "peer-refused");
     logs(&cu, "the certificate of this node ends within 7 days", "left_days=4");
     let metrics = stage.metrics("cu", PORT);
     let end = metrics
@@ -266,6 +272,6 @@ fn a_peer_of_another_authority_is_refused_and_told_of_by_initiator_and_responder
     let text = std::fs::read_to_string(&ric_file).expect("a file");
     std::fs::write(&ric_file, text.replace("roots: both.crt.pem", "roots: ca.crt.pem")).expect("a file");
     let (ric, cu) = (stage.up_with("ric", &SERVED), stage.up_with("cu", &SERVED));
-    is_told_everywhere(&stage, ("ric", &ric), Direction::Inbound, Refuser::Us, "unknown-ca");
-    is_told_everywhere(&stage, ("cu", &cu), Direction::Outbound, Refuser::Peer, "peer-refused");
+    is_reported_everywhere(&stage, ("ric", &ric), Direction::Inbound, Refuser::Us, "unknown-ca");
+    is_reported_everywhere(&stage, ("cu", &cu), Direction::Outbound, Refuser::Peer, "peer-refused");
 }

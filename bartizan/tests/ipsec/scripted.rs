@@ -13,7 +13,7 @@ use crate::stage::*;
 type Answer = fn(&str) -> Option<Packet>;
 
 /// Runs `bartizan COMMAND` against a socket that answers so; its exit code, what it said, and the commands that came.
-fn told(stage: &Stage, command: &str, more: &[&str], answer: Answer) -> (Option<i32>, String, Vec<String>) {
+fn reported(stage: &Stage, command: &str, more: &[&str], answer: Answer) -> (Option<i32>, String, Vec<String>) {
     let directory = stage.charon("cu");
     std::fs::create_dir_all(&directory).expect("a directory");
     let socket = directory.join("charon.vici");
@@ -104,7 +104,7 @@ fn able(number: &str, command: &str) -> Option<Packet> {
 #[test]
 fn a_charon_too_old_is_refused_before_anything_is_loaded() {
     let stage = Stage::set_up("hybrid", "hybrid");
-    let (code, said, asked) = told(&stage, "up", &[], |command| able("5.9.14", command));
+    let (code, said, asked) = reported(&stage, "up", &[], |command| able("5.9.14", command));
     assert_eq!(code, Some(2), "{said}");
     assert!(
         said.contains("strongSwan 5.9.14 knows no additional key exchanges"),
@@ -113,25 +113,25 @@ fn a_charon_too_old_is_refused_before_anything_is_loaded() {
     assert!(asked.iter().all(|command| !command.starts_with("load")), "{asked:?}");
 
     // The same with a number of today is loaded: it is the version that is refused.
-    let (code, said, asked) = told(&stage, "up", &[], |command| able("6.1.0", command));
+    let (code, said, asked) = reported(&stage, "up", &[], |command| able("6.1.0", command));
     assert_eq!(code, Some(0), "{said}");
     assert!(asked.iter().any(|command| command == "load-conn"), "{asked:?}");
 }
 
 #[test]
-fn a_charon_that_lacks_a_command_or_answers_something_else_is_told_by_name() {
+fn a_charon_that_lacks_a_command_or_answers_something_else_is_reported_by_name() {
     let stage = Stage::set_up("hybrid", "hybrid");
     let lacks = |command: &str| match command {
         "get-algorithms" => Some(Packet::UnknownCommand),
         other => able("6.1.0", other),
     };
-    let (code, said, _) = told(&stage, "up", &[], lacks);
+    let (code, said, _) = reported(&stage, "up", &[], lacks);
     assert_eq!(code, Some(2));
     let wanted = "error: this charon has no `get-algorithms`\nhint: strongSwan 6.1.0 or later is needed\n";
     assert_eq!(said, wanted);
 
     for command in ["status", "rekey", "up"] {
-        let (code, said, _) = told(&stage, command, &[], |_| Some(Packet::Confirm));
+        let (code, said, _) = reported(&stage, command, &[], |_| Some(Packet::Confirm));
         assert_eq!(code, Some(2), "{command}");
         assert!(
             said.starts_with("error: what answers version is no charon: "),
@@ -140,7 +140,7 @@ fn a_charon_that_lacks_a_command_or_answers_something_else_is_told_by_name() {
     }
 
     // A version that is none: what it can do is asked of it all the same, and what it cannot is refused.
-    let (code, said, asked) = told(&stage, "up", &[], |command| match command {
+    let (code, said, asked) = reported(&stage, "up", &[], |command| match command {
         "version" => Some(Packet::Response(Section::new())),
         "get-algorithms" => Some(Packet::Response(Section::new())),
         other => able("", other),
@@ -154,9 +154,9 @@ fn a_charon_that_lacks_a_command_or_answers_something_else_is_told_by_name() {
 }
 
 #[test]
-fn a_charon_that_stalls_in_the_middle_of_a_set_up_is_told_within_the_time_asked_for() {
+fn a_charon_that_stalls_in_the_middle_of_a_set_up_is_reported_within_the_time_asked_for() {
     let stage = Stage::set_up("hybrid", "hybrid");
-    let (code, said, asked) = told(&stage, "up", &["--timeout", "1"], |command| match command {
+    let (code, said, asked) = reported(&stage, "up", &["--timeout", "1"], |command| match command {
         "initiate" => None,
         other => able("6.1.0", other),
     });

@@ -47,7 +47,7 @@ impl Stage {
             space
                 .add_address("lo", inner.parse().expect("an address"))
                 .expect("an address");
-            // As a host with a default route has it: what finds no SA has a way to the peer, in clear.
+            // As a host with a default route has it: what finds no SA has a way to the peer, in plaintext.
             let (other, hop) = (other.parse().expect("a network"), hop.parse().expect("an address"));
             space.add_route(other, Some(hop), "v0").expect("a route");
         }

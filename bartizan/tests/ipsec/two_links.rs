@@ -4,7 +4,7 @@ use bartizan_host::{Namespace, Port, Process, Program, connect};
 use bartizan_ledger::{Event, Why};
 use serde_json::Value;
 
-use super::clear_text::sctp;
+use super::cleartext::sctp;
 use crate::stage::*;
 
 const LINKS: [&str; 2] = ["cu--ric", "cu--ric--2"];
@@ -142,7 +142,7 @@ fn two_links_between_the_same_nodes_come_up_at_once_and_again_after_either_end_w
 
 /// What the guard has dropped of a link, leaving, translated and arriving, as `status` has it.
 fn dropped(report: &Value, link: &str) -> [Option<u64>; 3] {
-    let links = report["clear_text"]["links"].as_array().expect("a list");
+    let links = report["cleartext"]["links"].as_array().expect("a list");
     let of_it = links.iter().find(|of| of["link"] == link).expect("the link");
     ["dropped_leaving", "dropped_translated", "dropped_arriving"].map(|field| of_it[field].as_u64())
 }

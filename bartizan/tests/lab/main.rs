@@ -6,3 +6,4 @@ mod guest;
 mod refusals;
 mod runs;
 mod stage;
+mod storms;

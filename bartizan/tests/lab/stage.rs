@@ -67,7 +67,6 @@ impl Stage {
         Running(command.spawn().unwrap())
     }
 
-    /// The one file of records.
     pub(crate) fn records_file(&self) -> PathBuf {
         let files = fs::read_dir(self.path("results/floor")).unwrap().flatten();
         let mut files: Vec<PathBuf> = files

@@ -77,7 +77,7 @@ pub(crate) fn counts(producer: SocketAddr) -> Vec<u64> {
     serde_json::from_str(&body).expect("counts")
 }
 
-/// Waits for the client's end and puts its account beside the server's.
+/// Waits for the client's end and puts its account next to the server's.
 pub(crate) fn tally(consumer: Process, producer: SocketAddr, from: usize) -> Tally {
     tally_and_refused(consumer, producer, from).0
 }

@@ -15,8 +15,8 @@ use bartizan_testing::{connect_from, resident};
 use crate::go;
 use crate::stage::{By, Node, PATIENCE, Pair, Running, Stage, until};
 
-/// Requests of the consumer beside the attack.
-const BESIDE: usize = 400;
+/// Requests of the consumer during the attack.
+const DURING_ATTACK: usize = 400;
 /// What a client says first, with an empty SETTINGS frame.
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x00\x04\x00\x00\x00\x00\x00";
 /// GET / of `nrf` without TLS, from the static table and literals (RFC 7541, appendix A).
@@ -103,7 +103,7 @@ impl Scene {
     fn all_are_answered(&self) {
         let mut client = go::program("h2c-client")
             .arguments(["-to", &self.running.ports.outbound.to_string()])
-            .arguments(["-n", &BESIDE.to_string(), "-concurrency", "4"])
+            .arguments(["-n", &DURING_ATTACK.to_string(), "-concurrency", "4"])
             .start()
             .expect("the Go client starts");
         let (mut answered, mut since) = (self.answered(), Instant::now());
@@ -118,7 +118,7 @@ impl Scene {
         let finished = client.finish(PATIENCE).expect("it has ended");
         let outcomes = finished.text();
         let answered = outcomes.bytes().filter(|outcome| *outcome == b'a').count();
-        assert_eq!(answered, BESIDE, "{}", String::from_utf8_lossy(&finished.stderr));
+        assert_eq!(answered, DURING_ATTACK, "{}", String::from_utf8_lossy(&finished.stderr));
     }
 
     /// Requests that the consumer's sidecar has seen answered by the producer.
@@ -343,7 +343,7 @@ fn five_thousand_idle_connections_are_evicted_for_those_that_send_something() {
         (
             Attacked::Tls,
             ", handshakes-per-address: 1000",
-            "strangers",
+            "unauthenticated",
             5_000 - 512,
         ),
     ] {
@@ -395,7 +395,7 @@ fn half_open_handshakes_from(source: [u8; 4], limits: &str, bound: &str) {
 fn a_flood_of_half_open_handshakes_disturbs_nobody() {
     // From the address of the consumer's sidecar, as through a translator of addresses, or from so many addresses that what bounds
     // one of them does not help.
-    half_open_handshakes_from([127, 0, 0, 1], ", handshakes-per-address: 1000", "strangers");
+    half_open_handshakes_from([127, 0, 0, 1], ", handshakes-per-address: 1000", "unauthenticated");
 }
 
 #[test]

@@ -96,7 +96,7 @@ nodes:
         process
     }
 
-    /// Starts another one beside the one that runs, which is to end by itself and in time.
+    /// Starts another one in parallel with the one that runs, which is to end by itself and in time.
     fn succeed(&mut self, node: usize) {
         let successor = self.start(node);
         let ended = std::mem::replace(&mut self.running[node], successor)

@@ -54,7 +54,7 @@ impl Rolling {
         ready(self.program(node))
     }
 
-    /// Starts another one beside the one that runs, which is to end by itself.
+    /// Starts another one in parallel with the one that runs, which is to end by itself.
     fn succeed(&mut self, node: &'static str) {
         let successor = self.start(node);
         let place = self

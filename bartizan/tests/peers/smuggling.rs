@@ -57,7 +57,7 @@ fn no_request_that_hides_in_another_is_done_in_either_version_and_direction() {
         let pair = Pair::new(By::Http2, By::Http2);
         let arguments: &[&str] = if http1 { &["-http1"] } else { &[] };
         let _producer = producer_with(pair.ports.function, arguments);
-        // Bytes as they are to the sidecar beside the function: a peer that is hostile itself.
+        // Bytes as they are to the sidecar next to the function: a peer that is hostile itself.
         let by_splice = Pair {
             ports: crate::stage::Ports {
                 outbound: crate::stage::Ports::free().outbound,

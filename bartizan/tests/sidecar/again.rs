@@ -1,4 +1,4 @@
-//! Open connections are judged again: what is in force for new ones is in force for those that are open.
+//! Open connections are judged again: what is in effect for new ones is in effect for those that are open.
 
 use std::collections::BTreeSet;
 use std::io::{Read, Write};

@@ -35,7 +35,7 @@ fn pair() -> Pair {
 
 /// Both sidecars waited for as long, and that of the consumer was always first.
 #[test]
-fn the_sidecar_beside_a_function_that_is_late_answers_before_that_of_the_consumer() {
+fn the_sidecar_next_to_a_function_that_is_late_answers_before_that_of_the_consumer() {
     let mut stage = Stage::new();
     let pair = pair();
     silent(pair.ports.function, None);

@@ -1,4 +1,4 @@
-//! Bodies of a megabyte both ways, and a reader that does not read.
+//! Bodies of a megabyte in both directions, and a reader that does not read.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;

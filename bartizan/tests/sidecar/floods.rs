@@ -30,10 +30,10 @@ impl<'a> Memory<'a> {
         }
     }
 
-    fn is_bounded(&self, beside: &str) {
+    fn is_bounded(&self, during: &str) {
         for (node, before) in self.nodes.iter().zip(self.before) {
             let grown = resident(node) - before;
-            assert!(grown < GROWTH, "grew by {grown} beside {beside}");
+            assert!(grown < GROWTH, "grew by {grown} during {during}");
         }
     }
 }
@@ -109,7 +109,7 @@ fn interim_responses_without_end_from_a_function_of_http1_are_bounded_whether_th
     }
 }
 
-/// A client that sends ahead and reads nothing, to the sidecar beside it and, through `splice`, to that of a peer.
+/// A client that sends ahead and reads nothing, to the sidecar next to it and, through `splice`, to that of a peer.
 #[test]
 fn requests_sent_ahead_and_heads_without_end_are_bounded_and_others_are_served() {
     for outbound in [By::Http2, By::Splice] {

@@ -178,7 +178,7 @@ fn a_file_that_leaves_a_listeners_interface_open_is_refused_by_check_and_at_star
         let said = String::from_utf8_lossy(&refused.stderr).into_owned();
         assert_eq!(refused.status.code(), Some(64), "{said}");
         for part in [
-            "nodes.amf.sidecar.outbound[0]: it cannot be told whether this listener is for SBI or O1: each joins amf and nrf",
+            "nodes.amf.sidecar.outbound[0]: it cannot be determined whether this listener is for SBI or O1: each joins amf and nrf",
             "hint: name one, `interface: SBI`",
         ] {
             assert!(said.contains(part), "{said}");

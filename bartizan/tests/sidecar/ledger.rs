@@ -9,7 +9,7 @@ use crate::stage::{By, PATIENCE, Pair, Stage, get, until};
 
 #[test]
 fn unauthenticated_connections_leave_one_record_and_a_count_and_take_no_room_from_peers() {
-    const STRANGERS: u64 = 4000;
+    const UNAUTHENTICATED: u64 = 4000;
     let mut stage = Stage::new();
     let pair = Pair::new(By::Splice, By::Splice);
     stage.write("hello", "served");
@@ -20,7 +20,7 @@ fn unauthenticated_connections_leave_one_record_and_a_count_and_take_no_room_fro
             .nrf
             .metric("bartizan_sidecar_handshake_failures_total", &["malformed"])
     };
-    for number in 1..=STRANGERS {
+    for number in 1..=UNAUTHENTICATED {
         let mut client = TcpStream::connect(pair.ports.inbound).expect("a connection");
         client.write_all(b"stray\n").expect("six bytes");
         // Fewer at once than one address may have: more would be evicted, not refused.
@@ -54,7 +54,7 @@ fn unauthenticated_connections_leave_one_record_and_a_count_and_take_no_room_fro
             _ => {}
         }
     }
-    assert_eq!((whole, counted), (1, STRANGERS - 1));
+    assert_eq!((whole, counted), (1, UNAUTHENTICATED - 1));
     assert!(Some(f64::from(well)) >= accepted && well >= 4, "{well} of {accepted:?}");
 }
 

@@ -8,9 +8,9 @@ use crate::stage::{By, Node, PATIENCE, Pair, Papers, Stage, get, until};
 
 /// Puts one file in the place of another as renewals do: at once.
 fn replace(old: &Path, new: &Path) {
-    let beside = old.with_extension("new");
-    std::fs::copy(new, &beside).expect("a copy");
-    std::fs::rename(&beside, old).expect("in its place");
+    let staged = old.with_extension("new");
+    std::fs::copy(new, &staged).expect("a copy");
+    std::fs::rename(&staged, old).expect("in its place");
 }
 
 fn renew(old: &Papers, new: &Papers) {
@@ -96,7 +96,7 @@ fn a_renewed_certificate_is_used_without_losing_a_request() {
 }
 
 #[test]
-fn a_broken_renewal_is_refused_and_the_old_stays_in_force() {
+fn a_broken_renewal_is_refused_and_the_old_stays_in_effect() {
     let mut stage = Stage::new();
     let pair = Pair::new(By::Http2, By::Http2);
     stage.write("hello", "served");
@@ -113,7 +113,7 @@ fn a_broken_renewal_is_refused_and_the_old_stays_in_force() {
     assert_eq!(get(&url).2, "served");
     let said = running.amf.process.stderr();
     assert!(
-        said.contains("not reloaded: what was in force stays in force"),
+        said.contains("not reloaded: what was in effect stays in effect"),
         "{said}"
     );
     assert!(
@@ -196,9 +196,9 @@ fn a_changed_policy_holds_for_new_handshakes_and_a_changed_listener_asks_for_a_r
     until("the second reload", || reloads(&running.amf, "done") == 2.0);
     until("a word about the restart", || {
         let said = running.amf.process.stderr();
-        said.contains("restart this sidecar to put it in force")
+        said.contains("restart this sidecar to apply it")
     });
-    // What is shown is what is in force: the limits of the start, and a policy that came with the same file as new limits.
+    // What is shown is what is in effect: the limits of the start, and a policy that came with the same file as new limits.
     let both = Pair {
         policy: "hybrid".to_owned(),
         ..moved.clone()

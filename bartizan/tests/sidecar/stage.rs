@@ -13,7 +13,7 @@ use serde_json::Value;
 
 pub(crate) use bartizan_testing::until;
 
-/// Long enough for a machine that builds something else beside the tests.
+/// Long enough for a machine that builds something else during the tests.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A folder with an authority and what its nodes need.
@@ -29,7 +29,7 @@ pub(crate) enum By {
     Http2,
 }
 
-/// All four ways a pair can be made of two paths.
+/// All four pairs that can be made of two paths.
 pub(crate) const PAIRS: [(By, By); 4] = [
     (By::Splice, By::Splice),
     (By::Http2, By::Http2),

@@ -11,7 +11,7 @@ use bartizan_pki::{Algorithm, Authority, InitOptions, Leaf, Lifetime, Reason};
 use bartizan_tls::{Credentials, Endpoint, Established, Refused, Watch, peers};
 use rustls::{ClientConnection, ServerConnection};
 
-/// Long enough for a machine that builds something else beside the tests.
+/// Long enough for a machine that builds something else during the tests.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// What our end sends once the handshake is over.
 const GREETING: &[u8] = b"bartizan\n";
@@ -196,7 +196,7 @@ pub(crate) fn endpoint(name: &str, credentials: Credentials, policy: &str) -> En
     Endpoint::new(credentials, peers(&deployment, name)).expect("an endpoint")
 }
 
-/// A socket beside which a watch stands.
+/// A socket next to which a watch stands.
 struct Watched<'a> {
     socket: TcpStream,
     watch: &'a Watch,

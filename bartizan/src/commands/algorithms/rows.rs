@@ -3,8 +3,8 @@
 mod ssh;
 
 use bartizan_registry::{
-    AuthenticationMethod, Cipher, Group, HashAlgorithm, Kind, MacsecSuite, Primitive, Safety, Signature, Standing,
-    State, TlsVersion, Transform, X509Algorithm, X509Use, mentions,
+    AuthenticationMethod, Cipher, Group, HashAlgorithm, Kind, MacsecSuite, Primitive, Safety, Signature, State, Status,
+    TlsVersion, Transform, X509Algorithm, X509Use, mentions,
 };
 use serde::Serialize;
 
@@ -22,7 +22,7 @@ pub(super) trait Listed: Serialize {
 
     fn names(&self) -> Vec<Option<&'static str>>;
 
-    fn standing(&self) -> &Standing;
+    fn status(&self) -> &Status;
 
     fn note(&self) -> Option<&'static str>;
 
@@ -30,8 +30,8 @@ pub(super) trait Listed: Serialize {
     fn matches(&self, filter: &str) -> bool {
         self.code().eq_ignore_ascii_case(filter)
             || self.names().into_iter().flatten().any(|name| mentions(name, filter))
-            || mentions(self.standing().document, filter)
-            || mentions(&self.standing().state.to_string(), filter)
+            || mentions(self.status().document, filter)
+            || mentions(&self.status().state.to_string(), filter)
     }
 }
 
@@ -50,14 +50,14 @@ fn safety(safety: Option<Safety>) -> Cell {
 }
 
 /// `RFC 10024, 2026-08`; a state that the document's name does not show follows in brackets.
-fn standing(standing: &Standing) -> Cell {
-    let mut text = standing.document.to_owned();
-    if !standing.date.is_empty() {
+fn status(status: &Status) -> Cell {
+    let mut text = status.document.to_owned();
+    if !status.date.is_empty() {
         text.push_str(", ");
-        text.push_str(standing.date);
+        text.push_str(status.date);
     }
-    if matches!(standing.state, State::Obsolete | State::Private) {
-        text.push_str(&format!(" ({})", standing.state));
+    if matches!(status.state, State::Obsolete | State::Private) {
+        text.push_str(&format!(" ({})", status.state));
     }
     Cell::plain(text)
 }
@@ -104,7 +104,7 @@ impl Listed for Group {
             Cell::plain(self.secret),
             Cell::of(self.category.map(|category| category.0)),
             safety(Some(self.recording)),
-            standing(&self.standing),
+            status(&self.status),
             other_name(self.name, self.openssl),
             other_name(self.name, self.rustls),
         ]
@@ -118,8 +118,8 @@ impl Listed for Group {
         vec![Some(self.name), self.openssl, self.rustls]
     }
 
-    fn standing(&self) -> &Standing {
-        &self.standing
+    fn status(&self) -> &Status {
+        &self.status
     }
 
     fn note(&self) -> Option<&'static str> {
@@ -148,7 +148,7 @@ impl Listed for Signature {
             Cell::of(self.public_key),
             Cell::of(self.category.map(|category| category.0)),
             safety(Some(self.forgery)),
-            standing(&self.standing),
+            status(&self.status),
             other_name(self.name, self.openssl),
             other_name(self.name, self.rustls),
         ]
@@ -162,8 +162,8 @@ impl Listed for Signature {
         vec![Some(self.name), self.openssl, self.rustls]
     }
 
-    fn standing(&self) -> &Standing {
-        &self.standing
+    fn status(&self) -> &Status {
+        &self.status
     }
 
     fn note(&self) -> Option<&'static str> {
@@ -193,7 +193,7 @@ impl Listed for Cipher {
             }),
             Cell::plain(self.key_bits),
             Cell::of(self.category.map(|category| category.0)),
-            standing(&self.standing),
+            status(&self.status),
             other_name(self.name, self.openssl),
             other_name(self.name, self.rustls),
         ]
@@ -207,8 +207,8 @@ impl Listed for Cipher {
         vec![Some(self.name), self.openssl, self.rustls]
     }
 
-    fn standing(&self) -> &Standing {
-        &self.standing
+    fn status(&self) -> &Status {
+        &self.status
     }
 
     fn note(&self) -> Option<&'static str> {
@@ -236,7 +236,7 @@ impl Listed for Transform {
             pair(self.initiator, self.responder),
             Cell::of(self.category.map(|category| category.0)),
             safety(self.recording),
-            standing(&self.standing),
+            status(&self.status),
             Cell::of(self.strongswan),
         ]
     }
@@ -249,8 +249,8 @@ impl Listed for Transform {
         vec![Some(self.name), self.strongswan]
     }
 
-    fn standing(&self) -> &Standing {
-        &self.standing
+    fn status(&self) -> &Status {
+        &self.status
     }
 
     fn note(&self) -> Option<&'static str> {
@@ -266,7 +266,7 @@ impl Listed for AuthenticationMethod {
             Cell::plain(self.id),
             Cell::plain(self.name),
             safety(self.forgery),
-            standing(&self.standing),
+            status(&self.status),
         ]
     }
 
@@ -278,8 +278,8 @@ impl Listed for AuthenticationMethod {
         vec![Some(self.name)]
     }
 
-    fn standing(&self) -> &Standing {
-        &self.standing
+    fn status(&self) -> &Status {
+        &self.status
     }
 
     fn note(&self) -> Option<&'static str> {
@@ -291,7 +291,7 @@ impl Listed for HashAlgorithm {
     const COLUMNS: &'static [Column] = &[("ID", Right), ("NAME", Left), ("DEFINED IN", Left)];
 
     fn cells(&self) -> Vec<Cell> {
-        vec![Cell::plain(self.id), Cell::plain(self.name), standing(&self.standing)]
+        vec![Cell::plain(self.id), Cell::plain(self.name), status(&self.status)]
     }
 
     fn code(&self) -> String {
@@ -302,8 +302,8 @@ impl Listed for HashAlgorithm {
         vec![Some(self.name)]
     }
 
-    fn standing(&self) -> &Standing {
-        &self.standing
+    fn status(&self) -> &Status {
+        &self.status
     }
 
     fn note(&self) -> Option<&'static str> {
@@ -331,7 +331,7 @@ impl Listed for MacsecSuite {
             Cell::plain(self.packet_number_bits),
             Cell::plain(self.category.0),
             safety(Some(self.recording)),
-            standing(&self.standing),
+            status(&self.status),
             Cell::of(self.iproute2),
         ]
     }
@@ -344,8 +344,8 @@ impl Listed for MacsecSuite {
         vec![Some(self.name), self.iproute2]
     }
 
-    fn standing(&self) -> &Standing {
-        &self.standing
+    fn status(&self) -> &Status {
+        &self.status
     }
 
     fn note(&self) -> Option<&'static str> {
@@ -379,7 +379,7 @@ impl Listed for X509Algorithm {
             Cell::of(self.spki),
             Cell::of(self.category.map(|category| category.0)),
             safety(Some(self.safety)),
-            standing(&self.standing),
+            status(&self.status),
             other_name(self.name, self.openssl),
         ]
     }
@@ -392,8 +392,8 @@ impl Listed for X509Algorithm {
         vec![Some(self.name), self.openssl]
     }
 
-    fn standing(&self) -> &Standing {
-        &self.standing
+    fn status(&self) -> &Status {
+        &self.status
     }
 
     fn note(&self) -> Option<&'static str> {
@@ -425,7 +425,7 @@ impl Listed for Primitive {
             Cell::of(self.seed),
             Cell::of(self.output),
             Cell::of(self.shared_secret),
-            standing(&self.standing),
+            status(&self.status),
             other_name(self.name, self.openssl),
             Cell::of(self.aws_lc_rs),
             Cell::of(self.strongswan),
@@ -440,8 +440,8 @@ impl Listed for Primitive {
         vec![Some(self.name), self.openssl, self.aws_lc_rs, self.strongswan]
     }
 
-    fn standing(&self) -> &Standing {
-        &self.standing
+    fn status(&self) -> &Status {
+        &self.status
     }
 
     fn note(&self) -> Option<&'static str> {

@@ -1,17 +1,20 @@
 //! `bartizan bench hostile`.
 
-use std::fs::File;
-use std::io::Write as _;
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::time::{SystemTime, UNIX_EPOCH};
 
-use bartizan_lab::bench::{self, HostileFigure, HostileOptions, HostileTrial, Hostility, Proxy, Tools, Verdict};
+use bartizan_lab::runner::experiment::{Chosen, Parameters, bench};
+use bartizan_lab::runner::run::Settings;
+use bartizan_lab::runner::trial::Environment;
+use bartizan_lab::stand_in::proxies::{self, Hostility, Proxy};
+use bartizan_report::bench::{HostileFigure, Verdict, hostile_figures};
+use bartizan_report::quantity::Shown;
+use bartizan_stats::Sample;
 use serde::Serialize;
 
-use super::sidecar::{failed, path};
-use crate::interrupt::Interrupt;
-use crate::output::{errln, out, outln};
+use super::measure::{self, Measured};
+use super::sidecar::{absolute, failed, path, tools};
+use crate::output::{out, outln};
 use crate::table::Side::{Left, Right};
 use crate::table::Table;
 use crate::{Failure, Outcome};
@@ -41,10 +44,10 @@ pub(super) struct Args {
     /// Decides the order of trials [default: taken from the clock, and recorded]
     #[arg(long, value_name = "NUMBER")]
     seed: Option<u64>,
-    /// Print the figures as JSON (schema `bartizan-bench-hostile/1`) instead of a table
+    /// Print the figures as JSON (schema `bartizan-bench-hostile/2`) instead of a table
     #[arg(long)]
     json: bool,
-    /// Write every trial to this file, one JSON line each (schema `bartizan-bench-hostile-trial/1`)
+    /// Write every trial to this file, one JSON line each (schema `bartizan-lab-trial/1`)
     #[arg(long, value_name = "FILE.jsonl")]
     file: Option<PathBuf>,
 }
@@ -68,7 +71,7 @@ fn hostility(name: &str) -> Result<Hostility, String> {
 }
 
 pub(super) fn attack(args: &AttackArgs) -> Result<Outcome, Failure> {
-    bench::attack(args.who, args.to, args.listen).map_err(|error| failed(&error))?;
+    proxies::attack(args.who, args.to, args.listen).map_err(|error| failed(&error))?;
     Ok(Outcome::Clean)
 }
 
@@ -79,94 +82,69 @@ struct Report<'a> {
     seed: u64,
     requests: u32,
     trials: usize,
-    environment: Option<&'a bench::Environment>,
+    environment: Option<Environment>,
     figures: &'a [HostileFigure],
 }
 
 pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
-    let interrupt = Interrupt::install()?;
-    let own = std::env::current_exe().map_err(|error| Failure::new(format!("where this program lies: {error}")))?;
-    let tools = Tools::find(own, args.binary.as_deref()).map_err(|error| failed(&error))?;
+    let tools = tools(args.binary.as_deref())?;
     if let Some(missing) = args.path.first().and_then(|&path| tools.missing(path)) {
         return Err(Failure::usage(missing.reason).hint(missing.hint));
     }
-    let scratch = tempfile::Builder::new()
-        .prefix("bartizan-bench-")
-        .tempdir()
-        .map_err(|error| {
-            Failure::new(format!("a temporary folder: {error}")).hint("set TMPDIR to a folder that can be written")
-        })?;
-    let mut written = match &args.file {
-        Some(path) => Some(File::create(path).map_err(|error| {
-            Failure::usage(format!("{}: {error}", path.display())).hint("--file takes a file that can be written")
-        })?),
-        None => None,
-    };
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    let options = HostileOptions {
-        paths: args.path.clone(),
-        repetitions: usize::from(args.repetitions),
-        requests: args.requests as usize,
-        seed: args.seed.unwrap_or(since.as_secs()),
-        tools,
-        folder: scratch.path().to_owned(),
-    };
-    let mut trials: Vec<HostileTrial> = Vec::new();
-    let ended = bench::run_hostile(&options, &mut |trial| {
-        if let Some(error) = &trial.error {
-            errln!(
-                "a trial of {} beside {} failed: {error}",
-                trial.path.name(),
-                trial.hostility.name()
-            );
-        }
-        if let Some(file) = &mut written {
-            let mut line =
-                serde_json::to_vec(&trial).map_err(|error| bench::Error::Configuration(error.to_string()))?;
-            line.push(b'\n');
-            file.write_all(&line).map_err(|source| bench::Error::File {
-                path: args.file.clone().unwrap_or_default(),
-                source,
-            })?;
-        }
-        trials.push(trial);
-        Ok(!interrupt.asked())
-    });
+    let seed = args.seed.unwrap_or_else(measure::seed_of_the_clock);
+    let measured = measure::run(bench::HOSTILE, args.settings(seed)?, args.file.as_ref())?;
     // What was measured before an end that came early is worth its table.
-    let figures = bench::hostile_figures(&trials);
+    let figures = hostile_figures(&measured.experiment, &measured.trials);
     if args.json {
         let report = Report {
-            schema: "bartizan-bench-hostile/1",
-            seed: options.seed,
+            schema: "bartizan-bench-hostile/2",
+            seed,
             requests: args.requests,
-            trials: trials.len(),
-            environment: trials.first().map(|trial| &trial.environment),
+            trials: measured.trials.len(),
+            environment: measured.environment(),
             figures: &figures,
         };
         outln!("{}", serde_json::to_string_pretty(&report).map_err(Failure::new)?);
     } else {
-        out!("{}", table(&options, &trials, &figures));
+        out!("{}", table(args.requests, seed, &measured, &figures));
     }
-    ended.map_err(|error| failed(&error))?;
-    let missed = figures
-        .iter()
-        .any(|figure| figure.verdict == Verdict::NotReached || figure.failed > 0);
-    Ok(if missed { Outcome::Finding } else { Outcome::Clean })
+    let outcome = measured.outcome(figures.iter().any(|figure| figure.verdict == Verdict::NotReached));
+    measured.ended?;
+    Ok(outcome)
 }
 
-fn table(options: &HostileOptions, trials: &[HostileTrial], figures: &[HostileFigure]) -> String {
+impl Args {
+    fn settings(&self, seed: u64) -> Result<Settings, Failure> {
+        let paths = self.path.iter().map(|path| path.name().to_owned()).collect();
+        let chosen = Chosen {
+            repetitions: Some(usize::from(self.repetitions)),
+            levels: [("proxy".to_owned(), paths)].into(),
+            parameters: Parameters::from_iter([("requests".to_owned(), self.requests.into())]),
+        };
+        Ok(Settings {
+            seed,
+            selection: [("latency".to_owned(), chosen)].into_iter().collect(),
+            binary: absolute(self.binary.as_deref())?,
+            ..Settings::default()
+        })
+    }
+}
+
+fn table(requests: u32, seed: u64, measured: &Measured, figures: &[HostileFigure]) -> String {
     use std::fmt::Write as _;
     let mut text = String::new();
+    let typical = Sample::new(figures.iter().map(|figure| figure.p99_us.median));
+    let shown = Shown::for_values("us", typical.map_or(0.0, |sample| sample.median()));
     // Writing to a String cannot fail.
     let _ = writeln!(
         text,
-        "99th percentile of {} requests on a kept-alive connection, us (one-core, post-quantum)",
-        options.requests
+        "99th percentile of {requests} requests on a kept-alive connection, {} (one-core, post-quantum)",
+        shown.symbol
     );
     let mut table = Table::new([Left, Left, Right, Right, Right, Right, Right, Right, Right, Left]);
     table.push([
         "",
-        "beside",
+        "hostility",
         "n",
         "quartile",
         "median",
@@ -187,33 +165,36 @@ fn table(options: &HostileOptions, trials: &[HostileTrial], figures: &[HostileFi
             0 => String::new(),
             failed => format!(" ({failed} trials failed)"),
         };
+        let (ratio, interval) = match (figure.ratio, figure.interval) {
+            (Some(ratio), Some(interval)) => Shown::bare().parts(ratio, interval),
+            (ratio, _) => (
+                ratio.map_or_else(String::new, |ratio| Shown::bare().number(ratio)),
+                String::new(),
+            ),
+        };
         table.push([
             figure.path.name().to_owned(),
             figure.hostility.name().to_owned(),
             figure.p99_us.n.to_string(),
-            format!("{:.1}", figure.p99_us.lower_quartile),
-            format!("{:.1}", figure.p99_us.median),
-            format!("{:.1}", figure.p99_us.upper_quartile),
-            format!("{:.1}", figure.median_us.median),
-            figure.ratio.map_or_else(String::new, |ratio| format!("{ratio:.3}")),
-            figure.interval.map_or_else(String::new, |interval| {
-                format!("{:.3} .. {:.3}", interval.low, interval.high)
-            }),
+            shown.number(figure.p99_us.lower_quartile),
+            shown.number(figure.p99_us.median),
+            shown.number(figure.p99_us.upper_quartile),
+            shown.number(figure.median_us.median),
+            ratio,
+            interval,
             said + &failed,
         ]);
     }
     text.push_str(&table.indented());
-    if let Some(trial) = trials.first() {
-        let environment = &trial.environment;
+    if let Some(environment) = measured.environment() {
         let _ = writeln!(
             text,
-            "bartizan {}, seed {}, {} trials; Linux {}, {} x {}; priority {}\nratio: median of the hostile trials over that of the quiet ones of the same repetitions",
-            environment.bartizan,
-            options.seed,
-            trials.len(),
+            "bartizan {}, seed {seed}, {} trials; Linux {}, {} x {}; priority {}\nratio: over the quiet trials of the same repetitions, pair by pair",
+            environment.version,
+            measured.trials.len(),
             environment.kernel,
             environment.processors.len(),
-            environment.cpu.as_deref().unwrap_or("unknown processor"),
+            environment.processor.as_deref().unwrap_or("unknown processor"),
             environment.priority,
         );
     }

@@ -20,7 +20,7 @@ mod report;
 
 /// Longest that one reading of one capture may take.
 const LONGEST: Duration = Duration::from_secs(3600);
-/// Flows of one kind from which the memory of one is told, less those of a run with half as many. Both are beyond the links and
+/// Flows of one kind from which the memory of one is computed, less those of a run with half as many. Both are beyond the links and
 /// rows that a report has room for within [`IDLE_MEMORY`], whose memory is another matter.
 const IDLE: u32 = 300_000;
 const IDLE_MEMORY: &str = "--memory=1GB";
@@ -38,7 +38,7 @@ const HOSTILE: u64 = 100_000_000;
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     bartizan bench inspect --what mixed --size 200MB\n  \
-    bartizan bench inspect --what mixed,wrapped --tshark none --beside /opt/older/bartizan")]
+    bartizan bench inspect --what mixed,wrapped --tshark none --compare-with /opt/older/bartizan")]
 pub(super) struct Args {
     /// What to measure: mixed (recordings, ESP, TLS records; compared with tshark), wrapped (the same in VXLAN and GTP-U), bulk (ESP and
     /// TLS records), flows (memory of very
@@ -69,8 +69,8 @@ pub(super) struct Args {
 
     /// Another build of bartizan that reads mixed and bulk in turn with this one, which must stay within 10 % of its speed and
     /// memory
-    #[arg(long, value_name = "FILE")]
-    beside: Option<PathBuf>,
+    #[arg(long = "compare-with", alias = "beside", value_name = "FILE")]
+    other: Option<PathBuf>,
 
     /// Decides contents and order
     #[arg(long, value_name = "NUMBER", default_value_t = 1)]
@@ -161,7 +161,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
         let _ = std::fs::remove_file(&file);
     }
     if wanted(Subject::Flows) {
-        // Half of them TLS, as where an SBI is protected; the kinds a core has beside it.
+        // Half of them TLS, as where an SBI is protected; the kinds a core has next to it.
         const KINDS: &str = "tls,http2,tls,sctp,tls,ike,tls,http2,tls,esp";
         for _ in 0..args.repetitions.min(FEW) {
             bench.flows(Subject::Flows, KINDS, args.flows, &[])?;
@@ -262,8 +262,8 @@ impl<'a> Bench<'a> {
                 let inspect = vec!["inspect".to_owned(), path.clone()];
                 readings.push((*subject, Reader::Ours, self.binary.clone(), inspect.clone()));
                 // What an older build may not be able to read is no race.
-                if let Some(beside) = self.args.beside.as_ref().filter(|_| *subject != Subject::Wrapped) {
-                    readings.push((*subject, Reader::Beside, beside.clone(), inspect));
+                if let Some(other) = self.args.other.as_ref().filter(|_| *subject != Subject::Wrapped) {
+                    readings.push((*subject, Reader::Other, other.clone(), inspect));
                 }
                 if let (Subject::Mixed, Some(tshark)) = (subject, &self.tshark) {
                     let arguments = inspection::tshark_arguments(&path);

@@ -1,8 +1,11 @@
 //! What a run gives, as JSON.
 
-use bartizan_lab::bench::{Environment, Figure, Measured, Missing, Options, Record, Verdict, figures};
+use bartizan_lab::runner::trial::Environment;
+use bartizan_lab::stand_in::proxies::{Missing, Proxy, What};
+use bartizan_report::bench::{Figure, Verdict, figures};
 use serde::Serialize;
 
+use super::measure::Measured;
 use crate::Outcome;
 
 /// Everything a run says.
@@ -28,48 +31,32 @@ pub(super) struct LeftOut {
 }
 
 impl Report {
-    pub(super) fn new(options: &Options, records: &[Record], missing: Vec<Missing>) -> Self {
-        let loads = records.iter().filter_map(|record| record.load);
-        let load = loads.fold(None, |range: Option<(f64, f64)>, load| {
-            let (low, high) = range.unwrap_or((load, load));
-            Some((low.min(load), high.max(load)))
-        });
+    pub(super) fn new(measured: &Measured, seed: u64, proxies: &[Proxy], what: &[What], missing: Vec<Missing>) -> Self {
         let missing = missing.into_iter().map(|missing| LeftOut {
             proxy: missing.proxy.name(),
             reason: missing.reason,
         });
-        let pooled = options.proxies.iter().filter_map(|proxy| {
+        let pooled = proxies.iter().filter_map(|proxy| {
             let reason = proxy.always_pools()?;
-            options
-                .what
-                .contains(&bartizan_lab::bench::What::NewConnection)
-                .then(|| LeftOut {
-                    proxy: proxy.name(),
-                    reason: format!("new-connection: it {reason}"),
-                })
+            what.contains(&What::NewConnection).then(|| LeftOut {
+                proxy: proxy.name(),
+                reason: format!("new-connection: it {reason}"),
+            })
         });
         Self {
-            schema: "bartizan-bench/1",
-            seed: options.seed,
-            quick: options.extent.quick,
-            trials: records.len(),
-            failed: records
-                .iter()
-                .filter(|record| matches!(record.measured, Measured::Failed { .. }))
-                .count(),
-            load,
-            environment: records.first().map(|record| record.environment.clone()),
+            schema: "bartizan-bench/2",
+            seed,
+            quick: measured.trials.iter().any(|record| record.quick),
+            trials: measured.trials.len(),
+            failed: measured.failed(),
+            load: measured.load(),
+            environment: measured.environment(),
             left_out: missing.chain(pooled).collect(),
-            figures: figures(records),
+            figures: figures(&measured.experiment, &measured.trials),
         }
     }
 
-    pub(super) fn outcome(&self) -> Outcome {
-        let missed = self.figures.iter().any(|figure| figure.verdict == Verdict::NotReached);
-        if missed || self.failed > 0 {
-            Outcome::Finding
-        } else {
-            Outcome::Clean
-        }
+    pub(super) fn outcome(&self, measured: &Measured) -> Outcome {
+        measured.outcome(self.figures.iter().any(|figure| figure.verdict == Verdict::NotReached))
     }
 }

@@ -1,15 +1,12 @@
 //! `bartizan bench sidecar`.
 
-use std::fs::File;
-use std::io::{IsTerminal as _, Write as _};
-use std::path::PathBuf;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::path::{Path, PathBuf};
 
-use bartizan_lab::bench::{self, Extent, Measured, Missing, Observer, Options, Placement, Proxy, Record, Tools, What};
-use indicatif::{ProgressBar, ProgressStyle};
+use bartizan_lab::runner::experiment::{Chosen, Parameters, bench};
+use bartizan_lab::runner::run::Settings;
+use bartizan_lab::stand_in::proxies::{Missing, Placement, Proxy, Tools, What};
 
-use crate::commands::bench::{report, table};
-use crate::interrupt::Interrupt;
+use crate::commands::bench::{measure, report, table};
 use crate::output::{errln, out, outln};
 use crate::{Failure, Outcome};
 
@@ -56,18 +53,18 @@ pub(super) struct Args {
 
     /// Another build of bartizan, measured in the same run: what this one adds to a request must stay within 3 % of
     /// what that one does
-    #[arg(long, value_name = "FILE")]
-    beside: Option<PathBuf>,
+    #[arg(long = "compare-with", alias = "beside", value_name = "FILE")]
+    other: Option<PathBuf>,
 
     /// Decides the order of trials; the same seed gives the same order [default: taken from the clock, and recorded]
     #[arg(long, value_name = "NUMBER")]
     seed: Option<u64>,
 
-    /// Print the figures as JSON (schema `bartizan-bench/1`) instead of tables
+    /// Print the figures as JSON (schema `bartizan-bench/2`) instead of tables
     #[arg(long)]
     json: bool,
 
-    /// Write every trial to this file, one JSON line each (schema `bartizan-bench-trial/1`)
+    /// Write every trial to this file, one JSON line each (schema `bartizan-lab-trial/1`)
     #[arg(long = "file", alias = "out", value_name = "FILE.jsonl")]
     out: Option<PathBuf>,
 }
@@ -113,8 +110,8 @@ fn named<T: Copy>(name: &str, all: impl Iterator<Item = T> + Clone, of: fn(&T) -
 impl Args {
     /// The proxies in the order of the list, each once.
     fn proxies(&self) -> Vec<Proxy> {
-        let beside = self.path.iter().filter_map(|path| path.beside());
-        let beside: Vec<Proxy> = beside.filter(|_| self.beside.is_some()).collect();
+        let other = self.path.iter().filter_map(|path| path.other());
+        let other: Vec<Proxy> = other.filter(|_| self.other.is_some()).collect();
         let wanted = |proxy: &Proxy| {
             self.path.contains(proxy)
                 || self.peer.iter().any(|peer| match peer {
@@ -122,44 +119,85 @@ impl Args {
                     Peers::One(one) => one == proxy,
                 })
         };
-        Proxy::ALL.into_iter().filter(wanted).chain(beside).collect()
+        Proxy::ALL.into_iter().filter(wanted).chain(other).collect()
     }
 
-    fn options(&self, tools: Tools, proxies: Vec<Proxy>, folder: PathBuf) -> Options {
-        let or_all = |chosen: &[What]| {
-            What::ALL
-                .into_iter()
-                .filter(|what| chosen.is_empty() || chosen.contains(what))
-                .collect()
-        };
+    /// What is measured, in the order it is.
+    fn whats(&self) -> Vec<What> {
+        let wanted = |what: &What| self.what.is_empty() || self.what.contains(what);
+        What::ALL.into_iter().filter(wanted).collect()
+    }
+
+    /// The experiment with what is asked for of it.
+    fn settings(&self, seed: u64, proxies: &[Proxy]) -> Result<Settings, Failure> {
         let placements = Placement::ALL.into_iter();
-        Options {
-            proxies,
-            what: or_all(&self.what),
-            placements: placements
-                .filter(|placement| self.placement.is_empty() || self.placement.contains(placement))
-                .collect(),
-            extent: if self.quick {
-                Extent::quick()
-            } else {
-                Extent::full(usize::from(self.repetitions))
-            },
-            seed: self.seed.unwrap_or_else(seed_of_the_clock),
-            tools,
-            folder,
-        }
+        let placements: Vec<Placement> = placements
+            .filter(|placement| self.placement.is_empty() || self.placement.contains(placement))
+            .collect();
+        let whats = self.whats();
+        let names = |placements: &[Placement]| placements.iter().map(|placement| placement.name().to_owned()).collect();
+        let proxies: Vec<String> = std::iter::once("direct")
+            .chain(proxies.iter().map(|proxy| proxy.name()))
+            .map(str::to_owned)
+            .collect();
+        let repetitions = usize::from(self.repetitions);
+        // What takes long and varies little is repeated a tenth as often.
+        let few = repetitions.div_ceil(10);
+        let chosen = |placements: &[Placement], repetitions| Chosen {
+            repetitions: Some(repetitions),
+            levels: [
+                ("proxy".to_owned(), proxies.clone()),
+                ("placement".to_owned(), names(placements)),
+            ]
+            .into(),
+            parameters: Parameters::default(),
+        };
+        let of = |what: &What| {
+            let chosen = match what {
+                What::Latency | What::NewConnection => chosen(&placements, repetitions),
+                What::Throughput | What::Handshakes => chosen(&placements, few),
+                // A pair of its own for each trial; where it runs says little of what it holds.
+                What::Memory => chosen(&placements[..1], few.min(5)),
+            };
+            (what.name().to_owned(), chosen)
+        };
+        let in_memory = whats.contains(&What::Handshakes).then(|| {
+            let chosen = Chosen {
+                repetitions: Some(repetitions),
+                ..Chosen::default()
+            };
+            (IN_MEMORY.to_owned(), chosen)
+        });
+        let selection: Vec<(String, Chosen)> = whats.iter().map(of).chain(in_memory).collect();
+        Ok(Settings {
+            seed,
+            quick: self.quick,
+            parts: Some(selection.iter().map(|(part, _)| part.clone()).collect()),
+            selection: selection.into_iter().collect(),
+            binary: absolute(self.binary.as_deref())?,
+            other: absolute(self.other.as_deref())?,
+            ..Settings::default()
+        })
     }
 }
 
+/// The part of handshakes without a proxy.
+const IN_MEMORY: &str = "handshakes-in-memory";
+
+/// Workers run elsewhere: a path must not depend on where this one was started.
+pub(super) fn absolute(path: Option<&Path>) -> Result<Option<PathBuf>, Failure> {
+    path.map(|path| std::path::absolute(path).map_err(Failure::new))
+        .transpose()
+}
+
 pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
-    let interrupt = Interrupt::install()?;
-    let mut tools = tools(args.binary.as_ref())?;
-    if let Some(beside) = &args.beside {
-        // Processes of a run are started elsewhere.
-        tools.beside = std::path::absolute(beside).ok();
-        if let Some(missing) = tools.missing(Proxy::Http2Beside) {
-            return Err(Failure::usage(missing.reason).hint(missing.hint));
-        }
+    let tools = tools(args.binary.as_deref())?
+        .with_other(args.other.as_deref())
+        .map_err(|error| failed(&error))?;
+    if args.other.is_some()
+        && let Some(missing) = tools.missing(Proxy::Http2Other)
+    {
+        return Err(Failure::usage(missing.reason).hint(missing.hint));
     }
     let (proxies, missing) = present(&tools, args.proxies());
     for Missing { proxy, reason, hint } in &missing {
@@ -169,33 +207,27 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
     if proxies.is_empty() {
         return Err(Failure::usage("nothing is left to measure").hint("name a path or a peer that is there"));
     }
-    let scratch = tempfile::Builder::new()
-        .prefix("bartizan-bench-")
-        .tempdir()
-        .map_err(|error| {
-            Failure::new(format!("a temporary folder: {error}")).hint("set TMPDIR to a folder that can be written")
-        })?;
-    let mut watch = Watch::new(args.out.as_ref(), interrupt)?;
-    let options = args.options(tools, proxies, scratch.path().to_owned());
-    let ended = bench::run(&options, &mut watch);
-    watch.bar.finish_and_clear();
-    let records = watch.records;
+    let seed = args.seed.unwrap_or_else(measure::seed_of_the_clock);
+    let measured = measure::run(bench::SIDECAR, args.settings(seed, &proxies)?, args.out.as_ref())?;
     // What was measured before an end that came early is worth its table.
-    if !records.is_empty() {
-        let report = report::Report::new(&options, &records, missing);
+    let report = report::Report::new(&measured, seed, &proxies, &args.whats(), missing);
+    if !measured.trials.is_empty() {
         if args.json {
             outln!("{}", serde_json::to_string_pretty(&report).map_err(Failure::new)?);
         } else {
             out!("{}", table::render(&report));
         }
-        ended.map_err(|error| failed(&error))?;
-        return Ok(report.outcome());
     }
-    ended.map_err(|error| failed(&error))?;
-    Err(Failure::new("nothing was measured"))
+    let outcome = report.outcome(&measured);
+    let nothing = measured.trials.is_empty();
+    measured.ended?;
+    if nothing {
+        return Err(Failure::new("nothing was measured"));
+    }
+    Ok(outcome)
 }
 
-pub(super) fn failed(error: &bench::Error) -> Failure {
+pub(super) fn failed(error: &bartizan_lab::Error) -> Failure {
     let failure = Failure::new(error);
     match error.hint() {
         Some(hint) => failure.hint(hint),
@@ -203,9 +235,8 @@ pub(super) fn failed(error: &bench::Error) -> Failure {
     }
 }
 
-fn tools(binary: Option<&PathBuf>) -> Result<Tools, Failure> {
-    let own = std::env::current_exe().map_err(|error| Failure::new(format!("where this program lies: {error}")))?;
-    Tools::find(own, binary.map(PathBuf::as_path)).map_err(|error| failed(&error))
+pub(super) fn tools(binary: Option<&Path>) -> Result<Tools, Failure> {
+    Tools::find(measure::own()?, binary).map_err(|error| failed(&error))
 }
 
 /// Those that are there, and those that are not.
@@ -218,72 +249,4 @@ fn present(tools: &Tools, wanted: Vec<Proxy>) -> (Vec<Proxy>, Vec<Missing>) {
         }
     }
     (there, missing)
-}
-
-fn seed_of_the_clock() -> u64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    since.as_secs()
-}
-
-/// Shows progress, writes records, and hears Ctrl-C.
-struct Watch {
-    bar: ProgressBar,
-    out: Option<(PathBuf, File)>,
-    records: Vec<Record>,
-    interrupt: Interrupt,
-}
-
-impl Watch {
-    fn new(out: Option<&PathBuf>, interrupt: Interrupt) -> Result<Self, Failure> {
-        let out =
-            out.map(|path| match File::create(path) {
-                Ok(file) => Ok((path.clone(), file)),
-                Err(error) => Err(Failure::usage(format!("{}: {error}", path.display()))
-                    .hint("--file takes a file that can be written")),
-            });
-        Ok(Self {
-            bar: ProgressBar::hidden(),
-            out: out.transpose()?,
-            records: Vec::new(),
-            interrupt,
-        })
-    }
-}
-
-impl Observer for Watch {
-    fn step(&mut self, what: &str, trials: usize) {
-        self.bar.finish_and_clear();
-        if std::io::stderr().is_terminal() {
-            let style = ProgressStyle::with_template("{msg:32} {wide_bar} {pos}/{len}, {eta} left");
-            self.bar = ProgressBar::new(trials as u64).with_message(what.to_owned());
-            self.bar
-                .set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
-        } else {
-            errln!("{what}: {trials} trials");
-        }
-    }
-
-    fn record(&mut self, record: Record) -> Result<(), bench::Error> {
-        self.bar.inc(1);
-        if let Measured::Failed { error } = &record.measured {
-            let way = record.proxy.map_or("direct", Proxy::name);
-            self.bar.suspend(|| errln!("a trial of {way} failed: {error}"));
-        }
-        if let Some((path, file)) = &mut self.out {
-            let mut line =
-                serde_json::to_vec(&record).map_err(|error| bench::Error::Configuration(error.to_string()))?;
-            line.push(b'\n');
-            let written = file.write_all(&line);
-            written.map_err(|source| bench::Error::File {
-                path: path.clone(),
-                source,
-            })?;
-        }
-        self.records.push(record);
-        Ok(())
-    }
-
-    fn interrupted(&self) -> bool {
-        self.interrupt.asked()
-    }
 }

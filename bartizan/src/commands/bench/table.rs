@@ -2,7 +2,11 @@
 
 use std::fmt::Write as _;
 
-use bartizan_lab::bench::{Environment, Figure, Mode, Name, Target, Verdict};
+use bartizan_lab::runner::trial::Environment;
+use bartizan_lab::stand_in::proxies::Mode;
+use bartizan_report::bench::{Figure, Name, Target, Verdict};
+use bartizan_report::quantity::Shown;
+use bartizan_stats::Sample;
 
 use crate::commands::bench::report::Report;
 use crate::table::Side::{Left, Right};
@@ -12,7 +16,10 @@ pub(super) fn render(report: &Report) -> String {
     let mut text = String::new();
     // Writing to a String cannot fail.
     for group in report.figures.chunk_by(|one, other| heading(one) == heading(other)) {
-        let _ = writeln!(text, "{}", heading(&group[0]));
+        let typical = Sample::new(group.iter().map(|figure| figure.summary.median.abs()));
+        // As reports show the same: one unit for all of them, digits as the intervals have it.
+        let shown = Shown::for_values(group[0].unit, typical.map_or(0.0, |sample| sample.median()));
+        let _ = writeln!(text, "{}", titled(&group[0], &shown));
         let mut table = Table::new([Left, Left, Right, Right, Right, Right, Right, Right, Left]);
         table.push([
             "",
@@ -26,7 +33,7 @@ pub(super) fn render(report: &Report) -> String {
             "target",
         ]);
         for figure in group {
-            table.push(row(figure));
+            table.push(row(figure, &shown));
         }
         text.push_str(&table.indented());
         text.push('\n');
@@ -40,7 +47,7 @@ fn heading(figure: &Figure) -> String {
         Name::RoundTrip => "request on a kept-alive connection, direct".to_owned(),
         Name::Added => "added to a request on a kept-alive connection".to_owned(),
         Name::Ratio => "request on a kept-alive connection, post-quantum over classical".to_owned(),
-        Name::BesideAdded => "added to a request on a kept-alive connection, over that of the other build".to_owned(),
+        Name::OtherAdded => "added to a request on a kept-alive connection, over that of the other build".to_owned(),
         Name::Throughput => match figure.streams {
             Some(1) => "throughput, one request at a time".to_owned(),
             streams => format!("throughput, {} requests at a time", streams.unwrap_or(0)),
@@ -53,30 +60,38 @@ fn heading(figure: &Figure) -> String {
         Name::HandshakesOverTcp => "full handshakes per second and core, server's process, over TCP".to_owned(),
         Name::Memory => "resident memory of a proxy after 64 streams of load".to_owned(),
     };
-    let unit = if figure.unit.is_empty() {
-        String::new()
-    } else {
-        format!(", {}", figure.unit)
-    };
-    format!("{what}{unit} ({})", figure.placement.name())
+    format!("{what} ({})", figure.placement.name())
 }
 
-fn row(figure: &Figure) -> [String; 9] {
-    let digits = match figure.unit {
-        "us" | "MB" => 1,
-        "" | "ms" => 3,
-        _ => 0,
+/// The heading with the unit.
+fn titled(figure: &Figure, shown: &Shown) -> String {
+    let heading = heading(figure);
+    match (heading.rsplit_once(" ("), shown.symbol.as_str()) {
+        (Some((what, place)), unit) if !unit.is_empty() => format!("{what}, {unit} ({place}"),
+        _ => heading,
+    }
+}
+
+fn row(figure: &Figure, shown: &Shown) -> [String; 9] {
+    let summary = figure.summary;
+    let number = |value: f64| shown.number(value);
+    let (median, interval) = match figure.interval {
+        Some(interval) => shown.parts(summary.median, interval),
+        None => (number(summary.median), "-".to_owned()),
     };
-    let number = |value: f64| format!("{value:.digits$}");
-    let (summary, interval) = (figure.summary, figure.interval);
+    let proxy = match (figure.figure, figure.proxy) {
+        (_, Some(proxy)) => proxy.name(),
+        (Name::HandshakesInMemory | Name::FirstContactsInMemory, None) => "bartizan",
+        (_, None) => "direct",
+    };
     [
-        figure.proxy.map_or("direct", |proxy| proxy.name()).to_owned(),
+        proxy.to_owned(),
         figure.mode.map_or("", Mode::name).to_owned(),
         summary.n.to_string(),
         number(summary.lower_quartile),
-        number(summary.median),
+        median,
         number(summary.upper_quartile),
-        format!("{} .. {}", number(interval.low), number(interval.high)),
+        interval,
         figure.cpu_us.map_or_else(|| "-".to_owned(), |us| format!("{us:.1}")),
         verdict(figure),
     ]
@@ -113,9 +128,9 @@ fn closing(text: &mut String, report: &Report) {
         let _ = writeln!(text, "left out: {}: {}", left_out.proxy, left_out.reason);
     }
     let Some(Environment {
-        bartizan,
+        version,
         kernel,
-        cpu,
+        processor,
         processors,
         priority,
         programs,
@@ -129,14 +144,15 @@ fn closing(text: &mut String, report: &Report) {
         .map_or_else(|| "unknown".to_owned(), |(low, high)| format!("{low} .. {high}"));
     let _ = writeln!(
         text,
-        "bartizan {bartizan}, seed {}, {} trials, {} failed; Linux {kernel}, {} x {}; load average {load} (ours included), \
+        "bartizan {version}, seed {}, {} trials, {} failed; Linux {kernel}, {} x {}; load average {load} (ours included), \
          priority {priority}\nprograms: {}\n\
-         CPU us: processor time of both proxies together per request; the median of repetitions. Interval: bootstrap over repetitions.",
+         CPU us: processor time of both proxies together per request; the median of repetitions. Interval: with the dependence of\n\
+         trials that follow each other; of what is added and of ratios, over pairs of the same repetition.",
         report.seed,
         report.trials,
         report.failed,
         processors.len(),
-        cpu.as_deref().unwrap_or("unknown processor"),
+        processor.as_deref().unwrap_or("unknown processor"),
         programs.join("; "),
     );
 }

@@ -49,7 +49,7 @@ pub(super) fn failure(error: Error) -> Failure {
         }
         Error::NotForIpsec { .. } => Failure::usage(message)
             .hint("make an authority for IPsec: bartizan ca init --dir ipsec-ca --algorithm ecdsa-p384"),
-        Error::NoIkeName => Failure::usage(message).hint("give --dns or --ip beside --uri"),
+        Error::NoIkeName => Failure::usage(message).hint("give --dns or --ip together with --uri"),
         Error::UnknownProfile(_) | Error::UnknownAlgorithm(_) => Failure::usage(message),
         Error::Lifetime(reason) if reason.contains("one year") => {
             Failure::usage(message).hint("--allow-long lifts the limit; short lives and renewal are safer")

@@ -50,7 +50,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
     let issued = authority
         .issue_to(&leaf, &args.output.destination(), now)
         .map_err(failure)?;
-    lists::write_beside(&authority, &args.output)?;
+    lists::write_next_to(&authority, &args.output)?;
     args.output.tell("issued", &issued);
     Ok(Outcome::Clean)
 }

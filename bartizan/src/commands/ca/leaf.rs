@@ -63,7 +63,7 @@ impl LifetimeArgs {
     }
 }
 
-/// Where the files go and how they are told of.
+/// Where the files go and how they are reported.
 #[derive(clap::Args)]
 pub(super) struct OutputArgs {
     /// Directory for NAME.crt.pem, NAME.key.pem and ca.crt.pem; made if it is not there
@@ -124,7 +124,7 @@ impl OutputArgs {
     pub(super) fn tell(&self, done: &str, issued: &Issued) {
         let certificate = issued.certificate();
         if certificate.names().iter().all(|name| name.starts_with("IP:")) {
-            errln!("note: the certificate names an address alone; O-RAN wants a DNS name or URI beside it");
+            errln!("note: the certificate names an address alone; O-RAN wants a DNS name or URI next to it");
         }
         if certificate.profile() == Profile::Ipsec {
             errln!(

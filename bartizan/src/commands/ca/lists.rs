@@ -62,8 +62,8 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
     Ok(Outcome::Clean)
 }
 
-/// Writes the newest lists beside an issued certificate, if that is asked for.
-pub(super) fn write_beside(authority: &Authority, output: &OutputArgs) -> Result<(), Failure> {
+/// Writes the newest lists next to an issued certificate, if that is asked for.
+pub(super) fn write_next_to(authority: &Authority, output: &OutputArgs) -> Result<(), Failure> {
     if output.wants_list() {
         let pem = authority.crl().map_err(failure)?;
         write(&output.destination().dir.join("ca.crl.pem"), &pem)?;

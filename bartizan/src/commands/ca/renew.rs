@@ -52,7 +52,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
     let issued = authority
         .renew(&args.certificate, &renewal, Some(&args.output.destination()), now)
         .map_err(failure)?;
-    lists::write_beside(&authority, &args.output)?;
+    lists::write_next_to(&authority, &args.output)?;
     args.output.tell("renewed", &issued);
     Ok(Outcome::Clean)
 }

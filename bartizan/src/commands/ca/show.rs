@@ -111,7 +111,7 @@ fn describe(entry: &Entry, now: SystemTime) -> Value {
         "name": entry.name(),
         "serial": entry.serial(),
         "role": entry.role().name(),
-        "state": standing(entry, now),
+        "state": state(entry, now),
         "profile": match entry.role() {
             Role::NetworkFunction => json!(certificate.profile().name()),
             Role::Root | Role::Intermediate => Value::Null,
@@ -139,7 +139,7 @@ fn table(entries: &[Entry], now: SystemTime) -> String {
         let certificate = entry.certificate();
         table.push([
             entry.name().to_owned(),
-            standing(entry, now).to_owned(),
+            state(entry, now).to_owned(),
             certificate.algorithm().to_string(),
             date(certificate.not_after()),
             days_left(entry, now).to_string(),
@@ -156,7 +156,7 @@ fn page(entry: &Entry, now: SystemTime) -> String {
         ("name", entry.name().to_owned()),
         ("serial", entry.serial().to_string()),
         ("role", entry.role().to_string()),
-        ("state", standing(entry, now).to_owned()),
+        ("state", state(entry, now).to_owned()),
     ];
     if let Some((when, reason)) = entry.revocation() {
         lines.push(("revoked", format!("{} ({reason})", moment(when))));
@@ -204,7 +204,7 @@ fn page(entry: &Entry, now: SystemTime) -> String {
 }
 
 /// The recorded state, or what time made of it.
-fn standing(entry: &Entry, now: SystemTime) -> &'static str {
+fn state(entry: &Entry, now: SystemTime) -> &'static str {
     match entry.state() {
         State::Issued if entry.certificate().not_after() < now => "expired",
         State::Issued if entry.certificate().not_before() > now => "not yet valid",

@@ -74,7 +74,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
             }
             other => failure(other),
         })?;
-    lists::write_beside(&authority, &args.output)?;
+    lists::write_next_to(&authority, &args.output)?;
     args.output.tell("signed", &issued);
     let key = request.public_key().algorithm();
     if authority.algorithm().is_quantum_safe() && !key.is_quantum_safe() {

@@ -1,7 +1,8 @@
 //! The certificate files of one node, held against the names and policies of the file.
 
+use std::fs::File;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use bartizan_deployment::{Deployment, Files, Node, day_of};
@@ -15,21 +16,21 @@ const SOON: Duration = Duration::from_secs(14 * 86_400);
 
 /// What a node proves itself with.
 #[derive(Serialize)]
-pub(super) struct CredentialsInForce {
+pub(super) struct CredentialsInEffect {
     pub(super) node: String,
     pub(super) certificate: String,
     pub(super) key: String,
     pub(super) roots: String,
     pub(super) crl: Option<String>,
     /// Leaf first; empty where the files cannot be used.
-    pub(super) chain: Vec<CertificateInForce>,
+    pub(super) chain: Vec<CertificateInEffect>,
     /// The day before which a newer revocation list is due.
     pub(super) crl_due: Option<String>,
 }
 
 /// One certificate of the chain.
 #[derive(Serialize)]
-pub(super) struct CertificateInForce {
+pub(super) struct CertificateInEffect {
     pub(super) subject: String,
     pub(super) names: Vec<String>,
     pub(super) key: String,
@@ -41,13 +42,13 @@ pub(super) struct CertificateInForce {
 }
 
 /// The files of a node, and what is wrong with them.
-pub(super) fn of(deployment: &Deployment, node: &Node, now: SystemTime) -> (Option<CredentialsInForce>, Vec<Finding>) {
+pub(super) fn of(deployment: &Deployment, node: &Node, now: SystemTime) -> (Option<CredentialsInEffect>, Vec<Finding>) {
     let Some(files) = &node.files else {
         let hint = "a node that has a sidecar elsewhere needs none here; else add `certificate` and `key`";
         let about = format!("nodes.{}", node.name);
         return (None, vec![Finding::new(about, "names no certificate files", hint)]);
     };
-    let shown = |chain, crl_due| CredentialsInForce {
+    let shown = |chain, crl_due| CredentialsInEffect {
         node: node.name.to_string(),
         certificate: files.certificate.display().to_string(),
         key: files.key.display().to_string(),
@@ -91,25 +92,23 @@ fn unusable(node: &Node, files: &Files, error: &Error) -> Vec<Finding> {
         node.name,
         bartizan_tls::issue_options(&node.identity)
     );
-    let named = [
-        Some(&files.certificate),
-        Some(&files.key),
-        Some(&files.roots),
-        files.crl.as_ref(),
-    ];
-    let unreadable: Vec<_> = named
-        .into_iter()
-        .flatten()
-        .filter_map(|path| {
-            let error = std::fs::File::open(path).err()?;
-            Some(unreadable_file(path, &error, &hint))
-        })
-        .collect();
+    let unreadable = unreadable(
+        [&files.certificate, &files.key, &files.roots]
+            .into_iter()
+            .chain(&files.crl),
+        &hint,
+    );
     if unreadable.is_empty() {
         vec![refused(&format!("nodes.{}", node.name), error)]
     } else {
         unreadable
     }
+}
+
+/// Those of these files that cannot be opened.
+pub(super) fn unreadable<'a>(files: impl IntoIterator<Item = &'a PathBuf>, hint: &str) -> Vec<Finding> {
+    let failed = |path: &PathBuf| Some(unreadable_file(path, &File::open(path).err()?, hint));
+    files.into_iter().filter_map(failed).collect()
 }
 
 /// A file that cannot be opened. One that is there and closed to this user is no file to be made anew.
@@ -142,14 +141,14 @@ fn ends_soon(certificate: &str, credentials: &Credentials, now: SystemTime) -> V
     }
 }
 
-pub(super) fn chain(credentials: &Credentials, now: SystemTime) -> Vec<CertificateInForce> {
+pub(super) fn chain(credentials: &Credentials, now: SystemTime) -> Vec<CertificateInEffect> {
     let seconds = now.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
     let seconds = i64::try_from(seconds).unwrap_or(i64::MAX);
     let certificates = credentials.chain().iter();
     certificates
         .map(|certificate| {
             let end = UNIX_EPOCH + Duration::from_secs(u64::try_from(certificate.not_after).unwrap_or_default());
-            CertificateInForce {
+            CertificateInEffect {
                 subject: certificate.subject.clone(),
                 names: certificate.names.clone(),
                 key: certificate.public_key.clone(),

@@ -84,7 +84,7 @@ fn interfaces_nobody_listens_for(deployment: &Deployment) -> impl Iterator<Item 
     let with_sidecar = deployment
         .interfaces()
         .iter()
-        .filter(|interface| interface.protection == Protection::Sidecar);
+        .filter(|interface| interface.protection.is_by_sidecars());
     with_sidecar.filter_map(|interface| {
         let sidecars = interface
             .between
@@ -128,20 +128,26 @@ fn of_interface(interface: &Interface, now: SystemTime) -> Vec<Finding> {
             "is left to MACsec, and the file names no ports: nothing sets it up".into(),
             "add `macsec: { port: { NODE: eth1, ... } }`, or show by a capture what protects it",
         )],
+        Protection::Macsec if interface.macsec.as_ref().is_some_and(|link| !link.has_exchange()) => vec![find(
+            "is keyed by MKA under a CAK of a file: no exchange shows where it comes from, and the policy judges none"
+                .into(),
+            "write `keying: direct`, or `keying: mka` without `cak`, where both ends run Bartizan",
+        )],
         Protection::Macsec => of_policy(interface, now),
         Protection::Ipsec => {
             let link = interface.ipsec.as_ref();
             link.map(|link| ipsec::findings(interface, link, now))
                 .unwrap_or_default()
         }
-        Protection::Sidecar => of_policy(interface, now),
+        Protection::Sidecar | Protection::Gateway => of_policy(interface, now),
     }
 }
 
 /// Left unprotected by choice, and until when: the policy's exception says it.
 fn of_nothing(interface: &Interface, now: SystemTime) -> Finding {
     let find = |finding: String, hint: &str| Finding::new(named(interface), finding, hint);
-    let protect = "write `with: sidecar` where it runs over TCP, else `with: ipsec`";
+    let protect =
+        "write `with: sidecar` where it runs over TCP, `with: gateway` where it runs over SCTP, else `with: ipsec`";
     let Some(Exception { reason, expires }) = &interface.policy.exception else {
         return find(
             "is protected by nothing, and no day is set for that to end: whoever records it reads it".into(),
@@ -242,7 +248,10 @@ pub(super) fn notes(deployment: &Deployment, now: SystemTime) -> Vec<Finding> {
             if !outbound.listen.ip().is_loopback() {
                 notes.push(Finding::new(
                     format!("nodes.{name}.sidecar.outbound[{index}]"),
-                    format!("takes requests in clear at {}, from beyond this host", outbound.listen),
+                    format!(
+                        "takes requests in plaintext at {}, from beyond this host",
+                        outbound.listen
+                    ),
                     "listen on loopback where the network function is on the same host",
                 ));
             }
@@ -250,7 +259,7 @@ pub(super) fn notes(deployment: &Deployment, now: SystemTime) -> Vec<Finding> {
         if let Some(admin) = sidecar.admin.filter(|admin| !admin.ip().is_loopback()) {
             notes.push(Finding::new(
                 format!("nodes.{name}.sidecar.admin"),
-                format!("serves metrics and state in clear at {admin}"),
+                format!("serves metrics and state in plaintext at {admin}"),
                 "loopback, or a management network, is the place for it",
             ));
         }

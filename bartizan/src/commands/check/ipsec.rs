@@ -1,4 +1,4 @@
-//! IPsec links as they are in force, and what in them protects less than it seems to.
+//! IPsec links as they are in effect, and what in them protects less than it seems to.
 
 use std::net::IpAddr;
 use std::time::{Duration, SystemTime};
@@ -11,16 +11,16 @@ use bartizan_registry::{Safety, signature};
 use serde::Serialize;
 
 use super::findings::{Finding, named, of_exception};
-use super::in_force::ExceptionInForce;
+use super::in_effect::ExceptionInEffect;
 
 /// A link that IPsec protects.
 #[derive(Serialize)]
-pub(super) struct IpsecInForce {
+pub(super) struct IpsecInEffect {
     pub(super) profile: &'static str,
     pub(super) post_quantum: &'static str,
     pub(super) mode: &'static str,
     pub(super) initiator: String,
-    pub(super) ends: Vec<EndInForce>,
+    pub(super) ends: Vec<EndInEffect>,
     /// Packets that are protected, between the inner addresses.
     pub(super) protects: Vec<String>,
     /// Of IKE_SAs, and of CHILD_SAs at every rekey.
@@ -34,7 +34,7 @@ pub(super) struct IpsecInForce {
     pub(super) signatures: Vec<String>,
     /// What becomes of an SA that breaks the policy.
     pub(super) breach: &'static str,
-    pub(super) exception: Option<ExceptionInForce>,
+    pub(super) exception: Option<ExceptionInEffect>,
     pub(super) extended_sequence_numbers: bool,
     pub(super) replay_window: u32,
     pub(super) ike_dscp: u8,
@@ -53,7 +53,7 @@ pub(super) struct IpsecInForce {
 
 /// One end of it.
 #[derive(Serialize)]
-pub(super) struct EndInForce {
+pub(super) struct EndInEffect {
     pub(super) node: String,
     pub(super) outer: String,
     /// Under which address its peer reaches it, where a NAT is between them: `any` where it is not known beforehand.
@@ -61,7 +61,7 @@ pub(super) struct EndInForce {
     pub(super) inner: Vec<String>,
 }
 
-impl EndInForce {
+impl EndInEffect {
     fn of(end: &End) -> Self {
         Self {
             node: end.node.to_string(),
@@ -80,33 +80,33 @@ fn texts<T: ToString>(list: &[T]) -> Vec<String> {
     list.iter().map(ToString::to_string).collect()
 }
 
-impl IpsecInForce {
+impl IpsecInEffect {
     pub(super) fn of(link: &IpsecLink, policy: &Policy, now: SystemTime) -> Self {
-        let in_force = policy.in_force(day_of(now)).ipsec;
+        let in_effect = policy.in_effect(day_of(now)).ipsec;
         let seconds = |value: Option<Duration>| value.map(|value| value.as_secs());
-        let all_authenticate = in_force.ciphers.iter().all(|cipher| cipher.known().is_aead());
+        let all_authenticate = in_effect.ciphers.iter().all(|cipher| cipher.known().is_aead());
         Self {
             profile: policy.profile.name(),
             post_quantum: policy.post_quantum.name(),
             mode: link.mode.name(),
             initiator: link.initiator.to_string(),
-            ends: link.ends.iter().map(EndInForce::of).collect(),
+            ends: link.ends.iter().map(EndInEffect::of).collect(),
             protects: texts(&link.selectors),
-            key_exchanges: texts(&in_force.key_exchanges),
-            ciphers: texts(&in_force.ciphers),
-            prfs: texts(&in_force.prfs),
+            key_exchanges: texts(&in_effect.key_exchanges),
+            ciphers: texts(&in_effect.ciphers),
+            prfs: texts(&in_effect.prfs),
             integrity: if all_authenticate {
                 Vec::new()
             } else {
-                texts(&in_force.integrity)
+                texts(&in_effect.integrity)
             },
-            authentication: in_force.authentication.name(),
-            signatures: texts(&in_force.signatures),
-            breach: in_force.breach.name(),
+            authentication: in_effect.authentication.name(),
+            signatures: texts(&in_effect.signatures),
+            breach: in_effect.breach.name(),
             exception: policy
                 .exception
                 .as_ref()
-                .map(|exception| ExceptionInForce::of(exception, now)),
+                .map(|exception| ExceptionInEffect::of(exception, now)),
             extended_sequence_numbers: link.extended_sequence_numbers,
             replay_window: link.replay_window,
             ike_dscp: link.ike_dscp,
@@ -200,7 +200,7 @@ impl IpsecInForce {
 /// What is wrong with a link that IPsec protects.
 pub(super) fn findings(interface: &Interface, link: &IpsecLink, now: SystemTime) -> Vec<Finding> {
     let policy = &interface.policy;
-    let ipsec = policy.in_force(day_of(now)).ipsec;
+    let ipsec = policy.in_effect(day_of(now)).ipsec;
     let find = |finding: String, hint: &str| Finding::new(named(interface), finding, hint);
     let mut findings = Vec::new();
     if !ipsec.key_exchanges.iter().any(KeyExchange::is_quantum_safe) {
@@ -267,7 +267,7 @@ pub(super) fn notes(interface: &Interface, now: SystemTime) -> Vec<Finding> {
     let Some(link) = &interface.ipsec else {
         return Vec::new();
     };
-    let ipsec = interface.policy.in_force(day_of(now)).ipsec;
+    let ipsec = interface.policy.in_effect(day_of(now)).ipsec;
     let mut notes = Vec::new();
     if classical_signatures(&ipsec) && ipsec.key_exchanges.iter().all(KeyExchange::is_quantum_safe) {
         notes.push(Finding::new(

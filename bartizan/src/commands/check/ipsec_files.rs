@@ -1,13 +1,12 @@
 //! The files that a node proves itself with to IKE daemons, held against its name and the policies of its links.
 
-use std::fs::File;
 use std::path::Path;
 use std::time::SystemTime;
 
 use bartizan_deployment::{Deployment, Files, IpsecNode, Node, day_of};
 use bartizan_ipsec::render::{Credentials, CredentialsError};
 
-use super::credentials::{CredentialsInForce, chain, unreadable_file};
+use super::credentials::{CredentialsInEffect, chain, unreadable};
 use super::findings::Finding;
 
 /// The files of a node, and what is wrong with them.
@@ -16,9 +15,9 @@ pub(super) fn of(
     node: &Node,
     files: &IpsecNode,
     now: SystemTime,
-) -> (CredentialsInForce, Vec<Finding>) {
+) -> (CredentialsInEffect, Vec<Finding>) {
     let shown = |path: &Path| path.display().to_string();
-    let mut in_force = CredentialsInForce {
+    let mut in_effect = CredentialsInEffect {
         node: node.name.to_string(),
         certificate: shown(&files.certificate),
         key: shown(&files.key),
@@ -29,7 +28,7 @@ pub(super) fn of(
     };
     let credentials = match Credentials::read(files) {
         Ok(credentials) => credentials,
-        Err(error) => return (in_force, unusable(node, files, &error)),
+        Err(error) => return (in_effect, unusable(node, files, &error)),
     };
     // Read as those of a sidecar are, for what is shown of a certificate.
     let as_tls = Files {
@@ -38,11 +37,11 @@ pub(super) fn of(
         roots: files.roots.clone(),
         crl: files.crl.clone(),
     };
-    in_force.chain = bartizan_tls::Credentials::load(&as_tls).map_or_else(|_| Vec::new(), |read| chain(&read, now));
-    in_force.crl_due = credentials.lists_due().map(|due| day_of(due).to_string());
+    in_effect.chain = bartizan_tls::Credentials::load(&as_tls).map_or_else(|_| Vec::new(), |read| chain(&read, now));
+    in_effect.crl_due = credentials.lists_due().map(|due| day_of(due).to_string());
     let flaws = credentials.flaws(files, deployment, node, now).into_iter();
     let findings = flaws.map(|flaw| Finding::new(flaw.file.display().to_string(), flaw.cause, flaw.hint));
-    (in_force, findings.collect())
+    (in_effect, findings.collect())
 }
 
 /// Every file that cannot be read, not the first alone; else what is wrong with the one that cannot be used.
@@ -52,20 +51,12 @@ fn unusable(node: &Node, files: &IpsecNode, error: &CredentialsError) -> Vec<Fin
         node.name,
         bartizan_tls::issue_options(&node.identity)
     );
-    let named = [
-        Some(&files.certificate),
-        Some(&files.key),
-        Some(&files.roots),
-        files.crl.as_ref(),
-    ];
-    let unreadable: Vec<_> = named
-        .into_iter()
-        .flatten()
-        .filter_map(|path| {
-            let error = File::open(path).err()?;
-            Some(unreadable_file(path, &error, &hint))
-        })
-        .collect();
+    let unreadable = unreadable(
+        [&files.certificate, &files.key, &files.roots]
+            .into_iter()
+            .chain(&files.crl),
+        &hint,
+    );
     if !unreadable.is_empty() {
         return unreadable;
     }

@@ -1,19 +1,22 @@
-//! MACsec links as they are in force.
+//! MACsec links as they are in effect.
 
-use bartizan_deployment::{Interface, MacsecLink, Unencrypted};
+use bartizan_deployment::{Cak, Interface, Keying, MacsecLink, Unencrypted};
 use serde::Serialize;
 
 /// A MACsec link.
 #[derive(Serialize)]
-pub(super) struct MacsecInForce {
-    ends: Vec<EndInForce>,
+pub(super) struct MacsecInEffect {
+    ends: Vec<EndInEffect>,
     cipher: &'static str,
     /// `encrypt` or `integrity`.
     confidentiality: &'static str,
     replay_window: u32,
     mtu: Option<u32>,
-    /// Where keys come from: `direct`.
+    /// Where keys come from: `direct` or `mka`.
     keying: &'static str,
+    /// Where the CAK of MKA comes from: `exchange`, or `file`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cak: Option<&'static str>,
     initiator: String,
     rekey_seconds: u64,
     rekey_packets: u64,
@@ -23,16 +26,17 @@ pub(super) struct MacsecInForce {
 }
 
 #[derive(Serialize)]
-struct EndInForce {
+struct EndInEffect {
     node: String,
     port: String,
     device: String,
 }
 
-impl MacsecInForce {
+impl MacsecInEffect {
     pub(super) fn of(interface: &Interface, link: &MacsecLink) -> Self {
         let ends = interface.between.iter().zip(link.ports.iter().zip(&link.devices));
-        let ends = ends.map(|(node, (port, device))| EndInForce {
+        let ours = ends.enumerate().filter(|(end, _)| link.is_ours(*end));
+        let ends = ours.map(|(_, (node, (port, device)))| EndInEffect {
             node: node.to_string(),
             port: port.clone(),
             device: device.clone(),
@@ -44,6 +48,11 @@ impl MacsecInForce {
             replay_window: link.replay_window,
             mtu: link.mtu,
             keying: link.keying.name(),
+            cak: match &link.keying {
+                Keying::Direct => None,
+                Keying::Mka(Cak::Exchange) => Some("exchange"),
+                Keying::Mka(Cak::Files(_)) => Some("file"),
+            },
             initiator: link.initiator.to_string(),
             rekey_seconds: link.rekey.as_secs(),
             rekey_packets: link.rekey_packets,
@@ -68,13 +77,33 @@ impl MacsecInForce {
                 "MACsec",
                 format!("{}, {what}, replay window {}", self.cipher, self.replay_window),
             ),
-            ("keying", format!("{}; {} begins", self.keying, self.initiator)),
+            (
+                "keying",
+                match self.cak {
+                    None => format!("{}; {} begins", self.keying, self.initiator),
+                    Some("file") => format!("MKA under a CAK of a file; {} is its key server", self.initiator),
+                    Some(_) => format!(
+                        "MKA under a CAK of an exchange; {} begins it and is the key server",
+                        self.initiator
+                    ),
+                },
+            ),
             (
                 "keys change",
-                format!(
-                    "after {} s or {} frames; another exchange after {} keys",
-                    self.rekey_seconds, self.rekey_packets, self.keys_per_exchange
-                ),
+                match self.cak {
+                    None => format!(
+                        "after {} s or {} frames; another exchange after {} keys",
+                        self.rekey_seconds, self.rekey_packets, self.keys_per_exchange
+                    ),
+                    Some("file") => format!(
+                        "when the file does; one that is twice {} s old is reported",
+                        self.rekey_seconds
+                    ),
+                    Some(_) => format!(
+                        "by another exchange after {} s, which interrupts the link",
+                        self.rekey_seconds
+                    ),
+                },
             ),
         ];
         if let Some(mtu) = self.mtu {

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use bartizan_deployment::{Deployment, day_of};
+use bartizan_deployment::{Deployment, Protection, day_of};
 use bartizan_plan::network::{
     Assessment, Concern, Conditions, Given, Link, Move, REQUIREMENTS, Severity, assess, migrate,
 };
@@ -123,23 +123,12 @@ fn sheet(
 ) -> Sheet {
     let links = &assessment.links;
     let count = |of: &dyn Fn(&Link) -> Given, given| links.iter().filter(|link| of(link) == given).count();
-    let severities = [
-        (Severity::High, "high"),
-        (Severity::Medium, "medium"),
-        (Severity::Low, "low"),
-    ]
-    .map(|(severity, name)| {
-        let count = assessment
-            .concerns
-            .iter()
-            .filter(|concern| concern.severity == severity)
-            .count();
-        format!("{count} {name}")
-    });
-    let mut sections = vec![findings(&assessment.concerns)];
+    let mut sections = vec![
+        by_interface(links, &assessment.concerns),
+        findings(&assessment.concerns),
+    ];
     if args.wants(args.interfaces) {
         sections.push(asked_and_given(links));
-        sections.push(published_table());
     }
     if let Some(conditions) = conditions {
         sections.push(budgets(links, conditions));
@@ -147,17 +136,22 @@ fn sheet(
     if args.wants(args.migrate) {
         sections.push(order(moves));
     }
+    if args.wants(args.interfaces) {
+        sections.push(published_table());
+    }
     Sheet {
         command: "bartizan check".to_owned(),
         title: format!("{}: {} links against 3GPP and O-RAN", file.display(), links.len()),
         question: "What do the standards ask of each interface, what does the file give it, and what does a quantum computer open?".to_owned(),
         answer: format!(
-            "{} of {} links are post-quantum against recording and {} against forgery; {} are protected by nothing. Findings: {}.",
+            "{} of {} links are post-quantum against recording and {} against forgery; {} are protected by nothing.{} Findings: {}.{}",
             count(&|link| link.recording, Given::PostQuantum),
             links.len(),
             count(&|link| link.forgery, Given::PostQuantum),
-            count(&|link| link.recording, Given::Nothing),
-            severities.join(", ")
+            links.iter().filter(|link| link.protection == Protection::Nothing).count(),
+            kept(links),
+            by_severity(assessment.concerns.iter()),
+            first(&assessment.concerns, moves)
         ),
         sections,
         limits: vec![
@@ -173,6 +167,100 @@ fn sheet(
         ],
         again: again(),
     }
+}
+
+/// How many findings there are of each severity.
+fn by_severity<'a>(concerns: impl Iterator<Item = &'a Concern> + Clone) -> String {
+    let severities = [
+        (Severity::High, "high"),
+        (Severity::Medium, "medium"),
+        (Severity::Low, "low"),
+    ];
+    let count = |severity| concerns.clone().filter(|concern| concern.severity == severity).count();
+    severities
+        .map(|(severity, name)| format!("{} {name}", count(severity)))
+        .join(", ")
+}
+
+/// How many links keep their budget, where that was predicted.
+fn kept(links: &[Link]) -> String {
+    let predicted: Vec<_> = links.iter().filter_map(|link| link.predicted.as_ref()).collect();
+    if predicted.is_empty() {
+        return String::new();
+    }
+    let kept = predicted
+        .iter()
+        .filter(|predicted| predicted.passed().is_none())
+        .count();
+    format!(" {kept} of {} keep their budget of delay and set-up.", predicted.len())
+}
+
+/// What to do first: the worst finding, or the first link to move.
+fn first(concerns: &[Concern], moves: &[Move]) -> String {
+    match (concerns.first(), moves.first()) {
+        (Some(worst), _) => format!(" First: {}: {}.", worst.about, worst.hint),
+        (None, Some(next)) => format!(" First: {}: {}.", next.about, next.step),
+        (None, None) => {
+            " Nothing is left to do in the file; `bartizan inspect` proves from packets that it holds.".to_owned()
+        }
+    }
+}
+
+/// The state of the network on one screen.
+fn by_interface(links: &[Link], concerns: &[Concern]) -> Section {
+    let mut section = Section::new("by interface");
+    let mut grid = Grid::under(
+        "",
+        [
+            "interface",
+            "#links",
+            "#by the protocol asked for",
+            "#post-quantum against recording",
+            "#against forgery",
+            "#within budget",
+            "findings",
+        ],
+    );
+    let mut kinds: Vec<&str> = Vec::new();
+    for link in links {
+        if !kinds.contains(&link.interface) {
+            kinds.push(link.interface);
+        }
+    }
+    for kind in kinds {
+        let of: Vec<&Link> = links.iter().filter(|link| link.interface == kind).collect();
+        let share = |count: usize| {
+            let tone = if count == of.len() { Tone::Good } else { Tone::Bad };
+            Field::toned(format!("{count} of {}", of.len()), tone)
+        };
+        let holding = |holds: &dyn Fn(&Link) -> bool| of.iter().filter(|link| holds(link)).count();
+        let own = concerns
+            .iter()
+            .filter(|concern| of.iter().any(|link| link.about == concern.about));
+        grid.push([
+            Field::from(kind),
+            Field::from(of.len().to_string()),
+            share(holding(&|link| link.requirement.met_by.contains(&link.protection))),
+            share(holding(&|link| link.recording == Given::PostQuantum)),
+            share(holding(&|link| link.forgery == Given::PostQuantum)),
+            if of.iter().all(|link| link.predicted.is_none()) {
+                Field::from("not asked")
+            } else {
+                share(holding(&|link| {
+                    link.predicted
+                        .as_ref()
+                        .is_some_and(|predicted| predicted.passed().is_none())
+                }))
+            },
+            Field::from(if own.clone().count() == 0 {
+                "none".to_owned()
+            } else {
+                by_severity(own)
+            }),
+        ]);
+    }
+    section.tables.push(grid);
+    section
 }
 
 fn findings(concerns: &[Concern]) -> Section {

@@ -129,10 +129,7 @@ impl Report {
             }
         }
         let _ = match self.findings.len() {
-            0 => writeln!(
-                text,
-                "\nnothing to object to: no peer can choose a classical key exchange"
-            ),
+            0 => writeln!(text, "\nno findings: no peer can choose a classical key exchange"),
             1 => writeln!(text, "\n1 finding"),
             several => writeln!(text, "\n{several} findings"),
         };

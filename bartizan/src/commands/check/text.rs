@@ -3,18 +3,20 @@
 use std::fmt::Write;
 
 use super::Report;
-use super::credentials::CredentialsInForce;
+use super::credentials::CredentialsInEffect;
 use super::findings::Finding;
-use super::in_force::{InterfaceInForce, IpsecNodeInForce, LedgerInForce, NodeInForce, PolicyInForce, SidecarInForce};
-use super::ipsec::IpsecInForce;
-use super::macsec::MacsecInForce;
+use super::in_effect::{
+    InterfaceInEffect, IpsecNodeInEffect, LedgerInEffect, NodeInEffect, PolicyInEffect, SidecarInEffect,
+};
+use super::ipsec::IpsecInEffect;
+use super::macsec::MacsecInEffect;
 
 /// The whole report.
 pub(super) fn of(report: &Report) -> String {
     let mut text = Text::default();
     let (nodes, interfaces) = (report.nodes.len(), report.interfaces.len());
     text.line(&format!(
-        "{}: {} and {}, as in force on {}",
+        "{}: {} and {}, as in effect on {}",
         report.file,
         counted(nodes, "node"),
         counted(interfaces, "interface"),
@@ -35,7 +37,7 @@ pub(super) fn of(report: &Report) -> String {
     text.findings("note", &report.notes);
     text.findings("finding", &report.findings);
     if report.findings.is_empty() {
-        text.line("\nnothing to object to");
+        text.line("\nno findings");
     } else {
         text.line(&format!("\n{}", counted(report.findings.len(), "finding")));
     }
@@ -61,22 +63,22 @@ impl Text {
         let _ = writeln!(self.0, "  {name:<16} {value}");
     }
 
-    fn interface(&mut self, interface: &InterfaceInForce) {
+    fn interface(&mut self, interface: &InterfaceInEffect) {
         let [one, other] = &interface.between;
         self.line(&format!("\n{} {one} -- {other}", interface.kind));
         self.field("protected by", interface.protection);
         if let Some(policy) = &interface.policy {
             self.policy(policy);
         }
-        for (name, value) in interface.ipsec.iter().flat_map(IpsecInForce::fields) {
+        for (name, value) in interface.ipsec.iter().flat_map(IpsecInEffect::fields) {
             self.field(name, &value);
         }
-        for (name, value) in interface.macsec.iter().flat_map(MacsecInForce::fields) {
+        for (name, value) in interface.macsec.iter().flat_map(MacsecInEffect::fields) {
             self.field(name, &value);
         }
     }
 
-    fn policy(&mut self, policy: &PolicyInForce) {
+    fn policy(&mut self, policy: &PolicyInEffect) {
         let strength = match policy.post_quantum {
             "require" => "post-quantum is required",
             "prefer" => "post-quantum is preferred",
@@ -98,7 +100,7 @@ impl Text {
         self.field("revocation", policy.revocation);
     }
 
-    fn node(&mut self, node: &NodeInForce) {
+    fn node(&mut self, node: &NodeInEffect) {
         self.line(&format!("\n{} ({}) at {}", node.name, node.function, node.address));
         self.field("known by", &node.names.join(", "));
         if let Some(sidecar) = &node.sidecar {
@@ -109,7 +111,7 @@ impl Text {
         }
     }
 
-    fn ipsec(&mut self, ipsec: &IpsecNodeInForce) {
+    fn ipsec(&mut self, ipsec: &IpsecNodeInEffect) {
         self.field("for IPsec", &format!("{}, key {}", ipsec.certificate, ipsec.key));
         self.field("trusts", &ipsec.roots);
         let daemon = match &ipsec.vici {
@@ -122,7 +124,7 @@ impl Text {
         }
     }
 
-    fn sidecar(&mut self, sidecar: &SidecarInForce) {
+    fn sidecar(&mut self, sidecar: &SidecarInEffect) {
         for inbound in &sidecar.inbound {
             let service = &inbound.service;
             let value = format!(
@@ -147,7 +149,7 @@ impl Text {
         }
     }
 
-    fn credentials(&mut self, what: &str, credentials: &CredentialsInForce) {
+    fn credentials(&mut self, what: &str, credentials: &CredentialsInEffect) {
         self.line(&format!("\n{what} of {}", credentials.node));
         self.field("certificate", &credentials.certificate);
         for certificate in &credentials.chain {
@@ -180,7 +182,7 @@ impl Text {
     }
 }
 
-fn bounded(ledger: &LedgerInForce) -> String {
+fn bounded(ledger: &LedgerInEffect) -> String {
     let kept = match ledger.keep {
         Some(keep) => format!("{keep} old files kept"),
         None => "all old files kept".to_owned(),

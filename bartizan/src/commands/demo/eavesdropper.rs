@@ -1,4 +1,4 @@
-//! What somebody who records the link sees, first with the packets alone and then with the ledgers beside them.
+//! What somebody who records the link sees, first with the packets alone and then with the ledgers next to them.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -25,7 +25,7 @@ pub(super) struct View {
     pub(super) packets: u64,
     /// Packets that the capture missed.
     pub(super) dropped: u64,
-    /// Connections by what they are: `TLS 1.3`, `HTTP/2 in clear`.
+    /// Connections by what they are: `TLS 1.3`, `HTTP/2 in plaintext`.
     pub(super) kinds: Vec<(String, u64)>,
     /// Connections by negotiated group.
     pub(super) groups: Vec<(String, u64)>,

@@ -13,7 +13,7 @@ use crate::commands::demo::failed;
 /// One cable's packets, and what they show.
 #[derive(Debug, Default, Serialize)]
 pub(super) struct Egress {
-    /// TCP packets to or from the port of a network function: the service-based interface in clear, or an attempt at it.
+    /// TCP packets to or from the port of a network function: the service-based interface in plaintext, or an attempt at it.
     pub(super) clear_packets: u64,
     /// Bytes that these carried.
     pub(super) clear_bytes: u64,
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn clear_and_protected_bytes_are_told_apart_by_port_in_both_directions() {
+    fn clear_and_protected_bytes_are_distinguished_by_port_in_both_directions() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("cable.pcap");
         fs::write(

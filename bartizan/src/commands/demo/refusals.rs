@@ -24,7 +24,6 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// A client without a valid certificate, the answer it received, and the refusal that the ledger recorded.
 #[derive(Debug, Serialize)]
 pub(super) struct Refusal {
-    #[serde(rename = "stranger")] // Its name in schema bartizan-demo/1.
     pub(super) client: &'static str,
     pub(super) answer: String,
     /// Reason and detail in the refuser's ledger.

@@ -24,7 +24,7 @@ use crate::commands::demo::sidecars::Sidecars;
 use crate::commands::demo::stage::Stage;
 use crate::interrupt::Interrupt;
 
-/// The ways the registrations are played.
+/// How the registrations are played.
 pub(super) static CASES: [Case; 4] = [
     Case {
         id: "straight",
@@ -222,7 +222,7 @@ fn accepted(ledger: &Path) -> Result<u64, Failure> {
     Ok(count)
 }
 
-/// Where each recorded network function answers: beside its sidecar, on the producers' host.
+/// Where each recorded network function answers: next to its sidecar, on the producers' host.
 fn listeners(stage: &Stage, recorded: &Recorded) -> Result<std::collections::BTreeMap<String, TcpListener>, Failure> {
     thread::scope(|scope| {
         let thread = scope.spawn(|| {
@@ -268,7 +268,7 @@ fn play_in_real_time(
 ) -> Result<replay::Outcome, Failure> {
     let (targets, exchange) = (targets?, Arc::clone(&recorded.0));
     let (entered, ready) = std::sync::mpsc::sync_channel(1);
-    let (tell, told) = std::sync::mpsc::sync_channel(1);
+    let (tell, reported) = std::sync::mpsc::sync_channel(1);
     thread::scope(|scope| {
         // The thread that enters the namespace starts the player, whose threads and sockets then belong there.
         scope.spawn(|| {
@@ -288,7 +288,7 @@ fn play_in_real_time(
     spinner.enable_steady_tick(Duration::from_millis(120));
     spinner.set_message("playing in real time, 13.5 s");
     loop {
-        match told.recv_timeout(Duration::from_millis(100)) {
+        match reported.recv_timeout(Duration::from_millis(100)) {
             Ok(outcome) => {
                 spinner.finish_and_clear();
                 return outcome.map_err(failed);

@@ -81,9 +81,9 @@ pub(super) fn run(run: &Run) {
 
 pub(super) fn transparent() {
     errln!(
-        "  three hosts on cables; curl beside the NEF's sidecar knows the NRF's address alone, asks it for a UDM and calls the"
+        "  three hosts on cables; curl next to the NEF's sidecar knows the NRF's address alone, asks it for a UDM and calls the"
     );
-    errln!("  address it is told, in clear HTTP/2. Counted is what is on the NEF's cables meanwhile.");
+    errln!("  address it is given, in unencrypted HTTP/2. Counted is what is on the NEF's cables meanwhile.");
 }
 
 pub(super) fn attempt(attempt: &Attempt) {
@@ -94,8 +94,8 @@ pub(super) fn attempt(attempt: &Attempt) {
     };
     errln!("  {:<36} {outcome}", attempt.title);
     let clear = match (egress.clear_bytes, egress.clear_packets) {
-        (0, 0) => "0 bytes of SBI in clear, not a packet".to_owned(),
-        (bytes, packets) => format!("{bytes} bytes of SBI in clear in {packets} packets"),
+        (0, 0) => "0 bytes of unencrypted SBI, not a packet".to_owned(),
+        (bytes, packets) => format!("{bytes} bytes of unencrypted SBI in {packets} packets"),
     };
     let protected = if egress.groups.is_empty() {
         format!("{} bytes between sidecars", egress.protected_bytes)
@@ -111,7 +111,7 @@ pub(super) fn attempt(attempt: &Attempt) {
         errln!("  {:<36}   can be read: {}", "", egress.readable.join(", "));
     }
     let verdict = match (attempt.holds(), attempt.expected) {
-        (true, Expected::InClear) => "readable now, as a core without sidecars is",
+        (true, Expected::Unencrypted) => "readable now, as a core without sidecars is",
         (true, Expected::Protected) => "quantum-safe: nothing readable, and the group was seen",
         (true, Expected::Refused) => "fails closed",
         (false, _) => "NOT AS IT MUST BE",

@@ -59,8 +59,8 @@ pub(super) struct Attempt {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Expected {
-    /// Answered, in clear: what a core does today.
-    InClear,
+    /// Answered, in plaintext: what a core does today.
+    Unencrypted,
     /// Answered, with nothing readable.
     Protected,
     /// Not answered, with nothing readable.
@@ -73,7 +73,7 @@ impl Attempt {
         let answered = self.outcome.as_deref().is_ok_and(Discovery::is_answer);
         let hybrid = !self.egress.groups.is_empty() && self.egress.groups.iter().all(|(group, _)| group == HYBRID);
         match self.expected {
-            Expected::InClear => answered && self.egress.clear_bytes > 0 && !self.egress.readable.is_empty(),
+            Expected::Unencrypted => answered && self.egress.clear_bytes > 0 && !self.egress.readable.is_empty(),
             Expected::Protected => answered && self.egress.is_closed() && hybrid,
             Expected::Refused => self.outcome.is_err() && self.egress.is_closed(),
         }
@@ -89,7 +89,7 @@ pub(super) fn possible() -> Result<(), String> {
     nft.run(READY).map(drop).map_err(|error| error.to_string())
 }
 
-/// Tries the transparent way, and three ways in which it may fail.
+/// Tries the transparent route, and three faults of it.
 pub(super) fn attempts(
     folder: &Path,
     interrupt: &Interrupt,
@@ -112,7 +112,7 @@ pub(super) fn attempts(
         Ok::<_, Failure>(())
     };
 
-    attempt("unprotected", "without sidecars", Expected::InClear, &mut || Ok(()))?;
+    attempt("unprotected", "without sidecars", Expected::Unencrypted, &mut || Ok(()))?;
     let mut sidecars = Vec::new();
     attempt(
         "redirected",
@@ -338,6 +338,6 @@ mod tests {
         assert!(!attempt(Expected::Protected, Ok(answer), leaky).holds());
         assert!(attempt(Expected::Refused, Err("refused"), Egress::default()).holds());
         assert!(!attempt(Expected::Refused, Ok(answer), Egress::default()).holds());
-        assert!(!attempt(Expected::InClear, Ok(answer), hybrid()).holds());
+        assert!(!attempt(Expected::Unencrypted, Ok(answer), hybrid()).holds());
     }
 }

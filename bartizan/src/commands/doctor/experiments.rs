@@ -2,15 +2,15 @@
 
 use std::env;
 
-use bartizan_lab::bench::Tools;
 use bartizan_lab::runner::experiment::{Collection, Experiment};
+use bartizan_lab::stand_in::proxies::Tools;
 use bartizan_lab::workload::Lack;
 
-use super::feature::{Need, Standing, Weight};
+use super::feature::{Need, Readiness, Weight};
 use crate::Failure;
 
 /// Each experiment of `./experiments` or of this binary.
-pub(super) fn standings() -> Result<Vec<Standing>, Failure> {
+pub(super) fn all_readiness() -> Result<Vec<Readiness>, Failure> {
     let own = env::current_exe().map_err(|error| Failure::new(format!("finding this binary: {error}")))?;
     let tools = Tools::find(own, None).map_err(Failure::new)?;
     let collection = Collection::find(None);
@@ -25,13 +25,13 @@ pub(super) fn standings() -> Result<Vec<Standing>, Failure> {
     ids.iter()
         .map(|id| {
             let found = collection.load(id).map_err(failed)?;
-            Ok(standing(&found.experiment, &tools))
+            Ok(readiness(&found.experiment, &tools))
         })
         .collect()
 }
 
 /// A part that lacks something in every combination cannot be run; one that lacks it in some leaves those out.
-fn standing(experiment: &Experiment, tools: &Tools) -> Standing {
+fn readiness(experiment: &Experiment, tools: &Tools) -> Readiness {
     let mut needs = Vec::new();
     for part in &experiment.parts {
         let lacks: Vec<Lack> = part
@@ -40,12 +40,12 @@ fn standing(experiment: &Experiment, tools: &Tools) -> Standing {
             .filter_map(|levels| (part.workload.lacks)(levels, tools))
             .collect();
         let all = lacks.len() == part.combinations.len();
-        let mut told: Vec<&Lack> = Vec::new();
+        let mut reported: Vec<&Lack> = Vec::new();
         for lack in &lacks {
-            if told.contains(&lack) {
+            if reported.contains(&lack) {
                 continue;
             }
-            told.push(lack);
+            reported.push(lack);
             let count = lacks.iter().filter(|other| *other == lack).count();
             needs.push(Need {
                 any: Vec::new(),
@@ -62,5 +62,5 @@ fn standing(experiment: &Experiment, tools: &Tools) -> Standing {
             });
         }
     }
-    Standing::new(format!("lab/{}", experiment.id), false, needs)
+    Readiness::new(format!("lab/{}", experiment.id), false, needs)
 }

@@ -66,7 +66,7 @@ pub(super) struct Need {
 
 /// A feature as it stands here.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub(super) struct Standing {
+pub(super) struct Readiness {
     /// `lab/ID` for an experiment.
     pub(super) feature: String,
     /// Whether findings in it count when nothing is asked for by name.
@@ -130,7 +130,10 @@ impl Feature {
                     &[
                         needed(&[Thing::Root], "an IKE daemon, addresses, routes"),
                         needed(&[Thing::NetAdmin], "SAs and policies"),
-                        needed(&[Thing::CharonHybrid], "strongSwan that speaks ML-KEM beside X25519"),
+                        needed(
+                            &[Thing::CharonHybrid],
+                            "strongSwan that speaks ML-KEM together with X25519",
+                        ),
                         needed(
                             &[Thing::Esp, Thing::Tun],
                             "somebody who encrypts: the kernel, or charon through a TUN device",
@@ -152,7 +155,7 @@ impl Feature {
                         ),
                         wanted(
                             &[Thing::DebianKernel],
-                            "a distribution's kernel: nftables beside ESP, two processors, booted in ten seconds",
+                            "a distribution's kernel: nftables together with ESP, two processors, booted in ten seconds",
                         ),
                         wanted(&[Thing::Qemu], "what the distribution's kernel runs in"),
                     ]
@@ -179,13 +182,13 @@ impl Feature {
     }
 
     /// How it stands on this host.
-    pub(super) fn standing(self, inventory: &Inventory) -> Standing {
+    pub(super) fn readiness(self, inventory: &Inventory) -> Readiness {
         let needs: Vec<Need> = self.requirements().iter().map(|one| one.need(inventory)).collect();
-        Standing::new(self.name(), self.is_default(), needs)
+        Readiness::new(self.name(), self.is_default(), needs)
     }
 }
 
-impl Standing {
+impl Readiness {
     pub(super) fn new(feature: String, default: bool, needs: Vec<Need>) -> Self {
         Self {
             feature,
@@ -215,13 +218,13 @@ const fn wanted(any: &'static [Thing], because: &'static str) -> Requirement {
 impl Requirement {
     fn need(&self, inventory: &Inventory) -> Need {
         let met = self.any.iter().any(|&thing| inventory.has(thing));
-        let (mut reasons, mut ways) = (Vec::new(), Vec::new());
+        let (mut reasons, mut remedies) = (Vec::new(), Vec::new());
         if !met {
             for &thing in self.any {
                 let (name, reason, get) = inventory.want_of(thing);
                 reasons.push(format!("{name}: {reason}"));
-                if !ways.contains(&get) {
-                    ways.push(get);
+                if !remedies.contains(&get) {
+                    remedies.push(get);
                 }
             }
         }
@@ -231,7 +234,7 @@ impl Requirement {
             because: self.because.to_owned(),
             met,
             reason: (!met).then(|| reasons.join("; ")),
-            get: (!met).then(|| ways.join(", or ")),
+            get: (!met).then(|| remedies.join(", or ")),
         }
     }
 }
@@ -279,7 +282,7 @@ impl Thing {
             Self::TsharkMlKem | Self::TsharkIkeMlKem => Self::Tshark,
             Self::DebianKeys => Self::Debootstrap,
             Self::StrongswanMlDsa => Self::StrongswanPki,
-            Self::WpaMacsec => Self::WpaSupplicant,
+            Self::WpaMacsec | Self::WpaKeys256 => Self::WpaSupplicant,
             Self::CharonMlKem
             | Self::CharonHybrid
             | Self::CharonPpk
@@ -309,21 +312,21 @@ mod tests {
     #[test]
     fn what_is_needed_decides_and_what_is_wanted_does_not() {
         let mut inventory = Inventory::default();
-        let standing = Feature::Demo.standing(&inventory);
-        assert!(!standing.ready);
+        let readiness = Feature::Demo.readiness(&inventory);
+        assert!(!readiness.ready);
         inventory.add(Examined::new(Thing::CurlHttp2, "HTTP/2", Presence::present()));
         inventory.add(Examined::new(Thing::Nghttpd, "nghttpd", Presence::present()));
-        let standing = Feature::Demo.standing(&inventory);
-        assert!(standing.ready);
-        assert_eq!(standing.needs.iter().filter(|need| !need.met).count(), 3);
+        let readiness = Feature::Demo.readiness(&inventory);
+        assert!(readiness.ready);
+        assert_eq!(readiness.needs.iter().filter(|need| !need.met).count(), 3);
     }
 
     #[test]
     fn an_ability_of_a_program_that_is_not_there_is_got_by_getting_the_program() {
         let mut inventory = Inventory::default();
         inventory.add(absent(Thing::Curl, "curl"));
-        let standing = Feature::Demo.standing(&inventory);
-        let need = &standing.needs[0];
+        let readiness = Feature::Demo.readiness(&inventory);
+        let need = &readiness.needs[0];
         assert_eq!(need.reason.as_deref(), Some("curl: not in PATH"));
         assert_eq!(need.get.as_deref(), Some("apt-get install curl"));
     }

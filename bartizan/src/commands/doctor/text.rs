@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::feature::{Standing, Weight};
+use super::feature::{Readiness, Weight};
 use super::thing::{Examined, Presence};
 use super::tool::{HOST, Tool};
 use super::{Report, Root};
@@ -24,8 +24,8 @@ pub(super) fn of(report: &Report, everything: bool) -> String {
         let _ = writeln!(text);
     }
     let _ = writeln!(text, "features");
-    for standing in &report.features {
-        feature(&mut text, standing);
+    for readiness in &report.features {
+        feature(&mut text, readiness);
     }
     text
 }
@@ -129,17 +129,17 @@ fn said(presence: &Presence) -> String {
     }
 }
 
-fn feature(text: &mut String, standing: &Standing) {
+fn feature(text: &mut String, readiness: &Readiness) {
     let missing = |weight| {
-        let needs = standing.needs.iter();
+        let needs = readiness.needs.iter();
         needs.filter(move |need| !need.met && need.weight == weight)
     };
-    let state = match (standing.ready, missing(Weight::Wanted).next()) {
+    let state = match (readiness.ready, missing(Weight::Wanted).next()) {
         (true, None) => "ready",
         (true, Some(_)) => "ready, but for a part",
         (false, _) => "not ready",
     };
-    let _ = writeln!(text, "  {:<16} {state}", standing.feature);
+    let _ = writeln!(text, "  {:<16} {state}", readiness.feature);
     for (weight, word) in [(Weight::Needed, "needs"), (Weight::Wanted, "lacks")] {
         for need in missing(weight) {
             let _ = writeln!(text, "    {word}  {}", need.because);

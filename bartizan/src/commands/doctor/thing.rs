@@ -52,6 +52,7 @@ pub(super) enum Thing {
     CharonPlugins,
     WpaSupplicant,
     WpaMacsec,
+    WpaKeys256,
     Qemu,
     DebianKernel,
     TrixieRoot,

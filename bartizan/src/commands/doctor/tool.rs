@@ -111,8 +111,9 @@ impl Kind {
         };
         let found = in_path(self.program).or_else(|| self.elsewhere.map(PathBuf::from).filter(|path| runs(path)));
         let Some(path) = found else {
-            let beside = ["/usr/sbin", "/sbin", "/usr/local/sbin"].map(|folder| Path::new(folder).join(self.program));
-            return match beside.into_iter().find(|path| runs(path)) {
+            let elsewhere =
+                ["/usr/sbin", "/sbin", "/usr/local/sbin"].map(|folder| Path::new(folder).join(self.program));
+            return match elsewhere.into_iter().find(|path| runs(path)) {
                 Some(path) => absent(
                     format!("it is {}, which PATH does not have", path.display()),
                     format!("PATH=$PATH:{}", path.parent().unwrap_or(Path::new("/")).display()),

@@ -2,7 +2,11 @@
 
 use std::path::Path;
 
-use super::thing::Thing;
+use bartizan_host::Program;
+use bartizan_macsec::mka;
+use bartizan_registry::macsec_suite_named;
+
+use super::thing::{Thing, in_a_line};
 use super::tool::{Ability, Kind, Place};
 
 const OPENSSL_35: &str =
@@ -93,17 +97,34 @@ pub(super) const KINDS: &[Kind] = &[
         ..plain("pki", "strongswan-pki", Thing::StrongswanPki, None, &["--help"])
     },
     Kind {
-        abilities: &[Ability {
-            thing: Thing::WpaMacsec,
-            name: "MACsec driver",
-            attempt: |place| {
-                let known = place.prints(&["-h"], |line| line.trim_start().starts_with("macsec_linux"))?;
-                known
-                    .then_some(None)
-                    .ok_or_else(|| "macsec_linux is not among its drivers".to_owned())
+        abilities: &[
+            Ability {
+                thing: Thing::WpaMacsec,
+                name: "MACsec driver",
+                attempt: |place| {
+                    let known = place.prints(&["-h"], |line| line.trim_start().starts_with("macsec_linux"))?;
+                    known
+                        .then_some(None)
+                        .ok_or_else(|| "macsec_linux is not among its drivers".to_owned())
+                },
+                get: "apt-get install wpasupplicant: Debian builds it with MACsec",
             },
-            get: "apt-get install wpasupplicant: Debian builds it with MACsec",
-        }],
+            Ability {
+                thing: Thing::WpaKeys256,
+                name: "keys of 256 bits for MACsec",
+                attempt: |place| {
+                    // It is there: whether it can be run was asked for before.
+                    let program = || place.program().unwrap_or_else(|_| Program::new("wpa_supplicant"));
+                    let ability = mka::Ability::ask(&program).map_err(|error| in_a_line(&error))?;
+                    let suite = macsec_suite_named("GCM-AES-256").ok_or("the registry has no GCM-AES-256")?;
+                    match ability.lacks(suite) {
+                        None => Ok(None),
+                        Some(lacks) => Err(format!("{}: {lacks}", ability.version)),
+                    }
+                },
+                get: "wpa_supplicant 2.11 or later; until then `cipher: gcm-aes-128` with `keying: mka`, or `keying: direct`",
+            },
+        ],
         ..plain("wpa_supplicant", "wpasupplicant", Thing::WpaSupplicant, None, &["-v"])
     },
     plain(

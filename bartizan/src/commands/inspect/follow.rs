@@ -1,4 +1,4 @@
-//! `bartizan inspect --follow`: what becomes of links, told when it happens.
+//! `bartizan inspect --follow`: what becomes of links, reported when it happens.
 
 mod ledgers;
 mod metrics;

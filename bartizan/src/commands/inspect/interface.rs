@@ -7,8 +7,8 @@ use bartizan_host::{Error, interfaces};
 
 use crate::Failure;
 
-/// Names told at most where one is not known.
-const TOLD: usize = 12;
+/// Names reported at most where one is not known.
+const SHOWN: usize = 12;
 
 /// Why an interface cannot be captured on, and what to do about it.
 pub(super) fn failed(name: &str, error: Error) -> Failure {
@@ -31,8 +31,8 @@ pub(super) fn failed(name: &str, error: Error) -> Failure {
     if let Some(meant) = nearest(name, known.iter().map(String::as_str)) {
         failure = failure.hint(format!("did you mean `{meant}`?"));
     }
-    let listed: Vec<&str> = known.iter().take(TOLD).map(String::as_str).collect();
-    let more = known.len().saturating_sub(TOLD);
+    let listed: Vec<&str> = known.iter().take(SHOWN).map(String::as_str).collect();
+    let more = known.len().saturating_sub(SHOWN);
     let more = if more > 0 {
         format!(" and {more} more")
     } else {

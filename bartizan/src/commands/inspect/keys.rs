@@ -14,8 +14,8 @@ use crate::output::errln;
 
 /// Bytes read at a time.
 const PIECE: usize = 64 * 1024;
-/// Damaged lines that are told one by one.
-const TOLD: usize = 3;
+/// Damaged lines that are reported one by one.
+const SHOWN: usize = 3;
 const HINT: &str = "a key log is what programs write to the file that SSLKEYLOGFILE names, or `openssl s_client -keylogfile FILE`: \
                     a label, the client random and a secret in each line (RFC 9850)";
 
@@ -29,7 +29,7 @@ fn hint(format: Format) -> &'static str {
     }
 }
 
-/// Reads key logs and tables of IKE keys; lines that are none are told on standard error by their numbers, and skipped.
+/// Reads key logs and tables of IKE keys; lines that are none are reported on standard error by their numbers, and skipped.
 pub(super) fn read(key_logs: &[PathBuf], ike_tables: &[PathBuf]) -> Result<Arc<Keyring>, Failure> {
     let keyring = Arc::new(Keyring::new());
     let key_logs = key_logs.iter().map(|path| (path, Format::Tls));
@@ -87,7 +87,7 @@ impl<'a> Log<'a> {
     fn count(&mut self, added: &Added) {
         for error in &added.damaged {
             self.damaged += 1;
-            if self.damaged <= TOLD as u64 {
+            if self.damaged <= SHOWN as u64 {
                 errln!("warning: {}: {error}", self.name);
             }
         }
@@ -106,7 +106,7 @@ impl<'a> Log<'a> {
             };
             return Err(Failure::new(format!("{}: {what}", self.name)).hint(hint(self.format)));
         }
-        if self.damaged > TOLD as u64 {
+        if self.damaged > SHOWN as u64 {
             errln!("warning: {}: {} lines are no secrets", self.name, self.damaged);
         }
         if self.beyond > 0 {

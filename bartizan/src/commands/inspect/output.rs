@@ -1,4 +1,4 @@
-//! Files beside the table.
+//! Files next to the table.
 
 use std::fs;
 use std::path::Path;
@@ -16,9 +16,10 @@ pub(super) fn write(path: &Path, text: &str) -> Result<(), Failure> {
 /// Characters in a line of standard output: what COLUMNS says, else of the terminal, else 80.
 pub(super) fn width() -> usize {
     const PIPED: usize = 80;
-    let told = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
+    let reported = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
     let terminal = || terminal_size::terminal_size_of(std::io::stdout());
-    told.or_else(|| terminal().map(|(width, _)| usize::from(width.0)))
+    reported
+        .or_else(|| terminal().map(|(width, _)| usize::from(width.0)))
         .filter(|width| *width > 0)
         .unwrap_or(PIPED)
 }

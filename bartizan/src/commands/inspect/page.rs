@@ -3,7 +3,7 @@
 use bartizan_deployment::Deployment;
 use bartizan_inspect::Report;
 use bartizan_inspect::text::counted;
-use bartizan_report::network::{Answer, Survey, Told, Unseen, survey_html};
+use bartizan_report::network::{Answer, Reported, Survey, Unseen, survey_html};
 
 /// All reports as one page.
 pub(super) fn render(reports: &[Report], deployment: Option<&Deployment>) -> String {
@@ -33,7 +33,7 @@ fn survey<'a>(report: &'a Report, deployment: Option<&Deployment>) -> Survey<'a>
         findings: report
             .findings()
             .into_iter()
-            .map(|finding| Told {
+            .map(|finding| Reported {
                 severity: finding.severity().name(),
                 remedy: finding.remedy,
                 concern: finding.concern.name(),

@@ -26,7 +26,7 @@ use crate::output::errln;
 /// A capture below this is read before anyone would look at a progress bar.
 const PROGRESS: u64 = 8 << 20;
 
-/// What is known beside the packets.
+/// What is known besides the packets.
 #[derive(Clone, Copy)]
 pub(crate) struct Known<'a> {
     pub(crate) ledgers: &'a Ledgers,
@@ -35,7 +35,7 @@ pub(crate) struct Known<'a> {
     pub(crate) keys: &'a Arc<Keyring>,
 }
 
-/// Reads ledgers; lines that are no records are told on standard error and skipped. The inventory, if there is one, is told of
+/// Reads ledgers; lines that are no records are reported on standard error and skipped. The inventory, if there is one, receives
 /// the files.
 pub(crate) fn read_ledgers(paths: &[PathBuf], mut inventory: Option<&mut Inventory>) -> Result<Ledgers, Failure> {
     let mut ledgers = Ledgers::default();

@@ -29,7 +29,7 @@ pub(crate) fn bytes(text: &str) -> Result<usize, String> {
     }
 }
 
-/// Fragments and segments out of order need some room beside what is watched.
+/// Fragments and segments out of order need some room besides what is watched.
 const LEAST: f64 = 16e6;
 
 #[cfg(test)]

@@ -39,7 +39,7 @@ enum Kind {
     Pipe(Receiver<io::Result<Vec<u8>>>),
 }
 
-/// What a source has to say beside its packets.
+/// What a source reports besides its packets.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Notice {
     /// So many packets had no room in the kernel.
@@ -118,7 +118,7 @@ impl Source {
         if self.ended {
             return Ok(Turn::Ended);
         }
-        let mut came = false;
+        let mut arrived = false;
         for _ in 0..TURN {
             let turn = match &mut self.kind {
                 Kind::Interface { fed, down, .. } => from_interface(fed, down, stream, context, &mut tell),
@@ -126,7 +126,7 @@ impl Source {
                 Kind::Pipe(pieces) => from_pipe(pieces, stream, context),
             };
             match turn {
-                Ok(Turn::Busy) => came = true,
+                Ok(Turn::Busy) => arrived = true,
                 Ok(Turn::Quiet) => break,
                 Ok(Turn::Ended) => {
                     self.ended = true;
@@ -141,7 +141,7 @@ impl Source {
                 break;
             }
         }
-        Ok(if came { Turn::Busy } else { Turn::Quiet })
+        Ok(if arrived { Turn::Busy } else { Turn::Quiet })
     }
 }
 

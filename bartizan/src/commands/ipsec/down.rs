@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use crate::commands::macsec;
 
-use super::guarding::{self, ClearText};
+use super::guarding::{self, Cleartext};
 use super::node::{IpsecHost, NodeArgs, Place};
 use super::report::SCHEMA;
 use super::{PATIENCE, failed, print, print_json};
@@ -34,7 +34,7 @@ pub(crate) struct Args {
     /// How long a peer may take to answer, in seconds.
     #[arg(long, value_name = "SECONDS", default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..=600))]
     timeout: u64,
-    /// In the end, let packets of these links leave unencrypted: what `up` put in force against it is taken away.
+    /// In the end, let packets of these links leave unencrypted: what `up` installed against it is removed.
     #[arg(long)]
     unguard: bool,
     /// Print JSON instead of text.
@@ -51,7 +51,7 @@ struct Report {
     /// IKE_SAs that were deleted.
     deleted: usize,
     /// What becomes of packets of the links now.
-    clear_text: ClearText,
+    cleartext: Cleartext,
 }
 
 pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
@@ -90,18 +90,18 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
         node: host.node,
         connections: names,
         deleted,
-        clear_text: ClearText::of_or_unknown(&guard),
+        cleartext: Cleartext::of_or_unknown(&guard),
     };
     if args.json {
         print_json(&report)?;
     } else {
         let names = report.connections.join(", ");
-        let clear_text = match (report.clear_text.guard, args.unguard) {
-            ("absent", true) => "packets of these links may leave in clear".to_owned(),
-            ("absent", false) => "no guard stands: packets of these links may leave in clear".to_owned(),
-            _ => format!("{}; --unguard lets it pass", report.clear_text.text()),
+        let cleartext = match (report.cleartext.guard, args.unguard) {
+            ("absent", true) => "packets of these links may leave unencrypted".to_owned(),
+            ("absent", false) => "no guard stands: packets of these links may leave unencrypted".to_owned(),
+            _ => format!("{}; --unguard lets it pass", report.cleartext.text()),
         };
-        print(&format!("{names}: unloaded, {deleted} IKE_SAs deleted\n{clear_text}\n"))?;
+        print(&format!("{names}: unloaded, {deleted} IKE_SAs deleted\n{cleartext}\n"))?;
     }
     Ok(Outcome::Clean)
 }

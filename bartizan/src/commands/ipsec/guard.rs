@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use bartizan_ipsec::guard::Guard;
 use serde::Serialize;
 
-use super::guarding::{self, ClearText};
+use super::guarding::{self, Cleartext};
 use super::{print, print_json};
 use crate::commands::deployment_file::read;
 use crate::{Failure, Outcome};
@@ -71,7 +71,7 @@ struct Report {
     schema: &'static str,
     node: String,
     #[serde(flatten)]
-    clear_text: ClearText,
+    cleartext: Cleartext,
 }
 
 pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
@@ -91,16 +91,16 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
 }
 
 fn report(node: &str, guard: &Guard, json: bool) -> Result<Outcome, Failure> {
-    let clear_text = ClearText::of(guard)?;
-    let is_kept = clear_text.is_kept();
+    let cleartext = Cleartext::of(guard)?;
+    let is_kept = cleartext.is_kept();
     if json {
         print_json(&Report {
             schema: SCHEMA,
             node: node.to_owned(),
-            clear_text,
+            cleartext,
         })?;
     } else {
-        print(&format!("{}\n", clear_text.text()))?;
+        print(&format!("{}\n", cleartext.text()))?;
     }
     Ok(if is_kept { Outcome::Clean } else { Outcome::Finding })
 }

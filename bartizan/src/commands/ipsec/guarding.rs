@@ -4,15 +4,15 @@ use std::fmt::Write as _;
 
 use bartizan_host::{Error, Feature, Support, nftables};
 use bartizan_ipsec::Kernel;
-use bartizan_ipsec::guard::{By, Dropped, Guard, Known, OfLink, Standing};
+use bartizan_ipsec::guard::{By, Dropped, Guard, GuardState, Known, OfLink};
 use serde::Serialize;
 
 use crate::Failure;
 
 /// What becomes of packets of the links that no SA protects.
 #[derive(Serialize)]
-pub(super) struct ClearText {
-    /// `in-force`, `damaged` (some rule is missing or changed, or there is more), `other` (rules of another state of the file), `absent` or
+pub(super) struct Cleartext {
+    /// `installed`, `damaged` (some rule is missing or changed, or there is more), `other` (rules of another state of the file), `absent` or
     /// `unknown`.
     pub(super) guard: &'static str,
     /// What drops them: `nftables`, or `xfrm`, the policies of the kernel's ESP.
@@ -41,20 +41,20 @@ struct Link {
     dropped_arriving: Option<u64>,
 }
 
-impl ClearText {
+impl Cleartext {
     /// As the kernel has it now.
     pub(super) fn of(guard: &Guard) -> Result<Self, Failure> {
-        let standing = guard.standing().map_err(failed)?;
+        let state = guard.state().map_err(failed)?;
         let mut said = Self::nothing("absent");
-        match standing {
-            Standing::Absent => {}
-            Standing::Other => said.guard = "other",
-            Standing::Damaged(differences) => {
+        match state {
+            GuardState::Absent => {}
+            GuardState::Other => said.guard = "other",
+            GuardState::Damaged(differences) => {
                 said.guard = "damaged";
                 said.differences = differences;
             }
-            Standing::InForce(by, dropped) => {
-                said.guard = "in-force";
+            GuardState::Installed(by, dropped) => {
+                said.guard = "installed";
                 said.by = Some(by.name());
                 said.protected_by = match by {
                     By::Nftables(Known::ByLink) => Some("link"),
@@ -99,7 +99,7 @@ impl ClearText {
     }
 
     pub(super) fn is_kept(&self) -> bool {
-        self.guard == "in-force"
+        self.guard == "installed"
     }
 
     /// In a line, and one more for each link that lost packets and each difference.
@@ -109,12 +109,12 @@ impl ClearText {
             _ => "",
         };
         let mut text = match (self.guard, self.dropped_leaving, self.dropped_arriving) {
-            ("in-force", Some(leaving), Some(arriving)) => {
+            ("installed", Some(leaving), Some(arriving)) => {
                 format!(
                     "unencrypted packets are dropped: {leaving} packets leaving, {arriving} arriving so far{by_xfrm}"
                 )
             }
-            ("in-force", ..) => {
+            ("installed", ..) => {
                 "unencrypted packets are dropped (XFRM policies; this kernel does not count)".to_owned()
             }
             ("damaged", ..) => {
@@ -132,7 +132,7 @@ impl ClearText {
                 .to_owned(),
         };
         // Writing to a string cannot fail.
-        if self.guard == "in-force" && self.by == Some("nftables") && self.protected_by == Some("any") {
+        if self.guard == "installed" && self.by == Some("nftables") && self.protected_by == Some("any") {
             text += "; an SA of anybody counts as protection: this kernel has no nft_xfrm";
         }
         for link in &self.links {
@@ -163,15 +163,15 @@ impl ClearText {
     }
 }
 
-/// Installs the guard before anything else is done, unless one is: who encrypts is told by trying, where no charon has been asked yet.
+/// Installs the guard before anything else is done, unless one is: who encrypts is found by trying, where no charon has been asked yet.
 pub(super) fn first(guard: &Guard) -> Result<(), Failure> {
-    if let Ok(Standing::InForce(..)) = guard.standing() {
+    if let Ok(GuardState::Installed(..)) = guard.state() {
         return Ok(());
     }
     guard.close(esp()).map_err(failed)
 }
 
-/// Who encrypts on this host, as far as can be told without charon. Where it cannot be tried, the stricter.
+/// Who encrypts on this host, as far as can be determined without charon. Where it cannot be tried, the stricter.
 pub(super) fn esp() -> Kernel {
     match Feature::Esp.tried() {
         Support::Absent(_) => Kernel::Libipsec,

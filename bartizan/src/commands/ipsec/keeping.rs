@@ -3,7 +3,7 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
-use bartizan_ipsec::guard::{Guard, Standing};
+use bartizan_ipsec::guard::{Guard, GuardState};
 use bartizan_ipsec::{Kernel, Metrics};
 
 /// How often it is compared with what it should be.
@@ -20,14 +20,14 @@ pub(super) fn keep(guard: &Guard, keep: &dyn Fn() -> Option<Kernel>, metrics: &M
     while !stop() {
         if looked.is_none_or(|looked| looked.elapsed() >= GUARD) {
             looked = Some(Instant::now());
-            let standing = lookout.look();
-            let mut stands = matches!(standing, Ok(Standing::InForce(..)));
-            if let Ok(Standing::InForce(_, dropped)) = &standing {
+            let state = lookout.look();
+            let mut stands = matches!(state, Ok(GuardState::Installed(..)));
+            if let Ok(GuardState::Installed(_, dropped)) = &state {
                 metrics.guard_dropped(dropped);
             }
-            let how = match &standing {
-                Ok(Standing::Absent) => Some("gone".to_owned()),
-                Ok(Standing::Damaged(differences)) => Some(format!("changed: {}", differences.join("; "))),
+            let how = match &state {
+                Ok(GuardState::Absent) => Some("gone".to_owned()),
+                Ok(GuardState::Damaged(differences)) => Some(format!("changed: {}", differences.join("; "))),
                 _ => None,
             };
             lost = (lost || stood) && how.is_some();

@@ -21,7 +21,7 @@ use crate::output::errln;
 /// Where charons of our own live, one directory per node.
 const RUN: &str = "/run/bartizan/ipsec";
 
-/// What every command of IPsec is told.
+/// Arguments that every command of IPsec takes.
 #[derive(clap::Args)]
 pub(super) struct NodeArgs {
     /// The deployment file.
@@ -143,9 +143,9 @@ impl IpsecHost {
             return Ok(Vec::new());
         };
         let flaws = credentials.flaws(&self.files, &self.deployment, node, SystemTime::now());
-        let (fatal, told): (Vec<_>, Vec<_>) = flaws.into_iter().partition(|flaw| flaw.weight == Weight::Fatal);
+        let (fatal, reported): (Vec<_>, Vec<_>) = flaws.into_iter().partition(|flaw| flaw.weight == Weight::Fatal);
         let Some((first, more)) = fatal.split_first() else {
-            return Ok(told);
+            return Ok(reported);
         };
         let failure = Failure::new(format!("nothing is loaded: {} {}", first.file.display(), first.cause));
         Err(more.iter().fold(failure.hint(&first.hint), |failure, flaw| {
@@ -163,7 +163,7 @@ impl IpsecHost {
         drive::remove_leftover(&self.deployment, &self.node).map_err(Failure::new)
     }
 
-    /// What keeps packets of its links off the wire in clear.
+    /// What keeps unencrypted packets of its links off the wire.
     pub(super) fn guard(&self) -> Guard {
         Guard::of(&self.deployment, &self.node)
     }
@@ -176,9 +176,9 @@ impl IpsecHost {
             .deployment
             .ipsec_links(&self.node)
             .flat_map(|(_, interface, link)| lint::link(interface, link, charon, today));
-        let (refused, told): (Vec<_>, Vec<_>) = remarks.partition(|remark| remark.severity == Severity::Refused);
+        let (refused, reported): (Vec<_>, Vec<_>) = remarks.partition(|remark| remark.severity == Severity::Refused);
         let Some((first, more)) = refused.split_first() else {
-            return Ok(told);
+            return Ok(reported);
         };
         let failure = Failure::new(format!("nothing is loaded: {first}")).hint(&first.hint);
         Err(more.iter().fold(failure, |failure, remark| {

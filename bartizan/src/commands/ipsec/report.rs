@@ -12,7 +12,7 @@ use bartizan_ipsec::watch::{Ended, Refused, Remembered};
 use bartizan_ledger::Verdict;
 use serde::Serialize;
 
-use super::guarding::ClearText;
+use super::guarding::Cleartext;
 use super::said;
 
 /// Version of the JSON form: it changes when a field changes its meaning or goes.
@@ -41,7 +41,7 @@ pub(super) struct Report {
     /// When the node's own certificate ends, in seconds since 1970; absent where it was not looked at.
     certificate_not_after: Option<u64>,
     /// What becomes of packets that no SA protects; absent where it was asked not to be looked at.
-    pub(super) clear_text: Option<ClearText>,
+    pub(super) cleartext: Option<Cleartext>,
     /// The kernel's counters of this network namespace that are not 0, of whatever link, SA or policy, ours or not; absent where it does not count,
     /// or was not asked.
     host_xfrm: Option<BTreeMap<String, u64>>,
@@ -111,7 +111,7 @@ struct ChildSa {
 }
 
 impl Report {
-    pub(super) fn new(node: &str, charon: String, status: Vec<LinkStatus>, clear_text: Option<ClearText>) -> Self {
+    pub(super) fn new(node: &str, charon: String, status: Vec<LinkStatus>, cleartext: Option<Cleartext>) -> Self {
         let mut report = Self {
             schema: SCHEMA,
             node: node.to_owned(),
@@ -121,7 +121,7 @@ impl Report {
             watched: None,
             last_refusal_of_unknown: None,
             certificate_not_after: None,
-            clear_text,
+            cleartext,
             host_xfrm: None,
             identity: IDENTITY,
         };
@@ -161,9 +161,9 @@ impl Report {
         self.host_xfrm = of_host;
     }
 
-    /// Whether nothing of the links can pass in clear, as far as it was looked at.
+    /// Whether nothing of the links can pass unencrypted, as far as it was looked at.
     pub(super) fn is_guarded(&self) -> bool {
-        self.clear_text.as_ref().is_none_or(ClearText::is_kept)
+        self.cleartext.as_ref().is_none_or(Cleartext::is_kept)
     }
 
     /// Whether something that stands breaks its policy.
@@ -220,8 +220,8 @@ impl Report {
                 }
             }
         }
-        if let Some(clear_text) = &self.clear_text {
-            let _ = writeln!(text, "{}", clear_text.text());
+        if let Some(cleartext) = &self.cleartext {
+            let _ = writeln!(text, "{}", cleartext.text());
         }
         if let Some(counters) = self.host_xfrm.as_ref().filter(|counters| !counters.is_empty()) {
             let counters: Vec<_> = counters.iter().map(|(name, count)| format!("{name} {count}")).collect();

@@ -3,7 +3,7 @@
 use bartizan_ipsec::watch::remembered;
 use bartizan_ipsec::{Charon, Kernel, drive, drops};
 
-use super::guarding::ClearText;
+use super::guarding::Cleartext;
 use super::node::{IpsecHost, NodeArgs};
 use super::report::Report;
 use super::{failed, print, print_json};
@@ -18,7 +18,7 @@ use crate::{Failure, Outcome};
 /// a peer still answers, and what was refused: the watch of the same node does (`up`, `watch`), where there is one. A link that is
 /// not up, whose peer gives no answer, that breaks its policy or can leak is a finding: exit code 1.
 ///
-/// MACsec links: asked of their controller: keys, their age and origin, frames that were dropped, and whether the guard is in force.
+/// MACsec links: asked of their controller: keys, their age and origin, frames that were dropped, and whether the guard is installed.
 ///
 /// Covered are the node's links `with: ipsec` or `with: macsec`, and no others: those of a sidecar are at its admin port (/ready, /connections).
 #[derive(clap::Args)]
@@ -47,11 +47,11 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let charon_encrypts = charon.esp();
     let expectations = host.expectations(&connections);
     let status = drive::status(&mut client, &expectations).map_err(|error| failed(&error))?;
-    let clear_text = match args.no_guard {
+    let cleartext = match args.no_guard {
         true => None,
-        false => Some(ClearText::of(&host.guard())?),
+        false => Some(Cleartext::of(&host.guard())?),
     };
-    let mut report = Report::new(&host.node, charon.version, status, clear_text);
+    let mut report = Report::new(&host.node, charon.version, status, cleartext);
     report.remember(remembered(&host.place.socket()));
     report.certificate(credentials.not_after());
     if charon_encrypts == Kernel::Netlink {

@@ -5,7 +5,7 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-use bartizan_ipsec::drive::{self, Attempt, Came, Keeper, Kept, Step};
+use bartizan_ipsec::drive::{self, Attempt, Keeper, Kept, SetUp, Step};
 use bartizan_ipsec::guard::Guard;
 use bartizan_ipsec::render::{Connection, Credentials, Means};
 use bartizan_ipsec::vici::Client;
@@ -15,7 +15,7 @@ use bartizan_sidecar::handover::Notify;
 use serde::Serialize;
 
 use super::guard;
-use super::guarding::{self, ClearText};
+use super::guarding::{self, Cleartext};
 use super::node::{IpsecHost, NodeArgs, Place, links};
 use super::report::Report;
 use super::watching::{Opened, WatchArgs, start_log};
@@ -78,7 +78,7 @@ struct Tried {
     connection: String,
     child: String,
     /// `up`, `stood`, `waits` or `failed`.
-    came: &'static str,
+    outcome: &'static str,
     /// How long charon took.
     took_us: Option<u128>,
     reason: Option<&'static str>,
@@ -109,7 +109,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
         |failure: Failure| failure.hint("--no-guard does without: what no SA protects may then leave unencrypted");
     guard.as_ref().map(guarding::first).transpose().map_err(without)?;
     // What is ordered behind this finds the guard; links come as their peers do.
-    systemd.status("the guard is in force; no link is up yet");
+    systemd.status("the guard is installed; no link is up yet");
     systemd.ready();
     let host = IpsecHost::read(&args.node)?;
     // Before a charon is started: files that cannot be used are said at once.
@@ -188,7 +188,7 @@ fn watched(
         let keeper = Keeper::new(&host.place.socket(), &links(&all.connections));
         let brought = interrupt.check().and_then(|()| bring_up(args, host, all));
         if brought.is_ok() {
-            scope.spawn(move || keeper.run(stop, &mut |kept| told(kept, systemd)));
+            scope.spawn(move || keeper.run(stop, &mut |kept| reported(kept, systemd)));
         }
         // A link that is not up yet may come: only what cannot be done at all ends the watch.
         let stayed = brought.and_then(|_| stay(own, interrupt));
@@ -218,7 +218,7 @@ fn stay(own: Option<&mut Instance>, interrupt: &Interrupt) -> Result<(), Failure
     Ok(())
 }
 
-fn told(kept: Kept<'_>, systemd: &Notify) {
+fn reported(kept: Kept<'_>, systemd: &Notify) {
     match kept {
         Kept::Count(up, all) => systemd.status(&format!("{up} of {all} links up")),
         Kept::Down(link) => tracing::warn!(link, "the link is down; it is set up again"),
@@ -253,12 +253,12 @@ fn bring_up(args: &Args, host: &IpsecHost, all: Loaded) -> Result<Outcome, Failu
         .map_err(|error| failed(&error))?;
     drop(lock);
     let status = drive::status(&mut client, &expectations).map_err(|error| failed(&error))?;
-    let clear_text = guard.map(|guard| ClearText::of(&guard)).transpose()?;
-    let report = Report::new(&host.node, charon.version, status, clear_text);
-    let came = |attempt: &Attempt| !matches!(attempt.came, Came::Failed(_));
+    let cleartext = guard.map(|guard| Cleartext::of(&guard)).transpose()?;
+    let report = Report::new(&host.node, charon.version, status, cleartext);
+    let outcome = |attempt: &Attempt| !matches!(attempt.outcome, SetUp::Failed(_));
     // A link that the peer sets up may come later: it is no finding here.
     let breaks = report.breaks() || !report.is_guarded();
-    let outcome = if attempts.iter().all(came) && !breaks {
+    let outcome = if attempts.iter().all(outcome) && !breaks {
         Outcome::Clean
     } else {
         Outcome::Finding
@@ -274,30 +274,30 @@ fn bring_up(args: &Args, host: &IpsecHost, all: Loaded) -> Result<Outcome, Failu
 
 fn said(attempt: &Attempt) -> String {
     let name = format!("{}/{}", attempt.connection, attempt.child);
-    match &attempt.came {
-        Came::Up(took) => format!("{name}: up in {:.1} ms", took.as_secs_f64() * 1e3),
-        Came::Stood => format!("{name}: stood already"),
-        Came::Waits => format!("{name}: loaded; the peer sets it up"),
-        Came::Failed(reason) => format!(
+    match &attempt.outcome {
+        SetUp::Up(took) => format!("{name}: up in {:.1} ms", took.as_secs_f64() * 1e3),
+        SetUp::Stood => format!("{name}: stood already"),
+        SetUp::Waits => format!("{name}: loaded; the peer sets it up"),
+        SetUp::Failed(reason) => format!(
             "{name}: not up ({}): {}\nhint: {}",
-            reason.word, reason.sentence, reason.hint
+            reason.cause, reason.sentence, reason.hint
         ),
     }
 }
 
 fn tried(attempt: &Attempt) -> Tried {
-    let (came, took_us, reason) = match &attempt.came {
-        Came::Up(took) => ("up", Some(took.as_micros()), None),
-        Came::Stood => ("stood", None, None),
-        Came::Waits => ("waits", None, None),
-        Came::Failed(reason) => ("failed", None, Some(reason)),
+    let (outcome, took_us, reason) = match &attempt.outcome {
+        SetUp::Up(took) => ("up", Some(took.as_micros()), None),
+        SetUp::Stood => ("stood", None, None),
+        SetUp::Waits => ("waits", None, None),
+        SetUp::Failed(reason) => ("failed", None, Some(reason)),
     };
     Tried {
         connection: attempt.connection.clone(),
         child: attempt.child.clone(),
-        came,
+        outcome,
         took_us,
-        reason: reason.map(|reason| reason.word),
+        reason: reason.map(|reason| reason.cause.as_str()),
         detail: reason.map(|reason| reason.sentence.clone()),
         hint: reason.map(|reason| reason.hint),
     }

@@ -30,7 +30,7 @@ pub(super) fn keep_an_eye(host: &IpsecHost, metrics: &Metrics, stop: &dyn Fn() -
                 ends = end;
             }
         }
-        // The end itself is told when it comes.
+        // The end itself is reported when it comes.
         if let Some(end) = ends {
             warn(end, &mut warned);
         }

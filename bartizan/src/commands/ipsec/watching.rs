@@ -19,7 +19,7 @@ use crate::Failure;
 use crate::commands::metrics_endpoint::Endpoint;
 use crate::output::is_coloured;
 
-/// How a watch is told to write.
+/// How a watch writes.
 #[derive(clap::Args)]
 pub(super) struct WatchArgs {
     /// Where the ledger is written, instead of the place in the file.
@@ -70,7 +70,7 @@ impl Opened {
     }
 
     /// Watches until `stop` says so; calls `connected` when it sees charon for the first time: what is set up from then on is seen
-    /// from its beginning. Where who encrypts is given, a guard that goes is put in force again.
+    /// from its beginning. Where who encrypts is given, a guard that goes is installed again.
     pub(super) fn watch(
         &self,
         host: &IpsecHost,

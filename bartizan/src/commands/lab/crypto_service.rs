@@ -16,7 +16,7 @@ pub(super) struct Args {
 
 pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
     if !args.listen.ip().is_loopback() {
-        return Err(Failure::usage(format!("{} is not on loopback", args.listen)).hint("secret keys pass in clear"));
+        return Err(Failure::usage(format!("{} is not on loopback", args.listen)).hint("secret keys pass unencrypted"));
     }
     let failed = |error| Failure::new(format!("serving on {}: {error}", args.listen));
     let listener = TcpListener::bind(args.listen).map_err(failed)?;

@@ -97,7 +97,7 @@ impl Sources {
             .or_else(|| Some(PathBuf::from(name)).filter(|path| path.is_file()))
     }
 
-    /// The newest run of an experiment, else the records that are kept beside it.
+    /// The newest run of an experiment, else the records that are kept next to it.
     fn newest(&self, found: Found) -> Result<Option<Source>, Failure> {
         let own = self.results.join(&found.experiment.id);
         if let Some(newest) = records_in(&own)?.pop() {

@@ -9,7 +9,7 @@ use crate::output::{errln, print};
 use crate::{Failure, Outcome};
 
 /// Programs whose versions are said; the roots differ in what they have.
-const TOLD: [&str; 10] = [
+const SHOWN: [&str; 10] = [
     "openssl", "curl", "nginx", "nghttp", "nghttpd", "nghttpx", "h2load", "tshark", "tcpdump", "ip",
 ];
 
@@ -73,7 +73,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
         } else {
             let mut text = format!("{}\n", root.directory().display());
             // Writing to a string cannot fail.
-            for program in TOLD {
+            for program in SHOWN {
                 if let Ok(version) = root.version(program) {
                     let _ = writeln!(text, "  {program}: {version}");
                 }

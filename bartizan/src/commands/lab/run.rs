@@ -1,20 +1,18 @@
 //! `bartizan lab run`.
 
-mod progress;
 mod summary;
 
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use bartizan_lab::runner::experiment::Found;
-use bartizan_lab::runner::run::{Guard, How, Options, RunError, Settings};
+use bartizan_lab::runner::experiment::{Found, Selection};
+use bartizan_lab::runner::run::{Guard, How, Options, Out, RunError, Settings};
 use bartizan_lab::runner::trial::{Controls, KernelChoice};
 
-use crate::commands::lab::{Where, built_from, refused};
+use crate::commands::lab::{Progress, Where, built_from, refused};
 use crate::interrupt::Interrupt;
 use crate::output::{out, outln};
 use crate::{Failure, Outcome};
-use progress::Progress;
 
 /// Run experiments: trials take turns in random order, and each is written down as it is taken.
 ///
@@ -123,7 +121,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
         let options = Options {
             experiment: &found.experiment,
             own: own.clone(),
-            out: args.out.clone(),
+            out: Out::Folder(args.out.clone()),
             build: built_from::build(),
             scratch: scratch.path().join(&found.experiment.id),
             how: args.how(binary.clone(), target_ca.clone()),
@@ -195,6 +193,8 @@ impl Args {
                 target: self.target.clone(),
                 target_ca,
                 binary,
+                other: None,
+                selection: Selection::default(),
                 kernel: self.kernel.into(),
                 controls: self.controls.into(),
             }),

@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 
-use bartizan_macsec::guard::{Dropped, Guard, Standing};
-use bartizan_macsec::link::{Association, Status};
+use bartizan_macsec::guard::{Dropped, Guard, GuardState};
+use bartizan_macsec::link::{Association, MkaStatus, Status};
 use serde::Serialize;
 
 /// Version of the JSON form: it changes when a field changes its meaning or goes.
@@ -16,7 +16,7 @@ pub(super) struct Report {
     node: String,
     /// Whether a controller runs: without one keys do not change.
     controller: bool,
-    /// Every link is up, its peer answers, no key is older than it may be, and the guard is in force where it was looked at.
+    /// Every link is up, its peer answers, no key is older than it may be, and the guard is installed where it was looked at.
     pub(super) well: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     guard: Option<Guarded>,
@@ -26,7 +26,7 @@ pub(super) struct Report {
 /// What becomes of unencrypted frames at the ports.
 #[derive(Serialize)]
 pub(super) struct Guarded {
-    /// `in-force`, `damaged`, `absent` or `unknown`.
+    /// `installed`, `damaged`, `absent` or `unknown`.
     guard: &'static str,
     /// What is wrong with it.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -37,10 +37,10 @@ pub(super) struct Guarded {
 
 impl Guarded {
     pub(super) fn of(guard: &Guard) -> Self {
-        let (guard, why, dropped) = match guard.standing() {
-            Ok(Standing::InForce(dropped)) => ("in-force", None, dropped),
-            Ok(Standing::Damaged(why)) => ("damaged", Some(why), Vec::new()),
-            Ok(Standing::Absent) => ("absent", None, Vec::new()),
+        let (guard, why, dropped) = match guard.state() {
+            Ok(GuardState::Installed(dropped)) => ("installed", None, dropped),
+            Ok(GuardState::Damaged(why)) => ("damaged", Some(why), Vec::new()),
+            Ok(GuardState::Absent) => ("absent", None, Vec::new()),
             Err(error) => ("unknown", Some(error.to_string()), Vec::new()),
         };
         Self { guard, why, dropped }
@@ -49,7 +49,7 @@ impl Guarded {
     pub(super) fn text(&self) -> String {
         let why = self.why.as_deref().unwrap_or_default();
         match self.guard {
-            "in-force" => {
+            "installed" => {
                 let of_port = |dropped: &Dropped| {
                     format!(
                         "{}: {} leaving, {} arriving",
@@ -71,7 +71,7 @@ impl Guarded {
 impl Report {
     pub(super) fn new(node: &str, controller: bool, guard: Option<Guarded>, links: Vec<Status>) -> Self {
         let is_well = |link: &Status| link.up && link.peer_answers && !link.outlived;
-        let guarded = guard.as_ref().is_none_or(|guard| guard.guard == "in-force");
+        let guarded = guard.as_ref().is_none_or(|guard| guard.guard == "installed");
         Self {
             schema: SCHEMA,
             node: node.to_owned(),
@@ -100,13 +100,17 @@ impl Report {
                 link.device, link.port, link.mtu
             );
             let key = |association: &Association| {
-                format!(
-                    "key {} (AN {}, {} s old)",
-                    association.key_id, association.an, association.age_s
-                )
+                let age = association
+                    .age_s
+                    .map(|age| format!(", {age} s old"))
+                    .unwrap_or_default();
+                format!("key {} (AN {}{age})", association.key_id, association.an)
             };
             if let (Some(sends), Some(receives)) = (&link.sends, &link.receives) {
                 let _ = writeln!(text, "  sends with {}, receives with {}", key(sends), key(receives));
+            }
+            if let Some(mka) = &link.mka {
+                let _ = writeln!(text, "  {}", of_mka(mka));
             }
             if let Some(counters) = &link.counters {
                 let _ = writeln!(
@@ -128,6 +132,23 @@ impl Report {
     }
 }
 
+/// wpa_supplicant and its CAK, in a line.
+fn of_mka(mka: &MkaStatus) -> String {
+    let process = match mka.process {
+        Some(process) => format!("wpa_supplicant runs (process {process})"),
+        None => "wpa_supplicant does not run".to_owned(),
+    };
+    let cak = match (&mka.ckn, mka.ckn_age_s) {
+        (Some(ckn), Some(age)) => format!("CAK {ckn}, {age} s old"),
+        _ => "no CAK yet".to_owned(),
+    };
+    let from = match mka.cak.as_str() {
+        "file" => "of a file",
+        _ => "of the exchange",
+    };
+    format!("{process}; {cak}, {from}")
+}
+
 /// How a link stands, in a line.
 pub(super) fn headline(link: &Status) -> String {
     let how = if link.encrypted { "encrypted" } else { "integrity alone" };
@@ -138,6 +159,7 @@ pub(super) fn headline(link: &Status) -> String {
         .unwrap_or_default();
     let state = match (link.up, link.peer_answers) {
         (false, _) => format!("not up{trouble}"),
+        (true, false) if link.unattended() => "keys are in the kernel".to_owned(),
         (true, false) => format!("up under its last keys; the peer does not answer{trouble}"),
         (true, true) if link.outlived => "up; its key is older than it may be".to_owned(),
         (true, true) => "up".to_owned(),
@@ -151,9 +173,10 @@ pub(super) fn headline(link: &Status) -> String {
         )
     });
     format!(
-        "{}: {state}; {}, {how}{}",
+        "{}: {state}; {}, {how}{}{}",
         link.link,
         link.suite,
+        if link.keying == "mka" { ", keyed by MKA" } else { "" },
         exchange.unwrap_or_default()
     )
 }

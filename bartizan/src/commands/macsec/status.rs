@@ -14,13 +14,17 @@ use crate::{Failure, Outcome};
 
 const LOOK: Duration = Duration::from_millis(20);
 
-/// How the links stand, by their controller, and whether the guard is in force.
+/// How the links stand, by their controller, and whether the guard is installed.
 pub(crate) fn run(host: &MacsecHost, no_guard: bool, json: bool) -> Result<Outcome, Failure> {
     let answer = host.ask(Question::Status)?;
     let guard = (!no_guard).then(|| Guarded::of(&host.guard()));
     let links = match &answer {
         Some(answer) => answer.links.clone(),
-        None => Vec::new(),
+        // What the kernel has.
+        None => {
+            let found = |setting| Status::found(setting).unwrap_or_else(|error| Status::closed(setting, &error));
+            host.settings.iter().map(found).collect()
+        }
     };
     let report = Report::new(&host.node, answer.is_some(), guard, links);
     show(&report, json)

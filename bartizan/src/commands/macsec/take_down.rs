@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use bartizan_macsec::control::Question;
 use bartizan_macsec::kernel::{Interface, SecY};
 use bartizan_macsec::link::Setting;
+use bartizan_macsec::mka::Supplicant;
 use serde::Serialize;
 
 use super::report::Guarded;
@@ -37,6 +38,9 @@ pub(crate) fn run(host: &MacsecHost, unguard: bool, json: bool) -> Result<Outcom
         // The controller removes them as it ends; without one they are what a predecessor left.
         while controller && left(setting)?.is_some() && Instant::now() < deadline {
             thread::sleep(LOOK);
+        }
+        if setting.mka.is_some() {
+            Supplicant::end_left(&host.directory, &setting.port);
         }
         if let Some(secy) = left(setting)? {
             secy.remove().map_err(|error| failed(&error))?;

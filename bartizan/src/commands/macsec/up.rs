@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 use bartizan_ledger::Ledger;
 use bartizan_macsec::Controller;
 use bartizan_macsec::control::Control;
-use bartizan_macsec::guard::{Guard, Standing};
-use bartizan_macsec::link::{Status, endpoint};
+use bartizan_macsec::guard::{Guard, GuardState};
+use bartizan_macsec::link::{Setting, Status, endpoint};
 use bartizan_sidecar::handover::Notify;
 use bartizan_tls::Credentials;
 
@@ -19,7 +19,7 @@ use crate::interrupt::Interrupt;
 use crate::output::outln;
 use crate::{Failure, Outcome};
 
-/// How often it is looked at whether the guard is in force.
+/// How often it is looked at whether the guard is installed.
 const GUARD: Duration = Duration::from_secs(5);
 const TURN: Duration = Duration::from_millis(100);
 
@@ -42,9 +42,10 @@ pub(crate) fn run(host: &MacsecHost, options: &Options<'_>) -> Result<Outcome, F
             failure.hint("--no-guard does without: what does not use the MACsec device then passes unencrypted")
         })?;
     }
-    systemd.status("the guard is in force; no link is up yet");
+    systemd.status("the guard is installed; no link is up yet");
     systemd.ready();
-    let endpoint = {
+    // A link whose CAK is in a file exchanges nothing, and needs no certificate.
+    let endpoint = if host.settings.iter().any(Setting::has_exchange) {
         let node = host.deployment.node(&host.node);
         let files = node.and_then(|node| node.files.as_ref().map(|files| (node, files)));
         // The file is refused without.
@@ -58,7 +59,9 @@ pub(crate) fn run(host: &MacsecHost, options: &Options<'_>) -> Result<Outcome, F
         };
         let credentials = Credentials::load(files).map_err(refused)?;
         credentials.check_identity(&node.identity).map_err(refused)?;
-        endpoint(&host.deployment, &host.node, credentials).map_err(refused)?
+        Some(endpoint(&host.deployment, &host.node, credentials).map_err(refused)?)
+    } else {
+        None
     };
     let control = Control::open(&host.directory).map_err(Failure::new)?;
     let control = control.ok_or_else(|| {
@@ -126,15 +129,15 @@ fn keep(guard: &Guard, stop: &dyn Fn() -> bool) {
     while !stop() {
         if looked.elapsed() >= GUARD {
             looked = Instant::now();
-            let standing = guard.standing();
-            if let Ok(Standing::Absent | Standing::Damaged(_)) = standing {
-                let why = match standing {
-                    Ok(Standing::Damaged(why)) => why,
+            let state = guard.state();
+            if let Ok(GuardState::Absent | GuardState::Damaged(_)) = state {
+                let why = match state {
+                    Ok(GuardState::Damaged(why)) => why,
                     _ => "it was removed".to_owned(),
                 };
                 match guard.close() {
-                    Ok(()) => tracing::error!(why, "the guard was not in force; it is installed again"),
-                    Err(error) => tracing::error!(why, %error, "the guard is not in force and cannot be installed"),
+                    Ok(()) => tracing::error!(why, "the guard was not installed; it is installed again"),
+                    Err(error) => tracing::error!(why, %error, "the guard is not installed and cannot be installed"),
                 }
             }
         }

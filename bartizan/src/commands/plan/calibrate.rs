@@ -4,8 +4,8 @@ use std::io::IsTerminal as _;
 use std::path::PathBuf;
 use std::time::{Instant, SystemTime};
 
-use bartizan_lab::bench::load_average;
 use bartizan_lab::calibration::{CalibrationError, calibrate};
+use bartizan_lab::runner::trial::load_average;
 use bartizan_plan::cost::{CRYPTO_COST_SCHEMA, Conditions, CryptoCost};
 use indicatif::{ProgressBar, ProgressStyle};
 use time::OffsetDateTime;

@@ -25,7 +25,7 @@ const SCHEMA: &str = "bartizan-plan-capacity/1";
     bartizan plan capacity --sites 50000 --gateways 20 --dead-peer 10s --target 40% --json")]
 pub(crate) struct Args {
     /// Share of a gateway's cores that may be busy when nothing happens
-    #[arg(long, value_name = "SHARE", default_value = "50%")]
+    #[arg(long, allow_hyphen_values = true, value_name = "SHARE", default_value = "50%")]
     target: Share,
     #[command(flatten)]
     network: network::NetworkArgs,
@@ -71,7 +71,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
         .memory
         .clone();
     let rows = variants.into_iter().map(|variant| {
-        let of = capacity(&variant.scenario, target).map_err(Failure::usage)?;
+        let of = capacity(&variant.scenario, target).map_err(|error| network::refused(&error, &error))?;
         let suffices = of.cores_needed <= variant.scenario.network.cores;
         Ok(Row {
             memory_bytes: memory

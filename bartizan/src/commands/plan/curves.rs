@@ -20,7 +20,9 @@ pub(super) const PUBLISHED: &str = "published";
 /// A table of delays is smaller than this.
 const MOST_TABLE: u64 = 1 << 20;
 /// What the experiments that send echoes of several sizes call half a round trip.
-const METRIC: &str = "half-round-trip";
+pub(super) const ECHO: &str = "half-round-trip";
+/// What stands around an echo's data in a frame.
+pub(super) const AROUND_ECHO: [Header; 3] = [Header::ETHERNET, Header::IPV4, Header::ICMP_ECHO];
 
 /// Curves by name.
 pub(super) struct Curves {
@@ -103,7 +105,7 @@ fn of_records(name: &str) -> Result<Vec<(String, DelayCurve)>, Failure> {
         let Outcome::Measured { values, .. } = &record.outcome else {
             continue;
         };
-        let Some(values) = values.get(METRIC) else { continue };
+        let Some(values) = values.get(ECHO) else { continue };
         let level = |factor: &str| record.levels.level(factor);
         // Echoes alone have frames of a size that follows from their data.
         if level("transport").is_some_and(|transport| transport != "icmp") {
@@ -128,9 +130,7 @@ fn of_records(name: &str) -> Result<Vec<(String, DelayCurve)>, Failure> {
         ""
     };
     let source = Source::record(name, format!("run {run}, median half round trip of an echo{kernel}"));
-    // What stands around the echo's data in a frame.
-    let around = [Header::ETHERNET, Header::IPV4, Header::ICMP_ECHO];
-    let around: Bytes = around.iter().map(|header| Bytes::from(header.bytes)).sum();
+    let around: Bytes = AROUND_ECHO.iter().map(|header| Bytes::from(header.bytes)).sum();
     let mut points: BTreeMap<String, Vec<(Bytes, Microseconds)>> = BTreeMap::new();
     for ((protection, size), values) in medians {
         let Ok(sample) = Sample::new(values) else { continue };
@@ -141,7 +141,7 @@ fn of_records(name: &str) -> Result<Vec<(String, DelayCurve)>, Failure> {
         points.entry(protection).or_default().push((size, delay));
     }
     if points.is_empty() {
-        return Err(Failure::usage(format!("{name} has no {METRIC} by protection and size"))
+        return Err(Failure::usage(format!("{name} has no {ECHO} by protection and size"))
             .hint("records of the experiment e2-delay-by-size have it: bartizan lab run e2-delay-by-size"));
     }
     points

@@ -4,7 +4,7 @@ use std::fmt::Display;
 use std::str::FromStr;
 
 use bartizan_plan::cost::{Authentication, Engine, Suite, Worked};
-use bartizan_plan::simulation::{Network, Scenario, Steady, Storm, Timers, Variation};
+use bartizan_plan::simulation::{Network, Scenario, ScenarioError, Steady, Storm, Timers, Variation};
 use bartizan_plan::storm::{Range, Variant};
 use bartizan_plan::unit::{BitsPerSecond, Microseconds, Share};
 
@@ -55,28 +55,43 @@ impl FromStr for Factor {
 #[derive(clap::Args)]
 pub(super) struct NetworkArgs {
     /// Sites, each with one SA to its gateway
-    #[arg(long, value_name = "N", default_value_t = 2000)]
+    #[arg(long, allow_hyphen_values = true, value_name = "N", default_value_t = 2000)]
     sites: u64,
     /// Gateways, to which sites are dealt in turn
-    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(long, allow_hyphen_values = true, value_name = "N", default_value_t = 1)]
     gateways: u64,
     /// Cores of each gateway
-    #[arg(long, value_name = "N", default_value_t = 4)]
+    #[arg(long, allow_hyphen_values = true, value_name = "N", default_value_t = 4)]
     cores: u64,
     /// Round trip of a site: one for all, or A..B, each as likely as any other between
-    #[arg(long, value_name = "TIME[..TIME]", default_value = "5ms..20ms")]
+    #[arg(
+        long,
+        allow_hyphen_values = true,
+        value_name = "TIME[..TIME]",
+        default_value = "5ms..20ms"
+    )]
     round_trip: Between<Microseconds>,
     /// Probability that a packet is lost: one, or A..B of which each seed draws one
-    #[arg(long, value_name = "SHARE[..SHARE]", default_value = "0%..0.1%")]
+    #[arg(
+        long,
+        allow_hyphen_values = true,
+        value_name = "SHARE[..SHARE]",
+        default_value = "0%..0.1%"
+    )]
     loss: Between<Share>,
     /// What measured processor times are multiplied by: one, or A..B of which each seed draws one
-    #[arg(long, value_name = "FACTOR[..FACTOR]", default_value = "1")]
+    #[arg(
+        long,
+        allow_hyphen_values = true,
+        value_name = "FACTOR[..FACTOR]",
+        default_value = "1"
+    )]
     cost_factor: Between<Factor>,
     /// Rate of a site's access
-    #[arg(long, value_name = "RATE", default_value = "100Mb/s")]
+    #[arg(long, allow_hyphen_values = true, value_name = "RATE", default_value = "100Mb/s")]
     site_rate: BitsPerSecond,
     /// Rate of a gateway's link, each direction
-    #[arg(long, value_name = "RATE", default_value = "10Gb/s")]
+    #[arg(long, allow_hyphen_values = true, value_name = "RATE", default_value = "10Gb/s")]
     gateway_rate: BitsPerSecond,
     /// Whose processor time: strongswan (IKEv2), bartizan (TLS 1.3 between sidecars)
     #[arg(long, value_name = "ENGINE", default_value = "strongswan")]
@@ -92,10 +107,10 @@ pub(super) struct NetworkArgs {
     #[arg(long, value_name = "WHOSE")]
     timers: Option<String>,
     /// Pause after a set-up that failed, doubled with each up to the second: FIRST..LONGEST [default: that of the timers]
-    #[arg(long, value_name = "TIME[..TIME]")]
+    #[arg(long, allow_hyphen_values = true, value_name = "TIME[..TIME]")]
     retry: Option<Between<Microseconds>>,
     /// Share by which pauses are shorter at random
-    #[arg(long, value_name = "SHARE", default_value = "0%")]
+    #[arg(long, allow_hyphen_values = true, value_name = "SHARE", default_value = "0%")]
     retry_jitter: Share,
     /// Half-open set-ups of a gateway from which on it asks for cookies, or never [default: that of the timers]
     #[arg(long, value_name = "N|never")]
@@ -104,28 +119,28 @@ pub(super) struct NetworkArgs {
     #[arg(long, value_name = "N")]
     queue: Option<u64>,
     /// From one dead peer detection to the next; 0s: never
-    #[arg(long, value_name = "TIME", default_value = "30s")]
+    #[arg(long, allow_hyphen_values = true, value_name = "TIME", default_value = "30s")]
     dead_peer: Microseconds,
     /// Life of a CHILD_SA; 0s: never rekeyed
-    #[arg(long, value_name = "TIME", default_value = "1h")]
+    #[arg(long, allow_hyphen_values = true, value_name = "TIME", default_value = "1h")]
     rekey_child: Microseconds,
     /// Life of an IKE_SA; 0s: never rekeyed
-    #[arg(long, value_name = "TIME", default_value = "4h")]
+    #[arg(long, allow_hyphen_values = true, value_name = "TIME", default_value = "4h")]
     rekey_ike: Microseconds,
     /// Mean time until a site loses its SA and sets up anew; 0s: never
-    #[arg(long, value_name = "TIME", default_value = "24h")]
+    #[arg(long, allow_hyphen_values = true, value_name = "TIME", default_value = "24h")]
     reconnect: Microseconds,
     /// Life of a certificate; 0s: never renewed
-    #[arg(long, value_name = "TIME", default_value = "30d")]
+    #[arg(long, allow_hyphen_values = true, value_name = "TIME", default_value = "30d")]
     renew: Microseconds,
     /// From one fetched CRL to the next; 0s: never
-    #[arg(long, value_name = "TIME", default_value = "24h")]
+    #[arg(long, allow_hyphen_values = true, value_name = "TIME", default_value = "24h")]
     fetch_crl: Microseconds,
     /// Entries of the CRL [default: as many as a storm revokes]
     #[arg(long, value_name = "N")]
     crl_entries: Option<u32>,
     /// How long the network is simulated
-    #[arg(long, value_name = "TIME", default_value = "1h")]
+    #[arg(long, allow_hyphen_values = true, value_name = "TIME", default_value = "1h")]
     horizon: Microseconds,
 }
 
@@ -320,4 +335,42 @@ impl NetworkArgs {
 /// The share of a storm in millionths.
 pub(super) fn share_ppm(share: Share) -> u64 {
     millionths(share)
+}
+
+/// The flag by which a number of a scenario is given.
+const FLAGS: &[(&str, &str)] = &[
+    ("sites", "--sites"),
+    ("gateways", "--gateways"),
+    ("cores", "--cores"),
+    ("round trip", "--round-trip"),
+    ("loss", "--loss"),
+    ("rate of a site", "--site-rate"),
+    ("rate of a gateway", "--gateway-rate"),
+    ("pause", "--retry"),
+    ("longest pause", "--retry"),
+    ("jitter of pauses", "--retry-jitter"),
+    ("share of sites", "--share"),
+    ("horizon", "--horizon"),
+    ("window", "--window"),
+    ("cost", "--cost-factor"),
+    ("period of dead peer detection", "--dead-peer"),
+    ("life of a CHILD_SA", "--rekey-child"),
+    ("life of an IKE_SA", "--rekey-ike"),
+    ("time until a reconnection", "--reconnect"),
+    ("life of a certificate", "--renew"),
+    ("life of a CRL", "--fetch-crl"),
+    ("events", "--horizon, --sites or --dead-peer"),
+    ("target", "--target"),
+];
+
+/// What a scenario cannot be, with the flag that says it.
+pub(super) fn refused(error: &ScenarioError, whole: impl Display) -> Failure {
+    let failure = Failure::usage(whole);
+    let ScenarioError::OutOfBounds { what, .. } = error else {
+        return failure;
+    };
+    match FLAGS.iter().find(|(known, _)| known == what) {
+        Some((_, flag)) => failure.hint(format!("it is given by {flag}")),
+        None => failure,
+    }
 }

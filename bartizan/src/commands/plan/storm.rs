@@ -30,10 +30,10 @@ pub(crate) struct Args {
     #[arg(long, value_name = "KIND", default_value = "reattach", value_parser = kind)]
     storm: StormKind,
     /// Share of the sites that it concerns
-    #[arg(long, value_name = "SHARE", default_value = "100%")]
+    #[arg(long, allow_hyphen_values = true, value_name = "SHARE", default_value = "100%")]
     share: Share,
     /// Time within which they begin, each at a moment of its own
-    #[arg(long, value_name = "TIME", default_value = "1s")]
+    #[arg(long, allow_hyphen_values = true, value_name = "TIME", default_value = "1s")]
     window: Microseconds,
     /// Seeds A..B, B not among them: each draws loss and cost from their ranges and is a run of its own
     #[arg(long, value_name = "A..B", default_value = "0..8")]
@@ -108,6 +108,7 @@ fn refused(error: PartError) -> Failure {
             error: bartizan_plan::simulation::ScenarioError::Interrupted,
             ..
         }) => Failure::new("interrupted"),
+        PartError::Plan(PlanError::Variant { error: cause, .. }) => network::refused(cause, &error),
         _ => Failure::usage(error),
     }
 }

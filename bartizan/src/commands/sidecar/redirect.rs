@@ -29,7 +29,7 @@ enum Action {
     Watch(watching::Args),
 }
 
-/// Put redirect, guard and fence in force, in place of those that stand.
+/// Install redirect, guard and fence in place of those that stand.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     bartizan sidecar redirect install core.yaml --node amf\n  \
@@ -106,7 +106,7 @@ fn install(args: &InstallArgs) -> Result<Outcome, Failure> {
     let earlier = rules.install().map_err(|error| failure(&error))?;
     print(&installed(&rules, earlier))?;
     if args.no_fence {
-        print("no fence: `nft flush ruleset` would open the way in clear\n")?;
+        print("no fence: `nft flush ruleset` would let traffic leave unencrypted\n")?;
     }
     Ok(Outcome::Clean)
 }
@@ -125,7 +125,7 @@ fn installed(rules: &Installed, earlier: Earlier) -> String {
             None => String::new(),
         };
         text.push_str(&format!(
-            "  {node:<12} left alone, both ways: {kind} is `with: {}`{until}\n",
+            "  {node:<12} left alone, in both directions: {kind} is `with: {}`{until}\n",
             bystander.protection.name()
         ));
     }
@@ -154,7 +154,7 @@ fn remove(args: &RemoveArgs) -> Result<Outcome, Failure> {
         Tables::Redirect => format!("{verb} the redirect; guard and fence stay: requests to peers fail\n"),
         Tables::All => format!(
             "{verb} the redirect, then the guard, then the fence\n\
-             nothing keeps the network function on this host from talking in clear {}\n",
+             nothing keeps the network function on this host from talking unencrypted {}\n",
             if args.dry_run { "then" } else { "now" }
         ),
     })
@@ -194,7 +194,7 @@ fn show(args: &ShowArgs) -> Result<Outcome, Failure> {
         format!(
             "{}\n",
             json!({
-                "node": node, "standing": states, "differences": differences, "services": services, "left-alone": unprotected,
+                "node": node, "state": states, "differences": differences, "services": services, "left-alone": unprotected,
                 "refused": refused.as_ref().map(|refused| json!({ "packets": refused.packets, "to": refused.to })),
                 "allowed": refused.as_ref().map(|refused| refused.allowed.iter().cloned().collect::<BTreeMap<_, _>>()),
             })
@@ -204,7 +204,7 @@ fn show(args: &ShowArgs) -> Result<Outcome, Failure> {
         lines + &refused.map(|refused| counts(&refused)).unwrap_or_default()
     };
     print(&text)?;
-    if found.iter().all(|(_, state)| *state == RuleState::InForce) {
+    if found.iter().all(|(_, state)| *state == RuleState::Installed) {
         Ok(Outcome::Clean)
     } else {
         Ok(Outcome::Finding)
@@ -229,7 +229,7 @@ fn counts(refused: &Refused) -> String {
 /// What is installed of one mechanism, and a line for each difference.
 fn line(part: Part, state: &RuleState) -> String {
     let alone = match (part, state) {
-        (Part::Strict, RuleState::InForce) => " (in nftables alone: the fence does not hold it)",
+        (Part::Strict, RuleState::Installed) => " (in nftables alone: the fence does not hold it)",
         _ => "",
     };
     let mut text = format!("{:<10}{}{alone}\n", part.name(), words(state));
@@ -255,7 +255,7 @@ fn print(text: &str) -> Result<Outcome, Failure> {
 fn words(state: &RuleState) -> String {
     match state {
         RuleState::Absent => "absent".to_owned(),
-        RuleState::InForce => "in force".to_owned(),
+        RuleState::Installed => "installed".to_owned(),
         RuleState::Damaged(_) => "damaged: it is not what the file asks for any more; install again".to_owned(),
         RuleState::Other { mark } => format!("not what this file asks for (it says `{mark}`); install again"),
     }

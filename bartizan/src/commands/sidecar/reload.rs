@@ -38,7 +38,7 @@ impl Stamp {
 /// The files a sidecar reads again, as they stood before they were last read.
 pub(super) struct Watched {
     files: BTreeSet<PathBuf>,
-    in_force: Vec<Stamp>,
+    installed: Vec<Stamp>,
 }
 
 impl Watched {
@@ -46,7 +46,7 @@ impl Watched {
     pub(super) fn new(deployment: &Deployment, file: &Path, node: &str) -> Self {
         let files = files(deployment, file, node);
         Self {
-            in_force: stamps(&files),
+            installed: stamps(&files),
             files,
         }
     }
@@ -66,9 +66,9 @@ pub(super) async fn keep(
 ) -> Infallible {
     let Watched {
         mut files,
-        mut in_force,
+        mut installed,
     } = watched;
-    let mut last = in_force.clone();
+    let mut last = installed.clone();
     let mut ticks = interval(EVERY);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
@@ -81,18 +81,18 @@ pub(super) async fn keep(
                 let now = stamps(&files);
                 let settled = now == last;
                 last = now;
-                if last == in_force || !settled {
+                if last == installed || !settled {
                     continue;
                 }
                 "a file has changed"
             }
         };
-        in_force = stamps(&files);
+        installed = stamps(&files);
         match reload(running, file, node) {
             Ok(read) => {
                 if read != files {
                     files = read;
-                    in_force = stamps(&files);
+                    installed = stamps(&files);
                 }
             }
             // A renewal that is half written when it is read is read again once it is whole.
@@ -100,10 +100,10 @@ pub(super) async fn keep(
                 reason,
                 error = failure.message(),
                 hint = failure.hints(),
-                "not reloaded: what was in force stays in force"
+                "not reloaded: what was in effect stays in effect"
             ),
         }
-        last.clone_from(&in_force);
+        last.clone_from(&installed);
     }
 }
 
@@ -121,7 +121,7 @@ fn reload(running: &Running, file: &Path, node: &str) -> Result<BTreeSet<PathBuf
     let reloaded = running.reload(&deployment).map_err(|error| refused(&error))?;
     for what in &reloaded.needs_restart {
         tracing::warn!(
-            hint = "restart this sidecar to put it in force",
+            hint = "restart this sidecar to apply it",
             "the deployment file changed {what}: the old is kept"
         );
     }

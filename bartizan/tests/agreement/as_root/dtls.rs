@@ -138,7 +138,7 @@ fn captured() -> Vec<u8> {
         let input = File::open(&said).expect("a line");
         let client = client.inside(&space).input(input.into()).run(PATIENCE);
         client.expect("a handshake");
-        server.wait_for_line("a message", PATIENCE).expect("it was told");
+        server.wait_for_line("a message", PATIENCE).expect("it was reported");
         drop(held);
     }
     let captured = capture.stop().expect("a capture");

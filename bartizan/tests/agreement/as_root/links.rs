@@ -18,9 +18,8 @@ pub(crate) struct Link {
     /// Key exchanges that the asking end proposes, in the order of preference, and those that the other takes.
     asks: &'static [&'static str],
     takes: &'static [&'static str],
-    /// What is proposed beside them: cipher and pseudo-random function.
+    /// What is proposed next to them: cipher and pseudo-random function.
     suite: &'static str,
-    /// Of ESP.
     esp: &'static str,
     /// The methods negotiated; empty where nothing is.
     pub(crate) methods: &'static [u16],
@@ -113,7 +112,7 @@ pub(crate) static LINKS: [Link; 13] = [
     Link {
         methods: &[36],
         takes: &["mlkem768"],
-        // It asks for the classical one, and for the other when it is told to.
+        // It asks for the classical one, and for the other when it is asked to.
         answers: ["yes", "no", "yes", "not observable"],
         ..link(
             10,

@@ -61,7 +61,7 @@ fn each_handshake_gets_the_answers_its_negotiation_deserves() {
 }
 
 #[test]
-fn before_tls_1_3_each_end_is_told_by_scheme_key_and_certificate() {
+fn before_tls_1_3_each_end_is_recognised_by_scheme_key_and_certificate() {
     const NONE: &str = "no: not authenticated: it sent no certificate";
     const RSA: &str = "a key of rsaEncryption that is certified with sha256WithRSAEncryption";
     const ED25519: &str = "a key of id-Ed25519 that is certified with id-Ed25519";

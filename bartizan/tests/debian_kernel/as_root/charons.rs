@@ -1,4 +1,4 @@
-//! Two real charons, kernel ESP, the guard by nftables, SCTP, and NAT beside all of it.
+//! Two real charons, kernel ESP, the guard by nftables, SCTP, and NAT next to all of it.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration;
@@ -48,7 +48,7 @@ fn others(stage: &Stage, rules: &str) {
 }
 
 fn dropped<'a>(report: &'a Value, reason: &str) -> &'a Value {
-    &report["clear_text"]["links"][0][reason]
+    &report["cleartext"]["links"][0][reason]
 }
 
 #[test]
@@ -81,10 +81,10 @@ fn an_association_runs_through_kernel_esp_under_the_guard_and_none_leaves_withou
 
     let (ric, mut cu) = (stage.up("ric"), stage.up("cu"));
     let report = stage.stands("cu");
-    let guard = &report["clear_text"];
+    let guard = &report["cleartext"];
     assert_eq!(
         [&guard["guard"], &guard["by"], &guard["protected_by"]],
-        ["in-force", "nftables", "link"],
+        ["installed", "nftables", "link"],
         "{report}"
     );
     assert_eq!(

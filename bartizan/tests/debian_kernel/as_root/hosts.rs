@@ -15,7 +15,6 @@ use tempfile::TempDir;
 pub(super) const LONG: Duration = Duration::from_secs(180);
 /// Packets of each attempt.
 pub(super) const MANY: usize = 3;
-/// GTP-U.
 pub(super) const GTP_U: u16 = 2152;
 /// A key of 16 bytes and a salt of four (RFC 4106, section 8.1); it protects packets of tests.
 const KEY: &str = "0x0102030405060708090a0b0c0d0e0f1011121314";
@@ -102,7 +101,7 @@ impl Hosts {
         hosts
     }
 
-    /// Waits until packets pass both ways that tests use: an IPv6 address joins its multicast group on a work queue of the kernel, and a
+    /// Waits until packets pass in both directions that tests use: an IPv6 address joins its multicast group on a work queue of the kernel, and a
     /// neighbour that is asked for before is asked for again only a second later (RFC 4861, RETRANS_TIMER).
     fn reach_each_other(&self) {
         for (space, from, to) in [(&self.gnb, GNB_V6, UPF_V6), (&self.third, BEHIND, UPF)] {

@@ -1,4 +1,4 @@
-//! The guard beside NAT, forwarding, other tables, other SAs and devices, over SAs that were keyed by hand.
+//! The guard together with NAT, forwarding, other tables, other SAs and devices, over SAs that were keyed by hand.
 
 use std::net::{SocketAddr, UdpSocket};
 use std::os::fd::{AsRawFd as _, OwnedFd};
@@ -53,7 +53,7 @@ fn packets_that_nat_makes_the_links_own_leave_encrypted_or_not_at_all() {
     hosts.unkey();
     let after = hosts.leaving(|| send(&hosts.third, container, 100));
     assert_eq!(after, NOTHING);
-    assert_eq!(hosts.shown()["guard"], "in-force");
+    assert_eq!(hosts.shown()["guard"], "installed");
 }
 
 #[test]

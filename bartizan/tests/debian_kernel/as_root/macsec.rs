@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use bartizan_host::{Capture, Direction, Finished, FrameSocket, Namespace, Port, Process, Program, connect};
-use bartizan_registry::ethertype::{ECPRI, LOCAL_EXPERIMENTAL, MACSEC, PTP};
+use bartizan_registry::ethertype::{EAPOL, ECPRI, LOCAL_EXPERIMENTAL, MACSEC, PTP};
 use bartizan_wire::capture::CaptureReader;
 use serde_json::Value;
 use tempfile::TempDir;
@@ -57,6 +57,10 @@ impl Fronthaul {
             issue.run(LONG).unwrap_or_else(|error| panic!("{error}"));
         }
         std::fs::copy(ca.join("root.crt.pem"), out.join("root.crt.pem")).expect("a root");
+        let programs = out.join("programs");
+        std::fs::create_dir(&programs).expect("a directory");
+        let script = bartizan_testing::lab_root().write_script("wpa_supplicant", &programs.join("wpa_supplicant"));
+        script.unwrap_or_else(|error| panic!("{error}"));
         fronthaul
     }
 
@@ -67,7 +71,10 @@ impl Fronthaul {
     fn command(&self, end: usize, words: &[&str]) -> Program {
         let (command, rest) = words.split_first().expect("a command");
         let directory = self.place.path().join(format!("run-{}", NODES[end]));
+        let path = std::env::var("PATH").unwrap_or_default();
+        let path = format!("{}:{path}", self.place.path().join("programs").display());
         Program::new(env!("CARGO_BIN_EXE_bartizan"))
+            .environment("PATH", path)
             .argument(command)
             .argument(self.file())
             .arguments(["--node", NODES[end], "--directory"])
@@ -119,7 +126,7 @@ impl Fronthaul {
     /// What the host's own stack sends before then is not held.
     fn until_guarded(&self, end: usize) {
         let deadline = Instant::now() + LONG;
-        while self.status(end).1["guard"]["guard"] != "in-force" {
+        while self.status(end).1["guard"]["guard"] != "installed" {
             assert!(Instant::now() < deadline);
         }
     }
@@ -327,4 +334,107 @@ fn ptp_passes_where_the_file_names_it_and_a_port_that_is_too_small_is_refused_wi
         "{said}"
     );
     assert!(said.contains("hint: `ip link set eth0 mtu 1632`"), "{said}");
+}
+
+#[test]
+fn port_keyed_by_mka_passes_its_protocols_alone_while_the_cak_changes_and_when_its_daemons_are_killed() {
+    if !is_here(
+        "macsec::port_keyed_by_mka_passes_its_protocols_alone_while_the_cak_changes_and_when_its_daemons_are_killed",
+    ) {
+        return;
+    }
+    let mut fronthaul = Fronthaul::new("keying: mka, cipher: gcm-aes-128");
+    let ckn = |status: &Value| status["links"][0]["mka"]["ckn"].clone();
+    let other = |fronthaul: &Fronthaul, end: usize, before: &Value| {
+        let deadline = Instant::now() + LONG;
+        loop {
+            let (code, status) = fronthaul.status(end);
+            // None is there between two: frames still pass under the last key.
+            let now = ckn(&status);
+            if code == Some(0) && !now.is_null() && now != *before {
+                return now;
+            }
+            assert!(Instant::now() < deadline, "{status:#}");
+        }
+    };
+    fronthaul.up(0);
+    fronthaul.until_guarded(0);
+    let kinds = fronthaul.leaving(0, |fronthaul| {
+        fronthaul.up(1);
+        fronthaul.past_the_device(0);
+        let first = other(fronthaul, 0, &Value::Null);
+        assert_eq!(other(fronthaul, 1, &Value::Null), first);
+        assert_eq!(fronthaul.through_the_device(50), 50);
+
+        // While the CAK changes, and nothing is keyed.
+        std::thread::scope(|scope| {
+            let command = fronthaul.command(0, &["rekey", "--exchange"]);
+            scope.spawn(move || command.start().and_then(|process| process.finish(LONG)));
+            for _ in 0..10 {
+                fronthaul.past_the_device(0);
+            }
+        });
+        let second = other(fronthaul, 0, &first);
+        assert_eq!(other(fronthaul, 1, &first), second);
+        assert_eq!(fronthaul.through_the_device(50), 50);
+
+        // wpa_supplicant killed: another one, with another CAK.
+        let (_, status) = fronthaul.status(0);
+        kill_process(&status["links"][0]["mka"]["process"]);
+        fronthaul.past_the_device(0);
+        let third = other(fronthaul, 0, &second);
+        assert_eq!(other(fronthaul, 1, &second), third);
+
+        // The controller killed, and its successor: the same.
+        fronthaul.kill(0);
+        let (code, alone) = fronthaul.status(0);
+        assert_eq!(
+            (code, &alone["links"][0]["up"]),
+            (Some(1), &Value::from(true)),
+            "{alone:#}"
+        );
+        fronthaul.past_the_device(0);
+        assert_eq!(fronthaul.through_the_device(50), 50);
+        // Both killed: what the kernel has ends with the peer's patience, and the port stays shut.
+        kill_process(&status_process(fronthaul, 1));
+        let pid = fronthaul.place.path().join("run-odu/eth0.mka.pid");
+        let pid: u64 = std::fs::read_to_string(pid)
+            .expect("a file")
+            .trim()
+            .parse()
+            .expect("a number");
+        kill_process(&Value::from(pid));
+        fronthaul.past_the_device(0);
+        fronthaul.up(0);
+        let fourth = other(fronthaul, 0, &third);
+        assert_eq!(other(fronthaul, 1, &third), fourth);
+        assert_eq!(fronthaul.through_the_device(50), 50);
+    });
+    let passed: Vec<u16> = kinds.keys().copied().collect();
+    assert_eq!(passed, [EAPOL, LOCAL_EXPERIMENTAL, MACSEC], "{kinds:x?}");
+    assert!(fronthaul.dropped(0, "leaving") >= 20);
+
+    let process = status_process(&fronthaul, 0).as_u64().expect("it runs");
+    for end in [0, 1] {
+        let down = fronthaul.run(end, &["down", "--json"]);
+        assert_eq!(down.status.code(), Some(0), "{}", String::from_utf8_lossy(&down.stderr));
+    }
+    assert!(
+        !std::path::Path::new(&format!("/proc/{process}")).exists(),
+        "wpa_supplicant runs still"
+    );
+    let after = fronthaul.leaving(0, |fronthaul| fronthaul.past_the_device(0));
+    assert_eq!(after, BTreeMap::new());
+}
+
+fn status_process(fronthaul: &Fronthaul, end: usize) -> Value {
+    fronthaul.status(end).1["links"][0]["mka"]["process"].clone()
+}
+
+fn kill_process(process: &Value) {
+    let process = process.as_u64().expect("a process").to_string();
+    Program::new("kill")
+        .arguments(["-KILL", &process])
+        .run(LONG)
+        .expect("it runs");
 }

@@ -1,4 +1,4 @@
-//! The redirect of the SBI beside an IPsec link between the same hosts, and sockets that are bound to a VRF, which this kernel has.
+//! The redirect of the SBI together with an IPsec link between the same hosts, and sockets that are bound to a VRF, which this kernel has.
 
 use std::io::Read as _;
 
@@ -110,8 +110,8 @@ fn requests_pass_both_sidecars_and_esp_and_nothing_of_them_leaves_otherwise() {
     };
     let through = leaving(&stage, answered);
     assert!(through.esp > 0 && through.clear == 0 && through.tls == 0, "{through:?}");
-    let shown = stage.redirect(&stage.with_plan("show")).expect("in force").text();
-    assert_eq!(shown, "redirect  in force\nguard     in force\nfence     in force\n");
+    let shown = stage.redirect(&stage.with_plan("show")).expect("installed").text();
+    assert_eq!(shown, "redirect  installed\nguard     installed\nfence     installed\n");
     // ESP goes, as when a charon ends: what remains is TLS.
     for space in [&stage.amf, &stage.nrf] {
         unkey(space);

@@ -57,7 +57,7 @@ fn without_the_fence_a_flushed_ruleset_leaks_which_is_why_it_is_the_default() {
     arguments.push("--no-fence");
     let said = stage.redirect(&arguments).unwrap().text();
     assert!(
-        said.contains("no fence: `nft flush ruleset` would open the way in clear"),
+        said.contains("no fence: `nft flush ruleset` would let traffic leave unencrypted"),
         "{said}"
     );
     stage.host("nft flush ruleset");

@@ -20,7 +20,7 @@ fn sidecar_sees_which_rules_are_gone() {
     assert_eq!(probed(&stage), seen(false, false));
     stage.install();
     assert_eq!(probed(&stage), seen(true, true));
-    assert!(probed(&stage).in_force());
+    assert!(probed(&stage).installed());
     stage.host("nft flush chain inet bartizan-redirect output");
     assert_eq!(probed(&stage), seen(false, true));
     stage.install();
@@ -153,12 +153,12 @@ fn show_compares_what_is_installed_with_what_the_file_asks_for() {
     let all = |state| format!("redirect  {state}\nguard     {state}\nfence     {state}\n");
     assert_eq!(show(), (Some(1), all("absent")));
     stage.install();
-    assert_eq!(show(), (Some(0), all("in force")));
+    assert_eq!(show(), (Some(0), all("installed")));
     stage.host("nft delete element inet bartizan-guard services-v4 { 10.88.0.2 . 8000 }");
     let (code, text) = show();
     assert_eq!(code, Some(1));
     assert!(
-        text.contains("guard     damaged") && text.contains("redirect  in force"),
+        text.contains("guard     damaged") && text.contains("redirect  installed"),
         "{text}"
     );
     assert!(
@@ -176,7 +176,7 @@ fn show_compares_what_is_installed_with_what_the_file_asks_for() {
     );
 }
 
-/// `show` said "in force" of all of these.
+/// `show` said "installed" of all of these.
 #[test]
 fn show_names_each_rule_address_and_route_that_was_changed() {
     let stage = Stage::new();
@@ -233,8 +233,8 @@ fn show_names_each_rule_address_and_route_that_was_changed() {
         ),
     ] {
         stage.install();
-        let (in_force, text) = show();
-        assert!(in_force, "{text}");
+        let (installed, text) = show();
+        assert!(installed, "{text}");
         let change = if change.contains("HANDLE") {
             let listed = stage.host("nft -a list chain inet bartizan-guard input");
             let line = listed.lines().find(|line| line.contains("tcp dport")).unwrap();
@@ -243,8 +243,8 @@ fn show_names_each_rule_address_and_route_that_was_changed() {
             change.to_owned()
         };
         stage.host(&change);
-        let (in_force, text) = show();
-        assert!(!in_force && text.contains(wanted), "{change}: {text}");
+        let (installed, text) = show();
+        assert!(!installed && text.contains(wanted), "{change}: {text}");
         if change.contains("pref 1 ") {
             stage.host("ip -4 rule del pref 1 lookup main");
         }
@@ -274,7 +274,7 @@ fn file_with_several_hundred_links_is_installed_and_compared() {
     .unwrap();
     stage.install();
     let said = stage.redirect(&stage.with_plan("show")).unwrap().text();
-    assert_eq!(said, "redirect  in force\nguard     in force\nfence     in force\n");
+    assert_eq!(said, "redirect  installed\nguard     installed\nfence     installed\n");
 }
 
 #[test]

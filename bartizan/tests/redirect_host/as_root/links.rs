@@ -9,7 +9,7 @@ use crate::redirect_stage::{AMF, LONG, NRF, Stage, curl};
 
 /// What a peer without a sidecar yet sent was dropped, though the file said `with: nothing`: no core could be moved function by function.
 #[test]
-fn link_that_the_file_leaves_unprotected_passes_both_ways_until_its_exception_ends() {
+fn link_that_the_file_leaves_unprotected_passes_in_both_directions_until_its_exception_ends() {
     let unprotected = |stage: &Stage, expires: &str| {
         let text = std::fs::read_to_string(stage.file()).unwrap();
         let policy = format!("policy: {{ profile: transition, reason: no sidecar yet, expires: {expires} }}");
@@ -30,7 +30,9 @@ fn link_that_the_file_leaves_unprotected_passes_both_ways_until_its_exception_en
     let own = [format!("http://{AMF}:8000/"), "http://10.89.0.1:8000/".to_owned()];
     let said = stage.install().text();
     assert!(
-        said.contains("nrf          left alone, both ways: SBI is `with: nothing` until 2099-01-31 (no sidecar yet)"),
+        said.contains(
+            "nrf          left alone, in both directions: SBI is `with: nothing` until 2099-01-31 (no sidecar yet)"
+        ),
         "{said}"
     );
     let passes = || {
@@ -42,7 +44,7 @@ fn link_that_the_file_leaves_unprotected_passes_both_ways_until_its_exception_en
     };
     passes();
     let shown = stage.redirect(&stage.with_plan("show")).unwrap().text();
-    assert_eq!(shown, "redirect  in force\nguard     in force\nfence     in force\n");
+    assert_eq!(shown, "redirect  installed\nguard     installed\nfence     installed\n");
     // The fence by itself knows the same.
     stage.host("nft flush ruleset");
     passes();
@@ -130,7 +132,7 @@ fn strictly_nothing_leaves_but_what_the_file_lists_and_what_was_refused_is_named
     assert!(other.recv(&mut [0; 1]).is_err(), "it left");
     let said = stage.redirect(&stage.with_plan("show")).unwrap().text();
     for line in [
-        "strict    in force (in nftables alone: the fence does not hold it)\n",
+        "strict    installed (in nftables alone: the fence does not hold it)\n",
         "refused   3 packets to addresses that the file does not list\n",
         "  10.88.0.2 tcp 9999\n",
         "  10.88.0.2 udp 54\n",

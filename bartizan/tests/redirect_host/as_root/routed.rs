@@ -166,7 +166,7 @@ fn function_is_closed_to_the_network_and_open_on_its_own_host() {
     assert_eq!(from_afar().unwrap().text(), "the function itself");
     stage.install();
     let seen = stage.watch(|| {
-        // Refused at once, with the fence in force too: not 28, which is curl's own patience.
+        // Refused at once, with the fence installed too: not 28, which is curl's own patience.
         let Error::Failed { status, .. } = from_afar().unwrap_err() else {
             panic!("curl did not run")
         };

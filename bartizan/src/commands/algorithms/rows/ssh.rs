@@ -1,9 +1,9 @@
 //! SSH's tables: names are all that stands on the wire.
 
-use bartizan_registry::{SshKeyExchange, SshPublicKey, Standing};
+use bartizan_registry::{SshKeyExchange, SshPublicKey, Status};
 
 use super::super::table::{Cell, Column};
-use super::{Listed, safety, standing};
+use super::{Listed, safety, status};
 use crate::table::Side::{Left, Right};
 
 impl Listed for SshKeyExchange {
@@ -19,7 +19,7 @@ impl Listed for SshKeyExchange {
             Cell::plain(self.name),
             Cell::of(self.category.map(|category| category.0)),
             safety(Some(self.recording)),
-            standing(&self.standing),
+            status(&self.status),
         ]
     }
 
@@ -31,8 +31,8 @@ impl Listed for SshKeyExchange {
         vec![Some(self.name)]
     }
 
-    fn standing(&self) -> &Standing {
-        &self.standing
+    fn status(&self) -> &Status {
+        &self.status
     }
 
     fn note(&self) -> Option<&'static str> {
@@ -44,11 +44,7 @@ impl Listed for SshPublicKey {
     const COLUMNS: &'static [Column] = &[("NAME", Left), ("FORGERY", Left), ("DEFINED IN", Left)];
 
     fn cells(&self) -> Vec<Cell> {
-        vec![
-            Cell::plain(self.name),
-            safety(Some(self.forgery)),
-            standing(&self.standing),
-        ]
+        vec![Cell::plain(self.name), safety(Some(self.forgery)), status(&self.status)]
     }
 
     fn code(&self) -> String {
@@ -59,8 +55,8 @@ impl Listed for SshPublicKey {
         vec![Some(self.name)]
     }
 
-    fn standing(&self) -> &Standing {
-        &self.standing
+    fn status(&self) -> &Status {
+        &self.status
     }
 
     fn note(&self) -> Option<&'static str> {

@@ -3,9 +3,9 @@
 use std::fmt::Write as _;
 
 use bartizan_host::Facts;
-use bartizan_lab::bench::load_average;
 use bartizan_lab::captures::Written;
 use bartizan_lab::inspection::Cost;
+use bartizan_lab::runner::trial::load_average;
 use bartizan_stats::{Pairs, Resampling, Summary, ratio_of_medians};
 use serde::Serialize;
 
@@ -16,7 +16,7 @@ use crate::output::errln;
 const FASTER: f64 = 10.0;
 /// Bytes of bulk per second on one processor.
 const BULK: f64 = 500e6;
-/// Speed as a share of that of the build beside, and memory as a multiple of what that one needs.
+/// Speed as a share of that of the other build, and memory as a multiple of what that one needs.
 const AS_FAST: f64 = 0.9;
 const AS_SMALL: f64 = 1.1;
 /// Speed through tunnels as a share of that without.
@@ -74,7 +74,7 @@ impl Subject {
 pub(super) enum Reader {
     Ours,
     /// Another build of ours.
-    Beside,
+    Other,
     Tshark,
 }
 
@@ -82,7 +82,7 @@ impl Reader {
     fn name(self) -> &'static str {
         match self {
             Self::Ours => "bartizan inspect",
-            Self::Beside => "the build beside",
+            Self::Other => "the other build",
             Self::Tshark => "tshark -T fields",
         }
     }
@@ -179,7 +179,7 @@ impl Report {
     fn figures(&self) -> Vec<Figure> {
         let mut figures = Vec::new();
         for (subject, written) in &self.captures {
-            for reader in [Reader::Ours, Reader::Beside, Reader::Tshark] {
+            for reader in [Reader::Ours, Reader::Other, Reader::Tshark] {
                 let costs = self.of(*subject, reader);
                 let what = |what: &str| format!("{}, {}: {what}", subject.name(), reader.name());
                 let bulk = *subject == Subject::Bulk && reader == Reader::Ours;
@@ -196,7 +196,7 @@ impl Report {
             let ratios = pairs.map(|(ours, theirs)| theirs.wall_ns as f64 / ours.wall_ns as f64);
             let what = format!("{}, times as fast as tshark", subject.name());
             figures.extend(Figure::of(what, "times", ratios, Some(Target::AtLeast(FASTER))));
-            self.beside(*subject, &mut figures);
+            self.other(*subject, &mut figures);
         }
         self.decapsulation(&mut figures);
         self.memory(&mut figures);
@@ -204,10 +204,10 @@ impl Report {
         figures
     }
 
-    /// Ours as a multiple of the build beside, repetition by repetition.
-    fn beside(&self, subject: Subject, figures: &mut Vec<Figure>) {
-        let pairs = || self.of(subject, Reader::Ours).zip(self.of(subject, Reader::Beside));
-        let what = |what: &str| format!("{}, {what} the build beside", subject.name());
+    /// Ours as a multiple of the other build, repetition by repetition.
+    fn other(&self, subject: Subject, figures: &mut Vec<Figure>) {
+        let pairs = || self.of(subject, Reader::Ours).zip(self.of(subject, Reader::Other));
+        let what = |what: &str| format!("{}, {what} the other build", subject.name());
         let faster = pairs().map(|(ours, theirs)| theirs.wall_ns as f64 / ours.wall_ns as f64);
         let least = Some(Target::AtLeast(AS_FAST));
         figures.extend(Figure::of(what("times as fast as"), "times", faster, least));
@@ -386,7 +386,7 @@ impl Report {
             if self.raised {
                 "before other programs"
             } else {
-                "beside other programs"
+                "compared with other programs"
             },
             self.seed,
             self.tshark.as_deref().unwrap_or("without tshark")

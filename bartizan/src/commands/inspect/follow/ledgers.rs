@@ -23,8 +23,8 @@ const TURN: usize = 16;
 const LONGEST_LINE: usize = 1 << 20;
 /// Nodes named of one ledger: each sidecar writes its own.
 const NODES: usize = 1000;
-/// Damaged lines told; all are counted.
-const TOLD: u64 = 10;
+/// Damaged lines reported; all are counted.
+const SHOWN: u64 = 10;
 
 /// One ledger, by name.
 struct Growing {
@@ -76,7 +76,7 @@ impl GrowingLedgers {
     }
 
     /// Tells the inventory of them. They have no hash: they may grow on.
-    pub(super) fn told(&self, inventory: &mut Inventory) {
+    pub(super) fn reported(&self, inventory: &mut Inventory) {
         for file in &self.files {
             let name = printable(&file.path.display().to_string());
             inventory.ledger(name, None, file.records, file.nodes.clone());
@@ -90,10 +90,10 @@ impl GrowingLedgers {
 
     /// Adds what was written since; says whether there was anything.
     pub(super) fn read_on(&mut self, ledgers: &mut Ledgers) -> bool {
-        let mut came = false;
+        let mut arrived = false;
         for file in &mut self.files {
             while let Some(path) = file.rotated.pop_front() {
-                came = true;
+                arrived = true;
                 match file.take_whole(&path, &mut self.buffer, ledgers, self.damaged) {
                     Ok(damaged) => self.damaged += damaged,
                     Err(error) => complain(&path, &mut self.damaged, &error.to_string()),
@@ -102,7 +102,7 @@ impl GrowingLedgers {
             for _ in 0..TURN {
                 match file.tail.read(&mut self.buffer) {
                     Ok(Grown::Bytes(length)) => {
-                        came = true;
+                        arrived = true;
                         self.damaged += file.take(&self.buffer[..length], ledgers, self.damaged);
                     }
                     // The line that was cut with the file is none.
@@ -121,7 +121,7 @@ impl GrowingLedgers {
                 }
             }
         }
-        came
+        arrived
     }
 }
 
@@ -139,7 +139,13 @@ impl Growing {
     }
 
     /// Takes a file that grows no more; gives how many lines were no records.
-    fn take_whole(&mut self, path: &Path, buffer: &mut [u8], ledgers: &mut Ledgers, told: u64) -> std::io::Result<u64> {
+    fn take_whole(
+        &mut self,
+        path: &Path,
+        buffer: &mut [u8],
+        ledgers: &mut Ledgers,
+        reported: u64,
+    ) -> std::io::Result<u64> {
         let mut file = File::open(path)?;
         let mut damaged = 0;
         // What is followed may stand in the middle of a line.
@@ -147,22 +153,22 @@ impl Growing {
         loop {
             match file.read(buffer)? {
                 0 => break,
-                length => damaged += self.take(&buffer[..length], ledgers, told + damaged),
+                length => damaged += self.take(&buffer[..length], ledgers, reported + damaged),
             }
         }
         self.line = line;
         Ok(damaged)
     }
 
-    /// Takes bytes; gives how many lines were no records. `told` of them were told before.
-    fn take(&mut self, bytes: &[u8], ledgers: &mut Ledgers, told: u64) -> u64 {
+    /// Takes bytes; gives how many lines were no records. `reported` of them were reported before.
+    fn take(&mut self, bytes: &[u8], ledgers: &mut Ledgers, reported: u64) -> u64 {
         self.line.extend_from_slice(bytes);
         let whole = self
             .line
             .iter()
             .rposition(|&byte| byte == b'\n')
             .map_or(0, |end| end + 1);
-        let mut damaged = told;
+        let mut damaged = reported;
         for record in Reader::new(&self.line[..whole]) {
             match record {
                 Ok(record) => {
@@ -180,13 +186,13 @@ impl Growing {
             complain(&self.path, &mut damaged, "longer than any record");
             self.line.clear();
         }
-        damaged - told
+        damaged - reported
     }
 }
 
 fn complain(path: &Path, damaged: &mut u64, what: &str) {
     *damaged += 1;
-    if *damaged <= TOLD {
+    if *damaged <= SHOWN {
         errln!("warning: {}: {}", path.display(), printable(what));
     }
 }

@@ -15,7 +15,7 @@ use prometheus_client::registry::Registry;
 
 use crate::commands::inspect::stream::Passed;
 
-/// Links with a series of their own; of more only the number is told.
+/// Links with a series of their own; of more only the number is reported.
 pub(super) const SERIES: usize = 500;
 
 /// Numbers of one source.
@@ -247,7 +247,7 @@ fn of_links(numbers: &Numbers, registry: &mut Registry) {
     registry.register("link", "1 for each link with its verdicts, up to a bound", each);
     registry.register("links_without_series", "Links beyond that bound", beyond);
     registry.register("findings", "Findings that stand, by concern", findings);
-    registry.register("events", "Events told, by name", events);
+    registry.register("events", "Events reported, by name", events);
     registry.register("ledger_lines_damaged", "Lines of ledgers that are no records", damaged);
     registry.register(
         "view_seconds",

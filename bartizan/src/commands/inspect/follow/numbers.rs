@@ -45,19 +45,19 @@ impl Run<'_> {
                 }
             }
         }
-        numbers.findings = self.standing();
+        numbers.findings = self.open_findings();
         numbers
     }
 
     /// Findings that stand, by concern.
-    pub(super) fn standing(&self) -> BTreeMap<&'static str, u64> {
-        let mut standing = BTreeMap::new();
-        for (concern, count) in self.watched.iter().flat_map(|watched| watched.tracker.standing()) {
-            *standing.entry(concern.name()).or_default() += count;
+    pub(super) fn open_findings(&self) -> BTreeMap<&'static str, u64> {
+        let mut open_findings = BTreeMap::new();
+        for (concern, count) in self.watched.iter().flat_map(|watched| watched.tracker.open_findings()) {
+            *open_findings.entry(concern.name()).or_default() += count;
         }
         if !self.unseen.is_empty() {
-            standing.insert(Concern::Unseen.name(), self.unseen.len() as u64);
+            open_findings.insert(Concern::Unseen.name(), self.unseen.len() as u64);
         }
-        standing
+        open_findings
     }
 }

@@ -1,4 +1,4 @@
-//! What `inspect` is told about packets that still come.
+//! Options of `inspect` for packets that are still arriving.
 
 use std::net::SocketAddr;
 use std::time::Duration;

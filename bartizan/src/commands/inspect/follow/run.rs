@@ -42,7 +42,7 @@ const DRAIN: Duration = Duration::from_secs(30);
 const REMEMBERED: usize = 50_000;
 const REMEMBERING: Duration = Duration::from_secs(60);
 
-/// One source with what was told of it.
+/// One source with what was reported of it.
 pub(super) struct Watched {
     pub(super) source: Source,
     pub(super) stream: Stream,
@@ -86,7 +86,7 @@ pub(super) struct Run<'a> {
     metrics: &'a Metrics,
     pub(super) events: BTreeMap<&'static str, u64>,
     begun: Instant,
-    /// Interfaces of the deployment file told as not seen.
+    /// Interfaces of the deployment file reported as not seen.
     pub(super) unseen: BTreeSet<usize>,
     lost_by_ledger: u64,
     remembered: Instant,
@@ -261,7 +261,7 @@ impl Run<'_> {
 
     /// Each source's turn; says whether there was anything.
     fn turn(&mut self) -> Result<bool, Failure> {
-        let (mut busy, mut told) = (false, Vec::new());
+        let (mut busy, mut reported) = (false, Vec::new());
         for (place, watched) in self.watched.iter_mut().enumerate() {
             if watched.ended || watched.stream.is_full() {
                 continue;
@@ -271,9 +271,9 @@ impl Run<'_> {
                 keys: &self.keys,
                 inventory: self.inventory.as_mut(),
             };
-            let turn = watched
-                .source
-                .turn(&mut watched.stream, &mut context, |notice| told.push((place, notice)));
+            let turn = watched.source.turn(&mut watched.stream, &mut context, |notice| {
+                reported.push((place, notice));
+            });
             match turn {
                 Ok(Turn::Busy) => busy = true,
                 Ok(Turn::Quiet) => {}
@@ -285,7 +285,7 @@ impl Run<'_> {
                 }
             }
         }
-        for (place, notice) in told {
+        for (place, notice) in reported {
             self.noticed(place, &notice)?;
         }
         Ok(busy)
@@ -452,13 +452,13 @@ impl Run<'_> {
 
     fn end(mut self, reason: Reason) -> Result<Outcome, Failure> {
         self.progress.finish();
-        let standing = self.standing();
+        let open_findings = self.open_findings();
         if self.teller.is_some() {
-            let count: u64 = standing.values().sum();
+            let count: u64 = open_findings.values().sum();
             let words = format!("{}; {count} findings stand", reason.name());
             let event = Event::new("end", words)
                 .with("reason", reason.name())
-                .with("standing", serde_json::json!(standing));
+                .with("open", serde_json::json!(open_findings));
             self.tell(&event)?;
         }
         let known = Known {
@@ -468,7 +468,7 @@ impl Run<'_> {
         };
         let mut inventory = self.inventory;
         if let Some(inventory) = &mut inventory {
-            self.growing.told(inventory);
+            self.growing.reported(inventory);
         }
         let reports = self
             .watched
@@ -486,7 +486,7 @@ impl Run<'_> {
             return Err(failure);
         }
         let finding = match self.teller {
-            Some(_) => !standing.is_empty(),
+            Some(_) => !open_findings.is_empty(),
             None => reports.iter().any(|report| !report.findings().is_empty()),
         };
         Ok(if finding { Outcome::Finding } else { Outcome::Clean })

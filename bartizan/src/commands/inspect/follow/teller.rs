@@ -19,7 +19,7 @@ pub(super) enum Form {
 #[derive(Debug)]
 pub(super) struct Teller {
     form: Form,
-    told: u64,
+    reported: u64,
     /// Whoever read them has gone.
     pub(super) unheard: bool,
 }
@@ -28,16 +28,18 @@ impl Teller {
     pub(super) fn new(form: Form) -> Self {
         Self {
             form,
-            told: 0,
+            reported: 0,
             unheard: false,
         }
     }
 
     /// Writes one, at once.
     pub(super) fn tell(&mut self, event: &Event) -> Result<(), Failure> {
-        self.told += 1;
+        self.reported += 1;
         let line = match self.form {
-            Form::Json => serde_json::to_string(&event::json(event, self.told, since_1970())).map_err(Failure::new)?,
+            Form::Json => {
+                serde_json::to_string(&event::json(event, self.reported, since_1970())).map_err(Failure::new)?
+            }
             Form::Text => event::text(event, since_1970()),
         };
         let mut out = io::stdout().lock();
@@ -46,8 +48,8 @@ impl Teller {
 
     /// Writes the last one, which holds the report.
     pub(super) fn report(&mut self, report: &impl Serialize) -> Result<(), Failure> {
-        self.told += 1;
-        let line = event::json_report(report, self.told, since_1970());
+        self.reported += 1;
+        let line = event::json_report(report, self.reported, since_1970());
         let mut out = io::BufWriter::new(io::stdout().lock());
         let written = serde_json::to_writer(&mut out, &line).map_err(io::Error::from);
         self.wrote(written.and_then(|()| writeln!(out)).and_then(|()| out.flush()))

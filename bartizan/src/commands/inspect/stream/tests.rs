@@ -158,7 +158,7 @@ fn what_was_let_go_for_being_idle_is_in_the_report_all_the_same() {
 }
 
 #[test]
-fn packets_of_the_next_file_are_numbered_on_and_a_cut_record_is_told() {
+fn packets_of_the_next_file_are_numbered_on_and_a_cut_record_is_reported() {
     let ledgers = Ledgers::default();
     let mut context = Context {
         ledgers: &ledgers,
@@ -183,7 +183,7 @@ fn packets_of_the_next_file_are_numbered_on_and_a_cut_record_is_told() {
 }
 
 #[test]
-fn packets_that_the_kernel_had_no_room_for_are_told_and_counted() {
+fn packets_that_the_kernel_had_no_room_for_are_reported_and_counted() {
     let ledgers = Ledgers::default();
     let mut context = Context {
         ledgers: &ledgers,
@@ -197,17 +197,17 @@ fn packets_that_the_kernel_had_no_room_for_are_told_and_counted() {
     give.send(Fed::Packets(batch)).unwrap();
     give.send(Fed::Down).unwrap();
     give.send(Fed::Ended(Ok(()))).unwrap();
-    let (mut told, mut down) = (Vec::new(), false);
+    let (mut reported, mut down) = (Vec::new(), false);
     let turns: Vec<Turn> = (0..3)
         .map(|_| {
             from_interface(&fed, &mut down, &mut stream, &mut context, &mut |notice| {
-                told.push(notice);
+                reported.push(notice);
             })
             .unwrap()
         })
         .collect();
     assert_eq!(turns, [Turn::Busy, Turn::Busy, Turn::Ended]);
-    assert_eq!(told, [Notice::Lost(5), Notice::Down]);
+    assert_eq!(reported, [Notice::Lost(5), Notice::Down]);
     assert_eq!(stream.dropped(), 5);
     let report = stream.finish(known(&ledgers), None);
     assert!(

@@ -184,7 +184,7 @@ pub(super) fn section(tls: &[TlsRow], ike: &[IkeRow]) -> Section {
     }
     section.tables.push(grid);
     let mut grid = Grid::under(
-        "IKEv2 as strongSwan sends it: bytes of the largest message of each exchange, IKE fragments and packets both ways",
+        "IKEv2 as strongSwan sends it: bytes of the largest message of each exchange, IKE fragments and packets in both directions",
         [
             "key exchanges",
             "signature",

@@ -21,14 +21,14 @@ pub(super) struct Split {
     pub(super) payload_bytes: Bytes,
     /// How many frames, as few as fit.
     pub(super) fragments: u64,
-    /// Ways to fill them.
-    pub(super) ways: Vec<Way>,
+    /// How they are filled.
+    pub(super) layouts: Vec<Layout>,
     /// Where the delays come from.
     pub(super) source: Source,
 }
 
 #[derive(Serialize)]
-pub(super) struct Way {
+pub(super) struct Layout {
     pub(super) filling: Filling,
     pub(super) largest_bytes: Bytes,
     pub(super) smallest_bytes: Bytes,
@@ -47,7 +47,7 @@ fn at(args: &Args, mtu: Bytes, curves: &Curves) -> Result<Split, Failure> {
     let curve = curves.needed(&[word(Mode::Encryption), "delay", "aes256-gcm"])?;
     let room = mtu.beyond(Bytes::from(Header::ECPRI.bytes));
     let headers = Bytes::from(Header::ETHERNET.bytes) + Bytes::from(Header::ECPRI.bytes);
-    let mut ways = Vec::new();
+    let mut layouts = Vec::new();
     let mut count = 0;
     for filling in [Filling::Full, Filling::Even] {
         let fragments = Fragments::of(args.payload, room, filling).ok_or_else(|| {
@@ -64,7 +64,7 @@ fn at(args: &Args, mtu: Bytes, curves: &Curves) -> Result<Split, Failure> {
             total = total + delay(size)?;
         }
         count = fragments.count();
-        ways.push(Way {
+        layouts.push(Layout {
             filling,
             largest_bytes: largest,
             smallest_bytes: smallest,
@@ -75,7 +75,7 @@ fn at(args: &Args, mtu: Bytes, curves: &Curves) -> Result<Split, Failure> {
     Ok(Split {
         payload_bytes: args.payload,
         fragments: count,
-        ways,
+        layouts,
         source: curve.source().clone(),
     })
 }
@@ -101,17 +101,17 @@ pub(super) fn section(args: &Args, split: &Split) -> Result<Section, Failure> {
             "#us, the longest",
         ],
     );
-    for way in &split.ways {
+    for layout in &split.layouts {
         grid.push([
-            match way.filling {
+            match layout.filling {
                 Filling::Full => "to the brim",
                 Filling::Even => "alike",
             }
             .to_owned(),
-            way.largest_bytes.value().to_string(),
-            way.smallest_bytes.value().to_string(),
-            us(way.processing_us),
-            us(way.longest_us),
+            layout.largest_bytes.value().to_string(),
+            layout.smallest_bytes.value().to_string(),
+            us(layout.processing_us),
+            us(layout.longest_us),
         ]);
     }
     section.tables.push(grid);
@@ -121,10 +121,10 @@ pub(super) fn section(args: &Args, split: &Split) -> Result<Section, Failure> {
         let Ok(split) = at(args, Bytes::from(mtu), &curves) else {
             continue;
         };
-        for (points, way) in longest.iter_mut().zip(&split.ways) {
+        for (points, layout) in longest.iter_mut().zip(&split.layouts) {
             points.push(Point {
                 x: f64::from(mtu),
-                value: way.longest_us.value(),
+                value: layout.longest_us.value(),
                 interval: None,
                 published: Vec::new(),
             });

@@ -1,4 +1,4 @@
-//! `bartizan sidecar redirect watch`: the rules installed, compared with what they should be, and repaired, until it is told to end.
+//! `bartizan sidecar redirect watch`: the rules installed, compared with what they should be, and repaired, until it is asked to end.
 
 use std::time::{Duration, SystemTime};
 
@@ -125,7 +125,7 @@ impl Watching<'_> {
     fn repaired(&self) -> Result<(), String> {
         let rules = &self.rules;
         let wrong = |found: &[(Part, RuleState)]| {
-            let wrong = found.iter().filter(|(_, state)| *state != RuleState::InForce);
+            let wrong = found.iter().filter(|(_, state)| *state != RuleState::Installed);
             let wrong: Vec<_> = wrong
                 .map(|(part, state)| {
                     let how = differences(state).unwrap_or_default().join("; ");
@@ -150,9 +150,9 @@ impl Watching<'_> {
             }
         }
         let lasting = Duration::from_secs(self.args.every) * BELIEVED;
-        let untold =
-            |error: Error| format!("the sidecar cannot be told that the rules are what they should be: {error}");
-        rules.confirm(lasting).map_err(untold)
+        let unreported =
+            |error: Error| format!("the sidecar cannot be notified that the rules are what they should be: {error}");
+        rules.confirm(lasting).map_err(unreported)
     }
 
     fn complain(&mut self, complaint: &str) {

@@ -16,11 +16,13 @@ use crate::output::errln;
 /// How often a plain line is written.
 const EVERY: Duration = Duration::from_secs(20);
 
-pub(super) struct Progress {
+pub(in crate::commands) struct Progress {
     bar: ProgressBar,
     interrupt: Interrupt,
     terminal: bool,
     file: Option<PathBuf>,
+    /// Whether records are kept where their file is named.
+    kept: bool,
     part: String,
     /// Of this part.
     done: u64,
@@ -30,12 +32,13 @@ pub(super) struct Progress {
 }
 
 impl Progress {
-    pub(super) fn new(interrupt: Interrupt) -> Self {
+    pub(in crate::commands) fn new(interrupt: Interrupt) -> Self {
         Self {
             bar: ProgressBar::hidden(),
             interrupt,
             terminal: std::io::stderr().is_terminal(),
             file: None,
+            kept: true,
             part: String::new(),
             done: 0,
             trials: 0,
@@ -44,12 +47,17 @@ impl Progress {
         }
     }
 
+    /// Of a run whose records pass with it.
+    pub(in crate::commands) fn without_file(self) -> Self {
+        Self { kept: false, ..self }
+    }
+
     /// The file of records, once there is one.
-    pub(super) fn file(&self) -> Option<&Path> {
+    pub(in crate::commands) fn file(&self) -> Option<&Path> {
         self.file.as_deref()
     }
 
-    pub(super) fn finish(&mut self) {
+    pub(in crate::commands) fn finish(&mut self) {
         self.bar.finish_and_clear();
     }
 
@@ -71,7 +79,12 @@ impl Observer for Progress {
         } else {
             format!(", {recorded} are there")
         };
-        self.say(&format!("{trials} trials{already}; records: {}", file.display()));
+        let records = if self.kept {
+            format!("; records: {}", file.display())
+        } else {
+            String::new()
+        };
+        self.say(&format!("{trials} trials{already}{records}"));
         self.file = Some(file.to_owned());
     }
 

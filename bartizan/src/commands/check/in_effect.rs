@@ -1,4 +1,4 @@
-//! Nodes and interfaces as they are in force on one day.
+//! Nodes and interfaces as they are in effect on one day.
 
 use std::num::NonZeroUsize;
 use std::path::Path;
@@ -6,49 +6,49 @@ use std::time::SystemTime;
 
 use bartizan_deployment::{
     CipherSuite, Exception, Identity, Inbound, Interface, InterfaceKind, IpsecNode, LedgerFile, Node, Outbound, Policy,
-    Protection, Resumption, Revocation, Route, day_of,
+    Resumption, Revocation, Route, day_of,
 };
 use serde::Serialize;
 
-use super::ipsec::IpsecInForce;
-use super::macsec::MacsecInForce;
+use super::ipsec::IpsecInEffect;
+use super::macsec::MacsecInEffect;
 
 /// One node.
 #[derive(Serialize)]
-pub(super) struct NodeInForce {
+pub(super) struct NodeInEffect {
     pub(super) name: String,
     pub(super) function: String,
     pub(super) address: String,
     /// Names its certificate must carry: `dns:`, `ip:`, `uri:`.
     pub(super) names: Vec<String>,
-    pub(super) sidecar: Option<SidecarInForce>,
-    pub(super) ipsec: Option<IpsecNodeInForce>,
+    pub(super) sidecar: Option<SidecarInEffect>,
+    pub(super) ipsec: Option<IpsecNodeInEffect>,
 }
 
 /// What a node has for IPsec.
 #[derive(Serialize)]
-pub(super) struct IpsecNodeInForce {
+pub(super) struct IpsecNodeInEffect {
     pub(super) certificate: String,
     pub(super) key: String,
     pub(super) roots: String,
     pub(super) crl: Option<String>,
     /// The socket of the daemon the system runs; none where Bartizan runs one of its own.
     pub(super) vici: Option<String>,
-    pub(super) ledger: Option<LedgerInForce>,
+    pub(super) ledger: Option<LedgerInEffect>,
 }
 
 /// The listeners of a sidecar.
 #[derive(Serialize)]
-pub(super) struct SidecarInForce {
-    pub(super) inbound: Vec<InboundInForce>,
-    pub(super) outbound: Vec<OutboundInForce>,
+pub(super) struct SidecarInEffect {
+    pub(super) inbound: Vec<InboundInEffect>,
+    pub(super) outbound: Vec<OutboundInEffect>,
     pub(super) admin: Option<String>,
-    pub(super) ledger: Option<LedgerInForce>,
+    pub(super) ledger: Option<LedgerInEffect>,
 }
 
 /// A listener for other sidecars.
 #[derive(Serialize)]
-pub(super) struct InboundInForce {
+pub(super) struct InboundInEffect {
     pub(super) listen: String,
     pub(super) forward: String,
     pub(super) service: String,
@@ -59,7 +59,7 @@ pub(super) struct InboundInForce {
 
 /// A listener for the node's own network function.
 #[derive(Serialize)]
-pub(super) struct OutboundInForce {
+pub(super) struct OutboundInEffect {
     pub(super) listen: String,
     /// A node's name, `by-authority` or `by-destination`.
     pub(super) route: String,
@@ -71,29 +71,29 @@ pub(super) struct OutboundInForce {
 
 /// One interface.
 #[derive(Serialize)]
-pub(super) struct InterfaceInForce {
+pub(super) struct InterfaceInEffect {
     pub(super) kind: &'static str,
     pub(super) between: [String; 2],
     #[serde(rename = "with")]
     pub(super) protection: &'static str,
     /// Where sidecars protect it, or MACsec whose keys come from TLS.
-    pub(super) policy: Option<PolicyInForce>,
+    pub(super) policy: Option<PolicyInEffect>,
     /// Where IPsec protects it.
-    pub(super) ipsec: Option<IpsecInForce>,
+    pub(super) ipsec: Option<IpsecInEffect>,
     /// Where MACsec protects it and the file names the ports.
-    pub(super) macsec: Option<MacsecInForce>,
+    pub(super) macsec: Option<MacsecInEffect>,
 }
 
 /// A policy as it holds on the day of the report.
 #[derive(Serialize)]
-pub(super) struct PolicyInForce {
+pub(super) struct PolicyInEffect {
     pub(super) profile: &'static str,
     pub(super) post_quantum: &'static str,
     pub(super) groups: Vec<String>,
     pub(super) signatures: Vec<String>,
     pub(super) chain_signatures: Vec<String>,
     pub(super) ciphers: Vec<&'static str>,
-    pub(super) exception: Option<ExceptionInForce>,
+    pub(super) exception: Option<ExceptionInEffect>,
     /// Seconds; none where nothing is resumed.
     pub(super) resumption_seconds: Option<u64>,
     pub(super) revocation: &'static str,
@@ -101,7 +101,7 @@ pub(super) struct PolicyInForce {
 
 /// An exception, also one that has ended.
 #[derive(Serialize)]
-pub(super) struct LedgerInForce {
+pub(super) struct LedgerInEffect {
     pub(super) file: String,
     /// Bytes beyond which it is rotated.
     pub(super) size: u64,
@@ -110,20 +110,20 @@ pub(super) struct LedgerInForce {
 }
 
 #[derive(Serialize)]
-pub(super) struct ExceptionInForce {
+pub(super) struct ExceptionInEffect {
     pub(super) reason: String,
     pub(super) expires: String,
     /// Days on which it still holds, today among them; 0 once it has ended.
     pub(super) days_left: i64,
 }
 
-impl NodeInForce {
+impl NodeInEffect {
     pub(super) fn of(node: &Node) -> Self {
-        let sidecar = node.sidecar.as_ref().map(|sidecar| SidecarInForce {
-            inbound: sidecar.inbound.iter().map(InboundInForce::of).collect(),
-            outbound: sidecar.outbound.iter().map(OutboundInForce::of).collect(),
+        let sidecar = node.sidecar.as_ref().map(|sidecar| SidecarInEffect {
+            inbound: sidecar.inbound.iter().map(InboundInEffect::of).collect(),
+            outbound: sidecar.outbound.iter().map(OutboundInEffect::of).collect(),
             admin: sidecar.admin.map(|address| address.to_string()),
-            ledger: sidecar.ledger.as_ref().map(LedgerInForce::of),
+            ledger: sidecar.ledger.as_ref().map(LedgerInEffect::of),
         });
         Self {
             name: node.name.to_string(),
@@ -131,12 +131,12 @@ impl NodeInForce {
             address: node.address.to_string(),
             names: names(&node.identity),
             sidecar,
-            ipsec: node.ipsec.as_ref().map(IpsecNodeInForce::of),
+            ipsec: node.ipsec.as_ref().map(IpsecNodeInEffect::of),
         }
     }
 }
 
-impl IpsecNodeInForce {
+impl IpsecNodeInEffect {
     fn of(node: &IpsecNode) -> Self {
         let shown = |path: &Path| path.display().to_string();
         Self {
@@ -145,12 +145,12 @@ impl IpsecNodeInForce {
             roots: shown(&node.roots),
             crl: node.crl.as_deref().map(shown),
             vici: node.vici.as_deref().map(shown),
-            ledger: node.ledger.as_ref().map(LedgerInForce::of),
+            ledger: node.ledger.as_ref().map(LedgerInEffect::of),
         }
     }
 }
 
-impl LedgerInForce {
+impl LedgerInEffect {
     fn of(ledger: &LedgerFile) -> Self {
         Self {
             file: ledger.file.display().to_string(),
@@ -160,7 +160,7 @@ impl LedgerInForce {
     }
 }
 
-impl InboundInForce {
+impl InboundInEffect {
     fn of(inbound: &Inbound) -> Self {
         Self {
             listen: inbound.listen.to_string(),
@@ -172,7 +172,7 @@ impl InboundInForce {
     }
 }
 
-impl OutboundInForce {
+impl OutboundInEffect {
     fn of(outbound: &Outbound) -> Self {
         Self {
             listen: outbound.listen.to_string(),
@@ -188,36 +188,39 @@ impl OutboundInForce {
     }
 }
 
-impl InterfaceInForce {
+impl InterfaceInEffect {
     pub(super) fn of(interface: &Interface, now: SystemTime) -> Self {
         // Groups and signatures are those of TLS: of a link whose keys do not come from it they say nothing.
-        let by_tls = interface.protection == Protection::Sidecar || interface.macsec.is_some();
+        let by_tls = interface.protection.is_by_sidecars() || interface.macsec.is_some();
         Self {
             kind: interface.kind.name(),
             between: interface.between.each_ref().map(ToString::to_string),
             protection: interface.protection.name(),
-            policy: by_tls.then(|| PolicyInForce::of(&interface.policy, now)),
+            policy: by_tls.then(|| PolicyInEffect::of(&interface.policy, now)),
             ipsec: interface
                 .ipsec
                 .as_ref()
-                .map(|link| IpsecInForce::of(link, &interface.policy, now)),
-            macsec: interface.macsec.as_ref().map(|link| MacsecInForce::of(interface, link)),
+                .map(|link| IpsecInEffect::of(link, &interface.policy, now)),
+            macsec: interface
+                .macsec
+                .as_ref()
+                .map(|link| MacsecInEffect::of(interface, link)),
         }
     }
 }
 
-impl PolicyInForce {
+impl PolicyInEffect {
     fn of(policy: &Policy, now: SystemTime) -> Self {
-        let in_force = policy.in_force(day_of(now));
+        let in_effect = policy.in_effect(day_of(now));
         let exception = policy.exception.as_ref();
         Self {
             profile: policy.profile.name(),
             post_quantum: policy.post_quantum.name(),
-            groups: in_force.groups.iter().map(ToString::to_string).collect(),
-            signatures: in_force.signatures.iter().map(ToString::to_string).collect(),
-            chain_signatures: in_force.chain_signatures.iter().map(ToString::to_string).collect(),
-            ciphers: in_force.ciphers.iter().map(|cipher| cipher_name(*cipher)).collect(),
-            exception: exception.map(|exception| ExceptionInForce::of(exception, now)),
+            groups: in_effect.groups.iter().map(ToString::to_string).collect(),
+            signatures: in_effect.signatures.iter().map(ToString::to_string).collect(),
+            chain_signatures: in_effect.chain_signatures.iter().map(ToString::to_string).collect(),
+            ciphers: in_effect.ciphers.iter().map(|cipher| cipher_name(*cipher)).collect(),
+            exception: exception.map(|exception| ExceptionInEffect::of(exception, now)),
             resumption_seconds: match policy.resumption {
                 Resumption::Off => None,
                 Resumption::Within(within) => Some(within.as_secs()),
@@ -230,7 +233,7 @@ impl PolicyInForce {
     }
 }
 
-impl ExceptionInForce {
+impl ExceptionInEffect {
     pub(super) fn of(exception: &Exception, now: SystemTime) -> Self {
         Self {
             reason: exception.reason.clone(),

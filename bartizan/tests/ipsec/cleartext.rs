@@ -1,4 +1,4 @@
-//! E2 packets in clear at the sender's egress, counted through every fault of charon and of the commands: there are none.
+//! E2 packets in plaintext at the sender's egress, counted through every fault of charon and of the commands: there are none.
 
 use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::thread;
@@ -13,7 +13,7 @@ use serde_json::Value;
 use super::egress::{Sender, leaving};
 use crate::stage::*;
 
-/// Packets that are sent in each state: enough that one in clear is not missed.
+/// Packets that are sent in each state: enough that one in plaintext is not missed.
 const MANY: usize = 50;
 
 /// An SCTP packet from 10.78.0.1 to port 36421 of 10.78.0.2, as the host's kernel without SCTP would send it.
@@ -48,11 +48,11 @@ pub(super) fn sctp(host: &Namespace, [from, to]: [([u8; 4], u16); 2]) -> impl Fn
 
 /// The node's rules as `status` and `down` tell of them.
 fn dropped(report: &Value) -> u64 {
-    report["clear_text"]["dropped_leaving"].as_u64().expect("a number")
+    report["cleartext"]["dropped_leaving"].as_u64().expect("a number")
 }
 
 #[test]
-fn no_e2_packet_leaves_in_clear_from_up_to_down_whatever_becomes_of_charon() {
+fn no_e2_packet_leaves_unencrypted_from_up_to_down_whatever_becomes_of_charon() {
     let stage = Stage::set_up("hybrid", "hybrid");
     let sender = Sender::new(MANY);
     thread::scope(|scope| {
@@ -97,7 +97,7 @@ fn no_e2_packet_leaves_in_clear_from_up_to_down_whatever_becomes_of_charon() {
 
             // Half-way down and down.
             let (code, report) = stage.json("down", "cu", &[]);
-            assert_eq!((code, &report["clear_text"]["guard"]), (0, &"in-force".into()));
+            assert_eq!((code, &report["cleartext"]["guard"]), (0, &"installed".into()));
             sender.many_more();
             cu.terminate(PATIENCE).expect("it ends");
             sender.many_more();
@@ -107,7 +107,7 @@ fn no_e2_packet_leaves_in_clear_from_up_to_down_whatever_becomes_of_charon() {
 
         // Until somebody says otherwise.
         let (code, report) = stage.json("down", "cu", &["--unguard"]);
-        assert_eq!((code, &report["clear_text"]["guard"]), (0, &"absent".into()));
+        assert_eq!((code, &report["cleartext"]["guard"]), (0, &"absent".into()));
         let after = leaving(&stage, "after", || sender.many_more());
         assert!(!after.clear.is_empty() && after.protected.is_empty(), "{after:?}");
     });
@@ -117,12 +117,12 @@ fn no_e2_packet_leaves_in_clear_from_up_to_down_whatever_becomes_of_charon() {
 }
 
 #[test]
-fn a_guard_that_was_flushed_or_changed_is_told_and_installed_again_but_not_one_that_was_removed() {
+fn a_guard_that_was_flushed_or_changed_is_reported_and_installed_again_but_not_one_that_was_removed() {
     let stage = Stage::set_up("hybrid", "hybrid");
     let (_ric, mut cu) = (stage.up("ric"), stage.up("cu"));
     stage.stands("cu");
     cu.wait_for_line("the guard is installed", PATIENCE)
-        .expect("it is told");
+        .expect("it is reported");
     let flush = || {
         let nft = Program::new("nft").arguments(["flush", "ruleset"]).inside(&stage.cu);
         nft.run(PATIENCE).expect("nft");
@@ -133,19 +133,19 @@ fn a_guard_that_was_flushed_or_changed_is_told_and_installed_again_but_not_one_t
     flush();
     let (code, report) = stage.json("status", "cu", &[]);
     assert_eq!((code, &report["well"]), (1, &false.into()));
-    assert_eq!(report["clear_text"]["guard"], "absent");
+    assert_eq!(report["cleartext"]["guard"], "absent");
     assert_eq!(
         stage.json("status", "cu", &["--no-guard"]).0,
         0,
         "the link stands all the same"
     );
     let (code, report) = stage.json("up", "cu", &[]);
-    assert_eq!((code, &report["attempts"][0]["came"]), (0, &"stood".into()));
+    assert_eq!((code, &report["attempts"][0]["outcome"]), (0, &"stood".into()));
     assert_eq!(stage.json("status", "cu", &[]).0, 0);
     kill(up, Signal::SIGCONT).expect("it goes on");
 
     flush();
-    cu.wait_for_line("guard=\"gone\"", PATIENCE).expect("it is told");
+    cu.wait_for_line("guard=\"gone\"", PATIENCE).expect("it is reported");
     assert_eq!(stage.json("status", "cu", &[]).0, 0);
     // So is one that was changed.
     let nft = |line: &str| {
@@ -174,21 +174,22 @@ fn a_guard_that_was_flushed_or_changed_is_told_and_installed_again_but_not_one_t
         nft(line);
         let (code, report) = stage.json("status", "cu", &[]);
         assert_eq!(
-            (code, &report["clear_text"]["guard"]),
+            (code, &report["cleartext"]["guard"]),
             (1, &"damaged".into()),
             "{report}"
         );
         assert!(
-            report["clear_text"]["differences"].to_string().contains(said),
+            report["cleartext"]["differences"].to_string().contains(said),
             "{report}"
         );
         kill(up, Signal::SIGCONT).expect("it goes on");
-        cu.wait_for_line(said, PATIENCE).expect("it is told");
-        assert_eq!(stage.stands("cu")["clear_text"]["guard"], "in-force");
+        cu.wait_for_line(said, PATIENCE).expect("it is reported");
+        assert_eq!(stage.stands("cu")["cleartext"]["guard"], "installed");
     }
     // What somebody takes away stays away.
     assert_eq!(stage.json("down", "cu", &["--unguard"]).0, 0);
-    cu.wait_for_line("the guard was lost: ", PATIENCE).expect("it is told");
+    cu.wait_for_line("the guard was lost: ", PATIENCE)
+        .expect("it is reported");
     let (_, report) = stage.json("status", "cu", &[]);
-    assert_eq!(report["clear_text"]["guard"], "absent");
+    assert_eq!(report["cleartext"]["guard"], "absent");
 }

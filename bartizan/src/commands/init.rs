@@ -1,0 +1,130 @@
+//! `bartizan init`: a first deployment file for a kind of network, and the commands that make its certificates.
+
+mod certificates;
+
+use std::fs::Permissions;
+use std::io::{ErrorKind, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use bartizan_deployment::Deployment;
+
+use crate::commands::schema;
+use crate::output::{errln, print};
+use crate::{Failure, Outcome};
+
+/// Write a first deployment file for a kind of network, and print the commands that make its certificates.
+///
+/// The file is commented and complete: `bartizan check` accepts it as it is. Change its addresses and names to those of your network. What is printed are
+/// commands for a shell: they make a certificate authority in the directory `ca`, and a certificate for every node of the file.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:\n  \
+    bartizan init open5gs                       write core.yaml, print the commands\n  \
+    bartizan init e2 --file ran.yaml | sh       make the certificates as well\n  \
+    bartizan init fronthaul --file -            print the file, write nothing")]
+pub(crate) struct Args {
+    /// What kind of network it is.
+    #[arg(value_name = "KIND")]
+    kind: Kind,
+    /// The file to write; `-` prints it instead, without the commands.
+    #[arg(long, value_name = "FILE", default_value = "core.yaml")]
+    file: PathBuf,
+    /// Replace the file if it is there.
+    #[arg(long)]
+    force: bool,
+}
+
+/// Kinds of networks that a first file can be written for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Kind {
+    /// The SBI of free5GC, by the address plan of free5gc-compose.
+    Free5gc,
+    /// The SBI of Open5GS, by the address plan of its sample configuration.
+    Open5gs,
+    /// An E2 node and its near-RT RIC, by IPsec.
+    E2,
+    /// An O-DU and an O-RU, by MACsec.
+    Fronthaul,
+}
+
+impl Kind {
+    /// The deployment file. That of free5GC is the overlay's own.
+    const fn template(self) -> &'static str {
+        match self {
+            Self::Free5gc => include_str!("../../../deploy/free5gc-compose/deployment.yaml"),
+            Self::Open5gs => include_str!("init/open5gs.yaml"),
+            Self::E2 => include_str!("init/e2.yaml"),
+            Self::Fronthaul => include_str!("init/fronthaul.yaml"),
+        }
+    }
+}
+
+pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
+    let text = args.kind.template();
+    if args.file == Path::new("-") {
+        print(text)?;
+        return Ok(Outcome::Clean);
+    }
+    let name = args.file.display().to_string();
+    let folder = args.file.parent().unwrap_or(Path::new(""));
+    let deployment =
+        Deployment::parse(text, &name, folder).map_err(|error| Failure::new(format!("template: {error}")))?;
+    let (for_editors, schema) = (folder.join(schema::FILE), schema::text()?);
+    // Nothing is written where one of the two would be refused.
+    let is_there = |file: &Path| file.symlink_metadata().is_ok();
+    let same = std::fs::read(&for_editors).is_ok_and(|there| there == schema.as_bytes());
+    for file in [&args.file, &for_editors] {
+        if !args.force && is_there(file) && !(same && *file == for_editors) {
+            return Err(failed(file, &ErrorKind::AlreadyExists.into()));
+        }
+    }
+    // Editors look for the schema in the folder of the file.
+    let text = format!("# yaml-language-server: $schema={}\n{text}", schema::FILE);
+    write(&args.file, &text, args.force)?;
+    errln!("wrote {name}");
+    if !same {
+        write(&for_editors, &schema, args.force)?;
+        errln!("wrote {}, for editors", for_editors.display());
+    }
+    print(&certificates::commands(&deployment, &args.file))?;
+    Ok(Outcome::Clean)
+}
+
+/// Writes a file that appears whole or not at all; one that is there is replaced only by `force`.
+fn write(file: &Path, text: &str, force: bool) -> Result<(), Failure> {
+    let folder = folder_of(file);
+    let failed = |error: std::io::Error| failed(file, &error);
+    // Others read it too: nothing in it is secret, and sidecars run as users of their own.
+    let mut written = tempfile::Builder::new()
+        .prefix(".core.")
+        .suffix(".partial")
+        .permissions(Permissions::from_mode(0o644))
+        .tempfile_in(folder)
+        .map_err(failed)?;
+    let whole = written
+        .write_all(text.as_bytes())
+        .and_then(|()| written.as_file().sync_all());
+    whole.map_err(failed)?;
+    let placed = if force {
+        written.persist(file)
+    } else {
+        written.persist_noclobber(file)
+    };
+    placed.map(drop).map_err(|error| failed(error.error))
+}
+
+fn folder_of(file: &Path) -> &Path {
+    match file.parent() {
+        Some(parent) if parent != Path::new("") => parent,
+        _ => Path::new("."),
+    }
+}
+
+fn failed(file: &Path, error: &std::io::Error) -> Failure {
+    let failure = Failure::new(format!("{}: {error}", file.display()));
+    match error.kind() {
+        ErrorKind::AlreadyExists => failure.hint("give another folder or name by --file, or replace it by --force"),
+        ErrorKind::NotFound => failure.hint(format!("make the folder first: mkdir -p {}", folder_of(file).display())),
+        _ => failure,
+    }
+}

@@ -1,0 +1,192 @@
+//! `bartizan init`: what it writes is accepted as it is, and the commands that it prints make all that the file names.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+use bartizan_deployment::{Deployment, Protection};
+
+const KINDS: [&str; 4] = ["free5gc", "open5gs", "e2", "fronthaul"];
+
+fn bartizan(folder: &Path, arguments: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_bartizan"));
+    command
+        .args(arguments)
+        .current_dir(folder)
+        .env_remove("BARTIZAN_CA_PASSPHRASE")
+        .stdin(Stdio::null());
+    command.output().unwrap()
+}
+
+/// The commands as a shell runs them, which ends with the first that fails or finds something.
+fn shell(folder: &Path, commands: &[u8]) -> Output {
+    let binary = Path::new(env!("CARGO_BIN_EXE_bartizan"));
+    let path = format!(
+        "{}:{}",
+        binary.parent().unwrap().display(),
+        std::env::var("PATH").unwrap_or_default()
+    );
+    let mut command = Command::new("sh");
+    command
+        .args(["-ec", &String::from_utf8_lossy(commands)])
+        .current_dir(folder)
+        .env("PATH", path)
+        .env_remove("BARTIZAN_CA_PASSPHRASE")
+        .stdin(Stdio::null());
+    command.output().unwrap()
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+fn parsed(file: &Path) -> Deployment {
+    let read = fs::read_to_string(file).unwrap();
+    Deployment::parse(&read, "core.yaml", Path::new("")).unwrap()
+}
+
+#[test]
+fn each_kind_s_commands_make_every_file_that_check_asks_for_on_every_node() {
+    for kind in KINDS {
+        let place = tempfile::tempdir().unwrap();
+        let output = bartizan(place.path(), &["init", kind]);
+        assert_eq!(output.status.code(), Some(0), "{kind}: {}", text(&output.stderr));
+        assert_eq!(
+            text(&output.stderr),
+            "wrote core.yaml\nwrote bartizan.schema.json, for editors\n"
+        );
+        let deployment = parsed(&place.path().join("core.yaml"));
+        let nodes: Vec<_> = deployment.nodes().map(|node| node.name.to_string()).collect();
+        // Each node's files are looked at, and exit code 1 of a finding ends the shell.
+        let commands = text(&output.stdout);
+        for node in &nodes {
+            let check = format!("bartizan check core.yaml --node {node}\n");
+            assert!(commands.contains(&check), "{kind}: {commands}");
+        }
+        let ran = shell(place.path(), &output.stdout);
+        assert_eq!(
+            ran.status.code(),
+            Some(0),
+            "{kind}: {}\n{}",
+            text(&ran.stdout),
+            text(&ran.stderr)
+        );
+        let keys = fs::read_dir(place.path().join("certificates")).unwrap();
+        let keys = keys.filter(|file| {
+            let name = file.as_ref().unwrap().file_name();
+            name.to_string_lossy().ends_with(".key.pem")
+        });
+        assert_eq!(keys.count(), nodes.len(), "{kind}");
+    }
+}
+
+#[test]
+fn each_kind_protects_by_what_its_interface_takes() {
+    let place = tempfile::tempdir().unwrap();
+    for (kind, links, by) in [
+        ("free5gc", 21, Protection::Sidecar),
+        ("open5gs", 45, Protection::Sidecar),
+        ("e2", 1, Protection::Ipsec),
+        ("fronthaul", 1, Protection::Macsec),
+    ] {
+        let file = format!("{kind}.yaml");
+        assert!(
+            bartizan(place.path(), &["init", kind, "--file", &file])
+                .status
+                .success()
+        );
+        let deployment = parsed(&place.path().join(&file));
+        assert_eq!(deployment.interfaces().len(), links, "{kind}");
+        assert!(deployment.interfaces().iter().all(|link| link.protection == by));
+        // Each function of a core is reached by a certificate of its own, and redirects what it sends.
+        if by == Protection::Sidecar {
+            let redirects = |node: &bartizan_deployment::Node| {
+                let sidecar = node.sidecar.as_ref().unwrap();
+                sidecar.inbound.len() == 1 && sidecar.outbound.len() == 1
+            };
+            assert!(deployment.nodes().all(redirects), "{kind}");
+        }
+    }
+}
+
+#[test]
+fn a_file_that_is_there_is_replaced_only_by_force() {
+    let place = tempfile::tempdir().unwrap();
+    let file = place.path().join("core.yaml");
+    fs::write(&file, "mine\n").unwrap();
+    let refused = bartizan(place.path(), &["init", "e2"]);
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(refused.stdout.is_empty(), "{}", text(&refused.stdout));
+    let said = text(&refused.stderr);
+    assert!(said.contains("core.yaml: ") && said.contains("hint: "), "{said}");
+    assert!(said.contains("--force"), "{said}");
+    assert_eq!(fs::read_to_string(&file).unwrap(), "mine\n");
+    assert!(bartizan(place.path(), &["init", "e2", "--force"]).status.success());
+    assert_eq!(parsed(&file).nodes().count(), 2);
+    // A link is replaced, and not what it leads to.
+    let other = place.path().join("other.yaml");
+    fs::write(&other, "theirs\n").unwrap();
+    let link = place.path().join("link.yaml");
+    std::os::unix::fs::symlink(&other, &link).unwrap();
+    let through = bartizan(place.path(), &["init", "e2", "--file", "link.yaml"]);
+    assert_eq!(through.status.code(), Some(2));
+    let forced = bartizan(place.path(), &["init", "e2", "--file", "link.yaml", "--force"]);
+    assert!(forced.status.success());
+    assert_eq!(fs::read_to_string(&other).unwrap(), "theirs\n");
+}
+
+#[test]
+fn a_folder_that_is_missing_is_named_and_nothing_is_printed() {
+    let place = tempfile::tempdir().unwrap();
+    let output = bartizan(place.path(), &["init", "e2", "--file", "nowhere/core.yaml"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(text(&output.stderr).contains("hint: make the folder first: mkdir -p nowhere"));
+    assert!(output.stdout.is_empty());
+}
+
+#[test]
+fn commands_fit_a_file_in_a_folder_whose_name_a_shell_would_split() {
+    let place = tempfile::tempdir().unwrap();
+    fs::create_dir(place.path().join("site 7's")).unwrap();
+    let output = bartizan(place.path(), &["init", "fronthaul", "--file", "site 7's/ran.yaml"]);
+    let ran = shell(place.path(), &output.stdout);
+    assert_eq!(ran.status.code(), Some(0), "{}", text(&ran.stderr));
+    assert!(place.path().join("site 7's/certificates/odu.key.pem").exists());
+}
+
+#[test]
+fn a_hyphen_prints_the_file_and_writes_nothing() {
+    let place = tempfile::tempdir().unwrap();
+    let output = bartizan(place.path(), &["init", "open5gs", "--file", "-"]);
+    assert!(Deployment::parse(&text(&output.stdout), "-", Path::new("")).is_ok());
+    assert_eq!(fs::read_dir(place.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn the_schema_that_the_first_line_names_is_next_to_the_file_and_accepts_it() {
+    let place = tempfile::tempdir().unwrap();
+    for kind in KINDS {
+        let file = format!("{kind}.yaml");
+        assert!(
+            bartizan(place.path(), &["init", kind, "--file", &file])
+                .status
+                .success()
+        );
+        let written = fs::read_to_string(place.path().join(&file)).unwrap();
+        let first = written.lines().next().unwrap();
+        let named = first.strip_prefix("# yaml-language-server: $schema=").unwrap();
+        let schema = fs::read(place.path().join(named)).unwrap();
+        assert_eq!(schema, bartizan(place.path(), &["schema"]).stdout);
+        let schema: serde_json::Value = serde_json::from_slice(&schema).unwrap();
+        let read: serde_json::Value = serde_saphyr::from_str(&written).unwrap();
+        let validator = jsonschema::draft7::new(&schema).unwrap();
+        assert!(validator.is_valid(&read), "{kind}: {:?}", validator.validate(&read));
+    }
+    // A schema that is not of this version is not replaced in passing, and nothing else is written.
+    let other = place.path().join("bartizan.schema.json");
+    fs::write(&other, "{}\n").unwrap();
+    let refused = bartizan(place.path(), &["init", "e2", "--file", "new.yaml"]);
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(text(&refused.stderr).contains("bartizan.schema.json"));
+    assert!(!place.path().join("new.yaml").exists());
+}
