@@ -38,7 +38,7 @@ pub(super) fn run(bytes: &[u8]) {
         assert_eq!(sa.highest_sequence, last);
         assert_eq!(sa.missing, u64::from(last - first) + 1 - packets);
     }
-    if let Some(clear) = sa.in_clear() {
+    if let Some(clear) = sa.in_plaintext() {
         assert!((1..=packets).contains(&clear.packet));
     }
 }

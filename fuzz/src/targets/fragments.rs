@@ -54,7 +54,7 @@ pub(super) fn run(bytes: &[u8]) {
         let begin = usize::from(one[0]) * 8 % SENT;
         let end = (begin + (usize::from(one[1]) + 1) * 8).min(SENT);
         let mut payload = sent[begin..end].to_vec();
-        // One in sixteen says something else at its first byte: beside another that covers it nothing is put together.
+        // One in sixteen says something else at its first byte: next to another that covers it nothing is put together.
         if one[2] & 0x0f == 0x0f {
             payload[0] ^= 1;
         }

@@ -1,12 +1,12 @@
 //! A whole capture, inspected: each packet is answered for, nothing is let through unsaid, and a packet lost, doubled or cut takes
-//! no finding and makes nothing better. The same with ledgers, and with a deployment file, beside a recording.
+//! no finding and makes nothing better. The same with ledgers, and with a deployment file, next to a recording.
 
 use std::path::Path;
 
 use bartizan_deployment::Deployment;
 use bartizan_ledger::Reader;
 
-use super::answered::{Answered, Beside, Owned, packets};
+use super::answered::{Answered, Known, Owned, packets};
 
 /// Longer captures are read, and not damaged.
 const LONGEST: usize = 200;
@@ -14,7 +14,7 @@ const LONGEST: usize = 200;
 /// Packets, and all damage of one kind each.
 pub(super) fn capture(bytes: &[u8]) {
     let packets = packets(bytes);
-    let nothing = Beside::nothing();
+    let nothing = Known::nothing();
     let before = Answered::of_packets(&packets, &nothing);
     before.assert_accounted("as it is");
     before.assert_written();
@@ -51,9 +51,9 @@ fn recorded() -> Vec<Owned> {
 /// Whatever ledgers say: what packets show to be vulnerable stays so, and what they show stays a finding.
 pub(super) fn ledgers(bytes: &[u8]) {
     let packets = recorded();
-    let before = Answered::of_packets(&packets, &Beside::nothing());
-    let beside = Beside::told(Reader::new(bytes).flatten());
-    let after = Answered::of_packets(&packets, &beside);
+    let before = Answered::of_packets(&packets, &Known::nothing());
+    let known = Known::of_records(Reader::new(bytes).flatten());
+    let after = Answered::of_packets(&packets, &known);
     after.assert_accounted("with ledgers");
     after.assert_no_better(&before, "with ledgers");
 }
@@ -64,7 +64,7 @@ pub(super) fn deployment(bytes: &[u8]) {
     let Ok(deployment) = Deployment::parse(text, "network.yaml", Path::new("")) else {
         return;
     };
-    let after = Answered::of_packets(&recorded(), &Beside::listed(deployment));
+    let after = Answered::of_packets(&recorded(), &Known::listed(deployment));
     after.assert_accounted("with a deployment file");
     after.assert_excused_by_name("with a deployment file");
 }

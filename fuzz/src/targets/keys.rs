@@ -43,7 +43,7 @@ fn read(bytes: &[u8], format: Format, piece: usize) -> (Keyring, Sum) {
     (keyring, sum)
 }
 
-/// The same whole and in pieces; what is told of a damaged line quotes nothing that may be a secret.
+/// The same whole and in pieces; what is reported of a damaged line quotes nothing that may be a secret.
 fn keyring(bytes: &[u8], format: Format) -> Keyring {
     let (keyring, whole) = read(bytes, format, bytes.len().max(1));
     let (pieces, sum) = read(bytes, format, 7);
@@ -51,7 +51,7 @@ fn keyring(bytes: &[u8], format: Format) -> Keyring {
     assert_eq!(keyring.secrets(), pieces.secrets());
     assert!(keyring.secrets() <= whole.secrets);
     let digits = |word: &str| word.len() > 16 && word.bytes().all(|byte| byte.is_ascii_hexdigit());
-    assert!(!whole.damaged.iter().any(|told| told.split(' ').any(digits)));
+    assert!(!whole.damaged.iter().any(|of_records| of_records.split(' ').any(digits)));
     keyring
 }
 

@@ -34,7 +34,7 @@ pub(super) fn run(bytes: &[u8]) {
     let Some(tracker) = tracker else { return };
     let association = tracker.finish(Ending::Open, |_| {});
     let sent = [&association.from_initiator, &association.from_responder];
-    // Who is the initiator is told by what came.
+    // Which end is the initiator follows from what arrived.
     let sum = |of: fn(&bartizan_wire::sctp::Sent) -> u64| sent.iter().map(|sent| of(sent)).sum::<u64>();
     assert_eq!(sum(|sent| sent.packets), packets.iter().sum::<u64>());
     let distinct = numbers.iter().map(BTreeSet::len).sum::<usize>() as u64;
