@@ -119,6 +119,9 @@ fn bodies_pass_whole_on_every_way() {
     for (levels, outcome) in &trials {
         assert_eq!(values(outcome).unwrap()["latency"].as_array().unwrap().len(), 8);
         assert!(only(outcome, "throughput") > 0.0);
-        assert_eq!(values(outcome).unwrap().get("cpu").is_some(), levels["way"] != "direct");
+        assert_eq!(
+            values(outcome).unwrap().get("cpu").is_some(),
+            levels["path"] != "direct"
+        );
     }
 }

@@ -1,4 +1,4 @@
-//! An E2 node that starts while its SA does not stand yet: when does its first message reach the RIC?
+//! An E2 node that starts while its SA is not up yet: when does its first message reach the RIC?
 
 use std::fs;
 use std::os::fd::AsFd as _;
@@ -25,7 +25,7 @@ use crate::workload::{Better, Error, FactorKind, Kind, MetricKind, Observation, 
 
 pub(in crate::workload) static KIND: Kind = Kind {
     name: "e2-start-up",
-    about: "Starts an E2 node over kernel SCTP while its SA does not stand yet, and looks how long its first message and the RIC's answer take.",
+    about: "Starts an E2 node over kernel SCTP while its SA is not up yet, and looks how long its first message and the RIC's answer take.",
     factors: &[
         PROTECTION,
         FactorKind {

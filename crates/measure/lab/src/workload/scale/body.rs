@@ -16,8 +16,8 @@ use crate::workload::{
     Better, Default, Error, FactorKind, Kind, Observation, ParameterKind, Setting, Targets, Trial, Workload,
 };
 
-const WAY: FactorKind = FactorKind {
-    name: "way",
+const PATH: FactorKind = FactorKind {
+    name: "path",
     about: "the pair of sidecars between client and server, or nothing",
     levels: &["direct", "splice", "http2"],
 };
@@ -31,7 +31,7 @@ const BYTES: FactorKind = FactorKind {
 pub(in crate::workload) static KIND: Kind = Kind {
     name: "body",
     about: "Requests for bodies of a size through a pair of sidecars, one at a time and several at once; nghttpd answers.",
-    factors: &[WAY, BYTES],
+    factors: &[PATH, BYTES],
     parameters: &[
         ParameterKind {
             name: "requests",
@@ -69,7 +69,7 @@ pub(in crate::workload) static KIND: Kind = Kind {
     start,
 };
 
-/// Windows of our client: larger than what is under way, so that they are not what is measured.
+/// Windows of our client: larger than what is in flight, so that they are not what is measured.
 const WINDOW: u32 = 16 << 20;
 const LONGEST: usize = 64 << 20;
 
@@ -102,7 +102,7 @@ fn start(setting: &Setting<'_>) -> Result<Box<dyn Workload>, Error> {
     let papers = Papers::make(setting.folder)?;
     let mut pairs = Vec::new();
     for path in ["splice", "http2"] {
-        if !setting.combinations.iter().any(|levels| level(levels, &WAY) == path) {
+        if !setting.combinations.iter().any(|levels| level(levels, &PATH) == path) {
             continue;
         }
         let places = Places {
@@ -135,9 +135,9 @@ fn size(levels: &crate::workload::Levels) -> Result<usize, Error> {
 
 impl Workload for Body {
     fn trial(&mut self, trial: &Trial<'_>) -> Result<Observation, Error> {
-        let way = level(trial.levels, &WAY);
+        let path = level(trial.levels, &PATH);
         let bytes = size(trial.levels)?;
-        let pair = self.pairs.iter().find(|(path, ..)| path == way);
+        let pair = self.pairs.iter().find(|(name, ..)| name == path);
         let entry = pair.map_or(self.server, |(_, places, _)| places.entry);
         let spent = || {
             let processes = pair.iter().flat_map(|(_, _, processes)| processes);
