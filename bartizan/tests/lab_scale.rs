@@ -110,9 +110,9 @@ fn a_storm_is_served_and_sessions_are_resumed_where_the_sidecar_went_on() {
 }
 
 #[test]
-fn bodies_pass_whole_on_every_way() {
+fn bodies_pass_whole_on_every_path() {
     let trials = trials(
-        "  - { id: small, workload: body, factors: [ { name: way, levels: [direct, splice, http2] }, { name: bytes, levels: [\"1024\", \"1048576\"] } ],\n\
+        "  - { id: small, workload: body, factors: [ { name: path, levels: [direct, splice, http2] }, { name: bytes, levels: [\"1024\", \"1048576\"] } ],\n\
          \x20     parameters: { requests: 8 }, repetitions: 1, quick: { repetitions: 1 }, warm-up: 0, bound: 120, metrics: [latency, throughput, cpu] }\n",
     );
     assert_eq!(trials.len(), 6);
