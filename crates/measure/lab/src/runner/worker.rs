@@ -124,7 +124,8 @@ impl Ready {
         } else {
             let folder = start.folder.join("twin");
             fs::create_dir_all(&folder).map_err(Error::file(&folder))?;
-            Some(workload(&start.controls, &folder)?)
+            // All of them, as the other has: what a program was set up for is in its messages (the authorities of an IKE_AUTH).
+            Some(workload(&start.combinations, &folder)?)
         };
         Ok(Self {
             workload: one,
