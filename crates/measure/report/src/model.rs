@@ -192,28 +192,27 @@ impl Chosen {
             )));
         }
         let newest = own().max_by(|one, other| one.began.cmp(&other.began));
-        let digest = if own().any(|record| record.digest == experiment.digest) {
-            experiment.digest.clone()
-        } else {
-            newest.map_or(String::new(), |record| record.digest.clone())
+        let current = own().any(|record| experiment.is_of(&record.digest));
+        let chosen = |record: &Record| {
+            if current {
+                experiment.is_of(&record.digest)
+            } else {
+                newest.is_some_and(|newest| newest.digest == record.digest)
+            }
         };
-        if !digest.is_empty() && digest != experiment.digest {
+        if newest.is_some() && !current {
             warnings.push(Warning::records(
                 "the trials were made by another version of the experiment's file than the one shown here: run it again".to_owned(),
             ));
         }
-        let older = own().filter(|record| record.digest != digest).count();
+        let older = own().filter(|record| !chosen(record)).count();
         if older > 0 {
             warnings.push(Warning::records(format!(
                 "{older} trials made by another version of the experiment's file were left out"
             )));
         }
-        let quick = own()
-            .filter(|record| record.digest == digest)
-            .all(|record| record.quick);
-        let dropped = own()
-            .filter(|record| record.digest == digest && record.quick && !quick)
-            .count();
+        let quick = own().filter(|record| chosen(record)).all(|record| record.quick);
+        let dropped = own().filter(|record| chosen(record) && record.quick && !quick).count();
         if dropped > 0 {
             warnings.push(Warning::records(format!(
                 "{dropped} trials of quick runs were left out, because there are full ones"
@@ -225,7 +224,7 @@ impl Chosen {
         for file in files {
             let before = trials.len();
             trials.extend(file.records.trials.iter().filter(|record| {
-                let fits = record.experiment == experiment.id && record.digest == digest && record.quick == quick;
+                let fits = record.experiment == experiment.id && chosen(record) && record.quick == quick;
                 fits && seen.insert((&record.run, &record.part, record.trial))
             }));
             for damage in &file.records.damage {

@@ -6,6 +6,7 @@
 mod answer;
 pub mod bench;
 mod collection;
+mod earlier;
 mod error;
 mod plot;
 mod publication;
@@ -47,6 +48,8 @@ pub struct Experiment {
     pub parts: Vec<Part>,
     /// SHA-256 of the file, in hexadecimal: records name it, so that they are not taken for those of another.
     pub digest: String,
+    /// The same of earlier texts of the file that ask for the same trials, where their files are kept with the records.
+    pub earlier: Vec<String>,
 }
 
 /// Where it was published.
@@ -138,6 +141,12 @@ impl Experiment {
     /// [`ExperimentError`] with file, line, what is wrong there and what is known instead.
     pub fn parse(text: &str, file: &Path) -> Result<Self, ExperimentError> {
         resolve::experiment(text, file)
+    }
+
+    /// Whether a record that names a file by this digest is of this experiment: the file is the same, or was only reworded since.
+    #[must_use]
+    pub fn is_of(&self, digest: &str) -> bool {
+        self.digest == digest || self.earlier.iter().any(|earlier| earlier == digest)
     }
 
     /// The part of this name.

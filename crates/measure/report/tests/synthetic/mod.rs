@@ -217,6 +217,7 @@ pub(crate) fn experiment() -> Experiment {
         }),
         parts: vec![latency, load],
         digest: "d1".repeat(32),
+        earlier: Vec::new(),
     }
 }
 

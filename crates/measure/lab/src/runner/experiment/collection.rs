@@ -4,14 +4,14 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::runner::experiment::ExperimentError;
+use crate::runner::experiment::{ExperimentError, earlier};
 use crate::{Experiment, Published};
 
 /// The file that makes a folder an experiment, and the one that holds what was published about it.
 const EXPERIMENT: &str = "experiment.yaml";
 const PUBLISHED: &str = "published.yaml";
 /// An experiment's file is some kilobytes.
-const LARGEST: u64 = 4 << 20;
+pub(super) const LARGEST: u64 = 4 << 20;
 
 /// Text of the experiments that came with this binary: folder, experiment, published values.
 const BUILT_IN: &[(&str, &str, Option<&str>)] = &[
@@ -310,7 +310,8 @@ fn from_folder(folder: &Path, id: &str) -> Result<Found, CollectionError> {
     } else {
         None
     };
-    let found = found(&text, &file, values.as_deref(), &published, Some(folder.to_owned()))?;
+    let mut found = found(&text, &file, values.as_deref(), &published, Some(folder.to_owned()))?;
+    found.experiment.earlier = earlier::digests(folder, &found.experiment);
     if found.experiment.id != id {
         return Err(CollectionError::Name {
             file,

@@ -62,6 +62,7 @@ fn resolve(raw: RawExperiment, text: &str) -> Result<Experiment, Fault> {
         answer,
         parts,
         digest: HEXLOWER.encode(digest(&SHA256, text.as_bytes()).as_ref()),
+        earlier: Vec::new(),
     })
 }
 
