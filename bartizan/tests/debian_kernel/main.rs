@@ -7,6 +7,9 @@ mod stage;
 #[path = "../redirect_stage/mod.rs"]
 mod redirect_stage;
 
+#[allow(dead_code, reason = "each test binary uses its own part")]
+mod gateway;
+
 mod boot;
 
 mod as_root {
@@ -21,4 +24,5 @@ mod as_root {
     #[path = "../../ipsec/reauthentication.rs"]
     mod reauthentication;
     mod redirect;
+    mod sctp;
 }

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use bartizan_host::Namespace;
 use bartizan_host::sctp::{Association, Event, Listener, Notification, Opening, Ordering, Streams};
 
-use crate::stage::{PATIENCE, eventually};
+use super::stage::{PATIENCE, eventually};
 
 /// A message as a function sees it: stream, payload protocol identifier, order, octets.
 pub(crate) type Message = (u16, u32, Ordering, Vec<u8>);

@@ -118,6 +118,13 @@ fn installed(rules: &Installed, earlier: Earlier) -> String {
     for service in plan.services() {
         text.push_str(&format!("  {:<12} {}\n", service.node.as_str(), service.address));
     }
+    for (address, association) in plan.associations() {
+        let to = match association.listener {
+            Some(listener) => format!("SCTP, led to {listener}"),
+            None => "SCTP, refused: no outbound listener of `path: sctp` leads to it".to_owned(),
+        };
+        text.push_str(&format!("  {:<12} {address} {to}\n", association.node.as_str()));
+    }
     for bystander in plan.bystanders() {
         let (node, kind) = (bystander.node.as_str(), bystander.kind.name());
         let until = match &bystander.until {
@@ -172,6 +179,12 @@ fn show(args: &ShowArgs) -> Result<Outcome, Failure> {
             .iter()
             .map(|service| json!({ "node": service.node.as_str(), "address": service.address }))
             .collect();
+        let associations: Vec<_> = plan
+            .associations()
+            .map(|(address, association)| {
+                json!({ "node": association.node.as_str(), "address": address, "listener": association.listener })
+            })
+            .collect();
         let states: serde_json::Map<_, _> = found
             .iter()
             .map(|(part, state)| (part.name().to_owned(), json!(words(state))))
@@ -194,7 +207,7 @@ fn show(args: &ShowArgs) -> Result<Outcome, Failure> {
         format!(
             "{}\n",
             json!({
-                "node": node, "state": states, "differences": differences, "services": services, "left-alone": unprotected,
+                "node": node, "state": states, "differences": differences, "services": services, "associations": associations, "left-alone": unprotected,
                 "refused": refused.as_ref().map(|refused| json!({ "packets": refused.packets, "to": refused.to })),
                 "allowed": refused.as_ref().map(|refused| refused.allowed.iter().cloned().collect::<BTreeMap<_, _>>()),
             })

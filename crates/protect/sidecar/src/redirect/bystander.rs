@@ -46,27 +46,12 @@ impl Bystander {
         };
         let (ours, theirs) = (inbound(node), inbound(peer));
         let services: BTreeSet<_> = theirs.iter().map(|inbound| inbound.service).collect();
-        let called = services
-            .iter()
-            .map(SocketAddr::ip)
-            .filter(|address| !address.is_loopback());
-        let link = interface
-            .ipsec
-            .as_ref()
-            .and_then(|link| link.ends_from(node.name.as_str()));
-        let inner = link.map(|(_, there)| there.inner.clone()).unwrap_or_default();
-        let mut networks = Vec::new();
-        for network in called.chain([peer.address]).map(Network::of_host).chain(inner) {
-            if !networks.contains(&network) {
-                networks.push(network);
-            }
-        }
         Some(Self {
             node: peer.name.clone(),
             kind: interface.kind,
             protection: interface.protection,
             until,
-            networks,
+            networks: networks(interface, node, peer),
             services,
             ports: ours
                 .iter()
@@ -76,7 +61,7 @@ impl Bystander {
     }
 
     /// Those of one family.
-    pub(super) fn networks(&self, ipv4: bool) -> impl Iterator<Item = &Network> {
+    pub(super) fn networks_of(&self, ipv4: bool) -> impl Iterator<Item = &Network> {
         self.networks
             .iter()
             .filter(move |network| network.address().is_ipv4() == ipv4)
@@ -93,4 +78,26 @@ impl Bystander {
         let day_after = self.until.as_ref()?.expires.next_day()?;
         Some(day_after.midnight().assume_utc().unix_timestamp())
     }
+}
+
+/// Where what `peer` sends to `node` over an interface comes from: its address, those where its functions are called, and what is behind it
+/// in an IPsec link.
+pub(super) fn networks(interface: &Interface, node: &Node, peer: &Node) -> Vec<Network> {
+    let inbound = peer.sidecar.iter().flat_map(|sidecar| &sidecar.inbound);
+    let called = inbound
+        .filter(|inbound| inbound.interface == interface.kind)
+        .map(|inbound| inbound.service.ip())
+        .filter(|address| !address.is_loopback());
+    let link = interface
+        .ipsec
+        .as_ref()
+        .and_then(|link| link.ends_from(node.name.as_str()));
+    let inner = link.map(|(_, there)| there.inner.clone()).unwrap_or_default();
+    let mut networks = Vec::new();
+    for network in called.chain([peer.address]).map(Network::of_host).chain(inner) {
+        if !networks.contains(&network) {
+            networks.push(network);
+        }
+    }
+    networks
 }

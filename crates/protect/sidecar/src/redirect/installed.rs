@@ -6,6 +6,7 @@ use std::time::Duration;
 use bartizan_host::nftables::{self, Listing, Table};
 
 use super::earlier::{self, Earlier};
+use super::gateway::GATEWAY;
 use super::probe::COMPARED_PROBE_SOURCE;
 use super::ruleset::{COMPARED, GUARD, MARK, REDIRECT, STRICT};
 use super::strict::{self, Refused};
@@ -27,6 +28,8 @@ pub enum Part {
     Redirect,
     /// The table that refuses what is not led there.
     Guard,
+    /// The table that leads SCTP to the sidecar and refuses it elsewhere, where a gateway carries it.
+    Gateway,
     /// The table that refuses what the file does not list, where that is asked for.
     Strict,
     /// What holds outside nftables.
@@ -74,6 +77,7 @@ impl Part {
         match self {
             Self::Redirect => "redirect",
             Self::Guard => "guard",
+            Self::Gateway => "gateway",
             Self::Strict => "strict",
             Self::Fence => "fence",
         }
@@ -82,6 +86,7 @@ impl Part {
     fn of(table: &Table) -> Self {
         match table.name() {
             REDIRECT => Self::Redirect,
+            GATEWAY => Self::Gateway,
             STRICT => Self::Strict,
             _ => Self::Guard,
         }
@@ -126,8 +131,11 @@ impl Installed {
     pub fn install(&self) -> Result<Earlier, Error> {
         let tables: Vec<_> = self.tables.iter().map(|(_, table, _)| table.clone()).collect();
         Table::install(&tables)?;
-        if !self.options.strict {
-            Table::remove(STRICT)?;
+        // What an earlier state of the file asked for and this one does not.
+        for name in [STRICT, GATEWAY, REDIRECT, GUARD] {
+            if !tables.iter().any(|table| table.name() == name) {
+                Table::remove(name)?;
+            }
         }
         // Before the fence, which the resets could not pass.
         let earlier = earlier::reset(&self.plan);
@@ -198,6 +206,9 @@ impl Installed {
     /// # Errors
     /// Where there is no guard, or `nft` is missing or may not.
     pub fn confirm(&self, lasting: Duration) -> Result<(), Error> {
+        if self.plan.probed.is_none() {
+            return Ok(());
+        }
         // The time of an element that is there is not changed by adding it again.
         let element = format!("element inet {GUARD} {COMPARED} {{ {COMPARED_PROBE_SOURCE}");
         let seconds = lasting.as_secs().max(1);
@@ -210,6 +221,9 @@ impl Installed {
     /// # Errors
     /// Those of [`Installed::confirm`].
     pub fn deny(&self) -> Result<(), Error> {
+        if self.plan.probed.is_none() {
+            return Ok(());
+        }
         let element = format!("element inet {GUARD} {COMPARED} {{ {COMPARED_PROBE_SOURCE} }}");
         Ok(nftables::apply(&format!("add {element}\ndelete {element}\n"))?)
     }
@@ -232,6 +246,7 @@ pub fn remove(tables: Tables) -> Result<(), Error> {
     Table::remove(REDIRECT)?;
     if tables == Tables::All {
         Table::remove(STRICT)?;
+        Table::remove(GATEWAY)?;
         Table::remove(GUARD)?;
         fence::remove()?;
     }

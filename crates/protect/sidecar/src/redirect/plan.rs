@@ -6,6 +6,7 @@ use std::time::SystemTime;
 
 use bartizan_deployment::{Deployment, Inbound, Interface, Node, NodeName, Path, Route, Sidecar};
 
+use super::gateway::{Association, Gateway};
 use super::strict::Listed;
 use super::{Bystander, Error, probe};
 
@@ -18,8 +19,8 @@ pub struct Plan {
     /// Takes what was going to IPv4 addresses.
     pub(super) listener_v4: Option<SocketAddrV4>,
     pub(super) listener_v6: Option<SocketAddrV6>,
-    /// Where the sidecar asks whether the rules are installed.
-    pub(super) probed: SocketAddrV4,
+    /// Where the sidecar asks whether the rules are installed; nowhere where it has no transparent listener, and SCTP alone is led to it.
+    pub(super) probed: Option<SocketAddrV4>,
     pub(super) services: Vec<Service>,
     pub(super) bystanders: Vec<Bystander>,
     /// What else may leave, where nothing else may.
@@ -28,6 +29,8 @@ pub struct Plan {
     pub(super) forwards: BTreeSet<SocketAddr>,
     /// The ports of the node's own function.
     pub(super) ports: BTreeSet<u16>,
+    /// SCTP that gateways carry.
+    pub(super) gateway: Gateway,
 }
 
 /// A peer's network function where others call it.
@@ -60,14 +63,18 @@ impl Plan {
         }
         let (listener_v4, listener_v6) = listeners(sidecar);
         let transparent = [listener_v4.map(SocketAddr::V4), listener_v6.map(SocketAddr::V6)];
-        let Some(probed) = probe::listener(transparent.into_iter().flatten()) else {
+        let probed = probe::listener(transparent.into_iter().flatten());
+        let gateway = Gateway::of(deployment, node, sidecar);
+        if probed.is_none() && gateway.is_empty() {
             let hint = "add `{ listen: '127.0.0.1:15001', transparent: true }`";
             return Err(refused(
                 &format!("{place}.outbound"),
                 "has no transparent listener",
                 hint,
             ));
-        };
+        }
+        // TCP that no transparent listener takes is not refused: it goes through listeners that functions are pointed at.
+        let over_tcp = || over_tcp(sidecar).filter(|_| probed.is_some());
         let mut plan = Self {
             node: node.name.clone(),
             user,
@@ -77,12 +84,14 @@ impl Plan {
             services: Vec::new(),
             bystanders: Vec::new(),
             listed: Listed::of(deployment, node),
-            forwards: over_tcp(sidecar).map(|inbound| inbound.forward).collect(),
-            ports: over_tcp(sidecar)
+            forwards: over_tcp().map(|inbound| inbound.forward).collect(),
+            ports: over_tcp()
                 .flat_map(|inbound| [inbound.forward.port(), inbound.service.port()])
                 .collect(),
+            gateway,
         };
-        for peer in deployment.nodes().filter(|peer| peer.name != node.name) {
+        let peers = deployment.nodes().filter(|peer| peer.name != node.name);
+        for peer in peers.filter(|_| probed.is_some()) {
             plan.add(deployment, node, peer, now)?;
         }
         plan.services.sort();
@@ -101,6 +110,14 @@ impl Plan {
     #[must_use]
     pub fn services(&self) -> &[Service] {
         &self.services
+    }
+
+    /// Where functions of peers are called by SCTP that a gateway carries.
+    pub fn associations(&self) -> impl Iterator<Item = (SocketAddr, &Association)> {
+        self.gateway
+            .services
+            .iter()
+            .map(|(service, association)| (*service, association))
     }
 
     /// What is neither.
@@ -145,7 +162,7 @@ impl Plan {
 
     /// What would make the rules catch too much or too little.
     fn check(&self, deployment: &Deployment, sidecar: &Sidecar, place: &str) -> Result<(), Error> {
-        if self.services.is_empty() && self.bystanders.is_empty() {
+        if self.services.is_empty() && self.bystanders.is_empty() && self.gateway.is_empty() {
             let hint =
                 "give the peers inbound listeners and join them by `{ kind: SBI, between: [..], with: sidecar }`";
             return Err(refused(place, "no other node has a function to redirect to", hint));

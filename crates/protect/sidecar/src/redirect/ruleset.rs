@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fmt::{self, Write as _};
-use std::net::SocketAddr;
+use std::net::{SocketAddr, SocketAddrV4};
 
 use bartizan_deployment::NodeName;
 use bartizan_host::nftables;
@@ -43,18 +43,33 @@ impl Plan {
     /// The tables as they should be.
     pub(super) fn tables(&self, strict: bool) -> Vec<nftables::Table> {
         let mark = self.mark();
-        let tables = [self.redirect(&mark), self.guard(&mark)];
+        let tables = self.of_tcp(&mark);
         let tables = tables
             .iter()
             .map(|table| nftables::Table::new(table.name, &self.body(table)));
-        tables.chain(strict.then(|| strict::table(self, &mark))).collect()
+        let gateway = (!self.gateway.is_empty()).then(|| self.gateway.table(&mark));
+        tables
+            .chain(gateway)
+            .chain(strict.then(|| strict::table(self, &mark)))
+            .collect()
+    }
+
+    /// Redirect and guard of TCP, where a transparent listener takes it.
+    fn of_tcp(&self, mark: &str) -> Vec<Table> {
+        let tables = self
+            .probed
+            .map(|probed| [self.redirect(mark, probed), self.guard(mark, probed)]);
+        tables.into_iter().flatten().collect()
     }
 
     /// Names the node and the content of its rules: the comment of the first rule of both tables, which answers the sidecar's own
     /// question whether the table is installed. (`nft -j` of version 1.0 does not print comments of tables.)
     pub(super) fn mark(&self) -> String {
-        let tables = [self.guard(""), self.redirect("")];
-        let mut text: String = tables.iter().map(|table| self.body(table)).collect();
+        // The guard first, as it always was: rules that are installed keep their mark.
+        let mut text: String = self.of_tcp("").iter().rev().map(|table| self.body(table)).collect();
+        if !self.gateway.is_empty() {
+            text += &self.gateway.table("").script();
+        }
         text += &strict::table(self, "").script();
         format!("{MARK}{} rules {:016x}", self.node, fingerprint(&text))
     }
@@ -64,14 +79,14 @@ impl Plan {
         self.services.iter().map(|service| service.address).collect()
     }
 
-    fn redirect(&self, mark: &str) -> Table {
+    fn redirect(&self, mark: &str, probed: SocketAddrV4) -> Table {
         let probe = REDIRECT_PROBE;
         let mut rules = vec![
             format!(
                 "ip daddr {} tcp dport {} dnat ip to {} comment \"{mark}\"",
                 probe.ip(),
                 probe.port(),
-                self.probed
+                probed
             ),
             format!("meta skuid {} return comment \"the sidecar itself\"", self.user),
         ];
@@ -103,8 +118,8 @@ impl Plan {
         }
     }
 
-    fn guard(&self, mark: &str) -> Table {
-        let port = self.probed.port();
+    fn guard(&self, mark: &str, probed: SocketAddrV4) -> Table {
+        let port = probed.port();
         let mut output = vec![
             format!("ip saddr {GUARD_PROBE_SOURCE} tcp dport {port} reject with tcp reset comment \"{mark}\""),
             format!(

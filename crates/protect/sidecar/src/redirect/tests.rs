@@ -391,3 +391,104 @@ proptest! {
         prop_assert_eq!(fence.lines().filter(|line| line.starts_with("xfrm policy ")).count(), v4);
     }
 }
+
+/// A gNB and an AMF joined by a gateway, a second gNB by IPsec, a third joined by nothing.
+fn over_sctp(gnb_outbound: &str, interfaces: &str) -> Deployment {
+    let text = format!(
+        "
+trust: {{ roots: ca.pem }}
+nodes:
+  gnb: {{ function: gNB, address: 10.8.0.1, certificate: a, key: b, sidecar: {{ outbound: [ {gnb_outbound} ] }} }}
+  amf:
+    function: AMF
+    address: 10.8.0.2
+    certificate: a
+    key: b
+    sidecar: {{ inbound: [ {{ listen: '10.8.0.2:38413', forward: '127.0.0.5:38412', path: sctp, interface: N2 }} ] }}
+  other: {{ function: gNB, address: 10.8.0.3 }}
+interfaces: [ {{ kind: N2, between: [gnb, amf], with: gateway }}, {interfaces} ]
+"
+    );
+    Deployment::parse(&text, "test", Path::new("/")).unwrap()
+}
+
+const LED: &str = "{ listen: '127.0.0.1:38412', to: amf, path: sctp }";
+const BY_IPSEC: &str = "{ kind: N2, between: [other, amf], with: ipsec }";
+
+fn of(deployment: &Deployment, node: &str) -> String {
+    script(Plan::new(deployment, node, USER, NOW).unwrap())
+}
+
+#[test]
+fn sctp_of_a_gateway_is_led_to_the_listener_and_refused_elsewhere_without_a_transparent_listener() {
+    let rules = of(&over_sctp(LED, BY_IPSEC), "gnb");
+    for rule in [
+        "ip daddr 10.8.0.2 sctp dport 38412 counter dnat ip to 127.0.0.1:38412",
+        "oifname \"lo\" ip daddr 127.0.0.1 ip saddr != 127.0.0.0/8 sctp dport 38412 counter snat ip to 127.0.0.1",
+        "ip daddr 10.8.0.2 sctp dport 38412 counter reject with icmp type admin-prohibited",
+        "ip daddr 10.8.0.2 meta l4proto sctp counter reject with icmp type admin-prohibited",
+        "ip saddr 10.8.0.2 meta l4proto sctp counter drop",
+    ] {
+        assert!(rules.contains(rule), "{rule}: {rules}");
+    }
+    // No TCP is taken, so none is refused.
+    assert!(
+        !rules.contains("tcp dport") && !rules.contains("bartizan-guard"),
+        "{rules}"
+    );
+}
+
+#[test]
+fn a_function_behind_a_gateway_is_called_by_peers_of_other_links_and_by_nobody_else() {
+    let rules = of(&over_sctp(LED, BY_IPSEC), "amf");
+    let place = |rule: &str| rules.find(rule).unwrap_or_else(|| panic!("{rule}: {rules}"));
+    let passed = place("ip saddr 10.8.0.3/32 sctp dport { 38412 } counter accept");
+    assert!(passed < place("sctp dport { 38412 } counter reject with icmpx type admin-prohibited"));
+    let answered = place("ip daddr 10.8.0.3/32 sctp sport { 38412 } counter accept");
+    assert!(answered < place("sctp sport { 38412 } counter drop"));
+    // The gNB of the gateway has no function that is called: nothing of SCTP passes to or from it.
+    place("ip daddr 10.8.0.1 meta l4proto sctp counter reject");
+}
+
+#[test]
+fn where_another_link_of_the_two_runs_over_sctp_only_the_carried_function_is_refused() {
+    let e2 = "{ kind: E2, between: [gnb, amf], with: ipsec }";
+    let rules = of(&over_sctp(LED, e2), "gnb");
+    assert!(
+        rules.contains("ip daddr 10.8.0.2 sctp dport 38412 counter reject"),
+        "{rules}"
+    );
+    assert!(!rules.contains("meta l4proto sctp"), "{rules}");
+}
+
+#[test]
+fn sctp_that_no_listener_takes_is_refused_and_named() {
+    let deployment = over_sctp("{ listen: '127.0.0.1:15001', transparent: true }", BY_IPSEC);
+    let plan = Plan::new(&deployment, "gnb", USER, NOW).unwrap();
+    let associations: Vec<_> = plan
+        .associations()
+        .map(|(_, association)| association.listener)
+        .collect();
+    assert_eq!(associations, [None]);
+    let rules = script(plan);
+    assert!(
+        rules.contains("ip daddr 10.8.0.2 sctp dport 38412 counter reject"),
+        "{rules}"
+    );
+    assert!(!rules.contains("sctp dport 38412 counter dnat"), "{rules}");
+}
+
+#[test]
+fn the_fence_holds_sctp_by_its_number() {
+    let plan = Plan::new(&over_sctp(LED, BY_IPSEC), "amf", USER, NOW).unwrap();
+    let text: String = fence::batches(&plan).into_iter().map(|(_, batch)| batch).collect();
+    for line in [
+        "to 10.8.0.1 ipproto 132 lookup 7443",
+        "iif lo ipproto 132 sport 38412 unreachable",
+        "to 10.8.0.3 iif lo ipproto 132 sport 38412 goto 4",
+        "xfrm policy update src 0.0.0.0/0 dst 10.8.0.1/32 proto 132 dir out action block",
+        "xfrm policy update src 0.0.0.0/0 dst 10.8.0.3/32 proto 132 sport 38412 dir out priority",
+    ] {
+        assert!(text.contains(line), "{line}: {text}");
+    }
+}

@@ -31,15 +31,37 @@ fn wanted(plan: &Plan) -> BTreeSet<(u32, String)> {
         .ports
         .iter()
         .map(|port| format!("src {ANY} dst {ANY} proto 6 sport {port} dir out"));
+    let gateway = &plan.gateway;
+    let to_services = gateway.services.keys().filter(|service| service.is_ipv4());
+    let to_services = to_services.map(|service| {
+        format!(
+            "src {ANY} dst {}/32 proto 132 dport {} dir out",
+            service.ip(),
+            service.port()
+        )
+    });
+    let to_peers = gateway.peers.iter().filter(|peer| peer.is_ipv4());
+    let to_peers = to_peers.map(|peer| format!("src {ANY} dst {peer}/32 proto 132 dir out"));
+    let answers = gateway
+        .ports
+        .iter()
+        .map(|port| format!("src {ANY} dst {ANY} proto 132 sport {port} dir out"));
     let blocked = to
         .chain(from)
+        .chain(to_services)
+        .chain(to_peers)
+        .chain(answers)
         .map(|packets| (BLOCKED, format!("{packets} action block")));
     let mut wanted: BTreeSet<_> = blocked.collect();
     for bystander in &plan.bystanders {
-        for peer in bystander.networks(true) {
+        for peer in bystander.networks_of(true) {
             let answers = bystander.ports.iter();
             wanted.extend(answers.map(|port| (PASSED, format!("src {ANY} dst {peer} proto 6 sport {port} dir out"))));
         }
+    }
+    for peer in gateway.passed.iter().filter(|peer| peer.address().is_ipv4()) {
+        let answers = gateway.ports.iter();
+        wanted.extend(answers.map(|port| (PASSED, format!("src {ANY} dst {peer} proto 132 sport {port} dir out"))));
     }
     wanted
 }
@@ -122,6 +144,7 @@ fn plain(words: &[&str]) -> String {
         match pair {
             ["priority" | "ptype", _] => {}
             ["proto", "tcp"] => kept.extend(["proto", "6"]),
+            ["proto", "sctp"] => kept.extend(["proto", "132"]),
             pair => kept.extend(pair),
         }
     }

@@ -15,8 +15,9 @@ use crate::redirect::plan::Plan;
 const TABLE: u32 = 7443;
 /// Names our rules among those of others: a number that no routing daemon is registered for.
 const PROTOCOL: u32 = 74;
-/// TCP by its number, which takes no file of names.
+/// TCP and SCTP by their numbers, which take no file of names.
 const TCP: u8 = 6;
+const SCTP: u8 = 132;
 /// How long `ip` may take.
 const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -142,15 +143,23 @@ impl Family {
     fn rules(self, plan: &Plan) -> Vec<Value> {
         let addresses = plan.addresses();
         let to = addresses.iter().filter(|address| self.of(address));
-        let to = to.map(|address| json!({ "dst": address.ip().to_string(), "dport": address.port() }));
-        let from = plan.ports.iter().map(|port| json!({ "iif": "lo", "sport": port }));
+        let called = |address: &SocketAddr, protocol: u8| json!({ "dst": address.ip().to_string(), "dport": address.port(), "ipproto": protocol.to_string() });
+        let answers = |port: &u16, protocol: u8| json!({ "iif": "lo", "sport": port, "ipproto": protocol.to_string() });
+        let to = to.map(|address| called(address, TCP));
+        let from = plan.ports.iter().map(|port| answers(port, TCP));
+        let gateway = &plan.gateway;
+        let to_services = gateway.services.keys().filter(|service| self.of(service));
+        let to_services = to_services.map(|service| called(service, SCTP));
+        let to_peers = gateway.peers.iter().filter(|peer| peer.is_ipv4() == (self == Self::V4));
+        let to_peers = to_peers.map(|peer| json!({ "dst": peer.to_string(), "ipproto": SCTP.to_string() }));
+        let to = to.chain(to_services).chain(to_peers);
+        let from = from.chain(gateway.ports.iter().map(|port| answers(port, SCTP)));
         let mut rules = self.passing(plan);
         for (selector, is_answer) in to.map(|to| (to, false)).chain(from.map(|from| (from, true))) {
             let rule = |rank: Rank, key: &str, value: &str| {
                 let mut rule = selector.clone();
                 rule["priority"] = json!(rank as u32);
                 rule["src"] = json!("all");
-                rule["ipproto"] = json!(TCP.to_string());
                 rule["protocol"] = json!(PROTOCOL.to_string());
                 rule[key] = json!(value);
                 rule
@@ -174,18 +183,27 @@ impl Family {
             rule["protocol"] = json!(PROTOCOL.to_string());
             rule
         };
+        let mut pass = |peer: &Network, port: u16, protocol: u8| {
+            let (address, bits) = (peer.address().to_string(), peer.bits());
+            let mut answer = json!({
+                "dst": address, "iif": "lo", "ipproto": protocol.to_string(), "sport": port, "goto": Rank::Behind as u32
+            });
+            if *peer != Network::of_host(peer.address()) {
+                answer["dstlen"] = json!(bits);
+            }
+            rules.push(own(answer, Rank::Local));
+        };
         for bystander in &plan.bystanders {
-            for peer in bystander.networks(self == Self::V4) {
-                let (address, bits) = (peer.address().to_string(), peer.bits());
+            for peer in bystander.networks_of(self == Self::V4) {
                 for port in &bystander.ports {
-                    let mut answer = json!({
-                        "dst": address, "iif": "lo", "ipproto": TCP.to_string(), "sport": port, "goto": Rank::Behind as u32
-                    });
-                    if *peer != Network::of_host(peer.address()) {
-                        answer["dstlen"] = json!(bits);
-                    }
-                    rules.push(own(answer, Rank::Local));
+                    pass(peer, *port, TCP);
                 }
+            }
+        }
+        let passed = plan.gateway.passed.iter();
+        for peer in passed.filter(|peer| peer.address().is_ipv4() == (self == Self::V4)) {
+            for port in &plan.gateway.ports {
+                pass(peer, *port, SCTP);
             }
         }
         if !rules.is_empty() {
@@ -252,10 +270,12 @@ fn list(listed: Result<String, Error>) -> Result<Vec<Value>, Error> {
             object.remove(unimportant);
         }
         if let Some(name) = object.get("ipproto").and_then(Value::as_str) {
-            let is_tcp = name == "tcp" || name.trim_start_matches("ipproto-") == TCP.to_string();
-            if is_tcp {
-                object.insert("ipproto".to_owned(), json!(TCP.to_string()));
-            }
+            let number = match name {
+                "tcp" => TCP.to_string(),
+                "sctp" => SCTP.to_string(),
+                other => other.trim_start_matches("ipproto-").to_owned(),
+            };
+            object.insert("ipproto".to_owned(), json!(number));
         }
         if object.get("table").and_then(Value::as_str) == Some("255") {
             object.insert("table".to_owned(), json!("local"));

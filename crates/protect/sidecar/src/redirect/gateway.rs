@@ -1,0 +1,234 @@
+//! SCTP of the links that a gateway carries: led to the sidecar's listener, and refused wherever it would leave or reach this host
+//! unencrypted.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+use std::net::{IpAddr, SocketAddr};
+
+use bartizan_deployment::{Deployment, Inbound, Interface, Network, Node, NodeName, Path, Protection, Route, Sidecar};
+use bartizan_host::nftables::Table;
+
+use super::bystander::networks;
+
+/// The table that leads SCTP to the sidecar and refuses what is not led there.
+pub(super) const GATEWAY: &str = "bartizan-gateway";
+
+/// What is redirected and refused of SCTP in the network namespace of one node.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Gateway {
+    /// Where peers' functions are called.
+    pub(super) services: BTreeMap<SocketAddr, Association>,
+    /// Peers with which no SCTP passes at all: no other link of the file between the two runs over it.
+    pub(super) peers: BTreeSet<IpAddr>,
+    /// The ports of the node's own functions.
+    pub(super) ports: BTreeSet<u16>,
+    /// Peers that call the own functions over links that no gateway carries: by IPsec, or unprotected by the file.
+    pub(super) passed: Vec<Network>,
+}
+
+/// How a peer's function is called by SCTP.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Association {
+    /// Whose function it is.
+    pub node: NodeName,
+    /// The listener that this is led to; where the file has none, it is refused.
+    pub listener: Option<SocketAddr>,
+}
+
+impl Gateway {
+    pub(super) fn of(deployment: &Deployment, node: &Node, sidecar: &Sidecar) -> Self {
+        let mut gateway = Self {
+            ports: over_sctp(sidecar)
+                .flat_map(|inbound| [inbound.forward.port(), inbound.service.port()])
+                .collect(),
+            ..Self::default()
+        };
+        let links = deployment
+            .interfaces()
+            .iter()
+            .filter(|link| link.kind.over_sctp() && link.between.contains(&node.name));
+        for link in links.clone() {
+            for peer in link.between.iter().filter(|name| **name != node.name) {
+                let Some(peer) = deployment.node(peer.as_str()) else {
+                    continue;
+                };
+                if link.protection == Protection::Gateway {
+                    let others = links
+                        .clone()
+                        .any(|other| other.protection != Protection::Gateway && other.between.contains(&peer.name));
+                    gateway.close(link, sidecar, peer, others);
+                } else {
+                    for network in networks(link, node, peer) {
+                        if !gateway.passed.contains(&network) {
+                            gateway.passed.push(network);
+                        }
+                    }
+                }
+            }
+        }
+        gateway
+    }
+
+    /// Nothing passes to and from a peer but by the sidecars.
+    fn close(&mut self, link: &Interface, sidecar: &Sidecar, peer: &Node, others: bool) {
+        let inbound = peer.sidecar.iter().flat_map(over_sctp);
+        for inbound in inbound.filter(|inbound| inbound.interface == link.kind) {
+            let taken = sidecar.outbound.iter().find(|outbound| {
+                outbound.path == Path::Sctp
+                    && matches!(&outbound.route, Route::To(to) if *to == peer.name)
+                    && outbound.interface.is_none_or(|kind| kind == link.kind)
+                    && outbound.listen.is_ipv4() == inbound.service.is_ipv4()
+            });
+            let association = Association {
+                node: peer.name.clone(),
+                listener: taken.map(|outbound| outbound.listen),
+            };
+            self.services.insert(inbound.service, association);
+            if !others {
+                self.peers.insert(inbound.service.ip());
+            }
+        }
+        if !others {
+            self.peers.insert(peer.address);
+        }
+        // What is on this host does not leave it.
+        self.services.retain(|service, _| !service.ip().is_loopback());
+        self.peers.retain(|peer| !peer.is_loopback());
+    }
+
+    /// Whether no link of the node is carried by a gateway.
+    pub(super) fn is_empty(&self) -> bool {
+        self.services.is_empty() && self.peers.is_empty() && self.ports.is_empty()
+    }
+
+    /// The table, with the comment that names its rules.
+    pub(super) fn table(&self, mark: &str) -> Table {
+        let mut text = String::new();
+        let chains = [
+            ("destination", "type nat hook output priority -100", self.redirect()),
+            ("source", "type nat hook postrouting priority 100", self.source()),
+            ("output", "type filter hook output priority filter", self.output(mark)),
+            ("input", "type filter hook input priority filter", self.input()),
+        ];
+        for (name, hook, rules) in chains {
+            // Writing to a string cannot fail.
+            let _ = writeln!(text, "\tchain {name} {{\n\t\t{hook}; policy accept;");
+            for rule in rules {
+                let _ = writeln!(text, "\t\t{rule}");
+            }
+            let _ = writeln!(text, "\t}}");
+        }
+        Table::new(GATEWAY, &text)
+    }
+
+    fn redirect(&self) -> Vec<String> {
+        let redirected = self.services.iter().filter_map(|(service, association)| {
+            let listener = association.listener?;
+            Some(format!(
+                "{} daddr {} sctp dport {} counter dnat {} to {listener}",
+                family(service.ip()),
+                service.ip(),
+                service.port(),
+                family(service.ip())
+            ))
+        });
+        redirected.collect()
+    }
+
+    /// A loopback address has no association with another (scopes, RFC 4960 section 3.3.2.1): Linux drops such an INIT. So the function's
+    /// address becomes one too, on its way to a listener on loopback.
+    fn source(&self) -> Vec<String> {
+        let listeners = self.services.values().filter_map(|association| association.listener);
+        let on_loopback: BTreeSet<_> = listeners.filter(|listener| listener.ip().is_loopback()).collect();
+        let rule = |listener: &SocketAddr| {
+            let (family, own) = (
+                family(listener.ip()),
+                if listener.is_ipv4() { "127.0.0.0/8" } else { "::1" },
+            );
+            format!(
+                "oifname \"lo\" {family} daddr {} {family} saddr != {own} sctp dport {} counter snat {family} to {}",
+                listener.ip(),
+                listener.port(),
+                listener.ip()
+            )
+        };
+        on_loopback.iter().map(rule).collect()
+    }
+
+    fn output(&self, mark: &str) -> Vec<String> {
+        let mut rules = vec![format!("oifname \"lo\" accept comment \"{mark}\"")];
+        rules.extend(self.passing("daddr", "sport"));
+        for service in self.services.keys() {
+            let (address, port) = (service.ip(), service.port());
+            rules.push(format!(
+                "{} daddr {address} sctp dport {port} {} comment \"unencrypted to a peer's function\"",
+                family(address),
+                refused(address)
+            ));
+        }
+        for peer in &self.peers {
+            rules.push(format!(
+                "{} daddr {peer} meta l4proto sctp {} comment \"unencrypted to a peer\"",
+                family(*peer),
+                refused(*peer)
+            ));
+        }
+        rules.extend(
+            self.own("sport")
+                .map(|answers| format!("{answers} counter drop comment \"unencrypted answers of the own function\"")),
+        );
+        rules
+    }
+
+    fn input(&self) -> Vec<String> {
+        let mut rules = vec!["iifname \"lo\" accept".to_owned()];
+        rules.extend(self.passing("saddr", "dport"));
+        for peer in &self.peers {
+            rules.push(format!(
+                "{} saddr {peer} meta l4proto sctp counter drop comment \"unencrypted from a peer\"",
+                family(*peer)
+            ));
+        }
+        rules.extend(self.own("dport").map(|called| {
+            format!(
+                "{called} counter reject with icmpx type admin-prohibited comment \"unencrypted to the own function from the network\""
+            )
+        }));
+        rules
+    }
+
+    fn own(&self, port: &str) -> Option<String> {
+        let ports: Vec<_> = self.ports.iter().map(u16::to_string).collect();
+        (!ports.is_empty()).then(|| format!("sctp {port} {{ {} }}", ports.join(", ")))
+    }
+
+    fn passing(&self, address: &str, port: &str) -> Vec<String> {
+        let Some(own) = self.own(port) else {
+            return Vec::new();
+        };
+        let rule = |network: &Network| {
+            format!(
+                "{} {address} {network} {own} counter accept comment \"no gateway carries this link\"",
+                family(network.address())
+            )
+        };
+        self.passed.iter().map(rule).collect()
+    }
+}
+
+fn over_sctp(sidecar: &Sidecar) -> impl Iterator<Item = &Inbound> {
+    sidecar.inbound.iter().filter(|inbound| inbound.path == Path::Sctp)
+}
+
+fn family(address: IpAddr) -> &'static str {
+    if address.is_ipv4() { "ip" } else { "ip6" }
+}
+
+/// An answer that a function understands at once. nftables takes the name for both families only in rules that are of neither.
+fn refused(address: IpAddr) -> &'static str {
+    if address.is_ipv4() {
+        "counter reject with icmp type admin-prohibited"
+    } else {
+        "counter reject with icmpv6 type admin-prohibited"
+    }
+}
