@@ -33,8 +33,20 @@ console=$!
 exec 3>&1 4>&2 5>"$place/console"
 status=0
 # The kernel and each program in it are processes of this machine that wait for each other at every system call. On one processor that is a
-# switch of context; on two the other one has to be woken, eight times as long, and which it is changes while the guest runs.
-processor=$(taskset -cp $$ | sed 's/.*[^0-9]//')
+# switch of context; on two the other one has to be woken, eight times as long, and which it is changes while the guest runs. Interrupts
+# prefer the first processor, so a guest has the last one; guests that run at once are spread, each holding a lock while it runs.
+processors=$(taskset -cp $$ | sed 's/.*: //' | tr ',' '\n' | while IFS=- read -r first last; do seq "$first" "${last:-$first}"; done | sort -rn)
+processor=
+for candidate in $processors; do
+    lock=$root/tmp/guest-on-$candidate.lock
+    { : >>"$lock"; } 2>/dev/null || continue
+    exec 9>>"$lock"
+    if flock --nonblock 9; then
+        processor=$candidate
+        break
+    fi
+done
+[ -n "$processor" ] || processor=$(echo "$processors" | head -n 1)
 # Folders of this machine that its environment names are not where the kernel runs.
 HOME=/dev/shm TMPDIR=/dev/shm taskset -c "$processor" chroot "$root" setarch -R linux.uml quiet loglevel=3 "mem=${memory}M" rw rootfstype=hostfs rootflags=/mnt bartizan.guest uml_dir=/dev/shm/ \
     con=null con0=null,fd:5 ssl=null ssl0=null,fd:3 ssl1=$way ssl2=null,fd:4 "init=$place/init" >&5 2>&5 || status=$?
