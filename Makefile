@@ -3,7 +3,7 @@ CARGO ?= cargo
 # Where cargo puts what it builds: it reads the same variable.
 CARGO_TARGET_DIR ?= target
 
-.PHONY: help demo test test-unprivileged lint deny build sidecar doc
+.PHONY: help demo test test-unprivileged lint deny build sidecar dist doc
 
 help:
 	@echo "make demo    two sidecars on real traffic: the packets that prove it, and the cost"
@@ -11,6 +11,7 @@ help:
 	@echo "make test-unprivileged   those that need no root, as a user without rights; names the others and why"
 	@echo "make build   the binary, $(CARGO_TARGET_DIR)/release/bartizan"
 	@echo "make sidecar the binary with the sidecar alone"
+	@echo "make dist    a binary without libraries, and packages of it, in dist/"
 	@echo "make lint    formatting, clippy with warnings denied, and the order of crates"
 	@echo "make deny    licences, advisories, bans (needs cargo-deny)"
 
@@ -36,6 +37,10 @@ build:
 
 sidecar:
 	$(CARGO) build --release --locked -p bartizan --no-default-features
+
+dist:
+	@scripts/setup dist
+	@scripts/dist
 
 lint:
 	$(CARGO) fmt --all --check

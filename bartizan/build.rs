@@ -50,7 +50,12 @@ fn main() {
     set("PROFILE", &variable("PROFILE"));
     set("OPTIMISED", &variable("OPT_LEVEL"));
     set("TARGET", &variable("TARGET"));
-    set("FLAGS", &variable("CARGO_ENCODED_RUSTFLAGS").replace('\u{1f}', " "));
+    // Where a build replaces paths of its machine, it does not say which they were.
+    let flags = variable("CARGO_ENCODED_RUSTFLAGS");
+    let flags = flags
+        .split('\u{1f}')
+        .filter(|flag| !flag.starts_with("--remap-path-prefix"));
+    set("FLAGS", &flags.collect::<Vec<_>>().join(" "));
     let compiler = Command::new(variable("RUSTC")).arg("--version").output();
     let compiler = compiler.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned());
     set("COMPILER", &compiler.unwrap_or_default());

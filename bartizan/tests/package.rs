@@ -1,0 +1,247 @@
+//! Packages: the same bytes each time, and what becomes of keys, ledgers and settings when they are installed, upgraded and removed.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+fn repository() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+/// The binary of this build without its symbols, which are most of it.
+fn stripped(folder: &Path) -> PathBuf {
+    let binary = folder.join("bartizan");
+    let done = Command::new("strip")
+        .arg("-o")
+        .arg(&binary)
+        .arg(env!("CARGO_BIN_EXE_bartizan"))
+        .status();
+    assert!(done.unwrap().success());
+    binary
+}
+
+fn package(binary: &Path, out: &Path, arguments: &[&str]) -> Output {
+    let mut script = Command::new(repository().join("scripts/package"));
+    script.arg("--binary").arg(binary).arg("--out").arg(out).args(arguments);
+    // Of another test's packing nothing is asked but that it is quick.
+    script.env("PACKAGE_COMPRESSION", "none").output().unwrap()
+}
+
+fn packed(binary: &Path, out: &Path, arguments: &[&str]) -> String {
+    let output = package(binary, out, arguments);
+    assert!(output.status.success(), "{output:?}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// The one file in a folder with this ending.
+fn file(folder: &Path, ending: &str) -> PathBuf {
+    let all = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let mut fitting = all.filter(|path| path.to_string_lossy().ends_with(ending));
+    let first = fitting
+        .next()
+        .unwrap_or_else(|| panic!("no file that ends in {ending}"));
+    assert_eq!(fitting.next(), None, "{ending}");
+    first
+}
+
+fn said(program: &str, arguments: &[&str]) -> String {
+    let output = Command::new(program).args(arguments).output().unwrap();
+    assert!(output.status.success(), "{program} {arguments:?}: {output:?}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+#[test]
+fn the_same_binary_gives_packages_of_the_same_bytes() {
+    let place = tempfile::tempdir().unwrap();
+    let binary = stripped(place.path());
+    let (one, other) = (place.path().join("one"), place.path().join("other"));
+    packed(&binary, &one, &["deb", "rpm"]);
+    packed(&binary, &other, &["deb", "rpm"]);
+    for ending in [".deb", ".rpm", ".cdx.json", "SHA256SUMS"] {
+        let (one, other) = (file(&one, ending), file(&other, ending));
+        assert_eq!(one.file_name(), other.file_name());
+        assert!(
+            fs::read(&one).unwrap() == fs::read(&other).unwrap(),
+            "{}",
+            one.display()
+        );
+    }
+    let sums = said(
+        "sh",
+        &["-c", &format!("cd {} && sha256sum --check SHA256SUMS", one.display())],
+    );
+    assert_eq!(sums.lines().count(), 3, "{sums}");
+}
+
+#[test]
+fn packages_have_units_pages_completions_and_a_bill_of_materials() {
+    let place = tempfile::tempdir().unwrap();
+    let binary = stripped(place.path());
+    let out = place.path().join("out");
+    packed(&binary, &out, &["deb", "rpm"]);
+    let deb = said("dpkg-deb", &["--contents", file(&out, ".deb").to_str().unwrap()]);
+    let mut of_deb: Vec<&str> = deb
+        .lines()
+        .filter(|line| line.starts_with('-'))
+        .filter_map(|line| line.split_once(" ./").map(|(_, path)| path))
+        .collect();
+    let rpm = said("rpm", &["-qpl", "--nosignature", file(&out, ".rpm").to_str().unwrap()]);
+    let mut of_rpm: Vec<&str> = rpm.lines().map(|line| line.trim_start_matches('/')).collect();
+    of_rpm.retain(|path| of_deb.contains(path));
+    // An RPM has no file for what is the distribution's word on licences.
+    of_deb.retain(|path| *path != "usr/share/doc/bartizan/copyright");
+    of_deb.sort_unstable();
+    of_rpm.sort_unstable();
+    assert_eq!(of_deb, of_rpm);
+    for unit in fs::read_dir(repository().join("deploy/systemd")).unwrap() {
+        let unit = format!("usr/lib/systemd/system/{}", unit.unwrap().file_name().to_string_lossy());
+        assert!(of_deb.contains(&unit.as_str()), "{unit}");
+    }
+    for path in [
+        "usr/bin/bartizan",
+        "usr/share/man/man1/bartizan-ca-issue.1.gz",
+        "usr/share/bash-completion/completions/bartizan",
+        "usr/share/doc/bartizan/up.md",
+    ] {
+        assert!(of_deb.contains(&path), "{path}");
+    }
+
+    let materials: Value = serde_json::from_slice(&fs::read(file(&out, ".cdx.json")).unwrap()).unwrap();
+    let components = materials["components"].as_array().unwrap();
+    let lock = fs::read_to_string(repository().join("Cargo.lock")).unwrap();
+    for component in components {
+        let (name, version) = (
+            component["name"].as_str().unwrap(),
+            component["version"].as_str().unwrap(),
+        );
+        assert!(
+            lock.contains(&format!("name = \"{name}\"\nversion = \"{version}\"")),
+            "{name} {version}"
+        );
+        assert_eq!(component["purl"], format!("pkg:cargo/{name}@{version}"));
+        assert_ne!(component["licenses"][0]["expression"], "", "{name}");
+    }
+    let names: Vec<&str> = components
+        .iter()
+        .filter_map(|component| component["name"].as_str())
+        .collect();
+    assert!(names.contains(&"rustls") && names.contains(&"aws-lc-sys"));
+    assert!(!names.contains(&"ring") && !names.contains(&"proptest"), "{names:?}");
+}
+
+#[test]
+fn what_is_not_asked_properly_or_not_built_is_refused() {
+    let place = tempfile::tempdir().unwrap();
+    let missing = package(&place.path().join("none"), place.path(), &["deb"]);
+    assert_eq!(missing.status.code(), Some(2));
+    assert!(
+        String::from_utf8_lossy(&missing.stderr).contains("hint: make dist"),
+        "{missing:?}"
+    );
+    let mistyped = package(Path::new("/bin/true"), place.path(), &["debian"]);
+    assert_eq!(mistyped.status.code(), Some(64));
+    assert_eq!(fs::read_dir(place.path()).unwrap().count(), 0);
+}
+
+/// They install into a Debian of their own; `-- --skip as_root` leaves them out.
+mod as_root {
+    use super::*;
+
+    /// In a mount namespace, over the lab root: nothing of it changes.
+    const INSTALL: &str = r#"
+set -eu
+root=$1 first=$2 second=$3 scratch=$4
+mount -t tmpfs tmpfs "$scratch"
+mkdir "$scratch/upper" "$scratch/work" "$scratch/root"
+mount -t overlay overlay -o "lowerdir=$root,upperdir=$scratch/upper,workdir=$scratch/work" "$scratch/root"
+cp "$first" "$scratch/root/first.deb"
+cp "$second" "$scratch/root/second.deb"
+mount -t proc proc "$scratch/root/proc"
+exec chroot "$scratch/root" sh -eu -c '
+step() { echo "== $*"; }
+export DEBIAN_FRONTEND=noninteractive
+dpkg --install first.deb
+step installed
+bartizan --version
+stat -c "%a %U %G" /etc/bartizan /var/lib/bartizan
+id -nG bartizan
+echo secret >/etc/bartizan/amf.key.pem
+chmod 0600 /etc/bartizan/amf.key.pem
+chown bartizan: /etc/bartizan/amf.key.pem
+chmod 0700 /etc/bartizan
+echo record >/var/lib/bartizan/amf.ledger
+dpkg --install second.deb
+step upgraded
+dpkg-query --show --showformat "\${Version}\n" bartizan
+stat -c "%a %U %G" /etc/bartizan /etc/bartizan/amf.key.pem
+dpkg --remove bartizan
+step removed
+cat /etc/bartizan/amf.key.pem /var/lib/bartizan/amf.ledger
+ls /usr/bin/bartizan /usr/lib/systemd/system/bartizan-sidecar@.service 2>/dev/null || echo gone
+dpkg --purge bartizan
+step purged
+cat /etc/bartizan/amf.key.pem /var/lib/bartizan/amf.ledger
+rm /etc/bartizan/amf.key.pem /var/lib/bartizan/amf.ledger
+dpkg --install first.deb
+dpkg --remove bartizan
+step empty
+ls -d /etc/bartizan /var/lib/bartizan 2>/dev/null || echo gone
+' 2>&1
+"#;
+
+    #[test]
+    fn a_debian_package_is_installed_upgraded_and_removed_and_leaves_keys_and_ledgers() {
+        assert!(
+            nix::unistd::geteuid().is_root(),
+            "NOT RUN: this test needs root (`make test` as root runs it, `-- --skip as_root` leaves it out)"
+        );
+        let place = tempfile::tempdir().unwrap();
+        let binary = stripped(place.path());
+        let (one, other) = (place.path().join("one"), place.path().join("other"));
+        packed(&binary, &one, &["deb"]);
+        packed(&binary, &other, &["--version", "99.0", "deb"]);
+        let scratch = place.path().join("scratch");
+        fs::create_dir(&scratch).unwrap();
+        let root = bartizan_testing::lab_root();
+        let mut script = Command::new("unshare");
+        script.args(["--mount", "--propagation", "private", "sh", "-c", INSTALL, "install"]);
+        script
+            .arg(root.directory())
+            .arg(file(&one, ".deb"))
+            .arg(file(&other, ".deb"))
+            .arg(&scratch);
+        let output = script.output().unwrap();
+        let text = String::from_utf8(output.stdout).unwrap();
+        assert!(output.status.success(), "{text}");
+        let after = |step: &str| {
+            let (_, rest) = text
+                .split_once(&format!("== {step}\n"))
+                .unwrap_or_else(|| panic!("no {step}: {text}"));
+            rest.split("== ").next().unwrap().to_owned()
+        };
+        let installed = after("installed");
+        assert!(
+            installed.starts_with(&format!(
+                "bartizan {}\n750 root bartizan\n750 bartizan bartizan\nbartizan\n",
+                env!("CARGO_PKG_VERSION")
+            )),
+            "{installed}"
+        );
+        // The operator's own mode of a folder and of a key stays.
+        let upgraded = after("upgraded");
+        assert!(
+            upgraded.starts_with("99.0\n700 root bartizan\n600 bartizan bartizan\n"),
+            "{upgraded}"
+        );
+        assert!(after("removed").starts_with("secret\nrecord\ngone\n"), "{text}");
+        assert!(after("purged").starts_with("secret\nrecord\n"), "{text}");
+        assert!(after("empty").contains("gone"), "{text}");
+        // What stays in the kernel is said before the package goes.
+        assert!(
+            after("upgraded").contains("bartizan guard remove --node NODE"),
+            "{text}"
+        );
+    }
+}
