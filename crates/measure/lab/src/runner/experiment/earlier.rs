@@ -71,7 +71,7 @@ mod tests {
     use super::*;
     use crate::runner::experiment::Collection;
 
-    const TEXT: &str = "id: small\ntitle: Small\nquestion: Does it pass in clear?\nparts:\n  - { id: one, workload: body, \
+    const TEXT: &str = "id: small\ntitle: Small\nquestion: Does it pass bare?\ninvalid: [Nothing.]\nparts:\n  - { id: one, workload: body, \
         factors: [ { name: path, levels: [direct, splice] }, { name: bytes, levels: [\"1024\"] } ], \
         parameters: { requests: 4, streams: 1 }, repetitions: 2, quick: { repetitions: 1 }, bound: 30, metrics: [latency] }\n";
 
@@ -90,7 +90,7 @@ mod tests {
         let all = tempfile::tempdir().unwrap();
         let folder = all.path().join("small");
         fs::create_dir(&folder).unwrap();
-        let now = TEXT.replace("in clear", "unencrypted");
+        let now = TEXT.replace("bare", "unencrypted");
         fs::write(folder.join("experiment.yaml"), &now).unwrap();
         let more = TEXT.replace("repetitions: 2", "repetitions: 3");
         let wider = TEXT.replace("[direct, splice]", "[direct, splice, http2]");

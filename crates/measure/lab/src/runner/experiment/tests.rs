@@ -337,9 +337,11 @@ fn committed_experiments_are_what_they_should_be_and_are_built_in() {
     let ids = collection.ids().unwrap();
     assert!(ids.contains(&"peers".to_owned()), "{ids:?}");
     for id in &ids {
-        let found = collection
+        let mut found = collection
             .load(id)
             .unwrap_or_else(|error| panic!("{error}\n{:?}", error.hint()));
+        // Records are not built in.
+        found.experiment.earlier.clear();
         let built_in = Collection::BuiltIn.load(id).unwrap_or_else(|error| panic!("{error}"));
         assert_eq!(
             (found.experiment, found.published),
