@@ -372,6 +372,7 @@ fn a_page_with_plots_and_sources_is_written() {
         ("fronthaul", &["fronthaul"]),
         ("mtu", &["mtu", "--trials", "200", "--chain", "1"]),
         ("published", &["published"]),
+        ("capacity", &["capacity", "--sites", "5000", "--gateways", "20"]),
     ] {
         let output = plan(&[arguments, &["--out", out]].concat());
         assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
@@ -380,13 +381,19 @@ fn a_page_with_plots_and_sources_is_written() {
         let document = roxmltree::Document::parse(page.strip_prefix("<!DOCTYPE html>").unwrap()).unwrap();
         let count = |tag: &str| document.descendants().filter(|node| node.has_tag_name(tag)).count();
         assert!(count("table") > 0 && count("figure") > 0, "{name}");
+        let source = if name == "capacity" {
+            "Kleinrock"
+        } else {
+            "Groen et al. 2024"
+        };
         assert!(
-            page.contains("Where the numbers come from") && page.contains("Groen et al. 2024"),
+            page.contains("Where the numbers come from") && page.contains(source),
             "{name}"
         );
         assert!(page.contains("What the model leaves out"), "{name}");
         let json = std::fs::read_to_string(place.path().join(format!("plan-{name}.json"))).unwrap();
         let json: Value = serde_json::from_str(&json).unwrap();
-        assert_eq!(json["schema"], format!("bartizan-plan-{name}/1"));
+        let version = if name == "capacity" { 2 } else { 1 };
+        assert_eq!(json["schema"], format!("bartizan-plan-{name}/{version}"));
     }
 }

@@ -6,6 +6,7 @@ mod capacity;
 mod costs;
 mod curves;
 mod delay;
+mod engines;
 mod fronthaul;
 mod measured;
 mod merge;
@@ -28,6 +29,7 @@ enum Plan {
     Calibrate(calibrate::Args),
     Capacity(Box<capacity::Args>),
     Delay(delay::Args),
+    Engines(engines::Args),
     Fronthaul(fronthaul::Args),
     Merge(merge::Args),
     Measured(measured::Args),
@@ -41,6 +43,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
         Plan::Calibrate(args) => calibrate::run(args),
         Plan::Capacity(args) => capacity::run(args),
         Plan::Delay(args) => delay::run(args),
+        Plan::Engines(args) => engines::run(args),
         Plan::Fronthaul(args) => fronthaul::run(args),
         Plan::Merge(args) => merge::run(args),
         Plan::Measured(args) => measured::run(args),

@@ -3,6 +3,7 @@
 use std::fmt::Display;
 use std::str::FromStr;
 
+use bartizan_plan::Sourced;
 use bartizan_plan::cost::{Authentication, Engine, Suite, Worked};
 use bartizan_plan::simulation::{Network, Scenario, ScenarioError, Steady, Storm, Timers, Variation};
 use bartizan_plan::storm::{Range, Variant};
@@ -144,6 +145,15 @@ pub(super) struct NetworkArgs {
     horizon: Microseconds,
 }
 
+/// A suite as it is planned.
+pub(super) struct Planned {
+    pub(super) variant: Variant,
+    /// The ends of the 95 % interval of the measured processor time as shares of its median.
+    pub(super) cost_interval: [f64; 2],
+    /// Bytes of an SA or a connection.
+    pub(super) memory: Option<Sourced<u64>>,
+}
+
 /// What a plan compares where nothing is asked for.
 const IKE_SUITES: &[&str] = &[
     "x25519/ecdsa-p256",
@@ -175,11 +185,6 @@ fn millionths(share: Share) -> u64 {
 }
 
 impl NetworkArgs {
-    /// The engine's name, as records have it.
-    pub(super) fn engine(&self) -> &str {
-        &self.engine
-    }
-
     pub(super) fn loss(&self) -> Range {
         Range {
             from: millionths(self.loss.from),
@@ -244,6 +249,12 @@ impl NetworkArgs {
 
     /// A scenario for each suite.
     pub(super) fn variants(&self, costs: &Costs, storm: &Storm) -> Result<Vec<Variant>, Failure> {
+        let planned = self.planned(costs, storm)?;
+        Ok(planned.into_iter().map(|planned| planned.variant).collect())
+    }
+
+    /// The same, with what is known of each suite beyond its scenario.
+    pub(super) fn planned(&self, costs: &Costs, storm: &Storm) -> Result<Vec<Planned>, Failure> {
         let revoked = u128::from(self.sites) * u128::from(storm.share_ppm) / 1_000_000;
         let entries = match (self.crl_entries, storm.kind) {
             (Some(entries), _) => entries,
@@ -251,13 +262,17 @@ impl NetworkArgs {
             (None, _) => 0,
         };
         let suites = self.suites()?;
-        let variants = suites.iter().map(|suite| {
+        let planned = suites.iter().map(|suite| {
             let worked = suite
                 .worked(&costs.crypto, &costs.engines, entries)
                 .map_err(|error| Failure::usage(format!("{}: {error}", suite.name())))?;
-            self.variant(suite, worked, costs, storm)
+            Ok(Planned {
+                cost_interval: worked.cost_interval,
+                memory: worked.memory.clone(),
+                variant: self.variant(suite, worked, costs, storm)?,
+            })
         });
-        variants.collect()
+        planned.collect()
     }
 
     fn variant(&self, suite: &Suite, worked: Worked, costs: &Costs, storm: &Storm) -> Result<Variant, Failure> {
@@ -289,6 +304,7 @@ impl NetworkArgs {
         if !worked.measured {
             sources.push("this suite was not measured with this engine: its primitives over the engine's own time of another suite".to_owned());
         }
+        sources.extend(costs.of_two_processors(suite.engine));
         if let Some(source) = costs.scaling.source() {
             sources.push(format!("all times {} times as long: {source}", costs.scaling.ratio()));
         }

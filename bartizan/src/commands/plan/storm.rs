@@ -11,6 +11,7 @@ use bartizan_plan::storm::{Part, PartError, Plan, PlanError, Seeds, summary};
 use bartizan_plan::unit::{Microseconds, Share};
 use indicatif::{ProgressBar, ProgressStyle};
 
+pub(super) use self::table::said;
 use super::{costs, network};
 use crate::interrupt::Interrupt;
 use crate::output::{errln, print};

@@ -2,7 +2,8 @@
 
 use serde::Serialize;
 
-use crate::simulation::{Procedure, ProcedureKind, SECOND, Scenario, ScenarioError};
+use crate::simulation::{Chance, Exchange, Procedure, ProcedureKind, SECOND, Scenario, ScenarioError};
+use crate::storm::{Range, Spread};
 
 /// What one kind of duty asks of one gateway.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -13,7 +14,7 @@ pub struct Demand {
     pub per_second: f64,
     /// Cores that they keep busy.
     pub cores: f64,
-    /// Bits a second in both directions, lost packets not counted.
+    /// Bits a second in both directions, with what is sent again because a packet was lost.
     pub bits_per_second: f64,
 }
 
@@ -83,24 +84,23 @@ pub fn capacity(scenario: &Scenario, target_percent: u64) -> Result<Capacity, Sc
             done.push(&procedures.set_up);
         }
         let work: u64 = done.iter().map(|procedure| procedure.gateway_ns()).sum();
-        let bytes: u64 = done.iter().map(|procedure| procedure.bytes()).sum();
+        let bytes: f64 = done
+            .iter()
+            .flat_map(|procedure| &procedure.exchanges)
+            .map(|exchange| sent_bytes(exchange, network.loss_ppm))
+            .sum();
         let exchanges: usize = done.iter().map(|procedure| procedure.exchanges.len()).sum();
         requests_per_second += per_second * exchanges as f64;
         demands.push(Demand {
             duty,
             per_second,
             cores: per_second * work as f64 * cost / second,
-            bits_per_second: per_second * bytes as f64 * 8.0,
+            bits_per_second: per_second * bytes * 8.0,
         });
     }
     let erlangs: f64 = demands.iter().map(|demand| demand.cores).sum();
     let cores = network.cores as f64;
     let waits = erlang_c(network.cores, erlangs);
-    let mean_service_us = if requests_per_second > 0.0 {
-        erlangs / requests_per_second * 1e6
-    } else {
-        0.0
-    };
     let target = target_percent as f64 / 100.0;
     Ok(Capacity {
         sites_per_gateway: sites,
@@ -109,11 +109,110 @@ pub fn capacity(scenario: &Scenario, target_percent: u64) -> Result<Capacity, Sc
         utilisation: erlangs / cores,
         cores_needed: ((erlangs / target).ceil() as u64).max(1),
         waits,
-        mean_wait_us: (erlangs < cores).then(|| waits * mean_service_us / (cores - erlangs)),
+        mean_wait_us: mean_wait_us(network.cores, erlangs, requests_per_second),
         bits_per_second: demands.iter().map(|demand| demand.bits_per_second).sum(),
         all_at_once_s: sites as f64 * procedures.set_up.gateway_ns() as f64 * cost / second / cores,
         demands,
     })
+}
+
+/// Bytes of an exchange until its answer has arrived, where each packet is lost with this probability and a message that lacks one is sent again whole:
+/// a request of `a` packets and an answer of `b` are sent `1 / (1 - p)^(a + b)` and `1 / (1 - p)^b` times on average. Fragments that arrived and count are sent
+/// again here all the same, and whoever stops sending does not stop here: an upper bound, close where losses are rare.
+fn sent_bytes(exchange: &Exchange, loss_ppm: u64) -> f64 {
+    let arrives = 1.0 - loss_ppm as f64 / 1e6;
+    let answer = arrives.powi(i32::from(exchange.answer.packets));
+    let both = answer * arrives.powi(i32::from(exchange.request.packets));
+    let times = |share: f64| 1.0 / share.max(1e-3);
+    f64::from(exchange.request.bytes) * times(both) + f64::from(exchange.answer.bytes) * times(answer)
+}
+
+/// What a capacity amounts to where loss and cost are not known exactly: medians over draws of both, and the range that holds 95 of 100. None is there where
+/// no draw has a finite value.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct CapacitySpread {
+    /// Draws.
+    pub draws: u32,
+    /// Cores that are busy on average.
+    pub erlangs: Option<Spread>,
+    /// Share of the gateway's cores that is.
+    pub utilisation: Option<Spread>,
+    /// Cores with which the utilisation stays at or below the target.
+    pub cores_needed: Option<Spread>,
+    /// Mean time that a request waits, in microseconds, over the draws in which the cores suffice.
+    pub mean_wait_us: Option<Spread>,
+    /// Bits a second in both directions.
+    pub bits_per_second: Option<Spread>,
+    /// The shortest that a set-up of every site at once can take, in seconds.
+    pub all_at_once_s: Option<Spread>,
+}
+
+/// What is not known exactly: each value between two ends is as likely as any other.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Unknowns {
+    /// Probability that a packet is lost, in millionths.
+    pub loss_ppm: Range,
+    /// What measured times are multiplied by, in thousandths.
+    pub cost_permille: Range,
+    /// The 95 % interval of the measured times, as shares of their medians; drawn besides.
+    pub cost_interval: [f64; 2],
+}
+
+/// [`capacity`] over draws of what is not known exactly. The same seed gives the same spread.
+///
+/// # Errors
+/// What [`capacity`] refuses, and no draw.
+pub fn capacity_spread(
+    scenario: &Scenario,
+    target_percent: u64,
+    unknowns: &Unknowns,
+    draws: u32,
+    seed: u64,
+) -> Result<CapacitySpread, ScenarioError> {
+    crate::simulation::Bounds::hold("draws", u64::from(draws), 1, 1_000_000, "draws", "closed forms of each")?;
+    let mut chance = Chance::seeded(seed, 5);
+    let mut drawn = Vec::with_capacity(draws as usize);
+    for _ in 0..draws {
+        let mut within = |range: Range| chance.between(range.from, range.to.saturating_add(1));
+        let (loss_ppm, cost_permille) = (within(unknowns.loss_ppm), within(unknowns.cost_permille));
+        let [low, high] = unknowns.cost_interval;
+        let measured = low + (high - low) * chance.share();
+        let mut one = scenario.clone();
+        one.network.loss_ppm = loss_ppm;
+        one.cost_permille = cost_permille;
+        drawn.push((capacity(&one, target_percent)?, measured));
+    }
+    // Times of a scenario are whole nanoseconds by a factor in thousandths; the interval of a measurement is finer, and all that depends on times is linear in it.
+    let cores = scenario.network.cores;
+    let target = target_percent as f64 / 100.0;
+    let over = |value: &dyn Fn(&Capacity, f64) -> Option<f64>| {
+        Spread::of(
+            &drawn
+                .iter()
+                .map(|(of, measured)| value(of, *measured))
+                .collect::<Vec<_>>(),
+        )
+    };
+    let always = |value: &dyn Fn(&Capacity, f64) -> f64| over(&|of, measured| Some(value(of, measured)));
+    Ok(CapacitySpread {
+        draws,
+        erlangs: always(&|of, measured| of.erlangs * measured),
+        utilisation: always(&|of, measured| of.erlangs * measured / cores as f64),
+        cores_needed: always(&|of, measured| (of.erlangs * measured / target).ceil().max(1.0)),
+        mean_wait_us: over(&|of, measured| mean_wait_us(cores, of.erlangs * measured, of.requests_per_second)),
+        bits_per_second: always(&|of, _| of.bits_per_second),
+        all_at_once_s: always(&|of, measured| of.all_at_once_s * measured),
+    })
+}
+
+/// Mean wait of M/M/c in microseconds; none where the cores do not suffice.
+fn mean_wait_us(cores: u64, erlangs: f64, requests_per_second: f64) -> Option<f64> {
+    let service_us = if requests_per_second > 0.0 {
+        erlangs / requests_per_second * 1e6
+    } else {
+        0.0
+    };
+    (erlangs < cores as f64).then(|| erlang_c(cores, erlangs) * service_us / (cores as f64 - erlangs))
 }
 
 /// Probability that a request finds all of so many cores busy, with so many erlangs offered: Erlang's second formula, by the recurrence of his

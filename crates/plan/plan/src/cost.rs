@@ -15,7 +15,7 @@ mod scaling;
 mod suite;
 mod tls;
 
-pub use engine::{EngineCost, EngineCosts, MeasuredMemory, MeasuredSetUp};
+pub use engine::{ENGINE_COST_SCHEMA, EngineCost, EngineCosts, MeasuredMemory, MeasuredSetUp};
 pub use error::CostError;
 pub use primitives::ExchangePrimitives;
 pub use record::{CRYPTO_COST_SCHEMA, CipherCost, Conditions, CryptoCost, Operation, PrimitiveCost, Timed};

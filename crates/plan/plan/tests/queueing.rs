@@ -2,8 +2,9 @@
 
 mod network;
 
-use bartizan_plan::capacity::{capacity, erlang_c};
+use bartizan_plan::capacity::{Unknowns, capacity, capacity_spread, erlang_c};
 use bartizan_plan::simulation::{Outcome, SECOND, Scenario, Stop, StormKind, Variation, run};
+use bartizan_plan::storm::Range;
 use network::scenario;
 
 /// Many sites that reconnect each at random times are Poisson arrivals at their gateway.
@@ -128,4 +129,75 @@ fn capacity_refuses_what_cannot_be_and_says_when_the_cores_do_not_suffice() {
         "{over:?}"
     );
     assert!(over.cores_needed as f64 >= over.erlangs / 0.5);
+}
+
+/// A steady network, and what is not known of it.
+fn steady(loss_ppm: Range, cost_interval: [f64; 2]) -> (Scenario, Unknowns) {
+    let mut scenario = scenario(4_000, 4);
+    scenario.storm.kind = StormKind::None;
+    scenario.steady.dead_peer_ns = 20 * SECOND;
+    scenario.steady.reconnect_ns = 600 * SECOND;
+    let unknowns = Unknowns {
+        loss_ppm,
+        cost_permille: Range { from: 1000, to: 1000 },
+        cost_interval,
+    };
+    (scenario, unknowns)
+}
+
+#[test]
+fn what_is_sent_again_for_losses_is_what_the_simulation_sends() {
+    let loss = 20_000;
+    let (mut scenario, _) = steady(Range { from: loss, to: loss }, [1.0; 2]);
+    // A message of one packet keeps nothing of a sending that was lost.
+    scenario.procedures.set_up.exchanges[1].request.packets = 1;
+    scenario.procedures.set_up.exchanges[1].answer.packets = 1;
+    scenario.network.loss_ppm = loss;
+    scenario.horizon_ns = 3_600 * SECOND;
+    let closed = capacity(&scenario, 50).unwrap();
+    let counters = run(&scenario, 5, &mut |_| Stop::No).unwrap().counters;
+    let bits = (counters.bytes_up + counters.bytes_down) as f64 * 8.0 / 3_600.0 / 4.0;
+    assert!(
+        (bits / closed.bits_per_second - 1.0).abs() < 0.04,
+        "{bits} bit/s simulated, {} by the formula",
+        closed.bits_per_second
+    );
+    scenario.network.loss_ppm = 0;
+    assert!(closed.bits_per_second > capacity(&scenario, 50).unwrap().bits_per_second * 1.02);
+}
+
+#[test]
+fn intervals_of_capacity_hold_what_the_unknowns_hold_and_repeat_by_their_seed() {
+    let (scenario, unknowns) = steady(Range { from: 0, to: 10_000 }, [0.9, 1.2]);
+    let spread = |unknowns: &Unknowns, seed| capacity_spread(&scenario, 50, unknowns, 400, seed).unwrap();
+    let found = spread(&unknowns, 1);
+    assert_eq!(found, spread(&unknowns, 1));
+    assert_ne!(found, spread(&unknowns, 2));
+    let known = capacity(&scenario, 50).unwrap();
+    let busy = found.erlangs.unwrap();
+    assert!(
+        busy.low < known.erlangs && known.erlangs < busy.high,
+        "{busy:?} {}",
+        known.erlangs
+    );
+    // Evenly from 0.9 to 1.2: the middle is 1.05, 95 of 100 are 0.285 apart.
+    assert!((busy.median / known.erlangs - 1.05).abs() < 0.02, "{busy:?}");
+    assert!(
+        ((busy.high - busy.low) / known.erlangs - 0.285).abs() < 0.02,
+        "{busy:?}"
+    );
+    let bits = found.bits_per_second.unwrap();
+    assert!(bits.low >= known.bits_per_second && bits.high > bits.low, "{bits:?}");
+    // Where all is known an interval is a point.
+    let exact = Unknowns {
+        loss_ppm: Range { from: 0, to: 0 },
+        cost_interval: [1.0; 2],
+        ..unknowns
+    };
+    let point = spread(&exact, 1);
+    assert_eq!(
+        point.erlangs.map(|of| (of.low, of.high)),
+        Some((known.erlangs, known.erlangs))
+    );
+    assert!(capacity_spread(&scenario, 50, &exact, 0, 1).is_err());
 }

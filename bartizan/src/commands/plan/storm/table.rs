@@ -8,7 +8,7 @@ use bartizan_stats::Interval;
 use crate::table::{Side, Table};
 
 /// A quantity with the range of 95 of 100 seeds.
-pub(super) fn said(spread: Option<Spread>, unit: &str) -> String {
+pub(in crate::commands::plan) fn said(spread: Option<Spread>, unit: &str) -> String {
     let Some(spread) = spread else {
         return "never".to_owned();
     };

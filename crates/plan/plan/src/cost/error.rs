@@ -24,6 +24,16 @@ pub enum CostError {
         /// What stands there.
         value: f64,
     },
+    /// A number in it cannot be the memory of an SA.
+    #[error("{what}: {bytes} bytes of an SA; it is between 1 and {most}")]
+    NoMemory {
+        /// Of what.
+        what: String,
+        /// What stands there.
+        bytes: u64,
+        /// The most that is taken.
+        most: u64,
+    },
     /// It has no such entry.
     #[error("the record of costs has no {0}; take one with `bartizan plan calibrate`")]
     Missing(String),

@@ -229,6 +229,8 @@ pub(super) fn worked(
         },
         sources,
         measured: exact.is_some(),
+        cost_interval: measured.cost_interval(),
+        memory: engine.memory(&suite.key_exchange, suite.authentication.name),
     })
 }
 

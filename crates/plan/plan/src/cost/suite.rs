@@ -4,8 +4,8 @@ use bartizan_registry::{signature_named, transform_named, x509_algorithm_named};
 
 use super::record::{CryptoCost, Operation};
 use super::{CostError, EngineCosts, ike, tls};
-use crate::Source;
 use crate::simulation::Procedures;
+use crate::{Source, Sourced};
 
 /// What both ends sign with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -152,6 +152,10 @@ pub struct Worked {
     pub sources: Vec<Source>,
     /// Whether an engine's processor time was measured with this key exchange and authentication, or derived from another's.
     pub measured: bool,
+    /// The ends of the 95 % interval of the measured processor time as shares of its median.
+    pub cost_interval: [f64; 2],
+    /// Bytes that an SA or a connection takes of the gateway's memory; none where no record has it.
+    pub memory: Option<Sourced<u64>>,
 }
 
 /// Longest chain that is planned: TLS and IKE end points refuse more.

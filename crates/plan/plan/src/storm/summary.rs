@@ -22,7 +22,9 @@ pub struct Spread {
 }
 
 impl Spread {
-    fn of(values: &[Option<f64>]) -> Option<Self> {
+    /// Of values, those without one counted apart; none where none has one.
+    #[must_use]
+    pub fn of(values: &[Option<f64>]) -> Option<Self> {
         let there: Vec<f64> = values.iter().copied().flatten().collect();
         let sample = Sample::new(there).ok()?;
         Some(Self {
