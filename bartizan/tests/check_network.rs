@@ -180,6 +180,117 @@ fn a_fronthaul_too_long_passes_its_budget_and_a_short_one_does_not() {
 }
 
 #[test]
+fn every_kind_of_link_has_a_clause_and_a_budget_or_the_reason_why_it_has_none() {
+    let ends = [
+        ("SBI", "nrf", "amf"),
+        ("N2", "gnb", "amf"),
+        ("N3", "gnb", "upf"),
+        ("N4", "smf", "upf"),
+        ("N9", "upf", "upf2"),
+        ("N26", "amf", "mme"),
+        ("N32", "sepp", "sepp2"),
+        ("E1", "cu", "cuup"),
+        ("E2", "cu", "ric"),
+        ("F1-C", "cu", "du"),
+        ("F1-U", "cuup", "du"),
+        ("Xn", "gnb", "gnb2"),
+        ("A1", "smo", "ric"),
+        ("O1", "smo", "du"),
+        ("O2", "smo", "cloud"),
+        ("FH", "du", "ru"),
+    ];
+    let nodes = [
+        ("nrf", "NRF"),
+        ("amf", "AMF"),
+        ("gnb", "gNB"),
+        ("gnb2", "gNB"),
+        ("upf", "UPF"),
+        ("upf2", "UPF"),
+        ("smf", "SMF"),
+        ("mme", "MME"),
+        ("sepp", "SEPP"),
+        ("sepp2", "SEPP"),
+        ("cu", "O-CU-CP"),
+        ("cuup", "O-CU-UP"),
+        ("du", "O-DU"),
+        ("ru", "O-RU"),
+        ("ric", "near-RT RIC"),
+        ("smo", "SMO"),
+        ("cloud", "O-Cloud"),
+    ];
+    let mut network = "policy: hybrid\nnodes:\n".to_owned();
+    for (index, (name, function)) in nodes.iter().enumerate() {
+        network += &format!("  {name}: {{ function: {function}, address: 10.9.0.{} }}\n", index + 1);
+    }
+    network += "interfaces:\n";
+    for (kind, one, other) in ends {
+        network += &format!("  - {{ kind: {kind}, between: [{one}, {other}], with: nothing }}\n");
+    }
+    let place = place(&network);
+    let report = json(place.path(), &["--interfaces", "--budget"]);
+    let links = report["links"].as_array().unwrap();
+    assert_eq!(links.len(), ends.len());
+    for (link, (kind, ..)) in links.iter().zip(ends) {
+        assert_eq!(link["interface"], kind);
+        assert!(
+            link["requirement"]["clause"].as_str().unwrap().contains("clause"),
+            "{link}"
+        );
+        let budget = &link["predicted"]["budget"];
+        let missing = budget["packet_us"].is_null() || budget["set_up_us"].is_null();
+        assert_eq!(
+            missing,
+            !budget["without"].as_str().unwrap().is_empty(),
+            "{kind}: {budget}"
+        );
+        assert!(
+            ["read", "as-cited"].contains(&budget["reading"].as_str().unwrap()),
+            "{budget}"
+        );
+    }
+    // A file names no delay categories: how many pairs of them allow the frame is said instead.
+    let pairs = links[15]["predicted"]["category_pairs"].as_array().unwrap();
+    assert!(pairs[0].as_u64().unwrap() > 12 && pairs[1] == 168, "{pairs:?}");
+    assert!(links[0]["predicted"]["category_pairs"].is_null());
+    // What nobody here has read is marked where it is printed.
+    let said = text(&check(place.path(), &["--budget"]).stdout);
+    assert!(
+        said.contains("TS 23.501, table 5.7.4-1, notes on the CN PDB (as cited, the text was not read)"),
+        "{said}"
+    );
+    assert!(
+        said.contains("no text within reach has a figure for a packet"),
+        "{said}"
+    );
+}
+
+#[test]
+fn the_first_lines_name_what_is_open_and_how_much_delay_is_left() {
+    let place = place(NETWORK);
+    let said = text(&check(place.path(), &["--interfaces", "--budget"]).stdout);
+    let first: Vec<&str> = said
+        .lines()
+        .skip_while(|line| *line != "== in short")
+        .skip(1)
+        .take_while(|line| line.starts_with("- "))
+        .collect();
+    let expected = [
+        "- readable today: 2 (O1 smo -- du, A1 smo -- cu): whoever is on the path",
+        "- not known: FH du -- ru: nothing in the file shows how its keys are agreed on",
+        "- forgeable later: E2 cu -- ric: what is recorded stays closed",
+        "- delay: FH du -- ru comes closest to its budget, 298 us of 399 for its largest frame; 101 us are left.",
+        "- missing or contradictory: 3 (A1 smo -- cu, nodes.gnb, nodes.cu)",
+    ];
+    assert_eq!(first.len(), expected.len(), "{said}");
+    for (line, expected) in first.iter().zip(expected) {
+        assert!(line.starts_with(expected), "{line}");
+    }
+    // The budget was not asked for: no delay is named.
+    let said = text(&check(place.path(), &["--interfaces"]).stdout);
+    assert!(!said.contains("- delay:"), "{said}");
+}
+
+#[test]
 fn the_most_exposed_link_moves_first_and_what_only_waits_for_signatures_last() {
     let place = place(NETWORK);
     let report = json(place.path(), &["--migrate"]);

@@ -230,6 +230,25 @@ fn the_publication_s_tables_come_out_next_to_the_computed_ones() {
         assert!(value["verdict"]["why"].as_str().unwrap().len() > 20);
     }
     assert_eq!(report["figure_15"].as_array().unwrap().len(), 9);
+    // Table 1 with what the standards ask of each of its interfaces, in the same command.
+    let interfaces = report["table_1"].as_array().unwrap();
+    assert_eq!(interfaces.len(), 9);
+    for interface in interfaces {
+        assert!(interface["clause"].as_str().unwrap().contains("clause"), "{interface}");
+        assert!(
+            !interface["published"]["note"].as_str().unwrap().is_empty(),
+            "{interface}"
+        );
+    }
+    let said = text(&plan(&["published"]).stdout);
+    for expected in [
+        "table 1 of Groen et al. 2024 next to the standards",
+        "== tables 1 and 2, sections 2 to 4, figure 8",
+        "== table 4",
+        "== figure 15",
+    ] {
+        assert!(said.contains(expected), "{expected}: {said}");
+    }
 }
 
 #[test]

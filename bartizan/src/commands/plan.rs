@@ -12,7 +12,7 @@ mod measured;
 mod merge;
 mod mtu;
 mod network;
-mod published;
+pub(super) mod published;
 mod storm;
 
 use crate::{Failure, Outcome};

@@ -1,12 +1,12 @@
 //! `bartizan check --interfaces`, `--budget`, `--migrate`: a deployment file against the standards.
 
+mod in_short;
+
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use bartizan_deployment::{Deployment, Protection, day_of};
-use bartizan_plan::network::{
-    Assessment, Concern, Conditions, Given, Link, Move, REQUIREMENTS, Severity, assess, migrate,
-};
+use bartizan_plan::network::{Assessment, Concern, Conditions, Given, Link, Move, Severity, assess, migrate};
 use bartizan_plan::published;
 use bartizan_plan::unit::{BitsPerSecond, Metres};
 use bartizan_report::sheet::{Field, Grid, Section, Sheet, Tone, sheet_html};
@@ -15,6 +15,7 @@ use serde::Serialize;
 use super::sarif;
 use crate::commands::lab::write;
 use crate::commands::plan::answer::{again, text};
+use crate::commands::plan::published::table_1;
 use crate::output::print;
 use crate::{Failure, Outcome};
 
@@ -124,6 +125,7 @@ fn sheet(
     let links = &assessment.links;
     let count = |of: &dyn Fn(&Link) -> Given, given| links.iter().filter(|link| of(link) == given).count();
     let mut sections = vec![
+        in_short::section(links, &assessment.concerns, moves),
         by_interface(links, &assessment.concerns),
         findings(&assessment.concerns),
     ];
@@ -137,7 +139,7 @@ fn sheet(
         sections.push(order(moves));
     }
     if args.wants(args.interfaces) {
-        sections.push(published_table());
+        sections.push(table_1());
     }
     Sheet {
         command: "bartizan check".to_owned(),
@@ -157,6 +159,7 @@ fn sheet(
         limits: vec![
             "A file says what is wanted; `bartizan inspect` proves from packets what is there.".to_owned(),
             "No 3GPP or O-RAN text asks for post-quantum cryptography: requirements and quantum safety are judged apart.".to_owned(),
+            "Where a budget's source is marked as cited, its text was not within reach: hold the figure against it before relying on it.".to_owned(),
             "Delays are those of one hop over the path given, with processing as others measured it; time to compute a handshake is not in them.".to_owned(),
         ],
         sources: vec![
@@ -368,64 +371,10 @@ fn asked_and_given(links: &[Link]) -> Section {
     section
 }
 
-/// Table 1 of the paper next to what was read in the standards.
-fn published_table() -> Section {
-    let mut section = Section::new("table 1 of Groen et al. 2024 next to the standards");
-    let mut grid = Grid::under(
-        "",
-        [
-            "interface",
-            "printed",
-            "protocol",
-            "#bytes",
-            "asked for",
-            "protocols",
-            "clause",
-            "difference",
-        ],
-    );
-    for asked in REQUIREMENTS {
-        let Some(printed) = asked.published else { continue };
-        let letters: String = ["C", "I", "A", "R"]
-            .into_iter()
-            .zip(printed.ticks)
-            .filter(|(_, tick)| *tick)
-            .map(|(letter, _)| letter)
-            .collect();
-        let demands = [
-            ("C", asked.confidentiality),
-            ("I", asked.integrity),
-            ("A", asked.authentication),
-            ("R", asked.replay),
-        ];
-        let asked_for: Vec<String> = demands
-            .iter()
-            .map(|(letter, demand)| format!("{letter} {}", demand.name()))
-            .collect();
-        let shall = demands.iter().all(|(_, demand)| *demand == demands[0].1);
-        grid.push([
-            asked.kind.name().to_owned(),
-            letters,
-            printed.protocol.to_owned(),
-            printed.overhead.to_owned(),
-            if shall {
-                format!("C I A R {}", demands[0].1.name())
-            } else {
-                asked_for.join(", ")
-            },
-            asked.protocols.to_owned(),
-            asked.clause.to_owned(),
-            printed.note.to_owned(),
-        ]);
-    }
-    section.tables.push(grid);
-    section
-}
-
 fn budgets(links: &[Link], conditions: &Conditions) -> Section {
     let mut section = Section::new("predicted delay against budget");
     section.text.push(format!(
-        "Over {} km at {} Gb/s, one hop. A budget with no figure is one that no document names.",
+        "Over {} km at {} Gb/s, one hop.",
         conditions.distance.value() / 1e3,
         conditions.rate.value() / 1e9
     ));
@@ -443,6 +392,7 @@ fn budgets(links: &[Link], conditions: &Conditions) -> Section {
             "#set-up ms",
             "#budget ms",
             "budget",
+            "where it has no figure",
             "source",
             "added from",
         ],
@@ -477,8 +427,16 @@ fn budgets(links: &[Link], conditions: &Conditions) -> Section {
                 tone,
             ),
             Field::from(or_none(predicted.budget.set_up_us, 1e3)),
-            Field::from(predicted.budget.what),
-            Field::from(predicted.budget.source),
+            Field::from(match predicted.category_pairs {
+                Some([within, all]) => format!("{}: {within} of {all} pairs allow it at best", predicted.budget.what),
+                None => predicted.budget.what.to_owned(),
+            }),
+            Field::from(if predicted.budget.without.is_empty() {
+                "-"
+            } else {
+                predicted.budget.without
+            }),
+            Field::from(predicted.budget.cited()),
             Field::from(predicted.added_from),
         ]);
     }

@@ -2,10 +2,11 @@
 
 use bartizan_plan::fronthaul::{O_DU, O_RU};
 use bartizan_plan::mtu::Filling;
+use bartizan_plan::network::{REQUIREMENTS, Requirement};
 use bartizan_plan::published;
 use bartizan_plan::published::{
     FIGURE_15_MTUS, MtuPoint, PublishedError, TABLE_4, Table4Cell, Value, Verdict, figure_8, figure_15, section_2_3,
-    table_1, table_2, table_4,
+    table_2, table_4,
 };
 use bartizan_plan::unit::Bytes;
 use bartizan_report::plot::{Axis, Line, Panel, Point, lines};
@@ -37,6 +38,8 @@ struct Report {
     schema: &'static str,
     paper: &'static str,
     title: &'static str,
+    /// Interfaces of table 1: what is printed, and what the standards ask.
+    table_1: Vec<&'static Requirement>,
     values: Vec<Value>,
     table_4: Vec<Table4Cell>,
     figure_15: Vec<MtuPoint>,
@@ -60,7 +63,8 @@ fn report() -> Result<Report, PublishedError> {
         schema: SCHEMA,
         paper: published::PAPER,
         title: published::TITLE,
-        values: [table_1()?, table_2()?, section_2_3()?, figure_8()?].concat(),
+        table_1: REQUIREMENTS.iter().filter(|asked| asked.published.is_some()).collect(),
+        values: [published::table_1()?, table_2()?, section_2_3()?, figure_8()?].concat(),
         table_4: table_4(),
         figure_15: points(Filling::Full)?,
         figure_15_even: points(Filling::Even)?,
@@ -92,7 +96,7 @@ fn sheet(report: &Report) -> Sheet {
             report.values.len(),
             report.table_4.len()
         ),
-        sections: vec![values(report), cells_of_table_4(report), figure(report)],
+        sections: vec![table_1(), values(report), cells_of_table_4(report), figure(report)],
         limits: vec![
             "Figures 9 to 14 are pictures whose points stand in no text: nothing is compared with them.".to_owned(),
             "Figure 15 rests on figure 11, of whose curve the text prints two points; between them a straight line is taken.".to_owned(),
@@ -133,6 +137,64 @@ fn values(report: &Report) -> Section {
         }
     }
     section.tables.push(why);
+    section
+}
+
+/// Table 1 of the paper next to what was read in the standards.
+pub(in crate::commands) fn table_1() -> Section {
+    let mut section = Section::new("table 1 of Groen et al. 2024 next to the standards");
+    section.text.push(
+        "C confidentiality, I integrity, A authentication, R replay protection. W1 and X2, which are printed in the row of F1, E1 and Xn, are no interfaces of a deployment file."
+            .to_owned(),
+    );
+    let mut grid = Grid::under(
+        "",
+        [
+            "interface",
+            "printed",
+            "protocol",
+            "#bytes",
+            "asked for",
+            "protocols",
+            "clause",
+            "difference",
+        ],
+    );
+    for asked in REQUIREMENTS {
+        let Some(printed) = asked.published else { continue };
+        let letters: String = ["C", "I", "A", "R"]
+            .into_iter()
+            .zip(printed.ticks)
+            .filter(|(_, tick)| *tick)
+            .map(|(letter, _)| letter)
+            .collect();
+        let demands = [
+            ("C", asked.confidentiality),
+            ("I", asked.integrity),
+            ("A", asked.authentication),
+            ("R", asked.replay),
+        ];
+        let asked_for: Vec<String> = demands
+            .iter()
+            .map(|(letter, demand)| format!("{letter} {}", demand.name()))
+            .collect();
+        let shall = demands.iter().all(|(_, demand)| *demand == demands[0].1);
+        grid.push([
+            asked.kind.name().to_owned(),
+            letters,
+            printed.protocol.to_owned(),
+            printed.overhead.to_owned(),
+            if shall {
+                format!("C I A R {}", demands[0].1.name())
+            } else {
+                asked_for.join(", ")
+            },
+            asked.protocols.to_owned(),
+            asked.clause.to_owned(),
+            printed.note.to_owned(),
+        ]);
+    }
+    section.tables.push(grid);
     section
 }
 
@@ -229,6 +291,25 @@ fn figure(report: &Report) -> Section {
     section.drawings.push((
         lines("Delay by MTU", &axis, "MTU in bytes", &[Panel { heading: None, items }]),
         "Delay of 8192 bytes of payload with MACsec that encrypts, 10 Gb/s, 100 m.".to_owned(),
+    ));
+    let items = vec![
+        line("filled to the brim", 1, &|index| {
+            report.figure_15[index].throughput_mbps
+        }),
+        line("equal parts", 0, &|index| report.figure_15_even[index].throughput_mbps),
+    ];
+    let axis = Axis {
+        quantity: "throughput".to_owned(),
+        unit: Shown::in_unit("Mb/s"),
+    };
+    section.drawings.push((
+        lines(
+            "Throughput by MTU",
+            &axis,
+            "MTU in bytes",
+            &[Panel { heading: None, items }],
+        ),
+        "All bits sent over the delay of all frames, one after the other, as the paper's model has it.".to_owned(),
     ));
     section
 }

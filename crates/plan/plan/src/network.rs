@@ -8,7 +8,7 @@ mod requirement;
 mod role;
 
 pub use assess::{Assessment, Given, Link, assess};
-pub use budget::{Budget, Conditions, Predicted, budget_of};
+pub use budget::{Budget, Conditions, Predicted, Reading, budget_of};
 pub use concern::{Concern, Rule, Severity};
 pub use migrate::{Exposure, Move, migrate};
 pub use requirement::{Demand, Published, REQUIREMENTS, Requirement, Use, requirement};

@@ -287,7 +287,7 @@ fn of_link(link: &Link, interface: &Interface) -> Vec<Concern> {
             Severity::Medium,
             passed,
             "shorten the path, protect in hardware, or give measured delays to `bartizan plan`".to_owned(),
-            predicted.budget.source,
+            &predicted.budget.cited(),
         ));
     }
     concerns

@@ -5,11 +5,21 @@ use bartizan_registry::Header;
 use serde::Serialize;
 
 use crate::delay::{self, Link};
-use crate::fronthaul::{Mode, observed_frame};
+use crate::fronthaul::{Limit, Mode, O_DU, O_RU, observed_frame};
 use crate::overhead::{IpVersion, Protection};
 use crate::published;
 use crate::queue::Service;
 use crate::unit::{BitsPerSecond, Bytes, Metres, Microseconds, Share};
+
+/// Whether the text that a figure is from was read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Reading {
+    /// It was read for docs/interfaces.
+    Read,
+    /// It is as others cite it: hold it against the text before relying on it.
+    AsCited,
+}
 
 /// What an interface may take.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
@@ -20,109 +30,151 @@ pub struct Budget {
     pub set_up_us: Option<f64>,
     /// What the budget is.
     pub what: &'static str,
+    /// Why it has no figure for a packet, or for a set-up; empty where it has both.
+    pub without: &'static str,
     /// Document and clause.
     pub source: &'static str,
+    /// Whether that text was read.
+    pub reading: Reading,
+}
+
+impl Budget {
+    /// Document and clause, and whether it was read.
+    #[must_use]
+    pub fn cited(&self) -> String {
+        match self.reading {
+            Reading::Read => self.source.to_owned(),
+            Reading::AsCited => format!("{} (as cited, the text was not read)", self.source),
+        }
+    }
 }
 
 /// The widest limit of a fronthaul pair that is not of category A, in microseconds (O-RAN.WG4.CUS, annex B): B with O.
 const FRONTHAUL_WIDEST: f64 = 399.0;
 
+/// Of control: what stands between a request and its answer is bounded by the timer that waits for it, not packet by packet.
+const NO_PACKET: &str = "no text within reach has a figure for a packet";
+/// Of user data: an SA that is not there yet loses packets.
+const NO_SET_UP: &str = "nothing waits for a set-up: packets are lost until keys are there";
+
 /// The budget of an interface.
 #[must_use]
 pub const fn budget_of(kind: InterfaceKind) -> Budget {
     const fn budget(
-        packet_us: Option<f64>,
-        set_up_us: Option<f64>,
+        figures: [Option<f64>; 2],
         what: &'static str,
+        without: &'static str,
         source: &'static str,
+        reading: Reading,
     ) -> Budget {
         Budget {
-            packet_us,
-            set_up_us,
+            packet_us: figures[0],
+            set_up_us: figures[1],
             what,
+            without,
             source,
+            reading,
         }
     }
+    use Reading::{AsCited, Read};
     match kind {
         InterfaceKind::E2 => budget(
-            Some(5_000.0),
-            Some(1e6),
+            [Some(5_000.0), Some(1e6)],
             "the fastest near-RT control loop of 10 ms, half of it one way; set-up within the slowest, 1 s",
-            "E2GAP",
+            "",
+            "E2GAP, control loops of 10 ms to 1 s",
+            Read,
         ),
         InterfaceKind::OpenFronthaul => budget(
-            Some(FRONTHAUL_WIDEST),
-            None,
-            "the widest limit of a pair of delay categories but those of A",
+            [Some(FRONTHAUL_WIDEST), None],
+            "the widest limit of a pair of delay categories but those of A; a file names no categories, and `bartizan plan fronthaul` judges each pair",
+            "nothing waits for keys of MACsec: frames are lost until they are there; M-plane supervision resets an O-RU after 60 s (MP)",
             "CUS, annex B, table B.2-3",
+            Read,
         ),
         InterfaceKind::N2 | InterfaceKind::Sbi => budget(
-            None,
-            Some(T3510),
-            "T3510: a UE waits 15 s for its registration, of which set-up is a part; no text has a figure for a packet",
+            [None, Some(T3510)],
+            "T3510: a UE waits 15 s for its registration, of which set-up is a part",
+            NO_PACKET,
             "TS 24.501, table 10.2.1",
+            Read,
         ),
         InterfaceKind::N32 => budget(
-            None,
-            Some(T3510),
-            "T3510: a roaming UE waits 15 s for its registration, which asks its home network; no text has a figure for a packet",
+            [None, Some(T3510)],
+            "T3510: a roaming UE waits 15 s for its registration, which asks its home network",
+            NO_PACKET,
             "TS 24.501, table 10.2.1",
+            Read,
         ),
         InterfaceKind::N26 => budget(
-            None,
-            Some(T3510),
-            "T3510: a UE that comes from EPS waits 15 s for its registration, which fetches its context; GTPv2-C's own T3-RESPONSE is left to the operator \
-             (TS 29.274, clause 7.6)",
+            [None, Some(T3510)],
+            "T3510: a UE that comes from EPS waits 15 s for its registration, which fetches its context",
+            "no text within reach has a figure for a packet; GTPv2-C leaves T3-RESPONSE to the operator (TS 29.274, clause 7.6, as cited)",
             "TS 24.501, table 10.2.1",
+            Read,
         ),
         InterfaceKind::N4 => budget(
-            None,
-            Some(T3580),
-            "T3580: a UE waits 16 s for its PDU session; PFCP's own T1 and N1 are left to the implementation (TS 29.244, clause 6.4)",
+            [None, Some(T3580)],
+            "T3580: a UE waits 16 s for its PDU session",
+            "no text within reach has a figure for a packet; PFCP leaves T1 and N1 to the implementation (TS 29.244, clause 6.4, as cited)",
             "TS 24.501, table 10.3.1",
+            AsCited,
         ),
         InterfaceKind::E1 => budget(
-            None,
-            Some(T3580),
-            "T3580: a UE waits 16 s for its PDU session, for which bearers are set up over E1; no text has a figure for a packet",
+            [None, Some(T3580)],
+            "T3580: a UE waits 16 s for its PDU session, for which bearers are set up over E1",
+            NO_PACKET,
             "TS 24.501, table 10.3.1",
+            AsCited,
         ),
         InterfaceKind::N3 | InterfaceKind::N9 => budget(
-            Some(CORE_PACKET),
-            None,
-            "the core's part of a packet delay budget, 20 ms (1 to 5 ms of delay-critical 5QIs); nothing waits for a set-up: packets are lost until then",
+            [Some(CORE_PACKET), None],
+            "the core's part of a packet delay budget, 20 ms (1 to 5 ms of delay-critical 5QIs)",
+            NO_SET_UP,
             "TS 23.501, table 5.7.4-1, notes on the CN PDB",
+            AsCited,
         ),
         InterfaceKind::F1U => budget(
-            Some(MIDHAUL_PACKET),
-            None,
-            "the longer end of what option 2 tolerates one way, 1.5 to 10 ms (XTRP names no figure); nothing waits for a set-up: packets are lost until then",
+            [Some(MIDHAUL_PACKET), None],
+            "the longer end of what option 2 tolerates one way, 1.5 to 10 ms (XTRP, which was read, names no figure for the midhaul)",
+            NO_SET_UP,
             "TR 38.801, annex A, table A-1",
+            AsCited,
         ),
         InterfaceKind::F1C => budget(
-            Some(MIDHAUL_PACKET),
-            Some(2e6),
+            [Some(MIDHAUL_PACKET), Some(2e6)],
             "10 ms one way, the longer end of what option 2 tolerates (TR 38.801, table A-1); T300: a UE waits 2 s at most for RRCSetup, which comes over F1-C",
+            "",
             "TS 38.331, clause 6.3.2 (UE-TimersAndConstants)",
+            AsCited,
         ),
         InterfaceKind::Xn => budget(
-            None,
-            Some(SCTP_GIVES_UP),
-            "SCTP sends INIT nine times, 243 s in all; TXnRELOCprep, by which a handover waits, is left to the operator (TS 38.423, clause 8.2.1)",
+            [None, Some(SCTP_GIVES_UP)],
+            "SCTP sends INIT nine times, 243 s in all",
+            "no text within reach has a figure for a packet; TXnRELOCprep, by which a handover waits, is left to the operator (TS 38.423, clause 8.2.1, as cited)",
             "RFC 9260, section 16",
+            AsCited,
         ),
         InterfaceKind::A1 => budget(
-            None,
-            Some(1e6),
+            [None, Some(1e6)],
             "the non-RT control loop begins at 1 s",
+            NO_PACKET,
             "Groen et al. 2024, section 1",
+            Read,
         ),
-        InterfaceKind::O1 => budget(None, Some(60e6), "M-plane supervision of 60 s", "MP, supervision"),
+        InterfaceKind::O1 => budget(
+            [None, Some(60e6)],
+            "M-plane supervision of 60 s, after which an O-RU is reset",
+            NO_PACKET,
+            "MP, supervision",
+            Read,
+        ),
         InterfaceKind::O2 => budget(
-            None,
-            Some(180e6),
-            "TCP sends a SYN for three minutes at least; O-RAN's texts on O2 name no timer",
+            [None, Some(180e6)],
+            "TCP sends a SYN for three minutes at least",
+            "no text within reach has a figure for a packet; O-RAN's texts on O2 that were read name no timer",
             "RFC 9293, section 3.8.3",
+            AsCited,
         ),
     }
 }
@@ -163,6 +215,8 @@ pub struct Predicted {
     pub round_trips: Option<u32>,
     /// They, over this path, without time to compute.
     pub set_up_us: Option<f64>,
+    /// Of a fronthaul: pairs of delay categories whose best limit (CUS, annex B, table B.2-3) the frame keeps, and how many there are.
+    pub category_pairs: Option<[usize; 2]>,
 }
 
 /// The long packet of E2 that Groen et al. 2024 observed (table 2).
@@ -237,6 +291,7 @@ impl Conditions {
             .map_or(frame, |layout| layout.total());
         let path = self.path(frame, sent);
         let budget = budget_of(interface.kind);
+        let is_fronthaul = interface.kind == InterfaceKind::OpenFronthaul;
         Predicted {
             budget,
             frame: [frame, sent],
@@ -244,6 +299,7 @@ impl Conditions {
             added_us,
             added_from,
             round_trips,
+            category_pairs: is_fronthaul.then(|| pairs_within(path + added_us)),
             set_up_us: round_trips.map(|trips| f64::from(trips) * 2.0 * delay::propagation(self.distance).value()),
         }
     }
@@ -258,6 +314,15 @@ impl Conditions {
         };
         delay::of(&link, plain, sent, Microseconds::ZERO).map_or(0.0, |delay| delay.total().value())
     }
+}
+
+/// How many pairs of delay categories allow a frame this long at best, and how many pairs there are.
+fn pairs_within(packet_us: f64) -> [usize; 2] {
+    let pairs = O_RU
+        .iter()
+        .flat_map(|radio| O_DU.iter().map(|distributed| Limit::Best.of(*distributed, *radio)));
+    let within = pairs.clone().filter(|limit| packet_us <= f64::from(*limit));
+    [within.count(), pairs.count()]
 }
 
 impl Predicted {
@@ -294,21 +359,36 @@ mod tests {
     use crate::network::REQUIREMENTS;
 
     #[test]
-    fn every_interface_has_a_figure_with_its_clause() {
+    fn every_interface_has_a_figure_with_its_clause_and_says_why_where_one_is_missing() {
         for kind in REQUIREMENTS.iter().map(|asked| asked.kind) {
             let budget = budget_of(kind);
-            assert!(
-                budget.packet_us.is_some() || budget.set_up_us.is_some(),
-                "{}",
-                kind.name()
-            );
-            assert!(
-                !budget.source.contains("unchecked") && budget.source.contains([',', 'E']),
+            let figures = [budget.packet_us, budget.set_up_us];
+            assert!(figures.iter().any(Option::is_some), "{}", kind.name());
+            assert!(budget.source.contains([',', 'E']), "{}: {}", kind.name(), budget.source);
+            assert_eq!(
+                figures.iter().all(Option::is_some),
+                budget.without.is_empty(),
                 "{}: {}",
                 kind.name(),
-                budget.source
+                budget.without
             );
         }
+    }
+
+    #[test]
+    fn fewer_pairs_of_categories_allow_a_longer_frame() {
+        assert_eq!(pairs_within(0.0)[1], 168);
+        assert!(pairs_within(100.0)[0] > pairs_within(300.0)[0]);
+        // Beyond every category but A all that is left are its twelve.
+        assert_eq!(pairs_within(400.0), [12, 168]);
+        assert_eq!(pairs_within(3001.0), [0, 168]);
+    }
+
+    #[test]
+    fn a_source_that_was_not_read_says_so() {
+        assert_eq!(budget_of(InterfaceKind::N2).cited(), "TS 24.501, table 10.2.1");
+        let cited = budget_of(InterfaceKind::N3).cited();
+        assert!(cited.contains("TS 23.501") && cited.contains("not read"), "{cited}");
     }
 
     #[test]
