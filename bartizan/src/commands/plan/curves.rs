@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use bartizan_lab::runner::trial::{KernelKind, Outcome, Records};
+use bartizan_lab::runner::trial::{KernelKind, Outcome, Record, Records};
 use bartizan_plan::Source;
 use bartizan_plan::curve::DelayCurve;
 use bartizan_plan::fronthaul::Mode;
@@ -21,8 +21,10 @@ pub(super) const PUBLISHED: &str = "published";
 const MOST_TABLE: u64 = 1 << 20;
 /// What the experiments that send echoes of several sizes call half a round trip.
 pub(super) const ECHO: &str = "half-round-trip";
-/// What stands around an echo's data in a frame.
-pub(super) const AROUND_ECHO: [Header; 3] = [Header::ETHERNET, Header::IPV4, Header::ICMP_ECHO];
+/// What the fronthaul's echo alone times: one of the two ways.
+const ONE_WAY: &str = "one-way";
+/// What stands around the data of a kernel's echo in a frame.
+const AROUND_ECHO: [Header; 3] = [Header::ETHERNET, Header::IPV4, Header::ICMP_ECHO];
 
 /// Curves by name.
 pub(super) struct Curves {
@@ -70,6 +72,17 @@ impl Curves {
     }
 }
 
+/// What the lab's records of the fronthaul call a mode, with keys of a suite's length.
+pub(super) const fn lab_word(mode: Mode, is_256: bool) -> &'static str {
+    match (mode, is_256) {
+        (Mode::Encryption, false) => "encrypted-128",
+        (Mode::Encryption, true) => "encrypted-256",
+        (Mode::Integrity, false) => "integrity-128",
+        (Mode::Integrity, true) => "integrity-256",
+        (Mode::Unprotected, _) => "none",
+    }
+}
+
 /// The word for a mode of MACsec in a table's heading.
 pub(super) const fn word(mode: Mode) -> &'static str {
     match mode {
@@ -82,7 +95,7 @@ pub(super) const fn word(mode: Mode) -> &'static str {
 fn of_table(name: &str) -> Result<Vec<(String, DelayCurve)>, Failure> {
     let failed = |error: std::io::Error| {
         Failure::usage(format!("--delay-curve {name}: {error}")).hint(format!(
-            "write {PUBLISHED}, a table of commas (size,delay), or records of e2-delay-by-size (.jsonl or .jsonl.gz)"
+            "write {PUBLISHED}, a table of commas (size,delay), or records of e2-delay-by-size or fh-delay-by-size (.jsonl or .jsonl.gz)"
         ))
     };
     let path = Path::new(name);
@@ -96,6 +109,22 @@ fn of_table(name: &str) -> Result<Vec<(String, DelayCurve)>, Failure> {
     DelayCurve::parse_csv(&text, &Source::file(name)).map_err(|error| Failure::usage(format!("{name}: {error}")))
 }
 
+/// Bytes of the unprotected frame that an echo's trial sent; none where they do not follow from its levels.
+///
+/// An echo of the kernel (ping) has its data in ICMP and IP; the fronthaul's echo, which times its ways one by one too, has frames of the size itself. What programs
+/// send back by SCTP or UDP is bundled by the kernel.
+pub(super) fn echo_frame(record: &Record, values: &BTreeMap<String, Vec<f64>>) -> Option<u64> {
+    let size: u64 = record.levels.level("size")?.parse().ok()?;
+    match record.levels.level("transport") {
+        Some("icmp") => {
+            let around: Bytes = AROUND_ECHO.iter().map(|header| Bytes::from(header.bytes)).sum();
+            Some(size + around.value())
+        }
+        None if values.contains_key(ONE_WAY) => Some(size),
+        _ => None,
+    }
+}
+
 /// Half round trips of echoes by protection and size: medians of the trials' medians.
 fn of_records(name: &str) -> Result<Vec<(String, DelayCurve)>, Failure> {
     let records = Records::read(Path::new(name)).map_err(|error| Failure::usage(format!("{name}: {error}")))?;
@@ -105,22 +134,20 @@ fn of_records(name: &str) -> Result<Vec<(String, DelayCurve)>, Failure> {
         let Outcome::Measured { values, .. } = &record.outcome else {
             continue;
         };
-        let Some(values) = values.get(ECHO) else { continue };
-        let level = |factor: &str| record.levels.level(factor);
-        // Echoes alone have frames of a size that follows from their data.
-        if level("transport").is_some_and(|transport| transport != "icmp") {
-            continue;
-        }
-        let (Some(protection), Some(size)) = (level("protection"), level("size")) else {
+        let (Some(halves), Some(frame), Some(protection)) = (
+            values.get(ECHO),
+            echo_frame(record, values),
+            record.levels.level("protection"),
+        ) else {
             continue;
         };
-        let (Ok(size), Ok(sample)) = (size.parse::<u64>(), Sample::new(values.iter().copied())) else {
+        let Ok(sample) = Sample::new(halves.iter().copied()) else {
             continue;
         };
         guest |= record.environment.kernel_kind == KernelKind::Guest;
         run.clone_from(&record.run);
         medians
-            .entry((protection.to_string(), size))
+            .entry((protection.to_owned(), frame))
             .or_default()
             .push(sample.median());
     }
@@ -130,19 +157,18 @@ fn of_records(name: &str) -> Result<Vec<(String, DelayCurve)>, Failure> {
         ""
     };
     let source = Source::record(name, format!("run {run}, median half round trip of an echo{kernel}"));
-    let around: Bytes = AROUND_ECHO.iter().map(|header| Bytes::from(header.bytes)).sum();
     let mut points: BTreeMap<String, Vec<(Bytes, Microseconds)>> = BTreeMap::new();
     for ((protection, size), values) in medians {
         let Ok(sample) = Sample::new(values) else { continue };
         let (size, delay) = (
-            Bytes::new(size).map_err(Failure::usage)? + around,
+            Bytes::new(size).map_err(Failure::usage)?,
             Microseconds::new(sample.median()).map_err(Failure::usage)?,
         );
         points.entry(protection).or_default().push((size, delay));
     }
     if points.is_empty() {
         return Err(Failure::usage(format!("{name} has no {ECHO} by protection and size"))
-            .hint("records of the experiment e2-delay-by-size have it: bartizan lab run e2-delay-by-size"));
+            .hint("records of the experiments e2-delay-by-size and fh-delay-by-size have it: bartizan lab run ID"));
     }
     points
         .into_iter()

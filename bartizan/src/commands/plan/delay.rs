@@ -1,6 +1,7 @@
 //! `bartizan plan delay`.
 
 use bartizan_plan::delay::{Delay, Link, of};
+use bartizan_plan::fronthaul::Mode;
 use bartizan_plan::overhead::{IpVersion, Layout, Protection, Role};
 use bartizan_plan::queue::Service;
 use bartizan_plan::unit::{BitsPerSecond, Bytes, Metres, Microseconds, Share};
@@ -11,7 +12,7 @@ use bartizan_report::sheet::{Grid, Section, Sheet};
 use serde::Serialize;
 
 use super::answer::{Form, again, cited, give, us};
-use super::curves::{Curves, word};
+use super::curves::{Curves, lab_word, word};
 use crate::{Failure, Outcome};
 
 /// Version of the JSON form: it changes when a field changes its meaning or goes.
@@ -141,9 +142,13 @@ fn row(
             let cipher = name.split_once(':').map_or(name, |(_, cipher)| cipher);
             let names: &[&str] = match name {
                 _ if protection.is_none() => &["none"],
-                _ if name.starts_with("macsec:") => {
-                    &[name, cipher, word(bartizan_plan::fronthaul::Mode::Encryption), "delay"]
-                }
+                _ if name.starts_with("macsec:") => &[
+                    name,
+                    cipher,
+                    word(Mode::Encryption),
+                    lab_word(Mode::Encryption, name.contains("256")),
+                    "delay",
+                ],
                 _ => &[name, cipher, "delay"],
             };
             match curves.named(names) {

@@ -15,7 +15,7 @@ use bartizan_report::sheet::{Field, Grid, Section, Sheet, Tone};
 use serde::Serialize;
 
 use super::answer::{Form, again, cited, give, number, us};
-use super::curves::{Curves, PUBLISHED, word};
+use super::curves::{Curves, PUBLISHED, lab_word, word};
 use crate::{Failure, Outcome};
 
 /// Version of the JSON form: it changes when a field changes its meaning or goes.
@@ -161,13 +161,20 @@ fn processing(args: &Args, curves: &Curves) -> Result<Processing, Failure> {
         DelayCurve::new(points.collect(), curve.source().clone()).map_err(Failure::usage)
     };
     let of = |names: &[&str]| curves.named(names).map(more).transpose();
-    let encryption = of(&[word(Mode::Encryption), args.protect.name(), "delay"])?;
+    let is_256 = args.protect.name().contains("256");
+    let lab = |mode| lab_word(mode, is_256);
+    let encryption = of(&[
+        word(Mode::Encryption),
+        args.protect.name(),
+        lab(Mode::Encryption),
+        "delay",
+    ])?;
     if encryption.is_none() {
-        curves.needed(&[word(Mode::Encryption), "delay"])?;
+        curves.needed(&[word(Mode::Encryption), lab(Mode::Encryption), "delay"])?;
     }
     Ok(Processing {
         encryption,
-        integrity: of(&[word(Mode::Integrity)])?,
+        integrity: of(&[word(Mode::Integrity), lab(Mode::Integrity)])?,
         unprotected: of(&[word(Mode::Unprotected)])?,
     })
 }

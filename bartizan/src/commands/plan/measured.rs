@@ -6,6 +6,7 @@ mod set_ups;
 mod sizes;
 mod storms;
 mod throughput;
+mod transfers;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -26,7 +27,8 @@ const SCHEMA: &str = "bartizan-plan-measured/2";
 /// A median absolute error up to this is what the planner is to reach.
 const TARGET: f64 = 0.15;
 
-/// Compare what the planner predicts with what the lab measured: set-ups by round trip and loss, delay by size, throughput by cipher, TLS handshakes, storms.
+/// Compare what the planner predicts with what the lab measured: set-ups by round trip and loss, delay by size, throughput by cipher, transfers by MTU, TLS handshakes,
+/// storms.
 ///
 /// Records say by themselves what they are compared with. Each section names what is taken from the same records and what is predicted. Exit code 1 where a
 /// median absolute error is above 15 %.
@@ -36,7 +38,8 @@ const TARGET: f64 = 0.15;
     bartizan plan measured experiments/{paper4-tls,e2-delay-by-size,e2-throughput}/records/*.gz --out plan\n  \
     bartizan plan measured results/sa-setup-path/RUN.jsonl --json | jq .comparisons[].median_absolute_error")]
 pub(crate) struct Args {
-    /// Records (.jsonl, .jsonl.gz) of sa-setup-path, e2-delay-by-size, e2-throughput, paper4-tls, handshake-storm, or of any experiment with the same factors and metrics
+    /// Records (.jsonl, .jsonl.gz) of sa-setup-path, e2-delay-by-size, e2-throughput, fh-mtu, paper4-tls, handshake-storm, or of any experiment with the same factors and
+    /// metrics
     #[arg(value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
     #[command(flatten)]
@@ -81,13 +84,15 @@ struct Report {
 /// What a comparison knows of a file of records, or that it is none of its own.
 type Compare = fn(&[File], &super::costs::Costs) -> Result<Option<Compared>, Failure>;
 
-const COMPARISONS: [Compare; 6] = [
+const COMPARISONS: [Compare; 8] = [
     set_ups::compare,
     fragments::compare,
     sizes::compare,
     throughput::compare,
+    transfers::compare,
     handshakes::compare,
-    storms::compare,
+    storms::ikev2,
+    storms::tls,
 ];
 
 pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {

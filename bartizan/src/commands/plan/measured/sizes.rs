@@ -12,13 +12,14 @@ use serde::Serialize;
 
 use super::super::answer::number;
 use super::super::costs::Costs;
-use super::super::curves::{AROUND_ECHO, ECHO};
-use super::{Compared, File, error_field, median, median_absolute, numeric};
+use super::super::curves::{ECHO, echo_frame};
+use super::{Compared, File, error_field, median, median_absolute};
 use crate::Failure;
 
 /// A size of a protection.
 #[derive(Serialize)]
 struct Row {
+    experiment: String,
     protection: String,
     frame_bytes: u64,
     n: usize,
@@ -34,8 +35,8 @@ struct Row {
 pub(super) fn compare(files: &[File], _: &Costs) -> Result<Option<Compared>, Failure> {
     let (measured, sources) = read(files);
     let mut all = Vec::new();
-    for (protection, sizes) in &measured {
-        all.extend(of_protection(protection, sizes)?);
+    for ((experiment, protection), sizes) in &measured {
+        all.extend(of_protection(experiment, protection, sizes)?);
     }
     if all.is_empty() {
         return Ok(None);
@@ -64,32 +65,27 @@ pub(super) fn compare(files: &[File], _: &Costs) -> Result<Option<Compared>, Fai
 
 type Sizes = BTreeMap<u64, Vec<f64>>;
 
-/// Medians of trials by protection and size of the unprotected frame.
-fn read(files: &[File]) -> (BTreeMap<String, Sizes>, Vec<Source>) {
-    let mut measured: BTreeMap<String, Sizes> = BTreeMap::new();
+/// Medians of trials by experiment, protection and size of the unprotected frame.
+fn read(files: &[File]) -> (BTreeMap<(String, String), Sizes>, Vec<Source>) {
+    let mut measured: BTreeMap<(String, String), Sizes> = BTreeMap::new();
     let mut sources = Vec::new();
-    let around: Bytes = AROUND_ECHO.iter().map(|header| Bytes::from(header.bytes)).sum();
     for file in files {
         let mut is_of = false;
         for (record, values) in file.measured() {
-            let (Some(values), Some(protection), Some(size)) = (
+            let (Some(halves), Some(protection), Some(frame)) = (
                 values.get(ECHO).and_then(|values| median(values)),
                 record.levels.level("protection"),
-                numeric::<u64>(record, "size"),
+                echo_frame(record, values),
             ) else {
                 continue;
             };
-            // Echoes alone have frames of a size that follows from their data; one that fills a packet is in two with any protection, or with none.
-            if record
-                .levels
-                .level("transport")
-                .is_some_and(|transport| transport != "icmp")
-                || size > WHOLE
-            {
+            // One of a kernel that fills a packet is in two with any protection, or with none.
+            if record.levels.level("transport").is_some() && frame > WHOLE {
                 continue;
             }
-            let sizes = measured.entry(protection.to_owned()).or_default();
-            sizes.entry(size + around.value()).or_default().push(values);
+            let of = (record.experiment.clone(), protection.to_owned());
+            let sizes = measured.entry(of).or_default();
+            sizes.entry(frame).or_default().push(halves);
             is_of = true;
         }
         if is_of {
@@ -100,10 +96,10 @@ fn read(files: &[File]) -> (BTreeMap<String, Sizes>, Vec<Source>) {
     (measured, sources)
 }
 
-/// Bytes of an echo's data that fit into a packet of 1500 bytes with every protection of the experiment.
-const WHOLE: u64 = 1400;
+/// Bytes of a kernel's echo that fit into a packet of 1500 bytes with every protection of the experiment: 1400 of data, 42 around.
+const WHOLE: u64 = 1442;
 
-fn of_protection(protection: &str, sizes: &Sizes) -> Result<Vec<Row>, Failure> {
+fn of_protection(experiment: &str, protection: &str, sizes: &Sizes) -> Result<Vec<Row>, Failure> {
     let points: Vec<(u64, f64, usize)> = sizes
         .iter()
         .filter_map(|(size, values)| Some((*size, median(values)?, values.len())))
@@ -135,6 +131,7 @@ fn of_protection(protection: &str, sizes: &Sizes) -> Result<Vec<Row>, Failure> {
             };
             let (predicted, from_ends) = (at(&curve(&others)?)?, at(&ends)?);
             Ok(Row {
+                experiment: experiment.to_owned(),
                 protection: protection.to_owned(),
                 frame_bytes: size,
                 n,
@@ -153,6 +150,7 @@ fn section(rows: &[Row]) -> Section {
     let mut grid = Grid::under(
         "half round trip in microseconds: measured, predicted from all other sizes, and from the two ends of the curve",
         [
+            "experiment",
             "protection",
             "#frame bytes",
             "#trials",
@@ -164,8 +162,10 @@ fn section(rows: &[Row]) -> Section {
         ],
     );
     let mut items: Vec<Line> = Vec::new();
+    let is_single = rows.iter().all(|row| row.experiment == rows[0].experiment);
     for row in rows {
         grid.push([
+            Field::from(row.experiment.clone()),
             Field::from(row.protection.clone()),
             Field::from(row.frame_bytes.to_string()),
             Field::from(row.n.to_string()),
@@ -181,10 +181,15 @@ fn section(rows: &[Row]) -> Section {
             interval: None,
             published: vec![row.predicted_us],
         };
-        match items.iter_mut().find(|line| line.name == row.protection) {
+        let name = if is_single {
+            row.protection.clone()
+        } else {
+            format!("{}, {}", row.protection, row.experiment)
+        };
+        match items.iter_mut().find(|line| line.name == name) {
             Some(line) => line.points.push(point),
             None => items.push(Line {
-                name: row.protection.clone(),
+                name,
                 tone: items.len(),
                 points: vec![point],
             }),

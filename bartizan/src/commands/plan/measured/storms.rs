@@ -44,6 +44,59 @@ struct Storm {
     retransmissions: f64,
 }
 
+impl Storm {
+    /// What a set-up takes the busier end, in microseconds: a few at a time before the storm, and on average in it.
+    fn busier_us(&self) -> (f64, f64) {
+        let [client, responder] = self.in_storm_us;
+        if client >= responder {
+            (self.client_us, client)
+        } else {
+            (self.responder_us, responder)
+        }
+    }
+
+    /// By how many microseconds each SA that is up makes the next set-up longer, if the cost grows evenly from what it was before to its mean in the storm. None
+    /// where all clients begin at once, so that most are half open together.
+    fn growth_us(&self, clients: f64) -> Option<f64> {
+        let (before, mean) = self.busier_us();
+        (self.began_within_s > 0.0).then(|| 2.0 * (mean - before) / clients)
+    }
+
+    /// When a part of so many clients is connected if one begins after the other and the `k`th takes the busier end `c + g k`: `n part (c + g n part / 2)`.
+    fn growing_s(&self, clients: f64, part: f64, growth_us: f64) -> f64 {
+        let done = clients * part;
+        (done * (self.busier_us().0 + growth_us * done / 2.0) + self.beyond_us) / 1e6
+    }
+}
+
+/// How much longer each SA makes the next set-up, and whether that is from storms of other key exchanges: then what comes of it is a prediction.
+#[derive(Debug, Clone, Copy)]
+struct Growth {
+    us: f64,
+    from_others: bool,
+}
+
+impl Growth {
+    /// From the storms of the same protocol with another key exchange or authentication; where there is none, from this combination's own.
+    fn of(of: &Combination, measured: &BTreeMap<Combination, Vec<Storm>>) -> Option<Self> {
+        let growth = |(of, storms): (&Combination, &Vec<Storm>)| -> Option<f64> {
+            let each: Option<Vec<f64>> = storms.iter().map(|storm| storm.growth_us(of.clients as f64)).collect();
+            median(&each?)
+        };
+        let others = measured
+            .iter()
+            .filter(|(other, _)| *other != of && other.protocol == of.protocol);
+        let others: Vec<f64> = others.filter_map(growth).collect();
+        match median(&others) {
+            Some(us) => Some(Self { us, from_others: true }),
+            None => Some(Self {
+                us: growth(measured.get_key_value(of)?)?,
+                from_others: false,
+            }),
+        }
+    }
+}
+
 #[derive(Serialize)]
 struct Row {
     protocol: &'static str,
@@ -59,6 +112,11 @@ struct Row {
     retransmissions: f64,
     predicted_retransmissions: f64,
     median_absolute_error: f64,
+    /// Microseconds by which each SA that is up makes the next set-up longer, from storms of other key exchanges or from this one. None where all clients begin at once.
+    growth_us: Option<f64>,
+    growth_from_others: Option<bool>,
+    /// Of the times that such a cost gives.
+    median_absolute_error_growing: Option<f64>,
     shares: Vec<Share>,
 }
 
@@ -70,13 +128,34 @@ struct Share {
     range_s: (f64, f64),
     predicted_s: f64,
     error: f64,
+    /// With a cost that grows with the SAs that are up.
+    growing_s: Option<f64>,
+    growing_error: Option<f64>,
 }
 
-pub(super) fn compare(files: &[File], costs: &Costs) -> Result<Option<Compared>, Failure> {
-    let (measured, mut sources) = read(files);
+/// IKEv2 between two charons.
+pub(super) fn ikev2(files: &[File], costs: &Costs) -> Result<Option<Compared>, Failure> {
+    compare("storms of IKEv2 set-ups", IKEV2, files, costs)
+}
+
+/// TLS between two ends of Bartizan's.
+pub(super) fn tls(files: &[File], costs: &Costs) -> Result<Option<Compared>, Failure> {
+    compare("storms of TLS handshakes", TLS, files, costs)
+}
+
+const IKEV2: &str = "IKEv2";
+const TLS: &str = "TLS 1.3";
+
+fn compare(
+    what: &'static str,
+    protocol: &'static str,
+    files: &[File],
+    costs: &Costs,
+) -> Result<Option<Compared>, Failure> {
+    let (measured, mut sources) = read(files, protocol);
     let rows = measured
         .iter()
-        .map(|(of, storms)| row(of, storms, costs))
+        .map(|(of, storms)| row(of, storms, Growth::of(of, &measured), costs))
         .collect::<Result<Vec<_>, Failure>>()?;
     if rows.is_empty() {
         return Ok(None);
@@ -92,30 +171,55 @@ pub(super) fn compare(files: &[File], costs: &Costs) -> Result<Option<Compared>,
     sources.push(Source::formula(
         "the simulation of `plan storm`, one core for the responder and one for all clients",
     ));
-    Ok(Some(Compared {
-        what: "storms of handshakes",
-        answer: format!(
-            "When which share of the clients of a storm is connected is predicted to {} % (median of {} shares of {} storms with their repetitions).",
-            number(median_absolute(&errors) * 100.0, 1),
-            errors.len(),
-            rows.len()
-        ),
-        errors,
-        sections: vec![section(&rows)],
-        limits: vec![
-            "Of storms, what a set-up takes each end is measured a few at a time just before; the storm itself is predicted."
-                .to_owned(),
+    let mut limits = vec![
+        "Of storms, what a set-up takes each end is measured a few at a time just before; the storm itself is predicted.".to_owned(),
+    ];
+    if protocol == IKEV2 {
+        limits.push(
             "One charon begins all set-ups of IKEv2 and is what they wait for: that they begin evenly within the time in which it began them is taken from the record, and with it \
              about when the last is up."
                 .to_owned(),
-            "A set-up is simulated with the same cost throughout; where the record's time in the storm is longer than before, tables of an end grow with its SAs.".to_owned(),
-        ],
+        );
+        limits.push(
+            "A set-up is simulated with the same cost throughout. Where the record's time in the storm is longer than before, the cost of an end grows with its SAs: columns of a \
+             growing cost take that growth from the storms of other key exchanges, and where there are none from the storm itself."
+                .to_owned(),
+        );
+    }
+    Ok(Some(Compared {
+        what,
+        answer: format!(
+            "When which share of the clients of a storm by {protocol} is connected is predicted to {} % (median of {} shares of {} storms with their repetitions){}.",
+            number(median_absolute(&errors) * 100.0, 1),
+            errors.len(),
+            rows.len(),
+            with_growth(&rows)
+        ),
+        errors,
+        sections: vec![section(protocol, &rows)],
+        limits,
         sources,
         rows: super::rows(&rows)?,
     }))
 }
 
-fn read(files: &[File]) -> (BTreeMap<Combination, Vec<Storm>>, Vec<Source>) {
+/// What a cost that grows with SAs makes of it, in words; nothing where all clients begin at once.
+fn with_growth(rows: &[Row]) -> String {
+    let growing: Vec<f64> = rows
+        .iter()
+        .flat_map(|row| &row.shares)
+        .filter_map(|share| share.growing_error)
+        .collect();
+    if growing.is_empty() {
+        return String::new();
+    }
+    format!(
+        ", and to {} % with a cost of set-ups that grows with the SAs as it does with other key exchanges",
+        number(median_absolute(&growing) * 100.0, 1)
+    )
+}
+
+fn read(files: &[File], wanted: &str) -> (BTreeMap<Combination, Vec<Storm>>, Vec<Source>) {
     let mut measured: BTreeMap<Combination, Vec<Storm>> = BTreeMap::new();
     let mut sources = Vec::new();
     for file in files {
@@ -123,15 +227,18 @@ fn read(files: &[File]) -> (BTreeMap<Combination, Vec<Storm>>, Vec<Source>) {
         for (record, values) in file.measured() {
             let level = |factor: &str| record.levels.level(factor).map(str::to_owned);
             let (protocol, key_exchange, authentication) = match (level("group"), level("key-exchange")) {
-                (Some(group), _) => ("TLS 1.3", group, level("certificate")),
+                (Some(group), _) => (TLS, group, level("certificate")),
                 // Where the experiment does not vary it, both ends have the workload's first.
                 (_, Some(key_exchange)) => (
-                    "IKEv2",
+                    IKEV2,
                     key_exchange,
                     Some(level("authentication").unwrap_or_else(|| "ecdsa-p256".to_owned())),
                 ),
                 _ => continue,
             };
+            if protocol != wanted {
+                continue;
+            }
             let one = |metric: &str| values.get(metric).and_then(|values| median(values));
             let connected = values
                 .get("connected-after")
@@ -172,8 +279,8 @@ fn read(files: &[File]) -> (BTreeMap<Combination, Vec<Storm>>, Vec<Source>) {
     (measured, sources)
 }
 
-fn row(of: &Combination, storms: &[Storm], costs: &Costs) -> Result<Row, Failure> {
-    let (engine, timers) = if of.protocol == "IKEv2" {
+fn row(of: &Combination, storms: &[Storm], growth: Option<Growth>, costs: &Costs) -> Result<Row, Failure> {
+    let (engine, timers) = if of.protocol == IKEV2 {
         (Engine::StrongSwan, Timers::Bartizan)
     } else {
         (Engine::Bartizan, Timers::Tcp)
@@ -205,7 +312,12 @@ fn row(of: &Combination, storms: &[Storm], costs: &Costs) -> Result<Row, Failure
         Sample::new(values).ok()
     };
     let share = |percent: usize| -> Option<Share> {
-        let measured = over(&|storm| Some(storms[storm].connected_s.quantile(percent as f64 / 100.0)))?;
+        let part = percent as f64 / 100.0;
+        let growing = growth.and_then(|growth| {
+            let times = over(&|storm| Some(storms[storm].growing_s(of.clients as f64, part, growth.us)))?;
+            Some(times.median())
+        });
+        let measured = over(&|storm| Some(storms[storm].connected_s.quantile(part)))?;
         let said = over(&|storm| Some(predicted[storm].reached(percent)? as f64 / 1e9))?;
         Some(Share {
             percent,
@@ -213,10 +325,13 @@ fn row(of: &Combination, storms: &[Storm], costs: &Costs) -> Result<Row, Failure
             range_s: (measured.quantile(0.0), measured.quantile(1.0)),
             predicted_s: said.median(),
             error: said.median() / measured.median() - 1.0,
+            growing_s: growing,
+            growing_error: growing.map(|growing| growing / measured.median() - 1.0),
         })
     };
     let shares: Vec<Share> = SHARES.into_iter().filter_map(share).collect();
     let errors: Vec<f64> = shares.iter().map(|share| share.error).collect();
+    let growing: Vec<f64> = shares.iter().filter_map(|share| share.growing_error).collect();
     let typical = |value: &dyn Fn(usize) -> f64| over(&|storm| Some(value(storm))).map_or(0.0, |all| all.median());
     Ok(Row {
         protocol: of.protocol,
@@ -230,12 +345,15 @@ fn row(of: &Combination, storms: &[Storm], costs: &Costs) -> Result<Row, Failure
         retransmissions: typical(&|storm| storms[storm].retransmissions),
         predicted_retransmissions: typical(&|storm| predicted[storm].counters.retransmissions as f64),
         median_absolute_error: median_absolute(&errors),
+        growth_us: growth.map(|growth| growth.us),
+        growth_from_others: growth.map(|growth| growth.from_others),
+        median_absolute_error_growing: (!growing.is_empty()).then(|| median_absolute(&growing)),
         shares,
     })
 }
 
-fn section(rows: &[Row]) -> Section {
-    let mut section = Section::new("storms of handshakes with one responder");
+fn section(protocol: &str, rows: &[Row]) -> Section {
+    let mut section = Section::new(format!("storms of handshakes with one responder, {protocol}"));
     let mut grid = Grid::under(
         "until so many of a hundred clients are connected, seconds: measured (median, fastest and slowest storm) and predicted",
         [
@@ -249,6 +367,8 @@ fn section(rows: &[Row]) -> Section {
             "#from",
             "#to",
             "#predicted",
+            "#error %",
+            "#cost growing",
             "#error %",
         ],
     );
@@ -266,6 +386,12 @@ fn section(rows: &[Row]) -> Section {
                 Field::from(format!("{:.3}", share.range_s.1)),
                 Field::from(format!("{:.3}", share.predicted_s)),
                 error_field(share.error),
+                Field::from(
+                    share
+                        .growing_s
+                        .map_or_else(|| "-".to_owned(), |growing| format!("{growing:.3}")),
+                ),
+                share.growing_error.map_or_else(|| Field::from("-"), error_field),
             ]);
         }
     }
@@ -285,6 +411,8 @@ fn overview(rows: &[Row]) -> Grid {
             "key exchange",
             "authentication",
             "#error %",
+            "#cost growing %",
+            "#us for each SA",
             "#client us",
             "#in the storm",
             "#responder us",
@@ -299,6 +427,9 @@ fn overview(rows: &[Row]) -> Grid {
             Field::from(row.key_exchange.clone()),
             Field::from(row.authentication.clone()),
             error_field(row.median_absolute_error),
+            row.median_absolute_error_growing
+                .map_or_else(|| Field::from("-"), error_field),
+            Field::from(row.growth_us.map_or_else(|| "-".to_owned(), |growth| number(growth, 3))),
             Field::from(number(row.client_us, 0)),
             Field::from(number(row.in_storm_us[0], 0)),
             Field::from(number(row.responder_us, 0)),
@@ -310,31 +441,38 @@ fn overview(rows: &[Row]) -> Grid {
     grid
 }
 
+/// A time, and its range where several storms have one.
+type Drawn = Option<(f64, Option<Interval>)>;
+
 fn drawing(row: &Row) -> bartizan_report::plot::Drawing {
-    let line = |name: &str, tone, of: &dyn Fn(&Share) -> (f64, Option<Interval>)| Line {
+    let line = |name: &str, tone, of: &dyn Fn(&Share) -> Drawn| Line {
         name: name.to_owned(),
         tone,
         points: row
             .shares
             .iter()
-            .map(|share| {
-                let (value, interval) = of(share);
-                Point {
+            .filter_map(|share| {
+                let (value, interval) = of(share)?;
+                Some(Point {
                     x: share.percent as f64,
                     value,
                     interval,
                     published: Vec::new(),
-                }
+                })
             })
             .collect(),
     };
-    let items = vec![
-        line("predicted", 0, &|share| (share.predicted_s, None)),
+    let mut items = vec![
+        line("predicted", 0, &|share| Some((share.predicted_s, None))),
         line("measured", 1, &|share| {
             let (low, high) = share.range_s;
-            (share.measured_s, Some(Interval { low, high }))
+            Some((share.measured_s, Some(Interval { low, high })))
         }),
     ];
+    let growing = line("with a cost that grows", 2, &|share| Some((share.growing_s?, None)));
+    if !growing.points.is_empty() {
+        items.push(growing);
+    }
     let axis = Axis {
         quantity: "time until they are connected".to_owned(),
         unit: Shown::in_unit("s"),
