@@ -62,6 +62,9 @@ headers! {
     TLS_RECORD         "TLS record header"             5 "RFC 9846"          "section 5.1";
     TLS_CONTENT_TYPE   "TLS inner content type"        1 "RFC 9846"          "section 5.2";
     TLS_HANDSHAKE      "TLS handshake header"          4 "RFC 9846"          "section 4";
+    SSH_LENGTHS        "SSH packet and padding length" 5 "RFC 4253"         "section 6";
+    SSH_PADDING_LEAST  "least SSH padding"             4 "RFC 4253"          "section 6";
+    SSH_GCM_TAG        "SSH AES-GCM tag"              16 "RFC 5647"          "section 7";
     QUIC_FLAGS         "QUIC short header flags"       1 "RFC 9000"          "section 17.3";
     QUIC_TAG           "QUIC AEAD tag"                16 "RFC 9001"          "section 5.3";
 }

@@ -141,6 +141,7 @@ pub fn table_1() -> Result<Vec<Value>, PublishedError> {
         let protection: Protection = name.parse()?;
         Ok(protection.frame(frame, IpVersion::V4)?.overhead().value() as f64)
     };
+    let least_ssh = Header::SSH_LENGTHS.bytes + Header::SSH_PADDING_LEAST.bytes + Header::SSH_GCM_TAG.bytes;
     // A SACK of 48 bytes fills ESP's four bytes with two of padding: the least of GCM is without.
     let least_gcm = added("esp:aes256gcm16")? - 2.0;
     // Of CBC, a packet of 46 bytes and the trailer fill three blocks.
@@ -159,6 +160,17 @@ pub fn table_1() -> Result<Vec<Value>, PublishedError> {
             Verdict::CannotBeRight(
                 "TLS 1.3, which the paper names, adds 5 + 1 + 16 to each record with every AEAD but AES-CCM-8, which adds 14; 25 is what a stream cipher with \
                  HMAC-SHA-1 added before TLS 1.3 (5 + 20)",
+            ),
+        ),
+        value(
+            "least overhead of an SSH packet, with AES-GCM",
+            "table 1",
+            28.0,
+            Some(f64::from(least_ssh)),
+            "bytes",
+            Verdict::CannotBeRight(
+                "a packet adds 4 of length, 1 of padding length, 4 of padding at least and the check value, which is 16 with AES-GCM (RFC 4253, section 6; RFC 5647); 28 is what \
+                 RFC 4253, section 5.3, has as the order of a whole least packet",
             ),
         ),
         value(
