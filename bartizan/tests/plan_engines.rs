@@ -181,6 +181,34 @@ fn without_a_record_no_memory_is_given_and_the_answer_says_what_would_do() {
 }
 
 #[test]
+fn set_ups_and_primitives_of_two_processors_are_named_and_those_of_one_are_not() {
+    let place = tempfile::tempdir().unwrap();
+    let folder = place.path();
+    let read = |name: &str| -> Value {
+        let text = std::fs::read_to_string(experiments().join("crypto-cost").join(name)).unwrap();
+        serde_json::from_str(&text).unwrap()
+    };
+    let mut engines = read("engines.json");
+    let primitives = read("record.json")["conditions"]["processor"].clone();
+    for (processor, is_named) in [(json!("another processor"), true), (primitives, false)] {
+        engines["engines"][0]["processor"] = processor;
+        std::fs::write(folder.join("engines.json"), engines.to_string()).unwrap();
+        let arguments = [
+            "capacity",
+            "--engine-cost",
+            "engines.json",
+            "--suite",
+            "x25519/ecdsa-p256",
+        ];
+        let output = plan(folder, &arguments);
+        let said = text(&output.stdout);
+        assert_eq!(output.status.code(), Some(0), "{said}{}", text(&output.stderr));
+        let caution = "set-ups were measured on another processor, primitives on";
+        assert_eq!(said.contains(caution), is_named, "{said}");
+    }
+}
+
+#[test]
 fn records_without_set_ups_and_files_that_are_none_are_refused() {
     let place = tempfile::tempdir().unwrap();
     let folder = place.path();
