@@ -1,6 +1,6 @@
 //! What protection will cost a link, before it is bought: overheads of every packet, delay, feasibility of a fronthaul, MTU and round trips.
 //!
-//! Pure functions of typed quantities ([`unit`]): no I/O, no clock, chance only by a seed. Each function's comment has the formula, where
+//! Pure functions of typed quantities ([`mod@unit`]): no I/O, no clock, chance only by a seed. Each function's comment has the formula, where
 //! it comes from and where it ceases to hold. Every number that leaves the crate carries its [`Source`].
 #![forbid(unsafe_code)]
 
