@@ -241,14 +241,14 @@ impl Conditions {
             // A SYN, a full handshake, the request.
             With::Sidecar => (
                 "tls:TLS_AES_256_GCM_SHA384",
-                61.8,
-                "experiments/peers: request by `http2` on a kept connection, one core, 61.8 us",
+                57.8,
+                "experiments/peers: request by `http2` on a kept connection, one core, 57.8 us",
                 Some(3),
             ),
             With::Gateway => (
                 "tls:TLS_AES_256_GCM_SHA384",
-                61.8,
-                "experiments/peers: a sidecar's request by `http2` on a kept connection, one core, 61.8 us; a gateway's message has no record yet",
+                57.8,
+                "experiments/peers: a sidecar's request by `http2` on a kept connection, one core, 57.8 us; a gateway's message has no record yet",
                 Some(3),
             ),
             // IKE_SA_INIT, IKE_INTERMEDIATE, IKE_AUTH.
