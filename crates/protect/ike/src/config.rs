@@ -6,6 +6,7 @@ use std::time::Duration;
 use bartizan_wire::ike::Transform;
 
 use crate::credential::{Identity, SigningKey};
+use crate::key_exchange::Secret;
 use crate::selector::Selector;
 use crate::trust::Trust;
 
@@ -23,6 +24,8 @@ pub struct Config {
     pub certificates: Vec<Vec<u8>>,
     /// The key of the first.
     pub key: SigningKey,
+    /// A secret that both ends share, besides the certificates.
+    pub ppk: Option<Ppk>,
     /// Whom to believe.
     pub trust: Arc<dyn Trust>,
     /// How long to wait for what.
@@ -32,9 +35,19 @@ pub struct Config {
     pub longest: usize,
 }
 
+/// A post-quantum pre-shared key (RFC 8784). Where there is one it is required of the peer: every key of a CHILD_SA, and of each IKE_SA that takes the
+/// place of the first, follows from it.
+pub struct Ppk {
+    /// What both ends call it, PPK_ID_FIXED.
+    pub identity: Vec<u8>,
+    /// At least as many bytes as the key of the cipher that it is to protect.
+    pub secret: Secret,
+}
+
 /// What a CHILD_SA protects, and how.
 pub struct ChildConfig {
-    /// Proposals of ESP, the best first: transforms of ENCR and SN, of INTEG where the cipher is no AEAD.
+    /// Proposals of ESP, the best first: transforms of ENCR and SN, of INTEG where the cipher is no AEAD. Transforms of KE and ADDKE say
+    /// by which key exchanges a CHILD_SA is replaced; the first CHILD_SA follows from those of the IKE_SA (RFC 7296, section 1.2).
     pub proposals: Vec<Vec<Transform>>,
     /// Tunnel or transport.
     pub mode: Mode,
@@ -60,10 +73,45 @@ pub struct Timing {
     pub retransmit: Duration,
     /// Retransmissions before a peer counts as unreachable.
     pub attempts: u32,
-    /// How long a responder keeps an IKE_SA whose peer has not authenticated itself.
+    /// How long this end keeps what the peer has to complete: an IKE_SA whose peer has not authenticated itself, additional key exchanges that it
+    /// began.
     pub half_open: Duration,
     /// Silence after which the peer is asked whether it is alive; none asks never.
     pub liveness: Option<Duration>,
+    /// Until an SA that the peer did not replace when it was asked to is tried again; up to twice that, by chance.
+    pub again: Duration,
+    /// Of the IKE_SA; none is without end.
+    pub ike: Option<Lifetime>,
+    /// Of each CHILD_SA.
+    pub child: Option<Lifetime>,
+}
+
+/// How long an SA is used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Lifetime {
+    /// After which this end replaces it: up to a tenth earlier, by chance, so that both ends seldom do at once (RFC 7296, section 2.8.1).
+    pub rekey: Duration,
+    /// After which it is deleted where it was not replaced.
+    pub expire: Duration,
+}
+
+impl Lifetime {
+    /// One after which an SA is replaced, and a tenth of it to do so.
+    #[must_use]
+    pub fn of(rekey: Duration) -> Self {
+        Self {
+            rekey,
+            expire: rekey + rekey / 10,
+        }
+    }
+}
+
+impl Timing {
+    /// How long a request is sent again before its peer counts as unreachable, and so how long the peer's may still arrive.
+    pub(crate) fn patience(&self) -> Duration {
+        let waits = 2_u32.saturating_pow(self.attempts.saturating_add(1)) - 1;
+        self.retransmit.saturating_mul(waits)
+    }
 }
 
 impl Default for Timing {
@@ -73,6 +121,10 @@ impl Default for Timing {
             attempts: 7,
             half_open: Duration::from_secs(30),
             liveness: Some(Duration::from_secs(30)),
+            again: Duration::from_secs(10),
+            // strongSwan's.
+            ike: Some(Lifetime::of(Duration::from_hours(4))),
+            child: Some(Lifetime::of(Duration::from_hours(1))),
         }
     }
 }

@@ -38,6 +38,12 @@ pub enum Failure {
     /// The peer deleted the IKE_SA.
     #[error("the peer has deleted the IKE_SA")]
     Deleted,
+    /// Another IKE_SA has taken its place, and its CHILD_SAs.
+    #[error("replaced by another IKE_SA")]
+    Replaced,
+    /// Its lifetime is over, and it was not replaced.
+    #[error("its lifetime is over")]
+    Expired,
     /// This end closed it.
     #[error("closed by this end")]
     Closed,

@@ -1,13 +1,14 @@
 //! What an IKE_SA reports.
 
 use bartizan_esp::{Inbound, Outbound, SequenceNumbers, Suite, Unusable};
-use bartizan_wire::ike::NotifyType;
+use bartizan_wire::ike::{NotifyType, Transform};
 
 use crate::config::Mode;
 use crate::credential::Identity;
 use crate::error::Failure;
 use crate::key_exchange::Secret;
 use crate::proposal::Agreed;
+use crate::sa::IkeSa;
 use crate::selector::Selector;
 
 /// What happened to an IKE_SA.
@@ -24,17 +25,39 @@ pub enum Event {
     Child(Box<Child>),
     /// The ends are authenticated and agree on no CHILD_SA.
     ChildRefused(NotifyType),
-    /// The peer has deleted the CHILD_SA that it receives by this SPI, and its counterpart is deleted too.
+    /// A CHILD_SA was deleted, in both directions, by either end.
     ChildDeleted {
-        /// The SPI by which this end receives.
+        /// The SPI by which this end received.
         inbound: u32,
     },
-    /// The IKE_SA has ended, and its CHILD_SAs with it. Nothing follows.
+    /// An SA was not replaced: the peer refuses. It is tried again unless the peer says that it never will.
+    NotReplaced {
+        /// The SPI by which this end receives in the CHILD_SA; none where it is the IKE_SA.
+        inbound: Option<u32>,
+        /// What the peer says.
+        kind: NotifyType,
+    },
+    /// An IKE_SA that takes the place of this one, with its CHILD_SAs: from now on its datagrams are to be passed to it, by its SPIs. Where both
+    /// ends have replaced this one at once there are two such events: one has the CHILD_SAs, the other ends by itself.
+    Rekeyed(Box<IkeSa>),
+    /// The IKE_SA has ended, and its CHILD_SAs with it, unless another has them now ([`Self::Rekeyed`]). Nothing follows.
     Closed(Failure),
 }
 
+/// Which end has asked for an SA.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Requester {
+    /// This one: the peer has the keys already, so that packets may be sent.
+    ThisEnd,
+    /// The peer: it may not have the keys yet.
+    Peer,
+}
+
 /// A CHILD_SA: the keys of both directions, and the traffic that they protect. Its `Debug` prints no key.
+#[derive(Clone)]
 pub struct Child {
+    /// What was agreed on: one transform of each type, with the key exchanges that it was made by where it has its own.
+    pub transforms: Vec<Transform>,
     /// Algorithms of both directions.
     pub suite: Suite,
     /// How packets are counted.
@@ -51,6 +74,11 @@ pub struct Child {
     pub remote: Vec<Selector>,
     /// Whether addresses are translated between the ends, so that ESP is carried in UDP (RFC 3948).
     pub in_udp: bool,
+    /// Which end has asked for it.
+    pub requester: Requester,
+    /// The CHILD_SA that it replaces, by the SPI by which this end receives. That one still receives, and sends until this one may
+    /// (see [`IkeSa::sending`]).
+    pub replaces: Option<u32>,
 }
 
 impl Child {
@@ -74,6 +102,7 @@ impl Child {
 impl std::fmt::Debug for Child {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Child")
+            .field("transforms", &self.transforms)
             .field("suite", &self.suite)
             .field("numbers", &self.numbers)
             .field("mode", &self.mode)
@@ -82,6 +111,8 @@ impl std::fmt::Debug for Child {
             .field("local", &self.local)
             .field("remote", &self.remote)
             .field("in_udp", &self.in_udp)
+            .field("requester", &self.requester)
+            .field("replaces", &self.replaces.map(|spi| format!("{spi:#010x}")))
             .finish_non_exhaustive()
     }
 }

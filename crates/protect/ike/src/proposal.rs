@@ -18,10 +18,12 @@ pub struct Agreed {
     pub suite: Suite,
     /// Derives its keys.
     pub prf: Prf,
-    /// The key exchange of IKE_SA_INIT.
+    /// The key exchange of IKE_SA_INIT, or of CREATE_CHILD_SA.
     pub first: KeyExchangeMethod,
-    /// Those of IKE_INTERMEDIATE, in their order.
+    /// Those of IKE_INTERMEDIATE or IKE_FOLLOWUP_KE, in their order.
     pub additional: Vec<KeyExchangeMethod>,
+    /// Whether a post-quantum pre-shared key went into the keys of CHILD_SAs (RFC 8784).
+    pub ppk: bool,
 }
 
 impl Agreed {
@@ -42,6 +44,7 @@ impl Agreed {
             prf: Prf::of(id(TransformKind::PseudoRandomFunction)?)?,
             first,
             additional,
+            ppk: false,
         })
     }
 }
@@ -55,6 +58,38 @@ pub(crate) fn suite(chosen: &Proposal) -> Option<Suite> {
     let encryption = find(chosen, TransformKind::Encryption.code())?;
     let integrity = find(chosen, TransformKind::Integrity.code()).map(|transform| transform.id);
     Suite::of(encryption.id, encryption.key_length, integrity).ok()
+}
+
+/// The key exchanges of a proposal for a CHILD_SA: that of CREATE_CHILD_SA, if there is one, and the additional ones. None where one is not
+/// implemented here, or there are additional ones alone.
+pub(crate) fn exchanges(chosen: &Proposal) -> Option<(Option<KeyExchangeMethod>, Vec<KeyExchangeMethod>)> {
+    let first = find(chosen, TransformKind::KeyExchange.code());
+    let first = first.and_then(|transform| transform.key_exchange());
+    let first = first.filter(|method| *method != KeyExchangeMethod::NONE);
+    let additional: Vec<_> = chosen
+        .additional_key_exchanges()
+        .filter_map(|one| one.key_exchange())
+        .collect();
+    for method in first.iter().chain(&additional) {
+        key_exchange(*method)?;
+    }
+    (first.is_some() || additional.is_empty()).then_some((first, additional))
+}
+
+/// The first key exchange that these proposals name for the exchange that they are sent in.
+pub(crate) fn preferred(lists: &[Vec<Transform>]) -> Option<KeyExchangeMethod> {
+    let of = |transform: &&Transform| transform.kind == Transform::KE && transform.id != KeyExchangeMethod::NONE.0;
+    let first = lists.iter().flatten().find(of)?;
+    first.key_exchange()
+}
+
+/// Proposals of a CHILD_SA as IKE_AUTH has them: it has no key exchange (RFC 7296, section 1.2).
+pub(crate) fn without_key_exchanges(lists: &[Vec<Transform>]) -> Vec<Vec<Transform>> {
+    let kept = |list: &Vec<Transform>| {
+        let kept = list.iter().filter(|transform| transform.key_exchange().is_none());
+        kept.copied().collect()
+    };
+    lists.iter().map(kept).collect()
 }
 
 /// How the packets of a CHILD_SA are counted.

@@ -1,5 +1,10 @@
 //! Where chance comes from.
 
+use std::time::Duration;
+
+use aws_lc_rs::hmac;
+use zeroize::Zeroizing;
+
 /// Bytes that nobody can predict: SPIs, nonces and the secret of cookies. Keys of key exchanges are drawn by the cryptographic library.
 pub trait Random {
     /// Fills all of these.
@@ -9,6 +14,44 @@ pub trait Random {
 impl<F: FnMut(&mut [u8])> Random for F {
     fn fill(&mut self, bytes: &mut [u8]) {
         self(bytes);
+    }
+}
+
+/// What an IKE_SA draws SPIs, nonces and delays from as long as it exists: HMAC-SHA-256 of a counter under a key that is drawn when it begins. All
+/// that comes out of it is sent, or shows in when something is; keys are never drawn from it.
+pub(crate) struct Chance {
+    key: hmac::Key,
+    drawn: u64,
+}
+
+impl Chance {
+    /// Bytes of its key: those of the hash.
+    const KEY: usize = 32;
+
+    pub(crate) fn new(random: &mut dyn Random) -> Self {
+        let mut key = Zeroizing::new([0; Self::KEY]);
+        random.fill(&mut key[..]);
+        Self {
+            key: hmac::Key::new(hmac::HMAC_SHA256, &key[..]),
+            drawn: 0,
+        }
+    }
+
+    /// A time below this one.
+    pub(crate) fn within(&mut self, most: Duration) -> Duration {
+        let mut bytes = [0; 4];
+        self.fill(&mut bytes);
+        most.mul_f64(f64::from(u32::from_be_bytes(bytes)) / (f64::from(u32::MAX) + 1.0))
+    }
+}
+
+impl Random for Chance {
+    fn fill(&mut self, bytes: &mut [u8]) {
+        for piece in bytes.chunks_mut(Self::KEY) {
+            self.drawn += 1;
+            let drawn = hmac::sign(&self.key, &self.drawn.to_be_bytes());
+            piece.copy_from_slice(&drawn.as_ref()[..piece.len()]);
+        }
     }
 }
 
@@ -31,4 +74,23 @@ pub(crate) fn nonce(random: &mut dyn Random) -> Vec<u8> {
     let mut bytes = vec![0; 32];
     random.fill(&mut bytes);
     bytes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_drawn_differs_each_time_and_follows_from_the_key_alone() {
+        let seeded = |seed: u8| Chance::new(&mut move |bytes: &mut [u8]| bytes.fill(seed));
+        let (mut one, mut same, mut other) = (seeded(1), seeded(1), seeded(2));
+        let drawn = nonce(&mut one);
+        assert_eq!(drawn, nonce(&mut same));
+        assert_ne!(drawn, nonce(&mut one));
+        assert_ne!(drawn, nonce(&mut other));
+        let most = Duration::from_secs(10);
+        let times: Vec<Duration> = (0..100).map(|_| one.within(most)).collect();
+        assert!(times.iter().all(|time| *time < most));
+        assert!(times.iter().any(|time| *time < most / 4) && times.iter().any(|time| *time > most * 3 / 4));
+    }
 }

@@ -1,10 +1,18 @@
 //! One end of an IKE_SA.
 
+mod agreement;
 mod authenticating;
+mod child;
 mod exchanging;
 mod init;
+mod initiating;
+mod life;
 mod messages;
 mod open;
+mod replacing;
+mod responding;
+#[cfg(test)]
+mod tests;
 mod timers;
 
 use std::collections::VecDeque;
@@ -21,13 +29,18 @@ use crate::event::Event;
 use crate::key_exchange::Pending;
 use crate::proposal::Agreed;
 use crate::protection::Protection;
-use crate::random::{self, Random};
+use crate::random::{self, Chance, Random};
 use crate::schedule::{Keys, Nonces};
 
+use child::ChildSa;
 use init::Starting;
 pub(crate) use init::{Init, encode};
+use initiating::Initiating;
+use life::Task;
 pub(crate) use messages::unknown_critical;
 use messages::{Answered, Outgoing};
+use replacing::Contest;
+use responding::Responding;
 
 /// Between which sockets an IKE_SA is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -63,7 +76,7 @@ pub struct IkeSa {
     ends: Ends,
     /// Of initiator and responder; the latter is zero until it is known.
     spis: [u64; 2],
-    /// By which this end would receive in the CHILD_SA that IKE_AUTH makes.
+    /// By which this end would receive in the CHILD_SA that IKE_AUTH makes; of an IKE_SA that replaces another it is zero.
     esp_spi: u32,
     state: State,
     security: Option<Security>,
@@ -79,15 +92,30 @@ pub struct IkeSa {
     assemblies: [Assembly; 2],
     /// The first fragment, or all, of the request that is arriving.
     arriving: Vec<u8>,
-    /// SPIs by which this end receives and sends.
-    child: Option<(u32, u32)>,
+    children: Vec<ChildSa>,
+    /// What this end is to do once no request of its own is on its way.
+    tasks: VecDeque<Task>,
+    /// What this end has asked the peer to make.
+    initiating: Option<Initiating>,
+    /// What the peer has asked for, and has not made all key exchanges of.
+    responding: Option<Responding>,
+    /// An SA that both ends may have replaced at once.
+    contest: Option<Contest>,
+    /// SPIs by which the peer received in what it has deleted before this end has learned that it is made.
+    deleted_early: Vec<u32>,
+    /// The CHILD_SA of which a deletion is on its way.
+    deleting: Option<u32>,
+    /// When this end replaces the IKE_SA, and when it deletes it.
+    rekey: Option<Instant>,
+    expires: Option<Instant>,
     /// What somebody unauthenticated has answered to IKE_SA_INIT.
     refused: Option<NotifyType>,
-    /// To be closed once the request on its way is answered.
-    closing: bool,
-    /// When a peer that has not authenticated itself is given up.
+    /// To be deleted, for this reason, once the request on its way is answered.
+    closing: Option<Failure>,
+    /// When a peer that has not authenticated itself, or does not delete what it has replaced, is given up.
     deadline: Option<Instant>,
     heard: Instant,
+    chance: Chance,
     transmits: VecDeque<Transmit>,
     events: VecDeque<Event>,
 }
@@ -107,6 +135,8 @@ enum State {
         index: usize,
     },
     Established,
+    /// The peer has replaced it, and is to delete it.
+    Replaced,
     /// A deletion is on its way, for this reason.
     Closing(Failure),
     Closed,
@@ -125,6 +155,8 @@ struct Security {
 struct Abilities {
     fragments: bool,
     intermediate: bool,
+    /// Whether it shares a post-quantum key.
+    ppk: bool,
     /// Hash algorithms of signatures that it verifies.
     hashes: Vec<u16>,
     /// Whether it, and whether this end, is behind a translation of addresses; none where it has not said what it sees.
@@ -140,6 +172,17 @@ struct Transcript {
     intermediate: [Vec<u8>; 2],
 }
 
+impl std::fmt::Debug for IkeSa {
+    /// Prints no key.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("IkeSa")
+            .field("role", &self.role)
+            .field("spis", &self.spis.map(|spi| format!("{spi:#018x}")))
+            .field("children", &self.children)
+            .finish_non_exhaustive()
+    }
+}
+
 impl IkeSa {
     /// Begins an IKE_SA: its first datagram waits to be sent.
     ///
@@ -150,7 +193,8 @@ impl IkeSa {
         let spis = [random::spi(random), 0];
         let esp_spi = random::esp_spi(random);
         let state = State::Starting(Box::new(starting));
-        let mut sa = Self::new(config, Party::Initiator, ends, (spis, esp_spi), state, now);
+        let chance = Chance::new(random);
+        let mut sa = Self::new(config, Party::Initiator, ends, (spis, esp_spi), (state, chance), now);
         sa.send_init(now)?;
         Ok(sa)
     }
@@ -160,7 +204,7 @@ impl IkeSa {
         role: Party,
         ends: Ends,
         (spis, esp_spi): ([u64; 2], u32),
-        state: State,
+        (state, chance): (State, Chance),
         now: Instant,
     ) -> Self {
         Self {
@@ -179,11 +223,20 @@ impl IkeSa {
             answered: None,
             assemblies: [Assembly::new(), Assembly::new()],
             arriving: Vec::new(),
-            child: None,
+            children: Vec::new(),
+            tasks: VecDeque::new(),
+            initiating: None,
+            responding: None,
+            contest: None,
+            deleted_early: Vec::new(),
+            deleting: None,
+            rekey: None,
+            expires: None,
             refused: None,
-            closing: false,
+            closing: None,
             deadline: None,
             heard: now,
+            chance,
             transmits: VecDeque::new(),
             events: VecDeque::new(),
         }
@@ -193,6 +246,12 @@ impl IkeSa {
     #[must_use]
     pub fn spis(&self) -> (u64, u64) {
         (self.spis[0], self.spis[1])
+    }
+
+    /// Between which sockets it is.
+    #[must_use]
+    pub fn ends(&self) -> Ends {
+        self.ends
     }
 
     /// Whether both ends are authenticated.
@@ -217,12 +276,15 @@ impl IkeSa {
         self.events.pop_front()
     }
 
-    /// Ends it: a peer that is authenticated receives a deletion, and [`Event::Closed`] follows its answer.
+    /// Ends it: a peer that is authenticated receives a deletion, and [`Event::Closed`] follows its answer. Where it is being replaced the one
+    /// that takes its place ends.
     pub fn close(&mut self, now: Instant) {
         match self.state {
-            State::Established if self.outgoing.is_none() => self.delete(now, Failure::Closed),
-            State::Established => self.closing = true,
-            State::Closing(_) | State::Closed => {}
+            State::Established => {
+                self.closing = Some(Failure::Closed);
+                self.advance(now);
+            }
+            State::Closing(_) | State::Replaced | State::Closed => {}
             _ => self.fail(Failure::Closed),
         }
     }
@@ -240,6 +302,9 @@ impl IkeSa {
         self.security = None;
         self.outgoing = None;
         self.deadline = None;
+        self.children.clear();
+        self.tasks.clear();
+        (self.initiating, self.responding, self.contest) = (None, None, None);
         self.events.push_back(Event::Closed(failure));
     }
 

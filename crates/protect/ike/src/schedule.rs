@@ -83,6 +83,20 @@ pub(crate) struct Nonces {
     pub(crate) spis: [u8; 16],
 }
 
+impl Nonces {
+    /// Those of initiator and responder, and their SPIs.
+    pub(crate) fn new([initiator, responder]: [&[u8]; 2], ends: [u64; 2]) -> Self {
+        let mut spis = [0; 16];
+        spis[..8].copy_from_slice(&ends[0].to_be_bytes());
+        spis[8..].copy_from_slice(&ends[1].to_be_bytes());
+        Self {
+            initiator: initiator.to_vec(),
+            responder: responder.to_vec(),
+            spis,
+        }
+    }
+}
+
 /// The keys of an IKE_SA, but those of its cipher, which are given to it.
 pub(crate) struct Keys {
     pub(crate) prf: Prf,
@@ -132,13 +146,37 @@ impl Keys {
         (keys, [pair(ei, ai), pair(er, ar)])
     }
 
-    /// The keys of a CHILD_SA that IKE_AUTH makes, of both directions: first of what the initiator sends (RFC 7296, section 2.17).
-    pub(crate) fn child(&self, suite: Suite, nonces: &Nonces) -> CipherKeys {
-        let each = suite.key_material();
-        let bytes = self
-            .prf
-            .plus(&self.derive, &[&nonces.initiator, &nonces.responder], 2 * each);
-        let (initiator, responder) = bytes.split_at(each);
-        [initiator, responder].map(|keys| Zeroizing::new(keys.to_vec()))
+    /// Mixes a post-quantum pre-shared key into what is used from IKE_AUTH on (RFC 8784, section 3).
+    pub(crate) fn mix(&mut self, ppk: &[u8]) {
+        let [initiator, responder] = &mut self.prove;
+        for key in [&mut self.derive, initiator, responder] {
+            *key = self.prf.plus(ppk, &[&key[..]], key.len());
+        }
     }
+
+    /// Those of an IKE_SA that replaces this one: its first seed by this one's prf, the rest by its own (RFC 7296, section 2.18; RFC 9370,
+    /// section 2.2.4). The first secret is of CREATE_CHILD_SA, the others of IKE_FOLLOWUP_KE.
+    pub(crate) fn replaced(&self, prf: Prf, suite: Suite, secrets: &[Secret], nonces: &Nonces) -> (Self, CipherKeys) {
+        let parts = [&nonces.initiator[..], &nonces.responder];
+        let seed = self.prf.prf(&self.derive, &around(secrets, parts));
+        Self::expand(prf, suite, &seed, nonces)
+    }
+
+    /// The keys of a CHILD_SA, of both directions: first of what the end that asked for it sends (RFC 7296, section 2.17; RFC 9370, section
+    /// 2.2.4). Nonces are of the exchange that makes it, as are secrets: none where it makes none.
+    pub(crate) fn child(&self, suite: Suite, nonces: [&[u8]; 2], secrets: &[Secret]) -> CipherKeys {
+        let each = suite.key_material();
+        let bytes = self.prf.plus(&self.derive, &around(secrets, nonces), 2 * each);
+        let (requester, answerer) = bytes.split_at(each);
+        [requester, answerer].map(|keys| Zeroizing::new(keys.to_vec()))
+    }
+}
+
+/// SK(0) | Ni | Nr | SK(1) | ... SK(n).
+fn around<'a>(secrets: &'a [Secret], nonces: [&'a [u8]; 2]) -> Vec<&'a [u8]> {
+    let split = secrets.len().min(1);
+    let (first, additional) = secrets.split_at(split);
+    let bytes = |secret: &'a Secret| &secret[..];
+    let all = first.iter().map(bytes).chain(nonces);
+    all.chain(additional.iter().map(bytes)).collect()
 }

@@ -2,36 +2,36 @@
 
 use std::time::Instant;
 
-use bartizan_esp::Suite;
-use bartizan_wire::ike::{Body, ExchangeType, Message, NotifyType, Payload, PayloadType, Proposal, TrafficSelector};
+use bartizan_wire::ike::{Body, ExchangeType, Message, NotifyType, Payload, PayloadType};
 
+use super::child::{Made, Offered, Selectors};
 use super::init::{notify, payload};
 use super::messages::Content;
 use super::{IkeSa, State};
-use crate::config::Mode;
+use crate::config::{Mode, Ppk};
 use crate::credential::Identity;
 use crate::error::Failure;
-use crate::event::{Child, Event};
+use crate::event::{Event, Requester};
 use crate::proposal::{self, ESP};
-use crate::selector::{Selector, narrow};
 use crate::trust::Claim;
 
 /// X.509 Certificate - Signature (RFC 7296, section 3.6).
 const X509: u8 = 4;
 /// Digital Signature (RFC 7427, section 3).
 const DIGITAL_SIGNATURE: u8 = 14;
+/// Type of a pre-shared key's identity that both ends were configured with (RFC 8784, section 5.1).
+const PPK_ID_FIXED: u8 = 2;
 /// Certificates of one chain that are looked at.
 const CHAIN: usize = 8;
 
-/// What an IKE_AUTH message holds of who its sender is, and of the CHILD_SA.
+/// What an IKE_AUTH message holds of who its sender is.
 #[derive(Default)]
 struct Auth<'a> {
     identity: Option<(u8, &'a [u8])>,
     certificates: Vec<Vec<u8>>,
     proof: Option<(u8, &'a [u8])>,
-    proposals: Option<&'a [Proposal]>,
-    selectors: [Option<&'a [TrafficSelector<'a>]>; 2],
-    transport: bool,
+    /// What it says of a post-quantum pre-shared key.
+    ppk: Option<&'a [u8]>,
 }
 
 impl<'a> Auth<'a> {
@@ -44,10 +44,7 @@ impl<'a> Auth<'a> {
                     read.certificates.push(data.to_vec());
                 }
                 (_, Body::Authentication { method, data }) => read.proof = Some((*method, data)),
-                (_, Body::Proposals(all)) => read.proposals = Some(all),
-                (PayloadType::TS_INITIATOR, Body::TrafficSelectors(all)) => read.selectors[0] = Some(all),
-                (PayloadType::TS_RESPONDER, Body::TrafficSelectors(all)) => read.selectors[1] = Some(all),
-                (_, Body::Notify { kind, .. }) if *kind == NotifyType::USE_TRANSPORT_MODE => read.transport = true,
+                (_, Body::Notify { kind, data, .. }) if *kind == NotifyType::PPK_IDENTITY => read.ppk = Some(data),
                 _ => {}
             }
         }
@@ -55,24 +52,18 @@ impl<'a> Auth<'a> {
     }
 }
 
-/// A CHILD_SA as both ends see it.
-struct Made {
-    chosen: Proposal,
-    suite: Suite,
-    /// Of the initiator, and of the responder.
-    selectors: [Vec<Selector>; 2],
-}
-
 impl IkeSa {
     /// An initiator's IKE_AUTH.
     pub(super) fn send_auth(&mut self, now: Instant) -> Result<(), Failure> {
         let config = self.config.clone();
+        self.mix();
         let (kind, data) = config.identity.encode();
         let proof = self.prove(kind, &data)?;
+        let ppk = config.ppk.as_ref().map(named);
         let authorities = config.trust.authorities().concat();
         let (peer, peer_data) = config.peer.encode();
         let spi = self.esp_spi.to_be_bytes();
-        let selectors = [&config.child.local, &config.child.remote].map(|all| encoded(all));
+        let selectors = Selectors::new([&config.child.local, &config.child.remote]);
         let identification = |kind, data| Body::Identification { kind, data };
         let mut payloads = vec![payload(PayloadType::ID_INITIATOR, identification(kind, &data))];
         payloads.extend(certificates(&config.certificates));
@@ -84,53 +75,54 @@ impl IkeSa {
         payloads.push(payload(PayloadType::ID_RESPONDER, identification(peer, &peer_data)));
         let (method, data) = (DIGITAL_SIGNATURE, &proof[..]);
         payloads.push(payload(PayloadType::AUTH, Body::Authentication { method, data }));
+        payloads.extend(ppk.as_ref().map(|named| notify(NotifyType::PPK_IDENTITY, named)));
         if config.child.mode == Mode::Transport {
             payloads.push(notify(NotifyType::USE_TRANSPORT_MODE, &[]));
         }
-        let proposals = proposal::offer(&config.child.proposals, ESP, &spi);
+        let proposals = proposal::without_key_exchanges(&config.child.proposals);
+        let proposals = proposal::offer(&proposals, ESP, &spi);
         payloads.push(payload(PayloadType::SA, Body::Proposals(proposals)));
-        payloads.extend(traffic(&selectors));
+        payloads.extend(selectors.payloads());
         self.ask(now, ExchangeType::IKE_AUTH, payloads)?;
         self.state = State::Authenticating;
         Ok(())
     }
 
     /// A responder's answer.
-    pub(super) fn auth_request(&mut self, content: &Content, message: &Message<'_>) -> Result<(), Failure> {
+    pub(super) fn auth_request(
+        &mut self,
+        now: Instant,
+        content: &Content,
+        message: &Message<'_>,
+    ) -> Result<(), Failure> {
         let config = self.config.clone();
         let auth = Auth::of(message, PayloadType::ID_INITIATOR);
-        if let Err(failure) = self.verify(&auth) {
+        self.mix();
+        let known = config.ppk.as_ref().map(named);
+        if let Err(failure) = shares(known.as_deref(), auth.ppk).and_then(|()| self.verify(&auth)) {
             self.refuse(&content.header, &[notify(NotifyType::AUTHENTICATION_FAILED, &[])]);
             return Err(failure);
         }
         let (kind, data) = config.identity.encode();
         let proof = self.prove(kind, &data)?;
-        let made = self.choose_child(&auth);
+        let ours = proposal::without_key_exchanges(&config.child.proposals);
+        let made = self.choose_child(&Offered::of(message), &ours);
         let data = &data[..];
         let mut payloads = vec![payload(PayloadType::ID_RESPONDER, Body::Identification { kind, data })];
         payloads.extend(certificates(&config.certificates));
         let (method, data) = (DIGITAL_SIGNATURE, &proof[..]);
         payloads.push(payload(PayloadType::AUTH, Body::Authentication { method, data }));
-        let selectors = match &made {
-            Ok((made, _)) => [&made.selectors[0], &made.selectors[1]].map(|all| encoded(all)),
-            Err(_) => [Vec::new(), Vec::new()],
-        };
-        match &made {
-            Ok((made, _)) => {
-                if config.child.mode == Mode::Transport {
-                    payloads.push(notify(NotifyType::USE_TRANSPORT_MODE, &[]));
-                }
-                let mut chosen = made.chosen.clone();
-                chosen.spi = self.esp_spi.to_be_bytes().to_vec();
-                payloads.push(payload(PayloadType::SA, Body::Proposals(vec![chosen])));
-                payloads.extend(traffic(&selectors));
-            }
-            Err(kind) => payloads.push(notify(*kind, &[])),
+        payloads.extend(known.map(|_| notify(NotifyType::PPK_IDENTITY, &[])));
+        let selectors = made.as_ref().ok().map(Made::selectors);
+        match (&made, &selectors) {
+            (Ok(made), Some(selectors)) => payloads.extend(self.chosen_child(made, self.esp_spi, selectors)),
+            (Err(kind), _) => payloads.push(notify(*kind, &[])),
+            (Ok(_), None) => {}
         }
         self.answer(&content.header, payloads)?;
-        self.established();
+        self.established(now);
         match made {
-            Ok((made, theirs)) => self.made(made, theirs),
+            Ok(made) => self.first_child(now, made),
             Err(kind) => {
                 self.events.push_back(Event::ChildRefused(kind));
                 Ok(())
@@ -145,14 +137,16 @@ impl IkeSa {
         if auth.proof.is_none() {
             super::open::refusal(&message)?;
         }
-        if let Err(failure) = self.verify(&auth) {
+        let expected = self.config.ppk.as_ref().map(|_| &[][..]);
+        if let Err(failure) = shares(expected, auth.ppk).and_then(|()| self.verify(&auth)) {
             // The peer believes that all is well (RFC 7296, section 2.21.2).
             self.state = State::Closing(failure);
             let failed = notify(NotifyType::AUTHENTICATION_FAILED, &[]);
             return self.ask(now, ExchangeType::INFORMATIONAL, vec![failed]).map(drop);
         }
-        self.established();
-        let Some(proposals) = auth.proposals else {
+        self.established(now);
+        let offered = Offered::of(&message);
+        if offered.proposals.is_none() {
             let kind = super::open::refusal(&message).err();
             let kind = match kind {
                 Some(Failure::Refused(kind)) => kind,
@@ -160,9 +154,10 @@ impl IkeSa {
             };
             self.events.push_back(Event::ChildRefused(kind));
             return Ok(());
-        };
-        match self.accept_child(&auth, proposals) {
-            Some((made, theirs)) => self.made(made, theirs),
+        }
+        let ours = proposal::without_key_exchanges(&self.config.child.proposals);
+        match self.accept_child(&offered, &ours) {
+            Some(made) => self.first_child(now, made),
             None => {
                 // It chose what was not offered: nothing is sent by such an SA, and the peer learns that it is gone.
                 self.events
@@ -173,17 +168,33 @@ impl IkeSa {
         }
     }
 
-    fn established(&mut self) {
-        self.state = State::Established;
+    /// Mixes the pre-shared key in, where there is one: neither end proves who it is without it from here on.
+    fn mix(&mut self) {
+        if let (Some(ppk), Some(security)) = (&self.config.ppk, &mut self.security) {
+            security.keys.mix(&ppk.secret);
+            security.agreed.ppk = true;
+        }
+    }
+
+    fn established(&mut self, now: Instant) {
         self.deadline = None;
         // What was signed is not needed again; of ML-DSA and a KEM it is most of what an SA holds.
         self.transcript = super::Transcript::default();
-        if let Some(security) = &self.security {
-            self.events.push_back(Event::Established {
-                peer: self.config.peer.clone(),
-                agreed: security.agreed.clone(),
-            });
-        }
+        self.begin(now);
+    }
+
+    /// The CHILD_SA of IKE_AUTH, which the initiator of the IKE_SA asks for and whose nonces are those of IKE_SA_INIT.
+    fn first_child(&mut self, now: Instant, made: Made) -> Result<(), Failure> {
+        let security = self.security.as_ref().ok_or(Failure::Cryptography)?;
+        let nonces = [&security.nonces.initiator[..], &security.nonces.responder];
+        let keys = security.keys.child(made.suite, nonces, &[]);
+        let requester = if self.is_initiator() {
+            Requester::ThisEnd
+        } else {
+            Requester::Peer
+        };
+        self.keep_child(now, made, self.esp_spi, keys, (requester, None));
+        Ok(())
     }
 
     /// What an end signs: its IKE_SA_INIT, the other's nonce, its identity, and what was exchanged in between (RFC 7296, section 2.15; RFC
@@ -241,119 +252,23 @@ impl IkeSa {
         };
         self.config.trust.verify(claim).map_err(Failure::Authentication)
     }
-
-    /// A responder's choice, and the SPI of the initiator.
-    fn choose_child(&self, auth: &Auth<'_>) -> Result<(Made, u32), NotifyType> {
-        const NONE: NotifyType = NotifyType::NO_PROPOSAL_CHOSEN;
-        let ours = &self.config.child;
-        let offered = auth.proposals.ok_or(NONE)?;
-        let chosen = proposal::choose(offered, &ours.proposals, ESP).ok_or(NONE)?;
-        let suite = proposal::suite(&chosen).ok_or(NONE)?;
-        let theirs = spi_of(&chosen).ok_or(NONE)?;
-        // Of a tunnel that is offered as transport nothing is said back: it is one then (RFC 7296, section 1.3.1).
-        if ours.mode == Mode::Transport && !auth.transport {
-            return Err(NONE);
-        }
-        let [Some(initiator), Some(responder)] = auth.selectors else {
-            return Err(NotifyType::TS_UNACCEPTABLE);
-        };
-        let selectors = [narrow(initiator, &ours.remote), narrow(responder, &ours.local)];
-        if selectors
-            .iter()
-            .any(|all| all.is_empty() || all.len() > usize::from(u8::MAX))
-        {
-            return Err(NotifyType::TS_UNACCEPTABLE);
-        }
-        let made = Made {
-            chosen,
-            suite,
-            selectors,
-        };
-        Ok((made, theirs))
-    }
-
-    /// What a responder has chosen, where that was offered.
-    fn accept_child(&self, auth: &Auth<'_>, proposals: &[Proposal]) -> Option<(Made, u32)> {
-        let ours = &self.config.child;
-        let offered = proposal::offer(&ours.proposals, ESP, &[]);
-        let [chosen] = proposals else {
-            return None;
-        };
-        let mode = if auth.transport { Mode::Transport } else { Mode::Tunnel };
-        let (suite, theirs) = (proposal::suite(chosen)?, spi_of(chosen)?);
-        let read = |selectors: Option<&[TrafficSelector<'_>]>, allowed: &[Selector]| {
-            let read = selectors?.iter().map(Selector::read);
-            let read: Vec<Selector> = read.collect::<Option<_>>()?;
-            let within = |one: &Selector| allowed.iter().any(|allowed| allowed.contains(one));
-            (!read.is_empty() && read.iter().all(within)).then_some(read)
-        };
-        let selectors = [
-            read(auth.selectors[0], &ours.local)?,
-            read(auth.selectors[1], &ours.remote)?,
-        ];
-        let made = Made {
-            chosen: chosen.clone(),
-            suite,
-            selectors,
-        };
-        (proposal::is_of(chosen, &offered) && mode == ours.mode).then_some((made, theirs))
-    }
-
-    fn made(&mut self, made: Made, theirs: u32) -> Result<(), Failure> {
-        let security = self.security.as_ref().ok_or(Failure::Cryptography)?;
-        let [initiator, responder] = security.keys.child(made.suite, &security.nonces);
-        let [of_initiator, of_responder] = made.selectors;
-        let (sending, receiving, local, remote) = if self.is_initiator() {
-            (initiator, responder, of_initiator, of_responder)
-        } else {
-            (responder, initiator, of_responder, of_initiator)
-        };
-        self.child = Some((self.esp_spi, theirs));
-        self.events.push_back(Event::Child(Box::new(Child {
-            suite: made.suite,
-            numbers: proposal::numbers(&made.chosen),
-            mode: self.config.child.mode,
-            inbound: (self.esp_spi, receiving),
-            outbound: (theirs, sending),
-            local,
-            remote,
-            in_udp: self.peer.translated.is_some_and(|(local, remote)| local || remote),
-        })));
-        Ok(())
-    }
 }
 
-fn spi_of(proposal: &Proposal) -> Option<u32> {
-    let spi = <[u8; 4]>::try_from(&proposal.spi[..]).ok()?;
-    Some(u32::from_be_bytes(spi)).filter(|spi| *spi > 255)
+/// What an initiator calls the pre-shared key.
+fn named(ppk: &Ppk) -> Vec<u8> {
+    [&[PPK_ID_FIXED], &ppk.identity[..]].concat()
+}
+
+/// Whether the peer says of the pre-shared key what it must where there is one.
+fn shares(expected: Option<&[u8]>, said: Option<&[u8]>) -> Result<(), Failure> {
+    if expected.is_some() && expected != said {
+        return Err(Failure::Authentication("it does not use the pre-shared key"));
+    }
+    Ok(())
 }
 
 fn certificates(all: &[Vec<u8>]) -> impl Iterator<Item = Payload<'_>> {
     let body = |data| Body::Certificate { encoding: X509, data };
     all.iter()
         .map(move |certificate| payload(PayloadType::CERT, body(certificate)))
-}
-
-/// Type, protocol and range of each.
-fn encoded(all: &[Selector]) -> Vec<(u8, u8, Vec<u8>)> {
-    let encode = |selector: &Selector| {
-        let (kind, range) = selector.encode();
-        (kind, selector.protocol, range)
-    };
-    all.iter().map(encode).collect()
-}
-
-fn traffic(selectors: &[Vec<(u8, u8, Vec<u8>)>; 2]) -> [Payload<'_>; 2] {
-    let body = |place: usize| {
-        let all = selectors[place].iter().map(|(kind, protocol, range)| TrafficSelector {
-            kind: *kind,
-            protocol: *protocol,
-            range,
-        });
-        Body::TrafficSelectors(all.collect())
-    };
-    [
-        payload(PayloadType::TS_INITIATOR, body(0)),
-        payload(PayloadType::TS_RESPONDER, body(1)),
-    ]
 }

@@ -40,7 +40,7 @@ impl IkeSa {
         let data = data_of(&message, method)?;
         let secret = pending.finish(data).map_err(|_| Failure::KeyExchange(method))?;
         self.authenticate_intermediate(1, content);
-        self.rekey(&secret)?;
+        self.secure_again(&secret)?;
         self.go_on(now, index + 1)
     }
 
@@ -69,7 +69,7 @@ impl IkeSa {
         let exchange = payload(PayloadType::KE, Body::KeyExchange { method, data });
         let sent = self.answer(&content.header, vec![exchange])?;
         self.authenticate_intermediate(1, &sent);
-        self.rekey(&secret)?;
+        self.secure_again(&secret)?;
         self.state = State::Awaiting { index: index + 1 };
         Ok(())
     }
@@ -86,7 +86,7 @@ impl IkeSa {
         self.transcript.intermediate[by] = proof.to_vec();
     }
 
-    fn rekey(&mut self, secret: &[u8]) -> Result<(), Failure> {
+    fn secure_again(&mut self, secret: &[u8]) -> Result<(), Failure> {
         let is_initiator = self.is_initiator();
         let security = self.security.as_mut().ok_or(Failure::Cryptography)?;
         let suite = security.agreed.suite;

@@ -17,7 +17,7 @@ use crate::error::Failure;
 use crate::key_exchange::{Pending, key_exchange};
 use crate::proposal::{self, Agreed, IKE};
 use crate::protection::Protection;
-use crate::random::{self, Random};
+use crate::random::{self, Chance, Random};
 use crate::schedule::{Keys, Nonces};
 
 /// Cookies that an initiator returns before it fails: a responder needs one, and another where its secret has changed.
@@ -37,14 +37,7 @@ pub(super) struct Starting {
 
 impl Starting {
     pub(super) fn new(config: &Config, random: &mut dyn Random) -> Result<Self, Failure> {
-        let first = config
-            .proposals
-            .iter()
-            .flatten()
-            .find(|transform| transform.kind == Transform::KE);
-        let method = first
-            .and_then(|transform| transform.key_exchange())
-            .ok_or(Failure::NoProposal)?;
+        let method = proposal::preferred(&config.proposals).ok_or(Failure::NoProposal)?;
         let (data, pending) = begin(method)?;
         Ok(Self {
             nonce: random::nonce(random),
@@ -61,6 +54,14 @@ impl Starting {
 pub(super) fn begin(method: KeyExchangeMethod) -> Result<(Vec<u8>, Box<dyn Pending>), Failure> {
     let exchange = key_exchange(method).ok_or(Failure::KeyExchange(method))?;
     exchange.begin().map_err(|_| Failure::Cryptography)
+}
+
+/// The method that INVALID_KE_PAYLOAD asks for, where these proposals offer it.
+pub(super) fn wanted(data: &[u8], lists: &[Vec<Transform>]) -> Option<KeyExchangeMethod> {
+    let method = u16::from_be_bytes(data.try_into().ok()?);
+    let offers = |transform: &Transform| transform.kind == Transform::KE && transform.id == method;
+    let is_offered = method != KeyExchangeMethod::NONE.0 && lists.iter().flatten().any(offers);
+    is_offered.then_some(KeyExchangeMethod(method))
 }
 
 /// A message that is not encrypted, or what an Encrypted payload is to hold.
@@ -142,6 +143,7 @@ impl<'a> Init<'a> {
         Abilities {
             fragments: self.has(NotifyType::IKEV2_FRAGMENTATION_SUPPORTED),
             intermediate: self.has(NotifyType::INTERMEDIATE_EXCHANGE_SUPPORTED),
+            ppk: self.has(NotifyType::USE_PPK),
             hashes: hashes.map(|bytes| u16::from_be_bytes(*bytes)).collect(),
             translated: local.zip(remote),
         }
@@ -176,7 +178,7 @@ impl Said {
         }
     }
 
-    fn payloads(&self, intermediate: bool) -> Vec<Payload<'_>> {
+    fn payloads(&self, intermediate: bool, ppk: bool) -> Vec<Payload<'_>> {
         let mut payloads = vec![
             notify(NotifyType::NAT_DETECTION_SOURCE_IP, &self.source),
             notify(NotifyType::NAT_DETECTION_DESTINATION_IP, &self.destination),
@@ -185,6 +187,9 @@ impl Said {
         ];
         if intermediate {
             payloads.push(notify(NotifyType::INTERMEDIATE_EXCHANGE_SUPPORTED, &[]));
+        }
+        if ppk {
+            payloads.push(notify(NotifyType::USE_PPK, &[]));
         }
         payloads
     }
@@ -214,7 +219,7 @@ impl IkeSa {
             payload(PayloadType::KE, Body::KeyExchange { method, data }),
             payload(PayloadType::NONCE, Body::Nonce(&starting.nonce)),
         ]);
-        payloads.extend(said.payloads(hybrid));
+        payloads.extend(said.payloads(hybrid, self.config.ppk.is_some()));
         let message = encode(self.header(ExchangeType::IKE_SA_INIT, Flags::INITIATOR, 0), payloads)?;
         self.transcript.init[0].clone_from(&message);
         self.send_request(now, ExchangeType::IKE_SA_INIT, 0, vec![message]);
@@ -245,12 +250,7 @@ impl IkeSa {
 
     /// A cookie, another key exchange, or a refusal.
     fn asked_or_refused(&mut self, now: Instant, kind: NotifyType, data: &[u8]) {
-        let offered = |method: KeyExchangeMethod| {
-            let mut all = self.config.proposals.iter().flatten();
-            all.any(|transform| transform.kind == Transform::KE && transform.id == method.0)
-        };
-        let wanted = <[u8; 2]>::try_from(data).map(|bytes| KeyExchangeMethod(u16::from_be_bytes(bytes)));
-        let wanted = wanted.ok().filter(|method| offered(*method));
+        let wanted = wanted(data, &self.config.proposals);
         let State::Starting(starting) = &mut self.state else {
             return;
         };
@@ -305,6 +305,9 @@ impl IkeSa {
         if !agreed.additional.is_empty() && !self.peer.intermediate {
             return Err(Failure::Unsupported("IKE_INTERMEDIATE"));
         }
+        if self.config.ppk.is_some() && !self.peer.ppk {
+            return Err(Failure::Unsupported("a post-quantum pre-shared key"));
+        }
         self.transcript.init[1] = datagram.to_vec();
         self.heard = now;
         self.outgoing = None;
@@ -313,14 +316,7 @@ impl IkeSa {
     }
 
     fn secure(&mut self, agreed: Agreed, secret: &[u8], nonces: [&[u8]; 2]) -> Result<(), Failure> {
-        let mut spis = [0; 16];
-        spis[..8].copy_from_slice(&self.spis[0].to_be_bytes());
-        spis[8..].copy_from_slice(&self.spis[1].to_be_bytes());
-        let nonces = Nonces {
-            initiator: nonces[0].to_vec(),
-            responder: nonces[1].to_vec(),
-            spis,
-        };
+        let nonces = Nonces::new(nonces, self.spis);
         let (keys, cipher) = Keys::first(agreed.prf, agreed.suite, secret, &nonces);
         self.security = Some(Security {
             protection: Protection::new(agreed.suite, &cipher, self.is_initiator())?,
@@ -349,7 +345,8 @@ impl IkeSa {
         let nonce = random::nonce(random);
         let half_open = config.timing.half_open;
         let state = State::Awaiting { index: 0 };
-        let mut sa = Self::new(config, Party::Responder, ends, (spis, esp_spi), state, now);
+        let chance = Chance::new(random);
+        let mut sa = Self::new(config, Party::Responder, ends, (spis, esp_spi), (state, chance), now);
         sa.deadline = Some(now + half_open);
         // The initiator has computed its digests before there was a second SPI.
         sa.peer = init.abilities(ends, [spis[0], 0]);
@@ -364,7 +361,7 @@ impl IkeSa {
             payload(PayloadType::KE, Body::KeyExchange { method, data }),
             payload(PayloadType::NONCE, Body::Nonce(&nonce)),
         ];
-        payloads.extend(said.payloads(hybrid));
+        payloads.extend(said.payloads(hybrid, sa.config.ppk.is_some() && sa.peer.ppk));
         let message = encode(sa.header(ExchangeType::IKE_SA_INIT, Flags::RESPONSE, 0), payloads)?;
         sa.transcript.init = [datagram.to_vec(), message.clone()];
         sa.secure(agreed, &secret, [init.nonce, &nonce])?;

@@ -75,8 +75,9 @@ impl IkeSa {
         };
         self.heard = now;
         self.outgoing = None;
-        if let Err(failure) = self.response(now, &content) {
-            self.fail(failure);
+        match self.response(now, &content) {
+            Ok(()) => self.advance(now),
+            Err(failure) => self.fail(failure),
         }
     }
 
@@ -112,8 +113,9 @@ impl IkeSa {
             );
             return;
         }
-        if let Err(failure) = self.request(now, &content, &message) {
-            self.fail(failure);
+        match self.request(now, &content, &message) {
+            Ok(()) => self.advance(now),
+            Err(failure) => self.fail(failure),
         }
     }
 
@@ -151,7 +153,11 @@ impl IkeSa {
     }
 
     /// Header, first payload and content as they are sealed, and the datagrams.
-    fn seal(&mut self, header: Header, payloads: Vec<Payload<'_>>) -> Result<(Content, Vec<Vec<u8>>), Failure> {
+    pub(super) fn seal(
+        &mut self,
+        header: Header,
+        payloads: Vec<Payload<'_>>,
+    ) -> Result<(Content, Vec<Vec<u8>>), Failure> {
         let (first, bytes) = Message { payloads }.encode().ok_or(Failure::Cryptography)?;
         let limit = self.peer.fragments.then_some(self.config.longest);
         let security = self.security.as_mut().ok_or(Failure::Cryptography)?;

@@ -8,8 +8,10 @@ use super::init::{notify, payload};
 use super::messages::Content;
 use super::{IkeSa, State};
 use crate::error::Failure;
-use crate::event::Event;
 use crate::proposal::{ESP, IKE};
+
+/// Deletions of CHILD_SAs that are not here: what this end asks for is one.
+const DELETED_EARLY: usize = 8;
 
 /// The error that a message carries.
 pub(super) fn refusal(message: &Message<'_>) -> Result<(), Failure> {
@@ -26,12 +28,14 @@ impl IkeSa {
             State::Exchanging { .. } => self.intermediate_response(now, content),
             State::Authenticating => self.auth_response(now, content),
             State::Closing(failure) => Err(failure.clone()),
-            State::Established if self.closing => {
-                self.delete(now, Failure::Closed);
+            _ if self.initiating.is_some() => self.create_response(now, content),
+            _ => {
+                // That it answered is all that was asked, or it has deleted what it was to.
+                if let Some(inbound) = self.deleting.take() {
+                    self.child_deleted(inbound);
+                }
                 Ok(())
             }
-            // That it answered is what was asked.
-            _ => Ok(()),
         }
     }
 
@@ -43,17 +47,20 @@ impl IkeSa {
                 self.intermediate_request(content, message)
             }
             (State::Awaiting { index }, ExchangeType::IKE_AUTH) if Some(*index) == last => {
-                self.auth_request(content, message)
+                self.auth_request(now, content, message)
             }
             (State::Awaiting { .. }, _) => {
                 self.refuse(header, &[notify(NotifyType::INVALID_SYNTAX, &[])]);
                 Err(Failure::Incomplete("an exchange out of its order"))
             }
-            (State::Established | State::Closing(_), ExchangeType::INFORMATIONAL) => {
+            (State::Established | State::Replaced | State::Closing(_), ExchangeType::INFORMATIONAL) => {
                 self.informational(now, content, message)
             }
-            (State::Established, ExchangeType::CREATE_CHILD_SA) => {
-                self.refuse(header, &[notify(NotifyType::NO_ADDITIONAL_SAS, &[])]);
+            (State::Established, ExchangeType::CREATE_CHILD_SA) => self.create_request(now, content, message),
+            (State::Established, ExchangeType::IKE_FOLLOWUP_KE) => self.followup_request(now, content, message),
+            // It is about to go (RFC 7296, section 2.25.2).
+            (State::Replaced | State::Closing(_), ExchangeType::CREATE_CHILD_SA | ExchangeType::IKE_FOLLOWUP_KE) => {
+                self.refuse(header, &[notify(NotifyType::TEMPORARY_FAILURE, &[])]);
                 Ok(())
             }
             (State::Established, _) => {
@@ -64,19 +71,36 @@ impl IkeSa {
         }
     }
 
-    fn informational(&mut self, _now: Instant, content: &Content, message: &Message<'_>) -> Result<(), Failure> {
+    /// The peer deletes a CHILD_SA that is not here. It may be one that this end has asked for, whose answer is on its way.
+    fn delete_early(&mut self, outbound: u32) {
+        if self.initiating.is_some() && self.deleted_early.len() < DELETED_EARLY {
+            self.deleted_early.push(outbound);
+        }
+    }
+
+    fn informational(&mut self, now: Instant, content: &Content, message: &Message<'_>) -> Result<(), Failure> {
         let mut ended = None;
-        let mut deleted = None;
+        let (mut gone, mut spis) = (Vec::new(), Vec::new());
         for payload in &message.payloads {
             match payload.body {
                 Body::Delete { protocol: IKE, .. } => ended = Some(Failure::Deleted),
                 Body::Delete {
-                    protocol: ESP, spis, ..
+                    protocol: ESP,
+                    spis: named,
+                    ..
                 } => {
-                    // It names those by which it receives; the answer names those by which this end does.
-                    let gone = |(_, outbound): &(u32, u32)| spis.as_chunks::<4>().0.contains(&outbound.to_be_bytes());
-                    if let Some((inbound, _)) = self.child.take_if(|child| gone(child)) {
-                        deleted = Some(inbound);
+                    // It names those by which it receives; the answer names those by which this end does, but for what this end is deleting itself
+                    // (RFC 7296, section 1.4.1).
+                    let named = named.as_chunks::<4>().0;
+                    for outbound in named.iter().map(|spi| u32::from_be_bytes(*spi)) {
+                        let Some(child) = self.children.iter().find(|child| child.outbound == outbound) else {
+                            self.delete_early(outbound);
+                            continue;
+                        };
+                        gone.push(child.inbound);
+                        if self.deleting != Some(child.inbound) {
+                            spis.extend(child.inbound.to_be_bytes());
+                        }
                     }
                 }
                 Body::Notify { kind, .. } if kind == NotifyType::AUTHENTICATION_FAILED => {
@@ -85,36 +109,32 @@ impl IkeSa {
                 _ => {}
             }
         }
-        let spis = deleted.map(u32::to_be_bytes);
-        let payloads: Vec<Payload<'_>> = spis.iter().map(|spi| deletion(ESP, spi)).collect();
-        self.answer(&content.header, payloads)?;
-        if let Some(inbound) = deleted {
-            self.events.push_back(Event::ChildDeleted { inbound });
+        let deletions = (!spis.is_empty()).then(|| deletion(ESP, &spis));
+        self.answer(&content.header, deletions.into_iter().collect())?;
+        for inbound in gone {
+            self.child_deleted(inbound);
         }
-        match (ended, &self.state) {
+        let Some(failure) = ended else {
+            return Ok(());
+        };
+        self.inherit(now)?;
+        match &self.state {
             // Both have deleted it at once.
-            (Some(_), State::Closing(failure)) => Err(failure.clone()),
-            (Some(failure), _) => Err(failure),
-            (None, _) => Ok(()),
-        }
-    }
-
-    /// Sends the peer a deletion; the reason is for this end's owner alone.
-    pub(super) fn delete(&mut self, now: Instant, why: Failure) {
-        self.state = State::Closing(why);
-        if let Err(failure) = self.ask(now, ExchangeType::INFORMATIONAL, vec![deletion(IKE, &[])]) {
-            self.fail(failure);
+            State::Closing(failure) => Err(failure.clone()),
+            State::Replaced => Err(Failure::Replaced),
+            _ => Err(failure),
         }
     }
 }
 
 /// Of SAs of ESP by these SPIs, or of the IKE_SA itself.
-fn deletion(protocol: u8, spis: &[u8]) -> Payload<'_> {
-    let spi_size = if spis.is_empty() { 0 } else { 4 };
+pub(super) fn deletion(protocol: u8, spis: &[u8]) -> Payload<'_> {
+    const SPI: usize = size_of::<u32>();
     let body = Body::Delete {
         protocol,
-        spi_size,
-        count: u16::from(!spis.is_empty()),
+        spi_size: if spis.is_empty() { 0 } else { SPI as u8 },
+        // As many as there are CHILD_SAs at most.
+        count: (spis.len() / SPI) as u16,
         spis,
     };
     payload(PayloadType::DELETE, body)

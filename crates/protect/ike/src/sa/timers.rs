@@ -4,6 +4,9 @@ use std::time::Instant;
 
 use bartizan_wire::ike::ExchangeType;
 
+use super::agreement::Subject;
+use super::child::ChildSa;
+use super::life::Task;
 use super::{IkeSa, State, Transmit};
 use crate::error::Failure;
 
@@ -12,7 +15,12 @@ impl IkeSa {
     #[must_use]
     pub fn timeout(&self) -> Option<Instant> {
         let again = self.outgoing.as_ref().map(|outgoing| outgoing.due);
-        [again, self.deadline, self.liveness()].into_iter().flatten().min()
+        let abandoned = self.responding.as_ref().map(|responding| responding.deadline);
+        let (rekey, expires) = self.lifetime();
+        let children = self.children.iter().filter(|_| self.is_established());
+        let children = children.flat_map(|child| [child.rekey, child.expires]);
+        let own = [again, abandoned, self.deadline, self.liveness(), rekey, expires];
+        own.into_iter().chain(children).flatten().min()
     }
 
     /// When the peer is asked whether it is alive.
@@ -25,17 +33,65 @@ impl IkeSa {
             .map(|silence| self.heard + silence)
     }
 
-    /// Retransmits, fails the SA or checks liveness, whichever is due.
+    /// When the IKE_SA is replaced, and when it is deleted, unless it already is.
+    fn lifetime(&self) -> (Option<Instant>, Option<Instant>) {
+        if self.is_established() && self.closing.is_none() {
+            (self.rekey, self.expires)
+        } else {
+            (None, None)
+        }
+    }
+
+    /// Retransmits, ends, replaces or checks liveness, whichever is due.
     pub fn handle_timeout(&mut self, now: Instant) {
-        if self.deadline.is_some_and(|deadline| deadline <= now) {
-            self.fail(Failure::Abandoned);
+        let is_due = |due: Option<Instant>| due.is_some_and(|due| due <= now);
+        if is_due(self.deadline) {
+            self.fail(match self.state {
+                State::Replaced => Failure::Replaced,
+                _ => Failure::Abandoned,
+            });
         }
         self.send_again(now);
-        if self.liveness().is_some_and(|due| due <= now)
+        let abandoned = self.responding.as_ref().map(|responding| responding.deadline);
+        if is_due(abandoned)
+            && let Err(failure) = self.forget_responding(now)
+        {
+            self.fail(failure);
+        }
+        let (rekey, expires) = self.lifetime();
+        if is_due(expires) {
+            self.closing = Some(Failure::Expired);
+        } else if is_due(rekey) {
+            self.rekey = None;
+            self.plan_later(Task::Make(Subject::Ike));
+        }
+        self.end_children(now);
+        self.advance(now);
+        if is_due(self.liveness())
             && let Err(failure) = self.ask(now, ExchangeType::INFORMATIONAL, Vec::new())
         {
             self.fail(failure);
         }
+    }
+
+    /// Deletes or replaces the CHILD_SAs whose time has come.
+    fn end_children(&mut self, now: Instant) {
+        let is_due = |due: Option<Instant>| due.is_some_and(|due| due <= now);
+        let expired: Vec<u32> = self.those(|child| is_due(child.expires));
+        for inbound in expired {
+            self.retire(inbound);
+        }
+        for inbound in self.those(|child| is_due(child.rekey)) {
+            if let Some(child) = self.child(inbound) {
+                child.rekey = None;
+            }
+            self.plan_later(Task::Make(Subject::Child(inbound)));
+        }
+    }
+
+    fn those(&self, are: impl Fn(&ChildSa) -> bool) -> Vec<u32> {
+        let those = self.children.iter().filter(|child| are(child));
+        those.map(|child| child.inbound).collect()
     }
 
     fn send_again(&mut self, now: Instant) {

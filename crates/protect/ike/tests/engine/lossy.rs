@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use bartizan_ike::Failure;
+use bartizan_ike::{Event, Failure};
 use proptest::prelude::*;
 
-use crate::link::{Algorithm, Authority, Fate, HYBRID, Link, config};
+use crate::link::{Algorithm, Authority, Fate, HYBRID, Link, config, esp};
 
 /// What happens to one datagram, of which lists are played again and again.
 #[derive(Debug, Clone, Copy)]
@@ -31,6 +31,90 @@ fn path(fortunes: Vec<Fortune>) -> impl FnMut(usize, &[u8]) -> Fate {
             None | Some(Fortune::Lost) => Vec::new(),
             Some(Fortune::Arrives(delay)) => vec![copy(delay)],
             Some(Fortune::Twice(one, other)) => vec![copy(one), copy(other)],
+        }
+    }
+}
+
+/// What an owner asks of its end.
+#[derive(Debug, Clone, Copy)]
+enum Wish {
+    RekeyChild,
+    Rekey,
+    DeleteChild,
+    MakeChild,
+}
+
+fn wishes() -> impl Strategy<Value = Vec<(u64, usize, Wish)>> {
+    let wish = prop_oneof![
+        4 => Just(Wish::RekeyChild),
+        4 => Just(Wish::Rekey),
+        1 => Just(Wish::DeleteChild),
+        1 => Just(Wish::MakeChild),
+    ];
+    // Often at once.
+    let after = prop_oneof![Just(0_u64), 1..3000_u64];
+    prop::collection::vec((after, 0..2_usize, wish), 1..10)
+}
+
+fn wish(link: &mut Link, end: usize, wish: Wish) {
+    let now = link.now;
+    let Some(sa) = link.current(end) else { return };
+    match (wish, sa.sending()) {
+        (Wish::RekeyChild, Some(spi)) => sa.rekey_child(now, spi),
+        (Wish::DeleteChild, Some(spi)) => sa.delete_child(now, spi),
+        (Wish::Rekey, _) => sa.rekey(now),
+        (Wish::MakeChild, _) => sa.make_child(now),
+        (Wish::RekeyChild | Wish::DeleteChild, None) => {}
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(96))]
+
+    /// Whatever both replace and delete at whatever time, over whatever path: in the end they have the same IKE_SA with the same CHILD_SAs, or none
+    /// and an error that each names.
+    #[test]
+    fn both_ends_replace_and_delete_the_same(
+        seed in any::<u64>(),
+        fortunes in (0..8_u32).prop_flat_map(|loss| prop::collection::vec(fortune(loss), 1..40)),
+        wishes in wishes(),
+        hybrid in any::<bool>(),
+    ) {
+        let authority = Authority::new(Algorithm::Ed25519);
+        let [one, other] = [0, 1].map(|who| {
+            let mut config = config(who, &authority, &[HYBRID]);
+            config.child.proposals = vec![esp(if hybrid { HYBRID } else { &[] })];
+            config
+        });
+        let mut link = Link::new(one, other, seed);
+        link.run_well(Duration::from_secs(1));
+        link.assert_settled();
+        let mut path = path(fortunes);
+        for (after, end, what) in wishes {
+            link.run(Duration::from_millis(after), &mut path);
+            wish(&mut link, end, what);
+        }
+        link.run(Duration::from_secs(60), &mut path);
+        // The path recovers.
+        link.run_well(Duration::from_secs(600));
+        let open = [0, 1].map(|end| link.sas(end).filter(|sa| !sa.is_closed()).count());
+        if open == [0, 0] {
+            for end in 0..2 {
+                let failures = link.events[end].iter().filter_map(|event| match event {
+                    Event::Closed(failure) => Some(failure),
+                    _ => None,
+                });
+                let failures: Vec<&Failure> = failures.collect();
+                prop_assert!(failures.iter().all(|failure| matches!(failure, Failure::Unanswered | Failure::Replaced)), "{failures:?}");
+                prop_assert!(failures.contains(&&Failure::Unanswered));
+            }
+            return Ok(());
+        }
+        prop_assert_eq!(open, [1, 1], "{:?}", link.events);
+        match [0, 1].map(|end| link.installed(end).len()) {
+            // It was deleted, and nobody has asked for another since.
+            [0, 0] => prop_assert_eq!(link.open(0).spis(), link.open(1).spis()),
+            _ => link.assert_settled(),
         }
     }
 }

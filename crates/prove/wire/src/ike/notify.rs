@@ -21,6 +21,12 @@ impl NotifyType {
     pub const NO_ADDITIONAL_SAS: Self = Self(35);
     /// No traffic is wanted by both ends.
     pub const TS_UNACCEPTABLE: Self = Self(38);
+    /// Not now: what is asked for collides with what the end is about to do (RFC 7296, section 2.25).
+    pub const TEMPORARY_FAILURE: Self = Self(43);
+    /// The CHILD_SA that is to be replaced does not exist.
+    pub const CHILD_SA_NOT_FOUND: Self = Self(44);
+    /// What an IKE_FOLLOWUP_KE would continue is not kept (RFC 9370).
+    pub const STATE_NOT_FOUND: Self = Self(47);
     /// Digest of SPIs and the sender's address and port.
     pub const NAT_DETECTION_SOURCE_IP: Self = Self(16388);
     /// Digest of SPIs and the receiver's address and port.
@@ -37,6 +43,8 @@ impl NotifyType {
     pub const SIGNATURE_HASH_ALGORITHMS: Self = Self(16431);
     /// A post-quantum pre-shared key may be mixed in (RFC 8784).
     pub const USE_PPK: Self = Self(16435);
+    /// Which post-quantum pre-shared key is mixed in; of a responder, that it was (RFC 8784).
+    pub const PPK_IDENTITY: Self = Self(16436);
     /// IKE_INTERMEDIATE is understood (RFC 9242).
     pub const INTERMEDIATE_EXCHANGE_SUPPORTED: Self = Self(16438);
     /// Links IKE_FOLLOWUP_KE to what it follows (RFC 9370).

@@ -11,7 +11,7 @@ use bartizan_ike::{
     Port, Selector, SigningKey, Timing, Transmit,
 };
 use bartizan_registry::{TransformKind, transform_named};
-use bartizan_wire::ike::{Header, Transform};
+use bartizan_wire::ike::{ExchangeType, Header, Transform};
 use rustls_pki_types::UnixTime;
 
 pub(crate) use authority::{Algorithm, Authority};
@@ -23,15 +23,25 @@ pub(crate) fn transform(kind: u8, name: &str, key_length: Option<u16>) -> Transf
     Transform { kind, id, key_length }
 }
 
-/// AES-GCM-256 with SHA-384 and these key exchanges, of which the first is that of IKE_SA_INIT.
+/// Key exchanges, of which the first is that of IKE_SA_INIT or CREATE_CHILD_SA.
+pub(crate) fn exchanges(names: &[&str]) -> impl Iterator<Item = Transform> {
+    let kinds = names.iter().zip([4, 6, 7, 8, 9, 10, 11, 12]);
+    kinds.map(|(name, kind)| transform(kind, name, None))
+}
+
+/// AES-GCM-256 with SHA-384 and these key exchanges.
 pub(crate) fn proposal(key_exchanges: &[&str]) -> Vec<Transform> {
-    let exchanges = key_exchanges.iter().zip([4, 6, 7, 8, 9, 10, 11, 12]);
-    let exchanges = exchanges.map(|(name, kind)| transform(kind, name, None));
     let rest = [
         transform(1, "ENCR_AES_GCM_16", Some(256)),
         transform(2, "prfsha384", None),
     ];
-    rest.into_iter().chain(exchanges).collect()
+    rest.into_iter().chain(exchanges(key_exchanges)).collect()
+}
+
+/// ESP with AES-GCM-256, and by which key exchanges a CHILD_SA is replaced.
+pub(crate) fn esp(key_exchanges: &[&str]) -> Vec<Transform> {
+    let rest = [transform(1, "ENCR_AES_GCM_16", Some(256)), transform(5, "esn", None)];
+    rest.into_iter().chain(exchanges(key_exchanges)).collect()
 }
 
 pub(crate) const HYBRID: &[&str] = &["x25519", "mlkem768"];
@@ -47,10 +57,7 @@ pub(crate) fn config(who: usize, authority: &Authority, proposals: &[&[&str]]) -
     Config {
         proposals: proposals.iter().map(|names| proposal(names)).collect(),
         child: ChildConfig {
-            proposals: vec![vec![
-                transform(1, "ENCR_AES_GCM_16", Some(256)),
-                transform(5, "esn", None),
-            ]],
+            proposals: vec![esp(HYBRID)],
             mode: Mode::Tunnel,
             local: inner(who),
             remote: inner(1 - who),
@@ -59,6 +66,7 @@ pub(crate) fn config(who: usize, authority: &Authority, proposals: &[&[&str]]) -
         peer: Identity::Name(names[1 - who].to_owned()),
         certificates: vec![certificate],
         key: SigningKey::from_pkcs8(&key).expect("a key"),
+        ppk: None,
         trust: Arc::new(Anchors::new(vec![authority.certificate()], UnixTime::now())),
         timing: Timing::default(),
         longest: 1232,
@@ -75,6 +83,8 @@ pub(crate) struct Link {
     pub(crate) now: Instant,
     pub(crate) initiator: IkeSa,
     pub(crate) responder: Option<IkeSa>,
+    /// Those that have taken the place of others, the newest last.
+    pub(crate) successors: [Vec<IkeSa>; 2],
     acceptor: Acceptor,
     pub(crate) must_return: bool,
     /// As each end sees its own socket and the peer's.
@@ -123,6 +133,7 @@ impl Link {
             now,
             initiator: initiator.expect("it begins"),
             responder: None,
+            successors: [Vec::new(), Vec::new()],
             acceptor,
             must_return: false,
             ends,
@@ -140,19 +151,21 @@ impl Link {
         loop {
             self.collect(fate);
             let arrival = self.under_way.iter().map(|(at, ..)| *at).min();
-            let timeouts = [Some(&self.initiator), self.responder.as_ref()];
-            let timeout = timeouts.into_iter().flatten().filter_map(IkeSa::timeout).min();
+            let timeout = [0, 1].into_iter().flat_map(|end| self.sas(end));
+            let timeout = timeout.filter_map(IkeSa::timeout).min();
             let Some(next) = arrival.into_iter().chain(timeout).min().filter(|next| *next <= end) else {
                 self.now = end;
                 return;
             };
             self.now = self.now.max(next);
-            for sa in [Some(&mut self.initiator), self.responder.as_mut()]
-                .into_iter()
-                .flatten()
-            {
-                if sa.timeout().is_some_and(|timeout| timeout <= self.now) {
-                    sa.handle_timeout(self.now);
+            let now = self.now;
+            for sa in self.all() {
+                if sa.timeout().is_some_and(|timeout| timeout <= now) {
+                    sa.handle_timeout(now);
+                    assert!(
+                        sa.timeout().is_none_or(|timeout| timeout > now),
+                        "{sa:?} is due again at once"
+                    );
                 }
             }
             let due = |(at, ..): &mut (Instant, usize, Vec<u8>)| *at <= self.now;
@@ -168,35 +181,78 @@ impl Link {
         self.run(time, &mut |_, datagram| vec![(DELAY, datagram.to_vec())]);
     }
 
+    fn all(&mut self) -> impl Iterator<Item = &mut IkeSa> {
+        let first = std::iter::once(&mut self.initiator).chain(&mut self.responder);
+        first.chain(self.successors.iter_mut().flatten())
+    }
+
+    /// The IKE_SAs of an end, those that have ended too.
+    pub(crate) fn sas(&self, end: usize) -> impl Iterator<Item = &IkeSa> {
+        let first = if end == 0 {
+            Some(&self.initiator)
+        } else {
+            self.responder.as_ref()
+        };
+        first.into_iter().chain(&self.successors[end])
+    }
+
+    /// The IKE_SA by which an end would begin an exchange now.
+    pub(crate) fn current(&mut self, end: usize) -> Option<&mut IkeSa> {
+        let first = if end == 0 {
+            Some(&mut self.initiator)
+        } else {
+            self.responder.as_mut()
+        };
+        let all = first.into_iter().chain(&mut self.successors[end]);
+        all.filter(|sa| sa.is_established()).last()
+    }
+
     fn collect(&mut self, fate: &mut dyn FnMut(usize, &[u8]) -> Fate) {
         for from in 0..2 {
-            let Some(sa) = (if from == 0 {
-                Some(&mut self.initiator)
-            } else {
-                self.responder.as_mut()
-            }) else {
-                continue;
-            };
-            while let Some(transmit) = sa.poll_transmit() {
-                for (delay, datagram) in fate(from, &transmit.datagram) {
-                    self.under_way.push((self.now + delay, 1 - from, datagram));
+            let mut place = 0;
+            loop {
+                let first = if from == 0 {
+                    Some(&mut self.initiator)
+                } else {
+                    self.responder.as_mut()
+                };
+                let Some(sa) = first.into_iter().chain(&mut self.successors[from]).nth(place) else {
+                    break;
+                };
+                place += 1;
+                while let Some(transmit) = sa.poll_transmit() {
+                    for (delay, datagram) in fate(from, &transmit.datagram) {
+                        self.under_way.push((self.now + delay, 1 - from, datagram));
+                    }
+                    self.sent.push((from, transmit));
                 }
-                self.sent.push((from, transmit));
-            }
-            while let Some(event) = sa.poll_event() {
-                self.events[from].push(event);
+                let mut more = Vec::new();
+                while let Some(event) = sa.poll_event() {
+                    match event {
+                        Event::Rekeyed(sa) => more.push(*sa),
+                        event => self.events[from].push(event),
+                    }
+                }
+                self.successors[from].extend(more);
             }
         }
     }
 
     pub(crate) fn deliver(&mut self, to: usize, datagram: &[u8]) {
-        if to == 0 {
-            self.initiator.receive(self.now, datagram);
+        let spis = Header::read(datagram).map(|header| (header.initiator_spi, header.responder_spi));
+        let now = self.now;
+        let mut successors = self.successors[to].iter_mut();
+        if let Some(sa) = successors.find(|sa| spis == Ok(sa.spis())) {
+            sa.receive(now, datagram);
             return;
         }
-        let of = Header::read(datagram).map(|header| header.initiator_spi);
+        if to == 0 {
+            self.initiator.receive(now, datagram);
+            return;
+        }
+        let of = spis.map(|(initiator, _)| initiator);
         if let Some(sa) = self.responder.as_mut().filter(|sa| of == Ok(sa.spis().0)) {
-            sa.receive(self.now, datagram);
+            sa.receive(now, datagram);
             return;
         }
         let mut chance = random(&mut self.seed);
@@ -234,26 +290,84 @@ impl Link {
         })
     }
 
-    /// Both are established, with the same CHILD_SA: what one seals the other opens.
+    /// Both are established, with the same first CHILD_SA: what one seals the other opens.
     pub(crate) fn assert_joined(&self) {
         let [Some(one), Some(other)] = [0, 1].map(|end| self.child(end)) else {
             panic!("{:?}", self.events);
         };
         assert_eq!(self.agreed(0), self.agreed(1));
-        assert!(one.inbound == other.outbound && one.outbound == other.inbound);
-        assert!(one.inbound.1 != one.outbound.1);
-        assert_eq!((&one.local, &one.remote), (&other.remote, &other.local));
-        for (from, to) in [(one, other), (other, one)] {
-            let mut sender = from.sender().expect("an SA");
-            let mut receiver = to.receiver(64).expect("an SA");
-            let mut packet = vec![7; sender.suite().sealed_length(100)];
-            sender.seal(&mut packet, 100, 17).expect("sealed");
-            assert_eq!(receiver.open(&mut packet).expect("opened").payload.len(), 100);
+        assert_one_child(one, other);
+    }
+
+    /// The CHILD_SAs of an end that are not deleted.
+    pub(crate) fn installed(&self, end: usize) -> Vec<&Child> {
+        let mut installed: Vec<&Child> = Vec::new();
+        for event in &self.events[end] {
+            match event {
+                Event::Child(child) => installed.push(child),
+                Event::ChildDeleted { inbound } => installed.retain(|child| child.inbound.0 != *inbound),
+                _ => {}
+            }
         }
+        installed
+    }
+
+    /// The one IKE_SA that an end has not ended.
+    pub(crate) fn open(&self, end: usize) -> &IkeSa {
+        let open: Vec<&IkeSa> = self.sas(end).filter(|sa| !sa.is_closed()).collect();
+        let [sa] = open[..] else {
+            panic!("{end}: {open:?}, {:?}", self.events);
+        };
+        assert!(sa.is_established());
+        sa
+    }
+
+    /// Nothing is being replaced any more: both have one IKE_SA, the same, and in it one CHILD_SA, the same, by which both send.
+    pub(crate) fn assert_settled(&self) {
+        assert_eq!(self.open(0).spis(), self.open(1).spis());
+        let installed = [0, 1].map(|end| self.installed(end));
+        let ([one], [other]) = (&installed[0][..], &installed[1][..]) else {
+            panic!("{:?}", self.events);
+        };
+        assert_one_child(one, other);
+        for (end, child) in [one, other].into_iter().enumerate() {
+            assert_eq!(self.open(end).sending(), Some(child.inbound.0));
+            assert_eq!(self.open(end).children().collect::<Vec<_>>(), [child.inbound.0]);
+        }
+    }
+
+    /// Exchanges of this type that an end has begun, without retransmissions.
+    pub(crate) fn requests(&self, from: usize, exchange: ExchangeType) -> usize {
+        let sent = self.sent.iter().filter(|(sender, _)| *sender == from);
+        let headers = sent.map(|(_, transmit)| Header::read(&transmit.datagram).expect("a header"));
+        let requests = headers.filter(|header| header.exchange == exchange && !header.flags.is_response());
+        let mut requests: Vec<_> = requests
+            .map(|header| (header.initiator_spi, header.responder_spi, header.message_id))
+            .collect();
+        requests.sort_unstable();
+        requests.dedup();
+        requests.len()
     }
 
     /// Datagrams by this port.
     pub(crate) fn by(&self, port: Port) -> usize {
         self.sent.iter().filter(|(_, transmit)| transmit.port == port).count()
+    }
+}
+
+/// Two ends' views of one CHILD_SA: what one seals the other opens.
+fn assert_one_child(one: &Child, other: &Child) {
+    assert!(one.inbound == other.outbound && one.outbound == other.inbound);
+    assert!(one.inbound.1 != one.outbound.1);
+    assert_eq!(
+        (&one.local, &one.remote, one.mode),
+        (&other.remote, &other.local, other.mode)
+    );
+    for (from, to) in [(one, other), (other, one)] {
+        let mut sender = from.sender().expect("an SA");
+        let mut receiver = to.receiver(64).expect("an SA");
+        let mut packet = vec![7; sender.suite().sealed_length(100)];
+        sender.seal(&mut packet, 100, 17).expect("sealed");
+        assert_eq!(receiver.open(&mut packet).expect("opened").payload.len(), 100);
     }
 }

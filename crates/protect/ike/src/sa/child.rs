@@ -1,0 +1,263 @@
+//! CHILD_SAs: what an end offers, the other chooses, and both then hold (RFC 7296, sections 1.2, 1.3 and 2.9).
+
+use std::time::Instant;
+
+use bartizan_esp::Suite;
+use bartizan_wire::ike::{Body, Message, NotifyType, Payload, PayloadType, Proposal, TrafficSelector, Transform};
+
+use super::IkeSa;
+use super::init::{notify, payload};
+use crate::config::Mode;
+use crate::event::{Child, Event, Requester};
+use crate::proposal::{self, ESP};
+use crate::schedule::CipherKeys;
+use crate::selector::{Selector, narrow};
+
+/// A CHILD_SA that is installed.
+#[derive(Debug)]
+pub(super) struct ChildSa {
+    /// SPIs by which this end receives and sends.
+    pub(super) inbound: u32,
+    pub(super) outbound: u32,
+    /// When this end replaces it, and when it deletes it.
+    pub(super) rekey: Option<Instant>,
+    pub(super) expires: Option<Instant>,
+    pub(super) stage: Stage,
+    /// The one that it replaces.
+    replaces: Option<u32>,
+    /// Whether the peer is known to have its keys, so that packets may be sent.
+    sends: bool,
+}
+
+/// Where in its life a CHILD_SA stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Stage {
+    Live,
+    /// The peer has replaced it, and is to delete it.
+    Replaced,
+    /// This end deletes it, or is about to.
+    Closing,
+}
+
+/// What a message says of a CHILD_SA.
+#[derive(Default)]
+pub(super) struct Offered<'a> {
+    pub(super) proposals: Option<&'a [Proposal]>,
+    /// Of the end that asks, and of the other.
+    selectors: [Option<&'a [TrafficSelector<'a>]>; 2],
+    transport: bool,
+}
+
+impl<'a> Offered<'a> {
+    pub(super) fn of(message: &'a Message<'a>) -> Self {
+        let mut read = Self::default();
+        for payload in &message.payloads {
+            match (payload.kind, &payload.body) {
+                (_, Body::Proposals(all)) => read.proposals = Some(all),
+                (PayloadType::TS_INITIATOR, Body::TrafficSelectors(all)) => read.selectors[0] = Some(all),
+                (PayloadType::TS_RESPONDER, Body::TrafficSelectors(all)) => read.selectors[1] = Some(all),
+                (_, Body::Notify { kind, .. }) if *kind == NotifyType::USE_TRANSPORT_MODE => read.transport = true,
+                _ => {}
+            }
+        }
+        read
+    }
+}
+
+/// A CHILD_SA as both ends agree on it.
+pub(super) struct Made {
+    pub(super) chosen: Proposal,
+    pub(super) suite: Suite,
+    /// Of the end that asked, and of the other.
+    selectors: [Vec<Selector>; 2],
+    /// The SPI by which the peer receives.
+    pub(super) theirs: u32,
+}
+
+impl Made {
+    pub(super) fn selectors(&self) -> Selectors {
+        Selectors::new([&self.selectors[0], &self.selectors[1]])
+    }
+}
+
+/// Traffic selectors as they stand on the wire: type, protocol and range of each.
+pub(super) struct Selectors([Vec<(u8, u8, Vec<u8>)>; 2]);
+
+impl Selectors {
+    /// Of the end that asks, and of the other.
+    pub(super) fn new(both: [&[Selector]; 2]) -> Self {
+        let encode = |selector: &Selector| {
+            let (kind, range) = selector.encode();
+            (kind, selector.protocol, range)
+        };
+        Self(both.map(|all| all.iter().map(encode).collect()))
+    }
+
+    pub(super) fn payloads(&self) -> [Payload<'_>; 2] {
+        let body = |place: usize| {
+            let all = self.0[place].iter().map(|(kind, protocol, range)| TrafficSelector {
+                kind: *kind,
+                protocol: *protocol,
+                range,
+            });
+            Body::TrafficSelectors(all.collect())
+        };
+        [
+            payload(PayloadType::TS_INITIATOR, body(0)),
+            payload(PayloadType::TS_RESPONDER, body(1)),
+        ]
+    }
+}
+
+impl IkeSa {
+    /// What this end chooses of an offer.
+    pub(super) fn choose_child(&self, offered: &Offered<'_>, lists: &[Vec<Transform>]) -> Result<Made, NotifyType> {
+        const NONE: NotifyType = NotifyType::NO_PROPOSAL_CHOSEN;
+        let ours = &self.config.child;
+        let proposals = offered.proposals.ok_or(NONE)?;
+        let chosen = proposal::choose(proposals, lists, ESP).ok_or(NONE)?;
+        let suite = proposal::suite(&chosen).ok_or(NONE)?;
+        let theirs = spi_of(&chosen).ok_or(NONE)?;
+        // Of a tunnel that is offered as transport nothing is said back: it is one then (RFC 7296, section 1.3.1).
+        if ours.mode == Mode::Transport && !offered.transport {
+            return Err(NONE);
+        }
+        let [Some(requesting), Some(responding)] = offered.selectors else {
+            return Err(NotifyType::TS_UNACCEPTABLE);
+        };
+        let selectors = [narrow(requesting, &ours.remote), narrow(responding, &ours.local)];
+        if selectors
+            .iter()
+            .any(|all| all.is_empty() || all.len() > usize::from(u8::MAX))
+        {
+            return Err(NotifyType::TS_UNACCEPTABLE);
+        }
+        Ok(Made {
+            chosen,
+            suite,
+            selectors,
+            theirs,
+        })
+    }
+
+    /// Payloads that say what this end has chosen, with the SPI by which it receives.
+    pub(super) fn chosen_child<'a>(&self, made: &Made, own: u32, selectors: &'a Selectors) -> Vec<Payload<'a>> {
+        let mut payloads = Vec::new();
+        if self.config.child.mode == Mode::Transport {
+            payloads.push(notify(NotifyType::USE_TRANSPORT_MODE, &[]));
+        }
+        let mut chosen = made.chosen.clone();
+        chosen.spi = own.to_be_bytes().to_vec();
+        payloads.push(payload(PayloadType::SA, Body::Proposals(vec![chosen])));
+        payloads.extend(selectors.payloads());
+        payloads
+    }
+
+    /// What the peer has chosen, where that was offered.
+    pub(super) fn accept_child(&self, offered: &Offered<'_>, lists: &[Vec<Transform>]) -> Option<Made> {
+        let ours = &self.config.child;
+        let [chosen] = offered.proposals? else {
+            return None;
+        };
+        let mode = if offered.transport {
+            Mode::Transport
+        } else {
+            Mode::Tunnel
+        };
+        let (suite, theirs) = (proposal::suite(chosen)?, spi_of(chosen)?);
+        let read = |selectors: Option<&[TrafficSelector<'_>]>, allowed: &[Selector]| {
+            let read = selectors?.iter().map(Selector::read);
+            let read: Vec<Selector> = read.collect::<Option<_>>()?;
+            let within = |one: &Selector| allowed.iter().any(|allowed| allowed.contains(one));
+            (!read.is_empty() && read.iter().all(within)).then_some(read)
+        };
+        let selectors = [
+            read(offered.selectors[0], &ours.local)?,
+            read(offered.selectors[1], &ours.remote)?,
+        ];
+        let made = Made {
+            chosen: chosen.clone(),
+            suite,
+            selectors,
+            theirs,
+        };
+        let is_offered = proposal::is_of(chosen, &proposal::offer(lists, ESP, &[]));
+        (is_offered && mode == ours.mode).then_some(made)
+    }
+
+    /// Holds a CHILD_SA from now on, and gives its keys to the owner.
+    pub(super) fn keep_child(
+        &mut self,
+        now: Instant,
+        made: Made,
+        own: u32,
+        [requesting, responding]: CipherKeys,
+        (requester, replaces): (Requester, Option<u32>),
+    ) {
+        let [of_requester, of_responder] = made.selectors;
+        let (sending, receiving, local, remote) = match requester {
+            Requester::ThisEnd => (requesting, responding, of_requester, of_responder),
+            Requester::Peer => (responding, requesting, of_responder, of_requester),
+        };
+        let lifetime = self.config.timing.child;
+        let open = replaces.is_some_and(|old| self.child(old).is_some());
+        let child = ChildSa {
+            inbound: own,
+            outbound: made.theirs,
+            rekey: lifetime.map(|lifetime| self.due(now, lifetime)),
+            expires: lifetime.map(|lifetime| now + lifetime.expire),
+            stage: Stage::Live,
+            replaces,
+            sends: requester == Requester::ThisEnd || !open,
+        };
+        self.children.push(child);
+        self.events.push_back(Event::Child(Box::new(Child {
+            suite: made.suite,
+            numbers: proposal::numbers(&made.chosen),
+            transforms: made.chosen.transforms,
+            mode: self.config.child.mode,
+            inbound: (own, receiving),
+            outbound: (made.theirs, sending),
+            local,
+            remote,
+            in_udp: self.peer.translated.is_some_and(|(local, remote)| local || remote),
+            requester,
+            replaces,
+        })));
+    }
+
+    /// The CHILD_SA by which packets are to be sent now, by the SPI by which this end receives: the newest that this end has asked for, and one
+    /// that the peer has asked for once the one that it replaces is deleted (RFC 7296, section 2.8).
+    #[must_use]
+    pub fn sending(&self) -> Option<u32> {
+        let open = self.children.iter().filter(|child| child.stage != Stage::Closing);
+        let best = open.max_by_key(|child| (child.sends, child.stage == Stage::Live));
+        best.map(|child| child.inbound)
+    }
+
+    /// The CHILD_SAs that are installed, by the SPIs by which this end receives.
+    pub fn children(&self) -> impl Iterator<Item = u32> {
+        self.children.iter().map(|child| child.inbound)
+    }
+
+    pub(super) fn child(&mut self, inbound: u32) -> Option<&mut ChildSa> {
+        self.children.iter_mut().find(|child| child.inbound == inbound)
+    }
+
+    /// Forgets it.
+    pub(super) fn child_deleted(&mut self, inbound: u32) {
+        let before = self.children.len();
+        self.children.retain(|child| child.inbound != inbound);
+        for child in &mut self.children {
+            child.sends |= child.replaces == Some(inbound);
+        }
+        if self.children.len() < before {
+            self.events.push_back(Event::ChildDeleted { inbound });
+        }
+    }
+}
+
+fn spi_of(proposal: &Proposal) -> Option<u32> {
+    let spi = <[u8; 4]>::try_from(&proposal.spi[..]).ok()?;
+    Some(u32::from_be_bytes(spi)).filter(|spi| *spi > 255)
+}

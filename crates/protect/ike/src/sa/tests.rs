@@ -1,0 +1,212 @@
+//! A peer that has the keys and sends whatever it wants: nothing makes an end panic, hold without bound, or wait for ever.
+
+use std::time::Duration;
+
+use bartizan_wire::ike::{
+    Body, ExchangeType, Flags, KeyExchangeMethod, NotifyType, Payload, PayloadType, Proposal, TrafficSelector,
+    Transform,
+};
+use proptest::prelude::*;
+
+use super::IkeSa;
+use crate::link::{Algorithm, Authority, HYBRID, Link, config, esp, proposal};
+
+/// What a payload is made of.
+#[derive(Debug, Clone)]
+enum Piece {
+    Proposals(Vec<Proposal>),
+    Nonce(Vec<u8>),
+    KeyExchange(u16, Vec<u8>),
+    Notify {
+        kind: u16,
+        protocol: u8,
+        /// None stands for the SPI by which the victim sends.
+        spi: Option<Vec<u8>>,
+        data: Vec<u8>,
+    },
+    /// The same holds here.
+    Delete(u8, Option<Vec<u8>>),
+    /// Of the initiator or of the responder, with this last byte of the address.
+    Traffic(bool, u8),
+    Other(u8, bool, Vec<u8>),
+}
+
+fn bytes(lengths: impl Strategy<Value = usize>) -> impl Strategy<Value = Vec<u8>> {
+    (lengths, any::<u8>()).prop_map(|(length, byte)| vec![byte; length])
+}
+
+fn proposals() -> impl Strategy<Value = Piece> {
+    let lists = prop_oneof![
+        Just(esp(HYBRID)),
+        Just(esp(&["x25519"])),
+        Just(esp(&[])),
+        Just(proposal(HYBRID)),
+        Just(proposal(&["mlkem768"])),
+        prop::collection::vec((1..13_u8, 0..40_u16), 0..6).prop_map(|list| {
+            let transform = |(kind, id)| Transform {
+                kind,
+                id,
+                key_length: None,
+            };
+            list.into_iter().map(transform).collect()
+        }),
+    ];
+    let lengths = prop_oneof![Just(4_usize), Just(8), Just(0), 0..10_usize];
+    let one = (0..3_u8, 1..4_u8, bytes(lengths), lists).prop_map(|(number, protocol, spi, transforms)| Proposal {
+        number,
+        protocol,
+        spi,
+        transforms,
+    });
+    prop::collection::vec(one, 0..3).prop_map(Piece::Proposals)
+}
+
+fn piece() -> impl Strategy<Value = Piece> {
+    let methods = prop_oneof![Just(31_u16), Just(36), Just(0), 0..60_u16];
+    let lengths = prop_oneof![Just(32_usize), Just(1184), Just(1088), 0..100_usize];
+    let kinds = prop_oneof![
+        Just(NotifyType::REKEY_SA.0),
+        Just(NotifyType::ADDITIONAL_KEY_EXCHANGE.0),
+        Just(NotifyType::USE_TRANSPORT_MODE.0),
+        Just(NotifyType::INVALID_KE_PAYLOAD.0),
+        Just(NotifyType::TEMPORARY_FAILURE.0),
+        Just(NotifyType::CHILD_SA_NOT_FOUND.0),
+        Just(NotifyType::NO_ADDITIONAL_SAS.0),
+        Just(NotifyType::STATE_NOT_FOUND.0),
+        any::<u16>(),
+    ];
+    let spis = || prop::option::of(bytes(0..10_usize));
+    prop_oneof![
+        3 => proposals(),
+        3 => bytes(prop_oneof![Just(32_usize), 0..300_usize]).prop_map(Piece::Nonce),
+        3 => (methods, bytes(lengths)).prop_map(|(method, data)| Piece::KeyExchange(method, data)),
+        3 => (kinds, 0..4_u8, spis(), bytes(0..12_usize)).prop_map(|(kind, protocol, spi, data)| Piece::Notify {
+            kind,
+            protocol,
+            spi,
+            data
+        }),
+        1 => (0..4_u8, spis()).prop_map(|(protocol, spi)| Piece::Delete(protocol, spi)),
+        3 => (any::<bool>(), 1..4_u8).prop_map(|(of, last)| Piece::Traffic(of, last)),
+        1 => (1..60_u8, any::<bool>(), bytes(0..50_usize)).prop_map(|(kind, critical, data)| Piece::Other(kind, critical, data)),
+    ]
+}
+
+/// Pieces as they stand in a message: with the victim's SPI where one is to be.
+fn payloads<'a>(pieces: &'a [Piece], known: &'a [u8; 4], ranges: &'a [[u8; 12]; 4]) -> Vec<Payload<'a>> {
+    let build = |piece: &'a Piece| {
+        let (kind, body, critical) = match piece {
+            Piece::Proposals(all) => (PayloadType::SA, Body::Proposals(all.clone()), false),
+            Piece::Nonce(data) => (PayloadType::NONCE, Body::Nonce(data), false),
+            Piece::KeyExchange(method, data) => {
+                let method = KeyExchangeMethod(*method);
+                (PayloadType::KE, Body::KeyExchange { method, data }, false)
+            }
+            Piece::Notify {
+                kind,
+                protocol,
+                spi,
+                data,
+            } => {
+                let body = Body::Notify {
+                    protocol: *protocol,
+                    spi: spi.as_deref().unwrap_or(known),
+                    kind: NotifyType(*kind),
+                    data,
+                };
+                (PayloadType::NOTIFY, body, false)
+            }
+            Piece::Delete(protocol, spis) => {
+                let spis = spis.as_deref().unwrap_or(known);
+                let body = Body::Delete {
+                    protocol: *protocol,
+                    spi_size: spis.len() as u8,
+                    count: 1,
+                    spis,
+                };
+                (PayloadType::DELETE, body, false)
+            }
+            Piece::Traffic(of_initiator, last) => {
+                let kind = if *of_initiator {
+                    PayloadType::TS_INITIATOR
+                } else {
+                    PayloadType::TS_RESPONDER
+                };
+                let range = &ranges[usize::from(*last)];
+                let selector = TrafficSelector {
+                    kind: 7,
+                    protocol: 0,
+                    range,
+                };
+                (kind, Body::TrafficSelectors(vec![selector]), false)
+            }
+            Piece::Other(kind, critical, data) => (PayloadType(*kind), Body::Other(data), *critical),
+        };
+        Payload { kind, critical, body }
+    };
+    pieces.iter().map(build).collect()
+}
+
+/// What is asked of the victim before a message arrives.
+fn ask(sa: &mut IkeSa, what: u8, now: std::time::Instant) {
+    match (what, sa.sending()) {
+        (0, Some(spi)) => sa.rekey_child(now, spi),
+        (1, _) => sa.rekey(now),
+        (2, Some(spi)) => sa.delete_child(now, spi),
+        (3, _) => sa.make_child(now),
+        (4, _) => sa.close(now),
+        _ => {}
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(256))]
+
+    #[test]
+    fn no_proven_message_makes_either_role_panic_or_hold_without_bound(
+        victim in 0..2_usize,
+        steps in prop::collection::vec((0..12_u8, any::<bool>(), 34..46_u8, prop::collection::vec(piece(), 0..8)), 1..12),
+    ) {
+        let authority = Authority::new(Algorithm::Ed25519);
+        let [one, other] = [0, 1].map(|who| config(who, &authority, &[HYBRID]));
+        let mut link = Link::new(one, other, 41);
+        link.run_well(Duration::from_secs(1));
+        link.assert_settled();
+        let mut now = link.now;
+        let Link { initiator, responder: Some(responder), .. } = &mut link else {
+            unreachable!("both are settled");
+        };
+        let (victim, hostile) = if victim == 0 { (initiator, responder) } else { (responder, initiator) };
+        let ranges = [0_u8, 1, 2, 3].map(|last| [0, 0, 0xff, 0xff, 10, 78, 0, last, 10, 78, 0, last]);
+        let count = steps.len();
+        for (what, responds, exchange, pieces) in steps {
+            ask(victim, what, now);
+            let known = victim.children.first().map_or(0, |child| child.outbound).to_be_bytes();
+            let payloads = payloads(&pieces, &known, &ranges);
+            let (flags, exchange, message_id) = match victim.outgoing.as_ref().filter(|_| responds) {
+                Some(outgoing) => (Flags::RESPONSE, outgoing.exchange, outgoing.message_id),
+                // Mostly of the types that are understood.
+                None if exchange >= 44 => (0, ExchangeType::IKE_FOLLOWUP_KE, victim.expected),
+                None => (0, ExchangeType(exchange.min(37)), victim.expected),
+            };
+            let header = hostile.header(exchange, flags, message_id);
+            if let Ok((_, datagrams)) = hostile.seal(header, payloads) {
+                for datagram in datagrams {
+                    victim.receive(now, &datagram);
+                }
+            }
+            while victim.poll_transmit().is_some() {}
+            while victim.poll_event().is_some() {}
+            now += Duration::from_millis(50);
+            prop_assert!(victim.children.len() <= 9 && victim.tasks.len() <= 2 * count);
+        }
+        // Whatever it waits for ends.
+        for _ in 0..10_000 {
+            let Some(due) = victim.timeout() else { break };
+            now = now.max(due);
+            victim.handle_timeout(now);
+            while victim.poll_transmit().is_some() {}
+        }
+        prop_assert!(victim.is_closed() && victim.timeout().is_none(), "{victim:?}");
+    }
+}
