@@ -1,4 +1,4 @@
-//! IKEv2 and ESP links: strongSwan, driven and watched through VICI.
+//! IKEv2 and ESP links: strongSwan, driven and watched through VICI. [`xfrm`] gives the kernel what an engine of our own negotiates.
 #![forbid(unsafe_code)]
 
 mod charon;
@@ -18,6 +18,7 @@ pub mod swanctl;
 mod traffic;
 pub mod vici;
 pub mod watch;
+pub mod xfrm;
 
 pub use charon::Charon;
 pub use instance::{Engine, Instance, Kernel, Settings, StartError};

@@ -3,8 +3,6 @@
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
-use nix::sys::socket::SockProtocol;
-
 use crate::Error;
 use crate::netlink::{self, ACKNOWLEDGE, DUMP};
 
@@ -89,7 +87,7 @@ fn request(kind: u16, flags: u16, family: u8, identity: &[u8; IDENTITY]) -> Vec<
 }
 
 fn exchange(message: &[u8], each: &mut dyn FnMut(&[u8])) -> io::Result<()> {
-    netlink::exchange(SockProtocol::NetlinkSockDiag, message, each)
+    netlink::exchange(libc::NETLINK_SOCK_DIAG, message, each)
 }
 
 #[cfg(test)]

@@ -5,7 +5,8 @@ mod request;
 use std::io;
 use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
 
-use nix::sys::socket::{AddressFamily, MsgFlags, SockFlag, SockProtocol, SockType, recv, send, socket};
+use nix::sys::socket::{MsgFlags, recv, send};
+use socket2::{Domain, Protocol, Socket, Type};
 
 pub use request::{Attributes, Family, Refused, Request, attributes, family};
 
@@ -43,19 +44,14 @@ fn header(kind: u16, flags: u16, length: usize) -> [u8; HEADER] {
 
 /// Asks the kernel, and hands on what each message of the answer has behind its header. The request asks for all there is ([`DUMP`]) or for an
 /// acknowledgement, which ends the answer.
-pub(crate) fn exchange(protocol: SockProtocol, message: &[u8], each: &mut dyn FnMut(&[u8])) -> io::Result<()> {
+pub(crate) fn exchange(protocol: i32, message: &[u8], each: &mut dyn FnMut(&[u8])) -> io::Result<()> {
     ask(protocol, message, each).map_err(|refused| refused.source)
 }
 
 /// The same with the kernel's words about an error.
-fn ask(protocol: SockProtocol, message: &[u8], each: &mut dyn FnMut(&[u8])) -> Result<(), Refused> {
-    let socket: OwnedFd = socket(
-        AddressFamily::Netlink,
-        SockType::Datagram,
-        SockFlag::SOCK_CLOEXEC,
-        protocol,
-    )
-    .map_err(io::Error::from)?;
+fn ask(protocol: i32, message: &[u8], each: &mut dyn FnMut(&[u8])) -> Result<(), Refused> {
+    let domain = Domain::from(libc::AF_NETLINK);
+    let socket: OwnedFd = Socket::new(domain, Type::DGRAM, Some(Protocol::from(protocol)))?.into();
     // An old kernel has no such words; the error number is there all the same.
     let _ = request::with_words(socket.as_fd());
     send(socket.as_raw_fd(), message, MsgFlags::empty()).map_err(io::Error::from)?;

@@ -4,7 +4,6 @@ use std::fmt;
 use std::io;
 use std::os::fd::BorrowedFd;
 
-use nix::sys::socket::SockProtocol;
 use zeroize::Zeroizing;
 
 use crate::socket_option;
@@ -32,13 +31,16 @@ pub enum Family {
     Route,
     /// A family of generic netlink.
     Generic,
+    /// IPsec: security associations and policies.
+    Xfrm,
 }
 
 impl Family {
-    fn protocol(self) -> SockProtocol {
+    fn protocol(self) -> i32 {
         match self {
-            Self::Route => SockProtocol::NetlinkRoute,
-            Self::Generic => SockProtocol::NetlinkGeneric,
+            Self::Route => libc::NETLINK_ROUTE,
+            Self::Generic => libc::NETLINK_GENERIC,
+            Self::Xfrm => libc::NETLINK_XFRM,
         }
     }
 }

@@ -3,8 +3,6 @@
 use std::collections::BTreeMap;
 use std::io;
 
-use nix::sys::socket::SockProtocol;
-
 use crate::Error;
 use crate::netlink::{ACKNOWLEDGE, DUMP, exchange, request};
 
@@ -33,7 +31,7 @@ const HEADER: usize = 4;
 pub fn generation() -> Result<u32, Error> {
     let mut found = None;
     let question = request(GET_GENERATION, ACKNOWLEDGE, &[0; HEADER]);
-    let done = exchange(SockProtocol::NetlinkNetFilter, &question, &mut |message| {
+    let done = exchange(libc::NETLINK_NETFILTER, &question, &mut |message| {
         found = found.or_else(|| number(attribute(message.get(HEADER..)?, GENERATION)?));
     });
     let found = done.and_then(|()| found.ok_or_else(|| io::ErrorKind::InvalidData.into()));
@@ -51,7 +49,7 @@ pub fn counters(table: &str, generation: u32) -> Result<Option<BTreeMap<String, 
     append(&mut content, TYPE, &COUNTER.to_be_bytes());
     let (mut counters, mut same) = (BTreeMap::new(), true);
     let question = request(GET_OBJECT, DUMP, &content);
-    let done = exchange(SockProtocol::NetlinkNetFilter, &question, &mut |message| {
+    let done = exchange(libc::NETLINK_NETFILTER, &question, &mut |message| {
         // Behind family and version: the last 16 bits of the generation.
         same &= message.get(2..HEADER) == Some(&generation.to_be_bytes()[2..]);
         let attributes = message.get(HEADER..).unwrap_or_default();

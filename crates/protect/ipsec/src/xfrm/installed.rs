@@ -1,0 +1,104 @@
+//! The CHILD_SAs of a link in the kernel, as its IKE_SAs report them.
+
+use bartizan_ike::{Child, Requester};
+
+use super::{Direction, Error, Path};
+
+/// What is in the kernel of a link.
+#[derive(Debug)]
+pub struct Installed {
+    path: Path,
+    children: Vec<Entry>,
+}
+
+#[derive(Debug)]
+struct Entry {
+    inbound: u32,
+    outbound: u32,
+    /// Whether the SA to send by is there.
+    sends: bool,
+    /// Where it is not: the CHILD_SA, with the keys of that SA.
+    waits: Option<Box<Child>>,
+}
+
+impl Installed {
+    /// Nothing of this link yet.
+    #[must_use]
+    pub fn new(path: Path) -> Self {
+        let children = Vec::new();
+        Self { path, children }
+    }
+
+    /// A CHILD_SA was made. Its traffic must be protected from now on; that it is no more is said by [`Path::release`] alone.
+    ///
+    /// # Errors
+    ///
+    /// What the kernel says.
+    pub fn made(&mut self, child: &Child) -> Result<(), Error> {
+        self.path.install(child, Direction::In)?;
+        // The peer that has asked for it may not have its keys yet: until it deletes the one that is replaced, that one sends.
+        let replaced = self.children.iter().any(|entry| Some(entry.inbound) == child.replaces);
+        let waits = child.requester == Requester::Peer && replaced;
+        self.children.push(Entry {
+            inbound: child.inbound.0,
+            outbound: child.outbound.0,
+            sends: false,
+            waits: waits.then(|| Box::new(child.clone())),
+        });
+        if !waits {
+            self.path.install(child, Direction::Out)?;
+            self.sends(child.inbound.0);
+        }
+        self.path.require(child)
+    }
+
+    /// A CHILD_SA was deleted, by the SPI by which this end received.
+    ///
+    /// # Errors
+    ///
+    /// What the kernel says.
+    pub fn deleted(&mut self, inbound: u32) -> Result<(), Error> {
+        let Some(place) = self.children.iter().position(|entry| entry.inbound == inbound) else {
+            return Ok(());
+        };
+        let gone = self.children.remove(place);
+        // What replaces it sends before it is gone: no packet waits for an SA.
+        let of = |child: &mut Box<Child>| child.replaces == Some(inbound);
+        let waiting: Vec<_> = self
+            .children
+            .iter_mut()
+            .filter_map(|entry| entry.waits.take_if(of))
+            .collect();
+        for child in waiting {
+            self.path.install(&child, Direction::Out)?;
+            self.sends(child.inbound.0);
+        }
+        self.remove(&gone)
+    }
+
+    /// All have ended, with their IKE_SA.
+    ///
+    /// # Errors
+    ///
+    /// What the kernel says.
+    pub fn ended(&mut self) -> Result<(), Error> {
+        let gone = std::mem::take(&mut self.children);
+        gone.iter().try_for_each(|entry| self.remove(entry))
+    }
+
+    fn sends(&mut self, inbound: u32) {
+        let mut entries = self.children.iter_mut();
+        if let Some(entry) = entries.find(|entry| entry.inbound == inbound) {
+            entry.sends = true;
+        }
+    }
+
+    fn remove(&self, entry: &Entry) -> Result<(), Error> {
+        let sending = if entry.sends {
+            self.path.remove(entry.outbound, Direction::Out)
+        } else {
+            Ok(())
+        };
+        self.path.remove(entry.inbound, Direction::In).and(sending)
+    }
+}
