@@ -66,11 +66,24 @@ impl IkeSa {
         self.is_responding(subject) || self.contest.iter().any(made)
     }
 
+    /// Where this end has made what stays, the peer does not complete its own attempt: both know the nonces already.
+    fn forget_redundant(&mut self, subject: Subject) {
+        let own = self.contest.as_ref().and_then(|contest| contest.own.as_ref());
+        let theirs = self.responding.as_ref().map(|responding| &responding.agreement);
+        let theirs = theirs.filter(|agreement| agreement.subject == subject);
+        if let (Some(own), Some(theirs)) = (own, theirs)
+            && theirs.nonces.iter().min() < Some(&own.lowest)
+        {
+            self.responding = None;
+        }
+    }
+
     /// Decides what takes the place of what, once no attempt is under way any more.
     pub(super) fn settle(&mut self, now: Instant) -> Result<(), Failure> {
         let Some(subject) = self.contest.as_ref().map(|contest| contest.subject) else {
             return Ok(());
         };
+        self.forget_redundant(subject);
         if self.is_initiating(subject) || self.is_responding(subject) {
             return Ok(());
         }

@@ -224,6 +224,30 @@ fn where_one_replaces_the_ike_sa_and_the_other_the_child_sa_both_are_replaced_in
     }
 }
 
+#[test]
+fn an_attempt_of_the_peer_that_is_redundant_is_not_waited_for() {
+    // strongSwan does not complete one: its IKE_FOLLOWUP_KE never comes.
+    let mut done = 0;
+    for seed in 0..20 {
+        let mut link = joined(&[HYBRID], seed, |_| {});
+        let old = inbound(&link, 0);
+        rekey_child(&mut link, 0);
+        rekey_child(&mut link, 1);
+        link.run(SOON, &mut |from, datagram| {
+            let header = Header::read(datagram).expect("a header");
+            let is_lost = from == 1 && header.exchange == ExchangeType::IKE_FOLLOWUP_KE && !header.flags.is_response();
+            if is_lost {
+                Vec::new()
+            } else {
+                vec![(DELAY, datagram.to_vec())]
+            }
+        });
+        let installed = link.installed(0);
+        done += usize::from(installed.len() == 1 && installed[0].inbound.0 != old);
+    }
+    assert!((4..17).contains(&done), "{done}");
+}
+
 /// Holds the first CREATE_CHILD_SA of an end back for so long; everything else arrives.
 fn held_back(end: usize, time: Duration) -> impl FnMut(usize, &[u8]) -> Fate {
     let mut held = None;
