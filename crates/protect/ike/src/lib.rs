@@ -1,7 +1,7 @@
 //! IKEv2 (RFC 7296) without sockets: datagrams and a time in; datagrams, timers and events out.
 //!
 //! An [`IkeSa`] is one end of an IKE_SA. [`IkeSa::initiate`] begins one; an [`Acceptor`] answers first requests, with a cookie while many
-//! are half open, and gives an [`IkeSa`] for each that it admits. The owner passes datagrams to
+//! are half open, and gives an [`IkeSa`] for each that it admits. An [`Endpoint`] has all IKE_SAs of a node. The owner passes datagrams to
 //! [`IkeSa::receive`], calls [`IkeSa::handle_timeout`] when [`IkeSa::timeout`] has come, learns by [`IkeSa::poll_event`] what has happened (first of all the
 //! keys of a CHILD_SA, for `esp` or a kernel), and then sends what [`IkeSa::poll_transmit`] gives. In that order: the peer sends by a CHILD_SA as
 //! soon as it has the answer that makes it.
@@ -25,6 +25,7 @@ mod acceptor;
 mod assembly;
 mod config;
 mod credential;
+mod endpoint;
 mod error;
 mod event;
 mod key_exchange;
@@ -43,6 +44,7 @@ mod trust;
 pub use acceptor::{Acceptor, Admission};
 pub use config::{ChildConfig, Config, Lifetime, Mode, Ppk, Timing};
 pub use credential::{Identity, SigningKey};
+pub use endpoint::{Endpoint, HalfOpen, Report, SaId};
 pub use error::Failure;
 pub use event::{Child, Event, Requester};
 pub use key_exchange::{ExchangeFailed, KeyExchange, Pending, Secret, key_exchange};

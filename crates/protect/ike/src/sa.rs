@@ -248,6 +248,11 @@ impl IkeSa {
         (self.spis[0], self.spis[1])
     }
 
+    /// The SPI of this end, which the peer's messages carry.
+    pub(crate) fn own_spi(&self) -> u64 {
+        self.spis[usize::from(!self.is_initiator())]
+    }
+
     /// Between which sockets it is.
     #[must_use]
     pub fn ends(&self) -> Ends {

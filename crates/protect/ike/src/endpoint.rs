@@ -1,0 +1,266 @@
+//! All IKE_SAs of a node: which datagram belongs to which of them, when each is due, and how many may be half open (RFC 7296, section 2.6).
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use std::time::Instant;
+
+use bartizan_wire::ike::Header;
+
+use crate::acceptor::{Acceptor, Admission};
+use crate::config::Config;
+use crate::error::Failure;
+use crate::event::Event;
+use crate::random::Random;
+use crate::sa::{Ends, IkeSa, Port, Transmit};
+
+/// An IKE_SA of an endpoint. None has the number of another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SaId(u64);
+
+/// How many IKE_SAs may be half open at a responder: their peers have not authenticated themselves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct HalfOpen {
+    /// From so many on, first requests must come again with a cookie.
+    pub cookies_from: usize,
+    /// So many at most: further first requests are dropped, and their senders try again.
+    pub most: usize,
+}
+
+impl Default for HalfOpen {
+    fn default() -> Self {
+        Self {
+            cookies_from: 16,
+            most: 1024,
+        }
+    }
+}
+
+/// What happened to an IKE_SA of an endpoint.
+#[derive(Debug)]
+pub enum Report {
+    /// What it reports itself; [`Event::Rekeyed`] is not among that.
+    Event(SaId, Event),
+    /// Another takes its place, or was made in vain where both ends have replaced it at once: that one ends by itself.
+    Rekeyed {
+        /// Which is replaced.
+        old: SaId,
+        /// By which.
+        new: SaId,
+    },
+}
+
+struct Held {
+    sa: IkeSa,
+    due: Option<Instant>,
+    /// The first request's SPI and sender, as long as its peer is not authenticated.
+    first: Option<(u64, SocketAddr)>,
+}
+
+/// IKE_SAs by the SPIs of this end, and those who may begin one.
+pub struct Endpoint {
+    /// By the address that a peer's first request comes from.
+    accepts: HashMap<IpAddr, Acceptor>,
+    half_open: HalfOpen,
+    held: BTreeMap<SaId, Held>,
+    by_spi: HashMap<u64, SaId>,
+    /// First requests come again without the SPI of this end.
+    by_first: HashMap<(u64, SocketAddr), SaId>,
+    timers: BTreeSet<(Instant, SaId)>,
+    next: u64,
+    transmits: VecDeque<(Ends, Transmit)>,
+    reports: VecDeque<Report>,
+}
+
+impl Endpoint {
+    /// One that accepts nobody yet.
+    #[must_use]
+    pub fn new(half_open: HalfOpen) -> Self {
+        Self {
+            accepts: HashMap::new(),
+            half_open,
+            held: BTreeMap::new(),
+            by_spi: HashMap::new(),
+            by_first: HashMap::new(),
+            timers: BTreeSet::new(),
+            next: 0,
+            transmits: VecDeque::new(),
+            reports: VecDeque::new(),
+        }
+    }
+
+    /// Accepts IKE_SAs of this configuration from this address from now on.
+    pub fn accept(&mut self, remote: IpAddr, config: Arc<Config>, random: &mut dyn Random) {
+        self.accepts.insert(remote, Acceptor::new(config, random));
+    }
+
+    /// Accepts none from this address any more; what is established stays.
+    pub fn refuse(&mut self, remote: IpAddr) {
+        self.accepts.remove(&remote);
+    }
+
+    /// Begins an IKE_SA.
+    ///
+    /// # Errors
+    /// Where the configuration names nothing that is implemented, or the cryptographic library fails.
+    pub fn initiate(
+        &mut self,
+        config: Arc<Config>,
+        ends: Ends,
+        random: &mut dyn Random,
+        now: Instant,
+    ) -> Result<SaId, Failure> {
+        let sa = IkeSa::initiate(config, ends, random, now)?;
+        Ok(self.hold(sa, None))
+    }
+
+    /// Does something with an IKE_SA that has not ended: replaces it, replaces or deletes a CHILD_SA of it, closes it.
+    pub fn with<T>(&mut self, id: SaId, what: impl FnOnce(&mut IkeSa) -> T) -> Option<T> {
+        let held = self.held.get_mut(&id)?;
+        let done = what(&mut held.sa);
+        self.take(id);
+        Some(done)
+    }
+
+    /// An IKE_SA that has not ended.
+    #[must_use]
+    pub fn sa(&self, id: SaId) -> Option<&IkeSa> {
+        self.held.get(&id).map(|held| &held.sa)
+    }
+
+    /// IKE_SAs that have not ended, and how many of them are half open.
+    #[must_use]
+    pub fn count(&self) -> (usize, usize) {
+        (self.held.len(), self.by_first.len())
+    }
+
+    /// A datagram between these sockets, without a non-ESP marker.
+    pub fn receive(&mut self, now: Instant, ends: Ends, datagram: &[u8], random: &mut dyn Random) {
+        let Ok(header) = Header::read(datagram) else {
+            return;
+        };
+        // The SPI of the end that a message is for.
+        let own = if header.flags.is_from_initiator() {
+            header.responder_spi
+        } else {
+            header.initiator_spi
+        };
+        let first = (header.initiator_spi, ends.remote);
+        let known = if own == 0 {
+            self.by_first.get(&first)
+        } else {
+            self.by_spi.get(&own)
+        };
+        if let Some(&id) = known {
+            if let Some(held) = self.held.get_mut(&id) {
+                held.sa.receive(now, datagram);
+            }
+            self.take(id);
+            return;
+        }
+        let half_open = self.by_first.len();
+        if own != 0 || half_open >= self.half_open.most {
+            return;
+        }
+        let Some(acceptor) = self.accepts.get(&ends.remote.ip()) else {
+            return;
+        };
+        let must_return = half_open >= self.half_open.cookies_from;
+        match acceptor.admit(ends, datagram, must_return, random, now) {
+            Admission::Admitted(sa) => {
+                self.hold(*sa, Some(first));
+            }
+            Admission::Answered(datagram) => {
+                let port = Port::Ike;
+                self.transmits.push_back((ends, Transmit { port, datagram }));
+            }
+            Admission::Ignored => {}
+        }
+    }
+
+    /// When [`Self::handle_timeout`] is to be called, unless something is received before.
+    #[must_use]
+    pub fn timeout(&self) -> Option<Instant> {
+        self.timers.first().map(|(due, _)| *due)
+    }
+
+    /// Lets every IKE_SA that is due do what it is to.
+    pub fn handle_timeout(&mut self, now: Instant) {
+        let due = self.timers.iter().take_while(|(due, _)| *due <= now);
+        let due: Vec<SaId> = due.map(|(_, id)| *id).collect();
+        for id in due {
+            if let Some(held) = self.held.get_mut(&id) {
+                held.sa.handle_timeout(now);
+            }
+            self.take(id);
+        }
+    }
+
+    /// The next datagram to send, and between which sockets.
+    pub fn poll_transmit(&mut self) -> Option<(Ends, Transmit)> {
+        self.transmits.pop_front()
+    }
+
+    /// What happened next.
+    pub fn poll_report(&mut self) -> Option<Report> {
+        self.reports.pop_front()
+    }
+
+    fn hold(&mut self, sa: IkeSa, first: Option<(u64, SocketAddr)>) -> SaId {
+        let id = SaId(self.next);
+        self.next += 1;
+        self.hold_as(id, sa, first);
+        id
+    }
+
+    fn hold_as(&mut self, id: SaId, sa: IkeSa, first: Option<(u64, SocketAddr)>) {
+        self.by_spi.insert(sa.own_spi(), id);
+        if let Some(first) = first {
+            self.by_first.insert(first, id);
+        }
+        self.held.insert(id, Held { sa, due: None, first });
+        self.take(id);
+    }
+
+    /// Takes what an IKE_SA has to send and to report, and forgets it where it has ended.
+    fn take(&mut self, id: SaId) {
+        let Some(held) = self.held.get_mut(&id) else {
+            return;
+        };
+        let ends = held.sa.ends();
+        while let Some(transmit) = held.sa.poll_transmit() {
+            self.transmits.push_back((ends, transmit));
+        }
+        let mut successors = Vec::new();
+        while let Some(event) = held.sa.poll_event() {
+            match event {
+                Event::Rekeyed(successor) => {
+                    let new = SaId(self.next);
+                    self.next += 1;
+                    self.reports.push_back(Report::Rekeyed { old: id, new });
+                    successors.push((new, *successor));
+                }
+                event => self.reports.push_back(Report::Event(id, event)),
+            }
+        }
+        let is_open = held.sa.is_established() || held.sa.is_closed();
+        if let Some(first) = held.first.take_if(|_| is_open) {
+            self.by_first.remove(&first);
+        }
+        let due = held.sa.timeout();
+        if due != held.due {
+            if let Some(before) = held.due.take() {
+                self.timers.remove(&(before, id));
+            }
+            held.due = due;
+            self.timers.extend(due.map(|due| (due, id)));
+        }
+        if held.sa.is_closed() {
+            self.by_spi.remove(&held.sa.own_spi());
+            self.held.remove(&id);
+        }
+        for (new, successor) in successors {
+            self.hold_as(new, successor, None);
+        }
+    }
+}

@@ -1,0 +1,226 @@
+//! Nodes with many IKE_SAs: each datagram reaches its own, whatever is replaced by whom, and a flood of first requests is held to a bound.
+
+use std::collections::BTreeSet;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use bartizan_ike::{Config, Endpoint, Ends, Event, Failure, HalfOpen, Report, SaId};
+use bartizan_wire::ike::{ExchangeType, Header};
+
+use crate::link::{Algorithm, Authority, DELAY, HYBRID, config, random};
+
+const RESPONDER: &str = "192.0.2.1:500";
+
+/// Two nodes; the first has an address for each of its IKE_SAs.
+struct Nodes {
+    now: Instant,
+    nodes: [Endpoint; 2],
+    configs: [Arc<Config>; 2],
+    under_way: Vec<(Instant, usize, Ends, Vec<u8>)>,
+    reports: [Vec<Report>; 2],
+    seed: u64,
+}
+
+fn initiator(number: u8) -> Ends {
+    Ends {
+        local: SocketAddr::from(([198, 51, 100, number], 500)),
+        remote: RESPONDER.parse().expect("a socket"),
+    }
+}
+
+fn other_way(ends: Ends) -> Ends {
+    Ends {
+        local: ends.remote,
+        remote: ends.local,
+    }
+}
+
+impl Nodes {
+    /// The second accepts so many addresses of the first.
+    fn new(accepted: u8) -> Self {
+        let authority = Authority::new(Algorithm::Ed25519);
+        let configs = [0, 1].map(|who| Arc::new(config(who, &authority, &[HYBRID])));
+        let half_open = HalfOpen {
+            cookies_from: 8,
+            most: 64,
+        };
+        let mut nodes = [0, 1].map(|_| Endpoint::new(half_open));
+        let mut seed = 50;
+        for number in 0..accepted {
+            let remote: IpAddr = initiator(number).local.ip();
+            nodes[1].accept(remote, Arc::clone(&configs[1]), &mut random(&mut seed));
+        }
+        Self {
+            now: Instant::now(),
+            nodes,
+            configs,
+            under_way: Vec::new(),
+            reports: [Vec::new(), Vec::new()],
+            seed,
+        }
+    }
+
+    fn initiate(&mut self, number: u8) -> SaId {
+        let config = Arc::clone(&self.configs[0]);
+        let mut chance = random(&mut self.seed);
+        let begun = self.nodes[0].initiate(config, initiator(number), &mut chance, self.now);
+        begun.expect("it begins")
+    }
+
+    fn run(&mut self, time: Duration) {
+        let end = self.now + time;
+        loop {
+            for from in 0..2 {
+                while let Some((ends, transmit)) = self.nodes[from].poll_transmit() {
+                    let arrival = (self.now + DELAY, 1 - from, other_way(ends), transmit.datagram);
+                    self.under_way.push(arrival);
+                }
+                while let Some(report) = self.nodes[from].poll_report() {
+                    self.reports[from].push(report);
+                }
+            }
+            let arrival = self.under_way.iter().map(|(at, ..)| *at).min();
+            let timeout = self.nodes.iter().filter_map(Endpoint::timeout).min();
+            let Some(next) = arrival.into_iter().chain(timeout).min().filter(|next| *next <= end) else {
+                self.now = end;
+                return;
+            };
+            self.now = self.now.max(next);
+            for node in &mut self.nodes {
+                node.handle_timeout(self.now);
+            }
+            let due = |(at, ..): &mut (Instant, usize, Ends, Vec<u8>)| *at <= self.now;
+            let arrived: Vec<_> = self.under_way.extract_if(.., due).collect();
+            for (_, to, ends, datagram) in arrived {
+                let mut chance = random(&mut self.seed);
+                self.nodes[to].receive(self.now, ends, &datagram, &mut chance);
+            }
+        }
+    }
+
+    /// IKE_SAs of a node that are established and were not replaced.
+    fn open(&self, node: usize) -> BTreeSet<SaId> {
+        let mut open = BTreeSet::new();
+        for report in &self.reports[node] {
+            match report {
+                Report::Event(id, Event::Established { .. }) => _ = open.insert(*id),
+                Report::Event(id, Event::Closed(_)) => _ = open.remove(id),
+                _ => {}
+            }
+        }
+        open
+    }
+
+    fn spis(&self, node: usize) -> BTreeSet<(u64, u64)> {
+        let open = self.open(node);
+        let spis = open
+            .iter()
+            .map(|id| self.nodes[node].sa(*id).expect("it is open").spis());
+        spis.collect()
+    }
+}
+
+#[test]
+fn each_datagram_reaches_its_own_ike_sa_while_both_nodes_replace_all_of_them() {
+    let mut nodes = Nodes::new(20);
+    for number in 0..20 {
+        nodes.initiate(number);
+    }
+    nodes.run(Duration::from_secs(30));
+    for round in 0..3 {
+        assert_eq!([0, 1].map(|node| nodes.nodes[node].count()), [(20, 0); 2]);
+        let before = nodes.spis(0);
+        assert_eq!(before, nodes.spis(1));
+        for node in 0..2 {
+            for id in nodes.open(node) {
+                let now = nodes.now;
+                nodes.nodes[node].with(id, |sa| match (round, sa.sending()) {
+                    (1, Some(spi)) => sa.rekey_child(now, spi),
+                    _ => sa.rekey(now),
+                });
+            }
+        }
+        nodes.run(Duration::from_secs(30));
+        assert_eq!(nodes.spis(0).is_disjoint(&before), round != 1);
+    }
+    let replaced = nodes.reports[0]
+        .iter()
+        .filter(|report| matches!(report, Report::Rekeyed { .. }));
+    assert!(replaced.count() >= 40);
+    for id in nodes.open(0) {
+        let now = nodes.now;
+        nodes.nodes[0].with(id, |sa| sa.close(now));
+    }
+    nodes.run(Duration::from_secs(30));
+    for node in &nodes.nodes {
+        assert_eq!((node.count(), node.timeout()), ((0, 0), None));
+    }
+}
+
+#[test]
+fn a_flood_of_first_requests_is_held_to_a_bound_and_keeps_nobody_out() {
+    let mut nodes = Nodes::new(2);
+    nodes.initiate(0);
+    let (ends, transmit) = nodes.nodes[0].poll_transmit().expect("the first request");
+    // From ports of an address that is accepted, and under SPIs of their own: what is answered is never received.
+    let mut answers = 0;
+    for number in 0_u16..5000 {
+        let mut datagram = transmit.datagram.clone();
+        datagram[..8].copy_from_slice(&(u64::from(number) + 1).to_be_bytes());
+        let mut from = other_way(ends);
+        from.remote.set_port(10_000 + number);
+        let mut chance = random(&mut nodes.seed);
+        nodes.nodes[1].receive(nodes.now, from, &datagram, &mut chance);
+        while nodes.nodes[1].poll_transmit().is_some() {
+            answers += 1;
+        }
+        assert!(nodes.nodes[1].count().0 <= 8);
+    }
+    assert_eq!((answers, nodes.nodes[1].count()), (5000, (8, 8)));
+    // One that receives the cookie comes through.
+    nodes.initiate(1);
+    nodes.run(Duration::from_secs(5));
+    assert_eq!(nodes.nodes[1].count().1, 8);
+    assert!(!nodes.open(1).is_empty());
+    nodes.run(Duration::from_secs(60));
+    assert_eq!(nodes.nodes[1].count().1, 0);
+    let abandoned = |report: &&Report| matches!(report, Report::Event(_, Event::Closed(Failure::Abandoned)));
+    assert_eq!(nodes.reports[1].iter().filter(abandoned).count(), 8);
+}
+
+#[test]
+fn a_first_request_of_an_address_that_is_not_accepted_is_not_answered() {
+    let mut nodes = Nodes::new(1);
+    let id = nodes.initiate(1);
+    nodes.run(Duration::from_secs(300));
+    assert_eq!(nodes.nodes[1].count(), (0, 0));
+    let ended = |report: &Report| matches!(report, Report::Event(of, Event::Closed(Failure::Unanswered)) if *of == id);
+    assert!(nodes.reports[0].iter().any(ended));
+    // One that is refused from now on keeps what it has.
+    nodes.initiate(0);
+    nodes.run(Duration::from_secs(5));
+    nodes.nodes[1].refuse(initiator(0).local.ip());
+    nodes.run(Duration::from_secs(60));
+    assert_eq!(nodes.nodes[1].count(), (1, 0));
+    nodes.initiate(0);
+    nodes.run(Duration::from_secs(5));
+    assert_eq!(nodes.nodes[1].count(), (1, 0));
+}
+
+#[test]
+fn a_first_request_that_comes_again_makes_no_second_ike_sa() {
+    let mut nodes = Nodes::new(1);
+    nodes.initiate(0);
+    let (ends, transmit) = nodes.nodes[0].poll_transmit().expect("the first request");
+    let header = Header::read(&transmit.datagram).expect("a header");
+    assert_eq!(header.exchange, ExchangeType::IKE_SA_INIT);
+    for _ in 0..3 {
+        let mut chance = random(&mut nodes.seed);
+        let from = other_way(ends);
+        nodes.nodes[1].receive(nodes.now, from, &transmit.datagram, &mut chance);
+    }
+    assert_eq!(nodes.nodes[1].count(), (1, 1));
+    nodes.run(Duration::from_secs(5));
+    assert_eq!([0, 1].map(|node| nodes.nodes[node].count()), [(1, 0); 2]);
+}
