@@ -6,6 +6,7 @@ mod answered;
 mod capture;
 mod connection;
 mod datagrams;
+mod engine;
 mod esp;
 mod fragments;
 mod hello;
@@ -13,6 +14,9 @@ mod http1_proxy;
 mod ike;
 mod inspect;
 mod keys;
+#[path = "../../../crates/protect/ike/tests/engine/link/mod.rs"]
+#[allow(dead_code, unreachable_pub)]
+mod link;
 mod links;
 mod packet;
 mod sctp;
@@ -32,7 +36,7 @@ use bartizan_wire::{Connection, Content, Packet, Sink, Timestamp};
 pub type Target = fn(&[u8]);
 
 /// All targets, by the names of their corpora.
-pub const ALL: [(&str, Target); 24] = [
+pub const ALL: [(&str, Target); 25] = [
     ("capture", capture::run),
     ("packet", packet::run),
     ("timing", timing::run),
@@ -50,6 +54,7 @@ pub const ALL: [(&str, Target); 24] = [
     ("datagrams", datagrams::run),
     ("key_log", keys::key_log),
     ("ike_keys", keys::ike_keys),
+    ("engine", engine::run),
     ("secrets", keys::secrets),
     ("connection", connection::run),
     ("http1_proxy", http1_proxy::run),
@@ -66,6 +71,7 @@ pub fn run(name: &str, bytes: &[u8]) {
 }
 
 pub use connection::messages_of_http2;
+pub use engine::replaced_by_engine;
 pub use http1_proxy::messages_of_http1;
 pub use keys::{opened_by_ike_keys, opened_by_secrets};
 

@@ -171,6 +171,15 @@ fn the_corpus_of_http1_holds_messages_with_bodies() {
     assert!(messages > 8 && bytes > 25, "{messages} messages, {bytes} bytes");
 }
 
+#[test]
+fn the_corpus_of_the_engine_replaces_sas() {
+    let replaced: usize = corpus("engine")
+        .iter()
+        .map(|(_, file)| targets::replaced_by_engine(file))
+        .sum();
+    assert!(replaced > 6, "{replaced}");
+}
+
 macro_rules! survive_any_bytes {
     ($($name:ident)*) => {
         $(
@@ -194,5 +203,5 @@ macro_rules! survive_any_bytes {
     };
 }
 
-survive_any_bytes!(capture packet timing segments fragments tls http2 http1 ssh proxy hello ike esp sctp datagrams key_log ike_keys secrets
+survive_any_bytes!(capture packet timing segments fragments tls http2 http1 ssh proxy hello ike esp sctp datagrams key_log ike_keys engine secrets
     connection http1_proxy links inspect ledgers deployment);
