@@ -79,8 +79,10 @@ fn settled(stage: &Stage, driver: &mut Driver) {
         };
         let listed = stage.sas();
         let [theirs] = &listed[..] else { return false };
-        let standing: Vec<_> = theirs.children.iter().filter(|child| child.stands()).collect();
-        let [their_child] = standing[..] else { return false };
+        let their_children: Vec<_> = theirs.children.iter().filter(|child| child.stands()).collect();
+        let [their_child] = their_children[..] else {
+            return false;
+        };
         let spis = (sa.spis().0, sa.spis().1);
         let their_spis = theirs.key.as_ref().map(|key| match key {
             bartizan_ledger::Key::Ike {
@@ -223,8 +225,8 @@ fn either_end_deletes_the_child_sa_and_either_makes_another() {
             driver.until("it is deleted", |driver| driver.installed().is_empty());
             eventually("charon has deleted it", || {
                 let listed = stage.sas();
-                let standing = listed.iter().flat_map(|sa| &sa.children).filter(|child| child.stands());
-                (standing.count() == 0).then_some(())
+                let installed = listed.iter().flat_map(|sa| &sa.children).filter(|child| child.stands());
+                (installed.count() == 0).then_some(())
             });
             match makes {
                 By::Us => driver.current().make_child(Instant::now()),
