@@ -11,17 +11,24 @@ use crate::path::Path;
 use crate::tls::{self, Tls};
 use crate::{Connection, Content, Ending, Moment, Roles, Side, Start};
 
-/// Codes (RFC 3748, section 4).
-const REQUEST: u8 = 1;
-const RESPONSE: u8 = 2;
-const SUCCESS: u8 = 3;
-const FAILURE: u8 = 4;
+/// Code of a request (RFC 3748, section 4), which the authenticator sends.
+pub const REQUEST: u8 = 1;
+/// Code of a response, which the peer sends.
+pub const RESPONSE: u8 = 2;
+/// Code of a packet that says that authentication ended well.
+pub const SUCCESS: u8 = 3;
+/// Code of a packet that says that it did not.
+pub const FAILURE: u8 = 4;
 
+/// Type of a packet that asks for the peer's name, or gives it (RFC 3748, section 5.1).
+pub const IDENTITY: u8 = 1;
 /// Types that are no method: Identity, Notification, Nak.
 const NO_METHOD: u8 = 3;
+/// Type of EAP-TLS (RFC 5216).
+pub const EAP_TLS: u8 = 13;
 /// Types with TLS in them, by name.
 const WITH_TLS: [(u8, &str); 5] = [
-    (13, "EAP-TLS"),
+    (EAP_TLS, "EAP-TLS"),
     (21, "EAP-TTLS"),
     (25, "PEAP"),
     (43, "EAP-FAST"),
@@ -39,10 +46,12 @@ const OTHERS: [(u8, &str); 8] = [
     (52, "EAP-pwd"),
 ];
 
-/// Flags behind the type (RFC 5216, section 3.1): a length is there, more fragments follow, the method begins.
-const LENGTH: u8 = 0x80;
-const MORE: u8 = 0x40;
-const BEGINS: u8 = 0x20;
+/// Flag behind the type (RFC 5216, section 3.1): the length of the whole message follows in four octets.
+pub const LENGTH: u8 = 0x80;
+/// Flag: more fragments of the message follow.
+pub const MORE: u8 = 0x40;
+/// Flag: the method begins.
+pub const BEGINS: u8 = 0x20;
 /// Of TEAP: the length of outer TLVs is there as well (RFC 7170, section 4.1).
 const OUTER: u8 = 0x10;
 const TEAP: u8 = 55;

@@ -142,6 +142,13 @@ pub struct Mka {
     pub ends: [Participant; 2],
 }
 
+/// The name of the CAK that an MKPDU is under: its sender's channel, and the name.
+#[must_use]
+pub fn ckn(body: &[u8]) -> Option<(Sci, Ckn)> {
+    let (basic, _) = parameters(body)?;
+    Some((Sci(*basic.first_chunk()?), Ckn::new(basic.get(BASIC..)?)?))
+}
+
 impl Mka {
     /// The latest key that was given out.
     #[must_use]
@@ -171,7 +178,7 @@ impl Participant {
         let (basic, mut rest) = parameters(body)?;
         let flags = body[2];
         let member: [u8; 12] = *basic.get(8..)?.first_chunk()?;
-        let ckn = Ckn::new(basic.get(BASIC..)?)?;
+        let (channel, ckn) = ckn(body)?;
         // The check value stands behind all sets.
         rest = rest.get(..rest.len().saturating_sub(ICV)).unwrap_or(&[]);
         self.pdus += 1;
@@ -179,7 +186,7 @@ impl Participant {
         self.key_server |= flags & 0x80 != 0;
         self.desires |= flags & 0x40 != 0;
         self.capability = (flags >> 4) & 0x03;
-        self.channel = Some(Sci(*basic.first_chunk()?));
+        self.channel = Some(channel);
         if !self.names.iter().any(|(known, _)| *known == ckn) {
             self.more |= !keep(&mut self.names, (ckn, at), NAMES);
         }
