@@ -26,6 +26,15 @@ pub struct FrameSocket {
     buffer: Vec<u8>,
 }
 
+/// A frame that was received.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ReceivedFrame<'a> {
+    /// The address that it comes from.
+    pub source: [u8; 6],
+    /// What stands behind its EtherType.
+    pub payload: &'a [u8],
+}
+
 impl FrameSocket {
     /// Opens one on an interface of the calling thread's network namespace; `address` is what frames come from.
     ///
@@ -103,6 +112,15 @@ impl FrameSocket {
     ///
     /// Where the interface is gone or went down.
     pub fn receive(&mut self) -> Result<Option<&[u8]>, Error> {
+        Ok(self.receive_from()?.map(|frame| frame.payload))
+    }
+
+    /// The same, with the address that it comes from.
+    ///
+    /// # Errors
+    ///
+    /// As [`FrameSocket::receive`].
+    pub fn receive_from(&mut self) -> Result<Option<ReceivedFrame<'_>>, Error> {
         self.buffer.resize(HEADER + LONGEST, 0);
         let length = loop {
             // SAFETY: the pointer refers to `buffer`, which has this length.
@@ -125,7 +143,12 @@ impl FrameSocket {
             }
         };
         // The kernel gives a socket of this kind whole frames.
-        Ok(Some(self.buffer.get(HEADER..length).unwrap_or_default()))
+        let mut source = [0; 6];
+        source.copy_from_slice(&self.buffer[6..12]);
+        Ok(Some(ReceivedFrame {
+            source,
+            payload: self.buffer.get(HEADER..length).unwrap_or_default(),
+        }))
     }
 
     fn failed(&self, what: &str, error: io::Error) -> Error {
@@ -196,8 +219,9 @@ mod as_root {
         a.send(&[7; 1500]).unwrap();
         let deadline = Instant::now() + Duration::from_secs(10);
         let received = loop {
-            if let Some(payload) = b.receive().unwrap() {
-                break payload.to_vec();
+            if let Some(frame) = b.receive_from().unwrap() {
+                assert_eq!(frame.source, [2, 0, 0, 0, 0, 1]);
+                break frame.payload.to_vec();
             }
             assert!(Instant::now() < deadline);
         };

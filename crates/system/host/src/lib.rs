@@ -51,7 +51,7 @@ pub use ethernet::{Arrival, Departure, Departures, EthernetSocket, Handed, Recei
 pub use exclusive::{FileLock, private_directory};
 pub use facts::{Facts, Permission};
 pub use features::{Feature, Support};
-pub use frames::{FrameSocket, PAE_GROUP_ADDRESS};
+pub use frames::{FrameSocket, PAE_GROUP_ADDRESS, ReceivedFrame};
 pub use guest::{Guest, GuestKernel, Job, JobEnded, KernelBlueprint, KernelPackage, Session};
 pub use impairment::Impairment;
 pub use lab_root::{Blueprint, LabRoot, Progress, cache};
