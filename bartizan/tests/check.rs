@@ -603,6 +603,31 @@ fn what_an_e2_link_protects_less_than_it_seems_to_is_found() {
 }
 
 #[test]
+fn what_wpa_supplicant_cannot_check_of_eap_tls_is_found_at_the_end_that_it_answers_for() {
+    let found = |options: &str| {
+        let place = Place::new(&format!(
+            "trust: {{ roots: ca.crt.pem, crl: ca.crl.pem }}\nnodes:\n  \
+             odu: {{ function: O-DU, address: 10.0.0.1, certificate: odu.pem, key: odu.key }}\n  \
+             oru: {{ function: O-RU, address: 10.0.0.2, certificate: oru.pem, key: oru.key }}\ninterfaces:\n  \
+             - {{ kind: FH, between: [odu, oru], with: macsec, macsec: {{ port: {{ odu: eth0, oru: eth1 }}, {options} }} }}\n"
+        ));
+        place.findings("")
+    };
+    let by_eap = found("keying: eap-tls");
+    assert!(
+        matches!(&by_eap[..], [one] if one.starts_with("FH oru -- odu: ") && one.contains("trust.crl")),
+        "{by_eap:?}"
+    );
+    let turned = found("keying: eap-tls, initiator: oru");
+    assert!(
+        matches!(&turned[..], [one] if one.starts_with("FH odu -- oru: ")),
+        "{turned:?}"
+    );
+    // An exchange of Bartizan's own checks the list.
+    assert!(found("keying: mka").is_empty());
+}
+
+#[test]
 fn after_an_exception_no_classical_key_exchange_is_in_effect() {
     let exchanges = |expires: &str| {
         let policy = format!("{{ profile: transition, reason: old CU, expires: {expires} }}");

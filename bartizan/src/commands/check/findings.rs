@@ -7,6 +7,8 @@ use bartizan_registry::NamedGroup;
 use serde::Serialize;
 
 use super::ipsec;
+#[cfg(feature = "full")]
+use super::macsec;
 
 /// Something the file's author should look at.
 #[derive(Serialize)]
@@ -70,6 +72,8 @@ pub(super) fn of(deployment: &Deployment, now: SystemTime) -> Vec<Finding> {
         ));
     }
     findings.extend(deployment.nodes().filter_map(|node| ipsec::of_node(deployment, node)));
+    #[cfg(feature = "full")]
+    findings.extend(deployment.nodes().flat_map(|node| macsec::of_node(deployment, node)));
     findings.extend(interfaces_nobody_listens_for(deployment));
     findings.extend(
         deployment

@@ -1,7 +1,38 @@
 //! MACsec links as they are in effect.
 
 use bartizan_deployment::{Cak, Interface, Keying, MacsecLink, Unencrypted};
+#[cfg(feature = "full")]
+use bartizan_deployment::{Deployment, Node};
+#[cfg(feature = "full")]
+use bartizan_macsec::link::{EapEnd, Setting};
 use serde::Serialize;
+
+#[cfg(feature = "full")]
+use super::findings::Finding;
+
+/// What wpa_supplicant cannot do at the end of a link that is authenticated by EAP-TLS: `up` refuses it.
+#[cfg(feature = "full")]
+pub(super) fn of_node(deployment: &Deployment, node: &Node) -> Vec<Finding> {
+    let settings = Setting::all(deployment, node.name.as_str());
+    let lacks = settings.iter().filter_map(|setting| match setting.eap()? {
+        EapEnd::Peer(peer) => Some((setting, peer.lacks()?)),
+        EapEnd::Authenticator => None,
+    });
+    let finding = |(setting, lacks): (&Setting, &str)| {
+        Finding::new(
+            format!("{} {} -- {}", setting.interface.name(), node.name, setting.peer),
+            format!(
+                "{} is authenticated by wpa_supplicant's EAP-TLS, and {lacks}",
+                node.name
+            ),
+            format!(
+                "change that, write `initiator: {}`, or `keying: direct` where both ends run Bartizan",
+                node.name
+            ),
+        )
+    };
+    lacks.map(finding).collect()
+}
 
 /// A MACsec link.
 #[derive(Serialize)]
@@ -12,9 +43,9 @@ pub(super) struct MacsecInEffect {
     confidentiality: &'static str,
     replay_window: u32,
     mtu: Option<u32>,
-    /// Where keys come from: `direct` or `mka`.
+    /// Where keys come from: `direct`, `mka` or `eap-tls`.
     keying: &'static str,
-    /// Where the CAK of MKA comes from: `exchange`, or `file`.
+    /// Where the CAK of MKA comes from: `exchange`, `file` or `eap-tls`.
     #[serde(skip_serializing_if = "Option::is_none")]
     cak: Option<&'static str>,
     initiator: String,
@@ -52,6 +83,7 @@ impl MacsecInEffect {
                 Keying::Direct => None,
                 Keying::Mka(Cak::Exchange) => Some("exchange"),
                 Keying::Mka(Cak::Files(_)) => Some("file"),
+                Keying::EapTls => Some("eap-tls"),
             },
             initiator: link.initiator.to_string(),
             rekey_seconds: link.rekey.as_secs(),
@@ -82,6 +114,10 @@ impl MacsecInEffect {
                 match self.cak {
                     None => format!("{}; {} begins", self.keying, self.initiator),
                     Some("file") => format!("MKA under a CAK of a file; {} is its key server", self.initiator),
+                    Some("eap-tls") => format!(
+                        "MKA under a CAK of EAP-TLS; {} is the authenticator and the key server, wpa_supplicant the peer at the other end",
+                        self.initiator
+                    ),
                     Some(_) => format!(
                         "MKA under a CAK of an exchange; {} begins it and is the key server",
                         self.initiator
@@ -97,6 +133,10 @@ impl MacsecInEffect {
                     ),
                     Some("file") => format!(
                         "when the file does; one that is twice {} s old is reported",
+                        self.rekey_seconds
+                    ),
+                    Some("eap-tls") => format!(
+                        "by another authentication after {} s, which interrupts the link",
                         self.rekey_seconds
                     ),
                     Some(_) => format!(

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use bartizan_macsec::guard::{Dropped, Guard, GuardState};
-use bartizan_macsec::link::{Association, MkaStatus, Status};
+use bartizan_macsec::link::{Association, EapStatus, MkaStatus, Status};
 use serde::Serialize;
 
 /// Version of the JSON form: it changes when a field changes its meaning or goes.
@@ -112,6 +112,9 @@ impl Report {
             if let Some(mka) = &link.mka {
                 let _ = writeln!(text, "  {}", of_mka(mka));
             }
+            if let Some(eap) = &link.eap {
+                let _ = writeln!(text, "  {}", of_eap(eap));
+            }
             if let Some(counters) = &link.counters {
                 let _ = writeln!(
                     text,
@@ -140,13 +143,32 @@ fn of_mka(mka: &MkaStatus) -> String {
     };
     let cak = match (&mka.ckn, mka.ckn_age_s) {
         (Some(ckn), Some(age)) => format!("CAK {ckn}, {age} s old"),
-        _ => "no CAK yet".to_owned(),
+        (Some(ckn), None) => format!("CAK {ckn}"),
+        (None, _) => "no CAK yet".to_owned(),
     };
     let from = match mka.cak.as_str() {
         "file" => "of a file",
+        "eap-tls" => "of EAP-TLS",
         _ => "of the exchange",
     };
     format!("{process}; {cak}, {from}")
+}
+
+/// EAP-TLS, in a line.
+fn of_eap(eap: &EapStatus) -> String {
+    let (end, seen) = match eap.end.as_str() {
+        "authenticator" => ("this end is the authenticator", ""),
+        _ => ("wpa_supplicant is authenticated", " as its packets showed"),
+    };
+    let handshake = match (&eap.group, &eap.cipher) {
+        (Some(group), Some(cipher)) => format!("{group} and {cipher}{seen}"),
+        _ => "no handshake seen yet".to_owned(),
+    };
+    let same = match eap.not_rekeyed {
+        0 => String::new(),
+        times => format!("; {times} times it was authenticated again and its KEY STAYED THE SAME"),
+    };
+    format!("{end}: {handshake}{same}")
 }
 
 /// How a link stands, in a line.
@@ -176,7 +198,11 @@ pub(super) fn headline(link: &Status) -> String {
         "{}: {state}; {}, {how}{}{}",
         link.link,
         link.suite,
-        if link.keying == "mka" { ", keyed by MKA" } else { "" },
+        match link.keying.as_str() {
+            "mka" => ", keyed by MKA",
+            "eap-tls" => ", keyed by MKA after EAP-TLS",
+            _ => "",
+        },
         exchange.unwrap_or_default()
     )
 }

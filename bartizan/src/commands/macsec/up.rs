@@ -45,7 +45,7 @@ pub(crate) fn run(host: &MacsecHost, options: &Options<'_>) -> Result<Outcome, F
     systemd.status("the guard is installed; no link is up yet");
     systemd.ready();
     // A link whose CAK is in a file exchanges nothing, and needs no certificate.
-    let endpoint = if host.settings.iter().any(Setting::has_exchange) {
+    let endpoint = if host.settings.iter().any(Setting::has_certificate) {
         let node = host.deployment.node(&host.node);
         let files = node.and_then(|node| node.files.as_ref().map(|files| (node, files)));
         // The file is refused without.

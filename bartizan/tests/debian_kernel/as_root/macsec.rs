@@ -427,6 +427,90 @@ fn port_keyed_by_mka_passes_its_protocols_alone_while_the_cak_changes_and_when_i
     assert_eq!(after, BTreeMap::new());
 }
 
+#[test]
+fn port_keyed_after_eap_tls_passes_eapol_and_macsec_alone_while_it_is_rekeyed_and_when_its_controllers_are_killed() {
+    if !is_here(
+        "macsec::port_keyed_after_eap_tls_passes_eapol_and_macsec_alone_while_it_is_rekeyed_and_when_its_controllers_are_killed",
+    ) {
+        return;
+    }
+    let mut fronthaul = Fronthaul::new("keying: eap-tls, cipher: gcm-aes-128");
+    let key = |status: &Value| status["links"][0]["sends"]["key_id"].clone();
+    let other = |fronthaul: &Fronthaul, before: &Value| {
+        let deadline = Instant::now() + LONG;
+        loop {
+            let [(one, status), (two, peers)] = [0, 1].map(|end| fronthaul.status(end));
+            let keys = [key(&status), key(&peers)];
+            if [one, two] == [Some(0); 2] && keys[0] == keys[1] && keys[0] != *before {
+                return [status, peers];
+            }
+            let said = fronthaul
+                .controllers
+                .each_ref()
+                .map(|one| one.as_ref().map(Process::stderr));
+            assert!(Instant::now() < deadline, "{status:#} {peers:#} {said:#?}");
+        }
+    };
+    fronthaul.up(0);
+    fronthaul.until_guarded(0);
+    let kinds = fronthaul.leaving(0, |fronthaul| {
+        fronthaul.up(1);
+        fronthaul.past_the_device(0);
+        let [authenticator, peer] = other(fronthaul, &Value::Null);
+        let link = &authenticator["links"][0];
+        assert_eq!(
+            (
+                &link["keying"],
+                &link["exchange"]["group"],
+                &link["exchange"]["peer_signature"]
+            ),
+            (&"eap-tls".into(), &"X25519MLKEM768".into(), &"mldsa65".into()),
+            "{authenticator:#}"
+        );
+        assert_eq!(peer["links"][0]["eap"]["group"], "X25519MLKEM768", "{peer:#}");
+        assert_eq!(fronthaul.through_the_device(50), 50);
+        let text = fronthaul.run(1, &["status"]).text();
+        assert!(
+            text.contains("wpa_supplicant is authenticated: X25519MLKEM768"),
+            "{text}"
+        );
+
+        let mut before = key(&authenticator);
+        for end in [0, 1] {
+            let rekeyed = fronthaul.run(end, &["rekey", "--timeout", "120"]);
+            let said = String::from_utf8_lossy(&rekeyed.stderr);
+            assert!(said.is_empty(), "{end}: {said}");
+            fronthaul.past_the_device(0);
+            before = key(&other(fronthaul, &before)[0]);
+        }
+        for end in [0, 1] {
+            fronthaul.kill(end);
+        }
+        fronthaul.past_the_device(0);
+        assert_eq!(fronthaul.through_the_device(50), 50);
+        for end in [0, 1] {
+            fronthaul.up(end);
+        }
+        assert_eq!(fronthaul.until_well(1)["links"][0]["sends"]["key_id"], before);
+    });
+    let passed: Vec<u16> = kinds.keys().copied().collect();
+    assert_eq!(passed, [EAPOL, MACSEC], "{kinds:x?}");
+    assert!(fronthaul.dropped(0, "leaving") >= 20);
+    let processes = [0, 1].map(|end| status_process(&fronthaul, end).as_u64().expect("it runs"));
+    for end in [0, 1] {
+        let down = fronthaul.run(end, &["down", "--json"]);
+        assert_eq!(down.status.code(), Some(0), "{}", String::from_utf8_lossy(&down.stderr));
+    }
+    for process in processes {
+        assert!(
+            !std::path::Path::new(&format!("/proc/{process}")).exists(),
+            "wpa_supplicant runs still"
+        );
+    }
+    let after = fronthaul.leaving(0, |fronthaul| fronthaul.past_the_device(0));
+    assert_eq!(after, BTreeMap::new());
+}
+
 fn status_process(fronthaul: &Fronthaul, end: usize) -> Value {
     fronthaul.status(end).1["links"][0]["mka"]["process"].clone()
 }

@@ -28,6 +28,8 @@ pub enum Keying {
     Direct,
     /// MKA (IEEE 802.1X, clause 9) by wpa_supplicant, under a pre-shared CAK.
     Mka(Cak),
+    /// MKA under a CAK of EAP-TLS 1.3 between the two: the initiator is the authenticator, wpa_supplicant at the other end the peer.
+    EapTls,
 }
 
 /// Where the CAK of MKA comes from.
@@ -53,7 +55,7 @@ pub struct MacsecLink {
     pub ports: [String; 2],
     /// The MACsec device of each end, in the same order.
     pub devices: [String; 2],
-    /// Which of the two begins an exchange.
+    /// Which of the two begins an exchange, and is key server or authenticator.
     pub initiator: NodeName,
     /// The cipher suite.
     pub suite: &'static MacsecSuite,
@@ -95,6 +97,7 @@ impl Keying {
         match self {
             Self::Direct => "direct",
             Self::Mka(_) => "mka",
+            Self::EapTls => "eap-tls",
         }
     }
 }
@@ -127,7 +130,7 @@ const LONGEST_NAME: usize = 15;
 const MOST_REPLAY_WINDOW: u32 = 1 << 20;
 const REPLAY_WINDOW: u32 = 32;
 const REKEY: Duration = Duration::from_secs(3600);
-/// With MKA: wpa_supplicant takes a new CAK by beginning anew, and frames are lost for some seconds.
+/// Where MKA distributes keys: wpa_supplicant takes a new CAK by beginning anew, and frames are lost for some seconds.
 const REKEY_CAK: Duration = Duration::from_secs(24 * 3600);
 const KEYS_PER_EXCHANGE: u64 = 8;
 /// Half of the packet numbers of 32 bits, and of 64 as many as are never used up.
@@ -147,7 +150,7 @@ impl MacsecLink {
     pub fn is_ours(&self, end: usize) -> bool {
         match &self.keying {
             Keying::Mka(Cak::Files(files)) => files.get(end).is_some_and(Option::is_some),
-            Keying::Direct | Keying::Mka(Cak::Exchange) => true,
+            Keying::Direct | Keying::Mka(Cak::Exchange) | Keying::EapTls => true,
         }
     }
 
@@ -177,8 +180,8 @@ impl MacsecLink {
         };
         let extended = suite.packet_number_bits == 64;
         let most_packets = if extended { PACKETS_EXTENDED } else { PACKETS };
-        if matches!(keying, Keying::Mka(_)) {
-            of_mka(raw, extended)?;
+        if keying != Keying::Direct {
+            of_mka(raw, keying.name(), extended)?;
         }
         let other_equipment = |end: usize| match &keying {
             Keying::Mka(Cak::Files(files)) => files[end].is_none(),
@@ -206,7 +209,7 @@ impl MacsecLink {
                 raw.rekey.as_deref(),
                 match keying {
                     Keying::Direct => REKEY,
-                    Keying::Mka(_) => REKEY_CAK,
+                    Keying::Mka(_) | Keying::EapTls => REKEY_CAK,
                 },
             )?,
             keying,
@@ -235,9 +238,13 @@ fn keying(raw: &RawMacsecLink, between: &[NodeName; 2], base: &Path) -> Result<K
     let files = &raw.cak;
     match raw.keying.as_deref() {
         None | Some("direct") if files.is_empty() => Ok(Keying::Direct),
-        None | Some("direct") => Err(Fault::new(
+        Some("eap-tls") if files.is_empty() => Ok(Keying::EapTls),
+        None | Some("direct" | "eap-tls") => Err(Fault::new(
             "cak",
-            "stands next to `keying: direct`, which needs none",
+            format!(
+                "stands next to `keying: {}`, which needs none",
+                raw.keying.as_deref().unwrap_or("direct")
+            ),
             "write `keying: mka`, or remove it",
         )),
         Some("mka") if files.is_empty() => Ok(Keying::Mka(Cak::Exchange)),
@@ -257,23 +264,18 @@ fn keying(raw: &RawMacsecLink, between: &[NodeName; 2], base: &Path) -> Result<K
             let file = |node: &NodeName| files.get(node.as_str()).map(|file| base.join(file));
             Ok(Keying::Mka(Cak::Files(between.each_ref().map(file))))
         }
-        Some("eap-tls") => Err(Fault::new(
-            "keying",
-            "`eap-tls` is not built",
-            "write direct where both ends run Bartizan, or mka",
-        )),
-        Some(word) => Err(unknown("keying", word, "write direct or mka")),
+        Some(word) => Err(unknown("keying", word, "write direct, mka or eap-tls")),
     }
 }
 
 /// What MKA decides, not the file, and what wpa_supplicant has not.
-fn of_mka(raw: &RawMacsecLink, extended: bool) -> Result<(), Fault> {
+fn of_mka(raw: &RawMacsecLink, keying: &str, extended: bool) -> Result<(), Fault> {
     let decided = [
         ("rekey-packets", raw.rekey_packets.is_some()),
         ("keys-per-exchange", raw.keys_per_exchange.is_some()),
     ];
     if let Some((place, _)) = decided.into_iter().find(|(_, given)| *given) {
-        let cause = "with `keying: mka` the key server decides when packets use a key up";
+        let cause = format!("with `keying: {keying}` the key server decides when packets use a key up");
         return Err(Fault::new(
             place,
             cause,

@@ -584,7 +584,7 @@ pub(crate) struct RawMacsecLink {
     /// The MACsec device that is made on it, by node. Default: macsec0.
     #[serde(default)]
     pub(crate) device: BTreeMap<String, String>,
-    /// The end that begins exchanges. Default: the first.
+    /// The end that begins exchanges; with `keying: mka` or `eap-tls` it is the key server, and with `eap-tls` the authenticator. Default: the first.
     #[serde(default)]
     pub(crate) initiator: Option<String>,
     /// The cipher suite. Default: gcm-aes-256.
@@ -608,7 +608,7 @@ pub(crate) struct RawMacsecLink {
     /// With `keying: mka`: a file with the CAK, by node. Default: the CAK is exchanged.
     #[serde(default)]
     pub(crate) cak: BTreeMap<String, PathBuf>,
-    /// Age at which a key, or the CAK of MKA, is replaced. Default: 1h, with `keying: mka` 24h.
+    /// Age at which a key, or the CAK of MKA, is replaced. Default: 1h, with `keying: mka` or `eap-tls` 24h.
     #[serde(default)]
     pub(crate) rekey: Option<String>,
     /// Frames after which it is.

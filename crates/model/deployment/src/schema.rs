@@ -103,7 +103,7 @@ pub(crate) struct Resumptions;
 
 impl Suggested for Keyings {
     fn names() -> Vec<String> {
-        [Keying::Direct, Keying::Mka(Cak::Exchange)]
+        [Keying::Direct, Keying::Mka(Cak::Exchange), Keying::EapTls]
             .map(|keying| keying.name().to_owned())
             .to_vec()
     }

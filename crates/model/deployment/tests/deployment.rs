@@ -658,6 +658,10 @@ interfaces:
         (&Keying::Mka(Cak::Exchange), 86_400)
     );
     assert!(link.has_exchange() && link.at(&interface.between, "oru").is_some());
+    let by_eap = parse(&text.replace("odu: eth0 }", "odu: eth0 }, keying: eap-tls"));
+    let (_, interface, link) = by_eap.macsec_links("oru").next().unwrap();
+    assert_eq!((&link.keying, link.rekey.as_secs()), (&Keying::EapTls, 86_400));
+    assert!(link.has_exchange() && link.at(&interface.between, "oru").is_some());
     // A switch at the other end has a port and a certificate of its own, or none.
     let switched = text.replace(
         "{ oru: eth1, odu: eth0 }",

@@ -22,7 +22,8 @@ pub use ipsec::{
     SaRefused, Why,
 };
 pub use macsec::{
-    MacsecCak, MacsecCause, MacsecEnd, MacsecKey, MacsecLink, MacsecOrigin, MacsecOutlived, MacsecRefused,
+    MacsecCak, MacsecCause, MacsecEnd, MacsecKey, MacsecLink, MacsecNotRekeyed, MacsecOrigin, MacsecOutlived,
+    MacsecRefused,
 };
 pub use prefix::Prefix;
 pub use read::{Damaged, Reader};

@@ -1,8 +1,8 @@
-//! Keys of MACsec links: version 5; of those that MKA distributed, version 7.
+//! Keys of MACsec links: version 5; of those that MKA distributed, version 7; of those that EAP-TLS is behind, version 8.
 
 use serde::{Deserialize, Serialize};
 
-use crate::record::{Certificate, Direction, Key, Negotiated, Verdict};
+use crate::record::{Certificate, Code, Direction, Key, Negotiated, Verdict};
 
 /// A key of a secure association came into use. Packets show its channel and association number in each SecTAG; the key itself is in no ledger.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -121,12 +121,50 @@ pub enum MacsecCak {
         /// Where it is.
         path: String,
     },
+    /// EAP-TLS, of which the writer was the authenticator (IEEE 802.1X, clause 6.2.2).
+    EapTls {
+        /// How packets show its handshake.
+        key: Option<Key>,
+        /// What it negotiated.
+        negotiated: Box<Negotiated>,
+        /// The chain of the peer, leaf first.
+        chain: Vec<Certificate>,
+    },
+    /// EAP-TLS, of which the writer's wpa_supplicant was the peer: it judged the authenticator, and what stands here is what its packets showed.
+    EapTlsSeen {
+        /// The key exchange group that the authenticator chose; none where the writer began later.
+        group: Option<Code>,
+        /// The cipher suite of the handshake.
+        cipher: Option<Code>,
+    },
 }
 
 impl MacsecKey {
     pub(crate) const fn is_of_mka(&self) -> bool {
         matches!(self.origin, MacsecOrigin::Mka { .. })
     }
+
+    pub(crate) const fn is_of_eap(&self) -> bool {
+        matches!(
+            self.origin,
+            MacsecOrigin::Mka {
+                cak: MacsecCak::EapTls { .. } | MacsecCak::EapTlsSeen { .. },
+                ..
+            }
+        )
+    }
+}
+
+/// The peer of a link was authenticated again, and the key stayed the same: authentication alone does not change what protects frames.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MacsecNotRekeyed {
+    /// Which link.
+    #[serde(flatten)]
+    pub link: MacsecLink,
+    /// Association number.
+    pub an: u8,
+    /// The name of the key.
+    pub key_id: String,
 }
 
 /// A key is used for longer than its policy lets it be. Frames go on under it: a link that stops is no better.
@@ -172,7 +210,7 @@ mod tests {
     use crate::record::Event;
 
     #[test]
-    fn key_of_mka_is_written_as_version_7_and_read_as_it_was_and_others_stay_at_5() {
+    fn key_of_mka_is_written_as_version_7_one_of_eap_tls_as_8_and_others_stay_at_5() {
         let key = |cak| MacsecKey {
             link: MacsecLink {
                 interface: "FH".to_owned(),
@@ -204,6 +242,27 @@ mod tests {
             assert_eq!(event.version(), 7);
             let text = serde_json::to_string(&event).unwrap();
             assert!(text.contains(r#""keying":"mka""#), "{text}");
+            assert_eq!(serde_json::from_str::<Event>(&text).unwrap(), event);
+        }
+        let code = |code, name: &str| Code {
+            code,
+            name: name.to_owned(),
+        };
+        let seen = MacsecCak::EapTlsSeen {
+            group: Some(code(0x11ec, "X25519MLKEM768")),
+            cipher: Some(code(0x1302, "TLS_AES_256_GCM_SHA384")),
+        };
+        let not_rekeyed = MacsecNotRekeyed {
+            link: key(MacsecCak::Earlier).link,
+            an: 0,
+            key_id: "00".repeat(16),
+        };
+        for event in [
+            Event::MacsecKey(Box::new(key(seen))),
+            Event::MacsecNotRekeyed(Box::new(not_rekeyed)),
+        ] {
+            assert_eq!(event.version(), 8);
+            let text = serde_json::to_string(&event).unwrap();
             assert_eq!(serde_json::from_str::<Event>(&text).unwrap(), event);
         }
         let outlived = Event::MacsecOutlived(Box::new(MacsecOutlived {

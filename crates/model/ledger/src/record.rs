@@ -8,7 +8,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::association::Association;
 use crate::ipsec::{ChildSa, IkeSa, IkeSpi, SaClosed, SaRefused};
-use crate::macsec::{MacsecKey, MacsecOutlived, MacsecRefused};
+use crate::macsec::{MacsecKey, MacsecNotRekeyed, MacsecOutlived, MacsecRefused};
 use crate::prefix::Prefix;
 use crate::refusals::Kind;
 
@@ -30,8 +30,11 @@ const OF_MACSEC: u32 = 5;
 /// The version of SCTP associations.
 const OF_ASSOCIATIONS: u32 = 6;
 
-/// The latest version: that of keys that MKA distributed. Older ones are read as they are.
-pub const LATEST: u32 = 7;
+/// The version of keys that MKA distributed.
+const OF_MKA: u32 = 7;
+
+/// The latest version: that of keys that EAP-TLS is behind. Older ones are read as they are.
+pub const LATEST: u32 = 8;
 
 /// One line of a ledger.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -73,6 +76,8 @@ pub enum Event {
     MacsecOutlived(Box<MacsecOutlived>),
     /// An exchange of keys for a MACsec link did not come to its end.
     MacsecRefused(Box<MacsecRefused>),
+    /// The peer of a MACsec link was authenticated again, and the key stayed the same.
+    MacsecNotRekeyed(Box<MacsecNotRekeyed>),
     /// An SCTP association that a gateway carried has ended.
     Association(Box<Association>),
 }
@@ -87,7 +92,9 @@ impl Event {
             Self::IkeSa(_) | Self::ChildSa(_) | Self::SaClosed(_) => OF_IPSEC,
             Self::Refusals(_) => OF_COUNTS,
             Self::SaRefused(_) => OF_REFUSED_SAS,
-            Self::MacsecKey(key) if key.is_of_mka() => LATEST,
+            Self::MacsecNotRekeyed(_) => LATEST,
+            Self::MacsecKey(key) if key.is_of_eap() => LATEST,
+            Self::MacsecKey(key) if key.is_of_mka() => OF_MKA,
             Self::Association(_) => OF_ASSOCIATIONS,
             Self::MacsecKey(_) | Self::MacsecOutlived(_) | Self::MacsecRefused(_) => OF_MACSEC,
         }

@@ -195,10 +195,10 @@ fn a_damaged_line_in_the_middle_is_reported_by_number_and_reading_goes_on() {
 
 #[test]
 fn a_record_of_a_later_version_is_named_so_whatever_its_shape() {
-    let text = "{\"v\":8,\"when\":\"later\"}\n".to_owned() + &lines(&[lost(1)]);
+    let text = "{\"v\":9,\"when\":\"later\"}\n".to_owned() + &lines(&[lost(1)]);
     assert_eq!(
         read(text.as_bytes()),
-        [Err("line 1: version 8 is not known here".into()), Ok(1)]
+        [Err("line 1: version 9 is not known here".into()), Ok(1)]
     );
 }
 
@@ -257,6 +257,7 @@ fn a_handshake_is_written_in_the_shape_the_document_shows() {
             Event::MacsecKey(_) => "macsec-key".into(),
             Event::MacsecOutlived(_) => "macsec-outlived".into(),
             Event::MacsecRefused(_) => "macsec-refused".into(),
+            Event::MacsecNotRekeyed(_) => "macsec-not-rekeyed".into(),
             Event::Association(_) => "association".into(),
         });
     }
@@ -277,8 +278,10 @@ fn a_handshake_is_written_in_the_shape_the_document_shows() {
             "lost",
             "macsec-key",
             "macsec-key",
+            "macsec-key",
             "macsec-outlived",
             "macsec-refused",
+            "macsec-not-rekeyed",
             "association"
         ]
     );

@@ -73,6 +73,14 @@ pub enum Error {
         /// What it lacks.
         reason: &'static str,
     },
+    /// The environment: the installed wpa_supplicant cannot be authenticated as the file asks.
+    #[error("wpa_supplicant {version} cannot be authenticated by EAP-TLS as the file asks: {reason}")]
+    IncapableOfEap {
+        /// Its version.
+        version: String,
+        /// What it lacks.
+        reason: String,
+    },
     /// The environment: wpa_supplicant did not start.
     #[error("wpa_supplicant did not start: {said}")]
     Supplicant {
@@ -121,6 +129,9 @@ impl Error {
             Self::DeviceTaken { device, .. } => format!("`ip link delete {device}`, or another `device` in the file"),
             Self::Incapable { suite, .. } if suite.contains("256") => {
                 "write `cipher: gcm-aes-128`, or `keying: direct` where both ends run Bartizan, or install one of version 2.11 or later".to_owned()
+            }
+            Self::IncapableOfEap { .. } => {
+                "change that in the file, name this end as `initiator`, or write `keying: direct` where both ends run Bartizan".to_owned()
             }
             Self::Incapable { .. } => "Debian's package wpasupplicant has it; `bartizan doctor` says what is installed".to_owned(),
             Self::Supplicant { .. } => "its log is next to the controller's socket; `bartizan doctor` says what it can".to_owned(),

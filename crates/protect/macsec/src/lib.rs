@@ -5,6 +5,7 @@ mod association;
 pub mod control;
 mod controller;
 pub mod derive;
+pub mod eap;
 mod error;
 pub mod guard;
 pub mod kernel;
@@ -15,6 +16,7 @@ pub mod schedule;
 pub mod segment;
 pub mod session;
 pub mod stream;
+mod tls;
 
 pub use association::{An, KeyId, Sak, Sci};
 pub use controller::Controller;

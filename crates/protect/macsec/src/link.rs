@@ -1,5 +1,6 @@
 //! One link of a node: its device, the exchanges over its port, and the keys that come from them.
 
+mod eap;
 mod greeting;
 mod keyer;
 mod record;
@@ -14,22 +15,23 @@ use std::time::{Duration, Instant};
 use bartizan_host::FrameSocket;
 use bartizan_ledger::Recorder;
 use bartizan_registry::ethertype;
-use bartizan_tls::{Endpoint, Established};
+use bartizan_tls::{Endpoint, Established, Refused};
 
 use crate::derive::{Direction, Secret};
 use crate::kernel::{Interface, SecY};
 use crate::message::{Message, VERSION};
-use crate::mka::Cak;
+use crate::mka::{Cak, KeyedBy};
 use crate::schedule::{Notice, Order};
 use crate::segment::{From, Segment};
 use crate::session::{Ended, Received, Session};
 use crate::{Error, Sci};
 
+use eap::EapPort;
 use keyer::Keyer;
-pub use keyer::MkaSetting;
+pub use keyer::{EapEnd, MkaSetting};
 use refusals::Refusals;
 pub use setting::{RUN, Setting, endpoint};
-pub use status::{Association, Exchange, MkaStatus, Status};
+pub use status::{Association, EapStatus, Exchange, MkaStatus, Status};
 
 /// Exchanges that peers may have begun and not authenticated: anybody on the wire can begin one.
 const MOST_UNAUTHENTICATED: usize = 4;
@@ -49,6 +51,8 @@ pub struct Link {
     setting: Setting,
     /// None where no keys are exchanged: the CAK is in a file.
     exchange: Option<(Endpoint, FrameSocket)>,
+    /// Where EAP is behind the CAK.
+    eap: Option<EapPort>,
     recorder: Recorder,
     port: Interface,
     secy: SecY,
@@ -103,6 +107,13 @@ impl Link {
             port.set_up()?;
         }
         secy.interface().set_up()?;
+        let eap = match setting.eap() {
+            None => None,
+            Some(end) => {
+                let endpoint = endpoint.filter(|_| *end == EapEnd::Authenticator);
+                Some(EapPort::open(&setting.port, address, endpoint)?)
+            }
+        };
         let endpoint = endpoint.filter(|_| setting.has_exchange());
         let exchange = match endpoint {
             None => None,
@@ -115,6 +126,7 @@ impl Link {
         Ok(Self {
             keyer: Keyer::open(&setting, &secy, own, now)?,
             exchange,
+            eap,
             recorder: recorder.clone(),
             setting,
             port,
@@ -151,7 +163,8 @@ impl Link {
     /// Its socket, for whoever waits for frames; none where no keys are exchanged.
     #[must_use]
     pub fn socket(&self) -> Option<&FrameSocket> {
-        self.exchange.as_ref().map(|(_, socket)| socket)
+        let exchange = self.exchange.as_ref().map(|(_, socket)| socket);
+        exchange.or(self.eap.as_ref().map(|port| &port.socket))
     }
 
     /// Does what is to be done; says when there is more to be done at the latest.
@@ -161,6 +174,7 @@ impl Link {
     /// Where the port or the device is gone: the link is to be opened again.
     pub fn turn(&mut self, now: Instant) -> Result<Instant, Error> {
         self.take_frames(now)?;
+        self.take_eapol(now)?;
         if now >= self.look_at {
             self.look_at = now + LOOK;
             self.look(now)?;
@@ -170,10 +184,14 @@ impl Link {
         }
         self.keep_alive(now);
         self.dial(now);
+        self.authenticate(now)?;
         self.send_frames(now)?;
         let sessions = self.beginning.values().map(|beginning| &beginning.session);
         let sessions = sessions.chain(self.current.as_ref().map(|peer| &peer.session));
         let wakes = sessions.filter_map(Session::wake).chain(self.keyer.wake());
+        let wakes = wakes
+            .chain(self.eap.as_ref().and_then(EapPort::wake))
+            .chain(self.run_at());
         let dial = self.may_dial().then_some(self.dial_at);
         Ok(wakes.chain(dial).chain([self.look_at]).min().unwrap_or(self.look_at))
     }
@@ -200,8 +218,8 @@ impl Link {
 
     /// Whether the peer answers: the exchange's, or MKA's where there is none.
     fn answers(&self) -> bool {
-        match (&self.exchange, &self.keyer) {
-            (None, Keyer::Mka(mka)) => mka.rotation.is_agreed(),
+        match (&self.exchange, self.keyer.is_agreed()) {
+            (None, Some(agreed)) => agreed,
             _ => self.current.is_some(),
         }
     }
@@ -217,8 +235,8 @@ impl Link {
     ///
     /// What the kernel says.
     pub fn take_down(mut self) -> Result<(), Error> {
-        if let Keyer::Mka(mka) = &mut self.keyer {
-            mka.supplicant.stop();
+        if let Some(supplicant) = self.keyer.supplicant() {
+            supplicant.stop();
         }
         self.secy.remove()
     }
@@ -339,6 +357,10 @@ impl Link {
                 self.key_by(&cak, now);
                 Ok(())
             }
+            Order::Authenticate => {
+                self.begin_anew(now);
+                Ok(())
+            }
             Order::Exchange => {
                 self.dial_at = now;
                 self.seen.wants_exchange = true;
@@ -358,7 +380,7 @@ impl Link {
         let Keyer::Mka(mka) = &mut self.keyer else { return };
         mka.supplicant.stop();
         self.seen.gone();
-        match self.secy.flush().and_then(|()| mka.supplicant.start(cak)) {
+        match self.secy.flush().and_then(|()| mka.supplicant.start(KeyedBy::Cak(cak))) {
             Ok(()) => {
                 mka.rotation.started(now);
                 tracing::info!(link = %self.setting.name, ckn = %cak.ckn, "wpa_supplicant has another CAK");
@@ -374,15 +396,15 @@ impl Link {
 
     fn notice(&mut self, notice: &Notice, now: Instant) {
         let peer = self.current.as_ref().map(|peer| (peer.sci, &*peer.established));
-        let peer = match &self.keyer {
-            Keyer::Direct(_) => peer,
-            Keyer::Mka(mka) => {
-                if let Some(event) = record::event_of_mka(&self.setting, self.own, mka, notice) {
-                    self.recorder.record(event);
-                }
-                return self.seen.notice(notice, mka.peer, now);
+        if let Notice::NotRekeyed { an, key } = *notice {
+            return self.not_rekeyed(an, key);
+        }
+        if let Some((sci, origin)) = self.keyer.origin() {
+            if let Some(event) = record::event_of_mka(&self.setting, self.own, sci, origin, notice) {
+                self.recorder.record(event);
             }
-        };
+            return self.seen.notice(notice, sci, now);
+        }
         if let Some(event) = record::event(&self.setting, self.own, peer, notice) {
             self.recorder.record(event);
         }
@@ -422,17 +444,23 @@ impl Link {
                 let _ = socket.send(&frame);
             });
         }
-        if let Ended::Refused(refused) = ended
-            && let Some(times) = self.refusals.count(refused.reason, now)
-        {
-            self.recorder.record(record::refused(&self.setting, refused, times));
-            tracing::warn!(
-                link = %self.setting.name, peer = %self.setting.peer, reason = %refused.reason, detail = %refused.detail, times,
-                hint = %refused.hint, "no keys were exchanged"
-            );
+        if let Ended::Refused(refused) = ended {
+            self.count_refused(refused, now);
         }
         self.seen.trouble(&ended.to_string());
         self.back_off(now);
+    }
+
+    /// Records that a peer was refused, or has refused this end: not each time.
+    fn count_refused(&mut self, refused: &Refused, now: Instant) {
+        let Some(times) = self.refusals.count(refused.reason, now) else {
+            return;
+        };
+        self.recorder.record(record::refused(&self.setting, refused, times));
+        tracing::warn!(
+            link = %self.setting.name, peer = %self.setting.peer, reason = %refused.reason, detail = %refused.detail, times,
+            hint = %refused.hint, "no keys were exchanged"
+        );
     }
 
     fn back_off(&mut self, now: Instant) {
@@ -526,25 +554,16 @@ impl Link {
         }
         self.port = port;
         let state = self.secy.state()?;
-        let orders = match &mut self.keyer {
-            Keyer::Direct(schedule) => {
-                let sends = state.transmit.get(&state.encoding);
-                schedule.passed(sends.map(|sa| sa.next_packet.saturating_sub(1)), now)
-            }
-            Keyer::Mka(mka) => {
-                let (orders, trouble) = mka.look(&state, now);
-                match trouble {
-                    Some(said) => self.seen.trouble(&said),
-                    // What was wrong with MKA is right again where it has agreed.
-                    None if mka.rotation.is_agreed() => self.seen.well(),
-                    None => {}
-                }
-                if !mka.rotation.is_agreed() {
-                    self.seen.gone();
-                }
-                orders
-            }
-        };
+        let (orders, trouble) = self.keyer.look(&state, now);
+        match (self.keyer.is_agreed(), trouble) {
+            (Some(_), Some(said)) => self.seen.trouble(&said),
+            // What was wrong with MKA is right again where it has agreed.
+            (Some(true), None) => self.seen.well(),
+            _ => {}
+        }
+        if self.keyer.is_agreed() == Some(false) {
+            self.seen.gone();
+        }
         self.follow(orders, now);
         Ok(())
     }

@@ -81,6 +81,8 @@ pub enum Order {
     },
     /// Starts wpa_supplicant with it, in place of one that runs, which takes its keys along.
     Supplicant(Cak),
+    /// Starts wpa_supplicant so that it is authenticated by EAP, in place of one that runs, which takes its keys along.
+    Authenticate,
     /// Begins another exchange, while this one goes on.
     Exchange,
     /// Drops the connection to the peer: it does not answer.
@@ -122,6 +124,13 @@ pub enum Notice {
         age: Duration,
         /// Frames that it has protected.
         packets: u64,
+    },
+    /// The peer was authenticated again, and MKA did not agree on another key after it.
+    NotRekeyed {
+        /// Its number.
+        an: An,
+        /// Its name.
+        key: KeyId,
     },
 }
 

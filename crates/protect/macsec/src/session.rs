@@ -1,18 +1,16 @@
 //! One exchange: TLS 1.3 in a conversation over the link, its judgement, the secret it gives, and the messages inside of it.
 
-use std::fmt;
-use std::io::{self, Read as _, Write as _};
+use std::io;
 use std::time::{Duration, Instant};
 
-use bartizan_tls::{Accepting, Connecting, Established, Refused, Watch};
-use rustls::server::Acceptor;
-use rustls::{ClientConnection, ConnectionCommon, ServerConnection, SideData};
+use bartizan_tls::{Accepting, Connecting, Established, Refused};
 use zeroize::Zeroizing;
 
 use crate::derive::{Binding, LABEL, SECRET, Secret};
 use crate::message::{Malformed, Message, Messages};
 use crate::segment::{From, Segment};
 use crate::stream::{Broken, Stream};
+use crate::tls::{self, Tls};
 
 /// The name of what is spoken inside, for ALPN (RFC 7301).
 pub const PROTOCOL: &[u8] = b"bartizan-macsec/1";
@@ -38,6 +36,15 @@ pub enum Ended {
     Closed,
 }
 
+impl std::convert::From<tls::Ended> for Ended {
+    fn from(ended: tls::Ended) -> Self {
+        match ended {
+            tls::Ended::Refused(refused) => Self::Refused(refused),
+            tls::Ended::Closed => Self::Closed,
+        }
+    }
+}
+
 /// What came of segments.
 #[derive(Debug)]
 pub enum Received {
@@ -52,27 +59,9 @@ pub enum Received {
 pub struct Session {
     stream: Stream,
     tls: Tls,
-    watch: Watch,
     messages: Messages,
     began: Instant,
     established: bool,
-}
-
-enum Tls {
-    /// Of a client whose hello is not complete yet.
-    Accepting(Box<Acceptor>, Box<Accepting>),
-    Client(Box<ClientConnection>),
-    Server(Box<ServerConnection>),
-}
-
-impl fmt::Debug for Tls {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Accepting(..) => "Accepting",
-            Self::Client(_) => "Client",
-            Self::Server(_) => "Server",
-        })
-    }
 }
 
 impl Session {
@@ -82,12 +71,9 @@ impl Session {
     ///
     /// Where TLS has nothing to offer.
     pub fn begin(connecting: Connecting, conversation: u64, mtu: u32, now: Instant) -> Result<Self, Ended> {
-        let Connecting { config, name, watch } = connecting;
-        let client = ClientConnection::new(config, name).map_err(|error| refused(&watch, error))?;
         let mut session = Self {
             stream: Stream::new(From::Client, conversation, mtu),
-            tls: Tls::Client(Box::new(client)),
-            watch,
+            tls: Tls::connect(connecting).map_err(Ended::Refused)?,
             messages: Messages::default(),
             began: now,
             established: false,
@@ -101,8 +87,7 @@ impl Session {
     pub fn accept(accepting: Accepting, conversation: u64, mtu: u32, now: Instant) -> Self {
         Self {
             stream: Stream::new(From::Server, conversation, mtu),
-            watch: accepting.watch.clone(),
-            tls: Tls::Accepting(Box::default(), Box::new(accepting)),
+            tls: Tls::accept(accepting),
             messages: Messages::default(),
             began: now,
             established: false,
@@ -137,7 +122,7 @@ impl Session {
         if fresh.is_empty() {
             return Ok(Vec::new());
         }
-        self.watch.received(fresh);
+        self.tls.watch().received(fresh);
         let taken = self.take(fresh, binding);
         // An alert that says why goes out also where it is over.
         let flushed = self.flush();
@@ -153,12 +138,7 @@ impl Session {
     /// [`Ended`]: the exchange is over.
     pub fn send(&mut self, message: &Message) -> Result<(), Ended> {
         let encoded = message.encode();
-        let written = match &mut self.tls {
-            Tls::Accepting(..) => Ok(()),
-            Tls::Client(client) => client.writer().write_all(&encoded),
-            Tls::Server(server) => server.writer().write_all(&encoded),
-        };
-        written.map_err(|_| Broken::Full)?;
+        self.tls.write(&encoded).map_err(|_| Broken::Full)?;
         self.flush()
     }
 
@@ -170,7 +150,7 @@ impl Session {
     pub fn poll(&mut self, now: Instant, send: &mut dyn FnMut(Vec<u8>)) -> Result<(), Ended> {
         self.stream.poll(now, send)?;
         if !self.established && now.saturating_duration_since(self.began) >= HANDSHAKE {
-            return Err(Ended::Refused(self.watch.timed_out()));
+            return Err(Ended::Refused(self.tls.watch().timed_out()));
         }
         Ok(())
     }
@@ -185,35 +165,7 @@ impl Session {
     fn take(&mut self, mut fresh: &[u8], binding: &Binding) -> Result<Vec<Received>, Ended> {
         let mut received = Vec::new();
         while !fresh.is_empty() {
-            match &mut self.tls {
-                Tls::Accepting(acceptor, accepting) => {
-                    acceptor
-                        .read_tls(&mut fresh)
-                        .map_err(|error| failed(&self.watch, &error))?;
-                    let accepted = match acceptor.accept() {
-                        Ok(None) => continue,
-                        Ok(Some(accepted)) => accepted,
-                        Err((error, mut alert)) => {
-                            let mut bytes = Vec::new();
-                            let _ = alert.write_all(&mut bytes);
-                            self.stream.write(&bytes)?;
-                            return Err(refused(&self.watch, error));
-                        }
-                    };
-                    let config = accepting.config_for(&accepted.client_hello());
-                    match accepted.into_connection(config) {
-                        Ok(server) => self.tls = Tls::Server(Box::new(server)),
-                        Err((error, mut alert)) => {
-                            let mut bytes = Vec::new();
-                            let _ = alert.write_all(&mut bytes);
-                            self.stream.write(&bytes)?;
-                            return Err(refused(&self.watch, error));
-                        }
-                    }
-                }
-                Tls::Client(client) => read(client, &mut fresh, &self.watch)?,
-                Tls::Server(server) => read(server, &mut fresh, &self.watch)?,
-            }
+            self.tls.take(&mut fresh)?;
             received.extend(self.judge(binding)?);
             self.messages_into(&mut received)?;
         }
@@ -225,25 +177,19 @@ impl Session {
         if self.established {
             return Ok(None);
         }
-        let (judged, protocol, secret) = match &self.tls {
-            Tls::Client(client) if !client.is_handshaking() => (
-                self.watch.finish_client(client),
-                client.alpn_protocol(),
-                export(client, binding),
-            ),
-            Tls::Server(server) if !server.is_handshaking() => (
-                self.watch.finish_server(server),
-                server.alpn_protocol(),
-                export(server, binding),
-            ),
-            _ => return Ok(None),
+        let Some(judged) = self.tls.judge() else {
+            return Ok(None);
         };
         let established = judged.map_err(Ended::Refused)?;
         // rustls leaves it open where a peer offers none at all.
-        if protocol != Some(PROTOCOL) {
-            return Err(refused(&self.watch, rustls::Error::NoApplicationProtocol));
+        if self.tls.protocol() != Some(PROTOCOL) {
+            return Err(Ended::Refused(self.tls.refused(rustls::Error::NoApplicationProtocol)));
         }
-        let secret = secret.map_err(|error| refused(&self.watch, error))?;
+        let mut secret = Zeroizing::new([0; SECRET]);
+        self.tls
+            .export(secret.as_mut_slice(), LABEL, &binding.context())
+            .map_err(Ended::Refused)?;
+        let secret = Secret::new(secret);
         self.established = true;
         Ok(Some(Received::Established(Box::new(established), secret)))
     }
@@ -254,16 +200,11 @@ impl Session {
         }
         let mut buffer = [0; READ];
         loop {
-            let read = match &mut self.tls {
-                Tls::Accepting(..) => return Ok(()),
-                Tls::Client(client) => client.reader().read(&mut buffer),
-                Tls::Server(server) => server.reader().read(&mut buffer),
-            };
-            match read {
+            match self.tls.read(&mut buffer) {
                 Ok(0) => return Err(Ended::Closed),
                 Ok(length) => self.messages.push(&buffer[..length]),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
-                Err(error) => return Err(failed(&self.watch, &error)),
+                Err(error) => return Err(Ended::Refused(self.tls.watch().failed(&error))),
             }
             while let Some(message) = self.messages.take()? {
                 received.push(Received::Message(message));
@@ -273,47 +214,8 @@ impl Session {
 
     /// Hands to the stream what TLS has to send.
     fn flush(&mut self) -> Result<(), Ended> {
-        let mut bytes = Vec::new();
-        match &mut self.tls {
-            Tls::Accepting(..) => {}
-            Tls::Client(client) => write(client, &mut bytes),
-            Tls::Server(server) => write(server, &mut bytes),
-        }
-        self.watch.sent(&bytes);
+        let bytes = self.tls.outgoing();
         self.stream.write(&bytes)?;
         Ok(())
     }
-}
-
-fn read<D: SideData>(tls: &mut ConnectionCommon<D>, fresh: &mut &[u8], watch: &Watch) -> Result<(), Ended> {
-    let length = tls.read_tls(fresh).map_err(|error| failed(watch, &error))?;
-    if length == 0 {
-        return Err(Ended::Closed);
-    }
-    tls.process_new_packets()
-        .map(drop)
-        .map_err(|error| refused(watch, error))
-}
-
-fn write<D: SideData>(tls: &mut ConnectionCommon<D>, bytes: &mut Vec<u8>) {
-    while tls.wants_write() {
-        // Into memory: it cannot fail.
-        if tls.write_tls(bytes).is_err() {
-            break;
-        }
-    }
-}
-
-fn export<D: SideData>(tls: &ConnectionCommon<D>, binding: &Binding) -> Result<Secret, rustls::Error> {
-    let mut secret = Zeroizing::new([0; SECRET]);
-    tls.export_keying_material(secret.as_mut_slice(), LABEL, Some(&binding.context()))?;
-    Ok(Secret::new(secret))
-}
-
-fn refused(watch: &Watch, error: rustls::Error) -> Ended {
-    failed(watch, &io::Error::new(io::ErrorKind::InvalidData, error))
-}
-
-fn failed(watch: &Watch, error: &io::Error) -> Ended {
-    Ended::Refused(watch.failed(error))
 }

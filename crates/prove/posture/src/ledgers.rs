@@ -92,6 +92,7 @@ impl Ledgers {
             | Event::MacsecKey(_)
             | Event::MacsecOutlived(_)
             | Event::MacsecRefused(_)
+            | Event::MacsecNotRekeyed(_)
             | Event::Association(_) => {}
         }
     }

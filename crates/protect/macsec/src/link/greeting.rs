@@ -48,6 +48,8 @@ impl Link {
         self.again = FIRST_AGAIN;
         let orders = match &mut self.keyer {
             Keyer::Direct(schedule) => schedule.connected(&secret, greeted.sci, greeted.installed, now),
+            // It has no exchange that could greet.
+            Keyer::Eap(_) => Vec::new(),
             Keyer::Mka(mka) => {
                 let offered = offered.unwrap_or_default();
                 let orders = mka.rotation.connected(secret.cak(), &offered, greeted.mka, now);

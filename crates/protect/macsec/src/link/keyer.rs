@@ -4,14 +4,17 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
+use bartizan_ledger::{Code, Direction as Began, MacsecCak, Verdict};
+use bartizan_registry::{CipherSuite, Safety, group};
 use bartizan_tls::Established;
 
-use super::Setting;
+use super::{Setting, record};
 use crate::Error;
 use crate::Sci;
+use crate::eap::Hello;
 use crate::kernel::{SecY, State};
 use crate::message::Message;
-use crate::mka::{Agreed, CakFile, Rotation, Supplicant};
+use crate::mka::{Agreed, Authentication, CakFile, EapPeer, KeyedBy, Rotation, Supplicant};
 use crate::schedule::{Fault, Order, Schedule};
 
 /// Where the keys of a link come from.
@@ -19,8 +22,10 @@ use crate::schedule::{Fault, Order, Schedule};
 pub(super) enum Keyer {
     /// This process installs them.
     Direct(Box<Schedule>),
-    /// wpa_supplicant does.
+    /// wpa_supplicant does, under a CAK that this process gives it.
     Mka(Box<ByMka>),
+    /// wpa_supplicant does, under a CAK that it derives when it is authenticated.
+    Eap(Box<ByEap>),
 }
 
 /// wpa_supplicant, and what it was given.
@@ -32,8 +37,33 @@ pub(super) struct ByMka {
     pub(super) file: Option<CakFile>,
     /// The exchange that the CAK comes from, where this process had it.
     pub(super) origin: Option<Arc<Established>>,
+    direction: Began,
+    /// Whether that exchange was EAP-TLS, of which this end is the authenticator.
+    by_eap: bool,
     /// The channel of the peer that has the key in use.
     pub(super) peer: Option<Sci>,
+}
+
+/// wpa_supplicant as the peer of EAP.
+#[derive(Debug)]
+pub(super) struct ByEap {
+    pub(super) authentication: Authentication,
+    pub(super) supplicant: Supplicant,
+    /// What it is authenticated with.
+    with: EapPeer,
+    /// What the authenticator chose last, where this process saw it.
+    pub(super) hello: Option<Hello>,
+    /// The channel of the peer that has the key in use.
+    peer: Option<Sci>,
+}
+
+/// Which end of EAP-TLS an end of a link is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum EapEnd {
+    /// It asks, and is the key server of MKA.
+    Authenticator,
+    /// Its wpa_supplicant answers.
+    Peer(Box<EapPeer>),
 }
 
 /// What of a setting makes a link one of MKA's.
@@ -41,8 +71,10 @@ pub(super) struct ByMka {
 pub struct MkaSetting {
     /// Which end is the key server.
     pub role: crate::mka::Role,
-    /// The file that the CAK is in; without one it comes from the exchange.
+    /// The file that the CAK is in; without one it comes from the exchange, or from EAP-TLS.
     pub file: Option<PathBuf>,
+    /// Which end of EAP-TLS this is, where the CAK comes from that.
+    pub eap: Option<EapEnd>,
     /// wpa_supplicant, where it is not that of the system.
     pub program: Option<PathBuf>,
 }
@@ -58,6 +90,10 @@ impl Keyer {
                 own,
             ))));
         };
+        let with = match &mka.eap {
+            Some(EapEnd::Peer(with)) => Some(&**with),
+            Some(EapEnd::Authenticator) | None => None,
+        };
         let mut supplicant = Supplicant::new(
             &setting.port,
             setting.device_settings,
@@ -65,25 +101,87 @@ impl Keyer {
             secy.interface().index,
             &setting.directory,
             mka.program.clone(),
+            with,
         )?;
         keep_addresses(&setting.device);
+        let adopted = supplicant.adopt();
+        let adopted = adopted.map(|(ckn, age)| (ckn, now.checked_sub(age).unwrap_or(now)));
+        if let Some(with) = with {
+            let mut authentication = Authentication::new(setting.terms, now);
+            if let Some((_, since)) = adopted {
+                authentication.adopt(since);
+            }
+            return Ok(Self::Eap(Box::new(ByEap {
+                authentication,
+                supplicant,
+                with: with.clone(),
+                hello: None,
+                peer: None,
+            })));
+        }
+        let by_eap = mka.eap.is_some();
         let mut rotation = Rotation::new(setting.terms, setting.direction);
-        if let Some((ckn, age)) = supplicant.adopt() {
-            rotation.adopt(ckn, now.checked_sub(age).unwrap_or(now));
+        if let Some((Some(ckn), since)) = adopted {
+            rotation.adopt(ckn, since);
+            if by_eap {
+                rotation.answers();
+            }
         }
         Ok(Self::Mka(Box::new(ByMka {
             rotation,
             supplicant,
             file: mka.file.as_deref().map(CakFile::new),
             origin: None,
+            direction: record::began(setting),
+            by_eap,
             peer: None,
         })))
+    }
+
+    /// wpa_supplicant, where there is one.
+    pub(super) fn supplicant(&mut self) -> Option<&mut Supplicant> {
+        match self {
+            Self::Direct(_) => None,
+            Self::Mka(mka) => Some(&mut mka.supplicant),
+            Self::Eap(eap) => Some(&mut eap.supplicant),
+        }
+    }
+
+    /// Whether MKA has agreed on a key; none where it has nothing to agree on.
+    pub(super) fn is_agreed(&self) -> Option<bool> {
+        match self {
+            Self::Direct(_) => None,
+            Self::Mka(mka) => Some(mka.rotation.is_agreed()),
+            Self::Eap(eap) => Some(eap.authentication.is_agreed()),
+        }
+    }
+
+    /// The peer's channel, and where the key comes from that MKA has agreed on with it; none where it has nothing to agree on.
+    pub(super) fn origin(&self) -> Option<(Option<Sci>, record::Origin)> {
+        match self {
+            Self::Direct(_) => None,
+            Self::Mka(mka) => Some((mka.peer, mka.origin())),
+            Self::Eap(eap) => Some((eap.peer, eap.origin())),
+        }
+    }
+
+    /// What the kernel has now; says what is wrong, where something is.
+    pub(super) fn look(&mut self, state: &State, now: Instant) -> (Vec<Order>, Option<String>) {
+        match self {
+            Self::Direct(schedule) => {
+                let sends = state.transmit.get(&state.encoding);
+                let orders = schedule.passed(sends.map(|sa| sa.next_packet.saturating_sub(1)), now);
+                (orders, None)
+            }
+            Self::Mka(mka) => mka.look(state, now),
+            Self::Eap(eap) => eap.look(state, now),
+        }
     }
 
     /// What the greeting of an exchange says of MKA.
     pub(super) fn offer(&self) -> Option<String> {
         match self {
-            Self::Direct(_) => None,
+            Self::Direct(_) | Self::Eap(_) => None,
             Self::Mka(mka) => Some(mka.rotation.offer()),
         }
     }
@@ -92,7 +190,7 @@ impl Keyer {
         match self {
             Self::Direct(schedule) => schedule.wake(),
             // It is looked at every second, which is soon enough for a day.
-            Self::Mka(_) => None,
+            Self::Mka(_) | Self::Eap(_) => None,
         }
     }
 
@@ -100,7 +198,7 @@ impl Keyer {
     pub(super) fn passed(&mut self, now: Instant) -> Vec<Order> {
         match self {
             Self::Direct(schedule) => schedule.passed(None, now),
-            Self::Mka(_) => Vec::new(),
+            Self::Mka(_) | Self::Eap(_) => Vec::new(),
         }
     }
 
@@ -108,6 +206,7 @@ impl Keyer {
         match self {
             Self::Direct(schedule) => schedule.rekey(fresh, now),
             Self::Mka(mka) => mka.rotation.rekey(now),
+            Self::Eap(eap) => eap.authentication.rekey(),
         }
     }
 
@@ -115,6 +214,8 @@ impl Keyer {
         match self {
             Self::Direct(schedule) => schedule.received(message, now),
             Self::Mka(mka) => mka.rotation.received(message, now),
+            // There is no connection that it could come by.
+            Self::Eap(_) => Err(Fault::OutOfTurn),
         }
     }
 
@@ -122,13 +223,18 @@ impl Keyer {
         match self {
             Self::Direct(schedule) => schedule.lost(),
             Self::Mka(mka) => mka.rotation.lost(),
+            Self::Eap(_) => {}
         }
     }
 }
 
+/// What is said of wpa_supplicant that is gone.
+const ENDED: &str = "wpa_supplicant has ended, and nobody ended it";
+/// What is said where the key is gone from the kernel.
+const NO_KEY: &str = "MKA has no key with the peer any more";
+
 impl ByMka {
-    /// What the kernel has now; says what is wrong, where something is.
-    pub(super) fn look(&mut self, state: &State, now: Instant) -> (Vec<Order>, Option<String>) {
+    fn look(&mut self, state: &State, now: Instant) -> (Vec<Order>, Option<String>) {
         self.supplicant.bound_log();
         let (mut orders, mut trouble) = (Vec::new(), None);
         match self.file.as_mut().map(CakFile::changed) {
@@ -137,9 +243,8 @@ impl ByMka {
             None | Some(Ok(None)) => {}
         }
         if orders.is_empty() && self.rotation.running().is_some() && !self.supplicant.is_alive() {
-            let said = "wpa_supplicant has ended, and nobody ended it";
-            tracing::error!(said, "frames go on under the last key until the peer misses it");
-            trouble = Some(said.to_owned());
+            tracing::error!(said = ENDED, "frames go on under the last key until the peer misses it");
+            trouble = Some(ENDED.to_owned());
             orders.extend(self.rotation.ended(now));
         }
         if !orders.is_empty() {
@@ -148,11 +253,98 @@ impl ByMka {
         let agreed = agreed(state);
         if agreed.is_none() && self.rotation.is_agreed() {
             self.rotation.gone();
-            trouble = Some("MKA has no key with the peer any more".to_owned());
+            trouble = Some(NO_KEY.to_owned());
         }
         self.peer = agreed.map(|(_, sci)| sci).or(self.peer);
         orders.extend(self.rotation.seen(agreed.map(|(agreed, _)| agreed), now));
         (orders, trouble)
+    }
+
+    fn origin(&self) -> record::Origin {
+        let ckn = self.rotation.running().map(|(ckn, _)| ckn.to_string());
+        let (cak, verdict) = match (&self.file, &self.origin) {
+            (Some(file), _) => {
+                let path = file.path().display().to_string();
+                let reason = format!("the file gives a pre-shared CAK ({path}): no exchange shows where it comes from");
+                (MacsecCak::File { path }, Verdict::Excepted { reason })
+            }
+            (None, Some(established)) => {
+                let (key, negotiated) = (established.key, Box::new(established.negotiated.clone()));
+                let chain = established.chain.to_vec();
+                let cak = match self.by_eap {
+                    true => MacsecCak::EapTls { key, negotiated, chain },
+                    false => MacsecCak::Exchange {
+                        direction: self.direction,
+                        key,
+                        negotiated,
+                        chain,
+                    },
+                };
+                (cak, established.verdict.clone())
+            }
+            // A predecessor's, which recorded it under the same name.
+            (None, None) => (MacsecCak::Earlier, Verdict::Accepted),
+        };
+        record::Origin {
+            ckn: ckn.unwrap_or_default(),
+            cak,
+            verdict,
+        }
+    }
+}
+
+impl ByEap {
+    /// Starts it, so that it is authenticated.
+    pub(super) fn start(&mut self) -> Result<(), Error> {
+        self.supplicant.start(KeyedBy::Eap(&self.with))
+    }
+
+    fn look(&mut self, state: &State, now: Instant) -> (Vec<Order>, Option<String>) {
+        self.supplicant.bound_log();
+        let mut trouble = None;
+        if self.authentication.running().is_some() && !self.supplicant.is_alive() {
+            tracing::error!(said = ENDED, "frames go on under the last key until the peer misses it");
+            trouble = Some(ENDED.to_owned());
+            self.authentication.ended(now);
+        }
+        let agreed = agreed(state);
+        if agreed.is_none() && self.authentication.is_agreed() {
+            self.authentication.gone(now);
+            trouble.get_or_insert_with(|| NO_KEY.to_owned());
+        }
+        self.peer = agreed.map(|(_, sci)| sci).or(self.peer);
+        let orders = self.authentication.seen(agreed.map(|(agreed, _)| agreed), now);
+        (orders, trouble)
+    }
+
+    /// The group that the authenticator chose, and the cipher suite.
+    pub(super) fn chose(&self) -> (Option<Code>, Option<Code>) {
+        let group = self.hello.and_then(|hello| hello.group);
+        let cipher = self.hello.map(|hello| Code {
+            code: hello.cipher,
+            name: CipherSuite(hello.cipher).to_string(),
+        });
+        (group.map(Code::from), cipher)
+    }
+
+    fn origin(&self) -> record::Origin {
+        let quantum_safe = |code| group(code).is_some_and(|known| known.recording == Safety::QuantumSafe);
+        let classical = self
+            .hello
+            .and_then(|hello| hello.group)
+            .is_some_and(|code| !quantum_safe(code));
+        let verdict = match &self.with.policy.exception {
+            Some(exception) if classical => Verdict::Excepted {
+                reason: exception.reason.clone(),
+            },
+            _ => Verdict::Accepted,
+        };
+        let (group, cipher) = self.chose();
+        record::Origin {
+            ckn: self.authentication.ckn().map(ToString::to_string).unwrap_or_default(),
+            cak: MacsecCak::EapTlsSeen { group, cipher },
+            verdict,
+        }
     }
 }
 

@@ -3,13 +3,12 @@
 use std::time::Duration;
 
 use bartizan_ledger::{
-    Direction as Began, Event, MacsecCak, MacsecCause, MacsecEnd, MacsecKey, MacsecLink, MacsecOrigin, MacsecOutlived,
-    MacsecRefused, Verdict,
+    Direction as Began, Event, MacsecCak, MacsecCause, MacsecEnd, MacsecKey, MacsecLink, MacsecNotRekeyed,
+    MacsecOrigin, MacsecOutlived, MacsecRefused, Verdict,
 };
 use bartizan_tls::{Established, Refused};
 
-use super::Setting;
-use super::keyer::ByMka;
+use super::{EapEnd, Setting};
 use crate::derive::Direction;
 use crate::kernel::Confidentiality;
 use crate::schedule::{Cause, Notice};
@@ -58,46 +57,38 @@ pub(super) fn event(setting: &Setting, own: Sci, peer: Option<(Sci, &Established
             )
         }
         Notice::Outlived { an, key, age, packets } => outlived(setting, an, key, age, packets),
+        Notice::NotRekeyed { an, key } => not_rekeyed(setting, an, key),
     })
 }
 
+/// Where a key comes from that MKA distributed.
+#[derive(Debug)]
+pub(super) struct Origin {
+    /// The name of the CAK; empty where it is not known.
+    pub(super) ckn: String,
+    pub(super) cak: MacsecCak,
+    pub(super) verdict: Verdict,
+}
+
 /// The event of a notice about a key that MKA distributed: both directions have the same.
-pub(super) fn event_of_mka(setting: &Setting, own: Sci, mka: &ByMka, notice: &Notice) -> Option<Event> {
+pub(super) fn event_of_mka(
+    setting: &Setting,
+    own: Sci,
+    peer: Option<Sci>,
+    origin: Origin,
+    notice: &Notice,
+) -> Option<Event> {
     let (used_by, sci, generation, an, key, cause) = match *notice {
         Notice::Outlived { an, key, age, packets } => return Some(outlived(setting, an, key, age, packets)),
+        Notice::NotRekeyed { an, key } => return Some(not_rekeyed(setting, an, key)),
         Notice::Sends {
             generation,
             an,
             key,
             cause,
         } => (MacsecEnd::Us, own, generation, an, key, word(cause)),
-        Notice::Receives { generation, an, key } => {
-            (MacsecEnd::Peer, mka.peer?, generation, an, key, MacsecCause::Peer)
-        }
+        Notice::Receives { generation, an, key } => (MacsecEnd::Peer, peer?, generation, an, key, MacsecCause::Peer),
     };
-    let (cak, verdict) = match (&mka.file, &mka.origin) {
-        (Some(file), _) => {
-            let path = file.path().display().to_string();
-            let reason = format!("the file gives a pre-shared CAK ({path}): no exchange shows where it comes from");
-            (MacsecCak::File { path }, Verdict::Excepted { reason })
-        }
-        (None, Some(established)) => (
-            MacsecCak::Exchange {
-                direction: began(setting),
-                key: established.key,
-                negotiated: Box::new(established.negotiated.clone()),
-                chain: established.chain.to_vec(),
-            },
-            established.verdict.clone(),
-        ),
-        // A predecessor's, which recorded it under the same name.
-        (None, None) => (MacsecCak::Earlier, Verdict::Accepted),
-    };
-    let ckn = mka
-        .rotation
-        .running()
-        .map(|(ckn, _)| ckn.to_string())
-        .unwrap_or_default();
     Some(Event::MacsecKey(Box::new(MacsecKey {
         link: link(setting),
         used_by,
@@ -108,9 +99,21 @@ pub(super) fn event_of_mka(setting: &Setting, own: Sci, mka: &ByMka, notice: &No
         cause,
         suite: setting.device_settings.suite.name.to_owned(),
         encrypted: setting.device_settings.confidentiality == Confidentiality::Encrypted,
-        origin: MacsecOrigin::Mka { ckn, cak },
-        verdict,
+        origin: MacsecOrigin::Mka {
+            ckn: origin.ckn,
+            cak: origin.cak,
+        },
+        verdict: origin.verdict,
     })))
+}
+
+/// That a peer was authenticated again and its key stayed the same.
+pub(super) fn not_rekeyed(setting: &Setting, an: An, key: KeyId) -> Event {
+    Event::MacsecNotRekeyed(Box::new(MacsecNotRekeyed {
+        link: link(setting),
+        an: an.number(),
+        key_id: key.to_string(),
+    }))
 }
 
 fn outlived(setting: &Setting, an: An, key: KeyId, age: Duration, packets: u64) -> Event {
@@ -157,7 +160,11 @@ fn link(setting: &Setting) -> MacsecLink {
     }
 }
 
-fn began(setting: &Setting) -> Began {
+/// Which end began: of EAP-TLS the peer is the client of TLS.
+pub(super) fn began(setting: &Setting) -> Began {
+    if setting.eap() == Some(&EapEnd::Authenticator) {
+        return Began::Inbound;
+    }
     match setting.direction {
         Direction::FromClient => Began::Outbound,
         Direction::FromServer => Began::Inbound,

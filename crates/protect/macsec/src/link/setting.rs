@@ -8,10 +8,10 @@ use bartizan_deployment::{
 };
 use bartizan_tls::{Credentials, Endpoint, Peer};
 
-use super::MkaSetting;
+use super::{EapEnd, MkaSetting};
 use crate::derive::{Binding, Direction};
 use crate::kernel::{self, Replay};
-use crate::mka::Role;
+use crate::mka::{EapPeer, Role};
 use crate::schedule::Terms;
 use crate::session::PROTOCOL;
 
@@ -48,10 +48,24 @@ pub struct Setting {
 pub const RUN: &str = "/run/bartizan/macsec";
 
 impl Setting {
-    /// Whether keys, or the CAK of MKA, come from an exchange over the link.
+    /// Whether keys, or the CAK of MKA, come from an exchange of this project's over the link.
     #[must_use]
     pub fn has_exchange(&self) -> bool {
-        self.mka.as_ref().is_none_or(|mka| mka.file.is_none())
+        self.mka
+            .as_ref()
+            .is_none_or(|mka| mka.file.is_none() && mka.eap.is_none())
+    }
+
+    /// Which end of EAP-TLS this is, where the CAK of MKA comes from that.
+    #[must_use]
+    pub fn eap(&self) -> Option<&EapEnd> {
+        self.mka.as_ref()?.eap.as_ref()
+    }
+
+    /// Whether this end proves who it is by its certificate.
+    #[must_use]
+    pub fn has_certificate(&self) -> bool {
+        self.has_exchange() || self.eap().is_some()
     }
 
     /// The links of a node, in the order of the file.
@@ -59,11 +73,12 @@ impl Setting {
     pub fn all(deployment: &Deployment, node: &str) -> Vec<Self> {
         let links = deployment.macsec_links(node);
         links
-            .filter_map(|(peer, interface, link)| Self::of(node, peer, interface, link))
+            .filter_map(|(peer, interface, link)| Self::of(deployment.node(node)?, peer, interface, link))
             .collect()
     }
 
-    fn of(node: &str, peer: &Node, interface: &Interface, link: &MacsecLink) -> Option<Self> {
+    fn of(own: &Node, peer: &Node, interface: &Interface, link: &MacsecLink) -> Option<Self> {
+        let node = own.name.as_str();
         let (port, device) = link.at(&interface.between, node)?;
         let peer_name = peer.name.as_str();
         // A switch has none that the file names.
@@ -99,17 +114,27 @@ impl Setting {
             },
             mka: match &link.keying {
                 Keying::Direct => None,
-                Keying::Mka(cak) => Some(MkaSetting {
+                keying => Some(MkaSetting {
                     role: match begins {
                         true => Role::KeyServer,
                         false => Role::Other,
                     },
-                    file: match cak {
-                        Cak::Exchange => None,
-                        Cak::Files(files) => {
+                    file: match keying {
+                        Keying::Mka(Cak::Files(files)) => {
                             let end = interface.between.iter().position(|name| name.as_str() == node);
                             files[end?].clone()
                         }
+                        _ => None,
+                    },
+                    eap: match (keying, begins) {
+                        (Keying::EapTls, true) => Some(EapEnd::Authenticator),
+                        (Keying::EapTls, false) => Some(EapEnd::Peer(Box::new(EapPeer {
+                            name: node.to_owned(),
+                            files: own.files.clone()?,
+                            authenticator: peer.identity.clone(),
+                            policy: interface.policy.clone(),
+                        }))),
+                        _ => None,
                     },
                     program: None,
                 }),

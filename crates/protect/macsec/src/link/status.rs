@@ -26,7 +26,7 @@ pub struct Status {
     pub device: String,
     /// Octets that frames may have.
     pub mtu: u32,
-    /// Where keys come from: `direct` or `mka`.
+    /// Where keys come from: `direct`, `mka` or `eap-tls`.
     pub keying: String,
     /// Whether both directions have a key.
     pub up: bool,
@@ -44,6 +44,9 @@ pub struct Status {
     pub exchange: Option<Exchange>,
     /// wpa_supplicant, where MKA distributes the keys.
     pub mka: Option<MkaStatus>,
+    /// EAP-TLS, where the CAK comes from that.
+    #[serde(default)]
+    pub eap: Option<EapStatus>,
     /// Exchanges that ended well.
     pub exchanges: u64,
     /// Keys that this end has sent with.
@@ -72,14 +75,27 @@ pub struct Association {
 /// wpa_supplicant at a port, and its CAK.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MkaStatus {
-    /// Where the CAK comes from: `exchange` or `file`.
+    /// Where the CAK comes from: `exchange`, `file` or `eap-tls`.
     pub cak: String,
-    /// Its name, as MKA sends it; none while none was given.
+    /// Its name, as MKA sends it; none while none was given, or seen.
     pub ckn: Option<String>,
-    /// Seconds since it came into use.
+    /// Seconds since it came into use; none where wpa_supplicant derives it.
     pub ckn_age_s: Option<u64>,
     /// The process id of wpa_supplicant, while it runs.
     pub process: Option<u32>,
+}
+
+/// EAP-TLS at a port.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EapStatus {
+    /// `authenticator`, or `peer`.
+    pub end: String,
+    /// The key exchange group of the latest handshake: negotiated by this end, or as the packets of the authenticator showed it.
+    pub group: Option<String>,
+    /// Its cipher suite.
+    pub cipher: Option<String>,
+    /// How often authentication ended well and the key stayed the same.
+    pub not_rekeyed: u64,
 }
 
 /// An exchange of keys.
@@ -162,6 +178,7 @@ impl Status {
             mtu: 0,
             keying: keying(setting),
             mka: None,
+            eap: None,
             up: false,
             peer_answers: false,
             suite: setting.device_settings.suite.name.to_owned(),
@@ -253,6 +270,12 @@ impl Seen {
         self.wants_exchange = false;
     }
 
+    /// The authenticator of this end says that all is well.
+    pub(super) fn authenticated(&mut self) {
+        self.exchanges += 1;
+        self.trouble = None;
+    }
+
     pub(super) fn notice(&mut self, notice: &Notice, peer: Option<Sci>, now: Instant) {
         let association = |an: crate::An, key: &crate::KeyId, generation| {
             let association = Association {
@@ -275,6 +298,8 @@ impl Seen {
                 self.receives = association(*an, key, *generation);
                 self.peer = peer;
             }
+            // It says so itself.
+            Notice::NotRekeyed { .. } => {}
             Notice::Outlived { age, packets, key, .. } => {
                 self.outlived = true;
                 tracing::error!(
@@ -283,6 +308,28 @@ impl Seen {
                 );
             }
         }
+    }
+
+    fn eap(&self, setting: &Setting, keyer: &Keyer) -> Option<EapStatus> {
+        setting.eap()?;
+        let exchange = self.exchange.as_ref().map(|(exchange, _)| exchange);
+        Some(match keyer {
+            Keyer::Eap(eap) => {
+                let (group, cipher) = eap.chose();
+                EapStatus {
+                    end: "peer".to_owned(),
+                    group: group.map(|code| code.name),
+                    cipher: cipher.map(|code| code.name),
+                    not_rekeyed: eap.authentication.not_rekeyed(),
+                }
+            }
+            Keyer::Direct(_) | Keyer::Mka(_) => EapStatus {
+                end: "authenticator".to_owned(),
+                group: exchange.map(|exchange| exchange.group.clone()),
+                cipher: exchange.map(|exchange| exchange.cipher.clone()),
+                not_rekeyed: 0,
+            },
+        })
     }
 
     pub(super) fn status(
@@ -323,14 +370,26 @@ impl Seen {
                 Keyer::Direct(_) => None,
                 Keyer::Mka(mka) => {
                     let running = mka.rotation.running();
+                    let cak = match (&mka.file, setting.eap()) {
+                        (Some(_), _) => "file",
+                        (None, Some(_)) => "eap-tls",
+                        (None, None) => "exchange",
+                    };
                     Some(MkaStatus {
-                        cak: if mka.file.is_some() { "file" } else { "exchange" }.to_owned(),
+                        cak: cak.to_owned(),
                         ckn: running.map(|(ckn, _)| ckn.to_string()),
                         ckn_age_s: running.map(|(_, since)| age(*since)),
                         process: mka.supplicant.id(),
                     })
                 }
+                Keyer::Eap(eap) => Some(MkaStatus {
+                    cak: "eap-tls".to_owned(),
+                    ckn: eap.authentication.ckn().map(ToString::to_string),
+                    ckn_age_s: None,
+                    process: eap.supplicant.id(),
+                }),
             },
+            eap: self.eap(setting, keyer),
             exchanges: self.exchanges,
             keys: self.keys,
             outlived: self.outlived,
@@ -341,5 +400,10 @@ impl Seen {
 }
 
 fn keying(setting: &Setting) -> String {
-    if setting.mka.is_some() { "mka" } else { "direct" }.to_owned()
+    let word = match (&setting.mka, setting.eap()) {
+        (None, _) => "direct",
+        (Some(_), None) => "mka",
+        (Some(_), Some(_)) => "eap-tls",
+    };
+    word.to_owned()
 }

@@ -10,7 +10,7 @@ use crate::Error;
 /// How long wpa_supplicant may take to read a configuration and end.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// An interface that no host has: wpa_supplicant ends when it does not find it, and nothing is keyed.
-const NOWHERE: &str = "bartizan-none";
+pub(super) const NOWHERE: &str = "bartizan-none";
 
 /// What a wpa_supplicant can.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,6 +21,8 @@ pub struct Ability {
     pub kernel_macsec: bool,
     /// Its key server can distribute keys of 256 bits (`macsec_csindex`, from 2.11 on): otherwise of 128 alone.
     pub keys_of_256_bits: bool,
+    /// It can be the peer of EAP-TLS.
+    pub eap_tls: bool,
 }
 
 impl Ability {
@@ -44,8 +46,16 @@ impl Ability {
         Ok(Self {
             version,
             kernel_macsec: drivers.lines().any(driver),
-            keys_of_256_bits: takes(program, "macsec_csindex=1")?,
+            keys_of_256_bits: !answers(program, " key_mgmt=NONE\n macsec_csindex=1")?
+                .contains("unknown network field 'macsec_csindex'"),
+            eap_tls: !answers(program, " key_mgmt=IEEE8021X\n eap=TLS")?.contains("unknown EAP method 'TLS'"),
         })
+    }
+
+    /// Why it cannot be the peer of EAP-TLS; none where it can.
+    #[must_use]
+    pub fn lacks_eap(&self) -> Option<&'static str> {
+        (!self.eap_tls).then_some("it was built without EAP-TLS (CONFIG_EAP_TLS)")
     }
 
     /// Why keys of a suite cannot be had from it; none where they can.
@@ -64,17 +74,16 @@ impl Ability {
 /// The driver of wpa_supplicant for the kernel's MACsec.
 pub(super) const DRIVER: &str = "macsec_linux";
 
-/// Whether a field of a network is known to it.
-fn takes(program: &dyn Fn() -> Program, field: &str) -> Result<bool, Error> {
-    let name = field.split('=').next().unwrap_or_default();
-    let configuration = format!("ap_scan=0\nnetwork={{\n key_mgmt=NONE\n macsec_policy=1\n {field}\n}}\n");
+/// What it says to these lines of a network.
+fn answers(program: &dyn Fn() -> Program, lines: &str) -> Result<String, Error> {
+    let configuration = format!("ap_scan=0\nnetwork={{\n macsec_policy=1\n{lines}\n}}\n");
     let asked = program()
         .arguments(["-D", DRIVER, "-i", NOWHERE, "-c", STANDARD_INPUT])
         .text(&configuration)?
         .start()?
         .finish(PATIENCE)?;
     // It ends with 255 either way: there is no such interface.
-    Ok(!asked.text().contains(&format!("unknown network field '{name}'")))
+    Ok(asked.text())
 }
 
 /// Standard input by a name that wpa_supplicant can open; /dev/stdin is not there everywhere.
@@ -93,7 +102,9 @@ mod tests {
             version: "2.10".to_owned(),
             kernel_macsec: true,
             keys_of_256_bits: false,
+            eap_tls: true,
         };
+        assert_eq!(of_2_10.lacks_eap(), None);
         assert_eq!(of_2_10.lacks(suite("GCM-AES-128")), None);
         assert!(of_2_10.lacks(suite("GCM-AES-256")).unwrap().contains("128 bits alone"));
         let of_2_11 = Ability {
@@ -128,6 +139,7 @@ mod tests {
                 version: "2.10".to_owned(),
                 kernel_macsec: true,
                 keys_of_256_bits: false,
+                eap_tls: true,
             }
         );
     }

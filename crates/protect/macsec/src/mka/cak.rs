@@ -55,8 +55,8 @@ pub struct Cak {
 }
 
 impl Cak {
-    pub(crate) fn of(key: &Zeroizing<[u8; CAK]>, ckn: [u8; CKN]) -> Self {
-        let mut digits = Zeroizing::new(String::with_capacity(2 * CAK));
+    pub(crate) fn of<const N: usize>(key: &Zeroizing<[u8; N]>, ckn: [u8; CKN]) -> Self {
+        let mut digits = Zeroizing::new(String::with_capacity(2 * N));
         for octet in key.iter() {
             for nibble in [octet >> 4, octet & 15] {
                 digits.push(char::from_digit(nibble.into(), 16).unwrap_or('0'));

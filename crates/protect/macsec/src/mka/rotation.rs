@@ -3,17 +3,18 @@
 
 use std::time::{Duration, Instant};
 
+use super::in_use::InUse;
 use super::{Cak, Ckn};
 use crate::derive::Direction;
 use crate::message::Message;
-use crate::schedule::{Cause, Fault, Notice, Order, Terms};
+use crate::schedule::{Cause, Fault, Order, Terms};
 use crate::{An, KeyId};
 
 /// How long MKA may take to agree on a key: its hellos are two seconds apart, and a member that falls silent is one for six (IEEE 802.1X,
 /// clause 9.4, MKA Hello Time and MKA Life Time).
-const AGREEMENT: Duration = Duration::from_secs(30);
+pub(super) const AGREEMENT: Duration = Duration::from_secs(30);
 /// Until wpa_supplicant that did not start is started again.
-const AGAIN: Duration = Duration::from_secs(5);
+pub(super) const AGAIN: Duration = Duration::from_secs(5);
 
 /// What the kernel holds where MKA has agreed: the same key in both directions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,20 +44,13 @@ pub struct Rotation {
     /// The CAK that runs, where this process knows it.
     cak: Option<Cak>,
     running: Option<(Ckn, Instant)>,
-    current: Option<Current>,
+    in_use: InUse,
     /// Why the next key that is seen came about.
     cause: Cause,
     wanted: Option<Cause>,
     renewing: Option<Instant>,
     connected: bool,
     start_at: Option<Instant>,
-}
-
-#[derive(Debug)]
-struct Current {
-    agreed: Agreed,
-    since: Instant,
-    outlived: bool,
 }
 
 impl Rotation {
@@ -68,7 +62,7 @@ impl Rotation {
             direction,
             cak: None,
             running: None,
-            current: None,
+            in_use: InUse::default(),
             cause: Cause::Found,
             wanted: None,
             renewing: None,
@@ -121,7 +115,8 @@ impl Rotation {
 
     fn take(&mut self, cak: Cak) -> Vec<Order> {
         self.cak = Some(cak.clone());
-        (self.running, self.current, self.start_at) = (None, None, None);
+        (self.running, self.start_at) = (None, None);
+        self.in_use.end();
         vec![Order::Supplicant(cak)]
     }
 
@@ -146,6 +141,23 @@ impl Rotation {
         self.advance(now)
     }
 
+    /// The peer of EAP answers whenever it is asked: there is no connection to it.
+    pub fn answers(&mut self) {
+        self.connected = true;
+    }
+
+    /// Whether the peer answers, as far as is known.
+    #[must_use]
+    pub const fn is_connected(&self) -> bool {
+        self.connected
+    }
+
+    /// The peer asks for another CAK.
+    pub fn peer_asks(&mut self, now: Instant) -> Vec<Order> {
+        self.wanted.get_or_insert(Cause::Peer);
+        self.advance(now)
+    }
+
     /// The connection to the peer is gone.
     pub fn lost(&mut self) {
         (self.connected, self.renewing) = (false, None);
@@ -165,10 +177,7 @@ impl Rotation {
     pub fn received(&mut self, message: &Message, now: Instant) -> Result<Vec<Order>, Fault> {
         match message {
             Message::Alive => Ok(Vec::new()),
-            Message::Renew if self.direction == Direction::FromClient => {
-                self.wanted.get_or_insert(Cause::Peer);
-                Ok(self.advance(now))
-            }
+            Message::Renew if self.direction == Direction::FromClient => Ok(self.peer_asks(now)),
             _ => Err(Fault::OutOfTurn),
         }
     }
@@ -176,35 +185,21 @@ impl Rotation {
     /// What the kernel has, looked at now and then; nothing where the two directions have no key in common.
     pub fn seen(&mut self, agreed: Option<Agreed>, now: Instant) -> Vec<Order> {
         let mut orders = Vec::new();
-        match (agreed, &mut self.current) {
-            (Some(agreed), Some(current)) if current.agreed.key == agreed.key => current.agreed = agreed,
-            (Some(agreed), current) => {
-                let cause = match current {
-                    // The same CAK, another key: the key server decided so.
-                    Some(_) => Cause::KeyServer,
-                    None => self.cause,
-                };
-                let since = match (cause, &self.running) {
-                    // Nobody knows since when: not before the CAK came into use.
-                    (Cause::Found, Some((_, since))) => *since,
-                    _ => now,
-                };
-                self.current = Some(Current {
-                    agreed,
-                    since,
-                    outlived: false,
-                });
-                let (generation, an, key) = (agreed.number(), agreed.an, agreed.key);
+        if let Some(agreed) = agreed {
+            let cause = match self.in_use.agreed() {
+                // The same CAK, another key: the key server decided so.
+                Some(_) => Cause::KeyServer,
+                None => self.cause,
+            };
+            let since = match (cause, &self.running) {
+                // Nobody knows since when: not before the CAK came into use.
+                (Cause::Found, Some((_, since))) => *since,
+                _ => now,
+            };
+            orders = self.in_use.seen(agreed, || (cause, since));
+            if !orders.is_empty() {
                 self.cause = Cause::KeyServer;
-                orders.push(Order::Notice(Notice::Sends {
-                    generation,
-                    an,
-                    key,
-                    cause,
-                }));
-                orders.push(Order::Notice(Notice::Receives { generation, an, key }));
             }
-            (None, _) => {}
         }
         orders.extend(self.passed(now));
         orders
@@ -213,34 +208,28 @@ impl Rotation {
     /// Whether a key that MKA has agreed on is in the kernel.
     #[must_use]
     pub fn is_agreed(&self) -> bool {
-        self.current.is_some()
+        self.in_use.agreed().is_some()
     }
 
     /// The key is no longer in the kernel, though nobody removed it: MKA has lost the peer.
     pub fn gone(&mut self) {
-        if self.current.take().is_some() {
+        if self.in_use.end() {
             self.cause = Cause::KeyServer;
         }
     }
 
     fn passed(&mut self, now: Instant) -> Vec<Order> {
-        let mut orders = Vec::new();
         let age = |since: Instant| now.saturating_duration_since(since);
-        if let Some(current) = &mut self.current {
-            if age(current.since) >= self.terms.lifetime && !current.outlived {
-                current.outlived = true;
-                orders.push(Order::Notice(Notice::Outlived {
-                    an: current.agreed.an,
-                    key: current.agreed.key,
-                    age: age(current.since),
-                    packets: current.agreed.packets,
-                }));
-            }
-            if age(current.since) >= self.terms.rekey {
+        let mut orders: Vec<Order> = self.in_use.outlived(&self.terms, now).into_iter().collect();
+        match self.in_use.age(now) {
+            Some(of_key) if of_key >= self.terms.rekey => {
                 self.wanted.get_or_insert(Cause::Time);
             }
-        } else if self.running.as_ref().is_some_and(|(_, since)| age(*since) >= AGREEMENT) {
-            self.wanted.get_or_insert(Cause::Exchange);
+            Some(_) => {}
+            None if self.running.as_ref().is_some_and(|(_, since)| age(*since) >= AGREEMENT) => {
+                self.wanted.get_or_insert(Cause::Exchange);
+            }
+            None => {}
         }
         if self.renewing.is_some_and(|since| age(since) >= self.terms.patience) {
             self.lost();
@@ -272,6 +261,7 @@ mod tests {
     use zeroize::Zeroizing;
 
     use super::*;
+    use crate::schedule::Notice;
 
     fn cak(number: u8) -> Cak {
         Cak::of(&Zeroizing::new([number; 32]), [number; 16])

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
 
 use super::ability::{Ability, DRIVER, STANDARD_INPUT};
-use super::{Cak, Ckn};
+use super::{Cak, Ckn, EapPeer, Library};
 use crate::Error;
 use crate::kernel::{Confidentiality, Replay, Settings};
 
@@ -42,6 +42,15 @@ impl Role {
     }
 }
 
+/// Where the CAK comes from that wpa_supplicant begins with.
+#[derive(Debug, Clone, Copy)]
+pub enum KeyedBy<'a> {
+    /// It is given one.
+    Cak(&'a Cak),
+    /// It derives one when it is authenticated.
+    Eap(&'a EapPeer),
+}
+
 /// wpa_supplicant at one port.
 #[derive(Debug)]
 pub struct Supplicant {
@@ -52,6 +61,8 @@ pub struct Supplicant {
     /// The number of the MACsec device.
     device: u32,
     directory: PathBuf,
+    /// Its OpenSSL, where it is authenticated by it.
+    library: Option<Library>,
     running: Option<Running>,
 }
 
@@ -59,7 +70,8 @@ pub struct Supplicant {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Running {
     daemon: Daemon,
-    ckn: Ckn,
+    /// The name of its CAK; none where it derives one by EAP.
+    ckn: Option<Ckn>,
     /// The number of the device that it keys: one that was made anew is another.
     device: u32,
     /// Seconds since 1970.
@@ -77,7 +89,7 @@ impl Running {
 
 impl Supplicant {
     /// For a port; what a successor must know is kept in `directory`, which is private to this user. `program` is a path, where it is not that of
-    /// the system.
+    /// the system, and `eap` what it is to be authenticated with, where it is.
     ///
     /// # Errors
     ///
@@ -89,26 +101,46 @@ impl Supplicant {
         device: u32,
         directory: &Path,
         program: Option<PathBuf>,
+        eap: Option<&EapPeer>,
     ) -> Result<Self, Error> {
         private_directory(directory)?;
-        let supplicant = Self {
+        let mut supplicant = Self {
             program,
             port: port.to_owned(),
             settings,
             role,
             device,
             directory: directory.to_owned(),
+            library: None,
             running: None,
         };
         let ability = Ability::ask(&|| supplicant.program())?;
-        match ability.lacks(settings.suite) {
-            Some(reason) => Err(Error::Incapable {
+        if let Some(reason) = ability.lacks(settings.suite) {
+            return Err(Error::Incapable {
                 version: ability.version,
                 suite: settings.suite.name,
                 reason,
-            }),
-            None => Ok(supplicant),
+            });
         }
+        if let Some(peer) = eap {
+            let lacks = |reason: String| Error::IncapableOfEap {
+                version: ability.version.clone(),
+                reason,
+            };
+            if let Some(reason) = ability.lacks_eap().or_else(|| peer.lacks()) {
+                return Err(lacks(reason.to_owned()));
+            }
+            let library = Library::of(&|| supplicant.program(), &peer.names())?;
+            let library = library.ok_or_else(|| lacks("it is not linked with OpenSSL".to_owned()))?;
+            if peer.openssl(&|name| library.knows(name)).is_none() {
+                let version = &library.version;
+                return Err(lacks(format!(
+                    "{version}, which it uses, has no group or no signature of the policy"
+                )));
+            }
+            supplicant.library = Some(library);
+        }
+        Ok(supplicant)
     }
 
     fn program(&self) -> Program {
@@ -124,8 +156,8 @@ impl Supplicant {
         Program::of_system("wpa_supplicant").package("wpasupplicant")
     }
 
-    /// Takes over what a predecessor left running at this device: the name of its CAK, and for how long it runs.
-    pub fn adopt(&mut self) -> Option<(Ckn, Duration)> {
+    /// Takes over what a predecessor left running at this device: the name of its CAK, where it was given one, and for how long it runs.
+    pub fn adopt(&mut self) -> Option<(Option<Ckn>, Duration)> {
         let running = self.left().filter(|running| running.device == self.device)?;
         let age = now_s().saturating_sub(running.since_s);
         let ckn = running.ckn.clone();
@@ -162,12 +194,12 @@ impl Supplicant {
         running.map(|running| running.daemon.id())
     }
 
-    /// Starts it with a CAK. It outlives this process. The CAK reaches it through memory, not by a file, and is wiped here.
+    /// Starts it. It outlives this process. A CAK reaches it through memory, not by a file, and is wiped here; its private key it reads itself.
     ///
     /// # Errors
     ///
     /// [`Error::Supplicant`], with its last words.
-    pub fn start(&mut self, cak: &Cak) -> Result<(), Error> {
+    pub fn start(&mut self, by: KeyedBy<'_>) -> Result<(), Error> {
         self.stop();
         let (log, pid) = (self.place("log"), self.place("pid"));
         let io = |action: &str, path: &Path| {
@@ -182,9 +214,20 @@ impl Supplicant {
             .mode(0o600)
             .open(&log);
         made.map_err(io("making", &log))?;
-        let configuration = configuration(&self.settings, self.role, cak);
-        let program = self
-            .program()
+        let configuration = configuration(&self.settings, self.role, by);
+        let mut program = self.program();
+        if let KeyedBy::Eap(peer) = by {
+            // It holds no secret, and is not read again.
+            let place = self.place("openssl.cnf");
+            let knows = |name: &str| self.library.as_ref().is_some_and(|library| library.knows(name));
+            // Where an exception has ended since, nothing may be left: then there is nothing to be authenticated by.
+            let text = peer.openssl(&knows).ok_or_else(|| Error::Supplicant {
+                said: "its OpenSSL has nothing that the policy admits today".to_owned(),
+            })?;
+            fs::write(&place, text).map_err(io("writing", &place))?;
+            program = program.environment("OPENSSL_CONF", place);
+        }
+        let program = program
             .arguments(["-B", "-t", "-D", DRIVER, "-i", &self.port, "-c", STANDARD_INPUT, "-P"])
             .argument(&pid)
             .argument("-f")
@@ -198,7 +241,10 @@ impl Supplicant {
         })?;
         let running = Running {
             daemon,
-            ckn: cak.ckn.clone(),
+            ckn: match by {
+                KeyedBy::Cak(cak) => Some(cak.ckn.clone()),
+                KeyedBy::Eap(_) => None,
+            },
             device: self.device,
             since_s: now_s(),
         };
@@ -236,9 +282,9 @@ impl Supplicant {
     }
 }
 
-/// What wpa_supplicant is to do, with its one secret.
-fn configuration(settings: &Settings, role: Role, cak: &Cak) -> Zeroizing<String> {
-    // Longer than it gets: a text that grows leaves copies behind.
+/// What wpa_supplicant is to do, with the one secret that it is given.
+fn configuration(settings: &Settings, role: Role, by: KeyedBy<'_>) -> Zeroizing<String> {
+    // Longer than it gets with a CAK: a text that grows leaves copies behind.
     let mut text = Zeroizing::new(String::with_capacity(1024));
     let mut line = |words: &[&str]| {
         for word in words {
@@ -250,7 +296,15 @@ fn configuration(settings: &Settings, role: Role, cak: &Cak) -> Zeroizing<String
         Confidentiality::Encrypted => "0",
         Confidentiality::IntegrityOnly => "1",
     };
-    line(&["eapol_version=3\nap_scan=0\nnetwork={\n key_mgmt=NONE\n eapol_flags=0\n macsec_policy=1\n macsec_port=1"]);
+    let management = match by {
+        KeyedBy::Cak(_) => "NONE",
+        KeyedBy::Eap(_) => "IEEE8021X",
+    };
+    line(&[
+        "eapol_version=3\nap_scan=0\nfast_reauth=0\nnetwork={\n key_mgmt=",
+        management,
+    ]);
+    line(&[" eapol_flags=0\n macsec_policy=1\n macsec_port=1"]);
     line(&[" macsec_integ_only=", integrity_alone]);
     match settings.replay {
         Replay::Window(window) => line(&[" macsec_replay_protect=1\n macsec_replay_window=", &window.to_string()]),
@@ -260,8 +314,13 @@ fn configuration(settings: &Settings, role: Role, cak: &Cak) -> Zeroizing<String
         line(&[" macsec_csindex=1"]);
     }
     line(&[" mka_priority=", &role.priority().to_string()]);
-    line(&[" mka_ckn=", &cak.ckn.to_string()]);
-    line(&[" mka_cak=", cak.digits()]);
+    match by {
+        KeyedBy::Cak(cak) => {
+            line(&[" mka_ckn=", &cak.ckn.to_string()]);
+            line(&[" mka_cak=", cak.digits()]);
+        }
+        KeyedBy::Eap(peer) => peer.network(&mut line),
+    }
     line(&["}"]);
     text
 }
@@ -314,7 +373,7 @@ mod tests {
 
     #[test]
     fn configuration_says_what_the_file_asks_for() {
-        let text = configuration(&settings("GCM-AES-128"), Role::KeyServer, &cak());
+        let text = configuration(&settings("GCM-AES-128"), Role::KeyServer, KeyedBy::Cak(&cak()));
         for line in [
             "mka_priority=16",
             "macsec_integ_only=0",
@@ -329,7 +388,7 @@ mod tests {
             confidentiality: Confidentiality::IntegrityOnly,
             ..settings("GCM-AES-256")
         };
-        let text = configuration(&integrity, Role::Other, &cak());
+        let text = configuration(&integrity, Role::Other, KeyedBy::Cak(&cak()));
         assert!(
             text.contains("macsec_csindex=1")
                 && text.contains("macsec_integ_only=1")
@@ -356,12 +415,22 @@ esac
         fs::write(&program, STAND_IN).unwrap();
         fs::set_permissions(&program, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
         let run = directory.path().join("run");
-        let open = |suite| Supplicant::new("eth0", settings(suite), Role::Other, 7, &run, Some(program.clone()));
+        let open = |suite| {
+            Supplicant::new(
+                "eth0",
+                settings(suite),
+                Role::Other,
+                7,
+                &run,
+                Some(program.clone()),
+                None,
+            )
+        };
         let refused = open("GCM-AES-256").unwrap_err();
         assert!(matches!(refused, Error::Incapable { .. }), "{refused}");
         let mut first = open("GCM-AES-128").unwrap();
         assert_eq!(first.adopt(), None);
-        first.start(&cak()).unwrap();
+        first.start(KeyedBy::Cak(&cak())).unwrap();
         let id = first.id().unwrap();
         for entry in fs::read_dir(&run).unwrap() {
             let text = fs::read_to_string(entry.unwrap().path()).unwrap();
@@ -369,12 +438,13 @@ esac
         }
         drop(first);
         let mut second = open("GCM-AES-128").unwrap();
-        assert_eq!(second.adopt().map(|(ckn, _)| ckn.to_string()), Some("cd".repeat(16)));
+        let adopted = second.adopt().and_then(|(ckn, _)| ckn);
+        assert_eq!(adopted.map(|ckn| ckn.to_string()), Some("cd".repeat(16)));
         assert_eq!(second.id(), Some(id));
         second.stop();
         assert!(!second.is_alive() && second.adopt().is_none());
         let other = Cak::of(&Zeroizing::new([1; 32]), [1; 16]);
-        let said = second.start(&other).unwrap_err().to_string();
+        let said = second.start(KeyedBy::Cak(&other)).unwrap_err().to_string();
         assert!(said.contains("no key"), "{said}");
     }
 }

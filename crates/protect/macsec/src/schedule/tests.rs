@@ -148,6 +148,7 @@ impl Link {
                     kernel.transmit.remove(&an);
                 }
                 Order::Supplicant(cak) => panic!("{cak:?} without MKA"),
+                Order::Authenticate => panic!("EAP without MKA"),
                 Order::Exchange => {
                     assert_eq!(end, 0, "the TLS server begins an exchange");
                     self.exchange_asked = true;

@@ -7,6 +7,7 @@ mod stage;
 mod traffic;
 
 mod as_root {
+    mod eap;
     mod faults;
     mod kernel;
     mod links;

@@ -14,7 +14,7 @@ use bartizan_macsec::control::{self, Control, Question};
 use bartizan_macsec::kernel::{Interface, SecY};
 use bartizan_macsec::link::{Setting, Status, endpoint};
 use bartizan_pki::{Algorithm, Authority, InitOptions, Leaf, Overwrite};
-use bartizan_tls::Credentials;
+use bartizan_tls::{Credentials, Endpoint};
 use bartizan_wire::capture::CaptureReader;
 use tempfile::TempDir;
 
@@ -113,15 +113,20 @@ impl Stage {
         self.path(&format!("run-{}", NODES[end]))
     }
 
-    /// Starts the controller of one end.
-    pub(crate) fn start(&mut self, end: usize) {
-        let (deployment, setting, directory) = (self.deployment(), self.setting(end), self.run_directory(end));
-        let host = self.hosts[end].name().to_owned();
+    /// What handshakes of one end are made by.
+    pub(crate) fn endpoint(&self, end: usize) -> Endpoint {
+        let deployment = self.deployment();
         let node = deployment.node(NODES[end]).expect("a node");
         let credentials =
             Credentials::load(node.files.as_ref().expect("files")).unwrap_or_else(|error| panic!("{error}"));
-        let endpoint = endpoint(&deployment, NODES[end], credentials).unwrap_or_else(|error| panic!("{error}"));
-        let endpoint = setting.has_exchange().then_some(endpoint);
+        endpoint(&deployment, NODES[end], credentials).unwrap_or_else(|error| panic!("{error}"))
+    }
+
+    /// Starts the controller of one end.
+    pub(crate) fn start(&mut self, end: usize) {
+        let (setting, directory) = (self.setting(end), self.run_directory(end));
+        let host = self.hosts[end].name().to_owned();
+        let endpoint = setting.has_certificate().then(|| self.endpoint(end));
         let ledger = Ledger::open(&self.ledger(end), NODES[end]).expect("a ledger");
         let stop = Arc::new(AtomicBool::new(false));
         let stops = Arc::clone(&stop);

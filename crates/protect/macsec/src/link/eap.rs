@@ -1,0 +1,262 @@
+//! EAP at the port of a link: this end asks as the authenticator, or its wpa_supplicant answers and this end looks on.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use bartizan_host::FrameSocket;
+use bartizan_registry::ethertype;
+use bartizan_tls::{Endpoint, PeerIdentity, Reason, Refused};
+
+use super::keyer::Keyer;
+use super::{FIRST_AGAIN, FRAMES, Link, record};
+use crate::Error;
+use crate::eap::{Authenticated, Authenticator, Bystander, Happened, Saw};
+
+/// Between two runs that the other end asks for: anybody on the wire can ask.
+const ASKED: Duration = Duration::from_secs(1);
+
+/// EAP at a port.
+#[derive(Debug)]
+pub(super) struct EapPort {
+    pub(super) socket: FrameSocket,
+    end: End,
+}
+
+#[derive(Debug)]
+enum End {
+    Authenticator(Box<Authority>),
+    /// wpa_supplicant answers.
+    Peer(Bystander),
+}
+
+/// This end as the authenticator.
+#[derive(Debug)]
+struct Authority {
+    endpoint: Endpoint,
+    authenticator: Authenticator,
+    /// The other end has asked to be authenticated.
+    asked: bool,
+    began: Option<Instant>,
+}
+
+impl EapPort {
+    /// The authenticator's, where there is an endpoint to authenticate with; otherwise the peer's.
+    pub(super) fn open(port: &str, address: [u8; 6], endpoint: Option<&Endpoint>) -> Result<Self, Error> {
+        Ok(Self {
+            socket: FrameSocket::open(port, address, ethertype::EAPOL)?,
+            end: match endpoint {
+                None => End::Peer(Bystander::default()),
+                Some(endpoint) => End::Authenticator(Box::new(Authority {
+                    endpoint: endpoint.clone(),
+                    authenticator: Authenticator::new(address),
+                    asked: false,
+                    began: None,
+                })),
+            },
+        })
+    }
+
+    fn authority(&mut self) -> Option<(&mut FrameSocket, &mut Authority)> {
+        match &mut self.end {
+            End::Authenticator(authority) => Some((&mut self.socket, &mut **authority)),
+            End::Peer(_) => None,
+        }
+    }
+
+    pub(super) fn wake(&self) -> Option<Instant> {
+        match &self.end {
+            End::Authenticator(authority) => authority.authenticator.wake(),
+            End::Peer(_) => None,
+        }
+    }
+}
+
+impl Link {
+    /// Takes the frames of EAPOL that have arrived; what is of MKA among them is wpa_supplicant's, which gets its own.
+    pub(super) fn take_eapol(&mut self, now: Instant) -> Result<(), Error> {
+        for _ in 0..FRAMES {
+            let Some(port) = &mut self.eap else { break };
+            let Some(frame) = port.socket.receive_from()? else {
+                break;
+            };
+            match &mut port.end {
+                End::Authenticator(authority) => {
+                    if let Some(happened) = authority.authenticator.receive(frame.source, frame.payload) {
+                        self.happened(happened, now);
+                    }
+                }
+                End::Peer(bystander) => {
+                    if let Some(saw) = bystander.receive(frame.payload) {
+                        self.saw(saw, now);
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Begins a run where one is wanted, and sends what is to be sent.
+    pub(super) fn authenticate(&mut self, now: Instant) -> Result<(), Error> {
+        self.begin_run(now);
+        let Some((socket, authority)) = self.eap.as_mut().and_then(EapPort::authority) else {
+            return Ok(());
+        };
+        let mut failed = None;
+        let happened = authority.authenticator.poll(now, &mut |frame| {
+            if let Err(error) = socket.send(frame) {
+                failed = Some(error);
+            }
+        });
+        if let Some(happened) = happened {
+            self.happened(happened, now);
+        }
+        failed.map_or(Ok(()), |error| Err(error.into()))
+    }
+
+    /// When a run is to begin; none where none is wanted.
+    pub(super) fn run_at(&self) -> Option<Instant> {
+        let (Some(port), Keyer::Mka(mka)) = (&self.eap, &self.keyer) else {
+            return None;
+        };
+        let End::Authenticator(authority) = &port.end else {
+            return None;
+        };
+        if authority.authenticator.is_busy() {
+            return None;
+        }
+        // While a key is in use anybody on the wire could interrupt the link by asking.
+        if authority.asked && !mka.rotation.is_agreed() {
+            return Some(authority.began.map_or(self.dial_at, |began| began + ASKED));
+        }
+        let wanted = self.seen.wants_exchange || !mka.rotation.is_connected();
+        wanted.then_some(self.dial_at)
+    }
+
+    fn begin_run(&mut self, now: Instant) {
+        if self.run_at().is_none_or(|at| at > now) {
+            return;
+        }
+        let interface = self.setting.interface;
+        let Some((_, authority)) = self.eap.as_mut().and_then(EapPort::authority) else {
+            return;
+        };
+        let asked = std::mem::take(&mut authority.asked);
+        authority.began = Some(now);
+        authority.authenticator.begin(authority.endpoint.accept(interface), now);
+        self.seen.wants_exchange = false;
+        if let Keyer::Mka(mka) = &mut self.keyer
+            && asked
+        {
+            // The run that it orders has begun.
+            let _ = mka.rotation.peer_asks(now);
+        }
+    }
+
+    fn happened(&mut self, happened: Happened, now: Instant) {
+        match happened {
+            Happened::Asked => {
+                if let Some((_, authority)) = self.eap.as_mut().and_then(EapPort::authority) {
+                    authority.asked = true;
+                }
+            }
+            Happened::Authenticated(authenticated) => self.authenticated(*authenticated, now),
+            Happened::Refused(refused) => self.refused(&refused, now),
+            Happened::Silent => {
+                self.seen
+                    .trouble("the peer does not answer EAP: does wpa_supplicant run at the other end?");
+                self.back_off(now);
+            }
+        }
+    }
+
+    /// MKA begins at this end before the peer hears of its success: it waits for six seconds, and no longer.
+    fn authenticated(&mut self, authenticated: Authenticated, now: Instant) {
+        let Authenticated {
+            established,
+            cak,
+            began,
+            frames,
+        } = authenticated;
+        if established.peer.as_str() != self.setting.peer {
+            if let Some((_, authority)) = self.eap.as_mut().and_then(EapPort::authority) {
+                authority.authenticator.fail();
+            }
+            let refused = Refused {
+                reason: Reason::WrongName,
+                detail: format!("{} is at the port of {}", established.peer, self.setting.peer),
+                hint: "is the cable that of another link?".to_owned(),
+                peer: Some(established.peer),
+                identity: PeerIdentity::Proven,
+                key: established.key,
+                bytes: established.bytes,
+                negotiated: Some(established.negotiated),
+                chain: established.chain.to_vec(),
+            };
+            return self.refused(&refused, now);
+        }
+        tracing::info!(
+            link = %self.setting.name, group = %established.negotiated.group.name, ckn = %cak.ckn, frames, "the peer was authenticated by EAP-TLS"
+        );
+        self.seen.exchanged(&established, began, now);
+        self.again = FIRST_AGAIN;
+        let Keyer::Mka(mka) = &mut self.keyer else { return };
+        mka.origin = Some(Arc::new(established));
+        let orders = mka.rotation.connected(cak, "", "", now);
+        self.follow(orders, now);
+        if let Some((_, authority)) = self.eap.as_mut().and_then(EapPort::authority) {
+            authority.authenticator.succeed();
+        }
+    }
+
+    fn refused(&mut self, refused: &Refused, now: Instant) {
+        self.count_refused(refused, now);
+        self.seen.trouble(&refused.detail);
+        self.back_off(now);
+    }
+
+    fn saw(&mut self, saw: Saw, now: Instant) {
+        let Keyer::Eap(eap) = &mut self.keyer else { return };
+        match saw {
+            Saw::Mka(ckn) => eap.authentication.names(ckn),
+            Saw::Success(hello) => {
+                eap.authentication.succeeded(now);
+                eap.hello = hello.or(eap.hello);
+                self.seen.authenticated();
+            }
+            Saw::Failure => self.seen.trouble(
+                "the authenticator refused this end, or this end the authenticator: wpa_supplicant's log and the other end's ledger say why",
+            ),
+        }
+    }
+
+    /// wpa_supplicant begins anew, and with it authentication and MKA. What the one before installed goes, as where a CAK is replaced.
+    pub(super) fn begin_anew(&mut self, now: Instant) {
+        let Keyer::Eap(eap) = &mut self.keyer else { return };
+        eap.supplicant.stop();
+        self.seen.gone();
+        match self.secy.flush().and_then(|()| eap.start()) {
+            Ok(()) => {
+                eap.authentication.started(now);
+                tracing::info!(link = %self.setting.name, "wpa_supplicant waits to be authenticated");
+            }
+            Err(error) => {
+                eap.authentication.not_started(now);
+                let hint = error.hint().unwrap_or_default();
+                tracing::error!(link = %self.setting.name, %error, hint, "no keys are distributed");
+                self.seen.trouble(&error.to_string());
+            }
+        }
+    }
+
+    /// That authentication did not change the key.
+    pub(super) fn not_rekeyed(&mut self, an: crate::An, key: crate::KeyId) {
+        self.recorder.record(record::not_rekeyed(&self.setting, an, key));
+        tracing::error!(
+            link = %self.setting.name, key_id = %key,
+            hint = "authentication alone does not change what protects frames: have the authenticator begin MKA anew as well",
+            "the authenticator had this end authenticated again, and the key stayed the same: this end begins anew"
+        );
+        self.seen
+            .trouble("this end was authenticated again, and the key stayed the same");
+    }
+}

@@ -1,0 +1,194 @@
+//! wpa_supplicant as the peer of EAP-TLS: what it proves itself with, whom it takes for the authenticator, and what its OpenSSL may negotiate.
+
+use std::fmt::Write as _;
+use std::path::Path;
+use std::time::SystemTime;
+
+use bartizan_deployment::{CipherSuite, Files, Identity, Policy, day_of};
+use bartizan_registry::{group, signature};
+
+/// Octets of TLS in a fragment of EAP: frames of more than 2300 it loses.
+const FRAGMENT: u32 = 1398;
+
+/// What wpa_supplicant is given to be authenticated by EAP-TLS with.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EapPeer {
+    /// The name that it gives when it is asked: the node's, which its certificate carries as well.
+    pub name: String,
+    /// Its certificate and key, and the roots that it trusts.
+    pub files: Files,
+    /// The names of the authenticator.
+    pub authenticator: Identity,
+    /// What the handshake may be.
+    pub policy: Policy,
+}
+
+impl EapPeer {
+    /// What of it wpa_supplicant cannot do; none where it can do all.
+    #[must_use]
+    pub fn lacks(&self) -> Option<&'static str> {
+        if self.files.crl.is_some() {
+            Some("it checks no revocation list of a deployment file (`trust.crl`)")
+        } else if !self.authenticator.ip().is_empty() {
+            Some("it cannot recognise a peer by an IP address in its certificate (`names.ip`)")
+        } else {
+            None
+        }
+    }
+
+    /// Lines of a network. Texts stand there in hexadecimal: nothing in a name or a path is read as something else.
+    pub(super) fn network(&self, line: &mut dyn FnMut(&[&str])) {
+        let path = |path: &Path| hexadecimal(path.as_os_str().as_encoded_bytes());
+        line(&[" eap=TLS\n identity=", &hexadecimal(self.name.as_bytes())]);
+        line(&[" ca_cert=", &path(&self.files.roots)]);
+        line(&[" client_cert=", &path(&self.files.certificate)]);
+        line(&[" private_key=", &path(&self.files.key)]);
+        // Of every kind that is listed one must be there; of one kind, any.
+        let dns = self.authenticator.dns().join(";");
+        if !dns.is_empty() {
+            line(&[" domain_match=", &hexadecimal(dns.as_bytes())]);
+        }
+        let uri: Vec<_> = self
+            .authenticator
+            .uri()
+            .iter()
+            .map(|uri| format!("URI:{uri}"))
+            .collect();
+        if !uri.is_empty() {
+            line(&[" altsubject_match=", &hexadecimal(uri.join(";").as_bytes())]);
+        }
+        line(&[
+            " phase1=\"tls_disable_tlsv1_3=0 tls_disable_tlsv1_2=1 tls_disable_tlsv1_1=1 tls_disable_tlsv1_0=1\"\n fragment_size=",
+            &FRAGMENT.to_string(),
+        ]);
+    }
+
+    /// The names of every group and scheme of the policy, as OpenSSL writes them.
+    pub(super) fn names(&self) -> Vec<&'static str> {
+        let policy = &self.policy;
+        let schemes = policy.signatures.iter().chain(&policy.chain_signatures);
+        let groups = policy.groups.iter().filter_map(|&code| group(code)?.openssl);
+        groups
+            .chain(schemes.filter_map(|&code| signature(code)?.openssl))
+            .collect()
+    }
+
+    /// The configuration of an OpenSSL that knows these names: it alone can bound what wpa_supplicant negotiates. As the policy is today; none where
+    /// nothing is left.
+    pub(super) fn openssl(&self, knows: &dyn Fn(&str) -> bool) -> Option<String> {
+        let policy = self.policy.in_effect(day_of(SystemTime::now()));
+        let groups = policy.groups.iter().filter_map(|&code| group(code)?.openssl);
+        let groups: Vec<_> = groups.filter(|name| knows(name)).collect();
+        let mut schemes = Vec::new();
+        for &code in policy.signatures.iter().chain(&policy.chain_signatures) {
+            let name = signature(code).and_then(|known| known.openssl);
+            if let Some(name) = name.filter(|name| knows(name) && !schemes.contains(name)) {
+                schemes.push(name);
+            }
+        }
+        let ciphers = policy.ciphers.iter().map(|cipher| match cipher {
+            CipherSuite::Aes256Gcm => "TLS_AES_256_GCM_SHA384",
+            CipherSuite::Aes128Gcm => "TLS_AES_128_GCM_SHA256",
+        });
+        if groups.is_empty() || schemes.is_empty() {
+            return None;
+        }
+        let mut text = String::from(
+            "openssl_conf = bartizan\n[bartizan]\nssl_conf = connections\n[connections]\nsystem_default = policy\n[policy]\nMinProtocol = TLSv1.3\n",
+        );
+        // Writing into a String cannot fail.
+        let _ = writeln!(text, "Groups = {}", groups.join(":"));
+        let _ = writeln!(text, "SignatureAlgorithms = {}", schemes.join(":"));
+        let _ = writeln!(text, "Ciphersuites = {}", ciphers.collect::<Vec<_>>().join(":"));
+        Some(text)
+    }
+}
+
+fn hexadecimal(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use bartizan_deployment::Deployment;
+
+    use super::*;
+
+    fn peer(policy: &str, names: &str) -> EapPeer {
+        let text = format!(
+            "policy: {policy}\ntrust: {{ roots: root.pem }}\nnodes:\n  \
+             odu: {{ function: O-DU, address: 10.0.0.1, certificate: odu.pem, key: odu.key{names} }}\n  \
+             oru: {{ function: O-RU, address: 10.0.0.2, certificate: 'o\"ru.pem', key: oru.key }}\ninterfaces:\n  \
+             - {{ kind: FH, between: [odu, oru], with: macsec, macsec: {{ port: {{ odu: eth0, oru: eth0 }} }} }}\n"
+        );
+        let deployment =
+            Deployment::parse(&text, "fh.yaml", Path::new("/etc")).unwrap_or_else(|error| panic!("{error}"));
+        let (authenticator, interface, _) = deployment.macsec_links("oru").next().unwrap();
+        EapPeer {
+            name: "oru".to_owned(),
+            files: deployment.node("oru").unwrap().files.clone().unwrap(),
+            authenticator: authenticator.identity.clone(),
+            policy: interface.policy.clone(),
+        }
+    }
+
+    fn network(peer: &EapPeer) -> String {
+        let mut text = String::new();
+        peer.network(&mut |words| text.push_str(&(words.concat() + "\n")));
+        text
+    }
+
+    #[test]
+    fn names_and_paths_are_hexadecimal_so_that_nothing_in_them_ends_a_field() {
+        let peer = peer("hybrid", "");
+        let text = network(&peer);
+        let path = hexadecimal(b"/etc/o\"ru.pem");
+        for line in [
+            " identity=6f7275",
+            " domain_match=6f6475",
+            &format!(" client_cert={path}"),
+        ] {
+            assert!(text.lines().any(|one| one == line), "{line}: {text}");
+        }
+        assert!(!text.contains("altsubject") && text.contains("tls_disable_tlsv1_3=0"));
+        assert_eq!(peer.lacks(), None);
+    }
+
+    #[test]
+    fn openssl_may_negotiate_what_the_policy_names_and_nothing_else() {
+        let peer = peer("hybrid", "");
+        let text = peer.openssl(&|_| true).unwrap();
+        assert!(text.contains("\nGroups = X25519MLKEM768"), "{text}");
+        assert!(
+            text.contains("mldsa65") && text.contains("MinProtocol = TLSv1.3"),
+            "{text}"
+        );
+        for classical in ["X25519:", ":X25519\n", "P-256", "ecdsa", "ed25519"] {
+            assert!(!text.contains(classical), "{classical}: {text}");
+        }
+        // One that does not know a name ignores the whole line.
+        let text = peer
+            .openssl(&|name| ["X25519MLKEM768", "mldsa65"].contains(&name))
+            .unwrap();
+        assert!(
+            text.contains("\nGroups = X25519MLKEM768\nSignatureAlgorithms = mldsa65\n"),
+            "{text}"
+        );
+        assert!(peer.names().contains(&"X25519MLKEM768"));
+        assert_eq!(peer.openssl(&|name| name.starts_with("mldsa")), None);
+    }
+
+    #[test]
+    fn what_wpa_supplicant_cannot_check_is_named() {
+        let by_uri = peer("hybrid", ", names: { dns: [odu], uri: ['urn:uuid:1'] }");
+        assert!(network(&by_uri).contains(&hexadecimal(b"URI:urn:uuid:1")));
+        assert_eq!(by_uri.lacks(), None);
+        let by_address = peer("hybrid", ", names: { ip: [10.0.0.1] }");
+        assert!(by_address.lacks().unwrap().contains("IP address"));
+        let mut revoking = peer("hybrid", "");
+        revoking.files.crl = Some(PathBuf::from("crl.pem"));
+        assert!(revoking.lacks().unwrap().contains("trust.crl"));
+    }
+}
