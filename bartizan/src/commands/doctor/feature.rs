@@ -282,7 +282,8 @@ impl Thing {
             Self::TsharkMlKem | Self::TsharkIkeMlKem => Self::Tshark,
             Self::DebianKeys => Self::Debootstrap,
             Self::StrongswanMlDsa => Self::StrongswanPki,
-            Self::WpaMacsec | Self::WpaKeys256 => Self::WpaSupplicant,
+            Self::WpaMacsec | Self::WpaKeys256 | Self::WpaEapTls | Self::WpaHybrid => Self::WpaSupplicant,
+            Self::HostapdMacsec => Self::Hostapd,
             Self::CharonMlKem
             | Self::CharonHybrid
             | Self::CharonPpk

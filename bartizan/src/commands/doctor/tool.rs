@@ -24,6 +24,8 @@ pub(super) struct Kind {
     pub(super) elsewhere: Option<&'static str>,
     /// What makes it print its version and end.
     pub(super) version: &'static [&'static str],
+    /// The status that it ends with then: hostapd calls it a failure.
+    pub(super) version_status: i32,
     pub(super) abilities: &'static [Ability],
 }
 
@@ -85,6 +87,20 @@ impl Place {
         program.run(PATIENCE).map_err(|error| in_a_line(&error))
     }
 
+    /// The same, where the status is to be this.
+    fn ask_for(&self, status: i32, arguments: &[&str]) -> Result<Finished, String> {
+        if status == 0 {
+            return self.ask(arguments);
+        }
+        let program = self.program()?.arguments(arguments).environment("LC_ALL", "C");
+        let finished = program.start().and_then(|process| process.finish(PATIENCE));
+        let finished = finished.map_err(|error| in_a_line(&error))?;
+        match finished.status.code() {
+            Some(code) if code == status => Ok(finished),
+            _ => Err(format!("it ended with {}", finished.status)),
+        }
+    }
+
     /// Whether a line of what it prints satisfies this; that may be more than a pipe's reader keeps.
     pub(super) fn prints(&self, arguments: &[&str], wanted: impl Fn(&str) -> bool) -> Result<bool, String> {
         let file = tempfile::NamedTempFile::new().map_err(|error| format!("a temporary file: {error}"))?;
@@ -133,7 +149,9 @@ impl Kind {
     }
 
     fn at(&self, place: &Place, of: String, path: PathBuf) -> Tool {
-        let version = place.ask(self.version).map(|finished| first_line(&finished));
+        let version = place
+            .ask_for(self.version_status, self.version)
+            .map(|finished| first_line(&finished));
         let presence = match &version {
             Ok(_) => Presence::present(),
             Err(reason) => Presence::Absent {

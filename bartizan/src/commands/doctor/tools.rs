@@ -1,6 +1,7 @@
 //! The programs that Bartizan runs, speaks with or is tested against, and what is tried with each.
 
 use std::path::Path;
+use std::time::Duration;
 
 use bartizan_host::Program;
 use bartizan_macsec::mka;
@@ -113,19 +114,64 @@ pub(super) const KINDS: &[Kind] = &[
                 thing: Thing::WpaKeys256,
                 name: "keys of 256 bits for MACsec",
                 attempt: |place| {
-                    // It is there: whether it can be run was asked for before.
-                    let program = || place.program().unwrap_or_else(|_| Program::new("wpa_supplicant"));
-                    let ability = mka::Ability::ask(&program).map_err(|error| in_a_line(&error))?;
+                    let ability = of_wpa_supplicant(place)?;
                     let suite = macsec_suite_named("GCM-AES-256").ok_or("the registry has no GCM-AES-256")?;
                     match ability.lacks(suite) {
                         None => Ok(None),
                         Some(lacks) => Err(format!("{}: {lacks}", ability.version)),
                     }
                 },
-                get: "wpa_supplicant 2.11 or later; until then `cipher: gcm-aes-128` with `keying: mka`, or `keying: direct`",
+                get: "wpa_supplicant 2.11 or later; until then `cipher: gcm-aes-128` with `keying: mka` or `eap-tls`, or `keying: direct`",
+            },
+            Ability {
+                thing: Thing::WpaEapTls,
+                name: "peer of EAP-TLS for MACsec",
+                attempt: |place| match of_wpa_supplicant(place)?.lacks_eap() {
+                    None => Ok(None),
+                    Some(lacks) => Err(lacks.to_owned()),
+                },
+                get: "apt-get install wpasupplicant: Debian builds it with EAP-TLS",
+            },
+            Ability {
+                thing: Thing::WpaHybrid,
+                name: "X25519MLKEM768 and ML-DSA-65 in EAP-TLS",
+                attempt: |place| {
+                    const NAMES: [&str; 2] = ["X25519MLKEM768", "mldsa65"];
+                    let library = mka::Library::of(&program(place), &NAMES).map_err(|error| in_a_line(&error))?;
+                    let library = library.ok_or("it is not linked with OpenSSL")?;
+                    match NAMES.iter().find(|name| !library.knows(name)) {
+                        None => Ok(Some(library.version)),
+                        Some(name) => Err(format!("it uses {}, which has no {name}", library.version)),
+                    }
+                },
+                get: "wpa_supplicant with OpenSSL 3.5, as Debian 13 has it; until then `keying: direct`, or this end as `initiator` of `keying: eap-tls`",
             },
         ],
         ..plain("wpa_supplicant", "wpasupplicant", Thing::WpaSupplicant, None, &["-v"])
+    },
+    Kind {
+        abilities: &[Ability {
+            thing: Thing::HostapdMacsec,
+            name: "MKA, to be the authenticator of a MACsec port",
+            attempt: |place| {
+                // There is no such interface: it reads the file, and ends.
+                let file = "interface=bartizan-none\ndriver=wired\nmacsec_policy=1\n";
+                let asked = place.program()?.argument("/proc/self/fd/0").text(file);
+                let said = asked
+                    .and_then(|program| program.start()?.finish(PATIENCE))
+                    .map_err(|error| in_a_line(&error))?
+                    .text();
+                match said.contains("unknown configuration item 'macsec_policy'") {
+                    false => Ok(None),
+                    true => Err(
+                        "it was built without CONFIG_MACSEC: it authenticates a port and gives it no keys".to_owned(),
+                    ),
+                }
+            },
+            get: "Debian builds none with it; `keying: eap-tls` does without: Bartizan is the authenticator",
+        }],
+        version_status: 1,
+        ..plain("hostapd", "hostapd", Thing::Hostapd, Some("/usr/sbin/hostapd"), &["-v"])
     },
     plain(
         "qemu-system-x86_64",
@@ -149,7 +195,28 @@ const fn plain(
         thing,
         elsewhere,
         version,
+        version_status: 0,
         abilities: &[],
+    }
+}
+
+/// How long a daemon may take to read a configuration and end.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// What a wpa_supplicant can.
+fn of_wpa_supplicant(place: &Place) -> Result<mka::Ability, String> {
+    mka::Ability::ask(&program(place)).map_err(|error| in_a_line(&error))
+}
+
+/// Of a place where one is: whether it can be run was asked for before. That of a lab root by the root's loader: inside of the root there is no /proc, by
+/// which it is given a configuration, and without one it seems to have whatever it is asked about.
+fn program(place: &Place) -> impl Fn() -> Program + '_ {
+    || {
+        let program = match place {
+            Place::Host(_) => place.program(),
+            Place::Root(root, name, _) => root.command(name).map_err(|error| in_a_line(&error)),
+        };
+        program.unwrap_or_else(|_| Program::new("wpa_supplicant"))
     }
 }
 
