@@ -84,6 +84,7 @@ pub const KINDS: &[&Kind] = &[
     &fronthaul::LOAD,
     &fronthaul::TRANSFER,
     &fronthaul::REKEY,
+    &fronthaul::KEYING,
 ];
 
 /// A kind of workload.

@@ -22,6 +22,7 @@ const ROUNDS: usize = 12;
 const UNRECORDED: &[&str] = &[
     "e2-under-load",
     "fronthaul-echo",
+    "fronthaul-keying",
     "fronthaul-load",
     "fronthaul-mix",
     "fronthaul-rekey",

@@ -3,6 +3,7 @@
 //! They need root, and MACsec of the kernel that runs them.
 
 mod echo;
+mod keying;
 mod load;
 mod mix;
 mod planes;
@@ -23,6 +24,7 @@ use crate::workload::Levels;
 use crate::workload::{Better, Default, Error, FactorKind, Lack, MetricKind, ParameterKind, lacks_feature};
 
 pub(super) use self::echo::KIND as ECHO;
+pub(super) use self::keying::KIND as KEYING;
 pub(super) use self::load::KIND as LOAD;
 pub(super) use self::mix::KIND as MIX;
 pub(super) use self::rekey::KIND as REKEY;

@@ -154,6 +154,11 @@ const BUILT_IN: &[(&str, &str, Option<&str>)] = &[
         include_str!("../../../../../../experiments/fh-rekey/experiment.yaml"),
         None,
     ),
+    (
+        "fh-keying",
+        include_str!("../../../../../../experiments/fh-keying/experiment.yaml"),
+        None,
+    ),
 ];
 
 /// A place that has experiments.

@@ -1,4 +1,4 @@
-//! A link that two controllers key by an exchange between them: what `bartizan up` does at both ends.
+//! A link that two controllers key: what `bartizan up` does at both ends.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,6 +10,7 @@ use bartizan_ledger::Ledger;
 use bartizan_macsec::Controller;
 use bartizan_macsec::control::{self, Control, Question};
 use bartizan_macsec::link::{Setting, Status, endpoint};
+use bartizan_macsec::mka::Supplicant;
 use bartizan_pki::{Algorithm, Authority, InitOptions, Leaf, Overwrite};
 use bartizan_tls::Credentials;
 
@@ -22,6 +23,35 @@ const NODES: [&str; 2] = ["odu", "oru"];
 const PATIENCE: Duration = Duration::from_secs(60);
 /// Between two looks at a controller.
 const TURN: Duration = Duration::from_millis(5);
+
+/// How a link is keyed.
+#[derive(Debug, Clone)]
+pub struct Keying {
+    /// The word in the deployment file: `direct`, `mka` or `eap-tls`.
+    pub name: String,
+    /// The algorithm of certificates.
+    pub algorithm: Algorithm,
+    /// The policy, as the deployment file has it.
+    pub policy: &'static str,
+    /// The cipher suite.
+    pub cipher: &'static str,
+    /// wpa_supplicant, where it takes part.
+    pub wpa_supplicant: Option<PathBuf>,
+}
+
+impl Keying {
+    /// By an exchange between both controllers with X25519MLKEM768 and ML-DSA-65.
+    #[must_use]
+    pub fn direct() -> Self {
+        Self {
+            name: "direct".to_owned(),
+            algorithm: Algorithm::MlDsa65,
+            policy: "hybrid",
+            cipher: "gcm-aes-256",
+            wpa_supplicant: None,
+        }
+    }
+}
 
 /// Both controllers, while they run.
 #[derive(Debug)]
@@ -38,21 +68,43 @@ pub fn keyed<T>(
     folder: &Path,
     work: impl FnOnce(&Controllers<'_>) -> Result<T, Error>,
 ) -> Result<T, Error> {
+    keying(link, folder, &Keying::direct(), |controllers| {
+        controllers.until_up()?;
+        work(controllers)
+    })
+}
+
+/// Runs a controller at either end of a link while `work` does; it begins when they do.
+///
+/// # Errors
+/// A kernel without MACsec, and what `work` gives.
+pub fn keying<T>(
+    link: &Link,
+    folder: &Path,
+    keying: &Keying,
+    work: impl FnOnce(&Controllers<'_>) -> Result<T, Error>,
+) -> Result<T, Error> {
     let now = SystemTime::now();
-    let options = InitOptions::new(Algorithm::MlDsa65);
+    let options = InitOptions::new(keying.algorithm);
     let mut authority = Authority::init(&folder.join("ca"), options, now)?;
     for node in NODES {
-        let leaf = Leaf::new(node)?.dns(node)?.algorithm(Algorithm::MlDsa65);
+        let leaf = Leaf::new(node)?.dns(node)?.algorithm(keying.algorithm);
         authority
             .issue(&leaf, now)?
             .write_to(&folder.join(node), Overwrite::Replace)?;
     }
-    let deployment = Deployment::parse(&file(), "fronthaul.yaml", folder).map_err(ours)?;
+    let deployment = Deployment::parse(&file(keying), "fronthaul.yaml", folder).map_err(ours)?;
     let controllers = Controllers { folder };
     // All of it before either runs: what fails here leaves nothing that would have to be ended.
     let mut ends = Vec::new();
     for node in NODES {
-        let settings = Setting::all(&deployment, node);
+        let mut settings = Setting::all(&deployment, node);
+        for setting in &mut settings {
+            setting.directory = controllers.directory(node);
+            if let Some(mka) = &mut setting.mka {
+                mka.program.clone_from(&keying.wpa_supplicant);
+            }
+        }
         let files = deployment.node(node).and_then(|node| node.files.as_ref());
         let files = files.ok_or_else(|| Error::Configuration(format!("{node} has no certificate")))?;
         let credentials = Credentials::load(files).map_err(ours)?;
@@ -75,11 +127,15 @@ pub fn keyed<T>(
                 Ok::<_, Error>(())
             }));
         }
-        let done = controllers.until_up().and_then(|()| work(&controllers));
+        let done = work(&controllers);
         drop(stopping);
         for controller in running {
             let ended = controller.join();
             ended.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
+        }
+        // It outlives controllers, as it does for whoever succeeds them.
+        for node in NODES {
+            Supplicant::end_left(&controllers.directory(node), PORT);
         }
         done
     })
@@ -152,15 +208,18 @@ impl Controllers<'_> {
 }
 
 /// The deployment of the link, on the device that is the default; keys change when they are asked to.
-fn file() -> String {
+fn file(keying: &Keying) -> String {
+    let Keying {
+        name, policy, cipher, ..
+    } = keying;
     let node = |name: &str, function: &str, address: u8| {
         format!(
             "  {name}: {{ function: {function}, address: 10.77.0.{address}, certificate: {name}/{name}.crt.pem, key: {name}/{name}.key.pem }}\n"
         )
     };
     format!(
-        "policy: hybrid\ntrust: {{ roots: ca/root.crt.pem }}\nnodes:\n{}{}interfaces:\n  - {{ kind: FH, between: [odu, oru], with: macsec, \
-         macsec: {{ port: {{ odu: {PORT}, oru: {PORT} }}, cipher: gcm-aes-256 }} }}\n",
+        "policy: {policy}\ntrust: {{ roots: ca/root.crt.pem }}\nnodes:\n{}{}interfaces:\n  - {{ kind: FH, between: [odu, oru], with: macsec, \
+         macsec: {{ port: {{ odu: {PORT}, oru: {PORT} }}, keying: {name}, cipher: {cipher} }} }}\n",
         node("odu", "O-DU", 1),
         node("oru", "O-RU", 2)
     )

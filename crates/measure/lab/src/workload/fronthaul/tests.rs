@@ -53,6 +53,7 @@ mod as_root {
         a_load_arrives_and_probes_between_its_frames();
         a_transfer_passes_by_every_mtu();
         no_frame_is_lost_while_keys_change();
+        every_way_to_key_ends_with_a_protected_frame();
     }
 
     fn one(observation: &Observation, metric: &str) -> f64 {
@@ -149,6 +150,35 @@ mod as_root {
             let keys = observation.facts["keys"].as_str().unwrap();
             assert!(keys.contains("X25519MLKEM768"), "{keys}");
         }
+    }
+
+    fn every_way_to_key_ends_with_a_protected_frame() {
+        let levels: [&[(&str, &str)]; 4] = [
+            &[("keying", "direct"), ("algorithms", "hybrid"), ("round-trip", "10")],
+            &[("keying", "direct"), ("algorithms", "classical"), ("round-trip", "0")],
+            &[("keying", "mka"), ("algorithms", "hybrid"), ("round-trip", "0")],
+            &[("keying", "eap-tls"), ("algorithms", "hybrid"), ("round-trip", "0")],
+        ];
+        let all = trials(&KEYING, &[], &levels);
+        for (observation, levels) in all.iter().zip(&levels) {
+            assert_eq!(one(observation, "unprotected-frames"), 0.0, "{levels:?}");
+            let keys = observation.facts["keys"].as_str().unwrap();
+            let expected = match levels[1].1 {
+                "hybrid" => "X25519MLKEM768, mldsa65",
+                _ => "x25519, ecdsa_secp256r1_sha256",
+            };
+            assert_eq!(keys, expected, "{levels:?}");
+            println!("{levels:?}: {:?}", observation.values);
+        }
+        let [delayed, classical, mka, eap] = &all[..] else {
+            panic!("one of each");
+        };
+        // Two round trips of TLS, and the installation of the key, which is confirmed.
+        assert!(one(delayed, "first-protected") >= 20.0);
+        assert!(one(classical, "keying-bytes") < one(delayed, "keying-bytes"));
+        // Two chains of ML-DSA-65, two signatures: each fragment is answered.
+        assert!(one(eap, "keying-bytes") > 15_000.0 && one(eap, "round-trips") > 10.0);
+        assert!(one(mka, "keying-frames") > 4.0);
     }
 
     /// Of wpa_supplicant's and ptp4l's link: eCPRI past MACsec, and PTP.
