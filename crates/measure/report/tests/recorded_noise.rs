@@ -34,8 +34,6 @@ const UNRECORDED: &[&str] = &[
     "proxies-hostile",
     "ramp",
     "steady",
-    "storm-ike",
-    "storm-tls",
 ];
 
 /// Every experiment with the records that are kept of it, read once.
