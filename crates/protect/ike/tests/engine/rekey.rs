@@ -218,6 +218,9 @@ fn where_one_replaces_the_ike_sa_and_the_other_the_child_sa_both_are_replaced_in
         rekey_child(&mut link, 1 - ike);
         link.run_well(Duration::from_secs(120));
         link.assert_settled();
+        // Each is asked by the other to wait, and tries again.
+        let asked = [0, 1].map(|end| link.requests(end, ExchangeType::CREATE_CHILD_SA));
+        assert_eq!(asked, [2, 2]);
         assert_ne!(link.open(0).spis(), spis);
         assert_ne!(inbound(&link, 0), child);
         assert_eq!(refusals(&link, 0).len() + refusals(&link, 1).len(), 0);
