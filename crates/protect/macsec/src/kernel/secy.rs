@@ -134,7 +134,12 @@ impl SecY {
             family,
             extended: false,
         };
-        secy.extended = secy.state()?.suite.is_some_and(|suite| suite.packet_number_bits == 64);
+        let state = match secy.state() {
+            // Somebody removed it since it was found, a controller that ends, say.
+            Err(Error::NoInterface { .. }) => return Ok(None),
+            state => state?,
+        };
+        secy.extended = state.suite.is_some_and(|suite| suite.packet_number_bits == 64);
         Ok(Some(secy))
     }
 
