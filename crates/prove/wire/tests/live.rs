@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use bartizan_wire::datagrams::Datagrams;
+use bartizan_wire::datagrams::{DatagramProtocol, Datagrams};
 use bartizan_wire::esp::EspSa;
 use bartizan_wire::ike::IkeSa;
 use bartizan_wire::sctp::Association;
@@ -81,6 +81,36 @@ fn observer_after(file: &[u8], count: usize, given: &mut Given) -> Observer {
     observer
 }
 
+fn is_of_parts(datagrams: &Datagrams) -> bool {
+    matches!(datagrams.protocol, DatagramProtocol::Fragments(_))
+}
+
+/// Parts of packets whose rest has not come: at the end they are what they are, while packets come they wait for it.
+fn without_waiting_parts(ended: &mut Given, shown: &Given) -> usize {
+    let before = ended.datagrams.len();
+    let shown = &shown.datagrams;
+    ended.datagrams.retain(|one| !is_of_parts(one) || shown.contains(one));
+    before - ended.datagrams.len()
+}
+
+#[test]
+fn parts_of_a_packet_wait_for_the_rest_before_they_are_shown() {
+    // Every place of the capture: the fragments of an IKE_SA_INIT with ML-KEM-1024 come one after the other.
+    let (_, file) = CAPTURES[3];
+    let mut waiting = 0;
+    for count in 0..=length(file) {
+        let (mut shown, mut ended) = (Given::default(), Given::default());
+        let observer = observer_after(file, count, &mut Given::default());
+        observer.live_into(&mut shown);
+        let mut observer = observer;
+        observer.finish_into(&mut ended);
+        assert!(!shown.datagrams.iter().any(is_of_parts), "after {count}");
+        waiting += without_waiting_parts(&mut ended, &shown);
+        assert_eq!(shown, ended, "after {count}");
+    }
+    assert!(waiting > 0, "no place of the capture is between two fragments");
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
@@ -95,6 +125,7 @@ proptest! {
         let holding = observer.holding();
         observer.finish_into(&mut ended);
         prop_assert_eq!(&shown, &again, "{} after {}: looking changed it", name, count);
+        without_waiting_parts(&mut ended, &shown);
         prop_assert_eq!(&shown, &ended, "{} after {}", name, count);
         let held = holding.connections + holding.associations + holding.ike_sas + holding.esp_sas + holding.datagrams;
         prop_assert_eq!(held, ended.count());

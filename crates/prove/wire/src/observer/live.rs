@@ -27,7 +27,7 @@ pub struct Holding {
 impl Observer {
     /// Gives all that lives as [`finish_into`](Self::finish_into) would give it now, each kind in the order of first
     /// packets, and goes on with it. What is encrypted is shown as far as it was opened: segments that still wait for an
-    /// earlier one are not opened for it.
+    /// earlier one are not opened for it. Parts of a packet wait for the rest, or until they are given up, before they are shown.
     pub fn live_into(&self, sink: &mut impl Sink) {
         let mut flows: Vec<_> = self
             .slots
