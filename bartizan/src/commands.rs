@@ -14,6 +14,8 @@ mod deployment_file;
 #[cfg(feature = "full")]
 pub(crate) mod doctor;
 #[cfg(feature = "full")]
+pub(crate) mod enrol;
+#[cfg(feature = "full")]
 pub(crate) mod init;
 #[cfg(feature = "full")]
 pub(crate) mod inspect;

@@ -45,6 +45,8 @@ enum Command {
     #[cfg(feature = "full")]
     Down(commands::ipsec::down::Args),
     #[cfg(feature = "full")]
+    Enrol(commands::enrol::Args),
+    #[cfg(feature = "full")]
     Guard(commands::ipsec::guard::Args),
     #[cfg(feature = "full")]
     Init(commands::init::Args),
@@ -94,6 +96,8 @@ fn main() -> ExitCode {
         Command::Doctor(args) => commands::doctor::run(&args),
         #[cfg(feature = "full")]
         Command::Down(args) => commands::ipsec::down::run(&args),
+        #[cfg(feature = "full")]
+        Command::Enrol(args) => commands::enrol::run(&args),
         #[cfg(feature = "full")]
         Command::Guard(args) => commands::ipsec::guard::run(&args),
         #[cfg(feature = "full")]

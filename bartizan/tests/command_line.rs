@@ -42,6 +42,8 @@ fn pages(words: &[String], found: &mut Vec<(String, String, bool)>) {
 
 /// Those that print no report, each with the reason why `--json` would say nothing.
 const WITHOUT_JSON: &[(&str, &str)] = &[
+    ("ca serve", "serves: its audit log is JSON"),
+    ("ca withdraw", "ca invitations --json says what came of it"),
     ("completions", "prints a script"),
     ("guard install", "guard show --json says what came of it"),
     ("guard remove", "guard show --json says what came of it"),

@@ -1,27 +1,29 @@
 //! `bartizan ca`.
 
-mod failure;
+pub(crate) mod failure;
 mod init;
+mod invite;
 mod issue;
-mod leaf;
+pub(crate) mod leaf;
 mod lists;
 mod passphrase;
 mod renew;
 mod revoke;
+mod serve;
 mod show;
 mod sign;
 
 use std::path::PathBuf;
 use std::time::SystemTime;
 
-use bartizan_pki::{Authority, Error};
+use bartizan_pki::{Authority, Error, Passphrase};
 use clap::Subcommand;
 
 use crate::outcome::{Failure, Outcome};
 use failure::failure;
 use passphrase::PassphraseArgs;
 
-/// The certificate authority: init, issue, sign, renew, revoke, crl, list, show.
+/// The certificate authority: init, issue, sign, renew, revoke, crl, list, show; invite and serve for enrolment.
 #[derive(clap::Args)]
 pub(crate) struct Args {
     #[command(subcommand)]
@@ -38,6 +40,10 @@ enum Command {
     Crl(lists::Args),
     List(show::ListArgs),
     Show(show::ShowArgs),
+    Invite(invite::Args),
+    Invitations(invite::ListArgs),
+    Withdraw(invite::WithdrawArgs),
+    Serve(serve::Args),
 }
 
 pub(crate) fn run(args: Args) -> Result<Outcome, Failure> {
@@ -50,6 +56,10 @@ pub(crate) fn run(args: Args) -> Result<Outcome, Failure> {
         Command::Crl(args) => lists::run(&args),
         Command::List(args) => show::list(&args),
         Command::Show(args) => show::show(&args),
+        Command::Invite(args) => invite::run(&args),
+        Command::Invitations(args) => invite::list(&args),
+        Command::Withdraw(args) => invite::withdraw(&args),
+        Command::Serve(args) => serve::run(&args),
     }
 }
 
@@ -66,13 +76,19 @@ struct AuthorityArgs {
 impl AuthorityArgs {
     /// Opens the authority; asks for the passphrase only if its key has one.
     fn open(&self, now: SystemTime) -> Result<Authority, Failure> {
+        Ok(self.open_and_keep(now)?.0)
+    }
+
+    /// Opens it and gives the passphrase too, for who opens it again.
+    fn open_and_keep(&self, now: SystemTime) -> Result<(Authority, Option<Passphrase>), Failure> {
         let given = self.passphrase.given()?;
         match Authority::open(&self.dir, given.as_ref(), now) {
             Err(Error::PassphraseNeeded(path)) if given.is_none() => {
                 let asked = passphrase::ask(&path)?;
-                Authority::open(&self.dir, Some(&asked), now).map_err(failure)
+                let authority = Authority::open(&self.dir, Some(&asked), now).map_err(failure)?;
+                Ok((authority, Some(asked)))
             }
-            other => other.map_err(failure),
+            other => Ok((other.map_err(failure)?, given)),
         }
     }
 }

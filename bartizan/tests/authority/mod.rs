@@ -119,6 +119,17 @@ impl Place {
         }
     }
 
+    /// Starts OpenSSL in the directory.
+    pub(crate) fn openssl_in_background(&self, arguments: &str) -> bartizan_host::Process {
+        let root = self.root.as_ref().expect("a place with OpenSSL");
+        root.command("openssl")
+            .expect("the lab root has OpenSSL")
+            .arguments(arguments.split_whitespace())
+            .directory(self.dir.path())
+            .start()
+            .expect("it starts")
+    }
+
     /// Runs OpenSSL and wants it to succeed.
     pub(crate) fn openssl_works(&self, arguments: &str) -> String {
         let said = self.openssl(arguments);

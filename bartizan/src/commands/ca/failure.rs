@@ -6,7 +6,7 @@ use bartizan_pki::Error;
 
 use crate::outcome::Failure;
 
-pub(super) fn failure(error: Error) -> Failure {
+pub(crate) fn failure(error: Error) -> Failure {
     let message = error.to_string();
     match error {
         Error::NoAuthority(dir) => Failure::new(message).hint(format!(
@@ -75,6 +75,7 @@ pub(super) fn failure(error: Error) -> Failure {
         Error::RequestKey { .. } => {
             Failure::new(message).hint("openssl genpkey -algorithm ML-DSA-65 makes a key that is certified")
         }
+        Error::NotInvited(_) => Failure::new(message).hint("bartizan ca invitations lists them"),
         Error::Busy(_) => Failure::new(message).hint("wait for it to end, or look for it with fuser DIR/ca.lock"),
         Error::RecordsVersion { .. } => Failure::new(message).hint("use the version of bartizan that wrote them"),
         _ => Failure::new(message),

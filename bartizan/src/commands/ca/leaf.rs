@@ -50,6 +50,10 @@ pub(super) struct LifetimeArgs {
 }
 
 impl LifetimeArgs {
+    pub(super) fn days(&self) -> u32 {
+        self.days
+    }
+
     pub(super) fn lifetime(&self) -> Lifetime {
         Lifetime::Days(self.days)
     }
@@ -86,12 +90,12 @@ pub(super) struct OutputArgs {
     json: bool,
 }
 
-fn owner(text: &str) -> Result<(u32, u32), String> {
+pub(crate) fn owner(text: &str) -> Result<(u32, u32), String> {
     let found = User::find(text).map_err(|error| error.to_string())?;
     Ok((found.id(), found.group()))
 }
 
-fn mode(text: &str) -> Result<u32, String> {
+pub(crate) fn mode(text: &str) -> Result<u32, String> {
     let mode = u32::from_str_radix(text, 8).map_err(|_| "three octal digits, such as 640".to_owned())?;
     match mode {
         _ if mode & 0o400 == 0 => Err("its owner could not read it".to_owned()),

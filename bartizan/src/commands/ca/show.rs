@@ -228,7 +228,7 @@ pub(super) fn date(moment: SystemTime) -> String {
 }
 
 /// `2027-02-19T08:00:00Z`.
-fn moment(moment: SystemTime) -> String {
+pub(super) fn moment(moment: SystemTime) -> String {
     time::OffsetDateTime::from(moment)
         .format(&time::format_description::well_known::Rfc3339)
         .unwrap_or_else(|_| date(moment))

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use aws_lc_rs::signature::{self, VerificationAlgorithm};
 use pkcs8::ObjectIdentifier;
 use serde::{Serialize, Serializer};
 
@@ -83,6 +84,34 @@ impl Algorithm {
             (oid::ED25519, None) => Some(Self::Ed25519),
             _ => None,
         }
+    }
+
+    /// What a signature by such a key is called in an AlgorithmIdentifier; its parameters are absent (RFC 5758, RFC 8410, RFC 9881).
+    #[must_use]
+    pub fn signature_oid(self) -> ObjectIdentifier {
+        match self {
+            Self::MlDsa44 => oid::ML_DSA_44,
+            Self::MlDsa65 => oid::ML_DSA_65,
+            Self::MlDsa87 => oid::ML_DSA_87,
+            Self::EcdsaP256 => oid::ECDSA_WITH_SHA256,
+            Self::EcdsaP384 => oid::ECDSA_WITH_SHA384,
+            Self::Ed25519 => oid::ED25519,
+        }
+    }
+
+    /// How a signature by such a key is verified that names its algorithm so; none where the two do not fit.
+    pub(crate) fn verification(self, named: ObjectIdentifier) -> Option<&'static dyn VerificationAlgorithm> {
+        Some(match (self, named) {
+            (Self::MlDsa44, oid::ML_DSA_44) => &signature::ML_DSA_44,
+            (Self::MlDsa65, oid::ML_DSA_65) => &signature::ML_DSA_65,
+            (Self::MlDsa87, oid::ML_DSA_87) => &signature::ML_DSA_87,
+            (Self::EcdsaP256, oid::ECDSA_WITH_SHA256) => &signature::ECDSA_P256_SHA256_ASN1,
+            (Self::EcdsaP256, oid::ECDSA_WITH_SHA384) => &signature::ECDSA_P256_SHA384_ASN1,
+            (Self::EcdsaP384, oid::ECDSA_WITH_SHA256) => &signature::ECDSA_P384_SHA256_ASN1,
+            (Self::EcdsaP384, oid::ECDSA_WITH_SHA384) => &signature::ECDSA_P384_SHA384_ASN1,
+            (Self::Ed25519, oid::ED25519) => &signature::ED25519,
+            _ => return None,
+        })
     }
 
     pub(crate) fn for_rcgen(self) -> &'static rcgen::SignatureAlgorithm {

@@ -1,6 +1,7 @@
 //! The authority at work: it holds the issuing key and the lock of its directory, and writes records and files.
 
 mod deliver;
+mod enrol;
 mod init;
 mod issue;
 mod layout;
@@ -17,6 +18,7 @@ use crate::{Algorithm, Certificate, Error, Passphrase, PrivateKey};
 
 pub(crate) use deliver::chain_pem;
 pub use deliver::{Destination, Overwrite};
+pub use enrol::{Invitation, InvitationState, Invite};
 pub use init::{InitOptions, Intermediate};
 pub use issue::{Issued, Leaf};
 pub(crate) use layout::Layout;

@@ -12,8 +12,8 @@ use x509_parser::extensions::GeneralName;
 use x509_parser::prelude::{FromDer, X509Certificate};
 use x509_parser::x509::SubjectPublicKeyInfo;
 
-use crate::profile::IPSEC_IKE;
-use crate::{Algorithm, Error, PrivateKey, Profile, PublicKey};
+use crate::profile::{CMC_RA, IPSEC_IKE};
+use crate::{Algorithm, Error, PrivateKey, Profile, PublicKey, Serial};
 
 /// id-pe-nftype (RFC 9310, section 3).
 const NF_TYPE: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.3.6.1.5.5.7.1.34");
@@ -28,6 +28,8 @@ pub struct Certificate {
     names: Vec<String>,
     functions: Vec<String>,
     profile: Profile,
+    serial: Option<Serial>,
+    is_authority: bool,
     not_before: OffsetDateTime,
     not_after: OffsetDateTime,
 }
@@ -58,6 +60,8 @@ impl Certificate {
             names,
             functions: functions(&parsed),
             profile: profile(&parsed),
+            serial: Serial::from_bytes(parsed.raw_serial()).ok(),
+            is_authority: parsed.is_ca(),
             not_before: parsed.validity().not_before.to_datetime(),
             not_after: parsed.validity().not_after.to_datetime(),
         })
@@ -137,6 +141,18 @@ impl Certificate {
         self.profile
     }
 
+    /// Its serial number, where it is of the size that this authority gives.
+    #[must_use]
+    pub fn serial(&self) -> Option<Serial> {
+        self.serial
+    }
+
+    /// Whether it may sign certificates, by its basic constraints.
+    #[must_use]
+    pub fn is_authority(&self) -> bool {
+        self.is_authority
+    }
+
     /// First second of validity.
     #[must_use]
     pub fn not_before(&self) -> SystemTime {
@@ -188,19 +204,23 @@ fn functions(certificate: &X509Certificate<'_>) -> Vec<String> {
         .unwrap_or_default()
 }
 
-/// An IPsec endpoint's where id-kp-ipsecIKE is among its usages (RFC 4945, section 5.1.3.12).
+/// An IPsec endpoint's where id-kp-ipsecIKE is among its usages (RFC 4945, section 5.1.3.12), a responder's where id-kp-cmcRA is.
 fn profile(certificate: &X509Certificate<'_>) -> Profile {
     let usages = certificate.extended_key_usage().ok().flatten();
-    let for_ike = usages.is_some_and(|usages| {
-        let mut others = usages.value.other.iter();
-        others.any(|usage| {
-            usage
-                .iter()
-                .is_some_and(|mut arcs| arcs.by_ref().eq(IPSEC_IKE.iter().copied()))
+    let is_for = |purpose: &[u64]| {
+        usages.as_ref().is_some_and(|usages| {
+            let mut others = usages.value.other.iter();
+            others.any(|usage| {
+                usage
+                    .iter()
+                    .is_some_and(|mut arcs| arcs.by_ref().eq(purpose.iter().copied()))
+            })
         })
-    });
-    if for_ike {
+    };
+    if is_for(IPSEC_IKE) {
         Profile::Ipsec
+    } else if is_for(CMC_RA) {
+        Profile::Responder
     } else {
         Profile::NetworkFunction
     }

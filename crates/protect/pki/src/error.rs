@@ -151,6 +151,16 @@ pub enum Error {
         found: String,
     },
 
+    /// Nobody was invited by this reference, or the invitation is closed.
+    #[error("no open invitation has the reference {0:?}")]
+    NotInvited(String),
+    /// Somebody with another key has enrolled by this invitation.
+    #[error("the invitation {0:?} was used with another key")]
+    InvitationUsed(String),
+    /// A key that a quantum computer breaks, under an authority or in place of a key that it does not.
+    #[error("an {0} key would be certified where a quantum-safe one is expected")]
+    ClassicalKey(Algorithm),
+
     // --- the environment's fault ---
     /// A file operation failed.
     #[error("cannot {action} {}: {source}", .path.display())]

@@ -11,6 +11,9 @@ use aws_lc_rs::signature::{
     self, EcdsaKeyPair, EcdsaSigningAlgorithm, Ed25519KeyPair, KeyPair as _, PqdsaKeyPair, PqdsaSigningAlgorithm,
     UnparsedPublicKey, VerificationAlgorithm,
 };
+use pkcs8::ObjectIdentifier;
+use x509_parser::prelude::FromDer;
+use x509_parser::x509::SubjectPublicKeyInfo;
 use zeroize::Zeroizing;
 
 use crate::{Algorithm, Error, files};
@@ -97,6 +100,11 @@ impl PrivateKey {
         Ok(encoding::pem(ENCRYPTED_PRIVATE_KEY, &document))
     }
 
+    /// A signature over `message`, by the algorithm that [`Algorithm::signature_oid`] names.
+    pub fn sign(&self, message: &[u8]) -> Result<Vec<u8>, Error> {
+        Ok(rcgen::SigningKey::sign(self, message)?)
+    }
+
     /// The public half.
     #[must_use]
     pub fn public_key(&self) -> &PublicKey {
@@ -178,10 +186,36 @@ impl PublicKey {
         }
     }
 
+    /// Reads a SubjectPublicKeyInfo (RFC 5280, section 4.1.2.7), DER, of a kind that is certified here.
+    pub fn from_spki(der: &[u8]) -> Result<Self, Error> {
+        let (rest, info) =
+            SubjectPublicKeyInfo::from_der(der).map_err(|error| Error::Request(format!("its key: {error}")))?;
+        if !rest.is_empty() {
+            return Err(Error::Request("octets after its key".to_owned()));
+        }
+        crate::certificate::public_key(&info).ok_or_else(|| Error::RequestKey {
+            found: crate::request::key_type(&info.algorithm.algorithm),
+        })
+    }
+
+    /// The key as a SubjectPublicKeyInfo, DER.
+    #[must_use]
+    pub fn to_spki(&self) -> Vec<u8> {
+        rcgen::PublicKeyData::subject_public_key_info(self)
+    }
+
     /// Kind of the key.
     #[must_use]
     pub fn algorithm(&self) -> Algorithm {
         self.algorithm
+    }
+
+    /// Whether a signature over `message`, made by the algorithm that is named, is this key's. One that does not fit the key is not.
+    #[must_use]
+    pub fn has_signed(&self, algorithm: ObjectIdentifier, message: &[u8], signature: &[u8]) -> bool {
+        self.algorithm
+            .verification(algorithm)
+            .is_some_and(|scheme| self.verify(scheme, message, signature).is_ok())
     }
 
     /// The contents of the SubjectPublicKeyInfo's bit string.
@@ -192,7 +226,7 @@ impl PublicKey {
 
     /// The key identifier of RFC 7093, section 2, method 1: the leftmost 160 bits of the SHA-256 of the bit string.
     #[must_use]
-    pub(crate) fn identifier(&self) -> Vec<u8> {
+    pub fn identifier(&self) -> Vec<u8> {
         let digest = aws_lc_rs::digest::digest(&aws_lc_rs::digest::SHA256, &self.raw);
         digest.as_ref()[..20].to_vec()
     }

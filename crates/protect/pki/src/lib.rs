@@ -1,6 +1,6 @@
 //! The certificate authority of a mobile core: keys, certificates of network functions and IPsec endpoints, revocation lists, records.
 //!
-//! [`Authority`] issues, signs, renews and revokes; [`Register`] only reads what was done. A certificate is recorded in
+//! [`Authority`] issues, signs, renews, invites and revokes; [`Holder`] keeps the files of a certificate that came from elsewhere; [`Register`] only reads what was done. A certificate is recorded in
 //! SQLite before the first byte of it is visible to anybody, and every file appears whole or not at all, so that a crash
 //! at any moment neither loses an issued certificate, reuses a serial number nor leaves half a key.
 //!
@@ -12,6 +12,7 @@ mod authority;
 mod certificate;
 mod error;
 mod files;
+mod holder;
 mod key;
 mod lifetime;
 mod name;
@@ -23,12 +24,13 @@ mod trust;
 
 pub use algorithm::Algorithm;
 pub use authority::{
-    Authority, Destination, InitOptions, Intermediate, Issued, Leaf, Overwrite, Previous, Renewal, RenewalKey,
-    RequestedNames, Revoked, Signing,
+    Authority, Destination, InitOptions, Intermediate, Invitation, InvitationState, Invite, Issued, Leaf, Overwrite,
+    Previous, Renewal, RenewalKey, RequestedNames, Revoked, Signing,
 };
 pub use certificate::Certificate;
 pub use error::Error;
 pub use files::Access;
+pub use holder::{Held, Holder};
 pub use key::{Passphrase, PrivateKey, PublicKey};
 pub use lifetime::{Lifetime, LongLife};
 pub use name::{AlternativeName, DnsName, Name, NfType};
@@ -41,4 +43,9 @@ pub use trust::{RevocationList, Signed, signed_by};
 /// Writes a file that anybody may read, such as a revocation list: whole or not at all.
 pub fn write_public_file(path: &std::path::Path, contents: &[u8]) -> Result<(), Error> {
     files::write(path, contents, files::Readers::Everybody)
+}
+
+/// Writes a new file that its owner alone may read, such as the secret of an invitation: whole or not at all.
+pub fn write_secret_file(path: &std::path::Path, contents: &[u8]) -> Result<(), Error> {
+    files::write(path, contents, files::Readers::Owner)
 }

@@ -27,6 +27,9 @@ const NF_TYPE: &[u64] = &[1, 3, 6, 1, 5, 5, 7, 1, 34];
 /// id-kp-ipsecIKE (RFC 4945, section 5.1.3.12).
 pub(crate) const IPSEC_IKE: &[u64] = &[1, 3, 6, 1, 5, 5, 7, 3, 17];
 
+/// id-kp-cmcRA (RFC 6402, section 2.10).
+pub(crate) const CMC_RA: &[u64] = &[1, 3, 6, 1, 5, 5, 7, 3, 28];
+
 /// Most types one certificate may name; a network function has one, a combined one a few.
 pub(crate) const MOST_NF_TYPES: usize = 8;
 
@@ -59,6 +62,9 @@ pub enum Profile {
     /// A network function: TLS client and server. The default.
     #[default]
     NetworkFunction,
+    /// Who answers for the authority in enrolment (CMP, EST): a server that says by id-kp-cmcRA that it may (RFC 6402, section 2.10). No
+    /// network function takes it for one of its peers' clients.
+    Responder,
     /// An end of IPsec links: IKEv2 alone. Its key and all above it are classical, since no released strongSwan verifies others.
     Ipsec,
 }
@@ -69,13 +75,14 @@ impl Profile {
     pub fn name(self) -> &'static str {
         match self {
             Self::NetworkFunction => "nf",
+            Self::Responder => "responder",
             Self::Ipsec => "ipsec",
         }
     }
 
     /// Whether a peer of this profile can use such a key.
     pub(crate) fn takes(self, algorithm: Algorithm) -> bool {
-        self == Self::NetworkFunction || !algorithm.is_quantum_safe()
+        self != Self::Ipsec || !algorithm.is_quantum_safe()
     }
 }
 
@@ -118,6 +125,10 @@ pub(crate) fn leaf(
     // An IPsec endpoint's certificate is of no use in TLS, and the other way round.
     params.extended_key_usages = match profile {
         Profile::NetworkFunction => vec![ExtendedKeyUsagePurpose::ServerAuth, ExtendedKeyUsagePurpose::ClientAuth],
+        Profile::Responder => vec![
+            ExtendedKeyUsagePurpose::ServerAuth,
+            ExtendedKeyUsagePurpose::Other(CMC_RA.to_vec()),
+        ],
         Profile::Ipsec => vec![ExtendedKeyUsagePurpose::Other(IPSEC_IKE.to_vec())],
     };
     params.custom_extensions.push(subject_alt_name(names)?);

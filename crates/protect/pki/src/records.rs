@@ -1,6 +1,7 @@
 //! The authority's records: every certificate it ever made and every revocation list, in SQLite.
 
 mod entry;
+mod invitation;
 mod register;
 mod schema;
 
@@ -14,6 +15,7 @@ use crate::profile::Issuance;
 use crate::{Certificate, Error, Serial};
 
 pub use entry::{Entry, Origin, Reason, Role, State};
+pub(crate) use invitation::{Stored, bind, close, close_expired, insert_invitation};
 pub use register::Register;
 pub(crate) use register::{find, root};
 
@@ -48,6 +50,7 @@ impl Records {
         };
         let transaction = records.begin()?;
         transaction.execute_batch(schema::VERSION_1)?;
+        transaction.execute_batch(schema::VERSION_2)?;
         transaction.pragma_update(None, "user_version", schema::VERSION)?;
         transaction.execute(
             "INSERT INTO issuance (id, organization, country, crl_url) VALUES (1, ?1, ?2, ?3)",
@@ -57,17 +60,24 @@ impl Records {
         Ok(records)
     }
 
-    /// Opens the records of an authority for writing.
+    /// Opens the records of an authority for writing; those of an older version become ones of this.
     pub(crate) fn open(path: &Path) -> Result<Self, Error> {
-        Self::open_with(path, OpenFlags::SQLITE_OPEN_READ_WRITE)
+        let mut records = Self::open_with(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
+        let transaction = records.begin()?;
+        if version(&transaction)? == 1 {
+            transaction.execute_batch(schema::VERSION_2)?;
+            transaction.pragma_update(None, "user_version", schema::VERSION)?;
+        }
+        transaction.commit()?;
+        Ok(records)
     }
 
     /// Opens the records for reading; they may still be repaired after a crash of a writer.
     pub(crate) fn open_with(path: &Path, access: OpenFlags) -> Result<Self, Error> {
         let connection = Connection::open_with_flags(path, access | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
         let connection = configure(connection)?;
-        let found: i64 = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;
-        if found != schema::VERSION {
+        let found = version(&connection)?;
+        if !(1..=schema::VERSION).contains(&found) {
             return Err(Error::RecordsVersion {
                 found,
                 known: schema::VERSION,
@@ -131,9 +141,14 @@ impl Records {
     }
 }
 
-/// Full synchronisation: what was committed survives the loss of power.
+fn version(connection: &Connection) -> Result<i64, Error> {
+    Ok(connection.pragma_query_value(None, "user_version", |row| row.get(0))?)
+}
+
+/// Full synchronisation: what was committed survives the loss of power. What is deleted is overwritten: it was a secret.
 fn configure(connection: Connection) -> Result<Connection, Error> {
     connection.busy_timeout(BUSY)?;
+    connection.pragma_update(None, "secure_delete", true)?;
     connection.pragma_update(None, "synchronous", "EXTRA")?;
     connection.pragma_update(None, "foreign_keys", true)?;
     connection.pragma_update(None, "trusted_schema", false)?;

@@ -1,13 +1,12 @@
 //! Certificate signing requests (PKCS#10, RFC 2986): read, and believed only where they prove something.
 
-use aws_lc_rs::signature::{self, VerificationAlgorithm};
+use aws_lc_rs::signature::VerificationAlgorithm;
 use pkcs8::ObjectIdentifier;
 use x509_parser::certification_request::X509CertificationRequest;
 use x509_parser::der_parser::oid::Oid;
 use x509_parser::extensions::{GeneralName, ParsedExtension};
 use x509_parser::prelude::FromDer;
 
-use crate::algorithm::oid;
 use crate::certificate::{address, public_key};
 use crate::{Algorithm, AlternativeName, Error, PublicKey};
 
@@ -140,24 +139,18 @@ fn requested_names(request: &X509CertificationRequest<'_>) -> (Vec<AlternativeNa
 }
 
 /// How a request's signature is verified: the algorithm it names must fit its key.
-fn scheme(key: Algorithm, signature: &Oid<'_>) -> Result<&'static dyn VerificationAlgorithm, Error> {
-    let named = ObjectIdentifier::from_bytes(signature.as_bytes()).ok();
-    match (key, named) {
-        (Algorithm::MlDsa44, Some(oid::ML_DSA_44)) => Ok(&signature::ML_DSA_44),
-        (Algorithm::MlDsa65, Some(oid::ML_DSA_65)) => Ok(&signature::ML_DSA_65),
-        (Algorithm::MlDsa87, Some(oid::ML_DSA_87)) => Ok(&signature::ML_DSA_87),
-        (Algorithm::EcdsaP256, Some(oid::ECDSA_WITH_SHA256)) => Ok(&signature::ECDSA_P256_SHA256_ASN1),
-        (Algorithm::EcdsaP256, Some(oid::ECDSA_WITH_SHA384)) => Ok(&signature::ECDSA_P256_SHA384_ASN1),
-        (Algorithm::EcdsaP384, Some(oid::ECDSA_WITH_SHA256)) => Ok(&signature::ECDSA_P384_SHA256_ASN1),
-        (Algorithm::EcdsaP384, Some(oid::ECDSA_WITH_SHA384)) => Ok(&signature::ECDSA_P384_SHA384_ASN1),
-        (Algorithm::Ed25519, Some(oid::ED25519)) => Ok(&signature::ED25519),
-        (key, _) => Err(Error::Request(format!(
-            "it is signed with algorithm {signature}, which does not fit its {key} key"
-        ))),
-    }
+fn scheme(key: Algorithm, named: &Oid<'_>) -> Result<&'static dyn VerificationAlgorithm, Error> {
+    ObjectIdentifier::from_bytes(named.as_bytes())
+        .ok()
+        .and_then(|oid| key.verification(oid))
+        .ok_or_else(|| {
+            Error::Request(format!(
+                "it is signed with algorithm {named}, which does not fit its {key} key"
+            ))
+        })
 }
 
-fn key_type(algorithm: &Oid<'_>) -> String {
+pub(crate) fn key_type(algorithm: &Oid<'_>) -> String {
     match algorithm.to_id_string().as_str() {
         "1.2.840.113549.1.1.1" | "1.2.840.113549.1.1.10" => "RSA".to_owned(),
         "1.2.840.10045.2.1" => "EC on another curve than P-256 and P-384".to_owned(),

@@ -7,6 +7,7 @@ use rcgen::Issuer;
 use zeroize::Zeroizing;
 
 use super::{Authority, Destination, Overwrite, deliver};
+use crate::files::Access;
 use crate::lifetime::{Validity, whole_seconds};
 use crate::profile::MOST_NF_TYPES;
 use crate::records::{self, Entry, Origin, Role, State};
@@ -106,6 +107,27 @@ pub struct Issued {
 }
 
 impl Issued {
+    /// What an authority elsewhere issued for a key that is here, to be written as what is issued here is.
+    pub fn received(name: &Name, chain: &[Certificate], root: Certificate, key: PrivateKey) -> Result<Self, Error> {
+        let mismatch = || Error::Certificate {
+            place: name.as_str().to_owned(),
+            reason: "the certificate is not that of the key".to_owned(),
+        };
+        let (certificate, between) = chain.split_first().ok_or_else(mismatch)?;
+        if certificate.public_key() != key.public_key() {
+            return Err(mismatch());
+        }
+        Ok(Self {
+            name: name.as_str().to_owned(),
+            // It names hidden files alone where the other authority numbers in another way.
+            serial: certificate.serial().map_or_else(Serial::random, Ok)?,
+            certificate: certificate.clone(),
+            between: between.to_vec(),
+            root,
+            key: Some(key),
+        })
+    }
+
     pub(crate) fn without_key(entry: &Entry, between: Vec<Certificate>, root: Certificate) -> Self {
         Self {
             name: entry.name.clone(),
@@ -133,6 +155,18 @@ impl Issued {
     #[must_use]
     pub fn certificate(&self) -> &Certificate {
         &self.certificate
+    }
+
+    /// The certificates above it, but for the root.
+    #[must_use]
+    pub fn between(&self) -> &[Certificate] {
+        &self.between
+    }
+
+    /// The trust anchor.
+    #[must_use]
+    pub fn root(&self) -> &Certificate {
+        &self.root
     }
 
     /// Leaf, then intermediates, without the root: what a TLS peer sends. PEM.
@@ -163,8 +197,13 @@ impl Issued {
     ///
     /// A crash half-way is not taken up later; [`Authority::issue_to`] is for that.
     pub fn write_to(&self, dir: &Path, overwrite: Overwrite) -> Result<(), Error> {
+        self.write_as(dir, overwrite, Access::default())
+    }
+
+    pub(crate) fn write_as(&self, dir: &Path, overwrite: Overwrite, access: Access) -> Result<(), Error> {
         let destination = Destination {
             overwrite,
+            access,
             ..Destination::new(dir)
         };
         deliver::check(&destination, self, None)?;

@@ -76,6 +76,11 @@ impl Authority {
         Ok(pem)
     }
 
+    /// The newest revocation list of the issuing authority, DER: what a distribution point gives.
+    pub fn newest_list(&self) -> Result<Option<Vec<u8>>, Error> {
+        Ok(self.records.list(self.issuing().serial)?.map(|list| list.der))
+    }
+
     /// When the first of the newest revocation lists ends: relying parties refuse every certificate from then on.
     pub fn crl_next_update(&self) -> Result<Option<SystemTime>, Error> {
         let mut soonest: Option<OffsetDateTime> = None;

@@ -11,6 +11,7 @@ use super::*;
 use crate::records::{Reason, State};
 use crate::{AlternativeName, Lifetime, LongLife, Name, Profile, Register, Serial, SigningRequest, files};
 
+mod enrolling;
 mod issuing;
 mod recovering;
 mod revoking;
@@ -242,11 +243,11 @@ fn records_of_a_newer_version_are_not_touched() {
     drop(authority);
     let path = dir.path().join("ca");
     let records = rusqlite::Connection::open(path.join("ca.sqlite")).unwrap();
-    records.pragma_update(None, "user_version", 2).unwrap();
+    records.pragma_update(None, "user_version", 3).unwrap();
     drop(records);
     assert!(matches!(
         Authority::open(&path, None, now()),
-        Err(Error::RecordsVersion { found: 2, .. })
+        Err(Error::RecordsVersion { found: 3, .. })
     ));
 }
 

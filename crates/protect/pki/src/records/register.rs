@@ -7,7 +7,7 @@ use rusqlite::OpenFlags;
 
 use super::{Entry, FILE, Records, Role};
 use crate::authority::{Layout, chain_pem};
-use crate::{Certificate, Destination, Error, Issued, Serial};
+use crate::{Certificate, Destination, Error, Invitation, Issued, Serial};
 
 /// What an authority has done so far.
 #[derive(Debug)]
@@ -32,6 +32,12 @@ impl Register {
     /// The certificate with this serial number, or the newest with this name.
     pub fn find(&self, serial_or_name: &str) -> Result<Entry, Error> {
         find(&self.records, serial_or_name)
+    }
+
+    /// Every invitation, oldest first.
+    pub fn invitations(&self) -> Result<Vec<Invitation>, Error> {
+        let stored = self.records.invitations()?;
+        Ok(stored.into_iter().map(Invitation::from_stored).collect())
     }
 
     /// A certificate and those above it up to, but without, the root; PEM.

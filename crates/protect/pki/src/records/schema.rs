@@ -1,10 +1,10 @@
 //! The tables. `PRAGMA user_version` says which version a database has.
 
 /// Version this program reads and writes.
-pub(super) const VERSION: i64 = 1;
+pub(super) const VERSION: i64 = 2;
 
 /// A serial number is the primary key: SQLite itself refuses a second certificate with the same number.
-/// Nothing is ever deleted from these tables.
+/// Nothing is ever deleted from these tables but the secrets of invitations.
 pub(super) const VERSION_1: &str = "
 CREATE TABLE issuance (
     id            INTEGER PRIMARY KEY CHECK (id = 1),
@@ -41,5 +41,26 @@ CREATE TABLE revocation_list (
     next_update INTEGER NOT NULL,
     der         BLOB NOT NULL,
     PRIMARY KEY (issuer, number)
+) STRICT;
+";
+
+/// Invitations: who may enrol by a secret, and what it then gets. `serial` is the certificate it got, `closed` when no more is given on it,
+/// and the secret is gone from then on.
+pub(super) const VERSION_2: &str = "
+CREATE TABLE invitation (
+    reference TEXT NOT NULL PRIMARY KEY,
+    secret    TEXT,
+    name      TEXT NOT NULL,
+    names     TEXT NOT NULL,
+    functions TEXT NOT NULL,
+    profile   TEXT NOT NULL,
+    days      INTEGER NOT NULL CHECK (days > 0),
+    long_life INTEGER NOT NULL CHECK (long_life IN (0, 1)),
+    classical INTEGER NOT NULL CHECK (classical IN (0, 1)),
+    created   INTEGER NOT NULL,
+    expires   INTEGER NOT NULL,
+    serial    BLOB UNIQUE REFERENCES certificate (serial),
+    closed    INTEGER,
+    CHECK ((closed IS NULL) = (secret IS NOT NULL))
 ) STRICT;
 ";

@@ -1,0 +1,172 @@
+//! `bartizan ca invite`, `invitations` and `withdraw`: who may enrol by a secret.
+
+use std::path::PathBuf;
+use std::time::{Duration, SystemTime};
+
+use bartizan_pki::{Invitation, Invite, Name, Profile, Register};
+use serde_json::{Value, json};
+
+use super::AuthorityArgs;
+use super::failure::failure;
+use super::leaf::{LifetimeArgs, NameArgs};
+use super::show::date;
+use crate::outcome::{Failure, Outcome};
+use crate::output::{errln, out, outln};
+use crate::table::Table;
+
+/// Invite a network function or base station to enrol: a reference and a secret by which it gets one certificate.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:\n  \
+    bartizan ca invite --dir ca --name gnb1 --dns gnb1.ran --secret-file gnb1.secret\n  \
+    bartizan ca invite --dir ca --name amf --dns amf.5gc --nf-type AMF --open-for 12h --json")]
+pub(super) struct Args {
+    #[command(flatten)]
+    authority: AuthorityArgs,
+    /// Common name of the certificate that it gets
+    #[arg(long, value_name = "NAME")]
+    name: Name,
+    #[command(flatten)]
+    names: NameArgs,
+    /// What the certificate is for: nf (a network function, TLS) or ipsec (an end of IPsec links, IKEv2)
+    #[arg(long, value_name = "PROFILE", default_value_t)]
+    profile: Profile,
+    #[command(flatten)]
+    lifetime: LifetimeArgs,
+    /// How long the invitation is open, such as 12h or 7d
+    #[arg(long, value_name = "TIME", default_value = "7d", value_parser = humantime::parse_duration)]
+    open_for: Duration,
+    /// Certify a classical key too, although the authority is quantum-safe
+    #[arg(long)]
+    allow_classical: bool,
+    /// Write the secret to this new file (mode 0600) instead of printing it
+    #[arg(long, value_name = "FILE")]
+    secret_file: Option<PathBuf>,
+    /// As JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// List invitations and what became of them; secrets are not shown.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:\n  \
+    bartizan ca invitations --dir ca\n  \
+    bartizan ca invitations --dir ca --json | jq '.invitations[] | select(.state == \"open\")'")]
+pub(super) struct ListArgs {
+    /// Directory of the authority
+    #[arg(long, value_name = "DIR")]
+    dir: PathBuf,
+    /// As JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Close an invitation: its secret opens nothing more. A certificate that was issued for it stays.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:\n  bartizan ca withdraw --dir ca mfrggzdf")]
+pub(super) struct WithdrawArgs {
+    #[command(flatten)]
+    authority: AuthorityArgs,
+    /// Reference of the invitation
+    #[arg(value_name = "REFERENCE")]
+    reference: String,
+}
+
+pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
+    let now = SystemTime::now();
+    if let Some(path) = args.secret_file.as_ref().filter(|path| path.exists()) {
+        return Err(Failure::new(format!("{} exists already", path.display())).hint("choose a new --secret-file"));
+    }
+    let mut authority = args.authority.open(now)?;
+    let invite = Invite {
+        name: args.name.clone(),
+        names: args.names.names(),
+        functions: args.names.functions(),
+        profile: args.profile,
+        days: args.lifetime.days(),
+        long_life: args.lifetime.long_life(),
+        classical: args.allow_classical,
+        open_for: args.open_for,
+    };
+    let invitation = authority.invite(&invite, now).map_err(failure)?;
+    let secret = invitation
+        .secret()
+        .ok_or_else(|| Failure::new("the invitation has no secret"))?;
+    if let Some(path) = &args.secret_file {
+        bartizan_pki::write_secret_file(path, format!("{secret}\n").as_bytes()).map_err(failure)?;
+    }
+    let shown = args.secret_file.is_none().then_some(secret);
+    if args.json {
+        let mut described = describe(&invitation, now);
+        described["secret"] = json!(shown);
+        described["secret_file"] = json!(args.secret_file.as_ref().map(|path| path.display().to_string()));
+        outln!("{described:#}");
+        return Ok(Outcome::Clean);
+    }
+    outln!("invited {}, until {}", invitation.name(), date(invitation.expires()));
+    outln!("  {:<15} {}", "reference", invitation.reference());
+    match (&args.secret_file, shown) {
+        (Some(path), _) => outln!("  {:<15} {}", "secret", path.display()),
+        (None, secret) => outln!("  {:<15} {}", "secret", secret.unwrap_or_default()),
+    }
+    errln!(
+        "note: whoever has the secret enrols as {}; it works for one key",
+        invitation.name()
+    );
+    Ok(Outcome::Clean)
+}
+
+pub(super) fn list(args: &ListArgs) -> Result<Outcome, Failure> {
+    let now = SystemTime::now();
+    let invitations = Register::open(&args.dir)
+        .and_then(|register| register.invitations())
+        .map_err(failure)?;
+    if args.json {
+        let rows: Vec<Value> = invitations.iter().map(|invitation| describe(invitation, now)).collect();
+        outln!("{:#}", json!({ "invitations": rows }));
+        return Ok(Outcome::Clean);
+    }
+    if invitations.is_empty() {
+        outln!("no invitations");
+        return Ok(Outcome::Clean);
+    }
+    let mut table = Table::under(["reference", "name", "state", "until", "certificate"]);
+    for invitation in &invitations {
+        table.push([
+            invitation.reference().to_owned(),
+            invitation.name().to_owned(),
+            invitation.state_at(now).to_string(),
+            date(invitation.expires()),
+            invitation
+                .serial()
+                .map_or_else(String::new, |serial| serial.to_string()),
+        ]);
+    }
+    out!("{}", table.render());
+    Ok(Outcome::Clean)
+}
+
+pub(super) fn withdraw(args: &WithdrawArgs) -> Result<Outcome, Failure> {
+    let now = SystemTime::now();
+    let mut authority = args.authority.open(now)?;
+    let known = authority.has_invitation(&args.reference).map_err(failure)?;
+    if !known {
+        return Err(
+            Failure::new(format!("no invitation has the reference {:?}", args.reference))
+                .hint("bartizan ca invitations lists them"),
+        );
+    }
+    // One that is closed stays so: withdrawing twice is no mistake.
+    authority.close_invitation(&args.reference, now).map_err(failure)?;
+    outln!("closed {}", args.reference);
+    Ok(Outcome::Clean)
+}
+
+fn describe(invitation: &Invitation, now: SystemTime) -> Value {
+    json!({
+        "reference": invitation.reference(),
+        "name": invitation.name(),
+        "state": invitation.state_at(now).to_string(),
+        "until": super::show::moment(invitation.expires()),
+        "serial": invitation.serial(),
+    })
+}

@@ -1,0 +1,88 @@
+//! How many requests an address may make.
+
+use std::collections::HashMap;
+use std::net::IpAddr;
+use std::time::{Duration, Instant};
+
+const MINUTE: Duration = Duration::from_secs(60);
+/// Most addresses that are counted; beyond them nobody new is served until a minute has passed.
+const MOST: usize = 65_536;
+
+/// A budget for each address, and for each /64 of IPv6, which one host has to itself; it fills again within a minute.
+#[derive(Debug)]
+pub(super) struct Rate {
+    per_minute: u32,
+    spent: HashMap<IpAddr, (f64, Instant)>,
+}
+
+impl Rate {
+    pub(super) fn new(per_minute: u32) -> Self {
+        Self {
+            per_minute,
+            spent: HashMap::new(),
+        }
+    }
+
+    /// Whether one more request is served.
+    pub(super) fn admits(&mut self, from: IpAddr, now: Instant) -> bool {
+        let from = network(from);
+        let limit = f64::from(self.per_minute);
+        if self.spent.len() >= MOST && !self.spent.contains_key(&from) {
+            self.spent.retain(|_, (_, last)| now.duration_since(*last) < MINUTE);
+            if self.spent.len() >= MOST {
+                return false;
+            }
+        }
+        let (spent, last) = self.spent.entry(from).or_insert((0.0, now));
+        let recovered = now.duration_since(*last).as_secs_f64() / MINUTE.as_secs_f64() * limit;
+        *spent = (*spent - recovered).max(0.0);
+        *last = now;
+        if *spent + 1.0 > limit {
+            return false;
+        }
+        *spent += 1.0;
+        true
+    }
+}
+
+fn network(address: IpAddr) -> IpAddr {
+    match address.to_canonical() {
+        IpAddr::V6(address) => IpAddr::V6((u128::from(address) & !u128::from(u64::MAX)).into()),
+        v4 => v4,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_budget_is_spent_and_fills_again() {
+        let (mut rate, start) = (Rate::new(3), Instant::now());
+        let (one, other): (IpAddr, IpAddr) = ("10.0.0.1".parse().unwrap(), "10.0.0.2".parse().unwrap());
+        let served = (0..5).filter(|_| rate.admits(one, start)).count();
+        assert_eq!(served, 3);
+        assert!(rate.admits(other, start));
+        assert!(!rate.admits(one, start + Duration::from_secs(10)));
+        assert!(rate.admits(one, start + Duration::from_secs(31)));
+    }
+
+    #[test]
+    fn a_host_of_ipv6_has_one_budget_and_an_address_of_ipv4_is_the_same_in_ipv6() {
+        let (mut rate, now) = (Rate::new(1), Instant::now());
+        assert!(rate.admits("fd00::1".parse().unwrap(), now));
+        assert!(!rate.admits("fd00::2".parse().unwrap(), now));
+        assert!(rate.admits("10.0.0.1".parse().unwrap(), now));
+        assert!(!rate.admits("::ffff:10.0.0.1".parse().unwrap(), now));
+    }
+
+    #[test]
+    fn addresses_are_bounded() {
+        let (mut rate, now) = (Rate::new(1), Instant::now());
+        for number in 0..u32::try_from(MOST).unwrap() {
+            assert!(rate.admits(IpAddr::from((0x0a00_0000 + number).to_be_bytes()), now));
+        }
+        assert!(!rate.admits("192.0.2.1".parse().unwrap(), now));
+        assert!(rate.admits("192.0.2.1".parse().unwrap(), now + MINUTE));
+    }
+}

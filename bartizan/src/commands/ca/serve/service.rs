@@ -1,0 +1,126 @@
+//! What is answered, whatever carried the question.
+
+use std::net::IpAddr;
+use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, SystemTime};
+
+use bartizan_enrol::{Identity, Responder};
+use bartizan_pki::{AlternativeName, Authority, Leaf, Lifetime, Passphrase, PrivateKey, Profile};
+
+use super::audit::Audit;
+use crate::commands::ca::failure::failure;
+use crate::outcome::Failure;
+
+/// Name of the responder's certificates in the records.
+const NAME: &str = "responder";
+/// Their validity. The key is in the memory of the process alone; a new process has a new one.
+const DAYS: u32 = 30;
+/// From this long before its end on, the certificate is replaced.
+const AHEAD: Duration = Duration::from_secs(10 * 86_400);
+
+/// The authority's directory, opened for each request, so that `bartizan ca` can be used while this serves.
+#[derive(Debug)]
+pub(super) struct Service {
+    dir: PathBuf,
+    passphrase: Option<Passphrase>,
+    dns: AlternativeName,
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    responder: Responder,
+    audit: Audit,
+}
+
+/// What is given to anybody.
+pub(super) struct Public {
+    /// The root, PEM.
+    pub(super) root: String,
+    /// The newest lists of issuer and root, PEM.
+    pub(super) lists: String,
+    /// That of the issuer, DER.
+    pub(super) list: Option<Vec<u8>>,
+}
+
+impl Service {
+    pub(super) fn new(
+        dir: PathBuf,
+        passphrase: Option<Passphrase>,
+        mut authority: Authority,
+        dns: AlternativeName,
+        audit: Audit,
+    ) -> Result<Self, Failure> {
+        let identity = identity(&mut authority, &dns, SystemTime::now())?;
+        Ok(Self {
+            dir,
+            passphrase,
+            dns,
+            state: Mutex::new(State {
+                responder: Responder::new(identity),
+                audit,
+            }),
+        })
+    }
+
+    /// Answers a message of CMP; the error is a line for this end's log.
+    pub(super) fn cmp(&self, from: IpAddr, request: &[u8], now: SystemTime) -> Result<Vec<u8>, String> {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut authority = self.open(now)?;
+        let answer = state
+            .responder
+            .answer(&mut authority, request, now)
+            .map_err(|error| error.to_string())?;
+        drop(authority);
+        state.audit.record(from, &answer.event, now)?;
+        Ok(answer.der)
+    }
+
+    pub(super) fn public(&self, now: SystemTime) -> Result<Public, String> {
+        let authority = self.open(now)?;
+        Ok(Public {
+            root: authority.root().to_pem(),
+            lists: authority.crl().map_err(|error| error.to_string())?,
+            list: authority.newest_list().map_err(|error| error.to_string())?,
+        })
+    }
+
+    /// Once a minute: what is over is forgotten, and a certificate that ends is replaced.
+    pub(super) fn round(&self, now: SystemTime) {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        for serial in state.responder.forget(now) {
+            tracing::warn!(%serial, "nobody confirmed this certificate");
+        }
+        if state.responder.identity().certificate().not_after() > now + AHEAD {
+            return;
+        }
+        let renewed = self
+            .open(now)
+            .and_then(|mut authority| identity(&mut authority, &self.dns, now).map_err(|f| f.message().to_owned()));
+        match renewed {
+            Ok(identity) => state.responder.replace_identity(identity),
+            Err(error) => tracing::error!(%error, "the responder's certificate cannot be renewed"),
+        }
+    }
+
+    fn open(&self, now: SystemTime) -> Result<Authority, String> {
+        Authority::open(&self.dir, self.passphrase.as_ref(), now).map_err(|error| error.to_string())
+    }
+}
+
+/// A fresh key and its certificate.
+fn identity(authority: &mut Authority, dns: &AlternativeName, now: SystemTime) -> Result<Identity, Failure> {
+    let mut leaf = Leaf::new(NAME)
+        .map_err(failure)?
+        .profile(Profile::Responder)
+        .lifetime(Lifetime::Days(DAYS));
+    leaf.names.push(dns.clone());
+    let issued = authority.issue(&leaf, now).map_err(failure)?;
+    let chain = [std::slice::from_ref(issued.certificate()), issued.between()].concat();
+    let key = issued
+        .key()
+        .ok_or_else(|| Failure::new("no key was issued"))
+        .and_then(|key| PrivateKey::from_pkcs8(key.to_pkcs8()).map_err(failure))?;
+    Identity::new(key, chain).map_err(Failure::new)
+}

@@ -1,0 +1,242 @@
+//! `bartizan enrol`: a certificate from an authority that speaks CMP.
+
+mod transport;
+
+use std::path::PathBuf;
+use std::time::{Duration, SystemTime};
+
+use bartizan_enrol::{Credential, Enrolled, Identity, Next, Requester, Trust};
+use bartizan_pki::{Access, Algorithm, Certificate, Error, Held, Holder, Issued, Name, Overwrite, PrivateKey};
+use serde_json::json;
+use zeroize::Zeroizing;
+
+use super::ca::failure::failure;
+use super::ca::leaf::{mode, owner};
+use crate::outcome::{Failure, Outcome};
+use crate::output::outln;
+use transport::Server;
+
+/// Environment variable with the secret of an invitation.
+const VARIABLE: &str = "BARTIZAN_ENROL_SECRET";
+/// Most octets of a secret's file.
+const LARGEST: usize = 1024;
+
+/// Get a certificate for a key made here, by the secret of an invitation; renew it by the certificate itself.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:\n  \
+    bartizan enrol --server http://ca.5gc:8829 --name amf --reference mfrggzdf --secret-file amf.secret --out amf\n  \
+    bartizan enrol --server http://ca.5gc:8829 --name amf --renew --within 30 --out amf\n\n\
+    The key never leaves this host. Without --secret-file the secret is taken from BARTIZAN_ENROL_SECRET.\n\
+    A run that breaks off is run again: it goes on with the same key.")]
+pub(crate) struct Args {
+    /// The authority: http://HOST[:PORT][/PATH]; the path is /.well-known/cmp where it is left out
+    #[arg(long, value_name = "URL")]
+    server: Server,
+    /// Stem of the files, and common name that is asked for
+    #[arg(long, value_name = "NAME")]
+    name: Name,
+    /// Directory for NAME.crt.pem, NAME.key.pem and ca.crt.pem; made if it is not there
+    #[arg(long, value_name = "DIR")]
+    out: PathBuf,
+    /// Reference of the invitation
+    #[arg(long, value_name = "REFERENCE", required_unless_present = "renew")]
+    reference: Option<String>,
+    /// File whose first line is the secret of the invitation
+    #[arg(long, value_name = "FILE", conflicts_with = "renew")]
+    secret_file: Option<PathBuf>,
+    /// Replace the certificate in DIR, which signs the request, by one for a new key
+    #[arg(long, conflicts_with = "reference")]
+    renew: bool,
+    /// Renew only a certificate that ends within this many days
+    #[arg(long, value_name = "DAYS", requires = "renew")]
+    within: Option<u32>,
+    /// Kind of the key; for a renewal that of the old one where it is left out
+    #[arg(long, value_name = "ALGORITHM")]
+    key_algorithm: Option<Algorithm>,
+    /// Whose the files are, as names or numbers; whom they replace the files of, or this user's, where it is left out. Takes root
+    #[arg(long, value_name = "USER[:GROUP]", value_parser = owner)]
+    owner: Option<(u32, u32)>,
+    /// Mode of the key, which gives nothing to everybody; that of the key it replaces, or 0600, where it is left out
+    #[arg(long, value_name = "MODE", value_parser = mode)]
+    mode: Option<u32>,
+    /// Print what was written as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
+    let now = SystemTime::now();
+    let holder = Holder::new(&args.out, &args.name);
+    let held = holder.held().map_err(failure)?;
+    let access = Access {
+        owner: args.owner,
+        key_mode: args.mode,
+    };
+    let (credential, algorithm) = if args.renew {
+        let held = held.ok_or_else(|| {
+            Failure::new(format!(
+                "{} is not there: nothing to renew",
+                holder.chain_path().display()
+            ))
+            .hint("enrol first, by --reference and --secret-file")
+        })?;
+        if let Some(days) = args.within
+            && !ends_within(&held, days, now)
+        {
+            return Ok(left_alone(args, &held));
+        }
+        let algorithm = args.key_algorithm.unwrap_or(held.key.algorithm());
+        (by_certificate(held)?, algorithm)
+    } else {
+        holder.require_free().map_err(|error| match error {
+            Error::FileExists(_) => Failure::new(error).hint("--renew replaces a certificate by its own authority"),
+            other => failure(other),
+        })?;
+        (by_secret(args)?, args.key_algorithm.unwrap_or(Algorithm::MlDsa65))
+    };
+    let key = holder.pending_key(algorithm, access).map_err(failure)?;
+    let copy = PrivateKey::from_pkcs8(key.to_pkcs8()).map_err(failure)?;
+    let enrolled = exchange(args, credential, key, now)?;
+    let issued = Issued::received(&args.name, &enrolled.chain, enrolled.root, copy).map_err(failure)?;
+    let overwrite = if args.renew {
+        Overwrite::Replace
+    } else {
+        Overwrite::Refuse
+    };
+    holder.write(&issued, overwrite, access).map_err(failure)?;
+    report(args, &holder, issued.certificate());
+    Ok(Outcome::Clean)
+}
+
+/// Request, answer, confirmation, acknowledgement.
+fn exchange(args: &Args, credential: Credential, key: PrivateKey, now: SystemTime) -> Result<Enrolled, Failure> {
+    let (mut requester, mut message) = Requester::begin(credential, key, args.name.as_str(), now).map_err(enrolment)?;
+    loop {
+        let answer = args.server.post(&message)?;
+        match requester.receive(&answer, SystemTime::now()).map_err(enrolment)? {
+            Next::Send(next) => message = next,
+            Next::Done(enrolled) => return Ok(enrolled),
+        }
+    }
+}
+
+fn by_secret(args: &Args) -> Result<Credential, Failure> {
+    let reference = args
+        .reference
+        .clone()
+        .ok_or_else(|| Failure::usage("no --reference of an invitation"))?;
+    let text = match &args.secret_file {
+        Some(path) => {
+            let unreadable = |error: std::io::Error| Failure::new(format!("cannot read {}: {error}", path.display()));
+            let text = Zeroizing::new(std::fs::read_to_string(path).map_err(unreadable)?);
+            if text.len() > LARGEST {
+                return Err(Failure::new(format!("{}: too long for a secret", path.display())));
+            }
+            text
+        }
+        None => Zeroizing::new(std::env::var(VARIABLE).map_err(|_| {
+            Failure::usage("no secret").hint(format!("--secret-file FILE, or the environment variable {VARIABLE}"))
+        })?),
+    };
+    let secret = Zeroizing::new(text.lines().next().unwrap_or_default().trim().to_owned());
+    if secret.is_empty() {
+        return Err(Failure::usage("the secret is empty"));
+    }
+    Ok(Credential::Secret { reference, secret })
+}
+
+fn by_certificate(held: Held) -> Result<Credential, Failure> {
+    Ok(Credential::Certificate {
+        identity: Identity::new(held.key, held.chain).map_err(enrolment)?,
+        trust: Trust::new(held.root),
+    })
+}
+
+fn ends_within(held: &Held, days: u32, now: SystemTime) -> bool {
+    let limit = now + Duration::from_secs(86_400) * days;
+    held.chain.first().is_none_or(|own| own.not_after() <= limit)
+}
+
+fn left_alone(args: &Args, held: &Held) -> Outcome {
+    if let Some(own) = held.chain.first() {
+        let until = date(own);
+        if args.json {
+            outln!(
+                "{:#}",
+                json!({ "name": args.name.as_str(), "renewed": false, "not_after": until })
+            );
+        } else {
+            outln!("{} is valid until {until}: left as it is", args.name.as_str());
+        }
+    }
+    Outcome::Clean
+}
+
+fn report(args: &Args, holder: &Holder<'_>, certificate: &Certificate) {
+    let (verb, renewed) = if args.renew {
+        ("renewed", true)
+    } else {
+        ("enrolled", false)
+    };
+    let files = [
+        ("certificate", holder.chain_path()),
+        ("key", holder.key_path()),
+        ("root", holder.root_path()),
+    ];
+    if args.json {
+        let paths: serde_json::Map<_, _> = files
+            .iter()
+            .map(|(what, path)| ((*what).to_owned(), json!(path.display().to_string())))
+            .collect();
+        outln!(
+            "{:#}",
+            json!({
+                "name": args.name.as_str(),
+                "renewed": renewed,
+                "serial": certificate.serial(),
+                "algorithm": certificate.algorithm(),
+                "names": certificate.names(),
+                "not_after": date(certificate),
+                "files": paths,
+            })
+        );
+        return;
+    }
+    outln!(
+        "{verb} {}: {}, {}, valid until {}",
+        args.name.as_str(),
+        certificate.algorithm(),
+        certificate.names().join(", "),
+        date(certificate)
+    );
+    for (what, path) in files {
+        outln!("  {what:<15} {}", path.display());
+    }
+}
+
+fn date(certificate: &Certificate) -> String {
+    time::OffsetDateTime::from(certificate.not_after()).date().to_string()
+}
+
+fn enrolment(error: bartizan_enrol::Error) -> Failure {
+    use bartizan_enrol::{Error, Failure as Refused};
+    let message = error.to_string();
+    match error {
+        Error::Authority(error) => failure(error),
+        Error::Refused {
+            failure: Some(Refused::BadMessageCheck),
+            ..
+        } => Failure::new(message).hint("reference and secret as bartizan ca invite gave them; an invitation ends"),
+        Error::Refused {
+            failure: Some(Refused::NotAuthorized),
+            ..
+        } => {
+            Failure::new(message).hint("an invitation is for one key: ask for another one, or bring the first key back")
+        }
+        Error::Refused {
+            failure: Some(Refused::SignerNotTrusted | Refused::CertificateRevoked),
+            ..
+        } => Failure::new(message).hint("enrol again, by a new invitation, in an empty --out"),
+        _ => Failure::new(message),
+    }
+}

@@ -1,0 +1,420 @@
+//! `bartizan ca serve` and `bartizan enrol`, each judged by OpenSSL 3.5's `openssl cmp`, and against each other.
+
+mod authority;
+
+use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::os::unix::fs::PermissionsExt;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use authority::{Place, Said};
+use bartizan_testing::{free_port, until};
+use serde_json::Value;
+
+/// An authority that serves enrolment.
+struct Serving {
+    child: Child,
+    address: SocketAddr,
+}
+
+impl Serving {
+    fn start(place: &Place, options: &str) -> Self {
+        let defaults = [("--listen", "127.0.0.1:0"), ("--rate", "10000")]
+            .iter()
+            .filter(|(option, _)| !options.contains(option))
+            .map(|(option, value)| format!("{option} {value} "))
+            .collect::<String>();
+        let mut child = place
+            .command(&format!("serve --dir ca --dns ca.ran {defaults}{options}"))
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("the binary runs");
+        let mut line = String::new();
+        let out = child.stdout.take().expect("it is piped");
+        BufReader::new(out).read_line(&mut line).expect("a line");
+        let address = line
+            .trim()
+            .strip_prefix("enrolment on http://")
+            .and_then(|rest| rest.strip_suffix("/.well-known/cmp"))
+            .unwrap_or_else(|| panic!("not what it says first: {line:?}"))
+            .parse()
+            .expect("an address");
+        Self { child, address }
+    }
+
+    /// An exchange by OpenSSL. Its words stand in `err`; the exit code tells.
+    fn cmp(&self, place: &Place, arguments: &str) -> Said {
+        place.openssl(&format!(
+            "cmp -server {} -path .well-known/cmp -no_proxy 127.0.0.1 -total_timeout 30 {arguments}",
+            self.address
+        ))
+    }
+
+    fn http(&self, request: &[u8]) -> String {
+        let mut stream = TcpStream::connect(self.address).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+        stream.write_all(request).unwrap();
+        let mut answer = Vec::new();
+        // What is refused early may be cut off while we still write.
+        let _ = stream.read_to_end(&mut answer);
+        String::from_utf8_lossy(&answer).into_owned()
+    }
+}
+
+impl Drop for Serving {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn enrol(place: &Place, arguments: &str) -> Said {
+    let output = Command::new(env!("CARGO_BIN_EXE_bartizan"))
+        .arg("enrol")
+        .args(arguments.split_whitespace())
+        .current_dir(place)
+        .env_remove("BARTIZAN_ENROL_SECRET")
+        .stdin(Stdio::null())
+        .output()
+        .expect("the binary runs");
+    Said {
+        code: output.status.code().unwrap_or(-1),
+        out: String::from_utf8_lossy(&output.stdout).into_owned(),
+        err: String::from_utf8_lossy(&output.stderr).into_owned(),
+    }
+}
+
+fn enrols(place: &Place, arguments: &str) -> String {
+    let said = enrol(place, arguments);
+    assert_eq!(said.code, 0, "bartizan enrol {arguments}: {said:?}");
+    said.out
+}
+
+/// Reference and secret of a new invitation.
+fn invite(place: &Place, arguments: &str) -> (String, String) {
+    let invited: Value = serde_json::from_str(&place.ca_works(&format!("invite --dir ca {arguments} --json"))).unwrap();
+    let text = |field: &str| invited[field].as_str().expect(field).to_owned();
+    (text("reference"), text("secret"))
+}
+
+fn audit(place: &Place) -> Vec<Value> {
+    place
+        .text("ca/audit.jsonl")
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect()
+}
+
+#[test]
+fn openssl_enrols_updates_and_revokes_with_keys_of_both_kinds() {
+    let place = Place::with_openssl();
+    place.ca_works("init --dir ca --algorithm ml-dsa-65 --intermediate");
+    let serving = Serving::start(&place, "");
+    for (name, key, other) in [
+        ("gnb1", "ML-DSA-65", "ML-DSA-65"),
+        ("gnb2", "EC -pkeyopt ec_paramgen_curve:P-256", "ML-DSA-44"),
+    ] {
+        let (reference, secret) = invite(&place, &format!("--name {name} --dns {name}.ran --allow-classical"));
+        place.openssl_works(&format!("genpkey -algorithm {key} -out {name}.key"));
+        let first = format!(
+            "-cmd ir -ref {reference} -secret pass:{secret} -subject /CN={name} -newkey {name}.key \
+             -certout {name}.crt -cacertsout {name}.root -extracertsout {name}.extra"
+        );
+        let said = serving.cmp(&place, &first);
+        assert_eq!(said.code, 0, "{said:?}");
+        // Nobody but the file of the authority says what the root is: the two are the same.
+        let der =
+            |file: &str| place.openssl_works(&format!("x509 -in {file} -outform DER -fingerprint -sha256 -noout"));
+        assert_eq!(der(&format!("{name}.root")), der("ca/root.crt.pem"));
+        place.openssl_works(&format!(
+            "verify -x509_strict -purpose sslserver -verify_hostname {name}.ran -CAfile {name}.root -untrusted {name}.extra {name}.crt"
+        ));
+        let again = serving.cmp(&place, &first);
+        assert_ne!(again.code, 0, "the invitation is used up: {again:?}");
+
+        place.openssl_works(&format!("genpkey -algorithm {other} -out {name}.new.key"));
+        let update = format!(
+            "-cmd kur -cert {name}.crt -key {name}.key -extracerts {name}.extra -newkey {name}.new.key -trusted {name}.root \
+             -certout {name}.new.crt"
+        );
+        let said = serving.cmp(&place, &update);
+        assert_eq!(said.code, 0, "{said:?}");
+        let text = place.openssl_works(&format!("x509 -in {name}.new.crt -noout -ext subjectAltName"));
+        assert!(text.contains(&format!("DNS:{name}.ran")), "{text}");
+
+        let revoke = format!(
+            "-cmd rr -oldcert {name}.new.crt -revreason 1 -cert {name}.new.crt -key {name}.new.key -trusted {name}.root"
+        );
+        let said = serving.cmp(&place, &revoke);
+        assert_eq!(said.code, 0, "{said:?}");
+        let shown: Value = serde_json::from_str(&place.ca_works(&format!("show --dir ca {name} --json"))).unwrap();
+        assert_eq!(
+            (&shown["state"], &shown["reason"]),
+            (&Value::from("revoked"), &Value::from("key-compromise"))
+        );
+        let said = serving.cmp(
+            &place,
+            &format!("-cmd kur -cert {name}.new.crt -key {name}.new.key -newkey {name}.key -trusted {name}.root -certout no.crt"),
+        );
+        assert_ne!(said.code, 0);
+        assert!(said.err.contains("is revoked"), "{said:?}");
+    }
+    let granted = audit(&place)
+        .iter()
+        .filter(|line| line["result"] == "granted")
+        .map(|line| line["request"].as_str().unwrap().to_owned())
+        .collect::<Vec<_>>();
+    assert_eq!(granted, ["ir", "certConf", "kur", "certConf", "rr"].repeat(2));
+}
+
+#[test]
+fn openssl_asks_by_pkcs10_without_confirmation_and_for_the_authoritys_certificates() {
+    let place = Place::with_openssl();
+    place.ca_works("init --dir ca --algorithm ecdsa-p384 --intermediate");
+    let serving = Serving::start(&place, "");
+    let (reference, secret) = invite(&place, "--name amf --dns amf.5gc");
+    place.openssl_works("genpkey -algorithm ED25519 -out amf.key");
+    place.openssl_works("req -new -key amf.key -subj /CN=anything -out amf.csr");
+    let said = serving.cmp(
+        &place,
+        &format!("-cmd p10cr -ref {reference} -secret pass:{secret} -csr amf.csr -implicit_confirm -certout amf.crt"),
+    );
+    assert_eq!(said.code, 0, "{said:?}");
+    let text = place.openssl_works("x509 -in amf.crt -noout -subject -ext subjectAltName");
+    assert!(
+        text.contains("CN=amf") && text.contains("DNS:amf.5gc") && !text.contains("anything"),
+        "{text}"
+    );
+    let said = serving.cmp(
+        &place,
+        &format!("-cmd genm -infotype caCerts -ref {reference} -secret pass:{secret} -cacertsout all.crt"),
+    );
+    assert_eq!(said.code, 0, "{said:?}");
+    assert_eq!(place.text("all.crt").matches("BEGIN CERTIFICATE").count(), 2);
+}
+
+#[test]
+fn what_is_refused_is_said_to_openssl_and_in_the_audit_log() {
+    let place = Place::with_openssl();
+    place.ca_works("init --dir ca --algorithm ml-dsa-65");
+    let serving = Serving::start(&place, "");
+    let (reference, secret) = invite(&place, "--name gnb --dns gnb.ran");
+    place.openssl_works("genpkey -algorithm ML-DSA-65 -out gnb.key");
+    place.openssl_works("genpkey -algorithm EC -pkeyopt ec_paramgen_curve:P-256 -out classical.key");
+    place.openssl_works("genpkey -algorithm RSA -out rsa.key");
+    let ask = |credentials: &str, key: &str| {
+        serving.cmp(
+            &place,
+            &format!("-cmd ir {credentials} -subject /CN=gnb -newkey {key} -certout gnb.crt -cacertsout root.crt -unprotected_errors"),
+        )
+    };
+    let good = format!("-ref {reference} -secret pass:{secret}");
+    for (credentials, key, failure) in [
+        (
+            format!("-ref {reference} -secret pass:guess"),
+            "gnb.key",
+            "badMessageCheck",
+        ),
+        (
+            format!("-ref nobody -secret pass:{secret}"),
+            "gnb.key",
+            "badMessageCheck",
+        ),
+        (good.clone(), "classical.key", "badAlg"),
+        (good.clone(), "rsa.key", "badAlg"),
+        (format!("{good} -digest sha1"), "gnb.key", "badAlg"),
+        (format!("{good} -popo 0"), "gnb.key", "badPOP"),
+    ] {
+        let said = ask(&credentials, key);
+        assert_ne!(said.code, 0, "{credentials} {key}: {said:?}");
+        let last = audit(&place).pop().unwrap();
+        assert_eq!(
+            (&last["result"], &last["failure"]),
+            (&Value::from("refused"), &Value::from(failure)),
+            "{last}"
+        );
+        assert_eq!(last["from"], "127.0.0.1");
+    }
+    assert!(!place.path("gnb.crt").exists());
+    assert_eq!(ask(&good, "gnb.key").code, 0, "refusals have used nothing up");
+    let log = place.text("ca/audit.jsonl");
+    assert!(!log.contains(&secret), "the secret is in the log");
+    let mode = fs::metadata(place.path("ca/audit.jsonl")).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+}
+
+#[test]
+fn a_function_enrols_renews_in_time_and_runs_again_after_a_broken_attempt() {
+    let place = Place::with_openssl();
+    place.ca_works("init --dir ca --algorithm ml-dsa-65 --intermediate");
+    let serving = Serving::start(&place, "");
+    let server = format!("--server http://{} --name amf --out amf", serving.address);
+    place.ca_works("invite --dir ca --name amf --dns amf.5gc --nf-type AMF --days 20 --secret-file amf.secret");
+    let open: Value = serde_json::from_str(&place.ca_works("invitations --dir ca --json")).unwrap();
+    let reference = open["invitations"][0]["reference"].as_str().unwrap().to_owned();
+    assert_eq!(open["invitations"][0]["state"], "open");
+
+    // Nobody listens: a clear error, and the key of this attempt is the one of the next.
+    let nowhere = free_port();
+    let said = enrol(
+        &place,
+        &format!("--server http://{nowhere} --name amf --out amf --reference {reference} --secret-file amf.secret"),
+    );
+    assert_eq!(said.code, 2, "{said:?}");
+    assert!(said.err.contains("ca serve"), "{said:?}");
+    let pending = place.text("amf/.amf.key.pem.pending.partial");
+    let out = enrols(
+        &place,
+        &format!("{server} --reference {reference} --secret-file amf.secret"),
+    );
+    assert!(out.contains("enrolled amf: ml-dsa-65, DNS:amf.5gc"), "{out}");
+    assert_eq!(place.text("amf/amf.key.pem"), pending);
+    assert!(!place.path("amf/.amf.key.pem.pending.partial").exists());
+    let mode = fs::metadata(place.path("amf/amf.key.pem"))
+        .unwrap()
+        .permissions()
+        .mode();
+    assert_eq!(mode & 0o777, 0o600);
+    let verify =
+        "verify -x509_strict -purpose sslclient -CAfile amf/ca.crt.pem -untrusted amf/amf.crt.pem amf/amf.crt.pem";
+    place.openssl_works(verify);
+    let closed: Value = serde_json::from_str(&place.ca_works("invitations --dir ca --json")).unwrap();
+    assert_eq!(closed["invitations"][0]["state"], "closed");
+
+    let said = enrol(
+        &place,
+        &format!("{server} --reference {reference} --secret-file amf.secret"),
+    );
+    assert_eq!(said.code, 2, "nothing is overwritten: {said:?}");
+    let before = place.text("amf/amf.crt.pem");
+    assert!(enrols(&place, &format!("{server} --renew --within 10")).contains("left as it is"));
+    assert_eq!(place.text("amf/amf.crt.pem"), before);
+    let out = enrols(&place, &format!("{server} --renew --within 30"));
+    assert!(out.contains("renewed amf"), "{out}");
+    assert_ne!(place.text("amf/amf.crt.pem"), before);
+    assert_ne!(place.text("amf/amf.key.pem"), pending);
+    place.openssl_works(verify);
+    let shown: Value = serde_json::from_str(&place.ca_works("show --dir ca amf --json")).unwrap();
+    assert_eq!(shown["state"], "valid", "{shown}");
+
+    // The authority goes away and comes back while somebody renews: the run that failed is run again.
+    let address = serving.address;
+    drop(serving);
+    assert_eq!(enrol(&place, &format!("{server} --renew")).code, 2);
+    place.openssl_works(verify);
+    let serving = Serving::start(&place, &format!("--listen {address}"));
+    assert_eq!(serving.address, address);
+    enrols(&place, &format!("{server} --renew"));
+    place.openssl_works(verify);
+}
+
+/// OpenSSL is the authority: its own test server, which gives one certificate, whoever asks.
+#[test]
+fn a_function_enrols_at_openssls_server() {
+    let place = Place::with_openssl();
+    place.ca_works("init --dir ca --algorithm ecdsa-p256");
+    for algorithm in ["ml-dsa-65", "ecdsa-p384"] {
+        let port = free_port().port();
+        // A first attempt, at nobody, leaves the key for which the server has its certificate.
+        let out = format!("out-{algorithm}");
+        let attempt = format!(
+            "--server http://127.0.0.1:{port}/pkix/ --name gnb --out {out} --key-algorithm {algorithm} --reference r"
+        );
+        fs::write(place.path("secret"), "s3cret\n").unwrap();
+        assert_eq!(enrol(&place, &format!("{attempt} --secret-file secret")).code, 2);
+        let pending = format!("{out}/.gnb.key.pem.pending.partial");
+        place.openssl_works(&format!("req -new -key {pending} -subj /CN=gnb -out {out}.csr"));
+        place.ca_works(&format!(
+            "sign --dir ca --csr {out}.csr --name gnb --dns gnb.ran --out signed-{algorithm}"
+        ));
+        let openssl = place.openssl_in_background(&format!(
+            "cmp -port {port} -max_msgs 2 -srv_ref r -srv_secret pass:s3cret \
+             -rsp_cert signed-{algorithm}/gnb.crt.pem -rsp_capubs ca/root.crt.pem"
+        ));
+        until("OpenSSL's server listens", || {
+            TcpStream::connect(("127.0.0.1", port)).is_ok()
+        });
+        let said = enrol(&place, &format!("{attempt} --secret-file secret"));
+        drop(openssl);
+        assert_eq!(said.code, 0, "{algorithm}: {said:?}");
+        assert_eq!(
+            place.text(&format!("{out}/gnb.crt.pem")),
+            place.text(&format!("signed-{algorithm}/gnb.crt.pem"))
+        );
+    }
+}
+
+#[test]
+fn http_that_is_not_cmp_is_put_off_and_lists_are_given_to_anybody() {
+    let place = Place::with_openssl();
+    place.ca_works("init --dir ca --algorithm ml-dsa-44 --intermediate");
+    let serving = Serving::start(&place, "");
+    let status = |request: &str| {
+        let answer = serving.http(request.as_bytes());
+        answer.split(' ').nth(1).unwrap_or_default().to_owned()
+    };
+    let post = |kind: &str, length: usize, body: &str| {
+        format!(
+            "POST /.well-known/cmp HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Type: {kind}\r\nContent-Length: {length}\r\n\r\n{body}"
+        )
+    };
+    assert_eq!(status("GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"), "404");
+    assert_eq!(
+        status("GET /.well-known/cmp HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"),
+        "405"
+    );
+    assert_eq!(
+        status("GET /.well-known/cmpx HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"),
+        "404"
+    );
+    assert_eq!(status(&post("text/plain", 2, "ab")), "415");
+    assert_eq!(
+        status(&post("application/pkixcmp", 200_000, &"a".repeat(200_000))),
+        "413"
+    );
+    // What is no message gets one that says so.
+    let answer = serving.http(post("application/pkixcmp", 4, "0123").as_bytes());
+    assert!(
+        answer.starts_with("HTTP/1.1 200") && answer.contains("application/pkixcmp"),
+        "{answer}"
+    );
+    let body = |path: &str| {
+        let answer = serving.http(format!("GET {path} HTTP/1.0\r\n\r\n").as_bytes());
+        answer.split_once("\r\n\r\n").expect("a head").1.to_owned()
+    };
+    assert_eq!(body("/ca.crt.pem"), place.text("ca/root.crt.pem"));
+    assert_eq!(body("/crl.pem"), place.text("ca/crl.pem"));
+    let last = audit(&place).pop().unwrap();
+    assert_eq!(
+        (&last["request"], &last["failure"]),
+        (&Value::from("unreadable"), &Value::from("badDataFormat"))
+    );
+}
+
+#[test]
+fn an_address_that_asks_too_often_waits_and_a_withdrawn_invitation_opens_nothing() {
+    let place = Place::with_openssl();
+    place.ca_works("init --dir ca --algorithm ed25519");
+    let (reference, secret) = invite(&place, "--name gnb --dns gnb.ran");
+    place.ca_works(&format!("withdraw --dir ca {reference}"));
+    place.ca_works(&format!("withdraw --dir ca {reference}"));
+    assert_eq!(place.ca("withdraw --dir ca nobody").code, 2);
+    let serving = Serving::start(&place, "--rate 3");
+    fs::write(place.path("secret"), secret).unwrap();
+    let server = format!("--server http://{} --name gnb --out gnb", serving.address);
+    let ask = || {
+        enrol(
+            &place,
+            &format!("{server} --reference {reference} --secret-file secret"),
+        )
+    };
+    for _ in 0..3 {
+        let said = ask();
+        assert!(said.code == 2 && said.err.contains("badMessageCheck"), "{said:?}");
+    }
+    let said = ask();
+    assert!(said.code == 2 && said.err.contains("429"), "{said:?}");
+}

@@ -1,0 +1,337 @@
+//! What protects a message: a MAC keyed by a secret, or a signature (RFC 9810, section 5.1.3).
+
+use std::time::SystemTime;
+
+use aws_lc_rs::digest::{self, digest};
+use aws_lc_rs::hmac;
+use bartizan_pki::{Certificate, PrivateKey, Profile, Signed, signed_by};
+use der::asn1::{AnyRef, ObjectIdentifier};
+use zeroize::Zeroizing;
+
+use crate::Error;
+use crate::encoding::{self, Fields};
+use crate::message::{Draft, Message};
+use crate::oid;
+
+/// Rounds of the hash that are computed for others: OpenSSL uses 500, and what is more than this is an attack on our processor.
+const ROUNDS: std::ops::RangeInclusive<i64> = 100..=50_000;
+/// Rounds of our own messages. Secrets have 160 bits: rounds add nothing to them.
+const OWN_ROUNDS: i64 = 1000;
+/// Longest salt.
+const SALT: usize = 128;
+/// Octets of nonces, salts and identifiers that are made here (RFC 9810, section 5.1.1).
+pub(crate) const NONCE: usize = 16;
+
+/// Fresh octets.
+pub(crate) fn nonce() -> Result<Vec<u8>, Error> {
+    let mut octets = vec![0; NONCE];
+    aws_lc_rs::rand::fill(&mut octets).map_err(bartizan_pki::Error::from)?;
+    Ok(octets)
+}
+
+/// A password-based MAC with its parameters.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct PasswordMac {
+    salt: Vec<u8>,
+    hash: ObjectIdentifier,
+    rounds: i64,
+    mac: ObjectIdentifier,
+}
+
+/// Why a MAC cannot be computed or is not right.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Mismatch {
+    /// Its algorithm or a parameter is not accepted.
+    Algorithm(String),
+    /// It is not the one that the secret gives.
+    Value,
+}
+
+impl PasswordMac {
+    /// Parameters of a message of ours, with a fresh salt.
+    pub(crate) fn fresh() -> Result<Self, Error> {
+        Ok(Self {
+            salt: nonce()?,
+            hash: oid::SHA256,
+            rounds: OWN_ROUNDS,
+            mac: oid::HMAC_SHA256,
+        })
+    }
+
+    /// The same hash and MAC with a fresh salt: what the other end can do, it shows.
+    pub(crate) fn answering(&self) -> Result<Self, Error> {
+        Ok(Self {
+            salt: nonce()?,
+            ..self.clone()
+        })
+    }
+
+    pub(crate) fn read(parameters: Option<AnyRef<'_>>) -> Result<Self, Error> {
+        let place = "parameters of the MAC";
+        let parameters = parameters.ok_or_else(|| Error::malformed(place, "they are missing"))?;
+        let mut fields = Fields::within(place, parameters)?;
+        let salt = encoding::octets(place, fields.next("salt")?)?.to_vec();
+        let (hash, _) = encoding::algorithm(place, fields.next("hash")?)?;
+        let rounds = encoding::integer(place, fields.next("number of rounds")?)?;
+        let (mac, _) = encoding::algorithm(place, fields.next("MAC")?)?;
+        Ok(Self {
+            salt,
+            hash,
+            rounds,
+            mac,
+        })
+    }
+
+    /// The AlgorithmIdentifier, DER.
+    pub(crate) fn identifier(&self) -> Result<Vec<u8>, Error> {
+        let parameters = encoding::sequence(&[
+            &encoding::octet_string(&self.salt)?,
+            &encoding::algorithm_identifier(self.hash, None)?,
+            &encoding::number(self.rounds)?,
+            &encoding::algorithm_identifier(self.mac, None)?,
+        ])?;
+        encoding::algorithm_identifier(oid::PASSWORD_BASED_MAC, Some(&parameters))
+    }
+
+    fn key(&self, secret: &str) -> Result<hmac::Key, Mismatch> {
+        let refuse = |what: String| Err(Mismatch::Algorithm(what));
+        let hash = match self.hash {
+            oid::SHA256 => &digest::SHA256,
+            oid::SHA384 => &digest::SHA384,
+            oid::SHA512 => &digest::SHA512,
+            other => {
+                return refuse(format!(
+                    "hash {other} of the MAC's key; SHA-256, 384 and 512 are accepted"
+                ));
+            }
+        };
+        let mac = match self.mac {
+            oid::HMAC_SHA1 | oid::HMAC_SHA1_PKIX => hmac::HMAC_SHA1_FOR_LEGACY_USE_ONLY,
+            oid::HMAC_SHA256 => hmac::HMAC_SHA256,
+            oid::HMAC_SHA384 => hmac::HMAC_SHA384,
+            oid::HMAC_SHA512 => hmac::HMAC_SHA512,
+            other => {
+                return refuse(format!(
+                    "MAC {other}; HMAC with SHA-1, SHA-256, 384 and 512 are accepted"
+                ));
+            }
+        };
+        if !ROUNDS.contains(&self.rounds) {
+            return refuse(format!(
+                "{} rounds; from {} to {} are accepted",
+                self.rounds,
+                ROUNDS.start(),
+                ROUNDS.end()
+            ));
+        }
+        if self.salt.len() > SALT {
+            return refuse(format!("a salt of {} octets", self.salt.len()));
+        }
+        let first = Zeroizing::new([secret.as_bytes(), self.salt.as_slice()].concat());
+        let mut key = Zeroizing::new(digest(hash, &first).as_ref().to_vec());
+        for _ in 1..self.rounds {
+            let next = digest(hash, &key);
+            key.copy_from_slice(next.as_ref());
+        }
+        Ok(hmac::Key::new(mac, &key))
+    }
+
+    pub(crate) fn compute(&self, secret: &str, message: &[u8]) -> Result<Vec<u8>, Mismatch> {
+        Ok(hmac::sign(&self.key(secret)?, message).as_ref().to_vec())
+    }
+
+    /// Compares in constant time.
+    pub(crate) fn verify(&self, secret: &str, message: &[u8], value: &[u8]) -> Result<(), Mismatch> {
+        hmac::verify(&self.key(secret)?, message, value).map_err(|_| Mismatch::Value)
+    }
+}
+
+/// Who signs messages: a key, and the certificates by which it is known, its own first and the root left out.
+#[derive(Debug)]
+pub struct Identity {
+    key: PrivateKey,
+    chain: Vec<Certificate>,
+}
+
+impl Identity {
+    /// The key must be the one that the first certificate certifies.
+    pub fn new(key: PrivateKey, chain: Vec<Certificate>) -> Result<Self, Error> {
+        if chain.first().map(Certificate::public_key) != Some(key.public_key()) {
+            return Err(Error::Untrusted("the key is not that of the certificate".to_owned()));
+        }
+        Ok(Self { key, chain })
+    }
+
+    /// The certificate of the key.
+    #[must_use]
+    pub fn certificate(&self) -> &Certificate {
+        &self.chain[0]
+    }
+
+    /// Puts signature, key identifier and certificates to a message.
+    pub(crate) fn sign(&self, mut draft: Draft) -> Result<Vec<u8>, Error> {
+        draft.header.protection = Some(encoding::algorithm_identifier(
+            self.key.algorithm().signature_oid(),
+            None,
+        )?);
+        draft.header.sender_key = Some(self.key.public_key().identifier());
+        let own: Vec<Vec<u8>> = self.chain.iter().map(|above| above.der().to_vec()).collect();
+        let others = std::mem::take(&mut draft.certificates);
+        draft.certificates = own;
+        for other in others {
+            if !draft.certificates.contains(&other) {
+                draft.certificates.push(other);
+            }
+        }
+        draft.protect(|protected| Ok(self.key.sign(protected)?))
+    }
+}
+
+/// Puts a MAC to a message.
+pub(crate) fn authenticate(
+    mut draft: Draft,
+    mac: &PasswordMac,
+    reference: &str,
+    secret: &str,
+) -> Result<Vec<u8>, Error> {
+    draft.header.protection = Some(mac.identifier()?);
+    draft.header.sender_key = Some(reference.as_bytes().to_vec());
+    draft.protect(|protected| {
+        mac.compute(secret, protected)
+            .map_err(|mismatch| Error::Untrusted(format!("{mismatch:?}")))
+    })
+}
+
+/// Which authority's signatures are believed.
+#[derive(Debug, Clone)]
+pub struct Trust {
+    root: Certificate,
+}
+
+impl Trust {
+    /// One root.
+    #[must_use]
+    pub fn new(root: Certificate) -> Self {
+        Self { root }
+    }
+
+    /// The trust anchor.
+    #[must_use]
+    pub fn root(&self) -> &Certificate {
+        &self.root
+    }
+
+    /// The certificates from `leaf` up to, but without, the root, of those at hand.
+    pub(crate) fn chain(
+        &self,
+        leaf: Certificate,
+        at_hand: &[Vec<u8>],
+        now: SystemTime,
+    ) -> Result<Vec<Certificate>, Error> {
+        /// A root, and two authorities below it: more is not made anywhere in the field.
+        const DEEPEST: usize = 4;
+        let mut chain = vec![leaf];
+        while let Some(last) = chain.last() {
+            if last.not_before() > now || now > last.not_after() {
+                return Err(Error::Untrusted(format!("{} is not valid now", last.subject())));
+            }
+            if signed_by(last.der(), self.root.der()) == Signed::Yes {
+                return Ok(chain);
+            }
+            let above = at_hand
+                .iter()
+                .filter_map(|der| Certificate::from_der(der, "extraCerts").ok())
+                .find(|above| above.is_authority() && signed_by(last.der(), above.der()) == Signed::Yes);
+            match above {
+                Some(above) if chain.len() < DEEPEST => chain.push(above),
+                _ => break,
+            }
+        }
+        Err(Error::Untrusted(format!(
+            "no way from {} to the root {}",
+            chain.last().map_or("", |last| last.subject()),
+            self.root.subject()
+        )))
+    }
+
+    /// Whether a message is signed by an authority's responder under this root.
+    pub(crate) fn verify(&self, message: &Message, now: SystemTime) -> Result<(), Error> {
+        let refuse = |reason: &str| Error::Untrusted(reason.to_owned());
+        let (Some((algorithm, _)), Some(signature)) = (message.header.protection()?, &message.protection) else {
+            return Err(refuse("it is not protected"));
+        };
+        let signer = message
+            .certificates
+            .first()
+            .ok_or_else(|| refuse("it has no certificate of who signed it"))?;
+        let signer = Certificate::from_der(signer, "extraCerts")?;
+        if !signer.public_key().has_signed(algorithm, &message.protected, signature) {
+            return Err(refuse("its signature does not verify"));
+        }
+        // A network function has a certificate of the same root: it is no authority by that.
+        if signer.profile() != Profile::Responder {
+            return Err(refuse(
+                "who signed it is not meant to answer for the authority: id-kp-cmcRA is missing in its certificate",
+            ));
+        }
+        self.chain(signer, &message.certificates, now).map(drop)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rounds_hashes_and_macs_are_bounded() {
+        let mac = PasswordMac::fresh().unwrap();
+        let value = mac.compute("secret", b"message").unwrap();
+        assert_eq!(mac.verify("secret", b"message", &value), Ok(()));
+        assert_eq!(mac.verify("Secret", b"message", &value), Err(Mismatch::Value));
+        assert_eq!(mac.verify("secret", b"massage", &value), Err(Mismatch::Value));
+        for wrong in [
+            PasswordMac {
+                rounds: 50_001,
+                ..mac.clone()
+            },
+            PasswordMac {
+                rounds: 1,
+                ..mac.clone()
+            },
+            PasswordMac {
+                hash: oid::HMAC_SHA1,
+                ..mac.clone()
+            },
+            PasswordMac {
+                mac: oid::SHA256,
+                ..mac.clone()
+            },
+            PasswordMac {
+                salt: vec![0; 129],
+                ..mac.clone()
+            },
+        ] {
+            assert!(matches!(
+                wrong.compute("secret", b"message"),
+                Err(Mismatch::Algorithm(_))
+            ));
+        }
+    }
+
+    /// The key is the hash of secret and salt, hashed again for each further round: computed by hand for two rounds.
+    #[test]
+    fn the_key_is_hashed_as_often_as_there_are_rounds() {
+        let mac = PasswordMac {
+            salt: b"salt".to_vec(),
+            hash: oid::SHA256,
+            rounds: 100,
+            mac: oid::HMAC_SHA256,
+        };
+        let mut key = digest(&digest::SHA256, b"passsalt").as_ref().to_vec();
+        for _ in 0..99 {
+            key = digest(&digest::SHA256, &key).as_ref().to_vec();
+        }
+        let expected = hmac::sign(&hmac::Key::new(hmac::HMAC_SHA256, &key), b"text");
+        assert_eq!(mac.compute("pass", b"text").unwrap(), expected.as_ref());
+    }
+}

@@ -1,0 +1,290 @@
+//! The other end: a function's or a base station's, which asks, checks what it gets, and confirms it.
+
+use std::time::SystemTime;
+
+use bartizan_pki::{Certificate, PrivateKey};
+use zeroize::Zeroizing;
+
+use crate::body::{self, CertificateAnswer, Confirmation, kind};
+use crate::header::{self, Header};
+use crate::message::{Draft, Message};
+use crate::protection::{self, Identity, PasswordMac, Trust};
+use crate::{Error, oid, request};
+
+/// How the requester proves who it is, and knows the authority.
+#[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "there is one of them in an exchange")]
+pub enum Credential {
+    /// Reference and secret of an invitation; by the same secret the authority proves itself, and gives its root.
+    Secret {
+        /// Names the invitation.
+        reference: String,
+        /// What nobody else knows.
+        secret: Zeroizing<String>,
+    },
+    /// The certificate that is to be replaced, and the root under which it is.
+    Certificate {
+        /// Its key, and the certificates above it.
+        identity: Identity,
+        /// Whose answers are believed.
+        trust: Trust,
+    },
+}
+
+/// A certificate that was asked for, with all that a peer wants to see.
+#[derive(Debug)]
+pub struct Enrolled {
+    /// The certificate, and those above it but for the root.
+    pub chain: Vec<Certificate>,
+    /// The trust anchor.
+    pub root: Certificate,
+}
+
+/// What is to be done next.
+#[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "there is one of them in an exchange")]
+pub enum Next {
+    /// Send this, and give what comes back to [`Requester::receive`].
+    Send(Vec<u8>),
+    /// The certificate is confirmed.
+    Done(Enrolled),
+}
+
+/// One exchange: a request, an answer, a confirmation, its acknowledgement.
+#[derive(Debug)]
+pub struct Requester {
+    credential: Credential,
+    key: PrivateKey,
+    transaction: Vec<u8>,
+    nonce: Vec<u8>,
+    state: State,
+}
+
+#[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "there is one of them in an exchange")]
+enum State {
+    Asked,
+    Confirming(Enrolled),
+    Over,
+}
+
+impl Requester {
+    /// Begins: the request for a certificate for `key`, by the name `subject`, which the authority need not take.
+    pub fn begin(
+        credential: Credential,
+        key: PrivateKey,
+        subject: &str,
+        now: SystemTime,
+    ) -> Result<(Self, Vec<u8>), Error> {
+        let requester = Self {
+            transaction: protection::nonce()?,
+            nonce: protection::nonce()?,
+            state: State::Asked,
+            credential,
+            key,
+        };
+        let (kind, body) = match &requester.credential {
+            Credential::Secret { .. } => (kind::INITIALISATION, request::write(subject, &requester.key, None)?),
+            Credential::Certificate { identity, .. } => {
+                let (issuer, serial) = body::issuer_and_serial(identity.certificate().der())?;
+                (
+                    kind::UPDATE,
+                    request::write(subject, &requester.key, Some((&issuer, &serial)))?,
+                )
+            }
+        };
+        let message = requester.message(kind, body, 2, None, now)?;
+        Ok((requester, message))
+    }
+
+    /// Takes an answer. After an error the exchange is over; the same key can be asked for again.
+    pub fn receive(&mut self, answer: &[u8], now: SystemTime) -> Result<Next, Error> {
+        let state = std::mem::replace(&mut self.state, State::Over);
+        let message = Message::read(answer)?;
+        if message.header.transaction.as_deref() != Some(&self.transaction)
+            || message.header.recipient_nonce.as_deref() != Some(&self.nonce)
+        {
+            // Who could not read our message answers so, by a transaction of its own.
+            if message.kind == kind::ERROR {
+                return Err(body::read_error(message.content()?)?.refusal());
+            }
+            return Err(Error::Untrusted("it is of another exchange".to_owned()));
+        }
+        self.verify(&message, now)?;
+        if message.kind == kind::ERROR {
+            return Err(body::read_error(message.content()?)?.refusal());
+        }
+        match state {
+            State::Asked => self.granted(&message, now),
+            State::Confirming(enrolled) if message.kind == kind::ACKNOWLEDGED => Ok(Next::Done(enrolled)),
+            State::Confirming(_) => Err(Error::Untrusted("it does not acknowledge the confirmation".to_owned())),
+            State::Over => Err(Error::Untrusted("the exchange is over".to_owned())),
+        }
+    }
+
+    /// The key that the certificate is for.
+    #[must_use]
+    pub fn into_key(self) -> PrivateKey {
+        self.key
+    }
+
+    fn granted(&mut self, message: &Message, now: SystemTime) -> Result<Next, Error> {
+        let expected = match &self.credential {
+            Credential::Secret { .. } => kind::INITIALISED,
+            Credential::Certificate { .. } => kind::UPDATED,
+        };
+        if message.kind != expected {
+            return Err(Error::Untrusted("it answers another kind of request".to_owned()));
+        }
+        let answer = CertificateAnswer::read(message.content()?)?;
+        answer.status.require_granted()?;
+        let (Some(der), 0) = (answer.certificate, answer.id) else {
+            return Err(Error::Untrusted("it has no certificate for the request".to_owned()));
+        };
+        let certificate = Certificate::from_der(&der, "the certificate that came")?;
+        if certificate.public_key() != self.key.public_key() {
+            return Err(Error::Untrusted("the certificate is for another key".to_owned()));
+        }
+        let enrolled = self.enrolled(certificate, &answer.roots, &message.certificates, now)?;
+        let (body, version) = Confirmation::accepting(0, &der)?;
+        self.nonce = protection::nonce()?;
+        let confirmation = self.message(
+            kind::CONFIRMATION,
+            body,
+            version,
+            message.header.sender_nonce.clone(),
+            now,
+        )?;
+        self.state = State::Confirming(enrolled);
+        Ok(Next::Send(confirmation))
+    }
+
+    /// The way from the certificate to a root that is believed.
+    fn enrolled(
+        &self,
+        certificate: Certificate,
+        roots: &[Vec<u8>],
+        at_hand: &[Vec<u8>],
+        now: SystemTime,
+    ) -> Result<Enrolled, Error> {
+        let given;
+        let candidates = match &self.credential {
+            Credential::Certificate { trust, .. } => std::slice::from_ref(trust),
+            Credential::Secret { .. } => {
+                given = roots
+                    .iter()
+                    .map(|der| Ok(Trust::new(Certificate::from_der(der, "caPubs")?)))
+                    .collect::<Result<Vec<_>, Error>>()?;
+                &given
+            }
+        };
+        let mut reason = Error::Untrusted("it has no root (caPubs) for the certificate".to_owned());
+        for trust in candidates {
+            match trust.chain(certificate.clone(), at_hand, now) {
+                Ok(chain) => {
+                    return Ok(Enrolled {
+                        chain,
+                        root: trust.root().clone(),
+                    });
+                }
+                Err(error) => reason = error,
+            }
+        }
+        Err(reason)
+    }
+
+    fn verify(&self, message: &Message, now: SystemTime) -> Result<(), Error> {
+        match &self.credential {
+            Credential::Certificate { trust, .. } => trust.verify(message, now),
+            Credential::Secret { secret, .. } => {
+                let refuse = |reason: String| Err(Error::Untrusted(reason));
+                let (Some((algorithm, parameters)), Some(value)) = (message.header.protection()?, &message.protection)
+                else {
+                    return refuse("it is not protected".to_owned());
+                };
+                if algorithm == oid::PASSWORD_BASED_MAC {
+                    let mac = PasswordMac::read(parameters)?;
+                    return match mac.verify(secret, &message.protected, value) {
+                        Ok(()) => Ok(()),
+                        Err(mismatch) => refuse(format!("its MAC is not by the secret ({mismatch:?})")),
+                    };
+                }
+                // A refusal of somebody whose secret is not known there can only be signed, and by whom is not known here.
+                if !grants(message)? {
+                    return Ok(());
+                }
+                refuse("it is not protected by the secret".to_owned())
+            }
+        }
+    }
+
+    fn message(
+        &self,
+        kind: u32,
+        body: Vec<u8>,
+        version: i64,
+        answering: Option<Vec<u8>>,
+        now: SystemTime,
+    ) -> Result<Vec<u8>, Error> {
+        let sender = match &self.credential {
+            Credential::Secret { .. } => header::nobody()?,
+            Credential::Certificate { identity, .. } => {
+                header::directory_name(&body::subject(identity.certificate().der())?)?
+            }
+        };
+        let draft = Draft {
+            header: Header {
+                version,
+                sender,
+                recipient: header::nobody()?,
+                time: Some(now),
+                protection: None,
+                sender_key: None,
+                transaction: Some(self.transaction.clone()),
+                sender_nonce: Some(self.nonce.clone()),
+                recipient_nonce: answering,
+                implicit_confirm: false,
+            },
+            kind,
+            body,
+            certificates: Vec::new(),
+        };
+        match &self.credential {
+            Credential::Secret { reference, secret } => {
+                protection::authenticate(draft, &PasswordMac::fresh()?, reference, secret)
+            }
+            Credential::Certificate { identity, .. } => identity.sign(draft),
+        }
+    }
+}
+
+/// Whether a message gives anything: only a refusal is heard from somebody who is not known.
+fn grants(message: &Message) -> Result<bool, Error> {
+    Ok(match message.kind {
+        kind::ERROR => false,
+        kind::INITIALISED | kind::CERTIFIED | kind::UPDATED => {
+            CertificateAnswer::read(message.content()?)?.status.is_granted()
+        }
+        _ => true,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use bartizan_pki::Algorithm;
+
+    use super::*;
+
+    #[test]
+    fn an_answer_of_another_exchange_is_not_taken() {
+        let credential = || Credential::Secret {
+            reference: "reference".to_owned(),
+            secret: Zeroizing::new("secret".to_owned()),
+        };
+        let key = || PrivateKey::generate(Algorithm::Ed25519).unwrap();
+        let now = SystemTime::UNIX_EPOCH;
+        let (mut one, _) = Requester::begin(credential(), key(), "gnb", now).unwrap();
+        let (_, other) = Requester::begin(credential(), key(), "gnb", now).unwrap();
+        assert!(matches!(one.receive(&other, now), Err(Error::Untrusted(_))));
+    }
+}

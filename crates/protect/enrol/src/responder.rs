@@ -1,0 +1,307 @@
+//! The authority's end: requests in, answers out.
+//!
+//! What a certificate says is decided by the invitation or by the certificate that is replaced, never by the request. A request that
+//! comes again, because its answer was lost or because somebody recorded it, gets what the first one got: while the transaction is
+//! remembered the same octets, and later the same certificate, which is for the same key.
+
+mod exchange;
+mod sender;
+
+use std::collections::VecDeque;
+use std::time::{Duration, SystemTime};
+
+use aws_lc_rs::digest::{self, digest};
+use bartizan_pki::{Authority, Serial};
+use data_encoding::HEXLOWER;
+
+use crate::body::{self, kind};
+use crate::header::{self, Header};
+use crate::message::{Draft, Message};
+use crate::protection::{self, Identity};
+use crate::status::Status;
+use crate::{Error, Failure};
+
+use sender::Sender;
+
+/// How long a transaction is remembered: for its confirmation, and for requests that come again.
+const REMEMBERED: Duration = Duration::from_secs(300);
+/// Most transactions that are remembered; an answer is 20 kB at most.
+const MOST: usize = 1024;
+
+/// The authority's end of enrolment. It remembers transactions for five minutes, and nothing that is not in the authority's records too.
+#[derive(Debug)]
+pub struct Responder {
+    identity: Identity,
+    transactions: VecDeque<Transaction>,
+}
+
+/// A message that goes back, and what happened.
+#[derive(Debug)]
+pub struct Answer {
+    /// The message, DER.
+    pub der: Vec<u8>,
+    /// For the audit log.
+    pub event: Event,
+}
+
+/// What was asked for and what became of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Event {
+    /// `ir`, `cr`, `p10cr`, `kur`, `rr`, `certConf`, `genm`, or what it was.
+    pub request: &'static str,
+    /// The transaction's identifier in hexadecimal digits, where there is one.
+    pub transaction: Option<String>,
+    /// Reference of an invitation, or serial number of a certificate, where the protection of the message proved it.
+    pub sender: Option<String>,
+    /// Name in the certificate that it is about.
+    pub name: Option<String>,
+    /// The certificate that was issued, confirmed or revoked.
+    pub serial: Option<Serial>,
+    /// Why it was refused.
+    pub refused: Option<(Failure, String)>,
+    /// The answer is one that was given before.
+    pub again: bool,
+}
+
+/// One exchange with somebody.
+#[derive(Debug)]
+struct Transaction {
+    id: Vec<u8>,
+    began: SystemTime,
+    /// Of the last request, and what it was answered.
+    request: [u8; 32],
+    answer: Vec<u8>,
+    event: Event,
+    /// The nonce of that answer, which a confirmation sends back.
+    nonce: Vec<u8>,
+    /// The certificate that waits for its confirmation.
+    unconfirmed: Option<Unconfirmed>,
+}
+
+/// A certificate whose receiver has not said that it has it.
+#[derive(Debug, Clone)]
+struct Unconfirmed {
+    id: i64,
+    serial: Serial,
+    name: String,
+    certificate: Vec<u8>,
+    /// Who asked for it, and confirms it.
+    sender: String,
+}
+
+/// What a request is answered by.
+struct Outcome {
+    kind: u32,
+    body: Vec<u8>,
+    certificates: Vec<Vec<u8>>,
+    event: Event,
+    unconfirmed: Option<Unconfirmed>,
+}
+
+/// A refusal: the failure, and a sentence for the person who reads it at the other end.
+struct Refusal(Failure, String);
+
+impl Responder {
+    /// One that signs as `identity`, whose certificate has the profile of a responder.
+    #[must_use]
+    pub fn new(identity: Identity) -> Self {
+        Self {
+            identity,
+            transactions: VecDeque::new(),
+        }
+    }
+
+    /// By whom answers are signed.
+    #[must_use]
+    pub fn identity(&self) -> &Identity {
+        &self.identity
+    }
+
+    /// Signs as another one from now on.
+    pub fn replace_identity(&mut self, identity: Identity) {
+        self.identity = identity;
+    }
+
+    /// Answers a request. An error is ours: there is no answer to give then.
+    pub fn answer(&mut self, authority: &mut Authority, request: &[u8], now: SystemTime) -> Result<Answer, Error> {
+        self.forget(now);
+        let message = match Message::read(request) {
+            Ok(message) => message,
+            Err(error) => return self.unreadable(error, now),
+        };
+        let digest = digest_of(request);
+        let known = message
+            .header
+            .transaction
+            .as_ref()
+            .and_then(|id| self.transactions.iter().position(|known| known.id == *id));
+        if let Some(known) = known.and_then(|at| self.transactions.get(at))
+            && known.request == digest
+        {
+            return Ok(Answer {
+                der: known.answer.clone(),
+                event: Event {
+                    again: true,
+                    ..known.event.clone()
+                },
+            });
+        }
+        let mut event = Event::of(&message);
+        let (sender, outcome) = match Sender::of(authority, &message, now) {
+            Ok(sender) => {
+                event.sender = Some(sender.to_string());
+                let outcome = self.outcome(authority, &message, &sender, known, &event, now);
+                (Some(sender), outcome)
+            }
+            Err(refusal) => (None, Err(refusal)),
+        };
+        let refused = outcome.is_err();
+        let outcome = match outcome {
+            Ok(outcome) => outcome,
+            Err(Refusal(failure, text)) => Outcome::refusal(&message, event, failure, text)?,
+        };
+        let nonce = protection::nonce()?;
+        let draft = Draft {
+            header: self.header(&message, &outcome, &nonce, now)?,
+            kind: outcome.kind,
+            body: outcome.body,
+            certificates: outcome.certificates,
+        };
+        let der = match sender.as_ref().and_then(Sender::secret) {
+            Some((mac, reference, secret)) => protection::authenticate(draft, &mac.answering()?, reference, secret)?,
+            None => self.identity.sign(draft)?,
+        };
+        // What was refused may be asked again in the same transaction; what was given is remembered.
+        if !refused && let Some(id) = message.header.transaction {
+            if let Some(at) = known {
+                self.transactions.remove(at);
+            }
+            self.transactions.push_back(Transaction {
+                id,
+                began: now,
+                request: digest,
+                answer: der.clone(),
+                event: outcome.event.clone(),
+                nonce,
+                unconfirmed: outcome.unconfirmed,
+            });
+        }
+        Ok(Answer {
+            der,
+            event: outcome.event,
+        })
+    }
+
+    /// Drops transactions whose time is over; gives those certificates that nobody confirmed.
+    pub fn forget(&mut self, now: SystemTime) -> Vec<Serial> {
+        let mut unconfirmed = Vec::new();
+        self.transactions.retain(|transaction| {
+            let over = now.duration_since(transaction.began).is_ok_and(|age| age > REMEMBERED);
+            if over {
+                unconfirmed.extend(transaction.unconfirmed.as_ref().map(|waiting| waiting.serial));
+            }
+            !over
+        });
+        unconfirmed
+    }
+
+    fn header(&self, message: &Message, outcome: &Outcome, nonce: &[u8], now: SystemTime) -> Result<Header, Error> {
+        let asked = &message.header;
+        Ok(Header {
+            version: asked.version.clamp(2, 3),
+            sender: header::directory_name(&body::subject(self.identity.certificate().der())?)?,
+            recipient: asked.sender.clone(),
+            time: Some(now),
+            protection: None,
+            sender_key: None,
+            transaction: asked.transaction.clone(),
+            sender_nonce: Some(nonce.to_vec()),
+            recipient_nonce: asked.sender_nonce.clone(),
+            implicit_confirm: asked.implicit_confirm
+                && outcome.event.refused.is_none()
+                && matches!(outcome.kind, kind::INITIALISED | kind::CERTIFIED | kind::UPDATED),
+        })
+    }
+
+    /// What cannot be read is answered all the same: who sent it shall know why.
+    fn unreadable(&self, error: Error, now: SystemTime) -> Result<Answer, Error> {
+        let text = error.to_string();
+        let draft = Draft {
+            header: Header {
+                version: 2,
+                sender: header::directory_name(&body::subject(self.identity.certificate().der())?)?,
+                recipient: header::nobody()?,
+                time: Some(now),
+                protection: None,
+                sender_key: None,
+                transaction: Some(protection::nonce()?),
+                sender_nonce: Some(protection::nonce()?),
+                recipient_nonce: None,
+                implicit_confirm: false,
+            },
+            kind: kind::ERROR,
+            body: body::error(&Status::rejected(Failure::BadDataFormat, text.clone()))?,
+            certificates: Vec::new(),
+        };
+        Ok(Answer {
+            der: self.identity.sign(draft)?,
+            event: Event {
+                request: "unreadable",
+                transaction: None,
+                sender: None,
+                name: None,
+                serial: None,
+                refused: Some((Failure::BadDataFormat, text)),
+                again: false,
+            },
+        })
+    }
+}
+
+impl Event {
+    fn of(message: &Message) -> Self {
+        Self {
+            request: kind::name(message.kind),
+            transaction: message.header.transaction.as_deref().map(|id| HEXLOWER.encode(id)),
+            sender: None,
+            name: None,
+            serial: None,
+            refused: None,
+            again: false,
+        }
+    }
+}
+
+impl Outcome {
+    /// A refusal stands in the answer that the request would have got where it has a place for it, and in an error otherwise.
+    fn refusal(message: &Message, event: Event, failure: Failure, text: String) -> Result<Self, Error> {
+        let status = Status::rejected(failure, text.clone());
+        let (kind, body) = match message.kind {
+            kind::INITIALISATION => (kind::INITIALISED, body::certificate_answer(0, &status, None, None)?),
+            kind::CERTIFICATION => (kind::CERTIFIED, body::certificate_answer(0, &status, None, None)?),
+            kind::PKCS10 => (kind::CERTIFIED, body::certificate_answer(-1, &status, None, None)?),
+            kind::UPDATE => (kind::UPDATED, body::certificate_answer(0, &status, None, None)?),
+            kind::REVOCATION => (kind::REVOKED, body::revocation_answer(&status)?),
+            _ => (kind::ERROR, body::error(&status)?),
+        };
+        Ok(Self {
+            kind,
+            body,
+            certificates: Vec::new(),
+            event: Event {
+                refused: Some((failure, text)),
+                ..event
+            },
+            unconfirmed: None,
+        })
+    }
+}
+
+fn digest_of(request: &[u8]) -> [u8; 32] {
+    let mut octets = [0; 32];
+    octets.copy_from_slice(digest(&digest::SHA256, request).as_ref());
+    octets
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,326 @@
+//! What each request is answered by.
+
+use std::time::SystemTime;
+
+use bartizan_pki::{Authority, Certificate, Error as Refused, Issued, PublicKey, Reason};
+use der::Encode;
+
+use super::{Event, Outcome, Refusal, Responder, Sender, Unconfirmed};
+use crate::body::{self, Confirmation, kind};
+use crate::encoding::{self, Fields};
+use crate::message::Message;
+use crate::oid;
+use crate::request::{self, Flaw, Request, RevocationRequest};
+use crate::status::Status;
+use crate::{Error, Failure};
+
+use super::MOST;
+
+impl Refusal {
+    pub(super) fn unreadable(error: Error) -> Self {
+        Self(Failure::BadDataFormat, error.to_string())
+    }
+
+    /// Of something that failed here; the details are for the log of this end.
+    pub(super) fn ours(error: &Refused) -> Self {
+        Self(Failure::Internal, error.to_string())
+    }
+
+    fn of(error: &Refused) -> Self {
+        let failure = match error {
+            Refused::NotInvited(_) | Refused::InvitationUsed(_) => Failure::NotAuthorized,
+            Refused::ClassicalKey(_) | Refused::RequestKey { .. } | Refused::NotForIpsec { .. } => {
+                Failure::BadAlgorithm
+            }
+            Refused::UnknownCertificate(_) | Refused::Unsuitable { .. } => Failure::BadCertificateId,
+            Refused::AlreadyRevoked(_) => Failure::CertificateRevoked,
+            Refused::Busy(_) => Failure::Unavailable,
+            _ => return Self::ours(error),
+        };
+        Self(failure, error.to_string())
+    }
+}
+
+impl From<Flaw> for Refusal {
+    fn from(flaw: Flaw) -> Self {
+        match flaw {
+            Flaw::Malformed(error) => Self::unreadable(error),
+            Flaw::Template(text) => Self(Failure::BadTemplate, text),
+            Flaw::Proof(text) => Self(Failure::BadProof, text),
+            Flaw::Key(text) => Self(Failure::BadAlgorithm, text),
+        }
+    }
+}
+
+impl From<Error> for Refusal {
+    fn from(error: Error) -> Self {
+        Self::unreadable(error)
+    }
+}
+
+impl Responder {
+    /// `known` is the place of the transaction among those that are remembered.
+    pub(super) fn outcome(
+        &self,
+        authority: &mut Authority,
+        message: &Message,
+        sender: &Sender,
+        known: Option<usize>,
+        event: &Event,
+        now: SystemTime,
+    ) -> Result<Outcome, Refusal> {
+        if message.kind == kind::CONFIRMATION {
+            return self.confirmed(authority, message, sender, known, event, now);
+        }
+        if known.is_some() {
+            return Err(Refusal(
+                Failure::TransactionInUse,
+                "another request was made in this transaction".to_owned(),
+            ));
+        }
+        if self.transactions.len() >= MOST {
+            return Err(Refusal(
+                Failure::Unavailable,
+                "too many transactions are under way; try again in five minutes".to_owned(),
+            ));
+        }
+        match message.kind {
+            kind::INITIALISATION => certified(authority, message, sender, kind::INITIALISED, event, now),
+            kind::CERTIFICATION | kind::PKCS10 => certified(authority, message, sender, kind::CERTIFIED, event, now),
+            kind::UPDATE => certified(authority, message, sender, kind::UPDATED, event, now),
+            kind::REVOCATION => revoked(authority, message, sender, event, now),
+            kind::GENERAL => general(authority, message, event),
+            _ => Err(Refusal(
+                Failure::BadRequest,
+                "ir, cr, p10cr, kur, rr, certConf and genm are answered here".to_owned(),
+            )),
+        }
+    }
+
+    fn confirmed(
+        &self,
+        authority: &mut Authority,
+        message: &Message,
+        sender: &Sender,
+        known: Option<usize>,
+        event: &Event,
+        now: SystemTime,
+    ) -> Result<Outcome, Refusal> {
+        let transaction = known.and_then(|at| self.transactions.get(at)).ok_or_else(|| {
+            Refusal(
+                Failure::BadRequest,
+                "nothing waits for a confirmation in this transaction".to_owned(),
+            )
+        })?;
+        let waiting = transaction.unconfirmed.clone().ok_or_else(|| {
+            Refusal(
+                Failure::CertificateConfirmed,
+                "the certificate of this transaction was confirmed before".to_owned(),
+            )
+        })?;
+        if waiting.sender != sender.to_string() {
+            return Err(Refusal(
+                Failure::NotAuthorized,
+                "who asked for the certificate confirms it".to_owned(),
+            ));
+        }
+        if message.header.recipient_nonce.as_deref() != Some(&transaction.nonce) {
+            return Err(Refusal(
+                Failure::BadRequest,
+                "recipNonce is not the nonce of the answer".to_owned(),
+            ));
+        }
+        let confirmation = Confirmation::read(message.content()?)?;
+        if let Some(confirmation) = &confirmation
+            && (confirmation.id != waiting.id || !confirmation.is_of(&waiting.certificate))
+        {
+            return Err(Refusal(
+                Failure::BadCertificateId,
+                "the hash or the number in it is not that of the certificate that was sent".to_owned(),
+            ));
+        }
+        let accepted = confirmation.is_some_and(|confirmation| confirmation.status.is_granted());
+        if let Sender::Invited { invitation, .. } = sender {
+            authority
+                .close_invitation(invitation.reference(), now)
+                .map_err(|error| Refusal::of(&error))?;
+        }
+        let mut event = Event {
+            name: Some(waiting.name.clone()),
+            serial: Some(waiting.serial),
+            ..event.clone()
+        };
+        if !accepted {
+            authority
+                .revoke(&waiting.serial.to_string(), Reason::CessationOfOperation, now)
+                .map_err(|error| Refusal::of(&error))?;
+            event.refused = Some((
+                Failure::BadRequest,
+                "its receiver does not accept the certificate, which is revoked".to_owned(),
+            ));
+        }
+        Ok(Outcome {
+            kind: kind::ACKNOWLEDGED,
+            body: encoding::null()?,
+            certificates: Vec::new(),
+            event,
+            unconfirmed: None,
+        })
+    }
+}
+
+/// A certificate for the key in the request: by the invitation, or in place of the certificate that signs the request.
+fn certified(
+    authority: &mut Authority,
+    message: &Message,
+    sender: &Sender,
+    answer: u32,
+    event: &Event,
+    now: SystemTime,
+) -> Result<Outcome, Refusal> {
+    let content = message.content()?;
+    let request = match message.kind {
+        kind::PKCS10 => Request::read_pkcs10(content)?,
+        _ => Request::read(content)?,
+    };
+    let issued = issue(authority, message, sender, &request, now)?;
+    let initial = matches!(sender, Sender::Invited { .. });
+    let certificate = issued.certificate().der().to_vec();
+    let above = issued.between().iter().map(|above| above.der().to_vec()).collect();
+    let root = initial.then(|| authority.root().der());
+    Ok(Outcome {
+        kind: answer,
+        body: body::certificate_answer(request.id, &Status::accepted(), Some(&certificate), root)?,
+        certificates: above,
+        event: Event {
+            name: Some(issued.name().to_owned()),
+            serial: Some(issued.serial()),
+            ..event.clone()
+        },
+        unconfirmed: (!message.header.implicit_confirm).then(|| Unconfirmed {
+            id: request.id,
+            serial: issued.serial(),
+            name: issued.name().to_owned(),
+            certificate,
+            sender: sender.to_string(),
+        }),
+    })
+}
+
+fn issue(
+    authority: &mut Authority,
+    message: &Message,
+    sender: &Sender,
+    request: &Request,
+    now: SystemTime,
+) -> Result<Issued, Refusal> {
+    match sender {
+        Sender::Invited { invitation, .. } if message.kind != kind::UPDATE => authority
+            .enrol(invitation, &request.key, now)
+            .map_err(|error| Refusal::of(&error)),
+        Sender::Invited { .. } => Err(Refusal(
+            Failure::NotAuthorized,
+            "an update is signed by the certificate that it replaces".to_owned(),
+        )),
+        Sender::Holder(_) if message.kind == kind::INITIALISATION => Err(Refusal(
+            Failure::NotAuthorized,
+            "who has a certificate asks for an update (kur); ir is for invitations".to_owned(),
+        )),
+        Sender::Holder(entry) => {
+            if let Some(old) = &request.old
+                && request::serial(old) != Some(entry.serial())
+            {
+                return Err(Refusal(
+                    Failure::BadCertificateId,
+                    "oldCertID is not the certificate that signs the request".to_owned(),
+                ));
+            }
+            require_another_key(entry.certificate(), &request.key)?;
+            authority
+                .update(entry.serial(), &request.key, now)
+                .map_err(|error| Refusal::of(&error))
+        }
+    }
+}
+
+/// An update is there to change the key.
+fn require_another_key(old: &Certificate, key: &PublicKey) -> Result<(), Refusal> {
+    if old.public_key() == key {
+        return Err(Refusal(
+            Failure::BadTemplate,
+            "an update is for a new key, and this one is certified already".to_owned(),
+        ));
+    }
+    Ok(())
+}
+
+/// The holder of a certificate has it revoked.
+fn revoked(
+    authority: &mut Authority,
+    message: &Message,
+    sender: &Sender,
+    event: &Event,
+    now: SystemTime,
+) -> Result<Outcome, Refusal> {
+    let Sender::Holder(entry) = sender else {
+        return Err(Refusal(
+            Failure::NotAuthorized,
+            "a revocation is signed by the certificate that is revoked".to_owned(),
+        ));
+    };
+    let asked = RevocationRequest::read(message.content()?)?;
+    if request::serial(&asked.serial) != Some(entry.serial()) {
+        return Err(Refusal(
+            Failure::BadCertificateId,
+            "only the certificate that signs the request is revoked by it".to_owned(),
+        ));
+    }
+    authority
+        .revoke(&entry.serial().to_string(), asked.reason, now)
+        .map_err(|error| Refusal::of(&error))?;
+    Ok(Outcome {
+        kind: kind::REVOKED,
+        body: body::revocation_answer(&Status::accepted())?,
+        certificates: Vec::new(),
+        event: Event {
+            name: Some(entry.name().to_owned()),
+            serial: Some(entry.serial()),
+            ..event.clone()
+        },
+        unconfirmed: None,
+    })
+}
+
+/// The authority's certificates, for who asks. Of other information nothing is known here.
+fn general(authority: &Authority, message: &Message, event: &Event) -> Result<Outcome, Refusal> {
+    let mut answers = Vec::new();
+    for asked in Fields::within("general message", message.content()?)?.rest()? {
+        let kind = encoding::identifier(
+            "general message",
+            Fields::within("general message", asked)?.next("its type")?,
+        )?;
+        if kind == oid::CA_CERTIFICATES {
+            let all: Vec<&[u8]> = authority
+                .intermediate()
+                .into_iter()
+                .chain([authority.root()])
+                .map(Certificate::der)
+                .collect();
+            let kind = kind.to_der().map_err(Error::from)?;
+            answers.push(encoding::sequence(&[&kind, &encoding::sequence(&all)?])?);
+        }
+    }
+    if answers.is_empty() {
+        return Err(Refusal(
+            Failure::BadRequest,
+            "of general information caCerts is given here".to_owned(),
+        ));
+    }
+    Ok(Outcome {
+        kind: kind::GENERAL_ANSWER,
+        body: encoding::element(der::Tag::Sequence, &answers.concat())?,
+        certificates: Vec::new(),
+        event: event.clone(),
+        unconfirmed: None,
+    })
+}

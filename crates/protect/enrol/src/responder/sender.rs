@@ -1,0 +1,147 @@
+//! Who sent a message, as its protection proves.
+
+use std::fmt;
+use std::time::SystemTime;
+
+use bartizan_pki::{Authority, Certificate, Entry, Invitation, Profile, Role, State};
+
+use super::Refusal;
+use crate::Failure;
+use crate::message::Message;
+use crate::oid;
+use crate::protection::{Mismatch, PasswordMac};
+
+/// A sender that has proved who it is.
+#[derive(Debug)]
+pub(super) enum Sender {
+    /// It knows the secret of an invitation.
+    Invited { invitation: Invitation, mac: PasswordMac },
+    /// It has the key of a certificate of this authority, which is valid.
+    Holder(Entry),
+}
+
+/// Whom the audit log names.
+impl fmt::Display for Sender {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Invited { invitation, .. } => f.write_str(invitation.reference()),
+            Self::Holder(entry) => write!(f, "{}", entry.serial()),
+        }
+    }
+}
+
+impl Sender {
+    /// Verifies a message's protection. What nobody could have sent is refused with the same words whether the reference or the
+    /// secret is wrong.
+    pub(super) fn of(authority: &Authority, message: &Message, now: SystemTime) -> Result<Self, Refusal> {
+        let header = &message.header;
+        if !(2..=3).contains(&header.version) {
+            return Err(Refusal(
+                Failure::UnsupportedVersion,
+                format!("version {} of the protocol; 2 and 3 are known", header.version),
+            ));
+        }
+        if header.transaction.is_none() || header.sender_nonce.is_none() {
+            return Err(Refusal(
+                Failure::BadDataFormat,
+                "transactionID or senderNonce is missing".to_owned(),
+            ));
+        }
+        let protection = header.protection().map_err(Refusal::unreadable)?;
+        let (Some((algorithm, parameters)), Some(value)) = (protection, &message.protection) else {
+            return Err(Refusal(
+                Failure::BadMessageCheck,
+                "the message is not protected".to_owned(),
+            ));
+        };
+        if algorithm == oid::PASSWORD_BASED_MAC {
+            let mac = PasswordMac::read(parameters).map_err(Refusal::unreadable)?;
+            return Self::invited(authority, message, mac, value, now);
+        }
+        let entry = signer(authority, message)?;
+        if !entry
+            .certificate()
+            .public_key()
+            .has_signed(algorithm, &message.protected, value)
+        {
+            return Err(Refusal(
+                Failure::BadMessageCheck,
+                "the signature does not verify by the certificate sent with it".to_owned(),
+            ));
+        }
+        if entry.state() == State::Revoked || entry.state() == State::Abandoned {
+            return Err(Refusal(
+                Failure::CertificateRevoked,
+                format!("certificate {} is revoked", entry.serial()),
+            ));
+        }
+        if !entry.is_valid_at(now) {
+            return Err(Refusal(
+                Failure::SignerNotTrusted,
+                format!("certificate {} has ended: enrol again by an invitation", entry.serial()),
+            ));
+        }
+        Ok(Self::Holder(entry))
+    }
+
+    fn invited(
+        authority: &Authority,
+        message: &Message,
+        mac: PasswordMac,
+        value: &[u8],
+        now: SystemTime,
+    ) -> Result<Self, Refusal> {
+        let refuse = || {
+            Refusal(
+                Failure::BadMessageCheck,
+                "no open invitation has this reference and secret".to_owned(),
+            )
+        };
+        let reference = message.header.sender_key.as_deref().unwrap_or_default();
+        let reference = std::str::from_utf8(reference).map_err(|_| refuse())?;
+        let found = authority
+            .invitation(reference, now)
+            .map_err(|error| Refusal::ours(&error))?;
+        let Some(invitation) = found else {
+            return Err(refuse());
+        };
+        let secret = invitation.secret().ok_or_else(refuse)?;
+        match mac.verify(secret, &message.protected, value) {
+            Ok(()) => Ok(Self::Invited { invitation, mac }),
+            Err(Mismatch::Value) => Err(refuse()),
+            Err(Mismatch::Algorithm(what)) => Err(Refusal(Failure::BadAlgorithm, what)),
+        }
+    }
+
+    /// By what answers to it are protected, where that is a secret.
+    pub(super) fn secret(&self) -> Option<(&PasswordMac, &str, &str)> {
+        match self {
+            Self::Invited { invitation, mac } => Some((mac, invitation.reference(), invitation.secret()?)),
+            Self::Holder(_) => None,
+        }
+    }
+}
+
+/// The record of the certificate that a message is signed by: the first of those sent with it, which must be one of this authority's.
+fn signer(authority: &Authority, message: &Message) -> Result<Entry, Refusal> {
+    let refuse = |text: &str| Refusal(Failure::SignerNotTrusted, text.to_owned());
+    let first = message
+        .certificates
+        .first()
+        .ok_or_else(|| refuse("no certificate of who signed is sent with the message"))?;
+    let certificate = Certificate::from_der(first, "extraCerts").map_err(|error| refuse(&error.to_string()))?;
+    let serial = certificate
+        .serial()
+        .ok_or_else(|| refuse("who signed has a certificate of another authority"))?;
+    let entry = authority
+        .show(&serial.to_string())
+        .map_err(|_| refuse("who signed has a certificate of another authority"))?;
+    // The serial number is anybody's to choose; all of the certificate is not.
+    if entry.certificate().der() != certificate.der() || entry.role() != Role::NetworkFunction {
+        return Err(refuse("who signed has a certificate of another authority"));
+    }
+    if entry.certificate().profile() == Profile::Responder {
+        return Err(refuse("the authority's responder does not ask itself"));
+    }
+    Ok(entry)
+}

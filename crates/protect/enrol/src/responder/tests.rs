@@ -1,0 +1,373 @@
+//! Both ends in one process, and what an attacker between them can try.
+
+use std::time::{Duration, SystemTime};
+
+use bartizan_pki::{
+    Algorithm, AlternativeName, Authority, InitOptions, Intermediate, Invitation, Invite, Leaf, Lifetime, LongLife,
+    PrivateKey, Profile, State,
+};
+use proptest::prelude::*;
+use tempfile::TempDir;
+use zeroize::Zeroizing;
+
+use super::*;
+use crate::{Credential, Enrolled, Next, Requester, Trust};
+
+const DAY: Duration = Duration::from_secs(86_400);
+
+fn now() -> SystemTime {
+    SystemTime::UNIX_EPOCH + DAY * 20_000
+}
+
+struct Stage {
+    _dir: TempDir,
+    authority: Authority,
+    responder: Responder,
+}
+
+impl Stage {
+    fn new(algorithm: Algorithm) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let mut options = InitOptions::new(algorithm);
+        options.intermediate = Some(Intermediate {
+            algorithm,
+            lifetime: Lifetime::Days(1000),
+        });
+        let mut authority = Authority::init(&dir.path().join("ca"), options, now()).unwrap();
+        let identity = identity(&mut authority, "responder", Profile::Responder);
+        Self {
+            _dir: dir,
+            authority,
+            responder: Responder::new(identity),
+        }
+    }
+
+    fn invite(&mut self, name: &str) -> Invitation {
+        let invite = Invite {
+            name: name.parse().unwrap(),
+            names: vec![AlternativeName::dns(&format!("{name}.ran")).unwrap()],
+            functions: Vec::new(),
+            profile: Profile::NetworkFunction,
+            days: 30,
+            long_life: LongLife::Refuse,
+            classical: true,
+            open_for: DAY,
+        };
+        self.authority.invite(&invite, now()).unwrap()
+    }
+
+    fn answer(&mut self, request: &[u8]) -> Answer {
+        self.responder.answer(&mut self.authority, request, now()).unwrap()
+    }
+
+    /// Runs an exchange to its end.
+    fn run(&mut self, requester: &mut Requester, first: Vec<u8>) -> Result<Enrolled, Error> {
+        let mut message = first;
+        loop {
+            let answer = self.answer(&message).der;
+            match requester.receive(&answer, now())? {
+                Next::Send(next) => message = next,
+                Next::Done(enrolled) => return Ok(enrolled),
+            }
+        }
+    }
+
+    fn enrol(&mut self, name: &str, algorithm: Algorithm) -> (Enrolled, PrivateKey) {
+        let invitation = self.invite(name);
+        let (mut requester, first) = begin(&invitation, PrivateKey::generate(algorithm).unwrap());
+        let enrolled = self.run(&mut requester, first).unwrap();
+        (enrolled, requester.into_key())
+    }
+}
+
+fn identity(authority: &mut Authority, name: &str, profile: Profile) -> Identity {
+    let leaf = Leaf::new(name).unwrap().dns("ca.ran").unwrap().profile(profile);
+    let issued = authority.issue(&leaf, now()).unwrap();
+    let key = PrivateKey::from_pkcs8(issued.key().unwrap().to_pkcs8()).unwrap();
+    let chain = [std::slice::from_ref(issued.certificate()), issued.between()].concat();
+    Identity::new(key, chain).unwrap()
+}
+
+fn secret_of(invitation: &Invitation) -> Credential {
+    Credential::Secret {
+        reference: invitation.reference().to_owned(),
+        secret: Zeroizing::new(invitation.secret().unwrap().to_owned()),
+    }
+}
+
+fn begin(invitation: &Invitation, key: PrivateKey) -> (Requester, Vec<u8>) {
+    Requester::begin(secret_of(invitation), key, invitation.name(), now()).unwrap()
+}
+
+fn update(held: Enrolled, key: PrivateKey, next: PrivateKey) -> (Requester, Vec<u8>) {
+    let credential = Credential::Certificate {
+        identity: Identity::new(key, held.chain).unwrap(),
+        trust: Trust::new(held.root),
+    };
+    Requester::begin(credential, next, "gnb", now()).unwrap()
+}
+
+fn fresh() -> PrivateKey {
+    PrivateKey::generate(Algorithm::Ed25519).unwrap()
+}
+
+#[test]
+fn every_algorithm_enrols_by_a_secret_and_updates_by_its_certificate() {
+    let mut stage = Stage::new(Algorithm::MlDsa44);
+    for (at, algorithm) in Algorithm::ALL.into_iter().enumerate() {
+        let name = format!("gnb{at}");
+        let (held, key) = stage.enrol(&name, algorithm);
+        assert_eq!(held.chain.len(), 2, "the intermediate comes along");
+        assert_eq!(held.chain[0].names(), [format!("DNS:{name}.ran")]);
+        assert_eq!(held.root.der(), stage.authority.root().der());
+        let next = PrivateKey::generate(algorithm).unwrap();
+        let public = next.public_key().clone();
+        let (mut requester, first) = update(held, key, next);
+        let updated = stage.run(&mut requester, first).unwrap();
+        assert_eq!(updated.chain[0].public_key(), &public);
+    }
+}
+
+#[test]
+fn a_request_that_comes_again_gets_the_same_answer_and_no_second_certificate() {
+    let mut stage = Stage::new(Algorithm::Ed25519);
+    let invitation = stage.invite("gnb");
+    let (_, first) = begin(&invitation, fresh());
+    let before = stage.answer(&first);
+    let again = stage.answer(&first);
+    assert_eq!(before.der, again.der);
+    assert!(again.event.again && !before.event.again);
+    // The process was restarted in between: another answer, the same certificate.
+    let identity = identity(&mut stage.authority, "another", Profile::Responder);
+    stage.responder = Responder::new(identity);
+    assert_eq!(stage.answer(&first).event.serial, before.event.serial);
+    let issued = stage.authority.list().unwrap();
+    assert_eq!(issued.iter().filter(|entry| entry.name() == "gnb").count(), 1);
+}
+
+#[test]
+fn an_answer_that_was_lost_is_made_up_for_by_asking_again_with_the_same_key() {
+    let mut stage = Stage::new(Algorithm::Ed25519);
+    let invitation = stage.invite("gnb");
+    let key = fresh();
+    let copy = PrivateKey::from_pkcs8(key.to_pkcs8()).unwrap();
+    let (_, lost) = begin(&invitation, key);
+    let serial = stage.answer(&lost).event.serial;
+    let (mut requester, first) = begin(&invitation, copy);
+    let enrolled = stage.run(&mut requester, first).unwrap();
+    assert_eq!(enrolled.chain[0].serial(), serial);
+    // Confirmed: the secret opens nothing more, even for the same key.
+    let (mut requester, first) = begin(&invitation, requester.into_key());
+    assert!(matches!(
+        stage.run(&mut requester, first),
+        Err(Error::Refused {
+            failure: Some(Failure::BadMessageCheck),
+            ..
+        })
+    ));
+}
+
+#[test]
+fn a_secret_that_is_wrong_and_a_reference_that_is_not_there_are_refused_alike() {
+    let mut stage = Stage::new(Algorithm::Ed25519);
+    let invitation = stage.invite("gnb");
+    let wrong = |reference: &str| Credential::Secret {
+        reference: reference.to_owned(),
+        secret: Zeroizing::new("wrong".to_owned()),
+    };
+    let refusals: Vec<String> = [invitation.reference(), "nobody"]
+        .map(|reference| {
+            let (mut requester, first) = Requester::begin(wrong(reference), fresh(), "gnb", now()).unwrap();
+            stage.run(&mut requester, first).unwrap_err().to_string()
+        })
+        .to_vec();
+    assert_eq!(refusals[0], refusals[1]);
+    assert!(refusals[0].contains("badMessageCheck"), "{}", refusals[0]);
+    assert!(stage.authority.show("gnb").is_err(), "nothing was issued");
+}
+
+#[test]
+fn another_key_gets_nothing_on_an_invitation_that_was_used() {
+    let mut stage = Stage::new(Algorithm::Ed25519);
+    let invitation = stage.invite("gnb");
+    let (_, first) = begin(&invitation, fresh());
+    stage.answer(&first);
+    let (mut requester, second) = begin(&invitation, fresh());
+    assert!(matches!(
+        stage.run(&mut requester, second),
+        Err(Error::Refused {
+            failure: Some(Failure::NotAuthorized),
+            ..
+        })
+    ));
+}
+
+#[test]
+fn only_the_one_who_asked_confirms_and_only_what_was_sent() {
+    let mut stage = Stage::new(Algorithm::Ed25519);
+    let (one, other) = (stage.invite("one"), stage.invite("other"));
+    let (mut requester, first) = begin(&one, fresh());
+    let answer = stage.answer(&first).der;
+    let Next::Send(confirmation) = requester.receive(&answer, now()).unwrap() else {
+        panic!("a confirmation is due");
+    };
+    // The same confirmation, protected by the secret of somebody else.
+    let message = Message::read(&confirmation).unwrap();
+    let forge = |body: Vec<u8>, invitation: &Invitation| {
+        let draft = Draft {
+            header: message.header.clone(),
+            kind: kind::CONFIRMATION,
+            body,
+            certificates: Vec::new(),
+        };
+        let mac = crate::protection::PasswordMac::fresh().unwrap();
+        let secret = invitation.secret().unwrap();
+        protection::authenticate(draft, &mac, invitation.reference(), secret).unwrap()
+    };
+    let refused = |answer: Answer| answer.event.refused.map(|(failure, _)| failure);
+    assert_eq!(
+        refused(stage.answer(&forge(message.body.clone(), &other))),
+        Some(Failure::NotAuthorized)
+    );
+    let (another, _) = body::Confirmation::accepting(0, stage.authority.root().der()).unwrap();
+    assert_eq!(
+        refused(stage.answer(&forge(another, &one))),
+        Some(Failure::BadCertificateId)
+    );
+    assert_eq!(refused(stage.answer(&confirmation)), None);
+    // Once more, and in new octets: it is confirmed.
+    assert_eq!(refused(stage.answer(&confirmation)), None);
+    assert_eq!(
+        refused(stage.answer(&forge(message.body.clone(), &one))),
+        Some(Failure::BadMessageCheck),
+        "the invitation is closed"
+    );
+}
+
+#[test]
+fn a_certificate_that_its_receiver_refuses_is_revoked() {
+    let mut stage = Stage::new(Algorithm::Ed25519);
+    let invitation = stage.invite("gnb");
+    let (mut requester, first) = begin(&invitation, fresh());
+    let answer = stage.answer(&first).der;
+    let Next::Send(confirmation) = requester.receive(&answer, now()).unwrap() else {
+        panic!("a confirmation is due");
+    };
+    let message = Message::read(&confirmation).unwrap();
+    let draft = Draft {
+        header: message.header.clone(),
+        kind: kind::CONFIRMATION,
+        body: crate::encoding::sequence(&[]).unwrap(),
+        certificates: Vec::new(),
+    };
+    let mac = crate::protection::PasswordMac::fresh().unwrap();
+    let refusal = protection::authenticate(draft, &mac, invitation.reference(), invitation.secret().unwrap()).unwrap();
+    let answer = stage.answer(&refusal);
+    assert!(answer.event.refused.is_some());
+    assert_eq!(stage.authority.show("gnb").unwrap().state(), State::Revoked);
+}
+
+#[test]
+fn who_is_revoked_or_over_or_of_another_authority_updates_nothing() {
+    let mut stage = Stage::new(Algorithm::Ed25519);
+    let (held, key) = stage.enrol("gnb", Algorithm::Ed25519);
+    let copy = || PrivateKey::from_pkcs8(key.to_pkcs8()).unwrap();
+    let again = || Enrolled {
+        chain: held.chain.clone(),
+        root: held.root.clone(),
+    };
+    let failure = |stage: &mut Stage, first: &[u8], now| {
+        let answer = stage.responder.answer(&mut stage.authority, first, now).unwrap();
+        answer.event.refused.map(|(failure, _)| failure)
+    };
+    let (_, late) = update(again(), copy(), fresh());
+    assert_eq!(
+        failure(&mut stage, &late, now() + DAY * 31),
+        Some(Failure::SignerNotTrusted)
+    );
+    let (_, same) = update(again(), copy(), copy());
+    assert_eq!(failure(&mut stage, &same, now()), Some(Failure::BadTemplate));
+    let serial = held.chain[0].serial().unwrap().to_string();
+    stage
+        .authority
+        .revoke(&serial, bartizan_pki::Reason::KeyCompromise, now())
+        .unwrap();
+    let (_, revoked) = update(again(), copy(), fresh());
+    assert_eq!(failure(&mut stage, &revoked, now()), Some(Failure::CertificateRevoked));
+    let mut elsewhere = Stage::new(Algorithm::Ed25519);
+    let (held, key) = elsewhere.enrol("gnb", Algorithm::Ed25519);
+    let (_, foreign) = update(held, key, fresh());
+    assert_eq!(failure(&mut stage, &foreign, now()), Some(Failure::SignerNotTrusted));
+}
+
+/// A network function under the same root answers in place of the authority.
+#[test]
+fn a_network_function_is_not_taken_for_the_authority() {
+    let mut stage = Stage::new(Algorithm::Ed25519);
+    let (held, key) = stage.enrol("gnb", Algorithm::Ed25519);
+    let rogue = identity(&mut stage.authority, "rogue", Profile::NetworkFunction);
+    stage.responder.replace_identity(rogue);
+    let (mut requester, first) = update(held, key, fresh());
+    let error = stage.run(&mut requester, first).unwrap_err();
+    assert!(error.to_string().contains("id-kp-cmcRA"), "{error}");
+}
+
+#[test]
+fn transactions_are_forgotten_after_five_minutes_and_unconfirmed_ones_are_named() {
+    let mut stage = Stage::new(Algorithm::Ed25519);
+    let invitation = stage.invite("gnb");
+    let (_, first) = begin(&invitation, fresh());
+    let serial = stage.answer(&first).event.serial.unwrap();
+    assert!(stage.responder.forget(now() + Duration::from_secs(300)).is_empty());
+    assert_eq!(stage.responder.forget(now() + Duration::from_secs(301)), [serial]);
+    assert!(stage.responder.transactions.is_empty());
+}
+
+#[test]
+fn many_transactions_are_bounded() {
+    let mut stage = Stage::new(Algorithm::Ed25519);
+    let invitation = stage.invite("gnb");
+    let key = fresh();
+    for _ in 0..MOST {
+        let copy = PrivateKey::from_pkcs8(key.to_pkcs8()).unwrap();
+        let (_, first) = begin(&invitation, copy);
+        assert_eq!(stage.answer(&first).event.refused, None);
+    }
+    let (_, first) = begin(&invitation, key);
+    let refused = stage.answer(&first).event.refused.map(|(failure, _)| failure);
+    assert_eq!(refused, Some(Failure::Unavailable));
+    assert_eq!(stage.responder.transactions.len(), MOST);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// Whatever is changed on the way, nothing is issued by it, and neither end fails.
+    #[test]
+    fn a_message_that_was_changed_gets_nothing(at: prop::sample::Index, octet: u8) {
+        let mut stage = Stage::new(Algorithm::Ed25519);
+        let invitation = stage.invite("gnb");
+        let (mut requester, mut first) = begin(&invitation, fresh());
+        let at = at.index(first.len());
+        prop_assume!(first[at] != octet);
+        first[at] = octet;
+        let answer = stage.answer(&first);
+        prop_assert!(answer.event.refused.is_some());
+        prop_assert!(stage.authority.show("gnb").is_err());
+        prop_assert!(requester.receive(&answer.der, now()).is_err());
+    }
+
+    #[test]
+    fn an_answer_that_was_changed_is_not_taken(at: prop::sample::Index, octet: u8) {
+        let mut stage = Stage::new(Algorithm::Ed25519);
+        let invitation = stage.invite("gnb");
+        let (mut requester, first) = begin(&invitation, fresh());
+        let mut answer = stage.answer(&first).der;
+        // Certificates stand outside what is protected: the way to the root is found without them, or not.
+        let protected = answer.len() - Message::read(&answer).unwrap().certificates.concat().len() - 8;
+        let at = at.index(protected);
+        prop_assume!(answer[at] != octet);
+        answer[at] = octet;
+        prop_assert!(requester.receive(&answer, now()).is_err());
+    }
+}

@@ -1,0 +1,327 @@
+//! Enrolment: invitations by which a function that proves to know a secret gets its first certificate, and the update of a certificate to
+//! a new key by who holds the old one.
+//!
+//! What stands in the certificate is decided when the invitation is made, not by what is asked for. The first key that comes with the
+//! secret is the invitation's: the same key gets the same certificate again, as often as an answer is lost, and another key gets nothing.
+
+use std::fmt;
+use std::time::{Duration, SystemTime};
+
+use data_encoding::BASE32_NOPAD;
+use time::OffsetDateTime;
+use zeroize::Zeroizing;
+
+use super::issue::Order;
+use super::{Authority, Issued};
+use crate::lifetime::whole_seconds;
+use crate::records::{self, Entry, Origin, Role, State, Stored};
+use crate::{AlternativeName, Error, Lifetime, LongLife, Name, NfType, Profile, PublicKey, Serial};
+
+/// Octets of a secret: it is guessed by nobody, with or without a recording of a message that it protects.
+const SECRET: usize = 20;
+/// Octets of a reference.
+const REFERENCE: usize = 5;
+const DAY: Duration = Duration::from_secs(86_400);
+
+/// What a function that enrols shall get.
+#[derive(Debug, Clone)]
+pub struct Invite {
+    /// Common name, and stem of the files.
+    pub name: Name,
+    /// Subject alternative names.
+    pub names: Vec<AlternativeName>,
+    /// Types of the network function (RFC 9310).
+    pub functions: Vec<NfType>,
+    /// What the certificate is for.
+    pub profile: Profile,
+    /// Days that the certificate is valid.
+    pub days: u32,
+    /// Whether the validity may be longer than a year.
+    pub long_life: LongLife,
+    /// Whether a classical key is certified by an authority whose own key is quantum-safe.
+    pub classical: bool,
+    /// How long the invitation is open.
+    pub open_for: Duration,
+}
+
+/// An invitation: all of it while it is open, without its secret then.
+#[derive(Clone)]
+pub struct Invitation {
+    stored: Stored,
+}
+
+/// What became of an invitation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum InvitationState {
+    /// Nobody has come.
+    Open,
+    /// A certificate was issued for it; the same key may ask again.
+    Issued,
+    /// No more is given on it.
+    Closed,
+    /// Nobody came in time.
+    Expired,
+}
+
+impl fmt::Display for InvitationState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Open => "open",
+            Self::Issued => "issued",
+            Self::Closed => "closed",
+            Self::Expired => "expired",
+        })
+    }
+}
+
+impl fmt::Debug for Invitation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Invitation")
+            .field("reference", &self.stored.reference)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Invitation {
+    pub(crate) fn from_stored(stored: Stored) -> Self {
+        Self { stored }
+    }
+
+    /// By what the function names it: `--ref` of `openssl cmp`, the user of EST.
+    #[must_use]
+    pub fn reference(&self) -> &str {
+        &self.stored.reference
+    }
+
+    /// What the function proves to know; none once it is closed.
+    #[must_use]
+    pub fn secret(&self) -> Option<&str> {
+        self.stored.secret.as_ref().map(|secret| secret.as_str())
+    }
+
+    /// The name the certificate gets.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.stored.name
+    }
+
+    /// Until when it is open.
+    #[must_use]
+    pub fn expires(&self) -> SystemTime {
+        self.stored.expires.into()
+    }
+
+    /// The certificate that was issued for it.
+    #[must_use]
+    pub fn serial(&self) -> Option<Serial> {
+        self.stored.serial
+    }
+
+    /// What became of it.
+    #[must_use]
+    pub fn state_at(&self, now: SystemTime) -> InvitationState {
+        let over = self.stored.expires < OffsetDateTime::from(now);
+        match (self.stored.serial, self.stored.closed) {
+            (None, None) if over => InvitationState::Expired,
+            (None, Some(closed)) if closed == self.stored.expires => InvitationState::Expired,
+            (None, None) => InvitationState::Open,
+            (Some(_), None) if !over => InvitationState::Issued,
+            _ => InvitationState::Closed,
+        }
+    }
+
+    fn is_open_at(&self, now: SystemTime) -> bool {
+        self.stored.closed.is_none() && self.stored.expires >= OffsetDateTime::from(now)
+    }
+}
+
+impl Authority {
+    /// Invites a function to enrol. What could not be certified is refused now, not when it comes.
+    pub fn invite(&mut self, invite: &Invite, now: SystemTime) -> Result<Invitation, Error> {
+        let expires = now
+            .checked_add(invite.open_for)
+            .ok_or_else(|| Error::Lifetime("the invitation never ends".to_owned()))?;
+        let lines = |names: &mut dyn Iterator<Item = String>| names.collect::<Vec<_>>().join("\n");
+        let stored = Stored {
+            reference: random(REFERENCE)?.to_string(),
+            secret: Some(random(SECRET)?),
+            name: invite.name.as_str().to_owned(),
+            names: lines(&mut invite.names.iter().map(ToString::to_string)),
+            functions: lines(&mut invite.functions.iter().map(|function| function.as_str().to_owned())),
+            profile: invite.profile.name().to_owned(),
+            days: invite.days,
+            long_life: invite.long_life == LongLife::Allow,
+            classical: invite.classical,
+            created: whole_seconds(now)?,
+            expires: whole_seconds(expires)?,
+            serial: None,
+            closed: None,
+        };
+        // A certificate for a key of the authority's kind, thrown away: names, validity and profile are proved by it.
+        let key = crate::PrivateKey::generate(self.key.algorithm())?;
+        self.certify(&Granted::of(&stored)?.order(key.public_key()), None, now)?;
+        let transaction = self.records.begin()?;
+        records::close_expired(&transaction, whole_seconds(now)?)?;
+        records::insert_invitation(&transaction, &stored)?;
+        transaction.commit()?;
+        Ok(Invitation { stored })
+    }
+
+    /// The open invitation with this reference.
+    pub fn invitation(&self, reference: &str, now: SystemTime) -> Result<Option<Invitation>, Error> {
+        let found = self.records.invitation(reference)?.map(Invitation::from_stored);
+        Ok(found.filter(|invitation| invitation.is_open_at(now)))
+    }
+
+    /// Whether there is an invitation with this reference, open or not.
+    pub fn has_invitation(&self, reference: &str) -> Result<bool, Error> {
+        Ok(self.records.invitation(reference)?.is_some())
+    }
+
+    /// Issues the certificate of an open invitation for the key of who proved to know its secret, which the caller has verified, as it
+    /// has that the key is its own.
+    pub fn enrol(&mut self, invitation: &Invitation, key: &PublicKey, now: SystemTime) -> Result<Issued, Error> {
+        let reference = invitation.reference();
+        let open = self
+            .invitation(reference, now)?
+            .ok_or_else(|| Error::NotInvited(reference.to_owned()))?;
+        if let Some(serial) = open.serial() {
+            let entry = self.show(&serial.to_string())?;
+            return if entry.certificate.public_key() == key && entry.state == State::Issued {
+                Ok(self.issued(&entry, None))
+            } else {
+                Err(Error::InvitationUsed(reference.to_owned()))
+            };
+        }
+        if !open.stored.classical {
+            self.require_quantum_safe(key)?;
+        }
+        let granted = Granted::of(&open.stored)?;
+        let entry = self.certify(&granted.order(key), None, now)?;
+        let transaction = self.records.begin()?;
+        records::insert(&transaction, &entry)?;
+        if !records::bind(&transaction, reference, entry.serial)? {
+            return Err(Error::InvitationUsed(reference.to_owned()));
+        }
+        transaction.commit()?;
+        self.keep_list_fresh(now)?;
+        Ok(self.issued(&entry, None))
+    }
+
+    /// Closes an invitation: its secret opens nothing more. One that is closed stays so.
+    pub fn close_invitation(&mut self, reference: &str, now: SystemTime) -> Result<bool, Error> {
+        let transaction = self.records.begin()?;
+        let closed = records::close(&transaction, reference, whole_seconds(now)?)?;
+        transaction.commit()?;
+        Ok(closed)
+    }
+
+    /// A certificate with the names of an older one for a new key of its holder, who proved to have both keys.
+    ///
+    /// Asked again for the same key, it gives the same certificate.
+    pub fn update(&mut self, old: Serial, key: &PublicKey, now: SystemTime) -> Result<Issued, Error> {
+        let old = self
+            .records
+            .by_serial(old)?
+            .ok_or_else(|| Error::UnknownCertificate(old.to_string()))?;
+        if old.role != Role::NetworkFunction || !old.is_valid_at(now) {
+            return Err(Error::Unsuitable {
+                serial: old.serial,
+                reason: "only a network function's certificate that is valid is updated",
+            });
+        }
+        let updated = |entry: &Entry| {
+            entry.replaces == Some(old.serial) && entry.state == State::Issued && entry.certificate.public_key() == key
+        };
+        if let Some(entry) = self.records.by_name(&old.name)?.into_iter().find(updated) {
+            return Ok(self.issued(&entry, None));
+        }
+        if old.certificate.algorithm().is_quantum_safe() {
+            self.require_quantum_safe(key)?;
+        }
+        let days = old
+            .certificate
+            .not_after()
+            .duration_since(old.created.into())
+            .unwrap_or(DAY)
+            .as_secs()
+            .div_ceil(DAY.as_secs());
+        let granted = Granted {
+            name: old.name.clone(),
+            names: all(old.certificate.names().iter().map(String::as_str))?,
+            functions: all(old.certificate.functions().iter().map(String::as_str))?,
+            profile: old.certificate.profile(),
+            days: u32::try_from(days).unwrap_or(u32::MAX),
+            long_life: LongLife::Allow,
+        };
+        let order = Order {
+            replaces: Some(old.serial),
+            ..granted.order(key)
+        };
+        let entry = self.certify(&order, None, now)?;
+        self.record(&entry)?;
+        self.keep_list_fresh(now)?;
+        Ok(self.issued(&entry, None))
+    }
+
+    /// An authority that is quantum-safe does not certify what is not, unless its user said so.
+    fn require_quantum_safe(&self, key: &PublicKey) -> Result<(), Error> {
+        if self.key.algorithm().is_quantum_safe() && !key.algorithm().is_quantum_safe() {
+            return Err(Error::ClassicalKey(key.algorithm()));
+        }
+        Ok(())
+    }
+}
+
+/// What a certificate shall say, read from an invitation or from an older certificate.
+struct Granted {
+    name: String,
+    names: Vec<AlternativeName>,
+    functions: Vec<NfType>,
+    profile: Profile,
+    days: u32,
+    long_life: LongLife,
+}
+
+impl Granted {
+    fn of(stored: &Stored) -> Result<Self, Error> {
+        Ok(Self {
+            name: stored.name.clone(),
+            names: all(stored.names.lines())?,
+            functions: all(stored.functions.lines())?,
+            profile: stored.profile.parse()?,
+            days: stored.days,
+            long_life: if stored.long_life {
+                LongLife::Allow
+            } else {
+                LongLife::Refuse
+            },
+        })
+    }
+
+    fn order<'a>(&'a self, key: &'a PublicKey) -> Order<'a> {
+        Order {
+            name: &self.name,
+            names: &self.names,
+            functions: &self.functions,
+            profile: self.profile,
+            key,
+            lifetime: Lifetime::Days(self.days),
+            long_life: self.long_life,
+            origin: Origin::Request,
+            carries_key: false,
+            replaces: None,
+        }
+    }
+}
+
+fn all<'a, T: std::str::FromStr<Err = Error>>(texts: impl Iterator<Item = &'a str>) -> Result<Vec<T>, Error> {
+    texts.map(str::parse).collect()
+}
+
+/// Letters and digits that a person can type.
+fn random(octets: usize) -> Result<Zeroizing<String>, Error> {
+    let mut bytes = Zeroizing::new(vec![0; octets]);
+    aws_lc_rs::rand::fill(&mut bytes)?;
+    Ok(Zeroizing::new(BASE32_NOPAD.encode(&bytes).to_lowercase()))
+}

@@ -1,0 +1,159 @@
+//! Invitations, what is issued for them, and updates.
+
+use super::*;
+use crate::{InvitationState, Invite};
+
+fn invite(name: &str) -> Invite {
+    Invite {
+        name: name.parse().unwrap(),
+        names: vec![AlternativeName::dns(&format!("{name}.ran")).unwrap()],
+        functions: vec!["AMF".parse().unwrap()],
+        profile: Profile::NetworkFunction,
+        days: 30,
+        long_life: LongLife::Refuse,
+        classical: false,
+        open_for: DAY,
+    }
+}
+
+fn key(algorithm: Algorithm) -> crate::PublicKey {
+    PrivateKey::generate(algorithm).unwrap().public_key().clone()
+}
+
+#[test]
+fn an_invitation_gives_one_key_its_certificate_as_often_as_it_asks() {
+    let (_dir, mut authority) = authority(quick());
+    let invitation = authority.invite(&invite("gnb"), now()).unwrap();
+    assert_eq!(invitation.state_at(now()), InvitationState::Open);
+    assert_eq!(invitation.secret().unwrap().len(), 32);
+    let key = key(Algorithm::MlDsa65);
+    let first = authority.enrol(&invitation, &key, now()).unwrap();
+    assert_eq!(first.certificate().public_key(), &key);
+    assert_eq!(first.certificate().names(), ["DNS:gnb.ran"]);
+    assert_eq!(first.certificate().functions(), ["AMF"]);
+    let again = authority.enrol(&invitation, &key, now() + DAY / 2).unwrap();
+    assert_eq!(again.certificate().der(), first.certificate().der());
+    let other = self::key(Algorithm::MlDsa65);
+    assert!(matches!(
+        authority.enrol(&invitation, &other, now()),
+        Err(Error::InvitationUsed(_))
+    ));
+    assert_eq!(authority.list().unwrap().len(), 2);
+}
+
+#[test]
+fn a_closed_or_expired_invitation_opens_nothing_and_its_secret_is_gone() {
+    let (dir, mut authority) = authority(quick());
+    let (one, two) = (
+        authority.invite(&invite("one"), now()).unwrap(),
+        authority.invite(&invite("two"), now()).unwrap(),
+    );
+    assert!(authority.close_invitation(one.reference(), now()).unwrap());
+    assert!(!authority.close_invitation(one.reference(), now()).unwrap());
+    assert!(authority.invitation(one.reference(), now()).unwrap().is_none());
+    let late = now() + DAY + Duration::from_secs(1);
+    assert!(authority.invitation(two.reference(), late).unwrap().is_none());
+    assert!(matches!(
+        authority.enrol(&two, &key(Algorithm::Ed25519), late),
+        Err(Error::NotInvited(_))
+    ));
+    // The next invitation clears expired ones away.
+    authority.invite(&invite("three"), late).unwrap();
+    let path = dir.path().join("ca");
+    let register = Register::open(&path).unwrap();
+    let states: Vec<_> = register
+        .invitations()
+        .unwrap()
+        .iter()
+        .map(|invitation| (invitation.state_at(late), invitation.secret().is_some()))
+        .collect();
+    assert_eq!(
+        states,
+        [
+            (InvitationState::Closed, false),
+            (InvitationState::Expired, false),
+            (InvitationState::Open, true)
+        ]
+    );
+    drop((register, authority));
+    let database = fs::read(path.join("ca.sqlite")).unwrap();
+    for gone in [&one, &two] {
+        let secret = gone.secret().unwrap().as_bytes();
+        assert!(!database.windows(secret.len()).any(|octets| octets == secret));
+    }
+}
+
+#[test]
+fn a_quantum_safe_authority_certifies_no_classical_key_unless_it_was_said() {
+    let (_dir, mut authority) = authority(InitOptions::new(Algorithm::MlDsa44));
+    let strict = authority.invite(&invite("strict"), now()).unwrap();
+    let classical = key(Algorithm::EcdsaP256);
+    assert!(matches!(
+        authority.enrol(&strict, &classical, now()),
+        Err(Error::ClassicalKey(Algorithm::EcdsaP256))
+    ));
+    let lenient = Invite {
+        classical: true,
+        ..invite("lenient")
+    };
+    let lenient = authority.invite(&lenient, now()).unwrap();
+    let issued = authority.enrol(&lenient, &classical, now()).unwrap();
+    let updated = authority.update(issued.serial(), &key(Algorithm::EcdsaP256), now());
+    assert!(updated.is_ok());
+    let safe = authority.enrol(&strict, &key(Algorithm::MlDsa44), now()).unwrap();
+    assert!(matches!(
+        authority.update(safe.serial(), &classical, now()),
+        Err(Error::ClassicalKey(_))
+    ));
+}
+
+#[test]
+fn what_could_not_be_certified_is_not_invited() {
+    let (_dir, mut authority) = authority(quick());
+    let nameless = Invite {
+        names: Vec::new(),
+        ..invite("gnb")
+    };
+    assert!(matches!(authority.invite(&nameless, now()), Err(Error::NoNames)));
+    let long = Invite {
+        days: 4000,
+        ..invite("gnb")
+    };
+    assert!(matches!(authority.invite(&long, now()), Err(Error::Lifetime(_))));
+}
+
+#[test]
+fn an_update_keeps_the_names_and_is_given_once_for_a_key() {
+    let (_dir, mut authority) = authority(quick());
+    let invitation = authority.invite(&invite("gnb"), now()).unwrap();
+    let old = authority.enrol(&invitation, &key(Algorithm::MlDsa65), now()).unwrap();
+    let (next, later) = (key(Algorithm::MlDsa65), now() + DAY * 20);
+    let new = authority.update(old.serial(), &next, later).unwrap();
+    assert_eq!(new.certificate().names(), old.certificate().names());
+    assert_eq!(new.certificate().functions(), ["AMF"]);
+    assert_eq!(new.certificate().not_after(), later + DAY * 30);
+    let again = authority.update(old.serial(), &next, later).unwrap();
+    assert_eq!(again.serial(), new.serial());
+    assert_eq!(authority.show("gnb").unwrap().replaces(), Some(old.serial()));
+    let over = now() + DAY * 31;
+    assert!(matches!(
+        authority.update(old.serial(), &key(Algorithm::MlDsa65), over),
+        Err(Error::Unsuitable { .. })
+    ));
+}
+
+#[test]
+fn records_without_invitations_become_ones_with_them() {
+    let (dir, authority) = authority(quick());
+    drop(authority);
+    let path = dir.path().join("ca");
+    let records = rusqlite::Connection::open(path.join("ca.sqlite")).unwrap();
+    records.execute_batch("DROP TABLE invitation").unwrap();
+    records.pragma_update(None, "user_version", 1).unwrap();
+    drop(records);
+    // Reading changes nothing.
+    assert!(Register::open(&path).unwrap().invitations().unwrap().is_empty());
+    let mut opened = Authority::open(&path, None, now()).unwrap();
+    opened.invite(&invite("gnb"), now()).unwrap();
+    assert_eq!(Register::open(&path).unwrap().invitations().unwrap().len(), 1);
+}

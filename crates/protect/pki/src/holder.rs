@@ -1,0 +1,228 @@
+//! The files of who holds a certificate, where the authority is elsewhere: `NAME.crt.pem`, `NAME.key.pem`, `ca.crt.pem`.
+//!
+//! A key is on disk before it is asked for a certificate for, under a hidden name: a crash after the authority has answered loses nothing,
+//! since the next attempt is for the same key. Key and certificate cannot take their names at the same moment; what a crash between the
+//! two leaves is put right by the next attempt.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::files::{self, Access, Readers};
+use crate::{Algorithm, Certificate, Error, Issued, Name, Overwrite, PrivateKey};
+
+/// Most octets of a file of certificates.
+const LARGEST: u64 = 1024 * 1024;
+/// Mark of the hidden name of a key that has no certificate yet.
+const PENDING: &str = "pending";
+
+/// A certificate that is in use, with its key.
+#[derive(Debug)]
+pub struct Held {
+    /// The certificate, and those above it.
+    pub chain: Vec<Certificate>,
+    /// Its key.
+    pub key: PrivateKey,
+    /// The trust anchor.
+    pub root: Certificate,
+}
+
+/// A directory in which a certificate of this name is, or will be.
+#[derive(Debug, Clone, Copy)]
+pub struct Holder<'a> {
+    dir: &'a Path,
+    name: &'a Name,
+}
+
+impl<'a> Holder<'a> {
+    /// The files of `name` in `dir`.
+    #[must_use]
+    pub fn new(dir: &'a Path, name: &'a Name) -> Self {
+        Self { dir, name }
+    }
+
+    /// The file of the certificate and those above it.
+    #[must_use]
+    pub fn chain_path(&self) -> PathBuf {
+        self.dir.join(format!("{}.crt.pem", self.name.as_str()))
+    }
+
+    /// The file of the key.
+    #[must_use]
+    pub fn key_path(&self) -> PathBuf {
+        self.dir.join(format!("{}.key.pem", self.name.as_str()))
+    }
+
+    /// The file of the trust anchor.
+    #[must_use]
+    pub fn root_path(&self) -> PathBuf {
+        self.dir.join("ca.crt.pem")
+    }
+
+    /// What is there; none where no certificate is. A change that a crash cut short is finished first.
+    pub fn held(&self) -> Result<Option<Held>, Error> {
+        let Some(text) = files::read(&self.chain_path(), LARGEST)? else {
+            return Ok(None);
+        };
+        let missing = |path: PathBuf| {
+            let source = std::io::Error::from(std::io::ErrorKind::NotFound);
+            Error::file("read", path)(source)
+        };
+        let key = crate::key::read_file(&self.key_path())?.ok_or_else(|| missing(self.key_path()))?;
+        let key = PrivateKey::from_pem(&key, None).map_err(|error| match error {
+            Error::Key(reason) => Error::KeyFile {
+                path: self.key_path(),
+                reason,
+            },
+            other => other,
+        })?;
+        let mut chain = certificates(&text, &self.chain_path())?;
+        if chain.first().map(Certificate::public_key) != Some(key.public_key()) {
+            let (hidden, found) = self.hidden_chain_of(&key)?.ok_or_else(|| Error::KeyMismatch {
+                key: self.key_path(),
+                certificate: self.chain_path(),
+            })?;
+            fs::rename(&hidden, self.chain_path()).map_err(Error::file("rename a new file to", self.chain_path()))?;
+            files::sync_directory(self.dir)?;
+            chain = found;
+        }
+        let root = files::read(&self.root_path(), LARGEST)?.ok_or_else(|| missing(self.root_path()))?;
+        let root = Certificate::from_pem(&root, &self.root_path().display().to_string())?;
+        Ok(Some(Held { chain, key, root }))
+    }
+
+    /// The key that waits for its certificate: the one of an attempt before, or a fresh one, which is on disk when this returns.
+    pub fn pending_key(&self, algorithm: Algorithm, access: Access) -> Result<PrivateKey, Error> {
+        let path = self.pending_path();
+        if let Some(text) = crate::key::read_file(&path)?
+            && let Ok(key) = PrivateKey::from_pem(&text, None)
+            && key.algorithm() == algorithm
+        {
+            return Ok(key);
+        }
+        files::create_directory_for(self.dir, access)?;
+        let key = PrivateKey::generate(algorithm)?;
+        files::write(&path, key.to_pem().as_bytes(), Readers::Owner)?;
+        Ok(key)
+    }
+
+    /// Writes what was received in place of what is there, and gives the hidden name of its key up.
+    pub fn write(&self, issued: &Issued, overwrite: Overwrite, access: Access) -> Result<(), Error> {
+        issued.write_as(self.dir, overwrite, access)?;
+        files::remove(&self.pending_path())
+    }
+
+    /// Refuses where files are in the way of a first certificate.
+    pub fn require_free(&self) -> Result<(), Error> {
+        for path in [self.chain_path(), self.key_path()] {
+            if path.exists() {
+                return Err(Error::FileExists(path));
+            }
+        }
+        Ok(())
+    }
+
+    fn pending_path(&self) -> PathBuf {
+        files::staging_path(&self.key_path(), PENDING)
+    }
+
+    /// A chain under a hidden name whose certificate is that of the key.
+    fn hidden_chain_of(&self, key: &PrivateKey) -> Result<Option<(PathBuf, Vec<Certificate>)>, Error> {
+        let prefix = format!(".{}.crt.pem.", self.name.as_str());
+        for entry in fs::read_dir(self.dir).map_err(Error::file("look into", self.dir))? {
+            let path = entry.map_err(Error::file("look into", self.dir))?.path();
+            let hidden = path
+                .file_name()
+                .and_then(|name| name.to_str())
+                .is_some_and(|name| name.starts_with(&prefix));
+            if hidden
+                && let Some(text) = files::read(&path, LARGEST)?
+                && let Ok(chain) = certificates(&text, &path)
+                && chain.first().map(Certificate::public_key) == Some(key.public_key())
+            {
+                return Ok(Some((path, chain)));
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// All certificates of a PEM text; at least one.
+fn certificates(text: &[u8], path: &Path) -> Result<Vec<Certificate>, Error> {
+    let place = path.display().to_string();
+    let refuse = |reason: String| Error::Certificate {
+        place: place.clone(),
+        reason,
+    };
+    let blocks = pem::parse_many(text).map_err(|error| refuse(error.to_string()))?;
+    let found: Vec<Certificate> = blocks
+        .iter()
+        .filter(|block| block.tag() == "CERTIFICATE")
+        .map(|block| Certificate::from_der(block.contents(), &place))
+        .collect::<Result<_, _>>()?;
+    if found.is_empty() {
+        return Err(refuse("no CERTIFICATE block in it".to_owned()));
+    }
+    Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+    use std::time::{Duration, SystemTime};
+
+    use super::*;
+    use crate::{Authority, InitOptions, Leaf};
+
+    fn now() -> SystemTime {
+        SystemTime::UNIX_EPOCH + Duration::from_secs(86_400) * 20_000
+    }
+
+    fn received(authority: &mut Authority, name: &Name) -> Issued {
+        let leaf = Leaf::new(name.as_str()).unwrap().dns("gnb.ran").unwrap();
+        let issued = authority.issue(&leaf, now()).unwrap();
+        let key = PrivateKey::from_pkcs8(issued.key().unwrap().to_pkcs8()).unwrap();
+        let chain = [std::slice::from_ref(issued.certificate()), issued.between()].concat();
+        Issued::received(name, &chain, issued.root().clone(), key).unwrap()
+    }
+
+    #[test]
+    fn a_key_that_waits_is_its_owners_alone_and_found_again() {
+        let dir = tempfile::tempdir().unwrap();
+        let name: Name = "gnb".parse().unwrap();
+        let holder = Holder::new(dir.path(), &name);
+        let key = holder.pending_key(Algorithm::MlDsa44, Access::default()).unwrap();
+        let again = holder.pending_key(Algorithm::MlDsa44, Access::default()).unwrap();
+        assert_eq!(key.public_key(), again.public_key());
+        let mode = fs::metadata(holder.pending_path()).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+        let other = holder.pending_key(Algorithm::MlDsa65, Access::default()).unwrap();
+        assert_ne!(key.public_key(), other.public_key());
+    }
+
+    #[test]
+    fn what_is_received_is_held_and_a_change_cut_short_is_finished() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut authority =
+            Authority::init(&dir.path().join("ca"), InitOptions::new(Algorithm::Ed25519), now()).unwrap();
+        let (place, name) = (dir.path().join("gnb"), "gnb".parse().unwrap());
+        let holder = Holder::new(&place, &name);
+        assert!(holder.held().unwrap().is_none());
+        let first = received(&mut authority, &name);
+        holder.write(&first, Overwrite::Refuse, Access::default()).unwrap();
+        assert_eq!(
+            holder.held().unwrap().unwrap().chain[0].der(),
+            first.certificate().der()
+        );
+        // A second one, of which the key has its name and the chain has not: the crash came between.
+        let second = received(&mut authority, &name);
+        let hidden = files::staging_path(&holder.chain_path(), "mark");
+        fs::write(&hidden, second.chain_pem()).unwrap();
+        fs::write(holder.key_path(), second.key_pem().unwrap().as_bytes()).unwrap();
+        let held = holder.held().unwrap().unwrap();
+        assert_eq!(held.chain[0].der(), second.certificate().der());
+        assert!(!hidden.exists());
+        // Without the hidden chain there is nothing to finish.
+        fs::write(holder.key_path(), first.key_pem().unwrap().as_bytes()).unwrap();
+        assert!(matches!(holder.held(), Err(Error::KeyMismatch { .. })));
+    }
+}
