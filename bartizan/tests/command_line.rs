@@ -259,22 +259,26 @@ interfaces: [{{ kind: SBI, between: [amf, nrf], with: sidecar }}]
     );
     std::fs::write(place.path().join("core.yaml"), network).unwrap();
     let binary = env!("CARGO_BIN_EXE_bartizan");
-    // A terminal of its own, until the sidecar reports that it is ready or has ended. `script` writes the command itself to the log, so the pattern must
-    // not match its own text.
-    let line = format!(
-        "{binary} sidecar core.yaml --node nrf & p=$!; until grep -q '[r]eady' log || ! kill -0 $p; do sleep 0.1; done; kill $p; wait $p"
-    );
-    for (no_color, coloured) in [(None, true), (Some(""), true), (Some("1"), false)] {
+    for (log, no_color, coloured) in [
+        ("log-unset", None, true),
+        ("log-empty", Some(""), true),
+        ("log-set", Some("1"), false),
+    ] {
+        // A terminal of its own, until the sidecar reports that it is ready or has ended. `script` writes the command itself to the log, so the pattern
+        // must not match its own text; and it empties a log only when it first writes to it, so each time has one of its own.
+        let line = format!(
+            "{binary} sidecar core.yaml --node nrf & p=$!; until grep -q '[r]eady' {log} || ! kill -0 $p; do sleep 0.1; done; kill $p; wait $p"
+        );
         let mut terminal = Command::new("script");
         terminal
-            .args(["-qfec", &line, "log"])
+            .args(["-qfec", &line, log])
             .current_dir(place.path())
             .stdin(Stdio::null());
         terminal
             .env_remove("NO_COLOR")
             .envs(no_color.map(|value| ("NO_COLOR", value)));
         terminal.output().unwrap();
-        let log = std::fs::read_to_string(place.path().join("log")).unwrap();
+        let log = std::fs::read_to_string(place.path().join(log)).unwrap();
         assert!(log.contains("certificate in use"), "{log}");
         assert_eq!(log.contains("\u{1b}["), coloured, "{no_color:?}: {log}");
     }
