@@ -67,7 +67,15 @@ fn file_of(record: &str) -> String {
     format!("{experiment}/records/{run}.jsonl.gz")
 }
 
-const SCALE: &str = "scale/records/2026-11-21T113434Z.jsonl.gz";
+fn scale() -> String {
+    let folder = format!("{}/../../../experiments/scale/records", env!("CARGO_MANIFEST_DIR"));
+    let mut runs: Vec<_> = std::fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    runs.sort();
+    format!("scale/records/{}", runs.pop().unwrap())
+}
 
 #[test]
 fn engines_costs_are_the_medians_of_the_records_they_name() {
@@ -167,7 +175,7 @@ fn bytes_and_packets_of_ike_are_those_that_were_captured() {
 
 #[test]
 fn bytes_of_tls_are_those_that_were_captured() {
-    let recorded = recorded(SCALE, "chain", ["certificate", "chain"], "handshake-bytes", &[]);
+    let recorded = recorded(&scale(), "chain", ["certificate", "chain"], "handshake-bytes", &[]);
     assert_eq!(recorded.len(), 8);
     for ([certificate, chain], values) in recorded {
         let set_up = worked(&suite(
