@@ -1,4 +1,4 @@
-//! `bartizan ca serve` and `bartizan enrol`, each judged by OpenSSL 3.5's `openssl cmp`, and against each other.
+//! `bartizan ca serve` and `bartizan enrol`, each judged by OpenSSL 3.5's `openssl cmp`, by curl, and against each other.
 
 mod authority;
 
@@ -17,6 +17,7 @@ use serde_json::Value;
 struct Serving {
     child: Child,
     address: SocketAddr,
+    est: Option<SocketAddr>,
 }
 
 impl Serving {
@@ -32,17 +33,26 @@ impl Serving {
             .stderr(Stdio::null())
             .spawn()
             .expect("the binary runs");
-        let mut line = String::new();
-        let out = child.stdout.take().expect("it is piped");
-        BufReader::new(out).read_line(&mut line).expect("a line");
-        let address = line
-            .trim()
-            .strip_prefix("enrolment on http://")
-            .and_then(|rest| rest.strip_suffix("/.well-known/cmp"))
-            .unwrap_or_else(|| panic!("not what it says first: {line:?}"))
-            .parse()
-            .expect("an address");
-        Self { child, address }
+        let mut out = BufReader::new(child.stdout.take().expect("it is piped"));
+        let mut address = |before: &str, behind: &str| {
+            let mut line = String::new();
+            out.read_line(&mut line).expect("a line");
+            line.trim()
+                .strip_prefix(before)
+                .and_then(|rest| rest.strip_suffix(behind))
+                .unwrap_or_else(|| panic!("not what is expected: {line:?}"))
+                .parse()
+                .expect("an address")
+        };
+        let cmp = address("enrolment on http://", "/.well-known/cmp");
+        let est = options
+            .contains("--est")
+            .then(|| address("enrolment on https://", "/.well-known/est"));
+        Self {
+            child,
+            address: cmp,
+            est,
+        }
     }
 
     /// An exchange by OpenSSL. Its words stand in `err`; the exit code tells.
@@ -417,4 +427,139 @@ fn an_address_that_asks_too_often_waits_and_a_withdrawn_invitation_opens_nothing
     }
     let said = ask();
     assert!(said.code == 2 && said.err.contains("429"), "{said:?}");
+}
+
+/// curl of the lab root, whose OpenSSL has ML-KEM and ML-DSA: status, and what stands in the file `answer`.
+fn curl(place: &Place, serving: &Serving, path: &str, arguments: &str) -> String {
+    let address = serving.est.expect("it serves EST");
+    let said = place.tool(
+        "curl",
+        &format!(
+            "--silent --show-error --max-time 30 --noproxy * --resolve ca.ran:{port}:127.0.0.1 --output answer \
+             --write-out %{{http_code}} {arguments} https://ca.ran:{port}/.well-known/est/{path}",
+            port = address.port()
+        ),
+    );
+    assert_eq!(said.code, 0, "curl {path} {arguments}: {said:?}");
+    said.out
+}
+
+/// The certificates in the file `answer`, PEM, by OpenSSL.
+fn certificates(place: &Place) -> String {
+    place.openssl_works("base64 -d -A -in answer -out answer.der");
+    place.openssl_works("pkcs7 -inform DER -in answer.der -print_certs")
+}
+
+#[test]
+fn curl_enrols_and_renews_by_est() {
+    let place = Place::with_openssl();
+    place.ca_works("init --dir ca --algorithm ml-dsa-65 --intermediate");
+    let serving = Serving::start(&place, "--est 127.0.0.1:0");
+    let root = "--cacert ca/root.crt.pem";
+    let (reference, secret) = invite(&place, "--name amf --dns amf.5gc");
+
+    // A client that does not know the root yet gets it, and learns by other means whether it is the right one.
+    assert_eq!(curl(&place, &serving, "cacerts", "--insecure"), "200");
+    let known = certificates(&place);
+    assert_eq!(known.matches("BEGIN CERTIFICATE").count(), 2);
+    let own = place.text("ca/root.crt.pem");
+    assert!(known.contains(own.lines().nth(1).unwrap()), "the root is among them");
+    assert_eq!(curl(&place, &serving, "label/csrattrs", root), "204");
+
+    place.openssl_works("genpkey -algorithm ML-DSA-65 -out amf.key");
+    place.openssl_works("req -new -key amf.key -subj /CN=anything -outform DER -out amf.csr");
+    let encoded = place.openssl_works("base64 -in amf.csr");
+    fs::write(place.path("amf.b64"), encoded).unwrap();
+    let post = |data: &str, credentials: &str| {
+        format!("{root} {credentials} --header Content-Type:application/pkcs10 --data-binary @{data}")
+    };
+    let user = format!("--user {reference}:{secret}");
+    for (data, credentials, status) in [
+        ("amf.b64", String::new(), "401"),
+        ("amf.b64", format!("--user {reference}:guess"), "401"),
+        ("amf.b64", format!("--user nobody:{secret}"), "401"),
+        ("secret.txt", user.clone(), "400"),
+    ] {
+        fs::write(place.path("secret.txt"), "no request").unwrap();
+        assert_eq!(
+            curl(&place, &serving, "simpleenroll", &post(data, &credentials)),
+            status,
+            "{data} {credentials}"
+        );
+    }
+    for _ in 0..2 {
+        // An answer that was lost is asked for again.
+        assert_eq!(curl(&place, &serving, "simpleenroll", &post("amf.b64", &user)), "200");
+        fs::write(place.path("amf.crt"), certificates(&place)).unwrap();
+    }
+    place.openssl_works(
+        "verify -x509_strict -purpose sslclient -verify_hostname amf.5gc -CAfile ca/root.crt.pem -untrusted amf.crt amf.crt",
+    );
+    let mine = "--cert amf.crt --key amf.key";
+    assert_eq!(
+        curl(&place, &serving, "simplereenroll", &post("amf.b64", mine)),
+        "400",
+        "the same key"
+    );
+    place.openssl_works("genpkey -algorithm ML-DSA-87 -out next.key");
+    place.openssl_works("req -new -key next.key -subj /CN=anything -out next.csr");
+    assert_eq!(
+        curl(&place, &serving, "simplereenroll", &post("next.csr", &user)),
+        "403",
+        "by a secret"
+    );
+    assert_eq!(curl(&place, &serving, "simplereenroll", &post("next.csr", mine)), "200");
+    fs::write(place.path("next.crt"), certificates(&place)).unwrap();
+    let text = place.openssl_works("x509 -in next.crt -noout -subject -ext subjectAltName");
+    assert!(text.contains("CN=amf") && text.contains("DNS:amf.5gc"), "{text}");
+
+    // Who has the key of a certificate that this authority does not know, or has revoked, gets nothing.
+    place.openssl_works("req -x509 -key amf.key -subj /CN=amf -out own.crt");
+    assert_eq!(
+        curl(
+            &place,
+            &serving,
+            "simplereenroll",
+            &post("next.csr", "--cert own.crt --key amf.key")
+        ),
+        "403"
+    );
+    let serial = place.openssl_works("x509 -in amf.crt -noout -serial");
+    place.ca_works(&format!(
+        "revoke --dir ca {}",
+        serial.trim().trim_start_matches("serial=")
+    ));
+    assert_eq!(curl(&place, &serving, "simplereenroll", &post("next.csr", mine)), "403");
+    let results: Vec<String> = audit(&place)
+        .iter()
+        .map(|line| {
+            format!(
+                "{} {}",
+                line["request"].as_str().unwrap(),
+                line["failure"].as_str().unwrap_or("granted")
+            )
+        })
+        .collect();
+    assert_eq!(
+        results,
+        [
+            "simpleenroll badMessageCheck",
+            "simpleenroll badMessageCheck",
+            "simpleenroll badDataFormat",
+            "simpleenroll granted",
+            "simpleenroll granted",
+            "simplereenroll badCertTemplate",
+            "simplereenroll notAuthorized",
+            "simplereenroll granted",
+            "simplereenroll signerNotTrusted",
+            "simplereenroll certRevoked",
+        ]
+    );
+    // No group that a quantum computer breaks: who has no other is refused by TLS.
+    let address = serving.est.unwrap();
+    let classical = place.tool(
+        "curl",
+        &format!("--silent --insecure --max-time 30 --curves X25519 https://{address}/.well-known/est/cacerts"),
+    );
+    assert_ne!(classical.code, 0, "{classical:?}");
 }

@@ -97,10 +97,15 @@ impl Place {
 
     /// Runs OpenSSL in the directory.
     pub(crate) fn openssl(&self, arguments: &str) -> Said {
-        let root = self.root.as_ref().expect("a place with OpenSSL");
+        self.tool("openssl", arguments)
+    }
+
+    /// Runs a program of the lab root in the directory.
+    pub(crate) fn tool(&self, program: &str, arguments: &str) -> Said {
+        let root = self.root.as_ref().expect("a place with a lab root");
         let finished = root
-            .command("openssl")
-            .expect("the lab root has OpenSSL")
+            .command(program)
+            .expect("the lab root has it")
             .arguments(arguments.split_whitespace())
             .directory(self.dir.path())
             .run(PATIENCE);
@@ -115,7 +120,7 @@ impl Place {
                 out: String::new(),
                 err: tail,
             },
-            Err(other) => panic!("openssl {arguments}: {other}"),
+            Err(other) => panic!("{program} {arguments}: {other}"),
         }
     }
 

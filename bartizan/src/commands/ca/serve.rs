@@ -1,6 +1,7 @@
 //! `bartizan ca serve`: enrolment over HTTP.
 
 mod audit;
+mod est;
 mod http;
 mod rate;
 mod service;
@@ -18,17 +19,20 @@ use crate::interrupt::Interrupt;
 use crate::outcome::{Failure, Outcome};
 use crate::output::{errln, outln};
 use audit::Audit;
+use http::Way;
 use service::Service;
 
 /// How often the certificate of answers is looked at, and what is over is forgotten.
 const ROUND: Duration = Duration::from_secs(60);
 
-/// Answer enrolments by CMP over HTTP: first certificates by invitations, further ones by the certificate that ends, revocations; and give
+/// Answer enrolments by CMP over HTTP and by EST over TLS: first certificates by invitations, further ones by the certificate that ends, revocations; and give
 /// root and revocation lists to anybody.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     bartizan ca serve --dir ca --dns ca.5gc --listen 10.0.0.1:8829\n\n\
-    Served: POST /.well-known/cmp (also /pkix/), GET /ca.crt.pem, GET /crl.pem, GET /crl.der.\n\
+    bartizan ca serve --dir ca --dns ca.5gc --listen 10.0.0.1:8829 --est 10.0.0.1:8443\n\n\
+    Served: POST /.well-known/cmp (also /pkix/), GET /ca.crt.pem, GET /crl.pem, GET /crl.der;\n\
+    by --est: /.well-known/est/cacerts, simpleenroll, simplereenroll.\n\
     CMP protects its messages itself: TLS around it hides names, and adds no trust.")]
 pub(super) struct Args {
     #[command(flatten)]
@@ -36,6 +40,9 @@ pub(super) struct Args {
     /// Where to listen
     #[arg(long, value_name = "ADDRESS:PORT", default_value_t = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 8829))]
     listen: SocketAddr,
+    /// Where to listen for EST as well: TLS 1.3 with quantum-safe groups
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    est: Option<SocketAddr>,
     /// DNS name in the certificate by which answers are signed
     #[arg(long, value_name = "NAME", value_parser = AlternativeName::dns)]
     dns: AlternativeName,
@@ -68,16 +75,25 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
         .build()
         .map_err(|error| Failure::new(format!("cannot start: {error}")))?;
     runtime.block_on(async {
-        let listener = TcpListener::bind(args.listen).await.map_err(|error| {
-            Failure::new(format!("--listen {}: {error}", args.listen)).hint("choose a free port of this host")
-        })?;
-        let bound = listener.local_addr().unwrap_or(args.listen);
-        if bound.ip().is_unspecified() {
-            errln!("note: listening on every address of this host");
+        let cmp = bind("--listen", args.listen).await?;
+        let est = match args.est {
+            Some(address) => Some(bind("--est", address).await?),
+            None => None,
+        };
+        outln!("enrolment on http://{}/.well-known/cmp", bound(&cmp, args.listen));
+        if let (Some(listener), Some(address)) = (&est, args.est) {
+            outln!("enrolment on https://{}/.well-known/est", bound(listener, address));
         }
-        outln!("enrolment on http://{bound}/.well-known/cmp");
+        let limits = http::Limits::new(args.rate);
+        let by_est = async {
+            match est {
+                Some(listener) => http::serve(listener, Way::Est, Arc::clone(&service), limits.clone()).await,
+                None => std::future::pending().await,
+            }
+        };
         tokio::select! {
-            () = http::serve(listener, Arc::clone(&service), args.rate) => {}
+            () = http::serve(cmp, Way::Cmp, Arc::clone(&service), limits.clone()) => {}
+            () = by_est => {}
             () = rounds(&service) => {}
             () = asked(&interrupt) => {}
         }
@@ -87,6 +103,20 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
     runtime.shutdown_timeout(Duration::from_secs(5));
     errln!("ended");
     Ok(Outcome::Clean)
+}
+
+async fn bind(option: &str, address: SocketAddr) -> Result<TcpListener, Failure> {
+    let listener = TcpListener::bind(address).await.map_err(|error| {
+        Failure::new(format!("{option} {address}: {error}")).hint("choose a free port of this host")
+    })?;
+    if address.ip().is_unspecified() {
+        errln!("note: listening on every address of this host");
+    }
+    Ok(listener)
+}
+
+fn bound(listener: &TcpListener, asked: SocketAddr) -> SocketAddr {
+    listener.local_addr().unwrap_or(asked)
 }
 
 async fn rounds(service: &Arc<Service>) {

@@ -1,4 +1,4 @@
-//! Enrolment by the Certificate Management Protocol (CMP, RFC 9810, in the manner of its lightweight profile, RFC 9483): how a network
+//! Enrolment by EST ([`est`]) and by the Certificate Management Protocol (CMP, RFC 9810, in the manner of its lightweight profile, RFC 9483): how a network
 //! function or a base station gets its first certificate by a secret that was agreed on, and each further one by the certificate it has.
 //!
 //! Messages go in and out as DER; sockets, files and the clock are the caller's. [`Responder`] is the authority's end, and writes its
@@ -9,6 +9,7 @@
 mod body;
 mod encoding;
 mod error;
+pub mod est;
 mod header;
 mod message;
 mod oid;

@@ -58,6 +58,11 @@ enum KeyLabel {
     Curve(&'static str),
 }
 
+/// Every scheme that can be verified, quantum-safe ones first.
+pub(crate) fn usable() -> impl Iterator<Item = SignatureScheme> {
+    USABLE.iter().map(|usable| usable.0)
+}
+
 /// What verifies signatures of this scheme.
 pub(crate) fn verifier(code: SignatureScheme) -> Option<Verifier> {
     USABLE.iter().find(|usable| usable.0 == code).map(|usable| usable.1)

@@ -14,10 +14,13 @@ use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 use tokio::time::{sleep, timeout};
+use tokio_rustls::TlsAcceptor;
 
+use super::est;
 use super::rate::Rate;
 use super::service::Service;
 
@@ -35,13 +38,44 @@ const PKIX_CMP: &str = "application/pkixcmp";
 const PKIX_CRL: &str = "application/pkix-crl";
 const PEM: &str = "application/x-pem-file";
 
-type Answer = Response<Full<Bytes>>;
+pub(super) type Answer = Response<Full<Bytes>>;
+
+/// Who asks, and by which way.
+#[derive(Debug, Clone)]
+struct Caller {
+    from: IpAddr,
+    /// By TLS, for EST: the certificate that was shown, DER, or none.
+    est: Option<Option<Arc<[u8]>>>,
+}
+
+/// Requests of all listeners are counted together.
+#[derive(Debug, Clone)]
+pub(super) struct Limits {
+    places: Arc<Semaphore>,
+    rate: Arc<Mutex<Rate>>,
+}
+
+impl Limits {
+    pub(super) fn new(per_minute: u32) -> Self {
+        Self {
+            places: Arc::new(Semaphore::new(CONNECTIONS)),
+            rate: Arc::new(Mutex::new(Rate::new(per_minute))),
+        }
+    }
+}
+
+/// Which protocol a listener is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Way {
+    /// HTTP with messages of CMP.
+    Cmp,
+    /// TLS with EST.
+    Est,
+}
 
 /// Serves until it is dropped.
-pub(super) async fn serve(listener: TcpListener, service: Arc<Service>, per_minute: u32) {
-    let places = Arc::new(Semaphore::new(CONNECTIONS));
-    let rate = Arc::new(Mutex::new(Rate::new(per_minute)));
-    while let Ok(place) = Arc::clone(&places).acquire_owned().await {
+pub(super) async fn serve(listener: TcpListener, way: Way, service: Arc<Service>, limits: Limits) {
+    while let Ok(place) = Arc::clone(&limits.places).acquire_owned().await {
         let (stream, from) = match listener.accept().await {
             Ok((stream, peer)) => (stream, peer.ip()),
             Err(error) => {
@@ -50,17 +84,24 @@ pub(super) async fn serve(listener: TcpListener, service: Arc<Service>, per_minu
                 continue;
             }
         };
-        let (service, rate) = (Arc::clone(&service), Arc::clone(&rate));
+        let (service, rate) = (Arc::clone(&service), Arc::clone(&limits.rate));
         tokio::spawn(async move {
-            let service = service_fn(move |request: Request<Incoming>| {
-                let (service, rate) = (Arc::clone(&service), Arc::clone(&rate));
-                async move { Ok::<_, Infallible>(answer(request, from, service, &rate).await) }
-            });
-            let served = http1::Builder::new()
-                .timer(TokioTimer::new())
-                .header_read_timeout(HEAD)
-                .max_buf_size(16 * 1024)
-                .serve_connection(TokioIo::new(stream), service);
+            let served = async {
+                match way {
+                    Way::Cmp => converse(stream, Caller { from, est: None }, service, rate).await,
+                    Way::Est => {
+                        let Ok(stream) = TlsAcceptor::from(service.tls()).accept(stream).await else {
+                            return;
+                        };
+                        let shown = stream.get_ref().1.peer_certificates();
+                        let shown = shown
+                            .and_then(|chain| chain.first())
+                            .map(|leaf| Arc::from(leaf.as_ref()));
+                        let caller = Caller { from, est: Some(shown) };
+                        converse(stream, caller, service, rate).await;
+                    }
+                }
+            };
             // Whoever asked too slowly or went away may ask again.
             let _ = timeout(PATIENCE, served).await;
             drop(place);
@@ -68,20 +109,41 @@ pub(super) async fn serve(listener: TcpListener, service: Arc<Service>, per_minu
     }
 }
 
-async fn answer(request: Request<Incoming>, from: IpAddr, service: Arc<Service>, rate: &Mutex<Rate>) -> Answer {
+async fn converse(
+    stream: impl AsyncRead + AsyncWrite + Unpin,
+    caller: Caller,
+    service: Arc<Service>,
+    rate: Arc<Mutex<Rate>>,
+) {
+    let service = service_fn(move |request: Request<Incoming>| {
+        let (caller, service, rate) = (caller.clone(), Arc::clone(&service), Arc::clone(&rate));
+        async move { Ok::<_, Infallible>(answer(request, caller, service, &rate).await) }
+    });
+    let _ = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEAD)
+        .max_buf_size(16 * 1024)
+        .serve_connection(TokioIo::new(stream), service)
+        .await;
+}
+
+async fn answer(request: Request<Incoming>, caller: Caller, service: Arc<Service>, rate: &Mutex<Rate>) -> Answer {
     if !rate
         .lock()
         .unwrap_or_else(PoisonError::into_inner)
-        .admits(from, Instant::now())
+        .admits(caller.from, Instant::now())
     {
         let mut answer = plain(StatusCode::TOO_MANY_REQUESTS, "too many requests from this address\n");
         answer.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("60"));
         return answer;
     }
     let path = request.uri().path().to_owned();
+    if let Some(certificate) = caller.est {
+        return est::answer(request, caller.from, certificate, service).await;
+    }
     let is_cmp = path == "/pkix" || path.starts_with("/pkix/") || is_under(&path, "/.well-known/cmp");
     match (request.method(), path.as_str()) {
-        (&Method::POST, _) if is_cmp => cmp(request, from, service).await,
+        (&Method::POST, _) if is_cmp => cmp(request, caller.from, service).await,
         (_, _) if is_cmp => not_allowed("POST"),
         (&Method::GET | &Method::HEAD, "/ca.crt.pem" | "/crl.pem" | "/crl.der") => public(path, service).await,
         (_, "/ca.crt.pem" | "/crl.pem" | "/crl.der") => not_allowed("GET, HEAD"),
@@ -115,18 +177,27 @@ async fn cmp(request: Request<Incoming>, from: IpAddr, service: Arc<Service>) ->
             "Content-Type: application/pkixcmp\n",
         );
     }
-    let body = match Limited::new(request.into_body(), LARGEST).collect().await {
-        Ok(body) => body.to_bytes(),
-        Err(error) if error.is::<http_body_util::LengthLimitError>() => {
-            return plain(StatusCode::PAYLOAD_TOO_LARGE, "a message has at most 128 kB\n");
-        }
-        Err(_) => return plain(StatusCode::BAD_REQUEST, "the body broke off\n"),
+    let body = match body(request, LARGEST).await {
+        Ok(body) => body,
+        Err(answer) => return *answer,
     };
     let answered = tokio::task::spawn_blocking(move || service.cmp(from, &body, SystemTime::now())).await;
     match answered {
         Ok(Ok(der)) => typed(StatusCode::OK, PKIX_CMP, der),
         Ok(Err(error)) => failed(&error),
         Err(error) => failed(&error.to_string()),
+    }
+}
+
+/// A body of at most `most` octets, or the answer that refuses it.
+pub(super) async fn body(request: Request<Incoming>, most: usize) -> Result<Bytes, Box<Answer>> {
+    match Limited::new(request.into_body(), most).collect().await {
+        Ok(body) => Ok(body.to_bytes()),
+        Err(error) if error.is::<http_body_util::LengthLimitError>() => Err(Box::new(plain(
+            StatusCode::PAYLOAD_TOO_LARGE,
+            format!("a request has at most {most} bytes\n"),
+        ))),
+        Err(_) => Err(Box::new(plain(StatusCode::BAD_REQUEST, "the body broke off\n"))),
     }
 }
 
@@ -146,7 +217,7 @@ async fn public(path: String, service: Arc<Service>) -> Answer {
 }
 
 /// What failed stands in our log; the other end learns that it may try again.
-fn failed(error: &str) -> Answer {
+pub(super) fn failed(error: &str) -> Answer {
     tracing::error!(%error, "a request could not be answered");
     plain(
         StatusCode::SERVICE_UNAVAILABLE,
@@ -154,17 +225,17 @@ fn failed(error: &str) -> Answer {
     )
 }
 
-fn not_allowed(methods: &'static str) -> Answer {
+pub(super) fn not_allowed(methods: &'static str) -> Answer {
     let mut answer = plain(StatusCode::METHOD_NOT_ALLOWED, format!("only {methods}\n"));
     answer.headers_mut().insert(ALLOW, HeaderValue::from_static(methods));
     answer
 }
 
-fn plain(status: StatusCode, body: impl Into<Bytes>) -> Answer {
+pub(super) fn plain(status: StatusCode, body: impl Into<Bytes>) -> Answer {
     typed(status, "text/plain; charset=utf-8", body)
 }
 
-fn typed(status: StatusCode, media_type: &'static str, body: impl Into<Bytes>) -> Answer {
+pub(super) fn typed(status: StatusCode, media_type: &'static str, body: impl Into<Bytes>) -> Answer {
     let mut answer = Response::new(Full::new(body.into()));
     *answer.status_mut() = status;
     answer

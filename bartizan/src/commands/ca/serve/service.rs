@@ -2,11 +2,14 @@
 
 use std::net::IpAddr;
 use std::path::PathBuf;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
+use bartizan_enrol::est::{self, Client};
 use bartizan_enrol::{Identity, Responder};
 use bartizan_pki::{AlternativeName, Authority, Leaf, Lifetime, Passphrase, PrivateKey, Profile};
+
+use tokio_rustls::rustls::ServerConfig;
 
 use super::audit::Audit;
 use crate::commands::ca::failure::failure;
@@ -31,8 +34,13 @@ pub(super) struct Service {
 #[derive(Debug)]
 struct State {
     responder: Responder,
+    /// The same certificate for EST's connections.
+    tls: Arc<ServerConfig>,
     audit: Audit,
 }
+
+/// What an operation of EST came to: a body in Base64, or a refusal.
+pub(super) type Enrolled = Result<String, (bartizan_enrol::Failure, String)>;
 
 /// What is given to anybody.
 pub(super) struct Public {
@@ -52,13 +60,14 @@ impl Service {
         dns: AlternativeName,
         audit: Audit,
     ) -> Result<Self, Failure> {
-        let identity = identity(&mut authority, &dns, SystemTime::now())?;
+        let (identity, tls) = identity(&mut authority, &dns, SystemTime::now())?;
         Ok(Self {
             dir,
             passphrase,
             dns,
             state: Mutex::new(State {
                 responder: Responder::new(identity),
+                tls,
                 audit,
             }),
         })
@@ -75,6 +84,33 @@ impl Service {
         drop(authority);
         state.audit.record(from, &answer.event, now)?;
         Ok(answer.der)
+    }
+
+    /// How connections of EST begin.
+    pub(super) fn tls(&self) -> Arc<ServerConfig> {
+        Arc::clone(&self.state.lock().unwrap_or_else(PoisonError::into_inner).tls)
+    }
+
+    /// An enrolment or a renewal by EST.
+    pub(super) fn est(
+        &self,
+        from: IpAddr,
+        client: Client<'_>,
+        again: bool,
+        request: &[u8],
+        now: SystemTime,
+    ) -> Result<Enrolled, String> {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut authority = self.open(now)?;
+        let outcome = est::enrol(&mut authority, client, again, request, now);
+        drop(authority);
+        state.audit.record(from, &outcome.event, now)?;
+        Ok(outcome.body)
+    }
+
+    /// The authority's certificates for EST.
+    pub(super) fn est_certificates(&self, now: SystemTime) -> Result<String, String> {
+        est::authority_certificates(&self.open(now)?).map_err(|error| error.to_string())
     }
 
     pub(super) fn public(&self, now: SystemTime) -> Result<Public, String> {
@@ -99,7 +135,10 @@ impl Service {
             .open(now)
             .and_then(|mut authority| identity(&mut authority, &self.dns, now).map_err(|f| f.message().to_owned()));
         match renewed {
-            Ok(identity) => state.responder.replace_identity(identity),
+            Ok((identity, tls)) => {
+                state.responder.replace_identity(identity);
+                state.tls = tls;
+            }
             Err(error) => tracing::error!(%error, "the responder's certificate cannot be renewed"),
         }
     }
@@ -109,8 +148,12 @@ impl Service {
     }
 }
 
-/// A fresh key and its certificate.
-fn identity(authority: &mut Authority, dns: &AlternativeName, now: SystemTime) -> Result<Identity, Failure> {
+/// A fresh key and its certificate, for messages and for connections.
+fn identity(
+    authority: &mut Authority,
+    dns: &AlternativeName,
+    now: SystemTime,
+) -> Result<(Identity, Arc<ServerConfig>), Failure> {
     let mut leaf = Leaf::new(NAME)
         .map_err(failure)?
         .profile(Profile::Responder)
@@ -118,9 +161,15 @@ fn identity(authority: &mut Authority, dns: &AlternativeName, now: SystemTime) -
     leaf.names.push(dns.clone());
     let issued = authority.issue(&leaf, now).map_err(failure)?;
     let chain = [std::slice::from_ref(issued.certificate()), issued.between()].concat();
-    let key = issued
-        .key()
-        .ok_or_else(|| Failure::new("no key was issued"))
-        .and_then(|key| PrivateKey::from_pkcs8(key.to_pkcs8()).map_err(failure))?;
-    Identity::new(key, chain).map_err(Failure::new)
+    let (Some(key), Some(pem)) = (issued.key(), issued.key_pem()) else {
+        return Err(Failure::new("no key was issued"));
+    };
+    let tls = bartizan_tls::enrolment_server(
+        issued.chain_pem().as_bytes(),
+        pem.as_bytes(),
+        issued.root_pem().as_bytes(),
+    )
+    .map_err(Failure::new)?;
+    let key = PrivateKey::from_pkcs8(key.to_pkcs8()).map_err(failure)?;
+    Ok((Identity::new(key, chain).map_err(Failure::new)?, tls))
 }
