@@ -206,6 +206,78 @@ fn openssl_asks_by_pkcs10_without_confirmation_and_for_the_authoritys_certificat
     assert_eq!(place.text("all.crt").matches("BEGIN CERTIFICATE").count(), 2);
 }
 
+/// As TS 33.310, clause 9, has base stations come: by the certificate that their vendor put into them.
+#[test]
+fn openssl_enrols_by_a_vendors_certificate() {
+    let place = Place::with_openssl();
+    place.ca_works("init --dir ca --algorithm ml-dsa-65");
+    let vendor = |name: &str, key: &str, extra: &str| {
+        place.openssl_works(&format!(
+            "req -x509 -newkey {key} -nodes -keyout {name}.key -out {name}.pem {extra}"
+        ));
+    };
+    vendor("vendor", "rsa:2048", "-subj /CN=vendor -days 30");
+    vendor("other", "rsa:2048", "-subj /CN=vendor -days 30");
+    let leaf = "-addext basicConstraints=critical,CA:FALSE -addext keyUsage=critical,digitalSignature";
+    for (name, key, serial, of) in [
+        ("gnb1", "rsa:2048", "SN-1", "vendor"),
+        ("gnb2", "ec -pkeyopt ec_paramgen_curve:P-256", "SN-2", "vendor"),
+        ("forged", "rsa:2048", "SN-1", "other"),
+    ] {
+        vendor(
+            name,
+            key,
+            &format!("-subj /CN=base-station/serialNumber={serial} -days 20 -CA {of}.pem -CAkey {of}.key {leaf}"),
+        );
+    }
+    let serving = Serving::start(&place, "");
+    for (name, serial) in [("gnb1", "SN-1"), ("gnb2", "SN-2")] {
+        place.ca_works(&format!(
+            "invite --dir ca --name {name} --dns {name}.ran --vendor-root vendor.pem --vendor-name {serial}"
+        ));
+    }
+    place.openssl_works("genpkey -algorithm ML-DSA-65 -out new.key");
+    let ask = |by: &str, key: &str| {
+        serving.cmp(
+            &place,
+            &format!(
+                "-cmd ir -cert {by}.pem -key {by}.key -trusted ca/root.crt.pem -subject /CN=x -newkey {key} -certout {by}.crt"
+            ),
+        )
+    };
+    let last = || audit(&place).pop().unwrap();
+    assert_ne!(ask("forged", "new.key").code, 0);
+    assert_eq!(
+        last()["failure"],
+        "signerNotTrusted",
+        "the same names under another root"
+    );
+    assert_ne!(ask("vendor", "new.key").code, 0);
+    assert_eq!(last()["failure"], "signerNotTrusted", "the root itself");
+    for name in ["gnb1", "gnb2"] {
+        let said = ask(name, "new.key");
+        assert_eq!(said.code, 0, "{name}: {said:?}");
+        place.openssl_works(&format!(
+            "verify -CAfile ca/root.crt.pem -verify_hostname {name}.ran {name}.crt"
+        ));
+        assert_ne!(
+            ask(name, "new.key").code,
+            0,
+            "it was confirmed: the invitation is closed"
+        );
+    }
+    // From now on by its own.
+    place.openssl_works("genpkey -algorithm ML-DSA-65 -out next.key");
+    let update = "-cmd kur -cert gnb1.crt -key new.key -newkey next.key -trusted ca/root.crt.pem -certout next.crt";
+    let said = serving.cmp(&place, update);
+    assert_eq!(said.code, 0, "{said:?}");
+    let refused = place.ca("invite --dir ca --name x --dns x.ran --vendor-root gnb1.pem --vendor-name SN-1");
+    assert!(
+        refused.code == 2 && refused.err.contains("may not sign certificates"),
+        "{refused:?}"
+    );
+}
+
 #[test]
 fn what_is_refused_is_said_to_openssl_and_in_the_audit_log() {
     let place = Place::with_openssl();

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
-use bartizan_pki::{Invitation, Invite, Name, Profile, Register};
+use bartizan_pki::{ForeignCertificate, Invitation, Invite, Name, Profile, Register, Vendor};
 use serde_json::{Value, json};
 
 use super::AuthorityArgs;
@@ -14,11 +14,12 @@ use crate::outcome::{Failure, Outcome};
 use crate::output::{errln, out, outln};
 use crate::table::Table;
 
-/// Invite a network function or base station to enrol: a reference and a secret by which it gets one certificate.
+/// Invite a network function or base station to enrol: by a secret, or by its vendor's certificate, it gets one certificate.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     bartizan ca invite --dir ca --name gnb1 --dns gnb1.ran --secret-file gnb1.secret\n  \
-    bartizan ca invite --dir ca --name amf --dns amf.5gc --nf-type AMF --open-for 12h --json")]
+    bartizan ca invite --dir ca --name amf --dns amf.5gc --nf-type AMF --open-for 12h --json\n  \
+    bartizan ca invite --dir ca --name gnb2 --dns gnb2.ran --vendor-root vendor.pem --vendor-name SN-0815")]
 pub(super) struct Args {
     #[command(flatten)]
     authority: AuthorityArgs,
@@ -35,6 +36,12 @@ pub(super) struct Args {
     /// How long the invitation is open, such as 12h or 7d
     #[arg(long, value_name = "TIME", default_value = "7d", value_parser = humantime::parse_duration)]
     open_for: Duration,
+    /// Come by a vendor's certificate instead of a secret: the vendor's root, PEM or DER
+    #[arg(long, value_name = "FILE", requires = "vendor_name", conflicts_with = "secret_file")]
+    vendor_root: Option<PathBuf>,
+    /// Common name, or serial number, in the subject of the vendor's certificate
+    #[arg(long, value_name = "NAME", requires = "vendor_root")]
+    vendor_name: Option<String>,
     /// Certify a classical key too, although the authority is quantum-safe
     #[arg(long)]
     allow_classical: bool,
@@ -86,15 +93,13 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
         long_life: args.lifetime.long_life(),
         classical: args.allow_classical,
         open_for: args.open_for,
+        vendor: vendor(args)?,
     };
     let invitation = authority.invite(&invite, now).map_err(failure)?;
-    let secret = invitation
-        .secret()
-        .ok_or_else(|| Failure::new("the invitation has no secret"))?;
-    if let Some(path) = &args.secret_file {
+    if let (Some(path), Some(secret)) = (&args.secret_file, invitation.secret()) {
         bartizan_pki::write_secret_file(path, format!("{secret}\n").as_bytes()).map_err(failure)?;
     }
-    let shown = args.secret_file.is_none().then_some(secret);
+    let shown = invitation.secret().filter(|_| args.secret_file.is_none());
     if args.json {
         let mut described = describe(&invitation, now);
         described["secret"] = json!(shown);
@@ -104,15 +109,43 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
     }
     outln!("invited {}, until {}", invitation.name(), date(invitation.expires()));
     outln!("  {:<15} {}", "reference", invitation.reference());
-    match (&args.secret_file, shown) {
-        (Some(path), _) => outln!("  {:<15} {}", "secret", path.display()),
-        (None, secret) => outln!("  {:<15} {}", "secret", secret.unwrap_or_default()),
+    if let Some(vendor) = invitation.vendor() {
+        outln!("  {:<15} {vendor}, by its vendor's certificate", "comes as");
+        errln!("note: whoever has a certificate of that name under that root enrols; it works for one key");
+        return Ok(Outcome::Clean);
+    }
+    match &args.secret_file {
+        Some(path) => outln!("  {:<15} {}", "secret", path.display()),
+        None => outln!("  {:<15} {}", "secret", shown.unwrap_or_default()),
     }
     errln!(
         "note: whoever has the secret enrols as {}; it works for one key",
         invitation.name()
     );
     Ok(Outcome::Clean)
+}
+
+/// The vendor's certificate that is waited for, if one is.
+fn vendor(args: &Args) -> Result<Option<Vendor>, Failure> {
+    let (Some(path), Some(name)) = (&args.vendor_root, &args.vendor_name) else {
+        return Ok(None);
+    };
+    let contents =
+        std::fs::read(path).map_err(|error| Failure::new(format!("cannot read {}: {error}", path.display())))?;
+    let unusable = |reason: String| {
+        Failure::new(format!("{}: {reason}", path.display())).hint("--vendor-root is a root certificate, PEM or DER")
+    };
+    let root = ForeignCertificate::read(&contents).map_err(|error| unusable(error.to_string()))?;
+    if !root.is_authority() {
+        return Err(unusable("it may not sign certificates".to_owned()));
+    }
+    if name.is_empty() {
+        return Err(Failure::usage("--vendor-name is empty"));
+    }
+    Ok(Some(Vendor {
+        root,
+        name: name.clone(),
+    }))
 }
 
 pub(super) fn list(args: &ListArgs) -> Result<Outcome, Failure> {
@@ -168,5 +201,6 @@ fn describe(invitation: &Invitation, now: SystemTime) -> Value {
         "state": invitation.state_at(now).to_string(),
         "until": super::show::moment(invitation.expires()),
         "serial": invitation.serial(),
+        "vendor_name": invitation.vendor(),
     })
 }

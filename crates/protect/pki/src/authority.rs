@@ -18,7 +18,7 @@ use crate::{Algorithm, Certificate, Error, Passphrase, PrivateKey};
 
 pub(crate) use deliver::chain_pem;
 pub use deliver::{Destination, Overwrite};
-pub use enrol::{Invitation, InvitationState, Invite};
+pub use enrol::{Invitation, InvitationState, Invite, Vendor};
 pub use init::{InitOptions, Intermediate};
 pub use issue::{Issued, Leaf};
 pub(crate) use layout::Layout;

@@ -25,7 +25,7 @@ mod trust;
 pub use algorithm::Algorithm;
 pub use authority::{
     Authority, Destination, InitOptions, Intermediate, Invitation, InvitationState, Invite, Issued, Leaf, Overwrite,
-    Previous, Renewal, RenewalKey, RequestedNames, Revoked, Signing,
+    Previous, Renewal, RenewalKey, RequestedNames, Revoked, Signing, Vendor,
 };
 pub use certificate::Certificate;
 pub use error::Error;
@@ -38,7 +38,7 @@ pub use profile::Profile;
 pub use records::{Entry, Origin, Reason, Register, Role, State};
 pub use request::SigningRequest;
 pub use serial::Serial;
-pub use trust::{RevocationList, Signed, signed_by};
+pub use trust::{ForeignCertificate, RevocationList, Signed, signed_by};
 
 /// Writes a file that anybody may read, such as a revocation list: whole or not at all.
 pub fn write_public_file(path: &std::path::Path, contents: &[u8]) -> Result<(), Error> {

@@ -4,10 +4,12 @@ use std::time::{Duration, SystemTime};
 
 use aws_lc_rs::signature::{self, UnparsedPublicKey, VerificationAlgorithm};
 use pkcs8::ObjectIdentifier;
+use x509_parser::oid_registry::OID_X509_SERIALNUMBER;
 use x509_parser::prelude::{FromDer, X509Certificate};
 use x509_parser::revocation_list::CertificateRevocationList;
 use x509_parser::x509::{AlgorithmIdentifier, SubjectPublicKeyInfo};
 
+use crate::Error;
 use crate::algorithm::oid;
 
 /// PKCS #1 (RFC 8017, appendix C).
@@ -23,6 +25,114 @@ pub enum Signed {
     No,
     /// It could have by the names; its key or the signature is of a kind that is not verified here.
     Unknown,
+}
+
+/// A certificate of an authority that is none of ours, whose key may be of another kind, such as RSA: a vendor's.
+#[derive(Debug, Clone)]
+pub struct ForeignCertificate {
+    der: Vec<u8>,
+    names: Vec<String>,
+    is_authority: bool,
+    signs: bool,
+    not_before: SystemTime,
+    not_after: SystemTime,
+}
+
+impl ForeignCertificate {
+    /// Most certificates between a vendor's and its root.
+    const DEEPEST: usize = 4;
+
+    /// Reads DER.
+    pub fn from_der(der: &[u8]) -> Result<Self, Error> {
+        let refuse = |reason: &str| Error::Certificate {
+            place: "vendor's certificate".to_owned(),
+            reason: reason.to_owned(),
+        };
+        let parsed = certificate(der).ok_or_else(|| refuse("it cannot be read"))?;
+        let subject = parsed.subject();
+        let names = subject
+            .iter_common_name()
+            .chain(subject.iter_by_oid(&OID_X509_SERIALNUMBER))
+            .filter_map(|name| name.as_str().ok())
+            .map(str::to_owned)
+            .collect();
+        let usage = parsed.key_usage().map_err(|_| refuse("its key usage cannot be read"))?;
+        let moment = |time: x509_parser::time::ASN1Time| {
+            SystemTime::UNIX_EPOCH + Duration::from_secs(u64::try_from(time.timestamp()).unwrap_or_default())
+        };
+        Ok(Self {
+            names,
+            is_authority: parsed.is_ca(),
+            signs: usage.is_none_or(|usage| usage.value.digital_signature()),
+            not_before: moment(parsed.validity().not_before),
+            not_after: moment(parsed.validity().not_after),
+            der: der.to_vec(),
+        })
+    }
+
+    /// Reads the first certificate of a PEM text, or DER.
+    pub fn read(contents: &[u8]) -> Result<Self, Error> {
+        if contents.first() == Some(&0x30) {
+            return Self::from_der(contents);
+        }
+        let blocks = pem::parse_many(contents).unwrap_or_default();
+        let block = blocks.iter().find(|block| block.tag() == "CERTIFICATE");
+        Self::from_der(block.map(pem::Pem::contents).unwrap_or_default())
+    }
+
+    /// The certificate, DER.
+    #[must_use]
+    pub fn der(&self) -> &[u8] {
+        &self.der
+    }
+
+    /// Whether it may sign certificates, by its basic constraints.
+    #[must_use]
+    pub fn is_authority(&self) -> bool {
+        self.is_authority
+    }
+
+    /// Whether this is the common name, or the serial number attribute, of its subject.
+    #[must_use]
+    pub fn is_named(&self, name: &str) -> bool {
+        self.names.iter().any(|own| own == name)
+    }
+
+    /// Whether a signature by the algorithm that is named (an AlgorithmIdentifier, DER) is its key's. One of RSASSA-PSS or of a kind that is
+    /// not verified here is not; nor is any where its key is not for signatures.
+    #[must_use]
+    pub fn has_signed(&self, algorithm: &[u8], message: &[u8], signature: &[u8]) -> bool {
+        let (Some(own), Ok((_, algorithm))) = (certificate(&self.der), AlgorithmIdentifier::from_der(algorithm)) else {
+            return false;
+        };
+        self.signs && verified(own.public_key(), &algorithm, message, signature) == Signed::Yes
+    }
+
+    /// Whether `root` stands above it, through authorities of those at hand, all valid at `now`.
+    #[must_use]
+    pub fn leads_to(&self, root: &Self, at_hand: &[Self], now: SystemTime) -> bool {
+        let is_valid = |one: &Self| one.not_before <= now && now <= one.not_after;
+        if !is_valid(root) || !root.is_authority {
+            return false;
+        }
+        let mut at = self;
+        for _ in 0..Self::DEEPEST {
+            if !is_valid(at) {
+                return false;
+            }
+            if signed_by(&at.der, &root.der) == Signed::Yes {
+                return true;
+            }
+            let above = at_hand
+                .iter()
+                .find(|above| above.is_authority && signed_by(&at.der, &above.der) == Signed::Yes);
+            match above {
+                Some(above) => at = above,
+                None => return false,
+            }
+        }
+        false
+    }
 }
 
 /// A revocation list (RFC 5280, section 5).

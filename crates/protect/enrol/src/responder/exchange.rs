@@ -140,7 +140,7 @@ impl Responder {
             ));
         }
         let accepted = confirmation.is_some_and(|confirmation| confirmation.status.is_granted());
-        if let Sender::Invited { invitation, .. } = sender {
+        if let Some(invitation) = sender.invitation() {
             authority
                 .close_invitation(invitation.reference(), now)
                 .map_err(|error| Refusal::of(&error))?;
@@ -184,7 +184,7 @@ fn certified(
         _ => Request::read(content)?,
     };
     let issued = issue(authority, message, sender, &request, now)?;
-    let initial = matches!(sender, Sender::Invited { .. });
+    let initial = sender.invitation().is_some();
     let certificate = issued.certificate().der().to_vec();
     let above = issued.between().iter().map(|above| above.der().to_vec()).collect();
     let root = initial.then(|| authority.root().der());
@@ -215,13 +215,13 @@ fn issue(
     now: SystemTime,
 ) -> Result<Issued, Refusal> {
     match sender {
-        Sender::Invited { invitation, .. } if message.kind != kind::UPDATE => authority
-            .enrol(invitation, &request.key, now)
-            .map_err(|error| Refusal::of(&error)),
-        Sender::Invited { .. } => Err(Refusal(
+        Sender::Invited { .. } | Sender::Vendor(_) if message.kind == kind::UPDATE => Err(Refusal(
             Failure::NotAuthorized,
             "an update is signed by the certificate that it replaces".to_owned(),
         )),
+        Sender::Invited { invitation, .. } | Sender::Vendor(invitation) => authority
+            .enrol(invitation, &request.key, now)
+            .map_err(|error| Refusal::of(&error)),
         Sender::Holder(_) if message.kind == kind::INITIALISATION => Err(Refusal(
             Failure::NotAuthorized,
             "who has a certificate asks for an update (kur); ir is for invitations".to_owned(),

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::SystemTime;
 
-use bartizan_pki::{Authority, Certificate, Entry, Invitation, Profile, Role, State};
+use bartizan_pki::{Authority, Certificate, Entry, ForeignCertificate, Invitation, Profile, Role, State};
 
 use super::Refusal;
 use crate::Failure;
@@ -16,6 +16,8 @@ use crate::protection::{Mismatch, PasswordMac};
 pub(super) enum Sender {
     /// It knows the secret of an invitation.
     Invited { invitation: Invitation, mac: PasswordMac },
+    /// It has the key of a vendor's certificate that an invitation is for.
+    Vendor(Invitation),
     /// It has the key of a certificate of this authority, which is valid.
     Holder(Entry),
 }
@@ -24,7 +26,7 @@ pub(super) enum Sender {
 impl fmt::Display for Sender {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Invited { invitation, .. } => f.write_str(invitation.reference()),
+            Self::Invited { invitation, .. } | Self::Vendor(invitation) => f.write_str(invitation.reference()),
             Self::Holder(entry) => write!(f, "{}", entry.serial()),
         }
     }
@@ -58,7 +60,9 @@ impl Sender {
             let mac = PasswordMac::read(parameters).map_err(Refusal::unreadable)?;
             return Self::invited(authority, message, mac, value, now);
         }
-        let entry = signer(authority, message)?;
+        let Some(entry) = signer(authority, message)? else {
+            return Self::vendor(authority, message, value, now);
+        };
         if !entry
             .certificate()
             .public_key()
@@ -113,35 +117,77 @@ impl Sender {
         }
     }
 
+    /// Somebody who shows no certificate of ours, but one that an invitation is for.
+    fn vendor(authority: &Authority, message: &Message, value: &[u8], now: SystemTime) -> Result<Self, Refusal> {
+        let refuse = || {
+            Refusal(
+                Failure::SignerNotTrusted,
+                "who signed has a certificate of another authority, and no open invitation is for it".to_owned(),
+            )
+        };
+        let certificates: Vec<ForeignCertificate> = message
+            .certificates
+            .iter()
+            .filter_map(|der| ForeignCertificate::from_der(der).ok())
+            .collect();
+        let shown = certificates
+            .first()
+            .filter(|shown| message.certificates.first().is_some_and(|first| first == shown.der()))
+            .ok_or_else(refuse)?;
+        let invitation = authority
+            .invitation_of_vendor(shown, &certificates, now)
+            .map_err(|error| Refusal::ours(&error))?
+            .ok_or_else(refuse)?;
+        let algorithm = message.header.protection.as_deref().unwrap_or_default();
+        if !shown.has_signed(algorithm, &message.protected, value) {
+            return Err(Refusal(
+                Failure::BadMessageCheck,
+                "the signature does not verify by the certificate sent with it, or its kind is not accepted".to_owned(),
+            ));
+        }
+        Ok(Self::Vendor(invitation))
+    }
+
+    /// The invitation by which it comes, if it does by one.
+    pub(super) fn invitation(&self) -> Option<&Invitation> {
+        match self {
+            Self::Invited { invitation, .. } | Self::Vendor(invitation) => Some(invitation),
+            Self::Holder(_) => None,
+        }
+    }
+
     /// By what answers to it are protected, where that is a secret.
     pub(super) fn secret(&self) -> Option<(&PasswordMac, &str, &str)> {
         match self {
             Self::Invited { invitation, mac } => Some((mac, invitation.reference(), invitation.secret()?)),
-            Self::Holder(_) => None,
+            Self::Vendor(_) | Self::Holder(_) => None,
         }
     }
 }
 
-/// The record of the certificate that a message is signed by: the first of those sent with it, which must be one of this authority's.
-fn signer(authority: &Authority, message: &Message) -> Result<Entry, Refusal> {
+/// The record of the certificate that a message is signed by, the first of those sent with it; none where it is not one of this
+/// authority's.
+fn signer(authority: &Authority, message: &Message) -> Result<Option<Entry>, Refusal> {
     let refuse = |text: &str| Refusal(Failure::SignerNotTrusted, text.to_owned());
     let first = message
         .certificates
         .first()
         .ok_or_else(|| refuse("no certificate of who signed is sent with the message"))?;
-    let certificate = Certificate::from_der(first, "extraCerts").map_err(|error| refuse(&error.to_string()))?;
-    let serial = certificate
-        .serial()
-        .ok_or_else(|| refuse("who signed has a certificate of another authority"))?;
-    let entry = authority
-        .show(&serial.to_string())
-        .map_err(|_| refuse("who signed has a certificate of another authority"))?;
+    let Ok(certificate) = Certificate::from_der(first, "extraCerts") else {
+        return Ok(None);
+    };
+    let Some(serial) = certificate.serial() else {
+        return Ok(None);
+    };
+    let Ok(entry) = authority.show(&serial.to_string()) else {
+        return Ok(None);
+    };
     // The serial number is anybody's to choose; all of the certificate is not.
-    if entry.certificate().der() != certificate.der() || entry.role() != Role::NetworkFunction {
-        return Err(refuse("who signed has a certificate of another authority"));
+    if entry.certificate().der() != certificate.der() {
+        return Ok(None);
     }
-    if entry.certificate().profile() == Profile::Responder {
-        return Err(refuse("the authority's responder does not ask itself"));
+    if entry.role() != Role::NetworkFunction || entry.certificate().profile() == Profile::Responder {
+        return Err(refuse("the authority does not ask itself"));
     }
-    Ok(entry)
+    Ok(Some(entry))
 }

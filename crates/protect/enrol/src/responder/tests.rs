@@ -52,6 +52,7 @@ impl Stage {
             long_life: LongLife::Refuse,
             classical: true,
             open_for: DAY,
+            vendor: None,
         };
         self.authority.invite(&invite, now()).unwrap()
     }

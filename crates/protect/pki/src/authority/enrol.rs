@@ -15,7 +15,7 @@ use super::issue::Order;
 use super::{Authority, Issued};
 use crate::lifetime::whole_seconds;
 use crate::records::{self, Entry, Origin, Role, State, Stored};
-use crate::{AlternativeName, Error, Lifetime, LongLife, Name, NfType, Profile, PublicKey, Serial};
+use crate::{AlternativeName, Error, ForeignCertificate, Lifetime, LongLife, Name, NfType, Profile, PublicKey, Serial};
 
 /// Octets of a secret: it is guessed by nobody, with or without a recording of a message that it protects.
 const SECRET: usize = 20;
@@ -42,6 +42,17 @@ pub struct Invite {
     pub classical: bool,
     /// How long the invitation is open.
     pub open_for: Duration,
+    /// The certificate by which it comes, where that is its vendor's; a secret otherwise.
+    pub vendor: Option<Vendor>,
+}
+
+/// By what a function is known that its vendor has given a certificate (TS 33.310, clause 9): the vendor's root, and the name in the certificate.
+#[derive(Debug, Clone)]
+pub struct Vendor {
+    /// Trust anchor of the vendor.
+    pub root: ForeignCertificate,
+    /// Common name, or serial number attribute, of the certificate's subject.
+    pub name: String,
 }
 
 /// An invitation: all of it while it is open, without its secret then.
@@ -93,7 +104,13 @@ impl Invitation {
         &self.stored.reference
     }
 
-    /// What the function proves to know; none once it is closed.
+    /// The name in the vendor's certificate by which it is used, where it is by one.
+    #[must_use]
+    pub fn vendor(&self) -> Option<&str> {
+        self.stored.vendor.as_ref().map(|(name, _)| name.as_str())
+    }
+
+    /// What the function proves to know; none once it is closed, or where a vendor's certificate is shown.
     #[must_use]
     pub fn secret(&self) -> Option<&str> {
         self.stored.secret.as_ref().map(|secret| secret.as_str())
@@ -144,7 +161,14 @@ impl Authority {
         let lines = |names: &mut dyn Iterator<Item = String>| names.collect::<Vec<_>>().join("\n");
         let stored = Stored {
             reference: random(REFERENCE)?.to_string(),
-            secret: Some(random(SECRET)?),
+            secret: match &invite.vendor {
+                None => Some(random(SECRET)?),
+                Some(_) => None,
+            },
+            vendor: invite
+                .vendor
+                .as_ref()
+                .map(|vendor| (vendor.name.clone(), vendor.root.der().to_vec())),
             name: invite.name.as_str().to_owned(),
             names: lines(&mut invite.names.iter().map(ToString::to_string)),
             functions: lines(&mut invite.functions.iter().map(|function| function.as_str().to_owned())),
@@ -171,6 +195,29 @@ impl Authority {
     pub fn invitation(&self, reference: &str, now: SystemTime) -> Result<Option<Invitation>, Error> {
         let found = self.records.invitation(reference)?.map(Invitation::from_stored);
         Ok(found.filter(|invitation| invitation.is_open_at(now)))
+    }
+
+    /// The open invitation of who shows a vendor's certificate, with others at hand between it and the vendor's root. That the key is the
+    /// sender's is for the caller to verify.
+    pub fn invitation_of_vendor(
+        &self,
+        shown: &ForeignCertificate,
+        at_hand: &[ForeignCertificate],
+        now: SystemTime,
+    ) -> Result<Option<Invitation>, Error> {
+        for stored in self.records.invitations()? {
+            let invitation = Invitation::from_stored(stored);
+            let Some((name, root)) = &invitation.stored.vendor else {
+                continue;
+            };
+            if invitation.is_open_at(now)
+                && shown.is_named(name)
+                && ForeignCertificate::from_der(root).is_ok_and(|root| shown.leads_to(&root, at_hand, now))
+            {
+                return Ok(Some(invitation));
+            }
+        }
+        Ok(None)
     }
 
     /// Whether there is an invitation with this reference, open or not.

@@ -11,8 +11,10 @@ use crate::{Error, Serial};
 #[derive(Clone)]
 pub(crate) struct Stored {
     pub(crate) reference: String,
-    /// None once it is closed.
+    /// None once it is closed, and where a vendor's certificate takes its place.
     pub(crate) secret: Option<Zeroizing<String>>,
+    /// Name in the vendor's certificate, and its root, DER.
+    pub(crate) vendor: Option<(String, Vec<u8>)>,
     pub(crate) name: String,
     /// One name a line, as OpenSSL writes them.
     pub(crate) names: String,
@@ -27,8 +29,7 @@ pub(crate) struct Stored {
     pub(crate) closed: Option<OffsetDateTime>,
 }
 
-const COLUMNS: &str =
-    "reference, secret, name, names, functions, profile, days, long_life, classical, created, expires, serial, closed";
+const COLUMNS: &str = "reference, secret, vendor, root, name, names, functions, profile, days, long_life, classical, created, expires, serial, closed";
 
 impl Records {
     pub(crate) fn invitation(&self, reference: &str) -> Result<Option<Stored>, Error> {
@@ -54,10 +55,12 @@ impl Records {
 
 pub(crate) fn insert_invitation(transaction: &Transaction<'_>, stored: &Stored) -> Result<(), Error> {
     transaction.execute(
-        &format!("INSERT INTO invitation ({COLUMNS}) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)"),
+        &format!("INSERT INTO invitation ({COLUMNS}) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)"),
         params![
             stored.reference,
             stored.secret.as_ref().map(|secret| secret.as_str()),
+            stored.vendor.as_ref().map(|(name, _)| name),
+            stored.vendor.as_ref().map(|(_, root)| root),
             stored.name,
             stored.names,
             stored.functions,
@@ -102,32 +105,29 @@ pub(crate) fn close_expired(transaction: &Transaction<'_>, now: OffsetDateTime) 
 }
 
 type Raw = (
-    (String, Option<String>, String, String, String, String),
+    (String, Option<String>, Option<String>, Option<Vec<u8>>),
+    (String, String, String, String),
     (u32, bool, bool),
     (i64, i64, Option<Vec<u8>>, Option<i64>),
 );
 
 fn raw(row: &Row<'_>) -> rusqlite::Result<Raw> {
     Ok((
-        (
-            row.get(0)?,
-            row.get(1)?,
-            row.get(2)?,
-            row.get(3)?,
-            row.get(4)?,
-            row.get(5)?,
-        ),
-        (row.get(6)?, row.get(7)?, row.get(8)?),
-        (row.get(9)?, row.get(10)?, row.get(11)?, row.get(12)?),
+        (row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?),
+        (row.get(4)?, row.get(5)?, row.get(6)?, row.get(7)?),
+        (row.get(8)?, row.get(9)?, row.get(10)?),
+        (row.get(11)?, row.get(12)?, row.get(13)?, row.get(14)?),
     ))
 }
 
 fn understand(raw: Raw) -> Result<Stored, Error> {
-    let ((reference, secret, name, names, functions, profile), (days, long_life, classical), rest) = raw;
+    let ((reference, secret, vendor, root), (name, names, functions, profile), (days, long_life, classical), rest) =
+        raw;
     let (created, expires, serial, closed) = rest;
     Ok(Stored {
         reference,
         secret: secret.map(Zeroizing::new),
+        vendor: vendor.zip(root),
         name,
         names,
         functions,

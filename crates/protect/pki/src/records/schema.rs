@@ -44,12 +44,14 @@ CREATE TABLE revocation_list (
 ) STRICT;
 ";
 
-/// Invitations: who may enrol by a secret, and what it then gets. `serial` is the certificate it got, `closed` when no more is given on it,
-/// and the secret is gone from then on.
+/// Invitations: who may enrol by a secret or by a vendor's certificate (its root, DER, and the name in it), and what it then gets. `serial`
+/// is the certificate it got, `closed` when no more is given on it, and the secret is gone from then on.
 pub(super) const VERSION_2: &str = "
 CREATE TABLE invitation (
     reference TEXT NOT NULL PRIMARY KEY,
     secret    TEXT,
+    vendor    TEXT,
+    root      BLOB,
     name      TEXT NOT NULL,
     names     TEXT NOT NULL,
     functions TEXT NOT NULL,
@@ -61,6 +63,7 @@ CREATE TABLE invitation (
     expires   INTEGER NOT NULL,
     serial    BLOB UNIQUE REFERENCES certificate (serial),
     closed    INTEGER,
-    CHECK ((closed IS NULL) = (secret IS NOT NULL))
+    CHECK ((vendor IS NULL) = (root IS NULL)),
+    CHECK ((secret IS NOT NULL) = (closed IS NULL AND vendor IS NULL))
 ) STRICT;
 ";

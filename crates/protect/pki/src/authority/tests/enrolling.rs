@@ -13,6 +13,7 @@ fn invite(name: &str) -> Invite {
         long_life: LongLife::Refuse,
         classical: false,
         open_for: DAY,
+        vendor: None,
     }
 }
 
