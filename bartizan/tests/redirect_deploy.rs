@@ -207,6 +207,9 @@ fn units_are_what_systemd_takes_and_give_the_sidecar_no_right() {
         "bartizan-follow@.service",
         "bartizan-guard@.service",
         "bartizan-ipsec@.service",
+        "bartizan-ca.service",
+        "bartizan-enrol@.service",
+        "bartizan-enrol@.timer",
     ] {
         let text = text(&format!("systemd/{unit}"));
         let mut sections = BTreeSet::new();
@@ -219,7 +222,13 @@ fn units_are_what_systemd_takes_and_give_the_sidecar_no_right() {
                 ),
             }
         }
-        assert_eq!(sections.into_iter().collect::<Vec<_>>(), ["Install", "Service", "Unit"]);
+        let expected: &[&str] = match unit {
+            // A timer starts it.
+            "bartizan-enrol@.service" => &["Service", "Unit"],
+            "bartizan-enrol@.timer" => &["Install", "Timer", "Unit"],
+            _ => &["Install", "Service", "Unit"],
+        };
+        assert_eq!(sections.into_iter().collect::<Vec<_>>(), expected, "{unit}");
     }
     let sidecar = text("systemd/bartizan-sidecar@.service");
     for line in ["User=bartizan", "CapabilityBoundingSet=", "NoNewPrivileges=yes"] {
@@ -237,6 +246,9 @@ fn units_are_what_systemd_takes_and_give_the_sidecar_no_right() {
         ("bartizan-guard@", 30),
         // Root, for charon.
         ("bartizan-ipsec@", 80),
+        ("bartizan-ca", 20),
+        // Root, for files' owners.
+        ("bartizan-enrol@", 50),
     ] {
         // systemd looks for the binary: it is the one under test.
         let text =
@@ -257,9 +269,10 @@ fn units_are_what_systemd_takes_and_give_the_sidecar_no_right() {
             );
             said
         };
+        let instance = if unit.ends_with('@') { "amf" } else { "" };
         let said = analyze(
             &["verify", "--man=no"],
-            &place.path().join(format!("{unit}amf.service")),
+            &place.path().join(format!("{unit}{instance}.service")),
         );
         assert!(!said.contains(unit), "{said}");
         // 0.0 is the least exposed, 10.0 the most; the threshold is in tenths.
