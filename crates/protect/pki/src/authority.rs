@@ -28,6 +28,10 @@ pub use sign::{RequestedNames, Signing};
 
 use layout::Lock;
 
+/// The key of an authority that was opened, held in memory by who opens it again and again.
+#[derive(Debug)]
+pub struct OpenedKey(PrivateKey);
+
 /// A certificate authority opened for issuing; no other process can open it meanwhile.
 #[derive(Debug)]
 pub struct Authority {
@@ -48,15 +52,43 @@ impl Authority {
     /// The issuing key is the intermediate's where there is one: the root's need not be there then.
     /// Waits up to ten seconds for another process that holds the authority.
     pub fn open(dir: &Path, passphrase: Option<&Passphrase>, now: SystemTime) -> Result<Self, Error> {
+        Self::open_by(dir, passphrase, None, now)
+    }
+
+    /// Opens it once more by the key of an opening before, without asking the passphrase's hundred thousands of rounds again. Where the
+    /// authority signs by another key since, it is read as [`Authority::open`] does.
+    pub fn open_again(
+        dir: &Path,
+        passphrase: Option<&Passphrase>,
+        key: &OpenedKey,
+        now: SystemTime,
+    ) -> Result<Self, Error> {
+        Self::open_by(dir, passphrase, Some(key), now)
+    }
+
+    /// The issuing key, for [`Authority::open_again`].
+    pub fn opened_key(&self) -> Result<OpenedKey, Error> {
+        Ok(OpenedKey(PrivateKey::from_pkcs8(self.key.to_pkcs8())?))
+    }
+
+    fn open_by(
+        dir: &Path,
+        passphrase: Option<&Passphrase>,
+        known: Option<&OpenedKey>,
+        now: SystemTime,
+    ) -> Result<Self, Error> {
         let layout = Layout::new(dir);
         layout.require_whole()?;
         let lock = layout.lock()?;
         let records = Records::open(&layout.records())?;
         let root = records::root(&records)?;
         let intermediate = records.by_role(Role::Intermediate)?;
-        let key = match &intermediate {
-            Some(entry) => read_key(&layout, entry, passphrase)?,
-            None => read_key(&layout, &root, passphrase)?,
+        let issuer = intermediate.as_ref().unwrap_or(&root);
+        let key = match known {
+            Some(OpenedKey(key)) if key.public_key() == issuer.certificate.public_key() => {
+                PrivateKey::from_pkcs8(key.to_pkcs8())?
+            }
+            _ => read_key(&layout, issuer, passphrase)?,
         };
         let mut authority = Self {
             issuance: records.issuance()?,

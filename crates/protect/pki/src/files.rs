@@ -157,6 +157,11 @@ pub(crate) fn create_directory_for(dir: &Path, access: Access) -> Result<(), Err
     Ok(())
 }
 
+/// Takes a file from everybody but its owner.
+pub(crate) fn for_owner_alone(path: &Path) -> Result<(), Error> {
+    fs::set_permissions(path, fs::Permissions::from_mode(0o600)).map_err(Error::file("set the mode of", path))
+}
+
 /// Makes the names in a directory durable.
 pub(crate) fn sync_directory(dir: &Path) -> Result<(), Error> {
     File::open(dir)

@@ -24,8 +24,8 @@ mod trust;
 
 pub use algorithm::Algorithm;
 pub use authority::{
-    Authority, Destination, InitOptions, Intermediate, Invitation, InvitationState, Invite, Issued, Leaf, Overwrite,
-    Previous, Renewal, RenewalKey, RequestedNames, Revoked, Signing, Vendor,
+    Authority, Destination, InitOptions, Intermediate, Invitation, InvitationState, Invite, Issued, Leaf, OpenedKey,
+    Overwrite, Previous, Renewal, RenewalKey, RequestedNames, Revoked, Signing, Vendor,
 };
 pub use certificate::Certificate;
 pub use error::Error;

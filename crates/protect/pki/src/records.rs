@@ -12,7 +12,7 @@ use rusqlite::{Connection, OpenFlags, OptionalExtension, Row, Transaction, Trans
 use time::OffsetDateTime;
 
 use crate::profile::Issuance;
-use crate::{Certificate, Error, Serial};
+use crate::{Certificate, Error, Serial, files};
 
 pub use entry::{Entry, Origin, Reason, Role, State};
 pub(crate) use invitation::{Stored, bind, close, close_expired, insert_invitation};
@@ -48,6 +48,7 @@ impl Records {
         let mut records = Self {
             connection: configure(Connection::open(path)?)?,
         };
+        files::for_owner_alone(path)?;
         let transaction = records.begin()?;
         transaction.execute_batch(schema::VERSION_1)?;
         transaction.execute_batch(schema::VERSION_2)?;
@@ -65,6 +66,8 @@ impl Records {
         let mut records = Self::open_with(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
         let transaction = records.begin()?;
         if version(&transaction)? == 1 {
+            // Invitations have secrets; records without them were for everybody whom the directory let in.
+            files::for_owner_alone(path)?;
             transaction.execute_batch(schema::VERSION_2)?;
             transaction.pragma_update(None, "user_version", schema::VERSION)?;
         }

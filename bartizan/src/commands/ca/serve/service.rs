@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime};
 
 use bartizan_enrol::est::{self, Client};
 use bartizan_enrol::{Identity, Responder};
-use bartizan_pki::{AlternativeName, Authority, Leaf, Lifetime, Passphrase, PrivateKey, Profile};
+use bartizan_pki::{AlternativeName, Authority, Leaf, Lifetime, OpenedKey, Passphrase, PrivateKey, Profile};
 
 use tokio_rustls::rustls::ServerConfig;
 
@@ -27,6 +27,7 @@ const AHEAD: Duration = Duration::from_secs(10 * 86_400);
 pub(super) struct Service {
     dir: PathBuf,
     passphrase: Option<Passphrase>,
+    key: OpenedKey,
     dns: AlternativeName,
     state: Mutex<State>,
 }
@@ -64,6 +65,7 @@ impl Service {
         Ok(Self {
             dir,
             passphrase,
+            key: authority.opened_key().map_err(failure)?,
             dns,
             state: Mutex::new(State {
                 responder: Responder::new(identity),
@@ -144,7 +146,7 @@ impl Service {
     }
 
     fn open(&self, now: SystemTime) -> Result<Authority, String> {
-        Authority::open(&self.dir, self.passphrase.as_ref(), now).map_err(|error| error.to_string())
+        Authority::open_again(&self.dir, self.passphrase.as_ref(), &self.key, now).map_err(|error| error.to_string())
     }
 }
 

@@ -252,6 +252,30 @@ fn records_of_a_newer_version_are_not_touched() {
 }
 
 #[test]
+fn an_authority_under_a_passphrase_is_opened_again_without_it() {
+    let passphrase = Passphrase::new(Zeroizing::new("passphrase".to_owned())).unwrap();
+    let mut options = quick();
+    options.passphrase = Some(passphrase.clone());
+    let (dir, first) = authority(options);
+    let (path, key) = (dir.path().join("ca"), first.opened_key().unwrap());
+    drop(first);
+    assert!(matches!(
+        Authority::open(&path, None, now()),
+        Err(Error::PassphraseNeeded(_))
+    ));
+    let mut again = Authority::open_again(&path, None, &key, now()).unwrap();
+    assert!(again.issue(&leaf("nrf"), now()).is_ok());
+    drop(again);
+    // A key that is not the issuer's is of no use.
+    let other = OpenedKey(PrivateKey::generate(Algorithm::Ed25519).unwrap());
+    assert!(matches!(
+        Authority::open_again(&path, None, &other, now()),
+        Err(Error::PassphraseNeeded(_))
+    ));
+    assert!(Authority::open_again(&path, Some(&passphrase), &other, now()).is_ok());
+}
+
+#[test]
 fn an_authority_is_made_from_an_existing_key() {
     let key = PrivateKey::generate(Algorithm::MlDsa44).unwrap();
     let public = key.public_key().clone();

@@ -1,5 +1,7 @@
 //! Invitations, what is issued for them, and updates.
 
+use std::os::unix::fs::PermissionsExt;
+
 use super::*;
 use crate::{InvitationState, Invite};
 
@@ -152,9 +154,12 @@ fn records_without_invitations_become_ones_with_them() {
     records.execute_batch("DROP TABLE invitation").unwrap();
     records.pragma_update(None, "user_version", 1).unwrap();
     drop(records);
+    fs::set_permissions(path.join("ca.sqlite"), fs::Permissions::from_mode(0o644)).unwrap();
     // Reading changes nothing.
     assert!(Register::open(&path).unwrap().invitations().unwrap().is_empty());
     let mut opened = Authority::open(&path, None, now()).unwrap();
     opened.invite(&invite("gnb"), now()).unwrap();
+    let mode = fs::metadata(path.join("ca.sqlite")).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
     assert_eq!(Register::open(&path).unwrap().invitations().unwrap().len(), 1);
 }
