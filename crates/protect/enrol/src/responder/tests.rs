@@ -371,4 +371,117 @@ proptest! {
         answer[at] = octet;
         prop_assert!(requester.receive(&answer, now()).is_err());
     }
+
+    /// Who is entitled and malicious: anything may stand in a body that is protected as it should be. There is always an answer, and a
+    /// certificate is for a key whose owner asked.
+    #[test]
+    fn any_body_of_somebody_who_is_known_is_answered(
+        kind in prop::sample::select(vec![0_u32, 2, 4, 7, 11, 19, 21, 23, 24, 25]),
+        of in 0_usize..6,
+        changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>(), 0_u8..4), 0..4),
+        by_certificate: bool,
+    ) {
+        let mut stage = Stage::new(Algorithm::Ed25519);
+        let invitation = stage.invite("gnb");
+        let asked = fresh();
+        let (held, key) = stage.enrol("holder", Algorithm::Ed25519);
+        let serial = held.chain[0].serial().unwrap();
+        let (issuer, number) = body::issuer_and_serial(held.chain[0].der()).unwrap();
+        let number = crate::encoding::element(crate::encoding::context(1, false), &number).unwrap();
+        let mut bytes = match of {
+            0 => crate::request::write("gnb", &asked, None).unwrap(),
+            1 => crate::request::write("gnb", &asked, Some((&issuer, serial.as_bytes()))).unwrap(),
+            2 => crate::encoding::sequence(&[&crate::encoding::sequence(&[&crate::encoding::sequence(&[&number]).unwrap()]).unwrap()]).unwrap(),
+            3 => body::Confirmation::accepting(0, held.chain[0].der()).unwrap().0,
+            4 => crate::encoding::sequence(&[&crate::encoding::sequence(&[
+                &der::Encode::to_der(&crate::oid::CA_CERTIFICATES).unwrap(),
+            ]).unwrap()]).unwrap(),
+            _ => Vec::new(),
+        };
+        for (at, octet, what) in changes {
+            if bytes.is_empty() {
+                break;
+            }
+            let at = at.index(bytes.len());
+            match what {
+                0 => bytes[at] = octet,
+                1 => bytes.truncate(at),
+                2 => bytes.insert(at, octet),
+                _ => { bytes.remove(at); }
+            }
+        }
+        let draft = Draft {
+            header: Header {
+                version: 2,
+                sender: header::nobody().unwrap(),
+                recipient: header::nobody().unwrap(),
+                time: None,
+                protection: None,
+                sender_key: None,
+                transaction: Some(vec![7; 16]),
+                sender_nonce: Some(vec![8; 16]),
+                recipient_nonce: None,
+                implicit_confirm: true,
+            },
+            kind,
+            body: bytes,
+            certificates: Vec::new(),
+        };
+        let message = if by_certificate {
+            Identity::new(key, held.chain).unwrap().sign(draft).unwrap()
+        } else {
+            let mac = crate::protection::PasswordMac::fresh().unwrap();
+            protection::authenticate(draft, &mac, invitation.reference(), invitation.secret().unwrap()).unwrap()
+        };
+        let answer = stage.answer(&message);
+        prop_assert!(Message::read(&answer.der).is_ok());
+        if let (Some(serial), 0 | 2 | 4 | 7) = (answer.event.serial, kind) {
+            let issued = stage.authority.show(&serial.to_string()).unwrap();
+            prop_assert_eq!(issued.certificate().public_key(), asked.public_key());
+        }
+    }
+
+    /// An authority that is malicious: what it protects as it should is taken as a certificate only if it is one, for the key and under
+    /// the root.
+    #[test]
+    fn any_body_of_the_authority_is_taken_for_what_it_is(
+        kind in prop::sample::select(vec![1_u32, 3, 8, 19, 23, 24]),
+        changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>(), 0_u8..4), 0..3),
+    ) {
+        let mut stage = Stage::new(Algorithm::Ed25519);
+        let invitation = stage.invite("gnb");
+        let (mut requester, first) = begin(&invitation, fresh());
+        let answer = Message::read(&stage.answer(&first).der).unwrap();
+        let mut bytes = answer.body.clone();
+        for (at, octet, what) in &changes {
+            if bytes.is_empty() {
+                break;
+            }
+            let at = at.index(bytes.len());
+            match what {
+                0 => bytes[at] = *octet,
+                1 => bytes.truncate(at),
+                2 => bytes.insert(at, *octet),
+                _ => { bytes.remove(at); }
+            }
+        }
+        let draft = Draft {
+            header: answer.header.clone(),
+            kind,
+            body: bytes.clone(),
+            certificates: answer.certificates.clone(),
+        };
+        let mac = crate::protection::PasswordMac::fresh().unwrap();
+        let message = protection::authenticate(draft, &mac, invitation.reference(), invitation.secret().unwrap()).unwrap();
+        let taken = matches!(requester.receive(&message, now()), Ok(Next::Send(_)));
+        let whole = body::CertificateAnswer::read(answer.content().unwrap()).unwrap().certificate;
+        let now_there = der::Decode::from_der(&bytes)
+            .ok()
+            .and_then(|element| body::CertificateAnswer::read(element).ok())
+            .and_then(|read| read.certificate);
+        prop_assert!(!taken || (kind == 1 && whole == now_there), "another certificate was taken");
+        if changes.is_empty() {
+            prop_assert_eq!(taken, kind == 1);
+        }
+    }
 }
