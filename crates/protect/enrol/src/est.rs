@@ -44,13 +44,13 @@ pub struct Outcome {
 
 /// The certificates of the authority, for who does not know them yet (`/cacerts`), in Base64.
 pub fn authority_certificates(authority: &Authority) -> Result<String, Error> {
-    let all: Vec<&[u8]> = authority
-        .intermediate()
-        .into_iter()
-        .chain([authority.root()])
-        .map(Certificate::der)
-        .collect();
-    certificates_only(&all)
+    certificates_only(&own_certificates(authority))
+}
+
+/// The authority's certificates, DER: the one that issues first, the root last.
+pub(crate) fn own_certificates(authority: &Authority) -> Vec<&[u8]> {
+    let below_root = authority.intermediate().into_iter();
+    below_root.chain([authority.root()]).map(Certificate::der).collect()
 }
 
 /// `/simpleenroll` by a secret and `/simplereenroll` by the certificate that is replaced.

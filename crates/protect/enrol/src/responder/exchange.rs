@@ -8,6 +8,7 @@ use der::Encode;
 use super::{Event, Outcome, Refusal, Responder, Sender, Unconfirmed};
 use crate::body::{self, Confirmation, kind};
 use crate::encoding::{self, Fields};
+use crate::est::own_certificates;
 use crate::message::Message;
 use crate::oid;
 use crate::request::{self, Flaw, Request, RevocationRequest};
@@ -300,14 +301,11 @@ fn general(authority: &Authority, message: &Message, event: &Event) -> Result<Ou
             Fields::within("general message", asked)?.next("its type")?,
         )?;
         if kind == oid::CA_CERTIFICATES {
-            let all: Vec<&[u8]> = authority
-                .intermediate()
-                .into_iter()
-                .chain([authority.root()])
-                .map(Certificate::der)
-                .collect();
             let kind = kind.to_der().map_err(Error::from)?;
-            answers.push(encoding::sequence(&[&kind, &encoding::sequence(&all)?])?);
+            answers.push(encoding::sequence(&[
+                &kind,
+                &encoding::sequence(&own_certificates(authority))?,
+            ])?);
         }
     }
     if answers.is_empty() {
