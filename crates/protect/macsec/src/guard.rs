@@ -8,7 +8,7 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-use bartizan_deployment::{Deployment, Unencrypted};
+use bartizan_deployment::{Cak, Deployment, Keying, Unencrypted};
 use bartizan_host::{Error, PAE_GROUP_ADDRESS, nftables};
 use bartizan_registry::ethertype;
 use serde_json::Value;
@@ -22,7 +22,16 @@ const MARK: &str = "bartizan-macsec";
 #[derive(Debug, Clone)]
 pub struct Guard {
     name: String,
-    ports: Vec<(String, Vec<Unencrypted>)>,
+    ports: Vec<Port>,
+}
+
+/// A port, and what passes it besides EAPOL and MACsec.
+#[derive(Debug, Clone)]
+struct Port {
+    name: String,
+    /// Whether keys come from an exchange in frames of its own.
+    exchange: bool,
+    unencrypted: Vec<Unencrypted>,
 }
 
 /// What is installed of a node's rules.
@@ -54,7 +63,11 @@ impl Guard {
         let links = deployment.macsec_links(node);
         let ports = links.filter_map(|(_, interface, link)| {
             let (port, _) = link.at(&interface.between, node)?;
-            Some((port.to_owned(), link.unencrypted.clone()))
+            Some(Port {
+                name: port.to_owned(),
+                exchange: matches!(link.keying, Keying::Direct | Keying::Mka(Cak::Exchange)),
+                unencrypted: link.unencrypted.clone(),
+            })
         });
         Self {
             name: name(node),
@@ -99,7 +112,8 @@ impl Guard {
         let of_kind = |kind: &'static str| objects.iter().filter_map(move |object| object.get(kind));
         let mut comments: BTreeSet<_> = of_kind("rule").filter_map(|rule| rule["comment"].as_str()).collect();
         let mut dropped = Vec::new();
-        for (number, (port, passed)) in self.ports.iter().enumerate() {
+        for (number, at) in self.ports.iter().enumerate() {
+            let port = &at.name;
             let mut counts = [0; 2];
             for (side, count) in Side::BOTH.into_iter().zip(&mut counts) {
                 let name = side.chain(number);
@@ -119,7 +133,7 @@ impl Guard {
                     ));
                 }
                 let rules = of_kind("rule").filter(|rule| rule["chain"] == name.as_str());
-                let wanted = rules_of(number, side, passed);
+                let wanted = rules_of(number, side, at);
                 if rules.count() != wanted.len() {
                     return GuardState::Damaged(format!("the chain {name} has other rules than ours"));
                 }
@@ -146,7 +160,8 @@ impl Guard {
     fn script(&self) -> String {
         let mut script = removal(&self.name);
         let _ = writeln!(script, "table {FAMILY} {} {{", self.name);
-        for (number, (port, passed)) in self.ports.iter().enumerate() {
+        for (number, at) in self.ports.iter().enumerate() {
+            let port = &at.name;
             for side in Side::BOTH {
                 let (chain, hook, priority) = (side.chain(number), side.hook(), side.priority());
                 let _ = writeln!(script, "counter {chain} {{ }}\nchain {chain} {{");
@@ -154,7 +169,7 @@ impl Guard {
                     script,
                     "type filter hook {hook} device \"{port}\" priority {priority}; policy drop;"
                 );
-                for (rule, mark) in rules_of(number, side, passed) {
+                for (rule, mark) in rules_of(number, side, at) {
                     let _ = writeln!(script, "{rule} comment \"{mark}\"");
                 }
                 script.push_str("}\n");
@@ -166,7 +181,7 @@ impl Guard {
 }
 
 /// The rules of a chain, each with its comment.
-fn rules_of(number: usize, side: Side, passed: &[Unencrypted]) -> Vec<(String, String)> {
+fn rules_of(number: usize, side: Side, port: &Port) -> Vec<(String, String)> {
     let address = PAE_GROUP_ADDRESS.map(|octet| format!("{octet:02x}")).join(":");
     let chain = side.chain(number);
     let accept = |name: &str, kind: u16| {
@@ -175,18 +190,19 @@ fn rules_of(number: usize, side: Side, passed: &[Unencrypted]) -> Vec<(String, S
             format!("{MARK} {chain} {name}"),
         )
     };
-    let mut rules = vec![
-        accept("macsec", ethertype::MACSEC),
-        accept("eapol", ethertype::EAPOL),
-        (
-            format!(
-                "ether type {:#06x} ether daddr {address} accept",
-                ethertype::LOCAL_EXPERIMENTAL
-            ),
+    let mut rules = vec![accept("macsec", ethertype::MACSEC), accept("eapol", ethertype::EAPOL)];
+    if port.exchange {
+        let kind = ethertype::LOCAL_EXPERIMENTAL;
+        rules.push((
+            format!("ether type {kind:#06x} ether daddr {address} accept"),
             format!("{MARK} {chain} keys"),
-        ),
-    ];
-    rules.extend(passed.iter().map(|passed| accept(passed.name(), passed.ethertype())));
+        ));
+    }
+    rules.extend(
+        port.unencrypted
+            .iter()
+            .map(|passed| accept(passed.name(), passed.ethertype())),
+    );
     rules.push((format!("counter name {chain} drop"), format!("{MARK} {chain} drop")));
     rules
 }
@@ -249,7 +265,11 @@ mod tests {
     fn guard() -> Guard {
         Guard {
             name: name("odu"),
-            ports: vec![("eth0".to_owned(), vec![Unencrypted::Ptp])],
+            ports: vec![Port {
+                name: "eth0".to_owned(),
+                exchange: true,
+                unencrypted: vec![Unencrypted::Ptp],
+            }],
         }
     }
 
@@ -260,7 +280,7 @@ mod tests {
             let chain = side.chain(0);
             objects.push(json!({"counter": {"name": chain, "packets": 7}}));
             objects.push(json!({"chain": {"name": chain, "hook": side.hook(), "policy": "drop"}}));
-            for (_, mark) in rules_of(0, side, &[Unencrypted::Ptp]) {
+            for (_, mark) in rules_of(0, side, &guard().ports[0]) {
                 objects.push(json!({"rule": {"chain": chain, "comment": mark}}));
             }
         }
@@ -281,8 +301,10 @@ mod tests {
             assert!(script.lines().any(|one| one == line), "no {line} in {script}");
         }
         let mut without = guard();
-        without.ports[0].1.clear();
-        assert!(!without.script().contains("0x88f7"));
+        without.ports[0].unencrypted.clear();
+        without.ports[0].exchange = false;
+        let script = without.script();
+        assert!(!script.contains("0x88f7") && !script.contains("0x88b5"), "{script}");
     }
 
     #[test]
