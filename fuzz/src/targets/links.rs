@@ -57,7 +57,11 @@ pub(super) fn run(bytes: &[u8]) {
         .map(|one| Evidence::new(one, &ledgers).posture())
         .collect();
     let of_sctp: Vec<_> = given.associations.iter().map(association_posture).collect();
-    let of_udp: Vec<_> = given.datagrams.iter().map(datagrams_posture).collect();
+    let of_udp: Vec<_> = given
+        .datagrams
+        .iter()
+        .map(|one| datagrams_posture(one, &ledgers))
+        .collect();
     let tcp = given.connections.iter().zip(&of_tcp);
     let sctp = given.associations.iter().zip(&of_sctp);
     let udp = given.datagrams.iter().zip(&of_udp);

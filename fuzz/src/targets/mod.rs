@@ -106,7 +106,7 @@ impl Sink for Everything {
     }
 
     fn datagrams(&mut self, datagrams: Datagrams) {
-        let _ = datagrams_posture(&datagrams);
+        let _ = datagrams_posture(&datagrams, &Ledgers::default());
         self.captured += datagrams.captured.packets;
     }
 

@@ -380,6 +380,11 @@ impl Sink for Randoms {
     fn connection(&mut self, connection: Connection) {
         self.note(&connection);
     }
+
+    fn datagrams(&mut self, datagrams: Datagrams) {
+        let hello = datagrams.quic.and_then(|quic| quic.tls.client_hello);
+        self.0.extend(hello.map(|hello| hello.value.random));
+    }
 }
 
 #[cfg(test)]

@@ -69,7 +69,7 @@ impl Sink for Judging {
     }
 
     fn datagrams(&mut self, datagrams: Datagrams) {
-        let posture = datagrams_posture(&datagrams);
+        let posture = datagrams_posture(&datagrams, &Ledgers::default());
         self.links.add(&Part::datagrams(&datagrams, &posture));
     }
 

@@ -55,7 +55,8 @@ pub use macsec::{
 pub use name::{mentions, same_name};
 pub use primitive::{PRIMITIVES, Primitive, Purpose, primitive, primitives};
 pub use sctp::{
-    SCTP_APPLICATIONS, SCTP_OVER_TLS, SctpApplication, sctp_application, sctp_application_at, sctp_interface_named,
+    SCTP_APPLICATIONS, SCTP_OVER_QUIC, SCTP_OVER_TLS, SctpApplication, sctp_application, sctp_application_at,
+    sctp_interface_named,
 };
 pub use signature::{SIGNATURES, Signature, signature, signature_named};
 pub use ssh::{

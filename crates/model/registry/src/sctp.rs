@@ -70,6 +70,9 @@ pub fn sctp_application_at(port: u16) -> Option<&'static SctpApplication> {
 /// By what ALPN (RFC 7301) calls SCTP associations that gateways carry over TLS, in the frames of version 1.
 pub const SCTP_OVER_TLS: &str = "bartizan-sctp/1";
 
+/// The same over QUIC, with a stream for each of SCTP's.
+pub const SCTP_OVER_QUIC: &str = "bartizan-sctp-quic/1";
+
 /// The interface of this name among those that run over SCTP; `F1-C` is `F1` here.
 #[must_use]
 pub fn sctp_interface_named(name: &str) -> Option<&'static str> {

@@ -116,7 +116,7 @@ impl Sink for Judging<'_> {
     }
 
     fn datagrams(&mut self, datagrams: Datagrams) {
-        let posture = datagrams_posture(&datagrams);
+        let posture = datagrams_posture(&datagrams, self.ledgers);
         if let Some(recorder) = &mut self.recorder {
             recorder.datagrams(&datagrams, &posture);
         }

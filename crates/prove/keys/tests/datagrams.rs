@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bartizan_keys::Keyring;
-use bartizan_posture::{Kind, Posture, Verdict, datagrams_posture};
+use bartizan_posture::{Kind, Ledgers, Posture, Verdict, datagrams_posture};
 use bartizan_wire::datagrams::Datagrams;
 use bartizan_wire::tls::Version;
 use bartizan_wire::{CaptureReader, Connection, Limits, Observer, Packet, Sink};
@@ -21,7 +21,7 @@ impl Sink for Seen {
     fn connection(&mut self, _: Connection) {}
 
     fn datagrams(&mut self, datagrams: Datagrams) {
-        let posture = datagrams_posture(&datagrams);
+        let posture = datagrams_posture(&datagrams, &Ledgers::default());
         self.0.push((datagrams, posture));
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bartizan_keys::{Format, KeyLog, Keyring};
-use bartizan_posture::{Answer, Posture, Verdict, datagrams_posture};
+use bartizan_posture::{Answer, Ledgers, Posture, Verdict, datagrams_posture};
 use bartizan_wire::datagrams::Datagrams;
 use bartizan_wire::{CaptureReader, Connection, Limits, Observer, Sink};
 
@@ -19,7 +19,7 @@ impl Sink for Seen {
     fn connection(&mut self, _: Connection) {}
 
     fn datagrams(&mut self, datagrams: Datagrams) {
-        let posture = datagrams_posture(&datagrams);
+        let posture = datagrams_posture(&datagrams, &Ledgers::default());
         self.0.push((datagrams, posture));
     }
 }

@@ -8,6 +8,7 @@ use bartizan_wire::tls::{Certificates, ClientHello, Opened, Tls, Version, alert_
 use bartizan_wire::{Content, Seen, Side, keys};
 
 use crate::confidentiality::not_agreed;
+use crate::evidence::disputed;
 use crate::ledgers::Entry;
 use crate::{Answer, Evidence, Judgement, Source, Verdict, ssh};
 
@@ -74,11 +75,25 @@ fn refused(evidence: &Evidence<'_>) -> Option<Judgement> {
     if went_on(evidence) {
         return None;
     }
-    Some(Judgement::new(
+    Some(not_admitted(entry, reason))
+}
+
+/// The judgement of what an end refused.
+fn not_admitted(entry: &Entry, reason: &str) -> Judgement {
+    Judgement::new(
         Verdict::NotSeen,
         format!("refused ({reason}), by the ledger of {}", entry.node()),
         vec![entry.source()],
-    ))
+    )
+}
+
+/// The same by records alone, of a connection whose ends have sent this many bytes.
+pub(crate) fn refused_by_records(entries: &[&Entry], sent: [u64; 2]) -> Option<Judgement> {
+    let refusal = entries.iter().find_map(|entry| match &entry.handshake.verdict {
+        PolicyVerdict::Refused { reason, .. } => Some(not_admitted(entry, reason)),
+        PolicyVerdict::Accepted | PolicyVerdict::Excepted { .. } => None,
+    });
+    refusal.filter(|_| sent.iter().all(|sent| *sent <= REFUSED))
 }
 
 /// Whether a connection carried more than one that an end refused can have.
@@ -274,14 +289,20 @@ pub(crate) struct Shown<'a> {
 
 /// What ledgers know of one end: its signature from either end's record, its chain from the other end's only.
 fn by_ledger(evidence: &Evidence<'_>, side: Side) -> Option<End> {
-    let reported: Vec<(&Entry, bool)> = evidence
-        .entries()
-        .filter_map(|entry| Some((entry, entry.handshake.negotiated.as_ref()?.resumed)))
+    let entries: Vec<&Entry> = evidence.entries().collect();
+    by_records(&entries, scheme(evidence, side), side)
+}
+
+/// The same of one handshake's records, with the scheme that the end signed with.
+pub(crate) fn by_records(entries: &[&Entry], signed: Option<(SignatureScheme, Source)>, side: Side) -> Option<End> {
+    let reported: Vec<(&Entry, bool)> = entries
+        .iter()
+        .filter_map(|entry| Some((*entry, entry.handshake.negotiated.as_ref()?.resumed)))
         .collect();
     if reported.is_empty() {
         return None;
     }
-    if let Some(dispute) = evidence.disputed() {
+    if let Some(dispute) = disputed(entries.iter().copied()) {
         let because = dispute.what;
         return Some(End::new(
             Answer::NotObservable,
@@ -296,7 +317,7 @@ fn by_ledger(evidence: &Evidence<'_>, side: Side) -> Option<End> {
         .iter()
         .map(|(entry, _)| entry)
         .find(|entry| is_peer(&entry.handshake, side));
-    let how = match scheme(evidence, side) {
+    let how = match signed {
         Some((scheme, _)) => match forgery(scheme) {
             Some(Safety::QuantumSafe) => format!("signed with {scheme}"),
             Some(Safety::Vulnerable) => {
@@ -403,11 +424,17 @@ pub(crate) fn scheme(evidence: &Evidence<'_>, side: Side) -> Option<(SignatureSc
         Side::Client => opened.client_signature.as_ref(),
     });
     let opened = opened.map(|seen| (seen.value, Source::seen(seen)));
-    seen.or(opened).or_else(|| {
-        evidence.entries().find_map(|entry| {
-            let code = signature_of(&entry.handshake, side)?;
-            Some((SignatureScheme(code.code), entry.source()))
-        })
+    seen.or(opened).or_else(|| recorded_scheme(evidence.entries(), side))
+}
+
+/// The scheme an end signed with, as ledgers say.
+pub(crate) fn recorded_scheme<'a>(
+    mut entries: impl Iterator<Item = &'a Entry>,
+    side: Side,
+) -> Option<(SignatureScheme, Source)> {
+    entries.find_map(|entry| {
+        let code = signature_of(&entry.handshake, side)?;
+        Some((SignatureScheme(code.code), entry.source()))
     })
 }
 

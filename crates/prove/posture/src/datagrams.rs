@@ -5,15 +5,15 @@ use bartizan_wire::datagrams::{DatagramProtocol, Datagrams, Named};
 
 use crate::dtls::dtls_posture;
 use crate::port;
-use crate::quic::quic_posture;
-use crate::{Answer, Hint, Interface, Judgement, Kind, Posture, Reply, Source, Verdict};
+use crate::quic::{self, quic_posture};
+use crate::{Answer, Hint, Interface, Judgement, Kind, Ledgers, Posture, Reply, Source, Verdict};
 
-/// What follows for a protocol over UDP between two ends.
+/// What follows for a protocol over UDP between two ends; of QUIC with what ledgers say of the same client random.
 #[must_use]
-pub fn datagrams_posture(datagrams: &Datagrams) -> Posture {
+pub fn datagrams_posture(datagrams: &Datagrams, ledgers: &Ledgers) -> Posture {
     let posture = match datagrams.protocol {
         DatagramProtocol::Quic => match &datagrams.quic {
-            Some(quic) => quic_posture(datagrams, quic),
+            Some(quic) => quic_posture(datagrams, quic, ledgers),
             None => hidden(datagrams),
         },
         DatagramProtocol::Dtls => match &datagrams.dtls {
@@ -36,6 +36,12 @@ pub fn datagrams_posture(datagrams: &Datagrams) -> Posture {
         }
         _ => plain(datagrams),
     };
+    if let Some(interface) = quic::interface(datagrams, ledgers) {
+        return Posture {
+            interface: Some(interface),
+            ..posture
+        };
+    }
     let interface = interface(datagrams);
     Posture {
         interface,

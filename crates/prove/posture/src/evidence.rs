@@ -168,13 +168,7 @@ impl<'a> Evidence<'a> {
         if !offered.iter().any(|name| name == SCTP_OVER_TLS) {
             return None;
         }
-        let mut named = self.entries.iter().map(|entry| entry.handshake.interface.as_str());
-        let first = named.next()?;
-        if named.any(|other| other != first) {
-            return None;
-        }
-        let name = sctp_interface_named(first)?;
-        Some(Interface { name, by: Hint::Ledger })
+        carried(self.entries.iter())
     }
 
     /// What follows.
@@ -306,29 +300,7 @@ impl<'a> Evidence<'a> {
 
     /// Records of one handshake that do not say the same of it.
     pub(crate) fn disputed(&self) -> Option<Contradiction> {
-        let mut recorded = self
-            .entries()
-            .filter_map(|entry| Some((entry, entry.handshake.negotiated.as_ref()?)));
-        let (first, ours) = recorded.next()?;
-        let differs = |(other, theirs): &(&Entry, &Negotiated)| {
-            let of = |negotiated: &Negotiated| (negotiated.group.code, negotiated.cipher.code, negotiated.resumed);
-            // An end that refuses the other has no scheme of it to tell.
-            let mut schemes = [Side::Client, Side::Server].into_iter().map(|side| {
-                [first, *other]
-                    .map(|entry| authenticity::signature_of(&entry.handshake, side).map(|scheme| scheme.code))
-            });
-            let others = |[one, other]: [Option<u16>; 2]| one.is_some() && other.is_some() && one != other;
-            of(ours) != of(theirs) || schemes.any(others)
-        };
-        let (other, _) = recorded.find(differs)?;
-        Some(Contradiction {
-            what: format!(
-                "the ledgers of {} and {} tell different things of one handshake",
-                first.node(),
-                other.node()
-            ),
-            sources: vec![first.source(), other.source()],
-        })
+        disputed(self.entries())
     }
 
     /// What ledgers say that the packets, or each other, do not allow.
@@ -561,4 +533,39 @@ impl<'a> Evidence<'a> {
         }
         found
     }
+}
+
+/// Records of one handshake that do not say the same of it.
+pub(crate) fn disputed<'a>(entries: impl Iterator<Item = &'a Entry>) -> Option<Contradiction> {
+    let mut recorded = entries.filter_map(|entry| Some((entry, entry.handshake.negotiated.as_ref()?)));
+    let (first, ours) = recorded.next()?;
+    let differs = |(other, theirs): &(&Entry, &Negotiated)| {
+        let of = |negotiated: &Negotiated| (negotiated.group.code, negotiated.cipher.code, negotiated.resumed);
+        // An end that refuses the other has no scheme of it to tell.
+        let mut schemes = [Side::Client, Side::Server].into_iter().map(|side| {
+            [first, *other].map(|entry| authenticity::signature_of(&entry.handshake, side).map(|scheme| scheme.code))
+        });
+        let others = |[one, other]: [Option<u16>; 2]| one.is_some() && other.is_some() && one != other;
+        of(ours) != of(theirs) || schemes.any(others)
+    };
+    let (other, _) = recorded.find(differs)?;
+    Some(Contradiction {
+        what: format!(
+            "the ledgers of {} and {} tell different things of one handshake",
+            first.node(),
+            other.node()
+        ),
+        sources: vec![first.source(), other.source()],
+    })
+}
+
+/// The interface that ledgers name, as far as they agree, for a connection that carries SCTP between two gateways.
+pub(crate) fn carried<'a>(entries: impl Iterator<Item = &'a Entry>) -> Option<Interface> {
+    let mut named = entries.map(|entry| entry.handshake.interface.as_str());
+    let first = named.next()?;
+    if named.any(|other| other != first) {
+        return None;
+    }
+    let name = sctp_interface_named(first)?;
+    Some(Interface { name, by: Hint::Ledger })
 }

@@ -1,18 +1,42 @@
 //! What a QUIC connection is worth: TLS 1.3, of which both hellos are in Initial packets that anybody can open (RFC 9001).
 
-use bartizan_registry::{Safety, quic_version};
+use bartizan_registry::{NamedGroup, SCTP_OVER_QUIC, Safety, quic_version};
 use bartizan_wire::Side;
 use bartizan_wire::datagrams::Datagrams;
 use bartizan_wire::quic::Quic;
 use bartizan_wire::tls::Version;
 
-use crate::authenticity::{End, both, by_keys, by_offer};
+use crate::authenticity::{End, both, by_keys, by_offer, by_records, recorded_scheme, refused_by_records};
 use crate::datagrams::{all, uniform};
+use crate::evidence::{CLOCKS, carried, disputed};
+use crate::ledgers::Entry;
 use crate::negotiation::{Hellos, group_safety};
-use crate::{Answer, Contradiction, Judgement, Kind, Posture, Reply, Source, Verdict, questions};
+use crate::{Answer, Contradiction, Interface, Judgement, Kind, Ledgers, Posture, Reply, Source, Verdict, questions};
+
+/// What ledgers say of the handshake with this connection's client random, as far as its time allows.
+fn recorded<'a>(datagrams: &Datagrams, quic: &Quic, ledgers: &'a Ledgers) -> Vec<&'a Entry> {
+    let Some(hello) = &quic.tls.client_hello else {
+        return Vec::new();
+    };
+    let [first, last] = [datagrams.first, datagrams.last].map(|at| at.time.0 / 1000);
+    let at_its_time =
+        |entry: &&Entry| entry.at_us.saturating_add(CLOCKS) >= first && entry.at_us <= last.saturating_add(CLOCKS);
+    ledgers.of(&hello.value.random).iter().filter(at_its_time).collect()
+}
+
+/// The interface whose SCTP associations this connection carries between two gateways, by ALPN and the ledgers of its ends.
+pub(crate) fn interface(datagrams: &Datagrams, ledgers: &Ledgers) -> Option<Interface> {
+    let quic = datagrams.quic.as_deref()?;
+    let offered = &quic.tls.client_hello.as_ref()?.value.alpn;
+    if !offered.iter().any(|name| name == SCTP_OVER_QUIC) {
+        return None;
+    }
+    carried(recorded(datagrams, quic, ledgers).into_iter())
+}
 
 /// What follows for a QUIC connection.
-pub(crate) fn quic_posture(datagrams: &Datagrams, quic: &Quic) -> Posture {
+pub(crate) fn quic_posture(datagrams: &Datagrams, quic: &Quic, ledgers: &Ledgers) -> Posture {
+    let entries = recorded(datagrams, quic, ledgers);
     let Some(server) = &quic.tls.server_hello else {
         return unseen(datagrams, quic);
     };
@@ -74,11 +98,16 @@ pub(crate) fn quic_posture(datagrams: &Datagrams, quic: &Quic) -> Posture {
     let end = |side| {
         let offer = || first.filter(|_| side == Side::Server && !resumed).and_then(by_offer);
         by_keys(&quic.tls, side)
+            .or_else(|| by_records(&entries, recorded_scheme(entries.iter().copied(), side), side))
             .or_else(offer)
             .unwrap_or_else(|| End::new(Answer::NotObservable, Verdict::NotObservable, hidden, source.clone()))
     };
     let (server_end, client_end) = (end(Side::Server), end(Side::Client));
-    let authenticity = both(&server_end.judgement, &client_end.judgement);
+    let sent = [datagrams.from_client.bytes, datagrams.from_server.bytes];
+    let authenticity =
+        refused_by_records(&entries, sent).unwrap_or_else(|| both(&server_end.judgement, &client_end.judgement));
+    let contradicted = disputed(entries.iter().copied()).into_iter();
+    let contradicted = contradicted.chain(differing(&entries, group, &source));
     let reply = |end: &End| {
         Reply::new(
             end.authenticated,
@@ -96,9 +125,29 @@ pub(crate) fn quic_posture(datagrams: &Datagrams, quic: &Quic) -> Posture {
         client_authenticated: reply(&client_end),
         clear: Reply::new(Answer::No, "QUIC encrypts all but its first packets", all(datagrams)),
         resumed,
-        contradictions: doubts.into_iter().chain(wrong_keys(quic)).collect(),
+        server_signature: recorded_scheme(entries.iter().copied(), Side::Server).map(|(scheme, _)| scheme),
+        client_signature: recorded_scheme(entries.iter().copied(), Side::Client).map(|(scheme, _)| scheme),
+        contradictions: doubts.into_iter().chain(wrong_keys(quic)).chain(contradicted).collect(),
+        in_ledger: !entries.is_empty(),
         ..Posture::bare(Kind::Quic, confidentiality, authenticity)
     }
+}
+
+/// Records that name another group than the packets.
+fn differing(entries: &[&Entry], group: Option<NamedGroup>, shown: &[Source]) -> Vec<Contradiction> {
+    let differs = |entry: &&Entry| {
+        let recorded = entry.handshake.negotiated.as_ref()?;
+        let shows = group?;
+        (recorded.group.code != shows.0).then(|| Contradiction {
+            what: format!(
+                "the ledger of {} says {}, and the packets show {shows}",
+                entry.node(),
+                recorded.group.name
+            ),
+            sources: [shown, &[entry.source()]].concat(),
+        })
+    };
+    entries.iter().filter_map(differs).collect()
 }
 
 /// Keys that were given for this connection and are not its keys.

@@ -1,6 +1,6 @@
 //! DTLS 1.3 over UDP as NSS 3.110 speaks it with itself. Groups are those that tshark 4.4.18 reads in the same capture.
 
-use bartizan_posture::{Kind, Posture, Verdict, datagrams_posture};
+use bartizan_posture::{Kind, Ledgers, Posture, Verdict, datagrams_posture};
 use bartizan_wire::datagrams::Datagrams;
 use bartizan_wire::tls::Version;
 use bartizan_wire::{CaptureReader, Connection, Limits, Observer, Sink};
@@ -34,7 +34,11 @@ fn judged(keep: impl Fn(u64) -> bool) -> Vec<(u16, Posture)> {
         let ports = [datagrams.client, datagrams.server].map(|end| end.port().unwrap());
         ports[0].min(ports[1])
     };
-    let mut judged: Vec<_> = seen.0.iter().map(|one| (port(one), datagrams_posture(one))).collect();
+    let mut judged: Vec<_> = seen
+        .0
+        .iter()
+        .map(|one| (port(one), datagrams_posture(one, &Ledgers::default())))
+        .collect();
     judged.sort_by_key(|(port, _)| *port);
     judged
 }

@@ -48,7 +48,7 @@ impl Sink for Dealt {
     }
 
     fn datagrams(&mut self, datagrams: Datagrams) {
-        let posture = datagrams_posture(&datagrams);
+        let posture = datagrams_posture(&datagrams, &Ledgers::default());
         self.next().add(&Part::datagrams(&datagrams, &posture));
     }
 

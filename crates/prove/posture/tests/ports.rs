@@ -1,7 +1,7 @@
 //! EAP, MKA and MACsec at a port, and the planes of the open fronthaul: as hostapd, wpa_supplicant, ptp4l and Linux speak them (see the
 //! captures' README in crates/prove/wire/tests/data), and with frames lost or changed. Groups and versions are those that tshark reads.
 
-use bartizan_posture::{Hint, Kind, Link, Links, Network, Part, Posture, Verdict, datagrams_posture};
+use bartizan_posture::{Hint, Kind, Ledgers, Link, Links, Network, Part, Posture, Verdict, datagrams_posture};
 use bartizan_wire::datagrams::{Datagrams, Named, Port};
 use bartizan_wire::{CaptureReader, Connection, Limits, Observer, Packet, Sink};
 
@@ -21,7 +21,7 @@ impl Sink for Seen {
     }
 
     fn datagrams(&mut self, datagrams: Datagrams) {
-        let posture = datagrams_posture(&datagrams);
+        let posture = datagrams_posture(&datagrams, &Ledgers::default());
         self.links.add(&Part::datagrams(&datagrams, &posture));
         self.all.push((datagrams, posture));
     }

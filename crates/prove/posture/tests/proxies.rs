@@ -530,7 +530,7 @@ impl Sink for Gathered {
     }
 
     fn datagrams(&mut self, datagrams: Datagrams) {
-        let posture = datagrams_posture(&datagrams);
+        let posture = datagrams_posture(&datagrams, &Ledgers::default());
         self.0.add(&Part::datagrams(&datagrams, &posture));
     }
 }

@@ -232,7 +232,7 @@ impl Sink for Viewing<'_> {
     }
 
     fn datagrams(&mut self, datagrams: Datagrams) {
-        let posture = datagrams_posture(&datagrams);
+        let posture = datagrams_posture(&datagrams, self.ledgers);
         self.take(&Part::datagrams(&datagrams, &posture), &posture);
     }
 

@@ -292,6 +292,8 @@ fn may_be_carried(kind: InterfaceKind, protection: Protection, carrier: Carrier)
         Carrier::Tcp => kind.over_tcp() || protection == Protection::Gateway,
         Carrier::Sctp => kind.over_sctp(),
         Carrier::Ipsec => protection == Protection::Ipsec,
+        // And QUIC.
+        Carrier::Udp(DatagramProtocol::Quic) => protection == Protection::Gateway,
         Carrier::Udp(DatagramProtocol::Named(Named::Ecpri | Named::Ptp)) => kind == InterfaceKind::OpenFronthaul,
         Carrier::Udp(protocol) => {
             let known = UDP_APPLICATIONS.iter().find(|known| protocol.name() == known.protocol);

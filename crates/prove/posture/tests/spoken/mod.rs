@@ -21,7 +21,7 @@ impl Sink for Judged {
     }
 
     fn datagrams(&mut self, datagrams: Datagrams) {
-        self.0.push(datagrams_posture(&datagrams));
+        self.0.push(datagrams_posture(&datagrams, &Ledgers::default()));
     }
 }
 

@@ -10,7 +10,7 @@ use bartizan_macsec::control::Question;
 use bartizan_macsec::eap::{Authenticator, Happened};
 use bartizan_macsec::kernel::Interface;
 use bartizan_macsec::link::Status;
-use bartizan_posture::{Kind, Posture, datagrams_posture};
+use bartizan_posture::{Kind, Ledgers, Posture, datagrams_posture};
 use bartizan_registry::ethertype::{EAPOL, MACSEC};
 use bartizan_wire::datagrams::Datagrams;
 use bartizan_wire::{CaptureReader, Connection, Limits, Observer, Sink};
@@ -72,7 +72,7 @@ impl Sink for Runs {
     }
 
     fn datagrams(&mut self, datagrams: Datagrams) {
-        self.0.push(datagrams_posture(&datagrams));
+        self.0.push(datagrams_posture(&datagrams, &Ledgers::default()));
     }
 }
 

@@ -70,7 +70,7 @@ fn a_frame_that_is_cut_or_of_another_protocol_claims_nothing() {
 mod read {
     use std::fs;
 
-    use bartizan_posture::datagrams_posture;
+    use bartizan_posture::{Ledgers, datagrams_posture};
     use bartizan_testing::{Row, Tshark, numbers};
     use bartizan_wire::datagrams::Datagrams;
     use bartizan_wire::{CaptureReader, Connection, Limits, Observer};
@@ -107,8 +107,12 @@ mod read {
         }
 
         fn datagrams(&mut self, datagrams: Datagrams) {
-            self.0
-                .push(datagrams_posture(&datagrams).confidentiality.because().to_owned());
+            self.0.push(
+                datagrams_posture(&datagrams, &Ledgers::default())
+                    .confidentiality
+                    .because()
+                    .to_owned(),
+            );
         }
     }
 
